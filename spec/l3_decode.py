@@ -1,0 +1,846 @@
+#!/usr/bin/env python3
+"""A decoder of the L3 image format, version 0, written from spec/format.md alone and in its order and words.
+
+    l3_decode.py [--verify] IN.l3 OUT.pam     decode to a PAM file (section 11); `-` is stdin or stdout
+    l3_decode.py [--verify] --batch           lines `IN<TAB>OUT` on stdin; a line `ok`, `reject<TAB>offset N: reason`
+                                              or `error<TAB>reason` (a file that cannot be read or written) for each
+
+A file that is refused gives one line `l3_decode: FILE: offset N: reason` on stderr and exit status 1; wrong usage
+gives 2. OUT is written under another name and moved into place when it is whole; if that fails, what was there stays.
+
+`--verify` does section 9: every section is checked, and the digest. The standard library has no Zstandard, so of the
+metadata it checks the structure of the frame (header, dictionary, content size, blocks, end) but not the contents of
+compressed blocks nor the frame's own checksum; the records are checked where all blocks are stored or repeated bytes.
+
+Plain rather than fast: it is there to be read and to be compared with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import struct
+import sys
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 1. Conventions
+
+
+class Refusal(Exception):
+    """A file that is not decoded: `offset` in the file and the `reason`."""
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(f"offset {offset}: {reason}")
+        self.offset = offset
+        self.reason = reason
+
+
+class Violation(Refusal):
+    """The file is not L3."""
+
+
+class OverLimit(Refusal):
+    """The file is over a limit of this decoder (section 10): not a verdict about the file."""
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(offset, f"over a limit of this decoder: {reason}")
+
+
+def require(condition: bool, offset: int, reason: str) -> None:
+    if not condition:
+        raise Violation(offset, reason)
+
+
+def require_zero(part: bytes, offset: int, reason: str) -> None:
+    """The `part` of the file that begins at `offset` is zero."""
+    for i, byte in enumerate(part):
+        require(byte == 0, offset + i, reason)
+
+
+def ceil(a: int, b: int) -> int:
+    return (a + b - 1) // b
+
+
+def pad(a: int) -> int:
+    return 16 * ceil(a, 16)
+
+
+def number(data: bytes, offset: int, width: int) -> int:
+    """The unsigned number of `width` bytes at `offset`."""
+    return int.from_bytes(data[offset : offset + width], "little")
+
+
+def fields(string: bytes, width: int, count: int) -> list[int]:
+    """The first `count` fields of `width` bits of a bit string."""
+    if width == 0:
+        return [0] * count
+    mask = (1 << width) - 1
+    shifts = range(0, 8 * width, width)
+    values: list[int] = []
+    for start in range(0, ceil(count * width, 8), width):  # eight fields are `width` whole bytes
+        eight = number(string, start, width)
+        values += [(eight >> shift) & mask for shift in shifts]
+    return values[:count]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 2. Layout of a file
+
+HEADER_SIZE = 64
+ENTRY_SIZE = 24
+INDEX_ENTRY_SIZE = 12
+MAX_FILE_SIZE = 1 << 36
+
+# 2.1 The check
+
+K1 = 0x9E3779B1
+K2 = 0x85EBCA77
+LANES = 32
+U32 = 0xFFFFFFFF
+
+
+def check(part: bytes) -> int:
+    words = array("I", part)
+    if sys.byteorder == "big":
+        words.byteswap()
+    total = len(words) * K1
+    for lane in range(LANES):
+        h = K2 * (lane + 1) & U32
+        for word in words[lane::LANES]:
+            h ^= word
+            h = (h << 15 | h >> 17) * K1 & U32  # what the rotation leaves above bit 31 does not reach the low 32 bits
+        h ^= h >> 15
+        h = h * K2 & U32
+        h ^= h >> 13
+        total += h
+    return total & U32
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 3. The header
+
+SIGNATURE = bytes.fromhex("8B4C33490D0A1A0A")
+AT_HEAD_CHECK = 44
+AT_DIGEST = 48
+
+GRAY, GRAY_ALPHA, RGB, RGB_ALPHA, PALETTE_INDEX = range(5)
+CHANNELS_OF_COLOUR = (1, 2, 3, 4, 1)
+
+
+@dataclass(frozen=True)
+class Header:
+    section_count: int
+    width: int
+    height: int
+    channels: int
+    bits: int
+    colour: int
+    tile_width: int  # in pixels
+    tile_height: int  # in pixels
+    index_check: int
+    digest: bytes
+
+    @property
+    def max_sample(self) -> int:
+        return (1 << self.bits) - 1
+
+    @property
+    def sample_size(self) -> int:
+        """Bytes of a decoded sample."""
+        return 1 if self.bits <= 8 else 2
+
+    @property
+    def head_size(self) -> int:
+        return HEADER_SIZE + ENTRY_SIZE * self.section_count
+
+    @property
+    def index_end(self) -> int:
+        tiles = ceil(self.width, self.tile_width) * ceil(self.height, self.tile_height)
+        return self.head_size + INDEX_ENTRY_SIZE * tiles
+
+
+def read_header(data: bytes) -> Header:
+    require(len(data) <= MAX_FILE_SIZE, MAX_FILE_SIZE, "the file is longer than 2^36 bytes")
+    require(len(data) >= HEADER_SIZE, len(data), "the file ends within the header")
+    (
+        signature,
+        version,
+        section_count,
+        required_features,
+        _optional_features,
+        width,
+        height,
+        frames,
+        channels,
+        sample_type,
+        bits,
+        colour,
+        alpha,
+        tile_width,
+        tile_height,
+        index_check,
+        head_check,
+        digest,
+    ) = struct.unpack("<8s HH IIIII H 6B II 16s", data[:HEADER_SIZE])
+    require(signature == SIGNATURE, 0, "not the signature of L3")
+    require(version == 0, 8, f"version {version} is not known")
+    require(section_count <= 16, 10, "more than 16 sections")
+    require(required_features == 0, 12, "requires features that are not known")
+    require(1 <= width <= 1 << 20, 20, "width is outside 1 to 2^20")
+    require(1 <= height <= 1 << 20, 24, "height is outside 1 to 2^20")
+    require(frames == 1, 28, "frames is not 1")
+    require(colour <= PALETTE_INDEX, 36, "colour is above 4")
+    require(channels == CHANNELS_OF_COLOUR[colour], 32, "channels does not fit colour")
+    require(sample_type <= 1, 34, "sample type is above 1")
+    require(sample_type == 0 or colour != PALETTE_INDEX, 34, "sample type of a palette image is not u8")
+    low, high = ((1, 8), (9, 16))[sample_type]
+    require(low <= bits <= high, 35, f"bits is outside {low} to {high}")
+    require(alpha <= 2, 37, "alpha is above 2")
+    require((alpha != 0) == (colour in (GRAY_ALPHA, RGB_ALPHA)), 37, "alpha does not fit colour")
+    require(1 <= tile_width <= 32, 38, "tile width is outside 1 to 32")
+    require(1 <= tile_height <= 32, 39, "tile height is outside 1 to 32")
+    tile_bits = 32 * tile_width * 32 * tile_height * channels * bits
+    require(tile_bits <= 8 * 16 * 65535, 38, "a tile of full size does not fit a payload")
+    header = Header(
+        section_count=section_count,
+        width=width,
+        height=height,
+        channels=channels,
+        bits=bits,
+        colour=colour,
+        tile_width=32 * tile_width,
+        tile_height=32 * tile_height,
+        index_check=index_check,
+        digest=digest,
+    )
+    require(len(data) >= header.head_size, len(data), "the file ends within the head")
+    head = data[:AT_HEAD_CHECK] + bytes(4) + data[AT_HEAD_CHECK + 4 : header.head_size]
+    require(check(head) == head_check, AT_HEAD_CHECK, "head check does not match")
+    return header
+
+
+# 3.1 Section entries
+
+
+@dataclass(frozen=True)
+class Section:
+    type: int
+    check: int
+    at_check: int  # offset of the check in the file
+    offset: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size
+
+
+def read_section_entries(data: bytes, header: Header) -> list[Section]:
+    sections: list[Section] = []
+    type_before = -1
+    begin = pad(header.index_end)
+    for at in range(HEADER_SIZE, header.head_size, ENTRY_SIZE):
+        section_type, flags, section_check, offset, size = struct.unpack("<HHIQQ", data[at : at + ENTRY_SIZE])
+        known = section_type >= ASIDE or section_type in IMAGE_SECTIONS
+        require(known, at, f"section type {section_type} is not known")
+        require(section_type > type_before, at, "section types do not rise")
+        require(flags == 0, at + 2, "flags of a section are not zero")
+        require(offset == begin, at + 8, "the section does not begin where what comes before ends")
+        require(1 <= size <= 1 << 30, at + 16, "size of a section is outside 1 to 2^30")
+        sections.append(Section(section_type, section_check, at + 4, offset, size))
+        type_before = section_type
+        begin = pad(offset + size)
+    return sections
+
+
+def payload_start(header: Header, sections: list[Section]) -> int:
+    return pad(sections[-1].end if sections else header.index_end)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 4. Sections
+
+PALETTE, TRANSPARENCY, COLOUR_SPACE, ICC_PROFILE, EXIF = IMAGE_SECTIONS = range(1, 6)
+ASIDE = 0x8000  # the first of the types that decoding never reads
+METADATA = 0x8001
+KEY_SIZE = {GRAY: 2, RGB: 6}
+
+
+def read_section(data: bytes, section: Section) -> bytes:
+    """The contents of a section whose check and padding are right."""
+    end = pad(section.end)
+    require(end <= len(data), len(data), "the file ends within a section")
+    require(check(data[section.offset : end]) == section.check, section.at_check, "check of a section does not match")
+    require_zero(data[section.end : end], section.end, "padding of a section is not zero")
+    return data[section.offset : section.end]
+
+
+def read_image_sections(data: bytes, header: Header, sections: list[Section]) -> dict[int, bytes]:
+    """The sections below 0x8000, by type."""
+    contents: dict[int, bytes] = {}
+    for section in sections:
+        if section.type >= ASIDE:
+            continue
+        contents[section.type] = read_section(data, section)
+        at_size = section.at_check + 12
+        if section.type == PALETTE:
+            require(header.colour == PALETTE_INDEX, section.at_check - 4, "a palette where colour is not 4")
+            entries = section.size // 3
+            fits = section.size % 3 == 0 and entries <= 1 << header.bits
+            require(fits, at_size, "size of the palette is not 3 bytes for each of 1 to 2^bits entries")
+        elif section.type == TRANSPARENCY and header.colour == PALETTE_INDEX:
+            entries = len(contents.get(PALETTE, b"")) // 3
+            require(section.size <= entries, at_size, "transparency is longer than the palette")
+        elif section.type == TRANSPARENCY:
+            require(header.colour in KEY_SIZE, section.at_check - 4, "transparency in an image with alpha")
+            require(section.size == KEY_SIZE[header.colour], at_size, "size of the transparency does not fit colour")
+        elif section.type == COLOUR_SPACE:
+            require(section.size == 48, at_size, "size of the colour space is not 48")
+    has_palette = header.colour != PALETTE_INDEX or PALETTE in contents
+    require(has_palette, HEADER_SIZE, "palette indices without a palette")
+    return contents
+
+
+def zstandard_stored(data: bytes, begin: int, end: int, size: int) -> bytes | None:
+    """What the one Zstandard frame in `begin .. end` unpacks to; None where only its structure could be checked."""
+    require(end - begin >= 5, begin, "the Zstandard frame is cut short")
+    require(number(data, begin, 4) == 0xFD2FB528, begin, "not a Zstandard frame")
+    descriptor = data[begin + 4]
+    require(descriptor & 8 == 0, begin + 4, "reserved bit of the Zstandard frame is set")
+    single_segment = descriptor >> 5 & 1
+    at_dictionary = begin + 5 + (1 - single_segment)
+    at_content_size = at_dictionary + (0, 1, 2, 4)[descriptor & 3]
+    content_size_width = (single_segment, 2, 4, 8)[descriptor >> 6]
+    at = at_content_size + content_size_width
+    require(at <= end, begin, "the Zstandard frame is cut short")
+    dictionary = number(data, at_dictionary, at_content_size - at_dictionary)
+    require(dictionary == 0, at_dictionary, "the Zstandard frame wants a dictionary")
+    window = size
+    if not single_segment:
+        exponent, mantissa = data[begin + 5] >> 3, data[begin + 5] & 7
+        window = (8 + mantissa) << exponent + 7
+    require(window <= 1 << 23, begin + 5, "the Zstandard frame wants a window above 2^23")
+    if content_size_width:
+        content_size = number(data, at_content_size, content_size_width) + (256 if content_size_width == 2 else 0)
+        require(content_size == size, at_content_size, "the Zstandard frame is not of the unpacked size")
+    stored = bytearray()
+    all_stored = True
+    last = 0
+    while not last:
+        require(end - at >= 3, at, "the Zstandard frame is cut short")
+        block = number(data, at, 3)
+        last, kind, block_size = block & 1, block >> 1 & 3, block >> 3
+        require(kind != 3, at, "reserved type of a Zstandard block")
+        require(block_size <= 1 << 17, at, "size of a Zstandard block is above 128 KiB")
+        length = 1 if kind == 1 else block_size
+        require(length <= end - at - 3, at, "the Zstandard frame is cut short")
+        if kind == 2:
+            all_stored = False
+        else:
+            require(len(stored) + block_size <= size, at, "the Zstandard frame is not of the unpacked size")
+            stored += data[at + 3 : at + 3 + length] * (block_size if kind == 1 else 1)
+        at += 3 + length
+    at += 4 * (descriptor >> 2 & 1)  # its checksum
+    require(at == end, min(at, end), "the Zstandard frame does not end with the section")
+    if not all_stored:
+        return None
+    require(len(stored) == size, begin, "the Zstandard frame is not of the unpacked size")
+    return bytes(stored)
+
+
+def verify_metadata(data: bytes, section: Section, limits: Limits) -> None:
+    require(section.size >= 13, section.at_check + 12, "metadata is below 13 bytes")
+    size = number(data, section.offset, 4)
+    if size > limits.metadata:
+        raise OverLimit(section.offset, f"{size} bytes of unpacked metadata")
+    require(size > 0, section.offset, "metadata without a record")
+    records = zstandard_stored(data, section.offset + 4, section.end, size)
+    at = 0
+    while records is not None and at < len(records):
+        # Offsets within what is packed mean nothing in the file: the section's stands for them.
+        require(len(records) - at >= 12, section.offset, "a record of the metadata is cut short")
+        require(records[at + 4] <= 2, section.offset, "place of a metadata record is above 2")
+        require(not any(records[at + 5 : at + 8]), section.offset, "reserved bytes of a metadata record are not zero")
+        at += 12 + number(records, at + 8, 4)
+        require(at <= len(records), section.offset, "a record of the metadata is cut short")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 5. The index
+
+CONSTANT, RAW, FAST = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    x: int
+    y: int
+    w: int
+    h: int
+    at: int  # offset of the index entry
+    method: int
+    parameters: int
+    offset: int = 0  # of the payload, in bytes
+    size: int = 0  # in bytes
+    check: int = 0
+    constant: tuple[int, ...] = ()
+
+
+def read_index(data: bytes, header: Header, first_payload: int) -> list[Tile]:
+    end = pad(header.index_end)
+    require(end <= len(data), len(data), "the file ends within the index")
+    require(check(data[header.head_size : end]) == header.index_check, 40, "index check does not match")
+    require_zero(data[header.index_end : end], header.index_end, "bytes after the index are not zero")
+    tiles: list[Tile] = []
+    at = header.head_size
+    payload_end = first_payload
+    for y in range(0, header.height, header.tile_height):
+        for x in range(0, header.width, header.tile_width):
+            w = min(header.tile_width, header.width - x)
+            h = min(header.tile_height, header.height - y)
+            method, parameters, size, offset, payload_check = struct.unpack("<BBHII", data[at : at + INDEX_ENTRY_SIZE])
+            if method == CONSTANT:
+                require(size == 0, at + 2, "a constant tile has a payload")
+                samples = struct.unpack("<4H", data[at + 4 : at + INDEX_ENTRY_SIZE])
+                tiles.append(Tile(x, y, w, h, at, method, parameters, constant=samples))
+            else:
+                require(method <= FAST, at, f"method {method} is not known")
+                require(size != 0, at + 2, "a tile without payload")
+                require(16 * offset == payload_end, at + 4, "the payload is not where the one before ends")
+                tiles.append(Tile(x, y, w, h, at, method, parameters, 16 * offset, 16 * size, payload_check))
+                payload_end += 16 * size
+            at += INDEX_ENTRY_SIZE
+    require(len(data) >= payload_end, len(data), "the file is shorter than its parts")
+    require(len(data) <= payload_end, payload_end, "the file is longer than its parts")
+    return tiles
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 6. Tile methods
+
+
+def decode_tile(data: bytes, header: Header, tile: Tile) -> list[bytes]:
+    """The rows of the tile, as they stand in the decoded samples."""
+    if tile.method == CONSTANT:
+        return constant_rows(header, tile)
+    payload = data[tile.offset : tile.offset + tile.size]
+    require(check(payload) == tile.check, tile.at + 8, "check of a payload does not match")
+    return raw_rows(header, tile, payload) if tile.method == RAW else fast_rows(header, tile, payload)
+
+
+def pack(header: Header, samples: Sequence[int]) -> bytes:
+    """Samples as section 11 stores them."""
+    return bytes(samples) if header.sample_size == 1 else struct.pack(f">{len(samples)}H", *samples)
+
+
+# 6.1 Constant
+
+
+def constant_rows(header: Header, tile: Tile) -> list[bytes]:
+    require(tile.parameters == 0, tile.at + 1, "parameters of a constant tile are not zero")
+    for c, sample in enumerate(tile.constant):
+        highest = header.max_sample if c < header.channels else 0
+        require(sample <= highest, tile.at + 4 + 2 * c, f"sample of a constant tile is above {highest}")
+    return [pack(header, tile.constant[: header.channels]) * tile.w] * tile.h
+
+
+# 6.2 Raw
+
+
+def raw_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
+    require(tile.parameters == 0, tile.at + 1, "parameters of a raw tile are not zero")
+    row = tile.w * header.channels
+    count = row * tile.h
+    bits = count * header.bits
+    require(tile.size == 16 * ceil(bits, 128), tile.at + 2, "size of a raw payload does not fit the tile")
+    reason = "bits after the last sample are not zero"
+    if bits % 8:
+        last = bits // 8
+        require(payload[last] >> bits % 8 == 0, tile.offset + last, reason)
+    require_zero(payload[ceil(bits, 8) :], tile.offset + ceil(bits, 8), reason)
+    samples = fields(payload, header.bits, count)
+    return [pack(header, samples[start : start + row]) for start in range(0, count, row)]
+
+
+# 6.3 Fast
+
+BAND = 8
+STRIP = 32
+
+
+def fast_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
+    """Blocks in the order of the payload, then the colour transform."""
+    channels, bits, maximum = header.channels, header.bits, header.max_sample
+    transform = tile.parameters & 7
+    require(tile.parameters >> 3 == 0, tile.at + 1, "reserved parameters of a fast tile are not zero")
+    require(transform <= 4, tile.at + 1, "colour transform is above 4")
+    require(transform == 0 or channels >= 3, tile.at + 1, "colour transform of fewer than three channels")
+    origins = struct.unpack_from(f"<{channels}H", payload)  # a unit at least is there
+    for c, origin in enumerate(origins):
+        require(origin <= maximum, tile.offset + 2 * c, "origin is above 2^bits - 1")
+    position = 2 * channels
+    planes: list[list[list[int]]] = [[[] for _ in range(tile.h)] for _ in range(channels)]
+    for band in range(0, tile.h, BAND):
+        rows = min(BAND, tile.h - band)
+        for strip in range(0, tile.w, STRIP):
+            columns = min(STRIP, tile.w - strip)
+            for plane, origin in zip(planes, origins, strict=True):
+                block = read_block(payload, position, tile.offset, rows, columns, bits)
+                position = block.end
+                for y, residuals in enumerate(block.residuals, band):
+                    above = plane[y - 1] if y > 0 else [origin] * tile.w
+                    predict(plane[y], above, block.predictor, residuals, maximum)
+    require(len(payload) - position <= 15, tile.offset + position, "more than 15 bytes after the last block")
+    require_zero(payload[position:], tile.offset + position, "bytes after the last block are not zero")
+    result: list[bytes] = []
+    samples = [0] * (tile.w * channels)
+    for y in range(tile.h):
+        row = [plane[y] for plane in planes]
+        if transform:
+            row[:3] = untransform(transform, row, bits)
+        for c in range(channels):
+            samples[c::channels] = row[c]
+        result.append(pack(header, samples))
+    return result
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 7. A block of the fast method
+
+GROUP = 4
+GROUPS_OF_ROW = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    predictor: int
+    residuals: list[list[int]]  # rows and columns inside the tile
+    end: int  # position in the payload of the byte after the block
+
+
+def read_block(payload: bytes, position: int, offset: int, rows: int, columns: int, bits: int) -> Block:
+    """The block at `position` of the payload at `offset`; `rows` and `columns` of it lie inside the tile."""
+    at = offset + position
+    require(len(payload) - position >= 2, at, "the payload ends within a block header")
+    header = number(payload, position, 2)
+    predictor = header & 7
+    base_width = header >> 3 & 31
+    width_bits = header >> 8 & 7
+    require(predictor <= 6, at, "predictor is above 6")
+    require(base_width <= bits, at, "base width is above bits")
+    require(width_bits <= 4, at, "width bits is above 4")
+    require(header >> 11 == 0, at, "reserved bits of a block header are not zero")
+    position += 2
+
+    require(len(payload) - position >= 8 * width_bits, offset + position, "the payload ends within the widths")
+    added = fields(payload[position : position + 8 * width_bits], width_bits, BAND * GROUPS_OF_ROW)
+    groups = ceil(columns, GROUP)  # that are present in a row
+    widths = [[base_width + a for a in added[g : g + groups]] for g in range(0, GROUPS_OF_ROW * rows, GROUPS_OF_ROW)]
+    require(max(map(max, widths)) <= bits, offset + position, "width of a group is above bits")
+    position += 8 * width_bits
+
+    end = position + ceil(GROUP * sum(map(sum, widths)), 8)
+    require(end <= len(payload), offset + position, "the payload ends within the codes")
+    bit = 8 * position
+    residuals: list[list[int]] = []
+    for widths_of_row in widths:
+        row: list[int] = []
+        for b in widths_of_row:
+            if b == 0:
+                row += (0, 0, 0, 0)
+                continue
+            codes = number(payload, bit >> 3, 9) >> (bit & 7)  # 4 * 16 bits from any bit of the first byte: 9 bytes
+            mask = (1 << b) - 1
+            half_range = 1 << (b - 1)
+            row += (
+                (codes & mask) - half_range,
+                (codes >> b & mask) - half_range,
+                (codes >> 2 * b & mask) - half_range,
+                (codes >> 3 * b & mask) - half_range,
+            )
+            bit += GROUP * b
+        residuals.append(row[:columns])
+    return Block(predictor, residuals, end)
+
+
+# 7.1 Prediction
+
+
+def avg(a: int, b: int) -> int:
+    return (a + b + 1) >> 1
+
+
+PREDICTORS: tuple[Callable[[int, int, int, int], int], ...] = (
+    lambda w, n, nw, ne: w,
+    lambda w, n, nw, ne: n,
+    lambda w, n, nw, ne: w + n - nw,
+    lambda w, n, nw, ne: avg(n, avg(nw, ne)),
+    lambda w, n, nw, ne: w + avg(n, avg(n, nw)) - nw,
+    lambda w, n, nw, ne: w + avg(n, avg(ne, nw)) - nw,
+    lambda w, n, nw, ne: w + avg(n, nw) - nw,
+)
+
+
+def predict(row: list[int], above: list[int], predictor: int, residuals: list[int], maximum: int) -> None:
+    """Append the samples of one row of a block to the `row` of the tile; `above` is the origin in its first row."""
+    prediction = PREDICTORS[predictor]
+    x = len(row)
+    norths = above[x : x + len(residuals)]
+    nw = above[x - 1] if x > 0 else norths[0]
+    w = row[x - 1] if x > 0 else norths[0]
+    north_easts = norths[1:] + norths[-1:]
+    for n, ne, residual in zip(norths, north_easts, residuals, strict=True):
+        w = (prediction(w, n, nw, ne) + residual) & maximum
+        row.append(w)
+        nw = n
+
+
+# 7.2 Colour transforms
+
+
+def untransform(transform: int, row: list[list[int]], bits: int) -> tuple[list[int], list[int], list[int]]:
+    """The red, green and blue of a row from its channels c0, c1, c2."""
+    m = (1 << bits) - 1
+
+    def half(v: int) -> int:
+        return (v if v <= m >> 1 else v - m - 1) >> 1
+
+    reds: list[int] = []
+    greens: list[int] = []
+    blues: list[int] = []
+    for c0, c1, c2 in zip(row[0], row[1], row[2], strict=True):
+        if transform == 1:
+            g = c1
+            r = (c0 + g) & m
+            b = (c2 + g) & m
+        elif transform == 2:
+            g = c1
+            r = (c0 + g) & m
+            b = (c2 + avg(r, g)) & m
+        elif transform == 3:
+            g = c1
+            b = (c2 + g) & m
+            r = (c0 + avg(b, g)) & m
+        else:
+            t = c1 - half(c2)
+            g = (c2 + t) & m
+            b = (t - half(c0)) & m
+            r = (c0 + b) & m
+        reds.append(r)
+        greens.append(g)
+        blues.append(b)
+    return reds, greens, blues
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 9. Verifying
+
+
+def verify_more(data: bytes, header: Header, sections: list[Section], limits: Limits) -> None:
+    """What verifying asks for beyond decoding."""
+    digest = hashlib.sha256(data[:AT_HEAD_CHECK])
+    digest.update(bytes(HEADER_SIZE - AT_HEAD_CHECK))  # head check and digest, as zero
+    digest.update(data[HEADER_SIZE : payload_start(header, sections)])
+    require(digest.digest()[:16] == header.digest, AT_DIGEST, "digest does not match")
+    for section in sections:
+        if section.type >= ASIDE:
+            read_section(data, section)
+        if section.type == METADATA:
+            verify_metadata(data, section, limits)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 10. Limits
+
+
+@dataclass(frozen=True)
+class Limits:
+    pixels: int = 1 << 28
+    sample_bytes: int = 1 << 30
+    metadata: int = 64 << 20
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def require_limits(header: Header, limits: Limits) -> None:
+    pixels = header.width * header.height
+    if pixels > limits.pixels:
+        raise OverLimit(20, f"{pixels} pixels")
+    sample_bytes = pixels * header.channels * header.sample_size
+    if sample_bytes > limits.sample_bytes:
+        raise OverLimit(20, f"{sample_bytes} bytes of decoded samples")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The whole decoder
+
+
+@dataclass
+class Image:
+    width: int
+    height: int
+    channels: int
+    bits: int
+    colour: int
+    samples: bytearray  # as in PAM: where bits is above 8 two bytes each, most significant first
+    palette: bytes | None
+    transparency: bytes | None
+
+    def values(self) -> Sequence[int]:
+        """The samples as numbers."""
+        if self.bits <= 8:
+            return self.samples
+        values = array("H", bytes(self.samples))
+        if sys.byteorder == "little":
+            values.byteswap()
+        return values
+
+
+def decode(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Image:
+    """The image of a file; raises Violation or OverLimit."""
+    return decode_file(data, limits, verifying=False)
+
+
+def verify(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Image:
+    """Decode, and whatever else section 9 asks for."""
+    return decode_file(data, limits, verifying=True)
+
+
+def decode_file(data: bytes, limits: Limits, verifying: bool) -> Image:
+    header = read_header(data)
+    require_limits(header, limits)
+    sections = read_section_entries(data, header)
+    tiles = read_index(data, header, payload_start(header, sections))
+    contents = read_image_sections(data, header, sections)
+    pixel_size = header.channels * header.sample_size
+    try:
+        samples = bytearray(header.width * header.height * pixel_size)
+    except MemoryError:
+        raise OverLimit(20, "memory for the decoded samples") from None
+    for tile in tiles:
+        for y, row in enumerate(decode_tile(data, header, tile), tile.y):
+            start = (y * header.width + tile.x) * pixel_size
+            samples[start : start + len(row)] = row
+    if verifying:
+        verify_more(data, header, sections, limits)
+    return Image(
+        width=header.width,
+        height=header.height,
+        channels=header.channels,
+        bits=header.bits,
+        colour=header.colour,
+        samples=samples,
+        palette=contents.get(PALETTE),
+        transparency=contents.get(TRANSPARENCY),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 11. PAM
+
+TUPLE_TYPES = ("GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA", "PALETTE_INDICES")
+
+
+def pam(image: Image) -> Iterator[bytes | bytearray]:
+    """The parts of a PAM file."""
+    one_bit_gray = image.colour == GRAY and image.bits == 1
+    lines = (
+        "P7",
+        f"WIDTH {image.width}",
+        f"HEIGHT {image.height}",
+        f"DEPTH {image.channels}",
+        f"MAXVAL {(1 << image.bits) - 1}",
+        f"TUPLTYPE {'BLACKANDWHITE' if one_bit_gray else TUPLE_TYPES[image.colour]}",
+        "ENDHDR",
+    )
+    yield "".join(line + "\n" for line in lines).encode("ascii")
+    yield image.samples
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The program
+
+
+def read_file(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read()
+    with open(name, "rb") as file:
+        return file.read()
+
+
+def write_to(file: BinaryIO, image: Image) -> None:
+    for part in pam(image):
+        file.write(part)
+    file.flush()
+
+
+def write_file(name: str, image: Image) -> None:
+    if name == "-":
+        write_to(sys.stdout.buffer, image)
+        return
+    if os.path.exists(name) and not os.path.isfile(name):  # a device or a pipe is not replaced
+        with open(name, "wb") as file:
+            write_to(file, image)
+        return
+    part = f"{name}.{os.getpid()}.part"
+    with open(part, "xb") as file:
+        try:
+            write_to(file, image)
+            os.replace(part, name)
+        except BaseException:
+            os.unlink(part)
+            raise
+
+
+def convert(source: str, target: str, verifying: bool) -> None:
+    try:
+        data = read_file(source)
+    except MemoryError:
+        raise OverLimit(0, "memory for the file") from None
+    image = decode_file(data, DEFAULT_LIMITS, verifying)
+    write_file(target, image)
+
+
+def batch(verifying: bool) -> None:
+    for line in sys.stdin.buffer:
+        source, tab, target = os.fsdecode(line.rstrip(b"\r\n")).partition("\t")
+        try:
+            if not tab or "-" in (source, target):
+                raise OSError("not a line IN<TAB>OUT of two files")
+            convert(source, target, verifying)
+            verdict = "ok"
+        except Refusal as refusal:
+            verdict = f"reject\t{refusal}"
+        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+            verdict = f"error\t{error}"
+        print(verdict, flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="l3_decode", description="Decode an L3 image to PAM.")
+    parser.add_argument("--verify", action="store_true", help="check what decoding does not need, too")
+    parser.add_argument("--batch", action="store_true", help="read lines IN<TAB>OUT from stdin")
+    parser.add_argument("files", nargs="*", metavar="IN OUT", help="`-` is stdin or stdout")
+    options = parser.parse_args(arguments)
+    if len(options.files) != (0 if options.batch else 2):
+        parser.error("wants IN and OUT, or --batch alone")
+    if options.batch:
+        batch(options.verify)
+        return 0
+    source, target = options.files
+    try:
+        convert(source, target, options.verify)
+    except (Refusal, OSError, ValueError) as reason:
+        print(f"l3_decode: {source}: {reason}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
