@@ -1,0 +1,28 @@
+// L3 by libl3, with the method fast.
+#include "codec.h"
+#include "image_bridge.h"
+
+namespace bench {
+namespace {
+
+std::optional<formats::Error> encode(const formats::Image& image, tools::Buffer& file) {
+  l3_encode_options options = l3_encode_options_init();
+  options.method = L3_METHOD_FAST;
+  return tools::encode_l3(image, options, file);
+}
+
+std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Image& image) {
+  tools::DecodeSettings settings;
+  settings.limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+  std::optional<formats::Error> metadata_error;
+  if (auto error = tools::decode_l3(file, settings, image, &metadata_error)) return error;
+  return metadata_error;
+}
+
+bool never(std::span<const uint8_t>) { return false; }
+
+}  // namespace
+
+const Codec kL3Codec = {"l3-fast", encode, decode, never};
+
+}  // namespace bench

@@ -1,0 +1,244 @@
+// libl3: the L3 lossless image format. spec/format.md defines the format; words here are its words.
+//
+// All functions are safe to call from many threads at once: the library keeps no state, starts no threads and never
+// throws or aborts. Memory belongs to the caller. Decoding allocates nothing (l3_unpack_metadata is the one exception and
+// says so). Every byte of an input file may be hostile.
+//
+// A structure whose first member is `struct_size` begins as what its _init function returns: all zero but for its size, which
+// keeps programs working when later versions add members at its end.
+#ifndef L3_L3_H
+#define L3_L3_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define L3_API __attribute__((visibility("default")))
+#define L3_MUST_USE __attribute__((warn_unused_result))
+
+#ifdef __cplusplus
+extern "C" {
+#define L3_ALL_ZERO {}
+#else
+#define L3_ALL_ZERO {0}
+#endif
+
+#define L3_VERSION_MAJOR 0
+#define L3_VERSION_MINOR 1
+#define L3_VERSION_PATCH 0
+
+// The version of the library as 10000 * major + 100 * minor + patch, and as text ("0.1.0").
+L3_API uint32_t l3_version(void);
+L3_API const char* l3_version_text(void);
+
+// ------------------------------------------------------------------------------------------------- status and error
+
+typedef enum l3_status {
+  L3_OK = 0,
+  L3_ERROR_ARGUMENT = 1,     // the call itself is wrong: null pointer, impossible size, unknown option
+  L3_ERROR_NOT_L3 = 2,       // the input does not begin with the signature of an L3 file
+  L3_ERROR_UNSUPPORTED = 3,  // a version, feature, section or method that this library does not know
+  L3_ERROR_CORRUPT = 4,      // the file violates the format or fails a check
+  L3_ERROR_TRUNCATED = 5,    // the file ends before it should
+  L3_ERROR_LIMIT = 6,        // over a limit that the caller set (or the default one)
+  L3_ERROR_BUFFER = 7,       // the output buffer is too small
+  L3_ERROR_MEMORY = 8,       // an allocation failed
+} l3_status;
+
+// A short English text for a status, never null: "the file is truncated".
+L3_API const char* l3_status_text(l3_status status);
+
+// Filled by a function that fails, when the caller gave one. `reason` is a constant string, never null.
+typedef struct l3_error {
+  l3_status status;
+  uint64_t offset;     // of the byte in the input file at which the field or part in question begins
+  uint64_t tile;       // its index, or L3_NO_TILE
+  const char* reason;  // what is wrong: "the check of a tile does not match"
+} l3_error;
+
+#define L3_NO_TILE UINT64_MAX
+
+// --------------------------------------------------------------------------------------------------------- limits
+
+// Checked from the header alone, before anything is decoded. Zero means the default.
+typedef struct l3_limits {
+  uint64_t max_pixels;          // default 2^28
+  uint64_t max_output_bytes;    // default 2^30: samples as decoded
+  uint64_t max_metadata_bytes;  // default 2^26: metadata unpacked
+} l3_limits;
+
+// ------------------------------------------------------------------------------------------------- images and info
+
+typedef enum l3_sample_type { L3_SAMPLE_U8 = 0, L3_SAMPLE_U16 = 1 } l3_sample_type;
+
+typedef enum l3_colour {
+  L3_COLOUR_GRAY = 0,
+  L3_COLOUR_GRAY_ALPHA = 1,
+  L3_COLOUR_RGB = 2,
+  L3_COLOUR_RGB_ALPHA = 3,
+  L3_COLOUR_PALETTE = 4,
+} l3_colour;
+
+typedef enum l3_alpha { L3_ALPHA_NONE = 0, L3_ALPHA_STRAIGHT = 1, L3_ALPHA_PREMULTIPLIED = 2 } l3_alpha;
+
+// What a file says of itself. Filled by l3_read_info.
+typedef struct l3_info {
+  uint32_t struct_size;
+  uint32_t version;  // of the format
+  uint32_t required_features, optional_features;
+  uint32_t width, height, frames;
+  uint32_t channels;
+  l3_sample_type sample_type;
+  uint32_t bits;  // of a sample: 1 to 16
+  l3_colour colour;
+  l3_alpha alpha;
+  uint32_t tile_width, tile_height;  // in pixels
+  uint64_t tile_count;
+  uint64_t head_bytes;       // header and section entries
+  uint64_t payload_start;    // where the first payload begins
+  uint64_t image_bytes;      // width * height * channels * bytes per sample: what l3_decode writes without padding
+  uint32_t palette_entries;  // 0 unless colour is L3_COLOUR_PALETTE
+  uint8_t digest[16];
+} l3_info;
+
+static inline l3_info l3_info_init(void) {
+  l3_info empty = L3_ALL_ZERO;
+  empty.struct_size = (uint32_t)sizeof(empty);
+  return empty;
+}
+
+// Reads the head of a file. `data` may be a prefix of the file that holds at least the head: 64 bytes, and 24 for each
+// section (at most L3_HEAD_MAX_BYTES). Only the head is verified.
+#define L3_HEAD_MAX_BYTES 448
+L3_API L3_MUST_USE l3_status l3_read_info(const void* data, size_t size, const l3_limits* limits, l3_info* info,
+                                          l3_error* error);
+
+// ------------------------------------------------------------------------------------------------------- sections
+
+typedef enum l3_section_type {
+  L3_SECTION_PALETTE = 1,
+  L3_SECTION_TRANSPARENCY = 2,
+  L3_SECTION_COLOUR_SPACE = 3,
+  L3_SECTION_ICC = 4,
+  L3_SECTION_EXIF = 5,
+  L3_SECTION_METADATA = 0x8001,
+} l3_section_type;
+
+// Finds a section, verifies its check and gives its place in `data` (no copy; valid as long as `data` is). A section that
+// is not there is no error: *bytes is null and *bytes_size 0. Metadata is given packed; see l3_unpack_metadata.
+L3_API L3_MUST_USE l3_status l3_find_section(const void* data, size_t size, uint32_t type, const uint8_t** bytes,
+                                             size_t* bytes_size, l3_error* error);
+
+// Unpacks the metadata section to the records that the spec describes. With `out` null, only *needed is set (0 where there is
+// no metadata). Allocates and frees working memory of about 200 KiB within the call.
+L3_API L3_MUST_USE l3_status l3_unpack_metadata(const void* data, size_t size, const l3_limits* limits, void* out,
+                                                size_t out_size, size_t* needed, l3_error* error);
+
+// ------------------------------------------------------------------------------------------------------- parallel
+
+// A caller's parallel-for. Must call body(argument, i) exactly once for each i < count, in any order and on any threads,
+// and return when all calls have returned. Passing none runs everything on the calling thread; results never depend on it.
+typedef struct l3_parallel {
+  void (*run)(void* context, uint64_t count, void (*body)(void* argument, uint64_t index), void* argument);
+  void* context;
+} l3_parallel;
+
+// --------------------------------------------------------------------------------------------------------- decode
+
+typedef struct l3_decode_options {
+  uint32_t struct_size;
+  uint32_t as_colours;  // palette images: 0 gives indices, 1 gives RGB (or RGBA where there is transparency), u8
+  l3_limits limits;
+  l3_parallel parallel;
+} l3_decode_options;
+
+static inline l3_decode_options l3_decode_options_init(void) {
+  l3_decode_options empty = L3_ALL_ZERO;
+  empty.struct_size = (uint32_t)sizeof(empty);
+  return empty;
+}
+
+// Bytes of a pixel as l3_decode writes it with these options: channels times 1 or 2. `options` may be null.
+L3_API uint32_t l3_pixel_bytes(const l3_info* info, const void* data, size_t size, const l3_decode_options* options);
+
+// Decodes a whole file to interleaved samples, u8 or u16 in the machine's byte order, row after row; `stride` bytes from
+// one row to the next (0: no padding). Verifies everything but the sections that are aside and the digest. On failure the
+// contents of `out` are unspecified.
+L3_API L3_MUST_USE l3_status l3_decode(const void* data, size_t size, const l3_decode_options* options, void* out,
+                                       size_t out_size, size_t stride, l3_error* error);
+
+// The same for the pixels from column `x`, row `y` on, `width` by `height` of them, all inside the image. Reads and verifies
+// head, index and sections, and the payloads of the tiles that the region touches.
+L3_API L3_MUST_USE l3_status l3_decode_region(const void* data, size_t size, uint32_t x, uint32_t y, uint32_t width,
+                                              uint32_t height, const l3_decode_options* options, void* out,
+                                              size_t out_size, size_t stride, l3_error* error);
+
+// Verifies a whole file: all that l3_decode verifies, the sections that are aside, and the digest. Writes no pixels.
+// Unpacks metadata piece by piece, with working memory of about 400 KiB within the call.
+L3_API L3_MUST_USE l3_status l3_verify(const void* data, size_t size, const l3_decode_options* options,
+                                       l3_error* error);
+
+// --------------------------------------------------------------------------------------------------------- encode
+
+// An image to encode. Everything it points to must stay valid during the call.
+typedef struct l3_image {
+  uint32_t struct_size;
+  uint32_t width, height;
+  uint32_t bits;  // of a sample, 1 to 16: up to 8 in a byte each, above that in a uint16_t of the machine's byte order
+  l3_colour colour;
+  l3_alpha alpha;  // where colour has alpha; otherwise L3_ALPHA_NONE
+  const void* pixels;
+  size_t stride;  // bytes from one row to the next; 0: no padding
+  const uint8_t* palette;  // red, green, blue of each entry
+  uint32_t palette_entries;
+  const uint8_t* transparency;  // as the spec's section, or null
+  uint32_t transparency_size;
+  const uint8_t* colour_space;  // the 48 bytes of the spec's section, or null
+  const uint8_t* icc;           // as the spec's section, or null
+  size_t icc_size;
+  const uint8_t* exif;
+  size_t exif_size;
+  const uint8_t* metadata;  // records as the spec's metadata unpacked, or null; packed by the encoder
+  size_t metadata_size;
+} l3_image;
+
+static inline l3_image l3_image_init(void) {
+  l3_image empty = L3_ALL_ZERO;
+  empty.struct_size = (uint32_t)sizeof(empty);
+  return empty;
+}
+
+typedef enum l3_method { L3_METHOD_AUTO = 0, L3_METHOD_FAST = 1, L3_METHOD_DENSE = 2 } l3_method;
+
+typedef struct l3_encode_options {
+  uint32_t struct_size;
+  l3_method method;        // L3_METHOD_DENSE: not in this version, gives L3_ERROR_UNSUPPORTED
+  uint32_t effort;         // 1 to 9, 0 for the default; no influence on `fast`
+  uint32_t tile_width;     // 32 to 1024, a multiple of 32; 0 for the default (128)
+  uint32_t tile_height;
+  l3_parallel parallel;
+} l3_encode_options;
+
+static inline l3_encode_options l3_encode_options_init(void) {
+  l3_encode_options empty = L3_ALL_ZERO;
+  empty.struct_size = (uint32_t)sizeof(empty);
+  return empty;
+}
+
+// The size of buffer that is certain to hold the encoded image; 0 where the image or the options are not valid.
+L3_API uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* options);
+
+// Encodes an image. *written is the size of the file. A sample above 2^bits - 1 is an argument error. The bytes depend on
+// image, options and library version only, never on threads or processor. `options` may be null. Needs no memory but `out`,
+// except for about 1 MiB where there is metadata to pack. On failure the contents of `out` are unspecified.
+L3_API L3_MUST_USE l3_status l3_encode(const l3_image* image, const l3_encode_options* options, void* out,
+                                       size_t out_size, size_t* written, l3_error* error);
+
+// The processor target in use: "portable", "avx2" or "avx512". Chosen by what the processor has; the environment variable L3_CPU
+// forces one. Null where L3_CPU names one that is unknown or that this processor lacks: encode and decode then fail.
+L3_API const char* l3_cpu_target(void);
+
+#undef L3_ALL_ZERO
+#ifdef __cplusplus
+}
+#endif
+#endif

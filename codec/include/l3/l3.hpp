@@ -1,0 +1,120 @@
+// A thin C++20 face of l3.h: spans in, vectors and spans out, errors as values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "l3/l3.h"
+
+namespace l3 {
+
+// What went wrong, in words: "offset 44: the check of the head does not match".
+inline std::string message(const l3_error& error) {
+  std::string text;
+  if (error.status != L3_ERROR_ARGUMENT && error.status != L3_ERROR_BUFFER && error.status != L3_ERROR_MEMORY) {
+    text = "offset " + std::to_string(error.offset) + ": ";
+  }
+  text += error.reason;
+  if (error.tile != L3_NO_TILE) text += " (tile " + std::to_string(error.tile) + ")";
+  return text;
+}
+
+// A value, or the error that kept it from being.
+template <class Value>
+class [[nodiscard]] Result {
+ public:
+  Result(Value value) : value_(std::move(value)) {}
+  Result(const l3_error& error) : value_(error) {}
+
+  explicit operator bool() const { return value_.index() == 0; }
+  Value& operator*() { return *std::get_if<0>(&value_); }
+  const Value& operator*() const { return *std::get_if<0>(&value_); }
+  Value* operator->() { return std::get_if<0>(&value_); }
+  const Value* operator->() const { return std::get_if<0>(&value_); }
+  const l3_error& error() const { return *std::get_if<1>(&value_); }
+
+ private:
+  std::variant<Value, l3_error> value_;
+};
+
+// A decoded image: interleaved samples, u8 or (above 8 bits) u16 in the machine's byte order, rows without padding.
+struct Pixels {
+  l3_info info;
+  std::vector<uint8_t> bytes;
+};
+
+inline l3_limits no_limits() { return {UINT64_MAX, UINT64_MAX, UINT64_MAX}; }
+
+inline Result<l3_info> read_info(std::span<const uint8_t> file, const l3_limits& limits = {}) {
+  l3_info info = l3_info_init();
+  l3_error error{};
+  if (l3_read_info(file.data(), file.size(), &limits, &info, &error) != L3_OK) return error;
+  return info;
+}
+
+// Decodes into the caller's memory.
+[[nodiscard]] inline l3_status decode_into(std::span<const uint8_t> file, std::span<uint8_t> out,
+                                           const l3_decode_options& options = l3_decode_options_init(),
+                                           l3_error* error = nullptr) {
+  return l3_decode(file.data(), file.size(), &options, out.data(), out.size(), 0, error);
+}
+
+// Decodes the region of `width` by `height` pixels at (x, y).
+inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, uint32_t y, uint32_t width,
+                                    uint32_t height, const l3_decode_options& options = l3_decode_options_init()) {
+  l3_error error{};
+  l3_info info = l3_info_init();
+  // The limits concern the region, which l3_decode_region checks; here only its size must be sane.
+  const l3_limits any = no_limits();
+  if (l3_read_info(file.data(), file.size(), &any, &info, &error) != L3_OK) return error;
+  if (width > info.width || height > info.height) {
+    return l3_error{L3_ERROR_ARGUMENT, 0, L3_NO_TILE, "the region is not inside the image"};
+  }
+  const uint64_t most = options.limits.max_output_bytes != 0 ? options.limits.max_output_bytes : uint64_t{1} << 30;
+  const uint64_t size =
+      uint64_t{width} * height * l3_pixel_bytes(&info, file.data(), file.size(), &options);
+  if (size > most) return l3_error{L3_ERROR_LIMIT, 20, L3_NO_TILE, "more bytes of samples than the limit allows"};
+  Pixels pixels{info, {}};
+  try {
+    pixels.bytes.resize(static_cast<size_t>(size));
+  } catch (const std::bad_alloc&) {
+    return l3_error{L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
+  }
+  const l3_status status = l3_decode_region(file.data(), file.size(), x, y, width, height, &options,
+                                            pixels.bytes.data(), pixels.bytes.size(), 0, &error);
+  if (status != L3_OK) return error;
+  return pixels;
+}
+
+// Decodes a whole image.
+inline Result<Pixels> decode(std::span<const uint8_t> file,
+                             const l3_decode_options& options = l3_decode_options_init()) {
+  const Result<l3_info> info = read_info(file, options.limits);
+  if (!info) return info.error();
+  return decode_region(file, 0, 0, info->width, info->height, options);
+}
+
+// Encodes an image to a file in memory.
+inline Result<std::vector<uint8_t>> encode(const l3_image& image,
+                                           const l3_encode_options& options = l3_encode_options_init()) {
+  const uint64_t bound = l3_encode_bound(&image, &options);
+  l3_error error{};
+  size_t written = 0;
+  std::vector<uint8_t> file;
+  try {
+    file.resize(static_cast<size_t>(bound != 0 ? bound : 1));  // where the bound is 0, l3_encode says why
+  } catch (const std::bad_alloc&) {
+    return l3_error{L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
+  }
+  if (l3_encode(&image, &options, file.data(), file.size(), &written, &error) != L3_OK) return error;
+  file.resize(written);
+  return file;
+}
+
+}  // namespace l3

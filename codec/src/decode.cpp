@@ -1,0 +1,330 @@
+// Reading: info, sections, decoding of whole images and regions, verifying.
+#include <atomic>
+#include <cstring>
+
+#include "container.h"
+#include "metadata.h"
+#include "options.h"
+#include "parallel.h"
+
+namespace l3 {
+namespace {
+
+struct Region {
+  uint32_t x, y, width, height;
+};
+
+l3_status give(l3_error* error, const Verdict& verdict) {
+  return fail(error, verdict.reason, verdict.offset, verdict.tile);
+}
+
+// Red, green, blue, alpha of each index; opaque black for those beyond the palette.
+void build_colours(const uint8_t* data, const Head& head, uint8_t* colours) {
+  const Section* palette = head.find(L3_SECTION_PALETTE);
+  const Section* transparency = head.find(L3_SECTION_TRANSPARENCY);
+  for (uint64_t i = 0; i < 256; ++i) {
+    uint8_t* colour = colours + 4 * i;
+    std::memset(colour, 0, 3);
+    if (3 * i < palette->size) std::memcpy(colour, data + palette->offset + 3 * i, 3);
+    colour[3] = transparency != nullptr && i < transparency->size ? data[transparency->offset + i] : 255;
+  }
+}
+
+uint32_t colour_bytes(const Head& head) { return head.find(L3_SECTION_TRANSPARENCY) != nullptr ? 4 : 3; }
+
+// Decodes the tiles that a region touches.
+class RegionDecoder {
+ public:
+  RegionDecoder(const uint8_t* data, const Head& head, const Target& target, const Region& region, uint8_t* out,
+                size_t stride, const uint8_t* colours)
+      : data_(data),
+        head_(head),
+        target_(target),
+        region_(region),
+        out_(out),
+        stride_(stride),
+        colours_(colours),
+        pixel_bytes_(colours != nullptr ? colour_bytes(head) : head.pixel_bytes()),
+        first_column_(region.x / head.tile_width),
+        first_row_(region.y / head.tile_height),
+        columns_((region.x + region.width - 1) / head.tile_width - first_column_ + 1),
+        rows_((region.y + region.height - 1) / head.tile_height - first_row_ + 1) {}
+
+  Verdict run(const l3_parallel& parallel) {
+    run_parallel(parallel, uint64_t{columns_} * rows_, *this);
+    // Which tile failed first in time depends on threads; the lowest one does not.
+    const uint64_t failed = failed_.load();
+    return failed == L3_NO_TILE ? Verdict{} : decode_tile(failed);
+  }
+
+  void operator()(uint64_t i) {
+    if (i >= failed_.load(std::memory_order_relaxed)) return;
+    if (decode_tile(i).ok()) return;
+    uint64_t lowest = failed_.load();
+    while (i < lowest && !failed_.compare_exchange_weak(lowest, i)) {
+    }
+  }
+
+ private:
+  // The i-th tile of the region, row by row.
+  Verdict decode_tile(uint64_t i) const {
+    const uint32_t column = first_column_ + static_cast<uint32_t>(i % columns_);
+    const uint32_t row = first_row_ + static_cast<uint32_t>(i / columns_);
+    const uint64_t tile = uint64_t{row} * head_.tiles_across + column;
+    const TileShape shape = head_.tile_shape(tile);
+    const TileEntry entry = read_entry(data_, head_, tile);
+    const uint64_t offset = static_cast<uint64_t>(entry.payload - data_);
+    if (entry.method != Method::constant && target_.check(entry.payload, entry.payload_bytes / 4) != entry.check) {
+      return {Reason::tile_check, offset, tile};
+    }
+    const Fault fault = target_.decode(shape, entry, output(column * head_.tile_width, row * head_.tile_height, shape));
+    return {fault.reason, offset + fault.at, fault.reason == Reason::none ? L3_NO_TILE : tile};
+  }
+
+  // The part of the region that lies in the tile at (x, y).
+  TileOutput output(uint32_t x, uint32_t y, const TileShape& shape) const {
+    TileOutput part{};
+    part.x0 = x < region_.x ? region_.x - x : 0;
+    part.y0 = y < region_.y ? region_.y - y : 0;
+    part.x1 = smaller(shape.width, region_.x + region_.width - x);
+    part.y1 = smaller(shape.height, region_.y + region_.height - y);
+    part.stride = stride_;
+    part.colours = colours_;
+    part.colour_bytes = pixel_bytes_;
+    if (out_ != nullptr) {
+      part.pixels = out_ + (y + part.y0 - region_.y) * stride_ + size_t{x + part.x0 - region_.x} * pixel_bytes_;
+    }
+    return part;
+  }
+
+  const uint8_t* data_;
+  const Head& head_;
+  const Target& target_;
+  Region region_;
+  uint8_t* out_;
+  size_t stride_;
+  const uint8_t* colours_;
+  uint32_t pixel_bytes_;
+  uint32_t first_column_, first_row_, columns_, rows_;
+  std::atomic<uint64_t> failed_{L3_NO_TILE};
+};
+
+// What every reading call begins with: arguments, processor, head.
+struct Opened {
+  const Target* target = nullptr;
+  l3_decode_options options{};
+  l3_limits limits{};
+  Head head{};
+  Verdict verdict;
+};
+
+Opened open(const void* data, size_t size, const l3_decode_options* options) {
+  Opened file;
+  file.target = target();
+  if (data == nullptr) {
+    file.verdict = {Reason::null_argument};
+  } else if (!copy_sized(options, file.options)) {
+    file.verdict = {Reason::bad_struct_size};
+  } else if (file.target == nullptr) {
+    file.verdict = {Reason::unknown_cpu_target};
+  } else {
+    file.limits = with_defaults(&file.options.limits);
+    file.verdict = read_head(static_cast<const uint8_t*>(data), size, *file.target, file.limits, file.head);
+  }
+  return file;
+}
+
+void fill_info(const uint8_t* data, const Head& head, l3_info& info) {
+  info.version = load_u16(data + header::kVersion);
+  info.required_features = load_u32(data + header::kRequired);
+  info.optional_features = head.optional_features;
+  info.width = head.width;
+  info.height = head.height;
+  info.frames = 1;
+  info.channels = head.channels;
+  info.sample_type = static_cast<l3_sample_type>(head.sample_type);
+  info.bits = head.bits;
+  info.colour = static_cast<l3_colour>(head.colour);
+  info.alpha = static_cast<l3_alpha>(head.alpha);
+  info.tile_width = head.tile_width;
+  info.tile_height = head.tile_height;
+  info.tile_count = head.tile_count;
+  info.head_bytes = head.head_bytes;
+  info.payload_start = head.payload_start;
+  info.image_bytes = uint64_t{head.width} * head.height * head.pixel_bytes();
+  const Section* palette = head.find(L3_SECTION_PALETTE);
+  info.palette_entries = palette != nullptr ? static_cast<uint32_t>(palette->size / 3) : 0;
+  std::memcpy(info.digest, data + header::kDigest, sizeof(info.digest));
+}
+
+l3_status decode_region(const Opened& file, const uint8_t* data, size_t size, const Region& region, void* out,
+                        size_t out_size, size_t stride, l3_error* error) {
+  const Head& head = file.head;
+  if (out == nullptr) return fail(error, Reason::null_argument);
+  if (region.width == 0 || region.height == 0 || region.x >= head.width || region.y >= head.height ||
+      region.width > head.width - region.x || region.height > head.height - region.y) {
+    return fail(error, Reason::bad_region);
+  }
+  const bool as_colours = file.options.as_colours != 0 && head.colour == L3_COLOUR_PALETTE;
+  const uint64_t row = uint64_t{region.width} * (as_colours ? colour_bytes(head) : head.pixel_bytes());
+  const uint64_t step = stride == 0 ? row : stride;
+  if (step < row) return fail(error, Reason::bad_stride);
+  // At most 2^20 rows, so only a stride beyond any memory could overflow this.
+  if (step > (UINT64_MAX >> 21)) return fail(error, Reason::bad_stride);
+  if (row * region.height > file.limits.max_output_bytes) return fail(error, Reason::over_output_limit, header::kWidth);
+  if (step * (region.height - 1) + row > out_size) return fail(error, Reason::buffer_too_small);
+
+  const Verdict container = check_container(data, size, *file.target, head);
+  if (!container.ok()) return give(error, container);
+  uint8_t colours[4 * 256];
+  if (as_colours) build_colours(data, head, colours);
+  RegionDecoder decoder(data, head, *file.target, region, static_cast<uint8_t*>(out), step,
+                        as_colours ? colours : nullptr);
+  return give(error, decoder.run(file.options.parallel));
+}
+
+}  // namespace
+}  // namespace l3
+
+using namespace l3;
+
+l3_status l3_read_info(const void* data, size_t size, const l3_limits* limits, l3_info* info, l3_error* error) {
+  if (info == nullptr) return fail(error, Reason::null_argument);
+  l3_info own{};
+  if (!copy_sized(info, own)) return fail(error, Reason::bad_struct_size);
+  l3_decode_options options = l3_decode_options_init();
+  if (limits != nullptr) options.limits = *limits;
+  const Opened file = open(data, size, &options);
+  if (!file.verdict.ok()) return give(error, file.verdict);
+  fill_info(static_cast<const uint8_t*>(data), file.head, own);
+  std::memcpy(info, &own, own.struct_size < sizeof(own) ? own.struct_size : sizeof(own));
+  return succeed(error);
+}
+
+l3_status l3_find_section(const void* data, size_t size, uint32_t type, const uint8_t** bytes, size_t* bytes_size,
+                          l3_error* error) {
+  if (bytes == nullptr || bytes_size == nullptr) return fail(error, Reason::null_argument);
+  *bytes = nullptr;
+  *bytes_size = 0;
+  const Opened file = open(data, size, nullptr);
+  // Sections can be read of any image, however large.
+  const bool over_limit = describe(file.verdict.reason).status == L3_ERROR_LIMIT;
+  if (!file.verdict.ok() && !over_limit) return give(error, file.verdict);
+  const Section* section = file.head.find(type);
+  if (section == nullptr) return succeed(error);
+  const uint8_t* start = static_cast<const uint8_t*>(data);
+  const Verdict verdict = check_section(start, size, *file.target, *section);
+  if (!verdict.ok()) return give(error, verdict);
+  *bytes = start + section->offset;
+  *bytes_size = section->size;
+  return succeed(error);
+}
+
+uint32_t l3_pixel_bytes(const l3_info* info, const void* data, size_t size, const l3_decode_options* options) {
+  l3_info own{};
+  l3_decode_options wanted{};
+  if (info == nullptr || !copy_sized(info, own) || !copy_sized(options, wanted)) return 0;
+  if (wanted.as_colours == 0 || own.colour != L3_COLOUR_PALETTE) {
+    return own.channels * (own.sample_type == L3_SAMPLE_U16 ? 2 : 1);
+  }
+  const uint8_t* transparency = nullptr;
+  size_t transparency_size = 0;
+  const l3_status status =
+      l3_find_section(data, size, L3_SECTION_TRANSPARENCY, &transparency, &transparency_size, nullptr);
+  return status == L3_OK && transparency != nullptr ? 4 : 3;
+}
+
+l3_status l3_decode(const void* data, size_t size, const l3_decode_options* options, void* out, size_t out_size,
+                    size_t stride, l3_error* error) {
+  const Opened file = open(data, size, options);
+  if (!file.verdict.ok()) return give(error, file.verdict);
+  return decode_region(file, static_cast<const uint8_t*>(data), size, {0, 0, file.head.width, file.head.height}, out,
+                       out_size, stride, error);
+}
+
+l3_status l3_decode_region(const void* data, size_t size, uint32_t x, uint32_t y, uint32_t width, uint32_t height,
+                           const l3_decode_options* options, void* out, size_t out_size, size_t stride,
+                           l3_error* error) {
+  const Opened file = open(data, size, options);
+  // The limits are about what is decoded here, not about the whole image.
+  const bool over_limit = describe(file.verdict.reason).status == L3_ERROR_LIMIT;
+  if (!file.verdict.ok() && !over_limit) return give(error, file.verdict);
+  if (uint64_t{width} * height > file.limits.max_pixels) return fail(error, Reason::over_pixel_limit, header::kWidth);
+  return decode_region(file, static_cast<const uint8_t*>(data), size, {x, y, width, height}, out, out_size, stride,
+                       error);
+}
+
+l3_status l3_verify(const void* data, size_t size, const l3_decode_options* options, l3_error* error) {
+  const Opened file = open(data, size, options);
+  if (!file.verdict.ok()) return give(error, file.verdict);
+  const Head& head = file.head;
+  const uint8_t* bytes = static_cast<const uint8_t*>(data);
+  Verdict verdict = check_container(bytes, size, *file.target, head);
+  if (verdict.ok()) {
+    RegionDecoder decoder(bytes, head, *file.target, {0, 0, head.width, head.height}, nullptr, 0, nullptr);
+    verdict = decoder.run(file.options.parallel);
+  }
+  for (uint32_t i = 0; i < head.section_count && verdict.ok(); ++i) {
+    const Section& section = head.sections[i];
+    if (section.type < kFirstAsideType) continue;
+    verdict = check_section(bytes, size, *file.target, section);
+    if (verdict.ok() && section.type == L3_SECTION_METADATA) {
+      verdict = unpack_metadata(bytes, section, file.limits.max_metadata_bytes, nullptr, 0);
+    }
+  }
+  if (verdict.ok()) {
+    uint8_t digest[header::kDigestBytes];
+    digest_of(bytes, head.payload_start, digest);
+    if (std::memcmp(digest, bytes + header::kDigest, sizeof(digest)) != 0) verdict = {Reason::digest, header::kDigest};
+  }
+  return give(error, verdict);
+}
+
+l3_status l3_unpack_metadata(const void* data, size_t size, const l3_limits* limits, void* out, size_t out_size,
+                             size_t* needed, l3_error* error) {
+  if (needed == nullptr) return fail(error, Reason::null_argument);
+  *needed = 0;
+  const uint8_t* bytes = nullptr;
+  size_t bytes_size = 0;
+  const l3_status status = l3_find_section(data, size, L3_SECTION_METADATA, &bytes, &bytes_size, error);
+  if (status != L3_OK || bytes == nullptr) return status;
+  const uint8_t* start = static_cast<const uint8_t*>(data);
+  const uint64_t offset = static_cast<uint64_t>(bytes - start);
+  if (bytes_size < kMinMetadataBytes) return fail(error, Reason::metadata_size, offset);
+  const uint32_t unpacked = load_u32(bytes);
+  const uint64_t most = with_defaults(limits).max_metadata_bytes;
+  if (unpacked > most) return fail(error, Reason::over_metadata_limit, offset);
+  *needed = unpacked;
+  if (out == nullptr) return succeed(error);
+  if (out_size < unpacked) return fail(error, Reason::buffer_too_small);
+  return give(error, unpack_metadata(start, {L3_SECTION_METADATA, 0, offset, bytes_size}, most,
+                                     static_cast<uint8_t*>(out), out_size));
+}
+
+const char* l3_status_text(l3_status status) {
+  switch (status) {
+    case L3_OK: return "no error";
+    case L3_ERROR_ARGUMENT: return "wrong argument";
+    case L3_ERROR_NOT_L3: return "not an L3 file";
+    case L3_ERROR_UNSUPPORTED: return "not supported by this version";
+    case L3_ERROR_CORRUPT: return "the file is corrupt";
+    case L3_ERROR_TRUNCATED: return "the file is truncated";
+    case L3_ERROR_LIMIT: return "over a limit";
+    case L3_ERROR_BUFFER: return "the output buffer is too small";
+    case L3_ERROR_MEMORY: return "out of memory";
+  }
+  return "unknown status";
+}
+
+uint32_t l3_version(void) { return 10000 * L3_VERSION_MAJOR + 100 * L3_VERSION_MINOR + L3_VERSION_PATCH; }
+
+#define L3_TEXT_OF(x) #x
+#define L3_TEXT(x) L3_TEXT_OF(x)
+const char* l3_version_text(void) {
+  return L3_TEXT(L3_VERSION_MAJOR) "." L3_TEXT(L3_VERSION_MINOR) "." L3_TEXT(L3_VERSION_PATCH);
+}
+
+const char* l3_cpu_target(void) {
+  const Target* chosen = target();
+  return chosen != nullptr ? chosen->name : nullptr;
+}

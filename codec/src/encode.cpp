@@ -1,0 +1,293 @@
+// Writing a file: sections, then all tiles into places that are large enough for each, then closing the gaps.
+#include <atomic>
+#include <cstring>
+
+#include "container.h"
+#include "metadata.h"
+#include "options.h"
+#include "parallel.h"
+
+namespace l3 {
+namespace {
+
+constexpr uint32_t kDefaultTileEdge = 128;
+
+struct NewSection {
+  uint32_t type;
+  const uint8_t* bytes;
+  uint64_t size;
+};
+
+// A valid image with valid options, and the layout that follows from them.
+struct Plan {
+  l3_image image;
+  l3_encode_options options;
+  Head head;  // sections and payload_start: with metadata at its bound until it is packed
+  NewSection sections[kMaxSections];
+  size_t stride;
+};
+
+Reason check_image(const l3_image& image) {
+  if (image.pixels == nullptr) return Reason::null_argument;
+  if (image.width == 0 || image.width > kMaxEdge || image.height == 0 || image.height > kMaxEdge) {
+    return Reason::bad_image_size;
+  }
+  if (image.bits == 0 || image.bits > 16 || image.colour < L3_COLOUR_GRAY || image.colour > L3_COLOUR_PALETTE) {
+    return Reason::bad_image_type;
+  }
+  const bool has_alpha = image.colour == L3_COLOUR_GRAY_ALPHA || image.colour == L3_COLOUR_RGB_ALPHA;
+  const bool alpha_fits = has_alpha ? image.alpha == L3_ALPHA_STRAIGHT || image.alpha == L3_ALPHA_PREMULTIPLIED
+                                    : image.alpha == L3_ALPHA_NONE;
+  const bool indexed = image.colour == L3_COLOUR_PALETTE;
+  if (!alpha_fits || (indexed && image.bits > 8)) return Reason::bad_image_type;
+
+  const bool has_palette = image.palette != nullptr && image.palette_entries != 0;
+  if (indexed != has_palette || (indexed && image.palette_entries > (1u << image.bits))) return Reason::bad_palette;
+  if (image.transparency != nullptr) {
+    const uint32_t size = image.transparency_size;
+    const bool fits = indexed ? size >= 1 && size <= image.palette_entries
+                              : !has_alpha && size == (image.colour == L3_COLOUR_RGB ? 6u : 2u);
+    if (!fits) return Reason::bad_transparency;
+  }
+  const auto bad_size = [](const uint8_t* bytes, uint64_t size) {
+    return bytes != nullptr && (size == 0 || size > kMaxSectionBytes);
+  };
+  if (bad_size(image.icc, image.icc_size) || bad_size(image.exif, image.exif_size) ||
+      (image.metadata != nullptr &&
+       (image.metadata_size > kMaxSectionBytes || metadata_bound(image.metadata_size) > kMaxSectionBytes))) {
+    return Reason::bad_section_size;
+  }
+  if (image.metadata != nullptr && !are_records(image.metadata, image.metadata_size)) {
+    return Reason::bad_metadata_records;
+  }
+  return Reason::none;
+}
+
+Reason check_options(const l3_encode_options& options) {
+  if (options.method == L3_METHOD_DENSE) return Reason::dense_not_available;
+  if (options.method != L3_METHOD_AUTO && options.method != L3_METHOD_FAST) return Reason::unknown_method;
+  if (options.effort > 9) return Reason::bad_effort;
+  const auto bad_edge = [](uint32_t edge) { return edge % 32 != 0 || edge > kMaxTileEdge; };
+  if (bad_edge(options.tile_width) || bad_edge(options.tile_height)) return Reason::bad_tile_size;
+  return Reason::none;
+}
+
+void lay_out(Plan& plan) {
+  Head& head = plan.head;
+  head.head_bytes = kHeaderBytes + uint64_t{head.section_count} * kSectionEntryBytes;
+  head.index_end = pad_to_unit(head.head_bytes + head.tile_count * kIndexEntryBytes);
+  uint64_t at = head.index_end;
+  for (uint32_t i = 0; i < head.section_count; ++i) {
+    head.sections[i] = {plan.sections[i].type, 0, at, plan.sections[i].size};
+    at += pad_to_unit(plan.sections[i].size);
+  }
+  head.payload_start = at;
+}
+
+Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& plan) {
+  if (image == nullptr) return Reason::null_argument;
+  if (!copy_sized(image, plan.image) || !copy_sized(options, plan.options)) return Reason::bad_struct_size;
+  Reason reason = check_image(plan.image);
+  if (reason == Reason::none) reason = check_options(plan.options);
+  if (reason != Reason::none) return reason;
+
+  const l3_image& in = plan.image;
+  Head& head = plan.head;
+  head = Head{};
+  head.width = in.width;
+  head.height = in.height;
+  head.colour = in.colour;
+  head.alpha = in.alpha;
+  head.channels = in.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(in.colour) + 1;
+  head.bits = in.bits;
+  head.sample_type = in.bits > 8 ? L3_SAMPLE_U16 : L3_SAMPLE_U8;
+  head.tile_width = plan.options.tile_width != 0 ? plan.options.tile_width : kDefaultTileEdge;
+  head.tile_height = plan.options.tile_height != 0 ? plan.options.tile_height : kDefaultTileEdge;
+  if (raw_bytes(head.tile_width, head.tile_height, head.channels, head.bits) > uint64_t{kMaxPayloadUnits} * kUnit) {
+    return Reason::bad_tile_size;
+  }
+  head.tiles_across = ceil_div(head.width, head.tile_width);
+  head.tiles_down = ceil_div(head.height, head.tile_height);
+  head.tile_count = uint64_t{head.tiles_across} * head.tiles_down;
+
+  const uint64_t row = uint64_t{in.width} * head.pixel_bytes();
+  plan.stride = in.stride != 0 ? in.stride : row;
+  if (plan.stride < row) return Reason::bad_stride;
+
+  const NewSection all[] = {
+      {L3_SECTION_PALETTE, in.palette, uint64_t{3} * in.palette_entries},
+      {L3_SECTION_TRANSPARENCY, in.transparency, in.transparency_size},
+      {L3_SECTION_COLOUR_SPACE, in.colour_space, kColourSpaceBytes},
+      {L3_SECTION_ICC, in.icc, in.icc_size},
+      {L3_SECTION_EXIF, in.exif, in.exif_size},
+      {L3_SECTION_METADATA, in.metadata, in.metadata != nullptr ? metadata_bound(in.metadata_size) : 0},
+  };
+  for (const NewSection& section : all) {
+    if (section.bytes != nullptr && section.size != 0) plan.sections[head.section_count++] = section;
+  }
+  lay_out(plan);
+  return Reason::none;
+}
+
+// Where a tile is encoded before the gaps are closed, from the payload start: room for the raw method in each.
+uint64_t place_of(const Head& head, uint64_t tile) {
+  const uint64_t row = tile / head.tiles_across;
+  const uint64_t column = tile % head.tiles_across;
+  const auto row_bytes = [&](uint32_t height, uint64_t columns) {
+    uint64_t bytes = columns * raw_bytes(head.tile_width, height, head.channels, head.bits);
+    if (columns == head.tiles_across) {  // the last one is narrower
+      const uint32_t last = head.width - (head.tiles_across - 1) * head.tile_width;
+      bytes += raw_bytes(last, height, head.channels, head.bits) -
+               raw_bytes(head.tile_width, height, head.channels, head.bits);
+    }
+    return bytes;
+  };
+  const uint32_t height = row < head.tiles_down ? head.tile_shape(tile).height : 0;
+  return row * row_bytes(head.tile_height, head.tiles_across) + (column > 0 ? row_bytes(height, column) : 0);
+}
+
+uint64_t total_places(const Head& head) {
+  const uint64_t last = head.tile_count - 1;
+  const TileShape shape = head.tile_shape(last);
+  return place_of(head, last) + raw_bytes(shape.width, shape.height, shape.channels, shape.bits);
+}
+
+class TileWriter {
+ public:
+  TileWriter(const Plan& plan, const Target& target, uint8_t* out) : plan_(plan), target_(target), out_(out) {}
+
+  // Encodes one tile into its place and its index entry; the payload's offset comes later.
+  void operator()(uint64_t tile) {
+    if (!in_range_.load(std::memory_order_relaxed)) return;
+    const Head& head = plan_.head;
+    const uint64_t x = tile % head.tiles_across * head.tile_width;
+    const uint64_t y = tile / head.tiles_across * head.tile_height;
+    const uint8_t* pixels =
+        static_cast<const uint8_t*>(plan_.image.pixels) + y * plan_.stride + x * head.pixel_bytes();
+    uint8_t* place = out_ + head.payload_start + place_of(head, tile);
+    const TileChoice choice = target_.encode(head.tile_shape(tile), {pixels, plan_.stride}, place);
+    if (!choice.in_range) {
+      in_range_.store(false, std::memory_order_relaxed);
+      return;
+    }
+    uint8_t* entry = entry_of(tile);
+    entry[0] = static_cast<uint8_t>(choice.method);
+    entry[1] = choice.parameters;
+    store_u16(entry + 2, choice.payload_bytes / kUnit);
+    if (choice.method == Method::constant) {
+      for (uint32_t c = 0; c < kMaxChannels; ++c) store_u16(entry + 4 + 2 * c, choice.value[c]);
+    } else {
+      store_u32(entry + 8, target_.check(place, choice.payload_bytes / 4));
+    }
+  }
+
+  bool in_range() const { return in_range_.load(); }
+
+  // Moves the payloads together; gives the end of the file.
+  uint64_t close_gaps() {
+    uint64_t end = plan_.head.payload_start;
+    for (uint64_t tile = 0; tile < plan_.head.tile_count; ++tile) {
+      uint8_t* entry = entry_of(tile);
+      if (entry[0] == static_cast<uint8_t>(Method::constant)) continue;
+      const uint64_t bytes = uint64_t{load_u16(entry + 2)} * kUnit;
+      std::memmove(out_ + end, out_ + plan_.head.payload_start + place_of(plan_.head, tile), bytes);
+      store_u32(entry + 4, static_cast<uint32_t>(end / kUnit));
+      end += bytes;
+    }
+    return end;
+  }
+
+ private:
+  uint8_t* entry_of(uint64_t tile) { return out_ + plan_.head.head_bytes + tile * kIndexEntryBytes; }
+
+  const Plan& plan_;
+  const Target& target_;
+  uint8_t* out_;
+  std::atomic<bool> in_range_{true};
+};
+
+// Writes the sections and fills in their checks; metadata is packed, which settles the payload start.
+Reason write_sections(Plan& plan, const Target& target, uint8_t* out) {
+  Head& head = plan.head;
+  for (uint32_t i = 0; i < head.section_count; ++i) {
+    NewSection& section = plan.sections[i];
+    uint8_t* at = out + head.sections[i].offset;
+    if (section.type == L3_SECTION_METADATA) {
+      section.size = pack_metadata(plan.image.metadata, plan.image.metadata_size, at, section.size);
+      if (section.size == 0) return Reason::pack_failed;
+    } else {
+      std::memcpy(at, section.bytes, section.size);
+    }
+  }
+  lay_out(plan);
+  for (uint32_t i = 0; i < head.section_count; ++i) {
+    Section& section = head.sections[i];
+    const uint64_t padded = pad_to_unit(section.size);
+    std::memset(out + section.offset + section.size, 0, padded - section.size);
+    section.check = target.check(out + section.offset, padded / 4);
+  }
+  return Reason::none;
+}
+
+void write_head(const Head& head, const Target& target, uint8_t* out) {
+  const uint64_t index_end = head.head_bytes + head.tile_count * kIndexEntryBytes;
+  std::memset(out + index_end, 0, head.index_end - index_end);
+  std::memset(out, 0, head.head_bytes);
+  std::memcpy(out, kSignatureBytes, sizeof(kSignatureBytes));
+  store_u16(out + header::kSectionCount, head.section_count);
+  store_u32(out + header::kWidth, head.width);
+  store_u32(out + header::kHeight, head.height);
+  store_u32(out + header::kFrames, 1);
+  store_u16(out + header::kChannels, head.channels);
+  out[header::kSampleType] = static_cast<uint8_t>(head.sample_type);
+  out[header::kBits] = static_cast<uint8_t>(head.bits);
+  out[header::kColour] = static_cast<uint8_t>(head.colour);
+  out[header::kAlpha] = static_cast<uint8_t>(head.alpha);
+  out[header::kTileWidth] = static_cast<uint8_t>(head.tile_width / 32);
+  out[header::kTileHeight] = static_cast<uint8_t>(head.tile_height / 32);
+  store_u32(out + header::kIndexCheck,
+            target.check(out + head.head_bytes, (head.index_end - head.head_bytes) / 4));
+  for (uint32_t i = 0; i < head.section_count; ++i) {
+    uint8_t* entry = out + kHeaderBytes + i * kSectionEntryBytes;
+    store_u16(entry, head.sections[i].type);
+    store_u32(entry + 4, head.sections[i].check);
+    store_u64(entry + 8, head.sections[i].offset);
+    store_u64(entry + 16, head.sections[i].size);
+  }
+  digest_of(out, head.payload_start, out + header::kDigest);
+  store_u32(out + header::kHeadCheck, target.check(out, head.head_bytes / 4));
+}
+
+}  // namespace
+}  // namespace l3
+
+using namespace l3;
+
+uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* options) {
+  Plan plan;
+  if (make_plan(image, options, plan) != Reason::none) return 0;
+  return plan.head.payload_start + total_places(plan.head);
+}
+
+l3_status l3_encode(const l3_image* image, const l3_encode_options* options, void* out, size_t out_size,
+                    size_t* written, l3_error* error) {
+  if (out == nullptr || written == nullptr) return fail(error, Reason::null_argument);
+  Plan plan;
+  Reason reason = make_plan(image, options, plan);
+  if (reason != Reason::none) return fail(error, reason);
+  const Target* chosen = target();
+  if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
+  if (out_size < plan.head.payload_start + total_places(plan.head)) return fail(error, Reason::buffer_too_small);
+
+  uint8_t* bytes = static_cast<uint8_t*>(out);
+  reason = write_sections(plan, *chosen, bytes);
+  if (reason != Reason::none) return fail(error, reason);
+  TileWriter writer(plan, *chosen, bytes);
+  run_parallel(plan.options.parallel, plan.head.tile_count, writer);
+  if (!writer.in_range()) return fail(error, Reason::sample_out_of_range);
+  const uint64_t end = writer.close_gaps();
+  if (end > kMaxFileBytes) return fail(error, Reason::file_too_large);
+  write_head(plan.head, *chosen, bytes);
+  *written = end;
+  return succeed(error);
+}

@@ -1,0 +1,28 @@
+// The engine, compiled once for each processor target and chosen at run time.
+#pragma once
+
+#include "tile.h"
+
+namespace l3 {
+
+struct Target {
+  const char* name;
+  // The check of `words` u32.
+  uint32_t (*check)(const uint8_t* bytes, uint64_t words);
+  // Decodes a tile whose payload matches its check.
+  Fault (*decode)(const TileShape& shape, const TileEntry& entry, const TileOutput& out);
+  // Encodes a tile; `out` has room for raw_bytes() of it.
+  TileChoice (*encode)(const TileShape& shape, const TileInput& in, uint8_t* out);
+};
+
+extern const Target kPortableTarget;
+#if defined(__x86_64__)
+extern const Target kAvx2Target;
+extern const Target kAvx512Target;
+#endif
+
+// The best target that this processor has, or the one that the environment variable L3_CPU names; null where it names one
+// that is unknown or that the processor lacks.
+const Target* target();
+
+}  // namespace l3

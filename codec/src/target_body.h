@@ -1,0 +1,46 @@
+// The functions of a Target over a warp type. Included by one file for each target.
+#pragma once
+
+#include "check.h"
+#include "target.h"
+#include "tile_decode.h"
+#include "tile_encode.h"
+
+namespace l3 {
+
+template <class W>
+struct TargetBody {
+  static uint32_t check(const uint8_t* bytes, uint64_t words) { return check_of<W>(bytes, words); }
+
+  template <class Sample, uint32_t kChannels>
+  static Fault decode_as(const TileShape& shape, const TileEntry& entry, const TileOutput& out) {
+    typename W::Line line;
+    return decode_tile<W, Sample, kChannels>(shape, entry, out, line);
+  }
+
+  template <class Sample, uint32_t kChannels>
+  static TileChoice encode_as(const TileShape& shape, const TileInput& in, uint8_t* out) {
+    typename W::Line line;
+    return TileEncoder<W, Sample, kChannels>(shape, in, line).encode(out);
+  }
+
+  static Fault decode(const TileShape& shape, const TileEntry& entry, const TileOutput& out) {
+    using Function = Fault (*)(const TileShape&, const TileEntry&, const TileOutput&);
+    constexpr Function kFunctions[2][kMaxChannels] = {
+        {decode_as<uint8_t, 1>, decode_as<uint8_t, 2>, decode_as<uint8_t, 3>, decode_as<uint8_t, 4>},
+        {decode_as<uint16_t, 1>, decode_as<uint16_t, 2>, decode_as<uint16_t, 3>, decode_as<uint16_t, 4>}};
+    return kFunctions[shape.bits > 8][shape.channels - 1](shape, entry, out);
+  }
+
+  static TileChoice encode(const TileShape& shape, const TileInput& in, uint8_t* out) {
+    using Function = TileChoice (*)(const TileShape&, const TileInput&, uint8_t*);
+    constexpr Function kFunctions[2][kMaxChannels] = {
+        {encode_as<uint8_t, 1>, encode_as<uint8_t, 2>, encode_as<uint8_t, 3>, encode_as<uint8_t, 4>},
+        {encode_as<uint16_t, 1>, encode_as<uint16_t, 2>, encode_as<uint16_t, 3>, encode_as<uint16_t, 4>}};
+    return kFunctions[shape.bits > 8][shape.channels - 1](shape, in, out);
+  }
+
+  static constexpr Target as(const char* name) { return {name, check, decode, encode}; }
+};
+
+}  // namespace l3

@@ -1,0 +1,84 @@
+// Foreign image files to Image and back: PNG in full, PBM, PGM, PPM and PAM.
+//
+// Every function here is thread-safe, throws nothing, and writes to no stream; failure is a value. File contents are
+// hostile: any bytes either give an Image or an Error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "formats/image.h"
+
+namespace formats {
+
+struct Error {
+  uint64_t offset = 0;  // reading: the byte of the file, or of the chunk, where it went wrong; writing: 0
+  std::string reason;   // one line, without the file's name
+};
+
+// A T or the Error that took its place. `value` and the operators need a T to be there, `error` an Error.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  T& value() & { return *std::get_if<0>(&state_); }
+  const T& value() const& { return *std::get_if<0>(&state_); }
+  T&& value() && { return std::move(*std::get_if<0>(&state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  const Error& error() const { return *std::get_if<1>(&state_); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+// What can be written. What is read is told from the file's contents alone.
+enum class Format : uint8_t { png, pbm, pgm, ppm, pam };
+
+struct ReadOptions {
+  // Checked against the file's header before anything of the image's size is allocated.
+  uint64_t max_pixels = uint64_t{1} << 28;  // width times height
+  uint64_t max_bytes = uint64_t{1} << 30;   // of Image::pixels
+
+  // Where set, one line is appended for each thing that the Image does not hold, such as an animation's frames.
+  std::vector<std::string>* notices = nullptr;
+};
+
+struct WriteOptions {
+  int png_level = -1;  // zlib's 0..9; -1 leaves the choice to libpng
+
+  // As in ReadOptions: one line for each part of the Image that the format has no room for.
+  std::vector<std::string>* notices = nullptr;
+};
+
+// Reads a PNG, a PBM, PGM or PPM (P1 to P6) or a PAM (P7) that holds exactly one image.
+// PNG: every chunk's CRC must hold; of an animation only the default image is read, with a notice. Bytes after IEND
+// and after the compressed pixels are left out with a notice.
+// PNM: maxval must be 2^n - 1; a PBM becomes gray samples of one bit, with 1 for white.
+Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options = {});
+
+// The bytes of a file that holds `image`, or why the format cannot hold its samples.
+// png: everything, chunks at the places that they name. pbm: gray images of one bit. pgm: gray images, and the indices
+// of palette images. ppm: RGB images, and palette images as colours. pam: all images, palettes as indices.
+Result<std::vector<uint8_t>> write(Format format, const Image& image, const WriteOptions& options = {});
+
+// The format that a path's extension asks for, in either case: .png, .pbm, .pgm, .ppm, .pam; else none.
+std::optional<Format> format_of(std::string_view path);
+
+}  // namespace formats

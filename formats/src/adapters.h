@@ -1,0 +1,36 @@
+// What the facade knows of its adapters, and what they share. A new format is a file with these functions and a line
+// in formats.cpp. Adapters may throw std::bad_alloc and std::length_error; the facade turns them into an Error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "formats/formats.h"
+
+namespace formats {
+
+bool is_png(std::span<const uint8_t> file);
+Result<Image> read_png(std::span<const uint8_t> file, const ReadOptions& options);
+Result<std::vector<uint8_t>> write_png(const Image& image, const WriteOptions& options);
+
+bool is_pnm(std::span<const uint8_t> file);
+Result<Image> read_pnm(std::span<const uint8_t> file, const ReadOptions& options);
+// `format` is pbm, pgm, ppm or pam.
+Result<std::vector<uint8_t>> write_pnm(Format format, const Image& image, const WriteOptions& options);
+
+// An Error at `offset` if the image that `header` announces (its pixels not yet there) is over a limit.
+std::optional<Error> over_limit(const Image& header, const ReadOptions& options, uint64_t offset);
+
+// Bytes of Image::pixels. Cannot overflow once over_limit() is content, or once problem() is.
+size_t pixel_bytes(const Image& header);
+
+inline void notice(std::vector<std::string>* notices, std::string line) {
+  if (notices != nullptr) notices->push_back(std::move(line));
+}
+
+}  // namespace formats

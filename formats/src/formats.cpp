@@ -1,0 +1,95 @@
+#include "formats/formats.h"
+
+#include <array>
+#include <new>
+#include <stdexcept>
+
+#include "adapters.h"
+
+namespace formats {
+namespace {
+
+struct Reader {
+  bool (*recognises)(std::span<const uint8_t> file);
+  Result<Image> (*read)(std::span<const uint8_t> file, const ReadOptions& options);
+};
+
+constexpr std::array kReaders = {Reader{is_png, read_png}, Reader{is_pnm, read_pnm}};
+
+struct Extension {
+  std::string_view name;
+  Format format;
+};
+
+constexpr std::array kExtensions = {Extension{".png", Format::png}, Extension{".pbm", Format::pbm},
+                                    Extension{".pgm", Format::pgm}, Extension{".ppm", Format::ppm},
+                                    Extension{".pam", Format::pam}};
+
+// The one place where running out of memory becomes a value.
+template <typename Function>
+auto guarded(Function function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return Error{0, "out of memory"};
+  } catch (const std::length_error&) {
+    return Error{0, "out of memory"};
+  }
+}
+
+char lower(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + ('a' - 'A')) : letter; }
+
+bool ends_with(std::string_view path, std::string_view ending) {
+  if (path.size() < ending.size()) return false;
+  const std::string_view tail = path.substr(path.size() - ending.size());
+  for (size_t i = 0; i < ending.size(); ++i) {
+    if (lower(tail[i]) != ending[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options) {
+  return guarded([&]() -> Result<Image> {
+    if (file.empty()) return Error{0, "the file is empty"};
+    for (const Reader& reader : kReaders) {
+      if (reader.recognises(file)) return reader.read(file, options);
+    }
+    return Error{0, "neither PNG nor PNM nor PAM"};
+  });
+}
+
+Result<std::vector<uint8_t>> write(Format format, const Image& image, const WriteOptions& options) {
+  return guarded([&]() -> Result<std::vector<uint8_t>> {
+    if (std::string reason = problem(image); !reason.empty()) return Error{0, std::move(reason)};
+    return format == Format::png ? write_png(image, options) : write_pnm(format, image, options);
+  });
+}
+
+std::optional<Format> format_of(std::string_view path) {
+  for (const Extension& extension : kExtensions) {
+    if (ends_with(path, extension.name)) return extension.format;
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> over_limit(const Image& header, const ReadOptions& options, uint64_t offset) {
+  const uint64_t pixels = uint64_t{header.width} * header.height;
+  const std::string size = std::to_string(header.width) + " x " + std::to_string(header.height) + " pixels";
+  if (pixels > options.max_pixels) {
+    return Error{offset, size + " are more than the limit of " + std::to_string(options.max_pixels)};
+  }
+  const uint64_t bytes_per_pixel = channels(header.colour) * bytes_per_sample(header.bits);
+  if (pixels > options.max_bytes / bytes_per_pixel || pixels > SIZE_MAX / bytes_per_pixel) {
+    return Error{offset, size + " of " + std::to_string(bytes_per_pixel) + " bytes are more than the limit of " +
+                             std::to_string(options.max_bytes) + " bytes"};
+  }
+  return std::nullopt;
+}
+
+size_t pixel_bytes(const Image& header) {
+  return size_t{header.width} * header.height * channels(header.colour) * bytes_per_sample(header.bits);
+}
+
+}  // namespace formats

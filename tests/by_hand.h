@@ -1,0 +1,302 @@
+// L3 files by hand: taken apart, put together with whatever is to be wrong, and sealed with checks that match.
+// Follows spec/format.md, not codec/, except for SHA-256.
+#pragma once
+
+#include <array>
+#include <functional>
+
+#include "drawing.h"
+#include "sha256.h"
+
+namespace by_hand {
+
+using drawing::Bytes;
+using drawing::Dice;
+
+inline uint64_t get(const uint8_t* at, uint32_t width) {
+  uint64_t value = 0;
+  for (uint32_t i = width; i-- > 0;) value = value << 8 | at[i];
+  return value;
+}
+inline void put(uint8_t* at, uint32_t width, uint64_t value) {
+  for (uint32_t i = 0; i < width; ++i) at[i] = static_cast<uint8_t>(value >> (8 * i));
+}
+inline size_t pad(size_t a) { return (a + 15) / 16 * 16; }
+
+// Section 2.1, word for word.
+inline uint32_t check(const uint8_t* bytes, size_t size) {
+  constexpr uint32_t kK1 = 0x9E3779B1, kK2 = 0x85EBCA77;
+  const uint32_t n = static_cast<uint32_t>(size / 4);
+  uint32_t sum = n * kK1;
+  for (uint32_t l = 0; l < 32; ++l) {
+    uint32_t h = kK2 * (l + 1);
+    for (uint32_t i = l; i < n; i += 32) {
+      h ^= static_cast<uint32_t>(get(bytes + size_t{4} * i, 4));
+      h = (h << 15 | h >> 17) * kK1;
+    }
+    h ^= h >> 15;
+    h *= kK2;
+    h ^= h >> 13;
+    sum += h;
+  }
+  return sum;
+}
+
+struct SectionPart {
+  uint32_t type;
+  Bytes bytes;
+  uint32_t flags = 0;
+};
+
+struct TilePart {
+  uint8_t method = 0, parameters = 0;
+  std::array<uint16_t, 4> value{};  // constant tiles
+  Bytes payload;                    // the others
+};
+
+struct Parts {
+  std::array<uint8_t, 64> header{};
+  std::vector<SectionPart> sections;
+  std::vector<TilePart> tiles;
+};
+
+// Where the parts of a file lie.
+struct Layout {
+  size_t head_bytes = 0, index_end = 0, payload_start = 0, end = 0;
+  std::vector<size_t> sections, payloads;
+
+  explicit Layout(const Parts& parts) {
+    head_bytes = 64 + 24 * parts.sections.size();
+    index_end = head_bytes + 12 * parts.tiles.size();
+    end = pad(index_end);
+    for (const SectionPart& section : parts.sections) {
+      sections.push_back(end);
+      end = pad(end + section.bytes.size());
+    }
+    payload_start = end;
+    for (const TilePart& tile : parts.tiles) {
+      payloads.push_back(end);
+      end += tile.payload.size();
+    }
+  }
+  size_t entry(size_t tile) const { return head_bytes + 12 * tile; }
+};
+
+// Of a valid file.
+inline Parts take_apart(const Bytes& file) {
+  Parts parts;
+  std::memcpy(parts.header.data(), file.data(), 64);
+  const size_t sections = get(&file[10], 2);
+  for (size_t i = 0; i < sections; ++i) {
+    const uint8_t* entry = &file[64 + 24 * i];
+    const uint8_t* from = &file[get(entry + 8, 8)];
+    parts.sections.push_back({static_cast<uint32_t>(get(entry, 2)), Bytes(from, from + get(entry + 16, 8))});
+  }
+  const uint64_t across = (get(&file[20], 4) + 32u * file[38] - 1) / (32u * file[38]);
+  const uint64_t down = (get(&file[24], 4) + 32u * file[39] - 1) / (32u * file[39]);
+  for (size_t i = 0; i < across * down; ++i) {
+    const uint8_t* entry = &file[64 + 24 * sections + 12 * i];
+    TilePart tile{entry[0], entry[1], {}, {}};
+    if (tile.method == 0) {
+      for (uint32_t c = 0; c < 4; ++c) tile.value[c] = static_cast<uint16_t>(get(entry + 4 + 2 * c, 2));
+    } else {
+      const size_t at = 16 * get(entry + 4, 4);
+      tile.payload.assign(file.begin() + static_cast<ptrdiff_t>(at),
+                          file.begin() + static_cast<ptrdiff_t>(at + 16 * get(entry + 2, 2)));
+    }
+    parts.tiles.push_back(std::move(tile));
+  }
+  return parts;
+}
+
+inline void seal_head(Bytes& file, const Layout& layout) {
+  std::memset(&file[44], 0, 20);
+  l3::Sha256 sha;
+  sha.update(file.data(), layout.payload_start);
+  uint8_t digest[32];
+  sha.finish(digest);
+  std::memcpy(&file[48], digest, 16);
+  put(&file[44], 4, check(file.data(), layout.head_bytes));
+}
+
+// Makes all checks and the digest match.
+inline void seal(Bytes& file, const Parts& parts, const Layout& layout) {
+  for (size_t i = 0; i < parts.sections.size(); ++i) {
+    put(&file[64 + 24 * i + 4], 4, check(&file[layout.sections[i]], pad(parts.sections[i].bytes.size())));
+  }
+  for (size_t i = 0; i < parts.tiles.size(); ++i) {
+    const Bytes& payload = parts.tiles[i].payload;
+    if (!payload.empty()) put(&file[layout.entry(i) + 8], 4, check(&file[layout.payloads[i]], payload.size()));
+  }
+  put(&file[40], 4, check(&file[layout.head_bytes], pad(layout.index_end) - layout.head_bytes));
+  seal_head(file, layout);
+}
+
+using Edit = std::function<void(Bytes& file, const Layout& layout)>;
+
+// The file of these parts. What `edit` does to its bytes is covered by the checks. Payloads are whole units.
+inline Bytes put_together(const Parts& parts, const Edit& edit = nullptr) {
+  const Layout layout(parts);
+  Bytes file(layout.end);
+  std::memcpy(file.data(), parts.header.data(), 64);
+  put(&file[10], 2, parts.sections.size());
+  for (size_t i = 0; i < parts.sections.size(); ++i) {
+    const SectionPart& section = parts.sections[i];
+    uint8_t* entry = &file[64 + 24 * i];
+    put(entry, 2, section.type);
+    put(entry + 2, 2, section.flags);
+    put(entry + 8, 8, layout.sections[i]);
+    put(entry + 16, 8, section.bytes.size());
+    std::copy(section.bytes.begin(), section.bytes.end(), file.begin() + static_cast<ptrdiff_t>(layout.sections[i]));
+  }
+  for (size_t i = 0; i < parts.tiles.size(); ++i) {
+    const TilePart& tile = parts.tiles[i];
+    uint8_t* entry = &file[layout.entry(i)];
+    entry[0] = tile.method;
+    entry[1] = tile.parameters;
+    put(entry + 2, 2, tile.payload.size() / 16);
+    if (tile.method == 0) {
+      for (uint32_t c = 0; c < 4; ++c) put(entry + 4 + 2 * c, 2, tile.value[c]);
+    } else {
+      put(entry + 4, 4, layout.payloads[i] / 16);
+    }
+    std::copy(tile.payload.begin(), tile.payload.end(), file.begin() + static_cast<ptrdiff_t>(layout.payloads[i]));
+  }
+  if (edit) edit(file, layout);
+  seal(file, parts, layout);
+  return file;
+}
+
+// The header of an image; tile edges in pixels.
+inline std::array<uint8_t, 64> header(uint32_t width, uint32_t height, l3_colour colour, uint32_t bits,
+                                      uint32_t tile_width = 32, uint32_t tile_height = 32) {
+  std::array<uint8_t, 64> h{0x8B, 0x4C, 0x33, 0x49, 0x0D, 0x0A, 0x1A, 0x0A};
+  put(&h[20], 4, width);
+  put(&h[24], 4, height);
+  put(&h[28], 4, 1);
+  put(&h[32], 2, colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(colour) + 1);
+  h[34] = bits > 8;
+  h[35] = static_cast<uint8_t>(bits);
+  h[36] = static_cast<uint8_t>(colour);
+  h[37] = colour == L3_COLOUR_GRAY_ALPHA || colour == L3_COLOUR_RGB_ALPHA;
+  h[38] = static_cast<uint8_t>(tile_width / 32);
+  h[39] = static_cast<uint8_t>(tile_height / 32);
+  return h;
+}
+
+// A Zstandard frame of one stored block.
+struct Frame {
+  uint8_t descriptor = 0x20;  // a single segment, its size in one byte, no checksum, no dictionary
+  Bytes fields = {};          // window, dictionary ID, content size; where empty: the size in one byte
+  Bytes contents = {};        // of the block
+  Bytes after = {};
+};
+
+// The metadata section that holds this frame and says that it unpacks to so many bytes.
+inline Bytes packed(const Frame& frame, uint32_t unpacked) {
+  Bytes out(4);
+  put(out.data(), 4, unpacked);
+  out = drawing::joined(out, {0x28, 0xB5, 0x2F, 0xFD, frame.descriptor});
+  out = drawing::joined(out, frame.fields.empty() ? Bytes{static_cast<uint8_t>(frame.contents.size())} : frame.fields);
+  Bytes block(3);
+  put(block.data(), 3, 1 | frame.contents.size() << 3);  // the last one, stored
+  return drawing::joined(drawing::joined(out, drawing::joined(block, frame.contents)), frame.after);
+}
+
+inline const Bytes& two_records() {
+  static const Bytes records = drawing::joined(drawing::record("tEXt", 0, {1, 2, 3}), drawing::record("tIME", 2, {}));
+  return records;
+}
+
+// A bit string.
+class BitString {
+ public:
+  void put(uint64_t value, uint32_t bits) {
+    for (uint32_t i = 0; i < bits; ++i, ++count_) {
+      if (count_ % 8 == 0) bytes_.push_back(0);
+      bytes_.back() = static_cast<uint8_t>(bytes_.back() | (value >> i & 1) << (count_ % 8));
+    }
+  }
+  const Bytes& bytes() const { return bytes_; }
+
+ private:
+  Bytes bytes_;
+  size_t count_ = 0;
+};
+
+// A block with random codes and any valid widths, in an image of `bits`; `rows` and `columns` of it lie inside the
+// tile. All that is unused is random too.
+inline Bytes any_block(Dice& dice, uint32_t rows, uint32_t columns, uint32_t bits) {
+  const uint32_t base = dice.roll(bits + 1);
+  const uint32_t width_bits = dice.roll(5);
+  const uint32_t span = 1u << width_bits;
+  BitString block;
+  block.put(dice.roll(7) | base << 3 | width_bits << 8, 16);
+  uint32_t code_bits = 0;
+  for (uint32_t g = 0; g < 64; ++g) {
+    const bool present = g / 8 < rows && 4 * (g % 8) < columns;
+    const uint32_t room = bits - base + 1 < span ? bits - base + 1 : span;
+    const uint32_t field = dice.roll(present ? room : span);
+    block.put(field, width_bits);
+    if (present) code_bits += 4 * (base + field);
+  }
+  return drawing::joined(block.bytes(), dice.bytes((code_bits + 7) / 8));
+}
+
+// A valid payload of the fast method that no encoder would write.
+inline Bytes any_fast_payload(Dice& dice, uint32_t width, uint32_t height, uint32_t channels, uint32_t bits) {
+  BitString origins;
+  for (uint32_t c = 0; c < channels; ++c) origins.put(dice.roll(uint64_t{1} << bits), 16);
+  Bytes payload = origins.bytes();
+  for (uint32_t y = 0; y < height; y += 8) {
+    for (uint32_t x = 0; x < width; x += 32) {
+      for (uint32_t c = 0; c < channels; ++c) {
+        payload = drawing::joined(std::move(payload), any_block(dice, height - y < 8 ? height - y : 8,
+                                                                width - x < 32 ? width - x : 32, bits));
+      }
+    }
+  }
+  payload.resize(pad(payload.size()));
+  return payload;
+}
+
+inline Bytes any_raw_payload(Dice& dice, uint32_t width, uint32_t height, uint32_t channels, uint32_t bits) {
+  BitString samples;
+  for (uint32_t i = 0; i < width * height * channels; ++i) samples.put(dice.next(), bits);
+  Bytes payload = samples.bytes();
+  payload.resize(pad(payload.size()));
+  return payload;
+}
+
+// A valid file that no encoder would write: tiles of any method, predictors and widths at random.
+inline Parts any_parts(Dice& dice, drawing::Size size, drawing::Type type, uint32_t tile_width = 32,
+                       uint32_t tile_height = 32) {
+  Parts parts;
+  parts.header = header(size.width, size.height, type.colour, type.bits, tile_width, tile_height);
+  const uint32_t channels = type.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(type.colour) + 1;
+  if (type.colour == L3_COLOUR_PALETTE) {
+    parts.sections.push_back({L3_SECTION_PALETTE, dice.bytes(3 * (1 + dice.roll(uint64_t{1} << type.bits)))});
+  }
+  for (uint32_t y = 0; y < size.height; y += tile_height) {
+    for (uint32_t x = 0; x < size.width; x += tile_width) {
+      const uint32_t w = size.width - x < tile_width ? size.width - x : tile_width;
+      const uint32_t h = size.height - y < tile_height ? size.height - y : tile_height;
+      TilePart tile;
+      const uint32_t die = dice.roll(10);
+      tile.method = die == 0 ? 0 : die == 1 ? 1 : 2;
+      if (tile.method == 0) {
+        for (uint32_t c = 0; c < channels; ++c)
+          tile.value[c] = static_cast<uint16_t>(dice.roll(uint64_t{1} << type.bits));
+      } else if (tile.method == 1) {
+        tile.payload = any_raw_payload(dice, w, h, channels, type.bits);
+      } else {
+        tile.parameters = channels >= 3 ? static_cast<uint8_t>(dice.roll(5)) : 0;
+        tile.payload = any_fast_payload(dice, w, h, channels, type.bits);
+      }
+      parts.tiles.push_back(std::move(tile));
+    }
+  }
+  return parts;
+}
+
+}  // namespace by_hand

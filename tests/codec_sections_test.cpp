@@ -1,0 +1,208 @@
+// libl3: palettes as indices and as colours, transparency, colour space, ICC, EXIF and metadata.
+#include "codec_testing.h"
+
+namespace {
+
+using namespace codec_testing;
+using drawing::Dice;
+using drawing::draw;
+using drawing::Pattern;
+using drawing::Size;
+using drawing::Type;
+
+Bytes section(const Bytes& file, uint32_t type) {
+  const uint8_t* bytes = nullptr;
+  size_t size = 0;
+  l3_error error{};
+  EXPECT_EQ(l3_find_section(file.data(), file.size(), type, &bytes, &size, &error), L3_OK) << error.reason;
+  EXPECT_EQ(bytes == nullptr, size == 0);
+  return bytes == nullptr ? Bytes{} : Bytes(bytes, bytes + size);
+}
+
+Bytes metadata(const Bytes& file) {
+  size_t needed = 0;
+  EXPECT_EQ(l3_unpack_metadata(file.data(), file.size(), nullptr, nullptr, 0, &needed, nullptr), L3_OK);
+  const Exact out(needed);
+  l3_error error{};
+  EXPECT_EQ(l3_unpack_metadata(file.data(), file.size(), nullptr, out.data(), needed, &needed, &error), L3_OK)
+      << error.reason;
+  return Bytes(out.data(), out.data() + needed);
+}
+
+Bytes colours_of(const Drawing& d) {
+  Bytes colours;
+  for (const uint8_t index : d.pixels) {
+    const bool known = 3u * index < d.palette.size();
+    for (uint32_t c = 0; c < 3; ++c) colours.push_back(known ? d.palette[3u * index + c] : 0);
+    if (!d.transparency.empty()) colours.push_back(index < d.transparency.size() ? d.transparency[index] : 255);
+  }
+  return colours;
+}
+
+TEST(Palette, AsColoursOnEveryTarget) {
+  for (const uint32_t bits : {1u, 2u, 3u, 4u, 8u}) {
+    for (const Pattern pattern : drawing::kPatterns) {
+      for (const bool transparent : {false, true}) {
+        Drawing d = draw({70, 41}, {L3_COLOUR_PALETTE, bits}, pattern);
+        if (transparent) d.transparency = Dice(4).bytes(d.palette.size() / 6 + 1);
+        const Bytes file = encode(d, tiles_of(64, 32));
+        l3_decode_options options = l3_decode_options_init();
+        options.as_colours = 1;
+        for (const char* target : targets()) {
+          const ForcedTarget forced(target);
+          EXPECT_EQ(decode(file), d.pixels) << bits << target;
+          EXPECT_EQ(decode(file, options), colours_of(d)) << bits << target << transparent;
+        }
+      }
+    }
+  }
+}
+
+TEST(Palette, AnIndexBeyondItIsOpaqueBlack) {
+  Drawing d = drawing::blank({256, 1}, {L3_COLOUR_PALETTE, 8});
+  for (uint32_t i = 0; i < 256; ++i) d.pixels[i] = static_cast<uint8_t>(i);
+  d.palette = {10, 20, 30, 40, 50, 60};
+  d.transparency = {7};
+  const Bytes file = encode(d);
+  l3_decode_options options = l3_decode_options_init();
+  options.as_colours = 1;
+  const Bytes colours = decode(file, options);
+  ASSERT_EQ(colours.size(), 1024);
+  EXPECT_EQ(Bytes(colours.begin(), colours.begin() + 8), (Bytes{10, 20, 30, 7, 40, 50, 60, 255}));
+  for (size_t i = 2; i < 256; ++i) {
+    ASSERT_EQ(Bytes(&colours[4 * i], &colours[4 * i] + 4), (Bytes{0, 0, 0, 255}));
+  }
+}
+
+TEST(Palette, ARegionAsColoursIsTheCropOfTheWhole) {
+  Drawing d = draw({100, 50}, {L3_COLOUR_PALETTE, 4}, Pattern::labels);
+  d.transparency = {0, 128};
+  const Bytes file = encode(d, tiles_of(32, 32));
+  const Bytes whole = colours_of(d);
+  l3_decode_options options = l3_decode_options_init();
+  options.as_colours = 1;
+  Dice dice(2);
+  for (int round = 0; round < 100; ++round) {
+    const uint32_t x = dice.roll(100), y = dice.roll(50);
+    const uint32_t w = 1 + dice.roll(100 - x), h = 1 + dice.roll(50 - y);
+    const Exact out(size_t{w} * h * 4);
+    ASSERT_EQ(l3_decode_region(file.data(), file.size(), x, y, w, h, &options, out.data(), out.size(), 0, nullptr),
+              L3_OK);
+    for (uint32_t r = 0; r < h; ++r) {
+      ASSERT_EQ(std::memcmp(out.data() + size_t{r} * w * 4, &whole[((y + r) * 100 + x) * size_t{4}], w * size_t{4}), 0);
+    }
+  }
+}
+
+TEST(Palette, OtherImagesIgnoreTheWishForColours) {
+  const Drawing d = draw({9, 9}, {L3_COLOUR_RGB, 8}, Pattern::noise);
+  l3_decode_options options = l3_decode_options_init();
+  options.as_colours = 1;
+  EXPECT_EQ(decode(encode(d), options), d.pixels);
+}
+
+TEST(Palette, PixelBytesAreThoseOfTheWish) {
+  Drawing d = draw({9, 9}, {L3_COLOUR_PALETTE, 4}, Pattern::noise);
+  const Bytes opaque = encode(d);
+  d.transparency = {1};
+  const Bytes transparent = encode(d);
+  const Bytes deep = encode(draw({9, 9}, {L3_COLOUR_RGB_ALPHA, 9}, Pattern::noise));
+  l3_decode_options colours = l3_decode_options_init();
+  colours.as_colours = 1;
+  const auto pixel_bytes = [](const Bytes& file, const l3_decode_options* options) {
+    const l3_info info = info_of(file);
+    return l3_pixel_bytes(&info, file.data(), file.size(), options);
+  };
+  EXPECT_EQ(pixel_bytes(opaque, nullptr), 1);
+  EXPECT_EQ(pixel_bytes(opaque, &colours), 3);
+  EXPECT_EQ(pixel_bytes(transparent, nullptr), 1);
+  EXPECT_EQ(pixel_bytes(transparent, &colours), 4);
+  EXPECT_EQ(pixel_bytes(deep, nullptr), 8);
+  EXPECT_EQ(pixel_bytes(deep, &colours), 8);
+  EXPECT_EQ(info_of(opaque).palette_entries, 16);
+  EXPECT_EQ(info_of(deep).palette_entries, 0);
+}
+
+TEST(Sections, ComeBackAsTheyWent) {
+  for (const Type& type : drawing::common_types()) {
+    const Drawing d = drawing::with_sections(draw({40, 30}, type, Pattern::natural));
+    const Bytes file = encode(d);
+    EXPECT_EQ(section(file, L3_SECTION_PALETTE), d.palette) << d.name();
+    EXPECT_EQ(section(file, L3_SECTION_TRANSPARENCY), d.transparency) << d.name();
+    EXPECT_EQ(section(file, L3_SECTION_COLOUR_SPACE), d.colour_space) << d.name();
+    EXPECT_EQ(section(file, L3_SECTION_ICC), d.icc) << d.name();
+    EXPECT_EQ(section(file, L3_SECTION_EXIF), d.exif) << d.name();
+    EXPECT_EQ(metadata(file), d.metadata) << d.name();
+    EXPECT_EQ(section(file, 77), Bytes{});
+    EXPECT_EQ(decode(file), d.pixels);
+    EXPECT_EQ(l3_verify(file.data(), file.size(), nullptr, nullptr), L3_OK);
+  }
+}
+
+TEST(Sections, EachOnItsOwnAndEachLength) {
+  const Drawing plain = draw({8, 8}, {L3_COLOUR_GRAY, 8}, Pattern::noise);
+  for (size_t size = 1; size <= 33; ++size) {
+    Drawing icc = plain, exif = plain, text = plain;
+    icc.icc = Dice(size).bytes(size);
+    exif.exif = Dice(size).bytes(size);
+    text.metadata = drawing::record("zTXt", 2, Dice(size).bytes(size - 1));
+    EXPECT_EQ(section(encode(icc), L3_SECTION_ICC), icc.icc);
+    EXPECT_EQ(section(encode(icc), L3_SECTION_EXIF), Bytes{});
+    EXPECT_EQ(section(encode(exif), L3_SECTION_EXIF), exif.exif);
+    EXPECT_EQ(metadata(encode(text)), text.metadata);
+    for (const Drawing* d : {&icc, &exif, &text}) {
+      const Bytes file = encode(*d);
+      EXPECT_EQ(l3_verify(file.data(), file.size(), nullptr, nullptr), L3_OK);
+    }
+  }
+}
+
+TEST(Sections, WithoutAnyThereIsNothing) {
+  const Bytes file = encode(draw({8, 8}, {L3_COLOUR_RGB, 8}, Pattern::noise));
+  for (const uint32_t type : {1u, 2u, 3u, 4u, 5u, 0x8001u, 0u, 0xFFFFu, 70000u}) {
+    EXPECT_EQ(section(file, type), Bytes{});
+  }
+  EXPECT_EQ(metadata(file), Bytes{});
+}
+
+TEST(Metadata, OfManyMebibytesComesBack) {
+  Drawing d = draw({8, 8}, {L3_COLOUR_GRAY, 8}, Pattern::noise);
+  Dice dice(6);
+  Bytes text;
+  for (int i = 0; i < 40000; ++i) {
+    text.insert(text.end(), 200, static_cast<uint8_t>(dice.roll(3)));
+    text.push_back(dice.byte());
+  }
+  d.metadata = drawing::joined(drawing::record("iTXt", 0, text), drawing::record("abcd", 2, dice.bytes(300000)));
+  const Bytes file = encode(d);
+  EXPECT_EQ(metadata(file), d.metadata);
+  EXPECT_EQ(l3_verify(file.data(), file.size(), nullptr, nullptr), L3_OK);
+}
+
+TEST(Metadata, NeedsRoomAndSaysHowMuch) {
+  const Drawing d = drawing::with_sections(draw({8, 8}, {L3_COLOUR_GRAY, 8}, Pattern::noise));
+  const Bytes file = encode(d);
+  const Exact out(d.metadata.size() - 1);
+  size_t needed = 0;
+  l3_error error{};
+  EXPECT_EQ(l3_unpack_metadata(file.data(), file.size(), nullptr, out.data(), out.size(), &needed, &error),
+            L3_ERROR_BUFFER);
+  EXPECT_EQ(needed, d.metadata.size());
+}
+
+TEST(Metadata, DamageTouchesNoPixels) {
+  const Drawing d = drawing::with_sections(draw({40, 30}, {L3_COLOUR_RGB, 8}, Pattern::natural));
+  Bytes file = encode(d);
+  const uint8_t* bytes = nullptr;
+  size_t size = 0;
+  ASSERT_EQ(l3_find_section(file.data(), file.size(), L3_SECTION_METADATA, &bytes, &size, nullptr), L3_OK);
+  file[static_cast<size_t>(bytes - file.data()) + 9] ^= 0x10;
+  EXPECT_EQ(decode(file), d.pixels);
+  l3_error error{};
+  EXPECT_EQ(l3_verify(file.data(), file.size(), nullptr, &error), L3_ERROR_CORRUPT);
+  EXPECT_STREQ(error.reason, "the check of a section does not match");
+  size_t needed = 0;
+  EXPECT_EQ(l3_unpack_metadata(file.data(), file.size(), nullptr, nullptr, 0, &needed, nullptr), L3_ERROR_CORRUPT);
+}
+
+}  // namespace

@@ -1,0 +1,9 @@
+// Compiled for AVX2.
+#include "engine_body.h"
+#include "warp_avx2.h"
+
+namespace engine {
+
+const Primitives kAvx2 = PrimitivesBody<l3::Avx2Warp>::all();
+
+}  // namespace engine

@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""The annotated file at the end of spec/format.md is a file, and it is the one that the text says it is.
+
+Usage: spec_example_test.py L3_COMMAND
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SPEC = Path(__file__).resolve().parent.parent / "spec"
+sys.path.insert(0, str(SPEC))
+import l3_decode  # noqa: E402
+
+
+def main() -> int:
+    text = (SPEC / "format.md").read_text().split("## 12.")[1]
+    image, dump = text.split("```")[1:4:2]
+    data = bytearray()
+    for offset, pairs in re.findall(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} ?){1,8})", dump, re.MULTILINE):
+        assert int(offset, 16) == len(data), f"offset {offset} follows {len(data):04x}"
+        data += bytes.fromhex(pairs)
+    samples = bytes(int(word) for word in image.split())
+
+    decoded = l3_decode.decode(bytes(data))
+    assert bytes(decoded.samples) == samples, "the oracle decodes other samples"
+    l3_decode.verify(bytes(data))
+    done = subprocess.run([sys.argv[1], "decode", "-", "-", "--format", "pam"], input=bytes(data), capture_output=True,
+                          check=True)
+    assert done.stdout.split(b"ENDHDR\n", 1)[1] == samples, "l3 decodes other samples"
+    print(f"{len(data)} bytes, {len(samples)} samples")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

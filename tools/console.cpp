@@ -1,0 +1,73 @@
+#include "console.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace tools {
+namespace {
+
+constexpr std::string_view kEraseLine = "\r\x1b[K";
+
+void put(std::FILE* to, std::string_view text) { std::fwrite(text.data(), 1, text.size(), to); }
+
+}  // namespace
+
+Console::Console() : stderr_is_terminal_(isatty(STDERR_FILENO) == 1), stdout_is_terminal_(isatty(STDOUT_FILENO) == 1) {}
+
+void Console::print(std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  if (status_shown_) put(stderr, kEraseLine);
+  status_shown_ = false;
+  put(stdout, line);
+  put(stdout, "\n");
+  if (stdout_is_terminal_) std::fflush(stdout);
+}
+
+void Console::fail(const Failure& failure) {
+  if (!failure.silent) write_error_line(message(failure));
+}
+
+void Console::note(const std::string& file, std::string_view text) {
+  inform("l3: " + one_line(file) + ": note: " + one_line(text));
+}
+
+void Console::inform(std::string_view line) {
+  if (!quiet_) write_error_line(line);
+}
+
+void Console::write_error_line(std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  std::string whole(status_shown_ ? kEraseLine : "");
+  status_shown_ = false;
+  whole.append(line).append("\n");
+  put(stderr, whole);
+}
+
+void Console::status(std::string_view text) {
+  if (quiet_) return;
+  if (!stderr_is_terminal_) return write_error_line(text);
+  const std::lock_guard lock(mutex_);
+  put(stderr, std::string(kEraseLine).append(text));
+  status_shown_ = true;
+}
+
+void Console::clear_status() {
+  const std::lock_guard lock(mutex_);
+  if (status_shown_) put(stderr, kEraseLine);
+  status_shown_ = false;
+}
+
+bool Console::finish() {
+  clear_status();
+  errno = 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  const int error = errno;
+  if (flushed && std::ferror(stdout) == 0) return true;
+  fail({"stdout", std::nullopt, std::string("cannot write: ") + std::strerror(error), error == EPIPE});
+  return false;
+}
+
+}  // namespace tools

@@ -1,0 +1,50 @@
+// What the command says: results on stdout, everything else on stderr.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "failure.h"
+
+namespace tools {
+
+// Safe to use from many threads at once; every line comes out whole.
+class Console {
+ public:
+  Console();
+
+  // Leaves out notes and status lines. Failures and results are always printed.
+  void set_quiet(bool quiet) { quiet_ = quiet; }
+  bool quiet() const { return quiet_; }
+  bool stderr_is_terminal() const { return stderr_is_terminal_; }
+  bool stdout_is_terminal() const { return stdout_is_terminal_; }
+
+  // A line on stdout.
+  void print(std::string_view line);
+
+  // On stderr: what went wrong, and what the user should know of although nothing did.
+  void fail(const Failure& failure);
+  void note(const std::string& file, std::string_view text);
+
+  // A line on stderr, unless it is to be quiet.
+  void inform(std::string_view line);
+
+  // How far the work has come: on a terminal a line that the next call writes over, else a line of its own.
+  void status(std::string_view text);
+  void clear_status();
+
+  // To be called last. False if not all of stdout could be written, which is then said on stderr.
+  [[nodiscard]] bool finish();
+
+ private:
+  void write_error_line(std::string_view line);
+
+  std::mutex mutex_;
+  bool stderr_is_terminal_;
+  bool stdout_is_terminal_;
+  bool quiet_ = false;
+  bool status_shown_ = false;
+};
+
+}  // namespace tools

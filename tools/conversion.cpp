@@ -1,0 +1,84 @@
+#include "conversion.h"
+
+#include <filesystem>
+#include <new>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "formats/formats.h"
+#include "image_bridge.h"
+
+namespace tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Tells whether a file was written to while it was read. Nothing is known of stdin.
+struct Stamp {
+  std::error_code error;
+  fs::file_time_type time;
+
+  explicit Stamp(const std::string& path) {
+    if (path != "-") time = fs::last_write_time(path, error);
+  }
+  bool operator==(const Stamp& other) const { return !error && !other.error && time == other.time; }
+};
+
+// Why `file` does not hold `image`; empty if it does.
+std::string difference_from(const formats::Image& image, std::span<const uint8_t> file,
+                            const ConversionSettings& settings) {
+  DecodeSettings decode;
+  decode.limits = settings.limits;
+  decode.parallel = settings.encode.parallel;
+  formats::Image decoded;
+  std::optional<formats::Error> metadata_error;
+  if (const auto error = decode_l3(file, decode, decoded, &metadata_error)) return error->reason;
+  if (metadata_error) return metadata_error->reason;
+  return formats::difference(image, decoded);
+}
+
+Outcome<Converted> convert(const std::string& in, const std::string& out, const ConversionSettings& settings,
+                           Context& context) {
+  const std::string name = shown(in, "stdin");
+  const Stamp before(in);
+  Outcome<Buffer> source = read_file(in);
+  if (!source) return source.failure();
+  Converted result;
+  result.bytes_in = source->size();
+
+  std::vector<std::string> notices;
+  formats::ReadOptions read = read_options(settings.limits);
+  read.notices = &notices;
+  const formats::Result<formats::Image> image = formats::read(source->bytes(), read);
+  for (const std::string& notice : notices) context.console.note(name, notice);
+  if (!image) return failure_in(name, image.error());
+  *source = Buffer();  // not needed any more, and large
+  result.pixels = uint64_t{image->width} * image->height;
+
+  Buffer encoded;
+  if (const auto error = encode_l3(*image, settings.encode, encoded)) return Failure{name, std::nullopt, error->reason};
+  result.bytes_out = encoded.size();
+  if (settings.verify) {
+    const std::string difference = difference_from(*image, encoded.bytes(), settings);
+    if (!difference.empty()) {
+      return Failure{name, std::nullopt, "does not come back as it is, nothing is written: " + difference};
+    }
+  }
+  if (in != "-" && !(before == Stamp(in))) return Failure{name, std::nullopt, "changed while it was being read"};
+  if (auto failure = write_file(out, encoded.bytes(), settings.flush, context.unfinished)) return *failure;
+  return result;
+}
+
+}  // namespace
+
+Outcome<Converted> convert_file(const std::string& in, const std::string& out, const ConversionSettings& settings,
+                                Context& context) {
+  try {
+    return convert(in, out, settings, context);
+  } catch (const std::bad_alloc&) {
+    return Failure{shown(in, "stdin"), std::nullopt, "out of memory"};
+  }
+}
+
+}  // namespace tools

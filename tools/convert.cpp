@@ -1,0 +1,249 @@
+// l3 convert: a folder of images to a folder of L3 files that mirrors it.
+#include <sys/stat.h>
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "conversion.h"
+#include "file_io.h"
+#include "image_tree.h"
+#include "options.h"
+#include "parallel.h"
+#include "progress.h"
+
+namespace tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ConvertOptions {
+  std::string source, destination;
+  MethodOptions method;
+  l3_limits limits{};
+  uint32_t jobs = 0;
+  std::string on_error = "fail";
+  bool resume = false;
+  bool force = false;
+  bool no_verify = false;
+  bool quiet = false;
+};
+
+struct Job {
+  std::string in, out;
+  uint64_t bytes;
+};
+
+struct Plan {
+  std::vector<Job> jobs;
+  uint64_t bytes = 0;
+  uint64_t ignored = 0;  // files that are no images
+  uint64_t kept = 0;     // by --resume
+};
+
+// Whether an earlier run has made `out` of `in` as it is now. Outputs get their name only when they are whole, so that
+// a look at the head is enough.
+bool is_finished(const std::string& in, const std::string& out) {
+  std::error_code error;
+  const fs::file_time_type in_time = fs::last_write_time(in, error);
+  if (error) return false;
+  const fs::file_time_type out_time = fs::last_write_time(out, error);
+  if (error || out_time <= in_time) return false;
+  const Outcome<Buffer> head = read_start(out, L3_HEAD_MAX_BYTES);
+  constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+  l3_info info = l3_info_init();
+  return head && l3_read_info(head->bytes().data(), head->size(), &kUnlimited, &info, nullptr) == L3_OK &&
+         listed_size(out) >= info.payload_start;
+}
+
+// The files to convert, or every reason why the run must not begin.
+Plan plan_jobs(const ConvertOptions& options, std::vector<Failure>& failures) {
+  Plan plan;
+  std::error_code error;
+  if (!is_folder(options.source)) {
+    if (!fs::exists(options.source, error)) {
+      failures.push_back({options.source, std::nullopt, "no such file or folder"});
+      return plan;
+    }
+    const std::string name = l3_name(fs::path(options.source).filename().string());
+    const bool names_file = has_extension_of(Kind::l3, options.destination) && !is_folder(options.destination);
+    plan.jobs.push_back({options.source, names_file ? options.destination : join(options.destination, name), 0});
+  } else {
+    const Outcome<Tree> tree = list_tree(options.source, Kind::foreign);
+    if (!tree) {
+      failures.push_back(tree.failure());
+      return plan;
+    }
+    plan.ignored = tree->others;
+    std::map<std::string, std::string> source_of;
+    for (const std::string& file : tree->files) {
+      const std::string in = join(options.source, file);
+      const std::string out = join(options.destination, l3_name(file));
+      const auto [other, is_new] = source_of.emplace(out, in);
+      if (is_new) {
+        plan.jobs.push_back({in, out, 0});
+      } else {
+        failures.push_back({in, std::nullopt, "would become " + out + ", as " + other->second + " would"});
+      }
+    }
+    if (tree->files.empty())
+      failures.push_back({options.source, std::nullopt, "no PNG, PNM or PAM files in this folder"});
+  }
+  return plan;
+}
+
+// What to do about outputs that are there already.
+void look_at_outputs(const ConvertOptions& options, Plan& plan, std::vector<Failure>& failures) {
+  std::vector<Job> jobs;
+  uint64_t in_the_way = 0;
+  std::string first_in_the_way;
+  for (Job& job : plan.jobs) {
+    std::error_code error;
+    if (options.resume && is_finished(job.in, job.out)) {
+      ++plan.kept;
+      continue;
+    }
+    if (!options.resume && !options.force && fs::exists(job.out, error) && in_the_way++ == 0) {
+      first_in_the_way = job.out;
+    }
+    job.bytes = listed_size(job.in);
+    plan.bytes += job.bytes;
+    jobs.push_back(std::move(job));
+  }
+  plan.jobs = std::move(jobs);
+  if (in_the_way == 0) return;
+  failures.push_back({first_in_the_way, std::nullopt,
+                      "exists already" +
+                          (in_the_way > 1 ? ", and so do " + std::to_string(in_the_way - 1) + " more" : std::string()) +
+                          ": --resume keeps what is finished, --force writes all anew"});
+}
+
+std::optional<Failure> make_folder_of(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  if (folder.empty()) return std::nullopt;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error && !fs::is_directory(folder))
+    return Failure{folder.string(), std::nullopt, "cannot create: " + error.message()};
+  return std::nullopt;
+}
+
+// "3 files converted ..." on stdout.
+void print_summary(const Plan& plan, const Progress& progress, uint64_t not_begun, Console& console) {
+  const Totals totals = progress.totals();
+  const double seconds = progress.seconds();
+  std::string line = std::to_string(totals.files) + (totals.files == 1 ? " file" : " files") + " converted";
+  if (totals.files > 0) {
+    line += ": " + shown_bytes(totals.bytes_in) + " -> " + shown_bytes(totals.bytes_out) + ", ratio " +
+            shown_number(static_cast<double>(totals.bytes_out) / static_cast<double>(totals.bytes_in), 4) + ", " +
+            shown_number(static_cast<double>(totals.pixels) / 1e6 / seconds, 1) + " MP/s";
+  }
+  if (plan.kept > 0) line += "; " + std::to_string(plan.kept) + " kept from before";
+  if (plan.ignored > 0) line += "; " + std::to_string(plan.ignored) + " other files ignored";
+  if (totals.failed > 0) line += "; " + std::to_string(totals.failed) + " failed";
+  if (not_begun > 0) line += "; " + std::to_string(not_begun) + " not begun";
+  console.print(line);
+}
+
+int run_jobs(const Plan& plan, const ConvertOptions& options, Context& context) {
+  Console& console = context.console;
+  ConversionSettings settings;
+  settings.encode = encode_options(options.method);
+  settings.limits = options.limits;
+  settings.verify = !options.no_verify;
+  Parallel parallel(options.jobs);
+  // Many files are worked on side by side; the tiles of a single one are.
+  const bool single = plan.jobs.size() == 1;
+  if (single) settings.encode.parallel = parallel.for_l3();
+
+  Progress progress(console, plan.jobs.size(), plan.bytes);
+  std::atomic<bool> stop{false};
+  const auto convert_one = [&](uint64_t index) {
+    if (stop) return;
+    const Job& job = plan.jobs[index];
+    Totals done;
+    std::optional<Failure> failure = make_folder_of(job.out);
+    if (!failure) {
+      const Outcome<Converted> converted = convert_file(job.in, job.out, settings, context);
+      if (converted) {
+        done = {1, 0, converted->pixels, converted->bytes_in, converted->bytes_out};
+      } else {
+        failure = converted.failure();
+      }
+    }
+    if (failure) {
+      done.failed = 1;
+      console.fail(*failure);
+      if (options.on_error == "fail") stop = true;
+    }
+    progress.add(done, job.bytes);
+  };
+  if (single) {
+    convert_one(0);
+  } else {
+    parallel.for_each(plan.jobs.size(), convert_one);
+  }
+  const Totals totals = progress.totals();
+  console.clear_status();
+  if (!options.quiet) print_summary(plan, progress, plan.jobs.size() - totals.files - totals.failed, console);
+  return totals.failed == 0 ? kExitDone : kExitFailed;
+}
+
+int convert(const ConvertOptions& options, Context& context) {
+  context.console.set_quiet(options.quiet);
+  std::vector<Failure> failures;
+  Plan plan = plan_jobs(options, failures);
+  look_at_outputs(options, plan, failures);
+  for (const Failure& failure : failures) context.console.fail(failure);
+  if (!failures.empty()) return kExitFailed;
+  return run_jobs(plan, options, context);
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app, Command& chosen) {
+  CLI::App* sub = app.add_subcommand("convert", "Convert a folder of PNG, PNM and PAM files to L3, file by file");
+  auto options = std::make_shared<ConvertOptions>();
+  sub->add_option("SRC", options->source, "A folder, with all folders below it, or one file")
+      ->required()
+      ->type_name("");
+  sub->add_option("DST", options->destination,
+                  "The folder to write to, made where it is missing: SRC/a/b.png becomes DST/a/b.l3. "
+                  "For a single file also a name that ends in .l3")
+      ->required()
+      ->type_name("");
+  add_method(*sub, options->method);
+  add_threads(*sub, options->jobs, "-j,--jobs,--threads", "Files to work on side by side");
+  sub->add_option("--on-error", options->on_error,
+                  "fail (default): stop at the first file that fails. skip: name it and go on")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"fail", "skip"}).description(""));
+  CLI::Option* resume = sub->add_flag("--resume", options->resume,
+                                      "Keep outputs that are newer than their source, with a valid head; "
+                                      "convert the others. Other options than before are not noticed");
+  sub->add_flag("--force", options->force, "Write all outputs anew")->excludes(resume);
+  sub->add_flag("--no-verify", options->no_verify,
+                "Do not decode each result and compare it with its source before it gets its name");
+  add_quiet(*sub, options->quiet);
+  add_limits(*sub, options->limits, true);
+  sub->footer(
+      "Outputs that exist already stop the run before it begins, unless --resume or --force says what to do about "
+      "them.\n"
+      "So do two sources for one output, such as a.png and a.pgm. Files with other extensions than .png .pbm .pgm "
+      ".ppm\n"
+      ".pnm .pam are counted and ignored. An output has its name only once it is whole, so that an interrupted run "
+      "can\n"
+      "be resumed. Outputs are not flushed to disk one by one: after a power cut run l3 verify.\n\n"
+      "Examples:\n"
+      "  l3 convert pngs/ l3s/\n"
+      "  l3 convert --on-error skip --resume pngs/ l3s/    go on after an interruption, past broken files\n"
+      "  l3 verify --against pngs/ l3s/                    prove the conversion\n");
+  sub->callback([options, &chosen] { chosen = [options](Context& context) { return convert(*options, context); }; });
+}
+
+}  // namespace tools

@@ -1,0 +1,248 @@
+// l3 decode: one L3 file, or a region of it, to a PNG, PNM or PAM.
+#include <array>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "file_io.h"
+#include "formats/formats.h"
+#include "image_bridge.h"
+#include "options.h"
+#include "parallel.h"
+
+namespace tools {
+namespace {
+
+using formats::Format;
+
+struct DecodeOptions {
+  std::string in, out;
+  std::string roi;
+  std::string palette;
+  std::string format;
+  std::string device = "cpu";
+  l3_limits limits{};
+  uint32_t threads = 0;
+  bool quiet = false;
+};
+
+// "X,Y,W,H" in decimal digits; W and H at least 1.
+std::optional<Region> parse_region(std::string_view text) {
+  std::array<uint32_t, 4> numbers{};
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (i > 0) {
+      if (text.empty() || text.front() != ',') return std::nullopt;
+      text.remove_prefix(1);
+    }
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), numbers[i]);
+    if (error != std::errc()) return std::nullopt;
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+  }
+  if (!text.empty() || numbers[2] == 0 || numbers[3] == 0) return std::nullopt;
+  return Region{numbers[0], numbers[1], numbers[2], numbers[3]};
+}
+
+std::string check_region(const std::string& text) {
+  return parse_region(text) ? "" : text + " is not X,Y,W,H: column, row, width and height in pixels";
+}
+
+bool is_inside(const Region& region, const l3_info& info) {
+  return uint64_t{region.x} + region.width <= info.width && uint64_t{region.y} + region.height <= info.height;
+}
+
+bool wants_colours(const DecodeOptions& options, Format format) {
+  if (options.palette.empty()) return format == Format::ppm;
+  return options.palette == "colours";
+}
+
+bool has_sections_of_metadata(std::span<const uint8_t> file) {
+  for (const uint32_t type : {L3_SECTION_COLOUR_SPACE, L3_SECTION_ICC, L3_SECTION_EXIF, L3_SECTION_METADATA}) {
+    const uint8_t* bytes = nullptr;
+    size_t size = 0;
+    const l3_status status = l3_find_section(file.data(), file.size(), type, &bytes, &size, nullptr);
+    if (status != L3_OK || size != 0) return true;
+  }
+  return false;
+}
+
+std::optional<uint64_t> metadata_offset(std::span<const uint8_t> file) {
+  const uint8_t* bytes = nullptr;
+  size_t size = 0;
+  const l3_status status = l3_find_section(file.data(), file.size(), L3_SECTION_METADATA, &bytes, &size, nullptr);
+  if (status != L3_OK || bytes == nullptr) return std::nullopt;
+  return static_cast<uint64_t>(bytes - file.data());
+}
+
+// RGBA that came of a palette, for a format that has no alpha.
+void drop_alpha(formats::Image& image) {
+  const size_t pixels = image.pixels.size() / 4;
+  for (size_t i = 0; i < pixels; ++i) {
+    for (size_t c = 0; c < 3; ++c) image.pixels[3 * i + c] = image.pixels[4 * i + c];
+  }
+  image.pixels.resize(3 * pixels);
+  image.colour = formats::Colour::rgb;
+}
+
+constexpr const char* kWithoutMetadata = "; the pixels are written without metadata";
+
+// What is written, and what stands in the way of exit code 0 although it is.
+struct Written {
+  std::vector<uint8_t> bytes;
+  std::optional<Failure> warning;
+};
+
+// Chunks that PNG cannot have can be in an L3 file that no PNG was the source of. They never cost the pixels.
+Outcome<Written> write_image(Format format, formats::Image& image, const std::string& name,
+                             std::vector<std::string>& notices) {
+  Written written;
+  formats::WriteOptions write;
+  write.notices = &notices;
+  formats::Result<std::vector<uint8_t>> bytes = formats::write(format, image, write);
+  if (!bytes && !image.chunks.empty()) {
+    const std::string reason = bytes.error().reason;
+    image.chunks.clear();
+    bytes = formats::write(format, image, write);
+    if (bytes) written.warning = Failure{name, std::nullopt, reason + kWithoutMetadata};
+  }
+  if (!bytes) return Failure{name, std::nullopt, bytes.error().reason};
+  written.bytes = std::move(*bytes);
+  return written;
+}
+
+Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& name, Format format,
+                              const l3_info& info, const DecodeOptions& options, Context& context) {
+  if (format == Format::png && info.alpha == L3_ALPHA_PREMULTIPLIED) {
+    return Failure{name, std::nullopt, "the alpha is premultiplied, which a PNG cannot say: write .pam"};
+  }
+  Parallel parallel(options.threads);
+  DecodeSettings settings;
+  settings.limits = options.limits;
+  settings.parallel = parallel.for_l3();
+  settings.as_colours = wants_colours(options, format);
+  settings.with_chunks = format == Format::png;
+  if (!options.roi.empty()) settings.region = parse_region(options.roi);
+
+  formats::Image image;
+  std::optional<formats::Error> metadata_error;
+  if (const auto error = decode_l3(file, settings, image, &metadata_error)) return failure_in(name, *error);
+
+  std::vector<std::string> notices;
+  const bool palette_had_alpha = info.colour == L3_COLOUR_PALETTE && image.colour == formats::Colour::rgb_alpha;
+  if (format == Format::ppm && palette_had_alpha) {
+    drop_alpha(image);
+    notices.emplace_back("the palette's transparency is left out");
+  }
+  if (format != Format::png && has_sections_of_metadata(file)) notices.emplace_back("the metadata is left out");
+  Outcome<Written> written = write_image(format, image, name, notices);
+  if (!written) return written;
+  for (const std::string& notice : notices) context.console.note(name, notice);
+  if (metadata_error) {
+    written->warning = failure_in(name, *metadata_error);
+    written->warning->reason += kWithoutMetadata;
+  } else if (written->warning) {
+    written->warning->offset = metadata_offset(file);
+  }
+  return written;
+}
+
+int decode(const DecodeOptions& options, Context& context) {
+  Console& console = context.console;
+  console.set_quiet(options.quiet);
+  if (options.device != "cpu") {
+    console.fail({"", std::nullopt, "decode: --device cuda: this build has no CUDA decoder yet; use --device cpu"});
+    return kExitFailed;
+  }
+  const std::optional<Format> format = formats::format_of(options.format.empty() ? options.out : "." + options.format);
+  if (!format) {
+    return wrong_usage(context, options.out == "-" ? "decode: OUT is -, which needs --format png, ppm, pgm, pbm or pam"
+                                                   : "decode: " + one_line(options.out) +
+                                                         ": the extension is none of .png .ppm .pgm .pbm .pam; "
+                                                         "say --format");
+  }
+  if (options.out == "-" && console.stdout_is_terminal()) {
+    return wrong_usage(context, "decode: OUT is -, but stdout is a terminal");
+  }
+  if (options.in != "-" && options.out != "-" && is_same_file(options.in, options.out)) {
+    return wrong_usage(context, "decode: IN and OUT are the same file");
+  }
+  if (*format == Format::ppm && options.palette == "indices") {
+    return wrong_usage(context, "decode: --palette indices: a PPM holds colours; write .png, .pgm or .pam");
+  }
+
+  const std::string name = shown(options.in, "stdin");
+  const Outcome<Buffer> file = read_file(options.in);
+  if (!file) {
+    console.fail(file.failure());
+    return kExitFailed;
+  }
+  l3_info info = l3_info_init();
+  l3_error error{};
+  constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // the decoder checks the real ones
+  if (l3_read_info(file->bytes().data(), file->size(), &kUnlimited, &info, &error) != L3_OK) {
+    console.fail(failure_in(name, to_error(error)));
+    return kExitFailed;
+  }
+  if (!options.roi.empty() && !is_inside(*parse_region(options.roi), info)) {
+    console.fail({name, std::nullopt,
+                  "--roi " + options.roi + " reaches outside the image of " + std::to_string(info.width) + " x " +
+                      std::to_string(info.height) + " pixels"});
+    return kExitUsage;
+  }
+  const Outcome<Written> written = decode_bytes(file->bytes(), name, *format, info, options, context);
+  if (!written) {
+    console.fail(written.failure());
+    return kExitFailed;
+  }
+  if (const auto failure = write_file(options.out, written->bytes, Flush::to_disk, context.unfinished)) {
+    console.fail(*failure);
+    return kExitFailed;
+  }
+  if (!written->warning) return kExitDone;
+  console.fail(*written->warning);
+  return kExitFailed;
+}
+
+}  // namespace
+
+void add_decode(CLI::App& app, Command& chosen) {
+  CLI::App* sub = app.add_subcommand("decode", "Decode one L3 file, or a region of it, to PNG, PNM or PAM");
+  auto options = std::make_shared<DecodeOptions>();
+  sub->add_option("IN", options->in, "An L3 file; - is stdin")->required()->type_name("");
+  sub->add_option("OUT", options->out,
+                  "The file to write: .png .ppm .pgm .pbm or .pam; replaced only when it is whole; - is stdout")
+      ->required()
+      ->type_name("");
+  sub->add_option("--roi", options->roi, "Only this region: column, row, width and height in pixels")
+      ->type_name("X,Y,W,H")
+      ->check(CLI::Validator(check_region, ""));
+  sub->add_option("--palette", options->palette,
+                  "What palette images become: indices (default for .png, which keeps the palette too, .pgm and .pam) "
+                  "or colours (default for .ppm)")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"colours", "indices"}).description(""));
+  sub->add_option("--format", options->format, "png, ppm, pgm, pbm or pam (default: what OUT's extension says)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"png", "ppm", "pgm", "pbm", "pam"}).description(""));
+  sub->add_option("--device", options->device, "Where to decode: cpu (default) or cuda, which is still to come")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"cpu", "cuda"}).description(""));
+  add_threads(*sub, options->threads, "-j,--threads", "Threads to decode with");
+  add_quiet(*sub, options->quiet);
+  add_limits(*sub, options->limits, true);
+  sub->footer(
+      "A .png gets everything back: samples, bit depth, palette, transparency and ancillary chunks. The other\n"
+      "formats hold samples only; a note says what is left out. Damaged pixels are never written. Damaged metadata\n"
+      "costs the metadata, not the pixels: they are written, and the exit code is 1.\n\n"
+      "Examples:\n"
+      "  l3 decode photo.l3 photo.png\n"
+      "  l3 decode --roi 512,0,256,256 map.l3 corner.png    decodes only the tiles it needs\n"
+      "  l3 decode labels.l3 labels.pgm                     the label of each pixel, not its colour\n"
+      "  l3 decode photo.l3 - --format ppm | viewer\n");
+  sub->callback([options, &chosen] { chosen = [options](Context& context) { return decode(*options, context); }; });
+}
+
+}  // namespace tools

@@ -1,0 +1,81 @@
+// l3 encode: one image to one L3 file.
+#include <memory>
+#include <string>
+
+#include "conversion.h"
+#include "file_io.h"
+#include "image_tree.h"
+#include "options.h"
+#include "parallel.h"
+#include "progress.h"
+
+namespace tools {
+namespace {
+
+struct EncodeOptions {
+  std::string in, out;
+  MethodOptions method;
+  l3_limits limits{};
+  uint32_t threads = 0;
+  bool no_verify = false;
+  bool quiet = false;
+};
+
+int encode(const EncodeOptions& options, Context& context) {
+  Console& console = context.console;
+  console.set_quiet(options.quiet);
+  if (options.out == "-" && console.stdout_is_terminal()) {
+    return wrong_usage(context, "encode: OUT is -, but stdout is a terminal");
+  }
+  if (options.in != "-" && options.out != "-" && is_same_file(options.in, options.out)) {
+    return wrong_usage(context, "encode: IN and OUT are the same file");
+  }
+
+  Parallel parallel(options.threads);
+  ConversionSettings settings;
+  settings.encode = encode_options(options.method);
+  settings.encode.parallel = parallel.for_l3();
+  settings.limits = options.limits;
+  settings.verify = !options.no_verify;
+  settings.flush = Flush::to_disk;
+  const Outcome<Converted> converted = convert_file(options.in, options.out, settings, context);
+  if (!converted) {
+    console.fail(converted.failure());
+    return kExitFailed;
+  }
+  if (console.stderr_is_terminal()) {
+    const double ratio = static_cast<double>(converted->bytes_out) / static_cast<double>(converted->bytes_in);
+    console.inform(shown_bytes(converted->bytes_in) + " -> " + shown_bytes(converted->bytes_out) + ", ratio " +
+                   shown_number(ratio, 3));
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_encode(CLI::App& app, Command& chosen) {
+  CLI::App* sub = app.add_subcommand("encode", "Encode one PNG, PNM or PAM file to L3");
+  auto options = std::make_shared<EncodeOptions>();
+  sub->add_option("IN", options->in, "A PNG, PBM, PGM, PPM or PAM file, told by its contents; - is stdin")
+      ->required()
+      ->type_name("");
+  sub->add_option("OUT", options->out, "The L3 file to write; replaced only when it is whole; - is stdout")
+      ->required()
+      ->type_name("");
+  add_method(*sub, options->method);
+  add_threads(*sub, options->threads, "-j,--threads", "Threads to encode with");
+  sub->add_flag("--no-verify", options->no_verify,
+                "Do not decode the result and compare it with IN before it gets its name");
+  add_quiet(*sub, options->quiet);
+  add_limits(*sub, options->limits, true);
+  sub->footer(
+      "Kept: every sample, bit depth, palette, transparency and ancillary chunk.\n"
+      "Not kept: how IN was compressed, filtered or interlaced.\n\n"
+      "Examples:\n"
+      "  l3 encode photo.png photo.l3\n"
+      "  l3 encode --tile 64 map.png map.l3       small tiles, for reading small regions\n"
+      "  render | l3 encode - - > frame.l3        in a pipe\n");
+  sub->callback([options, &chosen] { chosen = [options](Context& context) { return encode(*options, context); }; });
+}
+
+}  // namespace tools

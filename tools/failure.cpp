@@ -1,0 +1,32 @@
+#include "failure.h"
+
+#include <cstdio>
+
+namespace tools {
+
+std::string shown(const std::string& path, const char* when_dash) { return path == "-" ? when_dash : path; }
+
+std::string one_line(std::string_view text) {
+  std::string line;
+  line.reserve(text.size());
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (byte >= 0x20 && byte != 0x7F) {
+      line += letter;
+    } else {
+      char spelled[5];
+      std::snprintf(spelled, sizeof spelled, "\\x%02X", byte);
+      line += spelled;
+    }
+  }
+  return line;
+}
+
+std::string message(const Failure& failure) {
+  std::string text = "l3: ";
+  if (!failure.file.empty()) text += one_line(failure.file) + ": ";
+  if (failure.offset) text += "offset " + std::to_string(*failure.offset) + ": ";
+  return text + one_line(failure.reason);
+}
+
+}  // namespace tools

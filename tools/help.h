@@ -1,0 +1,11 @@
+// How the command's help looks.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace tools {
+
+// Lets `app`, and the subcommands that are added to it later, print help whose lines fit a terminal.
+void teach(CLI::App& app);
+
+}  // namespace tools

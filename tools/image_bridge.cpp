@@ -1,0 +1,322 @@
+#include "image_bridge.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace tools {
+namespace {
+
+using formats::Chunk;
+using formats::Colour;
+using formats::Error;
+using formats::Image;
+using formats::Result;
+using Bytes = std::span<const uint8_t>;
+
+// The colour space section: which bit of its first four bytes says that a chunk is present, and where the chunk's
+// numbers lie, which PNG has big-endian and L3 little-endian.
+constexpr size_t kColourSpaceBytes = 48;
+
+struct ColourPart {
+  std::array<char, 4> type;
+  unsigned bit;
+  size_t offset;
+  size_t bytes;
+  size_t number_bytes;
+};
+
+constexpr std::array<ColourPart, 4> kColourParts = {{{{'c', 'I', 'C', 'P'}, 0, 4, 4, 1},
+                                                     {{'g', 'A', 'M', 'A'}, 1, 8, 4, 4},
+                                                     {{'s', 'R', 'G', 'B'}, 2, 12, 1, 1},
+                                                     {{'c', 'H', 'R', 'M'}, 3, 16, 32, 4}}};
+
+constexpr std::array<char, 4> kIccType = {'i', 'C', 'C', 'P'};
+constexpr std::array<char, 4> kExifType = {'e', 'X', 'I', 'f'};
+
+constexpr size_t kRecordHeaderBytes = 12;
+
+// Copies numbers of `number_bytes` each with their bytes in the opposite order, on any machine.
+void copy_reversed(Bytes from, size_t number_bytes, uint8_t* to) {
+  for (size_t i = 0; i < from.size(); i += number_bytes) {
+    for (size_t k = 0; k < number_bytes; ++k) to[i + k] = from[i + number_bytes - 1 - k];
+  }
+}
+
+std::vector<uint8_t> reversed(Bytes from, size_t number_bytes) {
+  std::vector<uint8_t> to(from.size());
+  copy_reversed(from, number_bytes, to.data());
+  return to;
+}
+
+uint32_t load_u32(const uint8_t* bytes) {
+  return uint32_t{bytes[0]} | uint32_t{bytes[1]} << 8 | uint32_t{bytes[2]} << 16 | uint32_t{bytes[3]} << 24;
+}
+
+void store_u32(uint32_t value, uint8_t* bytes) {
+  for (int i = 0; i < 4; ++i) bytes[i] = static_cast<uint8_t>(value >> (8 * i));
+}
+
+const ColourPart* colour_part_for(const Chunk& chunk) {
+  for (const ColourPart& part : kColourParts) {
+    if (chunk.type == part.type) {
+      return chunk.data.size() == part.bytes && chunk.place == formats::kBeforePalette ? &part : nullptr;
+    }
+  }
+  return nullptr;
+}
+
+// How often each type occurs. A hostile file may have very many chunks, so they are not searched for each one.
+std::map<std::array<char, 4>, size_t> count_types(const std::vector<Chunk>& chunks) {
+  std::map<std::array<char, 4>, size_t> counts;
+  for (const Chunk& chunk : chunks) ++counts[chunk.type];
+  return counts;
+}
+
+void append_record(const Chunk& chunk, std::vector<uint8_t>& metadata) {
+  std::array<uint8_t, kRecordHeaderBytes> header{};
+  std::memcpy(header.data(), chunk.type.data(), chunk.type.size());
+  header[4] = chunk.place;
+  store_u32(static_cast<uint32_t>(chunk.data.size()), header.data() + 8);
+  metadata.insert(metadata.end(), header.begin(), header.end());
+  metadata.insert(metadata.end(), chunk.data.begin(), chunk.data.end());
+}
+
+struct ColourNames {
+  Colour image;
+  l3_colour l3;
+  l3_alpha alpha;
+};
+
+constexpr std::array<ColourNames, 5> kColours = {{{Colour::gray, L3_COLOUR_GRAY, L3_ALPHA_NONE},
+                                                  {Colour::gray_alpha, L3_COLOUR_GRAY_ALPHA, L3_ALPHA_STRAIGHT},
+                                                  {Colour::rgb, L3_COLOUR_RGB, L3_ALPHA_NONE},
+                                                  {Colour::rgb_alpha, L3_COLOUR_RGB_ALPHA, L3_ALPHA_STRAIGHT},
+                                                  {Colour::palette, L3_COLOUR_PALETTE, L3_ALPHA_NONE}}};
+
+ColourNames names_of(Colour colour) {
+  return *std::find_if(kColours.begin(), kColours.end(), [&](const ColourNames& n) { return n.image == colour; });
+}
+
+Colour colour_of(l3_colour colour) {
+  return std::find_if(kColours.begin(), kColours.end(), [&](const ColourNames& n) { return n.l3 == colour; })->image;
+}
+
+// The bytes of a section, empty where there is none.
+Result<Bytes> find_section(Bytes file, l3_section_type type) {
+  const uint8_t* bytes = nullptr;
+  size_t size = 0;
+  l3_error error{};
+  if (l3_find_section(file.data(), file.size(), static_cast<uint32_t>(type), &bytes, &size, &error) != L3_OK) {
+    return to_error(error);
+  }
+  return Bytes(bytes, size);
+}
+
+Error metadata_problem(Bytes file, Bytes section) {
+  return {static_cast<uint64_t>(section.data() - file.data()), "the metadata is not a sequence of records"};
+}
+
+// What stands beside the pixels and says what they mean.
+std::optional<Error> read_palette(Bytes file, Image& image) {
+  const Result<Bytes> palette = find_section(file, L3_SECTION_PALETTE);
+  if (!palette) return palette.error();
+  const Result<Bytes> transparency = find_section(file, L3_SECTION_TRANSPARENCY);
+  if (!transparency) return transparency.error();
+  image.palette.assign(palette->begin(), palette->end());
+  image.transparency = reversed(*transparency, image.colour == Colour::palette ? 1 : 2);
+  return std::nullopt;
+}
+
+std::optional<Error> read_chunks(Bytes file, const l3_limits& limits, Image& image,
+                                 std::optional<Error>* metadata_error) {
+  Result<std::vector<Chunk>> chunks = read_section_chunks(file);
+  if (!chunks) return chunks.error();
+  image.chunks = std::move(*chunks);
+  Result<std::vector<Chunk>> records = read_metadata(file, limits);
+  if (!records) {
+    *metadata_error = records.error();
+    return std::nullopt;
+  }
+  image.chunks.insert(image.chunks.end(), std::make_move_iterator(records->begin()),
+                      std::make_move_iterator(records->end()));
+  return std::nullopt;
+}
+
+std::optional<Error> over_limit(const Region& region, size_t pixel_bytes, const l3_limits& limits) {
+  // Zero means libl3's default, of which it does not tell the number.
+  const uint64_t most_pixels = limits.max_pixels != 0 ? limits.max_pixels : uint64_t{1} << 28;
+  const uint64_t most_bytes = limits.max_output_bytes != 0 ? limits.max_output_bytes : uint64_t{1} << 30;
+  const uint64_t pixels = uint64_t{region.width} * region.height;
+  if (pixels <= most_pixels && pixels <= most_bytes / pixel_bytes) return std::nullopt;
+  return Error{0, "a region of " + std::to_string(region.width) + " x " + std::to_string(region.height) +
+                      " pixels is over the limit"};
+}
+
+}  // namespace
+
+Error to_error(const l3_error& error) {
+  std::string reason = error.reason;
+  if (error.tile != L3_NO_TILE) reason += " (tile " + std::to_string(error.tile) + ")";
+  return {error.offset, std::move(reason)};
+}
+
+L3Image::L3Image(const Image& image) {
+  const ColourNames names = names_of(image.colour);
+  image_.width = image.width;
+  image_.height = image.height;
+  image_.bits = image.bits;
+  image_.colour = names.l3;
+  image_.alpha = names.alpha;
+  image_.pixels = image.pixels.data();
+  if (!image.palette.empty()) {
+    image_.palette = image.palette.data();
+    image_.palette_entries = static_cast<uint32_t>(image.palette.size() / 3);
+  }
+  if (!image.transparency.empty()) {
+    transparency_ = reversed(image.transparency, image.colour == Colour::palette ? 1 : 2);
+    image_.transparency = transparency_.data();
+    image_.transparency_size = static_cast<uint32_t>(transparency_.size());
+  }
+  take_chunks(image.chunks);
+}
+
+void L3Image::take_chunks(const std::vector<Chunk>& chunks) {
+  const std::map<std::array<char, 4>, size_t> counts = count_types(chunks);
+  for (const Chunk& chunk : chunks) {
+    if (!chunk.data.empty() && counts.at(chunk.type) == 1) {
+      if (const ColourPart* part = colour_part_for(chunk)) {
+        colour_space_.resize(kColourSpaceBytes);
+        colour_space_[0] = static_cast<uint8_t>(colour_space_[0] | 1U << part->bit);
+        copy_reversed(chunk.data, part->number_bytes, colour_space_.data() + part->offset);
+        continue;
+      }
+      if (chunk.type == kIccType && chunk.place == formats::kBeforePalette) {
+        image_.icc = chunk.data.data();
+        image_.icc_size = chunk.data.size();
+        continue;
+      }
+      if (chunk.type == kExifType) {
+        image_.exif = chunk.data.data();
+        image_.exif_size = chunk.data.size();
+        continue;
+      }
+    }
+    append_record(chunk, metadata_);
+  }
+  if (!colour_space_.empty()) image_.colour_space = colour_space_.data();
+  if (!metadata_.empty()) {
+    image_.metadata = metadata_.data();
+    image_.metadata_size = metadata_.size();
+  }
+}
+
+std::optional<Error> encode_l3(const Image& image, const l3_encode_options& options, Buffer& file) {
+  const L3Image source(image);
+  const uint64_t bound = l3_encode_bound(&source.get(), &options);
+  if (bound > SIZE_MAX) return Error{0, "the image is too large for this machine"};
+  // Where there is no bound, l3_encode is asked all the same, because it says why.
+  uint8_t* out = file.reset(std::max<size_t>(static_cast<size_t>(bound), 1));
+  size_t written = 0;
+  l3_error error{};
+  const l3_status status = l3_encode(&source.get(), &options, out, static_cast<size_t>(bound), &written, &error);
+  file.truncate(status == L3_OK ? written : 0);
+  if (status == L3_OK) return std::nullopt;
+  return to_error(error);
+}
+
+std::optional<Error> decode_l3(Bytes file, const DecodeSettings& settings, Image& image,
+                               std::optional<Error>* metadata_error) {
+  metadata_error->reset();
+  constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+  l3_info info = l3_info_init();
+  l3_error error{};
+  // A small region of a large image is within the limits.
+  const l3_limits& head_limits = settings.region ? kUnlimited : settings.limits;
+  if (l3_read_info(file.data(), file.size(), &head_limits, &info, &error) != L3_OK) return to_error(error);
+
+  l3_decode_options options = l3_decode_options_init();
+  options.as_colours = settings.as_colours ? 1 : 0;
+  options.limits = settings.limits;
+  options.parallel = settings.parallel;
+  const Region region = settings.region.value_or(Region{0, 0, info.width, info.height});
+  const size_t pixel_bytes = l3_pixel_bytes(&info, file.data(), file.size(), &options);
+  if (std::optional<Error> over = over_limit(region, pixel_bytes, settings.limits)) return over;
+
+  const bool became_colours = settings.as_colours && info.colour == L3_COLOUR_PALETTE;
+  image.width = region.width;
+  image.height = region.height;
+  image.bits = became_colours ? 8 : info.bits;
+  image.colour = became_colours ? (pixel_bytes == 4 ? Colour::rgb_alpha : Colour::rgb) : colour_of(info.colour);
+  image.palette.clear();
+  image.transparency.clear();
+  image.chunks.clear();
+  image.pixels.resize(size_t{region.width} * region.height * pixel_bytes);
+
+  const l3_status status =
+      settings.region
+          ? l3_decode_region(file.data(), file.size(), region.x, region.y, region.width, region.height, &options,
+                             image.pixels.data(), image.pixels.size(), 0, &error)
+          : l3_decode(file.data(), file.size(), &options, image.pixels.data(), image.pixels.size(), 0, &error);
+  if (status != L3_OK) return to_error(error);
+  if (!became_colours) {
+    if (std::optional<Error> problem = read_palette(file, image)) return problem;
+  }
+  return settings.with_chunks ? read_chunks(file, settings.limits, image, metadata_error) : std::nullopt;
+}
+
+Result<std::vector<Chunk>> read_metadata(Bytes file, const l3_limits& limits) {
+  std::vector<Chunk> chunks;
+  const Result<Bytes> section = find_section(file, L3_SECTION_METADATA);
+  if (!section) return section.error();
+  size_t size = 0;
+  l3_error error{};
+  if (l3_unpack_metadata(file.data(), file.size(), &limits, nullptr, 0, &size, &error) != L3_OK) {
+    return to_error(error);
+  }
+  if (section->empty()) return chunks;
+  Buffer unpacked;
+  uint8_t* out = unpacked.reset(std::max<size_t>(size, 1));
+  if (l3_unpack_metadata(file.data(), file.size(), &limits, out, size, &size, &error) != L3_OK) {
+    return to_error(error);
+  }
+  for (Bytes left = unpacked.bytes().first(size); !left.empty();) {
+    if (left.size() < kRecordHeaderBytes) return metadata_problem(file, *section);
+    const uint32_t length = load_u32(left.data() + 8);
+    if (length > left.size() - kRecordHeaderBytes) return metadata_problem(file, *section);
+    Chunk& chunk = chunks.emplace_back();
+    std::memcpy(chunk.type.data(), left.data(), chunk.type.size());
+    chunk.place = left[4];
+    const Bytes data = left.subspan(kRecordHeaderBytes, length);
+    chunk.data.assign(data.begin(), data.end());
+    left = left.subspan(kRecordHeaderBytes + length);
+  }
+  return chunks;
+}
+
+Result<std::vector<Chunk>> read_section_chunks(Bytes file) {
+  std::vector<Chunk> chunks;
+  const Result<Bytes> colour_space = find_section(file, L3_SECTION_COLOUR_SPACE);
+  if (!colour_space) return colour_space.error();
+  if (colour_space->size() == kColourSpaceBytes) {
+    for (const ColourPart& part : kColourParts) {
+      if (((*colour_space)[0] >> part.bit & 1) == 0) continue;
+      const Bytes data = colour_space->subspan(part.offset, part.bytes);
+      chunks.push_back(Chunk{part.type, formats::kBeforePalette, reversed(data, part.number_bytes)});
+    }
+  }
+  for (const auto& [section, type] : {std::pair(L3_SECTION_ICC, kIccType), std::pair(L3_SECTION_EXIF, kExifType)}) {
+    const Result<Bytes> bytes = find_section(file, section);
+    if (!bytes) return bytes.error();
+    if (!bytes->empty()) {
+      chunks.push_back(Chunk{type, formats::kBeforePalette, std::vector<uint8_t>(bytes->begin(), bytes->end())});
+    }
+  }
+  return chunks;
+}
+
+}  // namespace tools

@@ -1,0 +1,251 @@
+// l3 info: what a file says of itself.
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "file_io.h"
+#include "formats/formats.h"
+#include "image_bridge.h"
+#include "json.h"
+#include "options.h"
+#include "progress.h"
+
+namespace tools {
+namespace {
+
+struct InfoOptions {
+  std::string in;
+  bool json = false;
+  l3_limits limits{};
+};
+
+struct SectionInfo {
+  const char* name;
+  uint64_t bytes;
+};
+
+// All that is known of a file; what does not apply stays empty.
+struct FileInfo {
+  std::string file, format;
+  uint64_t file_bytes = 0;
+  uint32_t width = 0, height = 0, channels = 0, bits = 0;
+  std::string colour, alpha;
+  uint64_t palette_entries = 0;
+  uint64_t raw_bytes = 0;  // of the samples, packed to whole bits, rows to whole bytes: the size without compression
+  std::vector<formats::Chunk> chunks;
+  std::optional<l3_info> l3;
+  std::vector<SectionInfo> sections;
+};
+
+constexpr std::array<std::pair<l3_section_type, const char*>, 6> kSectionNames = {
+    {{L3_SECTION_PALETTE, "palette"},
+     {L3_SECTION_TRANSPARENCY, "transparency"},
+     {L3_SECTION_COLOUR_SPACE, "colour space"},
+     {L3_SECTION_ICC, "icc"},
+     {L3_SECTION_EXIF, "exif"},
+     {L3_SECTION_METADATA, "metadata"}}};
+
+constexpr std::array kColourNames = {"gray", "gray_alpha", "rgb", "rgb_alpha", "palette"};
+constexpr std::array kAlphaNames = {"none", "straight", "premultiplied"};
+
+uint64_t raw_bytes(const FileInfo& info) {
+  return (uint64_t{info.width} * info.channels * info.bits + 7) / 8 * info.height;
+}
+
+std::string hex(std::span<const uint8_t> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const uint8_t byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+std::string tag(const formats::Chunk& chunk) { return {chunk.type.data(), chunk.type.size()}; }
+
+bool is_l3(std::span<const uint8_t> file) {
+  return file.size() >= 4 && file[0] == 0x8B && file[1] == 'L' && file[2] == '3' && file[3] == 'I';
+}
+
+// Sections that are damaged go to `failures`; the rest of what the file says is told all the same.
+std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOptions& options, FileInfo& info,
+                                   std::vector<Failure>& failures) {
+  constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // nothing is decoded
+  l3_info head = l3_info_init();
+  l3_error error{};
+  if (l3_read_info(file.data(), file.size(), &kUnlimited, &head, &error) != L3_OK) {
+    return failure_in(info.file, to_error(error));
+  }
+  info.format = "l3";
+  info.width = head.width;
+  info.height = head.height;
+  info.channels = head.channels;
+  info.bits = head.bits;
+  info.colour = kColourNames[head.colour];
+  info.alpha = kAlphaNames[head.alpha];
+  info.palette_entries = head.palette_entries;
+  info.l3 = head;
+  for (const auto& [type, name] : kSectionNames) {
+    const uint8_t* bytes = nullptr;
+    size_t size = 0;
+    if (l3_find_section(file.data(), file.size(), static_cast<uint32_t>(type), &bytes, &size, &error) != L3_OK) {
+      failures.push_back(failure_in(info.file, to_error(error)));
+    } else if (bytes != nullptr) {
+      info.sections.push_back({name, size});
+    }
+  }
+  if (!failures.empty()) return std::nullopt;
+  formats::Result<std::vector<formats::Chunk>> records = read_metadata(file, options.limits);
+  if (!records) {
+    failures.push_back(failure_in(info.file, records.error()));
+  } else {
+    info.chunks = std::move(*records);
+  }
+  return std::nullopt;
+}
+
+std::string foreign_format(std::span<const uint8_t> file) {
+  if (file.size() < 2 || file[0] != 'P') return "png";
+  constexpr std::array kNames = {"pbm", "pgm", "ppm", "pbm", "pgm", "ppm", "pam"};
+  const size_t digit = static_cast<size_t>(file[1] - '1');
+  return digit < kNames.size() ? kNames[digit] : "png";
+}
+
+std::optional<Failure> describe_foreign(std::span<const uint8_t> file, const InfoOptions& options, FileInfo& info,
+                                        Console& console) {
+  std::vector<std::string> notices;
+  formats::ReadOptions read = read_options(options.limits);
+  read.notices = &notices;
+  formats::Result<formats::Image> image = formats::read(file, read);
+  if (!image && image.error().reason == "neither PNG nor PNM nor PAM") {
+    return Failure{info.file, 0, "neither L3 nor PNG nor PNM nor PAM"};
+  }
+  if (!image) return failure_in(info.file, image.error());
+  for (const std::string& notice : notices) console.note(info.file, notice);
+  info.format = foreign_format(file);
+  info.width = image->width;
+  info.height = image->height;
+  info.channels = formats::channels(image->colour);
+  info.bits = image->bits;
+  info.colour = kColourNames[static_cast<size_t>(image->colour)];
+  info.alpha =
+      image->colour == formats::Colour::gray_alpha || image->colour == formats::Colour::rgb_alpha ? "straight" : "none";
+  info.palette_entries = image->palette.size() / 3;
+  if (!image->transparency.empty()) info.sections.push_back({"transparency", image->transparency.size()});
+  info.chunks = std::move(image->chunks);
+  return std::nullopt;
+}
+
+double ratio(const FileInfo& info) {
+  return static_cast<double>(info.file_bytes) / static_cast<double>(info.raw_bytes);
+}
+
+double bits_per_pixel(const FileInfo& info) {
+  return 8 * static_cast<double>(info.file_bytes) / (static_cast<double>(info.width) * info.height);
+}
+
+std::string as_json(const FileInfo& info) {
+  Json json;
+  json.open_object().member("file", info.file).member("format", info.format).member("file_bytes", info.file_bytes);
+  json.member("width", info.width).member("height", info.height).member("channels", info.channels);
+  json.member("bits", info.bits).member("colour", info.colour).member("alpha", info.alpha);
+  json.member("palette_entries", info.palette_entries).member("raw_bytes", info.raw_bytes);
+  json.key("ratio").number(ratio(info), 6).key("bits_per_pixel").number(bits_per_pixel(info), 4);
+  if (info.l3) {
+    json.member("version", info.l3->version).member("required_features", info.l3->required_features);
+    json.member("optional_features", info.l3->optional_features).member("frames", info.l3->frames);
+    json.member("tile_width", info.l3->tile_width).member("tile_height", info.l3->tile_height);
+    json.member("tiles", info.l3->tile_count).member("payload_start", info.l3->payload_start);
+    json.member("digest", hex(info.l3->digest));
+  }
+  json.key("sections").open_array();
+  for (const SectionInfo& section : info.sections) {
+    json.open_object().member("name", section.name).member("bytes", section.bytes).close_object();
+  }
+  json.close_array().key("chunks").open_array();
+  for (const formats::Chunk& chunk : info.chunks) {
+    json.open_object().member("tag", tag(chunk)).member("place", uint32_t{chunk.place});
+    json.member("bytes", chunk.data.size()).close_object();
+  }
+  return json.close_array().close_object().line();
+}
+
+void print_text(const FileInfo& info, Console& console) {
+  const auto line = [&](const std::string& label, const std::string& value) {
+    console.print("  " + label + std::string(label.size() < 12 ? 12 - label.size() : 1, ' ') + value);
+  };
+  console.print(one_line(info.file));
+  line("format", info.l3 ? "L3 version " + std::to_string(info.l3->version) : info.format);
+  line("image", std::to_string(info.width) + " x " + std::to_string(info.height) + " pixels, " + info.colour + ", " +
+                    std::to_string(info.channels) + (info.channels == 1 ? " channel of " : " channels of ") +
+                    std::to_string(info.bits) + (info.bits == 1 ? " bit" : " bits") +
+                    (info.alpha == "none" ? "" : ", alpha " + info.alpha));
+  if (info.palette_entries > 0) line("palette", std::to_string(info.palette_entries) + " colours");
+  line("size", std::to_string(info.file_bytes) + " bytes, " + shown_number(bits_per_pixel(info), 3) +
+                   " bits per pixel, ratio " + shown_number(ratio(info), 4) + " to raw (" +
+                   std::to_string(info.raw_bytes) + " bytes)");
+  if (info.l3) {
+    line("tiles", std::to_string(info.l3->tile_count) + " of " + std::to_string(info.l3->tile_width) + " x " +
+                      std::to_string(info.l3->tile_height) + " pixels");
+    line("digest", hex(info.l3->digest));
+  }
+  for (const SectionInfo& section : info.sections) {
+    line("section", std::string(section.name) + ", " + std::to_string(section.bytes) + " bytes");
+  }
+  constexpr std::array kPlaces = {"before the palette", "before the pixels", "after the pixels"};
+  for (const formats::Chunk& chunk : info.chunks) {
+    line("chunk", one_line(tag(chunk)) + ", " + std::to_string(chunk.data.size()) + " bytes, " +
+                      (chunk.place < kPlaces.size() ? kPlaces[chunk.place] : "at no known place"));
+  }
+}
+
+int info(const InfoOptions& options, Context& context) {
+  Console& console = context.console;
+  const Outcome<Buffer> file = read_file(options.in);
+  if (!file) {
+    console.fail(file.failure());
+    return kExitFailed;
+  }
+  FileInfo found;
+  found.file = shown(options.in, "stdin");
+  found.file_bytes = file->size();
+  std::vector<Failure> failures;
+  const std::optional<Failure> failure = is_l3(file->bytes())
+                                             ? describe_l3(file->bytes(), options, found, failures)
+                                             : describe_foreign(file->bytes(), options, found, console);
+  if (failure) {
+    console.fail(*failure);
+    return kExitFailed;
+  }
+  found.raw_bytes = raw_bytes(found);
+  if (options.json) {
+    console.print(as_json(found));
+  } else {
+    print_text(found, console);
+  }
+  for (const Failure& damaged : failures) console.fail(damaged);
+  return failures.empty() ? kExitDone : kExitFailed;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Command& chosen) {
+  CLI::App* sub = app.add_subcommand("info", "Say what an L3, PNG, PNM or PAM file holds");
+  auto options = std::make_shared<InfoOptions>();
+  sub->add_option("IN", options->in, "A file, told by its contents; - is stdin")->required()->type_name("");
+  sub->add_flag("--json", options->json, "One line of JSON, with keys that stay");
+  add_limits(*sub, options->limits, true);
+  sub->footer(
+      "Of an L3 file only the head, the small sections and the metadata are read and checked; l3 verify checks all.\n"
+      "ratio is the size of the file to that of its raw samples, packed to bits: less is better.\n\n"
+      "Examples:\n"
+      "  l3 info photo.l3\n"
+      "  l3 info --json photo.l3 | jq .digest\n");
+  sub->callback([options, &chosen] { chosen = [options](Context& context) { return info(*options, context); }; });
+}
+
+}  // namespace tools

@@ -1,0 +1,53 @@
+// JSON, written.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tools {
+
+// Builds one line of JSON from front to back; the caller opens, closes and names in a meaningful order.
+class Json {
+ public:
+  Json& open_object() { return open('{'); }
+  Json& close_object() { return close('}'); }
+  Json& open_array() { return open('['); }
+  Json& close_array() { return close(']'); }
+  Json& key(std::string_view name);
+
+  // `value` is taken as UTF-8; bytes that are not become U+FFFD.
+  Json& text(std::string_view value);
+  Json& number(double value, int digits);
+  template <std::unsigned_integral T>
+  Json& number(T value) {
+    return raw(std::to_string(value));
+  }
+  Json& boolean(bool value) { return raw(value ? "true" : "false"); }
+
+  template <typename T>
+  Json& member(std::string_view name, T value) {
+    key(name);
+    if constexpr (std::same_as<T, bool>) {
+      return boolean(value);
+    } else if constexpr (std::unsigned_integral<T>) {
+      return number(value);
+    } else {
+      return text(value);
+    }
+  }
+
+  const std::string& line() const { return line_; }
+
+ private:
+  Json& open(char bracket);
+  Json& close(char bracket);
+  Json& raw(std::string_view value);
+  void separate();
+
+  std::string line_;
+  bool first_ = true;  // nothing stands before the next value at its level
+};
+
+}  // namespace tools

@@ -1,0 +1,87 @@
+#include "options.h"
+
+namespace tools {
+namespace {
+
+constexpr uint32_t kMostThreads = 1024;
+constexpr uint32_t kTileStep = 32;
+constexpr uint32_t kMostTile = 1024;
+
+std::string check_tile(const std::string& text) {
+  uint32_t tile = 0;
+  if (CLI::detail::lexical_cast(text, tile) && tile >= kTileStep && tile <= kMostTile && tile % kTileStep == 0) {
+    return "";
+  }
+  return text + " is not a multiple of 32 from 32 to 1024";
+}
+
+std::string check_method(const std::string& text) {
+  if (text == "auto" || text == "fast") return "";
+  if (text == "dense") return "dense is not in this version; auto and fast are";
+  return text + " is neither auto nor fast nor dense";
+}
+
+}  // namespace
+
+void add_quiet(CLI::App& app, bool& quiet) {
+  app.add_flag("-q,--quiet", quiet, "No notes and no progress; failures are still said");
+}
+
+void add_threads(CLI::App& app, uint32_t& threads, const std::string& names, const std::string& purpose) {
+  app.add_option(names, threads, purpose + ", 1 to 1024 (default: one for each processor)")
+      ->type_name("N")
+      ->check(CLI::Range(1U, kMostThreads).description(""));
+}
+
+void add_limits(CLI::App& app, l3_limits& limits, bool with_metadata) {
+  app.add_option("--max-pixels", limits.max_pixels, "Refuse images of more pixels (default: 268435456)")
+      ->type_name("N")
+      ->group("Limits");
+  app.add_option("--max-bytes", limits.max_output_bytes, "Refuse images of more bytes of samples (default: 1GiB)")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->group("Limits");
+  if (!with_metadata) return;
+  app.add_option("--max-metadata", limits.max_metadata_bytes, "Refuse more bytes of metadata (default: 64MiB)")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->group("Limits");
+}
+
+void add_method(CLI::App& app, MethodOptions& options) {
+  app.add_option("--method", options.method,
+                 "auto or fast (default: auto, the best that this version has; dense is still to come)")
+      ->type_name("NAME")
+      ->check(CLI::Validator(check_method, ""));
+  app.add_option("--effort", options.effort, "1 (least time) to 9 (fewest bytes); fast does not heed it")
+      ->type_name("N")
+      ->check(CLI::Range(1, 9).description(""));
+  app.add_option("--tile", options.tile,
+                 "Edge of a tile in pixels, a multiple of 32 up to 1024 (default: 128); "
+                 "smaller tiles make small regions cheaper to read")
+      ->type_name("PIXELS")
+      ->check(CLI::Validator(check_tile, ""));
+}
+
+l3_encode_options encode_options(const MethodOptions& options) {
+  l3_encode_options result = l3_encode_options_init();
+  result.method = options.method == "fast" ? L3_METHOD_FAST : L3_METHOD_AUTO;
+  result.effort = options.effort;
+  result.tile_width = options.tile;
+  result.tile_height = options.tile;
+  return result;
+}
+
+formats::ReadOptions read_options(const l3_limits& limits) {
+  formats::ReadOptions options;
+  if (limits.max_pixels != 0) options.max_pixels = limits.max_pixels;
+  if (limits.max_output_bytes != 0) options.max_bytes = limits.max_output_bytes;
+  return options;
+}
+
+int wrong_usage(Context& context, const std::string& reason) {
+  context.console.fail({"", std::nullopt, reason});
+  return kExitUsage;
+}
+
+}  // namespace tools

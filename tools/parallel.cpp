@@ -1,0 +1,81 @@
+#include "parallel.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace tools {
+
+struct Parallel::Loop {
+  uint64_t count;
+  void (*body)(void* argument, uint64_t index);
+  void* argument;
+  std::atomic<uint64_t> next{0};
+
+  void take_part() {
+    for (uint64_t index = next.fetch_add(1); index < count; index = next.fetch_add(1)) body(argument, index);
+  }
+};
+
+Parallel::Parallel(uint32_t threads) {
+  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+  workers_.reserve(threads - 1);
+  for (uint32_t i = 1; i < threads; ++i) {
+    try {
+      workers_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      break;  // the system allows no more; fewer do the same work
+    }
+  }
+}
+
+Parallel::~Parallel() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void Parallel::run(uint64_t count, void (*body)(void* argument, uint64_t index), void* argument) {
+  Loop loop{count, body, argument};
+  if (count < 2 || workers_.empty()) {
+    loop.take_part();
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    loop_ = &loop;
+    ++loops_;
+  }
+  wake_.notify_all();
+  loop.take_part();
+  std::unique_lock lock(mutex_);
+  loop_ = nullptr;  // whoever wakes up only now comes too late to join
+  done_.wait(lock, [this] { return joined_ == 0; });
+}
+
+void Parallel::work() {
+  uint64_t seen = 0;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [&] { return stop_ || (loop_ != nullptr && loops_ != seen); });
+    if (stop_) return;
+    seen = loops_;
+    Loop& loop = *loop_;
+    ++joined_;
+    lock.unlock();
+    loop.take_part();
+    lock.lock();
+    if (--joined_ == 0) done_.notify_one();
+  }
+}
+
+l3_parallel Parallel::for_l3() {
+  return {[](void* context, uint64_t count, void (*body)(void* argument, uint64_t index), void* argument) {
+            static_cast<Parallel*>(context)->run(count, body, argument);
+          },
+          this};
+}
+
+}  // namespace tools

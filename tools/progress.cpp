@@ -1,0 +1,82 @@
+#include "progress.h"
+
+#include <array>
+#include <cstdio>
+
+namespace tools {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string shown_time(double seconds) {
+  const auto whole = static_cast<unsigned long long>(seconds + 0.5);
+  char text[48];
+  if (whole < 3600) {
+    std::snprintf(text, sizeof text, "%llu:%02llu", whole / 60, whole % 60);
+  } else {
+    std::snprintf(text, sizeof text, "%llu:%02llu:%02llu", whole / 3600, whole / 60 % 60, whole % 60);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string shown_number(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string shown_bytes(uint64_t bytes) {
+  constexpr std::array kUnits = {"kB", "MB", "GB", "TB", "PB", "EB"};
+  if (bytes < 1000) return std::to_string(bytes) + " bytes";
+  double value = static_cast<double>(bytes) / 1000;
+  size_t unit = 0;
+  while (value >= 1000 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return shown_number(value, 2) + " " + kUnits[unit];
+}
+
+Progress::Progress(Console& console, uint64_t files, uint64_t bytes)
+    : console_(console), files_(files), bytes_(bytes) {}
+
+void Progress::add(const Totals& done, uint64_t listed_bytes) {
+  const std::lock_guard lock(mutex_);
+  totals_.files += done.files;
+  totals_.failed += done.failed;
+  totals_.pixels += done.pixels;
+  totals_.bytes_in += done.bytes_in;
+  totals_.bytes_out += done.bytes_out;
+  listed_done_ += listed_bytes;
+  const Clock::time_point now = Clock::now();
+  if (now - shown_ < (console_.stderr_is_terminal() ? Clock::duration(100ms) : Clock::duration(10s))) return;
+  shown_ = now;
+  console_.status(line());
+}
+
+Totals Progress::totals() const {
+  const std::lock_guard lock(mutex_);
+  return totals_;
+}
+
+double Progress::seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+std::string Progress::line() const {
+  const double elapsed = seconds();
+  std::string text = std::to_string(totals_.files + totals_.failed) + "/" + std::to_string(files_) + " files, " +
+                     shown_number(static_cast<double>(totals_.pixels) / 1e6 / elapsed, 1) + " MP/s";
+  if (totals_.bytes_in > 0) {
+    text +=
+        ", ratio " + shown_number(static_cast<double>(totals_.bytes_out) / static_cast<double>(totals_.bytes_in), 3);
+  }
+  if (totals_.failed > 0) text += ", " + std::to_string(totals_.failed) + " failed";
+  if (listed_done_ > 0 && listed_done_ <= bytes_) {
+    const double left = static_cast<double>(bytes_ - listed_done_) / static_cast<double>(listed_done_);
+    text += ", ETA " + shown_time(elapsed * left);
+  }
+  return text;
+}
+
+}  // namespace tools

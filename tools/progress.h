@@ -1,0 +1,53 @@
+// How far a work over many files has come.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "console.h"
+
+namespace tools {
+
+// "1.234 GB", in powers of 1000.
+std::string shown_bytes(uint64_t bytes);
+// A number with so many digits after the point.
+std::string shown_number(double value, int digits);
+
+struct Totals {
+  uint64_t files = 0;
+  uint64_t failed = 0;
+  uint64_t pixels = 0;
+  uint64_t bytes_in = 0;
+  uint64_t bytes_out = 0;
+};
+
+// Safe to use from many threads at once.
+class Progress {
+ public:
+  // `files` to come, of `bytes` in all, by which the time left is estimated.
+  Progress(Console& console, uint64_t files, uint64_t bytes);
+
+  // One file is done, of `listed_bytes` when it was listed. Adds to the totals, and now and then shows them: on a
+  // terminal some times a second, else every ten seconds.
+  void add(const Totals& done, uint64_t listed_bytes);
+
+  Totals totals() const;
+  double seconds() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string line() const;
+
+  Console& console_;
+  const uint64_t files_;
+  const uint64_t bytes_;
+  const Clock::time_point start_ = Clock::now();
+  mutable std::mutex mutex_;
+  Clock::time_point shown_ = start_;
+  uint64_t listed_done_ = 0;
+  Totals totals_;
+};
+
+}  // namespace tools

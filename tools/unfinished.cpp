@@ -1,0 +1,80 @@
+#include "unfinished.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace tools {
+
+struct Unfinished::State {
+  std::mutex mutex;
+  std::set<std::string> paths;
+};
+
+namespace {
+
+constexpr std::array kEndings = {SIGINT, SIGTERM, SIGHUP};
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+void die_by(int signal) {
+  std::signal(signal, SIG_DFL);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  std::raise(signal);
+}
+
+}  // namespace
+
+Unfinished::Unfinished() : state_(std::make_shared<State>()) {
+  sigset_t awaited;
+  sigemptyset(&awaited);
+  for (const int signal : kEndings) {
+    if (!is_ignored(signal)) sigaddset(&awaited, signal);  // nohup's wish is respected
+  }
+  pthread_sigmask(SIG_BLOCK, &awaited, nullptr);
+  std::thread([state = state_, awaited] {
+    int signal = 0;
+    while (sigwait(&awaited, &signal) != 0) {
+    }
+    // Never released: nothing is created or named from here on.
+    state->mutex.lock();
+    for (const std::string& path : state->paths) unlink(path.c_str());
+    die_by(signal);
+  }).detach();
+}
+
+int Unfinished::create(const std::string& path, int& descriptor) {
+  const std::lock_guard lock(state_->mutex);
+  descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) return errno;
+  state_->paths.insert(path);
+  return 0;
+}
+
+int Unfinished::commit(const std::string& path, const std::string& final_path) {
+  const std::lock_guard lock(state_->mutex);
+  if (std::rename(path.c_str(), final_path.c_str()) != 0) return errno;
+  state_->paths.erase(path);
+  return 0;
+}
+
+void Unfinished::discard(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  unlink(path.c_str());
+  state_->paths.erase(path);
+}
+
+}  // namespace tools

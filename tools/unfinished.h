@@ -1,0 +1,33 @@
+// Files that are being written and do not have their final name yet.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace tools {
+
+// Removes them when a signal ends the process. The constructor blocks SIGINT, SIGTERM and SIGHUP (those that are not
+// ignored) in this thread and in all that it starts, so it must come before any other thread; a thread of its own waits
+// for them, removes the files and then dies by that signal. A thread may take locks where a signal handler may not: no
+// file can get its final name while others are being removed.
+//
+// All functions are safe to call from many threads at once, and give 0 or an errno.
+class Unfinished {
+ public:
+  Unfinished();
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+
+  // Creates a file that does not exist yet, open for writing.
+  int create(const std::string& path, int& descriptor);
+  // Gives it its final name.
+  int commit(const std::string& path, const std::string& final_path);
+  // Removes it.
+  void discard(const std::string& path);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // shared with the waiting thread, which may outlive this object
+};
+
+}  // namespace tools

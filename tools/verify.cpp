@@ -1,0 +1,206 @@
+// l3 verify: whether L3 files are whole, and whether they hold what they were made from.
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "file_io.h"
+#include "formats/formats.h"
+#include "image_bridge.h"
+#include "image_tree.h"
+#include "options.h"
+#include "parallel.h"
+#include "progress.h"
+
+namespace tools {
+namespace {
+
+struct VerifyOptions {
+  std::vector<std::string> paths;
+  std::string against;
+  l3_limits limits{};
+  uint32_t threads = 0;
+  bool verbose = false;
+  bool quiet = false;
+};
+
+struct Work {
+  std::string file;
+  std::string source;  // empty: compare with nothing
+};
+
+// Everything to verify, and what went wrong already.
+struct Plan {
+  std::vector<Work> works;
+  std::vector<Failure> failures;
+};
+
+void plan_folder(const std::string& folder, Plan& plan) {
+  const Outcome<Tree> tree = list_tree(folder, Kind::l3);
+  if (!tree) {
+    plan.failures.push_back(tree.failure());
+    return;
+  }
+  for (const std::string& file : tree->files) plan.works.push_back({join(folder, file), ""});
+  // Saying nothing here would call a mistyped folder verified.
+  if (tree->files.empty()) plan.failures.push_back({folder, std::nullopt, "no .l3 files in this folder"});
+}
+
+// Pairs the L3 files of one tree with the images of another by their names.
+void plan_mirror(const std::string& folder, const std::string& source_folder, Plan& plan) {
+  const Outcome<Tree> files = list_tree(folder, Kind::l3);
+  const Outcome<Tree> sources = list_tree(source_folder, Kind::foreign);
+  if (!files) plan.failures.push_back(files.failure());
+  if (!sources) plan.failures.push_back(sources.failure());
+  if (!files || !sources) return;
+
+  std::map<std::string, std::string> source_of;
+  for (const std::string& source : sources->files) {
+    const auto [other, is_new] = source_of.emplace(l3_name(source), source);
+    if (!is_new) {
+      plan.failures.push_back({join(source_folder, source), std::nullopt,
+                               "stands for the same L3 file as " + join(source_folder, other->second)});
+    }
+  }
+  for (const std::string& file : files->files) {
+    const auto source = source_of.find(l3_name(file));
+    if (source == source_of.end()) {
+      plan.failures.push_back({join(folder, file), std::nullopt, "no image of this name in " + source_folder});
+      continue;
+    }
+    plan.works.push_back({join(folder, file), join(source_folder, source->second)});
+    source_of.erase(source);
+  }
+  for (const auto& [expected, source] : source_of) {
+    plan.failures.push_back({join(source_folder, source), std::nullopt, "no " + join(folder, expected)});
+  }
+  if (plan.works.empty() && plan.failures.empty()) {
+    plan.failures.push_back({folder, std::nullopt, "no .l3 files in this folder"});
+  }
+}
+
+Plan make_plan(const VerifyOptions& options) {
+  Plan plan;
+  if (!options.against.empty() && is_folder(options.against)) {
+    plan_mirror(options.paths.front(), options.against, plan);
+    return plan;
+  }
+  for (const std::string& path : options.paths) {
+    if (path != "-" && is_folder(path)) {
+      plan_folder(path, plan);
+    } else {
+      plan.works.push_back({path, options.against});
+    }
+  }
+  return plan;
+}
+
+std::optional<Failure> compare(std::span<const uint8_t> file, const Work& work, const VerifyOptions& options,
+                               l3_parallel parallel) {
+  const Outcome<Buffer> source_file = read_file(work.source);
+  if (!source_file) return source_file.failure();
+  const formats::Result<formats::Image> source = formats::read(source_file->bytes(), read_options(options.limits));
+  if (!source) return failure_in(shown(work.source, "stdin"), source.error());
+
+  DecodeSettings settings;
+  settings.limits = options.limits;
+  settings.parallel = parallel;
+  formats::Image image;
+  std::optional<formats::Error> metadata_error;
+  const std::string name = shown(work.file, "stdin");
+  if (const auto error = decode_l3(file, settings, image, &metadata_error)) return failure_in(name, *error);
+  if (metadata_error) return failure_in(name, *metadata_error);
+  const std::string difference = formats::difference(image, *source);
+  if (difference.empty()) return std::nullopt;
+  return Failure{name, std::nullopt, "differs from " + shown(work.source, "stdin") + ": " + difference};
+}
+
+Outcome<Totals> verify_file(const Work& work, const VerifyOptions& options, l3_parallel parallel) try {
+  const std::string name = shown(work.file, "stdin");
+  const Outcome<Buffer> file = read_file(work.file);
+  if (!file) return file.failure();
+  l3_decode_options decode = l3_decode_options_init();
+  decode.limits = options.limits;
+  decode.parallel = parallel;
+  l3_error error{};
+  if (l3_verify(file->bytes().data(), file->size(), &decode, &error) != L3_OK) {
+    return failure_in(name, to_error(error));
+  }
+  if (!work.source.empty()) {
+    if (auto failure = compare(file->bytes(), work, options, parallel)) return *failure;
+  }
+  Totals totals;
+  totals.files = 1;
+  l3_info info = l3_info_init();
+  if (l3_read_info(file->bytes().data(), file->size(), &options.limits, &info, nullptr) == L3_OK) {
+    totals.pixels = uint64_t{info.width} * info.height;
+  }
+  return totals;
+} catch (const std::bad_alloc&) {
+  return Failure{shown(work.file, "stdin"), std::nullopt, "out of memory"};
+}
+
+int verify(const VerifyOptions& options, Context& context) {
+  Console& console = context.console;
+  console.set_quiet(options.quiet);
+  if (!options.against.empty()) {
+    if (options.paths.size() != 1) return wrong_usage(context, "verify: --against takes one PATH");
+    if (options.against == "-" && options.paths.front() == "-") {
+      return wrong_usage(context, "verify: PATH and --against are both stdin");
+    }
+    if (is_folder(options.against) != is_folder(options.paths.front())) {
+      return wrong_usage(context, "verify: PATH and --against are not both files or both folders");
+    }
+  }
+  const Plan plan = make_plan(options);
+  for (const Failure& failure : plan.failures) console.fail(failure);
+
+  uint64_t bytes = 0;
+  for (const Work& work : plan.works) bytes += listed_size(work.file);
+  Parallel parallel(options.threads);
+  Progress progress(console, plan.works.size(), bytes);
+  const bool say_each = options.verbose || (console.stdout_is_terminal() && !options.quiet);
+  for (const Work& work : plan.works) {
+    const Outcome<Totals> verified = verify_file(work, options, parallel.for_l3());
+    if (!verified) console.fail(verified.failure());
+    if (verified && say_each) console.print("OK " + one_line(shown(work.file, "stdin")));
+    Totals failed;
+    failed.failed = 1;
+    progress.add(verified ? *verified : failed, listed_size(work.file));
+  }
+  const uint64_t failed = progress.totals().failed + plan.failures.size();
+  if (say_each && plan.works.size() > 1) {
+    console.print(std::to_string(progress.totals().files) + " files OK, " + std::to_string(failed) + " failed");
+  }
+  return failed == 0 ? kExitDone : kExitFailed;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Command& chosen) {
+  CLI::App* sub = app.add_subcommand("verify", "Check that L3 files are whole, and compare them with their sources");
+  auto options = std::make_shared<VerifyOptions>();
+  sub->add_option("PATH", options->paths, "L3 files, or folders of them with all folders below; - is stdin")
+      ->required()
+      ->type_name("");
+  sub->add_option("--against", options->against,
+                  "Also compare with this image: every sample, palette and chunk. With a folder for PATH: with the "
+                  "folder that it was converted from; images that have no L3 file are failures too")
+      ->type_name("SOURCE");
+  add_threads(*sub, options->threads, "-j,--threads", "Threads to decode with");
+  sub->add_flag("-v,--verbose", options->verbose, "Say OK for each file also where stdout is no terminal");
+  add_quiet(*sub, options->quiet);
+  add_limits(*sub, options->limits, true);
+  sub->footer(
+      "Every byte of a file is covered: header, sections, index, pixels and metadata. Each failure is one line on\n"
+      "stderr with file, offset and reason.\n\n"
+      "Examples:\n"
+      "  l3 verify photo.l3\n"
+      "  l3 verify --against photo.png photo.l3\n"
+      "  l3 verify --against pngs/ converted/     the whole conversion, file by file\n");
+  sub->callback([options, &chosen] { chosen = [options](Context& context) { return verify(*options, context); }; });
+}
+
+}  // namespace tools
