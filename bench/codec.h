@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "buffer.h"
+#include "bridge/buffer.h"
 #include "formats/formats.h"
 
 namespace bench {
@@ -14,7 +14,7 @@ namespace bench {
 // Both functions work on one thread, are safe to call from many, and keep the room of their output from call to call.
 struct Codec {
   const char* name;
-  std::optional<formats::Error> (*encode)(const formats::Image& image, tools::Buffer& file);
+  std::optional<formats::Error> (*encode)(const formats::Image& image, bridge::Buffer& file);
   std::optional<formats::Error> (*decode)(std::span<const uint8_t> file, formats::Image& image);
   // Which file is sized and decoded: the one as supplied, where this codec can read it, or what `encode` makes.
   bool (*takes_supplied)(std::span<const uint8_t> supplied);

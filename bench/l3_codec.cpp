@@ -1,21 +1,21 @@
 // L3 by libl3, with the method fast.
 #include "codec.h"
-#include "image_bridge.h"
+#include "bridge/image_bridge.h"
 
 namespace bench {
 namespace {
 
-std::optional<formats::Error> encode(const formats::Image& image, tools::Buffer& file) {
+std::optional<formats::Error> encode(const formats::Image& image, bridge::Buffer& file) {
   l3_encode_options options = l3_encode_options_init();
   options.method = L3_METHOD_FAST;
-  return tools::encode_l3(image, options, file);
+  return bridge::encode_l3(image, options, file);
 }
 
 std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Image& image) {
-  tools::DecodeSettings settings;
+  bridge::DecodeSettings settings;
   settings.limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
   std::optional<formats::Error> metadata_error;
-  if (auto error = tools::decode_l3(file, settings, image, &metadata_error)) return error;
+  if (auto error = bridge::decode_l3(file, settings, image, &metadata_error)) return error;
   return metadata_error;
 }
 

@@ -8,7 +8,7 @@
 namespace bench {
 namespace {
 
-std::optional<formats::Error> encode(const formats::Image& image, tools::Buffer& file) {
+std::optional<formats::Error> encode(const formats::Image& image, bridge::Buffer& file) {
   const formats::Result<std::vector<uint8_t>> written = formats::write(formats::Format::png, image);
   if (!written) return written.error();
   // Less than a thousandth of the time that libpng takes.

@@ -49,7 +49,7 @@ double per_second(uint64_t pixels, double seconds) {
 // One sample on its way through the codecs.
 struct Timing::Trial {
   Sample sample;
-  std::vector<tools::Buffer> encoded;  // of each codec
+  std::vector<bridge::Buffer> encoded;  // of each codec
   Image decoded;
   std::optional<Problem> failure;       // a codec cannot do this sample
   std::vector<std::string> difference;  // of each codec, from the sample

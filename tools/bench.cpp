@@ -43,7 +43,7 @@ void keep_freed_memory() {
 }
 
 Outcome<bench::Sample> read_sample(const std::string& path, const l3_limits& limits) {
-  Outcome<Buffer> file = read_file(path);
+  Outcome<bridge::Buffer> file = read_file(path);
   if (!file) return file.failure();
   formats::Result<formats::Image> image = formats::read(file->bytes(), read_options(limits));
   if (!image) return failure_in(path, image.error());

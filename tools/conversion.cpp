@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "formats/formats.h"
-#include "image_bridge.h"
+#include "bridge/image_bridge.h"
 
 namespace tools {
 namespace {
@@ -28,12 +28,12 @@ struct Stamp {
 // Why `file` does not hold `image`; empty if it does.
 std::string difference_from(const formats::Image& image, std::span<const uint8_t> file,
                             const ConversionSettings& settings) {
-  DecodeSettings decode;
+  bridge::DecodeSettings decode;
   decode.limits = settings.limits;
   decode.parallel = settings.encode.parallel;
   formats::Image decoded;
   std::optional<formats::Error> metadata_error;
-  if (const auto error = decode_l3(file, decode, decoded, &metadata_error)) return error->reason;
+  if (const auto error = bridge::decode_l3(file, decode, decoded, &metadata_error)) return error->reason;
   if (metadata_error) return metadata_error->reason;
   return formats::difference(image, decoded);
 }
@@ -42,7 +42,7 @@ Outcome<Converted> convert(const std::string& in, const std::string& out, const 
                            Context& context) {
   const std::string name = shown(in, "stdin");
   const Stamp before(in);
-  Outcome<Buffer> source = read_file(in);
+  Outcome<bridge::Buffer> source = read_file(in);
   if (!source) return source.failure();
   Converted result;
   result.bytes_in = source->size();
@@ -53,11 +53,11 @@ Outcome<Converted> convert(const std::string& in, const std::string& out, const 
   const formats::Result<formats::Image> image = formats::read(source->bytes(), read);
   for (const std::string& notice : notices) context.console.note(name, notice);
   if (!image) return failure_in(name, image.error());
-  *source = Buffer();  // not needed any more, and large
+  *source = bridge::Buffer();  // not needed any more, and large
   result.pixels = uint64_t{image->width} * image->height;
 
-  Buffer encoded;
-  if (const auto error = encode_l3(*image, settings.encode, encoded)) return Failure{name, std::nullopt, error->reason};
+  bridge::Buffer encoded;
+  if (const auto error = bridge::encode_l3(*image, settings.encode, encoded)) return Failure{name, std::nullopt, error->reason};
   result.bytes_out = encoded.size();
   if (settings.verify) {
     const std::string difference = difference_from(*image, encoded.bytes(), settings);

@@ -54,7 +54,7 @@ bool is_finished(const std::string& in, const std::string& out) {
   if (error) return false;
   const fs::file_time_type out_time = fs::last_write_time(out, error);
   if (error || out_time <= in_time) return false;
-  const Outcome<Buffer> head = read_start(out, L3_HEAD_MAX_BYTES);
+  const Outcome<bridge::Buffer> head = read_start(out, L3_HEAD_MAX_BYTES);
   constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
   l3_info info = l3_info_init();
   return head && l3_read_info(head->bytes().data(), head->size(), &kUnlimited, &info, nullptr) == L3_OK &&

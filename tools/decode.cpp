@@ -10,7 +10,7 @@
 
 #include "file_io.h"
 #include "formats/formats.h"
-#include "image_bridge.h"
+#include "bridge/image_bridge.h"
 #include "options.h"
 #include "parallel.h"
 
@@ -31,7 +31,7 @@ struct DecodeOptions {
 };
 
 // "X,Y,W,H" in decimal digits; W and H at least 1.
-std::optional<Region> parse_region(std::string_view text) {
+std::optional<bridge::Region> parse_region(std::string_view text) {
   std::array<uint32_t, 4> numbers{};
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (i > 0) {
@@ -43,14 +43,14 @@ std::optional<Region> parse_region(std::string_view text) {
     text.remove_prefix(static_cast<size_t>(end - text.data()));
   }
   if (!text.empty() || numbers[2] == 0 || numbers[3] == 0) return std::nullopt;
-  return Region{numbers[0], numbers[1], numbers[2], numbers[3]};
+  return bridge::Region{numbers[0], numbers[1], numbers[2], numbers[3]};
 }
 
 std::string check_region(const std::string& text) {
   return parse_region(text) ? "" : text + " is not X,Y,W,H: column, row, width and height in pixels";
 }
 
-bool is_inside(const Region& region, const l3_info& info) {
+bool is_inside(const bridge::Region& region, const l3_info& info) {
   return uint64_t{region.x} + region.width <= info.width && uint64_t{region.y} + region.height <= info.height;
 }
 
@@ -119,7 +119,7 @@ Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& 
     return Failure{name, std::nullopt, "the alpha is premultiplied, which a PNG cannot say: write .pam"};
   }
   Parallel parallel(options.threads);
-  DecodeSettings settings;
+  bridge::DecodeSettings settings;
   settings.limits = options.limits;
   settings.parallel = parallel.for_l3();
   settings.as_colours = wants_colours(options, format);
@@ -128,7 +128,7 @@ Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& 
 
   formats::Image image;
   std::optional<formats::Error> metadata_error;
-  if (const auto error = decode_l3(file, settings, image, &metadata_error)) return failure_in(name, *error);
+  if (const auto error = bridge::decode_l3(file, settings, image, &metadata_error)) return failure_in(name, *error);
 
   std::vector<std::string> notices;
   const bool palette_had_alpha = info.colour == L3_COLOUR_PALETTE && image.colour == formats::Colour::rgb_alpha;
@@ -174,7 +174,7 @@ int decode(const DecodeOptions& options, Context& context) {
   }
 
   const std::string name = shown(options.in, "stdin");
-  const Outcome<Buffer> file = read_file(options.in);
+  const Outcome<bridge::Buffer> file = read_file(options.in);
   if (!file) {
     console.fail(file.failure());
     return kExitFailed;
@@ -183,7 +183,7 @@ int decode(const DecodeOptions& options, Context& context) {
   l3_error error{};
   constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // the decoder checks the real ones
   if (l3_read_info(file->bytes().data(), file->size(), &kUnlimited, &info, &error) != L3_OK) {
-    console.fail(failure_in(name, to_error(error)));
+    console.fail(failure_in(name, bridge::to_error(error)));
     return kExitFailed;
   }
   if (!options.roi.empty() && !is_inside(*parse_region(options.roi), info)) {

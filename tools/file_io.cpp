@@ -58,12 +58,12 @@ int write_all(int descriptor, std::span<const uint8_t> bytes) {
   return 0;
 }
 
-Outcome<Buffer> read_open(int descriptor, const std::string& name, size_t expected) {
-  Buffer whole;
+Outcome<bridge::Buffer> read_open(int descriptor, const std::string& name, size_t expected) {
+  bridge::Buffer whole;
   size_t size = 0;
   // One byte more than expected shows the end of the file without growing.
   for (size_t room = std::max<size_t>(expected + 1, size_t{1} << 16);; room *= 2) {
-    Buffer larger;
+    bridge::Buffer larger;
     uint8_t* to = larger.reset(room);
     if (size > 0) std::memcpy(to, whole.bytes().data(), size);
     size_t got = 0;
@@ -116,7 +116,7 @@ std::optional<Failure> write_and_rename(const std::string& path, std::span<const
 
 }  // namespace
 
-Outcome<Buffer> read_file(const std::string& path) {
+Outcome<bridge::Buffer> read_file(const std::string& path) {
   if (path == "-") return read_open(STDIN_FILENO, "stdin", 0);
   const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (descriptor.number() < 0) return system_failure(path, "cannot open", errno);
@@ -126,10 +126,10 @@ Outcome<Buffer> read_file(const std::string& path) {
   return read_open(descriptor.number(), path, status.st_size > 0 ? static_cast<size_t>(status.st_size) : 0);
 }
 
-Outcome<Buffer> read_start(const std::string& path, size_t size) {
+Outcome<bridge::Buffer> read_start(const std::string& path, size_t size) {
   const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (descriptor.number() < 0) return system_failure(path, "cannot open", errno);
-  Buffer start;
+  bridge::Buffer start;
   size_t got = 0;
   if (const int error = read_up_to(descriptor.number(), start.reset(size), size, got); error != 0) {
     return system_failure(path, "cannot read", error);

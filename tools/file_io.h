@@ -6,17 +6,17 @@
 #include <span>
 #include <string>
 
-#include "buffer.h"
+#include "bridge/buffer.h"
 #include "failure.h"
 #include "unfinished.h"
 
 namespace tools {
 
 // All of a file, or of stdin where `path` is "-".
-Outcome<Buffer> read_file(const std::string& path);
+Outcome<bridge::Buffer> read_file(const std::string& path);
 
 // At most the first `size` bytes of a file.
-Outcome<Buffer> read_start(const std::string& path, size_t size);
+Outcome<bridge::Buffer> read_start(const std::string& path, size_t size);
 
 enum class Flush : uint8_t {
   none,     // survives the end of this process

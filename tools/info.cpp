@@ -8,7 +8,7 @@
 
 #include "file_io.h"
 #include "formats/formats.h"
-#include "image_bridge.h"
+#include "bridge/image_bridge.h"
 #include "json.h"
 #include "options.h"
 #include "progress.h"
@@ -37,6 +37,7 @@ struct FileInfo {
   uint64_t raw_bytes = 0;  // of the samples, packed to whole bits, rows to whole bytes: the size without compression
   std::vector<formats::Chunk> chunks;
   std::optional<l3_info> l3;
+  std::array<uint64_t, 3> tiles{};  // of each method
   std::vector<SectionInfo> sections;
 };
 
@@ -47,6 +48,9 @@ constexpr std::array<std::pair<l3_section_type, const char*>, 6> kSectionNames =
      {L3_SECTION_ICC, "icc"},
      {L3_SECTION_EXIF, "exif"},
      {L3_SECTION_METADATA, "metadata"}}};
+
+constexpr std::array<std::pair<l3_tile_method, const char*>, 3> kMethodNames = {
+    {{L3_TILE_CONSTANT, "constant"}, {L3_TILE_RAW, "raw"}, {L3_TILE_FAST, "fast"}}};
 
 constexpr std::array kColourNames = {"gray", "gray_alpha", "rgb", "rgb_alpha", "palette"};
 constexpr std::array kAlphaNames = {"none", "straight", "premultiplied"};
@@ -78,7 +82,7 @@ std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOpti
   l3_info head = l3_info_init();
   l3_error error{};
   if (l3_read_info(file.data(), file.size(), &kUnlimited, &head, &error) != L3_OK) {
-    return failure_in(info.file, to_error(error));
+    return failure_in(info.file, bridge::to_error(error));
   }
   info.format = "l3";
   info.width = head.width;
@@ -89,17 +93,24 @@ std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOpti
   info.alpha = kAlphaNames[head.alpha];
   info.palette_entries = head.palette_entries;
   info.l3 = head;
+  for (size_t i = 0; i < kMethodNames.size(); ++i) {
+    const uint32_t method = static_cast<uint32_t>(kMethodNames[i].first);
+    if (l3_count_tiles(file.data(), file.size(), method, &info.tiles[i], &error) != L3_OK) {
+      failures.push_back(failure_in(info.file, bridge::to_error(error)));
+      return std::nullopt;
+    }
+  }
   for (const auto& [type, name] : kSectionNames) {
     const uint8_t* bytes = nullptr;
     size_t size = 0;
     if (l3_find_section(file.data(), file.size(), static_cast<uint32_t>(type), &bytes, &size, &error) != L3_OK) {
-      failures.push_back(failure_in(info.file, to_error(error)));
+      failures.push_back(failure_in(info.file, bridge::to_error(error)));
     } else if (bytes != nullptr) {
       info.sections.push_back({name, size});
     }
   }
   if (!failures.empty()) return std::nullopt;
-  formats::Result<std::vector<formats::Chunk>> records = read_metadata(file, options.limits);
+  formats::Result<std::vector<formats::Chunk>> records = bridge::read_metadata(file, options.limits);
   if (!records) {
     failures.push_back(failure_in(info.file, records.error()));
   } else {
@@ -160,6 +171,9 @@ std::string as_json(const FileInfo& info) {
     json.member("optional_features", info.l3->optional_features).member("frames", info.l3->frames);
     json.member("tile_width", info.l3->tile_width).member("tile_height", info.l3->tile_height);
     json.member("tiles", info.l3->tile_count).member("payload_start", info.l3->payload_start);
+    for (size_t i = 0; i < kMethodNames.size(); ++i) {
+      json.member("tiles_" + std::string(kMethodNames[i].second), info.tiles[i]);
+    }
     json.member("digest", hex(info.l3->digest));
   }
   json.key("sections").open_array();
@@ -189,8 +203,13 @@ void print_text(const FileInfo& info, Console& console) {
                    " bits per pixel, ratio " + shown_number(ratio(info), 4) + " to raw (" +
                    std::to_string(info.raw_bytes) + " bytes)");
   if (info.l3) {
+    std::string methods;
+    for (size_t i = 0; i < kMethodNames.size(); ++i) {
+      if (info.tiles[i] == 0) continue;
+      methods += (methods.empty() ? ": " : ", ") + std::to_string(info.tiles[i]) + " " + kMethodNames[i].second;
+    }
     line("tiles", std::to_string(info.l3->tile_count) + " of " + std::to_string(info.l3->tile_width) + " x " +
-                      std::to_string(info.l3->tile_height) + " pixels");
+                      std::to_string(info.l3->tile_height) + " pixels" + methods);
     line("digest", hex(info.l3->digest));
   }
   for (const SectionInfo& section : info.sections) {
@@ -205,7 +224,7 @@ void print_text(const FileInfo& info, Console& console) {
 
 int info(const InfoOptions& options, Context& context) {
   Console& console = context.console;
-  const Outcome<Buffer> file = read_file(options.in);
+  const Outcome<bridge::Buffer> file = read_file(options.in);
   if (!file) {
     console.fail(file.failure());
     return kExitFailed;
@@ -240,7 +259,7 @@ void add_info(CLI::App& app, Command& chosen) {
   sub->add_flag("--json", options->json, "One line of JSON, with keys that stay");
   add_limits(*sub, options->limits, true);
   sub->footer(
-      "Of an L3 file only the head, the small sections and the metadata are read and checked; l3 verify checks all.\n"
+      "Of an L3 file the head, the index, the sections and the metadata are checked; l3 verify checks all.\n"
       "ratio is the size of the file to that of its raw samples, packed to bits: less is better.\n\n"
       "Examples:\n"
       "  l3 info photo.l3\n"

@@ -8,7 +8,7 @@
 
 #include "file_io.h"
 #include "formats/formats.h"
-#include "image_bridge.h"
+#include "bridge/image_bridge.h"
 #include "image_tree.h"
 #include "options.h"
 #include "parallel.h"
@@ -99,18 +99,18 @@ Plan make_plan(const VerifyOptions& options) {
 
 std::optional<Failure> compare(std::span<const uint8_t> file, const Work& work, const VerifyOptions& options,
                                l3_parallel parallel) {
-  const Outcome<Buffer> source_file = read_file(work.source);
+  const Outcome<bridge::Buffer> source_file = read_file(work.source);
   if (!source_file) return source_file.failure();
   const formats::Result<formats::Image> source = formats::read(source_file->bytes(), read_options(options.limits));
   if (!source) return failure_in(shown(work.source, "stdin"), source.error());
 
-  DecodeSettings settings;
+  bridge::DecodeSettings settings;
   settings.limits = options.limits;
   settings.parallel = parallel;
   formats::Image image;
   std::optional<formats::Error> metadata_error;
   const std::string name = shown(work.file, "stdin");
-  if (const auto error = decode_l3(file, settings, image, &metadata_error)) return failure_in(name, *error);
+  if (const auto error = bridge::decode_l3(file, settings, image, &metadata_error)) return failure_in(name, *error);
   if (metadata_error) return failure_in(name, *metadata_error);
   const std::string difference = formats::difference(image, *source);
   if (difference.empty()) return std::nullopt;
@@ -119,14 +119,14 @@ std::optional<Failure> compare(std::span<const uint8_t> file, const Work& work, 
 
 Outcome<Totals> verify_file(const Work& work, const VerifyOptions& options, l3_parallel parallel) try {
   const std::string name = shown(work.file, "stdin");
-  const Outcome<Buffer> file = read_file(work.file);
+  const Outcome<bridge::Buffer> file = read_file(work.file);
   if (!file) return file.failure();
   l3_decode_options decode = l3_decode_options_init();
   decode.limits = options.limits;
   decode.parallel = parallel;
   l3_error error{};
   if (l3_verify(file->bytes().data(), file->size(), &decode, &error) != L3_OK) {
-    return failure_in(name, to_error(error));
+    return failure_in(name, bridge::to_error(error));
   }
   if (!work.source.empty()) {
     if (auto failure = compare(file->bytes(), work, options, parallel)) return *failure;

@@ -150,9 +150,9 @@ TileShape Head::tile_shape(uint64_t tile) const {
 
 l3_limits with_defaults(const l3_limits* limits) {
   l3_limits result = limits != nullptr ? *limits : l3_limits{};
-  if (result.max_pixels == 0) result.max_pixels = uint64_t{1} << 28;
-  if (result.max_output_bytes == 0) result.max_output_bytes = uint64_t{1} << 30;
-  if (result.max_metadata_bytes == 0) result.max_metadata_bytes = uint64_t{1} << 26;
+  if (result.max_pixels == 0) result.max_pixels = L3_DEFAULT_MAX_PIXELS;
+  if (result.max_output_bytes == 0) result.max_output_bytes = L3_DEFAULT_MAX_OUTPUT_BYTES;
+  if (result.max_metadata_bytes == 0) result.max_metadata_bytes = L3_DEFAULT_MAX_METADATA_BYTES;
   return result;
 }
 

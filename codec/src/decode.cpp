@@ -220,6 +220,21 @@ l3_status l3_find_section(const void* data, size_t size, uint32_t type, const ui
   return succeed(error);
 }
 
+l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_t* count, l3_error* error) {
+  if (count == nullptr) return fail(error, Reason::null_argument);
+  *count = 0;
+  const Opened file = open(data, size, nullptr);
+  const bool over_limit = describe(file.verdict.reason).status == L3_ERROR_LIMIT;
+  if (!file.verdict.ok() && !over_limit) return give(error, file.verdict);
+  const uint8_t* bytes = static_cast<const uint8_t*>(data);
+  const Verdict verdict = check_container(bytes, size, *file.target, file.head);
+  if (!verdict.ok()) return give(error, verdict);
+  for (uint64_t tile = 0; tile < file.head.tile_count; ++tile) {
+    *count += static_cast<uint32_t>(read_entry(bytes, file.head, tile).method) == method;
+  }
+  return succeed(error);
+}
+
 uint32_t l3_pixel_bytes(const l3_info* info, const void* data, size_t size, const l3_decode_options* options) {
   l3_info own{};
   l3_decode_options wanted{};

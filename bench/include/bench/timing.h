@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "buffer.h"
+#include "bridge/buffer.h"
 #include "formats/formats.h"
 #include "l3/l3.h"
 
@@ -18,7 +18,7 @@ std::vector<std::string> codec_names();
 // An image and the file that it was read from.
 struct Sample {
   std::string name;
-  tools::Buffer file;
+  bridge::Buffer file;
   formats::Image image;
 };
 

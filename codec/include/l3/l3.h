@@ -59,11 +59,15 @@ typedef struct l3_error {
 
 // --------------------------------------------------------------------------------------------------------- limits
 
+#define L3_DEFAULT_MAX_PIXELS ((uint64_t)1 << 28)
+#define L3_DEFAULT_MAX_OUTPUT_BYTES ((uint64_t)1 << 30)
+#define L3_DEFAULT_MAX_METADATA_BYTES ((uint64_t)1 << 26)
+
 // Checked from the header alone, before anything is decoded. Zero means the default.
 typedef struct l3_limits {
-  uint64_t max_pixels;          // default 2^28
-  uint64_t max_output_bytes;    // default 2^30: samples as decoded
-  uint64_t max_metadata_bytes;  // default 2^26: metadata unpacked
+  uint64_t max_pixels;
+  uint64_t max_output_bytes;    // samples as decoded
+  uint64_t max_metadata_bytes;  // metadata unpacked
 } l3_limits;
 
 // ------------------------------------------------------------------------------------------------- images and info
@@ -132,6 +136,15 @@ L3_API L3_MUST_USE l3_status l3_find_section(const void* data, size_t size, uint
 // no metadata). Allocates and frees working memory of about 200 KiB within the call.
 L3_API L3_MUST_USE l3_status l3_unpack_metadata(const void* data, size_t size, const l3_limits* limits, void* out,
                                                 size_t out_size, size_t* needed, l3_error* error);
+
+// ---------------------------------------------------------------------------------------------------------- tiles
+
+typedef enum l3_tile_method { L3_TILE_CONSTANT = 0, L3_TILE_RAW = 1, L3_TILE_FAST = 2 } l3_tile_method;
+
+// How many tiles of a file are of a method, 0 for methods that this version does not know. Verifies head, index and sections as
+// l3_decode does; reads no payload.
+L3_API L3_MUST_USE l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_t* count,
+                                            l3_error* error);
 
 // ------------------------------------------------------------------------------------------------------- parallel
 
@@ -224,7 +237,8 @@ static inline l3_encode_options l3_encode_options_init(void) {
   return empty;
 }
 
-// The size of buffer that is certain to hold the encoded image; 0 where the image or the options are not valid.
+// The size of buffer that is certain to hold the encoded image; 0 where the image or the options are not valid (l3_encode,
+// with any buffer, then says why).
 L3_API uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* options);
 
 // Encodes an image. *written is the size of the file. A sample above 2^bits - 1 is an argument error. The bytes depend on

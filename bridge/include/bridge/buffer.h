@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-namespace tools {
+namespace bridge {
 
 // std::vector writes zeros over what is about to be overwritten, which costs as much as encoding does. Throws
 // std::bad_alloc like it.
@@ -36,4 +36,4 @@ class Buffer {
   size_t size_ = 0;
 };
 
-}  // namespace tools
+}  // namespace bridge

@@ -1,4 +1,4 @@
-#include "image_bridge.h"
+#include "bridge/image_bridge.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace tools {
+namespace bridge {
 namespace {
 
 using formats::Chunk;
@@ -149,8 +149,8 @@ std::optional<Error> read_chunks(Bytes file, const l3_limits& limits, Image& ima
 
 std::optional<Error> over_limit(const Region& region, size_t pixel_bytes, const l3_limits& limits) {
   // Zero means libl3's default, of which it does not tell the number.
-  const uint64_t most_pixels = limits.max_pixels != 0 ? limits.max_pixels : uint64_t{1} << 28;
-  const uint64_t most_bytes = limits.max_output_bytes != 0 ? limits.max_output_bytes : uint64_t{1} << 30;
+  const uint64_t most_pixels = limits.max_pixels != 0 ? limits.max_pixels : L3_DEFAULT_MAX_PIXELS;
+  const uint64_t most_bytes = limits.max_output_bytes != 0 ? limits.max_output_bytes : L3_DEFAULT_MAX_OUTPUT_BYTES;
   const uint64_t pixels = uint64_t{region.width} * region.height;
   if (pixels <= most_pixels && pixels <= most_bytes / pixel_bytes) return std::nullopt;
   return Error{0, "a region of " + std::to_string(region.width) + " x " + std::to_string(region.height) +
@@ -319,4 +319,4 @@ Result<std::vector<Chunk>> read_section_chunks(Bytes file) {
   return chunks;
 }
 
-}  // namespace tools
+}  // namespace bridge

@@ -14,11 +14,11 @@
 #include <span>
 #include <vector>
 
-#include "buffer.h"
+#include "bridge/buffer.h"
 #include "formats/formats.h"
 #include "l3/l3.h"
 
-namespace tools {
+namespace bridge {
 
 // An l3_image that says all that an Image says. Points into the Image, which must stay as it is.
 class L3Image {
@@ -68,4 +68,4 @@ formats::Result<std::vector<formats::Chunk>> read_section_chunks(std::span<const
 // What libl3 says, with the tile where there is one.
 formats::Error to_error(const l3_error& error);
 
-}  // namespace tools
+}  // namespace bridge

@@ -1,0 +1,141 @@
+// libl3: what a file says of itself, its digest, versions and texts, and the C++ face.
+#include "by_hand.h"
+#include "codec_testing.h"
+#include "l3/l3.hpp"
+
+namespace {
+
+using namespace codec_testing;
+using drawing::draw;
+using drawing::Pattern;
+
+const Drawing& rgb() {
+  static const Drawing d = draw({50, 40}, {L3_COLOUR_RGB, 8}, Pattern::natural);
+  return d;
+}
+const Bytes& rgb_file() {
+  static const Bytes file = encode(rgb(), tiles_of(32, 32));
+  return file;
+}
+
+TEST(Info, SaysWhatTheHeaderSays) {
+  for (const drawing::Type& type : drawing::common_types()) {
+    Drawing d = drawing::with_sections(draw({70, 33}, type, Pattern::natural));
+    if (d.alpha == L3_ALPHA_STRAIGHT && d.bits == 8) d.alpha = L3_ALPHA_PREMULTIPLIED;
+    const Bytes file = encode(d, tiles_of(64, 32));
+    const l3_info info = info_of(file);
+    EXPECT_EQ(info.version, 0);
+    EXPECT_EQ(info.required_features + info.optional_features, 0);
+    EXPECT_EQ(info.width, 70);
+    EXPECT_EQ(info.height, 33);
+    EXPECT_EQ(info.frames, 1);
+    EXPECT_EQ(info.channels, d.channels());
+    EXPECT_EQ(info.sample_type, d.bits > 8 ? L3_SAMPLE_U16 : L3_SAMPLE_U8);
+    EXPECT_EQ(info.bits, d.bits);
+    EXPECT_EQ(info.colour, d.colour);
+    EXPECT_EQ(info.alpha, d.alpha);
+    EXPECT_EQ(info.tile_width, 64);
+    EXPECT_EQ(info.tile_height, 32);
+    EXPECT_EQ(info.tile_count, 4);
+    EXPECT_EQ(info.image_bytes, d.pixels.size());
+    EXPECT_EQ(info.palette_entries, d.palette.size() / 3);
+    const by_hand::Layout layout(by_hand::take_apart(file));
+    EXPECT_EQ(info.head_bytes, layout.head_bytes);
+    EXPECT_EQ(info.payload_start, layout.payload_start);
+  }
+}
+
+TEST(Info, NeedsNoMoreThanTheHead) {
+  const Bytes file = encode(drawing::with_sections(draw({70, 33}, {L3_COLOUR_PALETTE, 8}, Pattern::natural)));
+  const size_t head = info_of(file).head_bytes;
+  EXPECT_EQ(head, 64 + 6 * 24);
+  EXPECT_LE(head, size_t{L3_HEAD_MAX_BYTES});
+  for (size_t size = 0; size <= head; ++size) {
+    const Exact prefix(file.data(), size);
+    l3_info info = l3_info_init();
+    l3_error error{};
+    const l3_status status = l3_read_info(prefix.data(), size, nullptr, &info, &error);
+    EXPECT_EQ(status, size < head ? L3_ERROR_TRUNCATED : L3_OK) << size;
+    EXPECT_EQ(error.offset, size < head ? size : 0);
+  }
+}
+
+TEST(Digest, NamesTheContents) {
+  EXPECT_EQ(encode(rgb(), tiles_of(32, 32)), rgb_file());
+  const auto digest = [](const Bytes& file) {
+    const l3_info info = info_of(file);
+    return Bytes(info.digest, info.digest + 16);
+  };
+  // As section 9 says, by other code.
+  Bytes start(rgb_file().begin(), rgb_file().begin() + static_cast<ptrdiff_t>(info_of(rgb_file()).payload_start));
+  std::memset(&start[44], 0, 20);
+  l3::Sha256 sha;
+  sha.update(start.data(), start.size());
+  uint8_t wanted[32];
+  sha.finish(wanted);
+  EXPECT_EQ(digest(rgb_file()), Bytes(wanted, wanted + 16));
+
+  Drawing other = rgb();
+  other.set_sample(49, 39, 2, other.sample(49, 39, 2) ^ 1);
+  EXPECT_NE(digest(encode(other, tiles_of(32, 32))), digest(rgb_file()));
+  Drawing more = rgb();
+  more.metadata = drawing::record("tEXt", 0, {1});
+  EXPECT_NE(digest(encode(more, tiles_of(32, 32))), digest(rgb_file()));
+}
+
+TEST(Version, AsNumberAndText) {
+  EXPECT_EQ(l3_version(), 10000 * L3_VERSION_MAJOR + 100 * L3_VERSION_MINOR + L3_VERSION_PATCH);
+  EXPECT_STREQ(l3_version_text(), (std::to_string(L3_VERSION_MAJOR) + "." + std::to_string(L3_VERSION_MINOR) + "." +
+                                   std::to_string(L3_VERSION_PATCH))
+                                      .c_str());
+}
+
+TEST(Status, HasATextWhateverItIs) {
+  for (int status = 0; status <= 15; ++status) {
+    const char* text = l3_status_text(static_cast<l3_status>(status));
+    ASSERT_NE(text, nullptr);
+    EXPECT_GT(std::strlen(text), 0u);
+    EXPECT_EQ(std::strcmp(text, "unknown status") == 0, status > L3_ERROR_MEMORY);
+  }
+  EXPECT_STREQ(l3_status_text(L3_ERROR_TRUNCATED), "the file is truncated");
+}
+
+// ---- the C++ face
+
+TEST(Face, EncodesAndDecodes) {
+  const auto file = l3::encode(rgb().image());
+  ASSERT_TRUE(file);
+  const auto pixels = l3::decode(*file);
+  ASSERT_TRUE(pixels);
+  EXPECT_EQ(pixels->bytes, rgb().pixels);
+  EXPECT_EQ(pixels->info.width, 50);
+  const auto corner = l3::decode_region(*file, 49, 39, 1, 1);
+  ASSERT_TRUE(corner);
+  EXPECT_EQ(corner->bytes, Bytes(rgb().pixels.end() - 3, rgb().pixels.end()));
+  Bytes out(6000);
+  EXPECT_EQ(l3::decode_into(*file, out), L3_OK);
+  EXPECT_EQ(out, rgb().pixels);
+}
+
+TEST(Face, GivesErrorsAsValues) {
+  l3_image image = rgb().image();
+  image.bits = 40;
+  const auto file = l3::encode(image);
+  ASSERT_FALSE(file);
+  EXPECT_EQ(l3::message(file.error()), "bits, colour and alpha do not fit each other");
+  Bytes damaged = rgb_file();
+  damaged.back() ^= 1;
+  const auto pixels = l3::decode(damaged);
+  ASSERT_FALSE(pixels);
+  EXPECT_EQ(pixels.error().status, L3_ERROR_CORRUPT);
+  EXPECT_EQ(l3::message(pixels.error()),
+            "offset " + std::to_string(pixels.error().offset) + ": the check of a tile does not match (tile 3)");
+  EXPECT_EQ(l3::decode_region(rgb_file(), 40, 0, 11, 1).error().status, L3_ERROR_ARGUMENT);
+  EXPECT_EQ(l3::decode_region(rgb_file(), 0, 0, 51, 1).error().status, L3_ERROR_ARGUMENT);
+  EXPECT_EQ(l3::decode({}).error().status, L3_ERROR_ARGUMENT);
+  l3_decode_options options = l3_decode_options_init();
+  options.limits.max_output_bytes = 100;
+  EXPECT_EQ(l3::decode(rgb_file(), options).error().status, L3_ERROR_LIMIT);
+}
+
+}  // namespace
