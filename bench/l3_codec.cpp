@@ -1,6 +1,6 @@
 // L3 by libl3, with the method fast.
-#include "codec.h"
 #include "bridge/image_bridge.h"
+#include "codec.h"
 
 namespace bench {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "formats/formats.h"
 #include "bridge/image_bridge.h"
+#include "formats/formats.h"
 
 namespace tools {
 namespace {
@@ -57,7 +57,8 @@ Outcome<Converted> convert(const std::string& in, const std::string& out, const 
   result.pixels = uint64_t{image->width} * image->height;
 
   bridge::Buffer encoded;
-  if (const auto error = bridge::encode_l3(*image, settings.encode, encoded)) return Failure{name, std::nullopt, error->reason};
+  if (const auto error = bridge::encode_l3(*image, settings.encode, encoded))
+    return Failure{name, std::nullopt, error->reason};
   result.bytes_out = encoded.size();
   if (settings.verify) {
     const std::string difference = difference_from(*image, encoded.bytes(), settings);

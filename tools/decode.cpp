@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "bridge/image_bridge.h"
 #include "file_io.h"
 #include "formats/formats.h"
-#include "bridge/image_bridge.h"
 #include "options.h"
 #include "parallel.h"
 

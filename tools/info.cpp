@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "bridge/image_bridge.h"
 #include "file_io.h"
 #include "formats/formats.h"
-#include "bridge/image_bridge.h"
 #include "json.h"
 #include "options.h"
 #include "progress.h"

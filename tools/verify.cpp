@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "bridge/image_bridge.h"
 #include "file_io.h"
 #include "formats/formats.h"
-#include "bridge/image_bridge.h"
 #include "image_tree.h"
 #include "options.h"
 #include "parallel.h"

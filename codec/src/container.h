@@ -24,8 +24,8 @@ struct Head {
   uint32_t index_check;
   uint32_t section_count;
   Section sections[kMaxSections];
-  uint64_t head_bytes;     // also where the index begins
-  uint64_t index_end;      // padded
+  uint64_t head_bytes;  // also where the index begins
+  uint64_t index_end;   // padded
   uint64_t payload_start;
 
   uint32_t pixel_bytes() const { return channels * (bits > 8 ? 2 : 1); }

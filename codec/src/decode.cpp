@@ -171,6 +171,9 @@ l3_status decode_region(const Opened& file, const uint8_t* data, size_t size, co
   if (step < row) return fail(error, Reason::bad_stride);
   // At most 2^20 rows, so only a stride beyond any memory could overflow this.
   if (step > (UINT64_MAX >> 21)) return fail(error, Reason::bad_stride);
+  if (uint64_t{region.width} * region.height > file.limits.max_pixels) {
+    return fail(error, Reason::over_pixel_limit, header::kWidth);
+  }
   if (row * region.height > file.limits.max_output_bytes) return fail(error, Reason::over_output_limit, header::kWidth);
   if (step * (region.height - 1) + row > out_size) return fail(error, Reason::buffer_too_small);
 
@@ -264,7 +267,6 @@ l3_status l3_decode_region(const void* data, size_t size, uint32_t x, uint32_t y
   // The limits are about what is decoded here, not about the whole image.
   const bool over_limit = describe(file.verdict.reason).status == L3_ERROR_LIMIT;
   if (!file.verdict.ok() && !over_limit) return give(error, file.verdict);
-  if (uint64_t{width} * height > file.limits.max_pixels) return fail(error, Reason::over_pixel_limit, header::kWidth);
   return decode_region(file, static_cast<const uint8_t*>(data), size, {x, y, width, height}, out, out_size, stride,
                        error);
 }

@@ -162,8 +162,7 @@ class TileWriter {
     const Head& head = plan_.head;
     const uint64_t x = tile % head.tiles_across * head.tile_width;
     const uint64_t y = tile / head.tiles_across * head.tile_height;
-    const uint8_t* pixels =
-        static_cast<const uint8_t*>(plan_.image.pixels) + y * plan_.stride + x * head.pixel_bytes();
+    const uint8_t* pixels = static_cast<const uint8_t*>(plan_.image.pixels) + y * plan_.stride + x * head.pixel_bytes();
     uint8_t* place = out_ + head.payload_start + place_of(head, tile);
     const TileChoice choice = target_.encode(head.tile_shape(tile), {pixels, plan_.stride}, place);
     if (!choice.in_range) {
@@ -245,8 +244,7 @@ void write_head(const Head& head, const Target& target, uint8_t* out) {
   out[header::kAlpha] = static_cast<uint8_t>(head.alpha);
   out[header::kTileWidth] = static_cast<uint8_t>(head.tile_width / 32);
   out[header::kTileHeight] = static_cast<uint8_t>(head.tile_height / 32);
-  store_u32(out + header::kIndexCheck,
-            target.check(out + head.head_bytes, (head.index_end - head.head_bytes) / 4));
+  store_u32(out + header::kIndexCheck, target.check(out + head.head_bytes, (head.index_end - head.head_bytes) / 4));
   for (uint32_t i = 0; i < head.section_count; ++i) {
     uint8_t* entry = out + kHeaderBytes + i * kSectionEntryBytes;
     store_u16(entry, head.sections[i].type);

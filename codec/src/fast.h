@@ -1,4 +1,5 @@
-// What encoder and decoder of the fast method share: prediction and colour transforms over lanes (sections 7.1 and 7.2).
+// What encoder and decoder of the fast method share: prediction and colour transforms over lanes (sections 7.1
+// and 7.2).
 #pragma once
 
 #include "format.h"
@@ -20,8 +21,8 @@ L3_INLINE Above<typename W::Lanes> neighbours(const typename W::Lanes& n, const 
   return {n, W::shift_up(n, before), ne};
 }
 
-// The part of a prediction that comes from the row above: the whole of it for kPredictN and kPredictSmooth; for the others
-// what is added to W.
+// The part of a prediction that comes from the row above: the whole of it for kPredictN and kPredictSmooth; for the
+// others what is added to W.
 template <class W>
 L3_INLINE typename W::Lanes above_term(uint32_t predictor, const Above<typename W::Lanes>& above) {
   switch (predictor) {
@@ -38,7 +39,8 @@ L3_INLINE typename W::Lanes above_term(uint32_t predictor, const Above<typename 
 // `v` as a signed number of `bits` bits, halved, rounding down.
 template <class W>
 L3_INLINE typename W::Lanes half(const typename W::Lanes& v, uint32_t bits) {
-  return W::shift_right_signed(W::shift_left(v, static_cast<int>(16 - bits)), static_cast<int>(17 - bits));
+  // A shift by 16, where bits is 1, is not defined; by 15 it gives the same.
+  return W::shift_right_signed(W::shift_left(v, static_cast<int>(16 - bits)), static_cast<int>(smaller(17 - bits, 15)));
 }
 
 // From the samples as predicted to those of the image, in place. `mask` is 2^bits - 1.

@@ -41,13 +41,13 @@ constexpr uint8_t kSignatureBytes[8] = {0x8B, 0x4C, 0x33, 0x49, 0x0D, 0x0A, 0x1A
 enum class Method : uint8_t { constant = 0, raw = 1, fast = 2 };
 
 // The fast method (sections 6.3 and 7).
-constexpr uint32_t kLanes = 32;          // columns of a strip
-constexpr uint32_t kBandRows = 8;        // rows of a block
-constexpr uint32_t kGroupSamples = 4;    // samples that share a width
+constexpr uint32_t kLanes = 32;        // columns of a strip
+constexpr uint32_t kBandRows = 8;      // rows of a block
+constexpr uint32_t kGroupSamples = 4;  // samples that share a width
 constexpr uint32_t kRowGroups = kLanes / kGroupSamples;
 constexpr uint32_t kPredictors = 7;
 constexpr uint32_t kTransforms = 5;
-constexpr uint32_t kMaxWidthBits = 4;    // D
+constexpr uint32_t kMaxWidthBits = 4;  // D
 constexpr uint32_t kMaxBlockBytes = 2 + 8 * kMaxWidthBits + kLanes * kBandRows * 2;
 
 enum Predictor : uint32_t {

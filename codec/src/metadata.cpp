@@ -18,8 +18,8 @@ struct FreeContext {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-// The window that a Zstandard frame of at least nine bytes asks for (RFC 8878, 3.1.1.1.2). Where it has none of its own it is
-// the size of the contents.
+// The window that a Zstandard frame of at least nine bytes asks for (RFC 8878, 3.1.1.1.2). Where it has none of its own
+// it is the size of the contents.
 uint64_t window_of(const uint8_t* frame, uint64_t contents) {
   if ((frame[4] & 0x20) != 0) return contents;
   return uint64_t{8u + (frame[5] & 7u)} << (7 + (frame[5] >> 3));

@@ -21,8 +21,8 @@ extern const Target kAvx2Target;
 extern const Target kAvx512Target;
 #endif
 
-// The best target that this processor has, or the one that the environment variable L3_CPU names; null where it names one
-// that is unknown or that the processor lacks.
+// The best target that this processor has, or the one that the environment variable L3_CPU names; null where it names
+// one that is unknown or that the processor lacks.
 const Target* target();
 
 }  // namespace l3

@@ -15,13 +15,14 @@ struct TileShape {
 struct TileEntry {
   Method method;
   uint8_t parameters;
-  uint32_t check;              // constant tiles: not used
+  uint32_t check;                // constant tiles: not used
   uint16_t value[kMaxChannels];  // constant tiles
   const uint8_t* payload;
   uint32_t payload_bytes;
 };
 
-// Where decoded pixels go: those of the tile's columns x0 to x1 - 1 and rows y0 to y1 - 1, the first of them at `pixels`.
+// Where decoded pixels go: those of the tile's columns x0 to x1 - 1 and rows y0 to y1 - 1, the first of them at
+// `pixels`.
 struct TileOutput {
   uint8_t* pixels;  // null: decode, but write nothing
   size_t stride;

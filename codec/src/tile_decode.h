@@ -72,8 +72,8 @@ L3_INLINE Fault decode_raw(const TileShape& shape, const TileEntry& entry, const
   // Fewer than 128 bits are left over: the size was validated with the index.
   const uint32_t end = shape.width * shape.height * step;
   for (uint32_t i = end / 8; i < entry.payload_bytes; ++i) {
-    const uint32_t padding = i == end / 8 ? entry.payload[i] >> (end % 8) : entry.payload[i];
-    if (padding != 0) return {Reason::raw_padding, i};
+    const uint32_t used = i == end / 8 ? end % 8 : 0;
+    if (uint32_t{entry.payload[i]} >> used != 0) return {Reason::raw_padding, i};
   }
   return {};
 }
@@ -83,8 +83,7 @@ class FastDecoder {
  public:
   using Lanes = typename W::Lanes;
 
-  L3_INLINE FastDecoder(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
-                        typename W::Line& line)
+  L3_INLINE FastDecoder(const TileShape& shape, const TileEntry& entry, const TileOutput& out, typename W::Line& line)
       : shape_(shape),
         entry_(entry),
         writer_(shape, out),

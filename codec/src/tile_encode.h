@@ -91,8 +91,7 @@ class TileEncoder {
       for (uint32_t c = 0; c < kChannels; ++c) choice.value[c] = static_cast<uint16_t>(sample(0, 0, c));
       return choice;
     }
-    const uint32_t room =
-        static_cast<uint32_t>(raw_bytes(shape_.width, shape_.height, shape_.channels, shape_.bits));
+    const uint32_t room = static_cast<uint32_t>(raw_bytes(shape_.width, shape_.height, shape_.channels, shape_.bits));
     transform_ = choose_transform();
     const uint32_t bytes = encode_fast(out, room);
     if (bytes != 0) {

@@ -1,8 +1,8 @@
 // A warp on a processor: a lane variable is 32 numbers in native vectors of kBytes each.
 //
 // Everything here is written with the compiler's vector extension and so runs on any processor: VectorWarp<16> is the
-// portable target (SSE2, NEON, ...). The AVX2 and AVX-512 targets derive from it and replace what they do better. What a
-// warp must offer to the engine is exactly what this class offers; kernels/ has the same over CUDA's registers.
+// portable target (SSE2, NEON, ...). The AVX2 and AVX-512 targets derive from it and replace what they do better. What
+// a warp must offer to the engine is exactly what this class offers; kernels/ has the same over CUDA's registers.
 #pragma once
 
 #include <cstring>
@@ -13,7 +13,8 @@
 
 namespace l3 {
 
-// Native vectors of a size in bytes. Spelled out: GCC loses the attribute where the size depends on a template parameter.
+// Native vectors of a size in bytes. Spelled out: GCC loses the attribute where the size depends on a template
+// parameter.
 template <size_t kBytes>
 struct VectorTypes;
 template <>
@@ -112,7 +113,8 @@ struct ByteLengths {
     const SignedBytes top = (SignedBytes)v < 0;
     const SignedBytes rest = ((SignedBytes)v | top) & 0x7F;
     SignedBytes length = top;  // comparisons give -1
-    for (int bit = 0; bit < 7; ++bit) length += rest >= static_cast<int8_t>(1 << bit);
+    constexpr int8_t kPowers[] = {1, 2, 4, 8, 16, 32, 64};
+    for (const int8_t power : kPowers) length += rest >= power;
     return (Bytes)-length;
   }
 };
@@ -339,9 +341,9 @@ struct VectorWarp {
     Quads groups[64 / kBytes];
   };
 
-  // The width that each group of four residuals needs: eight rows of residuals, modulo 2^bits. A residual is folded to a
-  // non-negative number (0, -1, 1, -2 ... to 0, 1, 2, 3 ...) that has as many bits as its code needs; those of a group are
-  // or-ed together.
+  // The width that each group of four residuals needs: eight rows of residuals, modulo 2^bits. A residual is folded to
+  // a non-negative number (0, -1, 1, -2 ... to 0, 1, 2, 3 ...) that has as many bits as its code needs; those of a
+  // group are or-ed together.
   template <class Sample>
   L3_INLINE static GroupWidths group_widths(const Lanes* residuals, uint32_t bits) {
     GroupWidths widths;
@@ -359,7 +361,10 @@ struct VectorWarp {
           two[r] = (Pairs)((both + both) ^ (Bytes)((SignedBytes)both < 0));
         }
         Bytes any = (Bytes)either(either(two[0], two[1]), either(two[2], two[3]));
-        if (bits != 8) any = (Bytes)((Vector)any >> static_cast<int>(8 - bits)) & static_cast<uint8_t>((1 << bits) - 1);
+        if (bits != 8) {
+          const Lanes own = splat(((1u << bits) - 1) * 0x0101);
+          any = (Bytes)(((Vector)any >> static_cast<int>(8 - bits)) & own.v[i]);
+        }
         widths.groups[i] = (Quads)ByteLengths<kBytes>::of(any);
       } else {
         Quads half[2];
@@ -521,8 +526,8 @@ struct VectorWarp {
   L3_INLINE static Vector lane_lengths(const Vector& v) {
     const SignedPairs low = (SignedPairs)((Pairs)v & 0xFFFF);
     const SignedPairs high = (SignedPairs)((Pairs)v >> 16);
-    const Pairs even = (Pairs)__builtin_convertvector(low, Floats) >> 23;
-    const Pairs odd = (Pairs)__builtin_convertvector(high, Floats) >> 23;
+    const Pairs even = (Pairs) __builtin_convertvector(low, Floats) >> 23;
+    const Pairs odd = (Pairs) __builtin_convertvector(high, Floats) >> 23;
     const Vector exponents = (Vector)(even | odd << 16);
     return (exponents - 126) & (Vector)(exponents != 0);
   }
@@ -535,7 +540,8 @@ struct VectorWarp {
     for (const uint64_t quad : quads) words += (quad & kEven) + (quad >> 8 & kEven);
     return static_cast<uint32_t>(words * 0x0001000100010001u >> 48);
   }
-  // Exchanges the off-diagonal blocks of kStep by kStep bytes of an 8 by 8 matrix. `low` holds the lower columns' bytes.
+  // Exchanges the off-diagonal blocks of kStep by kStep bytes of an 8 by 8 matrix. `low` holds the lower columns'
+  // bytes.
   template <int kStep>
   L3_INLINE static void exchange(uint64_t* rows, uint64_t low) {
     for (int r = 0; r < 8; ++r) {

@@ -12,7 +12,8 @@ struct ByteLengths<32> {
   using Bytes = VectorTypes<32>::U8;
 
   L3_INLINE static Bytes of(const Bytes& v) {
-    const __m256i of_nibble = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4));
+    const __m256i of_nibble =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4));
     const __m256i of_upper = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 5, 6, 6, 7, 7, 7, 7, 8, 8, 8, 8, 8, 8, 8, 8));
     const __m256i nibble = _mm256_set1_epi8(15);
     const __m256i lower = _mm256_and_si256((__m256i)v, nibble);
@@ -67,8 +68,8 @@ struct Avx2Warp : VectorWarp<32> {
       const uint32_t starts = static_cast<uint32_t>(widths.start[row] >> (32 * i));
       const __m256i width = _mm256_cvtepu8_epi64(
           _mm_cvtsi32_si128(static_cast<int>(static_cast<uint32_t>(widths.width[row] >> (32 * i)))));
-      const __m256i start = _mm256_add_epi64(_mm256_cvtepu8_epi64(_mm_cvtsi32_si128(static_cast<int>(starts))),
-                                             _mm256_set1_epi64x(at));
+      const __m256i start =
+          _mm256_add_epi64(_mm256_cvtepu8_epi64(_mm_cvtsi32_si128(static_cast<int>(starts))), _mm256_set1_epi64x(at));
       const __m256i shift = _mm256_slli_epi64(_mm256_and_si256(start, _mm256_set1_epi64x(1)), 2);
       const uint8_t* p0 = codes + (at + (starts & 0xFF)) / 2;
       const uint8_t* p1 = codes + (at + (starts >> 8 & 0xFF)) / 2;
@@ -120,14 +121,13 @@ struct Avx2Warp : VectorWarp<32> {
           store(out + 64 * i + 32, _mm256_permute2x128_si256(a, b, 0x31));
         } else {
           // 12 bytes of each quarter, in order; every store but the last is overlapped by the next.
-          const __m256i squeeze =
-              _mm256_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12,
-                               13, 14, -1, -1, -1, -1);
+          const __m256i squeeze = _mm256_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, 0, 1, 2, 4,
+                                                   5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
           const __m256i join = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);
-          const __m256i first_8 = _mm256_permutevar8x32_epi32(
-              _mm256_shuffle_epi8(_mm256_permute2x128_si256(a, b, 0x20), squeeze), join);
-          const __m256i next_8 = _mm256_permutevar8x32_epi32(
-              _mm256_shuffle_epi8(_mm256_permute2x128_si256(a, b, 0x31), squeeze), join);
+          const __m256i first_8 =
+              _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(_mm256_permute2x128_si256(a, b, 0x20), squeeze), join);
+          const __m256i next_8 =
+              _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(_mm256_permute2x128_si256(a, b, 0x31), squeeze), join);
           uint8_t* p = out + 48 * i;
           store(p, first_8);
           _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 24), _mm256_castsi256_si128(next_8));
@@ -193,9 +193,7 @@ struct Avx2Warp : VectorWarp<32> {
 
  private:
   L3_INLINE static void store(uint8_t* p, __m256i v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
-  L3_INLINE static __m128i load_half(const uint8_t* p) {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-  }
+  L3_INLINE static __m128i load_half(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
   L3_INLINE static __m256i two_halves(__m128i low, __m128i high) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
   }

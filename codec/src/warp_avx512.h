@@ -100,8 +100,8 @@ struct Avx512Warp : VectorWarp<64> {
   L3_INLINE static Lanes residuals(const uint8_t* codes, const Widths& widths, uint32_t row) {
     // Eight groups, each in 64 bits.
     const uint32_t at = widths.row_start[row];
-    const __m512i start = _mm512_add_epi64(_mm512_cvtepu8_epi64(_mm_cvtsi64_si128(static_cast<int64_t>(widths.start[row]))),
-                                           _mm512_set1_epi64(at & 1));
+    const __m512i start = _mm512_add_epi64(
+        _mm512_cvtepu8_epi64(_mm_cvtsi64_si128(static_cast<int64_t>(widths.start[row]))), _mm512_set1_epi64(at & 1));
     const __m512i shift = _mm512_slli_epi64(_mm512_and_si512(start, _mm512_set1_epi64(1)), 2);
     const __m512i byte = spread_byte_0(_mm512_srli_epi64(start, 1));
     const __m512i width =
@@ -164,15 +164,13 @@ struct Avx512Warp : VectorWarp<64> {
   template <class Sample, uint32_t kChannels>
   L3_INLINE static void load_pixels(const uint8_t* in, Lanes* c) {
     if constexpr (sizeof(Sample) == 1 && kChannels == 1) {
-      c[0].v[0] =
-          (Vector)_mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)));
+      c[0].v[0] = (Vector)_mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)));
     } else if constexpr (sizeof(Sample) == 1 && kChannels == 3) {
       const __m512i first_64 = _mm512_loadu_si512(in);
-      const __m512i next_32 =
-          _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + 64)));
+      const __m512i next_32 = _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + 64)));
       for (int i = 0; i < 3; ++i) {
-        c[i].v[0] = (Vector)_mm512_maskz_permutex2var_epi8(0x5555555555555555u, first_64, table(avx512::kLoadRgb.bytes + 64 * i),
-                                                           next_32);
+        c[i].v[0] = (Vector)_mm512_maskz_permutex2var_epi8(0x5555555555555555u, first_64,
+                                                           table(avx512::kLoadRgb.bytes + 64 * i), next_32);
       }
     } else {
       VectorWarp<64>::load_pixels<Sample, kChannels>(in, c);
@@ -220,8 +218,9 @@ struct Avx512Warp : VectorWarp<64> {
 
   // Lane indices: the last lane of the quarter that is `before` quarters earlier.
   L3_INLINE static __m512i quarter_ends(int before) {
-    const __m512i own = _mm512_set_epi64(0x001F001F001F001F, 0x001F001F001F001F, 0x0017001700170017, 0x0017001700170017,
-                                         0x000F000F000F000F, 0x000F000F000F000F, 0x0007000700070007, 0x0007000700070007);
+    const __m512i own =
+        _mm512_set_epi64(0x001F001F001F001F, 0x001F001F001F001F, 0x0017001700170017, 0x0017001700170017,
+                         0x000F000F000F000F, 0x000F000F000F000F, 0x0007000700070007, 0x0007000700070007);
     return _mm512_sub_epi16(own, _mm512_set1_epi16(static_cast<int16_t>(8 * before)));
   }
   // The lowest byte, or 16 bits, of each 64 in all their places.

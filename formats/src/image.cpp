@@ -39,15 +39,11 @@ std::string palette_problem(const Image& image) {
 bool transparency_fits(const Image& image) {
   const size_t size = image.transparency.size();
   switch (image.colour) {
-    case Colour::palette:
-      return size <= image.palette.size() / 3;
-    case Colour::gray:
-      return size == 0 || size == 2;
-    case Colour::rgb:
-      return size == 0 || size == 6;
+    case Colour::palette: return size <= image.palette.size() / 3;
+    case Colour::gray: return size == 0 || size == 2;
+    case Colour::rgb: return size == 0 || size == 6;
     case Colour::gray_alpha:
-    case Colour::rgb_alpha:
-      return size == 0;
+    case Colour::rgb_alpha: return size == 0;
   }
   return false;
 }
@@ -118,14 +114,10 @@ std::string chunks_difference(const Image& a, const Image& b) {
 uint32_t channels(Colour colour) {
   switch (colour) {
     case Colour::gray:
-    case Colour::palette:
-      return 1;
-    case Colour::gray_alpha:
-      return 2;
-    case Colour::rgb:
-      return 3;
-    case Colour::rgb_alpha:
-      return 4;
+    case Colour::palette: return 1;
+    case Colour::gray_alpha: return 2;
+    case Colour::rgb: return 3;
+    case Colour::rgb_alpha: return 4;
   }
   return 1;
 }
@@ -134,16 +126,11 @@ uint32_t bytes_per_sample(uint32_t bits) { return bits > 8 ? 2 : 1; }
 
 const char* name(Colour colour) {
   switch (colour) {
-    case Colour::gray:
-      return "gray";
-    case Colour::gray_alpha:
-      return "gray with alpha";
-    case Colour::rgb:
-      return "RGB";
-    case Colour::rgb_alpha:
-      return "RGB with alpha";
-    case Colour::palette:
-      return "palette";
+    case Colour::gray: return "gray";
+    case Colour::gray_alpha: return "gray with alpha";
+    case Colour::rgb: return "RGB";
+    case Colour::rgb_alpha: return "RGB with alpha";
+    case Colour::palette: return "palette";
   }
   return "unknown";
 }

@@ -195,16 +195,11 @@ class WriteHandle {
 
 int png_type(Colour colour) {
   switch (colour) {
-    case Colour::gray:
-      return PNG_COLOR_TYPE_GRAY;
-    case Colour::gray_alpha:
-      return PNG_COLOR_TYPE_GRAY_ALPHA;
-    case Colour::rgb:
-      return PNG_COLOR_TYPE_RGB;
-    case Colour::rgb_alpha:
-      return PNG_COLOR_TYPE_RGB_ALPHA;
-    case Colour::palette:
-      return PNG_COLOR_TYPE_PALETTE;
+    case Colour::gray: return PNG_COLOR_TYPE_GRAY;
+    case Colour::gray_alpha: return PNG_COLOR_TYPE_GRAY_ALPHA;
+    case Colour::rgb: return PNG_COLOR_TYPE_RGB;
+    case Colour::rgb_alpha: return PNG_COLOR_TYPE_RGB_ALPHA;
+    case Colour::palette: return PNG_COLOR_TYPE_PALETTE;
   }
   return -1;
 }

@@ -55,18 +55,12 @@ Result<RawChunk> chunk_at(std::span<const uint8_t> file, size_t offset) {
 
 std::optional<Colour> colour_of(uint8_t png_type) {
   switch (png_type) {
-    case 0:
-      return Colour::gray;
-    case 2:
-      return Colour::rgb;
-    case 3:
-      return Colour::palette;
-    case 4:
-      return Colour::gray_alpha;
-    case 6:
-      return Colour::rgb_alpha;
-    default:
-      return std::nullopt;
+    case 0: return Colour::gray;
+    case 2: return Colour::rgb;
+    case 3: return Colour::palette;
+    case 4: return Colour::gray_alpha;
+    case 6: return Colour::rgb_alpha;
+    default: return std::nullopt;
   }
 }
 
@@ -197,15 +191,11 @@ class Walk {
     const size_t size = chunk.data.size();
     if (layout_.pixels.end) return false;
     switch (layout_.image.colour) {
-      case Colour::gray:
-        return size == 2;
-      case Colour::rgb:
-        return size == 6;
-      case Colour::palette:
-        return size > 0 && size <= layout_.image.palette.size() / 3;
+      case Colour::gray: return size == 2;
+      case Colour::rgb: return size == 6;
+      case Colour::palette: return size > 0 && size <= layout_.image.palette.size() / 3;
       case Colour::gray_alpha:
-      case Colour::rgb_alpha:
-        return false;
+      case Colour::rgb_alpha: return false;
     }
     return false;
   }
@@ -243,14 +233,11 @@ Result<PngLayout> walk_png(std::span<const uint8_t> file, std::vector<std::strin
 
 bool png_has_depth(Colour colour, uint32_t bits) {
   switch (colour) {
-    case Colour::gray:
-      return bits == 1 || bits == 2 || bits == 4 || bits == 8 || bits == 16;
-    case Colour::palette:
-      return bits == 1 || bits == 2 || bits == 4 || bits == 8;
+    case Colour::gray: return bits == 1 || bits == 2 || bits == 4 || bits == 8 || bits == 16;
+    case Colour::palette: return bits == 1 || bits == 2 || bits == 4 || bits == 8;
     case Colour::gray_alpha:
     case Colour::rgb:
-    case Colour::rgb_alpha:
-      return bits == 8 || bits == 16;
+    case Colour::rgb_alpha: return bits == 8 || bits == 16;
   }
   return false;
 }

@@ -214,15 +214,11 @@ Result<Image> read_pnm_kind(std::span<const uint8_t> file, char kind, const Read
   }
   if (!cursor.header_end()) return Error{cursor.at(), "no white space after the header"};
   switch (kind) {
-    case '1':
-      return read_plain_bits(std::move(image), cursor, options);
+    case '1': return read_plain_bits(std::move(image), cursor, options);
     case '2':
-    case '3':
-      return read_plain(std::move(image), cursor, options);
-    case '4':
-      return read_packed_bits(std::move(image), cursor, options);
-    default:
-      return read_binary(std::move(image), cursor, options);
+    case '3': return read_plain(std::move(image), cursor, options);
+    case '4': return read_packed_bits(std::move(image), cursor, options);
+    default: return read_binary(std::move(image), cursor, options);
   }
 }
 

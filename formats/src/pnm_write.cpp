@@ -92,16 +92,11 @@ Result<Bytes> write_ppm(const Image& image) {
 
 std::string tuple_type(const Image& image) {
   switch (image.colour) {
-    case Colour::gray:
-      return image.bits == 1 ? "BLACKANDWHITE" : "GRAYSCALE";
-    case Colour::gray_alpha:
-      return image.bits == 1 ? "BLACKANDWHITE_ALPHA" : "GRAYSCALE_ALPHA";
-    case Colour::rgb:
-      return "RGB";
-    case Colour::rgb_alpha:
-      return "RGB_ALPHA";
-    case Colour::palette:
-      return "PALETTE_INDICES";
+    case Colour::gray: return image.bits == 1 ? "BLACKANDWHITE" : "GRAYSCALE";
+    case Colour::gray_alpha: return image.bits == 1 ? "BLACKANDWHITE_ALPHA" : "GRAYSCALE_ALPHA";
+    case Colour::rgb: return "RGB";
+    case Colour::rgb_alpha: return "RGB_ALPHA";
+    case Colour::palette: return "PALETTE_INDICES";
   }
   return "";
 }
@@ -116,16 +111,11 @@ Result<Bytes> write_pam(const Image& image) {
 
 Result<Bytes> write_samples(Format format, const Image& image) {
   switch (format) {
-    case Format::pbm:
-      return write_pbm(image);
-    case Format::pgm:
-      return write_pgm(image);
-    case Format::ppm:
-      return write_ppm(image);
-    case Format::pam:
-      return write_pam(image);
-    case Format::png:
-      break;
+    case Format::pbm: return write_pbm(image);
+    case Format::pgm: return write_pgm(image);
+    case Format::ppm: return write_ppm(image);
+    case Format::pam: return write_pam(image);
+    case Format::png: break;
   }
   return Error{0, "no such format"};
 }

@@ -1,5 +1,5 @@
-// Tiles of many images, a warp for each, by the engine of codec/. Compiled, to keep engine and GPU from drifting apart; the
-// batch decoder around it is not written yet.
+// Tiles of many images, a warp for each, by the engine of codec/. Compiled, to keep engine and GPU from drifting apart;
+// the batch decoder around it is not written yet.
 #include "check.h"
 #include "cuda_warp.cuh"
 #include "tile_decode.h"

@@ -47,8 +47,8 @@ Outcome decode_all(const uint8_t* data, size_t size, const l3_info& info, uint32
   if (outcome.status == L3_OK) {
     expect(outcome.region_status == L3_OK);
     for (uint64_t row = 0; row < height; ++row) {
-      expect(std::memcmp(&outcome.region[row * width * pixel],
-                         &outcome.pixels[((y + row) * info.width + x) * pixel], width * pixel) == 0);
+      expect(std::memcmp(&outcome.region[row * width * pixel], &outcome.pixels[((y + row) * info.width + x) * pixel],
+                         width * pixel) == 0);
     }
   } else {
     outcome.pixels.clear();

@@ -1,5 +1,5 @@
-// The first bytes choose an image's shape, the rest are its samples: what was encoded comes back, on every target, from the same
-// bytes.
+// The first bytes choose an image's shape, the rest are its samples: what was encoded comes back, on every target, from
+// the same bytes.
 #include <cstdlib>
 #include <cstring>
 #include <vector>

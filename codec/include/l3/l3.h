@@ -1,11 +1,11 @@
 // libl3: the L3 lossless image format. spec/format.md defines the format; words here are its words.
 //
 // All functions are safe to call from many threads at once: the library keeps no state, starts no threads and never
-// throws or aborts. Memory belongs to the caller. Decoding allocates nothing (l3_unpack_metadata is the one exception and
-// says so). Every byte of an input file may be hostile.
+// throws or aborts. Memory belongs to the caller. Decoding allocates nothing (l3_unpack_metadata is the one exception
+// and says so). Every byte of an input file may be hostile.
 //
-// A structure whose first member is `struct_size` begins as what its _init function returns: all zero but for its size, which
-// keeps programs working when later versions add members at its end.
+// A structure whose first member is `struct_size` begins as what its _init function returns: all zero but for its size,
+// which keeps programs working when later versions add members at its end.
 #ifndef L3_L3_H
 #define L3_L3_H
 
@@ -17,9 +17,11 @@
 
 #ifdef __cplusplus
 extern "C" {
-#define L3_ALL_ZERO {}
+#define L3_ALL_ZERO \
+  {}
 #else
-#define L3_ALL_ZERO {0}
+#define L3_ALL_ZERO \
+  { 0 }
 #endif
 
 #define L3_VERSION_MAJOR 0
@@ -63,7 +65,7 @@ typedef struct l3_error {
 #define L3_DEFAULT_MAX_OUTPUT_BYTES ((uint64_t)1 << 30)
 #define L3_DEFAULT_MAX_METADATA_BYTES ((uint64_t)1 << 26)
 
-// Checked from the header alone, before anything is decoded. Zero means the default.
+// Checked before anything is decoded or allocated. Zero means the default.
 typedef struct l3_limits {
   uint64_t max_pixels;
   uint64_t max_output_bytes;    // samples as decoded
@@ -127,13 +129,14 @@ typedef enum l3_section_type {
   L3_SECTION_METADATA = 0x8001,
 } l3_section_type;
 
-// Finds a section, verifies its check and gives its place in `data` (no copy; valid as long as `data` is). A section that
-// is not there is no error: *bytes is null and *bytes_size 0. Metadata is given packed; see l3_unpack_metadata.
+// Finds a section, verifies its check and gives its place in `data` (no copy; valid as long as `data` is). A section
+// that is not there is no error: *bytes is null and *bytes_size 0. Metadata is given packed; see l3_unpack_metadata.
 L3_API L3_MUST_USE l3_status l3_find_section(const void* data, size_t size, uint32_t type, const uint8_t** bytes,
                                              size_t* bytes_size, l3_error* error);
 
-// Unpacks the metadata section to the records that the spec describes. With `out` null, only *needed is set (0 where there is
-// no metadata). Allocates and frees working memory of about 200 KiB within the call.
+// Unpacks the metadata section to the records that the spec describes. *needed is set to their size (0 where there is
+// no metadata), also where `out_size` is too small; with `out` null nothing else happens. Allocates and frees working
+// memory of about 200 KiB within the call.
 L3_API L3_MUST_USE l3_status l3_unpack_metadata(const void* data, size_t size, const l3_limits* limits, void* out,
                                                 size_t out_size, size_t* needed, l3_error* error);
 
@@ -141,15 +144,16 @@ L3_API L3_MUST_USE l3_status l3_unpack_metadata(const void* data, size_t size, c
 
 typedef enum l3_tile_method { L3_TILE_CONSTANT = 0, L3_TILE_RAW = 1, L3_TILE_FAST = 2 } l3_tile_method;
 
-// How many tiles of a file are of a method, 0 for methods that this version does not know. Verifies head, index and sections as
-// l3_decode does; reads no payload.
+// How many tiles of a file are of a method, 0 for methods that this version does not know. Verifies head, index and
+// sections as l3_decode does; reads no payload.
 L3_API L3_MUST_USE l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_t* count,
                                             l3_error* error);
 
 // ------------------------------------------------------------------------------------------------------- parallel
 
-// A caller's parallel-for. Must call body(argument, i) exactly once for each i < count, in any order and on any threads,
-// and return when all calls have returned. Passing none runs everything on the calling thread; results never depend on it.
+// A caller's parallel-for. Must call body(argument, i) exactly once for each i < count, in any order and on any
+// threads, and return when all calls have returned. Passing none runs everything on the calling thread; results never
+// depend on it.
 typedef struct l3_parallel {
   void (*run)(void* context, uint64_t count, void (*body)(void* argument, uint64_t index), void* argument);
   void* context;
@@ -173,14 +177,14 @@ static inline l3_decode_options l3_decode_options_init(void) {
 // Bytes of a pixel as l3_decode writes it with these options: channels times 1 or 2. `options` may be null.
 L3_API uint32_t l3_pixel_bytes(const l3_info* info, const void* data, size_t size, const l3_decode_options* options);
 
-// Decodes a whole file to interleaved samples, u8 or u16 in the machine's byte order, row after row; `stride` bytes from
-// one row to the next (0: no padding). Verifies everything but the sections that are aside and the digest. On failure the
-// contents of `out` are unspecified.
+// Decodes a whole file to interleaved samples, u8 or u16 in the machine's byte order, row after row; `stride` bytes
+// from one row to the next (0: no padding; padding is left as it is). Verifies everything but the sections that are
+// aside and the digest. On failure the contents of `out` are unspecified.
 L3_API L3_MUST_USE l3_status l3_decode(const void* data, size_t size, const l3_decode_options* options, void* out,
                                        size_t out_size, size_t stride, l3_error* error);
 
-// The same for the pixels from column `x`, row `y` on, `width` by `height` of them, all inside the image. Reads and verifies
-// head, index and sections, and the payloads of the tiles that the region touches.
+// The same for the pixels from column `x`, row `y` on, `width` by `height` of them, all inside the image. Reads and
+// verifies head, index and sections, and the payloads of the tiles that the region touches.
 L3_API L3_MUST_USE l3_status l3_decode_region(const void* data, size_t size, uint32_t x, uint32_t y, uint32_t width,
                                               uint32_t height, const l3_decode_options* options, void* out,
                                               size_t out_size, size_t stride, l3_error* error);
@@ -200,7 +204,7 @@ typedef struct l3_image {
   l3_colour colour;
   l3_alpha alpha;  // where colour has alpha; otherwise L3_ALPHA_NONE
   const void* pixels;
-  size_t stride;  // bytes from one row to the next; 0: no padding
+  size_t stride;           // bytes from one row to the next; 0: no padding
   const uint8_t* palette;  // red, green, blue of each entry
   uint32_t palette_entries;
   const uint8_t* transparency;  // as the spec's section, or null
@@ -224,9 +228,9 @@ typedef enum l3_method { L3_METHOD_AUTO = 0, L3_METHOD_FAST = 1, L3_METHOD_DENSE
 
 typedef struct l3_encode_options {
   uint32_t struct_size;
-  l3_method method;        // L3_METHOD_DENSE: not in this version, gives L3_ERROR_UNSUPPORTED
-  uint32_t effort;         // 1 to 9, 0 for the default; no influence on `fast`
-  uint32_t tile_width;     // 32 to 1024, a multiple of 32; 0 for the default (128)
+  l3_method method;     // L3_METHOD_DENSE: not in this version, gives L3_ERROR_UNSUPPORTED
+  uint32_t effort;      // 1 to 9, 0 for the default; no influence on `fast`
+  uint32_t tile_width;  // 32 to 1024, a multiple of 32; 0 for the default (128)
   uint32_t tile_height;
   l3_parallel parallel;
 } l3_encode_options;
@@ -237,18 +241,19 @@ static inline l3_encode_options l3_encode_options_init(void) {
   return empty;
 }
 
-// The size of buffer that is certain to hold the encoded image; 0 where the image or the options are not valid (l3_encode,
-// with any buffer, then says why).
+// The size of buffer that is certain to hold the encoded image; 0 where the image or the options are not valid
+// (l3_encode, with any buffer, then says why).
 L3_API uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* options);
 
-// Encodes an image. *written is the size of the file. A sample above 2^bits - 1 is an argument error. The bytes depend on
-// image, options and library version only, never on threads or processor. `options` may be null. Needs no memory but `out`,
-// except for about 1 MiB where there is metadata to pack. On failure the contents of `out` are unspecified.
+// Encodes an image. *written is the size of the file. A sample above 2^bits - 1 is an argument error. The bytes depend
+// on image, options and library version only, never on threads or processor. `options` may be null. Needs no memory but
+// `out`, except for about 1 MiB where there is metadata to pack. On failure the contents of `out` are unspecified.
 L3_API L3_MUST_USE l3_status l3_encode(const l3_image* image, const l3_encode_options* options, void* out,
                                        size_t out_size, size_t* written, l3_error* error);
 
-// The processor target in use: "portable", "avx2" or "avx512". Chosen by what the processor has; the environment variable L3_CPU
-// forces one. Null where L3_CPU names one that is unknown or that this processor lacks: encode and decode then fail.
+// The processor target in use: "portable", "avx2" or "avx512". Chosen by what the processor has; the environment
+// variable L3_CPU forces one. Null where L3_CPU names one that is unknown or that this processor lacks: encode and
+// decode then fail.
 L3_API const char* l3_cpu_target(void);
 
 #undef L3_ALL_ZERO
