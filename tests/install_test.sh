@@ -16,7 +16,7 @@ awk '/^```cpp$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md" >"$work/
   echo 'add_executable(your_loader main.cpp)'
   awk '/^```cmake$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md"
 } >"$work/app/CMakeLists.txt"
-cmake -S "$work/app" -B "$work/app/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release \
+cmake -G Ninja -S "$work/app" -B "$work/app/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CXX_FLAGS="-Wall -Wextra -Wpedantic -Werror ${L3_TEST_FLAGS:-}" >/dev/null
 cmake --build "$work/app/build" >/dev/null
 "$work/app/build/your_loader" | tee "$work/output"
