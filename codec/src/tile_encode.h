@@ -53,14 +53,14 @@ struct WidthRow {
 class BitWriter {
  public:
   L3_INLINE explicit BitWriter(uint8_t* out) : out_(out) {}
-  // At most 60 bits, nothing above them set.
+  static constexpr uint32_t kMost = 56;
+  // At most kMost bits, nothing above them set.
   L3_INLINE void put(uint64_t value, uint32_t bits) {
     pending_ |= value << filled_;
     filled_ += bits;
     store_u64(out_, pending_);
     out_ += filled_ / 8;
-    // Twice, since a shift by 64 is not defined.
-    pending_ = pending_ >> (filled_ / 8 * 4) >> (filled_ / 8 * 4);
+    pending_ >>= filled_ & ~7u;
     filled_ &= 7;
   }
   // The byte after the last bit.
@@ -108,7 +108,9 @@ class TileEncoder {
 
  private:
   static constexpr uint32_t kPixel = kChannels * sizeof(Sample);
-  static constexpr uint32_t kSampledRow = 3;  // of each band, to choose the transform
+  // The rows that the transform is chosen by: the first of them, and from one to the next.
+  static constexpr uint32_t kSampledRow = 3;
+  static constexpr uint32_t kSampledStep = 16;
 
   L3_INLINE const uint8_t* pixel(uint32_t x, uint32_t y) const {
     return in_.pixels + y * in_.stride + size_t{x} * kPixel;
@@ -159,7 +161,7 @@ class TileEncoder {
     return true;
   }
 
-  // The transform whose residuals need the fewest bits, judged by one row of each band and one predictor.
+  // The transform whose residuals need the fewest bits, judged by a few rows and one predictor.
   L3_INLINE uint32_t choose_transform() const {
     if constexpr (kChannels < 3) {
       return 0;
@@ -196,7 +198,7 @@ class TileEncoder {
           residuals[c][rows] = row[c] - w - above_term<W>(kPredictTurn, above);
         }
         ++rows;
-        y += kBandRows;
+        y += kSampledStep;
         if (rows == kBandRows || y >= shape_.height) {
           for (uint32_t c = 0; c < 3; ++c) {
             for (uint32_t r = rows; r < kBandRows; ++r) residuals[c][r] = W::splat(0);
@@ -322,14 +324,17 @@ class TileEncoder {
     for (uint32_t r = 0; r < rows; ++r) {
       uint64_t codes[kRowGroups];
       W::join_codes(residuals[r], present_lanes, row_widths[r], codes);
-      for (uint32_t k = 0; k < kRowGroups; k += 2) {
-        const uint32_t bits = 4 * (row_widths[r] >> (8 * k) & 0xFF);
-        const uint32_t next = 4 * (row_widths[r] >> (8 * k + 8) & 0xFF);
-        if (sizeof(Sample) == 1 && bits + next <= 60) {
-          writer.put(codes[k] | codes[k + 1] << bits, bits + next);
+      // Bits of each group, and of each two groups.
+      uint64_t bits = row_widths[r] << 2;
+      uint64_t sums = (bits & 0x00FF00FF00FF00FFu) + (bits >> 8 & 0x00FF00FF00FF00FFu);
+      for (uint32_t k = 0; k < kRowGroups; k += 2, bits >>= 16, sums >>= 16) {
+        const uint32_t first = bits & 0xFF;
+        const uint32_t both = sums & 0xFF;
+        if (sizeof(Sample) == 1 && both <= BitWriter::kMost) {
+          writer.put(codes[k] | codes[k + 1] << first, both);
         } else {
-          put_group(writer, codes[k], bits);
-          put_group(writer, codes[k + 1], next);
+          put_group(writer, codes[k], first);
+          put_group(writer, codes[k + 1], both - first);
         }
       }
     }
