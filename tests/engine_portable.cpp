@@ -1,8 +1,8 @@
 #include "engine_body.h"
-#include "vector_warp.h"
+#include "warp_portable.h"
 
 namespace engine {
 
-const Primitives kPortable = PrimitivesBody<l3::VectorWarp<16>>::all();
+const Primitives kPortable = PrimitivesBody<l3::PortableWarp>::all();
 
 }  // namespace engine

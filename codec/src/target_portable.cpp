@@ -1,10 +1,8 @@
 // The target that runs on every processor.
 #include "target_body.h"
-#include "vector_warp.h"
+#include "warp_portable.h"
 
 namespace l3 {
-
-struct PortableWarp : VectorWarp<16> {};
 
 const Target kPortableTarget = TargetBody<PortableWarp>::as("portable");
 
