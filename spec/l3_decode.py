@@ -336,7 +336,7 @@ def zstandard_stored(data: bytes, begin: int, end: int, size: int) -> bytes | No
         block = number(data, at, 3)
         last, kind, block_size = block & 1, block >> 1 & 3, block >> 3
         require(kind != 3, at, "reserved type of a Zstandard block")
-        require(block_size <= 1 << 17, at, "size of a Zstandard block is above 128 KiB")
+        require(block_size <= min(window, 1 << 17), at, "a Zstandard block is above the window or 128 KiB")
         length = 1 if kind == 1 else block_size
         require(length <= end - at - 3, at, "the Zstandard frame is cut short")
         if kind == 2:
@@ -749,14 +749,16 @@ TUPLE_TYPES = ("GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA", "PALETTE_INDI
 
 def pam(image: Image) -> Iterator[bytes | bytearray]:
     """The parts of a PAM file."""
-    one_bit_gray = image.colour == GRAY and image.bits == 1
+    tuple_type = TUPLE_TYPES[image.colour]
+    if image.bits == 1:
+        tuple_type = tuple_type.replace("GRAYSCALE", "BLACKANDWHITE")
     lines = (
         "P7",
         f"WIDTH {image.width}",
         f"HEIGHT {image.height}",
         f"DEPTH {image.channels}",
         f"MAXVAL {(1 << image.bits) - 1}",
-        f"TUPLTYPE {'BLACKANDWHITE' if one_bit_gray else TUPLE_TYPES[image.colour]}",
+        f"TUPLTYPE {tuple_type}",
         "ENDHDR",
     )
     yield "".join(line + "\n" for line in lines).encode("ascii")

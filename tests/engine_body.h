@@ -34,7 +34,6 @@ struct PrimitivesBody {
   static void last(const uint16_t* a, uint16_t* out) { store(out, W::last(load(a))); }
   static void first(const uint16_t* a, uint16_t* out) { store(out, W::first(load(a))); }
   static void shift_left(const uint16_t* a, int count, uint16_t* out) { store(out, W::shift_left(load(a), count)); }
-  static void shift_right(const uint16_t* a, int count, uint16_t* out) { store(out, W::shift_right(load(a), count)); }
   static void shift_right_signed(const uint16_t* a, int count, uint16_t* out) {
     store(out, W::shift_right_signed(load(a), count));
   }
@@ -135,7 +134,6 @@ struct PrimitivesBody {
         last,
         first,
         shift_left,
-        shift_right,
         shift_right_signed,
         first_lanes,
         choose_lane,

@@ -23,7 +23,6 @@ struct Primitives {
   void (*last)(const uint16_t* a, uint16_t* out);
   void (*first)(const uint16_t* a, uint16_t* out);
   void (*shift_left)(const uint16_t* a, int count, uint16_t* out);
-  void (*shift_right)(const uint16_t* a, int count, uint16_t* out);
   void (*shift_right_signed)(const uint16_t* a, int count, uint16_t* out);
   void (*first_lanes)(uint32_t count, uint16_t* out);
   void (*choose_lane)(uint32_t lane, const uint16_t* a, const uint16_t* b, uint16_t* out);

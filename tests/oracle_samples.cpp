@@ -76,12 +76,13 @@ class Samples {
  private:
   // Section 11.
   static Bytes pam(const l3_info& info, const Bytes& samples) {
+    constexpr const char* kBlackAndWhite[] = {"BLACKANDWHITE", "BLACKANDWHITE_ALPHA"};
     constexpr const char* kTypes[] = {"GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA", "PALETTE_INDICES"};
-    const bool black_and_white = info.colour == L3_COLOUR_GRAY && info.bits == 1;
+    const bool black_and_white = info.bits == 1 && info.colour <= L3_COLOUR_GRAY_ALPHA;
     const std::string header = "P7\nWIDTH " + std::to_string(info.width) + "\nHEIGHT " + std::to_string(info.height) +
                                "\nDEPTH " + std::to_string(info.channels) + "\nMAXVAL " +
                                std::to_string((1u << info.bits) - 1) + "\nTUPLTYPE " +
-                               (black_and_white ? "BLACKANDWHITE" : kTypes[info.colour]) + "\nENDHDR\n";
+                               (black_and_white ? kBlackAndWhite[info.colour] : kTypes[info.colour]) + "\nENDHDR\n";
     Bytes file(header.begin(), header.end());
     if (info.bits <= 8) return drawing::joined(file, samples);
     for (size_t i = 0; i < samples.size(); i += 2) {

@@ -142,10 +142,10 @@ void fill_info(const uint8_t* data, const Head& head, l3_info& info) {
   info.height = head.height;
   info.frames = 1;
   info.channels = head.channels;
-  info.sample_type = static_cast<l3_sample_type>(head.sample_type);
+  info.sample_type = head.sample_type;
   info.bits = head.bits;
-  info.colour = static_cast<l3_colour>(head.colour);
-  info.alpha = static_cast<l3_alpha>(head.alpha);
+  info.colour = head.colour;
+  info.alpha = head.alpha;
   info.tile_width = head.tile_width;
   info.tile_height = head.tile_height;
   info.tile_count = head.tile_count;
@@ -221,6 +221,14 @@ l3_status l3_find_section(const void* data, size_t size, uint32_t type, const ui
   *bytes = start + section->offset;
   *bytes_size = section->size;
   return succeed(error);
+}
+
+l3_status l3_check(const void* data, size_t size, const l3_limits* limits, l3_error* error) {
+  l3_decode_options options = l3_decode_options_init();
+  if (limits != nullptr) options.limits = *limits;
+  const Opened file = open(data, size, &options);
+  if (!file.verdict.ok()) return give(error, file.verdict);
+  return give(error, check_container(static_cast<const uint8_t*>(data), size, *file.target, file.head));
 }
 
 l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_t* count, l3_error* error) {

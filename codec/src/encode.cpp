@@ -32,7 +32,7 @@ Reason check_image(const l3_image& image) {
   if (image.width == 0 || image.width > kMaxEdge || image.height == 0 || image.height > kMaxEdge) {
     return Reason::bad_image_size;
   }
-  if (image.bits == 0 || image.bits > 16 || image.colour < L3_COLOUR_GRAY || image.colour > L3_COLOUR_PALETTE) {
+  if (image.bits == 0 || image.bits > 16 || image.colour > L3_COLOUR_PALETTE) {
     return Reason::bad_image_type;
   }
   const bool has_alpha = image.colour == L3_COLOUR_GRAY_ALPHA || image.colour == L3_COLOUR_RGB_ALPHA;
@@ -98,7 +98,7 @@ Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& 
   head.height = in.height;
   head.colour = in.colour;
   head.alpha = in.alpha;
-  head.channels = in.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(in.colour) + 1;
+  head.channels = in.colour == L3_COLOUR_PALETTE ? 1 : in.colour + 1;
   head.bits = in.bits;
   head.sample_type = in.bits > 8 ? L3_SAMPLE_U16 : L3_SAMPLE_U8;
   head.tile_width = plan.options.tile_width != 0 ? plan.options.tile_width : kDefaultTileEdge;
@@ -142,7 +142,7 @@ uint64_t place_of(const Head& head, uint64_t tile) {
     }
     return bytes;
   };
-  const uint32_t height = row < head.tiles_down ? head.tile_shape(tile).height : 0;
+  const uint32_t height = head.tile_shape(tile).height;
   return row * row_bytes(head.tile_height, head.tiles_across) + (column > 0 ? row_bytes(height, column) : 0);
 }
 

@@ -68,7 +68,6 @@ L3_INLINE constexpr bool runs_along_row(uint32_t predictor) {
 L3_INLINE constexpr uint64_t pad_to_unit(uint64_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
 L3_INLINE constexpr uint32_t ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0 ? 1u : 0u); }
 L3_INLINE constexpr uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
-L3_INLINE constexpr uint64_t smaller64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 L3_INLINE uint32_t load_u16(const uint8_t* p) { return p[0] | static_cast<uint32_t>(p[1]) << 8; }
 L3_INLINE uint32_t load_u32(const uint8_t* p) { return load_u16(p) | load_u16(p + 2) << 16; }

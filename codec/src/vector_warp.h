@@ -162,11 +162,6 @@ struct VectorWarp {
     return a;
   }
 
-  L3_INLINE static Lanes shift_right(Lanes a, int count) {
-    for (int i = 0; i < kVectors; ++i) a.v[i] >>= count;
-    return a;
-  }
-
   // Arithmetic: copies of the top bit come in from the left.
   L3_INLINE static Lanes shift_right_signed(Lanes a, int count) {
     for (int i = 0; i < kVectors; ++i) a.v[i] = (Vector)((Signed)a.v[i] >> count);

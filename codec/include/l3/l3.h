@@ -93,10 +93,10 @@ typedef struct l3_info {
   uint32_t required_features, optional_features;
   uint32_t width, height, frames;
   uint32_t channels;
-  l3_sample_type sample_type;
-  uint32_t bits;  // of a sample: 1 to 16
-  l3_colour colour;
-  l3_alpha alpha;
+  uint32_t sample_type;              // an l3_sample_type
+  uint32_t bits;                     // of a sample: 1 to 16
+  uint32_t colour;                   // an l3_colour
+  uint32_t alpha;                    // an l3_alpha
   uint32_t tile_width, tile_height;  // in pixels
   uint64_t tile_count;
   uint64_t head_bytes;       // header and section entries
@@ -139,6 +139,10 @@ L3_API L3_MUST_USE l3_status l3_find_section(const void* data, size_t size, uint
 // memory of about 200 KiB within the call.
 L3_API L3_MUST_USE l3_status l3_unpack_metadata(const void* data, size_t size, const l3_limits* limits, void* out,
                                                 size_t out_size, size_t* needed, l3_error* error);
+
+// Verifies head, index and sections (but for those aside) of a whole file, and that it is as long as it must be. Reads
+// no payload: a cheap way to know, before making room for the pixels, that there is a file behind the header.
+L3_API L3_MUST_USE l3_status l3_check(const void* data, size_t size, const l3_limits* limits, l3_error* error);
 
 // ---------------------------------------------------------------------------------------------------------- tiles
 
@@ -190,7 +194,7 @@ L3_API L3_MUST_USE l3_status l3_decode_region(const void* data, size_t size, uin
                                               size_t out_size, size_t stride, l3_error* error);
 
 // Verifies a whole file: all that l3_decode verifies, the sections that are aside, and the digest. Writes no pixels.
-// Unpacks metadata piece by piece, with working memory of about 400 KiB within the call.
+// Where there is metadata, works with up to 9 MiB of its own within the call.
 L3_API L3_MUST_USE l3_status l3_verify(const void* data, size_t size, const l3_decode_options* options,
                                        l3_error* error);
 
@@ -201,8 +205,8 @@ typedef struct l3_image {
   uint32_t struct_size;
   uint32_t width, height;
   uint32_t bits;  // of a sample, 1 to 16: up to 8 in a byte each, above that in a uint16_t of the machine's byte order
-  l3_colour colour;
-  l3_alpha alpha;  // where colour has alpha; otherwise L3_ALPHA_NONE
+  uint32_t colour;  // an l3_colour
+  uint32_t alpha;   // an l3_alpha where colour has alpha; otherwise L3_ALPHA_NONE
   const void* pixels;
   size_t stride;           // bytes from one row to the next; 0: no padding
   const uint8_t* palette;  // red, green, blue of each entry
@@ -228,7 +232,7 @@ typedef enum l3_method { L3_METHOD_AUTO = 0, L3_METHOD_FAST = 1, L3_METHOD_DENSE
 
 typedef struct l3_encode_options {
   uint32_t struct_size;
-  l3_method method;     // L3_METHOD_DENSE: not in this version, gives L3_ERROR_UNSUPPORTED
+  uint32_t method;      // an l3_method; L3_METHOD_DENSE: not in this version, gives L3_ERROR_UNSUPPORTED
   uint32_t effort;      // 1 to 9, 0 for the default; no influence on `fast`
   uint32_t tile_width;  // 32 to 1024, a multiple of 32; 0 for the default (128)
   uint32_t tile_height;
@@ -247,7 +251,7 @@ L3_API uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* 
 
 // Encodes an image. *written is the size of the file. A sample above 2^bits - 1 is an argument error. The bytes depend
 // on image, options and library version only, never on threads or processor. `options` may be null. Needs no memory but
-// `out`, except for about 1 MiB where there is metadata to pack. On failure the contents of `out` are unspecified.
+// `out`, except for up to 8 MiB where there is metadata to pack. On failure the contents of `out` are unspecified.
 L3_API L3_MUST_USE l3_status l3_encode(const l3_image* image, const l3_encode_options* options, void* out,
                                        size_t out_size, size_t* written, l3_error* error);
 

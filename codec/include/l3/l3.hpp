@@ -78,6 +78,8 @@ inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, u
   }
   const uint64_t most =
       options.limits.max_output_bytes != 0 ? options.limits.max_output_bytes : L3_DEFAULT_MAX_OUTPUT_BYTES;
+  // Not before there is a file behind the header.
+  if (l3_check(file.data(), file.size(), &any, &error) != L3_OK) return error;
   const uint64_t size = uint64_t{width} * height * l3_pixel_bytes(&info, file.data(), file.size(), &options);
   if (size > most) return l3_error{L3_ERROR_LIMIT, 20, L3_NO_TILE, "more bytes of samples than the limit allows"};
   Pixels pixels{info, {}};
