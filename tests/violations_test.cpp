@@ -423,6 +423,12 @@ TEST(MetadataSection, RefusesAWindowAbove8MiBAlsoWhereTheFrameStatesItsSize) {
   }
 }
 
+TEST(MetadataSection, RefusesABlockAboveTheWindow) {
+  Bytes record(2000);  // the window is 1 KiB
+  put(&record[8], 4, record.size() - 12);
+  expect_metadata(packed({.descriptor = 0, .fields = {0}, .contents = record}, size_of(record)), kContents);
+}
+
 TEST(MetadataSection, RefusesAnotherChecksum) {
   expect_metadata(packed({.descriptor = 0x24, .contents = kRecords, .after = {1, 2, 3, 4}}, size_of(kRecords)),
                   kContents);
