@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -84,8 +85,13 @@ std::vector<Timing::Trial> Timing::prove(std::vector<Sample> batch) {
     trial.difference.resize(codecs_.size());
     for (size_t c = 0; c < codecs_.size() && !trial.failure; ++c) {
       const Codec& codec = *kCodecs[codecs_[c].codec];
-      std::optional<Error> error = codec.encode(trial.sample.image, trial.encoded[c]);
-      if (!error) error = codec.decode(trial.file_of(codec, c), trial.decoded);
+      std::optional<Error> error;
+      try {
+        error = codec.encode(trial.sample.image, trial.encoded[c]);
+        if (!error) error = codec.decode(trial.file_of(codec, c), trial.decoded);
+      } catch (const std::bad_alloc&) {
+        error = Error{0, "out of memory"};
+      }
       if (error) {
         trial.failure = Problem{trial.sample.name, std::string(codec.name) + ": " + error->reason};
       } else {

@@ -194,6 +194,12 @@ class RoundTrips(CommandTest):
         self.l3("encode", source, self.folder / "gray.l3")
         self.l3("decode", self.folder / "gray.l3", self.folder / "back.pgm")
         self.assertEqual((self.folder / "back.pgm").read_bytes(), source.read_bytes())
+        crlf = self.write("crlf.pgm", b"P5\r\n2 2\r\n255\r\nabcd")
+        self.assertEqual(self.samples(self.encoded("crlf.pgm", crlf.read_bytes()))[1], b"abcd")
+        lf_first = b"P5 2 2 255\r\nabc"
+        self.assertEqual(self.samples(self.encoded("lf.pgm", lf_first))[1], b"\nabc")
+        dos = b"P7\r\nWIDTH 1\r\nHEIGHT 1\r\nDEPTH 3\r\nMAXVAL 255\r\nTUPLTYPE RGB\r\nENDHDR\r\nabc"
+        self.assertEqual(self.samples(self.encoded("dos.pam", dos))[1], b"abc")
         odd = b"P7\nWIDTH 5\nHEIGHT 3\nDEPTH 2\nMAXVAL 1023\nTUPLTYPE GRAYSCALE_ALPHA\nENDHDR\n" + b"\x01\x02" * 30
         self.assertEqual(self.samples(self.encoded("odd.pam", odd)), pam_samples(odd))
         self.l3("decode", self.folder / "odd.l3", self.folder / "odd.png", code=FAILED)
@@ -264,10 +270,24 @@ class Decoding(CommandTest):
         said = self.l3("decode", image, out, code=FAILED).stderr.decode()
         self.assertRegex(said, rf"^l3: {re.escape(str(image))}: offset \d+: .*without metadata\n$")
         self.assertEqual(png_chunks(out.read_bytes()), [])
-        self.assertEqual(self.samples(self.encoded("x.png", out.read_bytes())), self.samples(image))
-        self.assertEqual(self.samples(image)[1], samples)
+        self.assertEqual(self.samples(self.encoded("x.png", out.read_bytes()))[1], samples)
         self.l3("verify", image, code=FAILED)
         self.l3("info", image, code=FAILED)
+
+        # Formats that have no room for metadata are told of the damage as well.
+        said = self.l3("decode", image, self.folder / "x.ppm", code=FAILED).stderr
+        self.assertIn(b"without metadata", said)
+        self.assertTrue((self.folder / "x.ppm").exists())
+
+    def test_chunks_of_palettes_that_become_colours(self) -> None:
+        chunks = [(b"sBIT", b"\5\6\5"), (b"PLTE", bytes(range(9))), (b"hIST", bytes(6)), (b"bKGD", b"\2"),
+                  (b"tEXt", b"k\0v")]
+        image = self.encoded("a.png", png(2, 2, 8, 3, chunks, rows=[b"\0\1", b"\2\1"]))
+        noted = self.l3("decode", image, self.folder / "b.png", "--palette", "colours").stderr
+        self.assertEqual(sorted(png_chunks((self.folder / "b.png").read_bytes())),
+                         sorted([chunks[0], (b"bKGD", b"\0\6\0\7\0\x08"), chunks[4]]))
+        self.assertIn(b"note: chunk hIST is left out", noted)
+        self.assertIn(b"note: chunk bKGD is written as a colour", noted)
 
     def test_damaged_pixels_are_not_written(self) -> None:
         image = self.encoded("a.png", png(100, 100))
@@ -306,11 +326,37 @@ class Messages(CommandTest):
                       ["encode", source, "b.l3", "--threads", 0], ["decode", "a.l3", "x.tiff"], ["decode", "a.l3", "-"],
                       ["decode", "a.l3", "x.png", "--palette", "x"], ["verify"], ["convert", source],
                       ["convert", source, "x", "--resume", "--force"], ["bench", source, "--codecs", "gif"],
-                      ["verify", source, source, "--against", source]):
+                      ["verify", source, source, "--against", source], ["verify", "-", "-"],
+                      ["convert", source, "-"], ["convert", "-", "out"],
+                      *(["encode", source, "b.l3", f"{limit}={value}"] for value in ("-1", "0", "x", "")
+                        for limit in ("--max-pixels", "--max-bytes", "--max-metadata"))):
             with self.subTest(words=words):
                 said = self.l3(*words, code=USAGE).stderr.decode()
                 self.assertEqual(said.count("\n"), 1, said)
         self.assertIn(b"not in this version", self.l3("encode", source, "b.l3", "--method", "dense", code=USAGE).stderr)
+
+    def test_largest_tiles(self) -> None:
+        cases = {(8, 0): 992, (8, 2): 576, (8, 6): 480, (16, 2): 416, (16, 6): 352, (4, 0): 1024}
+        for (depth, colour), edge in cases.items():
+            with self.subTest(depth=depth, colour=colour):
+                source = self.write("a.png", png(40, 40, depth, colour))
+                self.l3("encode", source, self.folder / "a.l3", "--tile", edge)
+                if edge == 1024:
+                    continue
+                said = self.l3("encode", source, self.folder / "b.l3", "--tile", edge + 32, code=FAILED).stderr
+                self.assertIn(f"a.png: tiles of {edge + 32} x {edge + 32}".encode(), said)
+                self.assertIn(f"--tile {edge}\n".encode(), said)
+
+    def test_what_no_l3_file_can_hold(self) -> None:
+        wide = self.write("wide.png", png((1 << 20) + 1, 1, 1, 0))
+        self.assertIn(b"wide.png: offset 16: ", self.l3("encode", wide, "x.l3", code=FAILED).stderr)
+        high = self.write("high.png", png(1, (1 << 20) + 1, 1, 0, rows=[b"\0"] * ((1 << 20) + 1)))
+        self.assertIn(b"high.png: offset 20: ", self.l3("encode", high, "x.l3", code=FAILED).stderr)
+        self.l3("encode", self.write("fits.png", png(1 << 20, 1, 1, 0)), self.folder / "x.l3")
+        texts = self.write("texts.png", png(4, 4, before=[(b"tEXt", bytes(40))] * 2))
+        self.l3("encode", texts, self.folder / "x.l3", "--max-metadata", 104)
+        said = self.l3("encode", texts, self.folder / "x.l3", "--max-metadata", 103, code=FAILED).stderr
+        self.assertIn(b"texts.png: offset 85: with chunk tEXt the metadata is over the limit of 103 bytes", said)
 
     def test_help_teaches(self) -> None:
         self.assertIn(b"Exit codes", self.l3("--help").stdout)
@@ -580,6 +626,57 @@ class Converting(CommandTest):
         self.l3("convert", self.source / "a.png", self.folder / "named.l3")
         self.l3("verify", self.out / "a.l3", self.folder / "named.l3")
 
+    def test_what_is_no_file(self) -> None:
+        os.mkfifo(self.source / "pipe.png")
+        (self.source / "b" / "circle").symlink_to(self.source)
+        self.write("elsewhere/x.pgm", pgm(4, 4))
+        (self.source / "linked").symlink_to(self.folder / "elsewhere")
+        said = self.l3("convert", self.source, self.out)
+        self.assertEqual(self.outputs(), ["a.l3", "b/c.l3", "b/d.e.l3", "b/f.l3", "linked/x.l3"])
+        self.assertEqual(said.stderr.count(b"note: skipped"), 2)
+        self.assertIn(b"2 skipped", said.stdout)
+        self.l3("verify", "-q", self.out, "--against", self.source)
+
+    def test_folder_that_cannot_be_read(self) -> None:
+        if os.geteuid() == 0:
+            self.skipTest("root reads every folder")
+        (self.source / "closed").mkdir(mode=0)
+        said = self.l3("convert", self.source, self.out, code=FAILED).stderr
+        self.assertIn(b"/closed: cannot read this folder", said)
+        self.assertFalse(self.out.exists())
+        self.l3("convert", "--on-error", "skip", self.source, self.out, code=FAILED)
+        self.assertEqual(self.outputs(), ["a.l3", "b/c.l3", "b/d.e.l3", "b/f.l3"])
+
+    def test_sources_are_never_overwritten(self) -> None:
+        self.out.mkdir()
+        (self.out / "a.l3").symlink_to(self.source / "a.png")
+        before = (self.source / "a.png").read_bytes()
+        for words in ([self.source, self.out], [self.source / "a.png", self.out]):
+            said = self.l3("convert", "--force", *words, code=FAILED).stderr
+            self.assertIn(b"is the same file as the source", said)
+        self.assertEqual((self.source / "a.png").read_bytes(), before)
+        self.assertEqual(self.outputs(), ["a.l3"])
+
+    def test_what_a_killed_run_left_behind_is_removed(self) -> None:
+        self.l3("convert", self.source, self.out)
+        for name in (".a.l3.l3tmp-123-4", ".a.l3.l3tmp-1-0-0123456789abcdef", ".other.l3.l3tmp-1-0", ".a.l3.l3tmp-x"):
+            (self.out / name).write_bytes(b"left")
+        self.l3("convert", "--force", self.source, self.out)
+        self.assertEqual(self.outputs()[:2], [".a.l3.l3tmp-x", ".other.l3.l3tmp-1-0"])
+        self.assertEqual(len(self.outputs()), 6)
+
+    def test_folder_in_the_way(self) -> None:
+        self.write("dst/b", b"a file where a folder should be")
+        said = self.l3("convert", "--on-error", "skip", self.source, self.out, code=FAILED)
+        self.assertEqual(said.stderr.count(b"cannot create"), 3)
+        self.assertTrue((self.out / "a.l3").exists())
+
+    def test_long_names(self) -> None:
+        name = "\u00e9" * 124 + "a.png"
+        self.write(f"src/{name}", png(4, 4))
+        self.l3("convert", self.source, self.out)
+        self.assertTrue((self.out / (name[:-4] + ".l3")).exists())
+
     def test_nothing_to_convert(self) -> None:
         (self.folder / "empty").mkdir()
         self.l3("convert", self.folder / "empty", self.out, code=FAILED)
@@ -611,6 +708,16 @@ class Benchmarks(CommandTest):
         said = self.l3("bench", self.folder / "src", "--rounds", 1, "--json", code=FAILED)
         self.assertIn(f"l3: {bad}: offset 0".encode(), said.stderr)
         self.assertEqual(json.loads(said.stdout)["files"], 1)
+
+    def test_nothing_to_measure(self) -> None:
+        said = self.l3("bench", self.folder / "none", "--json", code=FAILED)
+        self.assertEqual(said.stdout, b"")
+        self.assertEqual(said.stderr.count(b"\n"), 1)
+
+    def test_a_codec_twice(self) -> None:
+        source = self.write("a.png", png(20, 20))
+        said = self.l3("bench", source, "--codecs", "png,png", "--rounds", 1, "--json").stdout
+        self.assertEqual([codec["codec"] for codec in json.loads(said)["codecs"]], ["png"])
 
 
 def main() -> None:

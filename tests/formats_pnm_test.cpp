@@ -50,6 +50,43 @@ TEST(Pam, ReadsHeadersInAnyOrder) {
   EXPECT_EQ(notices.size(), 1U);
 }
 
+TEST(Pam, ReadsHeadersWithCarriageReturns) {
+  const std::string head = "P7\r\nWIDTH 1\r\nHEIGHT 1\r\nDEPTH 3\r\nMAXVAL 255\r\nTUPLTYPE RGB\r\nENDHDR\r\n";
+  EXPECT_EQ(read_back(bytes(head + "abc")).pixels, bytes("abc"));
+}
+
+TEST(Pnm, ReadsHeadersWithCarriageReturns) {
+  EXPECT_EQ(read_back(bytes("P5\r\n2 1\r\n255\r\nab")).pixels, bytes("ab"));
+  EXPECT_EQ(read_back(bytes("P5\r\n2 1\r\n255\r\nb")).pixels, bytes("\nb"));  // the size decides
+  EXPECT_EQ(read_back(bytes("P4\r\n2 1\r\n\x40")).pixels, (Bytes{1, 0}));
+  EXPECT_REASON(refusal(bytes("P5\n2 1\n255\n\nab")), "1 bytes follow");
+}
+
+TEST(Facade, KnowsItsFormats) {
+  EXPECT_TRUE(formats::is_known(bytes("P5 1 1 255 a")));
+  EXPECT_TRUE(formats::is_known(bytes("P7\r\n")));
+  EXPECT_FALSE(formats::is_known(bytes("GIF89a")));
+  EXPECT_FALSE(formats::is_known({}));
+}
+
+TEST(Facade, RefusesEdgesAndChunksOverTheLimit) {
+  Image image = drawn(9, 5, 8, Colour::gray);
+  image.chunks = {{{'t', 'E', 'X', 't'}, formats::kBeforePalette, Bytes(8)},
+                  {{'t', 'E', 'X', 't'}, formats::kAfterPixels, Bytes(8)}};
+  const Bytes file = written(Format::png, image);
+  EXPECT_TRUE(formats::read(file, {.max_edge = 9, .max_chunk_bytes = 40}));
+  const auto wide = formats::read(file, {.max_edge = 8});
+  ASSERT_FALSE(wide);
+  EXPECT_EQ(wide.error().offset, 16U);
+  const auto high = formats::read(written(Format::png, drawn(5, 9, 8, Colour::gray)), {.max_edge = 8});
+  ASSERT_FALSE(high);
+  EXPECT_EQ(high.error().offset, 20U);
+  EXPECT_FALSE(formats::read(written(Format::pgm, drawn(9, 5, 8, Colour::gray)), {.max_edge = 8}));
+  const auto heavy = formats::read(file, {.max_chunk_bytes = 39});
+  ASSERT_FALSE(heavy);
+  EXPECT_EQ(heavy.error().offset, file.size() - 12 - 20);  // the second one, before IEND
+}
+
 TEST(Pam, RefusesBadHeaders) {
   const std::string head = "P7\nWIDTH 1\nHEIGHT 1\n";
   EXPECT_REASON(refusal(bytes(head + "DEPTH 1\nMAXVAL 1000\nENDHDR\nab")), "maxval 1000 is not 2^n - 1");

@@ -42,12 +42,14 @@ void keep_freed_memory() {
 #endif
 }
 
-Outcome<bench::Sample> read_sample(const std::string& path, const l3_limits& limits) {
+Outcome<bench::Sample> read_sample(const std::string& path, const l3_limits& limits) try {
   Outcome<bridge::Buffer> file = read_file(path);
   if (!file) return file.failure();
   formats::Result<formats::Image> image = formats::read(file->bytes(), read_options(limits));
   if (!image) return failure_in(path, image.error());
   return bench::Sample{path, std::move(*file), std::move(*image)};
+} catch (...) {
+  return caught(path);
 }
 
 std::string as_json(const bench::Report& report, const BenchOptions& options, uint32_t threads, uint64_t failed) {
@@ -63,6 +65,14 @@ std::string as_json(const bench::Report& report, const BenchOptions& options, ui
   json.close_array().member("files", report.files).member("failed", failed).member("pixels", report.pixels);
   json.member("supplied_bytes", report.supplied_bytes).member("threads", threads).member("rounds", options.rounds);
   return json.member("cpu", l3_cpu_target()).close_object().line();
+}
+
+std::vector<std::string> each_once(const std::vector<std::string>& names) {
+  std::vector<std::string> result;
+  for (const std::string& name : names) {
+    if (std::find(result.begin(), result.end(), name) == result.end()) result.push_back(name);
+  }
+  return result;
 }
 
 void print_table(const bench::Report& report, const BenchOptions& options, uint32_t threads, Console& console) {
@@ -91,30 +101,29 @@ int bench_folder(const BenchOptions& options, Context& context) {
     for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
     return wrong_usage(context, "bench: --codecs: no codec " + one_line(codec) + "; there are " + names);
   }
-  Outcome<Tree> tree = is_folder(options.folder) ? list_tree(options.folder, Kind::foreign) : Tree{{""}, 0};
-  if (!tree) {
-    console.fail(tree.failure());
-    return kExitFailed;
-  }
-  if (tree->files.empty()) {
+  const Tree tree = is_folder(options.folder) ? list_tree(options.folder, Kind::foreign) : Tree{{""}, 0, {}, {}};
+  for (const std::string& skipped : tree.skipped) console.note(skipped, kSkipped);
+  for (const Failure& failure : tree.failures) console.fail(failure);
+  if (tree.files.empty()) {
+    if (!tree.failures.empty()) return kExitFailed;
     console.fail({options.folder, std::nullopt, "no PNG, PNM or PAM files in this folder"});
     return kExitFailed;
   }
 
   keep_freed_memory();
   Parallel parallel(options.threads);
-  bench::Timing timing(options.codecs, options.rounds, parallel.for_l3());
+  bench::Timing timing(each_once(options.codecs), options.rounds, parallel.for_l3());
   std::vector<bench::Sample> batch;
-  uint64_t batch_bytes = 0, failed = 0, done = 0;
+  uint64_t batch_bytes = 0, failed = tree.failures.size(), done = 0;
   const auto measure_batch = [&] {
     if (console.stderr_is_terminal()) {
-      console.status(std::to_string(done) + "/" + std::to_string(tree->files.size()) + " files read, measuring");
+      console.status(std::to_string(done) + "/" + std::to_string(tree.files.size()) + " files read, measuring");
     }
     timing.measure(std::move(batch));
     batch.clear();
     batch_bytes = 0;
   };
-  for (const std::string& file : tree->files) {
+  for (const std::string& file : tree.files) {
     Outcome<bench::Sample> sample =
         read_sample(file.empty() ? options.folder : join(options.folder, file), options.limits);
     ++done;
@@ -132,6 +141,7 @@ int bench_folder(const BenchOptions& options, Context& context) {
   console.clear_status();
   const bench::Report report = timing.report();
   for (const bench::Problem& problem : report.problems) console.fail({problem.name, std::nullopt, problem.reason});
+  if (report.files == 0) return kExitFailed;  // every one is named; there is nothing to report
   if (options.json) {
     console.print(as_json(report, options, parallel.threads(), failed + report.problems.size()));
   } else {

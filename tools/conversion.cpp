@@ -1,7 +1,6 @@
 #include "conversion.h"
 
 #include <filesystem>
-#include <new>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -13,6 +12,8 @@ namespace tools {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr uint32_t kMostPixelsOfEdge = uint32_t{1} << 20;  // of an L3 image
 
 // Tells whether a file was written to while it was read. Nothing is known of stdin.
 struct Stamp {
@@ -38,6 +39,15 @@ std::string difference_from(const formats::Image& image, std::span<const uint8_t
   return formats::difference(image, decoded);
 }
 
+// The largest edge of square tiles whose samples, packed to bits, are within the format's bound for a tile.
+uint32_t largest_tile(const formats::Image& image) {
+  constexpr uint64_t kMostBits = uint64_t{8} * 16 * 65535;
+  constexpr uint64_t kStep = 32, kMost = 1024;
+  uint64_t edge = kMost;
+  while (edge * edge * formats::channels(image.colour) * image.bits > kMostBits) edge -= kStep;
+  return static_cast<uint32_t>(edge);
+}
+
 Outcome<Converted> convert(const std::string& in, const std::string& out, const ConversionSettings& settings,
                            Context& context) {
   const std::string name = shown(in, "stdin");
@@ -50,12 +60,21 @@ Outcome<Converted> convert(const std::string& in, const std::string& out, const 
   std::vector<std::string> notices;
   formats::ReadOptions read = read_options(settings.limits);
   read.notices = &notices;
+  read.max_edge = kMostPixelsOfEdge;
   const formats::Result<formats::Image> image = formats::read(source->bytes(), read);
   for (const std::string& notice : notices) context.console.note(name, notice);
   if (!image) return failure_in(name, image.error());
   *source = bridge::Buffer();  // not needed any more, and large
   result.pixels = uint64_t{image->width} * image->height;
 
+  if (const uint32_t most = largest_tile(*image); settings.encode.tile_width > most) {
+    const std::string edge = std::to_string(settings.encode.tile_width);
+    return Failure{name, std::nullopt,
+                   "tiles of " + edge + " x " + edge +
+                       " pixels hold 1 MiB of samples or more; the "
+                       "largest square for this image is --tile " +
+                       std::to_string(most)};
+  }
   bridge::Buffer encoded;
   if (const auto error = bridge::encode_l3(*image, settings.encode, encoded))
     return Failure{name, std::nullopt, error->reason};
@@ -77,8 +96,8 @@ Outcome<Converted> convert_file(const std::string& in, const std::string& out, c
                                 Context& context) {
   try {
     return convert(in, out, settings, context);
-  } catch (const std::bad_alloc&) {
-    return Failure{shown(in, "stdin"), std::nullopt, "out of memory"};
+  } catch (...) {
+    return caught(shown(in, "stdin"));
   }
 }
 

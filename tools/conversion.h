@@ -25,7 +25,7 @@ struct Converted {
 };
 
 // Reads a PNG, PNM or PAM, encodes it, proves the result and writes it. "-" stands for stdin and stdout. On failure
-// `out` is what it was before. Safe to call from many threads at once; out of memory is a failure like any other.
+// `out` is what it was before. Safe to call from many threads at once; it throws nothing; out of memory is a failure.
 Outcome<Converted> convert_file(const std::string& in, const std::string& out, const ConversionSettings& settings,
                                 Context& context);
 

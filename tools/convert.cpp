@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "conversion.h"
@@ -44,6 +45,8 @@ struct Plan {
   uint64_t bytes = 0;
   uint64_t ignored = 0;  // files that are no images
   uint64_t kept = 0;     // by --resume
+  std::vector<std::string> skipped;
+  std::vector<Failure> unreadable;  // folders
 };
 
 // Whether an earlier run has made `out` of `in` as it is now. Outputs get their name only when they are whole, so that
@@ -74,14 +77,12 @@ Plan plan_jobs(const ConvertOptions& options, std::vector<Failure>& failures) {
     const bool names_file = has_extension_of(Kind::l3, options.destination) && !is_folder(options.destination);
     plan.jobs.push_back({options.source, names_file ? options.destination : join(options.destination, name), 0});
   } else {
-    const Outcome<Tree> tree = list_tree(options.source, Kind::foreign);
-    if (!tree) {
-      failures.push_back(tree.failure());
-      return plan;
-    }
-    plan.ignored = tree->others;
+    Tree tree = list_tree(options.source, Kind::foreign);
+    plan.ignored = tree.others;
+    plan.skipped = std::move(tree.skipped);
+    plan.unreadable = std::move(tree.failures);
     std::map<std::string, std::string> source_of;
-    for (const std::string& file : tree->files) {
+    for (const std::string& file : tree.files) {
       const std::string in = join(options.source, file);
       const std::string out = join(options.destination, l3_name(file));
       const auto [other, is_new] = source_of.emplace(out, in);
@@ -91,10 +92,26 @@ Plan plan_jobs(const ConvertOptions& options, std::vector<Failure>& failures) {
         failures.push_back({in, std::nullopt, "would become " + out + ", as " + other->second + " would"});
       }
     }
-    if (tree->files.empty())
+    if (tree.files.empty() && plan.unreadable.empty())
       failures.push_back({options.source, std::nullopt, "no PNG, PNM or PAM files in this folder"});
   }
   return plan;
+}
+
+// An output that is one of the sources, by a link or by its name, would destroy it.
+void refuse_overwritten_sources(const Plan& plan, std::vector<Failure>& failures) {
+  std::map<std::pair<dev_t, ino_t>, std::string> sources;
+  struct stat status {};
+  for (const Job& job : plan.jobs) {
+    if (stat(job.in.c_str(), &status) == 0) sources.emplace(std::pair(status.st_dev, status.st_ino), job.in);
+  }
+  for (const Job& job : plan.jobs) {
+    if (stat(job.out.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    const auto source = sources.find(std::pair(status.st_dev, status.st_ino));
+    if (source == sources.end()) continue;
+    failures.push_back(
+        {job.in, std::nullopt, "its output " + job.out + " is the same file as the source " + source->second});
+  }
 }
 
 // What to do about outputs that are there already.
@@ -128,7 +145,7 @@ std::optional<Failure> make_folder_of(const std::string& path) {
   if (folder.empty()) return std::nullopt;
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error && !fs::is_directory(folder))
+  if (error && !is_folder(folder.string()))
     return Failure{folder.string(), std::nullopt, "cannot create: " + error.message()};
   return std::nullopt;
 }
@@ -145,9 +162,18 @@ void print_summary(const Plan& plan, const Progress& progress, uint64_t not_begu
   }
   if (plan.kept > 0) line += "; " + std::to_string(plan.kept) + " kept from before";
   if (plan.ignored > 0) line += "; " + std::to_string(plan.ignored) + " other files ignored";
+  if (!plan.skipped.empty()) line += "; " + std::to_string(plan.skipped.size()) + " skipped";
+  if (!plan.unreadable.empty()) line += "; " + std::to_string(plan.unreadable.size()) + " folders not read";
   if (totals.failed > 0) line += "; " + std::to_string(totals.failed) + " failed";
   if (not_begun > 0) line += "; " + std::to_string(not_begun) + " not begun";
   console.print(line);
+}
+
+Outcome<Converted> do_job(const Job& job, const ConversionSettings& settings, Context& context) try {
+  if (std::optional<Failure> failure = make_folder_of(job.out)) return *std::move(failure);
+  return convert_file(job.in, job.out, settings, context);
+} catch (...) {
+  return caught(job.in);
 }
 
 int run_jobs(const Plan& plan, const ConvertOptions& options, Context& context) {
@@ -166,19 +192,13 @@ int run_jobs(const Plan& plan, const ConvertOptions& options, Context& context) 
   const auto convert_one = [&](uint64_t index) {
     if (stop) return;
     const Job& job = plan.jobs[index];
+    const Outcome<Converted> converted = do_job(job, settings, context);
     Totals done;
-    std::optional<Failure> failure = make_folder_of(job.out);
-    if (!failure) {
-      const Outcome<Converted> converted = convert_file(job.in, job.out, settings, context);
-      if (converted) {
-        done = {1, 0, converted->pixels, converted->bytes_in, converted->bytes_out};
-      } else {
-        failure = converted.failure();
-      }
-    }
-    if (failure) {
+    if (converted) {
+      done = {1, 0, converted->pixels, converted->bytes_in, converted->bytes_out};
+    } else {
       done.failed = 1;
-      console.fail(*failure);
+      console.fail(converted.failure());
       if (options.on_error == "fail") stop = true;
     }
     progress.add(done, job.bytes);
@@ -191,16 +211,25 @@ int run_jobs(const Plan& plan, const ConvertOptions& options, Context& context) 
   const Totals totals = progress.totals();
   console.clear_status();
   if (!options.quiet) print_summary(plan, progress, plan.jobs.size() - totals.files - totals.failed, console);
-  return totals.failed == 0 ? kExitDone : kExitFailed;
+  return totals.failed == 0 && plan.unreadable.empty() ? kExitDone : kExitFailed;
 }
 
 int convert(const ConvertOptions& options, Context& context) {
   context.console.set_quiet(options.quiet);
+  if (options.source == "-" || options.destination == "-") {
+    return wrong_usage(context, "convert: works on files, not on stdin or stdout: l3 encode does");
+  }
   std::vector<Failure> failures;
   Plan plan = plan_jobs(options, failures);
+  refuse_overwritten_sources(plan, failures);
   look_at_outputs(options, plan, failures);
+  for (const std::string& skipped : plan.skipped) context.console.note(skipped, kSkipped);
+  for (const Failure& failure : plan.unreadable) context.console.fail(failure);
   for (const Failure& failure : failures) context.console.fail(failure);
-  if (!failures.empty()) return kExitFailed;
+  if (!failures.empty() || (!plan.unreadable.empty() && options.on_error == "fail")) return kExitFailed;
+  std::vector<std::string> outputs;
+  for (const Job& job : plan.jobs) outputs.push_back(job.out);
+  if (options.resume || options.force) remove_abandoned_of(outputs);
   return run_jobs(plan, options, context);
 }
 

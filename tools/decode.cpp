@@ -87,6 +87,36 @@ void drop_alpha(formats::Image& image) {
   image.colour = formats::Colour::rgb;
 }
 
+// The chunks of a palette image that became colours. What PNG has only for palettes is left out or put into colours.
+void fit_chunks_to_colours(std::span<const uint8_t> file, formats::Image& image, std::vector<std::string>& notices) {
+  using Type = std::array<char, 4>;
+  constexpr Type kHistogram = {'h', 'I', 'S', 'T'}, kBackground = {'b', 'K', 'G', 'D'}, kBits = {'s', 'B', 'I', 'T'},
+                 kTransparency = {'t', 'R', 'N', 'S'};
+  const uint8_t* palette = nullptr;
+  size_t palette_size = 0;
+  if (l3_find_section(file.data(), file.size(), L3_SECTION_PALETTE, &palette, &palette_size, nullptr) != L3_OK) return;
+  std::erase_if(image.chunks, [&](formats::Chunk& chunk) {
+    if (chunk.type == kHistogram || chunk.type == kTransparency) {
+      notices.emplace_back("chunk " + std::string(chunk.type.data(), chunk.type.size()) +
+                           " is left out: it is for palettes");
+      return true;
+    }
+    if (chunk.type == kBackground) {
+      if (chunk.data.size() != 1 || size_t{chunk.data[0]} * 3 + 3 > palette_size) {
+        notices.emplace_back("chunk bKGD is left out: it names no colour of the palette");
+        return true;
+      }
+      const uint8_t* colour = palette + size_t{chunk.data[0]} * 3;
+      chunk.data = {0, colour[0], 0, colour[1], 0, colour[2]};
+      notices.emplace_back("chunk bKGD is written as a colour");
+    }
+    if (chunk.type == kBits && chunk.data.size() == 3 && image.colour == formats::Colour::rgb_alpha) {
+      chunk.data.push_back(8);  // PNG wants a number for alpha too
+    }
+    return false;
+  });
+}
+
 constexpr const char* kWithoutMetadata = "; the pixels are written without metadata";
 
 // What is written, and what stands in the way of exit code 0 although it is.
@@ -123,7 +153,7 @@ Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& 
   settings.limits = options.limits;
   settings.parallel = parallel.for_l3();
   settings.as_colours = wants_colours(options, format);
-  settings.with_chunks = format == Format::png;
+  settings.with_chunks = true;  // also where they are left out: damage must be heard of
   if (!options.roi.empty()) settings.region = parse_region(options.roi);
 
   formats::Image image;
@@ -136,7 +166,12 @@ Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& 
     drop_alpha(image);
     notices.emplace_back("the palette's transparency is left out");
   }
-  if (format != Format::png && has_sections_of_metadata(file)) notices.emplace_back("the metadata is left out");
+  if (format != Format::png) {
+    if (has_sections_of_metadata(file)) notices.emplace_back("the metadata is left out");
+    image.chunks.clear();
+  } else if (settings.as_colours && info.colour == L3_COLOUR_PALETTE) {
+    fit_chunks_to_colours(file, image, notices);
+  }
   Outcome<Written> written = write_image(format, image, name, notices);
   if (!written) return written;
   for (const std::string& notice : notices) context.console.note(name, notice);
@@ -149,7 +184,7 @@ Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& 
   return written;
 }
 
-int decode(const DecodeOptions& options, Context& context) {
+int decode_file(const DecodeOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
   if (options.device != "cpu") {
@@ -203,6 +238,11 @@ int decode(const DecodeOptions& options, Context& context) {
   }
   if (!written->warning) return kExitDone;
   console.fail(*written->warning);
+  return kExitFailed;
+}
+
+int decode(const DecodeOptions& options, Context& context) try { return decode_file(options, context); } catch (...) {
+  context.console.fail(caught(shown(options.in, "stdin")));
   return kExitFailed;
 }
 

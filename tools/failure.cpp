@@ -1,6 +1,9 @@
 #include "failure.h"
 
 #include <cstdio>
+#include <exception>
+#include <new>
+#include <stdexcept>
 
 namespace tools {
 
@@ -20,6 +23,20 @@ std::string one_line(std::string_view text) {
     }
   }
   return line;
+}
+
+Failure caught(std::string file) {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return {std::move(file), std::nullopt, "out of memory"};
+  } catch (const std::length_error&) {
+    return {std::move(file), std::nullopt, "out of memory"};
+  } catch (const std::exception& error) {
+    return {std::move(file), std::nullopt, error.what()};
+  } catch (...) {
+    return {std::move(file), std::nullopt, "failed for an unknown reason"};
+  }
 }
 
 std::string message(const Failure& failure) {

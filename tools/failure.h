@@ -32,6 +32,10 @@ inline Failure failure_in(std::string file, const formats::Error& error) {
   return Failure{std::move(file), error.offset, error.reason};
 }
 
+// What the exception that is being handled becomes: a failure of the file that was worked on. To be called in a
+// handler.
+Failure caught(std::string file);
+
 // A T or the Failure that took its place. `value` and the operators need a T to be there, `failure` a Failure.
 template <typename T>
 class [[nodiscard]] Outcome {

@@ -1,19 +1,28 @@
 #include "file_io.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace tools {
 namespace {
 
+// What has no end, such as /dev/zero, is not read for ever.
+constexpr size_t kMostOfStream = size_t{1} << 36;
 constexpr size_t kMostPerCall = size_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes at a time
 
 Failure system_failure(const std::string& file, const char* doing, int error) {
@@ -58,7 +67,7 @@ int write_all(int descriptor, std::span<const uint8_t> bytes) {
   return 0;
 }
 
-Outcome<bridge::Buffer> read_open(int descriptor, const std::string& name, size_t expected) {
+Outcome<bridge::Buffer> read_open(int descriptor, const std::string& name, size_t expected, bool is_regular) {
   bridge::Buffer whole;
   size_t size = 0;
   // One byte more than expected shows the end of the file without growing.
@@ -73,6 +82,7 @@ Outcome<bridge::Buffer> read_open(int descriptor, const std::string& name, size_
     size += got;
     whole = std::move(larger);
     if (size < room) break;
+    if (!is_regular && size > kMostOfStream) return system_failure(name, "cannot read", EFBIG);
   }
   whole.truncate(size);
   return whole;
@@ -85,31 +95,69 @@ std::optional<Failure> write_directly(int descriptor, const std::string& name, s
   return std::nullopt;
 }
 
-std::string temporary_beside(const std::string& path) {
-  // Threads of one process must not meet either.
+constexpr std::string_view kTemporaryMark = ".l3tmp-";
+
+// The names of all temporary files for `path` begin so: ".NAME.l3tmp-".
+std::string temporary_prefix(const std::filesystem::path& path) {
+  std::string name = path.filename().string();
+  // A name has at most 255 bytes on the usual file systems, and the suffix needs some of them. Some file systems take
+  // only whole UTF-8 characters.
+  if (size_t length = 200; name.size() > length) {
+    while (length > 196 && (static_cast<unsigned char>(name[length]) & 0xC0) == 0x80) --length;
+    name.resize(length);
+  }
+  return "." + name + std::string(kTemporaryMark);
+}
+
+// Neither threads nor processes, nor processes of other machines that share the folder, should meet.
+std::string temporary_beside(const std::filesystem::path& path) {
   static std::atomic<uint64_t> count{0};
-  const std::filesystem::path final_path(path);
-  // A name has at most 255 bytes on the usual file systems, and the suffix needs some of them.
-  const std::string name = final_path.filename().string().substr(0, 200);
-  const std::string temporary =
-      "." + name + ".l3tmp-" + std::to_string(getpid()) + "-" + std::to_string(count.fetch_add(1));
-  return (final_path.parent_path() / temporary).string();
+  uint64_t random = 0;
+  if (getrandom(&random, sizeof random, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof random)) {
+    random = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  }
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(random));
+  const std::string name =
+      temporary_prefix(path) + std::to_string(getpid()) + "-" + std::to_string(count.fetch_add(1)) + "-" + digits;
+  return (path.parent_path() / name).string();
+}
+
+// Removes it unless a living process holds it, see Unfinished::create.
+void remove_abandoned(const std::string& temporary) {
+  const Descriptor descriptor(open(temporary.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  if (descriptor.number() < 0 || fstat(descriptor.number(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  if (flock(descriptor.number(), LOCK_EX | LOCK_NB) == 0) unlink(temporary.c_str());
+}
+
+// A new name survives the end of power only with the folder that holds it. Not every file system can do this.
+void flush_folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const Descriptor descriptor(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor.number() >= 0) fsync(descriptor.number());
 }
 
 std::optional<Failure> write_and_rename(const std::string& path, std::span<const uint8_t> bytes, Flush flush,
                                         const struct stat* replaced, Unfinished& unfinished) {
-  const std::string temporary = temporary_beside(path);
-  int number = -1;
-  if (const int error = unfinished.create(temporary, number); error != 0) {
-    return system_failure(path, "cannot create", error);
+  constexpr int kTries = 100;
+  std::string temporary;
+  int number = -1, creating = EEXIST;
+  for (int i = 0; i < kTries && creating == EEXIST; ++i) {
+    temporary = temporary_beside(path);
+    creating = unfinished.create(temporary, number);
   }
+  if (creating != 0) return system_failure(path, "cannot create", creating);
   Descriptor descriptor(number);
   int error = write_all(number, bytes);
-  if (error == 0 && replaced != nullptr && fchmod(number, replaced->st_mode & 07777) != 0) error = errno;
+  if (error == 0 && replaced != nullptr && fchmod(number, replaced->st_mode & 0777) != 0) error = errno;
   if (error == 0 && flush == Flush::to_disk && fsync(number) != 0) error = errno;
   if (const int closing = descriptor.close(); error == 0) error = closing;
   if (error == 0) error = unfinished.commit(temporary, path);
-  if (error == 0) return std::nullopt;
+  if (error == 0) {
+    if (flush == Flush::to_disk) flush_folder_of(path);
+    return std::nullopt;
+  }
   unfinished.discard(temporary);
   return not_written(path, error);
 }
@@ -117,13 +165,14 @@ std::optional<Failure> write_and_rename(const std::string& path, std::span<const
 }  // namespace
 
 Outcome<bridge::Buffer> read_file(const std::string& path) {
-  if (path == "-") return read_open(STDIN_FILENO, "stdin", 0);
+  if (path == "-") return read_open(STDIN_FILENO, "stdin", 0, false);
   const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (descriptor.number() < 0) return system_failure(path, "cannot open", errno);
   struct stat status {};
   if (fstat(descriptor.number(), &status) != 0) return system_failure(path, "cannot read", errno);
   if (S_ISDIR(status.st_mode)) return system_failure(path, "cannot read", EISDIR);
-  return read_open(descriptor.number(), path, status.st_size > 0 ? static_cast<size_t>(status.st_size) : 0);
+  return read_open(descriptor.number(), path, status.st_size > 0 ? static_cast<size_t>(status.st_size) : 0,
+                   S_ISREG(status.st_mode));
 }
 
 Outcome<bridge::Buffer> read_start(const std::string& path, size_t size) {
@@ -159,6 +208,25 @@ std::optional<Failure> write_file(const std::string& path, std::span<const uint8
   std::optional<Failure> failure = write_and_rename(target.string(), bytes, flush, &existing, unfinished);
   if (failure) failure->file = path;
   return failure;
+}
+
+void remove_abandoned_of(const std::vector<std::string>& outputs) {
+  std::map<std::string, std::set<std::string>> prefixes;  // of each folder
+  for (const std::string& output : outputs) {
+    const std::filesystem::path path(output);
+    prefixes[path.parent_path().string()].insert(temporary_prefix(path));
+  }
+  for (const auto& [folder, wanted] : prefixes) {
+    std::error_code error;
+    std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+      const std::string name = entry->path().filename().string();
+      const size_t mark = name.rfind(kTemporaryMark);
+      if (mark == name.npos || !wanted.contains(name.substr(0, mark + kTemporaryMark.size()))) continue;
+      if (name.find_first_not_of("0123456789abcdef-", mark + kTemporaryMark.size()) != name.npos) continue;
+      remove_abandoned(entry->path().string());
+    }
+  }
 }
 
 bool is_same_file(const std::string& a, const std::string& b) {

@@ -1,8 +1,11 @@
 #include "image_tree.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "formats/formats.h"
 
@@ -19,6 +22,50 @@ std::string lower_extension(const std::string& path) {
   return extension;
 }
 
+using FolderId = std::pair<dev_t, ino_t>;
+
+struct Listing {
+  Kind kind;
+  Tree tree;
+  std::vector<FolderId> above;  // the folders on the way here
+
+  // `relative` is empty for the folder that is listed.
+  void list(const std::string& folder, const std::string& relative) {
+    // All of a folder first: a tree may be deeper than a process may have folders open.
+    std::vector<std::string> names;
+    std::error_code error;
+    for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+         entry.increment(error)) {
+      names.push_back(entry->path().filename().string());
+    }
+    if (error) tree.failures.push_back({folder, std::nullopt, "cannot read this folder: " + error.message()});
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names) take(join(folder, name), relative.empty() ? name : join(relative, name));
+  }
+
+  void take(const std::string& path, const std::string& relative) {
+    struct stat status {};
+    // What cannot be looked at, such as a link that leads nowhere, is listed, and fails when it is opened.
+    const bool known = stat(path.c_str(), &status) == 0;
+    if (known && S_ISDIR(status.st_mode)) {
+      const FolderId id(status.st_dev, status.st_ino);
+      if (std::find(above.begin(), above.end(), id) != above.end()) {
+        tree.skipped.push_back(path);
+        return;
+      }
+      above.push_back(id);
+      list(path, relative);
+      above.pop_back();
+    } else if (!has_extension_of(kind, path)) {
+      ++tree.others;
+    } else if (known && !S_ISREG(status.st_mode)) {
+      tree.skipped.push_back(path);
+    } else {
+      tree.files.push_back(relative);
+    }
+  }
+};
+
 }  // namespace
 
 bool has_extension_of(Kind kind, const std::string& path) {
@@ -32,22 +79,13 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
-Outcome<Tree> list_tree(const std::string& folder, Kind kind) {
-  Tree tree;
-  std::error_code error;
-  for (auto entry = fs::recursive_directory_iterator(folder, error);
-       !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    std::error_code unknown;  // a link that leads nowhere is listed, and fails when it is opened
-    if (entry->is_directory(unknown)) continue;
-    if (has_extension_of(kind, entry->path().string())) {
-      tree.files.push_back(entry->path().lexically_relative(folder).string());
-    } else {
-      ++tree.others;
-    }
-  }
-  if (error) return Failure{folder, std::nullopt, "cannot read this folder: " + error.message()};
-  std::sort(tree.files.begin(), tree.files.end());
-  return tree;
+Tree list_tree(const std::string& folder, Kind kind) {
+  Listing listing{kind, {}, {}};
+  struct stat status {};
+  if (stat(folder.c_str(), &status) == 0) listing.above.emplace_back(status.st_dev, status.st_ino);
+  listing.list(folder, "");
+  std::sort(listing.tree.files.begin(), listing.tree.files.end());
+  return std::move(listing.tree);
 }
 
 uint64_t listed_size(const std::string& path) {

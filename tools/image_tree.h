@@ -17,12 +17,16 @@ bool has_extension_of(Kind kind, const std::string& path);
 bool is_folder(const std::string& path);
 
 struct Tree {
-  std::vector<std::string> files;  // of the kind that was asked for; relative to the folder, in byte order
-  uint64_t others = 0;             // files that are not
+  std::vector<std::string> files;    // of the kind that was asked for; relative to the folder, in byte order
+  uint64_t others = 0;               // files that are not
+  std::vector<std::string> skipped;  // with such a name, but neither files nor links to them; also links in circles
+  std::vector<Failure> failures;     // folders that could not be read
 };
 
-// All files in a folder and in the folders below it. Links to files are followed, links to folders are not.
-Outcome<Tree> list_tree(const std::string& folder, Kind kind);
+inline constexpr const char* kSkipped = "skipped: no file, or a link to a folder that it is in";
+
+// All files in a folder and in the folders below it. Links are followed, but not into a folder that they are in.
+Tree list_tree(const std::string& folder, Kind kind);
 
 // a/b.png -> a/b.l3; also what two names have in common that stand for one image.
 std::string l3_name(const std::string& path);

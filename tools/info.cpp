@@ -132,7 +132,7 @@ std::optional<Failure> describe_foreign(std::span<const uint8_t> file, const Inf
   formats::ReadOptions read = read_options(options.limits);
   read.notices = &notices;
   formats::Result<formats::Image> image = formats::read(file, read);
-  if (!image && image.error().reason == "neither PNG nor PNM nor PAM") {
+  if (!file.empty() && !formats::is_known(file)) {
     return Failure{info.file, 0, "neither L3 nor PNG nor PNM nor PAM"};
   }
   if (!image) return failure_in(info.file, image.error());
@@ -222,7 +222,7 @@ void print_text(const FileInfo& info, Console& console) {
   }
 }
 
-int info(const InfoOptions& options, Context& context) {
+int describe(const InfoOptions& options, Context& context) {
   Console& console = context.console;
   const Outcome<bridge::Buffer> file = read_file(options.in);
   if (!file) {
@@ -248,6 +248,11 @@ int info(const InfoOptions& options, Context& context) {
   }
   for (const Failure& damaged : failures) console.fail(damaged);
   return failures.empty() ? kExitDone : kExitFailed;
+}
+
+int info(const InfoOptions& options, Context& context) try { return describe(options, context); } catch (...) {
+  context.console.fail(caught(shown(options.in, "stdin")));
+  return kExitFailed;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include <string_view>
+
 namespace tools {
 namespace {
 
@@ -13,6 +15,26 @@ std::string check_tile(const std::string& text) {
     return "";
   }
   return text + " is not a multiple of 32 from 32 to 1024";
+}
+
+// Of what CLI11 takes for a number: a sign would wrap around, and 0 stands for the default.
+std::string check_begins_with_digit(const std::string& text) {
+  return !text.empty() && text[0] >= '0' && text[0] <= '9' ? "" : text + " is no number of at least 1";
+}
+
+std::string check_count(const std::string& text) {
+  uint64_t count = 0;
+  const bool digits = text.find_first_not_of("0123456789") == text.npos;
+  return digits && CLI::detail::lexical_cast(text, count) && count > 0 ? "" : text + " is no number of at least 1";
+}
+
+void add_size(CLI::App& app, const std::string& name, uint64_t& size, const std::string& purpose) {
+  app.add_option(name, size, purpose)
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->transform(CLI::Validator(check_begins_with_digit, ""))  // comes first
+      ->check(CLI::Validator(check_count, ""))
+      ->group("Limits");
 }
 
 std::string check_method(const std::string& text) {
@@ -36,16 +58,11 @@ void add_threads(CLI::App& app, uint32_t& threads, const std::string& names, con
 void add_limits(CLI::App& app, l3_limits& limits, bool with_metadata) {
   app.add_option("--max-pixels", limits.max_pixels, "Refuse images of more pixels (default: 268435456)")
       ->type_name("N")
+      ->check(CLI::Validator(check_count, ""))
       ->group("Limits");
-  app.add_option("--max-bytes", limits.max_output_bytes, "Refuse images of more bytes of samples (default: 1GiB)")
-      ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->group("Limits");
+  add_size(app, "--max-bytes", limits.max_output_bytes, "Refuse images of more bytes of samples (default: 1GiB)");
   if (!with_metadata) return;
-  app.add_option("--max-metadata", limits.max_metadata_bytes, "Refuse more bytes of metadata (default: 64MiB)")
-      ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->group("Limits");
+  add_size(app, "--max-metadata", limits.max_metadata_bytes, "Refuse more bytes of metadata (default: 64MiB)");
 }
 
 void add_method(CLI::App& app, MethodOptions& options) {
@@ -56,9 +73,11 @@ void add_method(CLI::App& app, MethodOptions& options) {
   app.add_option("--effort", options.effort, "1 (least time) to 9 (fewest bytes); fast does not heed it")
       ->type_name("N")
       ->check(CLI::Range(1, 9).description(""));
-  app.add_option("--tile", options.tile,
-                 "Edge of a tile in pixels, a multiple of 32 up to 1024 (default: 128); "
-                 "smaller tiles make small regions cheaper to read")
+  app.add_option(
+         "--tile", options.tile,
+         "Edge of a tile in pixels, a multiple of 32 up to 1024 (default: 128); "
+         "smaller tiles make small regions cheaper to read. The samples of a tile must stay below 1 MiB: at most "
+         "992 for 8-bit gray, 576 for RGB, 480 for RGBA, 416 for 16-bit RGB, 352 for RGBA")
       ->type_name("PIXELS")
       ->check(CLI::Validator(check_tile, ""));
 }
@@ -76,6 +95,7 @@ formats::ReadOptions read_options(const l3_limits& limits) {
   formats::ReadOptions options;
   if (limits.max_pixels != 0) options.max_pixels = limits.max_pixels;
   if (limits.max_output_bytes != 0) options.max_bytes = limits.max_output_bytes;
+  options.max_chunk_bytes = limits.max_metadata_bytes != 0 ? limits.max_metadata_bytes : L3_DEFAULT_MAX_METADATA_BYTES;
   return options;
 }
 

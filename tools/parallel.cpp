@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <system_error>
+#include <utility>
 
 namespace tools {
 
@@ -10,9 +13,17 @@ struct Parallel::Loop {
   void (*body)(void* argument, uint64_t index);
   void* argument;
   std::atomic<uint64_t> next{0};
+  std::atomic<bool> failed{false};
+  std::exception_ptr first{};  // that a body has thrown; to be read once all have returned
 
-  void take_part() {
-    for (uint64_t index = next.fetch_add(1); index < count; index = next.fetch_add(1)) body(argument, index);
+  void take_part() noexcept {
+    for (uint64_t index = next.fetch_add(1); index < count && !failed; index = next.fetch_add(1)) {
+      try {
+        body(argument, index);
+      } catch (...) {
+        if (!failed.exchange(true)) first = std::current_exception();
+      }
+    }
   }
 };
 
@@ -41,6 +52,7 @@ void Parallel::run(uint64_t count, void (*body)(void* argument, uint64_t index),
   Loop loop{count, body, argument};
   if (count < 2 || workers_.empty()) {
     loop.take_part();
+    if (loop.first) std::rethrow_exception(std::move(loop.first));
     return;
   }
   {
@@ -50,9 +62,12 @@ void Parallel::run(uint64_t count, void (*body)(void* argument, uint64_t index),
   }
   wake_.notify_all();
   loop.take_part();
-  std::unique_lock lock(mutex_);
-  loop_ = nullptr;  // whoever wakes up only now comes too late to join
-  done_.wait(lock, [this] { return joined_ == 0; });
+  {
+    std::unique_lock lock(mutex_);
+    loop_ = nullptr;  // whoever wakes up only now comes too late to join
+    done_.wait(lock, [this] { return joined_ == 0; });
+  }
+  if (loop.first) std::rethrow_exception(std::move(loop.first));
 }
 
 void Parallel::work() {

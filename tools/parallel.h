@@ -13,7 +13,7 @@
 namespace tools {
 
 // Threads that wait for work. One caller at a time, which works along; a body must not run another loop of the same
-// pool, and must not throw.
+// pool.
 class Parallel {
  public:
   // `threads` in all, the caller among them; 0 stands for one for each processor that the process may use.
@@ -24,7 +24,8 @@ class Parallel {
 
   uint32_t threads() const { return static_cast<uint32_t>(workers_.size()) + 1; }
 
-  // body(argument, i) once for each i < count; returns when all have returned.
+  // body(argument, i) once for each i < count; returns when all have returned. Where one throws, no more begin, and
+  // what it threw first is thrown here once all have returned.
   void run(uint64_t count, void (*body)(void* argument, uint64_t index), void* argument);
 
   template <typename Body>

@@ -1,6 +1,7 @@
 #include "unfinished.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <thread>
 
 namespace tools {
@@ -44,22 +46,28 @@ Unfinished::Unfinished() : state_(std::make_shared<State>()) {
   for (const int signal : kEndings) {
     if (!is_ignored(signal)) sigaddset(&awaited, signal);  // nohup's wish is respected
   }
-  pthread_sigmask(SIG_BLOCK, &awaited, nullptr);
-  std::thread([state = state_, awaited] {
-    int signal = 0;
-    while (sigwait(&awaited, &signal) != 0) {
-    }
-    // Never released: nothing is created or named from here on.
-    state->mutex.lock();
-    for (const std::string& path : state->paths) unlink(path.c_str());
-    die_by(signal);
-  }).detach();
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, &awaited, &before);
+  try {
+    std::thread([state = state_, awaited] {
+      int signal = 0;
+      while (sigwait(&awaited, &signal) != 0) {
+      }
+      // Never released: nothing is created or named from here on.
+      state->mutex.lock();
+      for (const std::string& path : state->paths) unlink(path.c_str());
+      die_by(signal);
+    }).detach();
+  } catch (const std::system_error&) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
 }
 
 int Unfinished::create(const std::string& path, int& descriptor) {
   const std::lock_guard lock(state_->mutex);
   descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) return errno;
+  (void)flock(descriptor, LOCK_EX | LOCK_NB);  // a file system may have no locks
   state_->paths.insert(path);
   return 0;
 }

@@ -1,7 +1,7 @@
 // l3 verify: whether L3 files are whole, and whether they hold what they were made from.
+#include <algorithm>
 #include <map>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,36 +35,40 @@ struct Work {
 struct Plan {
   std::vector<Work> works;
   std::vector<Failure> failures;
+  std::vector<std::string> skipped;
+
+  void take_troubles(const Tree& tree) {
+    failures.insert(failures.end(), tree.failures.begin(), tree.failures.end());
+    skipped.insert(skipped.end(), tree.skipped.begin(), tree.skipped.end());
+  }
 };
 
 void plan_folder(const std::string& folder, Plan& plan) {
-  const Outcome<Tree> tree = list_tree(folder, Kind::l3);
-  if (!tree) {
-    plan.failures.push_back(tree.failure());
-    return;
-  }
-  for (const std::string& file : tree->files) plan.works.push_back({join(folder, file), ""});
+  const Tree tree = list_tree(folder, Kind::l3);
+  plan.take_troubles(tree);
+  for (const std::string& file : tree.files) plan.works.push_back({join(folder, file), ""});
   // Saying nothing here would call a mistyped folder verified.
-  if (tree->files.empty()) plan.failures.push_back({folder, std::nullopt, "no .l3 files in this folder"});
+  if (tree.files.empty() && tree.failures.empty())
+    plan.failures.push_back({folder, std::nullopt, "no .l3 files in this folder"});
 }
 
 // Pairs the L3 files of one tree with the images of another by their names.
 void plan_mirror(const std::string& folder, const std::string& source_folder, Plan& plan) {
-  const Outcome<Tree> files = list_tree(folder, Kind::l3);
-  const Outcome<Tree> sources = list_tree(source_folder, Kind::foreign);
-  if (!files) plan.failures.push_back(files.failure());
-  if (!sources) plan.failures.push_back(sources.failure());
-  if (!files || !sources) return;
+  const Tree files = list_tree(folder, Kind::l3);
+  const Tree sources = list_tree(source_folder, Kind::foreign);
+  plan.take_troubles(files);
+  plan.take_troubles(sources);
+  if (!plan.failures.empty()) return;
 
   std::map<std::string, std::string> source_of;
-  for (const std::string& source : sources->files) {
+  for (const std::string& source : sources.files) {
     const auto [other, is_new] = source_of.emplace(l3_name(source), source);
     if (!is_new) {
       plan.failures.push_back({join(source_folder, source), std::nullopt,
                                "stands for the same L3 file as " + join(source_folder, other->second)});
     }
   }
-  for (const std::string& file : files->files) {
+  for (const std::string& file : files.files) {
     const auto source = source_of.find(l3_name(file));
     if (source == source_of.end()) {
       plan.failures.push_back({join(folder, file), std::nullopt, "no image of this name in " + source_folder});
@@ -138,13 +142,16 @@ Outcome<Totals> verify_file(const Work& work, const VerifyOptions& options, l3_p
     totals.pixels = uint64_t{info.width} * info.height;
   }
   return totals;
-} catch (const std::bad_alloc&) {
-  return Failure{shown(work.file, "stdin"), std::nullopt, "out of memory"};
+} catch (...) {
+  return caught(shown(work.file, "stdin"));
 }
 
 int verify(const VerifyOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
+  if (std::count(options.paths.begin(), options.paths.end(), "-") > 1) {
+    return wrong_usage(context, "verify: - is given twice, but stdin can be read only once");
+  }
   if (!options.against.empty()) {
     if (options.paths.size() != 1) return wrong_usage(context, "verify: --against takes one PATH");
     if (options.against == "-" && options.paths.front() == "-") {
@@ -155,6 +162,7 @@ int verify(const VerifyOptions& options, Context& context) {
     }
   }
   const Plan plan = make_plan(options);
+  for (const std::string& skipped : plan.skipped) console.note(skipped, kSkipped);
   for (const Failure& failure : plan.failures) console.fail(failure);
 
   uint64_t bytes = 0;
@@ -162,13 +170,21 @@ int verify(const VerifyOptions& options, Context& context) {
   Parallel parallel(options.threads);
   Progress progress(console, plan.works.size(), bytes);
   const bool say_each = options.verbose || (console.stdout_is_terminal() && !options.quiet);
-  for (const Work& work : plan.works) {
-    const Outcome<Totals> verified = verify_file(work, options, parallel.for_l3());
+  // Many files are worked on side by side; the tiles of a single one are.
+  const bool single = plan.works.size() == 1;
+  const auto verify_one = [&](uint64_t index) {
+    const Work& work = plan.works[index];
+    const Outcome<Totals> verified = verify_file(work, options, single ? parallel.for_l3() : l3_parallel{});
     if (!verified) console.fail(verified.failure());
     if (verified && say_each) console.print("OK " + one_line(shown(work.file, "stdin")));
     Totals failed;
     failed.failed = 1;
     progress.add(verified ? *verified : failed, listed_size(work.file));
+  };
+  if (single) {
+    verify_one(0);
+  } else {
+    parallel.for_each(plan.works.size(), verify_one);
   }
   const uint64_t failed = progress.totals().failed + plan.failures.size();
   if (say_each && plan.works.size() > 1) {
@@ -189,7 +205,8 @@ void add_verify(CLI::App& app, Command& chosen) {
                   "Also compare with this image: every sample, palette and chunk. With a folder for PATH: with the "
                   "folder that it was converted from; images that have no L3 file are failures too")
       ->type_name("SOURCE");
-  add_threads(*sub, options->threads, "-j,--threads", "Threads to decode with");
+  add_threads(*sub, options->threads, "-j,--threads",
+              "Threads to work with: on files side by side, or on the tiles of a single file");
   sub->add_flag("-v,--verbose", options->verbose, "Say OK for each file also where stdout is no terminal");
   add_quiet(*sub, options->quiet);
   add_limits(*sub, options->limits, true);

@@ -102,8 +102,10 @@ ColourNames names_of(Colour colour) {
   return *std::find_if(kColours.begin(), kColours.end(), [&](const ColourNames& n) { return n.image == colour; });
 }
 
-Colour colour_of(l3_colour colour) {
-  return std::find_if(kColours.begin(), kColours.end(), [&](const ColourNames& n) { return n.l3 == colour; })->image;
+Colour colour_of(uint32_t colour) {
+  return std::find_if(kColours.begin(), kColours.end(),
+                      [&](const ColourNames& n) { return static_cast<uint32_t>(n.l3) == colour; })
+      ->image;
 }
 
 // The bytes of a section, empty where there is none.
@@ -148,7 +150,6 @@ std::optional<Error> read_chunks(Bytes file, const l3_limits& limits, Image& ima
 }
 
 std::optional<Error> over_limit(const Region& region, size_t pixel_bytes, const l3_limits& limits) {
-  // Zero means libl3's default, of which it does not tell the number.
   const uint64_t most_pixels = limits.max_pixels != 0 ? limits.max_pixels : L3_DEFAULT_MAX_PIXELS;
   const uint64_t most_bytes = limits.max_output_bytes != 0 ? limits.max_output_bytes : L3_DEFAULT_MAX_OUTPUT_BYTES;
   const uint64_t pixels = uint64_t{region.width} * region.height;
@@ -237,7 +238,11 @@ std::optional<Error> decode_l3(Bytes file, const DecodeSettings& settings, Image
   l3_error error{};
   // A small region of a large image is within the limits.
   const l3_limits& head_limits = settings.region ? kUnlimited : settings.limits;
-  if (l3_read_info(file.data(), file.size(), &head_limits, &info, &error) != L3_OK) return to_error(error);
+  if (l3_read_info(file.data(), file.size(), &head_limits, &info, &error) != L3_OK ||
+      // No room is made for pixels before there is a file behind the header.
+      l3_check(file.data(), file.size(), &head_limits, &error) != L3_OK) {
+    return to_error(error);
+  }
 
   l3_decode_options options = l3_decode_options_init();
   options.as_colours = settings.as_colours ? 1 : 0;

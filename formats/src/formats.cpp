@@ -1,5 +1,6 @@
 #include "formats/formats.h"
 
+#include <algorithm>
 #include <array>
 #include <new>
 #include <stdexcept>
@@ -60,6 +61,10 @@ Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options) {
   });
 }
 
+bool is_known(std::span<const uint8_t> file) {
+  return std::any_of(kReaders.begin(), kReaders.end(), [&](const Reader& reader) { return reader.recognises(file); });
+}
+
 Result<std::vector<uint8_t>> write(Format format, const Image& image, const WriteOptions& options) {
   return guarded([&]() -> Result<std::vector<uint8_t>> {
     if (std::string reason = problem(image); !reason.empty()) return Error{0, std::move(reason)};
@@ -79,6 +84,9 @@ std::optional<Error> over_limit(const Image& header, const ReadOptions& options,
   const std::string size = std::to_string(header.width) + " x " + std::to_string(header.height) + " pixels";
   if (pixels > options.max_pixels) {
     return Error{offset, size + " are more than the limit of " + std::to_string(options.max_pixels)};
+  }
+  if (header.width > options.max_edge || header.height > options.max_edge) {
+    return Error{offset, size + ": a side is longer than the limit of " + std::to_string(options.max_edge)};
   }
   const uint64_t bytes_per_pixel = channels(header.colour) * bytes_per_sample(header.bits);
   if (pixels > options.max_bytes / bytes_per_pixel || pixels > SIZE_MAX / bytes_per_pixel) {

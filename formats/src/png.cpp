@@ -288,7 +288,7 @@ bool is_png(std::span<const uint8_t> file) {
 }
 
 Result<Image> read_png(std::span<const uint8_t> file, const ReadOptions& options) {
-  Result<PngLayout> walked = walk_png(file, options.notices);
+  Result<PngLayout> walked = walk_png(file, options);
   if (!walked) return walked.error();
   PngLayout& layout = *walked;
   Image& image = layout.image;

@@ -66,7 +66,7 @@ std::optional<Colour> colour_of(uint8_t png_type) {
 
 class Walk {
  public:
-  explicit Walk(std::vector<std::string>* notices) : notices_(notices) {}
+  explicit Walk(const ReadOptions& options) : options_(options), notices_(options.notices) {}
 
   // True once `chunk` was IEND.
   Result<bool> take(const RawChunk& chunk) {
@@ -108,6 +108,13 @@ class Walk {
     if (image.width > kPngMaximum || image.height > kPngMaximum) {
       return fail(chunk, "IHDR: width or height is above 2^31 - 1");
     }
+    for (const size_t field : {size_t{0}, size_t{4}}) {
+      const uint32_t edge = big_endian(data + field);
+      if (edge <= options_.max_edge) continue;
+      return Error{chunk.extent.begin + 8 + field, std::string(field == 0 ? "a width of " : "a height of ") +
+                                                       std::to_string(edge) + " pixels is over the limit of " +
+                                                       std::to_string(options_.max_edge)};
+    }
     const std::optional<Colour> colour = colour_of(data[9]);
     if (!colour) return fail(chunk, "IHDR: colour type " + std::to_string(data[9]) + " does not exist");
     image.colour = *colour;
@@ -118,7 +125,6 @@ class Walk {
     if (data[10] != 0) return fail(chunk, "IHDR: unknown compression method " + std::to_string(data[10]));
     if (data[11] != 0) return fail(chunk, "IHDR: unknown filter method " + std::to_string(data[11]));
     if (data[12] > 1) return fail(chunk, "IHDR: unknown interlace method " + std::to_string(data[12]));
-    layout_.interlaced = data[12] == 1;
     layout_.header = chunk.extent;
     return false;
   }
@@ -134,8 +140,7 @@ class Walk {
     }
     palette_seen_ = true;
     if (image.colour != Colour::palette) {
-      keep(chunk, kBeforePixels);
-      return false;
+      return keep(chunk, kBeforePixels);
     }
     if (entries > (size_t{1} << image.bits)) {
       return fail(chunk, "PLTE has " + std::to_string(entries) + " colours, too many for indices of " +
@@ -182,8 +187,7 @@ class Walk {
         notice(notices_, "tRNS that does not fit this image: it has no effect, and is carried as it is");
       }
     }
-    keep(chunk, layout_.pixels.end ? kAfterPixels : palette_seen_ ? kBeforePixels : kBeforePalette);
-    return false;
+    return keep(chunk, layout_.pixels.end ? kAfterPixels : palette_seen_ ? kBeforePixels : kBeforePalette);
   }
 
   // Whether this tRNS says something about the pixels. Decoders pass over any other.
@@ -200,12 +204,20 @@ class Walk {
     return false;
   }
 
-  void keep(const RawChunk& chunk, uint8_t place) {
+  Result<bool> keep(const RawChunk& chunk, uint8_t place) {
+    kept_bytes_ += chunk.data.size() + kChunkOverhead;
+    if (kept_bytes_ > options_.max_chunk_bytes) {
+      return fail(chunk, "with chunk " + text(chunk.type) + " the metadata is over the limit of " +
+                             std::to_string(options_.max_chunk_bytes) + " bytes");
+    }
     layout_.image.chunks.push_back(Chunk{chunk.type, place, {chunk.data.begin(), chunk.data.end()}});
+    return false;
   }
 
   PngLayout layout_;
+  const ReadOptions& options_;
   std::vector<std::string>* notices_;
+  uint64_t kept_bytes_ = 0;
   bool palette_seen_ = false;
   bool pixels_closed_ = false;
   bool stray_transparency_ = false;
@@ -215,11 +227,11 @@ class Walk {
 
 }  // namespace
 
-Result<PngLayout> walk_png(std::span<const uint8_t> file, std::vector<std::string>* notices) {
+Result<PngLayout> walk_png(std::span<const uint8_t> file, const ReadOptions& options) {
   if (file.size() < kPngSignature.size() || !std::equal(kPngSignature.begin(), kPngSignature.end(), file.begin())) {
     return Error{0, "the PNG signature is damaged"};
   }
-  Walk walk(notices);
+  Walk walk(options);
   size_t offset = kPngSignature.size();
   for (;;) {
     const Result<RawChunk> chunk = chunk_at(file, offset);

@@ -25,7 +25,6 @@ struct Extent {
 
 struct PngLayout {
   Image image;  // all but its pixels
-  bool interlaced = false;
   // Whole chunks, with length and CRC. The IDATs are one run.
   Extent header;
   Extent palette;  // empty unless it is a palette image
@@ -37,8 +36,9 @@ struct PngLayout {
 
 // Walks the whole file. On success: every CRC holds; the critical chunks are in order, none is missing, none is
 // unknown; the header is a legal one; the palette fits it. `image.chunks` holds all the rest, in order, byte for
-// byte. Whether the IDATs hold the pixels is not looked at, nor is any limit.
-Result<PngLayout> walk_png(std::span<const uint8_t> file, std::vector<std::string>* notices);
+// byte. Whether the IDATs hold the pixels is not looked at. Of the limits, those of the edge and the
+// chunks hold.
+Result<PngLayout> walk_png(std::span<const uint8_t> file, const ReadOptions& options);
 
 // Whether PNG has this depth for this colour type.
 bool png_has_depth(Colour colour, uint32_t bits);

@@ -61,6 +61,13 @@ class Cursor {
     return true;
   }
 
+  // Where a system that ends lines with CR LF wrote the header, the raster begins after both. LF may also be the first
+  // sample: the size of the file decides.
+  void skip_line_feed_before(size_t raster_bytes) {
+    if (at_ > 0 && file_[at_ - 1] == '\r' && !at_end() && file_[at_] == '\n' && rest().size() - 1 == raster_bytes)
+      ++at_;
+  }
+
   // Up to the next newline, which is passed over; none if there is no newline.
   std::optional<std::string_view> line() {
     const auto from = rest();
@@ -213,6 +220,8 @@ Result<Image> read_pnm_kind(std::span<const uint8_t> file, char kind, const Read
     image.bits = *bits;
   }
   if (!cursor.header_end()) return Error{cursor.at(), "no white space after the header"};
+  if (kind == '4') cursor.skip_line_feed_before((size_t{image.width} + 7) / 8 * image.height);
+  if (kind == '5' || kind == '6') cursor.skip_line_feed_before(pixel_bytes(image));
   switch (kind) {
     case '1': return read_plain_bits(std::move(image), cursor, options);
     case '2':
@@ -332,7 +341,7 @@ Result<Image> read_pam(std::span<const uint8_t> file, const ReadOptions& options
 
 bool is_pnm(std::span<const uint8_t> file) {
   if (file.size() < 3 || file[0] != 'P') return false;
-  if (file[1] == '7') return file[2] == '\n';
+  if (file[1] == '7') return file[2] == '\n' || (file[2] == '\r' && file.size() > 3 && file[3] == '\n');
   return file[1] >= '1' && file[1] <= '6' && (is_space(file[2]) || file[2] == '#');
 }
 

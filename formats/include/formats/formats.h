@@ -51,10 +51,16 @@ class [[nodiscard]] Result {
 // What can be written. What is read is told from the file's contents alone.
 enum class Format : uint8_t { png, pbm, pgm, ppm, pam };
 
+inline constexpr uint64_t kChunkOverhead = 12;
+
 struct ReadOptions {
   // Checked against the file's header before anything of the image's size is allocated.
   uint64_t max_pixels = uint64_t{1} << 28;  // width times height
   uint64_t max_bytes = uint64_t{1} << 30;   // of Image::pixels
+  uint32_t max_edge = UINT32_MAX;           // width and height
+
+  // Of the data of all chunks that are kept, with kChunkOverhead for each.
+  uint64_t max_chunk_bytes = UINT64_MAX;
 
   // Where set, one line is appended for each thing that the Image does not hold, such as an animation's frames.
   std::vector<std::string>* notices = nullptr;
@@ -72,6 +78,9 @@ struct WriteOptions {
 // and after the compressed pixels are left out with a notice.
 // PNM: maxval must be 2^n - 1; a PBM becomes gray samples of one bit, with 1 for white.
 Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options = {});
+
+// Whether a file's first bytes are those of a format that `read` knows.
+bool is_known(std::span<const uint8_t> file);
 
 // The bytes of a file that holds `image`, or why the format cannot hold its samples.
 // png: everything, chunks at the places that they name. pbm: gray images of one bit. pgm: gray images, and the indices
