@@ -45,6 +45,44 @@ TEST(Info, SaysWhatTheHeaderSays) {
   }
 }
 
+TEST(Check, WantsTheWholeFileAndReadsNoPayload) {
+  Bytes file = rgb_file();
+  EXPECT_EQ(l3_check(file.data(), file.size(), nullptr, nullptr), L3_OK);
+  EXPECT_EQ(l3_check(file.data(), file.size() - 1, nullptr, nullptr), L3_ERROR_TRUNCATED);
+  EXPECT_EQ(l3_check(file.data(), info_of(file).head_bytes, nullptr, nullptr), L3_ERROR_TRUNCATED);
+  const l3_limits few = {10, 0, 0};
+  EXPECT_EQ(l3_check(file.data(), file.size(), &few, nullptr), L3_ERROR_LIMIT);
+  file.back() ^= 1;
+  EXPECT_EQ(l3_check(file.data(), file.size(), nullptr, nullptr), L3_OK);
+  file[info_of(file).head_bytes] ^= 1;
+  EXPECT_EQ(l3_check(file.data(), file.size(), nullptr, nullptr), L3_ERROR_CORRUPT);
+}
+
+TEST(CountTiles, TellsTheTilesOfEachMethod) {
+  // 2 x 2 tiles: noise, which ends up raw, on the left; one colour at the upper right; a gradient at the lower right.
+  std::vector<uint8_t> pixels(64 * 64);
+  drawing::Dice dice(5);
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    const size_t x = i % 64, y = i / 64;
+    pixels[i] = x < 32 ? dice.byte() : static_cast<uint8_t>(y < 32 ? 9 : x + y);
+  }
+  l3_image image = l3_image_init();
+  image.width = image.height = 64;
+  image.bits = 8;
+  image.pixels = pixels.data();
+  const auto file = l3::encode(image, tiles_of(32, 32));
+  ASSERT_TRUE(file);
+  const auto count = [&](uint32_t method) {
+    uint64_t tiles = 99;
+    EXPECT_EQ(l3_count_tiles(file->data(), file->size(), method, &tiles, nullptr), L3_OK);
+    return tiles;
+  };
+  EXPECT_EQ(count(L3_TILE_CONSTANT), 1);
+  EXPECT_EQ(count(L3_TILE_RAW), 2);
+  EXPECT_EQ(count(L3_TILE_FAST), 1);
+  EXPECT_EQ(count(77), 0);
+}
+
 TEST(Info, NeedsNoMoreThanTheHead) {
   const Bytes file = encode(drawing::with_sections(draw({70, 33}, {L3_COLOUR_PALETTE, 8}, Pattern::natural)));
   const size_t head = info_of(file).head_bytes;
