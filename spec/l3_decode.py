@@ -777,8 +777,7 @@ def read_file(name: str) -> bytes:
 
 
 def write_to(file: BinaryIO, image: Image) -> None:
-    for part in pam(image):
-        file.write(part)
+    file.writelines(pam(image))
     file.flush()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 SPEC = Path(__file__).resolve().parent.parent / "spec"
 sys.path.insert(0, str(SPEC))
-import l3_decode  # noqa: E402
+import l3_decode
 
 
 def main() -> int:
