@@ -62,7 +62,9 @@ def scene(seed: int, noise: float) -> Callable[[int, int], Pixel]:
     """Soft light, a few shapes with edges, and sensor noise that the three channels share in part."""
     rng = random.Random(seed)
     shapes = [(rng.uniform(0, 640), rng.uniform(0, 480), rng.uniform(20, 140), rng.uniform(-60, 60)) for _ in range(9)]
-    waves = [(rng.uniform(0.005, 0.05), rng.uniform(0.005, 0.05), rng.uniform(0, 6), rng.uniform(3, 14)) for _ in range(5)]
+    waves = [
+        (rng.uniform(0.005, 0.05), rng.uniform(0.005, 0.05), rng.uniform(0, 6), rng.uniform(3, 14)) for _ in range(5)
+    ]
 
     def pixel(x: int, y: int) -> Pixel:
         light = 60 + 0.18 * y + sum(a * math.sin(u * x + v * y + p) for u, v, p, a in waves)

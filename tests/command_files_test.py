@@ -25,7 +25,8 @@ class Atomicity(CommandTest):
 
     def end(self, source: Path, out: Path, how: int, after: float | None) -> int:
         """Ends an encoder after some seconds, or once its temporary file is there."""
-        process = subprocess.Popen([l3_command(), "encode", source, out, "-j1", "--no-verify"], stderr=subprocess.DEVNULL)
+        words = [l3_command(), "encode", source, out, "-j1", "--no-verify"]
+        process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
         began = time.monotonic()
         while process.poll() is None:
             elapsed = time.monotonic() - began
