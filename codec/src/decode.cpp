@@ -109,6 +109,9 @@ class RegionDecoder {
   std::atomic<uint64_t> failed_{L3_NO_TILE};
 };
 
+// Whether the limits are about the whole image, or about what a call reads of it.
+enum class Size { within_limits, any };
+
 // What every reading call begins with: arguments, processor, head.
 struct Opened {
   const Target* target = nullptr;
@@ -118,7 +121,7 @@ struct Opened {
   Verdict verdict;
 };
 
-Opened open(const void* data, size_t size, const l3_decode_options* options) {
+Opened open(const void* data, size_t size, const l3_decode_options* options, Size accepted = Size::within_limits) {
   Opened file;
   file.target = target();
   if (data == nullptr) {
@@ -129,7 +132,9 @@ Opened open(const void* data, size_t size, const l3_decode_options* options) {
     file.verdict = {Reason::unknown_cpu_target};
   } else {
     file.limits = with_defaults(&file.options.limits);
-    file.verdict = read_head(static_cast<const uint8_t*>(data), size, *file.target, file.limits, file.head);
+    constexpr l3_limits kNone = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    const l3_limits& limits = accepted == Size::any ? kNone : file.limits;
+    file.verdict = read_head(static_cast<const uint8_t*>(data), size, *file.target, limits, file.head);
   }
   return file;
 }
@@ -209,10 +214,8 @@ l3_status l3_find_section(const void* data, size_t size, uint32_t type, const ui
   if (bytes == nullptr || bytes_size == nullptr) return fail(error, Reason::null_argument);
   *bytes = nullptr;
   *bytes_size = 0;
-  const Opened file = open(data, size, nullptr);
-  // Sections can be read of any image, however large.
-  const bool over_limit = describe(file.verdict.reason).status == L3_ERROR_LIMIT;
-  if (!file.verdict.ok() && !over_limit) return give(error, file.verdict);
+  const Opened file = open(data, size, nullptr, Size::any);
+  if (!file.verdict.ok()) return give(error, file.verdict);
   const Section* section = file.head.find(type);
   if (section == nullptr) return succeed(error);
   const uint8_t* start = static_cast<const uint8_t*>(data);
@@ -234,9 +237,8 @@ l3_status l3_check(const void* data, size_t size, const l3_limits* limits, l3_er
 l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_t* count, l3_error* error) {
   if (count == nullptr) return fail(error, Reason::null_argument);
   *count = 0;
-  const Opened file = open(data, size, nullptr);
-  const bool over_limit = describe(file.verdict.reason).status == L3_ERROR_LIMIT;
-  if (!file.verdict.ok() && !over_limit) return give(error, file.verdict);
+  const Opened file = open(data, size, nullptr, Size::any);
+  if (!file.verdict.ok()) return give(error, file.verdict);
   const uint8_t* bytes = static_cast<const uint8_t*>(data);
   const Verdict verdict = check_container(bytes, size, *file.target, file.head);
   if (!verdict.ok()) return give(error, verdict);
@@ -271,10 +273,8 @@ l3_status l3_decode(const void* data, size_t size, const l3_decode_options* opti
 l3_status l3_decode_region(const void* data, size_t size, uint32_t x, uint32_t y, uint32_t width, uint32_t height,
                            const l3_decode_options* options, void* out, size_t out_size, size_t stride,
                            l3_error* error) {
-  const Opened file = open(data, size, options);
-  // The limits are about what is decoded here, not about the whole image.
-  const bool over_limit = describe(file.verdict.reason).status == L3_ERROR_LIMIT;
-  if (!file.verdict.ok() && !over_limit) return give(error, file.verdict);
+  const Opened file = open(data, size, options, Size::any);
+  if (!file.verdict.ok()) return give(error, file.verdict);
   return decode_region(file, static_cast<const uint8_t*>(data), size, {x, y, width, height}, out, out_size, stride,
                        error);
 }
