@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "by_hand.h"
+#include "pam.h"
 
 namespace {
 
@@ -57,7 +58,11 @@ class Samples {
     Bytes samples(1);
     if (l3_read_info(file.data(), file.size(), nullptr, &info, nullptr) == L3_OK) samples.resize(info.image_bytes);
     const l3_status decoded = l3_decode(file.data(), file.size(), nullptr, samples.data(), samples.size(), 0, &error);
-    if (decoded == L3_OK) write(name + ".pam", pam(info, samples));
+    if (decoded == L3_OK) {
+      const std::string header = pam::header(info);
+      pam::reorder(info, samples);
+      write(name + ".pam", drawing::joined(Bytes(header.begin(), header.end()), samples));
+    }
     const l3_status verified = l3_verify(file.data(), file.size(), nullptr, &error);
     const bool inside_metadata = std::string(error.reason).find("the metadata ") == 0;
     list_ << name << '\t' << (decoded == L3_OK ? "ok" : "reject") << '\t'
@@ -74,26 +79,6 @@ class Samples {
   }
 
  private:
-  // Section 11.
-  static Bytes pam(const l3_info& info, const Bytes& samples) {
-    constexpr const char* kBlackAndWhite[] = {"BLACKANDWHITE", "BLACKANDWHITE_ALPHA"};
-    constexpr const char* kTypes[] = {"GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA", "PALETTE_INDICES"};
-    const bool black_and_white = info.bits == 1 && info.colour <= L3_COLOUR_GRAY_ALPHA;
-    const std::string header = "P7\nWIDTH " + std::to_string(info.width) + "\nHEIGHT " + std::to_string(info.height) +
-                               "\nDEPTH " + std::to_string(info.channels) + "\nMAXVAL " +
-                               std::to_string((1u << info.bits) - 1) + "\nTUPLTYPE " +
-                               (black_and_white ? kBlackAndWhite[info.colour] : kTypes[info.colour]) + "\nENDHDR\n";
-    Bytes file(header.begin(), header.end());
-    if (info.bits <= 8) return drawing::joined(file, samples);
-    for (size_t i = 0; i < samples.size(); i += 2) {
-      uint16_t value;
-      std::memcpy(&value, &samples[i], 2);
-      file.push_back(static_cast<uint8_t>(value >> 8));
-      file.push_back(static_cast<uint8_t>(value));
-    }
-    return file;
-  }
-
   void write(const std::string& name, const Bytes& bytes) {
     std::ofstream out(directory_ / name, std::ios::binary);
     out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));

@@ -1,0 +1,491 @@
+#!/usr/bin/env python3
+"""Builds the test vectors of the L3 format from their recipes. README.md beside this file says how recipes are written.
+
+    build.py OUT                  every recipe: OUT/valid/NAME.l3, OUT/limits/NAME.l3, OUT/invalid/NAME.l3
+    build.py --controls OUT       of each recipe with `+` or `-` lines its control: OUT/controls/NAME.l3
+    build.py --one RECIPE OUT.l3  one recipe, wherever it is
+
+Follows spec/format.md and uses nothing but Python's standard library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+GROUPS = ("valid", "limits", "invalid")
+U32 = 0xFFFFFFFF
+COLOURS = {"gray": 0, "gray_alpha": 1, "rgb": 2, "rgb_alpha": 3, "palette": 4}
+CHANNELS = (1, 2, 3, 4, 1)
+SECTIONS = {"palette": 1, "transparency": 2, "colour_space": 3, "icc": 4, "exif": 5, "metadata": 0x8001}
+
+# Where fields stand: name -> (offset, width in bytes).
+HEADER = {
+    "signature": (0, 8), "version": (8, 2), "section_count": (10, 2), "required_features": (12, 4),
+    "optional_features": (16, 4), "width": (20, 4), "height": (24, 4), "frames": (28, 4), "channels": (32, 2),
+    "sample_type": (34, 1), "bits": (35, 1), "colour": (36, 1), "alpha": (37, 1), "tile_width": (38, 1),
+    "tile_height": (39, 1), "index_check": (40, 4), "head_check": (44, 4), "digest": (48, 16),
+}
+SECTION_ENTRY = {"type": (0, 2), "flags": (2, 2), "check": (4, 4), "offset": (8, 8), "size": (16, 8)}
+INDEX_ENTRY = {
+    "method": (0, 1), "parameters": (1, 1), "size": (2, 2), "offset": (4, 4), "check": (8, 4),
+    "value.0": (4, 2), "value.1": (6, 2), "value.2": (8, 2), "value.3": (10, 2),
+}
+
+
+class RecipeError(Exception):
+    pass
+
+
+# ------------------------------------------------------------------------------------------------- numbers and bytes
+
+
+class Noise:
+    """SplitMix64, so that any language can draw the same numbers."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = seed
+
+    def next(self) -> int:
+        self.state = (self.state + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+        z = self.state
+        z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+        z = ((z ^ z >> 27) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+        return z ^ z >> 31
+
+    def below(self, limit: int) -> int:
+        return (self.next() >> 32) * limit >> 32
+
+
+def pad(size: int) -> int:
+    return (size + 15) // 16 * 16
+
+
+def numbers(words: list[str]) -> list[int]:
+    """`7`, `0x1f`, `7*20`."""
+    result: list[int] = []
+    for word in words:
+        value, _, times = word.partition("*")
+        result += [int(value, 0)] * (int(times) if times else 1)
+    return result
+
+
+def contents(words: list[str]) -> bytes:
+    """Pairs of hexadecimal digits, `u16:N u32:N u64:N`, `text:WORD`, `noise:SEED:COUNT`; each also `*TIMES`."""
+    result = bytearray()
+    for word in words:
+        word, _, times = word.partition("*")
+        kind, _, value = word.rpartition(":")
+        if kind in ("u16", "u32", "u64"):
+            piece = int(value, 0).to_bytes(int(kind[1:]) // 8, "little")
+        elif kind == "text":
+            piece = value.encode("latin-1")
+        elif kind.startswith("noise:"):
+            noise = Noise(int(kind[6:]))
+            piece = bytes(noise.next() & 0xFF for _ in range(int(value)))
+        elif not kind:
+            piece = bytes.fromhex(value)
+        else:
+            raise RecipeError(f"no bytes: {word}")
+        result += piece * (int(times) if times else 1)
+    return bytes(result)
+
+
+class BitString:
+    def __init__(self) -> None:
+        self.value = 0
+        self.count = 0
+        self.whole: list[bytes] = []
+
+    def put(self, value: int, width: int) -> None:
+        if not 0 <= value < 1 << width:
+            raise RecipeError(f"{value} does not fit {width} bits")
+        self.value |= value << self.count
+        self.count += width
+        if self.count >= 1 << 12:  # long numbers are slow to add to
+            size = self.count // 8
+            self.whole.append((self.value & (1 << 8 * size) - 1).to_bytes(size, "little"))
+            self.value >>= 8 * size
+            self.count -= 8 * size
+
+    def bytes(self) -> bytes:
+        return b"".join(self.whole) + self.value.to_bytes((self.count + 7) // 8, "little")
+
+
+def check(part: bytes) -> int:
+    words = struct.unpack(f"<{len(part) // 4}I", part)
+    total = len(words) * 0x9E3779B1
+    for lane in range(32):
+        h = 0x85EBCA77 * (lane + 1) & U32
+        for word in words[lane::32]:
+            h ^= word
+            h = ((h << 15 | h >> 17) & U32) * 0x9E3779B1 & U32
+        h ^= h >> 15
+        h = h * 0x85EBCA77 & U32
+        h ^= h >> 13
+        total += h
+    return total & U32
+
+
+# ----------------------------------------------------------------------------------------------------------- recipes
+
+
+@dataclass
+class Block:
+    """A block of the fast method whose header is given; `fields` and `codes` follow."""
+
+    predictor: int
+    base: int
+    width_bits: int
+    fields: list[int] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
+    unused: int = 0  # the bits after the last code
+
+
+@dataclass
+class Tile:
+    method: int
+    parameters: int = 0
+    values: list[int] = field(default_factory=list)  # of constant tiles; samples of raw ones
+    noise: Noise | None = None
+    origins: list[int] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    payload: bytes | None = None  # where it is given as bytes
+
+
+@dataclass
+class Recipe:
+    reason: str = ""
+    spec: str = ""
+    width: int = 0
+    height: int = 0
+    colour: int = 0
+    bits: int = 0
+    alpha: int | None = None
+    tile_width: int = 1
+    tile_height: int = 1
+    sections: list[tuple[int, bytes]] = field(default_factory=list)
+    tiles: list[Tile] = field(default_factory=list)
+    changes: list[tuple[str, str]] = field(default_factory=list)
+    truncate: int | None = None
+    append: bytes = b""
+    samples: list[int] | None = None  # what a decoder must give
+
+    @property
+    def channels(self) -> int:
+        return CHANNELS[self.colour]
+
+    def tile_shapes(self) -> Iterator[tuple[int, int]]:
+        """Width and height of each tile."""
+        for y in range(0, self.height, 32 * self.tile_height):
+            for x in range(0, self.width, 32 * self.tile_width):
+                yield min(32 * self.tile_width, self.width - x), min(32 * self.tile_height, self.height - y)
+
+
+def lines_of(text: str, control: bool) -> Iterator[list[str]]:
+    """The words of each line that counts; indented lines continue the one before."""
+    joined: list[str] = []
+    for line in text.splitlines()[1:]:
+        line = re.sub(r"(^|\s)#.*", "", line).rstrip()
+        if line.startswith((" ", "\t")) and joined:
+            joined[-1] += line
+        elif line:
+            joined.append(line)
+    for line in joined:
+        words = line.split()
+        if words[0] == ("+" if control else "-"):
+            continue
+        yield words[1:] if words[0] in "+-" else words
+
+
+def parse(text: str, control: bool = False) -> Recipe:
+    first = text.splitlines()[0]
+    if not first.startswith("# "):
+        raise RecipeError("the first line is `# ` and the reason")
+    recipe = Recipe(reason=first[2:].strip())
+    for words in lines_of(text, control):
+        parse_line(recipe, words[0], words[1:])
+    if not recipe.spec:
+        raise RecipeError("no line `spec SECTION`")
+    return recipe
+
+
+def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
+    name, _, times = keyword.partition("*")
+    tile = recipe.tiles[-1] if recipe.tiles else None
+    if name == "spec":
+        (recipe.spec,) = words
+    elif name == "image":
+        size, colour, bits = words
+        recipe.width, recipe.height = map(int, size.split("x"))
+        recipe.colour, recipe.bits = COLOURS[colour], int(bits)
+    elif name == "alpha":
+        recipe.alpha = int(words[0])
+    elif name == "tiles":
+        recipe.tile_width, recipe.tile_height = map(int, words[0].split("x"))
+    elif name == "section":
+        recipe.sections.append((SECTIONS.get(words[0]) or int(words[0], 0), contents(words[1:])))
+    elif name == "constant":
+        recipe.tiles += [Tile(0, values=numbers(words))] * (int(times) if times else 1)
+    elif name == "raw" and words[0].startswith("noise:"):
+        recipe.tiles.append(Tile(1, noise=Noise(int(words[0][6:]))))
+    elif name == "raw":
+        recipe.tiles.append(Tile(1, values=numbers(words)))
+    elif name == "fast":
+        recipe.tiles.append(Tile(2, int(words[0])))
+    elif name == "payload":
+        recipe.tiles.append(Tile(int(words[0]), int(words[1]), payload=contents(words[2:])))
+    elif name == "origin" and tile:
+        tile.origins = numbers(words)
+    elif name == "block" and tile:
+        tile.blocks += [Block(*map(int, words)) for _ in range(int(times) if times else 1)]
+    elif name == "fields" and tile:
+        tile.blocks[-1].fields = numbers(words)
+    elif name == "codes" and tile:
+        tile.blocks[-1].codes = numbers(words)
+    elif name == "unused" and tile:
+        tile.blocks[-1].unused = int(words[0], 0)
+    elif name == "noise" and tile:
+        tile.noise = Noise(int(words[0]))
+    elif name == "set":
+        recipe.changes.append((words[0], words[1]))
+    elif name == "truncate":
+        recipe.truncate = int(words[0], 0)
+    elif name == "append":
+        recipe.append = contents(words)
+    elif name == "samples":
+        recipe.samples = numbers(words)
+    else:
+        raise RecipeError(f"no such line: {keyword} {' '.join(words)}")
+
+
+# ---------------------------------------------------------------------------------------------------------- payloads
+
+
+def noise_block(noise: Noise, bits: int) -> Block:
+    """Any valid header; fields and codes are drawn where they are written."""
+    return Block(noise.below(7), noise.below(bits + 1), noise.below(5))
+
+
+def write_block(block: Block, rows: int, columns: int, bits: int, noise: Noise | None) -> bytes:
+    out = BitString()
+    out.put(block.predictor | block.base << 3 | block.width_bits << 8, 16)
+    present = [g // 8 < rows and 4 * (g % 8) < columns for g in range(64)]
+    span = 1 << block.width_bits
+    fields = block.fields + [0] * (64 - len(block.fields))
+    if noise:
+        room = min(span, bits - block.base + 1)
+        fields = [noise.below(room if here else span) for here in present]
+    for value in fields:
+        out.put(value, block.width_bits)
+    widths = [block.base + value for value, here in zip(fields, present, strict=True) if here]
+    codes = block.codes
+    if noise:
+        codes = [noise.below(1 << width) for width in widths for _ in range(4)]
+    elif not codes:
+        codes = [1 << width >> 1 for width in widths for _ in range(4)]  # residuals of 0
+    if len(codes) != 4 * len(widths):
+        raise RecipeError(f"a block of {4 * len(widths)} codes has {len(codes)}")
+    for i, code in enumerate(codes):
+        out.put(code, widths[i // 4])
+    left = -out.count % 8
+    out.put(noise.below(1 << left) if noise else block.unused, left)
+    return out.bytes()
+
+
+def write_fast(tile: Tile, width: int, height: int, recipe: Recipe) -> bytes:
+    noise = tile.noise
+    origins = tile.origins
+    if noise:
+        origins = [noise.below(1 << recipe.bits) for _ in range(recipe.channels)]
+    out = struct.pack(f"<{len(origins)}H", *origins)
+    blocks = iter(tile.blocks)
+    for y in range(0, height, 8):
+        for x in range(0, width, 32):
+            for _ in range(recipe.channels):
+                block = noise_block(noise, recipe.bits) if noise else next(blocks, None)
+                if block is None:
+                    raise RecipeError("too few blocks")
+                out += write_block(block, min(8, height - y), min(32, width - x), recipe.bits, noise)
+    if next(blocks, None):
+        raise RecipeError("too many blocks")
+    return out
+
+
+def write_payload(tile: Tile, width: int, height: int, recipe: Recipe) -> bytes:
+    if tile.payload is not None:
+        out = tile.payload
+    elif tile.method == 1:
+        count = width * height * recipe.channels
+        noise = tile.noise
+        values = [noise.below(1 << recipe.bits) for _ in range(count)] if noise else tile.values
+        if len(values) != count:
+            raise RecipeError(f"a raw tile of {count} samples has {len(values)}")
+        bits = BitString()
+        for value in values:
+            bits.put(value, recipe.bits)
+        out = bits.bytes()
+    else:
+        out = write_fast(tile, width, height, recipe)
+    return out + bytes(pad(len(out)) - len(out))
+
+
+# ------------------------------------------------------------------------------------------------------------- files
+
+
+class File:
+    """The bytes of a recipe's file, and where its parts are."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        shapes = list(recipe.tile_shapes())
+        if len(shapes) != len(recipe.tiles):
+            raise RecipeError(f"an image of {len(shapes)} tiles has {len(recipe.tiles)}")
+        self.head_size = 64 + 24 * len(recipe.sections)
+        self.index_end = pad(self.head_size + 12 * len(shapes))
+        self.data = bytearray(self.index_end)
+        self.section_offsets = []
+        for i, (section_type, section) in enumerate(recipe.sections):
+            offset = len(self.data)
+            self.section_offsets.append(offset)
+            self.data += section + bytes(pad(len(section)) - len(section))
+            struct.pack_into("<HHIQQ", self.data, 64 + 24 * i, section_type, 0, 0, offset, len(section))
+        self.payload_start = len(self.data)
+        self.payloads: list[tuple[int, int]] = []  # offset and size
+        for i, (tile, (width, height)) in enumerate(zip(recipe.tiles, shapes, strict=True)):
+            at = self.head_size + 12 * i
+            if tile.method == 0:
+                values = tile.values + [0] * (4 - len(tile.values))
+                struct.pack_into("<BBH4H", self.data, at, 0, tile.parameters, 0, *values)
+                self.payloads.append((0, 0))
+                continue
+            payload = write_payload(tile, width, height, recipe)
+            self.payloads.append((len(self.data), len(payload)))
+            struct.pack_into("<BBHI", self.data, at, tile.method, tile.parameters, len(payload) // 16,
+                             len(self.data) // 16)
+            self.data += payload
+        self.write_header(recipe)
+
+    def write_header(self, recipe: Recipe) -> None:
+        alpha = recipe.alpha if recipe.alpha is not None else int(recipe.colour in (1, 3))
+        self.data[:64] = struct.pack(
+            "<8sHHIIIIIHBBBBBBII16s", b"\x8bL3I\r\n\x1a\n", 0, len(recipe.sections), 0, 0, recipe.width,
+            recipe.height, 1, recipe.channels, int(recipe.bits > 8), recipe.bits, recipe.colour, alpha,
+            recipe.tile_width, recipe.tile_height, 0, 0, bytes(16))
+
+    def place(self, name: str) -> tuple[int, int]:
+        """Offset and width of a field."""
+        part, _, rest = name.partition(".")
+        if part == "header":
+            return HEADER[rest]
+        if part == "byte":
+            return int(rest, 0), 1
+        number, _, rest = rest.partition(".")
+        i = int(number)
+        if part == "section":
+            begin, fields = 64 + 24 * i, SECTION_ENTRY
+        elif part == "index":
+            begin, fields = self.head_size + 12 * i, INDEX_ENTRY
+        elif part == "contents":  # of a section, and the bytes after them
+            return self.section_offsets[i] + int(rest), 1
+        elif part == "payload":
+            return self.payloads[i][0] + int(rest), 1
+        else:
+            raise RecipeError(f"no field {name}")
+        offset, width = fields[rest]
+        return begin + offset, width
+
+    def change(self, name: str, value: str) -> None:
+        """To a number; `+N` and `-N` add to what is there, `^N` flips bits of it."""
+        offset, width = self.place(name)
+        now = int.from_bytes(self.data[offset : offset + width], "little")
+        if value[0] in "+-":
+            now += int(value, 0)
+        elif value[0] == "^":
+            now ^= int(value[1:], 0)
+        else:
+            now = int(value, 0)
+        self.data[offset : offset + width] = (now & (1 << 8 * width) - 1).to_bytes(width, "little")
+
+    def seal(self, recipe: Recipe) -> None:
+        """All changes and all checks: one that was changed stays so, and those over it are right."""
+        checks = re.compile(r"section\.\d+\.check|index\.\d+\.check|header\.(index_check|digest|head_check)")
+        last = dict.fromkeys(name for name, _ in recipe.changes if checks.fullmatch(name))
+        for name, value in recipe.changes:
+            if name not in last:
+                self.change(name, value)
+
+        def settle(name: str, value: int) -> None:
+            offset, width = self.place(name)
+            self.data[offset : offset + width] = value.to_bytes(width, "little")
+            for changed, change in recipe.changes:
+                if changed == name:
+                    self.change(name, change)
+
+        for i, (offset, (_, section)) in enumerate(zip(self.section_offsets, recipe.sections, strict=True)):
+            settle(f"section.{i}.check", check(self.data[offset : offset + pad(len(section))]))
+        for i, (offset, size) in enumerate(self.payloads):
+            if size:
+                settle(f"index.{i}.check", check(self.data[offset : offset + size]))
+        settle("header.index_check", check(self.data[self.head_size : self.index_end]))
+        digest = hashlib.sha256(self.data[: self.payload_start]).digest()[:16]
+        settle("header.digest", int.from_bytes(digest, "little"))
+        settle("header.head_check", check(self.data[: self.head_size]))
+
+
+def build(recipe: Recipe) -> bytes:
+    file = File(recipe)
+    file.seal(recipe)
+    return bytes(file.data[: recipe.truncate]) + recipe.append
+
+
+def build_text(text: str, control: bool = False) -> bytes:
+    return build(parse(text, control))
+
+
+def has_control(text: str) -> bool:
+    return re.search(r"^[+-] ", text, re.MULTILINE) is not None
+
+
+def recipes() -> Iterator[tuple[str, str]]:
+    """Name, such as valid/one_pixel, and text of every recipe."""
+    for group in GROUPS:
+        for path in sorted((HERE / group).glob("*.txt")):
+            yield f"{group}/{path.stem}", path.read_text(encoding="ascii")
+
+
+def write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="build.py", description="Build L3 test vectors from their recipes.")
+    parser.add_argument("--controls", action="store_true", help="build the controls: the files in which nothing is wrong")
+    parser.add_argument("--one", metavar="RECIPE", type=Path, help="build this recipe to the file OUT")
+    parser.add_argument("out", metavar="OUT", type=Path)
+    options = parser.parse_args()
+    name = str(options.one)
+    try:
+        if options.one:
+            write(options.out, build_text(options.one.read_text(encoding="ascii"), options.controls))
+            return 0
+        for name, text in recipes():
+            if not options.controls:
+                write(options.out / f"{name}.l3", build_text(text))
+            elif has_control(text):
+                write(options.out / "controls" / f"{Path(name).name}.l3", build_text(text, control=True))
+    except (RecipeError, ValueError, LookupError, TypeError, OSError) as error:
+        print(f"build.py: {name}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

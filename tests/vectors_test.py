@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""The vectors of spec/vectors: MANIFEST.txt is true of libl3, with all its processor targets, and of the oracle.
+
+    vectors_test.py VERDICTS...            the command that says what libl3 thinks of files, with whatever runs it
+    vectors_test.py --no-oracle VERDICTS...  libl3 alone, for processors that an emulator stands in for
+    vectors_test.py --update VERDICTS...   write MANIFEST.txt and vectors_said.txt anew, where all agree; then look at
+                                           the difference
+
+Besides: in a recipe with `+` or `-` lines nothing but those lines is wrong, so its control must decode and verify; samples that a recipe states are what is decoded; and of every reason for which libl3 refuses a file there is a
+vector that it refuses for that reason (vectors_said.txt has its words).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(ROOT / "spec" / "vectors"), str(ROOT / "spec"), str(ROOT / "tests")]
+import l3_decode
+from oracle_test import Blindness
+
+import build
+
+MANIFEST = ROOT / "spec" / "vectors" / "MANIFEST.txt"
+SAID = ROOT / "tests" / "vectors_said.txt"
+MANIFEST_HEAD = """\
+# The vectors: what a decoder says of each file that build.py makes of a recipe.
+#
+# NAME, the SECTION of format.md it is about, what DECODING gives, what VERIFYING gives (section 9), and the reason.
+# Decoding gives the first 16 bytes of the SHA-256 of the PAM file of section 11, or REJECT, or LIMIT: refused by a
+# decoder with the limits of section 10, which is no verdict about the file. Verifying gives ok, REJECT or LIMIT.
+"""
+SAID_HEAD = """\
+# What libl3 says of the vectors that it refuses: a vector for each of its reasons. Written by vectors_test.py --update.
+"""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    decoded: str
+    verified: str
+
+
+def ask_libl3(command: list[str], paths: list[Path]) -> list[Verdict]:
+    names = "".join(f"{path}\n" for path in paths)
+    done = subprocess.run(command, input=names, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"vectors_test: {done.stderr.strip() or 'the program for libl3 failed'} ({done.returncode})")
+    targets, *lines = done.stdout.splitlines()
+    print(targets)
+    verdicts = []
+    for path, line in zip(paths, lines, strict=True):
+        name, decoded, verified = line.split("\t")
+        assert name == str(path)
+        verdicts.append(Verdict(decoded, verified))
+    return verdicts
+
+
+def ask_oracle(blindness: Blindness, data: bytes, wanted: Verdict) -> tuple[Verdict, list[int] | None]:
+    """What the oracle says, and the samples; of compressed metadata, which it cannot see, what is wanted."""
+    try:
+        image = l3_decode.decode(data)
+    except l3_decode.OverLimit:
+        return Verdict("LIMIT", "LIMIT"), None
+    except l3_decode.Violation:
+        return Verdict("REJECT", "REJECT"), None
+    sha = hashlib.sha256()
+    for part in l3_decode.pam(image):
+        sha.update(part)
+    verified = "ok"
+    blindness.blind = False
+    try:
+        l3_decode.verify(data)
+    except l3_decode.OverLimit:
+        verified = "LIMIT"
+    except l3_decode.Violation:
+        verified = "REJECT"
+    if verified == "ok" and blindness.blind:
+        verified = wanted.verified
+    return Verdict(sha.hexdigest()[:32], verified), list(image.values()) if len(image.samples) < 1 << 16 else None
+
+
+def short(verdict: Verdict) -> Verdict:
+    return Verdict(verdict.decoded.split()[0], verdict.verified.split()[0])
+
+
+def reasons_of_libl3() -> set[str]:
+    """The words of codec/src/reason.cpp for files that are refused."""
+    source = (ROOT / "codec" / "src" / "reason.cpp").read_text()
+    found = re.findall(r"L3_ERROR_(?:NOT_L3|UNSUPPORTED|CORRUPT|TRUNCATED), \"([^\"]+)\"", source)
+    return set(found) - {"the dense method is not in this version of libl3"}  # of the encoder
+
+
+def manifest_line(name: str, recipe: build.Recipe, verdict: Verdict) -> str:
+    return f"{name}\t{recipe.spec}\t{verdict.decoded}\t{verdict.verified}\t{recipe.reason}\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Compare MANIFEST.txt with libl3 and the oracle.")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--no-oracle", action="store_true")
+    parser.add_argument("verdicts", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    complaints: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="l3-vectors-") as folder:
+        names, recipes, paths, controls = [], [], [], []
+        for name, text in build.recipes():
+            names.append(name)
+            recipes.append(build.parse(text))
+            paths.append(Path(folder, f"{name}.l3"))
+            build.write(paths[-1], build.build_text(text))
+            if build.has_control(text):
+                controls.append(Path(folder, "controls", f"{name}.l3"))
+                build.write(controls[-1], build.build_text(text, control=True))
+            elif name.startswith("invalid/"):
+                complaints.append(f"{name}: no line begins with + or -, so nothing says what is wrong with it")
+        verdicts = ask_libl3(options.verdicts, paths + controls)
+        for path, verdict in zip(controls, verdicts[len(paths) :], strict=True):
+            if verdict.verified != "ok":
+                complaints.append(f"{path.stem}: its control, which has nothing wrong, says {verdict}")
+        if not options.no_oracle:
+            blindness = Blindness(l3_decode)
+            for name, recipe, path, verdict in zip(names, recipes, paths, verdicts, strict=False):
+                oracle, samples = ask_oracle(blindness, path.read_bytes(), short(verdict))
+                if oracle != short(verdict):
+                    complaints.append(f"{name}: the oracle says {oracle}, libl3 {verdict}")
+                if recipe.samples is not None and samples != recipe.samples:
+                    complaints.append(f"{name}: the samples are {samples}")
+
+    for name, verdict in zip(names, verdicts, strict=False):
+        refused = verdict.verified not in ("ok", "LIMIT")
+        if refused != name.startswith("invalid/"):
+            complaints.append(f"{name}: says {verdict}")
+    manifest = MANIFEST_HEAD + "".join(
+        manifest_line(*each) for each in zip(names, recipes, map(short, verdicts), strict=False))
+    said = SAID_HEAD + "".join(f"{name}\t{verdict.verified}\n" for name, verdict in zip(names, verdicts, strict=False)
+                               if verdict.verified.startswith("REJECT"))
+    for reason in sorted(reasons_of_libl3()):
+        if f": {reason}" not in said:
+            complaints.append(f"no vector is refused because {reason!r}")
+    for path, now in ((MANIFEST, manifest), (SAID, said)):
+        if options.update and not complaints:
+            path.write_text(now)
+        before = path.read_text().splitlines() if path.exists() else []
+        for line in sorted(set(before) ^ set(now.splitlines())):
+            complaints.append(f"{path.name}: {'gone' if line in before else 'new'}: {line}")
+    for complaint in complaints:
+        print(complaint)
+    print(f"{len(names)} vectors, {len(controls)} controls, {len(complaints)} complaints")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
