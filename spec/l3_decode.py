@@ -331,7 +331,10 @@ def zstandard_stored(data: bytes, begin: int, end: int, size: int) -> bytes | No
     stored = bytearray()
     all_stored = True
     last = 0
+    blocks = 0
     while not last:
+        blocks += 1
+        require(blocks <= 16 + size // 1024, at, "the Zstandard frame has too many blocks")
         require(end - at >= 3, at, "the Zstandard frame is cut short")
         block = number(data, at, 3)
         last, kind, block_size = block & 1, block >> 1 & 3, block >> 3

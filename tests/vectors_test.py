@@ -6,8 +6,9 @@
     vectors_test.py --update VERDICTS...   write MANIFEST.txt and vectors_said.txt anew, where all agree; then look at
                                            the difference
 
-Besides: in a recipe with `+` or `-` lines nothing but those lines is wrong, so its control must decode and verify; samples that a recipe states are what is decoded; and of every reason for which libl3 refuses a file there is a
-vector that it refuses for that reason (vectors_said.txt has its words).
+Besides: in a recipe with `+` or `-` lines nothing but those lines is wrong, so its control must decode and verify;
+samples that a recipe states are what is decoded; and of every reason for which libl3 refuses a file there is a vector
+that it refuses for that reason (vectors_said.txt has its words).
 """
 
 from __future__ import annotations

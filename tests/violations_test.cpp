@@ -353,7 +353,7 @@ void expect_metadata(const Bytes& section, const char* reason) {
 }
 
 constexpr const char* kTooSmall = "the metadata section is too small";
-constexpr const char* kContents = "the metadata does not unpack to the size it states";
+constexpr const char* kContents = "the metadata is no sound Zstandard frame of the size it states";
 constexpr const char* kNoRecords = "the metadata is not a sequence of records";
 
 uint32_t size_of(const Bytes& bytes) { return static_cast<uint32_t>(bytes.size()); }

@@ -158,6 +158,7 @@ class Tile:
     origins: list[int] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     payload: bytes | None = None  # where it is given as bytes
+    claimed: int | None = None  # units of a payload that is not in the file
 
 
 @dataclass
@@ -242,6 +243,9 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         recipe.tiles.append(Tile(2, int(words[0])))
     elif name == "payload":
         recipe.tiles.append(Tile(int(words[0]), int(words[1]), payload=contents(words[2:])))
+    elif name == "absent":
+        method, units = map(int, words)
+        recipe.tiles += [Tile(method, claimed=units)] * (int(times) if times else 1)
     elif name == "origin" and tile:
         tile.origins = numbers(words)
     elif name == "block" and tile:
@@ -358,6 +362,7 @@ class File:
             struct.pack_into("<HHIQQ", self.data, 64 + 24 * i, section_type, 0, 0, offset, len(section))
         self.payload_start = len(self.data)
         self.payloads: list[tuple[int, int]] = []  # offset and size
+        next_unit = self.payload_start // 16
         for i, (tile, (width, height)) in enumerate(zip(recipe.tiles, shapes, strict=True)):
             at = self.head_size + 12 * i
             if tile.method == 0:
@@ -365,11 +370,13 @@ class File:
                 struct.pack_into("<BBH4H", self.data, at, 0, tile.parameters, 0, *values)
                 self.payloads.append((0, 0))
                 continue
-            payload = write_payload(tile, width, height, recipe)
+            payload = b"" if tile.claimed is not None else write_payload(tile, width, height, recipe)
+            units = len(payload) // 16 if tile.claimed is None else tile.claimed
             self.payloads.append((len(self.data), len(payload)))
-            struct.pack_into("<BBHI", self.data, at, tile.method, tile.parameters, len(payload) // 16,
-                             len(self.data) // 16)
+            struct.pack_into("<BBHII", self.data, at, tile.method, tile.parameters, units, next_unit & U32,
+                             check(payload))
             self.data += payload
+            next_unit += units
         self.write_header(recipe)
 
     def write_header(self, recipe: Recipe) -> None:
@@ -467,7 +474,8 @@ def write(path: Path, data: bytes) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="build.py", description="Build L3 test vectors from their recipes.")
-    parser.add_argument("--controls", action="store_true", help="build the controls: the files in which nothing is wrong")
+    parser.add_argument("--controls", action="store_true",
+                        help="build the controls instead: the files in which nothing is wrong")
     parser.add_argument("--one", metavar="RECIPE", type=Path, help="build this recipe to the file OUT")
     parser.add_argument("out", metavar="OUT", type=Path)
     options = parser.parse_args()
