@@ -7,11 +7,16 @@ namespace l3 {
 namespace {
 
 #if defined(__x86_64__)
+#if defined(L3_EMULATE_VBMI)
+constexpr bool kEmulatesVbmi = true;  // tests/emulated_vbmi.h
+#else
+constexpr bool kEmulatesVbmi = false;
+#endif
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"); }
 bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vbmi");
+         __builtin_cpu_supports("avx512cd") && (kEmulatesVbmi || __builtin_cpu_supports("avx512vbmi"));
 }
 #endif
 
