@@ -101,6 +101,27 @@ TEST(Palette, OtherImagesIgnoreTheWishForColours) {
   EXPECT_EQ(decode(encode(d), options), d.pixels);
 }
 
+// Room for the pixels is made before they are decoded: a transparency that is not sound must not make that room too
+// small, or decoding would blame the buffer. Found by fuzzing.
+TEST(Palette, PixelBytesDoNotDependOnASoundTransparency) {
+  Drawing d = draw({9, 9}, {L3_COLOUR_PALETTE, 4}, Pattern::noise);
+  d.transparency = {1, 2, 3};
+  Bytes file = encode(d);
+  const l3_info info = codec_testing::info_of(file);
+  l3_decode_options colours = l3_decode_options_init();
+  colours.as_colours = 1;
+  EXPECT_EQ(l3_pixel_bytes(&info, file.data(), info.head_bytes, &colours), 4);
+  const uint8_t* transparency = nullptr;
+  size_t size = 0;
+  ASSERT_EQ(l3_find_section(file.data(), file.size(), L3_SECTION_TRANSPARENCY, &transparency, &size, nullptr), L3_OK);
+  file[static_cast<size_t>(transparency - file.data())] ^= 1;
+  EXPECT_EQ(l3_pixel_bytes(&info, file.data(), file.size(), &colours), 4);
+  Bytes out(9 * 9 * 4);
+  l3_error error{};
+  EXPECT_EQ(l3_decode(file.data(), file.size(), &colours, out.data(), out.size(), 0, &error), L3_ERROR_CORRUPT);
+  EXPECT_STREQ(error.reason, "the check of a section does not match");
+}
+
 TEST(Palette, PixelBytesAreThoseOfTheWish) {
   Drawing d = draw({9, 9}, {L3_COLOUR_PALETTE, 4}, Pattern::noise);
   const Bytes opaque = encode(d);

@@ -255,11 +255,9 @@ uint32_t l3_pixel_bytes(const l3_info* info, const void* data, size_t size, cons
   if (wanted.as_colours == 0 || own.colour != L3_COLOUR_PALETTE) {
     return own.channels * (own.sample_type == L3_SAMPLE_U16 ? 2 : 1);
   }
-  const uint8_t* transparency = nullptr;
-  size_t transparency_size = 0;
-  const l3_status status =
-      l3_find_section(data, size, L3_SECTION_TRANSPARENCY, &transparency, &transparency_size, nullptr);
-  return status == L3_OK && transparency != nullptr ? 4 : 3;
+  // From the head alone, as decoding takes it: whether the section is sound is for decoding to say.
+  const Opened file = open(data, size, nullptr, Size::any);
+  return file.verdict.ok() ? colour_bytes(file.head) : 3;
 }
 
 l3_status l3_decode(const void* data, size_t size, const l3_decode_options* options, void* out, size_t out_size,

@@ -178,7 +178,8 @@ static inline l3_decode_options l3_decode_options_init(void) {
   return empty;
 }
 
-// Bytes of a pixel as l3_decode writes it with these options: channels times 1 or 2. `options` may be null.
+// Bytes of a pixel as l3_decode writes it with these options: channels times 1 or 2. `options` may be null. `data` may be
+// a prefix of the file that holds at least the head.
 L3_API uint32_t l3_pixel_bytes(const l3_info* info, const void* data, size_t size, const l3_decode_options* options);
 
 // Decodes a whole file to interleaved samples, u8 or u16 in the machine's byte order, row after row; `stride` bytes
