@@ -1,69 +1,130 @@
-// The first bytes choose an image's shape, the rest are its samples: what was encoded comes back, on every target, from
-// the same bytes.
-#include <cstdlib>
+// The first bytes choose an image's shape, type and sections, the rest are its samples: what was encoded comes back,
+// and every processor target and every order of tiles makes the same file.
 #include <cstring>
-#include <vector>
 
+#include "harness.h"
 #include "l3/l3.hpp"
 
 namespace {
 
-void expect(bool holds) {
-  if (!holds) std::abort();
+using fuzz::Bytes;
+
+constexpr size_t kShapeBytes = 8;
+
+// An image and the memory behind it.
+struct Subject {
+  Bytes pixels, palette, transparency, space, icc, records;
+  l3_image image = l3_image_init();
+  l3_encode_options options = l3_encode_options_init();
+};
+
+void choose_shape(const uint8_t* data, Subject& subject) {
+  l3_image& image = subject.image;
+  image.width = 1u + data[0] + 4u * (data[1] & 7);
+  image.bits = 1u + data[2] % 16;
+  image.colour = static_cast<l3_colour>(data[3] % (image.bits > 8 ? 4 : 5));
+  const bool has_alpha = image.colour == L3_COLOUR_GRAY_ALPHA || image.colour == L3_COLOUR_RGB_ALPHA;
+  if (has_alpha) image.alpha = (data[3] & 0x80) != 0 ? L3_ALPHA_PREMULTIPLIED : L3_ALPHA_STRAIGHT;
+  subject.options.tile_width = 32u * (1 + data[4] % 5);
+  subject.options.tile_height = 32u * (1 + data[5] % 5);
+  subject.options.method = data[4] >= 128 ? L3_METHOD_FAST : L3_METHOD_AUTO;
+}
+
+void choose_sections(uint8_t choice, uint8_t size, Subject& subject) {
+  l3_image& image = subject.image;
+  const uint32_t entries = 1 + size % (1u << image.bits);
+  if (image.colour == L3_COLOUR_PALETTE) {
+    subject.palette.assign(size_t{3} * entries, 7);
+    image.palette = subject.palette.data();
+    image.palette_entries = entries;
+  }
+  if ((choice & 1) != 0 && image.alpha == L3_ALPHA_NONE) {
+    const uint32_t key = image.colour == L3_COLOUR_RGB ? 6 : 2;
+    subject.transparency.assign(image.colour == L3_COLOUR_PALETTE ? entries : key, size);
+    image.transparency = subject.transparency.data();
+    image.transparency_size = static_cast<uint32_t>(subject.transparency.size());
+  }
+  if ((choice & 2) != 0) {
+    subject.space.assign(48, choice);
+    image.colour_space = subject.space.data();
+  }
+  if ((choice & 4) != 0) {
+    subject.icc.assign(1u + size, choice);
+    image.icc = image.exif = subject.icc.data();
+    image.icc_size = image.exif_size = subject.icc.size();
+  }
+  if ((choice & 8) != 0) {
+    subject.records = {'t', 'E', 'X', 't', 2, 0, 0, 0, size, 0, 0, 0};
+    subject.records.resize(12u + size, choice);
+    image.metadata = subject.records.data();
+    image.metadata_size = subject.records.size();
+  }
+}
+
+// The samples repeat where the input is too short for a row.
+void choose_samples(const uint8_t* data, size_t size, Subject& subject) {
+  l3_image& image = subject.image;
+  const uint32_t channels = image.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(image.colour) + 1;
+  const size_t sample_bytes = image.bits > 8 ? 2 : 1;
+  const size_t samples_in = size / sample_bytes;
+  image.height = static_cast<uint32_t>(samples_in / (size_t{image.width} * channels)) + 1;
+  const size_t count = size_t{image.width} * image.height * channels;
+  subject.pixels.resize(count * sample_bytes);
+  for (size_t i = 0; i < count && samples_in != 0; ++i) {
+    const uint8_t* from = data + i % samples_in * sample_bytes;
+    const uint32_t all = sample_bytes == 2 ? 256u * from[0] + from[1] : from[0];
+    const uint16_t sample = static_cast<uint16_t>(all & ((1u << image.bits) - 1));
+    if (sample_bytes == 2) {
+      std::memcpy(&subject.pixels[2 * i], &sample, 2);
+    } else {
+      subject.pixels[i] = static_cast<uint8_t>(sample);
+    }
+  }
+  image.pixels = subject.pixels.data();
+}
+
+Bytes encode(const Subject& subject, const l3_parallel& parallel) {
+  l3_encode_options options = subject.options;
+  options.parallel = parallel;
+  auto file = l3::encode(subject.image, options);
+  FUZZ_EXPECT(static_cast<bool>(file));
+  return *file;
+}
+
+void expect_section(const Bytes& file, uint32_t type, const Bytes& wanted) {
+  const uint8_t* bytes = nullptr;
+  size_t size = 0;
+  FUZZ_EXPECT(l3_find_section(file.data(), file.size(), type, &bytes, &size, nullptr) == L3_OK);
+  FUZZ_EXPECT(size == wanted.size() && (size == 0 || std::memcmp(bytes, wanted.data(), size) == 0));
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  constexpr size_t kShapeBytes = 6;
   if (size < kShapeBytes) return 0;
-  l3_image image = l3_image_init();
-  image.width = 1u + data[0] + 4u * (data[1] & 7);
-  image.bits = 1u + data[2] % 16;
-  image.colour = static_cast<l3_colour>(data[3] % (image.bits > 8 ? 4 : 5));
-  const bool has_alpha = image.colour == L3_COLOUR_GRAY_ALPHA || image.colour == L3_COLOUR_RGB_ALPHA;
-  image.alpha = has_alpha ? L3_ALPHA_STRAIGHT : L3_ALPHA_NONE;
-  const uint32_t channels = image.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(image.colour) + 1;
-  const std::vector<uint8_t> palette(3u << image.bits, 7);
-  if (image.colour == L3_COLOUR_PALETTE) {
-    image.palette = palette.data();
-    image.palette_entries = 1u << image.bits;
-  }
-  l3_encode_options options = l3_encode_options_init();
-  options.tile_width = 32u * (1 + data[4] % 5);
-  options.tile_height = 32u * (1 + data[5] % 5);
+  Subject subject;
+  choose_shape(data, subject);
+  choose_sections(data[6], data[7], subject);
+  choose_samples(data + kShapeBytes, size - kShapeBytes, subject);
 
-  // The samples repeat where the input is too short for a row.
-  const size_t sample_bytes = image.bits > 8 ? 2 : 1;
-  const size_t samples_in = (size - kShapeBytes) / sample_bytes;
-  image.height = static_cast<uint32_t>(samples_in / (size_t{image.width} * channels)) + 1;
-  const size_t count = size_t{image.width} * image.height * channels;
-  std::vector<uint8_t> pixels(count * sample_bytes);
-  for (size_t i = 0; i < count; ++i) {
-    uint16_t sample = samples_in == 0 ? uint16_t{0} : data[kShapeBytes + i % samples_in * sample_bytes];
-    if (sample_bytes == 2 && samples_in != 0) {
-      sample = static_cast<uint16_t>(sample << 8 | data[kShapeBytes + i % samples_in * 2 + 1]);
-    }
-    sample = static_cast<uint16_t>(sample & ((1u << image.bits) - 1));
-    if (sample_bytes == 2) {
-      std::memcpy(&pixels[2 * i], &sample, 2);
-    } else {
-      pixels[i] = static_cast<uint8_t>(sample);
-    }
-  }
-  image.pixels = pixels.data();
-
-  std::vector<uint8_t> first;
-  for (const char* target : {"portable", "avx2", "avx512"}) {
-    setenv("L3_CPU", target, 1);
-    if (l3_cpu_target() == nullptr) continue;
-    const auto file = l3::encode(image, options);
-    expect(static_cast<bool>(file));
-    if (first.empty()) first = *file;
-    expect(*file == first);
-    const auto back = l3::decode(*file);
-    expect(back && back->bytes == pixels);
-    expect(l3_verify(file->data(), file->size(), nullptr, nullptr) == L3_OK);
-  }
+  const Bytes file = fuzz::same_on_all_targets([&] {
+    Bytes made = encode(subject, {});
+    const auto back = l3::decode(made);
+    FUZZ_EXPECT(back && back->bytes == subject.pixels);
+    FUZZ_EXPECT(l3_verify(made.data(), made.size(), nullptr, nullptr) == L3_OK);
+    return made;
+  });
+  FUZZ_EXPECT(encode(subject, fuzz::backwards()) == file);
+  expect_section(file, L3_SECTION_PALETTE, subject.palette);
+  expect_section(file, L3_SECTION_TRANSPARENCY, subject.transparency);
+  expect_section(file, L3_SECTION_COLOUR_SPACE, subject.space);
+  expect_section(file, L3_SECTION_ICC, subject.icc);
+  expect_section(file, L3_SECTION_EXIF, subject.icc);
+  Bytes records(subject.records.size() + 1);
+  size_t needed = 0;
+  FUZZ_EXPECT(l3_unpack_metadata(file.data(), file.size(), nullptr, records.data(), records.size(), &needed, nullptr) ==
+              L3_OK);
+  records.resize(needed);
+  FUZZ_EXPECT(records == subject.records);
   return 0;
 }

@@ -1,0 +1,202 @@
+// Mutates L3 files part by part, puts them together again and makes the checks match, so that mutations get past them
+// to the rules behind. Follows spec/format.md; nothing here trusts the file.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "by_hand.h"
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
+namespace fuzz {
+
+using by_hand::Layout;
+using by_hand::Parts;
+using drawing::Bytes;
+using drawing::Dice;
+
+constexpr size_t kMostTiles = 64;
+
+// The parts of a file, as far as they can be found: nothing where even head and index cannot.
+inline std::optional<Parts> find_parts(const uint8_t* data, size_t size) {
+  using by_hand::get;
+  if (size < 64) return {};
+  Parts parts;
+  std::copy(data, data + 64, parts.header.begin());
+  const size_t sections = get(data + 10, 2);
+  const size_t index = 64 + 24 * sections;
+  if (sections > 16 || index > size) return {};
+  for (size_t i = 0; i < sections; ++i) {
+    const uint8_t* entry = data + 64 + 24 * i;
+    const uint64_t offset = get(entry + 8, 8), bytes = get(entry + 16, 8);
+    if (offset > size || bytes > size - offset) return {};
+    parts.sections.push_back({static_cast<uint32_t>(get(entry, 2)), Bytes(data + offset, data + offset + bytes),
+                              static_cast<uint32_t>(get(entry + 2, 2))});
+  }
+  if (data[38] == 0 || data[39] == 0) return {};
+  const uint64_t across = (get(data + 20, 4) + 32u * data[38] - 1) / (32u * data[38]);
+  const uint64_t down = (get(data + 24, 4) + 32u * data[39] - 1) / (32u * data[39]);
+  if (across > kMostTiles || down > kMostTiles || across * down > kMostTiles) return {};
+  if (index + 12 * across * down > size) return {};
+  for (size_t i = 0; i < across * down; ++i) {
+    const uint8_t* entry = data + index + 12 * i;
+    by_hand::TilePart tile{entry[0], entry[1], {}, {}};
+    if (tile.method == 0) {
+      for (uint32_t c = 0; c < 4; ++c) tile.value[c] = static_cast<uint16_t>(get(entry + 4 + 2 * c, 2));
+    } else {
+      const uint64_t at = 16 * get(entry + 4, 4), bytes = 16 * get(entry + 2, 2);
+      if (at > size || bytes > size - at) return {};
+      tile.payload.assign(data + at, data + at + bytes);
+    }
+    parts.tiles.push_back(std::move(tile));
+  }
+  return parts;
+}
+
+// libFuzzer's own mutations, of some bytes.
+inline void mutate_bytes(Bytes& bytes, size_t most) {
+  const size_t size = bytes.size();
+  bytes.resize(std::max(most, size));
+  bytes.resize(LLVMFuzzerMutate(bytes.data(), size, bytes.size()));
+}
+
+inline void mutate_tile(Dice& dice, by_hand::TilePart& tile) {
+  const uint32_t die = dice.roll(10);
+  if (die == 0) {
+    tile.method = static_cast<uint8_t>(dice.roll(4));
+  } else if (die == 1) {
+    tile.parameters = static_cast<uint8_t>(dice.chance(2) ? dice.roll(8) : dice.roll(256));
+  } else if (die == 2) {
+    tile.payload.resize(dice.chance(2) && tile.payload.size() >= 16 ? tile.payload.size() - 16
+                                                                    : tile.payload.size() + 16);
+  } else if (tile.method == 0) {
+    tile.value[dice.roll(4)] = static_cast<uint16_t>(dice.roll(1u << dice.roll(17)));
+  } else if (die < 6) {  // in place, often near the beginning: origins and the first blocks
+    if (tile.payload.empty()) return;
+    const size_t reach = dice.chance(2) ? tile.payload.size() : std::min<size_t>(24, tile.payload.size());
+    uint8_t& byte = tile.payload[dice.roll(reach)];
+    byte = static_cast<uint8_t>(dice.chance(2) ? byte ^ 1u << dice.roll(8) : dice.roll(256));
+  } else {
+    mutate_bytes(tile.payload, tile.payload.size() + 64);
+    if (tile.method == 2) {  // trailing zeros are padding: as few as the blocks need
+      while (!tile.payload.empty() && tile.payload.back() == 0) tile.payload.pop_back();
+    }
+    tile.payload.resize(by_hand::pad(tile.payload.size()));
+  }
+}
+
+inline void mutate_section(Dice& dice, Parts& parts) {
+  const uint32_t die = dice.roll(6);
+  if (die == 0 || parts.sections.empty()) {
+    constexpr uint32_t kTypes[] = {1, 2, 3, 4, 5, 0x8001, 0x9000, 6};
+    const uint32_t type = dice.pick(kTypes);
+    auto at = parts.sections.begin();
+    while (at != parts.sections.end() && at->type < type) ++at;
+    if (parts.sections.size() < 16) parts.sections.insert(at, {type, dice.bytes(1 + dice.roll(50))});
+    return;
+  }
+  const size_t i = dice.roll(parts.sections.size());
+  by_hand::SectionPart& section = parts.sections[i];
+  if (die == 1) {
+    parts.sections.erase(parts.sections.begin() + static_cast<ptrdiff_t>(i));
+  } else if (die == 2) {
+    section.bytes.resize(dice.roll(section.bytes.size() + 4));
+  } else {
+    mutate_bytes(section.bytes, section.bytes.size() + 32);
+  }
+}
+
+// Another size, or another size of tiles, with as many tiles as that takes.
+inline void mutate_shape(Dice& dice, Parts& parts) {
+  uint8_t* header = parts.header.data();
+  const auto edge = [&] { return 1 + dice.roll(dice.chance(2) ? 8 : dice.chance(2) ? 40 : 150); };
+  if (dice.chance(2)) by_hand::put(header + 20, 4, edge());
+  if (dice.chance(2)) by_hand::put(header + 24, 4, edge());
+  if (dice.chance(4)) header[38] = static_cast<uint8_t>(1 + dice.roll(4));
+  if (dice.chance(4)) header[39] = static_cast<uint8_t>(1 + dice.roll(4));
+  if (header[38] == 0 || header[39] == 0 || parts.tiles.empty()) return;
+  const uint64_t across = (by_hand::get(header + 20, 4) + 32u * header[38] - 1) / (32u * header[38]);
+  const uint64_t down = (by_hand::get(header + 24, 4) + 32u * header[39] - 1) / (32u * header[39]);
+  if (across > kMostTiles || down > kMostTiles || across * down > kMostTiles) return;
+  while (parts.tiles.size() < across * down) parts.tiles.push_back(parts.tiles[dice.roll(parts.tiles.size())]);
+  parts.tiles.resize(across * down);
+}
+
+inline void mutate_type(Dice& dice, Parts& parts) {
+  uint8_t* header = parts.header.data();
+  const uint32_t bits = 1 + dice.roll(16);
+  const uint32_t colour = dice.roll(bits > 8 ? 4 : 5);
+  by_hand::put(header + 32, 2, colour == 4 ? 1 : colour + 1);
+  header[34] = bits > 8;
+  header[35] = static_cast<uint8_t>(bits);
+  header[36] = static_cast<uint8_t>(colour);
+  header[37] = colour == 1 || colour == 3 ? static_cast<uint8_t>(1 + dice.roll(2)) : 0;
+  if (colour == 4 && dice.chance(2)) parts.sections = {{1, dice.bytes(3 * (1 + dice.roll(1u << bits)))}};
+}
+
+inline void mutate_header(Dice& dice, Parts& parts) {
+  constexpr size_t kFields[] = {8, 10, 12, 16, 20, 24, 28, 32, 34, 35, 36, 37, 38, 39};
+  uint8_t& byte = parts.header[dice.pick(kFields)];
+  byte = static_cast<uint8_t>(dice.chance(2) ? dice.roll(6) : byte ^ 1u << dice.roll(8));
+}
+
+// A byte of the section entries or of the index, behind the back of the layout.
+inline by_hand::Edit entry_edit(uint64_t seed) {
+  return [seed](Bytes& file, const Layout& layout) {
+    Dice dice(seed);
+    const size_t from = dice.chance(2) ? 64 : layout.head_bytes;
+    const size_t size = by_hand::pad(layout.index_end) - from;
+    if (size == 0) return;
+    uint8_t& byte = file[from + dice.roll(size)];
+    byte = static_cast<uint8_t>(dice.chance(2) ? byte ^ 1u << dice.roll(8) : dice.roll(256));
+  };
+}
+
+// Copies a file out, where it fits; gives its size, or 0.
+inline size_t give(const Bytes& file, uint8_t* data, size_t max_size) {
+  if (file.size() > max_size) return 0;
+  std::copy(file.begin(), file.end(), data);
+  return file.size();
+}
+
+// LLVMFuzzerCustomMutator for files.
+inline size_t mutate_file(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+  Dice dice(seed);
+  std::optional<Parts> parts;
+  if (!dice.chance(12)) parts = find_parts(data, size);
+  if (!parts) return LLVMFuzzerMutate(data, size, max_size);
+  by_hand::Edit edit;
+  for (uint32_t changes = 1 + dice.roll(3); changes > 0; --changes) {
+    const uint32_t die = dice.roll(20);
+    if (die == 0) {
+      mutate_header(dice, *parts);
+    } else if (die == 1) {
+      edit = entry_edit(dice.next());
+    } else if (die < 4) {
+      mutate_section(dice, *parts);
+    } else if (die < 6) {
+      mutate_shape(dice, *parts);
+    } else if (die == 6) {
+      mutate_type(dice, *parts);
+    } else if (!parts->tiles.empty()) {
+      mutate_tile(dice, dice.pick(parts->tiles));
+    }
+  }
+  const size_t done = give(by_hand::put_together(*parts, edit), data, max_size);
+  return done != 0 ? done : LLVMFuzzerMutate(data, size, max_size);
+}
+
+// LLVMFuzzerCustomCrossOver for files: some tiles and sections of one in the other.
+inline size_t cross_files(const uint8_t* a, size_t a_size, const uint8_t* b, size_t b_size, uint8_t* out,
+                          size_t max_out_size, unsigned seed) {
+  Dice dice(seed);
+  std::optional<Parts> parts = find_parts(a, a_size);
+  std::optional<Parts> others = find_parts(b, b_size);
+  if (!parts || !others || parts->tiles.empty() || others->tiles.empty()) return 0;
+  dice.pick(parts->tiles) = dice.pick(others->tiles);
+  if (dice.chance(4)) parts->sections = others->sections;
+  return give(by_hand::put_together(*parts), out, max_out_size);
+}
+
+}  // namespace fuzz
