@@ -1,0 +1,217 @@
+// Nothing is allocated beyond what l3.h says, whatever a header claims: decoding allocates nothing at all, and the rest
+// stays below its bounds. Counts what the C library's allocator is asked for.
+#include <algorithm>
+
+#include "by_hand.h"
+#include "codec_testing.h"
+#include "l3/l3.hpp"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/allocator_interface.h>
+#define L3_COUNTS_ALLOCATIONS 1
+#elif defined(__GLIBC__)
+#define L3_COUNTS_ALLOCATIONS 1
+#endif
+
+namespace {
+
+using by_hand::Parts;
+using codec_testing::Bytes;
+using drawing::Dice;
+
+// Bytes asked for on this thread while counting; those given back do not count.
+thread_local bool counting = false;
+thread_local size_t asked_for = 0;
+
+void note(size_t size) {
+  if (counting) asked_for += size;
+}
+
+}  // namespace
+
+#if defined(__SANITIZE_ADDRESS__)
+namespace {
+void note_malloc(const volatile void*, size_t size) { note(size); }
+void note_free(const volatile void*) {}
+const int installed = __sanitizer_install_malloc_and_free_hooks(note_malloc, note_free);
+}  // namespace
+#elif defined(__GLIBC__)
+extern "C" {
+void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* __libc_realloc(void* old, size_t size);
+void* malloc(size_t size) {
+  note(size);
+  return __libc_malloc(size);
+}
+void* calloc(size_t count, size_t size) {
+  note(count * size);
+  return __libc_calloc(count, size);
+}
+void* realloc(void* old, size_t size) {
+  note(size);
+  return __libc_realloc(old, size);
+}
+}
+#endif
+
+namespace {
+
+template <class Call>
+size_t bytes_of(const Call& call) {
+  asked_for = 0;
+  counting = true;
+  call();
+  counting = false;
+  return asked_for;
+}
+
+constexpr size_t kMiB = 1 << 20;
+
+TEST(Allocation, IsCounted) {
+#if !defined(L3_COUNTS_ALLOCATIONS)
+  GTEST_SKIP() << "no way to count here";
+#endif
+  static char* volatile kept = nullptr;  // or the compiler would leave both out
+  EXPECT_GE(bytes_of([] { kept = new char[1000]; }), 1000);
+  delete[] kept;
+}
+
+// A valid file of every type, with all sections.
+std::vector<Bytes> files() {
+  std::vector<Bytes> made;
+  for (const drawing::Type& type : drawing::all_types()) {
+    made.push_back(codec_testing::encode(drawing::with_sections(drawing::draw_mixed({32, 9}, type)),
+                                         codec_testing::tiles_of(32, 32)));
+  }
+  return made;
+}
+
+// Everything that reads and is said to allocate nothing.
+void read_all(const Bytes& file, Bytes& out) {
+  l3_info info = l3_info_init();
+  l3_error error{};
+  (void)!l3_read_info(file.data(), file.size(), nullptr, &info, &error);
+  (void)!l3_check(file.data(), file.size(), nullptr, &error);
+  uint64_t count = 0;
+  (void)!l3_count_tiles(file.data(), file.size(), 2, &count, &error);
+  for (const uint32_t type : {1u, 2u, 3u, 4u, 5u, 0x8001u}) {
+    const uint8_t* bytes = nullptr;
+    size_t size = 0;
+    (void)!l3_find_section(file.data(), file.size(), type, &bytes, &size, &error);
+  }
+  l3_decode_options options = l3_decode_options_init();
+  for (options.as_colours = 0; options.as_colours < 2; ++options.as_colours) {
+    (void)!l3_pixel_bytes(&info, file.data(), file.size(), &options);
+    (void)!l3_decode(file.data(), file.size(), &options, out.data(), out.size(), 0, &error);
+    (void)!l3_decode_region(file.data(), file.size(), 0, 0, 1, 1, &options, out.data(), out.size(), 0, &error);
+  }
+}
+
+TEST(Allocation, ReadingAndDecodingTakeNone) {
+  Bytes out(kMiB);
+  for (const Bytes& file : files()) EXPECT_EQ(bytes_of([&] { read_all(file, out); }), 0);
+}
+
+// Headers that claim anything, with checks that match.
+Bytes with_any_header(Dice& dice, Parts parts) {
+  constexpr size_t kFields[] = {10, 20, 21, 22, 24, 25, 26, 32, 34, 35, 36, 37, 38, 39};
+  for (uint32_t changes = 1 + dice.roll(3); changes > 0; --changes) {
+    parts.header[dice.pick(kFields)] = static_cast<uint8_t>(dice.chance(2) ? dice.roll(33) : dice.roll(256));
+  }
+  return by_hand::put_together(parts);
+}
+
+TEST(Allocation, NoHeaderMakesDecodingTakeAny) {
+  Dice dice(1);
+  Bytes out(kMiB);
+  std::vector<Parts> parts;
+  for (const Bytes& file : files()) parts.push_back(by_hand::take_apart(file));
+  for (int round = 0; round < 20000; ++round) {
+    const Bytes file = with_any_header(dice, dice.pick(parts));
+    ASSERT_EQ(bytes_of([&] { read_all(file, out); }), 0) << "round " << round;
+  }
+}
+
+// l3.hpp makes room for the samples: never more than the limit, and none before there is a file behind the header.
+TEST(Allocation, OfTheCppFaceStaysWithinTheLimit) {
+  Dice dice(2);
+  std::vector<Parts> parts;
+  for (const Bytes& file : files()) parts.push_back(by_hand::take_apart(file));
+  int decoded = 0;
+  for (int round = 0; round < 20000; ++round) {
+    const Bytes file = with_any_header(dice, dice.pick(parts));
+    l3_decode_options options = l3_decode_options_init();
+    options.limits.max_output_bytes = 1 + dice.roll(uint64_t{1} << dice.roll(20));
+    l3_info info = l3_info_init();
+    const bool sound = l3_check(file.data(), file.size(), nullptr, nullptr) == L3_OK &&
+                       l3_read_info(file.data(), file.size(), nullptr, &info, nullptr) == L3_OK;
+    const size_t bytes = bytes_of([&] { decoded += static_cast<bool>(l3::decode(file, options)); });
+    ASSERT_LE(bytes, options.limits.max_output_bytes) << "round " << round;
+    if (!sound) {
+      ASSERT_EQ(bytes, 0) << "round " << round;
+    }
+  }
+  EXPECT_GT(decoded, 100);
+}
+
+// Constant tiles: the most pixels for the fewest bytes of file.
+TEST(Allocation, OfAnImageOfConstantTilesIsItsSamples) {
+  Parts parts;
+  parts.header = by_hand::header(16384, 16384, L3_COLOUR_GRAY, 8, 992, 1024);
+  parts.tiles.resize(272);
+  const Bytes file = by_hand::put_together(parts);
+  l3_decode_options options = l3_decode_options_init();
+  options.limits.max_output_bytes = kMiB;
+  EXPECT_EQ(bytes_of([&] { EXPECT_EQ(l3::decode(file, options).error().status, L3_ERROR_LIMIT); }), 0);
+  EXPECT_EQ(bytes_of([&] { (void)!l3_verify(file.data(), file.size(), nullptr, nullptr); }), 0);
+}
+
+TEST(Allocation, OfMetadataStaysWithinWhatIsSaid) {
+  // 64 MiB of zeros in 2 KiB, with the largest window.
+  const uint32_t unpacked = 64 * kMiB;
+  Bytes section(4);
+  by_hand::put(section.data(), 4, unpacked);
+  section = drawing::joined(section, {0x28, 0xB5, 0x2F, 0xFD, 0x80, 13 << 3, 0, 0, 0, 4, 0x60, 0, 0});
+  Bytes record = drawing::record("zero", 0, {});
+  by_hand::put(&record[8], 4, unpacked - 12);
+  section = drawing::joined(section, record);
+  for (uint32_t left = unpacked - 12; left > 0;) {
+    const uint32_t block = std::min(left, 1u << 17);
+    left -= block;
+    Bytes header(4);
+    by_hand::put(header.data(), 3, block << 3 | 2 | (left == 0));
+    section = drawing::joined(section, header);
+  }
+  Parts parts;
+  parts.header = by_hand::header(1, 1, L3_COLOUR_GRAY, 8);
+  parts.tiles.resize(1);
+  parts.sections.push_back({L3_SECTION_METADATA, section});
+  const Bytes file = by_hand::put_together(parts);
+  EXPECT_LE(bytes_of([&] { EXPECT_EQ(l3_verify(file.data(), file.size(), nullptr, nullptr), L3_OK); }), 9 * kMiB);
+  l3_limits limits{};
+  limits.max_metadata_bytes = unpacked - 1;
+  size_t needed = 0;
+  Bytes out(unpacked);
+  const auto unpack = [&](l3_status wanted) {
+    EXPECT_EQ(l3_unpack_metadata(file.data(), file.size(), &limits, out.data(), out.size(), &needed, nullptr), wanted);
+  };
+  EXPECT_EQ(bytes_of([&] { unpack(L3_ERROR_LIMIT); }), 0);
+  limits.max_metadata_bytes = unpacked;
+  EXPECT_LE(bytes_of([&] { unpack(L3_OK); }), 256 * 1024);
+}
+
+TEST(Allocation, OfEncodingIsNoneButForMetadata) {
+  for (const bool has_metadata : {false, true}) {
+    drawing::Drawing d = drawing::with_sections(drawing::draw_mixed({300, 200}, {L3_COLOUR_RGB, 8}));
+    if (!has_metadata) d.metadata.clear();
+    const l3_image image = d.image();
+    Bytes out(l3_encode_bound(&image, nullptr));
+    size_t written = 0;
+    const size_t bytes =
+        bytes_of([&] { EXPECT_EQ(l3_encode(&image, nullptr, out.data(), out.size(), &written, nullptr), L3_OK); });
+    EXPECT_LE(bytes, has_metadata ? 8 * kMiB : 0);
+  }
+}
+
+}  // namespace
