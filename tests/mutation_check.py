@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Breaks libl3 on purpose, one fault at a time, and expects the tests to notice: a check of the tests themselves.
+
+    mutation_check.py WORK            all faults, in a copy of the tree under WORK
+    mutation_check.py WORK 3 7        some of them
+    mutation_check.py --list          what they are
+
+For each fault the library and the tests are built again, and tests run until one is red. A fault that no test notices
+is named, and the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTS = ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "CHANGELOG.md", "bench", "bridge", "cmake",
+         "codec", "formats", "spec", "tests", "tools")
+PROGRAMS = ("vector_verdicts", "codec_test", "hostile_test", "allocation_test", "engine_test", "oracle_samples")
+
+
+@dataclass(frozen=True)
+class Fault:
+    what: str
+    file: str  # in codec/
+    old: str
+    new: str
+
+
+FAULTS = (
+    Fault("a width of 2^20 + 1 passes", "src/container.cpp", "head.width > kMaxEdge)", "head.width > kMaxEdge + 1)"),
+    Fault("the first byte after a section may be anything", "src/container.cpp",
+          "for (uint64_t i = section.size; i < padded", "for (uint64_t i = section.size + 1; i < padded"),
+    Fault("the last byte after the index may be anything", "src/container.cpp",
+          "kIndexEntryBytes; i < head.index_end; ++i)", "kIndexEntryBytes; i + 1 < head.index_end; ++i)"),
+    Fault("offsets of payloads wrap at 32 bits", "src/container.cpp",
+          "load_u32(entry + 4) != next)", "load_u32(entry + 4) != static_cast<uint32_t>(next))"),
+    Fault("a fast tile may have no payload", "src/container.cpp",
+          "if (units == 0) return {Reason::tile_size, at + 2};", ""),
+    Fault("a transparency may be longer than its palette", "src/container.cpp",
+          "transparency->size <= palette->size / 3", "transparency->size <= palette->size"),
+    Fault("types of sections may repeat", "src/container.cpp",
+          "section.type <= head.sections[i - 1].type", "section.type < head.sections[i - 1].type"),
+    Fault("images of exactly the pixel limit are refused", "src/container.cpp",
+          "pixels > limits.max_pixels", "pixels >= limits.max_pixels"),
+    Fault("another check, for encoder and decoder alike", "src/check.h", "state ^ (state >> 13)",
+          "state ^ (state >> 14)"),
+    Fault("the check leaves out the words after the last 32", "src/check.h", "if (i < words) {", "if (false) {"),
+    Fault("NE of the last column is not N", "src/fast.h", "if (edge != kLanes - 1) ne =", "if (edge > kLanes) ne ="),
+    Fault("predictor 5 takes N for NE, in encoder and decoder", "src/fast.h",
+          "W::average(above.ne, above.nw)) - above.nw", "W::average(above.n, above.nw)) - above.nw"),
+    Fault("half() rounds up where samples have 1 bit", "src/fast.h", "smaller(17 - bits, 15)",
+          "smaller(17 - bits, 14)"),
+    Fault("red is not reduced before blue is made of it", "src/fast.h",
+          "      c[0] = (c[0] + c[1]) & mask;\n      c[2] = (c[2] + W::average(c[0], c[1])) & mask;",
+          "      c[0] = c[0] + c[1];\n      c[2] = (c[2] + W::average(c[0], c[1])) & mask;\n      c[0] = c[0] & mask;"),
+    Fault("origins may be anything", "src/tile_decode.h", "if (origin >> shape_.bits != 0)",
+          "if (origin >> 16 != 0)"),
+    Fault("sixteen bytes may be left over", "src/tile_decode.h", "if (rest >= kUnit)", "if (rest > kUnit)"),
+    Fault("a reserved bit of a block's header is not looked at", "src/tile_decode.h", "fields >> 11 != 0",
+          "fields >> 11 > 1"),
+    Fault("a block may end after its payload", "src/tile_decode.h",
+          "if (room < block_bytes) return {Reason::block_truncated, at_};", ""),
+    Fault("bits after the last raw sample are not looked at in its byte", "src/tile_decode.h",
+          "const uint32_t used = i == end / 8 ? end % 8 : 0;", "const uint32_t used = i == end / 8 ? 8 : 0;"),
+    Fault("the corner of the second strip is that of the first", "src/tile_decode.h", "corner = W::last(n);",
+          "if (strip == 0) corner = W::last(n);"),
+    Fault("a width may be one above the bits", "src/block_reader.h", "(127 - bits) * kEach", "(126 - bits) * kEach"),
+    Fault("a region loses the last column of a tile", "src/decode.cpp",
+          "region_.x + region_.width - x)", "region_.x + region_.width - x - (region_.x > 0 ? 1 : 0))"),
+    Fault("payloads are decoded without their check", "src/decode.cpp", "entry.method != Method::constant && target_",
+          "entry.method == Method::constant && target_"),
+    Fault("the last byte of the digest does not count", "src/decode.cpp",
+          "(digest, bytes + header::kDigest, sizeof(digest))", "(digest, bytes + header::kDigest, sizeof(digest) - 1)"),
+    Fault("which bad tile is named depends on time", "src/decode.cpp",
+          "while (i < lowest && !failed_", "while (lowest == L3_NO_TILE && !failed_"),
+    Fault("blocks of metadata may be above the window", "src/metadata.cpp", "block >> 3 > most_block",
+          "block >> 3 > kMaxBlock"),
+    Fault("metadata may need any window", "src/metadata.cpp", "if (window > kMaxWindow) return false;", ""),
+    Fault("samples above 2^bits - 1 are encoded", "src/tile_encode.h",
+          "if (shape_.bits == 8 * sizeof(Sample)) return true;", "return true;"),
+    Fault("the encoder picks the transform by what is in memory behind a row", "src/tile_encode.h",
+          "__builtin_memcpy(row, pixel(x, y), count * kPixel);", "__builtin_memcpy(row, pixel(x, y), sizeof(row));"),
+    Fault("room for samples is made before there is a file", "include/l3/l3.hpp",
+          "if (l3_check(file.data(), file.size(), &any, &error) != L3_OK) return error;", ""),
+)
+
+
+def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=900)
+
+
+class Copy:
+    """The tree under WORK, its build, and its tests."""
+
+    def __init__(self, work: Path) -> None:
+        self.tree = work / "tree"
+        self.build = work / "build"
+        shutil.rmtree(self.tree, ignore_errors=True)
+        self.tree.mkdir(parents=True)
+        for part in PARTS:
+            if (ROOT / part).is_dir():
+                shutil.copytree(ROOT / part, self.tree / part)
+            elif (ROOT / part).exists():
+                shutil.copy2(ROOT / part, self.tree / part)
+        emulate = "ON" if needs_emulation() else "OFF"
+        done = run(["cmake", "-G", "Ninja", "-S", str(self.tree), "-B", str(self.build), "-DCMAKE_BUILD_TYPE=Release",
+                    "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DL3_CUDA=OFF", "-DL3_TOOLS=OFF",
+                    f"-DL3_EMULATE_VBMI={emulate}"])
+        if done.returncode != 0:
+            sys.exit(f"mutation_check: {done.stdout}{done.stderr}")
+
+    def compile(self) -> str:
+        done = run(["cmake", "--build", str(self.build), "--target", *PROGRAMS])
+        return "" if done.returncode == 0 else done.stdout[-2000:]
+
+    def first_red(self) -> str:
+        """The first test that fails, or nothing."""
+        programs = self.build / "tests"
+        tests = {
+            "vectors": [sys.executable, str(self.tree / "tests" / "vectors_test.py"), "--no-oracle",
+                        str(programs / "vector_verdicts")],
+            "codec": [str(programs / "codec_test"), "--gtest_fail_fast"],
+            "allocation": [str(programs / "allocation_test"), "--gtest_fail_fast"],
+            "hostile": [str(programs / "hostile_test"), "--gtest_fail_fast"],
+            "engine": [str(programs / "engine_test"), "--gtest_fail_fast"],
+            "oracle": [sys.executable, str(self.tree / "tests" / "oracle_test.py"),
+                       str(programs / "oracle_samples")],
+        }
+        for name, command in tests.items():
+            if run(command).returncode != 0:
+                return name
+        return ""
+
+
+def needs_emulation() -> bool:
+    flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
+    return "avx512bw" in flags and "avx512_vbmi" not in flags
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mutation_check.py", description="Plant faults that tests must notice.")
+    parser.add_argument("--list", action="store_true", help="say what the faults are")
+    parser.add_argument("work", nargs="?", type=Path, metavar="WORK")
+    parser.add_argument("numbers", nargs="*", type=int, metavar="N")
+    options = parser.parse_args()
+    if options.list or options.work is None:
+        for number, fault in enumerate(FAULTS, 1):
+            print(f"{number:>3}  {fault.what} (codec/{fault.file})")
+        return 0
+    copy = Copy(options.work.resolve())
+    if problem := copy.compile() or copy.first_red():
+        sys.exit(f"mutation_check: red without any fault: {problem}")
+    unnoticed = 0
+    for number in options.numbers or range(1, len(FAULTS) + 1):
+        fault = FAULTS[number - 1]
+        path = copy.tree / "codec" / fault.file
+        before = path.read_text()
+        if before.count(fault.old) != 1:
+            sys.exit(f"mutation_check: fault {number} is not to be planted: {before.count(fault.old)} places")
+        path.write_text(before.replace(fault.old, fault.new))
+        noticed = copy.first_red() if not (problem := copy.compile()) else f"does not compile: {problem}"
+        path.write_text(before)
+        unnoticed += not noticed
+        print(f"{number:>3}  {fault.what}: {noticed or 'NOT NOTICED'}", flush=True)
+    return 1 if unnoticed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
