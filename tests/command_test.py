@@ -256,7 +256,7 @@ class Messages(CommandTest):
     def test_help_teaches(self) -> None:
         self.assertIn(b"Exit codes", self.l3("--help").stdout)
         self.assertRegex(self.l3("--version").stdout, rb"^l3 \d+\.\d+\.\d+\n$")
-        for command in ("encode", "decode", "info", "verify", "convert", "bench"):
+        for command in ("encode", "decode", "info", "verify", "convert", "bench", "completion", "manual"):
             text = self.l3(command, "--help").stdout.decode()
             self.assertIn("Examples:", text)
             self.assertLessEqual(max(map(len, text.splitlines())), 120, command)

@@ -89,6 +89,7 @@ def flip(path: Path, at: int) -> None:
     data[at] ^= 0x10
     path.write_bytes(data)
 
+
 class CommandTest(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="l3-command-test-"))

@@ -1,28 +1,34 @@
 #!/usr/bin/env bash
-# Installs libl3 into a folder and uses it as strangers do: README's program in a foreign CMake project, and a C program by
-# a plain compiler line with pkg-config.
-# Usage: install_test.sh BUILD_DIR SOURCE_DIR WORK_DIR
+# Installs libl3 into a folder and uses it as strangers do: README's program and a C program in foreign CMake projects,
+# and the C program by a plain compiler line with pkg-config; then all of it again after the folder has moved.
+# Usage: install_test.sh static|shared BUILD_DIR SOURCE_DIR WORK_DIR
 set -euo pipefail
-build=$1 source=$2 work=$3
+kind=$1 build=$2 source=$3 work=$4
 rm -rf "$work"
-mkdir -p "$work/app"
-cmake --install "$build" --prefix "$work/prefix" >/dev/null
+mkdir -p "$work/cpp" "$work/c"
 
-# The C++ and CMake snippets of the README.
-awk '/^```cpp$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md" >"$work/app/main.cpp"
-{
+no_pkg_config=-DPKG_CONFIG_EXECUTABLE=/nonexistent
+flags="-Wall -Wextra -Wpedantic -Werror ${L3_TEST_FLAGS:-}"
+
+version=$(sed -n 's/^project(l3 VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }  # of the build that is installed
+compiler=$(cached CMAKE_C_COMPILER)
+
+fail() {
+  echo "install: $*" >&2
+  exit 1
+}
+
+project() {  # LANGUAGE SOURCE_FILE; the CMake snippet comes from the README
   echo 'cmake_minimum_required(VERSION 3.25)'
-  echo 'project(app CXX)'
-  echo 'add_executable(your_loader main.cpp)'
+  echo "project(app $1)"
+  echo "add_executable(your_loader $2)"
   awk '/^```cmake$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md"
-} >"$work/app/CMakeLists.txt"
-cmake -G Ninja -S "$work/app" -B "$work/app/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release \
-  -DCMAKE_CXX_FLAGS="-Wall -Wextra -Wpedantic -Werror ${L3_TEST_FLAGS:-}" >/dev/null
-cmake --build "$work/app/build" >/dev/null
-"$work/app/build/your_loader" | tee "$work/output"
-grep -q '12288 bytes of crop' "$work/output"
-
-cat >"$work/app/main.c" <<'END'
+}
+project CXX main.cpp >"$work/cpp/CMakeLists.txt"
+project C main.c >"$work/c/CMakeLists.txt"
+awk '/^```cpp$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md" >"$work/cpp/main.cpp"
+cat >"$work/c/main.c" <<'END'
 #include <l3/l3.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,8 +50,77 @@ int main(void) {
   return 0;
 }
 END
-export PKG_CONFIG_PATH
-PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name l3.pc)")
-# shellcheck disable=SC2046,SC2086
-cc -Wall -Wextra -Werror ${L3_TEST_FLAGS:-} "$work/app/main.c" $(pkg-config --cflags --libs --static l3) -o "$work/app/main_c"
-LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH") "$work/app/main_c"
+
+said() {  # LOG COMMAND...: what the command says is shown only where it fails
+  "${@:2}" >"$1" 2>&1 || { cat "$1"; fail "${*:2}"; }
+}
+
+configure() {  # SOURCE BUILD PREFIX [options]
+  cmake -G Ninja -S "$1" -B "$2" -DCMAKE_PREFIX_PATH="$3" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER="$compiler" \
+    -DCMAKE_CXX_COMPILER="$(cached CMAKE_CXX_COMPILER)" \
+    -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" "${@:4}"
+}
+
+use() {  # PREFIX
+  local prefix=$1 out=$1.out options=() pc words=(--cflags --libs)
+  mkdir "$out"
+  # A shared libl3 must do without pkg-config.
+  [ "$kind" = static ] || options=("$no_pkg_config")
+  for language in cpp c; do
+    said "$out/log" configure "$work/$language" "$out/$language" "$prefix" "${options[@]}"
+    said "$out/log" cmake --build "$out/$language"
+    "$out/$language/your_loader" | tee "$out/$language.said"
+  done
+  grep -q '12288 bytes of crop' "$out/cpp.said"
+
+  pc=$(dirname "$(find "$prefix" -name l3.pc)")
+  (
+    if [ "$kind" = static ]; then
+      words+=(--static)
+      export PKG_CONFIG_PATH=$pc
+    else
+      export PKG_CONFIG_LIBDIR=$pc PKG_CONFIG_PATH=  # there is no libzstd.pc then
+    fi
+    [ "$(pkg-config --modversion l3)" = "$version" ]
+    # shellcheck disable=SC2046,SC2086
+    "$compiler" $flags "$work/c/main.c" $(pkg-config "${words[@]}" l3) -o "$out/main_c"
+  )
+  LD_LIBRARY_PATH=$(dirname "$pc") "$out/main_c"
+}
+
+# Must fail, and say so: CMake's find_package(l3 VERSION) with these options.
+refuses() {  # WANTED_MESSAGE VERSION PREFIX [options]
+  mkdir -p "$work/refused"
+  printf 'cmake_minimum_required(VERSION 3.25)\nproject(app C)\nfind_package(l3 %s REQUIRED)\n' "$2" \
+    >"$work/refused/CMakeLists.txt"
+  rm -rf "$work/refused/build"
+  if configure "$work/refused" "$work/refused/build" "${@:3}" >"$work/refused/log" 2>&1; then
+    fail "find_package(l3 $2) ${*:4} was not refused"
+  fi
+  tr -s '\n ' ' ' <"$work/refused/log" | grep -qF "$1" || { cat "$work/refused/log"; fail "no word of: $1"; }
+}
+
+cmake --install "$build" --prefix "$work/prefix" >/dev/null
+libraries=$(find "$work/prefix" -name 'libl3.*' -printf '%f\n' | sort | xargs)
+case $kind in
+  static) [ "$libraries" = libl3.a ] ;;
+  shared) [ "$libraries" = "libl3.so libl3.so.${version%.*} libl3.so.$version" ] ;;
+esac || fail "installed as a $kind libl3: $libraries"
+for file in README.md CHANGELOG.md LICENSE spec/format.md; do
+  cmp "$source/$file" "$work/prefix/share/doc/l3/$file"
+done
+if [ -e "$build/bin/l3" ]; then
+  "$work/prefix/bin/l3" --version
+  for file in man/man1/l3.1 bash-completion/completions/l3 zsh/site-functions/_l3 fish/vendor_completions.d/l3.fish; do
+    [ -s "$work/prefix/share/$file" ] || fail "share/$file was not installed"
+  done
+fi
+
+refuses 'compatible with requested version "9.9"' 9.9 "$work/prefix"
+if [ "$kind" = static ]; then
+  PKG_CONFIG_LIBDIR=/nonexistent PKG_CONFIG_PATH='' refuses 'needs libzstd' '' "$work/prefix"
+  refuses 'needs libzstd' '' "$work/prefix" "$no_pkg_config"
+fi
+use "$work/prefix"
+mv "$work/prefix" "$work/moved"
+use "$work/moved"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/timing.h"
+#include "command_tree.h"
 #include "file_io.h"
 #include "image_tree.h"
 #include "json.h"
@@ -94,13 +95,6 @@ void print_table(const bench::Report& report, const BenchOptions& options, uint3
 int bench_folder(const BenchOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
-  const std::vector<std::string> known = bench::codec_names();
-  for (const std::string& codec : options.codecs) {
-    if (std::find(known.begin(), known.end(), codec) != known.end()) continue;
-    std::string names;
-    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-    return wrong_usage(context, "bench: --codecs: no codec " + one_line(codec) + "; there are " + names);
-  }
   const Tree tree = is_folder(options.folder) ? list_tree(options.folder, Kind::foreign) : Tree{{""}, 0, {}, {}};
   for (const std::string& skipped : tree.skipped) console.note(skipped, kSkipped);
   for (const Failure& failure : tree.failures) console.fail(failure);
@@ -158,9 +152,7 @@ void add_bench(CLI::App& app, Command& chosen) {
   sub->add_option("DIR", options->folder, "A folder of PNG, PNM and PAM files, with all folders below it, or one file")
       ->required()
       ->type_name("");
-  sub->add_option("--codecs", options->codecs, "png and l3-fast, or one of them (default: all)")
-      ->type_name("LIST")
-      ->delimiter(',');
+  take_names(sub->add_option("--codecs", options->codecs, "Which to measure (default: all)"), bench::codec_names());
   sub->add_option("-j,--threads", options->threads, "Files to work on side by side, 1 to 1024 (default: 1)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024).description(""));

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "command_tree.h"
 #include "conversion.h"
 #include "file_io.h"
 #include "image_tree.h"
@@ -248,10 +249,9 @@ void add_convert(CLI::App& app, Command& chosen) {
       ->type_name("");
   add_method(*sub, options->method);
   add_threads(*sub, options->jobs, "-j,--jobs,--threads", "Files to work on side by side");
-  sub->add_option("--on-error", options->on_error,
-                  "fail (default): stop at the first file that fails. skip: name it and go on")
-      ->type_name("WHAT")
-      ->check(CLI::IsMember({"fail", "skip"}).description(""));
+  take_name(sub->add_option("--on-error", options->on_error,
+                            "What to do about a file that fails (default: fail, stop there; skip: name it and go on)"),
+            {"fail", "skip"});
   CLI::Option* resume = sub->add_flag("--resume", options->resume,
                                       "Keep outputs that are newer than their source, with a valid head; "
                                       "convert the others. Other options than before are not noticed");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bridge/image_bridge.h"
+#include "command_tree.h"
 #include "file_io.h"
 #include "formats/formats.h"
 #include "options.h"
@@ -259,17 +260,14 @@ void add_decode(CLI::App& app, Command& chosen) {
   sub->add_option("--roi", options->roi, "Only this region: column, row, width and height in pixels")
       ->type_name("X,Y,W,H")
       ->check(CLI::Validator(check_region, ""));
-  sub->add_option("--palette", options->palette,
-                  "What palette images become: indices (default for .png, which keeps the palette too, .pgm and .pam) "
-                  "or colours (default for .ppm)")
-      ->type_name("WHAT")
-      ->check(CLI::IsMember({"colours", "indices"}).description(""));
-  sub->add_option("--format", options->format, "png, ppm, pgm, pbm or pam (default: what OUT's extension says)")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"png", "ppm", "pgm", "pbm", "pam"}).description(""));
-  sub->add_option("--device", options->device, "Where to decode: cpu (default) or cuda, which is still to come")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"cpu", "cuda"}).description(""));
+  take_name(sub->add_option("--palette", options->palette,
+                            "What palette images become (default: indices for .png, which keeps the palette too, .pgm "
+                            "and .pam; colours for .ppm)"),
+            {"colours", "indices"});
+  take_name(sub->add_option("--format", options->format, "What to write (default: what OUT's extension says)"),
+            {"png", "ppm", "pgm", "pbm", "pam"});
+  take_name(sub->add_option("--device", options->device, "Where to decode (default: cpu; cuda is still to come)"),
+            {"cpu", "cuda"});
   add_threads(*sub, options->threads, "-j,--threads", "Threads to decode with");
   add_quiet(*sub, options->quiet);
   add_limits(*sub, options->limits, true);

@@ -22,10 +22,15 @@ constexpr const char* kAbout =
 constexpr const char* kClosing =
     "l3 COMMAND --help tells more, with examples.\n"
     "\n"
-    "Exit codes: 0 done; 1 some input failed, each named on stderr as `l3: FILE: offset N: reason`; 2 wrong usage.\n"
     "An output has its name only once it is whole: whatever ends a run leaves no half file.\n"
     "\n"
-    "Environment: L3_CPU=portable, avx2 or avx512 chooses the processor's instructions; results do not depend on it.\n";
+    "Exit codes:\n"
+    "  0    done\n"
+    "  1    some input failed, each named on stderr as `l3: FILE: offset N: reason`\n"
+    "  2    wrong usage\n"
+    "\n"
+    "Environment:\n"
+    "  L3_CPU=portable|avx2|avx512    the processor's instructions to use; results do not depend on it\n";
 
 int run(int argc, char** argv, tools::Context& context) {
   CLI::App app(kAbout, "l3");
@@ -40,6 +45,8 @@ int run(int argc, char** argv, tools::Context& context) {
   tools::add_verify(app, chosen);
   tools::add_convert(app, chosen);
   tools::add_bench(app, chosen);
+  tools::add_completion(app, chosen);
+  tools::add_manual(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "command_tree.h"
+
 namespace tools {
 namespace {
 
@@ -37,11 +39,7 @@ void add_size(CLI::App& app, const std::string& name, uint64_t& size, const std:
       ->group("Limits");
 }
 
-std::string check_method(const std::string& text) {
-  if (text == "auto" || text == "fast") return "";
-  if (text == "dense") return "dense is not in this version; auto and fast are";
-  return text + " is neither auto nor fast nor dense";
-}
+std::string check_not_dense(const std::string& text) { return text == "dense" ? "dense is not in this version" : ""; }
 
 }  // namespace
 
@@ -66,11 +64,12 @@ void add_limits(CLI::App& app, l3_limits& limits, bool with_metadata) {
 }
 
 void add_method(CLI::App& app, MethodOptions& options) {
-  app.add_option("--method", options.method,
-                 "auto or fast (default: auto, the best that this version has; dense is still to come)")
-      ->type_name("NAME")
-      ->check(CLI::Validator(check_method, ""));
-  app.add_option("--effort", options.effort, "1 (least time) to 9 (fewest bytes); fast does not heed it")
+  CLI::Option* method =
+      app.add_option("--method", options.method,
+                     "How to encode (default: auto, the best that this version has; dense is still to come)");
+  take_name(method->check(CLI::Validator(check_not_dense, "")), {"auto", "fast"});
+  app.add_option("--effort", options.effort,
+                 "Time to spend, 1 (least) to 9 (for the fewest bytes); fast does not heed it")
       ->type_name("N")
       ->check(CLI::Range(1, 9).description(""));
   app.add_option(

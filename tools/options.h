@@ -52,5 +52,7 @@ void add_info(CLI::App& app, Command& chosen);
 void add_verify(CLI::App& app, Command& chosen);
 void add_convert(CLI::App& app, Command& chosen);
 void add_bench(CLI::App& app, Command& chosen);
+void add_completion(CLI::App& app, Command& chosen);
+void add_manual(CLI::App& app, Command& chosen);
 
 }  // namespace tools

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bridge/image_bridge.h"
+#include "command_tree.h"
 #include "file_io.h"
 #include "formats/formats.h"
 #include "image_tree.h"
@@ -204,7 +205,7 @@ void add_verify(CLI::App& app, Command& chosen) {
   sub->add_option("--against", options->against,
                   "Also compare with this image: every sample, palette and chunk. With a folder for PATH: with the "
                   "folder that it was converted from; images that have no L3 file are failures too")
-      ->type_name("SOURCE");
+      ->type_name(kPathType);
   add_threads(*sub, options->threads, "-j,--threads",
               "Threads to work with: on files side by side, or on the tiles of a single file");
   sub->add_flag("-v,--verbose", options->verbose, "Say OK for each file also where stdout is no terminal");

@@ -5,7 +5,8 @@
 // and says so). Every byte of an input file may be hostile.
 //
 // A structure whose first member is `struct_size` begins as what its _init function returns: all zero but for its size,
-// which keeps programs working when later versions add members at its end.
+// which keeps programs working when later versions add members at its end. The other structures (l3_error, l3_limits,
+// l3_parallel) are fixed for ever: what is new goes into structures that have their size.
 #ifndef L3_L3_H
 #define L3_L3_H
 
@@ -49,7 +50,7 @@ typedef enum l3_status {
 // A short English text for a status, never null: "the file is truncated".
 L3_API const char* l3_status_text(l3_status status);
 
-// Filled by a function that fails, when the caller gave one. `reason` is a constant string, never null.
+// Filled by a function that fails, when the caller gave one. `reason` is a constant string, never null. Fixed for ever.
 typedef struct l3_error {
   l3_status status;
   uint64_t offset;     // of the byte in the input file at which the field or part in question begins
@@ -65,7 +66,8 @@ typedef struct l3_error {
 #define L3_DEFAULT_MAX_OUTPUT_BYTES ((uint64_t)1 << 30)
 #define L3_DEFAULT_MAX_METADATA_BYTES ((uint64_t)1 << 26)
 
-// Checked before anything is decoded or allocated. Zero means the default.
+// Checked before anything is decoded or allocated. Zero means the default. Fixed for ever: it lies inside
+// l3_decode_options, which further limits would join as members of their own.
 typedef struct l3_limits {
   uint64_t max_pixels;
   uint64_t max_output_bytes;    // samples as decoded
@@ -157,7 +159,7 @@ L3_API L3_MUST_USE l3_status l3_count_tiles(const void* data, size_t size, uint3
 
 // A caller's parallel-for. Must call body(argument, i) exactly once for each i < count, in any order and on any
 // threads, and return when all calls have returned. Passing none runs everything on the calling thread; results never
-// depend on it.
+// depend on it. Fixed for ever: it lies inside the options.
 typedef struct l3_parallel {
   void (*run)(void* context, uint64_t count, void (*body)(void* argument, uint64_t index), void* argument);
   void* context;

@@ -1,0 +1,47 @@
+# What others need to build on libl3. Read by CMakeLists.txt beside it.
+
+# A static libl3 leaves libzstd and the C++ library to the programs that link it; a shared one has found them already.
+set(L3_PC_PRIVATE "")
+if(l3_type STREQUAL "STATIC_LIBRARY")
+  set(cxx_libraries ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+  list(FILTER cxx_libraries INCLUDE REGEX "^(std)?c\\+\\+(abi)?$")
+  list(REMOVE_DUPLICATES cxx_libraries)
+  list(TRANSFORM cxx_libraries PREPEND "-l")
+  list(JOIN cxx_libraries " " cxx_libraries)
+  set(L3_PC_PRIVATE "Requires.private: libzstd\nLibs.private: ${cxx_libraries}\n")
+endif()
+
+install(
+  TARGETS l3
+  EXPORT l3_targets
+  RUNTIME COMPONENT runtime
+  LIBRARY COMPONENT runtime NAMELINK_COMPONENT development
+  ARCHIVE COMPONENT development)
+install(
+  DIRECTORY include/l3
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  COMPONENT development)
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/l3)
+include(CMakePackageConfigHelpers)
+configure_package_config_file(l3-config.cmake.in l3-config.cmake INSTALL_DESTINATION ${package})
+write_basic_package_version_file(l3-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(
+  EXPORT l3_targets
+  NAMESPACE l3::
+  DESTINATION ${package}
+  COMPONENT development)
+install(
+  FILES ${CMAKE_CURRENT_BINARY_DIR}/l3-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/l3-config-version.cmake
+  DESTINATION ${package}
+  COMPONENT development)
+
+# The .pc file finds its prefix from where it lies, so that --prefix at install time, and a moved prefix, work.
+file(RELATIVE_PATH L3_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+file(RELATIVE_PATH L3_PC_LIBDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH L3_PC_INCLUDEDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+configure_file(l3.pc.in l3.pc @ONLY)
+install(
+  FILES ${CMAKE_CURRENT_BINARY_DIR}/l3.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+  COMPONENT development)

@@ -1,0 +1,143 @@
+// Pins what programs that are compiled already rely on: the values of l3.h's enumerations, and the size of each public
+// structure and the place of its members on 64-bit machines. A wrong change does not compile.
+//
+// May change here: the size of a structure that begins with struct_size, together with new members at its end. They go
+// behind the padding that is there now (l3_info ends in 4 bytes of it), so that struct_size tells who knows them.
+#include <stddef.h>
+#include <stdint.h>
+
+#include "l3/l3.h"
+
+#define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " has another size")
+#define VALUE(name, value) _Static_assert((name) == (value), #name " has another value")
+
+SIZE(l3_status, 4);
+VALUE(L3_OK, 0);
+VALUE(L3_ERROR_ARGUMENT, 1);
+VALUE(L3_ERROR_NOT_L3, 2);
+VALUE(L3_ERROR_UNSUPPORTED, 3);
+VALUE(L3_ERROR_CORRUPT, 4);
+VALUE(L3_ERROR_TRUNCATED, 5);
+VALUE(L3_ERROR_LIMIT, 6);
+VALUE(L3_ERROR_BUFFER, 7);
+VALUE(L3_ERROR_MEMORY, 8);
+
+SIZE(l3_sample_type, 4);
+VALUE(L3_SAMPLE_U8, 0);
+VALUE(L3_SAMPLE_U16, 1);
+
+SIZE(l3_colour, 4);
+VALUE(L3_COLOUR_GRAY, 0);
+VALUE(L3_COLOUR_GRAY_ALPHA, 1);
+VALUE(L3_COLOUR_RGB, 2);
+VALUE(L3_COLOUR_RGB_ALPHA, 3);
+VALUE(L3_COLOUR_PALETTE, 4);
+
+SIZE(l3_alpha, 4);
+VALUE(L3_ALPHA_NONE, 0);
+VALUE(L3_ALPHA_STRAIGHT, 1);
+VALUE(L3_ALPHA_PREMULTIPLIED, 2);
+
+SIZE(l3_section_type, 4);
+VALUE(L3_SECTION_PALETTE, 1);
+VALUE(L3_SECTION_TRANSPARENCY, 2);
+VALUE(L3_SECTION_COLOUR_SPACE, 3);
+VALUE(L3_SECTION_ICC, 4);
+VALUE(L3_SECTION_EXIF, 5);
+VALUE(L3_SECTION_METADATA, 0x8001);
+
+SIZE(l3_tile_method, 4);
+VALUE(L3_TILE_CONSTANT, 0);
+VALUE(L3_TILE_RAW, 1);
+VALUE(L3_TILE_FAST, 2);
+
+SIZE(l3_method, 4);
+VALUE(L3_METHOD_AUTO, 0);
+VALUE(L3_METHOD_FAST, 1);
+VALUE(L3_METHOD_DENSE, 2);
+
+#if UINTPTR_MAX == UINT64_MAX
+#define PLACE(type, member, offset) \
+  _Static_assert(offsetof(type, member) == (offset), #type "." #member " is at another place")
+
+SIZE(l3_error, 32);
+PLACE(l3_error, status, 0);
+PLACE(l3_error, offset, 8);
+PLACE(l3_error, tile, 16);
+PLACE(l3_error, reason, 24);
+
+SIZE(l3_limits, 24);
+PLACE(l3_limits, max_pixels, 0);
+PLACE(l3_limits, max_output_bytes, 8);
+PLACE(l3_limits, max_metadata_bytes, 16);
+
+SIZE(l3_info, 112);
+PLACE(l3_info, struct_size, 0);
+PLACE(l3_info, version, 4);
+PLACE(l3_info, required_features, 8);
+PLACE(l3_info, optional_features, 12);
+PLACE(l3_info, width, 16);
+PLACE(l3_info, height, 20);
+PLACE(l3_info, frames, 24);
+PLACE(l3_info, channels, 28);
+PLACE(l3_info, sample_type, 32);
+PLACE(l3_info, bits, 36);
+PLACE(l3_info, colour, 40);
+PLACE(l3_info, alpha, 44);
+PLACE(l3_info, tile_width, 48);
+PLACE(l3_info, tile_height, 52);
+PLACE(l3_info, tile_count, 56);
+PLACE(l3_info, head_bytes, 64);
+PLACE(l3_info, payload_start, 72);
+PLACE(l3_info, image_bytes, 80);
+PLACE(l3_info, palette_entries, 88);
+PLACE(l3_info, digest, 92);
+
+SIZE(l3_parallel, 16);
+PLACE(l3_parallel, run, 0);
+PLACE(l3_parallel, context, 8);
+
+SIZE(l3_decode_options, 48);
+PLACE(l3_decode_options, struct_size, 0);
+PLACE(l3_decode_options, as_colours, 4);
+PLACE(l3_decode_options, limits, 8);
+PLACE(l3_decode_options, parallel, 32);
+
+SIZE(l3_image, 128);
+PLACE(l3_image, struct_size, 0);
+PLACE(l3_image, width, 4);
+PLACE(l3_image, height, 8);
+PLACE(l3_image, bits, 12);
+PLACE(l3_image, colour, 16);
+PLACE(l3_image, alpha, 20);
+PLACE(l3_image, pixels, 24);
+PLACE(l3_image, stride, 32);
+PLACE(l3_image, palette, 40);
+PLACE(l3_image, palette_entries, 48);
+PLACE(l3_image, transparency, 56);
+PLACE(l3_image, transparency_size, 64);
+PLACE(l3_image, colour_space, 72);
+PLACE(l3_image, icc, 80);
+PLACE(l3_image, icc_size, 88);
+PLACE(l3_image, exif, 96);
+PLACE(l3_image, exif_size, 104);
+PLACE(l3_image, metadata, 112);
+PLACE(l3_image, metadata_size, 120);
+
+SIZE(l3_encode_options, 40);
+PLACE(l3_encode_options, struct_size, 0);
+PLACE(l3_encode_options, method, 4);
+PLACE(l3_encode_options, effort, 8);
+PLACE(l3_encode_options, tile_width, 12);
+PLACE(l3_encode_options, tile_height, 16);
+PLACE(l3_encode_options, parallel, 24);
+#endif
+
+int main(void) {
+  return l3_info_init().struct_size == sizeof(l3_info) &&
+                 l3_decode_options_init().struct_size == sizeof(l3_decode_options) &&
+                 l3_image_init().struct_size == sizeof(l3_image) &&
+                 l3_encode_options_init().struct_size == sizeof(l3_encode_options)
+             ? 0
+             : 1;
+}

@@ -1,0 +1,45 @@
+# Tests of libl3 as others get it: static and shared, built and installed. Read by CMakeLists.txt beside it.
+
+# The layout of what cannot change any more; a build that breaks it does not compile.
+add_executable(layout_test layout_test.c)
+set_target_properties(layout_test PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF LINKER_LANGUAGE CXX)
+target_compile_options(layout_test PRIVATE -Wall -Wextra -Wpedantic -Werror)
+target_link_libraries(layout_test PRIVATE l3)
+add_test(NAME layout COMMAND layout_test)
+
+# libl3 is static in this build or shared; a build of its own in the work folder makes the other.
+set(other ${CMAKE_CURRENT_BINARY_DIR}/other_library)
+if(BUILD_SHARED_LIBS)
+  set(other_shared OFF)
+  set(static_build ${other})
+  set(shared_build ${PROJECT_BINARY_DIR})
+else()
+  set(other_shared ON)
+  set(static_build ${PROJECT_BINARY_DIR})
+  set(shared_build ${other})
+endif()
+set(other_options -DBUILD_SHARED_LIBS=${other_shared} -DL3_TOOLS=OFF -DL3_TESTS=OFF -DL3_CUDA=OFF
+                  -DL3_WERROR=${L3_WERROR} -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=")
+foreach(variable CMAKE_C_COMPILER CMAKE_CXX_COMPILER CMAKE_C_FLAGS CMAKE_CXX_FLAGS CMAKE_C_COMPILER_LAUNCHER
+                 CMAKE_CXX_COMPILER_LAUNCHER CMAKE_TOOLCHAIN_FILE CMAKE_PREFIX_PATH CMAKE_MAKE_PROGRAM)
+  if(${variable})
+    list(APPEND other_options "-D${variable}=${${variable}}")
+  endif()
+endforeach()
+add_test(NAME other_library
+         COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${PROJECT_SOURCE_DIR} ${other} --build-noclean
+                 --build-generator ${CMAKE_GENERATOR} --build-options ${other_options})
+set_tests_properties(other_library PROPERTIES FIXTURES_SETUP other_library)
+
+add_test(NAME exports COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/exports_test.py
+                              --library ${shared_build}/codec/libl3.so --source ${PROJECT_SOURCE_DIR}/codec)
+add_test(NAME install_static COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/install_test.sh static ${static_build}
+                                     ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/install_static)
+add_test(NAME install_shared COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/install_test.sh shared ${shared_build}
+                                     ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/install_shared)
+add_test(NAME headers COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/headers_test.sh ${PROJECT_SOURCE_DIR}/codec/include)
+set_tests_properties(exports install_static install_shared PROPERTIES FIXTURES_REQUIRED other_library)
+if(CMAKE_CXX_FLAGS MATCHES "fsanitize")
+  set_tests_properties(install_static install_shared PROPERTIES
+    ENVIRONMENT "L3_TEST_FLAGS=-fsanitize=address,undefined")
+endif()
