@@ -54,6 +54,18 @@ L3_INLINE Fault decode_constant(const TileShape& shape, const TileEntry& entry, 
   return {};
 }
 
+// Raw samples of 8 or 16 bits lie in a payload as in memory: 32 pixels at once, for warps that can load them so.
+template <class W, class Sample, uint32_t kChannels>
+L3_INLINE bool load_raw_pixels(const uint8_t* bytes, uint32_t bits, typename W::Lanes* channels) {
+  if constexpr (requires { W::template load_pixels<Sample, kChannels>(bytes, channels); } &&
+                (sizeof(Sample) == 1 || __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)) {
+    if (bits != 8 * sizeof(Sample)) return false;
+    W::template load_pixels<Sample, kChannels>(bytes, channels);
+    return true;
+  }
+  return false;
+}
+
 template <class W, class Sample, uint32_t kChannels>
 L3_INLINE Fault decode_raw(const TileShape& shape, const TileEntry& entry, const TileOutput& out) {
   const PixelWriter<W, Sample, kChannels> writer(shape, out);
@@ -63,8 +75,10 @@ L3_INLINE Fault decode_raw(const TileShape& shape, const TileEntry& entry, const
       typename W::Lanes channels[kChannels];
       const uint32_t at = (y * shape.width + x) * step;
       const uint32_t count = smaller(kLanes, shape.width - x);
-      for (uint32_t c = 0; c < kChannels; ++c) {
-        channels[c] = W::bit_fields(entry.payload, at + c * shape.bits, step, shape.bits, count);
+      if (count < kLanes || !load_raw_pixels<W, Sample, kChannels>(entry.payload + at / 8, shape.bits, channels)) {
+        for (uint32_t c = 0; c < kChannels; ++c) {
+          channels[c] = W::bit_fields(entry.payload, at + c * shape.bits, step, shape.bits, count);
+        }
       }
       writer.put(x, y, channels);
     }

@@ -249,18 +249,16 @@ struct VectorWarp {
     return (pairs & one) | ((pairs >> width) & one) << 16;
   }
 
-  // 32 fields of `bits` bits, `step` bits apart, the first at bit `at` of `bytes`, of which `count` may be read.
+  // 32 fields of `bits` bits, `step` bits apart, the first at bit `at` of `bytes`, of which `count` are there. A window
+  // of four bytes ends where its field does, so nothing behind is read, but up to three bytes before `bytes` are: in a
+  // file there is always more than that before a payload.
   L3_INLINE static Lanes bit_fields(const uint8_t* bytes, uint64_t at, uint32_t step, uint32_t bits, uint32_t count) {
     uint16_t values[kLanes] = {};
     const uint32_t mask = (1u << bits) - 1;
     for (uint32_t i = 0; i < count; ++i) {
       const uint64_t bit = at + uint64_t{i} * step;
-      const uint8_t* p = bytes + bit / 8;
-      const uint32_t shift = bit % 8;
-      uint32_t window = p[0];
-      if (shift + bits > 8) window |= static_cast<uint32_t>(p[1]) << 8;
-      if (shift + bits > 16) window |= static_cast<uint32_t>(p[2]) << 16;
-      values[i] = static_cast<uint16_t>((window >> shift) & mask);
+      const uint64_t end = (bit + bits + 7) / 8;
+      values[i] = static_cast<uint16_t>(load_u32(bytes + end - 4) >> (32 + bit - 8 * end) & mask);
     }
     Lanes r;
     std::memcpy(r.v, values, sizeof(values));
