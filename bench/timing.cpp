@@ -62,6 +62,7 @@ struct Timing::Trial {
 
 std::vector<std::string> codec_names() {
   std::vector<std::string> names;
+  names.reserve(kCodecs.size());
   for (const Codec* codec : kCodecs) names.emplace_back(codec->name);
   return names;
 }

@@ -92,7 +92,7 @@ FAULTS = (
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=900)
+    return subprocess.run(command, capture_output=True, text=True, timeout=3600)
 
 
 class Copy:

@@ -1,6 +1,7 @@
 #include "progress.h"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 namespace tools {
@@ -9,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 std::string shown_time(double seconds) {
-  const auto whole = static_cast<unsigned long long>(seconds + 0.5);
+  const auto whole = static_cast<unsigned long long>(std::llround(seconds));
   char text[48];
   if (whole < 3600) {
     std::snprintf(text, sizeof text, "%llu:%02llu", whole / 60, whole % 60);

@@ -1,0 +1,18 @@
+# What the toolchain files of this folder share: Debian's cross compilers, and Debian's own libraries for that machine,
+# which tests/cross.sh has unpacked into L3_SYSROOT. Programs run under qemu-user, through the command that it wrote.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_C_COMPILER ${L3_TRIPLET}-gcc)
+set(CMAKE_CXX_COMPILER ${L3_TRIPLET}-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE ${L3_TRIPLET})
+set(CMAKE_CXX_FLAGS_INIT "-O2 ${L3_PROCESSOR_OPTIONS}")
+
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES L3_SYSROOT)
+set(CMAKE_FIND_ROOT_PATH ${L3_SYSROOT} /usr/${L3_TRIPLET})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${L3_SYSROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${L3_SYSROOT}/usr/lib/${L3_TRIPLET}/pkgconfig)
+
+set(CMAKE_CROSSCOMPILING_EMULATOR ${L3_SYSROOT}/../emulate)
