@@ -317,7 +317,7 @@ TEST(Block, PredictsAsTheTableSays) {
     bits.put(block_header(predictor, 4, 0), 16);
     int column = 0;
     for (const int residual : residuals) {
-      bits.put(static_cast<uint64_t>(residual + 8), 4);
+      bits.put(static_cast<uint64_t>(residual) + 8, 4);
       if (++column % 3 == 0) bits.put(0, 4);
     }
     return gray_file(2, bits.bytes(), 3, 2, 4);

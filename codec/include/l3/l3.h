@@ -180,8 +180,8 @@ static inline l3_decode_options l3_decode_options_init(void) {
   return empty;
 }
 
-// Bytes of a pixel as l3_decode writes it with these options: channels times 1 or 2. `options` may be null. `data` may be
-// a prefix of the file that holds at least the head.
+// Bytes of a pixel as l3_decode writes it with these options: channels times 1 or 2. `options` may be null. `data` may
+// be a prefix of the file that holds at least the head.
 L3_API uint32_t l3_pixel_bytes(const l3_info* info, const void* data, size_t size, const l3_decode_options* options);
 
 // Decodes a whole file to interleaved samples, u8 or u16 in the machine's byte order, row after row; `stride` bytes
@@ -253,8 +253,8 @@ static inline l3_encode_options l3_encode_options_init(void) {
 L3_API uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* options);
 
 // Encodes an image. *written is the size of the file. A sample above 2^bits - 1 is an argument error. The bytes depend
-// on image, options and library version only, never on threads or processor. `options` may be null. Needs no memory but
-// `out`, except for up to 8 MiB where there is metadata to pack. On failure the contents of `out` are unspecified.
+// on image, options and library version (of metadata, libzstd's too), never on threads or processor. `options` may be
+// null. Takes no memory but `out`, or up to 8 MiB to pack metadata. On failure the contents of `out` are unspecified.
 L3_API L3_MUST_USE l3_status l3_encode(const l3_image* image, const l3_encode_options* options, void* out,
                                        size_t out_size, size_t* written, l3_error* error);
 
