@@ -60,7 +60,8 @@ ReasonText describe(Reason reason) {
     case Reason::transparency_unexpected: return {L3_ERROR_CORRUPT, "a transparency in an image that has alpha"};
     case Reason::colour_space_size: return {L3_ERROR_CORRUPT, "the size of the colour space is wrong"};
     case Reason::metadata_size: return {L3_ERROR_CORRUPT, "the metadata section is too small"};
-    case Reason::metadata_contents: return {L3_ERROR_CORRUPT, "the metadata is no sound Zstandard frame of the size it states"};
+    case Reason::metadata_contents:
+      return {L3_ERROR_CORRUPT, "the metadata is no sound Zstandard frame of the size it states"};
     case Reason::metadata_record: return {L3_ERROR_CORRUPT, "the metadata is not a sequence of records"};
     case Reason::digest: return {L3_ERROR_CORRUPT, "the digest does not match"};
     case Reason::index_truncated: return {L3_ERROR_TRUNCATED, "the file ends within its index"};
