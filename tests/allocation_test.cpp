@@ -7,7 +7,9 @@
 #include "l3/l3.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/allocator_interface.h>
+// GCC has the function and not its header.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void*, size_t),
+                                                         void (*on_free)(const volatile void*));
 #define L3_COUNTS_ALLOCATIONS 1
 #elif defined(__GLIBC__)
 #define L3_COUNTS_ALLOCATIONS 1
@@ -37,9 +39,10 @@ const int installed = __sanitizer_install_malloc_and_free_hooks(note_malloc, not
 }  // namespace
 #elif defined(__GLIBC__)
 extern "C" {
-void* __libc_malloc(size_t size);
-void* __libc_calloc(size_t count, size_t size);
-void* __libc_realloc(void* old, size_t size);
+// The allocator's own names for what is replaced here.
+void* __libc_malloc(size_t size);                // NOLINT(bugprone-reserved-identifier)
+void* __libc_calloc(size_t count, size_t size);  // NOLINT(bugprone-reserved-identifier)
+void* __libc_realloc(void* old, size_t size);    // NOLINT(bugprone-reserved-identifier)
 void* malloc(size_t size) {
   note(size);
   return __libc_malloc(size);
