@@ -160,9 +160,10 @@ std::string zsh_option(const Argument& option, const std::string& excluded) {
   for (const std::string& name : option.names) {
     const bool is_long = name.starts_with("--");
     const char* joint = option.takes == Takes::nothing ? "" : is_long ? "=" : "+";
-    const std::string spec =
-        "(" + excluded + ")" + name + joint + "[" + escaped(brief(option.description), "\\[]") + "]";
-    result += " \\\n        " + in_quotes(spec + zsh_value(option));
+    std::string spec = "(" + excluded + ")";
+    spec += name + joint;
+    spec += "[" + escaped(brief(option.description), "\\[]") + "]" + zsh_value(option);
+    result += " \\\n        " + in_quotes(spec);
   }
   return result;
 }
