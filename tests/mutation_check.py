@@ -101,13 +101,14 @@ class Copy:
     def __init__(self, work: Path) -> None:
         self.tree = work / "tree"
         self.build = work / "build"
+        # New files are newer than what an interrupted run left in the build, which may have a fault in it.
         shutil.rmtree(self.tree, ignore_errors=True)
         self.tree.mkdir(parents=True)
         for part in PARTS:
             if (ROOT / part).is_dir():
-                shutil.copytree(ROOT / part, self.tree / part)
+                shutil.copytree(ROOT / part, self.tree / part, copy_function=shutil.copyfile)
             elif (ROOT / part).exists():
-                shutil.copy2(ROOT / part, self.tree / part)
+                shutil.copyfile(ROOT / part, self.tree / part)
         emulate = "ON" if needs_emulation() else "OFF"
         done = run(["cmake", "-G", "Ninja", "-S", str(self.tree), "-B", str(self.build), "-DCMAKE_BUILD_TYPE=Release",
                     "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DL3_CUDA=OFF", "-DL3_TOOLS=OFF",
