@@ -4,6 +4,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 
 #include "drawing.h"
 #include "sha256.h"
@@ -82,32 +83,43 @@ struct Layout {
   size_t entry(size_t tile) const { return head_bytes + 12 * tile; }
 };
 
-// Of a valid file.
-inline Parts take_apart(const Bytes& file) {
+// The parts of any bytes, as far as they can be found; nothing where some lie outside the file, or where there are more
+// than `most_tiles` tiles. Trusts nothing.
+inline std::optional<Parts> find_parts(const uint8_t* data, size_t size, uint64_t most_tiles = 1 << 20) {
+  if (size < 64) return {};
   Parts parts;
-  std::memcpy(parts.header.data(), file.data(), 64);
-  const size_t sections = get(&file[10], 2);
+  std::memcpy(parts.header.data(), data, 64);
+  const size_t sections = get(data + 10, 2);
+  const size_t index = 64 + 24 * sections;
+  if (sections > 16 || index > size || data[38] == 0 || data[39] == 0) return {};
   for (size_t i = 0; i < sections; ++i) {
-    const uint8_t* entry = &file[64 + 24 * i];
-    const uint8_t* from = &file[get(entry + 8, 8)];
-    parts.sections.push_back({static_cast<uint32_t>(get(entry, 2)), Bytes(from, from + get(entry + 16, 8))});
+    const uint8_t* entry = data + 64 + 24 * i;
+    const uint64_t offset = get(entry + 8, 8), bytes = get(entry + 16, 8);
+    if (offset > size || bytes > size - offset) return {};
+    parts.sections.push_back({static_cast<uint32_t>(get(entry, 2)), Bytes(data + offset, data + offset + bytes),
+                              static_cast<uint32_t>(get(entry + 2, 2))});
   }
-  const uint64_t across = (get(&file[20], 4) + 32u * file[38] - 1) / (32u * file[38]);
-  const uint64_t down = (get(&file[24], 4) + 32u * file[39] - 1) / (32u * file[39]);
+  const uint64_t across = (get(data + 20, 4) + 32u * data[38] - 1) / (32u * data[38]);
+  const uint64_t down = (get(data + 24, 4) + 32u * data[39] - 1) / (32u * data[39]);
+  if (across > most_tiles || down > most_tiles || across * down > most_tiles) return {};
+  if (index + 12 * across * down > size) return {};
   for (size_t i = 0; i < across * down; ++i) {
-    const uint8_t* entry = &file[64 + 24 * sections + 12 * i];
+    const uint8_t* entry = data + index + 12 * i;
     TilePart tile{entry[0], entry[1], {}, {}};
     if (tile.method == 0) {
       for (uint32_t c = 0; c < 4; ++c) tile.value[c] = static_cast<uint16_t>(get(entry + 4 + 2 * c, 2));
     } else {
-      const size_t at = 16 * get(entry + 4, 4);
-      tile.payload.assign(file.begin() + static_cast<ptrdiff_t>(at),
-                          file.begin() + static_cast<ptrdiff_t>(at + 16 * get(entry + 2, 2)));
+      const uint64_t at = 16 * get(entry + 4, 4), bytes = 16 * get(entry + 2, 2);
+      if (at > size || bytes > size - at) return {};
+      tile.payload.assign(data + at, data + at + bytes);
     }
     parts.tiles.push_back(std::move(tile));
   }
   return parts;
 }
+
+// Of a valid file.
+inline Parts take_apart(const Bytes& file) { return find_parts(file.data(), file.size()).value(); }
 
 inline void seal_head(Bytes& file, const Layout& layout) {
   std::memset(&file[44], 0, 20);

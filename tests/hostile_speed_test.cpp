@@ -82,7 +82,7 @@ by_hand::Parts parts_of(Kind kind, Size size, Type type, uint32_t tile) {
   return parts;
 }
 
-// The last byte of the last payload is padding or a code; one unit more is a violation that is found at the very end.
+// A unit more after the last block: a violation that is found when all else is decoded.
 Bytes bad_at_the_end(by_hand::Parts parts) {
   parts.tiles.back().payload.resize(parts.tiles.back().payload.size() + 16);
   return by_hand::put_together(parts);
@@ -116,6 +116,7 @@ void compare(Size size, Type type, uint32_t tile) {
        {std::pair("any stream", Kind::any), std::pair("the widest codes", Kind::widest), std::pair("raw", Kind::raw)}) {
     const by_hand::Parts parts = parts_of(kind, size, type, tile);
     subjects.push_back({name, by_hand::put_together(parts), L3_OK});
+    if (kind == Kind::raw) continue;  // a raw payload of another size is refused before anything is decoded
     subjects.push_back({std::string(name) + ", bad at the end", bad_at_the_end(parts), L3_ERROR_CORRUPT});
   }
   Bytes out(drawing::blank(size, type).pixels.size());

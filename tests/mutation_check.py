@@ -96,7 +96,7 @@ def run(command: list[str]) -> subprocess.CompletedProcess[str]:
 class Copy:
     """The tree under WORK, its build, and its tests."""
 
-    def __init__(self, work: Path) -> None:
+    def __init__(self, work: Path, options: list[str]) -> None:
         self.tree = work / "tree"
         self.build = work / "build"
         # New files are newer than what an interrupted run left in the build, which may have a fault in it.
@@ -107,10 +107,8 @@ class Copy:
                 shutil.copytree(ROOT / part, self.tree / part, copy_function=shutil.copyfile)
             elif (ROOT / part).exists():
                 shutil.copyfile(ROOT / part, self.tree / part)
-        emulate = "ON" if needs_emulation() else "OFF"
         done = run(["cmake", "-G", "Ninja", "-S", str(self.tree), "-B", str(self.build), "-DCMAKE_BUILD_TYPE=Release",
-                    "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DL3_CUDA=OFF", "-DL3_TOOLS=OFF",
-                    f"-DL3_EMULATE_VBMI={emulate}"])
+                    "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DL3_CUDA=OFF", "-DL3_TOOLS=OFF", *options])
         if done.returncode != 0:
             sys.exit(f"mutation_check: {done.stdout}{done.stderr}")
 
@@ -137,14 +135,10 @@ class Copy:
         return ""
 
 
-def needs_emulation() -> bool:
-    flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
-    return "avx512bw" in flags and "avx512_vbmi" not in flags
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="mutation_check.py", description="Plant faults that tests must notice.")
     parser.add_argument("--list", action="store_true", help="say what the faults are")
+    parser.add_argument("--cmake", action="append", default=[], metavar="OPTION", help="a further option for CMake")
     parser.add_argument("work", nargs="?", type=Path, metavar="WORK")
     parser.add_argument("numbers", nargs="*", type=int, metavar="N")
     options = parser.parse_args()
@@ -152,7 +146,7 @@ def main() -> int:
         for number, fault in enumerate(FAULTS, 1):
             print(f"{number:>3}  {fault.what} (codec/{fault.file})")
         return 0
-    copy = Copy(options.work.resolve())
+    copy = Copy(options.work.resolve(), options.cmake)
     if problem := copy.compile() or copy.first_red():
         sys.exit(f"mutation_check: red without any fault: {problem}")
     unnoticed = 0

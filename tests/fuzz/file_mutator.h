@@ -11,48 +11,13 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace fuzz {
 
+using by_hand::find_parts;
 using by_hand::Layout;
 using by_hand::Parts;
 using drawing::Bytes;
 using drawing::Dice;
 
 constexpr size_t kMostTiles = 64;
-
-// The parts of a file, as far as they can be found: nothing where even head and index cannot.
-inline std::optional<Parts> find_parts(const uint8_t* data, size_t size) {
-  using by_hand::get;
-  if (size < 64) return {};
-  Parts parts;
-  std::copy(data, data + 64, parts.header.begin());
-  const size_t sections = get(data + 10, 2);
-  const size_t index = 64 + 24 * sections;
-  if (sections > 16 || index > size) return {};
-  for (size_t i = 0; i < sections; ++i) {
-    const uint8_t* entry = data + 64 + 24 * i;
-    const uint64_t offset = get(entry + 8, 8), bytes = get(entry + 16, 8);
-    if (offset > size || bytes > size - offset) return {};
-    parts.sections.push_back({static_cast<uint32_t>(get(entry, 2)), Bytes(data + offset, data + offset + bytes),
-                              static_cast<uint32_t>(get(entry + 2, 2))});
-  }
-  if (data[38] == 0 || data[39] == 0) return {};
-  const uint64_t across = (get(data + 20, 4) + 32u * data[38] - 1) / (32u * data[38]);
-  const uint64_t down = (get(data + 24, 4) + 32u * data[39] - 1) / (32u * data[39]);
-  if (across > kMostTiles || down > kMostTiles || across * down > kMostTiles) return {};
-  if (index + 12 * across * down > size) return {};
-  for (size_t i = 0; i < across * down; ++i) {
-    const uint8_t* entry = data + index + 12 * i;
-    by_hand::TilePart tile{entry[0], entry[1], {}, {}};
-    if (tile.method == 0) {
-      for (uint32_t c = 0; c < 4; ++c) tile.value[c] = static_cast<uint16_t>(get(entry + 4 + 2 * c, 2));
-    } else {
-      const uint64_t at = 16 * get(entry + 4, 4), bytes = 16 * get(entry + 2, 2);
-      if (at > size || bytes > size - at) return {};
-      tile.payload.assign(data + at, data + at + bytes);
-    }
-    parts.tiles.push_back(std::move(tile));
-  }
-  return parts;
-}
 
 // libFuzzer's own mutations, of some bytes.
 inline void mutate_bytes(Bytes& bytes, size_t most) {
@@ -164,7 +129,7 @@ inline size_t give(const Bytes& file, uint8_t* data, size_t max_size) {
 inline size_t mutate_file(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   Dice dice(seed);
   std::optional<Parts> parts;
-  if (!dice.chance(12)) parts = find_parts(data, size);
+  if (!dice.chance(12)) parts = find_parts(data, size, kMostTiles);
   if (!parts) return LLVMFuzzerMutate(data, size, max_size);
   by_hand::Edit edit;
   for (uint32_t changes = 1 + dice.roll(3); changes > 0; --changes) {
@@ -191,8 +156,8 @@ inline size_t mutate_file(uint8_t* data, size_t size, size_t max_size, unsigned 
 inline size_t cross_files(const uint8_t* a, size_t a_size, const uint8_t* b, size_t b_size, uint8_t* out,
                           size_t max_out_size, unsigned seed) {
   Dice dice(seed);
-  std::optional<Parts> parts = find_parts(a, a_size);
-  std::optional<Parts> others = find_parts(b, b_size);
+  std::optional<Parts> parts = find_parts(a, a_size, kMostTiles);
+  std::optional<Parts> others = find_parts(b, b_size, kMostTiles);
   if (!parts || !others || parts->tiles.empty() || others->tiles.empty()) return 0;
   dice.pick(parts->tiles) = dice.pick(others->tiles);
   if (dice.chance(4)) parts->sections = others->sections;
