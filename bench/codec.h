@@ -21,8 +21,8 @@ struct Codec {
 };
 
 extern const Codec kPngCodec;
-extern const Codec kL3Codec;
+extern const Codec kL3Fast, kL3Dense1, kL3Dense5, kL3Dense9;
 
-inline const std::array<const Codec*, 2> kCodecs = {&kPngCodec, &kL3Codec};
+inline const std::array<const Codec*, 5> kCodecs = {&kPngCodec, &kL3Fast, &kL3Dense1, &kL3Dense5, &kL3Dense9};
 
 }  // namespace bench

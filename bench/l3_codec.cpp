@@ -1,13 +1,15 @@
-// L3 by libl3, with the method fast.
+// L3 by libl3: the method fast, and dense at three efforts.
 #include "bridge/image_bridge.h"
 #include "codec.h"
 
 namespace bench {
 namespace {
 
+template <l3_method kMethod, uint32_t kEffort>
 std::optional<formats::Error> encode(const formats::Image& image, bridge::Buffer& file) {
   l3_encode_options options = l3_encode_options_init();
-  options.method = L3_METHOD_FAST;
+  options.method = kMethod;
+  options.effort = kEffort;
   return bridge::encode_l3(image, options, file);
 }
 
@@ -23,6 +25,9 @@ bool never(std::span<const uint8_t>) { return false; }
 
 }  // namespace
 
-const Codec kL3Codec = {"l3-fast", encode, decode, never};
+const Codec kL3Fast = {"l3-fast", encode<L3_METHOD_FAST, 0>, decode, never};
+const Codec kL3Dense1 = {"l3-dense1", encode<L3_METHOD_DENSE, 1>, decode, never};
+const Codec kL3Dense5 = {"l3-dense5", encode<L3_METHOD_DENSE, 5>, decode, never};
+const Codec kL3Dense9 = {"l3-dense9", encode<L3_METHOD_DENSE, 9>, decode, never};
 
 }  // namespace bench

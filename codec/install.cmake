@@ -1,10 +1,10 @@
 # What others need to build on libl3. Read by CMakeLists.txt beside it.
 
-# A static libl3 leaves libzstd and the C++ library to the programs that link it; a shared one has found them already.
+# A static libl3 leaves libzstd, libm and the C++ library to the programs that link it; a shared one has found them already.
 set(L3_PC_PRIVATE "")
 if(l3_type STREQUAL "STATIC_LIBRARY")
   set(cxx_libraries ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
-  list(FILTER cxx_libraries INCLUDE REGEX "^(std)?c\\+\\+(abi)?$")
+  list(FILTER cxx_libraries INCLUDE REGEX "^((std)?c\\+\\+(abi)?|m)$")
   list(REMOVE_DUPLICATES cxx_libraries)
   list(TRANSFORM cxx_libraries PREPEND "-l")
   list(JOIN cxx_libraries " " cxx_libraries)

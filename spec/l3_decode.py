@@ -25,6 +25,8 @@ import sys
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from operator import mul
 from typing import BinaryIO
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -265,7 +267,7 @@ def payload_start(header: Header, sections: list[Section]) -> int:
 # ---------------------------------------------------------------------------------------------------------------------
 # 4. Sections
 
-PALETTE, TRANSPARENCY, COLOUR_SPACE, ICC_PROFILE, EXIF = IMAGE_SECTIONS = range(1, 6)
+PALETTE, TRANSPARENCY, COLOUR_SPACE, ICC_PROFILE, EXIF, MODEL = IMAGE_SECTIONS = range(1, 7)
 ASIDE = 0x8000  # the first of the types that decoding never reads
 METADATA = 0x8001
 KEY_SIZE = {GRAY: 2, RGB: 6}
@@ -301,6 +303,8 @@ def read_image_sections(data: bytes, header: Header, sections: list[Section]) ->
             require(section.size == KEY_SIZE[header.colour], at_size, "size of the transparency does not fit colour")
         elif section.type == COLOUR_SPACE:
             require(section.size == 48, at_size, "size of the colour space is not 48")
+        elif section.type == MODEL:
+            require(header.bits == 8, section.at_check - 4, "a model where bits is not 8")
     has_palette = header.colour != PALETTE_INDEX or PALETTE in contents
     require(has_palette, HEADER_SIZE, "palette indices without a palette")
     return contents
@@ -376,7 +380,7 @@ def verify_metadata(data: bytes, section: Section, limits: Limits) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 # 5. The index
 
-CONSTANT, RAW, FAST = range(3)
+CONSTANT, RAW, FAST, DENSE = range(4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +416,7 @@ def read_index(data: bytes, header: Header, first_payload: int) -> list[Tile]:
                 samples = struct.unpack("<4H", data[at + 4 : at + INDEX_ENTRY_SIZE])
                 tiles.append(Tile(x, y, w, h, at, method, parameters, constant=samples))
             else:
-                require(method <= FAST, at, f"method {method} is not known")
+                require(method <= DENSE, at, f"method {method} is not known")
                 require(size != 0, at + 2, "a tile without payload")
                 require(16 * offset == payload_end, at + 4, "the payload is not where the one before ends")
                 tiles.append(Tile(x, y, w, h, at, method, parameters, 16 * offset, 16 * size, payload_check))
@@ -427,12 +431,14 @@ def read_index(data: bytes, header: Header, first_payload: int) -> list[Tile]:
 # 6. Tile methods
 
 
-def decode_tile(data: bytes, header: Header, tile: Tile) -> list[bytes]:
+def decode_tile(data: bytes, header: Header, tile: Tile, model: Model | None) -> list[bytes]:
     """The rows of the tile, as they stand in the decoded samples."""
     if tile.method == CONSTANT:
         return constant_rows(header, tile)
     payload = data[tile.offset : tile.offset + tile.size]
     require(check(payload) == tile.check, tile.at + 8, "check of a payload does not match")
+    if tile.method == DENSE:
+        return dense_rows(header, tile, payload, model)
     return raw_rows(header, tile, payload) if tile.method == RAW else fast_rows(header, tile, payload)
 
 
@@ -508,6 +514,26 @@ def fast_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
             row[:3] = untransform(transform, row, bits)
         for c in range(channels):
             samples[c::channels] = row[c]
+        result.append(pack(header, samples))
+    return result
+
+
+# 6.4 Dense
+
+
+def dense_rows(header: Header, tile: Tile, payload: bytes, model: Model | None) -> list[bytes]:
+    g = tile.parameters & 7
+    require(tile.parameters >> 3 == 0, tile.at + 1, "reserved parameters of a dense tile are not zero")
+    require(g <= 5, tile.at + 1, "a dense tile of more than 2^5 lanes")
+    require(tile.size >= 4 << g, tile.at + 2, "size of a dense payload is below that of its states")
+    if model is None:
+        raise Violation(tile.at, "a dense tile without a model")
+    planes = decode_dense(tile, payload, model, 1 << g)
+    samples = [0] * (tile.w * header.channels)
+    result: list[bytes] = []
+    for row in zip(*planes, strict=True):
+        for c in range(header.channels):
+            samples[c :: header.channels] = row[c]
         result.append(pack(header, samples))
     return result
 
@@ -721,13 +747,14 @@ def decode_file(data: bytes, limits: Limits, verifying: bool) -> Image:
     sections = read_section_entries(data, header)
     tiles = read_index(data, header, payload_start(header, sections))
     contents = read_image_sections(data, header, sections)
+    model = read_model(data, header, sections) if MODEL in contents else None
     pixel_size = header.channels * header.sample_size
     try:
         samples = bytearray(header.width * header.height * pixel_size)
     except MemoryError:
         raise OverLimit(20, "memory for the decoded samples") from None
     for tile in tiles:
-        for y, row in enumerate(decode_tile(data, header, tile), tile.y):
+        for y, row in enumerate(decode_tile(data, header, tile, model), tile.y):
             start = (y * header.width + tile.x) * pixel_size
             samples[start : start + len(row)] = row
     if verifying:
@@ -766,6 +793,402 @@ def pam(image: Image) -> Iterator[bytes | bytearray]:
     )
     yield "".join(line + "\n" for line in lines).encode("ascii")
     yield image.samples
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 12. The model
+
+
+@dataclass
+class Part:
+    """A part of the model, a bit string, and how far it is read."""
+
+    string: int  # the bits, the first one lowest
+    offset: int  # in the file
+    size: int
+    bit: int = 0
+
+    def require(self, condition: bool, reason: str) -> None:
+        require(condition, self.offset + self.bit // 8, reason)
+
+    def field(self, width: int) -> int:
+        self.require(self.bit + width <= 8 * self.size, "a part of the model is too short")
+        value = self.string >> self.bit & (1 << width) - 1
+        self.bit += width
+        return value
+
+    def end(self) -> None:
+        self.require(ceil(self.bit, 8) == self.size, "a part of the model is too long")
+        self.require(self.string >> self.bit == 0, "bits after the end of a part are not zero")
+
+
+@dataclass
+class ModelChannel:
+    weights: list[tuple[int, ...]]  # of each class: those of the taps
+    activity_weights: list[int]
+    zone_groups: list[int]
+    sign_groups: list[int]
+    rows: list[list[list[int]]]  # by group of zones and group of sign patterns: the table of each level
+    class_tables: int  # how many
+    class_contexts: list[int]  # for each class of the channel before: which one
+
+
+@dataclass
+class Model:
+    channels: list[ModelChannel]
+    tables: list[Table]
+    class_tables: list[list[Table]]  # of each channel
+
+
+# 12.1 Its parts
+
+
+def read_model(data: bytes, header: Header, sections: list[Section]) -> Model:
+    (section,) = (section for section in sections if section.type == MODEL)
+    at = section.offset
+    require(section.size >= 8, at, "the model ends within its fields")
+    kind, channels, tables, class_tables, *classes = data[at : at + 8]
+    require(kind == 0, at, f"kind {kind} of a model is not known")
+    require(channels == header.channels, at + 1, "the model is not for this number of channels")
+    require(1 <= tables <= 24, at + 2, "tables of the model are outside 1 to 24")
+    for c, count in enumerate(classes):
+        low, high = (1, 32) if c < channels else (0, 0)
+        require(low <= count <= high, at + 4 + c, f"classes of a channel are outside {low} to {high}")
+    count = channels + tables + class_tables
+    first = 8 + 2 * count
+    require(section.size >= first, at, "the model ends within its fields")
+    begins = [*struct.unpack_from(f"<{count}H", data, at + 8), section.size]
+    require(begins[0] == first, at + 8, "the first part of the model is not behind the fields")
+    parts: list[Part] = []
+    for i in range(count):
+        begin, end = begins[i], begins[i + 1]
+        require(end >= begin, at + 8 + 2 * i, "a part of the model ends before it begins")
+        require(end <= section.size, at + 8 + 2 * i, "a part of the model ends behind the section")
+        parts.append(Part(number(data, at + begin, end - begin), at + begin, end - begin))
+
+    model = Model([], [], [])
+    for c in range(channels):
+        model.channels.append(read_channel(parts.pop(0), c, tables, classes))
+    for _ in range(tables):
+        model.tables.append(read_table(parts.pop(0), 255, 256))
+    wanted = sum(channel.class_tables for channel in model.channels)
+    require(class_tables == wanted, at + 3, "class tables of the model are not those of its channels")
+    for channel, count in zip(model.channels, classes, strict=False):
+        model.class_tables.append([read_table(parts.pop(0), count - 1, 32) for _ in range(channel.class_tables)])
+    return model
+
+
+# 12.2 Channels
+
+TAPS = 24
+LEVELS = 64
+
+
+def read_channel(part: Part, c: int, tables: int, classes: list[int]) -> ModelChannel:
+    earlier = min(c, 2)
+    channel = ModelChannel(
+        weights=read_weights(part, earlier, classes[c]),
+        activity_weights=[part.field(7) for _ in range(9 + earlier)],
+        zone_groups=[0] * 16,
+        sign_groups=[0] * 64,
+        rows=[],
+        class_tables=0,
+        class_contexts=[0] * (classes[c - 1] if c > 0 else 1),
+    )
+    part.require(sum(channel.activity_weights) <= 1000, "activity weights add up to more than 1000")
+    if part.field(1) == 1:
+        channel.zone_groups = [part.field(2) for _ in range(16)]
+        channel.sign_groups = [part.field(3) for _ in range(64)]
+    for _ in range(max(channel.zone_groups) + 1):
+        channel.rows.append([read_row(part, tables) for _ in range(max(channel.sign_groups) + 1)])
+    if classes[c] > 1:
+        channel.class_tables = part.field(3) + 1
+        if channel.class_tables > 1:
+            channel.class_contexts = [part.field(3) for _ in channel.class_contexts]
+        part.require(max(channel.class_contexts) < channel.class_tables, "a class table that is not there")
+    part.end()
+    return channel
+
+
+def read_weights(part: Part, earlier: int, classes: int) -> list[tuple[int, ...]]:
+    """The weights of each class."""
+    coded = [*range(1, 14), *(14, 15)[:earlier], *(17, 18, 19, 21, 22, 23)[: 3 * earlier]]
+    widths: list[int] = []
+    least_weights: list[int] = []
+    for _ in coded:
+        widths.append(part.field(4))
+        part.require(widths[-1] <= 8, "width of a weight is above 8")
+        least = part.field(8)
+        least_weights.append(least - 256 if least >= 128 else least)
+    weights = [[0] * TAPS for _ in range(classes)]
+    for tap, width, least in zip(coded, widths, least_weights, strict=True):
+        for of_class in weights:
+            of_class[tap] = least + part.field(width)
+    for of_class in weights:
+        of_class[0] = 64 - sum(of_class[1:8])
+        of_class[16] = -sum(of_class[17:20])
+        of_class[20] = -sum(of_class[21:24])
+        part.require(-128 <= min(of_class) and max(of_class) <= 127, "a weight is outside -128 to 127")
+    return [tuple(of_class) for of_class in weights]
+
+
+def read_row(part: Part, tables: int) -> list[int]:
+    """The table of each level."""
+    last = part.field(6)
+    row = [part.field(5)]
+    for _ in range(last):
+        if part.field(1) == 0:
+            row.append(row[-1])
+        elif part.field(1) == 0:
+            row.append(row[-1] + 1)
+        else:
+            row.append(part.field(5))
+    part.require(max(row) < tables, "a table that is not there")
+    return row + row[-1:] * (LEVELS - len(row))
+
+
+# 12.3 Tables
+
+SLOTS = 4096
+
+
+@dataclass
+class Table:
+    frequencies: list[int]
+    buckets: int
+
+    @cached_property
+    def slots(self) -> list[tuple[int, int, int]]:
+        """Of each slot its symbol, the frequency of that, and which number of it the slot is."""
+        return slots_of(self.frequencies + [0] * (self.buckets - len(self.frequencies)))
+
+
+def read_table(part: Part, highest: int, buckets: int) -> Table:
+    last = part.field(8)
+    part.require(1 <= last <= highest, f"last symbol of a table is outside 1 to {highest}")
+    rest = part.field(5)
+    part.require(rest <= last, "rest symbol of a table is above its last one")
+    mode = part.field(2)
+    part.require(mode <= 2, "mode of a table is 3")
+    frequencies = [0] * (last + 1)
+    p1 = p2 = 9
+    for i in range(last + 1):
+        if i == rest:
+            continue
+        expected = (p1, p2, (p1 + p2 + 1) // 2)[mode]
+        difference = 0
+        while part.field(1) == 1:
+            difference += 1
+            part.require(difference <= 12, "a frequency of less than 0 or more than 12 bits")
+        if difference and part.field(1) == 1:
+            difference = -difference
+        n = expected + difference
+        part.require(0 <= n <= 12, "a frequency of less than 0 or more than 12 bits")
+        if n > 0:
+            t = min(n - 1, 3)
+            frequencies[i] = ((1 << t) + part.field(t)) << n - 1 - t
+        p1, p2 = n, p1
+    total = sum(frequencies)
+    part.require(1 <= total < SLOTS, "frequencies of a table add up to 0, or to 4096 or more without the rest")
+    frequencies[rest] = SLOTS - total
+    part.require(frequencies[last] > 0, "the last symbol of a table has the frequency 0")
+    part.end()
+    return Table(frequencies, buckets)
+
+
+# 12.4 From frequencies to slots
+
+
+def slots_of(f: list[int]) -> list[tuple[int, int, int]]:
+    q_count = len(f)
+    s = SLOTS // q_count
+    r = list(f)
+    small = [symbol for symbol in range(q_count) if f[symbol] < s]
+    large = [symbol for symbol in range(q_count) if f[symbol] >= s]
+    own = [s] * q_count
+    other = [0] * q_count
+    first = [0] * q_count
+    i = j = 0
+    while i < len(small) or (j + 1 < len(large) and r[large[j]] < s):
+        b = large[j]
+        if r[b] < s:
+            a = large[j + 1]
+            q = b
+            own[q] = r[b]
+            j += 1
+        else:
+            a = b
+            q = small[i]
+            own[q] = f[q]
+            i += 1
+        other[q] = a
+        r[a] -= s - own[q]
+        first[q] = r[a]
+    slots: list[tuple[int, int, int]] = []
+    for q in range(q_count):
+        slots += [(q, f[q], k) for k in range(own[q])]
+        a = other[q]
+        slots += [(a, f[a], first[q] + k - own[q]) for k in range(own[q], s)]
+    return slots
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 13. A dense tile
+
+STATE = 65536  # of a lane that has decoded all its symbols; below it, one takes a word
+
+# 13.1 Symbols
+
+
+class Lanes:
+    def __init__(self, payload: bytes, offset: int, lanes: int) -> None:
+        self.offset = offset  # of the payload
+        self.states = list(struct.unpack_from(f"<{lanes}I", payload))
+        self.payload = payload
+        self.position = 4 * lanes  # of the next word
+
+    def symbol(self, lane: int, table: Table) -> int:
+        """Decodes one. Called in order of lanes in each round, so a lane can take its word at once."""
+        x = self.states[lane]
+        symbol, frequency, n = table.slots[x & SLOTS - 1]
+        x = frequency * (x >> 12) + n
+        if x < STATE:
+            at = self.position
+            require(at < len(self.payload), self.offset + at, "the payload ends within the words")
+            x = x << 16 | self.payload[at] | self.payload[at + 1] << 8
+            self.position = at + 2
+        self.states[lane] = x
+        return symbol
+
+    def end(self) -> None:
+        for lane, x in enumerate(self.states):
+            require(x == STATE, self.offset + 4 * lane, "state of a lane is not 65536 in the end")
+        left = self.offset + self.position
+        require(len(self.payload) - self.position <= 15, left, "more than 15 bytes after the last word")
+        require_zero(self.payload[self.position :], left, "bytes after the last word are not zero")
+
+
+# 13.2 Classes
+
+BLOCK = 16
+
+
+def decode_classes(lanes: Lanes, model: Model, blocks: int) -> list[list[int]]:
+    """Of each channel, the class of each block."""
+    classes = [[0] * blocks for _ in model.channels]
+    lane_count = len(lanes.states)
+    for i in range(0, blocks, lane_count):
+        for c, channel in enumerate(model.channels):
+            if channel.class_tables == 0:
+                continue
+            for block in range(i, min(i + lane_count, blocks)):
+                context = classes[c - 1][block] if c > 0 else 0
+                table = model.class_tables[c][channel.class_contexts[context]]
+                classes[c][block] = lanes.symbol(block - i, table)
+    return classes
+
+
+# 13.3 Samples
+
+
+def neighbours(rows: list[list[int]], x: int, y: int) -> tuple[int, int, int, int, int, int, int, int]:
+    """W, N, NW, NE, WW, NN, NNE, NWW of column x, row y."""
+    row = rows[y]
+    if y == 0:
+        w = row[x - 1] if x > 0 else 0
+        ww = row[x - 2] if x > 1 else 0
+        return w, w, w, w, ww, w, w, w
+    above = rows[y - 1]
+    not_last = x + 1 < len(row)
+    n = above[x]
+    ne = above[x + 1] if not_last else n
+    if y == 1:
+        nn, nne = n, ne
+    else:
+        nn = rows[y - 2][x]
+        nne = rows[y - 2][x + 1] if not_last else nn
+    if x == 0:
+        return n, n, n, ne, n, nn, nne, n
+    nw = above[x - 1]
+    if x == 1:
+        return row[0], n, nw, ne, nw, nn, nne, nw
+    return row[x - 1], n, nw, ne, row[x - 2], nn, nne, above[x - 2]
+
+
+Seen = tuple[int, int, int, int, int]  # what later channels look at: error, W, N, NW, sample
+NOT_LOOKED_AT = (0, 0, 0, 0, 0)
+
+
+def decode_dense(tile: Tile, payload: bytes, model: Model, lane_count: int) -> list[list[list[int]]]:
+    """The rows of each channel."""
+    w, h = tile.w, tile.h
+    lanes = Lanes(payload, tile.offset, lane_count)
+    blocks_of_row = ceil(w, BLOCK)
+    classes = decode_classes(lanes, model, blocks_of_row * ceil(h, BLOCK))
+    samples = [[[0] * w for _ in range(h)] for _ in model.channels]
+    errors = [[[0] * w for _ in range(h)] for _ in model.channels]
+    pitch = max(w, 2 * lane_count)
+    last_step = pitch * ((h - 1) // lane_count) + w - 1 + 2 * ((h - 1) % lane_count)
+    for step in range(last_step + 1):
+        places: list[tuple[int, int, int]] = []  # lane, column, row
+        for lane in range(min(lane_count, step // 2 + 1)):
+            turn, x = divmod(step - 2 * lane, pitch)
+            y = lane + lane_count * turn
+            if x < w and y < h:
+                places.append((lane, x, y))
+        one_before = two_before = [NOT_LOOKED_AT] * len(places)
+        for c, channel in enumerate(model.channels):
+            seen: list[Seen] = []
+            for (lane, x, y), one, two in zip(places, one_before, two_before, strict=True):
+                weights = channel.weights[classes[c][y // BLOCK * blocks_of_row + x // BLOCK]]
+                around = neighbours(samples[c], x, y)
+                errors_around = neighbours(errors[c], x, y)[:6]
+                taps = (*around, *errors_around, one[0], two[0], *one[1:], *two[1:])
+                p, up = predict_dense(weights, taps)
+                symbol = lanes.symbol(lane, model.tables[table_of(channel, taps, p, up)])
+                samples[c][y][x] = sample = sample_of(symbol, p, up)
+                errors[c][y][x] = error = max(-128, min(sample - p, 127))
+                seen.append((error, *around[:3], sample))
+            one_before, two_before = seen, one_before
+    lanes.end()
+    return samples
+
+
+def predict_dense(weights: Sequence[int], taps: Sequence[int]) -> tuple[int, int]:
+    """The prediction p and `up`."""
+    a = 32 + sum(map(mul, weights, taps))
+    p = max(0, min(a // 64, 255))
+    return p, 1 if a - 64 * p >= 32 else 0
+
+
+# 13.4 The table of a sample
+
+
+def table_of(channel: ModelChannel, taps: Sequence[int], p: int, up: int) -> int:
+    w, n, nw, ne = taps[:4]
+    errors = taps[8:14]
+    terms = (*errors, w - nw, n - nw, n - ne, taps[14], taps[15])  # the last ones may have no weight
+    activity = 8 + sum(map(mul, channel.activity_weights, map(abs, terms)))
+    o = activity.bit_length() - 1
+    level = 4 * (o - 3) + (activity >> o - 2) % 4
+
+    d = 255 - p if up else p
+    zone = (3613 * d + 61923) // 65536
+
+    signs = (errors[0] < 0, errors[1] < 0, errors[2] < 0, errors[3] < 0, w >= p, n >= p)
+    pattern = sum(map(mul, signs, (1, 2, 4, 8, 16, 32)))
+    if up:
+        pattern ^= 63
+    return channel.rows[channel.zone_groups[zone]][channel.sign_groups[pattern]][level]
+
+
+# 13.5 From symbol to sample
+
+
+def sample_of(z: int, p: int, up: int) -> int:
+    m = (z + 1) // 2
+    subtracted = z % 2 != up
+    return (p - m if subtracted else p + m) % 256
 
 
 # ---------------------------------------------------------------------------------------------------------------------

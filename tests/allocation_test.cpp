@@ -86,6 +86,10 @@ std::vector<Bytes> files() {
   for (const drawing::Type& type : drawing::all_types()) {
     made.push_back(codec_testing::encode(drawing::with_sections(drawing::draw_mixed({32, 9}, type)),
                                          codec_testing::tiles_of(32, 32)));
+    if (type.bits == 8) {
+      made.push_back(codec_testing::encode(drawing::with_sections(drawing::draw_mixed({32, 20}, type)),
+                                           codec_testing::options_of(L3_METHOD_DENSE, 32, 32, 1)));
+    }
   }
   return made;
 }
@@ -98,7 +102,10 @@ void read_all(const Bytes& file, Bytes& out) {
   (void)!l3_check(file.data(), file.size(), nullptr, &error);
   uint64_t count = 0;
   (void)!l3_count_tiles(file.data(), file.size(), 2, &count, &error);
-  for (const uint32_t type : {1u, 2u, 3u, 4u, 5u, 0x8001u}) {
+  (void)!l3_count_tiles(file.data(), file.size(), 3, &count, &error);
+  l3_sizes sizes = l3_sizes_init();
+  (void)!l3_measure(file.data(), file.size(), &sizes, &error);
+  for (const uint32_t type : {1u, 2u, 3u, 4u, 5u, 6u, 0x8001u}) {
     const uint8_t* bytes = nullptr;
     size_t size = 0;
     (void)!l3_find_section(file.data(), file.size(), type, &bytes, &size, &error);
@@ -204,15 +211,16 @@ TEST(Allocation, OfMetadataStaysWithinWhatIsSaid) {
   EXPECT_LE(bytes_of([&] { unpack(L3_OK); }), 256 * 1024);
 }
 
-TEST(Allocation, OfEncodingIsNoneButForMetadata) {
+TEST(Allocation, OfFastEncodingIsNoneButForMetadata) {
   for (const bool has_metadata : {false, true}) {
     drawing::Drawing d = drawing::with_sections(drawing::draw_mixed({300, 200}, {L3_COLOUR_RGB, 8}));
     if (!has_metadata) d.metadata.clear();
     const l3_image image = d.image();
-    Bytes out(l3_encode_bound(&image, nullptr));
+    const l3_encode_options options = codec_testing::fast_options();
+    Bytes out(l3_encode_bound(&image, &options));
     size_t written = 0;
     const size_t bytes =
-        bytes_of([&] { EXPECT_EQ(l3_encode(&image, nullptr, out.data(), out.size(), &written, nullptr), L3_OK); });
+        bytes_of([&] { EXPECT_EQ(l3_encode(&image, &options, out.data(), out.size(), &written, nullptr), L3_OK); });
     EXPECT_LE(bytes, has_metadata ? 8 * kMiB : 0);
   }
 }

@@ -2,6 +2,7 @@
 // Follows spec/format.md, not codec/, except for SHA-256.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <optional>

@@ -179,11 +179,18 @@ TEST(EncodeCall, RefusesAStrideBelowARow) {
 }
 
 TEST(EncodeCall, RefusesOptionsThatDoNotExist) {
-  expect_options_refused([](l3_encode_options& o) { o.method = L3_METHOD_DENSE; }, L3_ERROR_UNSUPPORTED,
-                         "the dense method is not in this version of libl3");
   expect_options_refused([](l3_encode_options& o) { o.method = static_cast<l3_method>(3); }, L3_ERROR_ARGUMENT,
                          "unknown method");
   expect_options_refused([](l3_encode_options& o) { o.effort = 10; }, L3_ERROR_ARGUMENT, "effort must be 1 to 9");
+  static const Bytes model(65537);
+  for (const size_t size : {size_t{0}, model.size(), SIZE_MAX}) {
+    expect_options_refused(
+        [&](l3_encode_options& o) {
+          o.model = model.data();
+          o.model_size = size;
+        },
+        L3_ERROR_ARGUMENT, "a model is 1 to 65536 bytes long");
+  }
 }
 
 TEST(EncodeCall, RefusesTileEdgesThatDoNotExist) {
@@ -198,11 +205,9 @@ TEST(EncodeCall, RefusesTileEdgesThatDoNotExist) {
 
 TEST(EncodeCall, EveryEffortAndMethodGivesAFile) {
   for (uint32_t effort = 0; effort <= 9; ++effort) {
-    for (const l3_method method : {L3_METHOD_AUTO, L3_METHOD_FAST}) {
-      l3_encode_options options = tiles_of(32, 32);
-      options.effort = effort;
-      options.method = method;
-      EXPECT_EQ(encode(rgb(), options), rgb_file());
+    EXPECT_EQ(encode(rgb(), options_of(L3_METHOD_FAST, 32, 32, effort)), rgb_file());
+    for (const l3_method method : {L3_METHOD_AUTO, L3_METHOD_DENSE}) {
+      EXPECT_EQ(decode(encode(rgb(), options_of(method, 32, 32, effort))), rgb().pixels) << method << " " << effort;
     }
   }
 }

@@ -33,7 +33,7 @@ uint64_t raw_size(const Drawing& d, uint32_t tile_width, uint32_t tile_height) {
 }
 
 // Encodes on every target, with threads on the last; expects one file, and the pixels back on every target.
-Bytes expect_round_trip(const Drawing& d, const l3_encode_options& options = l3_encode_options_init()) {
+Bytes expect_round_trip(const Drawing& d, const l3_encode_options& options = fast_options()) {
   SCOPED_TRACE(d.name());
   Bytes first;
   for (const char* target : targets()) {

@@ -90,15 +90,22 @@ class Exact {
   std::unique_ptr<uint8_t[]> bytes_;
 };
 
-inline l3_encode_options tiles_of(uint32_t width, uint32_t height) {
+// Tiles of 0 are those of the default size.
+inline l3_encode_options options_of(l3_method method, uint32_t tile_width = 0, uint32_t tile_height = 0,
+                                    uint32_t effort = 0) {
   l3_encode_options options = l3_encode_options_init();
-  options.tile_width = width;
-  options.tile_height = height;
+  options.method = method;
+  options.effort = effort;
+  options.tile_width = tile_width;
+  options.tile_height = tile_height;
   return options;
 }
+// By the fast method, which takes little time: most tests are not about how small files are.
+inline l3_encode_options fast_options() { return options_of(L3_METHOD_FAST); }
+inline l3_encode_options tiles_of(uint32_t width, uint32_t height) { return options_of(L3_METHOD_FAST, width, height); }
 
 // The file of an image; empty, and a failed test, where it is refused.
-inline Bytes encode(const l3_image& image, const l3_encode_options& options = l3_encode_options_init()) {
+inline Bytes encode(const l3_image& image, const l3_encode_options& options = fast_options()) {
   const Exact room(l3_encode_bound(&image, &options));
   size_t written = 0;
   l3_error error{};
@@ -107,7 +114,7 @@ inline Bytes encode(const l3_image& image, const l3_encode_options& options = l3
   EXPECT_LE(written, room.size());
   return status == L3_OK ? Bytes(room.data(), room.data() + written) : Bytes{};
 }
-inline Bytes encode(const Drawing& drawing, const l3_encode_options& options = l3_encode_options_init()) {
+inline Bytes encode(const Drawing& drawing, const l3_encode_options& options = fast_options()) {
   return encode(drawing.image(), options);
 }
 

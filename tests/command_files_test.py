@@ -25,7 +25,7 @@ class Atomicity(CommandTest):
 
     def end(self, source: Path, out: Path, how: int, after: float | None) -> int:
         """Ends an encoder after some seconds, or once its temporary file is there."""
-        words = [l3_command(), "encode", source, out, "-j1", "--no-verify"]
+        words = [l3_command(), "encode", source, out, "-j1", "--no-verify", "--method", "fast"]
         process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
         began = time.monotonic()
         while process.poll() is None:
@@ -64,7 +64,8 @@ class Atomicity(CommandTest):
     def test_interrupted_conversion(self) -> None:
         for i in range(40):
             self.write(f"src/{i}.pgm", b"P5\n1024 512\n255\n" + random.Random(i).randbytes(1 << 19))
-        process = subprocess.Popen([l3_command(), "convert", self.folder / "src", self.folder / "dst", "-j2"],
+        process = subprocess.Popen([l3_command(), "convert", self.folder / "src", self.folder / "dst", "-j2",
+                                    "--method", "fast"],
                                    stdout=subprocess.DEVNULL)
         while process.poll() is None and len(list((self.folder / "dst").glob("*.l3"))) < 5:
             pass
@@ -72,7 +73,7 @@ class Atomicity(CommandTest):
         process.wait(30)
         self.assert_no_temporaries()
         self.l3("verify", self.folder / "dst")
-        self.l3("convert", self.folder / "src", self.folder / "dst", "--resume")
+        self.l3("convert", self.folder / "src", self.folder / "dst", "--resume", "--method", "fast")
         self.l3("verify", self.folder / "dst", "--against", self.folder / "src")
 
     def limited(self, size: int) -> dict[str, object]:

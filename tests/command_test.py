@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import struct
 import subprocess
@@ -98,6 +99,28 @@ class RoundTrips(CommandTest):
         odd = b"P7\nWIDTH 5\nHEIGHT 3\nDEPTH 2\nMAXVAL 1023\nTUPLTYPE GRAYSCALE_ALPHA\nENDHDR\n" + b"\x01\x02" * 30
         self.assertEqual(self.samples(self.encoded("odd.pam", odd)), pam_samples(odd))
         self.l3("decode", self.folder / "odd.l3", self.folder / "odd.png", code=FAILED)
+
+    def test_methods_and_efforts(self) -> None:
+        noise = random.Random(3)
+        samples = bytes((x // 3 + y + noise.randrange(4)) & 0xFF for y in range(200) for x in range(300))
+        source = self.write("a.pgm", b"P5\n300 200\n255\n" + samples)
+        bytes_by = {}
+        for words in (("fast",), ("dense",), ("auto",), ("dense", "--effort", 1), ("dense", "--effort", 9)):
+            image = self.folder / "a.l3"
+            self.l3("encode", source, image, "--method", *words)
+            with self.subTest(words=words):
+                self.assertEqual(self.samples(image)[1], samples)
+                info = self.info(image)
+                dense = words[0] != "fast"
+                self.assertEqual(info["tiles_dense"], info["tiles"] if dense else 0)
+                self.assertEqual([each["name"] for each in info["sections"]], ["model"] if dense else [])
+                self.assertEqual(b" dense" in self.l3("info", image).stdout, dense)
+                bytes_by[words[0]] = info["file_bytes"]
+        self.assertLess(bytes_by["auto"], bytes_by["fast"])
+        deep = self.write("deep.png", png(60, 40, 16, 2))
+        fast = self.l3("encode", deep, "-", "--method", "fast").stdout
+        for method in ("dense", "auto"):
+            self.assertEqual(self.l3("encode", deep, "-", "--method", method).stdout, fast)
 
     def test_result_depends_on_nothing_else(self) -> None:
         source = self.write("a.png", png(300, 200))
@@ -216,7 +239,7 @@ class Messages(CommandTest):
         for words in ([], ["nonsense"], ["--nonsense"], ["encode"], ["encode", source],
                       ["encode", source, "b.l3", "c.l3"], ["encode", source, "b.l3", "--tile", 100],
                       ["encode", source, "b.l3", "--tile", 2048],
-                      ["encode", source, "b.l3", "--effort", 10], ["encode", source, "b.l3", "--method", "dense"],
+                      ["encode", source, "b.l3", "--effort", 10], ["encode", source, "b.l3", "--effort", 0],
                       ["encode", source, "b.l3", "--method", "x"], ["encode", source, source],
                       ["encode", source, "b.l3", "--threads", 0], ["decode", "a.l3", "x.tiff"], ["decode", "a.l3", "-"],
                       ["decode", "a.l3", "x.png", "--palette", "x"], ["verify"], ["convert", source],
@@ -228,7 +251,6 @@ class Messages(CommandTest):
             with self.subTest(words=words):
                 said = self.l3(*words, code=USAGE).stderr.decode()
                 self.assertEqual(said.count("\n"), 1, said)
-        self.assertIn(b"not in this version", self.l3("encode", source, "b.l3", "--method", "dense", code=USAGE).stderr)
 
     def test_largest_tiles(self) -> None:
         cases = {(8, 0): 992, (8, 2): 576, (8, 6): 480, (16, 2): 416, (16, 6): 352, (4, 0): 1024}
@@ -303,7 +325,8 @@ class Messages(CommandTest):
         self.assertEqual(self.l3("encode", "-q", source, self.folder / "a.l3").stderr, b"")
 
     def test_info(self) -> None:
-        image = self.encoded("a.png", png(300, 200, before=[(b"gAMA", bytes(4)), (b"tEXt", b"k\0v")]), "--tile", 64)
+        image = self.encoded("a.png", png(300, 200, before=[(b"gAMA", bytes(4)), (b"tEXt", b"k\0v")]), "--tile", 64,
+                             "--method", "fast")
         info = self.info(image)
         wanted = {"format": "l3", "width": 300, "height": 200, "channels": 3, "bits": 8, "colour": "rgb",
                   "alpha": "none", "tile_width": 64, "tile_height": 64, "tiles": 20, "file_bytes": image.stat().st_size,
@@ -315,6 +338,15 @@ class Messages(CommandTest):
         foreign = self.info(self.folder / "a.png")
         self.assertEqual((foreign["format"], foreign["width"], len(foreign["chunks"])), ("png", 300, 2))
         self.assertEqual(self.info(self.write("b.pgm", pgm(3, 2)))["format"], "pgm")
+
+    def test_sizes(self) -> None:
+        for method in ("fast", "dense"):
+            image = self.encoded("a.png", png(300, 200), "--method", method)
+            sizes = json.loads(self.l3("info", "--sizes", "--json", image).stdout)["sizes"]
+            parts = ("head", "index", "model", "sections", "payloads")
+            self.assertEqual(sum(sizes[part] for part in parts), image.stat().st_size)
+            self.assertEqual(sizes["model"] > 0, method == "dense")
+            self.assertIn(b"payloads", self.l3("info", "--sizes", image).stdout)
 
 
 class Pipes(CommandTest):
@@ -328,7 +360,7 @@ class Pipes(CommandTest):
         self.assertRegex(self.l3("encode", "-", "-", input=b"x", code=FAILED).stderr, rb"^l3: stdin: offset 0: ")
 
     def test_reader_that_leaves(self) -> None:
-        image = self.encoded("a.png", png(1000, 1000))
+        image = self.encoded("a.png", png(1000, 1000), "--method", "fast")
         process = subprocess.Popen([l3_command(), "decode", image, "-", "--format", "ppm"], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
         process.stdout.read(10)

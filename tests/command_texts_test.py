@@ -80,7 +80,7 @@ class TextsTest(CommandTest):
         self.assertLessEqual({"encode", "decode", "completion", "manual"}, set(self.commands))
         self.helps = {name: read_help(self.l3(name, "--help").stdout.decode()) for name in self.commands}
         self.helps[""] = read_help(whole)
-        self.assertEqual(self.helps["encode"].choices, {"--method": ["auto", "fast"]}, "help is read rightly")
+        self.assertEqual(self.helps["encode"].choices, {"--method": ["auto", "fast", "dense"]}, "help is read rightly")
         self.assertEqual(self.helps["encode"].positionals, ["IN", "OUT"])
         self.assertGreater(len(self.helps["encode"].names()), 10)
 
@@ -178,7 +178,7 @@ class Completion(TextsTest):
             return sorted(line.split("\t")[0] for line in result.stdout.decode().splitlines())
 
         self.assertEqual(offered("l3 "), sorted(self.commands))
-        self.assertEqual(offered("l3 encode --method "), ["auto", "fast"])
+        self.assertEqual(offered("l3 encode --method "), ["auto", "dense", "fast"])
         self.assertEqual(offered("l3 encode --me"), ["--method"])
         self.assertEqual(offered("l3 encode an"), ["an image.png"])
         self.assertEqual(offered("l3 completion "), sorted(SHELLS))
@@ -222,7 +222,7 @@ class Bash(TextsTest):
                     self.assertEqual(self.offered(command, option, "=", choices[0][:2]), [choices[0]])
                     whole = f"{option}={choices[0][:2]}"  # where = parts no words
                     self.assertEqual(self.offered(command, whole), [f"{option}={choices[0]}"])
-        self.assertEqual(self.offered("bench", "--codecs", "png,l"), ["png,l3-fast"])
+        self.assertEqual(self.offered("bench", "--codecs", "png,l3-f"), ["png,l3-fast"])
         self.assertEqual(self.offered("completion", ""), sorted(SHELLS))
 
     def test_files(self) -> None:

@@ -43,11 +43,12 @@ class Determinism(CommandTest):
         return self.folder / "src"
 
     def encoded_as(self, source: Path, threads: int, target: str) -> bytes:
-        return self.l3("encode", source, "-", "--tile", 64, "--threads", threads, env=forced(target)).stdout
+        return self.l3("encode", source, "-", "--tile", 64, "--effort", 1, "--threads", threads,
+                       env=forced(target)).stdout
 
     def converted_as(self, source: Path, jobs: int, target: str) -> dict[str, bytes]:
         out = self.folder / f"{target}-{jobs}"
-        self.l3("convert", source, out, "--jobs", jobs, "--quiet", env=forced(target))
+        self.l3("convert", source, out, "--effort", 1, "--jobs", jobs, "--quiet", env=forced(target))
         return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
     def test_encode(self) -> None:

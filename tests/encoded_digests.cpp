@@ -56,9 +56,12 @@ class Printer {
  public:
   explicit Printer(Schedule schedule) : schedule_(schedule) {}
 
-  void print(const std::string& name, const Drawing& drawing, Size tile) {
+  void print(const std::string& name, const Drawing& drawing, Size tile, l3_method method = L3_METHOD_FAST,
+             uint32_t effort = 0) {
     const l3_image image = drawing.image();
     l3_encode_options options = l3_encode_options_init();
+    options.method = method;
+    options.effort = effort;
     options.tile_width = tile.width;
     options.tile_height = tile.height;
     options.parallel = {run_scheduled, &schedule_};
@@ -109,6 +112,25 @@ void print_all(Printer& printer) {
   }
 }
 
+void print_dense(Printer& printer) {
+  for (const l3_colour colour :
+       {L3_COLOUR_GRAY, L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB, L3_COLOUR_RGB_ALPHA, L3_COLOUR_PALETTE}) {
+    const Type type{colour, 8};
+    for (const Pattern pattern : drawing::kPatterns) {
+      const std::string name = drawing::name_of(pattern);
+      printer.print("dense " + name, drawing::draw({67, 45}, type, pattern), {32, 32}, L3_METHOD_DENSE, 1);
+      printer.print("auto " + name, drawing::draw({90, 70}, type, pattern), {64, 64}, L3_METHOD_AUTO, 3);
+    }
+    for (const Size& size : {Size{1, 1}, Size{1, 131}, Size{131, 1}, Size{33, 9}, Size{129, 157}}) {
+      printer.print("dense", drawing::draw(size, type, Pattern::natural), {128, 128}, L3_METHOD_DENSE);
+    }
+    for (const uint32_t effort : {1u, 5u, 9u}) {
+      printer.print("dense, effort " + std::to_string(effort), drawing::draw_mixed({64, 70}, type), {64, 64},
+                    L3_METHOD_DENSE, effort);
+    }
+  }
+}
+
 bool read_schedule(int count, char** words, Schedule& schedule) {
   if (count == 1) return true;
   if (count != 3) return false;
@@ -132,5 +154,6 @@ int main(int count, char** words) {
   if (l3_cpu_target() == nullptr) return 3;
   Printer printer(schedule);
   print_all(printer);
+  print_dense(printer);
   return printer.failed() ? 1 : 0;
 }

@@ -44,12 +44,14 @@ VALUE(L3_SECTION_TRANSPARENCY, 2);
 VALUE(L3_SECTION_COLOUR_SPACE, 3);
 VALUE(L3_SECTION_ICC, 4);
 VALUE(L3_SECTION_EXIF, 5);
+VALUE(L3_SECTION_MODEL, 6);
 VALUE(L3_SECTION_METADATA, 0x8001);
 
 SIZE(l3_tile_method, 4);
 VALUE(L3_TILE_CONSTANT, 0);
 VALUE(L3_TILE_RAW, 1);
 VALUE(L3_TILE_FAST, 2);
+VALUE(L3_TILE_DENSE, 3);
 
 SIZE(l3_method, 4);
 VALUE(L3_METHOD_AUTO, 0);
@@ -97,6 +99,18 @@ SIZE(l3_parallel, 16);
 PLACE(l3_parallel, run, 0);
 PLACE(l3_parallel, context, 8);
 
+SIZE(l3_sizes, 80);
+PLACE(l3_sizes, struct_size, 0);
+PLACE(l3_sizes, head, 8);
+PLACE(l3_sizes, index, 16);
+PLACE(l3_sizes, model, 24);
+PLACE(l3_sizes, sections, 32);
+PLACE(l3_sizes, payloads, 40);
+PLACE(l3_sizes, dense_payloads, 48);
+PLACE(l3_sizes, dense_states, 56);
+PLACE(l3_sizes, dense_classes, 64);
+PLACE(l3_sizes, dense_samples, 72);
+
 SIZE(l3_decode_options, 48);
 PLACE(l3_decode_options, struct_size, 0);
 PLACE(l3_decode_options, as_colours, 4);
@@ -124,18 +138,21 @@ PLACE(l3_image, exif_size, 104);
 PLACE(l3_image, metadata, 112);
 PLACE(l3_image, metadata_size, 120);
 
-SIZE(l3_encode_options, 40);
+SIZE(l3_encode_options, 56);
 PLACE(l3_encode_options, struct_size, 0);
 PLACE(l3_encode_options, method, 4);
 PLACE(l3_encode_options, effort, 8);
 PLACE(l3_encode_options, tile_width, 12);
 PLACE(l3_encode_options, tile_height, 16);
 PLACE(l3_encode_options, parallel, 24);
+PLACE(l3_encode_options, model, 40);
+PLACE(l3_encode_options, model_size, 48);
 #endif
 
 int main(void) {
   return l3_info_init().struct_size == sizeof(l3_info) &&
                  l3_decode_options_init().struct_size == sizeof(l3_decode_options) &&
+                 l3_sizes_init().struct_size == sizeof(l3_sizes) &&
                  l3_image_init().struct_size == sizeof(l3_image) &&
                  l3_encode_options_init().struct_size == sizeof(l3_encode_options)
              ? 0

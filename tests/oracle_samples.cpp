@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "by_hand.h"
+#include "any_model.h"
 #include "pam.h"
 
 namespace {
@@ -26,9 +26,14 @@ using drawing::Type;
   std::exit(1);
 }
 
-Bytes encode(const Drawing& drawing, uint32_t tile_width, uint32_t tile_height) {
+Bytes encode(const Drawing& drawing, uint32_t tile_width, uint32_t tile_height, l3_method method = L3_METHOD_FAST,
+             const Bytes& model = {}) {
   const l3_image image = drawing.image();
   l3_encode_options options = l3_encode_options_init();
+  options.method = method;
+  options.effort = 1;
+  options.model = model.empty() ? nullptr : model.data();
+  options.model_size = model.size();
   options.tile_width = tile_width;
   options.tile_height = tile_height;
   Bytes file(l3_encode_bound(&image, &options));
@@ -105,6 +110,34 @@ void add_drawn(Samples& samples) {
   const Type rgb{L3_COLOUR_RGB, 8};
   samples.add("larger_tiles", encode(drawing::draw({150, 70}, rgb, drawing::Pattern::natural), 64, 64));
   samples.add("one_tile", encode(drawing::draw({65, 127}, rgb, drawing::Pattern::natural), 128, 128));
+}
+
+constexpr l3_colour kColours[] = {L3_COLOUR_GRAY, L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB, L3_COLOUR_RGB_ALPHA,
+                                  L3_COLOUR_PALETTE};
+
+// Dense tiles, by models that were fitted and by models that no encoder would make.
+void add_dense(Samples& samples) {
+  Dice dice(35);
+  const auto draw = [&](l3_colour colour, uint32_t most_width, uint32_t most_height) {
+    const Size size{1 + dice.roll(most_width), 1 + dice.roll(most_height)};
+    return drawing::draw(size, {colour, 8}, dice.pick(drawing::kPatterns), dice.next());
+  };
+  for (const l3_colour colour : kColours) {
+    for (int round = 0; round < 4; ++round) samples.add("dense", encode(draw(colour, 70, 40), 64, 32, L3_METHOD_DENSE));
+    for (int round = 0; round < 30; ++round) {
+      const Drawing d = draw(colour, 50, 25);
+      const Bytes file = encode(d, 32, 32, L3_METHOD_DENSE, by_hand::any_model(dice, d.channels()));
+      samples.add("any_model", file);
+      // With one bit less or more, sealed again: of the model, or of a tile.
+      Parts parts = by_hand::take_apart(file);
+      Bytes& model = parts.sections.back().bytes;
+      Bytes& payload = parts.tiles[0].payload;
+      Bytes& bytes = dice.chance(3) && !payload.empty() ? payload : model;
+      const size_t reach = dice.chance(2) ? bytes.size() : std::min<size_t>(bytes.size(), 60);
+      bytes[dice.roll(reach)] ^= static_cast<uint8_t>(1u << dice.roll(8));
+      samples.add("sealed_dense", by_hand::put_together(parts));
+    }
+  }
 }
 
 void add_any_streams(Samples& samples) {
@@ -252,6 +285,7 @@ int main(int count, char** arguments) {
   Samples samples(arguments[1]);
   add_drawn(samples);
   add_any_streams(samples);
+  add_dense(samples);
   add_damaged(samples);
   add_sealed(samples);
   add_metadata(samples);

@@ -152,7 +152,7 @@ TEST(Header, RefusesAnotherDigestOnlyWhenVerifying) {
 // ---- 3.1 section entries
 
 TEST(SectionEntry, RefusesUnknownTypesBelow0x8000) {
-  for (const uint32_t type : {0u, 6u, 7u, 0x7FFFu}) {
+  for (const uint32_t type : {0u, 7u, 8u, 0x7FFFu}) {
     Subject s = subject();
     s.parts.sections.push_back({type, {1, 2, 3}});
     expect_refused(s.file(), L3_ERROR_UNSUPPORTED, "a section that is unknown here", 64);

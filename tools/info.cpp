@@ -19,6 +19,7 @@ namespace {
 struct InfoOptions {
   std::string in;
   bool json = false;
+  bool sizes = false;
   l3_limits limits{};
 };
 
@@ -37,20 +38,22 @@ struct FileInfo {
   uint64_t raw_bytes = 0;  // of the samples, packed to whole bits, rows to whole bytes: the size without compression
   std::vector<formats::Chunk> chunks;
   std::optional<l3_info> l3;
-  std::array<uint64_t, 3> tiles{};  // of each method
+  std::array<uint64_t, 4> tiles{};  // of each method
   std::vector<SectionInfo> sections;
+  std::optional<l3_sizes> sizes;
 };
 
-constexpr std::array<std::pair<l3_section_type, const char*>, 6> kSectionNames = {
+constexpr std::array<std::pair<l3_section_type, const char*>, 7> kSectionNames = {
     {{L3_SECTION_PALETTE, "palette"},
      {L3_SECTION_TRANSPARENCY, "transparency"},
      {L3_SECTION_COLOUR_SPACE, "colour space"},
      {L3_SECTION_ICC, "icc"},
      {L3_SECTION_EXIF, "exif"},
+     {L3_SECTION_MODEL, "model"},
      {L3_SECTION_METADATA, "metadata"}}};
 
-constexpr std::array<std::pair<l3_tile_method, const char*>, 3> kMethodNames = {
-    {{L3_TILE_CONSTANT, "constant"}, {L3_TILE_RAW, "raw"}, {L3_TILE_FAST, "fast"}}};
+constexpr std::array<std::pair<l3_tile_method, const char*>, 4> kMethodNames = {
+    {{L3_TILE_CONSTANT, "constant"}, {L3_TILE_RAW, "raw"}, {L3_TILE_FAST, "fast"}, {L3_TILE_DENSE, "dense"}}};
 
 constexpr std::array kColourNames = {"gray", "gray_alpha", "rgb", "rgb_alpha", "palette"};
 constexpr std::array kAlphaNames = {"none", "straight", "premultiplied"};
@@ -98,6 +101,14 @@ std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOpti
     if (l3_count_tiles(file.data(), file.size(), method, &info.tiles[i], &error) != L3_OK) {
       failures.push_back(failure_in(info.file, bridge::to_error(error)));
       return std::nullopt;
+    }
+  }
+  if (options.sizes) {
+    l3_sizes sizes = l3_sizes_init();
+    if (l3_measure(file.data(), file.size(), &sizes, &error) != L3_OK) {
+      failures.push_back(failure_in(info.file, bridge::to_error(error)));
+    } else {
+      info.sizes = sizes;
     }
   }
   for (const auto& [type, name] : kSectionNames) {
@@ -176,6 +187,13 @@ std::string as_json(const FileInfo& info) {
     }
     json.member("digest", hex(info.l3->digest));
   }
+  if (info.sizes) {
+    json.key("sizes").open_object().member("head", info.sizes->head).member("index", info.sizes->index);
+    json.member("model", info.sizes->model).member("sections", info.sizes->sections);
+    json.member("payloads", info.sizes->payloads).member("dense_payloads", info.sizes->dense_payloads);
+    json.member("dense_states", info.sizes->dense_states).member("dense_classes", info.sizes->dense_classes);
+    json.member("dense_samples", info.sizes->dense_samples).close_object();
+  }
   json.key("sections").open_array();
   for (const SectionInfo& section : info.sections) {
     json.open_object().member("name", section.name).member("bytes", section.bytes).close_object();
@@ -211,6 +229,17 @@ void print_text(const FileInfo& info, Console& console) {
     line("tiles", std::to_string(info.l3->tile_count) + " of " + std::to_string(info.l3->tile_width) + " x " +
                       std::to_string(info.l3->tile_height) + " pixels" + methods);
     line("digest", hex(info.l3->digest));
+  }
+  if (info.sizes) {
+    const l3_sizes& sizes = *info.sizes;
+    line("bytes", "head " + std::to_string(sizes.head) + ", index " + std::to_string(sizes.index) + ", model " +
+                      std::to_string(sizes.model) + ", other sections " + std::to_string(sizes.sections) +
+                      ", payloads " + std::to_string(sizes.payloads));
+    if (sizes.dense_payloads > 0) {
+      line("dense", std::to_string(sizes.dense_payloads) + " bytes: states " + std::to_string(sizes.dense_states) +
+                        ", classes worth " + std::to_string(sizes.dense_classes) + ", samples worth " +
+                        std::to_string(sizes.dense_samples));
+    }
   }
   for (const SectionInfo& section : info.sections) {
     line("section", std::string(section.name) + ", " + std::to_string(section.bytes) + " bytes");
@@ -262,6 +291,7 @@ void add_info(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<InfoOptions>();
   sub->add_option("IN", options->in, "A file, told by its contents; - is stdin")->required()->type_name("");
   sub->add_flag("--json", options->json, "One line of JSON, with keys that stay");
+  sub->add_flag("--sizes", options->sizes, "Also what the parts of an L3 file take; decodes it to measure");
   add_limits(*sub, options->limits, true);
   sub->footer(
       "Of an L3 file the head, the index, the sections and the metadata are checked; l3 verify checks all.\n"

@@ -39,8 +39,6 @@ void add_size(CLI::App& app, const std::string& name, uint64_t& size, const std:
       ->group("Limits");
 }
 
-std::string check_not_dense(const std::string& text) { return text == "dense" ? "dense is not in this version" : ""; }
-
 }  // namespace
 
 void add_quiet(CLI::App& app, bool& quiet) {
@@ -64,12 +62,14 @@ void add_limits(CLI::App& app, l3_limits& limits, bool with_metadata) {
 }
 
 void add_method(CLI::App& app, MethodOptions& options) {
-  CLI::Option* method =
-      app.add_option("--method", options.method,
-                     "How to encode (default: auto, the best that this version has; dense is still to come)");
-  take_name(method->check(CLI::Validator(check_not_dense, "")), {"auto", "fast"});
+  CLI::Option* method = app.add_option(
+      "--method", options.method,
+      "How to encode (default: auto, for each tile what takes the fewest bytes). fast: quick to encode and "
+      "decode. dense: small; for samples of 8 bits, others are encoded as with fast");
+  take_name(method, {"auto", "fast", "dense"});
   app.add_option("--effort", options.effort,
-                 "Time to spend, 1 (least) to 9 (for the fewest bytes); fast does not heed it")
+                 "Time that auto and dense may spend, 1 (least) to 9 (for the fewest bytes; default: 5). "
+                 "Decoding takes the same time whatever it was")
       ->type_name("N")
       ->check(CLI::Range(1, 9).description(""));
   app.add_option(
@@ -83,7 +83,9 @@ void add_method(CLI::App& app, MethodOptions& options) {
 
 l3_encode_options encode_options(const MethodOptions& options) {
   l3_encode_options result = l3_encode_options_init();
-  result.method = options.method == "fast" ? L3_METHOD_FAST : L3_METHOD_AUTO;
+  result.method = options.method == "fast"    ? L3_METHOD_FAST
+                  : options.method == "dense" ? L3_METHOD_DENSE
+                                              : L3_METHOD_AUTO;
   result.effort = options.effort;
   result.tile_width = options.tile;
   result.tile_height = options.tile;

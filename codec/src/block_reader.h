@@ -11,6 +11,7 @@ namespace l3 {
 // copy with zeros behind it: nothing outside the payload is ever touched.
 class PayloadReader {
  public:
+  using Window = const uint8_t*;
   static constexpr uint32_t kReach = kMaxBlockBytes + 80;  // how far past window() may be read
 
   L3_INLINE PayloadReader(const uint8_t* bytes, uint32_t size) : bytes_(bytes), size_(size) {}

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "dense_model.h"
 #include "sha256.h"
 
 namespace l3 {
@@ -57,7 +58,7 @@ Verdict read_section_entries(const uint8_t* data, Head& head) {
     Section& section = head.sections[i];
     section = {load_u16(data + at), load_u32(data + at + 4), load_u64(data + at + 8), load_u64(data + at + 16)};
     if (i > 0 && section.type <= head.sections[i - 1].type) return {Reason::section_type_order, at};
-    const bool known = section.type >= L3_SECTION_PALETTE && section.type <= L3_SECTION_EXIF;
+    const bool known = section.type >= L3_SECTION_PALETTE && section.type <= L3_SECTION_MODEL;
     if (!known && section.type < kFirstAsideType) return {Reason::section_type_unknown, at};
     if (load_u16(data + at + 2) != 0) return {Reason::section_flags, at + 2};
     if (section.offset != end) return {Reason::section_offset, at + 8};
@@ -85,6 +86,8 @@ Verdict check_section_sizes(const Head& head) {
     const bool fits = indexed ? transparency->size <= palette->size / 3 : transparency->size == 2 * head.channels;
     if (!fits) return {Reason::transparency_size, entry_of(transparency) + 16};
   }
+  const Section* model = head.find(L3_SECTION_MODEL);
+  if (model != nullptr && head.bits != 8) return {Reason::model_unexpected, entry_of(model)};
   const Section* space = head.find(L3_SECTION_COLOUR_SPACE);
   if (space != nullptr && space->size != kColourSpaceBytes) return {Reason::colour_space_size, entry_of(space) + 16};
   return {};
@@ -125,6 +128,11 @@ Verdict check_entry(const uint8_t* entry, uint64_t at, const Head& head, const T
         return {Reason::tile_parameters, at + 1};
       }
       if (units == 0) return {Reason::tile_size, at + 2};
+      break;
+    case Method::dense:
+      if (head.find(L3_SECTION_MODEL) == nullptr) return {Reason::tile_needs_model, at};
+      if (parameters > kMaxLogLanes) return {Reason::tile_parameters, at + 1};
+      if (units * kUnit < 4u << parameters) return {Reason::tile_size, at + 2};
       break;
     default: return {Reason::tile_method, at};
   }
@@ -197,7 +205,8 @@ Verdict check_section(const uint8_t* data, uint64_t size, const Target& target, 
   return {};
 }
 
-Verdict check_container(const uint8_t* data, uint64_t size, const Target& target, const Head& head) {
+Verdict check_container(const uint8_t* data, uint64_t size, const Target& target, const Head& head,
+                        DenseTables& model) {
   if (size < head.index_end) return {Reason::index_truncated, size};
   const uint8_t* index = data + head.head_bytes;
   if (target.check(index, (head.index_end - head.head_bytes) / 4) != head.index_check) {
@@ -211,6 +220,10 @@ Verdict check_container(const uint8_t* data, uint64_t size, const Target& target
     if (section.type >= kFirstAsideType) continue;
     const Verdict verdict = check_section(data, size, target, section);
     if (!verdict.ok()) return verdict;
+    if (section.type == L3_SECTION_MODEL) {
+      const Fault fault = read_model(data + section.offset, section.size, head.channels, model);
+      if (fault.reason != Reason::none) return {fault.reason, section.offset + fault.at};
+    }
   }
   if (size < head.payload_start) return {Reason::section_truncated, size};
 

@@ -48,8 +48,9 @@ l3_limits with_defaults(const l3_limits* limits);
 // Reads and verifies the head. `size` may be less than the file's.
 Verdict read_head(const uint8_t* data, uint64_t size, const Target& target, const l3_limits& limits, Head& head);
 
-// Verifies the index, the sections that are not aside, and that the file ends where it should.
-Verdict check_container(const uint8_t* data, uint64_t size, const Target& target, const Head& head);
+// Verifies the index, the sections that are not aside, and that the file ends where it should. `model` is filled where
+// there is one.
+Verdict check_container(const uint8_t* data, uint64_t size, const Target& target, const Head& head, DenseTables& model);
 
 // Verifies check and padding of one section.
 Verdict check_section(const uint8_t* data, uint64_t size, const Target& target, const Section& section);

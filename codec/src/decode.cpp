@@ -35,11 +35,12 @@ uint32_t colour_bytes(const Head& head) { return head.find(L3_SECTION_TRANSPAREN
 // Decodes the tiles that a region touches.
 class RegionDecoder {
  public:
-  RegionDecoder(const uint8_t* data, const Head& head, const Target& target, const Region& region, uint8_t* out,
-                size_t stride, const uint8_t* colours)
+  RegionDecoder(const uint8_t* data, const Head& head, const Target& target, const DenseTables& model,
+                const Region& region, uint8_t* out, size_t stride, const uint8_t* colours)
       : data_(data),
         head_(head),
         target_(target),
+        model_(model),
         region_(region),
         out_(out),
         stride_(stride),
@@ -77,7 +78,8 @@ class RegionDecoder {
     if (entry.method != Method::constant && target_.check(entry.payload, entry.payload_bytes / 4) != entry.check) {
       return {Reason::tile_check, offset, tile};
     }
-    const Fault fault = target_.decode(shape, entry, output(column * head_.tile_width, row * head_.tile_height, shape));
+    const TileOutput out = output(column * head_.tile_width, row * head_.tile_height, shape);
+    const Fault fault = target_.decode(shape, entry, out, &model_);
     return {fault.reason, offset + fault.at, fault.reason == Reason::none ? L3_NO_TILE : tile};
   }
 
@@ -100,6 +102,7 @@ class RegionDecoder {
   const uint8_t* data_;
   const Head& head_;
   const Target& target_;
+  const DenseTables& model_;
   Region region_;
   uint8_t* out_;
   size_t stride_;
@@ -182,11 +185,12 @@ l3_status decode_region(const Opened& file, const uint8_t* data, size_t size, co
   if (row * region.height > file.limits.max_output_bytes) return fail(error, Reason::over_output_limit, header::kWidth);
   if (step * (region.height - 1) + row > out_size) return fail(error, Reason::buffer_too_small);
 
-  const Verdict container = check_container(data, size, *file.target, head);
+  DenseTables model;
+  const Verdict container = check_container(data, size, *file.target, head, model);
   if (!container.ok()) return give(error, container);
   uint8_t colours[4 * 256];
   if (as_colours) build_colours(data, head, colours);
-  RegionDecoder decoder(data, head, *file.target, region, static_cast<uint8_t*>(out), step,
+  RegionDecoder decoder(data, head, *file.target, model, region, static_cast<uint8_t*>(out), step,
                         as_colours ? colours : nullptr);
   return give(error, decoder.run(file.options.parallel));
 }
@@ -231,7 +235,8 @@ l3_status l3_check(const void* data, size_t size, const l3_limits* limits, l3_er
   if (limits != nullptr) options.limits = *limits;
   const Opened file = open(data, size, &options);
   if (!file.verdict.ok()) return give(error, file.verdict);
-  return give(error, check_container(static_cast<const uint8_t*>(data), size, *file.target, file.head));
+  DenseTables model;
+  return give(error, check_container(static_cast<const uint8_t*>(data), size, *file.target, file.head, model));
 }
 
 l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_t* count, l3_error* error) {
@@ -240,7 +245,8 @@ l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_
   const Opened file = open(data, size, nullptr, Size::any);
   if (!file.verdict.ok()) return give(error, file.verdict);
   const uint8_t* bytes = static_cast<const uint8_t*>(data);
-  const Verdict verdict = check_container(bytes, size, *file.target, file.head);
+  DenseTables model;
+  const Verdict verdict = check_container(bytes, size, *file.target, file.head, model);
   if (!verdict.ok()) return give(error, verdict);
   for (uint64_t tile = 0; tile < file.head.tile_count; ++tile) {
     *count += static_cast<uint32_t>(read_entry(bytes, file.head, tile).method) == method;
@@ -282,9 +288,10 @@ l3_status l3_verify(const void* data, size_t size, const l3_decode_options* opti
   if (!file.verdict.ok()) return give(error, file.verdict);
   const Head& head = file.head;
   const uint8_t* bytes = static_cast<const uint8_t*>(data);
-  Verdict verdict = check_container(bytes, size, *file.target, head);
+  DenseTables model;
+  Verdict verdict = check_container(bytes, size, *file.target, head, model);
   if (verdict.ok()) {
-    RegionDecoder decoder(bytes, head, *file.target, {0, 0, head.width, head.height}, nullptr, 0, nullptr);
+    RegionDecoder decoder(bytes, head, *file.target, model, {0, 0, head.width, head.height}, nullptr, 0, nullptr);
     verdict = decoder.run(file.options.parallel);
   }
   for (uint32_t i = 0; i < head.section_count && verdict.ok(); ++i) {

@@ -1,8 +1,10 @@
 // Writing a file: sections, then all tiles into places that are large enough for each, then closing the gaps.
 #include <atomic>
 #include <cstring>
+#include <new>
 
 #include "container.h"
+#include "dense_encode.h"
 #include "metadata.h"
 #include "options.h"
 #include "parallel.h"
@@ -11,6 +13,10 @@ namespace l3 {
 namespace {
 
 constexpr uint32_t kDefaultTileEdge = 128;
+constexpr uint32_t kDefaultEffort = 5;
+constexpr uint64_t kLeastModelled = 256;
+
+constexpr uint8_t kNotYet = 0;  // in place of a section that is made later
 
 struct NewSection {
   uint32_t type;
@@ -25,6 +31,14 @@ struct Plan {
   Head head;  // sections and payload_start: with metadata at its bound until it is packed
   NewSection sections[kMaxSections];
   size_t stride;
+  bool dense;  // whether tiles may be dense: there is a model then
+
+  NewSection* model() {
+    for (NewSection& section : sections) {
+      if (&section < sections + head.section_count && section.type == L3_SECTION_MODEL) return &section;
+    }
+    return nullptr;
+  }
 };
 
 Reason check_image(const l3_image& image) {
@@ -64,8 +78,10 @@ Reason check_image(const l3_image& image) {
 }
 
 Reason check_options(const l3_encode_options& options) {
-  if (options.method == L3_METHOD_DENSE) return Reason::dense_not_available;
-  if (options.method != L3_METHOD_AUTO && options.method != L3_METHOD_FAST) return Reason::unknown_method;
+  if (options.method > L3_METHOD_DENSE) return Reason::unknown_method;
+  if (options.model != nullptr && (options.model_size == 0 || options.model_size > kMaxModelBytes)) {
+    return Reason::bad_model_size;
+  }
   if (options.effort > 9) return Reason::bad_effort;
   const auto bad_edge = [](uint32_t edge) { return edge % 32 != 0 || edge > kMaxTileEdge; };
   if (bad_edge(options.tile_width) || bad_edge(options.tile_height)) return Reason::bad_tile_size;
@@ -114,12 +130,19 @@ Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& 
   plan.stride = in.stride != 0 ? in.stride : row;
   if (plan.stride < row) return Reason::bad_stride;
 
+  // A model takes more than so few samples.
+  const bool pays = uint64_t{in.width} * in.height * head.channels > kLeastModelled;
+  plan.dense =
+      in.bits == 8 && (plan.options.method == L3_METHOD_DENSE || (plan.options.method == L3_METHOD_AUTO && pays));
+  const bool supplied = plan.options.model != nullptr;
   const NewSection all[] = {
       {L3_SECTION_PALETTE, in.palette, uint64_t{3} * in.palette_entries},
       {L3_SECTION_TRANSPARENCY, in.transparency, in.transparency_size},
       {L3_SECTION_COLOUR_SPACE, in.colour_space, kColourSpaceBytes},
       {L3_SECTION_ICC, in.icc, in.icc_size},
       {L3_SECTION_EXIF, in.exif, in.exif_size},
+      {L3_SECTION_MODEL, supplied ? plan.options.model : &kNotYet,
+       plan.dense ? (supplied ? plan.options.model_size : kMaxModelBytes) : 0},
       {L3_SECTION_METADATA, in.metadata, in.metadata != nullptr ? metadata_bound(in.metadata_size) : 0},
   };
   for (const NewSection& section : all) {
@@ -154,20 +177,28 @@ uint64_t total_places(const Head& head) {
 
 class TileWriter {
  public:
-  TileWriter(const Plan& plan, const Target& target, uint8_t* out) : plan_(plan), target_(target), out_(out) {}
+  // `dense` is null where no tile may be dense.
+  TileWriter(const Plan& plan, const Target& target, const DenseEncoder* dense, uint8_t* out)
+      : plan_(plan), target_(target), dense_(dense), out_(out) {}
 
   // Encodes one tile into its place and its index entry; the payload's offset comes later.
   void operator()(uint64_t tile) {
-    if (!in_range_.load(std::memory_order_relaxed)) return;
+    if (!in_range_.load(std::memory_order_relaxed) || !in_memory_.load(std::memory_order_relaxed)) return;
     const Head& head = plan_.head;
     const uint64_t x = tile % head.tiles_across * head.tile_width;
     const uint64_t y = tile / head.tiles_across * head.tile_height;
     const uint8_t* pixels = static_cast<const uint8_t*>(plan_.image.pixels) + y * plan_.stride + x * head.pixel_bytes();
     uint8_t* place = out_ + head.payload_start + place_of(head, tile);
-    const TileChoice choice = target_.encode(head.tile_shape(tile), {pixels, plan_.stride}, place);
-    if (!choice.in_range) {
-      in_range_.store(false, std::memory_order_relaxed);
-      return;
+    TileChoice choice{};
+    // Where tiles are to be dense, the other methods are for those that cannot be.
+    const bool only_dense = dense_ != nullptr && plan_.options.method == L3_METHOD_DENSE;
+    if (!only_dense || is_constant(head.tile_shape(tile), pixels) || !try_dense(tile, place, choice)) {
+      choice = target_.encode(head.tile_shape(tile), {pixels, plan_.stride}, place);
+      if (!choice.in_range) {
+        in_range_.store(false, std::memory_order_relaxed);
+        return;
+      }
+      if (!only_dense && dense_ != nullptr && choice.method != Method::constant) try_dense(tile, place, choice);
     }
     uint8_t* entry = entry_of(tile);
     entry[0] = static_cast<uint8_t>(choice.method);
@@ -181,6 +212,9 @@ class TileWriter {
   }
 
   bool in_range() const { return in_range_.load(); }
+  bool in_memory() const { return in_memory_.load(); }
+  // What dense tiles save where each may also be something else.
+  uint64_t saved_bytes() const { return saved_bytes_.load(); }
 
   // Moves the payloads together; gives the end of the file.
   uint64_t close_gaps() {
@@ -199,10 +233,46 @@ class TileWriter {
  private:
   uint8_t* entry_of(uint64_t tile) { return out_ + plan_.head.head_bytes + tile * kIndexEntryBytes; }
 
+  // Of samples of 8 bits.
+  bool is_constant(const TileShape& shape, const uint8_t* pixels) const {
+    const size_t row = size_t{shape.width} * shape.channels;
+    if (std::memcmp(pixels, pixels + shape.channels, row - shape.channels) != 0) return false;
+    for (uint32_t y = 1; y < shape.height; ++y) {
+      if (std::memcmp(pixels, pixels + y * plan_.stride, row) != 0) return false;
+    }
+    return true;
+  }
+
+  // Makes a tile dense where that is smaller than what was chosen before, or, where nothing was, than raw.
+  bool try_dense(uint64_t tile, uint8_t* place, TileChoice& choice) {
+    const TileShape shape = plan_.head.tile_shape(tile);
+    const uint32_t most = choice.payload_bytes != 0
+                              ? choice.payload_bytes
+                              : static_cast<uint32_t>(raw_bytes(shape.width, shape.height, shape.channels, shape.bits));
+    try {
+      std::vector<uint8_t> payload(most);
+      uint8_t parameters = 0;
+      const uint32_t bytes = dense_->encode(tile, payload.data(), most - kUnit, parameters);
+      if (bytes == 0) return false;
+      std::memcpy(place, payload.data(), bytes);
+      saved_bytes_ += most - bytes;
+      choice.method = Method::dense;
+      choice.parameters = parameters;
+      choice.payload_bytes = bytes;
+      return true;
+    } catch (const std::bad_alloc&) {
+      in_memory_.store(false, std::memory_order_relaxed);
+      return false;
+    }
+  }
+
   const Plan& plan_;
   const Target& target_;
+  const DenseEncoder* dense_;
   uint8_t* out_;
   std::atomic<bool> in_range_{true};
+  std::atomic<bool> in_memory_{true};
+  std::atomic<uint64_t> saved_bytes_{0};
 };
 
 // Writes the sections and fills in their checks; metadata is packed, which settles the payload start.
@@ -256,6 +326,59 @@ void write_head(const Head& head, const Target& target, uint8_t* out) {
   store_u32(out + header::kHeadCheck, target.check(out, head.head_bytes / 4));
 }
 
+// What a model adds to a file: the section, its entry, and what that changes of the padding.
+uint64_t model_bytes(Plan& plan) {
+  const uint64_t index_end = plan.head.head_bytes + plan.head.tile_count * kIndexEntryBytes;
+  return pad_to_unit(plan.model()->size) + pad_to_unit(index_end) - pad_to_unit(index_end - kSectionEntryBytes);
+}
+
+// The plan as it was made, but without a model.
+void drop_model(Plan& plan) {
+  plan.dense = false;
+  NewSection* model = plan.model();
+  NewSection* end = plan.sections + plan.head.section_count--;
+  for (NewSection* section = model; section + 1 < end; ++section) *section = section[1];
+  for (NewSection* section = plan.sections; section + 1 < end; ++section) {
+    if (section->type == L3_SECTION_METADATA) section->size = metadata_bound(plan.image.metadata_size);
+  }
+  lay_out(plan);
+}
+
+// Makes the model, or takes the one that was supplied, and gives it its place.
+Reason make_model(Plan& plan, DenseEncoder& dense) {
+  NewSection* section = plan.model();
+  if (plan.options.model != nullptr) return dense.use(plan.options.model, plan.options.model_size).reason;
+  const uint32_t effort = plan.options.effort != 0 ? plan.options.effort : kDefaultEffort;
+  if (!dense.fit(effort)) return Reason::out_of_memory;
+  section->bytes = dense.model().data();
+  section->size = dense.model().size();
+  lay_out(plan);
+  return Reason::none;
+}
+
+// Writes a planned file to a buffer that is large enough.
+Reason write_file(Plan& plan, const Target& target, uint8_t* out, size_t& written) {
+  const DenseSource source{&plan.head, static_cast<const uint8_t*>(plan.image.pixels), plan.stride};
+  DenseEncoder dense(source, target.dense, plan.options.parallel);
+  Reason reason = plan.dense ? make_model(plan, dense) : Reason::none;
+  if (reason == Reason::none) reason = write_sections(plan, target, out);
+  if (reason != Reason::none) return reason;
+  TileWriter writer(plan, target, plan.dense ? &dense : nullptr, out);
+  run_parallel(plan.options.parallel, plan.head.tile_count, writer);
+  if (!writer.in_range()) return Reason::sample_out_of_range;
+  if (!writer.in_memory()) return Reason::out_of_memory;
+  if (plan.dense && plan.options.method == L3_METHOD_AUTO && writer.saved_bytes() <= model_bytes(plan)) {
+    // The model takes more than it saves.
+    drop_model(plan);
+    return write_file(plan, target, out, written);
+  }
+  const uint64_t end = writer.close_gaps();
+  if (end > kMaxFileBytes) return Reason::file_too_large;
+  write_head(plan.head, target, out);
+  written = end;
+  return Reason::none;
+}
+
 }  // namespace
 }  // namespace l3
 
@@ -277,15 +400,6 @@ l3_status l3_encode(const l3_image* image, const l3_encode_options* options, voi
   if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
   if (out_size < plan.head.payload_start + total_places(plan.head)) return fail(error, Reason::buffer_too_small);
 
-  uint8_t* bytes = static_cast<uint8_t*>(out);
-  reason = write_sections(plan, *chosen, bytes);
-  if (reason != Reason::none) return fail(error, reason);
-  TileWriter writer(plan, *chosen, bytes);
-  run_parallel(plan.options.parallel, plan.head.tile_count, writer);
-  if (!writer.in_range()) return fail(error, Reason::sample_out_of_range);
-  const uint64_t end = writer.close_gaps();
-  if (end > kMaxFileBytes) return fail(error, Reason::file_too_large);
-  write_head(plan.head, *chosen, bytes);
-  *written = end;
-  return succeed(error);
+  reason = write_file(plan, *chosen, static_cast<uint8_t*>(out), *written);
+  return reason == Reason::none ? succeed(error) : fail(error, reason);
 }

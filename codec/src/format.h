@@ -38,7 +38,7 @@ constexpr uint32_t kDigestBytes = 16;
 
 constexpr uint8_t kSignatureBytes[8] = {0x8B, 0x4C, 0x33, 0x49, 0x0D, 0x0A, 0x1A, 0x0A};
 
-enum class Method : uint8_t { constant = 0, raw = 1, fast = 2 };
+enum class Method : uint8_t { constant = 0, raw = 1, fast = 2, dense = 3 };
 
 // The fast method (sections 6.3 and 7).
 constexpr uint32_t kLanes = 32;        // columns of a strip

@@ -11,7 +11,7 @@ ReasonText describe(Reason reason) {
     case Reason::bad_stride: return {L3_ERROR_ARGUMENT, "the stride is smaller than a row"};
     case Reason::buffer_too_small: return {L3_ERROR_BUFFER, "the output buffer is too small"};
     case Reason::unknown_method: return {L3_ERROR_ARGUMENT, "unknown method"};
-    case Reason::dense_not_available: return {L3_ERROR_UNSUPPORTED, "the dense method is not in this version of libl3"};
+    case Reason::bad_model_size: return {L3_ERROR_ARGUMENT, "a model is 1 to 65536 bytes long"};
     case Reason::bad_effort: return {L3_ERROR_ARGUMENT, "effort must be 1 to 9"};
     case Reason::bad_tile_size:
       return {L3_ERROR_ARGUMENT,
@@ -58,6 +58,12 @@ ReasonText describe(Reason reason) {
     case Reason::palette_unexpected: return {L3_ERROR_CORRUPT, "a palette in an image of another colour"};
     case Reason::transparency_size: return {L3_ERROR_CORRUPT, "the size of the transparency is wrong"};
     case Reason::transparency_unexpected: return {L3_ERROR_CORRUPT, "a transparency in an image that has alpha"};
+    case Reason::model_unexpected: return {L3_ERROR_CORRUPT, "a model in an image whose samples have not 8 bits"};
+    case Reason::model_kind: return {L3_ERROR_UNSUPPORTED, "a kind of model that is unknown here"};
+    case Reason::model_head: return {L3_ERROR_CORRUPT, "the model's head is cut short, or has a number out of range"};
+    case Reason::model_offset: return {L3_ERROR_CORRUPT, "a part of the model does not begin where it must"};
+    case Reason::model_channel: return {L3_ERROR_CORRUPT, "a channel of the model has a number out of range"};
+    case Reason::model_table: return {L3_ERROR_CORRUPT, "a table of the model is not one"};
     case Reason::colour_space_size: return {L3_ERROR_CORRUPT, "the size of the colour space is wrong"};
     case Reason::metadata_size: return {L3_ERROR_CORRUPT, "the metadata section is too small"};
     case Reason::metadata_contents:
@@ -67,6 +73,7 @@ ReasonText describe(Reason reason) {
     case Reason::index_truncated: return {L3_ERROR_TRUNCATED, "the file ends within its index"};
     case Reason::index_check: return {L3_ERROR_CORRUPT, "the check of the index does not match"};
     case Reason::index_padding: return {L3_ERROR_CORRUPT, "bytes after the index are not zero"};
+    case Reason::tile_needs_model: return {L3_ERROR_CORRUPT, "a dense tile in a file without a model"};
     case Reason::tile_method: return {L3_ERROR_UNSUPPORTED, "unknown method of a tile"};
     case Reason::tile_parameters: return {L3_ERROR_CORRUPT, "parameters that the method of a tile does not have"};
     case Reason::tile_size: return {L3_ERROR_CORRUPT, "the size of a payload is wrong"};
@@ -79,6 +86,8 @@ ReasonText describe(Reason reason) {
     case Reason::origin_range: return {L3_ERROR_CORRUPT, "the origin of a channel is out of range"};
     case Reason::block_header: return {L3_ERROR_CORRUPT, "the header of a block is out of range"};
     case Reason::block_truncated: return {L3_ERROR_CORRUPT, "a payload ends within a block"};
+    case Reason::dense_words: return {L3_ERROR_CORRUPT, "a dense tile ends before its last sample"};
+    case Reason::dense_states: return {L3_ERROR_CORRUPT, "the coder's states are not those at the end of a tile"};
     case Reason::block_width: return {L3_ERROR_CORRUPT, "the width of a group is above the bits of a sample"};
     case Reason::tile_leftover: return {L3_ERROR_CORRUPT, "a payload is longer than its blocks"};
     case Reason::tile_padding: return {L3_ERROR_CORRUPT, "bytes after the last block are not zero"};

@@ -16,7 +16,8 @@ bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_support
 bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512cd") && (kEmulatesVbmi || __builtin_cpu_supports("avx512vbmi"));
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vnni") &&
+         (kEmulatesVbmi || __builtin_cpu_supports("avx512vbmi"));
 }
 #endif
 

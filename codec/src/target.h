@@ -1,6 +1,8 @@
 // The engine, compiled once for each processor target and chosen at run time.
 #pragma once
 
+#include "dense_fit_kernels.h"
+#include "dense_tables.h"
 #include "tile.h"
 
 namespace l3 {
@@ -9,10 +11,11 @@ struct Target {
   const char* name;
   // The check of `words` u32.
   uint32_t (*check)(const uint8_t* bytes, uint64_t words);
-  // Decodes a tile whose payload matches its check.
-  Fault (*decode)(const TileShape& shape, const TileEntry& entry, const TileOutput& out);
+  // Decodes a tile whose payload matches its check; `model` is needed for dense ones only.
+  Fault (*decode)(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const DenseTables* model);
   // Encodes a tile; `out` has room for raw_bytes() of it.
   TileChoice (*encode)(const TileShape& shape, const TileInput& in, uint8_t* out);
+  DenseKernels dense;  // the arithmetic of the dense method's encoder
 };
 
 extern const Target kPortableTarget;

@@ -19,12 +19,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dense import Dense, Model, write_dense
+from pieces import BitString, Noise, RecipeError, contents, numbers, pad
+
 HERE = Path(__file__).resolve().parent
 GROUPS = ("valid", "limits", "invalid")
 U32 = 0xFFFFFFFF
 COLOURS = {"gray": 0, "gray_alpha": 1, "rgb": 2, "rgb_alpha": 3, "palette": 4}
 CHANNELS = (1, 2, 3, 4, 1)
-SECTIONS = {"palette": 1, "transparency": 2, "colour_space": 3, "icc": 4, "exif": 5, "metadata": 0x8001}
+SECTIONS = {"palette": 1, "transparency": 2, "colour_space": 3, "icc": 4, "exif": 5, "model": 6, "metadata": 0x8001}
 
 # Where fields stand: name -> (offset, width in bytes).
 HEADER = {
@@ -40,83 +43,7 @@ INDEX_ENTRY = {
 }
 
 
-class RecipeError(Exception):
-    pass
-
-
 # ------------------------------------------------------------------------------------------------- numbers and bytes
-
-
-class Noise:
-    """SplitMix64, so that any language can draw the same numbers."""
-
-    def __init__(self, seed: int) -> None:
-        self.state = seed
-
-    def next(self) -> int:
-        self.state = (self.state + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
-        z = self.state
-        z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
-        z = ((z ^ z >> 27) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
-        return z ^ z >> 31
-
-    def below(self, limit: int) -> int:
-        return (self.next() >> 32) * limit >> 32
-
-
-def pad(size: int) -> int:
-    return (size + 15) // 16 * 16
-
-
-def numbers(words: list[str]) -> list[int]:
-    """`7`, `0x1f`, `7*20`."""
-    result: list[int] = []
-    for word in words:
-        value, _, times = word.partition("*")
-        result += [int(value, 0)] * (int(times) if times else 1)
-    return result
-
-
-def contents(words: list[str]) -> bytes:
-    """Pairs of hexadecimal digits, `u16:N u32:N u64:N`, `text:WORD`, `noise:SEED:COUNT`; each also `*TIMES`."""
-    result = bytearray()
-    for word in words:
-        word, _, times = word.partition("*")
-        kind, _, value = word.rpartition(":")
-        if kind in ("u16", "u32", "u64"):
-            piece = int(value, 0).to_bytes(int(kind[1:]) // 8, "little")
-        elif kind == "text":
-            piece = value.encode("latin-1")
-        elif kind.startswith("noise:"):
-            noise = Noise(int(kind[6:]))
-            piece = bytes(noise.next() & 0xFF for _ in range(int(value)))
-        elif not kind:
-            piece = bytes.fromhex(value)
-        else:
-            raise RecipeError(f"no bytes: {word}")
-        result += piece * (int(times) if times else 1)
-    return bytes(result)
-
-
-class BitString:
-    def __init__(self) -> None:
-        self.value = 0
-        self.count = 0
-        self.whole: list[bytes] = []
-
-    def put(self, value: int, width: int) -> None:
-        if not 0 <= value < 1 << width:
-            raise RecipeError(f"{value} does not fit {width} bits")
-        self.value |= value << self.count
-        self.count += width
-        if self.count >= 1 << 12:  # long numbers are slow to add to
-            size = self.count // 8
-            self.whole.append((self.value & (1 << 8 * size) - 1).to_bytes(size, "little"))
-            self.value >>= 8 * size
-            self.count -= 8 * size
-
-    def bytes(self) -> bytes:
-        return b"".join(self.whole) + self.value.to_bytes((self.count + 7) // 8, "little")
 
 
 def check(part: bytes) -> int:
@@ -153,11 +80,12 @@ class Block:
 class Tile:
     method: int
     parameters: int = 0
-    values: list[int] = field(default_factory=list)  # of constant tiles; samples of raw ones
+    values: list[int] = field(default_factory=list)  # of constant tiles; samples of raw and dense ones
     noise: Noise | None = None
     origins: list[int] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     payload: bytes | None = None  # where it is given as bytes
+    dense: Dense = field(default_factory=Dense)
     claimed: int | None = None  # units of a payload that is not in the file
 
 
@@ -173,6 +101,8 @@ class Recipe:
     tile_width: int = 1
     tile_height: int = 1
     sections: list[tuple[int, bytes]] = field(default_factory=list)
+    model: Model | None = None
+    at_model: int = 0  # among the sections
     tiles: list[Tile] = field(default_factory=list)
     changes: list[tuple[str, str]] = field(default_factory=list)
     truncate: int | None = None
@@ -213,6 +143,8 @@ def parse(text: str, control: bool = False) -> Recipe:
     recipe = Recipe(reason=first[2:].strip())
     for words in lines_of(text, control):
         parse_line(recipe, words[0], words[1:])
+    if recipe.model:
+        recipe.sections[recipe.at_model] = (SECTIONS["model"], recipe.model.contents())
     if not recipe.spec:
         raise RecipeError("no line `spec SECTION`")
     return recipe
@@ -233,6 +165,12 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         recipe.tile_width, recipe.tile_height = map(int, words[0].split("x"))
     elif name == "section":
         recipe.sections.append((SECTIONS.get(words[0]) or int(words[0], 0), contents(words[1:])))
+    elif name == "model":
+        recipe.model = Model(numbers(words), recipe.channels)
+        recipe.at_model = len(recipe.sections)
+        recipe.sections.append((SECTIONS["model"], b""))
+    elif recipe.model and recipe.model.line(name, int(times or 1), words):
+        pass
     elif name == "constant":
         recipe.tiles += [Tile(0, values=numbers(words))] * (int(times) if times else 1)
     elif name == "raw" and words[0].startswith("noise:"):
@@ -241,6 +179,17 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         recipe.tiles.append(Tile(1, values=numbers(words)))
     elif name == "fast":
         recipe.tiles.append(Tile(2, int(words[0])))
+    elif name == "dense":
+        noise = Noise(int(words[1][6:])) if words[1].startswith("noise:") else None
+        recipe.tiles.append(Tile(3, int(words[0]), [] if noise else numbers(words[1:]), noise))
+    elif name == "classes" and tile:
+        tile.dense.classes[int(words[0])] = numbers(words[1:])
+    elif name == "state" and tile:
+        tile.dense.states[int(words[0])] = int(words[1], 0)
+    elif name == "tail" and tile:
+        tile.dense.tail = contents(words)
+    elif name == "cut" and tile:
+        tile.dense.cut = int(words[0])
     elif name == "payload":
         recipe.tiles.append(Tile(int(words[0]), int(words[1]), payload=contents(words[2:])))
     elif name == "absent":
@@ -336,6 +285,8 @@ def write_payload(tile: Tile, width: int, height: int, recipe: Recipe) -> bytes:
         for value in values:
             bits.put(value, recipe.bits)
         out = bits.bytes()
+    elif tile.method == 3:
+        out = write_dense(recipe.model, tile.parameters, (width, height), tile.dense, tile.values, tile.noise)
     else:
         out = write_fast(tile, width, height, recipe)
     return out + bytes(pad(len(out)) - len(out))
@@ -351,6 +302,7 @@ class File:
         shapes = list(recipe.tile_shapes())
         if len(shapes) != len(recipe.tiles):
             raise RecipeError(f"an image of {len(shapes)} tiles has {len(recipe.tiles)}")
+        self.model, self.at_model = recipe.model, recipe.at_model
         self.head_size = 64 + 24 * len(recipe.sections)
         self.index_end = pad(self.head_size + 12 * len(shapes))
         self.data = bytearray(self.index_end)
@@ -393,6 +345,9 @@ class File:
             return HEADER[rest]
         if part == "byte":
             return int(rest, 0), 1
+        if part == "model" and self.model:
+            offset, width = self.model.place(rest)
+            return self.section_offsets[self.at_model] + offset, width
         number, _, rest = rest.partition(".")
         i = int(number)
         if part == "section":

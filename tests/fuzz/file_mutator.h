@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "by_hand.h"
+#include "any_model.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
@@ -44,18 +44,68 @@ inline void mutate_tile(Dice& dice, by_hand::TilePart& tile) {
     byte = static_cast<uint8_t>(dice.chance(2) ? byte ^ 1u << dice.roll(8) : dice.roll(256));
   } else {
     mutate_bytes(tile.payload, tile.payload.size() + 64);
-    if (tile.method == 2) {  // trailing zeros are padding: as few as the blocks need
+    if (tile.method >= 2) {  // trailing zeros are padding: as few as the blocks need
       while (!tile.payload.empty() && tile.payload.back() == 0) tile.payload.pop_back();
     }
     tile.payload.resize(by_hand::pad(tile.payload.size()));
   }
 }
 
+// A model: mostly in place, or a part of it longer or shorter, with the parts behind it moved.
+inline void mutate_model(Dice& dice, Bytes& model) {
+  if (model.empty()) return;
+  const auto flip = [&](size_t at) {
+    model[at] = static_cast<uint8_t>(dice.chance(3) ? dice.roll(256) : model[at] ^ 1u << dice.roll(8));
+  };
+  const size_t parts = model.size() < 8 ? 0 : size_t{0} + model[1] + model[2] + model[3];
+  const size_t head = 8 + 2 * parts;
+  const uint32_t die = dice.roll(8);
+  if (die == 0) {
+    flip(dice.roll(std::min(model.size(), head)));
+  } else if (die == 1 && model.size() > head) {
+    const size_t at = head + dice.roll(model.size() - head);
+    const bool longer = dice.chance(2);
+    if (longer) {
+      model.insert(model.begin() + static_cast<ptrdiff_t>(at), dice.byte());
+    } else {
+      model.erase(model.begin() + static_cast<ptrdiff_t>(at));
+    }
+    for (size_t i = 0; i < parts; ++i) {
+      uint8_t* begin = &model[8 + 2 * i];
+      const uint64_t offset = by_hand::get(begin, 2);
+      if (offset > at) by_hand::put(begin, 2, longer ? offset + 1 : offset - 1);
+    }
+  } else {
+    for (uint32_t count = 1 + dice.roll(3); count > 0; --count) flip(dice.roll(model.size()));
+  }
+}
+
+// A model of the image's channels, and a dense tile, in place of those there are.
+inline void add_model(Dice& dice, Parts& parts) {
+  const uint32_t channels = 1 + dice.roll(4);
+  const uint32_t wanted = static_cast<uint32_t>(by_hand::get(&parts.header[32], 2));
+  std::erase_if(parts.sections, [](const by_hand::SectionPart& section) { return section.type == 6; });
+  auto at = parts.sections.begin();
+  while (at != parts.sections.end() && at->type < 6) ++at;
+  if (parts.sections.size() < 16) {
+    const Bytes model = by_hand::any_model(dice, wanted >= 1 && wanted <= 4 ? wanted : channels, dice.chance(2));
+    parts.sections.insert(at, {6, model});
+  }
+  if (parts.tiles.empty()) return;
+  const uint32_t log_lanes = dice.roll(6);
+  dice.pick(parts.tiles) = {
+      3, static_cast<uint8_t>(log_lanes), {}, dice.bytes(by_hand::pad((4u << log_lanes) + dice.roll(200)))};
+}
+
 inline void mutate_section(Dice& dice, Parts& parts) {
   const uint32_t die = dice.roll(6);
   if (die == 0 || parts.sections.empty()) {
-    constexpr uint32_t kTypes[] = {1, 2, 3, 4, 5, 0x8001, 0x9000, 6};
+    constexpr uint32_t kTypes[] = {1, 2, 3, 4, 5, 6, 0x8001, 0x9000, 7};
     const uint32_t type = dice.pick(kTypes);
+    if (type == 6) {
+      add_model(dice, parts);
+      return;
+    }
     auto at = parts.sections.begin();
     while (at != parts.sections.end() && at->type < type) ++at;
     if (parts.sections.size() < 16) parts.sections.insert(at, {type, dice.bytes(1 + dice.roll(50))});
@@ -67,6 +117,8 @@ inline void mutate_section(Dice& dice, Parts& parts) {
     parts.sections.erase(parts.sections.begin() + static_cast<ptrdiff_t>(i));
   } else if (die == 2) {
     section.bytes.resize(dice.roll(section.bytes.size() + 4));
+  } else if (section.type == 6) {
+    mutate_model(dice, section.bytes);
   } else {
     mutate_bytes(section.bytes, section.bytes.size() + 32);
   }
@@ -159,8 +211,9 @@ inline size_t cross_files(const uint8_t* a, size_t a_size, const uint8_t* b, siz
   std::optional<Parts> parts = find_parts(a, a_size, kMostTiles);
   std::optional<Parts> others = find_parts(b, b_size, kMostTiles);
   if (!parts || !others || parts->tiles.empty() || others->tiles.empty()) return 0;
-  dice.pick(parts->tiles) = dice.pick(others->tiles);
-  if (dice.chance(4)) parts->sections = others->sections;
+  by_hand::TilePart& tile = dice.pick(parts->tiles);
+  tile = dice.pick(others->tiles);
+  if (tile.method == 3 || dice.chance(4)) parts->sections = others->sections;
   return give(by_hand::put_together(*parts), out, max_out_size);
 }
 

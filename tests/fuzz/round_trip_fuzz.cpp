@@ -2,6 +2,7 @@
 // and every processor target and every order of tiles makes the same file.
 #include <cstring>
 
+#include "any_model.h"
 #include "harness.h"
 #include "l3/l3.hpp"
 
@@ -13,7 +14,7 @@ constexpr size_t kShapeBytes = 8;
 
 // An image and the memory behind it.
 struct Subject {
-  Bytes pixels, palette, transparency, space, icc, records;
+  Bytes pixels, palette, transparency, space, icc, records, model;
   l3_image image = l3_image_init();
   l3_encode_options options = l3_encode_options_init();
 };
@@ -21,13 +22,23 @@ struct Subject {
 void choose_shape(const uint8_t* data, Subject& subject) {
   l3_image& image = subject.image;
   image.width = 1u + data[0] + 4u * (data[1] & 7);
-  image.bits = 1u + data[2] % 16;
+  image.bits = data[2] >= 128 ? 8u : 1u + data[2] % 16;
   image.colour = static_cast<l3_colour>(data[3] % (image.bits > 8 ? 4 : 5));
   const bool has_alpha = image.colour == L3_COLOUR_GRAY_ALPHA || image.colour == L3_COLOUR_RGB_ALPHA;
   if (has_alpha) image.alpha = (data[3] & 0x80) != 0 ? L3_ALPHA_PREMULTIPLIED : L3_ALPHA_STRAIGHT;
   subject.options.tile_width = 32u * (1 + data[4] % 5);
   subject.options.tile_height = 32u * (1 + data[5] % 5);
-  subject.options.method = data[4] >= 128 ? L3_METHOD_FAST : L3_METHOD_AUTO;
+  // Fitting a model takes long: mostly there is none, or any model is used.
+  const uint32_t method = data[4] >> 5;
+  subject.options.method = method < 4 ? L3_METHOD_FAST : method == 4 ? L3_METHOD_AUTO : L3_METHOD_DENSE;
+  subject.options.effort = method == 5 ? 1 + data[5] / 29 : 1;
+  if (method >= 6) {
+    by_hand::Dice dice(data[5] + 256u * data[7]);
+    const uint32_t channels = image.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(image.colour) + 1;
+    subject.model = by_hand::any_model(dice, channels, dice.chance(2));
+    subject.options.model = subject.model.data();
+    subject.options.model_size = subject.model.size();
+  }
 }
 
 void choose_sections(uint8_t choice, uint8_t size, Subject& subject) {

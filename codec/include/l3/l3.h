@@ -128,6 +128,7 @@ typedef enum l3_section_type {
   L3_SECTION_COLOUR_SPACE = 3,
   L3_SECTION_ICC = 4,
   L3_SECTION_EXIF = 5,
+  L3_SECTION_MODEL = 6,  // of dense tiles
   L3_SECTION_METADATA = 0x8001,
 } l3_section_type;
 
@@ -148,12 +149,37 @@ L3_API L3_MUST_USE l3_status l3_check(const void* data, size_t size, const l3_li
 
 // ---------------------------------------------------------------------------------------------------------- tiles
 
-typedef enum l3_tile_method { L3_TILE_CONSTANT = 0, L3_TILE_RAW = 1, L3_TILE_FAST = 2 } l3_tile_method;
+typedef enum l3_tile_method {
+  L3_TILE_CONSTANT = 0,
+  L3_TILE_RAW = 1,
+  L3_TILE_FAST = 2,
+  L3_TILE_DENSE = 3,
+} l3_tile_method;
 
 // How many tiles of a file are of a method, 0 for methods that this version does not know. Verifies head, index and
 // sections as l3_decode does; reads no payload.
 L3_API L3_MUST_USE l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_t* count,
                                             l3_error* error);
+
+// What the parts of a file take, in bytes; the first five add up to the file.
+typedef struct l3_sizes {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t head, index, model, sections, payloads;  // padding included; the model is not among the sections
+  uint64_t dense_payloads;                          // of the payloads, those of dense tiles
+  uint64_t dense_states;                            // of these, the coder's states
+  uint64_t dense_classes;  // and what classes and samples of dense tiles are worth by the model's probabilities: what a
+  uint64_t dense_samples;  // payload has beyond this and its states the coder and the padding lost
+} l3_sizes;
+
+static inline l3_sizes l3_sizes_init(void) {
+  l3_sizes empty = L3_ALL_ZERO;
+  empty.struct_size = (uint32_t)sizeof(empty);
+  return empty;
+}
+
+// Measures a file. Verifies and decodes its dense tiles to do so, slowly.
+L3_API L3_MUST_USE l3_status l3_measure(const void* data, size_t size, l3_sizes* sizes, l3_error* error);
 
 // ------------------------------------------------------------------------------------------------------- parallel
 
@@ -231,15 +257,19 @@ static inline l3_image l3_image_init(void) {
   return empty;
 }
 
+// auto: for each tile what takes the fewest bytes. fast: for speed of encoding and decoding. dense: for small files, where
+// samples have 8 bits (others are encoded as with fast); a model is fitted to the image and stored in the file.
 typedef enum l3_method { L3_METHOD_AUTO = 0, L3_METHOD_FAST = 1, L3_METHOD_DENSE = 2 } l3_method;
 
 typedef struct l3_encode_options {
   uint32_t struct_size;
-  uint32_t method;      // an l3_method; L3_METHOD_DENSE: not in this version, gives L3_ERROR_UNSUPPORTED
-  uint32_t effort;      // 1 to 9, 0 for the default; no influence on `fast`
+  uint32_t method;      // an l3_method
+  uint32_t effort;      // of the dense method: 1 to 9, 0 for the default (5). Decoding takes the same time for all
   uint32_t tile_width;  // 32 to 1024, a multiple of 32; 0 for the default (128)
   uint32_t tile_height;
   l3_parallel parallel;
+  const uint8_t* model;  // a model section of another file, to be used instead of fitting one; or null
+  size_t model_size;
 } l3_encode_options;
 
 static inline l3_encode_options l3_encode_options_init(void) {
@@ -254,7 +284,9 @@ L3_API uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* 
 
 // Encodes an image. *written is the size of the file. A sample above 2^bits - 1 is an argument error. The bytes depend
 // on image, options and library version (of metadata, libzstd's too), never on threads or processor. `options` may be
-// null. Takes no memory but `out`, or up to 8 MiB to pack metadata. On failure the contents of `out` are unspecified.
+// null. Takes no memory but `out` with L3_METHOD_FAST; otherwise some MiB, 6 bytes for each sample that the model is
+// fitted to (at most 2^23 pixels) and up to 3 for each of the image; up to 8 MiB to pack metadata. On failure the
+// contents of `out` are unspecified.
 L3_API L3_MUST_USE l3_status l3_encode(const l3_image* image, const l3_encode_options* options, void* out,
                                        size_t out_size, size_t* written, l3_error* error);
 

@@ -1,0 +1,54 @@
+// The dense method's constants and small rules (sections 8 to 10 of the spec), for processors and GPUs alike.
+#pragma once
+
+#include "format.h"
+
+namespace l3 {
+
+constexpr uint32_t kBlockEdge = 16;  // of the blocks that choose a predictor
+constexpr uint32_t kMaxLogLanes = 5;
+constexpr uint32_t kMaxClasses = 32;
+constexpr uint32_t kMaxTables = 24;
+constexpr uint32_t kMaxSymbols = 256;
+constexpr uint32_t kProbabilityBits = 12;
+constexpr uint32_t kProbabilities = 1u << kProbabilityBits;
+constexpr uint32_t kStateFloor = 1u << 16;
+constexpr uint32_t kLevels = 64;
+constexpr int32_t kLeastError = -128, kMostError = 127;  // errors saturate there
+constexpr uint32_t kWeightShift = 6;                     // a prediction's weights count in 64ths
+
+// Taps of a prediction, four to a word: own neighbours in two words, errors in two, then a word for each of the one
+// or two channels before.
+constexpr uint32_t kTapsOfWord = 4;
+constexpr uint32_t kMaxTapWords = 6;
+constexpr uint32_t kErrorWord = 2;
+constexpr uint32_t kCrossWord = 4;
+constexpr uint32_t kMaxTaps = kMaxTapWords * kTapsOfWord;
+
+// How many earlier channels a channel looks at, and how many words of taps it has.
+L3_INLINE constexpr uint32_t cross_channels(uint32_t channel) { return smaller(channel, 2); }
+L3_INLINE constexpr uint32_t tap_words(uint32_t channel) { return kCrossWord + cross_channels(channel); }
+
+// The predictor of a class: a weight for each tap.
+struct TapWeights {
+  int8_t of[kMaxTaps];
+};
+
+// The terms of an activity.
+constexpr uint32_t kActivityWords = 3;
+constexpr uint32_t kActivityTerms = 11;
+constexpr uint32_t kActivityFloor = 8;
+
+// A constant, where each kind of warp has its own way of bringing it to all lanes.
+template <uint32_t kValue>
+struct Constant {};
+template <uint32_t kValue>
+inline constexpr Constant<kValue> constant{};
+
+// Four levels to an octave, from 8 on.
+L3_INLINE constexpr uint32_t level_of(uint32_t activity) {
+  const uint32_t octave = 31u - static_cast<uint32_t>(__builtin_clz(activity));
+  return 4 * (octave - 3) + (activity >> (octave - 2) & 3);
+}
+
+}  // namespace l3

@@ -1,0 +1,409 @@
+#include "dense_encode.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "dense_refine.h"
+#include "parallel.h"
+
+namespace l3 {
+namespace {
+
+// Symbols of an image are kept from counting to encoding where they take no more than this.
+constexpr uint64_t kMostKeptBytes = uint64_t{1} << 28;
+
+// How many lanes a tile of about so many bits is worth: each costs four bytes.
+uint32_t lanes_for(double bits, uint32_t height) {
+  uint32_t lanes = 1, log = 0;
+  while (log < 5 && lanes < height && bits > 512.0 * 2 * lanes) {
+    lanes *= 2;
+    ++log;
+  }
+  return log;
+}
+
+// Prepares the division of a state by a frequency f: with 2^s the power of two that f does not pass, a state below
+// 2^20 f gives the right quotient where 2^k / f, rounded up, times f passes 2^k by at most 2^(k - 20) / f, which
+// k = 20 + 2 s ensures. Where f is above 2048 the product would pass 64 bits: k is 43, and rounding goes up or down,
+// whichever is closer; down, the state is taken one higher.
+template <class Code>
+void divide_by(uint32_t f, Code& code) {
+  const uint32_t s = f == 1 ? 0 : 32 - static_cast<uint32_t>(__builtin_clz(f - 1));
+  code.shift = static_cast<uint8_t>(std::min(20 + 2 * s, 43u));
+  const uint64_t power = uint64_t{1} << code.shift;
+  const uint64_t down = power / f, rest = power % f;
+  code.more = rest != 0 && rest < f - rest && code.shift == 43;
+  code.reciprocal = static_cast<uint32_t>(down + (rest != 0 && code.more == 0 ? 1 : 0));
+  code.limit = f << (32 - kProbabilityBits);
+  code.frequency = static_cast<uint16_t>(f);
+}
+
+// Calls put(lane, sample) for all samples of a tile in the order of section 13.3, backwards; samples are numbered
+// channel by channel and row by row.
+template <class Put>
+void put_samples(const TileShape& shape, uint32_t lanes, const Put& put) {
+  const size_t samples = size_t{shape.width} * shape.height;
+  const uint32_t period = std::max(shape.width, 2 * lanes);
+  const uint32_t steps = (shape.height - 1) / lanes * period + shape.width + 2 * ((shape.height - 1) % lanes);
+  // Where each lane is; before its first step it is in a row below 0.
+  int32_t column[kLanes], row[kLanes];
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    const int32_t u = static_cast<int32_t>(steps) - 1 - 2 * static_cast<int32_t>(lane);
+    const int32_t turn = u < 0 ? -1 : u / static_cast<int32_t>(period);
+    column[lane] = u - turn * static_cast<int32_t>(period);
+    row[lane] = static_cast<int32_t>(lane) + turn * static_cast<int32_t>(lanes);
+  }
+  for (uint32_t step = steps; step-- > 0;) {
+    size_t at[kLanes];
+    uint8_t lane_of[kLanes];
+    uint32_t active = 0;
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      lane_of[active] = static_cast<uint8_t>(lane);
+      at[active] = static_cast<size_t>(row[lane]) * shape.width + static_cast<uint32_t>(column[lane]);
+      active += row[lane] >= 0 && static_cast<uint32_t>(row[lane]) < shape.height &&
+                static_cast<uint32_t>(column[lane]) < shape.width;
+      if (column[lane]-- == 0) {
+        column[lane] = static_cast<int32_t>(period) - 1;
+        row[lane] -= static_cast<int32_t>(lanes);
+      }
+    }
+    for (uint32_t c = shape.channels; c-- > 0;) {
+      for (uint32_t i = active; i-- > 0;) put(lane_of[i], c * samples + at[i]);
+    }
+  }
+}
+
+}  // namespace
+
+// The coder of section 13.1, run backwards: what a decoder reads first is written last.
+class DenseEncoder::ReverseCoder {
+ public:
+  // Takes words away from the end of a buffer.
+  ReverseCoder(uint32_t lanes, uint16_t* end) : words_(end) { std::fill(states_, states_ + lanes, kStateFloor); }
+
+  L3_INLINE void put(uint32_t lane, const Table& table, uint32_t symbol) {
+    const Code& code = table.codes[symbol];
+    uint32_t x = states_[lane];
+    words_[-1] = static_cast<uint16_t>(x);
+    const bool full = x >= code.limit;
+    words_ -= full;
+    x = full ? x >> 16 : x;
+    const uint32_t times = static_cast<uint32_t>(uint64_t{code.reciprocal} * (uint64_t{x} + code.more) >> code.shift);
+    states_[lane] = times << kProbabilityBits | table.slots[code.first + x - times * code.frequency];
+  }
+  uint32_t state(uint32_t lane) const { return states_[lane]; }
+  const uint16_t* words() const { return words_; }
+
+ private:
+  uint16_t* words_;
+  uint32_t states_[kLanes];
+};
+
+TileInput DenseEncoder::input_of(uint64_t tile) const {
+  const Head& head = *source_.head;
+  const uint64_t x = tile % head.tiles_across * head.tile_width;
+  const uint64_t y = tile / head.tiles_across * head.tile_height;
+  return {source_.pixels + y * source_.stride + x * head.channels, source_.stride};
+}
+
+std::unique_ptr<DenseTile> DenseEncoder::load(uint64_t tile) const {
+  return std::make_unique<DenseTile>(source_.head->tile_shape(tile), input_of(tile));
+}
+
+bool DenseEncoder::fit(uint32_t effort) {
+  try {
+    fit_all(effort);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+void DenseEncoder::fit_all(uint32_t effort) {
+  const Head& head = *source_.head;
+  effort_ = effort_of(effort);
+  const uint64_t pixels = uint64_t{head.width} * head.height;
+  // At least one tile is looked at, whatever its size.
+  const uint64_t step =
+      std::clamp<uint64_t>((pixels + effort_.fit_pixels / 2) / effort_.fit_pixels, 1, head.tile_count);
+  std::vector<uint64_t> seen;
+  for (uint64_t tile = step / 2; tile < head.tile_count; tile += step) seen.push_back(tile);
+  std::vector<std::unique_ptr<DenseTile>> tiles(seen.size());
+  for (size_t i = 0; i < seen.size(); ++i) tiles[i] = load(seen[i]);
+
+  fit_predictors(tiles, head.channels, effort_, kernels_, parallel_, fitted_, scales_, class_costs_);
+  uint64_t seen_samples = 0;
+  for (const auto& tile : tiles) seen_samples += tile->samples();
+  const double share = static_cast<double>(seen_samples) / static_cast<double>(pixels);
+  fit_groups(tiles, kernels_, parallel_, share, effort_.group_levels, fitted_);
+  for (uint32_t round = 0; round < effort_.refine_rounds; ++round) {
+    SymbolCounts counts(fitted_);
+    count_tiles(tiles, counts);
+    fit_tables(counts, effort_.tables, effort_.table_rounds, fitted_);
+    refine_classes(tiles, kernels_, parallel_, fitted_);
+    fit_groups(tiles, kernels_, parallel_, share, effort_.group_levels, fitted_);
+  }
+
+  SymbolCounts counts(fitted_);
+  count_all(seen, tiles, counts);
+  fit_tables(counts, effort_.tables, effort_.table_rounds, fitted_);
+
+  auto class_counts = std::make_unique<ClassCounts[]>(1);
+  std::memset(class_counts.get(), 0, sizeof(ClassCounts));
+  for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
+    const size_t blocks = classes_[tile].size() / head.channels;
+    for (size_t i = 0; i < classes_[tile].size(); ++i) {
+      const uint8_t before = i >= blocks ? classes_[tile][i - blocks] : 0;
+      ++class_counts[0][i / blocks][before][classes_[tile][i]];
+    }
+  }
+  fit_class_tables(class_counts[0], fitted_);
+
+  model_bytes_.resize(kMaxModelBytes);
+  model_bytes_.resize(write_model(fitted_, model_bytes_.data()));
+  codes_ = std::make_unique<Codes>();
+  const Fault fault = read_model(model_bytes_.data(), model_bytes_.size(), head.channels, codes_->tables);
+  if (fault.reason != Reason::none) __builtin_trap();
+  make_codes();
+}
+
+void DenseEncoder::count_tiles(const std::vector<std::unique_ptr<DenseTile>>& tiles, SymbolCounts& counts) const {
+  uint16_t row_of[kMaxChannels][kZones * kSignPatterns];
+  for (uint32_t c = 0; c < source_.head->channels; ++c) RowMap(fitted_, c).contexts(row_of[c]);
+  for (const auto& tile : tiles) add_symbols(read_symbols(*tile, fitted_.activity, row_of), *tile, counts);
+}
+
+void DenseEncoder::add_symbols(const TileSymbols& read, const DenseTile& tile, SymbolCounts& counts) {
+  for (uint32_t c = 0; c < tile.planes().channels; ++c) {
+    const uint8_t* symbols = read.symbols.data() + c * tile.samples();
+    const uint16_t* contexts = read.contexts.data() + c * tile.samples();
+    uint32_t* const of_channel = counts.of(c);
+    for (size_t k = 0; k < tile.samples(); ++k) ++of_channel[size_t{contexts[k]} * kMaxSymbols + symbols[k]];
+  }
+}
+
+void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
+                             SymbolCounts& counts) {
+  const Head& head = *source_.head;
+  uint16_t row_of[kMaxChannels][kZones * kSignPatterns];
+  for (uint32_t c = 0; c < head.channels; ++c) RowMap(fitted_, c).contexts(row_of[c]);
+  classes_.resize(head.tile_count);
+  const uint64_t bytes = uint64_t{head.width} * head.height * head.channels * (sizeof(uint8_t) + sizeof(uint16_t));
+  if (bytes <= kMostKeptBytes) symbols_.resize(head.tile_count);
+  const auto count_tile = [&](uint64_t i, const DenseTile& tile, SymbolCounts& to) {
+    const DensePlanes& planes = tile.planes();
+    for (uint32_t c = 0; c < planes.channels; ++c) {
+      classes_[i].insert(classes_[i].end(), planes.classes[c], planes.classes[c] + planes.block_count());
+    }
+    TileSymbols read = read_symbols(tile, fitted_.activity, row_of);
+    add_symbols(read, tile, to);
+    if (!symbols_.empty()) symbols_[i] = std::move(read);
+  };
+  // Counts of their own only where there may be threads.
+  const uint64_t chunks = parallel_.run == nullptr ? 1 : std::min<uint64_t>(8, head.tile_count);
+  std::vector<std::unique_ptr<SymbolCounts>> others(chunks);
+  auto count_chunk = [&](uint64_t chunk) {
+    if (chunk > 0) others[chunk] = std::make_unique<SymbolCounts>(fitted_);
+    SymbolCounts& to = chunk > 0 ? *others[chunk] : counts;
+    for (uint64_t tile = chunk; tile < head.tile_count; tile += chunks) {
+      const auto at = std::lower_bound(seen.begin(), seen.end(), tile);
+      if (at != seen.end() && *at == tile) {
+        auto& known = tiles[static_cast<size_t>(at - seen.begin())];
+        count_tile(tile, *known, to);
+        known.reset();
+      } else {
+        const auto loaded = load(tile);
+        settle(*loaded);
+        count_tile(tile, *loaded, to);
+      }
+    }
+  };
+  run_parallel(parallel_, chunks, count_chunk);
+  for (uint64_t i = 1; i < chunks; ++i) counts.add(*others[i]);
+}
+
+Fault DenseEncoder::use(const uint8_t* model, size_t size) {
+  try {
+    codes_ = std::make_unique<Codes>();
+    const Fault fault = read_model(model, size, source_.head->channels, codes_->tables);
+    if (fault.reason != Reason::none) return fault;
+    model_bytes_.assign(model, model + size);
+    make_codes();
+    // The costs of classes and of errors are not in a model: these are near enough.
+    effort_ = effort_of(5);
+    for (uint32_t c = 0; c < source_.head->channels; ++c) {
+      scales_[c] = first_scales();
+      class_costs_[c].assign(codes_->tables.classes[c], 0);
+    }
+    return {};
+  } catch (const std::bad_alloc&) {
+    return {Reason::out_of_memory};
+  }
+}
+
+// Everything about the model from the form in which the decoder reads it.
+void DenseEncoder::make_codes() {
+  Codes& codes = *codes_;
+  const DenseTables& tables = codes.tables;
+  for (uint32_t c = 0; c < tables.channels; ++c) {
+    for (uint32_t k = 0; k < tables.classes[c]; ++k) {
+      for (uint32_t tap = 0; tap < kMaxTaps; ++tap) {
+        const uint32_t word = tables.weights[c][k][tap / kTapsOfWord];
+        codes.weights[c][k].of[tap] = static_cast<int8_t>(word >> (8 * (tap % kTapsOfWord)));
+      }
+    }
+    const auto term = [&](uint32_t word, uint32_t byte) {
+      return static_cast<uint8_t>(tables.activity[c][word] >> (8 * byte));
+    };
+    const uint8_t terms[kActivityTerms] = {term(0, 0), term(0, 1), term(0, 2), term(0, 3), term(1, 0), term(1, 1),
+                                           term(2, 0), term(2, 1), term(2, 2), term(1, 2), term(1, 3)};
+    std::memcpy(codes.activity[c], terms, sizeof(terms));
+    for (uint32_t place = 0; place < kZones * kSignPatterns; ++place) {
+      const uint32_t row =
+          tables.zone_row[c][place / kSignPatterns] + tables.pattern_row[c][pattern_in_order(place % kSignPatterns)];
+      codes.row_of[c][place] = static_cast<uint16_t>(row * kLevels);
+    }
+  }
+  codes.symbols.resize(tables.table_count);
+  codes.classes.resize(tables.class_table_count);
+  for (uint32_t t = 0; t < tables.table_count; ++t) {
+    list_slots(tables.buckets + t * kTableBuckets, kTableBuckets, codes.symbols[t]);
+  }
+  for (uint32_t t = 0; t < tables.class_table_count; ++t) {
+    list_slots(tables.class_buckets + t * kClassBuckets, kClassBuckets, codes.classes[t]);
+  }
+}
+
+void DenseEncoder::settle(const DenseTile& tile) const {
+  const DensePlanes& planes = tile.planes();
+  const uint32_t* const classes = codes_ != nullptr ? codes_->tables.classes : fitted_.classes;
+  for (uint32_t c = 0; c < planes.channels; ++c) {
+    const TapWeights* weights = codes_ != nullptr ? codes_->weights[c] : fitted_.weights[c];
+    // To begin with, the predictor in the middle.
+    std::memset(planes.classes[c], static_cast<int>(classes[c] / 2), planes.block_count());
+    if (classes[c] == 1) {
+      kernels_.evaluate(planes, c, weights, nullptr);
+      continue;
+    }
+    kernels_.guess(planes, c, weights);
+    for (uint32_t round = 0; round < effort_.settle_rounds; ++round) {
+      kernels_.assign(planes, c, scales_[c], weights, class_costs_[c].data(), classes[c]);
+      kernels_.evaluate(planes, c, weights, nullptr);
+    }
+  }
+}
+
+// Where a table's symbols are among its slots.
+void DenseEncoder::list_slots(const Bucket* buckets, uint32_t bucket_count, Table& table) {
+  const uint32_t slots = kProbabilities / bucket_count;
+  std::memset(table.codes, 0, sizeof(table.codes));
+  uint32_t first = 0;
+  for (uint32_t q = 0; q < bucket_count; ++q) {
+    const uint32_t frequency = buckets[q].own & (kProbabilities - 1);
+    Code& code = table.codes[q];
+    code.first = static_cast<uint16_t>(first);
+    if (frequency > 0) divide_by(frequency, code);
+    first += frequency;
+  }
+  for (uint32_t q = 0; q < bucket_count; ++q) {
+    const uint32_t own = buckets[q].own >> 24;
+    for (uint32_t k = 0; k < slots; ++k) {
+      const uint32_t symbol = k < own ? q : buckets[q].other >> 24;
+      const uint32_t number = k < own ? k : ((buckets[q].other >> 12) + k) & (kProbabilities - 1);
+      table.slots[table.codes[symbol].first + number] = static_cast<uint16_t>(q * slots + k);
+    }
+  }
+}
+
+DenseEncoder::TileSymbols DenseEncoder::read_symbols(const DenseTile& tile, const uint8_t (*activity)[kActivityTerms],
+                                                     const uint16_t (*row_of)[kZones * kSignPatterns]) const {
+  const DensePlanes& planes = tile.planes();
+  TileSymbols read;
+  read.symbols.resize(tile.samples() * planes.channels);
+  read.contexts.resize(tile.samples() * planes.channels);
+  for (uint32_t c = 0; c < planes.channels; ++c) {
+    uint16_t* contexts = read.contexts.data() + c * tile.samples();
+    kernels_.read_symbols(planes, c, activity[c], read.symbols.data() + c * tile.samples(), contexts);
+    for (size_t i = 0; i < tile.samples(); ++i) {
+      contexts[i] = static_cast<uint16_t>(row_of[c][contexts[i] >> 6] + (contexts[i] & 63u));
+    }
+  }
+  return read;
+}
+
+uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const {
+  const Codes& codes = *codes_;
+  const TileShape shape = source_.head->tile_shape(tile);
+  const uint32_t channels = shape.channels;
+  const size_t samples = size_t{shape.width} * shape.height;
+  TileSymbols own_symbols;
+  std::vector<uint8_t> own_classes;
+  if (symbols_.empty()) {
+    const auto loaded = load(tile);
+    const DensePlanes& planes = loaded->planes();
+    if (classes_.empty()) {
+      settle(*loaded);
+      for (uint32_t c = 0; c < channels; ++c) {
+        own_classes.insert(own_classes.end(), planes.classes[c], planes.classes[c] + planes.block_count());
+      }
+    } else {
+      for (uint32_t c = 0; c < channels; ++c) {
+        std::memcpy(planes.classes[c], classes_[tile].data() + size_t{c} * planes.block_count(), planes.block_count());
+        kernels_.evaluate(planes, c, codes.weights[c], nullptr);
+      }
+    }
+    own_symbols = read_symbols(*loaded, codes.activity, codes.row_of);
+  }
+  const TileSymbols& read = symbols_.empty() ? own_symbols : symbols_[tile];
+  const uint8_t* classes = classes_.empty() ? own_classes.data() : classes_[tile].data();
+
+  std::vector<uint8_t> tables(samples * channels);
+  uint64_t cost = 0;  // in 16ths of a bit, roughly
+  for (uint32_t c = 0; c < channels; ++c) {
+    for (size_t i = c * samples; i < (c + 1) * samples; ++i) {
+      const uint32_t table = codes.tables.table_of[c][read.contexts[i]];
+      const uint32_t f = codes.symbols[table].codes[read.symbols[i]].frequency;
+      if (f == 0) return 0;
+      tables[i] = static_cast<uint8_t>(table);
+      // -log2 by the position of the top bit and, linearly, by what follows it.
+      const uint32_t top = 31 - static_cast<uint32_t>(__builtin_clz(f));
+      cost += 16 * (kProbabilityBits - top) - ((f << 4 >> top) - 16);
+    }
+  }
+
+  const uint32_t log_lanes = lanes_for(static_cast<double>(cost) / 16, shape.height);
+  const uint32_t lanes = 1u << log_lanes;
+  const uint32_t blocks = ceil_div(shape.width, kBlockEdge) * ceil_div(shape.height, kBlockEdge);
+  // A symbol takes one word at most, and the coder looks one ahead.
+  std::vector<uint16_t> words((samples + blocks) * channels + 1);
+  ReverseCoder coder(lanes, words.data() + words.size());
+  put_samples(shape, lanes, [&](uint32_t lane, size_t sample) {
+    coder.put(lane, codes.symbols[tables[sample]], read.symbols[sample]);
+  });
+  for (uint32_t first = (blocks - 1) / lanes * lanes;; first -= lanes) {
+    for (uint32_t c = channels; c-- > 0;) {
+      if (codes.tables.classes[c] == 1) continue;
+      for (uint32_t lane = smaller(lanes, blocks - first); lane-- > 0;) {
+        const uint8_t* own = classes + size_t{c} * blocks + first + lane;
+        const uint32_t before = c == 0 ? 0 : *(own - blocks);
+        const Table& table = codes.classes[codes.tables.class_table_of[c][before]];
+        if (table.codes[*own].frequency == 0) return 0;
+        coder.put(lane, table, *own);
+      }
+    }
+    if (first == 0) break;
+  }
+
+  const size_t count = static_cast<size_t>(words.data() + words.size() - coder.words());
+  const uint64_t bytes = pad_to_unit(4 * uint64_t{lanes} + 2 * count);
+  if (bytes > room) return 0;
+  std::memset(out + bytes - kUnit, 0, kUnit);
+  for (uint32_t lane = 0; lane < lanes; ++lane) store_u32(out + 4 * lane, coder.state(lane));
+  uint8_t* to = out + 4 * lanes;
+  for (size_t i = 0; i < count; ++i) store_u16(to + 2 * i, coder.words()[i]);
+  parameters = static_cast<uint8_t>(log_lanes);
+  return static_cast<uint32_t>(bytes);
+}
+
+}  // namespace l3

@@ -1,0 +1,378 @@
+#include "dense_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "logarithm.h"
+#include "parallel.h"
+
+namespace l3 {
+namespace {
+
+constexpr uint32_t kChunks = 64;  // of tiles, each with sums of its own
+constexpr uint32_t kMaxActivityWeight = 90;
+constexpr double kBitsOfCost = 1.56;              // an error costs this times the logarithm that the kernels add up
+constexpr double kCostOfBit = 256 / kBitsOfCost;  // in their numbers
+
+using Tiles = std::vector<std::unique_ptr<DenseTile>>;
+
+// Calls body(chunk, tile) for all tiles.
+template <class Body>
+void for_tiles(const Tiles& tiles, const l3_parallel& parallel, const Body& body) {
+  auto run = [&](uint64_t chunk) {
+    for (uint64_t i = chunk; i < tiles.size(); i += kChunks) body(chunk, *tiles[i]);
+  };
+  run_parallel(parallel, std::min<uint64_t>(kChunks, tiles.size()), run);
+}
+
+uint32_t chunk_count(const Tiles& tiles) { return static_cast<uint32_t>(std::min<size_t>(kChunks, tiles.size())); }
+
+// A symmetric system of equations, solved by Cholesky's method. False where it is not positive definite.
+class Equations {
+ public:
+  explicit Equations(uint32_t size) : size_(size), rows_(size_t{size} * size), right_(size) {}
+
+  double& at(uint32_t i, uint32_t j) { return rows_[size_t{i} * size_ + j]; }  // j <= i
+  double& right(uint32_t i) { return right_[i]; }
+
+  // Leaves the solution in right().
+  bool solve() {
+    for (uint32_t i = 0; i < size_; ++i) {
+      double diagonal = at(i, i);
+      for (uint32_t k = 0; k < i; ++k) diagonal -= at(i, k) * at(i, k);
+      if (!(diagonal > 1e-9)) return false;
+      at(i, i) = std::sqrt(diagonal);
+      for (uint32_t j = i + 1; j < size_; ++j) {
+        double v = at(j, i);
+        for (uint32_t k = 0; k < i; ++k) v -= at(j, k) * at(i, k);
+        at(j, i) = v / at(i, i);
+      }
+    }
+    for (uint32_t i = 0; i < size_; ++i) {
+      for (uint32_t k = 0; k < i; ++k) right_[i] -= at(i, k) * right_[k];
+      right_[i] /= at(i, i);
+    }
+    for (uint32_t i = size_; i-- > 0;) {
+      for (uint32_t k = i + 1; k < size_; ++k) right_[i] -= at(k, i) * right_[k];
+      right_[i] /= at(i, i);
+    }
+    return true;
+  }
+
+ private:
+  uint32_t size_;
+  std::vector<double> rows_, right_;
+};
+
+// From sums of products, in rows of a triangle whose last row is the target's.
+Equations equations_of(const int64_t* products, uint32_t size, double ridge) {
+  Equations equations(size);
+  const int64_t* p = products;
+  for (uint32_t i = 0; i < size; ++i) {
+    for (uint32_t j = 0; j <= i; ++j) equations.at(i, j) = static_cast<double>(*p++);
+    equations.at(i, i) += ridge;
+  }
+  for (uint32_t j = 0; j < size; ++j) equations.right(j) = static_cast<double>(*p++);
+  return equations;
+}
+
+// Rounds a solution to 64ths: first each number on its own, then in single steps, those first that bring most.
+void round_solution(Equations& equations, Equations& solution, uint32_t size) {
+  constexpr double kOne = 1 << kWeightShift;
+  double rounded[kMaxFeatures], slope[kMaxFeatures];
+  const auto cell = [&](uint32_t i, uint32_t j) { return i > j ? equations.at(i, j) : equations.at(j, i); };
+  for (uint32_t i = 0; i < size; ++i) rounded[i] = std::floor(solution.right(i) * kOne + 0.5);
+  for (uint32_t i = 0; i < size; ++i) {
+    slope[i] = -equations.right(i) * kOne;
+    for (uint32_t j = 0; j < size; ++j) slope[i] += cell(i, j) * rounded[j];
+  }
+  constexpr uint32_t kMostSteps = 64;
+  for (uint32_t step = 0; step < kMostSteps; ++step) {
+    uint32_t best = size;
+    double best_gain = 0;
+    for (uint32_t i = 0; i < size; ++i) {
+      const double gain = 2 * std::abs(slope[i]) - cell(i, i);
+      if (gain > best_gain) {
+        best_gain = gain;
+        best = i;
+      }
+    }
+    if (best == size) break;
+    const double direction = slope[best] > 0 ? -1 : 1;
+    rounded[best] += direction;
+    for (uint32_t j = 0; j < size; ++j) slope[j] += direction * cell(best, j);
+  }
+  for (uint32_t i = 0; i < size; ++i) solution.right(i) = rounded[i] / kOne;
+}
+
+// Makes a solution a predictor's weights. Those that follow from others must fit too, so all are made smaller until
+// they do.
+bool set_weights(Equations& solution, uint32_t channel, TapWeights& weights) {
+  const uint32_t count = feature_count(channel);
+  for (double scale = 1; scale > 0.05; scale *= 0.9) {
+    int32_t w[kMaxTaps] = {1 << kWeightShift};
+    for (uint32_t f = 0; f < count; ++f) {
+      const uint32_t tap = tap_of(f);
+      const double exact = solution.right(f) * (1 << kWeightShift) * scale;
+      const int32_t rounded = static_cast<int32_t>(std::floor(std::clamp(exact, -1000.0, 1000.0) + 0.5));
+      w[tap] += rounded;
+      if (tap < 8) w[0] -= rounded;
+      if (tap >= kCrossWord * kTapsOfWord) w[tap / kTapsOfWord * kTapsOfWord] -= rounded;
+    }
+    if (!std::all_of(w, w + kMaxTaps, [](int32_t v) { return v >= -128 && v <= 127; })) continue;
+    for (uint32_t tap = 0; tap < kMaxTaps; ++tap) weights.of[tap] = static_cast<int8_t>(w[tap]);
+    return true;
+  }
+  return false;
+}
+
+// As the kernels scale rows. At most 256 / 0.3.
+int16_t scale_of(double v) { return static_cast<int16_t>(std::floor(v * (1 << kScaleShift) + 0.5)); }
+
+// The predictors of one channel, and the class of each block.
+class ChannelFit {
+ public:
+  ChannelFit(const Tiles& tiles, uint32_t channel, const DenseEffort& effort, const DenseKernels& kernels,
+             const l3_parallel& parallel, DenseModel& model, FitScales& scales)
+      : tiles_(tiles),
+        channel_(channel),
+        effort_(effort),
+        kernels_(kernels),
+        parallel_(parallel),
+        model_(model),
+        scales_(scales) {
+    for (const auto& tile : tiles) blocks_ += tile->planes().block_count();
+    classes_ = static_cast<uint32_t>(std::clamp<uint64_t>(blocks_ / 8, 1, effort.classes));
+  }
+
+  void run() {
+    start();
+    for (uint32_t round = 0; round < effort_.rounds; ++round) {
+      refit();
+      if (classes_ > 1) assign();
+      evaluate();
+    }
+    drop_unused();
+    fit_activity();
+  }
+
+  std::vector<uint32_t> class_costs() const {
+    std::vector<uint32_t> costs(classes_);
+    for (uint32_t k = 0; k < classes_; ++k) {
+      const double share = (static_cast<double>(uses_[k]) + 1) / (static_cast<double>(blocks_) + classes_);
+      costs[k] = static_cast<uint32_t>(-kCostOfBit * logarithm(share));
+    }
+    return costs;
+  }
+
+ private:
+  // Blocks in order of how busy they are, cut into classes of the same size; simple predictors.
+  void start() {
+    struct Busy {
+      uint32_t sum;
+      uint8_t* class_of;
+    };
+    std::vector<Busy> order;
+    order.reserve(blocks_);
+    for (const auto& tile : tiles_) {
+      const DensePlanes& p = tile->planes();
+      for (uint32_t b = 0; b < p.block_count(); ++b) order.push_back({busyness(p, b), p.classes[channel_] + b});
+    }
+    std::stable_sort(order.begin(), order.end(), [](const Busy& a, const Busy& b) { return a.sum < b.sum; });
+    for (size_t i = 0; i < order.size(); ++i) *order[i].class_of = static_cast<uint8_t>(i * classes_ / order.size());
+
+    TapWeights simple{};
+    simple.of[0] = 64;
+    if (channel_ == 0) {
+      simple.of[1] = 64;
+      simple.of[2] = -64;
+    } else {
+      simple.of[16] = -64;
+      simple.of[19] = 64;
+    }
+    for (uint32_t k = 0; k < classes_; ++k) model_.weights[channel_][k] = simple;
+    scales_ = first_scales();
+    evaluate();
+    count_uses();
+  }
+
+  // The mean distance from W and N, in 16ths.
+  uint32_t busyness(const DensePlanes& p, uint32_t block) const {
+    const uint32_t x = block % p.blocks_across * kBlockEdge, y = block / p.blocks_across * kBlockEdge;
+    const uint32_t columns = smaller(kBlockEdge, p.width - x), rows = smaller(kBlockEdge, p.height - y);
+    uint32_t sum = 0;
+    for (uint32_t r = 0; r < rows; ++r) {
+      NeighbourRow row;
+      find_neighbours(p.samples[channel_], p.pitch, x, y + r, row);
+      const int16_t* v = p.samples[channel_] + (y + r) * p.pitch + x;
+      for (uint32_t k = 0; k < columns; ++k) {
+        sum += static_cast<uint32_t>(std::abs(v[k] - row.at[kW][k]) + std::abs(v[k] - row.at[kN][k]));
+      }
+    }
+    return sum * 16 / (columns * rows);
+  }
+
+  void refit() {
+    const uint32_t count = feature_count(channel_);
+    const uint32_t chunks = chunk_count(tiles_);
+    const size_t each = size_t{classes_} * kMaxProducts;
+    std::vector<int64_t> products(each * chunks);
+    for_tiles(tiles_, parallel_, [&](uint64_t chunk, DenseTile& tile) {
+      kernels_.accumulate(tile.planes(), channel_, scales_, effort_.block_step, products.data() + each * chunk);
+    });
+    for (uint32_t chunk = 1; chunk < chunks; ++chunk) {
+      for (size_t i = 0; i < each; ++i) products[i] += products[each * chunk + i];
+    }
+    for (uint32_t k = 0; k < classes_; ++k) {
+      if (uses_[k] == 0) continue;
+      const double ridge = 51 + 0.02 * kBlockSamples * static_cast<double>(uses_[k]);
+      Equations equations = equations_of(products.data() + k * kMaxProducts, count, ridge);
+      Equations solution = equations;
+      if (!solution.solve()) continue;
+      round_solution(equations, solution, count);
+      set_weights(solution, channel_, model_.weights[channel_][k]);
+    }
+  }
+
+  void assign() {
+    const std::vector<uint32_t> costs = class_costs();
+    for_tiles(tiles_, parallel_, [&](uint64_t, DenseTile& tile) {
+      kernels_.assign(tile.planes(), channel_, scales_, model_.weights[channel_], costs.data(), classes_);
+    });
+    count_uses();
+  }
+
+  void evaluate() {
+    uint64_t sums[kChunks][kFitLevels][2] = {};
+    for_tiles(tiles_, parallel_, [&](uint64_t chunk, DenseTile& tile) {
+      kernels_.evaluate(tile.planes(), channel_, model_.weights[channel_], sums[chunk]);
+    });
+    for (uint32_t chunk = 1; chunk < kChunks; ++chunk) {
+      for (uint32_t level = 0; level < kFitLevels; ++level) {
+        for (uint32_t i = 0; i < 2; ++i) sums[0][level][i] += sums[chunk][level][i];
+      }
+    }
+    set_scales(scales_, sums[0]);
+  }
+
+  void count_uses() {
+    uses_.assign(classes_, 0);
+    for (const auto& tile : tiles_) {
+      const DensePlanes& p = tile->planes();
+      for (uint32_t b = 0; b < p.block_count(); ++b) ++uses_[p.classes[channel_][b]];
+    }
+  }
+
+  // Classes that no block chose cost header bytes for nothing.
+  void drop_unused() {
+    uint8_t renamed[kMaxClasses] = {};
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < classes_; ++k) {
+      if (uses_[k] == 0) continue;
+      renamed[k] = static_cast<uint8_t>(kept);
+      model_.weights[channel_][kept] = model_.weights[channel_][k];
+      ++kept;
+    }
+    classes_ = kept;
+    model_.classes[channel_] = kept;
+    for (const auto& tile : tiles_) {
+      const DensePlanes& p = tile->planes();
+      for (uint32_t b = 0; b < p.block_count(); ++b) p.classes[channel_][b] = renamed[p.classes[channel_][b]];
+    }
+    count_uses();
+  }
+
+  // The weights with which activity terms add up to the expected |error|, as 64ths.
+  void fit_activity() {
+    const uint32_t count = 9 + cross_channels(channel_);
+    uint8_t* weights = model_.activity[channel_];
+    constexpr uint8_t kFirst[kActivityTerms] = {16, 16, 8, 8, 4, 4, 3, 3, 3, 6, 6};
+    std::memcpy(weights, kFirst, sizeof(kFirst));
+    int16_t scale_of_level[kLevels];
+    for (uint32_t level = 0; level < kLevels; ++level) {
+      // The middle of the level, in samples, and a little.
+      const double activity = std::ldexp(4 + (level & 3) + 0.5, static_cast<int>(level / 4) + 1) / 64;
+      scale_of_level[level] = scale_of(256 / (activity + 0.55));
+    }
+    const uint32_t chunks = chunk_count(tiles_);
+    for (uint32_t round = 0; round < effort_.activity_rounds; ++round) {
+      std::vector<int64_t> products(size_t{kMaxProducts} * chunks);
+      for_tiles(tiles_, parallel_, [&](uint64_t chunk, DenseTile& tile) {
+        kernels_.accumulate_activity(tile.planes(), channel_, weights, scale_of_level, effort_.block_step,
+                                     products.data() + kMaxProducts * chunk);
+      });
+      for (uint32_t chunk = 1; chunk < chunks; ++chunk) {
+        for (uint32_t i = 0; i < kMaxProducts; ++i) products[i] += products[kMaxProducts * chunk + i];
+      }
+      Equations equations = equations_of(products.data(), count, 1024);
+      if (!equations.solve()) return;
+      uint32_t sum = 0;
+      uint32_t rounded[kActivityTerms] = {};
+      for (uint32_t i = 0; i < count; ++i) {
+        const double exact = std::clamp(equations.right(i) * 64, 0.0, static_cast<double>(kMaxActivityWeight));
+        rounded[i] = static_cast<uint32_t>(std::floor(exact + 0.5));
+        sum += rounded[i];
+      }
+      if (sum == 0) return;
+      for (uint32_t i = 0; i < count; ++i) weights[i] = static_cast<uint8_t>(rounded[i]);
+    }
+  }
+
+  const Tiles& tiles_;
+  const uint32_t channel_;
+  const DenseEffort& effort_;
+  const DenseKernels& kernels_;
+  const l3_parallel& parallel_;
+  DenseModel& model_;
+  FitScales& scales_;
+  uint64_t blocks_ = 0;
+  uint32_t classes_ = 1;
+  std::vector<uint64_t> uses_;
+};
+
+}  // namespace
+
+DenseEffort effort_of(uint32_t effort) {
+  switch (effort) {
+    case 1: return {4, 2, 1, 12, 1u << 15, 2, 1, 6, 3, 0};
+    case 2: return {8, 2, 1, 16, 1u << 16, 2, 1, 8, 3, 0};
+    case 3: return {12, 3, 1, 20, 1u << 17, 1, 2, 12, 4, 0};
+    case 4: return {16, 3, 2, 24, 1u << 18, 1, 2, 16, 6, 0};
+    case 5: return {16, 5, 2, 24, 1u << 20, 1, 2, 16, 6, 0};
+    case 6: return {24, 6, 2, 24, 1u << 21, 1, 3, 16, 6, 0};
+    case 7: return {24, 10, 2, 24, 1u << 22, 1, 3, 16, 6, 1};
+    case 8: return {32, 14, 2, 24, 1u << 23, 1, 3, 16, 6, 2};
+    default: return {32, 24, 3, 24, 1u << 24, 1, 3, 16, 8, 3};
+  }
+}
+
+FitScales first_scales() {
+  FitScales scales{};
+  const uint64_t none[kFitLevels][2] = {};
+  set_scales(scales, none);
+  return scales;
+}
+
+void set_scales(FitScales& scales, const uint64_t (*sums)[2]) {
+  for (uint32_t level = 0; level < kFitLevels; ++level) {
+    const double mean = 0.3 + (static_cast<double>(sums[level][1]) + 0.5) / (static_cast<double>(sums[level][0]) + 1);
+    for (uint32_t e = 0; e < 256; ++e) scales.scale[level][e] = scale_of(256 / std::sqrt(mean * (mean + 0.7 * e)));
+    const auto rounded = [](double v) { return static_cast<int16_t>(std::floor(v + 0.5)); };
+    scales.cost[level][0] = rounded(kCostOne * 0.5 / mean);
+    scales.cost[level][1] = rounded(kCostOne * 4 * 0.175 / (mean * mean));
+  }
+}
+
+void fit_predictors(const Tiles& tiles, uint32_t channels, const DenseEffort& effort, const DenseKernels& kernels,
+                    const l3_parallel& parallel, DenseModel& model, FitScales* scales,
+                    std::vector<uint32_t>* class_costs) {
+  model.channels = channels;
+  for (uint32_t c = 0; c < channels; ++c) {
+    ChannelFit fit(tiles, c, effort, kernels, parallel, model, scales[c]);
+    fit.run();
+    class_costs[c] = fit.class_costs();
+  }
+}
+
+}  // namespace l3

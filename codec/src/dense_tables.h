@@ -1,0 +1,83 @@
+// A model as the engine uses it (section 12 of the spec): everything at a place that is known without looking.
+#pragma once
+
+#include "dense.h"
+
+namespace l3 {
+
+constexpr uint32_t kZones = 16;
+constexpr uint32_t kSignPatterns = 64;
+constexpr uint32_t kMaxZoneGroups = 4;
+constexpr uint32_t kMaxSignGroups = 8;
+constexpr uint32_t kMaxRows = kMaxZoneGroups * kMaxSignGroups;
+constexpr uint32_t kMaxClassTables = 8 * kMaxChannels;
+constexpr uint32_t kTableBuckets = 256;
+constexpr uint32_t kClassBuckets = 32;
+
+// A bucket of slots (section 12.4). `own` holds the frequency of the bucket's own symbol and, from bit 24 on, how many
+// of the bucket's slots are its; `other` the frequency of the other symbol, from bit 12 on what added to a slot's place
+// in the bucket gives its number (modulo 4096), and from bit 24 on the symbol.
+struct Bucket {
+  uint32_t own, other;
+};
+
+struct DenseTables {
+  uint32_t channels;
+  uint32_t classes[kMaxChannels];
+  uint32_t table_count, class_table_count;
+  bool grouped[kMaxChannels];  // false: every sample uses row 0
+
+  uint32_t weights[kMaxChannels][kMaxClasses][kMaxTapWords];  // four signed bytes each
+  uint32_t activity[kMaxChannels][kActivityWords];            // four bytes each
+  // A row is the sum of what the zone and the sign pattern, in the engine's order (pattern_in_order), add to it.
+  alignas(64) uint8_t zone_row[kMaxChannels][kZones];
+  alignas(64) uint8_t pattern_row[kMaxChannels][kSignPatterns];
+  // By row and level. A few bytes more, since lanes read four where they need one.
+  uint8_t table_of[kMaxChannels][kMaxRows * kLevels + 4];
+  uint8_t class_table_of[kMaxChannels][kMaxClasses + 4];  // by the class of the channel before
+
+  alignas(64) Bucket buckets[kMaxTables * kTableBuckets];
+  alignas(64) Bucket class_buckets[kMaxClassTables * kClassBuckets];
+};
+
+// The engine finds W and N at least p in bits 0 and 1 of a sign pattern, and the errors' signs in bits 2 to 5; the spec
+// has them the other way round.
+L3_INLINE constexpr uint32_t pattern_in_order(uint32_t pattern) { return (pattern >> 4 | pattern << 2) & 63; }
+
+// Builds the buckets of a table whose frequencies add up to 4096. `kBuckets` frequencies.
+template <uint32_t kBuckets>
+L3_INLINE void build_buckets(const uint16_t* frequencies, Bucket* buckets) {
+  constexpr uint32_t kSlots = kProbabilities / kBuckets;
+  uint16_t rest[kBuckets];
+  for (uint32_t q = 0; q < kBuckets; ++q) {
+    rest[q] = frequencies[q];
+    buckets[q] = {frequencies[q] | kSlots << 24, 0};
+  }
+  const auto next = [&](uint32_t q, bool large) {
+    while (q < kBuckets && (frequencies[q] >= kSlots) != large) ++q;
+    return q;
+  };
+  uint32_t small = next(0, false), large = next(0, true);
+  for (;;) {
+    uint32_t filled, by = large;
+    if (rest[large] < kSlots) {
+      by = next(large + 1, true);
+      if (by >= kBuckets) break;
+      filled = large;
+    } else {
+      if (small >= kBuckets) {
+        // What is left needs nothing, unless a later large one became small, which only a step above can do.
+        break;
+      }
+      filled = small;
+      small = next(small + 1, false);
+    }
+    const uint32_t own = rest[filled];
+    rest[by] = static_cast<uint16_t>(rest[by] - (kSlots - own));
+    const uint32_t number = (rest[by] - own) & (kProbabilities - 1);
+    buckets[filled] = {frequencies[filled] | own << 24, frequencies[by] | number << 12 | by << 24};
+    large = by;
+  }
+}
+
+}  // namespace l3

@@ -1,0 +1,91 @@
+// What the parts of a file take.
+#include "container.h"
+#include "dense_decode.h"
+#include "logarithm.h"
+#include "options.h"
+#include "word_warp.h"
+
+namespace l3 {
+namespace {
+
+using Warp = WordWarp<16>;
+
+// Adds up what the symbols of a tile are worth, instead of keeping its pixels.
+class SymbolBits {
+ public:
+  using Lanes = Warp::Lanes;
+  using Mask = Warp::Mask;
+
+  void begin(uint32_t, uint32_t, uint32_t, uint32_t) {}
+  void put(uint32_t, uint32_t, const Lanes&, const Lanes&, const Lanes&, const Mask&) {}
+  template <uint32_t kBuckets>
+  void saw(const Lanes& frequency, const Mask& active) {
+    double& bits = kBuckets == kClassBuckets ? classes : samples;
+    for (uint32_t i = 0; i < Warp::kPartLanes; ++i) {
+      if (active.v[i] != 0) bits += kProbabilityBits - logarithm(frequency.v[i]);
+    }
+  }
+
+  double classes = 0, samples = 0;
+};
+
+template <uint32_t kChannels>
+Fault measure_tile(const TileShape& shape, const TileEntry& entry, const DenseTables& model, SymbolBits& bits) {
+  Warp::Delay delay;
+  Warp::Classes classes;
+  return DenseDecoder<Warp, kChannels, SymbolBits>(shape, entry, model, bits, delay, classes).decode();
+}
+
+Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const Head& head, l3_sizes& sizes) {
+  DenseTables model;
+  const Verdict container = check_container(data, size, target, head, model);
+  if (!container.ok()) return container;
+  sizes.head = head.head_bytes;
+  sizes.index = head.index_end - head.head_bytes;
+  for (uint32_t i = 0; i < head.section_count; ++i) {
+    const uint64_t bytes = pad_to_unit(head.sections[i].size);
+    (head.sections[i].type == L3_SECTION_MODEL ? sizes.model : sizes.sections) += bytes;
+  }
+  SymbolBits bits;
+  for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
+    const TileEntry entry = read_entry(data, head, tile);
+    if (entry.method == Method::constant) continue;
+    sizes.payloads += entry.payload_bytes;
+    if (entry.method != Method::dense) continue;
+    const uint64_t offset = static_cast<uint64_t>(entry.payload - data);
+    if (target.check(entry.payload, entry.payload_bytes / 4) != entry.check) return {Reason::tile_check, offset, tile};
+    sizes.dense_payloads += entry.payload_bytes;
+    sizes.dense_states += uint64_t{4} << entry.parameters;
+    using Function = Fault (*)(const TileShape&, const TileEntry&, const DenseTables&, SymbolBits&);
+    constexpr Function kFunctions[kMaxChannels] = {measure_tile<1>, measure_tile<2>, measure_tile<3>, measure_tile<4>};
+    const Fault fault = kFunctions[head.channels - 1](head.tile_shape(tile), entry, model, bits);
+    if (fault.reason != Reason::none) return {fault.reason, offset + fault.at, tile};
+  }
+  sizes.dense_classes = static_cast<uint64_t>((bits.classes + 7) / 8);
+  sizes.dense_samples = static_cast<uint64_t>((bits.samples + 7) / 8);
+  return {};
+}
+
+}  // namespace
+}  // namespace l3
+
+using namespace l3;
+
+l3_status l3_measure(const void* data, size_t size, l3_sizes* sizes, l3_error* error) {
+  if (data == nullptr || sizes == nullptr) return fail(error, Reason::null_argument);
+  l3_sizes own{};
+  if (!copy_sized(sizes, own)) return fail(error, Reason::bad_struct_size);
+  const uint32_t struct_size = own.struct_size;
+  own = l3_sizes{};
+  own.struct_size = struct_size;
+  const Target* chosen = target();
+  if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
+  Head head{};
+  constexpr l3_limits kNone = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+  const uint8_t* bytes = static_cast<const uint8_t*>(data);
+  Verdict verdict = read_head(bytes, size, *chosen, kNone, head);
+  if (verdict.ok()) verdict = measure(bytes, size, *chosen, head, own);
+  if (!verdict.ok()) return fail(error, verdict.reason, verdict.offset, verdict.tile);
+  std::memcpy(sizes, &own, struct_size < sizeof(own) ? struct_size : sizeof(own));
+  return succeed(error);
+}

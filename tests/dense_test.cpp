@@ -1,0 +1,466 @@
+// The dense method: what is encoded comes back, by whichever target, in whatever order, from whichever model; regions
+// are crops; and what a supplied model may be.
+#include "any_model.h"
+#include "codec_testing.h"
+
+namespace {
+
+using namespace codec_testing;
+using drawing::Dice;
+using drawing::Pattern;
+using drawing::Size;
+using drawing::Type;
+
+constexpr l3_colour kColours[] = {L3_COLOUR_GRAY, L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB, L3_COLOUR_RGB_ALPHA,
+                                  L3_COLOUR_PALETTE};
+
+Drawing natural(Size size, l3_colour colour, uint64_t seed = 1) {
+  return drawing::draw(size, {colour, 8}, Pattern::natural, seed);
+}
+
+uint64_t tiles_by(const Bytes& file, l3_tile_method method) {
+  uint64_t count = 0;
+  EXPECT_EQ(l3_count_tiles(file.data(), file.size(), method, &count, nullptr), L3_OK);
+  return count;
+}
+
+Bytes model_of(const Bytes& file) {
+  const uint8_t* bytes = nullptr;
+  size_t size = 0;
+  EXPECT_EQ(l3_find_section(file.data(), file.size(), L3_SECTION_MODEL, &bytes, &size, nullptr), L3_OK);
+  return bytes == nullptr ? Bytes{} : Bytes(bytes, bytes + size);
+}
+
+// Encodes on every target; expects one file, and on every target the samples. Gives the file.
+Bytes expect_round_trip(const Drawing& d, const l3_encode_options& options) {
+  SCOPED_TRACE(d.name());
+  Bytes first;
+  for (const char* target : targets()) {
+    const ForcedTarget forced(target);
+    const Bytes file = encode(d, options);
+    if (first.empty()) first = file;
+    EXPECT_EQ(file, first) << target;
+    EXPECT_EQ(decode(first), d.pixels) << target;
+    EXPECT_EQ(say_verify(Exact(first)).status, L3_OK) << target;
+  }
+  return first;
+}
+
+// ---- what is encoded comes back
+
+TEST(Dense, EveryColourAndSizeComesBackOnEveryTarget) {
+  constexpr Size kSizes[] = {{1, 1},  {1, 40},  {40, 1}, {2, 2},  {2, 33},  {3, 70},  {16, 16},
+                             {15, 2}, {17, 33}, {31, 5}, {33, 9}, {129, 5}, {63, 65}, {64, 64}};
+  for (const l3_colour colour : kColours) {
+    for (const Size& size : kSizes) {
+      const Bytes file = expect_round_trip(natural(size, colour), options_of(L3_METHOD_DENSE));
+      ASSERT_FALSE(HasFailure());
+      if (size.width * size.height >= 64 * 64) {
+        EXPECT_EQ(tiles_by(file, L3_TILE_DENSE), info_of(file).tile_count);
+      }
+    }
+  }
+}
+
+TEST(Dense, EveryPatternComesBack) {
+  for (const l3_colour colour : kColours) {
+    for (const Pattern pattern : drawing::kPatterns) {
+      SCOPED_TRACE(drawing::name_of(pattern));
+      expect_round_trip(drawing::draw({67, 45}, {colour, 8}, pattern), options_of(L3_METHOD_DENSE, 32, 32, 1));
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+}
+
+TEST(Dense, EveryTileSizeComesBack) {
+  constexpr Size kTiles[] = {{32, 32}, {32, 64}, {96, 32}, {64, 128}, {160, 96}, {1024, 32}, {32, 1024}, {992, 1024}};
+  for (const Size& tile : kTiles) {
+    const Bytes file =
+        expect_round_trip(natural({300, 200}, L3_COLOUR_GRAY), options_of(L3_METHOD_DENSE, tile.width, tile.height, 1));
+    EXPECT_EQ(tiles_by(file, L3_TILE_DENSE), info_of(file).tile_count);
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+TEST(Dense, EveryEffortComesBackAndMoreOfItTakesNoMoreBytes) {
+  const Drawing d = natural({300, 200}, L3_COLOUR_RGB);
+  size_t before = SIZE_MAX;
+  for (const uint32_t effort : {1u, 5u, 9u}) {
+    const size_t size = expect_round_trip(d, options_of(L3_METHOD_DENSE, 128, 128, effort)).size();
+    EXPECT_LE(size, before + before / 50) << effort;  // a drawing is not what it is made for
+    before = size;
+  }
+  EXPECT_EQ(encode(d, options_of(L3_METHOD_DENSE)), encode(d, options_of(L3_METHOD_DENSE, 128, 128, 5)));
+}
+
+TEST(Dense, IsSmallerThanFast) {
+  for (const l3_colour colour : {L3_COLOUR_GRAY, L3_COLOUR_RGB}) {
+    const Drawing d = natural({512, 384}, colour);
+    EXPECT_LT(encode(d, options_of(L3_METHOD_DENSE)).size(), encode(d, fast_options()).size());
+  }
+}
+
+TEST(Dense, MixedTilesEachTakeWhatIsSmallest) {
+  const Bytes file =
+      expect_round_trip(drawing::draw_mixed({96, 64}, {L3_COLOUR_RGB, 8}), options_of(L3_METHOD_DENSE, 96, 64));
+  EXPECT_EQ(tiles_by(file, L3_TILE_DENSE), 1);
+  EXPECT_EQ(tiles_by(file, L3_TILE_CONSTANT), 1);
+  EXPECT_EQ(tiles_by(file, L3_TILE_RAW), 1);
+}
+
+TEST(Dense, GoesWithAllSections) {
+  for (const l3_colour colour : kColours) {
+    const Drawing d = drawing::with_sections(natural({70, 50}, colour));
+    for (const l3_method method : {L3_METHOD_DENSE, L3_METHOD_AUTO}) {
+      const Bytes file = expect_round_trip(d, options_of(method, 64, 32));
+      const uint8_t* bytes = nullptr;
+      size_t size = 0;
+      ASSERT_EQ(l3_find_section(file.data(), file.size(), L3_SECTION_EXIF, &bytes, &size, nullptr), L3_OK);
+      EXPECT_EQ(Bytes(bytes, bytes + size), d.exif);
+    }
+  }
+}
+
+TEST(Dense, OfOtherDepthsIsFast) {
+  for (const Type& type : drawing::all_types()) {
+    if (type.bits == 8) continue;
+    const Drawing d = drawing::draw({50, 40}, type, Pattern::natural);
+    const Bytes fast = encode(d, tiles_of(32, 32));
+    for (const l3_method method : {L3_METHOD_DENSE, L3_METHOD_AUTO}) {
+      EXPECT_EQ(encode(d, options_of(method, 32, 32)), fast) << d.name();
+    }
+  }
+}
+
+// ---- auto
+
+TEST(Auto, IsNeverLargerThanFast) {
+  for (const l3_colour colour : kColours) {
+    for (const Pattern pattern : drawing::kPatterns) {
+      for (const Size& size : {Size{1, 1}, Size{9, 20}, Size{67, 45}, Size{200, 150}}) {
+        const Drawing d = drawing::draw(size, {colour, 8}, pattern);
+        const Bytes fast = encode(d, options_of(L3_METHOD_FAST, 64, 64));
+        const Bytes best = encode(d, options_of(L3_METHOD_AUTO, 64, 64));
+        EXPECT_LE(best.size(), fast.size()) << d.name() << drawing::name_of(pattern);
+        EXPECT_EQ(decode(best), d.pixels);
+        // Either it has a model and tiles that use it, or it is the file of the fast method.
+        if (model_of(best).empty()) {
+          EXPECT_EQ(best, fast) << d.name() << drawing::name_of(pattern);
+        } else {
+          EXPECT_GT(tiles_by(best, L3_TILE_DENSE), 0) << d.name();
+        }
+        ASSERT_FALSE(HasFailure());
+      }
+    }
+  }
+}
+
+TEST(Auto, PacksTheMetadataAsFastDoes) {
+  for (const Size& size : {Size{20, 20}, Size{150, 120}}) {
+    Drawing d = drawing::with_sections(drawing::draw(size, {L3_COLOUR_GRAY, 8}, Pattern::noise));
+    std::string text = "Comment";
+    for (int i = 0; i < 3000; ++i) text += " word " + std::to_string(i * i % 977);
+    d.metadata = drawing::record("tEXt", 0, Bytes(text.begin(), text.end()));
+    EXPECT_EQ(encode(d, options_of(L3_METHOD_AUTO)), encode(d, fast_options())) << "noise, which no model helps";
+  }
+}
+
+TEST(Auto, IsDenseWhereThatIsSmaller) {
+  const Bytes file = encode(natural({400, 300}, L3_COLOUR_RGB), l3_encode_options_init());
+  EXPECT_GT(tiles_by(file, L3_TILE_DENSE), 0);
+  EXPECT_FALSE(model_of(file).empty());
+}
+
+// ---- the same bytes whatever the schedule
+
+l3_parallel threads(uint32_t& count) {
+  const auto run = [](void* context, uint64_t items, void (*body)(void*, uint64_t), void* argument) {
+    std::atomic<uint64_t> next{0};
+    const auto work = [&] {
+      for (uint64_t i = next++; i < items; i = next++) body(argument, items - 1 - i);
+    };
+    std::vector<std::thread> others;
+    for (uint32_t i = 1; i < *static_cast<const uint32_t*>(context); ++i) others.emplace_back(work);
+    work();
+    for (std::thread& thread : others) thread.join();
+  };
+  return {run, &count};
+}
+
+TEST(Dense, BytesDoNotDependOnThreads) {
+  for (const l3_colour colour : {L3_COLOUR_GRAY, L3_COLOUR_RGB_ALPHA}) {
+    const Drawing d = natural({300, 200}, colour);
+    l3_encode_options options = options_of(L3_METHOD_DENSE, 64, 64, 2);
+    const Bytes first = encode(d, options);
+    for (uint32_t count : {1u, 2u, 3u, 7u}) {
+      options.parallel = threads(count);
+      EXPECT_EQ(encode(d, options), first) << count;
+      l3_decode_options decoding = l3_decode_options_init();
+      decoding.parallel = options.parallel;
+      EXPECT_EQ(decode(first, decoding), d.pixels) << count;
+    }
+  }
+}
+
+TEST(Dense, BytesDoNotDependOnTheStride) {
+  const Drawing d = natural({70, 40}, L3_COLOUR_RGB);
+  const size_t stride = d.row_bytes() + 13;
+  Exact wide(stride * (d.height - 1) + d.row_bytes(), 0xEE);
+  for (uint32_t y = 0; y < d.height; ++y) {
+    std::memcpy(wide.data() + y * stride, d.pixels.data() + y * d.row_bytes(), d.row_bytes());
+  }
+  l3_image image = d.image();
+  image.pixels = wide.data();
+  image.stride = stride;
+  const l3_encode_options options = options_of(L3_METHOD_DENSE, 64, 32);
+  EXPECT_EQ(encode(image, options), encode(d, options));
+}
+
+// ---- regions, colours
+
+void expect_crop(const Bytes& file, const Bytes& whole, Size size, size_t pixel, Dice& dice,
+                 const l3_decode_options& options) {
+  const uint32_t x = dice.roll(size.width), y = dice.roll(size.height);
+  const uint32_t w = 1 + dice.roll(size.width - x), h = 1 + dice.roll(size.height - y);
+  const size_t row = w * pixel, stride = row + dice.roll(5);
+  const Exact out(stride * (h - 1) + row);
+  ASSERT_EQ(l3_decode_region(file.data(), file.size(), x, y, w, h, &options, out.data(), out.size(), stride, nullptr),
+            L3_OK);
+  for (uint32_t r = 0; r < h; ++r) {
+    const uint8_t* at = out.data() + r * stride;
+    ASSERT_EQ(std::memcmp(at, &whole[((y + r) * size.width + x) * pixel], row), 0)
+        << x << "," << y << " " << w << "x" << h;
+    for (size_t i = row; r + 1 < h && i < stride; ++i) ASSERT_EQ(at[i], 0xA5) << "between rows";
+  }
+}
+
+TEST(Dense, RegionsAreCropsOfTheWhole) {
+  Dice dice(5);
+  const Size size{150, 110};
+  for (const l3_colour colour : kColours) {
+    const Drawing d = drawing::with_sections(natural(size, colour));
+    for (const uint32_t tile : {32u, 128u}) {
+      const Bytes file = encode(d, options_of(L3_METHOD_DENSE, tile, tile, 1));
+      for (const char* target : targets()) {
+        const ForcedTarget forced(target);
+        for (int round = 0; round < 60; ++round) {
+          expect_crop(file, d.pixels, size, d.pixel_bytes(), dice, l3_decode_options_init());
+          ASSERT_FALSE(HasFailure()) << d.name() << target;
+        }
+      }
+    }
+  }
+}
+
+TEST(Dense, PaletteImagesGiveColours) {
+  Dice dice(6);
+  for (const bool transparent : {false, true}) {
+    Drawing d = natural({90, 75}, L3_COLOUR_PALETTE);
+    if (transparent) d.transparency = dice.bytes(33);
+    const Bytes file = encode(d, options_of(L3_METHOD_DENSE, 64, 64, 1));
+    ASSERT_EQ(tiles_by(file, L3_TILE_DENSE), 4);
+    Bytes colours;
+    for (const uint8_t index : d.pixels) {
+      for (size_t c = 0; c < 3; ++c) colours.push_back(3u * index < d.palette.size() ? d.palette[3u * index + c] : 0);
+      if (transparent) colours.push_back(index < d.transparency.size() ? d.transparency[index] : 255);
+    }
+    l3_decode_options options = l3_decode_options_init();
+    options.as_colours = 1;
+    for (const char* target : targets()) {
+      const ForcedTarget forced(target);
+      EXPECT_EQ(decode(file, options), colours) << target;
+      for (int round = 0; round < 30; ++round) {
+        expect_crop(file, colours, {90, 75}, transparent ? 4 : 3, dice, options);
+        ASSERT_FALSE(HasFailure()) << target;
+      }
+    }
+  }
+}
+
+// ---- what the parts of a file take
+
+TEST(Measure, PartsAddUpToTheFile) {
+  for (const l3_colour colour : kColours) {
+    const Drawing d = drawing::with_sections(natural({150, 110}, colour));
+    for (const l3_method method : {L3_METHOD_FAST, L3_METHOD_DENSE}) {
+      const Bytes file = encode(d, options_of(method, 64, 64, 1));
+      l3_sizes first = l3_sizes_init();
+      for (const char* target : targets()) {
+        const ForcedTarget forced(target);
+        l3_sizes sizes = l3_sizes_init();
+        l3_error error{};
+        ASSERT_EQ(l3_measure(file.data(), file.size(), &sizes, &error), L3_OK) << error.reason;
+        EXPECT_EQ(sizes.head + sizes.index + sizes.model + sizes.sections + sizes.payloads, file.size());
+        EXPECT_EQ(sizes.model, by_hand::pad(model_of(file).size()));
+        const bool dense = method == L3_METHOD_DENSE;
+        EXPECT_EQ(sizes.dense_payloads, dense ? sizes.payloads : 0);
+        // A state holds up to 16 bits of what symbols are worth, and 16 of its own.
+        const uint64_t worth = sizes.dense_classes + sizes.dense_samples;
+        EXPECT_LE(worth + sizes.dense_states / 2, sizes.dense_payloads + 2);
+        EXPECT_GE(worth + sizes.dense_states, sizes.dense_payloads * 9 / 10);
+        if (first.head == 0) first = sizes;
+        EXPECT_EQ(std::memcmp(&sizes, &first, sizeof(sizes)), 0) << target;
+      }
+    }
+  }
+}
+
+TEST(Measure, RefusesWhatItCannotMeasure) {
+  const Bytes file = encode(natural({70, 50}, L3_COLOUR_GRAY), options_of(L3_METHOD_DENSE, 32, 32));
+  l3_sizes sizes = l3_sizes_init();
+  EXPECT_EQ(l3_measure(nullptr, 0, &sizes, nullptr), L3_ERROR_ARGUMENT);
+  EXPECT_EQ(l3_measure(file.data(), file.size(), nullptr, nullptr), L3_ERROR_ARGUMENT);
+  sizes.struct_size = 0;
+  EXPECT_EQ(l3_measure(file.data(), file.size(), &sizes, nullptr), L3_ERROR_ARGUMENT);
+  sizes = l3_sizes_init();
+  EXPECT_EQ(l3_measure(file.data(), file.size() - 1, &sizes, nullptr), L3_ERROR_TRUNCATED);
+  Bytes spoilt = file;
+  spoilt.back() ^= 1;
+  EXPECT_EQ(l3_measure(spoilt.data(), spoilt.size(), &sizes, nullptr), L3_ERROR_CORRUPT);
+  by_hand::Parts parts = by_hand::take_apart(file);
+  parts.tiles[0].payload[3] ^= 0x40;  // a state
+  spoilt = by_hand::put_together(parts);
+  const Said wanted = say_decode(Exact(spoilt));
+  l3_error error{};
+  const l3_status status = l3_measure(spoilt.data(), spoilt.size(), &sizes, &error);
+  EXPECT_EQ(said(status, error), wanted);
+}
+
+// ---- a model from elsewhere
+
+l3_encode_options with_model(const Bytes& model, l3_method method = L3_METHOD_DENSE, uint32_t tile = 64) {
+  l3_encode_options options = options_of(method, tile, tile);
+  options.model = model.data();
+  options.model_size = model.size();
+  return options;
+}
+
+TEST(SuppliedModel, OfAnotherFileIsUsedAsItIs) {
+  int used = 0;
+  for (const l3_colour colour : kColours) {
+    const Bytes model = model_of(encode(natural({200, 150}, colour), options_of(L3_METHOD_DENSE, 64, 64)));
+    ASSERT_FALSE(model.empty());
+    const Drawing other = natural({130, 70}, colour);
+    const Bytes file = expect_round_trip(other, with_model(model));
+    EXPECT_EQ(model_of(file), model);
+    used += tiles_by(file, L3_TILE_DENSE) > 0;
+    // With auto it is used only where it pays.
+    const Bytes best = expect_round_trip(other, with_model(model, L3_METHOD_AUTO));
+    EXPECT_LE(best.size(), encode(other, tiles_of(64, 64)).size());
+  }
+  EXPECT_GE(used, 3) << "a model may lack the code of a sample";
+}
+
+TEST(SuppliedModel, OfTheSameFileMakesItLittleLarger) {
+  const Drawing d = natural({200, 150}, L3_COLOUR_RGB);
+  const Bytes file = encode(d, options_of(L3_METHOD_DENSE, 64, 64));
+  const Bytes again = encode(d, with_model(model_of(file)));
+  EXPECT_LE(again.size(), file.size() + file.size() / 10);
+}
+
+TEST(SuppliedModel, ThatHasNoCodeForATileLeavesItToOthers) {
+  // Fitted to an image of few values, it may lack symbols: such tiles are encoded without it.
+  const Bytes model = model_of(
+      encode(drawing::draw({100, 80}, {L3_COLOUR_GRAY, 8}, Pattern::labels), options_of(L3_METHOD_DENSE, 64, 64)));
+  for (const Pattern pattern : drawing::kPatterns) {
+    expect_round_trip(drawing::draw({100, 80}, {L3_COLOUR_GRAY, 8}, pattern), with_model(model));
+  }
+}
+
+TEST(SuppliedModel, IsNotUsedByFastNorForOtherDepths) {
+  const Bytes model = model_of(encode(natural({100, 80}, L3_COLOUR_GRAY), options_of(L3_METHOD_DENSE)));
+  const Drawing d = natural({100, 80}, L3_COLOUR_GRAY);
+  EXPECT_EQ(encode(d, with_model(model, L3_METHOD_FAST)), encode(d, tiles_of(64, 64)));
+  const Drawing deep = drawing::draw({100, 80}, {L3_COLOUR_GRAY, 16}, Pattern::natural);
+  EXPECT_EQ(encode(deep, with_model(model)), encode(deep, tiles_of(64, 64)));
+}
+
+void expect_model_refused(const Drawing& d, const Bytes& model, l3_status status, const char* reason) {
+  for (const l3_method method : {L3_METHOD_DENSE, L3_METHOD_AUTO}) {
+    const l3_encode_options options = with_model(model, method);
+    const l3_image image = d.image();
+    Bytes room(l3_encode_bound(&image, &options));
+    size_t written = 0;
+    l3_error error{};
+    EXPECT_EQ(l3_encode(&image, &options, room.data(), room.size(), &written, &error), status);
+    EXPECT_STREQ(error.reason, reason);
+  }
+}
+
+TEST(SuppliedModel, ThatIsDamagedIsRefusedForItsReason) {
+  const Drawing d = natural({100, 80}, L3_COLOUR_RGB);
+  const Bytes model = model_of(encode(d, options_of(L3_METHOD_DENSE)));
+  const auto changed = [&](size_t at, uint8_t value) {
+    Bytes bytes = model;
+    bytes[at] = value;
+    return bytes;
+  };
+  constexpr const char* kHead = "the model's head is cut short, or has a number out of range";
+  constexpr const char* kOffset = "a part of the model does not begin where it must";
+  expect_model_refused(d, changed(0, 1), L3_ERROR_UNSUPPORTED, "a kind of model that is unknown here");
+  for (const uint8_t channels : Bytes{0, 1, 4, 255})
+    expect_model_refused(d, changed(1, channels), L3_ERROR_CORRUPT, kHead);
+  for (const uint8_t tables : Bytes{0, 25}) expect_model_refused(d, changed(2, tables), L3_ERROR_CORRUPT, kHead);
+  expect_model_refused(d, changed(3, 33), L3_ERROR_CORRUPT, kHead);
+  expect_model_refused(d, changed(7, 1), L3_ERROR_CORRUPT, kHead);
+  for (const size_t size : {1u, 7u, 8u, 13u}) {
+    expect_model_refused(d, Bytes(model.begin(), model.begin() + static_cast<ptrdiff_t>(size)), L3_ERROR_CORRUPT,
+                         kHead);
+  }
+  expect_model_refused(d, changed(8, static_cast<uint8_t>(model[8] + 1)), L3_ERROR_CORRUPT, kOffset);
+  const size_t first = by_hand::get(&model[8], 2);
+  expect_model_refused(d, changed(first, 0xFF), L3_ERROR_CORRUPT, "a channel of the model has a number out of range");
+  Bytes longer = model;
+  longer.push_back(0);
+  expect_model_refused(d, longer, L3_ERROR_CORRUPT, "a table of the model is not one");
+  longer.pop_back();
+  longer.pop_back();
+  expect_model_refused(d, longer, L3_ERROR_CORRUPT, "a table of the model is not one");
+  // Of an image of another colour.
+  expect_model_refused(natural({100, 80}, L3_COLOUR_GRAY), model, L3_ERROR_CORRUPT, kHead);
+}
+
+// Whatever bytes are supplied: a refusal, or a file that decodes, and the same one on every target.
+TEST(SuppliedModel, ThatIsSpoiltIsRefusedOrUsed) {
+  Dice dice(11);
+  int used = 0;
+  for (int round = 0; round < 400; ++round) {
+    const l3_colour colour = dice.pick(kColours);
+    const Drawing d = natural({1 + dice.roll(40), 1 + dice.roll(20)}, colour, dice.next());
+    Bytes model = by_hand::any_model(dice, d.channels(), dice.chance(2));
+    for (uint32_t changes = dice.roll(3); changes > 0; --changes) {
+      uint8_t& byte = model[dice.roll(model.size())];
+      byte = static_cast<uint8_t>(byte ^ 1u << dice.roll(8));
+    }
+    const l3_encode_options options = with_model(model);
+    const l3_image image = d.image();
+    const Exact room(l3_encode_bound(&image, &options));
+    size_t written = 0;
+    l3_error error{};
+    if (l3_encode(&image, &options, room.data(), room.size(), &written, &error) != L3_OK) {
+      ASSERT_TRUE(error.status == L3_ERROR_CORRUPT || error.status == L3_ERROR_UNSUPPORTED) << error.reason;
+      continue;
+    }
+    ++used;
+    ASSERT_EQ(decode(Bytes(room.data(), room.data() + written)), d.pixels) << d.name();
+    expect_round_trip(d, options);
+    ASSERT_FALSE(HasFailure()) << round;
+  }
+  EXPECT_GT(used, 100);
+}
+
+// Models that no encoder would fit: predictors and rows of any kind, with a code for everything.
+TEST(AnyModel, CodesEveryImage) {
+  Dice dice(12);
+  for (int round = 0; round < 250; ++round) {
+    const l3_colour colour = dice.pick(kColours);
+    const Size size{1 + dice.roll(dice.chance(3) ? 140 : 40), 1 + dice.roll(dice.chance(3) ? 90 : 30)};
+    const Drawing d = drawing::draw(size, {colour, 8}, dice.pick(drawing::kPatterns), dice.next());
+    const Bytes model = by_hand::any_model(dice, d.channels());
+    const Bytes file = expect_round_trip(d, with_model(model, L3_METHOD_DENSE, dice.chance(2) ? 32 : 128));
+    EXPECT_EQ(model_of(file), model);
+    ASSERT_FALSE(HasFailure()) << round;
+  }
+}
+
+}  // namespace
