@@ -2,17 +2,9 @@
 // codec/src/vector_warp.h, which says what each one means.
 #pragma once
 
-#include "format.h"
+#include "cuda_instructions.cuh"
 
 namespace l3 {
-
-constexpr uint32_t kAllLanes = 0xFFFFFFFFu;
-
-L3_INLINE uint32_t lane_number() {
-  uint32_t lane;
-  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
-  return lane;
-}
 
 // One number of each lane. The lowest 16 bits count; what is above them is masked off where it would matter.
 struct CudaLanes {

@@ -1,0 +1,106 @@
+// Machine instructions that C++ has no word for.
+#pragma once
+
+#include "format.h"
+
+namespace l3 {
+
+constexpr uint32_t kAllLanes = 0xFFFFFFFFu;
+
+L3_INLINE uint32_t lane_number() {
+  uint32_t lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+// A bit for each lane up to this one.
+L3_INLINE uint32_t lanes_so_far() {
+  uint32_t mask;
+  asm("mov.u32 %0, %%lanemask_le;" : "=r"(mask));
+  return mask;
+}
+
+// The sum of four products of bytes, added to `sum`: unsigned ones by signed ones, and signed ones by signed ones.
+L3_INLINE uint32_t dot_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
+  uint32_t r;
+  asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
+  return r;
+}
+L3_INLINE uint32_t dot_signed(uint32_t a, uint32_t b, uint32_t sum) {
+  uint32_t r;
+  asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
+  return r;
+}
+
+// As a signed number: at least 0, at most `top`.
+L3_INLINE uint32_t clamp_to_top(uint32_t a, uint32_t top) {
+  return static_cast<uint32_t>(__vimin_s32_relu(static_cast<int>(a), static_cast<int>(top)));
+}
+
+// For each byte of the result all bits, or none: as the top bit is of the byte that a digit of `kBytes`, less 8, names.
+template <uint32_t kBytes>
+L3_INLINE uint32_t signs_of_bytes(uint32_t a) {
+  uint32_t r;
+  asm("prmt.b32 %0, %1, 0, %2;" : "=r"(r) : "r"(a), "n"(kBytes));
+  return r;
+}
+
+// Shared memory, by an address there, that nobody writes to: loads may be moved, and left out where they are repeated.
+L3_INLINE uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+// Nothing that an address from here is used for moves to before the call.
+L3_INLINE uint32_t from_here_on(uint32_t address) {
+  asm volatile("" : "+r"(address)::"memory");
+  return address;
+}
+template <uint32_t kOffset>
+L3_INLINE uint32_t load_shared_u8(uint32_t address) {
+  uint32_t v;
+  asm("ld.shared.u8 %0, [%1+%2];" : "=r"(v) : "r"(address), "n"(kOffset));
+  return v;
+}
+template <uint32_t kOffset>
+L3_INLINE uint32_t load_shared_u16(uint32_t address) {
+  uint32_t v;
+  asm("{ .reg .b16 t; ld.shared.u16 t, [%1+%2]; cvt.u32.u16 %0, t; }" : "=r"(v) : "r"(address), "n"(kOffset));
+  return v;
+}
+template <uint32_t kOffset>
+L3_INLINE uint2 load_shared_two(uint32_t address) {
+  uint2 v;
+  asm("ld.shared.v2.u32 {%0, %1}, [%2+%3];" : "=r"(v.x), "=r"(v.y) : "r"(address), "n"(kOffset));
+  return v;
+}
+template <uint32_t kOffset>
+L3_INLINE uint4 load_shared_four(uint32_t address) {
+  uint4 v;
+  asm("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4+%5];"
+      : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+      : "r"(address), "n"(kOffset));
+  return v;
+}
+// The same, where it stands.
+L3_INLINE uint4 load_shared_four_here(uint32_t address) {
+  uint4 v;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));
+  return v;
+}
+
+// Memory of the device, at an address that the compiler would not know to be there.
+L3_INLINE uint32_t load_global_u16(const uint8_t* p) {
+  uint16_t v;
+  asm("ld.global.nc.u16 %0, [%1];" : "=h"(v) : "l"(__cvta_generic_to_global(p)));
+  return v;
+}
+// base + a * b
+L3_INLINE uint8_t* multiply_add_wide(uint32_t a, uint32_t b, uint8_t* base) {
+  uint64_t r;
+  asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(r) : "r"(a), "r"(b), "l"(reinterpret_cast<uint64_t>(base)));
+  return reinterpret_cast<uint8_t*>(r);
+}
+L3_INLINE void store_global(uint8_t* p, uint32_t word) {
+  asm volatile("st.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(word) : "memory");
+}
+L3_INLINE void store_global_byte(uint8_t* p, uint32_t byte) {
+  asm volatile("st.global.u8 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(byte) : "memory");
+}
+
+}  // namespace l3

@@ -1,0 +1,344 @@
+// A warp of a GPU for the dense method: a lane variable is a register, and a warp has one part. The same functions as
+// codec/src/word_warp.h, which says what each one means.
+#pragma once
+
+#include "cuda_instructions.cuh"
+#include "dense_tables.h"
+
+namespace l3 {
+
+constexpr uint32_t kLevelOfOne = 127u << 2;  // as a float has it: an activity of 8 is three octaves above
+constexpr uint32_t kRowPlaces = 2 * kZones * kSignPatterns;  // of two channels
+
+// The tables of an image in shared memory. What lanes look up while they decode is found by addresses there, of 32
+// bits.
+struct CudaTables {
+  // Every channel has rows here, even if they are all the same.
+  struct Always {
+    L3_INLINE constexpr bool operator[](uint32_t) const { return true; }
+  };
+  // The last word of a class' weights is not used; that of an activity is where it starts.
+  struct Memory {
+    uint4 weights[kMaxChannels][kMaxClasses][2];
+    uint4 activity[kMaxChannels];
+    uint16_t row_of[kMaxChannels / 2][kRowPlaces];  // the address of a row of table_of, less kLevelOfOne
+    uint8_t table_of[kMaxChannels][kMaxRows * kLevels];
+    Bucket buckets[kMaxTables * kTableBuckets];
+  };
+
+  uint32_t memory;
+  const uint32_t* classes;
+  const Bucket* class_buckets;
+  const uint8_t (*class_table_of)[kMaxClasses + 4];
+  const Bucket* buckets;
+  Always grouped;
+};
+
+struct CudaWords {
+  uint32_t v;
+
+  template <uint32_t kValue>
+  L3_INLINE friend CudaWords operator+(CudaWords a, Constant<kValue>) {
+    return {a.v + kValue};
+  }
+  template <uint32_t kValue>
+  L3_INLINE friend CudaWords operator*(CudaWords a, Constant<kValue>) {
+    return {a.v * kValue};
+  }
+  template <uint32_t kValue>
+  L3_INLINE friend CudaWords operator&(CudaWords a, Constant<kValue>) {
+    return {a.v & kValue};
+  }
+  template <uint32_t kValue>
+  L3_INLINE friend CudaWords operator^(CudaWords a, Constant<kValue>) {
+    return {a.v ^ kValue};
+  }
+
+  L3_INLINE friend CudaWords operator+(CudaWords a, CudaWords b) { return {a.v + b.v}; }
+  L3_INLINE friend CudaWords operator-(CudaWords a, CudaWords b) { return {a.v - b.v}; }
+  L3_INLINE friend CudaWords operator*(CudaWords a, CudaWords b) { return {a.v * b.v}; }
+  L3_INLINE friend CudaWords operator&(CudaWords a, CudaWords b) { return {a.v & b.v}; }
+  L3_INLINE friend CudaWords operator|(CudaWords a, CudaWords b) { return {a.v | b.v}; }
+  L3_INLINE friend CudaWords operator^(CudaWords a, CudaWords b) { return {a.v ^ b.v}; }
+  L3_INLINE friend CudaWords operator+(CudaWords a, uint32_t b) { return {a.v + b}; }
+  L3_INLINE friend CudaWords operator*(CudaWords a, uint32_t b) { return {a.v * b}; }
+  L3_INLINE friend CudaWords operator<<(CudaWords a, int count) { return {a.v << count}; }
+  L3_INLINE friend CudaWords operator>>(CudaWords a, int count) { return {a.v >> count}; }
+};
+
+struct CudaWordWarp {
+  using Lanes = CudaWords;
+  using Mask = bool;
+  using Tables = CudaTables;
+  static constexpr uint32_t kPartLanes = kLanes;
+  static constexpr uint32_t kParts = 1;
+  static constexpr uint32_t kAllBits = kAllLanes;
+  static constexpr bool kOwnTables = true;  // they are laid out for this warp, which looks things up in its own way
+
+  static constexpr uint32_t kActivityStart = 0x4B000000u + kActivityFloor;
+
+  // Payloads begin at even addresses, and have an even number of bytes. Words behind the end are not read: the last one
+  // stands in for them.
+  class Reader {
+   public:
+    struct Window {
+      const uint8_t* bytes;
+      uint32_t at, size;
+    };
+    L3_INLINE Reader(const uint8_t* bytes, uint32_t size) : bytes_(bytes), size_(size) {}
+    L3_INLINE Window window(uint32_t at) const { return {bytes_, at, size_}; }
+
+   private:
+    const uint8_t* bytes_;
+    uint32_t size_;
+  };
+
+  // ---- numbers
+
+  L3_INLINE static Lanes splat(uint32_t value) { return {value}; }
+  template <uint32_t kValue>
+  L3_INLINE static Lanes splat(Constant<kValue>) {
+    return {kValue};
+  }
+  // The same number, in a way that the compiler does not see through: it will not be computed again.
+  L3_INLINE static uint32_t keep(uint32_t number) { return __reduce_max_sync(kAllLanes, number); }
+  L3_INLINE static Lanes numbers(uint32_t) { return {lane_number()}; }
+  L3_INLINE static Lanes shift_right_signed(Lanes a, int count) {
+    return {static_cast<uint32_t>(static_cast<int32_t>(a.v) >> count)};
+  }
+  // A sum of weights times values: the prediction, and all bits where it lies in the upper half of what is rounded to
+  // it.
+  L3_INLINE static void split(Lanes sum, Lanes& p, Lanes& up) {
+    const uint32_t within = clamp_to_top(sum.v, (256u << kWeightShift) - 1) << (8 - kWeightShift);
+    p = {within >> 8};
+    up = {signs_of_bytes<0x8888>(within)};
+  }
+  L3_INLINE static Lanes to_error(Lanes a) {
+    return {static_cast<uint32_t>(min(max(static_cast<int32_t>(a.v), kLeastError), kMostError))};
+  }
+
+  // ---- masks
+
+  L3_INLINE static Mask less(Lanes a, uint32_t b) { return a.v < b; }
+  L3_INLINE static Mask less_small(Lanes a, Lanes b) { return a.v < b.v; }
+  L3_INLINE static Mask below_floor(Lanes state) { return state.v < kStateFloor; }
+  L3_INLINE static Mask greater_signed(Lanes a, int32_t b) { return static_cast<int32_t>(a.v) > b; }
+  L3_INLINE static Mask equal(Lanes a, uint32_t b) { return a.v == b; }
+  L3_INLINE static Mask both(Mask a, Mask b) { return a && b; }
+  L3_INLINE static Mask either(Mask a, Mask b) { return a || b; }
+  L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) { return mask ? a : b; }
+  L3_INLINE static Lanes all_bits(Mask mask) { return {mask ? ~0u : 0u}; }
+  L3_INLINE static uint32_t bits(Mask mask) { return __ballot_sync(kAllLanes, mask); }
+
+  // ---- four bytes to a lane
+
+  struct SignedFour {
+    uint32_t bytes;
+  };
+  L3_INLINE static SignedFour signed_four(Lanes a) { return {a.v}; }
+  L3_INLINE static Lanes dot(Lanes a, SignedFour b, Lanes sum) { return {dot_unsigned(a.v, b.bytes, sum.v)}; }
+  L3_INLINE static Lanes dot(SignedFour a, SignedFour b, Lanes sum) { return {dot_signed(a.bytes, b.bytes, sum.v)}; }
+  L3_INLINE static Lanes dot_magnitudes(SignedFour a, SignedFour b, Lanes sum) {
+    return {dot_unsigned(__vabsdiffs4(a.bytes, 0), b.bytes, sum.v)};
+  }
+  L3_INLINE static Lanes distances(Lanes a, Lanes b) { return {__vabsdiffu4(a.v, b.v)}; }
+  // Puts the lowest byte of `byte` where a word has a zero.
+  template <uint32_t kPlace>
+  L3_INLINE static Lanes with_byte(Lanes word, Lanes byte) {
+    // Bytes behind the last channel are never asked for, and those before it come later.
+    if constexpr (kPlace == 0) return byte;
+    constexpr uint32_t kFour = 0x3210;
+    return {__byte_perm(word.v, byte.v, (kFour & ~(0xFu << (4 * kPlace))) | 4u << (4 * kPlace))};
+  }
+  template <uint32_t kPlace>
+  L3_INLINE static Lanes without_byte(Lanes word) {
+    return word;  // with_byte() replaces it
+  }
+
+  template <uint32_t kCount>
+  L3_INLINE static void exchange(Lanes a, Lanes b, Lanes c, Lanes d, Lanes* r) {
+    const uint32_t low_ab = __byte_perm(a.v, b.v, 0x5140), low_cd = __byte_perm(c.v, d.v, 0x5140);
+    r[0] = {__byte_perm(low_ab, low_cd, 0x5410)};
+    if constexpr (kCount > 1) r[1] = {__byte_perm(low_ab, low_cd, 0x7632)};
+    if constexpr (kCount > 2) {
+      const uint32_t high_ab = __byte_perm(a.v, b.v, 0x7362), high_cd = __byte_perm(c.v, d.v, 0x7362);
+      r[2] = {__byte_perm(high_ab, high_cd, 0x5410)};
+      if constexpr (kCount > 3) r[3] = {__byte_perm(high_ab, high_cd, 0x7632)};
+    }
+  }
+  // Of three: the highest byte has no weight.
+  template <uint32_t kCount>
+  L3_INLINE static void exchange(Lanes a, Lanes b, Lanes c, Lanes* r) {
+    const uint32_t low = __byte_perm(a.v, b.v, 0x5140), high = __byte_perm(a.v, b.v, 0x7362);
+    r[0] = {__byte_perm(low, c.v, 0x4410)};
+    if constexpr (kCount > 1) r[1] = {__byte_perm(low, c.v, 0x5532)};
+    if constexpr (kCount > 2) r[2] = {__byte_perm(high, c.v, 0x6610)};
+    if constexpr (kCount > 3) r[3] = {__byte_perm(high, c.v, 0x7732)};
+  }
+  // Of two: words of odd channels have them in the upper half, where with_errors() knows them to be.
+  template <uint32_t kCount>
+  L3_INLINE static void exchange(Lanes a, Lanes b, Lanes* r) {
+    r[0] = {__byte_perm(a.v, b.v, 0x5140)};
+    if constexpr (kCount > 1) r[1] = r[0];
+    if constexpr (kCount > 2) r[2] = {__byte_perm(a.v, b.v, 0x7362)};
+    if constexpr (kCount > 3) r[3] = r[2];
+  }
+  // Of bytes 2 and 3, which have no weight where there is no such channel.
+  L3_INLINE static Lanes with_errors(Lanes far, Lanes before) { return {__byte_perm(far.v, before.v, 0x4432)}; }
+  template <uint32_t kChannel>
+  L3_INLINE static Lanes with_errors(Lanes far, Lanes before, Lanes before_that) {
+    const uint32_t errors = __byte_perm(before.v, before_that.v, 0x4040);
+    return {__byte_perm(far.v, errors, kChannel % 2 == 0 ? 0x5410 : 0x5432)};
+  }
+
+  // ---- between lanes and memory
+
+  L3_INLINE static Lanes shift_up(Lanes a, Lanes before) {
+    const uint32_t below = __shfl_up_sync(kAllLanes, a.v, 1);
+    return {lane_number() == 0 ? before.v : below};
+  }
+  // In the buckets of samples a symbol is the difference that it stands for where the prediction does not lean upwards;
+  // their own symbol has it too, beside how many slots it owns.
+  template <uint32_t kBuckets>
+  L3_INLINE static Lanes look_up(const Bucket* buckets, Lanes table, Lanes bucket, Lanes place, Lanes& chosen) {
+    if constexpr (kBuckets == kTableBuckets) {
+      const uint2 both = load_shared_two<0>(table.v + bucket.v * static_cast<uint32_t>(sizeof(Bucket)));
+      chosen.v = place.v < __byte_perm(both.x, 0, 0x4442) ? both.x & 0xFF000FFF : both.y;
+      return {static_cast<uint32_t>(static_cast<int32_t>(chosen.v) >> 24)};
+    } else {
+      const Bucket both = buckets[table.v + bucket.v];
+      const bool is_own = place.v < both.own >> 24;
+      chosen.v = is_own ? both.own : both.other;
+      return {is_own ? bucket.v : both.other >> 24};
+    }
+  }
+  L3_INLINE static Bucket bucket_of_samples(uint32_t symbol, Bucket bucket) {
+    return {(bucket.own & 0xFFF) | bucket.own >> 24 << 16 | difference(symbol) << 24,
+            (bucket.other & 0x00FFFFFF) | difference(bucket.other >> 24) << 24};
+  }
+  L3_INLINE static Lanes sample(Lanes p, Lanes up, Lanes symbol) { return {(p.v + (symbol.v ^ up.v) - up.v) & 0xFF}; }
+
+  L3_INLINE static Lanes gather(const uint8_t* p, Lanes index) { return {p[index.v]}; }
+  // Where the table of a level, a zone and a sign pattern stands. Activities are counted from 2^23 on, which as a float
+  // has them in its lowest bits: exponent and top bits of the difference are the level.
+  L3_INLINE static Lanes context(const Tables& tables, uint32_t channel, Lanes activity, Lanes near, Lanes near_errors,
+                                 Lanes p, Lanes up) {
+    const uint32_t zone = (((p.v ^ up.v) & 0xFF) * 3613 + 61923) >> 16;
+    const uint32_t at_least = __byte_perm(near.v, 0x10, 0x4140) - p.v * 0x00010001u;
+    const uint32_t with_two = dot_unsigned((at_least ^ up.v) & 0x10001000u, 0x02000100, zone);
+    const uint32_t with_all = dot_unsigned((near_errors.v ^ up.v) & 0x80808080u, 0x08040201, with_two);
+    const uint32_t row = load_shared_u16<0>(
+        tables.memory + 2 * with_all +
+        (static_cast<uint32_t>(offsetof(CudaTables::Memory, row_of)) + 2 * place_of_row(channel, 0, 0)));
+    return {row + (__float_as_uint(__uint_as_float(activity.v) - kLarge) >> 21)};
+  }
+  // The address of its buckets.
+  L3_INLINE static Lanes table(const Tables& tables, uint32_t, Lanes context) {
+    return {tables.memory + static_cast<uint32_t>(offsetof(CudaTables::Memory, buckets)) +
+            load_shared_u8<0>(context.v) * static_cast<uint32_t>(kTableBuckets * sizeof(Bucket))};
+  }
+  // Where context() looks.
+  L3_INLINE static uint32_t place_of_row(uint32_t channel, uint32_t zone, uint32_t pattern) {
+    return channel / 2 * kRowPlaces + channel % 2 * 64 + (pattern & 15) * 128 + (pattern >> 4) * 16 + zone;
+  }
+
+  // The states with which a payload begins; lanes that it has none for are at rest.
+  L3_INLINE static Lanes load_states(const uint8_t* bytes, uint32_t count, uint32_t) {
+    return {lane_number() < count ? load_u32(bytes + 4 * lane_number()) : kStateFloor};
+  }
+  L3_INLINE static void refill(Lanes& state, Mask mask, Reader::Window window, uint32_t& taken) {
+    const uint32_t wanted = __ballot_sync(kAllLanes, mask);
+    const uint32_t behind = window.at + taken + 2 * __popc(wanted & lanes_so_far());
+    if (mask) state.v = __byte_perm(load_global_u16(window.bytes + smaller(behind, window.size) - 2), state.v, 0x5410);
+    taken += 2 * __popc(wanted);
+  }
+
+  // ---- what a tile keeps in memory
+
+  // In shared memory, as many entries as there are steps.
+  class Delay {
+   public:
+    struct Entry {
+      uint4 words;
+      L3_INLINE uint32_t operator[](uint32_t i) const {
+        return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
+      }
+    };
+    L3_INLINE explicit Delay(uint4* entries) : first_(entries), at_(entries), end_(entries) {}
+
+    L3_INLINE void clear(uint32_t steps) {
+      for (uint32_t i = lane_number(); i < steps; i += kLanes) first_[i] = make_uint4(0, 0, 0, 0);
+      end_ = first_ + keep(steps);
+      __syncwarp();
+    }
+    L3_INLINE Entry load() const { return {*at_}; }
+    L3_INLINE void store(uint32_t lane, Lanes a, Lanes b, Lanes c, Lanes d) {
+      if (lane_number() == lane) *at_ = make_uint4(a.v, b.v, c.v, d.v);
+      ++at_;
+      if (at_ == end_) at_ = first_;
+      __syncwarp();
+    }
+
+   private:
+    uint4* first_;
+    uint4* at_;
+    uint4* end_;
+  };
+
+  // In shared memory, a word for each block.
+  class Classes {
+   public:
+    L3_INLINE explicit Classes(uint32_t* of) : of_(of) {}
+    L3_INLINE void store(uint32_t first, uint32_t blocks, Lanes classes) {
+      if (first + lane_number() < blocks) of_[first + lane_number()] = classes.v;
+      __syncwarp();
+    }
+    L3_INLINE uint32_t operator[](uint32_t block) const { return of_[block]; }
+
+   private:
+    uint32_t* of_;
+  };
+
+  // A lane knows the classes of its block; the weights are read where they are used.
+  template <uint32_t kChannels>
+  class Weights {
+   public:
+    L3_INLINE explicit Weights(const Tables& tables) : tables_(tables) {
+#pragma unroll
+      for (uint32_t c = 0; c < kChannels; ++c) at_[c] = address_of(c, 0);
+    }
+    L3_INLINE void enter(uint32_t, Mask, Lanes block, const Classes& classes) {
+      const uint32_t of_block = classes[block.v];
+#pragma unroll
+      for (uint32_t c = 0; c < kChannels; ++c) at_[c] = address_of(c, of_block >> (8 * c) & (kMaxClasses - 1));
+    }
+    L3_INLINE Lanes start(uint32_t, uint32_t) const { return {1u << kWeightShift >> 1}; }
+    L3_INLINE SignedFour word(uint32_t channel, uint32_t i, uint32_t) const {
+      return {part_of(load_shared_four<0>(at_[channel] + i / 4 * 16), i % 4)};
+    }
+    // To be called first: brings the channel's activity weights.
+    L3_INLINE Lanes activity_start(uint32_t channel) {
+      activity_ = load_shared_four_here(tables_.memory + static_cast<uint32_t>(offsetof(CudaTables::Memory, activity)) +
+                                        channel * 16);
+      return {activity_.w};
+    }
+    L3_INLINE SignedFour activity(uint32_t, uint32_t word) const { return {part_of(activity_, word)}; }
+
+   private:
+    L3_INLINE uint32_t address_of(uint32_t channel, uint32_t number) const {
+      return tables_.memory + (channel * kMaxClasses + number) * 32;
+    }
+    L3_INLINE static uint32_t part_of(uint4 v, uint32_t i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+
+    const Tables& tables_;
+    uint4 activity_{};
+    uint32_t at_[kChannels];
+  };
+
+ private:
+  static constexpr float kLarge = 8388608.0f;  // kActivityStart is 8 more
+
+  L3_INLINE static uint32_t difference(uint32_t symbol) { return (symbol >> 1) ^ (0u - (symbol & 1)); }
+};
+
+}  // namespace l3
