@@ -1,6 +1,8 @@
 // Nothing is allocated beyond what l3.h says, whatever a header claims: decoding allocates nothing at all, and the rest
 // stays below its bounds. Counts what the C library's allocator is asked for.
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "by_hand.h"
 #include "codec_testing.h"
@@ -29,6 +31,12 @@ void note(size_t size) {
   if (counting) asked_for += size;
 }
 
+// On threads that may run out of memory: how many more allocations succeed.
+thread_local bool may_fail = false;
+std::atomic<int64_t> succeeding = 0;
+
+[[maybe_unused]] bool fails() { return may_fail && succeeding.fetch_sub(1) <= 0; }
+
 }  // namespace
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -45,7 +53,7 @@ void* __libc_calloc(size_t count, size_t size);  // NOLINT(bugprone-reserved-ide
 void* __libc_realloc(void* old, size_t size);    // NOLINT(bugprone-reserved-identifier)
 void* malloc(size_t size) {
   note(size);
-  return __libc_malloc(size);
+  return fails() ? nullptr : __libc_malloc(size);
 }
 void* calloc(size_t count, size_t size) {
   note(count * size);
@@ -224,5 +232,32 @@ TEST(Allocation, OfFastEncodingIsNoneButForMetadata) {
     EXPECT_LE(bytes, has_metadata ? 8 * kMiB : 0);
   }
 }
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+// Memory that runs out on a thread of the caller's is an error of the call, not the program's end.
+TEST(Allocation, OfDenseEncodingMayFailOnAnyThread) {
+  const drawing::Drawing d = drawing::draw_mixed({300, 200}, {L3_COLOUR_RGB, 8});
+  const l3_image image = d.image();
+  l3_encode_options options = codec_testing::options_of(L3_METHOD_DENSE, 64, 64, 1);
+  options.parallel.run = [](void*, uint64_t count, void (*body)(void*, uint64_t), void* argument) {
+    std::thread([=] {
+      may_fail = true;
+      for (uint64_t i = 0; i < count; ++i) body(argument, i);
+      may_fail = false;
+    }).join();
+  };
+  Bytes out(l3_encode_bound(&image, &options));
+  size_t written = 0;
+  uint32_t failed = 0;
+  for (int64_t n = 0;; n = n * 2 + 1) {
+    succeeding = n;
+    const l3_status status = l3_encode(&image, &options, out.data(), out.size(), &written, nullptr);
+    if (status == L3_OK) break;
+    EXPECT_EQ(status, L3_ERROR_MEMORY);
+    ASSERT_LT(++failed, 40u);
+  }
+  EXPECT_GT(failed, 3u);
+}
+#endif
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The dense method's constants and small rules (sections 8 to 10 of the spec), for processors and GPUs alike.
+// The dense method's constants and small rules (sections 12 and 13 of the spec), for processors and GPUs alike.
 #pragma once
 
 #include "format.h"

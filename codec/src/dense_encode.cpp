@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "dense_refine.h"
 #include "parallel.h"
@@ -111,16 +110,7 @@ std::unique_ptr<DenseTile> DenseEncoder::load(uint64_t tile) const {
   return std::make_unique<DenseTile>(source_.head->tile_shape(tile), input_of(tile));
 }
 
-bool DenseEncoder::fit(uint32_t effort) {
-  try {
-    fit_all(effort);
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-}
-
-void DenseEncoder::fit_all(uint32_t effort) {
+void DenseEncoder::fit(uint32_t effort) {
   const Head& head = *source_.head;
   effort_ = effort_of(effort);
   const uint64_t pixels = uint64_t{head.width} * head.height;
@@ -224,22 +214,18 @@ void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std:
 }
 
 Fault DenseEncoder::use(const uint8_t* model, size_t size) {
-  try {
-    codes_ = std::make_unique<Codes>();
-    const Fault fault = read_model(model, size, source_.head->channels, codes_->tables);
-    if (fault.reason != Reason::none) return fault;
-    model_bytes_.assign(model, model + size);
-    make_codes();
-    // The costs of classes and of errors are not in a model: these are near enough.
-    effort_ = effort_of(5);
-    for (uint32_t c = 0; c < source_.head->channels; ++c) {
-      scales_[c] = first_scales();
-      class_costs_[c].assign(codes_->tables.classes[c], 0);
-    }
-    return {};
-  } catch (const std::bad_alloc&) {
-    return {Reason::out_of_memory};
+  codes_ = std::make_unique<Codes>();
+  const Fault fault = read_model(model, size, source_.head->channels, codes_->tables);
+  if (fault.reason != Reason::none) return fault;
+  model_bytes_.assign(model, model + size);
+  make_codes();
+  // The costs of classes and of errors are not in a model: these are near enough.
+  effort_ = effort_of(5);
+  for (uint32_t c = 0; c < source_.head->channels; ++c) {
+    scales_[c] = first_scales();
+    class_costs_[c].assign(codes_->tables.classes[c], 0);
   }
+  return {};
 }
 
 // Everything about the model from the form in which the decoder reads it.

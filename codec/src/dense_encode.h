@@ -18,15 +18,17 @@ class DenseEncoder {
   DenseEncoder(const DenseSource& source, const DenseKernels& kernels, const l3_parallel& parallel)
       : source_(source), kernels_(kernels), parallel_(parallel) {}
 
-  // Makes a model for the image. False where memory ran out.
-  [[nodiscard]] bool fit(uint32_t effort);
+  // What follows may throw std::bad_alloc.
+
+  // Makes a model for the image.
+  void fit(uint32_t effort);
   // Takes a model from elsewhere; a fault where it is not one for such an image.
   [[nodiscard]] Fault use(const uint8_t* model, size_t size);
 
   const std::vector<uint8_t>& model() const { return model_bytes_; }
 
   // Encodes a tile to at most `room` bytes: gives the size, a multiple of the unit, and the tile's parameters; 0 where
-  // there is not room enough or where the model has no code for a sample. May throw std::bad_alloc.
+  // there is not room enough or where the model has no code for a sample.
   [[nodiscard]] uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const;
 
  private:
@@ -60,7 +62,6 @@ class DenseEncoder {
   std::unique_ptr<DenseTile> load(uint64_t tile) const;
   // Chooses the classes of a tile that the fit did not see, and predicts it.
   void settle(const DenseTile& tile) const;
-  void fit_all(uint32_t effort);
   static void add_symbols(const TileSymbols& read, const DenseTile& tile, SymbolCounts& counts);
   void count_tiles(const std::vector<std::unique_ptr<DenseTile>>& tiles, SymbolCounts& counts) const;
   // Counts the symbols of all tiles and keeps their classes.

@@ -38,7 +38,7 @@ struct FitScales {
   int16_t cost[kFitLevels][2];     // a and b
 };
 
-// The features of a block's samples, row by row, 16 to a row. Rows that are not there are zero.
+// The features of a block's samples, row by row, 16 to a row. In rows that are not there all is zero.
 struct BlockFeatures {
   alignas(64) int16_t features[kMaxFeatures + 1][kBlockSamples];
   alignas(64) int16_t base[kBlockSamples];  // W
@@ -71,12 +71,12 @@ struct FitKernels {
   L3_INLINE static void read_block(const DensePlanes& planes, uint32_t channel, uint32_t block, BlockFeatures& out) {
     const uint32_t x = block % planes.blocks_across * kBlockEdge;
     const uint32_t y0 = block / planes.blocks_across * kBlockEdge;
+    if (planes.height - y0 < kBlockEdge) __builtin_memset(&out, 0, sizeof(out));
     out.x = x;
     out.y = y0;
     out.columns = smaller(kBlockEdge, planes.width - x);
     out.rows = smaller(kBlockEdge, planes.height - y0);
     const uint32_t cross = cross_channels(channel);
-    if (out.rows < kBlockEdge) __builtin_memset(&out.features, 0, sizeof(out.features));
     for (uint32_t r = 0; r < out.rows; ++r) {
       const uint32_t y = y0 + r;
       const size_t at = y * planes.pitch + x;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kDefaultTileEdge = 128;
 constexpr uint32_t kDefaultEffort = 5;
-constexpr uint64_t kLeastModelled = 256;
+constexpr uint64_t kLeastModelled = 256;  // samples; a model takes more than fewer ones
 
 constexpr uint8_t kNotYet = 0;  // in place of a section that is made later
 
@@ -34,8 +34,8 @@ struct Plan {
   bool dense;  // whether tiles may be dense: there is a model then
 
   NewSection* model() {
-    for (NewSection& section : sections) {
-      if (&section < sections + head.section_count && section.type == L3_SECTION_MODEL) return &section;
+    for (uint32_t i = 0; i < head.section_count; ++i) {
+      if (sections[i].type == L3_SECTION_MODEL) return &sections[i];
     }
     return nullptr;
   }
@@ -130,7 +130,6 @@ Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& 
   plan.stride = in.stride != 0 ? in.stride : row;
   if (plan.stride < row) return Reason::bad_stride;
 
-  // A model takes more than so few samples.
   const bool pays = uint64_t{in.width} * in.height * head.channels > kLeastModelled;
   plan.dense =
       in.bits == 8 && (plan.options.method == L3_METHOD_DENSE || (plan.options.method == L3_METHOD_AUTO && pays));
@@ -183,7 +182,7 @@ class TileWriter {
 
   // Encodes one tile into its place and its index entry; the payload's offset comes later.
   void operator()(uint64_t tile) {
-    if (!in_range_.load(std::memory_order_relaxed) || !in_memory_.load(std::memory_order_relaxed)) return;
+    if (!in_range_.load(std::memory_order_relaxed)) return;
     const Head& head = plan_.head;
     const uint64_t x = tile % head.tiles_across * head.tile_width;
     const uint64_t y = tile / head.tiles_across * head.tile_height;
@@ -212,7 +211,6 @@ class TileWriter {
   }
 
   bool in_range() const { return in_range_.load(); }
-  bool in_memory() const { return in_memory_.load(); }
   // What dense tiles save where each may also be something else.
   uint64_t saved_bytes() const { return saved_bytes_.load(); }
 
@@ -249,21 +247,16 @@ class TileWriter {
     const uint32_t most = choice.payload_bytes != 0
                               ? choice.payload_bytes
                               : static_cast<uint32_t>(raw_bytes(shape.width, shape.height, shape.channels, shape.bits));
-    try {
-      std::vector<uint8_t> payload(most);
-      uint8_t parameters = 0;
-      const uint32_t bytes = dense_->encode(tile, payload.data(), most - kUnit, parameters);
-      if (bytes == 0) return false;
-      std::memcpy(place, payload.data(), bytes);
-      saved_bytes_ += most - bytes;
-      choice.method = Method::dense;
-      choice.parameters = parameters;
-      choice.payload_bytes = bytes;
-      return true;
-    } catch (const std::bad_alloc&) {
-      in_memory_.store(false, std::memory_order_relaxed);
-      return false;
-    }
+    std::vector<uint8_t> payload(most);
+    uint8_t parameters = 0;
+    const uint32_t bytes = dense_->encode(tile, payload.data(), most - kUnit, parameters);
+    if (bytes == 0) return false;
+    std::memcpy(place, payload.data(), bytes);
+    saved_bytes_ += most - bytes;
+    choice.method = Method::dense;
+    choice.parameters = parameters;
+    choice.payload_bytes = bytes;
+    return true;
   }
 
   const Plan& plan_;
@@ -271,7 +264,6 @@ class TileWriter {
   const DenseEncoder* dense_;
   uint8_t* out_;
   std::atomic<bool> in_range_{true};
-  std::atomic<bool> in_memory_{true};
   std::atomic<uint64_t> saved_bytes_{0};
 };
 
@@ -349,14 +341,14 @@ Reason make_model(Plan& plan, DenseEncoder& dense) {
   NewSection* section = plan.model();
   if (plan.options.model != nullptr) return dense.use(plan.options.model, plan.options.model_size).reason;
   const uint32_t effort = plan.options.effort != 0 ? plan.options.effort : kDefaultEffort;
-  if (!dense.fit(effort)) return Reason::out_of_memory;
+  dense.fit(effort);
   section->bytes = dense.model().data();
   section->size = dense.model().size();
   lay_out(plan);
   return Reason::none;
 }
 
-// Writes a planned file to a buffer that is large enough.
+// Writes a planned file to a buffer that is large enough. May throw std::bad_alloc.
 Reason write_file(Plan& plan, const Target& target, uint8_t* out, size_t& written) {
   const DenseSource source{&plan.head, static_cast<const uint8_t*>(plan.image.pixels), plan.stride};
   DenseEncoder dense(source, target.dense, plan.options.parallel);
@@ -366,7 +358,6 @@ Reason write_file(Plan& plan, const Target& target, uint8_t* out, size_t& writte
   TileWriter writer(plan, target, plan.dense ? &dense : nullptr, out);
   run_parallel(plan.options.parallel, plan.head.tile_count, writer);
   if (!writer.in_range()) return Reason::sample_out_of_range;
-  if (!writer.in_memory()) return Reason::out_of_memory;
   if (plan.dense && plan.options.method == L3_METHOD_AUTO && writer.saved_bytes() <= model_bytes(plan)) {
     // The model takes more than it saves.
     drop_model(plan);
@@ -400,6 +391,10 @@ l3_status l3_encode(const l3_image* image, const l3_encode_options* options, voi
   if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
   if (out_size < plan.head.payload_start + total_places(plan.head)) return fail(error, Reason::buffer_too_small);
 
-  reason = write_file(plan, *chosen, static_cast<uint8_t*>(out), *written);
+  try {
+    reason = write_file(plan, *chosen, static_cast<uint8_t*>(out), *written);
+  } catch (const std::bad_alloc&) {
+    reason = Reason::out_of_memory;
+  }
   return reason == Reason::none ? succeed(error) : fail(error, reason);
 }

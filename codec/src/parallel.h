@@ -1,20 +1,37 @@
 // Runs a callable over an index range, through the caller's parallel-for where there is one.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <new>
 
 #include "l3/l3.h"
 
 namespace l3 {
 
+// A body may run out of memory, on whatever thread: what it throws must not pass through the caller's functions, so
+// std::bad_alloc is thrown when they have returned.
 template <class Body>
 void run_parallel(const l3_parallel& parallel, uint64_t count, Body& body) {
   if (parallel.run == nullptr || count < 2) {
     for (uint64_t i = 0; i < count; ++i) body(i);
     return;
   }
-  const auto call = [](void* argument, uint64_t index) { (*static_cast<Body*>(argument))(index); };
-  parallel.run(parallel.context, count, call, &body);
+  struct Call {
+    Body& body;
+    std::atomic<bool> in_memory{true};
+  } call{body};
+  const auto run_one = [](void* argument, uint64_t index) {
+    Call& own = *static_cast<Call*>(argument);
+    if (!own.in_memory.load(std::memory_order_relaxed)) return;
+    try {
+      own.body(index);
+    } catch (const std::bad_alloc&) {
+      own.in_memory.store(false, std::memory_order_relaxed);
+    }
+  };
+  parallel.run(parallel.context, count, run_one, &call);
+  if (!call.in_memory.load()) throw std::bad_alloc{};
 }
 
 }  // namespace l3
