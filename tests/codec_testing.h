@@ -38,13 +38,15 @@ class ForcedTarget {
   std::optional<std::string> before_;
 };
 
-// Those that this machine has.
+// Those that this machine has; but vnni, which is made of parts of avx2 and avx512, only in the latter's place.
 inline const std::vector<const char*>& targets() {
   static const std::vector<const char*> have = [] {
     std::vector<const char*> found;
-    for (const char* name : {"portable", "avx2", "avx512"}) {
+    for (const char* name : {"portable", "avx2", "avx512", "vnni"}) {
       const ForcedTarget forced(name);
-      if (l3_cpu_target() != nullptr) found.push_back(name);
+      if (l3_cpu_target() == nullptr || (std::string(name) == "vnni" && found.back() == std::string("avx512")))
+        continue;
+      found.push_back(name);
     }
     return found;
   }();

@@ -19,7 +19,7 @@ THREADS = (1, 2, 5)
 def targets() -> list[str]:
     """What this processor has; the command refuses the others."""
     found = []
-    for name in ("portable", "avx2", "avx512"):
+    for name in ("portable", "avx2", "vnni", "avx512"):
         tried = subprocess.run([l3_command(), "encode", "-", "-"], input=pgm(1, 1), capture_output=True,
                                env=forced(name))
         if tried.returncode == DONE:

@@ -30,7 +30,7 @@ constexpr const char* kClosing =
     "  2    wrong usage\n"
     "\n"
     "Environment:\n"
-    "  L3_CPU=portable|avx2|avx512    the processor's instructions to use; results do not depend on it\n";
+    "  L3_CPU=portable|avx2|vnni|avx512    the processor's instructions to use; results do not depend on it\n";
 
 int run(int argc, char** argv, tools::Context& context) {
   CLI::App app(kAbout, "l3");

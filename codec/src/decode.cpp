@@ -79,7 +79,8 @@ class RegionDecoder {
       return {Reason::tile_check, offset, tile};
     }
     const TileOutput out = output(column * head_.tile_width, row * head_.tile_height, shape);
-    const Fault fault = target_.decode(shape, entry, out, &model_);
+    const Fault fault = entry.method == Method::dense ? target_.decode_dense(shape, entry, out, model_)
+                                                      : target_.decode(shape, entry, out);
     return {fault.reason, offset + fault.at, fault.reason == Reason::none ? L3_NO_TILE : tile};
   }
 

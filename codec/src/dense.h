@@ -45,10 +45,13 @@ struct Constant {};
 template <uint32_t kValue>
 inline constexpr Constant<kValue> constant{};
 
-// Four levels to an octave, from 8 on.
-L3_INLINE constexpr uint32_t level_of(uint32_t activity) {
-  const uint32_t octave = 31u - static_cast<uint32_t>(__builtin_clz(activity));
-  return 4 * (octave - 3) + (activity >> (octave - 2) & 3);
+// A lane is two steps behind the one above it, and takes this many from one of its rows to its next one, `lanes` below:
+// as many as it needs to be behind the last lane again. So many steps decode a tile.
+L3_INLINE constexpr uint32_t dense_period(uint32_t width, uint32_t lanes) {
+  return width > 2 * lanes ? width : 2 * lanes;
+}
+L3_INLINE constexpr uint32_t dense_steps(uint32_t width, uint32_t height, uint32_t lanes) {
+  return (height - 1) / lanes * dense_period(width, lanes) + width + 2 * ((height - 1) % lanes);
 }
 
 }  // namespace l3

@@ -1,12 +1,21 @@
 // Decoding of a dense tile by a warp (section 13 of the spec): one body for every processor target and for CUDA.
 //
 // The lanes go through the tile as a wavefront: each two columns behind the one above it, so that whatever a lane needs
-// of the row above was decoded by its neighbour, and comes from there. A warp may be made of several parts, which are
-// gone through in order.
+// of the row above was decoded by its neighbour, and comes from there. A warp may be made of several parts. Each stage
+// of the work is done for all of them before the next one begins, so that what takes long is waited for side by side.
 #pragma once
 
 #include "dense_tables.h"
 #include "tile.h"
+
+// Loops over parts stay loops: the code of a step then fits a processor's cache of decoded instructions.
+#if defined(__CUDACC__)
+#define L3_FOR_PARTS for (uint32_t part = 0; part < kParts; ++part)
+#elif defined(__clang__)
+#define L3_FOR_PARTS _Pragma("clang loop unroll(disable)") for (uint32_t part = 0; part < kParts; ++part)
+#else
+#define L3_FOR_PARTS _Pragma("GCC unroll 1") for (uint32_t part = 0; part < kParts; ++part)
+#endif
 
 namespace l3 {
 
@@ -41,36 +50,32 @@ class DenseDecoder {
         reader_(entry.payload, entry.payload_bytes) {}
 
   L3_INLINE Fault decode() {
-    for (uint32_t part = 0; part < kParts; ++part) state_[part] = W::load_states(payload_, lanes_, part);
+    L3_FOR_PARTS state_[part] = W::load_states(payload_, lanes_, part);
     at_ = 4 * lanes_;
     if (!decode_classes() || !decode_samples()) return {Reason::dense_words, payload_bytes_};
     return check_end();
   }
 
  private:
-  // Decodes a symbol in each active lane of a part from the table whose buckets begin at `table`.
+  // The bucket of its table that a lane's state points to.
   template <uint32_t kBuckets>
-  L3_INLINE Lanes decode_symbol(const Bucket* buckets, Lanes table, Lanes& state, Mask active) {
-    constexpr uint32_t kSlots = kProbabilities / kBuckets;
-    const Lanes slot = state & constant<kProbabilities - 1>;
-    const Lanes bucket = slot >> __builtin_ctz(kSlots);
-    const Lanes place = slot & constant<kSlots - 1>;
-    Lanes chosen, symbol;
-    if constexpr (W::kOwnTables) {
-      symbol = W::template look_up<kBuckets>(buckets, table, bucket, place, chosen);
-    } else {
-      Lanes own, other;
-      W::gather_buckets(buckets, table + bucket, own, other);
-      const Mask is_own = W::less_small(place, own >> 24);
-      chosen = W::select(is_own, own & constant<0xFF000FFF>, other);
-      symbol = W::select(is_own, bucket, other >> 24);
-    }
+  L3_INLINE static Lanes bucket_of(Lanes state) {
+    return (state & constant<kProbabilities - 1>) >> __builtin_ctz(kProbabilities / kBuckets);
+  }
+
+  // Decodes a symbol in each active lane of a part, whose bucket is known: what the symbol stands for, in the lowest
+  // byte.
+  template <uint32_t kBuckets>
+  L3_INLINE Lanes decode_symbol(Lanes own, Lanes other, Lanes& state, Mask active) {
+    const Lanes place = state & constant<kProbabilities / kBuckets - 1>;
+    const Mask is_own = W::less_small(place, W::template byte_of<2>(own));
+    const Lanes chosen = W::select(is_own, own & constant<0xFF000FFF>, other);
     const Lanes number = ((chosen >> 12) + place) & constant<kProbabilities - 1>;
     const Lanes frequency = chosen & constant<kProbabilities - 1>;
     sink_.template saw<kBuckets>(frequency, active);
     const Lanes next = frequency * (state >> kProbabilityBits) + number;
     state = W::select(active, next, state);
-    return symbol;
+    return W::top_byte(chosen);
   }
 
   L3_INLINE static void refill(Lanes& state, Mask active, Window window, uint32_t& taken) {
@@ -88,39 +93,38 @@ class DenseDecoder {
     for (uint32_t first = 0; first < blocks; first += lanes_) {
       const uint32_t count = smaller(lanes_, blocks - first);
       Lanes all[kParts], before[kParts];
-      for (uint32_t part = 0; part < kParts; ++part) all[part] = before[part] = W::splat(0);
+      L3_FOR_PARTS all[part] = before[part] = W::splat(0);
       const Window window = reader_.window(at_);
       uint32_t taken = 0;
       for (uint32_t c = 0; c < kChannels; ++c) {
-        for (uint32_t part = 0; part < kParts; ++part) {
+        L3_FOR_PARTS {
           if (tables_.classes[c] == 1) {
             before[part] = W::splat(0);
             continue;
           }
           const Mask active = W::less(W::numbers(part), count);
-          const Lanes table = W::gather(tables_.class_table_of[c], before[part] & constant<kMaxClasses - 1>);
-          before[part] = decode_symbol<kClassBuckets>(tables_.class_buckets, table * constant<kClassBuckets>,
-                                                      state_[part], active);
+          Lanes own, other;
+          W::look_up_class(tables_, c, before[part] & constant<kMaxClasses - 1>, bucket_of<kClassBuckets>(state_[part]),
+                           own, other);
+          before[part] = decode_symbol<kClassBuckets>(own, other, state_[part], active);
           refill(state_[part], active, window, taken);
           all[part] = all[part] | before[part] << static_cast<int>(8 * c);
         }
       }
-      for (uint32_t part = 0; part < kParts; ++part) {
-        classes_.store(first + part * W::kPartLanes, first + count, all[part]);
-      }
+      L3_FOR_PARTS classes_.store(first + part * W::kPartLanes, first + count, all[part]);
       if (!advance(taken)) return false;
     }
     return true;
   }
 
   L3_INLINE bool decode_samples() {
-    const uint32_t period = W::keep(width_ > 2 * lanes_ ? width_ : 2 * lanes_);
-    const uint32_t steps = W::keep((height_ - 1) / lanes_ * period + width_ + 2 * ((height_ - 1) % lanes_));
+    const uint32_t period = W::keep(dense_period(width_, lanes_));
+    const uint32_t steps = W::keep(dense_steps(width_, height_, lanes_));
     const uint32_t last_part = kParts == 1 ? 0 : (lanes_ - 1) / W::kPartLanes,
                    last_lane = W::keep((lanes_ - 1) % W::kPartLanes);
     delay_.clear(period - 2 * lanes_ + 1);
-    sink_.begin(width_, height_, lanes_, period);
-    for (uint32_t part = 0; part < kParts; ++part) {
+    sink_.begin(width_, height_, lanes_);
+    L3_FOR_PARTS {
       const Lanes zero = W::splat(0), lane = W::numbers(part);
       pixel_[part] = error_[part] = {zero, zero, zero, zero, zero, zero, zero, zero};
       pixel_here_[part] = error_here_[part] = zero;
@@ -140,21 +144,13 @@ class DenseDecoder {
       if constexpr (kChannels > 2) decode_channel<2>(window, taken);
       if constexpr (kChannels > 3) decode_channel<3>(window, taken);
       if (!advance(taken)) return false;
-      for (uint32_t part = 0; part < kParts; ++part) {
+      L3_FOR_PARTS {
         sink_.put(step, part, row_[part], column_[part], pixel_here_[part], active_[part]);
         go_on(part, period);
       }
       delay_.store(last_lane, pixel_here_[last_part], error_here_[last_part], pixel_[last_part].n, error_[last_part].n);
     }
     return true;
-  }
-
-  // What Weights::enter() takes: a bit for each lane, or the mask.
-  L3_INLINE static auto which(Mask mask) {
-    if constexpr (W::kOwnTables)
-      return mask;
-    else
-      return W::bits(mask);
   }
 
   // To the next column, or to the first one of the lane's next row.
@@ -188,7 +184,7 @@ class DenseDecoder {
                       W::either(first_column, first_row),
                       W::either(last_column, first_row)};
     const Upper of_pixel = mend(pixel, edges), of_error = mend(error, edges);
-    const auto entering = which(W::both(active, W::equal(column & constant<kBlockEdge - 1>, 0)));
+    const auto entering = W::which(W::both(active, W::equal(column & constant<kBlockEdge - 1>, 0)));
     if (entering) {
       const Lanes block = (row >> 4) * ceil_div(width_, kBlockEdge) + (column >> 4);
       weights_.enter(part, entering, block, classes_);
@@ -237,94 +233,70 @@ class DenseDecoder {
     return {ne, nn, nne};
   }
 
-  // The samples of one channel. What takes long is waited for side by side: each stage is done for all parts before
-  // the next one begins.
+  // The samples of one channel. While tables are read, what the next channel needs of what is there already is added
+  // up.
   template <uint32_t c>
   L3_INLINE void decode_channel(Window window, uint32_t& taken) {
-    Lanes p[kParts], up[kParts], context[kParts], table[kParts], symbol[kParts];
-    for (uint32_t part = 0; part < kParts; ++part) predict<c>(part, p[part], up[part], context[part]);
-    for (uint32_t part = 0; part < kParts; ++part) table[part] = table_of<c>(context[part]);
-    for (uint32_t part = 0; part < kParts; ++part) {
-      symbol[part] = decode_symbol<kTableBuckets>(tables_.buckets, table[part], state_[part], active_[part]);
+    Lanes p[kParts], up[kParts], context[kParts], own[kParts], other[kParts];
+    if constexpr (c == 0 || kParts == 1) {
+      L3_FOR_PARTS prepare<c>(part);
     }
-    for (uint32_t part = 0; part < kParts; ++part) {
-      refill(state_[part], active_[part], window, taken);
-      finish<c>(part, p[part], up[part], symbol[part]);
+    L3_FOR_PARTS predict<c>(part, p[part], up[part]);
+    L3_FOR_PARTS {
+      const View& view = view_[part];
+      context[part] = W::context(tables_, c, activity_[part], view.near[c], view.near_errors[c], p[part], up[part]);
     }
+    L3_FOR_PARTS {
+      W::look_up(tables_, c, context[part], bucket_of<kTableBuckets>(state_[part]), own[part], other[part]);
+    }
+    if constexpr (c + 1 < kChannels && kParts > 1) {
+      L3_FOR_PARTS prepare<c + 1>(part);
+    }
+    L3_FOR_PARTS {
+      const Lanes difference = decode_symbol<kTableBuckets>(own[part], other[part], state_[part], active_[part]);
+      finish<c>(part, p[part], up[part], difference);
+    }
+    L3_FOR_PARTS refill(state_[part], active_[part], window, taken);
   }
 
+  // The sums of prediction and activity, as far as the channel before has no part in them.
   template <uint32_t c>
-  L3_INLINE Lanes table_of(Lanes context) const {
-    if constexpr (W::kOwnTables)
-      return W::table(tables_, c, context);
-    else
-      return W::gather(tables_.table_of[c], context) << 8;
-  }
-
-  // The prediction, whether it leans upwards, and the context: row and level.
-  template <uint32_t c>
-  L3_INLINE void predict(uint32_t part, Lanes& p, Lanes& up, Lanes& context) {
+  L3_INLINE void prepare(uint32_t part) {
     const View& view = view_[part];
-    Lanes far_errors_bytes = view.far_errors[c];
-    if constexpr (W::kOwnTables) {
-      if constexpr (c == 1) far_errors_bytes = W::with_errors(far_errors_bytes, view.error[0]);
-      if constexpr (c > 1)
-        far_errors_bytes = W::template with_errors<c>(far_errors_bytes, view.error[c - 1], view.error[c - 2]);
-    } else {
-      if constexpr (c > 0) far_errors_bytes = far_errors_bytes | view.error[c - 1] << 16;
-      if constexpr (c > 1) far_errors_bytes = far_errors_bytes | view.error[c - 2] << 24;
-    }
-    const Lanes near = view.near[c], near_errors_bytes = view.near_errors[c];
-    const SignedFour near_errors = W::signed_four(near_errors_bytes);
-    const SignedFour far_errors = W::signed_four(far_errors_bytes);
+    const SignedFour near_errors = W::signed_four(view.near_errors[c]);
+    Lanes activity = weights_.activity_start(c);
+    activity = W::dot_magnitudes(near_errors, weights_.activity(c, 0), activity);
+    activity_[part] = W::dot(view.slopes[c], weights_.activity(c, 2), activity);
 
-    Lanes sum = W::dot(near, weights_.word(c, 0, part), weights_.start(c, part));
+    Lanes sum = W::dot(view.near[c], weights_.word(c, 0, part), weights_.start(c, part));
     sum = W::dot(view.far[c], weights_.word(c, 1, part), sum);
     sum = W::dot(near_errors, weights_.word(c, kErrorWord, part), sum);
-    sum = W::dot(far_errors, weights_.word(c, kErrorWord + 1, part), sum);
-    if constexpr (c > 0) sum = W::dot(view.cross[c - 1], weights_.word(c, kCrossWord, part), sum);
     if constexpr (c > 1) sum = W::dot(view.cross[c - 2], weights_.word(c, kCrossWord + 1, part), sum);
-    if constexpr (W::kOwnTables) {
-      W::split(sum, p, up);
-    } else {
-      p = W::to_byte(W::shift_right_signed(sum, kWeightShift));
-      up = W::all_bits(W::greater_signed(sum - (p << kWeightShift), (1 << kWeightShift >> 1) - 1));
-    }
-
-    Lanes activity;
-    if constexpr (W::kOwnTables)
-      activity = weights_.activity_start(c);
-    else
-      activity = W::splat(constant<kActivityFloor>);
-    activity = W::dot_magnitudes(near_errors, weights_.activity(c, 0), activity);
-    activity = W::dot_magnitudes(far_errors, weights_.activity(c, 1), activity);
-    activity = W::dot(view.slopes[c], weights_.activity(c, 2), activity);
-    if constexpr (W::kOwnTables) {
-      context = W::context(tables_, c, activity, near, near_errors_bytes, p, up);
-    } else {
-      context = W::level(activity);
-      if (!tables_.grouped[c]) return;
-
-      const Lanes zone = (((p ^ up) & constant<0xFF>)*constant<3613> + constant<61923>) >> 16;
-      const Lanes signs = ((near_errors_bytes ^ up) & constant<0x80808080>) |
-                          ((W::at_least(near, W::spread(p)) ^ up) & constant<0x00008080>) >> 2;
-      context = context + (W::row(tables_, c, zone, (signs * constant<0x00204081>) >> 26) << 6);
-    }
+    sum_[part] = sum;
   }
 
+  // The rest of them; the prediction, and whether it leans upwards.
   template <uint32_t c>
-  L3_INLINE void finish(uint32_t part, Lanes p, Lanes up, Lanes symbol) {
-    View& view = view_[part];
-    // Odd symbols go the way in which the prediction leans.
-    Lanes sample, error;
-    if constexpr (W::kOwnTables) {
-      sample = W::sample(p, up, symbol);
-      error = W::to_error(sample - p);
-    } else {
-      const Lanes minus = W::splat(constant<0>) - ((symbol ^ up) & constant<1>);
-      sample = (p + ((((symbol + constant<1>) >> 1) ^ minus) - minus)) & constant<0xFF>;
-      error = W::to_error(sample - p) & constant<0xFF>;
+  L3_INLINE void predict(uint32_t part, Lanes& p, Lanes& up) {
+    const View& view = view_[part];
+    Lanes far_errors_bytes = view.far_errors[c];
+    if constexpr (c == 1) far_errors_bytes = W::with_errors(far_errors_bytes, view.error[0]);
+    if constexpr (c > 1) {
+      far_errors_bytes = W::template with_errors<c>(far_errors_bytes, view.error[c - 1], view.error[c - 2]);
     }
+    const SignedFour far_errors = W::signed_four(far_errors_bytes);
+    Lanes sum = W::dot(far_errors, weights_.word(c, kErrorWord + 1, part), sum_[part]);
+    if constexpr (c > 0) sum = W::dot(view.cross[c - 1], weights_.word(c, kCrossWord, part), sum);
+    W::split(sum, p, up);
+    activity_[part] = W::dot_magnitudes(far_errors, weights_.activity(c, 1), activity_[part]);
+  }
+
+  // Differences go the way in which the prediction leans.
+  template <uint32_t c>
+  L3_INLINE void finish(uint32_t part, Lanes p, Lanes up, Lanes difference) {
+    View& view = view_[part];
+    const Lanes sample = (p + (difference ^ up) - up) & constant<0xFF>;
+    const Lanes error = W::to_error(sample - p);
     view.error[c] = error;
     view.cross[c] = W::template with_byte<3>(W::template without_byte<3>(view.near[c]), sample);
     pixel_here_[part] = W::template with_byte<c>(pixel_here_[part], sample);
@@ -348,7 +320,7 @@ class DenseDecoder {
     Lanes near_errors[kChannels], far_errors[kChannels];  // W N NW NE; WW NN, and of the channels before
     Lanes slopes[kChannels];                              // |W - NW|, |N - NW|, |N - NE|
     Lanes cross[kChannels];                               // W N NW and the sample, for channels to come
-    Lanes error[kChannels];
+    Lanes error[kChannels];                               // in the lowest byte
   };
 
   const uint32_t width_, height_, lanes_, payload_bytes_;
@@ -366,6 +338,9 @@ class DenseDecoder {
   DenseWindow<Lanes> pixel_[kParts], error_[kParts];
   Lanes pixel_here_[kParts], error_here_[kParts];
   View view_[kParts];
+  Lanes sum_[kParts], activity_[kParts];  // of prediction and activity, in the channel at hand
 };
 
 }  // namespace l3
+
+#undef L3_FOR_PARTS

@@ -15,7 +15,7 @@ constexpr uint64_t kMostKeptBytes = uint64_t{1} << 28;
 // How many lanes a tile of about so many bits is worth: each costs four bytes.
 uint32_t lanes_for(double bits, uint32_t height) {
   uint32_t lanes = 1, log = 0;
-  while (log < 5 && lanes < height && bits > 512.0 * 2 * lanes) {
+  while (log < kMaxLogLanes && lanes < height && bits > 512.0 * 2 * lanes) {
     lanes *= 2;
     ++log;
   }
@@ -43,8 +43,8 @@ void divide_by(uint32_t f, Code& code) {
 template <class Put>
 void put_samples(const TileShape& shape, uint32_t lanes, const Put& put) {
   const size_t samples = size_t{shape.width} * shape.height;
-  const uint32_t period = std::max(shape.width, 2 * lanes);
-  const uint32_t steps = (shape.height - 1) / lanes * period + shape.width + 2 * ((shape.height - 1) % lanes);
+  const uint32_t period = dense_period(shape.width, lanes);
+  const uint32_t steps = dense_steps(shape.width, shape.height, lanes);
   // Where each lane is; before its first step it is in a row below 0.
   int32_t column[kLanes], row[kLanes];
   for (uint32_t lane = 0; lane < lanes; ++lane) {
@@ -293,9 +293,11 @@ void DenseEncoder::list_slots(const Bucket* buckets, uint32_t bucket_count, Tabl
     first += frequency;
   }
   for (uint32_t q = 0; q < bucket_count; ++q) {
-    const uint32_t own = buckets[q].own >> 24;
+    const uint32_t own = buckets[q].own >> 16 & 0xFF;
+    const uint32_t meaning = buckets[q].other >> 24;
+    const uint32_t other = bucket_count == kTableBuckets ? symbol_of(meaning) : meaning;
     for (uint32_t k = 0; k < slots; ++k) {
-      const uint32_t symbol = k < own ? q : buckets[q].other >> 24;
+      const uint32_t symbol = k < own ? q : other;
       const uint32_t number = k < own ? k : ((buckets[q].other >> 12) + k) & (kProbabilities - 1);
       table.slots[table.codes[symbol].first + number] = static_cast<uint16_t>(q * slots + k);
     }

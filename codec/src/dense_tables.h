@@ -14,12 +14,19 @@ constexpr uint32_t kMaxClassTables = 8 * kMaxChannels;
 constexpr uint32_t kTableBuckets = 256;
 constexpr uint32_t kClassBuckets = 32;
 
-// A bucket of slots (section 12.4). `own` holds the frequency of the bucket's own symbol and, from bit 24 on, how many
-// of the bucket's slots are its; `other` the frequency of the other symbol, from bit 12 on what added to a slot's place
-// in the bucket gives its number (modulo 4096), and from bit 24 on the symbol.
+// A bucket of slots (section 12.4). `own` is of the bucket's own symbol: its frequency and, from bit 16 on, how many of
+// the slots are its. `other` is of the other one: its frequency and, from bit 12 on, what added to a slot's place in
+// the bucket gives its number (modulo 4096). Both have from bit 24 on what the symbol stands for: a class, or the
+// difference of a sample whose prediction does not lean upwards.
 struct Bucket {
   uint32_t own, other;
 };
+
+// Even symbols are differences from 0 upwards, odd ones from -1 downwards.
+L3_INLINE constexpr uint32_t difference_of(uint32_t symbol) { return ((symbol >> 1) ^ (0u - (symbol & 1))) & 0xFF; }
+L3_INLINE constexpr uint32_t symbol_of(uint32_t difference) {
+  return (difference << 1 ^ (0u - (difference >> 7))) & 0xFF;
+}
 
 struct DenseTables {
   uint32_t channels;
@@ -48,10 +55,12 @@ L3_INLINE constexpr uint32_t pattern_in_order(uint32_t pattern) { return (patter
 template <uint32_t kBuckets>
 L3_INLINE void build_buckets(const uint16_t* frequencies, Bucket* buckets) {
   constexpr uint32_t kSlots = kProbabilities / kBuckets;
+  constexpr bool kOfSamples = kBuckets == kTableBuckets;
+  const auto meaning = [](uint32_t symbol) { return (kOfSamples ? difference_of(symbol) : symbol) << 24; };
   uint16_t rest[kBuckets];
   for (uint32_t q = 0; q < kBuckets; ++q) {
     rest[q] = frequencies[q];
-    buckets[q] = {frequencies[q] | kSlots << 24, 0};
+    buckets[q] = {frequencies[q] | kSlots << 16 | meaning(q), 0};
   }
   const auto next = [&](uint32_t q, bool large) {
     while (q < kBuckets && (frequencies[q] >= kSlots) != large) ++q;
@@ -75,7 +84,7 @@ L3_INLINE void build_buckets(const uint16_t* frequencies, Bucket* buckets) {
     const uint32_t own = rest[filled];
     rest[by] = static_cast<uint16_t>(rest[by] - (kSlots - own));
     const uint32_t number = (rest[by] - own) & (kProbabilities - 1);
-    buckets[filled] = {frequencies[filled] | own << 24, frequencies[by] | number << 12 | by << 24};
+    buckets[filled] = {frequencies[filled] | own << 16 | meaning(filled), frequencies[by] | number << 12 | meaning(by)};
     large = by;
   }
 }

@@ -8,7 +8,7 @@
 namespace l3 {
 namespace {
 
-using Warp = WordWarp<16>;
+using Warp = PortableWordWarp;
 
 // Adds up what the symbols of a tile are worth, instead of keeping its pixels.
 class SymbolBits {
@@ -16,7 +16,7 @@ class SymbolBits {
   using Lanes = Warp::Lanes;
   using Mask = Warp::Mask;
 
-  void begin(uint32_t, uint32_t, uint32_t, uint32_t) {}
+  void begin(uint32_t, uint32_t, uint32_t) {}
   void put(uint32_t, uint32_t, const Lanes&, const Lanes&, const Lanes&, const Mask&) {}
   template <uint32_t kBuckets>
   void saw(const Lanes& frequency, const Mask& active) {

@@ -16,13 +16,13 @@ class SkewedRows {
 
   L3_INLINE explicit SkewedRows(const TileOutput& out) : out_(out) {}
 
-  // Lane l is at step - 2 l: at which column of `period` ones, and which of its rows, follows.
-  L3_INLINE void begin(uint32_t width, uint32_t height, uint32_t lanes, uint32_t period) {
+  L3_INLINE void begin(uint32_t width, uint32_t height, uint32_t lanes) {
     width_ = width;
     height_ = height;
     lanes_ = lanes;
-    period_ = period;
-    steps_ = (height - 1) / lanes * period + width + 2 * ((height - 1) % lanes);
+    period_ = dense_period(width, lanes);
+    steps_ = dense_steps(width, height, lanes);
+    for (uint32_t lane = 0; lane < lanes; ++lane) next_[lane] = {lane, 0};
   }
 
   // A symbol of this frequency, in each active lane.
@@ -46,18 +46,17 @@ class SkewedRows {
         W::transpose(&pixels_[step][lane], kLanes, &turned_[lane][step], kSteps);
       }
     }
-    for (uint32_t lane = 0; lane < lanes_; ++lane) {
-      if (to <= 2 * lane) break;
+    for (uint32_t lane = 0; lane < lanes_ && 2 * lane < to; ++lane) {
       uint32_t step = from > 2 * lane ? from : 2 * lane;
+      Place& next = next_[lane];
       while (step < to) {
-        const uint32_t turn = (step - 2 * lane) / period_;
-        const uint32_t column = (step - 2 * lane) % period_;
-        const uint32_t row = turn * lanes_ + lane;
-        const uint32_t count = smaller(to - step, period_ - column);
-        if (row < height_ && column < width_) {
-          write(row, column, smaller(column + count, width_), &turned_[lane][step - from]);
+        const uint32_t count = smaller(to - step, period_ - next.column);
+        if (next.row < height_ && next.column < width_) {
+          write(next.row, next.column, smaller(next.column + count, width_), &turned_[lane][step - from]);
         }
         step += count;
+        next.column += count;
+        if (next.column == period_) next = {next.row + lanes_, 0};
       }
     }
   }
@@ -86,8 +85,13 @@ class SkewedRows {
     W::template store_pixels<kChannels>(to + size_t{at} * kChannels, pixel, count);
   }
 
+  struct Place {
+    uint32_t row, column;
+  };
+
   const TileOutput& out_;
   uint32_t width_ = 0, height_ = 0, lanes_ = 1, period_ = 2, steps_ = 0;
+  Place next_[kLanes];  // of each lane's next step
   alignas(64) uint32_t pixels_[kSteps][kLanes];
   alignas(64) uint32_t turned_[kLanes][kSteps];
 };

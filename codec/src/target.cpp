@@ -3,6 +3,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include "dense_avx512.h"
+#endif
+
 namespace l3 {
 namespace {
 
@@ -13,11 +17,22 @@ constexpr bool kEmulatesVbmi = true;  // tests/emulated_vbmi.h
 constexpr bool kEmulatesVbmi = false;
 #endif
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"); }
-bool has_avx512() {
+bool has_vnni() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vnni") &&
-         (kEmulatesVbmi || __builtin_cpu_supports("avx512vbmi"));
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vnni");
+}
+bool has_avx512() { return has_vnni() && (kEmulatesVbmi || __builtin_cpu_supports("avx512vbmi")); }
+
+// AVX2's, but for decoding of dense tiles.
+const Target& vnni_target() {
+  static const Target combined = [] {
+    Target target = kAvx2Target;
+    target.name = "vnni";
+    target.decode_dense = decode_dense_avx512;
+    return target;
+  }();
+  return combined;
 }
 #endif
 
@@ -26,12 +41,13 @@ bool has_avx512() {
 const Target* target() {
   const char* forced = std::getenv("L3_CPU");
   const bool any = forced == nullptr || *forced == 0;
+  const auto wanted = [&](const char* name) { return any || std::strcmp(forced, name) == 0; };
 #if defined(__x86_64__)
-  if ((any || std::strcmp(forced, kAvx512Target.name) == 0) && has_avx512()) return &kAvx512Target;
-  if ((any || std::strcmp(forced, kAvx2Target.name) == 0) && has_avx2()) return &kAvx2Target;
+  if (wanted("avx512") && has_avx512()) return &kAvx512Target;
+  if (wanted("vnni") && has_vnni()) return &vnni_target();
+  if (wanted("avx2") && has_avx2()) return &kAvx2Target;
 #endif
-  if (any || std::strcmp(forced, kPortableTarget.name) == 0) return &kPortableTarget;
-  return nullptr;
+  return wanted("portable") ? &kPortableTarget : nullptr;
 }
 
 }  // namespace l3

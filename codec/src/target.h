@@ -11,8 +11,10 @@ struct Target {
   const char* name;
   // The check of `words` u32.
   uint32_t (*check)(const uint8_t* bytes, uint64_t words);
-  // Decodes a tile whose payload matches its check; `model` is needed for dense ones only.
-  Fault (*decode)(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const DenseTables* model);
+  // Decode a tile whose payload matches its check: one that is not dense, and one that is.
+  Fault (*decode)(const TileShape& shape, const TileEntry& entry, const TileOutput& out);
+  Fault (*decode_dense)(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                        const DenseTables& model);
   // Encodes a tile; `out` has room for raw_bytes() of it.
   TileChoice (*encode)(const TileShape& shape, const TileInput& in, uint8_t* out);
   DenseKernels dense;  // the arithmetic of the dense method's encoder

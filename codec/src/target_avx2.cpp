@@ -1,10 +1,11 @@
 // Compiled for AVX2.
+#include "dense_body.h"
 #include "target_body.h"
 #include "warp_avx2.h"
 #include "word_warp_avx2.h"
 
 namespace l3 {
 
-const Target kAvx2Target = TargetBody<Avx2Warp, Avx2WordWarp, ShortVectors<32>>::as("avx2");
+const Target kAvx2Target = TargetBody<Avx2Warp, ShortVectors<32>>::as("avx2", decode_dense<Avx2WordWarp>);
 
 }  // namespace l3

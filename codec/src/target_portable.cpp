@@ -1,10 +1,12 @@
-// The target that runs on every processor.
+// Compiled for what every processor has.
+#include "dense_body.h"
 #include "target_body.h"
 #include "warp_portable.h"
 #include "word_warp.h"
 
 namespace l3 {
 
-const Target kPortableTarget = TargetBody<PortableWarp, WordWarp<16>, ShortVectors<16>>::as("portable");
+const Target kPortableTarget =
+    TargetBody<PortableWarp, ShortVectors<16>>::as("portable", decode_dense<PortableWordWarp>);
 
 }  // namespace l3

@@ -50,6 +50,10 @@ struct WordLanes {
   L3_INLINE friend WordLanes operator^(WordLanes a, Constant<kValue> b) {
     return {a.v ^ of(b)};
   }
+  template <uint32_t kValue>
+  L3_INLINE friend WordLanes operator|(WordLanes a, Constant<kValue> b) {
+    return {a.v | of(b)};
+  }
 
   L3_INLINE friend WordLanes operator+(WordLanes a, WordLanes b) { return {a.v + b.v}; }
   L3_INLINE friend WordLanes operator-(WordLanes a, WordLanes b) { return {a.v - b.v}; }
@@ -64,7 +68,8 @@ struct WordLanes {
   L3_INLINE friend WordLanes operator>>(WordLanes a, int count) { return {a.v >> count}; }
 };
 
-template <size_t kBytes>
+// `Self` is the warp that is derived from this one: what is composed here uses its parts.
+template <class Self, size_t kBytes>
 struct WordWarp {
   using Lanes = WordLanes<kBytes>;
   using Mask = Lanes;  // all bits of a lane, or none
@@ -72,11 +77,9 @@ struct WordWarp {
   using Signed = typename VectorTypes<kBytes>::I32;
   using Shorts = typename VectorTypes<kBytes>::I16;
   using Bytes = typename VectorTypes<kBytes>::U8;
-  using SignedBytes = typename VectorTypes<kBytes>::I8;
   using Floats = typename VectorTypes<kBytes>::F32;
   using Reader = PayloadReader;
   using Tables = DenseTables;
-  static constexpr bool kOwnTables = false;
   static constexpr uint32_t kPartLanes = kBytes / 4;
   static constexpr uint32_t kParts = kLanes / kPartLanes;
 
@@ -100,9 +103,24 @@ struct WordWarp {
   L3_INLINE static void store(uint32_t* p, Lanes a) { std::memcpy(p, &a.v, kBytes); }
 
   L3_INLINE static Lanes shift_right_signed(Lanes a, int count) { return {(Vector)((Signed)a.v >> count)}; }
-  // As signed numbers: at least 0 and at most 255; at least -128 and at most 127.
-  L3_INLINE static Lanes to_byte(Lanes a) { return clamp(a, 0, 255); }
-  L3_INLINE static Lanes to_error(Lanes a) { return clamp(a, kLeastError, kMostError); }
+  // As signed numbers: at least kLeast and at most kMost.
+  template <int32_t kLeast, int32_t kMost>
+  L3_INLINE static Lanes clamp(Lanes a) {
+    Signed v = (Signed)a.v;
+    const Signed below = v < kLeast;
+    v = (v & ~below) | (kLeast & below);
+    const Signed above = v > kMost;
+    return {(Vector)((v & ~above) | (kMost & above))};
+  }
+  // An error, in the lowest byte.
+  L3_INLINE static Lanes to_error(Lanes a) { return Self::template clamp<kLeastError, kMostError>(a) & constant<0xFF>; }
+  // A sum of weights times values: the prediction, and all bits where it lies in the upper half of what is rounded to
+  // it.
+  L3_INLINE static void split(Lanes sum, Lanes& p, Lanes& up) {
+    const Lanes within = Self::template clamp<0, (256 << kWeightShift) - 1>(sum);
+    p = within >> kWeightShift;
+    up = shift_right_signed(within << (32 - kWeightShift), 31);
+  }
 
   // A number that a compiler might compute again and again, where registers are few.
   L3_INLINE static uint32_t keep(uint32_t number) { return number; }
@@ -117,38 +135,60 @@ struct WordWarp {
   L3_INLINE static Mask less(Lanes a, uint32_t b) { return {(Vector)(a.v < b)}; }       // b is not 0
   L3_INLINE static Mask less_small(Lanes a, Lanes b) { return {(Vector)(a.v < b.v)}; }  // of numbers below 2^31
   L3_INLINE static Mask below_floor(Lanes state) { return {(Vector)(state.v < kStateFloor)}; }
-  L3_INLINE static Mask greater_signed(Lanes a, int32_t b) { return {(Vector)((Signed)a.v > b)}; }
   L3_INLINE static Mask equal(Lanes a, uint32_t b) { return {(Vector)(a.v == b)}; }
   L3_INLINE static Mask both(Mask a, Mask b) { return a & b; }
   L3_INLINE static Mask either(Mask a, Mask b) { return a | b; }
   L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) { return (a & mask) | (b & ~mask); }
-  L3_INLINE static Lanes all_bits(Mask mask) { return mask; }
   // A bit for each lane of the part.
   L3_INLINE static uint32_t bits(Mask mask) {
     uint32_t r = 0;
     for (uint32_t i = 0; i < kPartLanes; ++i) r |= (mask.v[i] & 1) << i;
     return r;
   }
+  // The same for Weights::enter().
+  template <class M>
+  L3_INLINE static uint32_t which(M mask) {
+    return Self::bits(mask);
+  }
   static constexpr uint32_t kAllBits = kPartLanes == 32 ? UINT32_MAX : (1u << kPartLanes % 32) - 1;
 
   // ---- four bytes to a lane
 
-  // Signed bytes, as weights and errors are: bytes 0 and 2, and 1 and 3, in 16 bits each.
+  // Signed bytes: bytes 0 and 2, and 1 and 3, in 16 bits each.
   struct SignedFour {
     Lanes even, odd;
   };
   L3_INLINE static SignedFour signed_four(Lanes a) {
     return {{(Vector)((Shorts)(a.v << 8) >> 8)}, {(Vector)((Shorts)a.v >> 8)}};
   }
+  // Four weights, as this kind of warp multiplies by them: so many words, made of the bytes; and what a sum of products
+  // starts at to come out right.
+  using Weight = SignedFour;
+  static constexpr uint32_t kWeightWords = 2;
+  struct WeightWords {
+    uint32_t of[2];
+  };
+  L3_INLINE static WeightWords words_of_weight(uint32_t weight, bool) {
+    const auto halves = [](uint32_t low, uint32_t high) {
+      return (static_cast<uint32_t>(static_cast<int8_t>(low)) & 0xFFFF) |
+             static_cast<uint32_t>(static_cast<int8_t>(high)) << 16;
+    };
+    return {{halves(weight, weight >> 16), halves(weight >> 8, weight >> 24)}};
+  }
+  L3_INLINE static uint32_t start_of_weight(uint32_t, bool) { return 0; }
+  // The weights of activities are not negative.
+  using ActivityWeight = Weight;
+  L3_INLINE static ActivityWeight activity_weight(uint32_t weight) { return signed_four(splat(weight)); }
+  L3_INLINE static uint32_t start_of_activity(uint32_t) { return 0; }
   // The sum of four products added to `sum`: of unsigned bytes, of signed ones, and of their magnitudes.
-  L3_INLINE static Lanes dot(Lanes a, const SignedFour& b, Lanes sum) {
+  L3_INLINE static Lanes dot(Lanes a, const Weight& b, Lanes sum) {
     return add_products((a & constant<0x00FF00FF>).v, b.even.v,
                         add_products((a >> 8 & constant<0x00FF00FF>).v, b.odd.v, sum));
   }
-  L3_INLINE static Lanes dot(const SignedFour& a, const SignedFour& b, Lanes sum) {
+  L3_INLINE static Lanes dot(const SignedFour& a, const Weight& b, Lanes sum) {
     return add_products(a.even.v, b.even.v, add_products(a.odd.v, b.odd.v, sum));
   }
-  L3_INLINE static Lanes dot_magnitudes(const SignedFour& a, const SignedFour& b, Lanes sum) {
+  L3_INLINE static Lanes dot_magnitudes(const SignedFour& a, const Weight& b, Lanes sum) {
     return add_products(magnitudes(a.even.v), b.even.v, add_products(magnitudes(a.odd.v), b.odd.v, sum));
   }
   L3_INLINE static Lanes distances(Lanes a, Lanes b) {
@@ -156,41 +196,50 @@ struct WordWarp {
     const Bytes above = (Bytes)(x > y);
     return {(Vector)(((x - y) & above) | ((y - x) & ~above))};
   }
-  // The top bit of each byte of `a` that is at least the one of `b`; the other bits are anything.
-  L3_INLINE static Lanes at_least(Lanes a, Lanes b) { return {(Vector)((Bytes)a.v >= (Bytes)b.v)}; }
-  L3_INLINE static Lanes spread(Lanes byte) { return byte * constant<0x01010101>; }
+  template <uint32_t kByte>
+  L3_INLINE static Lanes byte_of(Lanes word) {
+    return word >> static_cast<int>(8 * kByte) & constant<0xFF>;
+  }
+  L3_INLINE static Lanes top_byte(Lanes word) { return word >> 24; }
 
   // Word c of the result has byte c of a, b, c and d, in this order; of fewer words, zeros.
   template <uint32_t kCount>
   L3_INLINE static void exchange(Lanes a, Lanes b, Lanes c, Lanes d, Lanes* r) {
-    const Lanes low_ab = (a & constant<0x00FF00FF>) | (b & constant<0x00FF00FF>) << 8;  // bytes 0 and 2
-    const Lanes low_cd = (c & constant<0x00FF00FF>) | (d & constant<0x00FF00FF>) << 8;
-    r[0] = lower_halves(low_ab, low_cd);
-    if constexpr (kCount > 2) r[2] = upper_halves(low_ab, low_cd);
+    const Lanes low_ab = Self::even_bytes(a, b), low_cd = Self::even_bytes(c, d);
+    r[0] = Self::lower_halves(low_ab, low_cd);
+    if constexpr (kCount > 2) r[2] = Self::upper_halves(low_ab, low_cd);
     if constexpr (kCount > 1) {
-      const Lanes high_ab = (a >> 8 & constant<0x00FF00FF>) | (b & constant<0xFF00FF00>);
-      const Lanes high_cd = (c >> 8 & constant<0x00FF00FF>) | (d & constant<0xFF00FF00>);
-      r[1] = lower_halves(high_ab, high_cd);
-      if constexpr (kCount > 3) r[3] = upper_halves(high_ab, high_cd);
+      const Lanes high_ab = Self::odd_bytes(a, b), high_cd = Self::odd_bytes(c, d);
+      r[1] = Self::lower_halves(high_ab, high_cd);
+      if constexpr (kCount > 3) r[3] = Self::upper_halves(high_ab, high_cd);
     }
   }
   template <uint32_t kCount>
   L3_INLINE static void exchange(Lanes a, Lanes b, Lanes* r) {
-    const Lanes low = (a & constant<0x00FF00FF>) | (b & constant<0x00FF00FF>) << 8;
+    const Lanes low = Self::even_bytes(a, b);
     r[0] = low & constant<0xFFFF>;
     if constexpr (kCount > 2) r[2] = low >> 16;
     if constexpr (kCount > 1) {
-      const Lanes high = (a >> 8 & constant<0x00FF00FF>) | (b & constant<0xFF00FF00>);
+      const Lanes high = Self::odd_bytes(a, b);
       r[1] = high & constant<0xFFFF>;
       if constexpr (kCount > 3) r[3] = high >> 16;
     }
   }
-
   template <uint32_t kCount>
   L3_INLINE static void exchange(Lanes a, Lanes b, Lanes c, Lanes* r) {
     exchange<kCount>(a, b, c, splat(0), r);
   }
-  // Puts a byte, or its lowest one, where a word has a zero.
+  // Bytes 0 and 2, or 1 and 3, of two words in turn; halves of two words.
+  L3_INLINE static Lanes even_bytes(Lanes a, Lanes b) {
+    return (a & constant<0x00FF00FF>) | (b & constant<0x00FF00FF>) << 8;
+  }
+  L3_INLINE static Lanes odd_bytes(Lanes a, Lanes b) {
+    return (a >> 8 & constant<0x00FF00FF>) | (b & constant<0xFF00FF00>);
+  }
+  L3_INLINE static Lanes lower_halves(Lanes a, Lanes b) { return (a & constant<0xFFFF>) | b << 16; }
+  L3_INLINE static Lanes upper_halves(Lanes a, Lanes b) { return a >> 16 | (b & constant<0xFFFF0000>); }
+
+  // Puts a byte where a word has a zero.
   template <uint32_t kPlace>
   L3_INLINE static Lanes with_byte(Lanes word, Lanes byte) {
     return word | byte << static_cast<int>(8 * kPlace);
@@ -200,6 +249,33 @@ struct WordWarp {
     return word & constant<~(0xFFu << (8 * kPlace))>;
   }
 
+  // Fills the bytes for the errors of the one or two channels before.
+  L3_INLINE static Lanes with_errors(Lanes far, Lanes before) { return far | before << 16; }
+  template <uint32_t>
+  L3_INLINE static Lanes with_errors(Lanes far, Lanes before, Lanes before_that) {
+    return far | before << 16 | before_that << 24;
+  }
+
+  // The place in table_of: the row, of the zone and the sign pattern, and the level.
+  L3_INLINE static Lanes context(const DenseTables& tables, uint32_t channel, Lanes activity, Lanes near,
+                                 Lanes near_errors, Lanes p, Lanes up) {
+    const Lanes level = Self::level(activity);
+    if (!tables.grouped[channel]) return level;
+    const Lanes zone =
+        multiply_pairs(((p ^ up) & constant<0xFF>) | constant<3 << 16>, constant<20641 << 16 | 3613>) >> 16;
+    return level + (Self::row(tables, channel, zone, Self::sign_pattern(near, near_errors, p, up)) << 6);
+  }
+  // Whether W and N are at least p, in bits 0 and 1, and whether errors are negative, W's in bit 2 and so on; all of
+  // them the other way round where the prediction leans upwards.
+  L3_INLINE static Lanes sign_pattern(Lanes near, Lanes near_errors, Lanes p, Lanes up) {
+    return join_signs({(Vector)((Bytes)near.v >= (Bytes)(p * constant<0x0101>).v)}, near_errors, up);
+  }
+  // The same of the top bits of `at_least`.
+  L3_INLINE static Lanes join_signs(Lanes at_least, Lanes near_errors, Lanes up) {
+    const Lanes signs = ((near_errors ^ up) & constant<0x80808080>) | ((at_least ^ up) & constant<0x00008080>) >> 2;
+    return (signs * constant<0x00204081>) >> 26;
+  }
+
   // ---- between lanes and memory
 
   // Lane i gets lane i - 1; the first one gets the last of `before`.
@@ -207,20 +283,30 @@ struct WordWarp {
     return shift_up_with(a, before, std::make_integer_sequence<int, static_cast<int>(kPartLanes)>{});
   }
 
-  L3_INLINE static void gather_buckets(const Bucket* buckets, Lanes index, Lanes& own, Lanes& other) {
+  // What the buckets of the contexts' tables hold, and those of the classes' tables.
+  L3_INLINE static void look_up(const DenseTables& tables, uint32_t channel, Lanes context, Lanes bucket, Lanes& own,
+                                Lanes& other) {
     for (uint32_t i = 0; i < kPartLanes; ++i) {
-      own.v[i] = buckets[index.v[i]].own;
-      other.v[i] = buckets[index.v[i]].other;
+      const Bucket& b = tables.buckets[tables.table_of[channel][context.v[i]] * kTableBuckets + bucket.v[i]];
+      own.v[i] = b.own;
+      other.v[i] = b.other;
     }
   }
-  L3_INLINE static Lanes gather(const uint8_t* p, Lanes index) {
-    Lanes r;
-    for (uint32_t i = 0; i < kPartLanes; ++i) r.v[i] = p[index.v[i]];
-    return r;
+  L3_INLINE static void look_up_class(const DenseTables& tables, uint32_t channel, Lanes before, Lanes bucket,
+                                      Lanes& own, Lanes& other) {
+    for (uint32_t i = 0; i < kPartLanes; ++i) {
+      const uint32_t table = tables.class_table_of[channel][before.v[i]];
+      const Bucket& b = tables.class_buckets[table * kClassBuckets + bucket.v[i]];
+      own.v[i] = b.own;
+      other.v[i] = b.other;
+    }
   }
-  // The row of a zone and a sign pattern.
   L3_INLINE static Lanes row(const DenseTables& tables, uint32_t channel, Lanes zone, Lanes pattern) {
-    return gather(tables.zone_row[channel], zone) + gather(tables.pattern_row[channel], pattern);
+    Lanes r;
+    for (uint32_t i = 0; i < kPartLanes; ++i) {
+      r.v[i] = uint32_t{tables.zone_row[channel][zone.v[i]]} + tables.pattern_row[channel][pattern.v[i]];
+    }
+    return r;
   }
 
   // The states with which a payload begins; lanes that it has none for are at rest.
@@ -301,18 +387,22 @@ struct WordWarp {
   template <uint32_t kChannels>
   class Weights {
    public:
+    using Weight = typename Self::Weight;
+    using Words = typename Self::WeightWords;
+
     L3_INLINE explicit Weights(const DenseTables& tables) {
       for (uint32_t c = 0; c < kChannels; ++c) {
         for (uint32_t k = 0; k < tables.classes[c]; ++k) {
-          for (uint32_t word = 0; word < tap_words(c); ++word) {
-            const uint32_t w = tables.weights[c][k][word];
-            split_[c][k][word][0] = halves(w, w >> 16);
-            split_[c][k][word][1] = halves(w >> 8, w >> 24);
+          OfClass& to = classes_[c][k];
+          to.start = 1u << kWeightShift >> 1;
+          for (uint32_t i = 0; i < tap_words(c); ++i) {
+            const bool of_errors = i == kErrorWord || i == kErrorWord + 1;
+            to.words[i] = Self::words_of_weight(tables.weights[c][k][i], of_errors);
+            to.start += Self::start_of_weight(tables.weights[c][k][i], of_errors);
           }
         }
-        for (uint32_t word = 0; word < kActivityWords; ++word) {
-          activity_[c][word] = signed_four(splat(tables.activity[c][word]));
-        }
+        for (uint32_t i = 0; i < kActivityWords; ++i) activity_[c][i] = Self::activity_weight(tables.activity[c][i]);
+        activity_start_[c] = kActivityFloor + Self::start_of_activity(tables.activity[c][2]);
       }
     }
 
@@ -323,34 +413,46 @@ struct WordWarp {
         const uint32_t of_block = classes[block.v[i]];
         const uint32_t lane = part * kPartLanes + i;
         for (uint32_t c = 0; c < kChannels; ++c) {
-          const uint32_t(*from)[2] = split_[c][of_block >> (8 * c) & 0xFF];
+          const OfClass& from = classes_[c][of_block >> (8 * c) & 0xFF];
+          starts_[c][lane] = from.start;
           for (uint32_t word = 0; word < tap_words(c); ++word) {
-            lanes_[c][word][0][lane] = from[word][0];
-            lanes_[c][word][1][lane] = from[word][1];
+            for (uint32_t j = 0; j < Self::kWeightWords; ++j) lanes_[c][word][j][lane] = from.words[word].of[j];
           }
         }
       }
     }
-    L3_INLINE Lanes start(uint32_t, uint32_t) const { return splat(constant<((1u << kWeightShift) >> 1)>); }
-    L3_INLINE SignedFour word(uint32_t channel, uint32_t i, uint32_t part) const {
-      return {load(lanes_[channel][i][0] + part * kPartLanes), load(lanes_[channel][i][1] + part * kPartLanes)};
+    L3_INLINE Lanes start(uint32_t channel, uint32_t part) const { return load(starts_[channel] + part * kPartLanes); }
+    L3_INLINE Weight word(uint32_t channel, uint32_t i, uint32_t part) const {
+      Lanes words[Self::kWeightWords];
+      for (uint32_t j = 0; j < Self::kWeightWords; ++j) words[j] = load(lanes_[channel][i][j] + part * kPartLanes);
+      if constexpr (Self::kWeightWords == 1)
+        return {words[0]};
+      else
+        return {words[0], words[1]};
     }
 
-    L3_INLINE const SignedFour& activity(uint32_t channel, uint32_t word) const { return activity_[channel][word]; }
+    L3_INLINE Lanes activity_start(uint32_t channel) const { return splat(activity_start_[channel]); }
+    L3_INLINE const typename Self::ActivityWeight& activity(uint32_t channel, uint32_t word) const {
+      return activity_[channel][word];
+    }
 
    private:
-    // Two signed bytes in 16 bits each.
-    L3_INLINE static uint32_t halves(uint32_t low, uint32_t high) {
-      return (static_cast<uint32_t>(static_cast<int8_t>(low)) & 0xFFFF) |
-             static_cast<uint32_t>(static_cast<int8_t>(high)) << 16;
-    }
-
-    uint32_t split_[kChannels][kMaxClasses][kMaxTapWords][2];
-    SignedFour activity_[kChannels][kActivityWords];
-    alignas(64) uint32_t lanes_[kChannels][kMaxTapWords][2][kLanes] = {};
+    struct OfClass {
+      uint32_t start;
+      Words words[kMaxTapWords];
+    };
+    OfClass classes_[kChannels][kMaxClasses];
+    typename Self::ActivityWeight activity_[kChannels][kActivityWords];
+    uint32_t activity_start_[kChannels];
+    alignas(64) uint32_t starts_[kChannels][kLanes] = {};
+    alignas(64) uint32_t lanes_[kChannels][kMaxTapWords][Self::kWeightWords][kLanes] = {};
   };
 
  private:
+  template <uint32_t kPairs>
+  L3_INLINE static Lanes multiply_pairs(Lanes a, Constant<kPairs> pairs) {
+    return {(Vector)ShortVectors<kBytes>::multiply_pairs((Shorts)a.v, (Signed)Lanes::of(pairs))};
+  }
   L3_INLINE static Lanes add_products(Vector a, Vector b, Lanes sum) {
     return {sum.v + (Vector)ShortVectors<kBytes>::multiply_pairs((Shorts)a, (Signed)b)};
   }
@@ -358,19 +460,13 @@ struct WordWarp {
     const Shorts negative = (Shorts)a >> 15;
     return (Vector)(((Shorts)a ^ negative) - negative);
   }
-  L3_INLINE static Lanes lower_halves(Lanes a, Lanes b) { return (a & constant<0xFFFF>) | b << 16; }
-  L3_INLINE static Lanes upper_halves(Lanes a, Lanes b) { return a >> 16 | (b & constant<0xFFFF0000>); }
-  L3_INLINE static Lanes clamp(Lanes a, int32_t least, int32_t most) {
-    Signed v = (Signed)a.v;
-    const Signed below = v < least;
-    v = (v & ~below) | (least & below);
-    const Signed above = v > most;
-    return {(Vector)((v & ~above) | (most & above))};
-  }
   template <int... kIndex>
   L3_INLINE static Lanes shift_up_with(Lanes a, Lanes before, std::integer_sequence<int, kIndex...>) {
     return {__builtin_shufflevector(before.v, a.v, (static_cast<int>(kPartLanes) - 1 + kIndex)...)};
   }
 };
+
+// For every processor: eight parts of four lanes.
+struct PortableWordWarp : WordWarp<PortableWordWarp, 16> {};
 
 }  // namespace l3

@@ -27,8 +27,34 @@ inline constexpr ExpandTable kExpand;
 
 }  // namespace avx2
 
-// Pixels, for AVX2 and what has more.
-struct Avx2Pixels {
+// Indices from vectors of four each, as numbers of their own. They come two by two: to store the vector and to load
+// them from there takes longer, since the loads wait for the store.
+template <uint32_t kVectors>
+struct Indices {
+  uint64_t pairs[2 * kVectors];
+
+  template <class... Vectors>
+  L3_INLINE explicit Indices(Vectors... vectors) {
+    const __m128i all[kVectors] = {vectors...};
+    for (uint32_t i = 0; i < kVectors; ++i) {
+      pairs[2 * i] = static_cast<uint64_t>(_mm_cvtsi128_si64(all[i]));
+      pairs[2 * i + 1] = static_cast<uint64_t>(_mm_extract_epi64(all[i], 1));
+    }
+  }
+  L3_INLINE size_t operator[](uint32_t i) const {
+    return i % 2 == 0 ? static_cast<uint32_t>(pairs[i / 2]) : pairs[i / 2] >> 32;
+  }
+};
+
+L3_INLINE __m128i two_buckets(const Bucket* a, const Bucket* b) {
+  int64_t second;
+  std::memcpy(&second, b, 8);
+  return _mm_insert_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(a)), second, 1);
+}
+
+// A warp whose pixels are written with AVX2.
+template <class Self, size_t kBytes>
+struct Avx2Pixels : WordWarp<Self, kBytes> {
   L3_INLINE static void transpose(const uint32_t* from, size_t from_row, uint32_t* to, size_t to_row) {
     __m256 r[8], s[8];
     for (size_t i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps(reinterpret_cast<const float*>(from + i * from_row));
@@ -48,44 +74,50 @@ struct Avx2Pixels {
     }
   }
 
-  // Eight pixels at a time, each store overlapped by the next one.
+  // Eight at a time; the last eight may be some of those before once more.
   template <uint32_t kChannels>
-  L3_INLINE static uint32_t store_most(uint8_t* to, const uint32_t* pixels, uint32_t count) {
-    constexpr char kNone = -1;
-    uint32_t i = 0;
-    if constexpr (kChannels == 1 || kChannels == 3) {
-      const __m128i order = kChannels == 1
-                                ? _mm_setr_epi8(0, 4, 8, 12, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone,
-                                                kNone, kNone, kNone, kNone)
-                                : _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, kNone, kNone, kNone, kNone);
-      const __m256i join =
-          kChannels == 1 ? _mm256_setr_epi32(0, 4, 1, 1, 1, 1, 1, 1) : _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 3);
-      for (; i + (kChannels == 1 ? 16 : 11) <= count; i += 8) {
-        const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(pixels + i));
-        const __m256i packed =
-            _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(words, _mm256_broadcastsi128_si256(order)), join);
-        if constexpr (kChannels == 1) {
-          _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm256_castsi256_si128(packed));
-        } else {
-          _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 3 * i), packed);
-        }
-      }
+  L3_INLINE static void store_pixels(uint8_t* to, const uint32_t* pixels, uint32_t count) {
+    if (count < 8) {
+      WordWarp<Self, kBytes>::template store_pixels<kChannels>(to, pixels, count);
+      return;
     }
-    return i;
+    for (uint32_t i = 0; i + 8 < count; i += 8) store_eight<kChannels>(to + size_t{i} * kChannels, pixels + i);
+    store_eight<kChannels>(to + size_t{count - 8} * kChannels, pixels + (count - 8));
   }
+
+ private:
+  template <uint32_t kChannels>
+  L3_INLINE static void store_eight(uint8_t* to, const uint32_t* pixels) {
+    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(pixels));
+    if constexpr (kChannels == 1) {
+      const __m256i bytes = _mm256_shuffle_epi8(words, _mm256_set1_epi32(0x0C080400));
+      store_8(to, _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)));
+    } else if constexpr (kChannels == 2) {
+      const __m256i bytes = _mm256_shuffle_epi8(words, _mm256_set1_epi64x(0x0D0C090805040100));
+      store_16(to, _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 8)));
+    } else if constexpr (kChannels == 3) {
+      const __m128i order = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
+      const __m256i bytes = _mm256_shuffle_epi8(words, _mm256_broadcastsi128_si256(order));
+      const __m256i joined = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 3));
+      store_16(to, _mm256_castsi256_si128(joined));
+      store_8(to + 16, _mm256_extracti128_si256(joined, 1));
+    } else {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), words);
+    }
+  }
+  L3_INLINE static void store_16(uint8_t* to, __m128i v) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), v); }
+  L3_INLINE static void store_8(uint8_t* to, __m128i v) { _mm_storel_epi64(reinterpret_cast<__m128i*>(to), v); }
 };
 
-struct Avx2WordWarp : WordWarp<32> {
+struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
   L3_INLINE static __m256i native(Lanes a) { return (__m256i)a.v; }
   L3_INLINE static Lanes lanes(__m256i v) { return {(Vector)v}; }
 
-  L3_INLINE static Lanes to_byte(Lanes a) {
-    return lanes(_mm256_min_epi32(_mm256_max_epi32(native(a), _mm256_setzero_si256()), native(splat(constant<255>))));
-  }
-  L3_INLINE static Lanes to_error(Lanes a) {
-    constexpr uint32_t kLeast = static_cast<uint32_t>(kLeastError), kMost = static_cast<uint32_t>(kMostError);
+  template <int32_t kLeast, int32_t kMost>
+  L3_INLINE static Lanes clamp(Lanes a) {
+    constexpr uint32_t kLow = static_cast<uint32_t>(kLeast), kHigh = static_cast<uint32_t>(kMost);
     return lanes(
-        _mm256_min_epi32(_mm256_max_epi32(native(a), native(splat(constant<kLeast>))), native(splat(constant<kMost>))));
+        _mm256_min_epi32(_mm256_max_epi32(native(a), native(splat(constant<kLow>))), native(splat(constant<kHigh>))));
   }
 
   L3_INLINE static Mask less(Lanes a, uint32_t b) {
@@ -100,21 +132,68 @@ struct Avx2WordWarp : WordWarp<32> {
   }
   L3_INLINE static uint32_t bits(Mask mask) { return static_cast<uint32_t>(_mm256_movemask_ps((__m256)mask.v)); }
 
-  L3_INLINE static Lanes dot_magnitudes(const SignedFour& a, const SignedFour& b, Lanes sum) {
-    const __m256i even = _mm256_madd_epi16(_mm256_abs_epi16(native(a.even)), native(b.even));
-    const __m256i odd = _mm256_madd_epi16(_mm256_abs_epi16(native(a.odd)), native(b.odd));
-    return sum + lanes(even) + lanes(odd);
+  // An instruction multiplies unsigned bytes with signed ones and adds two products to 16 bits, where they must fit:
+  // so the unsigned ones are the weights' magnitudes, of which two times 128 times 128 is the most. Where a weight is
+  // negative all bits of what it is multiplied by are flipped, which makes -1 - v of v; pixels are taken 128 lower.
+  // Sums start at what makes up for both.
+  struct SignedFour {
+    Lanes bytes;
+  };
+  struct Weight {
+    Lanes magnitudes, flips;
+  };
+  struct ActivityWeight {
+    Lanes bytes;
+  };
+  static constexpr uint32_t kWeightWords = 2;
+  struct WeightWords {
+    uint32_t of[2];
+  };
+  L3_INLINE static SignedFour signed_four(Lanes a) { return {a}; }
+  L3_INLINE static WeightWords words_of_weight(uint32_t weight, bool of_errors) {
+    WeightWords words{{0, of_errors ? 0 : 0x80808080}};
+    for (int shift = 0; shift < 32; shift += 8) {
+      const int32_t w = static_cast<int8_t>(weight >> shift);
+      words.of[0] |= static_cast<uint32_t>(w < 0 ? -w : w) << shift;
+      if (w < 0) words.of[1] ^= 0xFFu << shift;
+    }
+    return words;
+  }
+  L3_INLINE static uint32_t start_of_weight(uint32_t weight, bool of_errors) {
+    int32_t start = 0;
+    for (int shift = 0; shift < 32; shift += 8) {
+      const int32_t w = static_cast<int8_t>(weight >> shift);
+      start += (w < 0 ? -w : 0) + (of_errors ? 0 : 128 * w);
+    }
+    return static_cast<uint32_t>(start);
+  }
+  L3_INLINE static ActivityWeight activity_weight(uint32_t weight) { return {splat(weight)}; }
+  L3_INLINE static uint32_t start_of_activity(uint32_t of_slopes) {
+    return 128 * ((of_slopes & 0xFF) + (of_slopes >> 8 & 0xFF) + (of_slopes >> 16 & 0xFF));
+  }
+  L3_INLINE static Lanes dot(Lanes a, const Weight& b, Lanes sum) {
+    return add_products(b.magnitudes, a ^ b.flips, sum);
+  }
+  L3_INLINE static Lanes dot(const SignedFour& a, const Weight& b, Lanes sum) {
+    return add_products(b.magnitudes, a.bytes ^ b.flips, sum);
+  }
+  L3_INLINE static Lanes dot(Lanes slopes, const ActivityWeight& b, Lanes sum) {
+    return add_products(b.bytes, slopes ^ constant<0x80808080>, sum);
+  }
+  L3_INLINE static Lanes dot_magnitudes(const SignedFour& a, const ActivityWeight& b, Lanes sum) {
+    return add_products(lanes(_mm256_abs_epi8(native(a.bytes))), b.bytes, sum);
   }
   L3_INLINE static Lanes distances(Lanes a, Lanes b) {
     return lanes(_mm256_or_si256(_mm256_subs_epu8(native(a), native(b)), _mm256_subs_epu8(native(b), native(a))));
   }
-  L3_INLINE static Lanes at_least(Lanes a, Lanes b) {
-    return lanes(_mm256_cmpeq_epi8(_mm256_max_epu8(native(a), native(b)), native(a)));
+  template <uint32_t kByte>
+  L3_INLINE static Lanes byte_of(Lanes word) {
+    return shuffle<0x80808000 + kByte>(word);
   }
-  L3_INLINE static Lanes spread(Lanes a) {
-    const __m256i first =
-        _mm256_set_epi32(0x0C0C0C0C, 0x08080808, 0x04040404, 0, 0x0C0C0C0C, 0x08080808, 0x04040404, 0);
-    return lanes(_mm256_shuffle_epi8(native(a), first));
+  L3_INLINE static Lanes sign_pattern(Lanes near, Lanes near_errors, Lanes p, Lanes up) {
+    const __m256i least = native(shuffle<0>(p));
+    const Lanes at_least = lanes(_mm256_cmpeq_epi8(_mm256_max_epu8(native(near), least), native(near)));
+    return join_signs(at_least, near_errors, up);
   }
 
   L3_INLINE static Lanes shift_up(Lanes a, Lanes before) {
@@ -124,38 +203,31 @@ struct Avx2WordWarp : WordWarp<32> {
   }
 
   // Loads one by one: on many processors faster than the gather instruction, on none much slower.
-  L3_INLINE static void gather_buckets(const Bucket* buckets, Lanes index, Lanes& own, Lanes& other) {
-    const uint8_t* p = reinterpret_cast<const uint8_t*>(buckets);
-    const Indices i(index << 3);
-    const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(two_words(p + i[0], p + i[1])),
-                                                two_words(p + i[4], p + i[5]), 1);
-    const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(two_words(p + i[2], p + i[3])),
-                                                 two_words(p + i[6], p + i[7]), 1);
-    own = lanes((__m256i)_mm256_shuffle_ps((__m256)low, (__m256)high, 0x88));
-    other = lanes((__m256i)_mm256_shuffle_ps((__m256)low, (__m256)high, 0xDD));
-  }
-  L3_INLINE static Lanes gather(const uint8_t* p, Lanes index) {
-    const Indices i(index);
-    const uint64_t low = four(p, i[0], i[1], i[2], i[3]), high = four(p, i[4], i[5], i[6], i[7]);
-    return lanes(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(low | high << 32))));
+  L3_INLINE static void look_up(const DenseTables& tables, uint32_t channel, Lanes context, Lanes bucket, Lanes& own,
+                                Lanes& other) {
+    const Indices<2> contexts = indices(context), in_table = indices(bucket);
+    const uint8_t* table_of = tables.table_of[channel];
+    const auto place = [&](uint32_t i) { return tables.buckets + table_of[contexts[i]] * kTableBuckets + in_table[i]; };
+    const auto two = [&](uint32_t i) { return two_buckets(place(i), place(i + 1)); };
+    const __m256 low = (__m256)_mm256_inserti128_si256(_mm256_castsi128_si256(two(0)), two(4), 1);
+    const __m256 high = (__m256)_mm256_inserti128_si256(_mm256_castsi128_si256(two(2)), two(6), 1);
+    own = lanes((__m256i)_mm256_shuffle_ps(low, high, 0x88));
+    other = lanes((__m256i)_mm256_shuffle_ps(low, high, 0xDD));
   }
   L3_INLINE static Lanes row(const DenseTables& tables, uint32_t channel, Lanes zone, Lanes pattern) {
-    // Tables of 16 bytes fit registers. Of an index with its top bit set a shuffle gives 0: so bytes 1 to 3 of a lane
-    // stay 0, and so does what another quarter of the patterns has.
-    const __m256i empty = native(splat(constant<0x80808000>));
-    const auto lookup = [&](const uint8_t* bytes, __m256i index) {
+    // Tables of 16 bytes fit registers: lookups of the lower four bits, in each quarter of the patterns, and a choice
+    // by the two above. Of an index with its top bit set a shuffle gives 0: so bytes 1 to 3 of a lane stay 0.
+    const Lanes empty = splat(constant<0x80808000>);
+    const auto look_up = [&](const uint8_t* bytes, Lanes index) {
       const __m256i table = _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)));
-      return lanes(_mm256_shuffle_epi8(table, index));
+      return _mm256_shuffle_epi8(table, native(index));
     };
-    Lanes row = lookup(tables.zone_row[channel], _mm256_or_si256(native(zone), empty));
-    // With 112 added without passing 255, only the patterns of the quarter that begins at 0 stay below 128.
-    const __m256i saturated = native(splat(constant<112>));
-    for (int quarter = 0; quarter < 4; ++quarter) {
-      const __m256i from_quarter = _mm256_xor_si256(native(pattern), _mm256_set1_epi32(16 * quarter));
-      const __m256i index = _mm256_or_si256(_mm256_add_epi32(from_quarter, saturated), empty);
-      row = row + lookup(tables.pattern_row[channel] + 16 * quarter, index);
-    }
-    return row;
+    const uint8_t* rows = tables.pattern_row[channel];
+    const Lanes index = pattern | empty;
+    const __m256i bit_4 = native(pattern << 3), bit_5 = native(pattern << 2);
+    const __m256i lower = _mm256_blendv_epi8(look_up(rows, index), look_up(rows + 16, index), bit_4);
+    const __m256i upper = _mm256_blendv_epi8(look_up(rows + 32, index), look_up(rows + 48, index), bit_4);
+    return lanes(look_up(tables.zone_row[channel], zone | empty)) + lanes(_mm256_blendv_epi8(lower, upper, bit_5));
   }
 
   L3_INLINE static void refill(Lanes& state, Mask mask, const uint8_t* bytes, uint32_t& at) {
@@ -168,36 +240,21 @@ struct Avx2WordWarp : WordWarp<32> {
     at += 2 * static_cast<uint32_t>(__builtin_popcount(set));
   }
 
-  L3_INLINE static void transpose(const uint32_t* from, size_t from_row, uint32_t* to, size_t to_row) {
-    Avx2Pixels::transpose(from, from_row, to, to_row);
-  }
-  template <uint32_t kChannels>
-  L3_INLINE static void store_pixels(uint8_t* to, const uint32_t* pixels, uint32_t count) {
-    const uint32_t stored = Avx2Pixels::store_most<kChannels>(to, pixels, count);
-    WordWarp<32>::store_pixels<kChannels>(to + size_t{stored} * kChannels, pixels + stored, count - stored);
-  }
-
  private:
-  struct Indices {
-    uint64_t pairs[4];
-    L3_INLINE explicit Indices(Lanes a) {
-      const __m128i low = _mm256_castsi256_si128(native(a)), high = _mm256_extracti128_si256(native(a), 1);
-      pairs[0] = static_cast<uint64_t>(_mm_cvtsi128_si64(low));
-      pairs[1] = static_cast<uint64_t>(_mm_extract_epi64(low, 1));
-      pairs[2] = static_cast<uint64_t>(_mm_cvtsi128_si64(high));
-      pairs[3] = static_cast<uint64_t>(_mm_extract_epi64(high, 1));
-    }
-    L3_INLINE size_t operator[](int i) const {
-      return i % 2 == 0 ? static_cast<uint32_t>(pairs[i / 2]) : pairs[i / 2] >> 32;
-    }
-  };
-  L3_INLINE static uint64_t four(const uint8_t* p, size_t a, size_t b, size_t c, size_t d) {
-    return (p[a] | uint64_t{p[b]} << 8) | (p[c] | uint64_t{p[d]} << 8) << 16;
+  // The bytes of each lane that kOrder names, the lowest one first; 0x80 is for a zero.
+  template <uint32_t kOrder>
+  L3_INLINE static Lanes shuffle(Lanes a) {
+    constexpr int kFirst = static_cast<int>(kOrder), kSecond = static_cast<int>(kOrder + 0x04040404),
+                  kThird = static_cast<int>(kOrder + 0x08080808), kFourth = static_cast<int>(kOrder + 0x0C0C0C0C);
+    return lanes(_mm256_shuffle_epi8(
+        native(a), _mm256_set_epi32(kFourth, kThird, kSecond, kFirst, kFourth, kThird, kSecond, kFirst)));
   }
-  L3_INLINE static __m128i two_words(const uint8_t* a, const uint8_t* b) {
-    int64_t second;
-    __builtin_memcpy(&second, b, 8);
-    return _mm_insert_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(a)), second, 1);
+  L3_INLINE static Indices<2> indices(Lanes a) {
+    return Indices<2>(_mm256_castsi256_si128(native(a)), _mm256_extracti128_si256(native(a), 1));
+  }
+  L3_INLINE static Lanes add_products(Lanes unsigned_bytes, Lanes signed_bytes, Lanes sum) {
+    const __m256i pairs = _mm256_maddubs_epi16(native(unsigned_bytes), native(signed_bytes));
+    return sum + lanes(_mm256_madd_epi16(pairs, native(splat(constant<0x00010001>))));
   }
 };
 

@@ -13,10 +13,6 @@ constexpr uint32_t kRowPlaces = 2 * kZones * kSignPatterns;  // of two channels
 // The tables of an image in shared memory. What lanes look up while they decode is found by addresses there, of 32
 // bits.
 struct CudaTables {
-  // Every channel has rows here, even if they are all the same.
-  struct Always {
-    L3_INLINE constexpr bool operator[](uint32_t) const { return true; }
-  };
   // The last word of a class' weights is not used; that of an activity is where it starts.
   struct Memory {
     uint4 weights[kMaxChannels][kMaxClasses][2];
@@ -30,8 +26,6 @@ struct CudaTables {
   const uint32_t* classes;
   const Bucket* class_buckets;
   const uint8_t (*class_table_of)[kMaxClasses + 4];
-  const Bucket* buckets;
-  Always grouped;
 };
 
 struct CudaWords {
@@ -73,7 +67,6 @@ struct CudaWordWarp {
   static constexpr uint32_t kPartLanes = kLanes;
   static constexpr uint32_t kParts = 1;
   static constexpr uint32_t kAllBits = kAllLanes;
-  static constexpr bool kOwnTables = true;  // they are laid out for this warp, which looks things up in its own way
 
   static constexpr uint32_t kActivityStart = 0x4B000000u + kActivityFloor;
 
@@ -103,9 +96,6 @@ struct CudaWordWarp {
   // The same number, in a way that the compiler does not see through: it will not be computed again.
   L3_INLINE static uint32_t keep(uint32_t number) { return __reduce_max_sync(kAllLanes, number); }
   L3_INLINE static Lanes numbers(uint32_t) { return {lane_number()}; }
-  L3_INLINE static Lanes shift_right_signed(Lanes a, int count) {
-    return {static_cast<uint32_t>(static_cast<int32_t>(a.v) >> count)};
-  }
   // A sum of weights times values: the prediction, and all bits where it lies in the upper half of what is rounded to
   // it.
   L3_INLINE static void split(Lanes sum, Lanes& p, Lanes& up) {
@@ -122,12 +112,11 @@ struct CudaWordWarp {
   L3_INLINE static Mask less(Lanes a, uint32_t b) { return a.v < b; }
   L3_INLINE static Mask less_small(Lanes a, Lanes b) { return a.v < b.v; }
   L3_INLINE static Mask below_floor(Lanes state) { return state.v < kStateFloor; }
-  L3_INLINE static Mask greater_signed(Lanes a, int32_t b) { return static_cast<int32_t>(a.v) > b; }
   L3_INLINE static Mask equal(Lanes a, uint32_t b) { return a.v == b; }
   L3_INLINE static Mask both(Mask a, Mask b) { return a && b; }
   L3_INLINE static Mask either(Mask a, Mask b) { return a || b; }
   L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) { return mask ? a : b; }
-  L3_INLINE static Lanes all_bits(Mask mask) { return {mask ? ~0u : 0u}; }
+  L3_INLINE static Mask which(Mask mask) { return mask; }
   L3_INLINE static uint32_t bits(Mask mask) { return __ballot_sync(kAllLanes, mask); }
 
   // ---- four bytes to a lane
@@ -141,6 +130,11 @@ struct CudaWordWarp {
   L3_INLINE static Lanes dot_magnitudes(SignedFour a, SignedFour b, Lanes sum) {
     return {dot_unsigned(__vabsdiffs4(a.bytes, 0), b.bytes, sum.v)};
   }
+  template <uint32_t kByte>
+  L3_INLINE static Lanes byte_of(Lanes word) {
+    return {__byte_perm(word.v, 0, 0x4440 | kByte)};
+  }
+  L3_INLINE static Lanes top_byte(Lanes word) { return {word.v >> 24}; }
   L3_INLINE static Lanes distances(Lanes a, Lanes b) { return {__vabsdiffu4(a.v, b.v)}; }
   // Puts the lowest byte of `byte` where a word has a zero.
   template <uint32_t kPlace>
@@ -197,28 +191,22 @@ struct CudaWordWarp {
     const uint32_t below = __shfl_up_sync(kAllLanes, a.v, 1);
     return {lane_number() == 0 ? before.v : below};
   }
-  // In the buckets of samples a symbol is the difference that it stands for where the prediction does not lean upwards;
-  // their own symbol has it too, beside how many slots it owns.
-  template <uint32_t kBuckets>
-  L3_INLINE static Lanes look_up(const Bucket* buckets, Lanes table, Lanes bucket, Lanes place, Lanes& chosen) {
-    if constexpr (kBuckets == kTableBuckets) {
-      const uint2 both = load_shared_two<0>(table.v + bucket.v * static_cast<uint32_t>(sizeof(Bucket)));
-      chosen.v = place.v < __byte_perm(both.x, 0, 0x4442) ? both.x & 0xFF000FFF : both.y;
-      return {static_cast<uint32_t>(static_cast<int32_t>(chosen.v) >> 24)};
-    } else {
-      const Bucket both = buckets[table.v + bucket.v];
-      const bool is_own = place.v < both.own >> 24;
-      chosen.v = is_own ? both.own : both.other;
-      return {is_own ? bucket.v : both.other >> 24};
-    }
+  // The context is where its table's number stands.
+  L3_INLINE static void look_up(const Tables& tables, uint32_t, Lanes context, Lanes bucket, Lanes& own, Lanes& other) {
+    const uint32_t table = tables.memory + static_cast<uint32_t>(offsetof(CudaTables::Memory, buckets)) +
+                           load_shared_u8<0>(context.v) * static_cast<uint32_t>(kTableBuckets * sizeof(Bucket));
+    const uint2 both = load_shared_two<0>(table + bucket.v * static_cast<uint32_t>(sizeof(Bucket)));
+    own.v = both.x;
+    other.v = both.y;
   }
-  L3_INLINE static Bucket bucket_of_samples(uint32_t symbol, Bucket bucket) {
-    return {(bucket.own & 0xFFF) | bucket.own >> 24 << 16 | difference(symbol) << 24,
-            (bucket.other & 0x00FFFFFF) | difference(bucket.other >> 24) << 24};
+  L3_INLINE static void look_up_class(const Tables& tables, uint32_t channel, Lanes before, Lanes bucket, Lanes& own,
+                                      Lanes& other) {
+    const uint32_t table = tables.class_table_of[channel][before.v];
+    const Bucket both = tables.class_buckets[table * kClassBuckets + bucket.v];
+    own.v = both.own;
+    other.v = both.other;
   }
-  L3_INLINE static Lanes sample(Lanes p, Lanes up, Lanes symbol) { return {(p.v + (symbol.v ^ up.v) - up.v) & 0xFF}; }
 
-  L3_INLINE static Lanes gather(const uint8_t* p, Lanes index) { return {p[index.v]}; }
   // Where the table of a level, a zone and a sign pattern stands. Activities are counted from 2^23 on, which as a float
   // has them in its lowest bits: exponent and top bits of the difference are the level.
   L3_INLINE static Lanes context(const Tables& tables, uint32_t channel, Lanes activity, Lanes near, Lanes near_errors,
@@ -231,11 +219,6 @@ struct CudaWordWarp {
         tables.memory + 2 * with_all +
         (static_cast<uint32_t>(offsetof(CudaTables::Memory, row_of)) + 2 * place_of_row(channel, 0, 0)));
     return {row + (__float_as_uint(__uint_as_float(activity.v) - kLarge) >> 21)};
-  }
-  // The address of its buckets.
-  L3_INLINE static Lanes table(const Tables& tables, uint32_t, Lanes context) {
-    return {tables.memory + static_cast<uint32_t>(offsetof(CudaTables::Memory, buckets)) +
-            load_shared_u8<0>(context.v) * static_cast<uint32_t>(kTableBuckets * sizeof(Bucket))};
   }
   // Where context() looks.
   L3_INLINE static uint32_t place_of_row(uint32_t channel, uint32_t zone, uint32_t pattern) {
@@ -337,8 +320,6 @@ struct CudaWordWarp {
 
  private:
   static constexpr float kLarge = 8388608.0f;  // kActivityStart is 8 more
-
-  L3_INLINE static uint32_t difference(uint32_t symbol) { return (symbol >> 1) ^ (0u - (symbol & 1)); }
 };
 
 }  // namespace l3

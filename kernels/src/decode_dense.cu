@@ -30,7 +30,7 @@ class PixelWords {
 
   L3_INLINE PixelWords(uint8_t* pixels, size_t stride) : pixels_(pixels), stride_(static_cast<uint32_t>(stride)) {}
 
-  L3_INLINE void begin(uint32_t width, uint32_t, uint32_t, uint32_t) {
+  L3_INLINE void begin(uint32_t width, uint32_t, uint32_t) {
     const bool aligned = ((reinterpret_cast<uintptr_t>(pixels_) | stride_) & 3) == 0;
     in_words_ = CudaWordWarp::keep(aligned ? width & ~3u : 0);
   }
@@ -95,7 +95,7 @@ L3_INLINE void load_tables(const DenseTables& from, uint32_t channels, CudaTable
     to.table_of[c][place] = from.table_of[c][place];
   }
   for (uint32_t i = first; i < from.table_count * kTableBuckets; i += step) {
-    to.buckets[i] = CudaWordWarp::bucket_of_samples(i % kTableBuckets, from.buckets[i]);
+    to.buckets[i] = from.buckets[i];
   }
 }
 
@@ -106,12 +106,8 @@ __global__ void __launch_bounds__(kDenseWarps* kLanes, kDenseBlocks)
   extern __shared__ uint4 shared[];
   load_tables(*tables, kChannels, *reinterpret_cast<CudaTables::Memory*>(shared));
   __syncthreads();
-  const CudaTables own_tables{from_here_on(shared_address(shared)),
-                              tables->classes,
-                              tables->class_buckets,
-                              tables->class_table_of,
-                              nullptr,
-                              {}};
+  const CudaTables own_tables{from_here_on(shared_address(shared)), tables->classes, tables->class_buckets,
+                              tables->class_table_of};
   // From lane 0, so that the compiler sees that it is the same in all of them.
   const uint32_t warp = __shfl_sync(kAllLanes, threadIdx.x / kLanes, 0);
   const uint32_t index = blockIdx.x * (blockDim.x / kLanes) + warp;

@@ -25,7 +25,7 @@ template <class Ask>
 auto same_on_all_targets(const Ask& ask) {
   static const std::vector<const char*> targets = [] {
     std::vector<const char*> found;
-    for (const char* name : {"portable", "avx2", "avx512"}) {
+    for (const char* name : {"portable", "avx2", "vnni", "avx512"}) {
       setenv("L3_CPU", name, 1);
       if (l3_cpu_target() != nullptr) found.push_back(name);
     }

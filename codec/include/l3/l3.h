@@ -168,8 +168,8 @@ typedef struct l3_sizes {
   uint64_t head, index, model, sections, payloads;  // padding included; the model is not among the sections
   uint64_t dense_payloads;                          // of the payloads, those of dense tiles
   uint64_t dense_states;                            // of these, the coder's states
-  // What classes and samples of dense tiles are worth by the model's probabilities. A state holds up to 16 bits of it, so
-  // a payload is less than the sum of the three and its padding.
+  // What classes and samples of dense tiles are worth by the model's probabilities. A state holds up to 16 bits of it,
+  // so a payload is less than the sum of the three and its padding.
   uint64_t dense_classes, dense_samples;
 } l3_sizes;
 
@@ -258,8 +258,8 @@ static inline l3_image l3_image_init(void) {
   return empty;
 }
 
-// auto: for each tile what takes the fewest bytes. fast: for speed of encoding and decoding. dense: for small files, where
-// samples have 8 bits (others are encoded as with fast); a model is fitted to the image and stored in the file.
+// auto: for each tile what takes the fewest bytes. fast: for speed of encoding and decoding. dense: for small files,
+// where samples have 8 bits (others are encoded as with fast); a model is fitted to the image and stored in the file.
 typedef enum l3_method { L3_METHOD_AUTO = 0, L3_METHOD_FAST = 1, L3_METHOD_DENSE = 2 } l3_method;
 
 typedef struct l3_encode_options {
@@ -291,9 +291,9 @@ L3_API uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* 
 L3_API L3_MUST_USE l3_status l3_encode(const l3_image* image, const l3_encode_options* options, void* out,
                                        size_t out_size, size_t* written, l3_error* error);
 
-// The processor target in use: "portable", "avx2" or "avx512". Chosen by what the processor has; the environment
-// variable L3_CPU forces one. Null where L3_CPU names one that is unknown or that this processor lacks: encode and
-// decode then fail.
+// The processor target in use: "portable", "avx2", "vnni" (avx2, but AVX-512 for decoding of dense tiles) or "avx512".
+// Chosen by what the processor has; the environment variable L3_CPU forces one. Null where L3_CPU names one that is
+// unknown or that this processor lacks: encode and decode then fail.
 L3_API const char* l3_cpu_target(void);
 
 #undef L3_ALL_ZERO

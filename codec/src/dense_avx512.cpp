@@ -1,0 +1,14 @@
+// Compiled for AVX-512 as of Cascade Lake: with VNNI, without VBMI.
+#include "dense_avx512.h"
+
+#include "dense_body.h"
+#include "word_warp_avx512.h"
+
+namespace l3 {
+
+Fault decode_dense_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                          const DenseTables& model) {
+  return decode_dense<Avx512WordWarp>(shape, entry, out, model);
+}
+
+}  // namespace l3
