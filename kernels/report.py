@@ -18,9 +18,9 @@ SOURCES = ("decode_dense.cu", "decode_tiles.cu")
 INSTRUCTION = 16
 LIMITS = {"registers": 64, "spill_bytes": 0, "instructions_per_sample": 120}
 EXPLANATION = (
-    "instructions: machine instructions of the wavefront's step loop, all of those between the target of its backward branch and\n"
-    "that branch, whether every step runs them or not; the loop is the smallest one that has every four-way dot product (IDP).\n"
-    "per sample: divided by the samples that a lane decodes in a step, one for each channel."
+    "instructions: machine instructions of the wavefront's step loop, all of those between the target of its\n"
+    "backward branch and that branch, whether every step runs them or not; the loop is the smallest one that has every\n"
+    "four-way dot product (IDP). per sample: divided by the samples that a lane decodes in a step, one for each channel."
 )
 
 
@@ -59,8 +59,9 @@ def step_loop(code: bytes, architecture: int) -> int | None:
 def compile_kernels(nvcc: str, architecture: str, source: str) -> tuple[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "kernels.cubin"
-        command = [nvcc, "-std=c++20", "-O3", f"-arch=sm_{architecture}", "-cubin", "-Xptxas=-v", "--Werror=all-warnings"]
-        command += [f"-I{ROOT / 'codec/src'}", f"-I{ROOT / 'codec/include'}", str(ROOT / "kernels/src" / source), "-o", str(out)]
+        command = [nvcc, "-std=c++20", "-O3", f"-arch=sm_{architecture}", "-cubin", "-Xptxas=-v",
+                   "--Werror=all-warnings", f"-I{ROOT / 'codec/src'}", f"-I{ROOT / 'codec/include'}",
+                   str(ROOT / "kernels/src" / source), "-o", str(out)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         if done.returncode != 0:
             sys.exit(f"report: {source} does not compile for sm_{architecture}\n{done.stdout}{done.stderr}")
@@ -72,8 +73,8 @@ def kernels(nvcc: str, architecture: str):
         said, cubin = compile_kernels(nvcc, architecture, source)
         code = dict(sections(cubin))
         functions = re.findall(
-            r"Compiling entry function '(\w+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
-            r".*?Used (\d+) registers([^\n]*)", said, re.DOTALL)
+            r"Compiling entry function '(\w+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, "
+            r"(\d+) bytes spill loads.*?Used (\d+) registers([^\n]*)", said, re.DOTALL)
         for symbol, stack, stores, loads, registers, rest in functions:
             channels = re.search(r"decode_denseILj(\d)E", symbol)
             name = f"decode_dense<{channels[1]}>" if channels else re.sub(r"^_ZN2l3\d+(\w+?)E.*", r"\1", symbol)
@@ -96,13 +97,15 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--nvcc", default="nvcc")
     parser.add_argument("--architectures", default="90", help="comma-separated, 90 unless told")
-    parser.add_argument("--check", action="store_true", help="fail where the kernel for RGB on sm_90 is over its limits")
+    parser.add_argument("--check", action="store_true",
+                        help="fail where the kernel for RGB on sm_90 is over its limits")
     options = parser.parse_args()
     rows = [row for architecture in options.architectures.split(",") for row in kernels(options.nvcc, architecture)]
     if options.json:
         print(json.dumps({"limits": LIMITS, "kernels": rows}, indent=2))
     else:
-        print(f"{'kernel':18} {'arch':7} {'registers':>9} {'spills':>6} {'stack':>6} {'shared':>6} {'step':>5} {'per sample':>10}")
+        print(f"{'kernel':18} {'arch':7} {'registers':>9} {'spills':>6} {'stack':>6} {'shared':>6} {'step':>5} "
+              f"{'per sample':>10}")
         for row in rows:
             step, each = row["step_instructions"] or "", row["instructions_per_sample"] or ""
             print(f"{row['kernel']:18} {row['architecture']:7} {row['registers']:9} {row['spill_bytes']:6} "
