@@ -17,11 +17,10 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("decode_dense.cu", "decode_tiles.cu")
 INSTRUCTION = 16
 LIMITS = {"registers": 64, "spill_bytes": 0, "instructions_per_sample": 120}
-EXPLANATION = (
-    "instructions: machine instructions of the wavefront's step loop, all of those between the target of its\n"
-    "backward branch and that branch, whether every step runs them or not; the loop is the smallest one that has every\n"
-    "four-way dot product (IDP). per sample: divided by the samples that a lane decodes in a step, one for each channel."
-)
+EXPLANATION = """\
+instructions: machine instructions of the wavefront's step loop, all of those between the target of its backward branch
+and that branch, whether every step runs them or not; the loop is the smallest one that has every four-way dot product
+(IDP). per sample: divided by the samples that a lane decodes in a step, one for each channel."""
 
 
 def sections(cubin: bytes):

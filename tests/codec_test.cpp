@@ -32,20 +32,6 @@ uint64_t raw_size(const Drawing& d, uint32_t tile_width, uint32_t tile_height) {
   return (head + 12 * tiles + 15) / 16 * 16 + sections + payloads;
 }
 
-// Encodes on every target, with threads on the last; expects one file, and the pixels back on every target.
-Bytes expect_round_trip(const Drawing& d, const l3_encode_options& options = fast_options()) {
-  SCOPED_TRACE(d.name());
-  Bytes first;
-  for (const char* target : targets()) {
-    const ForcedTarget forced(target);
-    const Bytes file = encode(d, options);
-    if (first.empty()) first = file;
-    EXPECT_EQ(file, first) << target;
-    EXPECT_EQ(decode(file), d.pixels) << target;
-  }
-  return first;
-}
-
 TEST(RoundTrip, EveryTypeSizeAndPatternOnEveryTarget) {
   for (const Type& type : drawing::common_types()) {
     for (const Size& size : drawing::kSizes) {

@@ -176,4 +176,19 @@ inline Said say_verify(const Exact& file) {
   return said(status, error);
 }
 
+// Encodes on every target; expects one file, and on every target the samples. Gives the file.
+inline Bytes expect_round_trip(const Drawing& d, const l3_encode_options& options = fast_options()) {
+  SCOPED_TRACE(d.name());
+  Bytes first;
+  for (const char* target : targets()) {
+    const ForcedTarget forced(target);
+    const Bytes file = encode(d, options);
+    if (first.empty()) first = file;
+    EXPECT_EQ(file, first) << target;
+    EXPECT_EQ(decode(first), d.pixels) << target;
+    EXPECT_EQ(say_verify(Exact(first)).status, L3_OK) << target;
+  }
+  return first;
+}
+
 }  // namespace codec_testing

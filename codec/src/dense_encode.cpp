@@ -158,10 +158,27 @@ void DenseEncoder::fit(uint32_t effort) {
   make_codes();
 }
 
+// Calls count(i, to) for every i below `tiles`; what that adds to its `to` is added up in `counts`.
+template <class Count>
+void DenseEncoder::count_in_chunks(uint64_t tiles, SymbolCounts& counts, const Count& count) const {
+  // Counts of their own only where there may be threads.
+  const uint64_t chunks = parallel_.run == nullptr ? 1 : std::clamp<uint64_t>(tiles, 1, 8);
+  std::vector<std::unique_ptr<SymbolCounts>> others(chunks);
+  auto count_chunk = [&](uint64_t chunk) {
+    if (chunk > 0) others[chunk] = std::make_unique<SymbolCounts>(fitted_);
+    SymbolCounts& to = chunk > 0 ? *others[chunk] : counts;
+    for (uint64_t i = chunk; i < tiles; i += chunks) count(i, to);
+  };
+  run_parallel(parallel_, chunks, count_chunk);
+  for (uint64_t i = 1; i < chunks; ++i) counts.add(*others[i]);
+}
+
 void DenseEncoder::count_tiles(const std::vector<std::unique_ptr<DenseTile>>& tiles, SymbolCounts& counts) const {
   uint16_t row_of[kMaxChannels][kZones * kSignPatterns];
   for (uint32_t c = 0; c < source_.head->channels; ++c) RowMap(fitted_, c).contexts(row_of[c]);
-  for (const auto& tile : tiles) add_symbols(read_symbols(*tile, fitted_.activity, row_of), *tile, counts);
+  count_in_chunks(tiles.size(), counts, [&](uint64_t i, SymbolCounts& to) {
+    add_symbols(read_symbols(*tiles[i], fitted_.activity, row_of), *tiles[i], to);
+  });
 }
 
 void DenseEncoder::add_symbols(const TileSymbols& read, const DenseTile& tile, SymbolCounts& counts) {
@@ -190,27 +207,18 @@ void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std:
     add_symbols(read, tile, to);
     if (!symbols_.empty()) symbols_[i] = std::move(read);
   };
-  // Counts of their own only where there may be threads.
-  const uint64_t chunks = parallel_.run == nullptr ? 1 : std::min<uint64_t>(8, head.tile_count);
-  std::vector<std::unique_ptr<SymbolCounts>> others(chunks);
-  auto count_chunk = [&](uint64_t chunk) {
-    if (chunk > 0) others[chunk] = std::make_unique<SymbolCounts>(fitted_);
-    SymbolCounts& to = chunk > 0 ? *others[chunk] : counts;
-    for (uint64_t tile = chunk; tile < head.tile_count; tile += chunks) {
-      const auto at = std::lower_bound(seen.begin(), seen.end(), tile);
-      if (at != seen.end() && *at == tile) {
-        auto& known = tiles[static_cast<size_t>(at - seen.begin())];
-        count_tile(tile, *known, to);
-        known.reset();
-      } else {
-        const auto loaded = load(tile);
-        settle(*loaded);
-        count_tile(tile, *loaded, to);
-      }
+  count_in_chunks(head.tile_count, counts, [&](uint64_t tile, SymbolCounts& to) {
+    const auto at = std::lower_bound(seen.begin(), seen.end(), tile);
+    if (at != seen.end() && *at == tile) {
+      auto& known = tiles[static_cast<size_t>(at - seen.begin())];
+      count_tile(tile, *known, to);
+      known.reset();
+    } else {
+      const auto loaded = load(tile);
+      settle(*loaded);
+      count_tile(tile, *loaded, to);
     }
-  };
-  run_parallel(parallel_, chunks, count_chunk);
-  for (uint64_t i = 1; i < chunks; ++i) counts.add(*others[i]);
+  });
 }
 
 Fault DenseEncoder::use(const uint8_t* model, size_t size) {

@@ -63,6 +63,8 @@ class DenseEncoder {
   // Chooses the classes of a tile that the fit did not see, and predicts it.
   void settle(const DenseTile& tile) const;
   static void add_symbols(const TileSymbols& read, const DenseTile& tile, SymbolCounts& counts);
+  template <class Count>
+  void count_in_chunks(uint64_t tiles, SymbolCounts& counts, const Count& count) const;
   void count_tiles(const std::vector<std::unique_ptr<DenseTile>>& tiles, SymbolCounts& counts) const;
   // Counts the symbols of all tiles and keeps their classes.
   void count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
