@@ -63,22 +63,15 @@ class ModelMaker {
     return tap;
   }
 
-  // Whether weights side by side are small enough together: those of taps `first` to `first + count - 1`, of which the
-  // first one, where it is not coded, follows from the others, which make `total` with it.
-  bool is_within(const std::array<Tap, 24>& taps, uint32_t first, uint32_t count, int total) const {
+  // Whether the first weight of `count` taps can be written, in each class: it follows from the others, which make
+  // `total` with it.
+  static bool is_within(const std::array<Tap, 24>& taps, uint32_t first, uint32_t count, int total) {
     for (size_t k = 0; k < taps[1].weights.size(); ++k) {
-      int weights[8] = {};
-      for (uint32_t i = 0; i < count; ++i) {
-        if (!taps[first + i].weights.empty()) weights[i] = taps[first + i].weights[k];
+      int weight = total;
+      for (uint32_t i = 1; i < count; ++i) {
+        if (!taps[first + i].weights.empty()) weight -= taps[first + i].weights[k];
       }
-      if (taps[first].weights.empty()) {
-        weights[0] = total;
-        for (uint32_t i = 1; i < count; ++i) weights[0] -= weights[i];
-      }
-      if (weights[0] < -128 || weights[0] > 127) return false;
-      for (uint32_t i = 0; i < count; i += 2) {
-        if (std::abs(weights[i]) + std::abs(weights[i + 1]) > (first == 8 ? 255 : 128)) return false;
-      }
+      if (weight < -128 || weight > 127) return false;
     }
     return true;
   }
@@ -87,8 +80,9 @@ class ModelMaker {
     BitString bits;
     put_weights(bits, c);
     const uint32_t terms = 9 + std::min(c, 2u);
-    const uint32_t most = dice_.chance(3) ? 90 : 1 + dice_.roll(40);
-    for (uint32_t i = 0; i < terms; ++i) bits.put(dice_.roll(1 + (i == 6 || i == 7 ? std::min(most, 64u) : most)), 7);
+    // They may add up to 1000.
+    const uint32_t most = dice_.chance(3) ? 87 : 1 + dice_.roll(40), largest = dice_.roll(2 * terms);
+    for (uint32_t i = 0; i < terms; ++i) bits.put(i == largest ? 127 : dice_.roll(1 + most), 7);
     put_rows(bits);
     class_tables_[c] = 0;
     if (classes_[c] > 1) {
@@ -115,7 +109,6 @@ class ModelMaker {
       }
     };
     settle(0, 8, 64);
-    settle(8, 8, 0);
     if (c > 0) settle(16, 4, 0);
     if (c > 1) settle(20, 4, 0);
     for (uint32_t tap = 0; tap < 24; ++tap) {
