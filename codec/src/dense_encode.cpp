@@ -38,6 +38,14 @@ void divide_by(uint32_t f, Code& code) {
   code.frequency = static_cast<uint16_t>(f);
 }
 
+// What a symbol of this frequency takes, in 16ths of a bit: by the position of the top bit and, linearly, by what
+// follows it. 0 where it has no code.
+uint8_t cost_of(uint32_t frequency) {
+  if (frequency == 0) return 0;
+  const uint32_t top = 31 - static_cast<uint32_t>(__builtin_clz(frequency));
+  return static_cast<uint8_t>(16 * (kProbabilityBits - top) - ((frequency << 4 >> top) - 16));
+}
+
 // Calls put(lane, sample) for all samples of a tile in the order of section 13.3, backwards; samples are numbered
 // channel by channel and row by row.
 template <class Put>
@@ -183,8 +191,8 @@ void DenseEncoder::count_tiles(const std::vector<std::unique_ptr<DenseTile>>& ti
 
 void DenseEncoder::add_symbols(const TileSymbols& read, const DenseTile& tile, SymbolCounts& counts) {
   for (uint32_t c = 0; c < tile.planes().channels; ++c) {
-    const uint8_t* symbols = read.symbols.data() + c * tile.samples();
-    const uint16_t* contexts = read.contexts.data() + c * tile.samples();
+    const uint8_t* symbols = read.symbols.get() + c * tile.samples();
+    const uint16_t* contexts = read.contexts.get() + c * tile.samples();
     uint32_t* const of_channel = counts.of(c);
     for (size_t k = 0; k < tile.samples(); ++k) ++of_channel[size_t{contexts[k]} * kMaxSymbols + symbols[k]];
   }
@@ -263,6 +271,7 @@ void DenseEncoder::make_codes() {
   codes.classes.resize(tables.class_table_count);
   for (uint32_t t = 0; t < tables.table_count; ++t) {
     list_slots(tables.buckets + t * kTableBuckets, kTableBuckets, codes.symbols[t]);
+    for (uint32_t i = 0; i < kMaxSymbols; ++i) codes.costs[t][i] = cost_of(codes.symbols[t].codes[i].frequency);
   }
   for (uint32_t t = 0; t < tables.class_table_count; ++t) {
     list_slots(tables.class_buckets + t * kClassBuckets, kClassBuckets, codes.classes[t]);
@@ -316,11 +325,11 @@ DenseEncoder::TileSymbols DenseEncoder::read_symbols(const DenseTile& tile, cons
                                                      const uint16_t (*row_of)[kZones * kSignPatterns]) const {
   const DensePlanes& planes = tile.planes();
   TileSymbols read;
-  read.symbols.resize(tile.samples() * planes.channels);
-  read.contexts.resize(tile.samples() * planes.channels);
+  read.symbols = std::make_unique_for_overwrite<uint8_t[]>(tile.samples() * planes.channels);
+  read.contexts = std::make_unique_for_overwrite<uint16_t[]>(tile.samples() * planes.channels);
   for (uint32_t c = 0; c < planes.channels; ++c) {
-    uint16_t* contexts = read.contexts.data() + c * tile.samples();
-    kernels_.read_symbols(planes, c, activity[c], read.symbols.data() + c * tile.samples(), contexts);
+    uint16_t* contexts = read.contexts.get() + c * tile.samples();
+    kernels_.read_symbols(planes, c, activity[c], read.symbols.get() + c * tile.samples(), contexts);
     for (size_t i = 0; i < tile.samples(); ++i) {
       contexts[i] = static_cast<uint16_t>(row_of[c][contexts[i] >> 6] + (contexts[i] & 63u));
     }
@@ -354,17 +363,15 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
   const TileSymbols& read = symbols_.empty() ? own_symbols : symbols_[tile];
   const uint8_t* classes = classes_.empty() ? own_classes.data() : classes_[tile].data();
 
-  std::vector<uint8_t> tables(samples * channels);
+  const auto tables = std::make_unique_for_overwrite<uint8_t[]>(samples * channels);
   uint64_t cost = 0;  // in 16ths of a bit, roughly
   for (uint32_t c = 0; c < channels; ++c) {
     for (size_t i = c * samples; i < (c + 1) * samples; ++i) {
       const uint32_t table = codes.tables.table_of[c][read.contexts[i]];
-      const uint32_t f = codes.symbols[table].codes[read.symbols[i]].frequency;
-      if (f == 0) return 0;
+      const uint32_t symbol_cost = codes.costs[table][read.symbols[i]];
+      if (symbol_cost == 0) return 0;
       tables[i] = static_cast<uint8_t>(table);
-      // -log2 by the position of the top bit and, linearly, by what follows it.
-      const uint32_t top = 31 - static_cast<uint32_t>(__builtin_clz(f));
-      cost += 16 * (kProbabilityBits - top) - ((f << 4 >> top) - 16);
+      cost += symbol_cost;
     }
   }
 
@@ -372,8 +379,9 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
   const uint32_t lanes = 1u << log_lanes;
   const uint32_t blocks = ceil_div(shape.width, kBlockEdge) * ceil_div(shape.height, kBlockEdge);
   // A symbol takes one word at most, and the coder looks one ahead.
-  std::vector<uint16_t> words((samples + blocks) * channels + 1);
-  ReverseCoder coder(lanes, words.data() + words.size());
+  const size_t room_for_words = (samples + blocks) * channels + 1;
+  const auto words = std::make_unique_for_overwrite<uint16_t[]>(room_for_words);
+  ReverseCoder coder(lanes, words.get() + room_for_words);
   put_samples(shape, lanes, [&](uint32_t lane, size_t sample) {
     coder.put(lane, codes.symbols[tables[sample]], read.symbols[sample]);
   });
@@ -391,7 +399,7 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
     if (first == 0) break;
   }
 
-  const size_t count = static_cast<size_t>(words.data() + words.size() - coder.words());
+  const size_t count = static_cast<size_t>(words.get() + room_for_words - coder.words());
   const uint64_t bytes = pad_to_unit(4 * uint64_t{lanes} + 2 * count);
   if (bytes > room) return 0;
   std::memset(out + bytes - kUnit, 0, kUnit);

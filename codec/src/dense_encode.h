@@ -34,8 +34,8 @@ class DenseEncoder {
  private:
   // The symbols of a tile, channel by channel and row by row, and their contexts: 64 times the row, and the level.
   struct TileSymbols {
-    std::vector<uint8_t> symbols;
-    std::vector<uint16_t> contexts;
+    std::unique_ptr<uint8_t[]> symbols;
+    std::unique_ptr<uint16_t[]> contexts;
   };
   struct Code {
     uint32_t limit;       // a state from here on gives a word first
@@ -55,6 +55,8 @@ class DenseEncoder {
     uint8_t activity[kMaxChannels][kActivityTerms];
     uint16_t row_of[kMaxChannels][kZones * kSignPatterns];  // 64 times the row, in the spec's order of patterns
     std::vector<Table> symbols, classes;
+    // Of symbols, by table: 16ths of a bit, roughly; 0 where there is no code.
+    uint8_t costs[kMaxTables][kMaxSymbols];
   };
   class ReverseCoder;
 

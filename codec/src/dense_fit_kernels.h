@@ -294,16 +294,25 @@ struct FitKernels {
             total.add(pair(planes.errors[channel - 1] + at, planes.errors[channel - kCross] + at),
                       R::all_pairs(weights[PairedWeights<kCross>::kPairs - 1]));
           }
-          R::store_sums(sum + k, total);
-          // Predictions beyond these give errors that saturate.
           const Row v = R::load(value + k);
-          R::store(least_here + k, R::larger(v - static_cast<int16_t>(kMostError), R::all(0)));
-          R::store(most_here + k, R::lesser(v - static_cast<int16_t>(kLeastError), R::all(most)));
+          if constexpr (kGuess) {
+            total.low >>= kWeightShift - 1;
+            total.high >>= kWeightShift - 1;
+            const Row twice = R::between(R::narrow(total), 0, static_cast<int16_t>(2 * most + 1));
+            R::store(planes.predicted[channel] + at + k, twice);
+            R::store(errors + x + k, R::between(v - (twice >> 1), kLeastError, kMostError));
+          } else {
+            R::store_sums(sum + k, total);
+            // Predictions beyond these give errors that saturate.
+            R::store(least_here + k, R::larger(v - static_cast<int16_t>(kMostError), R::all(0)));
+            R::store(most_here + k, R::lesser(v - static_cast<int16_t>(kLeastError), R::all(most)));
+          }
         }
+        if constexpr (kGuess) continue;
         // In row 0 all upper errors are W's.
         const int32_t w_w = y == 0 ? w[8] + w[9] + w[10] + w[11] + w[13] : w[8];
         const int32_t w_ww = w[12];
-        for (uint32_t k = 0; !kGuess && k < kBlockEdge; ++k) {
+        for (uint32_t k = 0; k < kBlockEdge; ++k) {
           const int32_t s = sum[k] + w_ww * e_ww + w_w * e_w;
           sum[k] = s;
           int32_t p = s >> kWeightShift;
@@ -317,12 +326,6 @@ struct FitKernels {
         for (uint32_t k = 0; k < kBlockEdge; ++k) {
           const int32_t twice = sum[k] >> (kWeightShift - 1), limit = 2 * most + 1;
           planes.predicted[channel][at + k] = static_cast<int16_t>(twice < 0 ? 0 : twice > limit ? limit : twice);
-        }
-        if constexpr (kGuess) {
-          for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
-            const Row p = R::load(planes.predicted[channel] + at + k) >> 1;
-            R::store(errors + x + k, R::between(R::load(value + k) - p, kLeastError, kMostError));
-          }
         }
         if (sums != nullptr) {
           if (x != 0 || y == 0) error.at[kW] = errors + x - 1;

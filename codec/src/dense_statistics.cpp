@@ -9,24 +9,19 @@
 namespace l3 {
 namespace {
 
-// n log2 n.
-class EntropyTerms {
- public:
-  EntropyTerms() {
-    for (uint32_t n = 1; n < kKnown; ++n) known_[n] = n * logarithm(n);
-  }
-  double operator()(uint64_t n) const {
-    return n < kKnown ? known_[n] : static_cast<double>(n) * logarithm(static_cast<double>(n));
-  }
-
- private:
+struct EntropyTerms {
   static constexpr uint32_t kKnown = 4096;
-  double known_[kKnown] = {};
-};
+  double known[kKnown];
 
+  constexpr EntropyTerms() : known() {
+    for (uint32_t n = 1; n < kKnown; ++n) known[n] = n * logarithm(n);
+  }
+};
+constexpr EntropyTerms kEntropyTerms;
+
+// n log2 n.
 double entropy_term(uint64_t n) {
-  static const EntropyTerms terms;
-  return terms(n);
+  return n < EntropyTerms::kKnown ? kEntropyTerms.known[n] : static_cast<double>(n) * logarithm(static_cast<double>(n));
 }
 
 // The bits of symbols that were seen so often, at their own frequencies.
@@ -248,6 +243,9 @@ class TableFit {
 
  private:
   void add(uint32_t channel, uint32_t row, uint32_t level, const uint32_t* counts) {
+    uint32_t any = 0;
+    for (uint32_t symbol = 0; symbol < kMaxSymbols; ++symbol) any |= counts[symbol];
+    if (any == 0) return;
     Context context{channel, row, level, 0, 0, {}};
     for (uint32_t symbol = 0; symbol < kMaxSymbols; ++symbol) {
       if (counts[symbol] == 0) continue;
@@ -255,7 +253,6 @@ class TableFit {
       context.total += counts[symbol];
       context.mean += static_cast<double>(counts[symbol]) * ((symbol + 1) / 2);
     }
-    if (context.symbols.empty()) return;
     context.mean /= context.total;
     first_[(size_t{channel} * kMaxRows + row) * kLevels + level] = static_cast<int32_t>(contexts_.size());
     contexts_.push_back(std::move(context));

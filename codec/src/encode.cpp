@@ -1,6 +1,7 @@
 // Writing a file: sections, then all tiles into places that are large enough for each, then closing the gaps.
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <new>
 
 #include "container.h"
@@ -247,11 +248,11 @@ class TileWriter {
     const uint32_t most = choice.payload_bytes != 0
                               ? choice.payload_bytes
                               : static_cast<uint32_t>(raw_bytes(shape.width, shape.height, shape.channels, shape.bits));
-    std::vector<uint8_t> payload(most);
+    const auto payload = std::make_unique_for_overwrite<uint8_t[]>(most);
     uint8_t parameters = 0;
-    const uint32_t bytes = dense_->encode(tile, payload.data(), most - kUnit, parameters);
+    const uint32_t bytes = dense_->encode(tile, payload.get(), most - kUnit, parameters);
     if (bytes == 0) return false;
-    std::memcpy(place, payload.data(), bytes);
+    std::memcpy(place, payload.get(), bytes);
     saved_bytes_ += most - bytes;
     choice.method = Method::dense;
     choice.parameters = parameters;

@@ -28,7 +28,7 @@ struct LogarithmTable {
 inline constexpr LogarithmTable kLogarithms;
 
 // Of a positive, normal number.
-inline double logarithm(double v) {
+constexpr double logarithm(double v) {
   const uint64_t bits = std::bit_cast<uint64_t>(v);
   const int exponent = static_cast<int>(bits >> 52) - 1023;
   const uint64_t fraction = bits & ((uint64_t{1} << 52) - 1);
