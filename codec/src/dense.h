@@ -53,5 +53,9 @@ L3_INLINE constexpr uint32_t dense_period(uint32_t width, uint32_t lanes) {
 L3_INLINE constexpr uint32_t dense_steps(uint32_t width, uint32_t height, uint32_t lanes) {
   return (height - 1) / lanes * dense_period(width, lanes) + width + 2 * ((height - 1) % lanes);
 }
+// For so many steps what the last lane saw is kept until the first one is below it.
+L3_INLINE constexpr uint32_t dense_delay(uint32_t width, uint32_t lanes) {
+  return dense_period(width, lanes) - 2 * lanes + 1;
+}
 
 }  // namespace l3

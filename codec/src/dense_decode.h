@@ -122,7 +122,7 @@ class DenseDecoder {
     const uint32_t steps = W::keep(dense_steps(width_, height_, lanes_));
     const uint32_t last_part = kParts == 1 ? 0 : (lanes_ - 1) / W::kPartLanes,
                    last_lane = W::keep((lanes_ - 1) % W::kPartLanes);
-    delay_.clear(period - 2 * lanes_ + 1);
+    delay_.clear(dense_delay(width_, lanes_));
     sink_.begin(width_, height_, lanes_);
     L3_FOR_PARTS {
       const Lanes zero = W::splat(0), lane = W::numbers(part);

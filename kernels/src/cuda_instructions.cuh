@@ -7,6 +7,8 @@ namespace l3 {
 
 constexpr uint32_t kAllLanes = 0xFFFFFFFFu;
 
+#if !defined(L3_EMULATED_GPU)  // tests/emulated_gpu.h has its own
+
 L3_INLINE uint32_t lane_number() {
   uint32_t lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
@@ -102,5 +104,7 @@ L3_INLINE void store_global(uint8_t* p, uint32_t word) {
 L3_INLINE void store_global_byte(uint8_t* p, uint32_t byte) {
   asm volatile("st.global.u8 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(byte) : "memory");
 }
+
+#endif
 
 }  // namespace l3

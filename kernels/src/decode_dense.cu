@@ -18,7 +18,7 @@ struct DenseJob {
 
 // What a block needs of shared memory behind the tables: for each warp a delay line and the classes of the blocks.
 struct DenseRoom {
-  uint32_t delay_entries;  // the largest tile's width less 63, at least 1
+  uint32_t delay_entries;  // dense_delay() of the tile that needs most
   uint32_t class_words;    // the most blocks that a tile has, rounded up to 4
 };
 
@@ -112,9 +112,9 @@ __global__ void __launch_bounds__(kDenseWarps* kLanes, kDenseBlocks)
   const uint32_t warp = __shfl_sync(kAllLanes, threadIdx.x / kLanes, 0);
   const uint32_t index = blockIdx.x * (blockDim.x / kLanes) + warp;
   if (index >= count) return;
-  uint4* lines = shared + sizeof(CudaTables::Memory) / sizeof(uint4);
-  uint32_t* classes = reinterpret_cast<uint32_t*>(lines + blockDim.x / kLanes * room.delay_entries);
-  CudaWordWarp::Delay delay(lines + warp * room.delay_entries);
+  uint4* delays = shared + sizeof(CudaTables::Memory) / sizeof(uint4);
+  uint32_t* classes = reinterpret_cast<uint32_t*>(delays + blockDim.x / kLanes * room.delay_entries);
+  CudaWordWarp::Delay delay(delays + warp * room.delay_entries);
   CudaWordWarp::Classes of_blocks(classes + warp * room.class_words);
   const DenseJob& job = jobs[index];
   PixelWords<kChannels> out(job.pixels, job.stride);

@@ -29,10 +29,10 @@ void choose_shape(const uint8_t* data, Subject& subject) {
   subject.options.tile_width = 32u * (1 + data[4] % 5);
   subject.options.tile_height = 32u * (1 + data[5] % 5);
   // Fitting a model takes long: mostly there is none, or any model is used.
-  const uint32_t method = data[4] >> 5;
-  subject.options.method = method < 4 ? L3_METHOD_FAST : method == 4 ? L3_METHOD_AUTO : L3_METHOD_DENSE;
-  subject.options.effort = method == 5 ? 1 + data[5] / 29 : 1;
-  if (method >= 6) {
+  const uint32_t method = data[4] >> 4;
+  subject.options.method = method < 8 ? L3_METHOD_FAST : method == 8 ? L3_METHOD_AUTO : L3_METHOD_DENSE;
+  subject.options.effort = data[5] < 232 ? 1 : 1 + data[5] % 9;
+  if (method >= 10) {
     by_hand::Dice dice(data[5] + 256u * data[7]);
     const uint32_t channels = image.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(image.colour) + 1;
     subject.model = by_hand::any_model(dice, channels, dice.chance(2));
