@@ -21,6 +21,7 @@
 #include "format.h"
 
 #define L3_EMULATED_GPU
+// NOLINTBEGIN(bugprone-reserved-identifier): they are CUDA's
 #define __device__
 #define __global__
 #define __shared__
@@ -259,7 +260,7 @@ inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t order) {
 inline uint32_t __vabsdiffu4(uint32_t a, uint32_t b) {
   uint32_t r = 0;
   for (uint32_t i = 0; i < 32; i += 8) {
-    const int x = a >> i & 0xFF, y = b >> i & 0xFF;
+    const int x = static_cast<int>(a >> i & 0xFF), y = static_cast<int>(b >> i & 0xFF);
     r |= static_cast<uint32_t>(std::abs(x - y)) << i;
   }
   return r;
@@ -267,6 +268,8 @@ inline uint32_t __vabsdiffu4(uint32_t a, uint32_t b) {
 inline uint32_t __vabsdiffs4(uint32_t a, uint32_t b) { return __vabsdiffu4(a ^ 0x80808080, b ^ 0x80808080); }
 inline uint32_t __float_as_uint(float v) { return std::bit_cast<uint32_t>(v); }
 inline float __uint_as_float(uint32_t v) { return std::bit_cast<float>(v); }
+
+// NOLINTEND(bugprone-reserved-identifier)
 
 // ---- what kernels/src/cuda_instructions.cuh has for GPUs
 

@@ -311,7 +311,7 @@ struct FitKernels {
         if constexpr (kGuess) continue;
         // In row 0 all upper errors are W's.
         const int32_t w_w = y == 0 ? w[8] + w[9] + w[10] + w[11] + w[13] : w[8];
-        const int32_t w_ww = w[12];
+        const int32_t w_ww = int32_t{w[12]};
         for (uint32_t k = 0; k < kBlockEdge; ++k) {
           const int32_t s = sum[k] + w_ww * e_ww + w_w * e_w;
           sum[k] = s;

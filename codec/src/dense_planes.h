@@ -41,7 +41,7 @@ L3_INLINE void find_neighbours(const int16_t* plane, size_t pitch, uint32_t x, u
   const int16_t* const at[kNeighbours] = {here - 1, up, up - 1, up + 1, here - 2, up_2, up_2 + 1, up - 2};
   for (uint32_t i = 0; i < kNeighbours; ++i) row.at[i] = at[i];
   if (x == 0) {
-    const int16_t corner = y == 0 ? 0 : up[0];
+    const int16_t corner = y == 0 ? int16_t{} : up[0];
     copy_16(row.own[kW], here - 1);
     copy_16(row.own[kWW], here - 2);
     row.own[kW][0] = row.own[kWW][0] = row.own[kWW][1] = corner;

@@ -153,7 +153,7 @@ struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
   L3_INLINE static WeightWords words_of_weight(uint32_t weight, bool of_errors) {
     WeightWords words{{0, of_errors ? 0 : 0x80808080}};
     for (int shift = 0; shift < 32; shift += 8) {
-      const int32_t w = static_cast<int8_t>(weight >> shift);
+      const int32_t w = static_cast<int32_t>(weight << (24 - shift)) >> 24;
       words.of[0] |= static_cast<uint32_t>(w < 0 ? -w : w) << shift;
       if (w < 0) words.of[1] ^= 0xFFu << shift;
     }
@@ -162,7 +162,7 @@ struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
   L3_INLINE static uint32_t start_of_weight(uint32_t weight, bool of_errors) {
     int32_t start = 0;
     for (int shift = 0; shift < 32; shift += 8) {
-      const int32_t w = static_cast<int8_t>(weight >> shift);
+      const int32_t w = static_cast<int32_t>(weight << (24 - shift)) >> 24;
       start += (w < 0 ? -w : 0) + (of_errors ? 0 : 128 * w);
     }
     return static_cast<uint32_t>(start);
