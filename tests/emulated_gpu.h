@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -39,7 +40,7 @@ namespace emulated {
 
 constexpr uint32_t kLanes = 32;
 constexpr size_t kSharedBytes = 227 << 10;
-constexpr size_t kStackBytes = 512 << 10;
+constexpr size_t kStackBytes = 64 << 10;
 
 struct Index {
   uint32_t x;
@@ -71,7 +72,6 @@ class Block {
  private:
   struct Fiber {
     ucontext_t context;
-    std::vector<char> stack;
     enum { ready, waiting, done } state = ready;
     Meeting meeting{};
     int line = 0;
@@ -84,10 +84,18 @@ class Block {
     block.fibers_[block.thread_].state = Fiber::done;
     swapcontext(&block.fibers_[block.thread_].context, &block.scheduler_);
   }
+  static void prepare(ucontext_t& context, char* stack) {
+    getcontext(&context);
+    context.uc_stack.ss_sp = stack;
+    context.uc_stack.ss_size = kStackBytes;
+    context.uc_link = nullptr;
+    makecontext(&context, enter, 0);
+  }
   bool run_warp(uint32_t first, std::mt19937& dice);
   void finish_meeting(uint32_t first);
 
   static inline Block* running_ = nullptr;
+  static inline std::vector<std::unique_ptr<char[]>> stacks_;  // of the threads, block after block
   uint32_t index_ = 0, thread_ = 0;
   std::vector<Fiber> fibers_;
   ucontext_t scheduler_{};
@@ -122,14 +130,8 @@ inline void Block::run(uint32_t index, uint32_t threads, size_t shared_bytes, st
     std::memcpy(l3::lines + i / sizeof(uint16_t), &l3::shared[i / sizeof(uint4)], sizeof(uint4));
   }
   block.fibers_.resize(threads);
-  for (Fiber& fiber : block.fibers_) {
-    fiber.stack.resize(kStackBytes);
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.data();
-    fiber.context.uc_stack.ss_size = fiber.stack.size();
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, enter, 0);
-  }
+  while (stacks_.size() < threads) stacks_.push_back(std::make_unique_for_overwrite<char[]>(kStackBytes));
+  for (uint32_t i = 0; i < threads; ++i) prepare(block.fibers_[i].context, stacks_[i].get());
   for (bool progress = true; progress;) {
     progress = false;
     for (uint32_t first = 0; first < threads; first += kLanes) progress |= block.run_warp(first, dice);

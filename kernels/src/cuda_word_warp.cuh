@@ -17,7 +17,7 @@ struct CudaTables {
   struct Memory {
     uint4 weights[kMaxChannels][kMaxClasses][2];
     uint4 activity[kMaxChannels];
-    uint16_t row_of[kMaxChannels / 2][kRowPlaces];  // the address of a row of table_of, less kLevelOfOne
+    uint16_t row_of[kMaxChannels / 2 * kRowPlaces];  // the address of a row of table_of, less kLevelOfOne
     uint8_t table_of[kMaxChannels][kMaxRows * kLevels];
     Bucket buckets[kMaxTables * kTableBuckets];
   };

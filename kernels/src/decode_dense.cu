@@ -87,7 +87,7 @@ L3_INLINE void load_tables(const DenseTables& from, uint32_t channels, CudaTable
   for (uint32_t i = first; i < channels * kZones * kSignPatterns; i += step) {
     const uint32_t c = i / (kZones * kSignPatterns), zone = i / kSignPatterns % kZones, pattern = i % kSignPatterns;
     const uint32_t row = from.grouped[c] ? from.zone_row[c][zone] + from.pattern_row[c][pattern_in_order(pattern)] : 0;
-    to.row_of[0][CudaWordWarp::place_of_row(c, zone, pattern)] =
+    to.row_of[CudaWordWarp::place_of_row(c, zone, pattern)] =
         static_cast<uint16_t>(shared_address(&to.table_of[c][row * kLevels]) - 4 * 3 - kLevelOfOne);
   }
   for (uint32_t i = first; i < channels * kMaxRows * kLevels; i += step) {
