@@ -191,7 +191,9 @@ std::string zsh(const CommandTree& tree) {
   for (const CommandEntry& command : tree.commands) {
     result += "        " + command.name + ") _arguments -s -S" + zsh_options(command);
     for (const Argument& positional : command.positionals) {
-      result += " \\\n        " + in_quotes((positional.repeated ? "*" : "") + zsh_value(positional));
+      std::string value = positional.repeated ? "*" : "";
+      value += zsh_value(positional);
+      result += " \\\n        " + in_quotes(value);
     }
     result += " ;;\n";
   }
