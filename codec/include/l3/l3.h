@@ -285,9 +285,9 @@ L3_API uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* 
 
 // Encodes an image. *written is the size of the file. A sample above 2^bits - 1 is an argument error. The bytes depend
 // on image, options and library version (of metadata, libzstd's too), never on threads or processor. `options` may be
-// null. Takes no memory but `out` with L3_METHOD_FAST; otherwise some MiB, 6 bytes for each sample that the model is
-// fitted to (at most 2^23 pixels) and up to 3 for each of the image; up to 8 MiB to pack metadata. On failure the
-// contents of `out` are unspecified.
+// null. Takes no memory but `out` with L3_METHOD_FAST; otherwise some 10 MiB (and 56 more with a parallel-for), 6 bytes
+// for each sample that the model is fitted to (at most 2^23 pixels) and up to 3 for each of the image; up to 8 MiB to
+// pack metadata. On failure the contents of `out` are unspecified.
 L3_API L3_MUST_USE l3_status l3_encode(const l3_image* image, const l3_encode_options* options, void* out,
                                        size_t out_size, size_t* written, l3_error* error);
 
