@@ -1,0 +1,38 @@
+// What tests choose of the emulated machine and ask of it, and how kernels get into its streams.
+#pragma once
+
+#include <functional>
+#include <random>
+
+#include "cuda_runtime_api.h"
+
+namespace emulated {
+
+constexpr size_t kSharedBytes = 227 << 10;        // the most that a block may have
+constexpr size_t kSharedBytesUnasked = 48 << 10;  // without cudaFuncSetAttribute
+constexpr uint32_t kMostThreads = 1024;           // of a block
+
+struct Control {
+  int devices = 1;
+  int multiprocessors = 2;
+  bool has_code = true;                 // whether kernels were compiled for the device
+  uint64_t work_accepted = UINT64_MAX;  // so much more goes into streams; what comes then fails, once
+};
+Control& control();
+
+// Since the program started.
+struct Counts {
+  uint64_t allocations = 0;  // of device and pinned memory, tried ones too
+  uint64_t work = 0;         // put into streams and graphs
+  uint64_t kernels = 0;      // of that
+};
+const Counts& counts();
+
+// Decides about every order that CUDA leaves open.
+std::mt19937& dice();
+
+// Puts a kernel into a stream; `run` is called when its turn has come.
+cudaError_t put_kernel(cudaStream_t stream, const void* kernel, uint32_t blocks, uint32_t threads, size_t shared,
+                       std::function<void()> run);
+
+}  // namespace emulated
