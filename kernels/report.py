@@ -14,13 +14,15 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("decode_dense.cu", "decode_tiles.cu")
+SOURCES = ("stage_files.cu", "open_images.cu", "build_models.cu", "list_tiles.cu", "decode_dense.cu", "decode_others.cu")
 INSTRUCTION = 16
+EVERY_ARCHITECTURE = "80,86,89,90,100,120"
 LIMITS = {"registers": 64, "spill_bytes": 0, "instructions_per_sample": 120}
 EXPLANATION = """\
-instructions: machine instructions of the wavefront's step loop, all of those between the target of its backward branch
-and that branch, whether every step runs them or not; the loop is the smallest one that has every four-way dot product
-(IDP). per sample: divided by the samples that a lane decodes in a step, one for each channel."""
+step: machine instructions of the wavefront's loop over steps, all of those between the target of its backward branch
+and that branch, whether every step runs them or not. Such loops are the innermost ones that have four-way dot products
+(IDP); one for each number of channels writes samples as they are (words), another writes any type and layout (any).
+per sample: divided by the samples that a lane decodes in a step, one for each channel."""
 
 
 def sections(cubin: bytes):
@@ -34,13 +36,11 @@ def sections(cubin: bytes):
         yield text, b"" if kind == 8 else cubin[at : at + length]
 
 
-def step_loop(code: bytes, architecture: int) -> int | None:
-    """How many instructions the smallest loop has that holds all dot products."""
+def step_loops(code: bytes, architecture: int) -> list[tuple[int, int]]:
+    """The innermost loops that have dot products: how many of these, and how many instructions."""
     words = [struct.unpack_from("<QQ", code, at) for at in range(0, len(code), INSTRUCTION)]
     dots = [i for i, (low, _) in enumerate(words) if low & 0x1FF == 0x026]
-    if not dots:
-        return None
-    best = None
+    loops: list[tuple[int, int]] = []
     for i, (low, high) in enumerate(words):
         if low & 0x1FF != 0x147:  # a branch
             continue
@@ -50,15 +50,26 @@ def step_loop(code: bytes, architecture: int) -> int | None:
         if architecture >= 90:
             offset = offset << 8 | low >> 16 & 0xFF
         target = i + 1 + offset * 4 // INSTRUCTION
-        if target <= dots[0] and i >= dots[-1] and (best is None or i - target + 1 < best):
-            best = i - target + 1
-    return best
+        if target <= i and any(target <= dot <= i for dot in dots):
+            loops.append((target, i))
+    innermost = [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
+    return [(sum(first <= dot <= last for dot in dots), last - first + 1) for first, last in innermost]
+
+
+def steps_by_channels(code: bytes, architecture: int) -> dict[str, dict[str, float]]:
+    """Of a kernel whose loops are for one to four channels each, and for each for words and for any output."""
+    loops = step_loops(code, architecture)
+    steps: dict[str, dict[str, float]] = {}
+    for channels, dots in enumerate(sorted({dots for dots, _ in loops}), start=1):
+        for output, length in zip(("words", "any"), sorted(length for d, length in loops if d == dots)):
+            steps[f"{channels} {output}"] = {"step": length, "per_sample": round(length / channels, 1)}
+    return steps
 
 
 def compile_kernels(nvcc: str, architecture: str, source: str) -> tuple[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "kernels.cubin"
-        command = [nvcc, "-std=c++20", "-O3", f"-arch=sm_{architecture}", "-cubin", "-Xptxas=-v",
+        command = [nvcc, "-std=c++20", "-O3", f"-arch=sm_{architecture}", "-cubin", "-Xptxas=-v", "--expt-relaxed-constexpr",
                    "--Werror=all-warnings", f"-I{ROOT / 'codec/src'}", f"-I{ROOT / 'codec/include'}",
                    str(ROOT / "kernels/src" / source), "-o", str(out)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
@@ -75,19 +86,17 @@ def kernels(nvcc: str, architecture: str):
             r"Compiling entry function '(\w+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, "
             r"(\d+) bytes spill loads.*?Used (\d+) registers([^\n]*)", said, re.DOTALL)
         for symbol, stack, stores, loads, registers, rest in functions:
-            channels = re.search(r"decode_denseILj(\d)E", symbol)
-            name = f"decode_dense<{channels[1]}>" if channels else re.sub(r"^_ZN2l3\d+(\w+?)E.*", r"\1", symbol)
             shared = re.search(r"(\d+) bytes smem", rest)
-            loop = step_loop(code[f".text.{symbol}"], int(architecture)) if channels else None
+            machine_code = code[f".text.{symbol}"]
             yield {
-                "kernel": name,
+                "kernel": re.sub(r"^_ZN2l3\d+(\w+?)E.*", r"\1", symbol),
                 "architecture": f"sm_{architecture}",
                 "registers": int(registers),
                 "spill_bytes": int(stores) + int(loads),
                 "stack_bytes": int(stack),
                 "static_shared_bytes": int(shared[1]) if shared else 0,
-                "step_instructions": loop,
-                "instructions_per_sample": round(loop / int(channels[1]), 1) if loop else None,
+                "instructions": len(machine_code) // INSTRUCTION,
+                "steps": steps_by_channels(machine_code, int(architecture)),
             }
 
 
@@ -95,25 +104,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--nvcc", default="nvcc")
-    parser.add_argument("--architectures", default="90", help="comma-separated, 90 unless told")
+    parser.add_argument("--architectures", default="90", help="comma-separated, or all; 90 unless told")
     parser.add_argument("--check", action="store_true",
                         help="fail where the kernel for RGB on sm_90 is over its limits")
     options = parser.parse_args()
-    rows = [row for architecture in options.architectures.split(",") for row in kernels(options.nvcc, architecture)]
+    wanted = EVERY_ARCHITECTURE if options.architectures == "all" else options.architectures
+    rows = [row for architecture in wanted.split(",") for row in kernels(options.nvcc, architecture)]
     if options.json:
         print(json.dumps({"limits": LIMITS, "kernels": rows}, indent=2))
     else:
-        print(f"{'kernel':18} {'arch':7} {'registers':>9} {'spills':>6} {'stack':>6} {'shared':>6} {'step':>5} "
-              f"{'per sample':>10}")
+        print(f"{'kernel':18} {'arch':7} {'registers':>9} {'spills':>6} {'stack':>6} {'shared':>6} {'code':>6}")
         for row in rows:
-            step, each = row["step_instructions"] or "", row["instructions_per_sample"] or ""
             print(f"{row['kernel']:18} {row['architecture']:7} {row['registers']:9} {row['spill_bytes']:6} "
-                  f"{row['stack_bytes']:6} {row['static_shared_bytes']:6} {step:>5} {each:>10}")
+                  f"{row['stack_bytes']:6} {row['static_shared_bytes']:6} {row['instructions']:6}")
+            for name, step in row["steps"].items():
+                channels, output = name.split()
+                print(f"  {channels} channels, {output:8} step {step['step']:4}, per sample {step['per_sample']:6}")
         print(EXPLANATION)
     if options.check:
-        rgb = next((r for r in rows if r["kernel"] == "decode_dense<3>" and r["architecture"] == "sm_90"), None)
-        if rgb is None or any(rgb[k] is None or rgb[k] > limit for k, limit in LIMITS.items()):
-            sys.exit("report: the kernel for RGB is over its limits")
+        dense = next((r for r in rows if r["kernel"] == "dense_kernel" and r["architecture"] == "sm_90"), None)
+        if dense is None or "3 words" not in dense["steps"]:
+            sys.exit("report: the kernel's loops were not found")
+        found = dense | {"instructions_per_sample": dense["steps"]["3 words"]["per_sample"]}
+        if any(found[name] > limit for name, limit in LIMITS.items()):
+            sys.exit("report: the kernel for dense tiles is over its limits")
 
 
 if __name__ == "__main__":

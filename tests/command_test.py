@@ -312,9 +312,19 @@ class Messages(CommandTest):
         said = self.l3("encode", self.write("a\nb.png", b"x"), "x.l3", code=FAILED).stderr
         self.assertIn(rb"a\x0Ab.png: offset 0", said)
 
-    def test_cuda_is_refused(self) -> None:
+    def test_cuda(self) -> None:
         image = self.encoded("a.png", png(4, 4))
-        self.assertIn(b"no CUDA decoder", self.l3("decode", image, "x.png", "--device", "cuda", code=FAILED).stderr)
+        wanted, written = self.folder / "cpu.ppm", self.folder / "cuda.ppm"
+        self.l3("decode", image, wanted)
+        done = subprocess.run([l3_command(), "decode", image, written, "--device", "cuda"],
+                              capture_output=True, timeout=60, check=False)
+        if done.returncode == 0:
+            self.assertEqual(written.read_bytes(), wanted.read_bytes())
+        else:
+            self.assertEqual(done.returncode, FAILED)
+            self.assertRegex(done.stderr, rb"^l3: decode: --device cuda: (this l3 was built without CUDA|"
+                                          rb"no usable CUDA device: .+); use --device cpu\n$")
+            self.assertFalse(written.exists())
 
     def test_unknown_processor(self) -> None:
         self.l3("info", self.write("a.png", png(4, 4)), code=USAGE, env={**os.environ, "L3_CPU": "abacus"})

@@ -262,12 +262,15 @@ std::optional<Error> decode_l3(Bytes file, const DecodeSettings& settings, Image
   image.chunks.clear();
   image.pixels.resize(size_t{region.width} * region.height * pixel_bytes);
 
-  const l3_status status =
-      settings.region
-          ? l3_decode_region(file.data(), file.size(), region.x, region.y, region.width, region.height, &options,
-                             image.pixels.data(), image.pixels.size(), 0, &error)
-          : l3_decode(file.data(), file.size(), &options, image.pixels.data(), image.pixels.size(), 0, &error);
-  if (status != L3_OK) return to_error(error);
+  if (settings.decoder) {
+    error = settings.decoder(file, region, options, image.pixels);
+  } else if (settings.region) {
+    (void)!l3_decode_region(file.data(), file.size(), region.x, region.y, region.width, region.height, &options,
+                            image.pixels.data(), image.pixels.size(), 0, &error);
+  } else {
+    (void)!l3_decode(file.data(), file.size(), &options, image.pixels.data(), image.pixels.size(), 0, &error);
+  }
+  if (error.status != L3_OK) return to_error(error);
   if (!became_colours) {
     if (std::optional<Error> problem = read_palette(file, image)) return problem;
   }

@@ -73,7 +73,7 @@ class RegionDecoder {
     const uint32_t row = first_row_ + static_cast<uint32_t>(i / columns_);
     const uint64_t tile = uint64_t{row} * head_.tiles_across + column;
     const TileShape shape = head_.tile_shape(tile);
-    const TileEntry entry = read_entry(data_, head_, tile);
+    const TileEntry entry = read_entry(data_, head_.head_bytes, tile);
     const uint64_t offset = static_cast<uint64_t>(entry.payload - data_);
     if (entry.method != Method::constant && target_.check(entry.payload, entry.payload_bytes / 4) != entry.check) {
       return {Reason::tile_check, offset, tile};
@@ -250,7 +250,7 @@ l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_
   const Verdict verdict = check_container(bytes, size, *file.target, file.head, model);
   if (!verdict.ok()) return give(error, verdict);
   for (uint64_t tile = 0; tile < file.head.tile_count; ++tile) {
-    *count += static_cast<uint32_t>(read_entry(bytes, file.head, tile).method) == method;
+    *count += static_cast<uint32_t>(read_entry(bytes, file.head.head_bytes, tile).method) == method;
   }
   return succeed(error);
 }
@@ -343,8 +343,14 @@ const char* l3_status_text(l3_status status) {
     case L3_ERROR_LIMIT: return "over a limit";
     case L3_ERROR_BUFFER: return "the output buffer is too small";
     case L3_ERROR_MEMORY: return "out of memory";
+    case L3_ERROR_DEVICE: return "the device failed";
   }
   return "unknown status";
+}
+
+l3_status l3_describe_reason(uint32_t reason, const char** text) {
+  if (text != nullptr) *text = text_of(static_cast<Reason>(reason));
+  return status_of(static_cast<Reason>(reason));
 }
 
 uint32_t l3_version(void) { return 10000 * L3_VERSION_MAJOR + 100 * L3_VERSION_MINOR + L3_VERSION_PATCH; }

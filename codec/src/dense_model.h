@@ -1,13 +1,9 @@
 // Reading and writing the model section (section 12 of the spec).
 #pragma once
 
-#include "dense_tables.h"
-#include "reason.h"
+#include "model_reader.h"
 
 namespace l3 {
-
-constexpr uint32_t kModelHeadBytes = 8;
-constexpr uint32_t kMaxActivitySum = 1000;
 
 // Reads and verifies a model for an image of so many channels. A fault's place counts from the start of the section.
 [[nodiscard]] Fault read_model(const uint8_t* bytes, uint64_t size, uint32_t channels, DenseTables& tables);
@@ -27,9 +23,6 @@ struct DenseModel {
   uint16_t frequencies[kMaxTables][kMaxSymbols];
   uint16_t class_frequencies[kMaxChannels][8][kMaxClasses];
 };
-
-// More than any model needs.
-constexpr uint32_t kMaxModelBytes = 64 * 1024;
 
 // Writes a model to at most kMaxModelBytes; gives its size. What `model` holds must fit the spec's ranges.
 uint32_t write_model(const DenseModel& model, uint8_t* bytes);

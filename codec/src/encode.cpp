@@ -295,7 +295,7 @@ void write_head(const Head& head, const Target& target, uint8_t* out) {
   const uint64_t index_end = head.head_bytes + head.tile_count * kIndexEntryBytes;
   std::memset(out + index_end, 0, head.index_end - index_end);
   std::memset(out, 0, head.head_bytes);
-  std::memcpy(out, kSignatureBytes, sizeof(kSignatureBytes));
+  for (uint32_t i = 0; i < kSignatureBytes; ++i) out[i] = signature_byte(i);
   store_u16(out + header::kSectionCount, head.section_count);
   store_u32(out + header::kWidth, head.width);
   store_u32(out + header::kHeight, head.height);

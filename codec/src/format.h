@@ -36,7 +36,8 @@ constexpr uint32_t kSignature = 0, kVersion = 8, kSectionCount = 10, kRequired =
 constexpr uint32_t kDigestBytes = 16;
 }  // namespace header
 
-constexpr uint8_t kSignatureBytes[8] = {0x8B, 0x4C, 0x33, 0x49, 0x0D, 0x0A, 0x1A, 0x0A};
+constexpr uint32_t kSignatureBytes = 8;
+L3_INLINE constexpr uint8_t signature_byte(uint32_t i) { return uint64_t{0x0A1A0A0D49334C8B} >> (8 * i) & 0xFF; }
 
 enum class Method : uint8_t { constant = 0, raw = 1, fast = 2, dense = 3 };
 

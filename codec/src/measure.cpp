@@ -48,7 +48,7 @@ Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const 
   }
   SymbolBits bits;
   for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
-    const TileEntry entry = read_entry(data, head, tile);
+    const TileEntry entry = read_entry(data, head.head_bytes, tile);
     if (entry.method == Method::constant) continue;
     sizes.payloads += entry.payload_bytes;
     if (entry.method != Method::dense) continue;

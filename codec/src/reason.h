@@ -1,8 +1,9 @@
-// Why a call failed. Decoders, on the processor or a GPU, say a Reason; reason.cpp turns it into a status and a text.
+// Why a call failed. Decoders, on the processor or a GPU, say a Reason; status_of() and text_of() say what that means.
 #pragma once
 
 #include <cstdint>
 
+#include "format.h"
 #include "l3/l3.h"
 
 namespace l3 {
@@ -96,6 +97,14 @@ enum class Reason : uint32_t {
   dense_states,
   tile_leftover,
   tile_padding,
+  // a decoder on a device
+  unaligned_file,
+  wrong_shape,
+  wrong_channels,
+  bad_output,
+  over_tile_capacity,
+  over_model_capacity,
+  over_staging_capacity,
 };
 
 // Where a tile went wrong: `at` counts bytes from the start of its payload.
@@ -104,12 +113,58 @@ struct Fault {
   uint32_t at = 0;
 };
 
-struct ReasonText {
-  l3_status status;
-  const char* text;
-};
+// The status that goes with a reason, on any machine.
+L3_INLINE constexpr l3_status status_of(Reason reason) {
+  switch (reason) {
+    case Reason::none: return L3_OK;
+    case Reason::null_argument:
+    case Reason::bad_struct_size:
+    case Reason::bad_region:
+    case Reason::bad_stride:
+    case Reason::unknown_method:
+    case Reason::bad_model_size:
+    case Reason::bad_effort:
+    case Reason::bad_tile_size:
+    case Reason::bad_image_size:
+    case Reason::bad_image_type:
+    case Reason::bad_palette:
+    case Reason::bad_transparency:
+    case Reason::bad_section_size:
+    case Reason::bad_metadata_records:
+    case Reason::sample_out_of_range:
+    case Reason::file_too_large:
+    case Reason::unknown_cpu_target:
+    case Reason::unaligned_file:
+    case Reason::wrong_shape:
+    case Reason::wrong_channels:
+    case Reason::bad_output: return L3_ERROR_ARGUMENT;
+    case Reason::not_l3: return L3_ERROR_NOT_L3;
+    case Reason::bad_version:
+    case Reason::required_feature:
+    case Reason::bad_frames:
+    case Reason::bad_sample_type:
+    case Reason::section_type_unknown:
+    case Reason::model_kind:
+    case Reason::tile_method: return L3_ERROR_UNSUPPORTED;
+    case Reason::head_truncated:
+    case Reason::section_truncated:
+    case Reason::index_truncated:
+    case Reason::payload_truncated: return L3_ERROR_TRUNCATED;
+    case Reason::over_pixel_limit:
+    case Reason::over_output_limit:
+    case Reason::over_metadata_limit:
+    case Reason::over_tile_capacity:
+    case Reason::over_model_capacity:
+    case Reason::over_staging_capacity: return L3_ERROR_LIMIT;
+    case Reason::buffer_too_small: return L3_ERROR_BUFFER;
+    case Reason::out_of_memory:
+    case Reason::pack_failed: return L3_ERROR_MEMORY;
+    default: return L3_ERROR_CORRUPT;
+  }
+}
 
-ReasonText describe(Reason reason);
+// A reason in words.
+const char* text_of(Reason reason);
 
 // Fills *error (when there is one) and gives the status that goes with the reason.
 l3_status fail(l3_error* error, Reason reason, uint64_t offset = 0, uint64_t tile = L3_NO_TILE);

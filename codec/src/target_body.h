@@ -16,7 +16,7 @@ struct TargetBody {
   template <class Sample, uint32_t kChannels>
   static Fault decode_as(const TileShape& shape, const TileEntry& entry, const TileOutput& out) {
     typename W::Line line;
-    return decode_tile<W, Sample, kChannels>(shape, entry, out, line);
+    return decode_tile<W, Sample, kChannels>(shape, entry, out, PixelWriter<W, Sample, kChannels>(shape, out), line);
   }
 
   template <class Sample, uint32_t kChannels>

@@ -6,7 +6,8 @@
 
 namespace l3 {
 
-// Writes rows of a tile, 32 pixels at a time, to wherever the caller wants which part of them.
+// Writes rows of a tile, 32 pixels at a time, to wherever the caller wants which part of them. kernels/ has another
+// writer, with the same put().
 template <class W, class Sample, uint32_t kChannels>
 class PixelWriter {
  public:
@@ -43,9 +44,8 @@ class PixelWriter {
   uint32_t columns_;
 };
 
-template <class W, class Sample, uint32_t kChannels>
-L3_INLINE Fault decode_constant(const TileShape& shape, const TileEntry& entry, const TileOutput& out) {
-  const PixelWriter<W, Sample, kChannels> writer(shape, out);
+template <class W, class Sample, uint32_t kChannels, class Writer>
+L3_INLINE Fault decode_constant(const TileEntry& entry, const TileOutput& out, const Writer& writer) {
   typename W::Lanes channels[kChannels];
   for (uint32_t c = 0; c < kChannels; ++c) channels[c] = W::splat(entry.value[c]);
   for (uint32_t y = out.y0; y < out.y1; ++y) {
@@ -66,9 +66,9 @@ L3_INLINE bool load_raw_pixels(const uint8_t* bytes, uint32_t bits, typename W::
   return false;
 }
 
-template <class W, class Sample, uint32_t kChannels>
-L3_INLINE Fault decode_raw(const TileShape& shape, const TileEntry& entry, const TileOutput& out) {
-  const PixelWriter<W, Sample, kChannels> writer(shape, out);
+template <class W, class Sample, uint32_t kChannels, class Writer>
+L3_INLINE Fault decode_raw(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                           const Writer& writer) {
   const uint32_t step = kChannels * shape.bits;
   for (uint32_t y = out.y0; y < out.y1; ++y) {
     for (uint32_t x = out.x0 / kLanes * kLanes; x < out.x1; x += kLanes) {
@@ -92,15 +92,15 @@ L3_INLINE Fault decode_raw(const TileShape& shape, const TileEntry& entry, const
   return {};
 }
 
-template <class W, class Sample, uint32_t kChannels>
+template <class W, class Sample, uint32_t kChannels, class Writer>
 class FastDecoder {
  public:
   using Lanes = typename W::Lanes;
 
-  L3_INLINE FastDecoder(const TileShape& shape, const TileEntry& entry, const TileOutput& out, typename W::Line& line)
+  L3_INLINE FastDecoder(const TileShape& shape, const TileEntry& entry, const Writer& writer, typename W::Line& line)
       : shape_(shape),
         entry_(entry),
-        writer_(shape, out),
+        writer_(writer),
         line_(line),
         reader_(entry.payload, entry.payload_bytes),
         mask_(W::splat((1u << shape.bits) - 1)) {}
@@ -207,7 +207,7 @@ class FastDecoder {
 
   const TileShape shape_;
   const TileEntry& entry_;
-  PixelWriter<W, Sample, kChannels> writer_;
+  const Writer& writer_;
   typename W::Line& line_;
   typename W::Reader reader_;
   Lanes mask_;
@@ -215,13 +215,13 @@ class FastDecoder {
 };
 
 // Decodes a tile whose payload matches its check. The output's part lies inside the tile.
-template <class W, class Sample, uint32_t kChannels>
-L3_INLINE Fault decode_tile(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+template <class W, class Sample, uint32_t kChannels, class Writer>
+L3_INLINE Fault decode_tile(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const Writer& writer,
                             typename W::Line& line) {
   switch (entry.method) {
-    case Method::constant: return decode_constant<W, Sample, kChannels>(shape, entry, out);
-    case Method::raw: return decode_raw<W, Sample, kChannels>(shape, entry, out);
-    default: return FastDecoder<W, Sample, kChannels>(shape, entry, out, line).decode();
+    case Method::constant: return decode_constant<W, Sample, kChannels>(entry, out, writer);
+    case Method::raw: return decode_raw<W, Sample, kChannels>(shape, entry, out, writer);
+    default: return FastDecoder<W, Sample, kChannels, Writer>(shape, entry, writer, line).decode();
   }
 }
 

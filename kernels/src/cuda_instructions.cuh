@@ -33,6 +33,18 @@ L3_INLINE uint32_t dot_signed(uint32_t a, uint32_t b, uint32_t sum) {
   return r;
 }
 
+// The bits of the nearest IEEE half, and of the nearest bfloat16; ties to even.
+L3_INLINE uint32_t half_of(float v) {
+  uint16_t r;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(v));
+  return r;
+}
+L3_INLINE uint32_t bfloat_of(float v) {
+  uint16_t r;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(v));
+  return r;
+}
+
 // As a signed number: at least 0, at most `top`.
 L3_INLINE uint32_t clamp_to_top(uint32_t a, uint32_t top) {
   return static_cast<uint32_t>(__vimin_s32_relu(static_cast<int>(a), static_cast<int>(top)));
@@ -92,6 +104,19 @@ L3_INLINE uint32_t load_global_u16(const uint8_t* p) {
   asm("ld.global.nc.u16 %0, [%1];" : "=h"(v) : "l"(__cvta_generic_to_global(p)));
   return v;
 }
+// The same, of 16 bytes, as they are now: nobody writes them while the kernel runs.
+L3_INLINE uint4 load_global_four(const uint8_t* p) {
+  uint4 v;
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(__cvta_generic_to_global(p)));
+  return v;
+}
+L3_INLINE uint32_t load_global_word(const uint8_t* p) {
+  uint32_t v;
+  asm("ld.global.nc.u32 %0, [%1];" : "=r"(v) : "l"(__cvta_generic_to_global(p)));
+  return v;
+}
 // base + a * b
 L3_INLINE uint8_t* multiply_add_wide(uint32_t a, uint32_t b, uint8_t* base) {
   uint64_t r;
@@ -100,6 +125,19 @@ L3_INLINE uint8_t* multiply_add_wide(uint32_t a, uint32_t b, uint8_t* base) {
 }
 L3_INLINE void store_global(uint8_t* p, uint32_t word) {
   asm volatile("st.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(word) : "memory");
+}
+L3_INLINE void store_global_two(uint8_t* p, uint2 words) {
+  asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(words.x), "r"(words.y)
+               : "memory");
+}
+L3_INLINE void store_global_four(uint8_t* p, uint4 words) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)), "r"(words.x),
+               "r"(words.y), "r"(words.z), "r"(words.w)
+               : "memory");
+}
+L3_INLINE void store_global_half(uint8_t* p, uint32_t half) {
+  asm volatile("st.global.u16 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "h"(static_cast<uint16_t>(half))
+               : "memory");
 }
 L3_INLINE void store_global_byte(uint8_t* p, uint32_t byte) {
   asm volatile("st.global.u8 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(byte) : "memory");

@@ -85,11 +85,12 @@ struct CudaWarp {
   // The row above the current band, in shared memory: 32 samples for each strip and channel.
   struct Line {
     uint16_t* samples;
+    uint32_t channels;
     L3_INLINE Lanes load(uint32_t strip, uint32_t channel) const {
-      return {samples[(strip * kMaxChannels + channel) * kLanes + lane_number()]};
+      return {samples[(strip * channels + channel) * kLanes + lane_number()]};
     }
     L3_INLINE void store(uint32_t strip, uint32_t channel, Lanes value) {
-      samples[(strip * kMaxChannels + channel) * kLanes + lane_number()] = static_cast<uint16_t>(value.v);
+      samples[(strip * channels + channel) * kLanes + lane_number()] = static_cast<uint16_t>(value.v);
     }
   };
 
@@ -126,27 +127,11 @@ struct CudaWarp {
     return {load_field(bytes, static_cast<uint32_t>(at) + lane_number() * step, bits)};
   }
 
-  template <class Sample, uint32_t kChannels>
-  L3_INLINE static void store_pixels(uint8_t* out, const Lanes* channels) {
-    store_some_pixels<Sample, kChannels>(out, channels, 0, kLanes);
-  }
-  template <class Sample, uint32_t kChannels>
-  L3_INLINE static void store_some_pixels(uint8_t* out, const Lanes* channels, uint32_t from, uint32_t to) {
-    if (lane_number() < from || lane_number() >= to) return;
-    Sample* pixel = reinterpret_cast<Sample*>(out) + (lane_number() - from) * kChannels;
-    for (uint32_t c = 0; c < kChannels; ++c) pixel[c] = static_cast<Sample>(channels[c].v);
-  }
-  L3_INLINE static void store_colours(uint8_t* out, Lanes indices, uint32_t from, uint32_t to, const uint8_t* colours,
-                                      uint32_t colour_bytes) {
-    if (lane_number() < from || lane_number() >= to) return;
-    uint8_t* pixel = out + (lane_number() - from) * colour_bytes;
-    for (uint32_t i = 0; i < colour_bytes; ++i) pixel[i] = colours[4 * indices.v + i];
-  }
-
   L3_INLINE static Words word_lane_numbers() { return {lane_number() + 1}; }
-  L3_INLINE static Words load_words(const uint8_t* p) { return {load_u32(p + 4 * lane_number())}; }
+  // All that is checked lies at multiples of 4 here.
+  L3_INLINE static Words load_words(const uint8_t* p) { return {reinterpret_cast<const uint32_t*>(p)[lane_number()]}; }
   L3_INLINE static Words load_words_part(const uint8_t* p, uint32_t count) {
-    return {lane_number() < count ? load_u32(p + 4 * lane_number()) : 0};
+    return {lane_number() < count ? reinterpret_cast<const uint32_t*>(p)[lane_number()] : 0};
   }
   L3_INLINE static Words first_words(uint32_t count, Words a, Words b) { return lane_number() < count ? a : b; }
   L3_INLINE static Words rotate_left_15(Words a) { return {__funnelshift_l(a.v, a.v, 15)}; }

@@ -268,18 +268,29 @@ struct CudaWordWarp {
     uint4* end_;
   };
 
-  // In shared memory, a word for each block.
+  // In shared memory, a word for each block; a byte where there is one channel.
   class Classes {
    public:
-    L3_INLINE explicit Classes(uint32_t* of) : of_(of) {}
+    L3_INLINE static constexpr uint32_t bytes_of_block(uint32_t channels) { return channels == 1 ? 1 : 4; }
+    L3_INLINE Classes(uint8_t* of, uint32_t channels) : of_(of), in_bytes_(channels == 1) {}
     L3_INLINE void store(uint32_t first, uint32_t blocks, Lanes classes) {
-      if (first + lane_number() < blocks) of_[first + lane_number()] = classes.v;
+      const uint32_t block = first + lane_number();
+      if (block < blocks) {
+        if (in_bytes_) {
+          of_[block] = static_cast<uint8_t>(classes.v);
+        } else {
+          reinterpret_cast<uint32_t*>(of_)[block] = classes.v;
+        }
+      }
       __syncwarp();
     }
-    L3_INLINE uint32_t operator[](uint32_t block) const { return of_[block]; }
+    L3_INLINE uint32_t operator[](uint32_t block) const {
+      return in_bytes_ ? of_[block] : reinterpret_cast<const uint32_t*>(of_)[block];
+    }
 
    private:
-    uint32_t* of_;
+    uint8_t* of_;
+    bool in_bytes_;
   };
 
   // A lane knows the classes of its block; the weights are read where they are used.

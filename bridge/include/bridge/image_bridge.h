@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -45,12 +46,18 @@ struct Region {
   uint32_t x = 0, y = 0, width = 0, height = 0;
 };
 
+// Decodes a region as l3_decode_region does, on some other machine: fills `out` with rows without padding, or says what
+// is wrong.
+using RegionDecoder = std::function<l3_error(std::span<const uint8_t> file, const Region& region,
+                                             const l3_decode_options& options, std::span<uint8_t> out)>;
+
 struct DecodeSettings {
   l3_limits limits{};
   l3_parallel parallel{};
   bool as_colours = false;  // palette images: RGB, or RGBA where there is transparency, instead of indices
   bool with_chunks = true;
   std::optional<Region> region;  // instead of the whole image; must lie inside it
+  RegionDecoder decoder;         // instead of libl3
 };
 
 // Decodes a whole L3 file to `image`, whose pixels keep their room from one call to the next. Metadata that is damaged

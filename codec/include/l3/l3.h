@@ -45,6 +45,7 @@ typedef enum l3_status {
   L3_ERROR_LIMIT = 6,        // over a limit that the caller set (or the default one)
   L3_ERROR_BUFFER = 7,       // the output buffer is too small
   L3_ERROR_MEMORY = 8,       // an allocation failed
+  L3_ERROR_DEVICE = 9,       // a CUDA device is missing, or failed (libl3_cuda)
 } l3_status;
 
 // A short English text for a status, never null: "the file is truncated".
@@ -59,6 +60,9 @@ typedef struct l3_error {
 } l3_error;
 
 #define L3_NO_TILE UINT64_MAX
+
+// For decoders on other machines, which say by number why they refuse a file: the status and the text of that number.
+L3_API l3_status l3_describe_reason(uint32_t reason, const char** text);
 
 // --------------------------------------------------------------------------------------------------------- limits
 

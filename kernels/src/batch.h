@@ -1,0 +1,142 @@
+// What the kernels of a call hand to each other in its workspace. For host and device code.
+//
+//   stage   descriptors and files from pinned memory, where the workspace has room for that
+//   open    a warp for each image: head, sections, index; the tiles of its region are counted
+//   models  a block for each image: its model, or that it has an earlier image's; how many tiles each model has
+//   list    a block for each image: its tiles join the lists, those of each model side by side
+//   dense   persistent blocks take chunks of a model's tiles, a warp for each tile
+//   others  persistent warps take tiles
+//   report  what became of each image
+#pragma once
+
+#include "container_rules.h"
+#include "dense_tables.h"
+#include "l3/l3_cuda.h"
+
+namespace l3 {
+
+constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint32_t kMaxImages = 65535;
+constexpr uint64_t kMaxTiles = uint64_t{1} << 31;
+
+// Where the pixels of a region go. Sample c of the pixel at column x, row y of the region is at
+// `first + x * pixel_step + y * row_step + c * channel_step`.
+struct Output {
+  uint8_t* first;
+  int64_t pixel_step;  // negative where the region is mirrored
+  uint64_t row_step, channel_step;
+  uint32_t type, channels;
+  uint32_t in_order;    // samples as they are decoded, one pixel after the other
+  uint32_t as_colours;  // the image's colours are written, of its indices
+  float scale[kMaxChannels], bias[kMaxChannels];
+};
+
+// The smallest failed tile of an image, by what its fault is made of.
+using FaultKey = unsigned long long;
+constexpr FaultKey kNoFault = ~FaultKey{0};
+static_assert(kMaxPayloadUnits * kUnit < 1u << 20 && static_cast<uint32_t>(Reason::over_staging_capacity) < 1u << 8);
+L3_INLINE FaultKey key_of(uint64_t tile, const Fault& fault) {
+  return FaultKey{tile} << 28 | FaultKey{fault.at} << 8 | static_cast<uint32_t>(fault.reason);
+}
+
+struct ImageState {
+  const uint8_t* data;
+  Verdict before_model;  // what is wrong up to the model, in the order in which libl3 looks
+  Verdict after_model;
+  uint64_t head_bytes;
+  uint64_t model_offset;
+  uint32_t model_size;  // 0: none
+  uint32_t key;         // the model's place among the keys of models
+  uint32_t slot;        // where the model is built, or kNone
+  uint32_t owns_slot;   // it is built from this image's bytes
+  uint32_t is_refused;  // a Reason: the batch is over its capacity
+  uint32_t width, height, channels, bits;
+  uint32_t tile_width, tile_height, tiles_across;
+  uint32_t x, y, region_width, region_height;
+  uint32_t first_column, first_row, columns, rows;  // the tiles that the region touches
+  uint32_t dense_tiles, other_tiles;                // of these
+  Output out;
+  FaultKey fault;
+
+  L3_INLINE bool is_sound() const { return before_model.ok() && after_model.ok(); }
+};
+
+// What other images need to know of one.
+struct ImageSummary {
+  uint32_t tiles;
+  uint32_t key;  // as in ImageState; kNone where there is no model
+};
+
+// The tile of an image at a place among those that its region touches.
+struct TileJob {
+  uint32_t image, place;
+};
+
+// Tiles of a model, for a block.
+struct Chunk {
+  uint32_t slot;
+  uint32_t slot_first;   // in the list of dense tiles, where those of the model begin
+  uint32_t first, last;  // in that list
+};
+
+// A model that tiles of the batch need.
+struct ModelSlot {
+  DenseTables tables;
+  Fault fault;
+};
+
+// Zero when a call begins.
+struct Control {
+  uint32_t forged_models;  // those with the key of another one
+  uint32_t chunks, next_chunk;
+  uint32_t others[2], next_other[2];  // with short lines and with long ones
+  uint32_t padding;
+};
+struct SlotCounts {
+  uint32_t tiles;   // of images that were sound when models were read
+  uint32_t listed;  // in the end
+};
+
+// Equal models are found by size, channels and check, then compared.
+using ModelKey = unsigned long long;
+
+// A call, as its kernels see it.
+struct Batch {
+  const uint8_t* images;  // as the caller has them
+  uint64_t image_bytes;
+  uint32_t count;
+  l3_cuda_result* results;
+
+  Control* control;
+  SlotCounts* slot_counts;
+  ModelKey* model_keys;  // a hash table, of twice as many places as images at least
+  uint32_t* key_owners;  // kMaxImages less the first image that has the key; 0: none
+  uint32_t key_mask;
+  ImageState* states;
+  ImageSummary* summaries;
+  uint32_t* colours;  // 256 for each image
+  ModelSlot* slots;
+  uint32_t slot_count;
+  TileJob* dense_tiles;
+  TileJob* other_tiles;  // those with long lines from the end on
+  Chunk* chunks;
+  uint64_t tile_capacity;
+
+  l3_cuda_image* staged_images;  // null: nothing is staged
+  uint64_t* staged_at;           // where each file begins, and where the last one ends
+  uint8_t* staging;
+  uint64_t staging_bytes;
+
+  uint32_t dense_blocks, dense_warps, dense_shared_bytes;
+  uint32_t other_blocks;
+};
+
+// Tiles but dense ones have the row above in shared memory, for each strip of each channel. Where that is more than
+// kLineStrips of them, a warp takes the room of four.
+constexpr uint32_t kLineStrips = 32;
+L3_INLINE constexpr bool has_long_line(uint32_t tile_width, uint32_t channels) {
+  return ceil_div(tile_width, kLanes) * channels > kLineStrips;
+}
+static_assert(kMaxTileEdge / kLanes * kMaxChannels <= 4 * kLineStrips);
+
+}  // namespace l3

@@ -1,0 +1,92 @@
+// From frequencies to buckets (section 12.4 of the spec) by a warp: what build_buckets() of codec/ does step by step.
+#pragma once
+
+#include "cuda_warp.cuh"
+#include "dense_tables.h"
+
+namespace l3 {
+
+// Running sums over symbols, in shared memory.
+struct BucketRoom {
+  uint16_t excess[kTableBuckets];   // what frequencies of a bucket's size or more are above it
+  uint16_t missing[kTableBuckets];  // what the others are below it
+  uint16_t next_large[kTableBuckets + 1];
+};
+
+// The first of `kCount` rising numbers that is at least `number`, or `kCount`.
+template <uint32_t kCount>
+L3_INLINE uint32_t first_at_least(const uint16_t* rising, uint32_t number) {
+  uint32_t from = 0;
+#pragma unroll
+  for (uint32_t step = kCount; step > 1; step /= 2) {
+    if (rising[from + step / 2 - 1] < number) from += step / 2;
+  }
+  return from + (rising[from] < number ? 1u : 0u);
+}
+
+// The walk of the spec fills small symbols in rising order from large ones in rising order. Large symbol b, with those
+// before it, has `excess[b]` to give in all, and small symbol q wants what all small ones before it want first: so q is
+// filled by the first large one whose sum is at least what was wanted before q. Large symbol b itself becomes small
+// when what was wanted passes its sum, and is then filled up by the next large one.
+template <uint32_t kBuckets>
+L3_INLINE void build_buckets_by_warp(const uint16_t* frequencies, BucketRoom& room, Bucket* buckets) {
+  constexpr uint32_t kSlots = kProbabilities / kBuckets;
+  constexpr bool kOfSamples = kBuckets == kTableBuckets;
+  constexpr uint32_t kRounds = kBuckets / kLanes;
+  const auto meaning = [](uint32_t symbol) { return (kOfSamples ? difference_of(symbol) : symbol) << 24; };
+  __syncwarp();
+  uint32_t given = 0, wanted = 0;
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    const uint32_t q = round * kLanes + lane_number();
+    const uint32_t f = frequencies[q];
+    const bool is_large = f >= kSlots;
+    // Both sums are below 2^16.
+    const uint32_t sums = running_sum(is_large ? f - kSlots : (kSlots - f) << 16);
+    room.excess[q] = static_cast<uint16_t>(given + (sums & 0xFFFF));
+    room.missing[q] = static_cast<uint16_t>(wanted + (sums >> 16));
+    const uint32_t all = __shfl_sync(kAllLanes, sums, kLanes - 1);
+    given += all & 0xFFFF;
+    wanted += all >> 16;
+  }
+  // Backwards: the next large symbol from each on.
+  uint32_t beyond = kBuckets;
+  if (lane_number() == 0) room.next_large[kBuckets] = kBuckets;
+  for (uint32_t round = kRounds; round-- > 0;) {
+    const uint32_t q = round * kLanes + lane_number();
+    const uint32_t large = __ballot_sync(kAllLanes, frequencies[q] >= kSlots);
+    const uint32_t from_here = large & ~(lanes_so_far() >> 1);
+    room.next_large[q] = static_cast<uint16_t>(
+        from_here != 0 ? round * kLanes + static_cast<uint32_t>(__ffs(static_cast<int>(from_here)) - 1) : beyond);
+    if (large != 0) beyond = round * kLanes + static_cast<uint32_t>(__ffs(static_cast<int>(large)) - 1);
+  }
+  __syncwarp();
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    const uint32_t q = round * kLanes + lane_number();
+    const uint32_t f = frequencies[q];
+    uint32_t own = kSlots, by = kBuckets, left = 0;
+    if (f < kSlots) {
+      const uint32_t before = room.missing[q] - (kSlots - f);
+      // The first small symbol wants nothing before it: any large one will do, also one that has nothing to give.
+      by = before == 0 ? room.next_large[0] : first_at_least<kBuckets>(room.excess, before);
+      own = f;
+      left = room.excess[by] - room.missing[q] + kSlots;
+    } else {
+      const uint32_t passed = first_at_least<kBuckets>(room.missing, room.excess[q] + 1u);
+      by = room.next_large[q + 1];
+      if (passed < kBuckets && by < kBuckets) {
+        own = room.excess[q] - room.missing[passed] + kSlots;
+        left = room.excess[by] - room.missing[passed] + kSlots;
+      } else {
+        by = kBuckets;
+      }
+    }
+    Bucket bucket{f | own << 16 | meaning(q), 0};
+    if (by < kBuckets) {
+      const uint32_t number = (left - own) & (kProbabilities - 1);
+      bucket.other = frequencies[by] | number << 12 | meaning(by);
+    }
+    buckets[q] = bucket;
+  }
+}
+
+}  // namespace l3

@@ -1,0 +1,186 @@
+// The calls of l3_cuda.h: what can be said of a batch without reading it, its workspace, and the order of the stages.
+#include <algorithm>
+#include <cstring>
+
+#include "l3/l3_cuda.h"
+#include "stages.h"
+
+namespace l3 {
+namespace {
+
+constexpr uint64_t kAlignment = 256;
+
+l3_status give(l3_error* error, l3_status status, const char* reason) {
+  if (error != nullptr) *error = {status, 0, L3_NO_TILE, reason};
+  return status;
+}
+
+l3_status give(l3_error* error, cudaError_t failure) {
+  if (failure == cudaSuccess) return give(error, L3_OK, "no error");
+  return give(error, L3_ERROR_DEVICE, cudaGetErrorString(failure));
+}
+
+uint32_t slots_of(const l3_cuda_capacity& capacity) {
+  return capacity.models == 0 ? capacity.images : std::min(capacity.models, capacity.images);
+}
+
+bool is_possible(const l3_cuda_capacity& capacity) {
+  return capacity.images != 0 && capacity.images <= kMaxImages && capacity.tiles != 0 && capacity.tiles <= kMaxTiles &&
+         capacity.staged_bytes <= kMaxFileBytes;
+}
+
+// Hands out parts of the workspace, one after the other; without one it only counts.
+class Parts {
+ public:
+  explicit Parts(void* workspace) : workspace_(static_cast<uint8_t*>(workspace)) {}
+
+  template <class T>
+  void take(T*& part, uint64_t count) {
+    if (workspace_ != nullptr) part = reinterpret_cast<T*>(workspace_ + taken_);
+    taken_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  uint64_t taken() const { return taken_; }
+
+ private:
+  uint8_t* workspace_;
+  uint64_t taken_ = 0;
+};
+
+// Puts the parts of the workspace into `batch`. `zeros` is how much of it begins as zero, `all` all of it.
+void lay_out(const l3_cuda_capacity& capacity, void* workspace, Batch& batch, uint64_t& zeros, uint64_t& all) {
+  const uint64_t images = capacity.images;
+  uint32_t keys = 2;
+  while (keys < 2 * images) keys *= 2;
+  batch.key_mask = keys - 1;
+  batch.slot_count = slots_of(capacity);
+  batch.tile_capacity = capacity.tiles;
+  batch.staging_bytes = (capacity.staged_bytes + kUnit - 1) / kUnit * kUnit;
+  Parts parts(workspace);
+  parts.take(batch.control, 1);
+  parts.take(batch.slot_counts, batch.slot_count);
+  parts.take(batch.model_keys, keys);
+  parts.take(batch.key_owners, keys);
+  zeros = parts.taken();
+  parts.take(batch.states, images);
+  parts.take(batch.summaries, images);
+  parts.take(batch.colours, 256 * images);
+  parts.take(batch.slots, batch.slot_count);
+  parts.take(batch.dense_tiles, capacity.tiles);
+  parts.take(batch.other_tiles, capacity.tiles);
+  // Every model may end with a chunk that is not full.
+  parts.take(batch.chunks, capacity.tiles + batch.slot_count);
+  if (batch.staging_bytes != 0) {
+    parts.take(batch.staged_images, images);
+    parts.take(batch.staged_at, images + 1);
+    parts.take(batch.staging, batch.staging_bytes);
+  }
+  all = parts.taken();
+}
+
+// The device's own numbers.
+cudaError_t fit_to_device(Batch& batch) {
+  int device = 0;
+  Shape dense{}, others{};
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) error = shape_of_dense(device, dense);
+  if (error == cudaSuccess) error = shape_of_others(device, others);
+  batch.dense_blocks = dense.blocks;
+  batch.dense_warps = dense.warps;
+  batch.dense_shared_bytes = dense.shared_bytes;
+  batch.other_blocks = others.blocks;
+  return error;
+}
+
+cudaError_t decode(Batch& batch, uint64_t zeros, cudaStream_t stream) {
+  cudaError_t error = fit_to_device(batch);
+  if (error == cudaSuccess) error = cudaMemsetAsync(batch.control, 0, zeros, stream);
+  if (error == cudaSuccess && batch.staging != nullptr) error = stage_files(batch, stream);
+  using Stage = cudaError_t (*)(const Batch&, cudaStream_t);
+  constexpr Stage kStages[] = {open_images,        build_models,       list_tiles,
+                               decode_dense_tiles, decode_other_tiles, report_results};
+  for (const Stage stage : kStages) {
+    if (error == cudaSuccess) error = stage(batch, stream);
+  }
+  return error;
+}
+
+}  // namespace
+}  // namespace l3
+
+using namespace l3;
+
+l3_status l3_cuda_check_device(l3_error* error) {
+  int devices = 0;
+  cudaError_t failure = cudaGetDeviceCount(&devices);
+  if (failure == cudaSuccess && devices == 0) failure = cudaErrorNoDevice;
+  if (failure == cudaErrorInsufficientDriver) {
+    // What the runtime also says where there is no driver at all.
+    (void)cudaGetLastError();
+    return give(error, L3_ERROR_DEVICE, "there is no CUDA driver, or it is too old for this library");
+  }
+  Batch batch{};
+  if (failure == cudaSuccess) failure = fit_to_device(batch);
+  // The next caller of CUDA is not to find it.
+  if (failure != cudaSuccess) (void)cudaGetLastError();
+  return give(error, failure);
+}
+
+l3_error l3_cuda_explain(const l3_cuda_result* result) {
+  l3_error error{L3_ERROR_ARGUMENT, 0, L3_NO_TILE, "a pointer that must not be null is null"};
+  if (result == nullptr) return error;
+  error.status = l3_describe_reason(result->reason, &error.reason);
+  error.offset = result->offset;
+  error.tile = result->tile;
+  return error;
+}
+
+uint64_t l3_cuda_count_tiles(const l3_info* info, uint32_t region_width, uint32_t region_height) {
+  if (info == nullptr || info->tile_width == 0 || info->tile_height == 0) return 0;
+  // A region that begins at the last column of a tile touches the most.
+  const auto most = [](uint32_t size, uint32_t region, uint32_t tile) {
+    const uint64_t all = (uint64_t{size} + tile - 1) / tile;
+    return region == 0 ? all : std::min(all, (uint64_t{region} + tile - 2) / tile + 1);
+  };
+  const bool whole = region_width == 0 && region_height == 0;
+  if (!whole && (region_width == 0 || region_height == 0)) return 0;
+  return most(info->width, region_width, info->tile_width) * most(info->height, region_height, info->tile_height);
+}
+
+uint64_t l3_cuda_workspace_size(const l3_cuda_capacity* capacity) {
+  if (capacity == nullptr || !is_possible(*capacity)) return 0;
+  Batch batch{};
+  uint64_t zeros = 0, all = 0;
+  lay_out(*capacity, nullptr, batch, zeros, all);
+  return all;
+}
+
+l3_status l3_cuda_decode_batch_async(const l3_cuda_batch* batch, l3_error* error, l3_cuda_stream stream) {
+  if (batch == nullptr) return give(error, L3_ERROR_ARGUMENT, "a pointer that must not be null is null");
+  l3_cuda_batch own{};
+  if (batch->struct_size < sizeof(uint32_t) || batch->image_bytes != sizeof(l3_cuda_image)) {
+    return give(error, L3_ERROR_ARGUMENT, "struct_size or image_bytes is not set: use l3_cuda_batch_init");
+  }
+  std::memcpy(&own, batch, std::min<size_t>(batch->struct_size, sizeof(own)));
+  if (!is_possible(own.capacity)) return give(error, L3_ERROR_ARGUMENT, "the capacity is not a possible one");
+  if (own.image_count > own.capacity.images) {
+    return give(error, L3_ERROR_ARGUMENT, "there are more images than the capacity allows");
+  }
+  if (own.image_count == 0) return give(error, cudaSuccess);
+  if (own.images == nullptr || own.results == nullptr || own.workspace == nullptr) {
+    return give(error, L3_ERROR_ARGUMENT, "a pointer that must not be null is null");
+  }
+  if (reinterpret_cast<uintptr_t>(own.workspace) % kAlignment != 0 ||
+      reinterpret_cast<uintptr_t>(own.images) % alignof(l3_cuda_image) != 0 ||
+      reinterpret_cast<uintptr_t>(own.results) % alignof(l3_cuda_result) != 0) {
+    return give(error, L3_ERROR_ARGUMENT, "the workspace, the images or the results are not aligned");
+  }
+  Batch call{};
+  uint64_t zeros = 0, all = 0;
+  lay_out(own.capacity, own.workspace, call, zeros, all);
+  if (own.workspace_size < all) return give(error, L3_ERROR_BUFFER, "the workspace is too small for the capacity");
+  call.images = reinterpret_cast<const uint8_t*>(own.images);
+  call.image_bytes = own.image_bytes;
+  call.count = own.image_count;
+  call.results = own.results;
+  return give(error, decode(call, zeros, stream));
+}

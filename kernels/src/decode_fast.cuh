@@ -1,0 +1,324 @@
+// Fast tiles of samples up to 8 bits (sections 6.3 and 7 of the spec) by a warp, in a way of its own: codec/'s engine
+// has a lane for each column, and so 32 lanes for one row of one channel. Here eight lanes have a row of a channel,
+// four samples each, and all channels of a tile are decoded side by side: a third of the instructions. What it must
+// give is what the engine gives, to the place of the first fault.
+#pragma once
+
+#include "cuda_warp.cuh"
+#include "fast.h"
+#include "output.cuh"
+
+namespace l3 {
+
+constexpr uint32_t kPlaneLanes = 8;  // a lane for each group of a row
+constexpr uint32_t kEven = 0x00FF00FF;
+
+// ---- four samples to a word
+
+L3_INLINE uint32_t average_four(uint32_t a, uint32_t b) { return (a | b) - (((a ^ b) & 0xFEFEFEFE) >> 1); }
+L3_INLINE uint32_t add_four(uint32_t a, uint32_t b) {
+  return ((a & 0x7F7F7F7F) + (b & 0x7F7F7F7F)) ^ ((a ^ b) & 0x80808080);
+}
+L3_INLINE uint32_t subtract_four(uint32_t a, uint32_t b) {
+  return ((a | 0x80808080) - (b & 0x7F7F7F7F)) ^ ((a ^ ~b) & 0x80808080);
+}
+// As signed numbers whose sign is the bit that `signs` has, halved, rounding down.
+L3_INLINE uint32_t half_of_four(uint32_t a, uint32_t signs) { return (a >> 1 & 0x7F7F7F7F) | (a & signs); }
+
+// What to_image() of codec/ does, for four pixels.
+L3_INLINE void four_to_image(uint32_t transform, uint32_t mask, uint32_t* c) {
+  switch (transform) {
+    case 1:
+      c[0] = add_four(c[0], c[1]) & mask;
+      c[2] = add_four(c[2], c[1]) & mask;
+      break;
+    case 2:
+      c[0] = add_four(c[0], c[1]) & mask;
+      c[2] = add_four(c[2], average_four(c[0], c[1])) & mask;
+      break;
+    case 3:
+      c[2] = add_four(c[2], c[1]) & mask;
+      c[0] = add_four(c[0], average_four(c[2], c[1])) & mask;
+      break;
+    case 4: {
+      const uint32_t signs = mask ^ (mask >> 1 & 0x7F7F7F7F);
+      const uint32_t t = subtract_four(c[1], half_of_four(c[2], signs));
+      const uint32_t green = add_four(c[2], t) & mask;
+      const uint32_t blue = subtract_four(t, half_of_four(c[0], signs)) & mask;
+      c[0] = add_four(c[0], blue) & mask;
+      c[1] = green;
+      c[2] = blue;
+      break;
+    }
+    default: break;
+  }
+}
+
+// What a warp needs of shared memory beside the row above.
+struct FastRoom {
+  uint4 widths[4 * kBandRows];  // of a row's groups, by channel and row: widths, and where codes begin
+  uint32_t samples[kBandRows * kMaxChannels * kPlaneLanes];  // four to a word, by row, channel and group
+};
+
+template <uint32_t kChannels>
+class FourWideDecoder {
+ public:
+  // `line` has eight words for each channel of each strip.
+  L3_INLINE FourWideDecoder(const TileShape& shape, const TileEntry& entry, const FourPixels<kChannels>& out,
+                            FastRoom& room, uint32_t* line)
+      : width_(shape.width),
+        height_(shape.height),
+        bits_(shape.bits),
+        payload_(entry.payload),
+        payload_bytes_(entry.payload_bytes),
+        transform_(entry.parameters),
+        out_(out),
+        room_(room),
+        line_(line),
+        channel_(smaller(lane_number() / kPlaneLanes, kChannels - 1)),
+        has_channel_(lane_number() / kPlaneLanes < kChannels),
+        group_(lane_number() % kPlaneLanes),
+        first_lane_(lane_number() & ~(kPlaneLanes - 1)),
+        mask_(((1u << shape.bits) - 1) * 0x01010101u) {}
+
+  L3_INLINE Fault decode() {
+    Fault fault = read_origins();
+    for (uint32_t y = 0; y < height_ && fault.reason == Reason::none; y += kBandRows) {
+      const uint32_t rows = smaller(kBandRows, height_ - y);
+      for (uint32_t x = 0; x < width_ && fault.reason == Reason::none; x += kLanes) {
+        fault = read_blocks(x, rows);
+        if (fault.reason != Reason::none) break;
+        reconstruct(x, rows);
+        write(x, y, rows);
+      }
+    }
+    return fault.reason != Reason::none ? fault : check_end();
+  }
+
+ private:
+  // 32 bits of the payload from any bit on; those behind its end are anything.
+  L3_INLINE uint32_t window(uint32_t bit) const {
+    const uint32_t last = payload_bytes_ / 4 - 1, word = smaller(bit / 32, last);
+    const uint32_t low = load_global_word(payload_ + 4 * word);
+    const uint32_t high = load_global_word(payload_ + 4 * smaller(word + 1, last));
+    return __funnelshift_r(low, high, bit % 32);
+  }
+
+  L3_INLINE Fault read_origins() {
+    const uint32_t words = ceil_div(width_, kLanes) * kPlaneLanes;
+    for (uint32_t c = 0; c < kChannels; ++c) {
+      const uint32_t origin = load_u16(payload_ + 2 * c);
+      if (origin >> bits_ != 0) return {Reason::origin_range, 2 * c};
+      for (uint32_t i = lane_number(); i < words; i += kLanes) line_[c * words + i] = origin * 0x01010101u;
+    }
+    __syncwarp();
+    at_ = 2 * kChannels;  // payloads have at least 16 bytes
+    return {};
+  }
+
+  // The blocks of a strip, whose sizes follow from one another: headers and widths. A lane looks at a row's widths, and
+  // keeps those of its own channel.
+  L3_INLINE Fault read_blocks(uint32_t x, uint32_t rows) {
+    const uint32_t groups = smaller(kRowGroups, ceil_div(width_ - x, kGroupSamples));
+    const uint32_t row = group_;
+    uint32_t own_fields = 0, own_header = 0;
+#pragma unroll
+    for (uint32_t c = 0; c < kChannels; ++c) {
+      const uint32_t left = payload_bytes_ - at_;
+      if (left < 2) return {Reason::block_truncated, at_};
+      const uint32_t header = window(8 * at_) & 0xFFFF;
+      const uint32_t base = header >> 3 & 31, width_bits = header >> 8 & 7;
+      if (header >> 11 != 0 || (header & 7) >= kPredictors || base > bits_ || width_bits > kMaxWidthBits) {
+        return {Reason::block_header, at_};
+      }
+      const uint32_t codes_at = 2 + 8 * width_bits;
+      if (left < codes_at) return {Reason::block_truncated, at_};
+      const uint32_t of_row = row < rows ? groups * width_bits : 0;
+      const uint32_t fields = window(8 * (at_ + 2 + row * width_bits)) & (of_row == 0 ? 0 : ~0u >> (32 - of_row));
+      if (base + (1u << width_bits) - 1 > bits_ && !widths_fit(fields, base, width_bits)) {
+        return {Reason::block_width, at_};
+      }
+      uint32_t sum = 0;
+      for (uint32_t b = 0; b < width_bits; ++b) {
+        sum += static_cast<uint32_t>(__popc(fields & lowest_of_fields(width_bits) << b)) << b;
+      }
+      const uint32_t total = __reduce_add_sync(kAllLanes, lane_number() < kPlaneLanes ? sum : 0) + base * groups * rows;
+      const uint32_t block_bytes = codes_at + (total + 1) / 2;
+      if (left < block_bytes) return {Reason::block_truncated, at_};
+      if (channel_ == c) {
+        own_fields = fields;
+        own_header = header;
+        codes_ = 8 * (at_ + codes_at);
+      }
+      at_ += block_bytes;
+    }
+    predictor_ = own_header & 7;
+    spread_widths(own_fields, own_header, row < rows ? groups : 0);
+    return {};
+  }
+
+  // A bit for the lowest one of each of eight fields.
+  L3_INLINE static uint32_t lowest_of_fields(uint32_t width_bits) {
+    return width_bits == 1 ? 0xFFu : width_bits == 2 ? 0x5555u : width_bits == 3 ? 0x249249u : 0x11111111u;
+  }
+  L3_INLINE bool widths_fit(uint32_t fields, uint32_t base, uint32_t width_bits) const {
+    // The fields of groups that are not there are zero, and a base that is too large was refused.
+    bool fits = true;
+    for (uint32_t g = 0; g < kRowGroups; ++g) {
+      fits = fits && base + (fields & ((1u << width_bits) - 1)) <= bits_;
+      fields >>= width_bits;
+    }
+    return __all_sync(kAllLanes, fits);
+  }
+  // Four fields to four bytes.
+  L3_INLINE static uint32_t spread(uint32_t fields, uint32_t width_bits) {
+    const uint32_t two = (1u << 2 * width_bits) - 1, one = (1u << width_bits) - 1;
+    fields = (fields | fields << (16 - 2 * width_bits)) & (two * 0x00010001u);
+    return (fields | fields << (8 - width_bits)) & (one * 0x01010101u);
+  }
+  // Widths of the lane's row, and where codes begin in it, to shared memory.
+  L3_INLINE void spread_widths(uint32_t fields, uint32_t header, uint32_t groups) {
+    const uint32_t base = (header >> 3 & 31) * 0x01010101u, width_bits = header >> 8 & 7;
+    const uint32_t there = groups >= 4 ? ~0u : (1u << 8 * groups) - 1;
+    const uint32_t there_above = groups >= 8 ? ~0u : groups <= 4 ? 0u : (1u << 8 * (groups - 4)) - 1;
+    const uint32_t low = (spread(fields & ((1u << 4 * width_bits) - 1), width_bits) + base) & there;
+    const uint32_t high = (spread(fields >> 4 * width_bits, width_bits) + base) & there_above;
+    const uint32_t sums = low * 0x01010101u;
+    const uint32_t sums_above = high * 0x01010101u + (sums >> 24) * 0x01010101u;
+    const uint32_t of_row = sums_above >> 24;
+    uint32_t so_far = of_row;
+#pragma unroll
+    for (uint32_t step = 1; step < kPlaneLanes; step *= 2) {
+      const uint32_t before = __shfl_up_sync(kAllLanes, so_far, step);
+      if (group_ >= step) so_far += before;
+    }
+    row_start_ = so_far - of_row;
+    __syncwarp();  // the strip before has been read
+    room_.widths[lane_number()] = make_uint4(low, high, sums - low, sums_above - high);
+    __syncwarp();
+  }
+
+  // How the plane's predictor is made: avg(n, avg(a, b)), of which a plane may want nothing, less NW or nothing.
+  struct Choice {
+    uint32_t a_is_n, a_is_ne, b_is_n, b_is_ne;  // NW where neither; all of these are all bits or none
+    uint32_t wants_average, wants_nw;
+    uint32_t runs;  // a row's samples add up
+  };
+  L3_INLINE Choice choice() const {
+    // Through a shuffle, so that the compiler does not compute them again in each row.
+    const auto bits_if = [this](uint32_t predictors) {
+      return __shfl_sync(kAllLanes, 0u - (predictors >> predictor_ & 1), lane_number());
+    };
+    constexpr uint32_t kN = 1u << kPredictN, kGradient = 1u << kPredictGradient, kSmooth = 1u << kPredictSmooth,
+                       kThreeQuarters = 1u << kPredictThreeQuarters, kTurn = 1u << kPredictTurn,
+                       kHalf = 1u << kPredictHalf, kW = 1u << kPredictW;
+    return {bits_if(kN | kGradient | kThreeQuarters), bits_if(kTurn),
+            bits_if(kN | kGradient),                  bits_if(kSmooth),
+            bits_if(~kW),                             bits_if(kGradient | kThreeQuarters | kTurn | kHalf),
+            bits_if(~(kN | kSmooth))};
+  }
+  L3_INLINE static uint32_t choose(uint32_t which, uint32_t a, uint32_t b) { return (a & which) | (b & ~which); }
+
+  // From codes to samples, row by row; a word has four of them.
+  L3_INLINE void reconstruct(uint32_t x, uint32_t rows) {
+    const Choice of = choice();
+    const bool first_strip = x == 0;
+    const uint32_t words = ceil_div(width_, kLanes) * kPlaneLanes;
+    uint32_t* const line = line_ + channel_ * words + x / kGroupSamples + group_;
+    uint32_t n = *line;
+    // What lies to the right of the last column is what is above it.
+    const uint32_t edge = smaller(kLanes, width_ - x) - 1;
+    uint32_t ne_order = 0x4321;
+    if (edge / kGroupSamples == group_) {
+      const uint32_t place = 4 * (edge % kGroupSamples);
+      ne_order = (ne_order & ~(0xFu << place)) | (edge % kGroupSamples) << place;
+    }
+    uint32_t nw_before = corner_;
+    corner_ = __shfl_sync(kAllLanes, n, first_lane_ + kPlaneLanes - 1) >> 24;
+    uint32_t next_left = 0;
+    const uint8_t* widths = reinterpret_cast<const uint8_t*>(&room_.widths[first_lane_]) + group_;
+    uint32_t* samples = &room_.samples[channel_ * kPlaneLanes + group_];
+    for (uint32_t r = 0; r < rows; ++r) {
+      const uint32_t width = widths[16 * r];
+      const uint32_t row_start = __shfl_sync(kAllLanes, row_start_, first_lane_ + r);
+      const uint32_t codes = window(codes_ + 4 * (row_start + widths[16 * r + 8]));
+      const uint32_t field = ((1u << width) - 1) * 0x00010001u, half = (1u << width >> 1) * 0x00010001u;
+      uint32_t even = ((codes & 0xFFFF) | codes >> 2 * width << 16) & field;
+      uint32_t odd = (codes >> width & 0xFFFF & field) | (codes >> 3 * width << 16 & field);
+
+      const uint32_t before =
+          __shfl_sync(kAllLanes, first_strip ? n : left_, first_lane_ + (first_strip ? 0 : r)) & 0xFF;
+      const uint32_t nw_of_first = first_strip ? before : nw_before;
+      nw_before = before;
+      uint32_t below = __shfl_up_sync(kAllLanes, n, 1);
+      if (group_ == 0) below = nw_of_first << 24;
+      const uint32_t above = __shfl_down_sync(kAllLanes, n, 1);
+      const uint32_t nw = __byte_perm(n, below, 0x2107);
+      const uint32_t ne = __byte_perm(n, above, ne_order);
+      const uint32_t a = choose(of.a_is_n, n, choose(of.a_is_ne, ne, nw));
+      const uint32_t b = choose(of.b_is_n, n, choose(of.b_is_ne, ne, nw));
+      const uint32_t p = average_four(n, average_four(a, b)) & of.wants_average, less = nw & of.wants_nw;
+      // Two kilos keep the halves from borrowing of each other; samples count modulo 256 at most.
+      even += (p & kEven) - (less & kEven) - half + 0x08000800u;
+      odd += (p >> 8 & kEven) - (less >> 8 & kEven) - half + 0x08000800u;
+      even &= kEven;
+      odd &= kEven;
+
+      const uint32_t pairs = even + odd, low_pair = pairs << 16;
+      odd += (even + low_pair) & of.runs;
+      even += low_pair & of.runs;
+      uint32_t sum = odd >> 16;
+      const uint32_t own = sum;
+#pragma unroll
+      for (uint32_t step = 1; step < kPlaneLanes; step *= 2) {
+        const uint32_t of_others = __shfl_up_sync(kAllLanes, sum, step);
+        if (group_ >= step) sum += of_others;
+      }
+      const uint32_t carry = ((sum - own + before) & of.runs) * 0x00010001u;
+      n = (((even + carry) & kEven) | ((odd + carry) & kEven) << 8) & mask_;
+      const uint32_t last = __shfl_sync(kAllLanes, n, first_lane_ + kPlaneLanes - 1) >> 24;
+      if (group_ == r) next_left = last;
+      if (has_channel_) samples[r * kChannels * kPlaneLanes] = n;
+    }
+    left_ = next_left;
+    if (has_channel_) *line = n;
+    __syncwarp();
+  }
+
+  // Rows of the strip to where they are wanted: a lane has four pixels of them.
+  L3_INLINE void write(uint32_t x, uint32_t y, uint32_t rows) const {
+    for (uint32_t r = lane_number() / kPlaneLanes; r < rows; r += kLanes / kPlaneLanes) {
+      uint32_t four[kChannels];
+#pragma unroll
+      for (uint32_t c = 0; c < kChannels; ++c) four[c] = room_.samples[(r * kChannels + c) * kPlaneLanes + group_];
+      if constexpr (kChannels >= 3) four_to_image(transform_, mask_, four);
+      out_.put(x + kGroupSamples * group_, y + r, four);
+    }
+    __syncwarp();
+  }
+
+  L3_INLINE Fault check_end() const {
+    if (payload_bytes_ - at_ >= kUnit) return {Reason::tile_leftover, at_};
+    for (uint32_t i = at_; i < payload_bytes_; ++i) {
+      if (payload_[i] != 0) return {Reason::tile_padding, i};
+    }
+    return {};
+  }
+
+  const uint32_t width_, height_, bits_;
+  const uint8_t* payload_;
+  const uint32_t payload_bytes_, transform_;
+  const FourPixels<kChannels>& out_;
+  FastRoom& room_;
+  uint32_t* line_;
+  const uint32_t channel_;
+  const bool has_channel_;  // lanes beyond the last channel do what its own do, but write nothing
+  const uint32_t group_, first_lane_;
+  const uint32_t mask_;
+  uint32_t at_ = 0;                                     // in the payload
+  uint32_t codes_ = 0, predictor_ = 0, row_start_ = 0;  // of the lane's channel; of the row that is its group's number
+  uint32_t left_ = 0;                                   // the last sample of that row, in the strip before
+  uint32_t corner_ = 0;                                 // the last one of the row above, there
+};
+
+}  // namespace l3

@@ -1,0 +1,205 @@
+// Constant, raw and fast tiles, a warp for each: fast ones of up to 8 bits by decode_fast.cuh, the others by the engine
+// of codec/. Warps stay, and take tile after tile.
+#include "check.h"
+#include "decode_fast.cuh"
+#include "launch.h"
+#include "output.cuh"
+#include "stages.h"
+#include "tile_decode.h"
+
+namespace l3 {
+
+// Writes rows of a tile, 32 pixels at a time; what PixelWriter of codec/ does on a processor.
+template <class Sample, uint32_t kChannels>
+class DevicePixels {
+ public:
+  using Lanes = CudaWarp::Lanes;
+
+  L3_INLINE explicit DevicePixels(const TilePlace& place) : place_(place) {
+    const Output& out = *place.out;
+    constexpr uint32_t kPixel = kChannels * sizeof(Sample);
+    in_order_ = out.in_order != 0;
+    // Where 32 pixels begin at a word, and so do those of other rows and strips.
+    in_words_ = in_order_ && ((reinterpret_cast<uintptr_t>(place.address(0, place.y0)) | out.row_step) & 3) == 0;
+    static_assert(kPixel * kLanes % 4 == 0);
+  }
+
+  // The pixels in columns x to x + 31 of row y; those outside the wanted part are dropped.
+  L3_INLINE void put(uint32_t x, uint32_t y, const Lanes* channels) const {
+    if (y < place_.y0 || y >= place_.y1) return;
+    const uint32_t column = x + lane_number();
+    const bool wanted = column >= place_.x0 && column < place_.x1;
+    if (in_words_ && x >= place_.x0 && x + kLanes <= place_.x1) {
+      put_words(place_.address(x, y), channels);
+    } else if (wanted && in_order_) {
+      uint8_t* const to = place_.address(column, y);
+#pragma unroll
+      for (uint32_t c = 0; c < kChannels; ++c) {
+        if constexpr (sizeof(Sample) == 1) {
+          store_global_byte(to + c, channels[c].v);
+        } else {
+          store_global_half(to + 2 * c, channels[c].v);
+        }
+      }
+    } else if (wanted) {
+      put_converted(place_.address(column, y), channels);
+    }
+  }
+
+ private:
+  // 32 pixels in order, whole words of them by a lane each.
+  L3_INLINE static void put_words(uint8_t* to, const Lanes* channels) {
+    const uint32_t lane = lane_number();
+    if constexpr (sizeof(Sample) == 2) {
+      constexpr uint32_t kSample = 0xFFFF;
+      if constexpr (kChannels == 1) {
+        store_global_half(to + 2 * lane, channels[0].v);
+      } else if constexpr (kChannels == 2) {
+        store_global(to + 4 * lane, (channels[0].v & kSample) | channels[1].v << 16);
+      } else if constexpr (kChannels == 3) {
+#pragma unroll
+        for (uint32_t c = 0; c < 3; ++c) store_global_half(to + 6 * lane + 2 * c, channels[c].v);
+      } else {
+        store_global(to + 8 * lane, (channels[0].v & kSample) | channels[1].v << 16);
+        store_global(to + 8 * lane + 4, (channels[2].v & kSample) | channels[3].v << 16);
+      }
+    } else if constexpr (kChannels == 1) {
+      const uint32_t two = __byte_perm(channels[0].v, __shfl_down_sync(kAllLanes, channels[0].v, 1), 0x0040);
+      const uint32_t four = __byte_perm(two, __shfl_down_sync(kAllLanes, two, 2), 0x5410);
+      if (lane % 4 == 0) store_global(to + lane, four);
+    } else if constexpr (kChannels == 2) {
+      const uint32_t one = __byte_perm(channels[0].v, channels[1].v, 0x0040);
+      const uint32_t two = __byte_perm(one, __shfl_down_sync(kAllLanes, one, 1), 0x5410);
+      if (lane % 2 == 0) store_global(to + 2 * lane, two);
+    } else if constexpr (kChannels == 3) {
+      // Word i holds bytes of pixels i * 4 / 3 and the next one.
+      const uint32_t one = __byte_perm(__byte_perm(channels[0].v, channels[1].v, 0x0040), channels[2].v, 0x0410);
+      const uint32_t pixel = lane * 4 / 3, skipped = lane * 4 % 3;
+      const uint32_t first = __shfl_sync(kAllLanes, one, pixel % kLanes);
+      const uint32_t second = __shfl_sync(kAllLanes, one, (pixel + 1) % kLanes);
+      const uint32_t order = skipped == 0 ? 0x4210 : skipped == 1 ? 0x5421 : 0x6542;
+      if (lane < 24) store_global(to + 4 * lane, __byte_perm(first, second, order));
+    } else {
+      const uint32_t low = __byte_perm(channels[0].v, channels[1].v, 0x0040);
+      const uint32_t high = __byte_perm(channels[2].v, channels[3].v, 0x0040);
+      store_global(to + 4 * lane, __byte_perm(low, high, 0x5410));
+    }
+  }
+
+  L3_INLINE void put_converted(uint8_t* to, const Lanes* channels) const {
+    const Output& out = *place_.out;
+    constexpr uint32_t kSample = sizeof(Sample) == 1 ? 0xFF : 0xFFFF;
+    if constexpr (kChannels == 1 && sizeof(Sample) == 1) {
+      if (place_.colours != nullptr) {
+        const uint32_t colour = place_.colours[channels[0].v & kSample];
+        for (uint32_t c = 0; c < out.channels; ++c) store_converted(out, c, to, colour >> (8 * c) & 0xFF);
+        return;
+      }
+    }
+#pragma unroll
+    for (uint32_t c = 0; c < kChannels; ++c) store_converted(out, c, to, channels[c].v & kSample);
+  }
+
+  const TilePlace& place_;
+  bool in_order_, in_words_;
+};
+
+// What a warp has of shared memory.
+constexpr uint32_t kOtherWarps = 8;  // of a block
+constexpr uint32_t kLineBytes = kLineStrips * kLanes * 2;
+constexpr uint32_t kRoomBytes = sizeof(FastRoom) + kLineBytes;
+constexpr uint32_t kSharedBytes = kOtherWarps * kRoomBytes;
+
+template <uint32_t kChannels>
+L3_INLINE Fault decode_bytes(const TileShape& shape, const TileEntry& entry, const TilePlace& place, uint8_t* room) {
+  if (entry.method == Method::fast) {
+    const FourPixels<kChannels> pixels(place);
+    return FourWideDecoder<kChannels>(shape, entry, pixels, *reinterpret_cast<FastRoom*>(room),
+                                      reinterpret_cast<uint32_t*>(room + sizeof(FastRoom)))
+        .decode();
+  }
+  const TileOutput part{nullptr, 0, place.x0, place.y0, place.x1, place.y1, nullptr, 0};
+  const DevicePixels<uint8_t, kChannels> pixels(place);
+  return entry.method == Method::raw ? decode_raw<CudaWarp, uint8_t, kChannels>(shape, entry, part, pixels)
+                                     : decode_constant<CudaWarp, uint8_t, kChannels>(entry, part, pixels);
+}
+
+template <uint32_t kChannels>
+L3_INLINE Fault decode_words(const TileShape& shape, const TileEntry& entry, const TilePlace& place, uint8_t* room) {
+  const TileOutput part{nullptr, 0, place.x0, place.y0, place.x1, place.y1, nullptr, 0};
+  const DevicePixels<uint16_t, kChannels> pixels(place);
+  CudaWarp::Line line{reinterpret_cast<uint16_t*>(room + sizeof(FastRoom)), kChannels};
+  return decode_tile<CudaWarp, uint16_t, kChannels>(shape, entry, part, pixels, line);
+}
+
+L3_INLINE Fault decode_payload(const TileShape& shape, const TileEntry& entry, const TilePlace& place, uint8_t* room) {
+  switch (shape.channels + (shape.bits > 8 ? kMaxChannels : 0)) {
+    case 1: return decode_bytes<1>(shape, entry, place, room);
+    case 2: return decode_bytes<2>(shape, entry, place, room);
+    case 3: return decode_bytes<3>(shape, entry, place, room);
+    case 4: return decode_bytes<4>(shape, entry, place, room);
+    case 5: return decode_words<1>(shape, entry, place, room);
+    case 6: return decode_words<2>(shape, entry, place, room);
+    case 7: return decode_words<3>(shape, entry, place, room);
+    default: return decode_words<4>(shape, entry, place, room);
+  }
+}
+
+L3_INLINE void decode_other(const Batch& batch, const TileJob& job, uint8_t* room) {
+  const ImageState& state = batch.states[job.image];
+  const uint32_t column = state.first_column + job.place % state.columns;
+  const uint32_t row = state.first_row + job.place / state.columns;
+  const TileShape shape = {smaller(state.tile_width, state.width - column * state.tile_width),
+                           smaller(state.tile_height, state.height - row * state.tile_height), state.channels,
+                           state.bits};
+  const TileEntry entry = read_entry(state.data, state.head_bytes, uint64_t{row} * state.tiles_across + column);
+  Fault fault;
+  if (entry.method != Method::constant && check_of<CudaWarp>(entry.payload, entry.payload_bytes / 4) != entry.check) {
+    fault.reason = Reason::tile_check;
+  } else {
+    const TilePlace place = place_of(state, batch.colours + 256 * job.image, column, row, shape);
+    fault = decode_payload(shape, entry, place, room);
+  }
+  if (fault.reason != Reason::none && lane_number() == 0) {
+    atomicMin(&batch.states[job.image].fault, key_of(job.place, fault));
+  }
+}
+
+__global__ void __launch_bounds__(kOtherWarps* kLanes, 4) others_kernel(const __grid_constant__ Batch batch) {
+  extern __shared__ uint4 shared[];
+  uint8_t* const rooms = reinterpret_cast<uint8_t*>(shared);
+  const uint32_t warp = __shfl_sync(kAllLanes, threadIdx.x / kLanes, 0);
+  for (uint32_t kind = 0; kind < 2; ++kind) {
+    // Every fourth warp takes the tiles with long lines, and has its neighbours' room.
+    const bool takes_part = kind == 0 || warp % 4 == 0;
+    const uint32_t count = batch.control->others[kind];
+    while (takes_part) {
+      uint32_t next = 0;
+      if (lane_number() == 0) next = atomicAdd(&batch.control->next_other[kind], 1u);
+      next = __shfl_sync(kAllLanes, next, 0);
+      if (next >= count) break;
+      const uint64_t place = kind == 0 ? next : batch.tile_capacity - 1 - next;
+      decode_other(batch, batch.other_tiles[place], rooms + warp * kRoomBytes);
+      __syncwarp();
+    }
+    __syncthreads();
+  }
+}
+
+cudaError_t decode_other_tiles(const Batch& batch, cudaStream_t stream) {
+  return launch(others_kernel, batch.other_blocks, kOtherWarps * kLanes, kSharedBytes, stream, batch);
+}
+
+cudaError_t shape_of_others(int device, Shape& shape) {
+  int processors = 0, blocks = 0;
+  cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  if (error == cudaSuccess) {
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, others_kernel, kOtherWarps * kLanes, kSharedBytes);
+  }
+  if (error != cudaSuccess) return error;
+  shape = {static_cast<uint32_t>(processors) * static_cast<uint32_t>(blocks < 1 ? 1 : blocks), kOtherWarps,
+           kSharedBytes};
+  return cudaSuccess;
+}
+
+}  // namespace l3

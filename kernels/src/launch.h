@@ -1,0 +1,24 @@
+// Starting a kernel. tests/emulated_gpu.h has its own launch(), which runs the kernel on the processor.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace l3 {
+
+#if !defined(L3_EMULATED_GPU)
+
+// `shared` bytes of dynamic shared memory.
+template <class... Arguments>
+cudaError_t launch(void (*kernel)(Arguments...), uint32_t blocks, uint32_t threads, size_t shared, cudaStream_t stream,
+                   std::type_identity_t<Arguments>... arguments) {
+  kernel<<<blocks, threads, shared, stream>>>(arguments...);
+  return cudaGetLastError();
+}
+
+#endif
+
+}  // namespace l3

@@ -1,0 +1,126 @@
+// A block for each image: the verdict so far, and the tiles of sound images join the lists. Those of a model lie side
+// by side, and are cut into chunks for the blocks that decode them.
+#include "cuda_instructions.cuh"
+#include "launch.h"
+#include "stages.h"
+
+namespace l3 {
+
+constexpr uint32_t kListThreads = 128;
+
+struct ListRoom {
+  // Of the slots: dense tiles and chunks, of all and of those before the image's.
+  uint32_t tiles, tiles_before, chunks, chunks_before;
+  uint32_t next_dense, next_other;
+};
+
+// Few tiles are spread over all blocks, a tile for each; many are taken by as many warps as a block has.
+L3_INLINE uint32_t chunk_tiles(const Batch& batch, uint32_t tiles) {
+  const uint32_t even = ceil_div(tiles, batch.dense_blocks);
+  return even == 0 ? 1 : smaller(even, batch.dense_warps);
+}
+
+L3_INLINE Verdict verdict_of(const Batch& batch, const ImageState& state) {
+  if (!state.before_model.ok()) return state.before_model;
+  if (state.slot != kNone) {
+    const Fault fault = batch.slots[state.slot].fault;
+    if (fault.reason != Reason::none) return {fault.reason, state.model_offset + fault.at};
+  }
+  if (!state.after_model.ok()) return state.after_model;
+  return {static_cast<Reason>(state.is_refused)};
+}
+
+__global__ void __launch_bounds__(kListThreads) list_kernel(const __grid_constant__ Batch batch) {
+  extern __shared__ uint4 shared[];
+  ListRoom& room = *reinterpret_cast<ListRoom*>(shared);
+  const uint32_t image = blockIdx.x, thread = threadIdx.x;
+  ImageState& state = batch.states[image];
+  const Verdict verdict = verdict_of(batch, state);
+  const uint32_t slot = state.slot;
+  const bool owns_slot = state.owns_slot != 0;
+  __syncthreads();
+  if (thread == 0) {
+    state.before_model = verdict;
+    room = {};
+  }
+  __syncthreads();
+
+  uint32_t tiles = 0, tiles_before = 0;
+  for (uint32_t s = thread; s < batch.slot_count; s += kListThreads) {
+    const uint32_t of_slot = batch.slot_counts[s].tiles;
+    tiles += of_slot;
+    if (s < slot) tiles_before += of_slot;
+  }
+  atomicAdd(&room.tiles, tiles);
+  atomicAdd(&room.tiles_before, tiles_before);
+  __syncthreads();
+  const uint32_t each = chunk_tiles(batch, room.tiles);
+  uint32_t chunks = 0, chunks_before = 0;
+  for (uint32_t s = thread; s < batch.slot_count; s += kListThreads) {
+    const uint32_t of_slot = ceil_div(batch.slot_counts[s].tiles, each);
+    chunks += of_slot;
+    if (s < slot) chunks_before += of_slot;
+  }
+  atomicAdd(&room.chunks, chunks);
+  atomicAdd(&room.chunks_before, chunks_before);
+  __syncthreads();
+  if (image == 0 && thread == 0) batch.control->chunks = room.chunks;
+  if (owns_slot) {
+    const uint32_t count = batch.slot_counts[slot].tiles;
+    for (uint32_t i = thread; i < ceil_div(count, each); i += kListThreads) {
+      const uint32_t first = room.tiles_before + i * each;
+      batch.chunks[room.chunks_before + i] = {slot, room.tiles_before, first,
+                                              smaller(first + each, room.tiles_before + count)};
+    }
+  }
+  if (!verdict.ok() || state.dense_tiles + state.other_tiles == 0) return;
+
+  const uint32_t long_line = has_long_line(state.tile_width, state.channels);
+  if (thread == 0) {
+    room.next_dense = room.tiles_before;
+    if (state.dense_tiles != 0) room.next_dense += atomicAdd(&batch.slot_counts[slot].listed, state.dense_tiles);
+    room.next_other = state.other_tiles != 0 ? atomicAdd(&batch.control->others[long_line], state.other_tiles) : 0;
+  }
+  __syncthreads();
+  const uint32_t count = state.columns * state.rows;
+  for (uint32_t i = thread; i < count; i += kListThreads) {
+    const uint64_t tile =
+        uint64_t{state.first_row + i / state.columns} * state.tiles_across + state.first_column + i % state.columns;
+    const bool is_dense = static_cast<Method>(state.data[state.head_bytes + tile * kIndexEntryBytes]) == Method::dense;
+    if (is_dense) {
+      batch.dense_tiles[atomicAdd(&room.next_dense, 1u)] = {image, i};
+    } else {
+      const uint64_t place = atomicAdd(&room.next_other, 1u);
+      batch.other_tiles[long_line != 0 ? batch.tile_capacity - 1 - place : place] = {image, i};
+    }
+  }
+}
+
+cudaError_t list_tiles(const Batch& batch, cudaStream_t stream) {
+  return launch(list_kernel, batch.count, kListThreads, (sizeof(ListRoom) + 15) / 16 * 16, stream, batch);
+}
+
+// What became of each image: its lowest tile that failed is libl3's verdict.
+__global__ void report_kernel(const __grid_constant__ Batch batch) {
+  const uint32_t i = blockIdx.x * kListThreads + threadIdx.x;
+  if (i >= batch.count) return;
+  const ImageState& state = batch.states[i];
+  Verdict verdict = state.before_model;
+  if (verdict.ok() && state.fault != kNoFault) {
+    const uint64_t place = state.fault >> 28;
+    const uint64_t tile =
+        (state.first_row + place / state.columns) * state.tiles_across + state.first_column + place % state.columns;
+    const TileEntry entry = read_entry(state.data, state.head_bytes, tile);
+    verdict.reason = static_cast<Reason>(state.fault & 0xFF);
+    verdict.offset = static_cast<uint64_t>(entry.payload - state.data) + (state.fault >> 8 & 0xFFFFF);
+    verdict.tile = tile;
+  }
+  batch.results[i] = {static_cast<uint32_t>(status_of(verdict.reason)), static_cast<uint32_t>(verdict.reason),
+                      verdict.offset, verdict.tile};
+}
+
+cudaError_t report_results(const Batch& batch, cudaStream_t stream) {
+  return launch(report_kernel, ceil_div(batch.count, kListThreads), kListThreads, 0, stream, batch);
+}
+
+}  // namespace l3

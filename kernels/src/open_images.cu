@@ -1,0 +1,246 @@
+// A warp for each image: what the caller says of it, head, sections and index are verified; the tiles of its region are
+// counted. All lanes do the same, but for checks and the index, which they share.
+#include "check.h"
+#include "cuda_warp.cuh"
+#include "launch.h"
+#include "stages.h"
+
+namespace l3 {
+
+constexpr uint32_t kOpenWarps = 1;  // of a block: images end at different times
+
+// Checks by a warp.
+struct DeviceChecks {
+  uint32_t* head_copy;  // in shared memory
+
+  L3_INLINE uint32_t check(const uint8_t* bytes, uint64_t words) const { return check_of<CudaWarp>(bytes, words); }
+  L3_INLINE uint32_t check_of_head(const uint8_t* data, uint64_t bytes) const {
+    __syncwarp();
+    for (uint32_t i = lane_number(); i < bytes / 4; i += kLanes) {
+      head_copy[i] = i == header::kHeadCheck / 4 ? 0 : load_u32(data + 4 * i);
+    }
+    __syncwarp();
+    return check(reinterpret_cast<const uint8_t*>(head_copy), bytes / 4);
+  }
+};
+
+L3_INLINE uint32_t bytes_of_type(uint32_t type) { return type == L3_CUDA_U8 ? 1 : type == L3_CUDA_F32 ? 4 : 2; }
+
+// What the caller says against the head, as libl3 does, and beyond.
+L3_INLINE Reason plan_region(const l3_cuda_image& image, const Head& head, ImageState& state) {
+  if (image.out == nullptr) return Reason::null_argument;
+  if (image.width != head.width || image.height != head.height) return Reason::wrong_shape;
+  state.x = image.x;
+  state.y = image.y;
+  state.region_width = image.region_width;
+  state.region_height = image.region_height;
+  if ((image.x | image.y | image.region_width | image.region_height) == 0) {
+    state.region_width = head.width;
+    state.region_height = head.height;
+  }
+  if (state.region_width == 0 || state.region_height == 0 || state.x >= head.width || state.y >= head.height ||
+      state.region_width > head.width - state.x || state.region_height > head.height - state.y) {
+    return Reason::bad_region;
+  }
+  state.first_column = state.x / head.tile_width;
+  state.first_row = state.y / head.tile_height;
+  state.columns = (state.x + state.region_width - 1) / head.tile_width - state.first_column + 1;
+  state.rows = (state.y + state.region_height - 1) / head.tile_height - state.first_row + 1;
+  return Reason::none;
+}
+
+L3_INLINE Reason plan_output(const l3_cuda_image& image, const Head& head, ImageState& state) {
+  Output& out = state.out;
+  constexpr uint32_t kFlags = L3_CUDA_FLIP | L3_CUDA_COLOURS | L3_CUDA_STAGE;
+  if (image.type > L3_CUDA_F32 || image.layout > L3_CUDA_CHW || (image.flags & ~kFlags) != 0 || image.reserved != 0) {
+    return Reason::bad_output;
+  }
+  out.type = image.type;
+  out.as_colours = (image.flags & L3_CUDA_COLOURS) != 0 && head.colour == L3_COLOUR_PALETTE;
+  out.channels = !out.as_colours ? head.channels : head.find(L3_SECTION_TRANSPARENCY) != nullptr ? 4 : 3;
+  if (image.channels != out.channels) return Reason::wrong_channels;
+  if (out.type == L3_CUDA_U8 && head.bits > 8) return Reason::bad_output;
+
+  const uint32_t bytes = bytes_of_type(out.type);
+  const bool planar = image.layout == L3_CUDA_CHW;
+  const uint64_t pixel = planar ? bytes : uint64_t{bytes} * out.channels;
+  const uint64_t row = pixel * state.region_width;
+  out.row_step = image.row_stride == 0 ? row : image.row_stride;
+  if (out.row_step < row || out.row_step > UINT64_MAX >> 24) return Reason::bad_stride;
+  const uint64_t plane = out.row_step * (state.region_height - 1) + row;
+  out.channel_step = bytes;
+  if (planar) {
+    out.channel_step = image.plane_stride == 0 ? out.row_step * state.region_height : image.plane_stride;
+    if (out.channel_step < plane && out.channels > 1) return Reason::bad_stride;
+    if (out.channel_step > UINT64_MAX >> 4) return Reason::bad_stride;
+  }
+  if ((reinterpret_cast<uintptr_t>(image.out) | out.row_step | out.channel_step) % bytes != 0) {
+    return Reason::bad_output;
+  }
+  const bool mirrored = (image.flags & L3_CUDA_FLIP) != 0;
+  out.first = static_cast<uint8_t*>(image.out) + (mirrored ? row - pixel : 0);
+  out.pixel_step = mirrored ? -static_cast<int64_t>(pixel) : static_cast<int64_t>(pixel);
+  const bool samples_as_they_are = out.type == (head.bits > 8 ? L3_CUDA_U16 : L3_CUDA_U8);
+  out.in_order = samples_as_they_are && !out.as_colours && !mirrored && (!planar || out.channels == 1);
+  for (uint32_t c = 0; c < kMaxChannels; ++c) {
+    out.scale[c] = image.scale[c];
+    out.bias[c] = image.bias[c];
+  }
+  return Reason::none;
+}
+
+// Red, green, blue, alpha of each index; opaque black for those beyond the palette.
+L3_INLINE void build_colours(const uint8_t* data, const Head& head, uint32_t* colours) {
+  const Section* palette = head.find(L3_SECTION_PALETTE);
+  const Section* transparency = head.find(L3_SECTION_TRANSPARENCY);
+  for (uint32_t i = lane_number(); i < 256; i += kLanes) {
+    uint32_t colour = 0xFF000000;
+    if (3 * i < palette->size) {
+      const uint8_t* entry = data + palette->offset + 3 * i;
+      colour |= entry[0] | static_cast<uint32_t>(entry[1]) << 8 | static_cast<uint32_t>(entry[2]) << 16;
+    }
+    if (transparency != nullptr && i < transparency->size) {
+      colour = (colour & 0xFFFFFF) | static_cast<uint32_t>(data[transparency->offset + i]) << 24;
+    }
+    colours[i] = colour;
+  }
+}
+
+// The entries of the index and the end of the file; 32 tiles at once.
+L3_INLINE Verdict check_entries(const uint8_t* data, uint64_t size, const Head& head) {
+  if (size < head.payload_start) return {Reason::section_truncated, size};
+  const uint8_t* index = data + head.head_bytes;
+  uint64_t next = head.payload_start / kUnit;
+  for (uint64_t first = 0; first < head.tile_count; first += kLanes) {
+    const uint64_t tile = first + lane_number();
+    const bool present = tile < head.tile_count;
+    const uint8_t* entry = index + tile * kIndexEntryBytes;
+    const uint32_t units = present ? entry_units(entry) : 0;
+    const uint32_t sum = running_sum(units);
+    Verdict verdict;
+    // The sums are right up to the first entry that is wrong.
+    if (present) verdict = check_entry(entry, head, tile, next + sum - units);
+    const uint32_t wrong = __ballot_sync(kAllLanes, !verdict.ok());
+    if (wrong != 0) {
+      const uint64_t lowest = first + static_cast<uint32_t>(__ffs(static_cast<int>(wrong)) - 1);
+      const uint8_t* of_lowest = index + lowest * kIndexEntryBytes;
+      const uint32_t before = __shfl_sync(kAllLanes, sum - units, static_cast<int>(lowest - first));
+      return check_entry(of_lowest, head, lowest, next + before);
+    }
+    next += __shfl_sync(kAllLanes, sum, kLanes - 1);
+  }
+  return check_end(size, next);
+}
+
+L3_INLINE void count_tiles(const Head& head, ImageState& state) {
+  const uint64_t tiles = uint64_t{state.columns} * state.rows;
+  uint32_t dense = 0;
+  for (uint64_t first = 0; first < tiles; first += kLanes) {
+    const uint64_t i = first + lane_number();
+    bool is_dense = false;
+    if (i < tiles) {
+      const uint64_t tile =
+          (state.first_row + i / state.columns) * head.tiles_across + state.first_column + i % state.columns;
+      is_dense = static_cast<Method>(state.data[head.head_bytes + tile * kIndexEntryBytes]) == Method::dense;
+    }
+    dense += static_cast<uint32_t>(__popc(__ballot_sync(kAllLanes, is_dense)));
+  }
+  state.dense_tiles = dense;
+  state.other_tiles = static_cast<uint32_t>(tiles) - dense;
+}
+
+// A model whose section is sound gets its place in the table of keys.
+L3_INLINE void enter_model(const Batch& batch, uint32_t image, const Section& model, ImageState& state) {
+  state.model_offset = model.offset;
+  state.model_size = static_cast<uint32_t>(model.size);
+  const ModelKey key = ModelKey{model.check} << 32 | ModelKey{state.channels - 1} << 30 | (model.size - 1);
+  uint32_t place = 0;
+  if (lane_number() == 0) {
+    place = (model.check ^ state.model_size * 0x9E3779B1u) & batch.key_mask;
+    for (;;) {
+      // Keys are stored plus 1: 0 is an empty place.
+      const ModelKey before = atomicCAS(&batch.model_keys[place], ModelKey{0}, key + 1);
+      if (before == 0 || before == key + 1) break;
+      place = (place + 1) & batch.key_mask;
+    }
+    atomicMax(&batch.key_owners[place], kMaxImages - image);
+  }
+  state.key = __shfl_sync(kAllLanes, place, 0);
+}
+
+L3_INLINE Verdict open_file(const Batch& batch, uint32_t i, const l3_cuda_image& image, const DeviceChecks& checks,
+                            ImageState& state) {
+  Head head;
+  const Verdict of_head = read_head(checks, state.data, image.size, head);
+  if (!of_head.ok()) return of_head;
+  state.head_bytes = head.head_bytes;
+  state.width = head.width;
+  state.height = head.height;
+  state.channels = head.channels;
+  state.bits = head.bits;
+  state.tile_width = head.tile_width;
+  state.tile_height = head.tile_height;
+  state.tiles_across = head.tiles_across;
+  Reason reason = plan_region(image, head, state);
+  if (reason == Reason::none) reason = plan_output(image, head, state);
+  if (reason != Reason::none) return {reason};
+  const Verdict of_index = check_index(checks, state.data, image.size, head);
+  if (!of_index.ok()) return of_index;
+  for (uint32_t s = 0; s < head.section_count; ++s) {
+    const Section& section = head.sections[s];
+    if (section.type >= kFirstAsideType) continue;
+    const Verdict verdict = check_section(checks, state.data, image.size, section);
+    if (!verdict.ok()) return verdict;
+    static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last one that is looked at
+    if (section.type == L3_SECTION_MODEL) enter_model(batch, i, section, state);
+  }
+  state.after_model = check_entries(state.data, image.size, head);
+  if (!state.after_model.ok()) return {};
+  count_tiles(head, state);
+  if (state.out.as_colours != 0) build_colours(state.data, head, batch.colours + 256 * i);
+  return {};
+}
+
+__global__ void __launch_bounds__(kOpenWarps* kLanes) open_kernel(const __grid_constant__ Batch batch) {
+  extern __shared__ uint4 shared[];
+  const uint32_t i = blockIdx.x;
+  const l3_cuda_image image = batch.staged_images != nullptr
+                                  ? batch.staged_images[i]
+                                  : *reinterpret_cast<const l3_cuda_image*>(batch.images + i * batch.image_bytes);
+  ImageState state{};
+  state.data = static_cast<const uint8_t*>(image.data);
+  state.slot = kNone;
+  state.fault = kNoFault;
+  const bool is_empty = image.data == nullptr && image.size == 0;
+  if (!is_empty) {
+    if (image.data == nullptr) {
+      state.before_model = {Reason::null_argument};
+    } else if (reinterpret_cast<uintptr_t>(image.data) % kUnit != 0) {
+      state.before_model = {Reason::unaligned_file};
+    } else {
+      if ((image.flags & L3_CUDA_STAGE) != 0) {
+        const uint64_t end = batch.staged_images != nullptr ? batch.staged_at[i + 1] : kMaxFileBytes;
+        if (image.size > kMaxFileBytes || end > batch.staging_bytes) {
+          state.before_model = {Reason::over_staging_capacity};
+        } else {
+          state.data = batch.staging + batch.staged_at[i];
+        }
+      }
+      if (state.before_model.ok()) {
+        const DeviceChecks checks{reinterpret_cast<uint32_t*>(shared)};
+        state.before_model = open_file(batch, i, image, checks, state);
+      }
+    }
+  }
+  if (lane_number() == 0) {
+    batch.states[i] = state;
+    const bool with_model = state.model_size != 0 && state.before_model.ok();
+    batch.summaries[i] = {state.dense_tiles + state.other_tiles, with_model ? state.key : kNone};
+  }
+}
+
+cudaError_t open_images(const Batch& batch, cudaStream_t stream) {
+  return launch(open_kernel, batch.count, kOpenWarps * kLanes, (L3_HEAD_MAX_BYTES + 15) / 16 * 16, stream, batch);
+}
+
+}  // namespace l3

@@ -1,0 +1,198 @@
+// Pixels as the caller wants them.
+#pragma once
+
+#include "batch.h"
+#include "cuda_warp.cuh"
+
+namespace l3 {
+
+// The part of a region that lies in a tile.
+struct TilePlace {
+  const Output* out;
+  const uint32_t* colours;  // of the image, or null
+  int32_t x, y;             // of the tile's first pixel in the region: below 0 where the region begins inside the tile
+  uint32_t x0, y0, x1, y1;  // the columns and rows of the tile that are wanted
+
+  L3_INLINE uint8_t* address(uint32_t column, uint32_t row) const {
+    return out->first + (x + static_cast<int32_t>(column)) * out->pixel_step +
+           static_cast<uint64_t>(static_cast<uint32_t>(y + static_cast<int32_t>(row))) * out->row_step;
+  }
+};
+
+L3_INLINE TilePlace place_of(const ImageState& state, const uint32_t* colours, uint32_t column, uint32_t row,
+                             const TileShape& shape) {
+  TilePlace place;
+  place.out = &state.out;
+  place.colours = state.out.as_colours != 0 ? colours : nullptr;
+  place.x = static_cast<int32_t>(column * state.tile_width) - static_cast<int32_t>(state.x);
+  place.y = static_cast<int32_t>(row * state.tile_height) - static_cast<int32_t>(state.y);
+  place.x0 = place.x < 0 ? static_cast<uint32_t>(-place.x) : 0;
+  place.y0 = place.y < 0 ? static_cast<uint32_t>(-place.y) : 0;
+  place.x1 = smaller(shape.width, static_cast<uint32_t>(static_cast<int32_t>(state.region_width) - place.x));
+  place.y1 = smaller(shape.height, static_cast<uint32_t>(static_cast<int32_t>(state.region_height) - place.y));
+  return place;
+}
+
+// A sample of a channel as its type has it, in the lowest bits.
+L3_INLINE uint32_t converted(const Output& out, uint32_t channel, uint32_t sample) {
+  if (out.type <= L3_CUDA_U16) return sample;
+  const float value = __fmaf_rn(static_cast<float>(sample), out.scale[channel], out.bias[channel]);
+  if (out.type == L3_CUDA_F32) return __float_as_uint(value);
+  return out.type == L3_CUDA_F16 ? half_of(value) : bfloat_of(value);
+}
+
+L3_INLINE void store_converted(const Output& out, uint32_t channel, uint8_t* pixel, uint32_t sample) {
+  uint8_t* const to = pixel + channel * out.channel_step;
+  const uint32_t value = converted(out, channel, sample);
+  if (out.type == L3_CUDA_U8) {
+    store_global_byte(to, value);
+  } else if (out.type == L3_CUDA_F32) {
+    store_global(to, value);
+  } else {
+    store_global_half(to, value);
+  }
+}
+
+// Four samples of a channel, one after the other in memory, where their place allows it.
+L3_INLINE void store_four_converted(const Output& out, uint32_t channel, uint8_t* to, uint32_t a, uint32_t b,
+                                    uint32_t c, uint32_t d) {
+  a = converted(out, channel, a);
+  b = converted(out, channel, b);
+  c = converted(out, channel, c);
+  d = converted(out, channel, d);
+  if (out.type == L3_CUDA_U8) {
+    store_global(to, a | b << 8 | c << 16 | d << 24);
+  } else if (out.type == L3_CUDA_F32) {
+    store_global_four(to, make_uint4(a, b, c, d));
+  } else {
+    store_global_two(to, uint2{a | b << 16, c | d << 16});
+  }
+}
+
+// The columns of a tile of which four at a time can be written as words: those from `from` on, up to `to`; both
+// multiples of four.
+struct GroupRange {
+  uint32_t from = kMaxTileEdge, to = 0;
+
+  // Where a channel's samples lie side by side, and where whole pixels do, `bytes` of them.
+  L3_INLINE static GroupRange of(const TilePlace& place, uint32_t bytes) {
+    const Output& out = *place.out;
+    const bool mirrored = out.pixel_step < 0;
+    // Of the group whose first column is 0, also where that is outside; the others are a multiple of four away.
+    const uint64_t places = reinterpret_cast<uint64_t>(place.address(mirrored ? 3 : 0, place.y0)) | out.row_step;
+    GroupRange range;
+    if ((mirrored ? -out.pixel_step : out.pixel_step) == bytes && places % (4 * bytes) == 0) {
+      range.from = (place.x0 + 3) & ~3u;
+      range.to = place.x1 & ~3u;
+    }
+    return range;
+  }
+  L3_INLINE static GroupRange of_channels(const TilePlace& place) {
+    const uint32_t bytes = place.out->type == L3_CUDA_U8 ? 1 : place.out->type == L3_CUDA_F32 ? 4 : 2;
+    return place.out->channel_step % (4 * bytes) == 0 || place.out->channels == 1 ? of(place, bytes) : GroupRange{};
+  }
+  L3_INLINE bool has(uint32_t column) const { return column >= from && column < to; }
+};
+
+// Writes four pixels of a lane, a word for each channel, of samples up to 8 bits.
+template <uint32_t kChannels>
+class FourPixels {
+ public:
+  L3_INLINE explicit FourPixels(const TilePlace& place)
+      : place_(place),
+        in_order_(place.out->in_order != 0),
+        groups_(in_order_ ? in_words(place) : GroupRange::of_channels(place)) {}
+
+  // Those in columns x to x + 3 of row y; what is outside the wanted part is dropped.
+  L3_INLINE void put(uint32_t x, uint32_t y, const uint32_t* four) const {
+    if (y < place_.y0 || y >= place_.y1) return;
+    if (!groups_.has(x)) {
+      for (uint32_t i = 0; i < 4; ++i) {
+        if (x + i >= place_.x0 && x + i < place_.x1) put_one(x + i, y, i, four);
+      }
+    } else if (in_order_) {
+      put_words(place_.address(x, y), four);
+    } else {
+      put_group(x, y, four);
+    }
+  }
+
+ private:
+  // Words need not be more aligned than words.
+  L3_INLINE static GroupRange in_words(const TilePlace& place) {
+    const uint64_t places = reinterpret_cast<uint64_t>(place.address(0, place.y0)) | place.out->row_step;
+    GroupRange range;
+    if (places % 4 == 0) {
+      range.from = (place.x0 + 3) & ~3u;
+      range.to = place.x1 & ~3u;
+    }
+    return range;
+  }
+
+  L3_INLINE void put_one(uint32_t x, uint32_t y, uint32_t i, const uint32_t* four) const {
+    const Output& out = *place_.out;
+    uint8_t* const to = place_.address(x, y);
+    if constexpr (kChannels == 1) {
+      if (place_.colours != nullptr) {
+        const uint32_t colour = place_.colours[four[0] >> (8 * i) & 0xFF];
+        for (uint32_t c = 0; c < out.channels; ++c) store_converted(out, c, to, colour >> (8 * c) & 0xFF);
+        return;
+      }
+    }
+#pragma unroll
+    for (uint32_t c = 0; c < kChannels; ++c) store_converted(out, c, to, four[c] >> (8 * i) & 0xFF);
+  }
+
+  L3_INLINE static void put_words(uint8_t* to, const uint32_t* four) {
+    if constexpr (kChannels == 1) {
+      store_global(to, four[0]);
+    } else if constexpr (kChannels == 2) {
+      store_global(to, __byte_perm(four[0], four[1], 0x5140));
+      store_global(to + 4, __byte_perm(four[0], four[1], 0x7362));
+    } else if constexpr (kChannels == 3) {
+      const uint32_t low = __byte_perm(four[0], four[1], 0x5140);   // r0 g0 r1 g1
+      const uint32_t high = __byte_perm(four[0], four[1], 0x7362);  // r2 g2 r3 g3
+      store_global(to, __byte_perm(low, four[2], 0x2410));
+      store_global(to + 4, __byte_perm(__byte_perm(low, four[2], 0x0053), high, 0x5410));
+      store_global(to + 8, __byte_perm(high, four[2], 0x7326));
+    } else {
+      const uint32_t low = __byte_perm(four[0], four[1], 0x5140), high = __byte_perm(four[0], four[1], 0x7362);
+      const uint32_t low_2 = __byte_perm(four[2], four[3], 0x5140), high_2 = __byte_perm(four[2], four[3], 0x7362);
+      store_global(to, __byte_perm(low, low_2, 0x5410));
+      store_global(to + 4, __byte_perm(low, low_2, 0x7632));
+      store_global(to + 8, __byte_perm(high, high_2, 0x5410));
+      store_global(to + 12, __byte_perm(high, high_2, 0x7632));
+    }
+  }
+
+  L3_INLINE void put_group(uint32_t x, uint32_t y, const uint32_t* four) const {
+    const Output& out = *place_.out;
+    const uint32_t order = out.pixel_step < 0 ? 0x0123 : 0x3210;
+    uint8_t* const to = place_.address(out.pixel_step < 0 ? x + 3 : x, y);
+    if constexpr (kChannels == 1) {
+      if (place_.colours != nullptr) {
+        const uint32_t indices = __byte_perm(four[0], 0, order);
+        uint32_t colours[4];
+#pragma unroll
+        for (uint32_t i = 0; i < 4; ++i) colours[i] = place_.colours[indices >> (8 * i) & 0xFF];
+        for (uint32_t c = 0; c < out.channels; ++c) {
+          store_four_converted(out, c, to + c * out.channel_step, colours[0] >> (8 * c) & 0xFF,
+                               colours[1] >> (8 * c) & 0xFF, colours[2] >> (8 * c) & 0xFF,
+                               colours[3] >> (8 * c) & 0xFF);
+        }
+        return;
+      }
+    }
+#pragma unroll
+    for (uint32_t c = 0; c < kChannels; ++c) {
+      const uint32_t w = __byte_perm(four[c], 0, order);
+      store_four_converted(out, c, to + c * out.channel_step, w & 0xFF, w >> 8 & 0xFF, w >> 16 & 0xFF, w >> 24);
+    }
+  }
+
+  const TilePlace& place_;
+  const bool in_order_;
+  const GroupRange groups_;
+};
+
+}  // namespace l3

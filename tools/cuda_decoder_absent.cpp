@@ -1,0 +1,8 @@
+// In a build without kernels/.
+#include "cuda_decoder.h"
+
+namespace tools {
+
+CudaDecoder cuda_decoder() { return {{}, "this l3 was built without CUDA"}; }
+
+}  // namespace tools
