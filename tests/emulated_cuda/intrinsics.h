@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <type_traits>
 
 #include "block.h"
@@ -12,6 +13,8 @@
 #define __host__
 #define __global__
 #define __shared__
+#define __grid_constant__
+#define __forceinline__ inline
 #define __launch_bounds__(...)
 
 #define threadIdx (emulated::Index{emulated::Block::running().thread()})
@@ -62,23 +65,24 @@ T change(T* at, const Change& to) {
 
 // ---- between lanes
 
-template <class T>
-T __shfl_sync(uint32_t mask, T v, uint32_t source, int line = __builtin_LINE()) {
-  return emulated::shuffle(mask, v, source, line);
+// Lanes may be counted with or without a sign.
+template <class T, std::integral Lane>
+T __shfl_sync(uint32_t mask, T v, Lane source, int line = __builtin_LINE()) {
+  return emulated::shuffle(mask, v, static_cast<uint32_t>(source), line);
 }
-template <class T>
-T __shfl_up_sync(uint32_t mask, T v, uint32_t by, int line = __builtin_LINE()) {
-  const uint32_t lane = emulated::lane();
-  return emulated::shuffle(mask, v, lane < by ? lane : lane - by, line);
+template <class T, std::integral Lane>
+T __shfl_up_sync(uint32_t mask, T v, Lane by, int line = __builtin_LINE()) {
+  const uint32_t lane = emulated::lane(), step = static_cast<uint32_t>(by);
+  return emulated::shuffle(mask, v, lane < step ? lane : lane - step, line);
 }
-template <class T>
-T __shfl_down_sync(uint32_t mask, T v, uint32_t by, int line = __builtin_LINE()) {
-  const uint32_t lane = emulated::lane();
-  return emulated::shuffle(mask, v, lane + by < emulated::kLanes ? lane + by : lane, line);
+template <class T, std::integral Lane>
+T __shfl_down_sync(uint32_t mask, T v, Lane by, int line = __builtin_LINE()) {
+  const uint32_t lane = emulated::lane(), step = static_cast<uint32_t>(by);
+  return emulated::shuffle(mask, v, lane + step < emulated::kLanes ? lane + step : lane, line);
 }
-template <class T>
-T __shfl_xor_sync(uint32_t mask, T v, uint32_t bits, int line = __builtin_LINE()) {
-  return emulated::shuffle(mask, v, emulated::lane() ^ bits, line);
+template <class T, std::integral Lane>
+T __shfl_xor_sync(uint32_t mask, T v, Lane bits, int line = __builtin_LINE()) {
+  return emulated::shuffle(mask, v, emulated::lane() ^ static_cast<uint32_t>(bits), line);
 }
 inline uint32_t __ballot_sync(uint32_t mask, bool v, int line = __builtin_LINE()) {
   return emulated::meet_warp(emulated::Meeting::ballot, mask, line, v);
@@ -173,13 +177,39 @@ T __ldg(const T* p) {
 
 // ---- numbers
 
-// Counts are unsigned, where CUDA has int: the processor's compiler warns of more than nvcc does.
-inline uint32_t __popc(uint32_t v) { return static_cast<uint32_t>(std::popcount(v)); }
-inline uint32_t __popcll(uint64_t v) { return static_cast<uint32_t>(std::popcount(v)); }
-inline uint32_t __clz(uint32_t v) { return static_cast<uint32_t>(std::countl_zero(v)); }
-inline uint32_t __clzll(uint64_t v) { return static_cast<uint32_t>(std::countl_zero(v)); }
-inline uint32_t __ffs(uint32_t v) { return v == 0 ? 0 : static_cast<uint32_t>(std::countr_zero(v)) + 1; }
-inline uint32_t __ffsll(uint64_t v) { return v == 0 ? 0 : static_cast<uint32_t>(std::countr_zero(v)) + 1; }
+// Numbers of 32 and of 64 bits, with or without a sign. Counts are unsigned, where CUDA has int: the processor's
+// compiler warns of more than nvcc does.
+namespace emulated {
+template <size_t kBytes, std::integral T>
+auto bits_of(T v) {
+  static_assert(sizeof(T) == kBytes);
+  return static_cast<std::make_unsigned_t<T>>(v);
+}
+}  // namespace emulated
+template <class T>
+uint32_t __popc(T v) {
+  return static_cast<uint32_t>(std::popcount(emulated::bits_of<4>(v)));
+}
+template <class T>
+uint32_t __popcll(T v) {
+  return static_cast<uint32_t>(std::popcount(emulated::bits_of<8>(v)));
+}
+template <class T>
+uint32_t __clz(T v) {
+  return static_cast<uint32_t>(std::countl_zero(emulated::bits_of<4>(v)));
+}
+template <class T>
+uint32_t __clzll(T v) {
+  return static_cast<uint32_t>(std::countl_zero(emulated::bits_of<8>(v)));
+}
+template <class T>
+uint32_t __ffs(T v) {
+  return v == 0 ? 0 : static_cast<uint32_t>(std::countr_zero(emulated::bits_of<4>(v))) + 1;
+}
+template <class T>
+uint32_t __ffsll(T v) {
+  return v == 0 ? 0 : static_cast<uint32_t>(std::countr_zero(emulated::bits_of<8>(v))) + 1;
+}
 inline uint32_t __brev(uint32_t v) {
   uint32_t r = 0;
   for (uint32_t i = 0; i < 32; ++i) r |= (v >> i & 1) << (31 - i);

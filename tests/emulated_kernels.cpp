@@ -1,0 +1,11 @@
+// The decoder of kernels/, host code and kernels alike, on the emulated GPU.
+#include "emulated_gpu.h"
+
+// Behind the emulated GPU.
+#include "../kernels/src/build_models.cu"
+#include "../kernels/src/decode_batch.cpp"
+#include "../kernels/src/decode_dense.cu"
+#include "../kernels/src/decode_others.cu"
+#include "../kernels/src/list_tiles.cu"
+#include "../kernels/src/open_images.cu"
+#include "../kernels/src/stage_files.cu"

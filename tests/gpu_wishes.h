@@ -1,0 +1,130 @@
+// Files of all kinds, and what may be asked of them, at random.
+#pragma once
+
+#include "any_model.h"
+#include "gpu_testing.h"
+
+namespace gpu_testing {
+
+inline Size any_size(Dice& dice, uint32_t most) {
+  switch (dice.roll(8)) {
+    case 0: return {1, 1};
+    case 1: return {1 + dice.roll(most), 1};
+    case 2: return {1, 1 + dice.roll(most)};
+    case 3: return {32 * (1 + dice.roll(3)), 32 * (1 + dice.roll(2))};
+    case 4: return {32 * (1 + dice.roll(2)) + 1, 32 * (1 + dice.roll(2)) - 1};
+    case 5: return {1 + dice.roll(most), 1 + dice.roll(20)};
+    case 6: return {1 + dice.roll(20), 1 + dice.roll(most)};
+    default: return {1 + dice.roll(70), 1 + dice.roll(70)};
+  }
+}
+
+inline drawing::Type any_type(Dice& dice) {
+  const uint32_t bits = dice.chance(2) ? 8 : 1 + dice.roll(16);
+  return {static_cast<l3_colour>(dice.roll(bits <= 8 ? 5 : 4)), bits};
+}
+
+inline Drawing any_drawing(Dice& dice, uint32_t most) {
+  const Size size = any_size(dice, most);
+  const drawing::Type type = any_type(dice);
+  Drawing d = dice.chance(4) ? drawing::draw_mixed({(size.width + 2) / 3, size.height}, type, dice.next())
+                             : drawing::draw(size, type, dice.pick(drawing::kPatterns), dice.next());
+  return dice.chance(3) ? drawing::with_sections(std::move(d), dice.next()) : d;
+}
+
+// A file of any colour, depth, size and method; now and then one that no encoder would write.
+inline Bytes any_file(Dice& dice, uint32_t most, std::string* name = nullptr) {
+  const uint32_t tile_width = 32 * (1 + dice.roll(dice.chance(6) ? 32 : 4));
+  const uint32_t tile_height = 32 * (1 + dice.roll(tile_width > 512 ? 8 : dice.chance(6) ? 32 : 4));
+  if (dice.chance(6)) {
+    const Size size = any_size(dice, most);
+    const drawing::Type type = any_type(dice);
+    if (name != nullptr) *name = "by hand";
+    // The edges of a tile are to suit all types.
+    return by_hand::put_together(
+        by_hand::any_parts(dice, size, type, std::min(tile_width, 256u), std::min(tile_height, 256u)));
+  }
+  const Drawing d = any_drawing(dice, most);
+  constexpr l3_method kMethods[] = {L3_METHOD_FAST, L3_METHOD_DENSE, L3_METHOD_AUTO};
+  l3_encode_options options =
+      codec_testing::options_of(dice.pick(kMethods), std::min(tile_width, 256u), std::min(tile_height, 256u), 1);
+  if (d.bits * d.channels() <= 8) {
+    options.tile_width = tile_width;
+    options.tile_height = tile_width > 512 ? std::min(tile_height, 512u) : tile_height;
+  }
+  Bytes model;
+  if (d.bits == 8 && dice.chance(2)) {  // also saves the time to fit one
+    model = by_hand::any_model(dice, d.channels());
+    options.model = model.data();
+    options.model_size = model.size();
+  }
+  if (name != nullptr) {
+    *name = d.name() + " method " + std::to_string(options.method) + (model.empty() ? "" : " with a model given") +
+            " tiles " + std::to_string(options.tile_width) + "x" + std::to_string(options.tile_height);
+  }
+  return codec_testing::encode(d, options);
+}
+
+inline float any_number(Dice& dice) {
+  constexpr float kNumbers[] = {1,        0,   -1,    0.5f,   1 / 255.0f, 1 / 65535.0f,
+                                1.0f / 3, 257, 1e-6f, -1e-8f, 123.675f,   1e30f};
+  if (dice.chance(2)) return dice.pick(kNumbers);
+  return static_cast<float>(dice.roll(1u << 24)) * 0x1p-22f - 2;
+}
+
+inline void choose_region(Wish& wish, uint32_t x, uint32_t y, uint32_t width, uint32_t height) {
+  wish.image.x = x;
+  wish.image.y = y;
+  wish.image.region_width = width;
+  wish.image.region_height = height;
+}
+inline void any_region(Dice& dice, Wish& wish, uint64_t most_pixels = UINT64_MAX) {
+  const l3_cuda_image& image = wish.image;
+  uint32_t width = dice.chance(6) ? 1 : 1 + dice.roll(image.width);
+  uint32_t height = dice.chance(6) ? 1 : 1 + dice.roll(image.height);
+  while (uint64_t{width} * height > most_pixels) (width > height ? width : height) /= 2;
+  const auto begin = [&](uint32_t room) { return dice.chance(4) ? 0 : dice.chance(4) ? room : dice.roll(room + 1); };
+  choose_region(wish, begin(image.width - width), begin(image.height - height), width, height);
+}
+
+// Where the output goes: odd places, as far as the size of a sample allows them.
+inline void any_place(Dice& dice, Wish& wish) {
+  const size_t sample = type_bytes(wish.image.type);
+  const auto gap = [&] { return dice.chance(3) ? 0 : sample * dice.roll(40); };
+  wish.before = gap();
+  wish.after = gap();
+  wish.row_gap = gap();
+  wish.plane_gap = wish.image.layout == L3_CUDA_CHW ? gap() : 0;
+  wish.says_strides = dice.chance(2);
+}
+
+inline void any_numbers(Dice& dice, Wish& wish) {
+  for (float& v : wish.image.scale) v = any_number(dice);
+  for (float& v : wish.image.bias) v = any_number(dice);
+}
+
+// Any type that the samples fit, layout, place and region.
+inline Wish any_wish(Dice& dice, Bytes file) {
+  uint32_t flags = 0;
+  if (dice.chance(3)) flags |= L3_CUDA_FLIP;
+  if (dice.chance(2)) flags |= L3_CUDA_COLOURS;
+  if (dice.chance(3)) flags |= L3_CUDA_STAGE;
+  Wish wish = wish_for(std::move(file), flags);
+  const bool is_wide = wish.image.type == L3_CUDA_U16;
+  if (dice.chance(2)) wish.image.type = is_wide ? 1 + dice.roll(4) : dice.roll(5);
+  wish.image.layout = dice.roll(2);
+  if (dice.chance(5)) wish.place = Place::pinned;
+  if (!dice.chance(3)) any_region(dice, wish);
+  any_place(dice, wish);
+  any_numbers(dice, wish);
+  return wish;
+}
+inline Wish any_wish(Dice& dice, uint32_t most = 0) {
+  std::string name;
+  Bytes file = any_file(dice, most != 0 ? most : scale().edge, &name);
+  Wish wish = any_wish(dice, std::move(file));
+  wish.name = std::move(name);
+  return wish;
+}
+
+}  // namespace gpu_testing
