@@ -7,6 +7,7 @@ add_test(NAME gpu_vectors COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/sp
 set_tests_properties(gpu_vectors PROPERTIES FIXTURES_SETUP gpu_vectors)
 
 function(add_gpu_test name)
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE l3_internals GTest::gtest_main Threads::Threads l3_warnings)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED gpu_vectors TIMEOUT 3600

@@ -97,7 +97,7 @@ struct SlotCounts {
   uint32_t listed;  // in the end
 };
 
-// Equal models are found by size, channels and check, then compared.
+// Equal models are found by two checks of their bytes, then compared.
 using ModelKey = unsigned long long;
 
 // A call, as its kernels see it.

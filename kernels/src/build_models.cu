@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(kModelThreads) models_kernel(const __grid_cons
   }
   __syncthreads();
   look_back(batch, i, owner, room);
-  const bool too_many_tiles = state.is_sound() && room.tiles > batch.tile_capacity;
+  const bool too_many_tiles = batch.summaries[i].tiles != 0 && room.tiles > batch.tile_capacity;
   if (threadIdx.x == 0 && too_many_tiles) state.is_refused = static_cast<uint32_t>(Reason::over_tile_capacity);
   if (!with_model) return;
 

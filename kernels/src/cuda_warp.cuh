@@ -48,6 +48,8 @@ L3_INLINE uint32_t running_sum(uint32_t v) {
   return v;
 }
 
+L3_INLINE uint32_t sum_of_lanes(uint32_t v) { return __reduce_add_sync(kAllLanes, v); }
+
 // The widths of a block's 64 groups: lane l holds groups l and l + 32.
 struct CudaWidths {
   uint32_t width[2];
@@ -135,7 +137,7 @@ struct CudaWarp {
   }
   L3_INLINE static Words first_words(uint32_t count, Words a, Words b) { return lane_number() < count ? a : b; }
   L3_INLINE static Words rotate_left_15(Words a) { return {__funnelshift_l(a.v, a.v, 15)}; }
-  L3_INLINE static uint32_t sum_words(Words a) { return __shfl_sync(kAllLanes, running_sum(a.v), kLanes - 1); }
+  L3_INLINE static uint32_t sum_words(Words a) { return sum_of_lanes(a.v); }
 };
 
 }  // namespace l3

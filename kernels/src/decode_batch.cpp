@@ -17,6 +17,7 @@ l3_status give(l3_error* error, l3_status status, const char* reason) {
 
 l3_status give(l3_error* error, cudaError_t failure) {
   if (failure == cudaSuccess) return give(error, L3_OK, "no error");
+  (void)cudaGetLastError();  // reported here, and not to the next caller of CUDA
   return give(error, L3_ERROR_DEVICE, cudaGetErrorString(failure));
 }
 
@@ -113,16 +114,14 @@ l3_status l3_cuda_check_device(l3_error* error) {
   int devices = 0;
   cudaError_t failure = cudaGetDeviceCount(&devices);
   if (failure == cudaSuccess && devices == 0) failure = cudaErrorNoDevice;
-  if (failure == cudaErrorInsufficientDriver) {
-    // What the runtime also says where there is no driver at all.
-    (void)cudaGetLastError();
-    return give(error, L3_ERROR_DEVICE, "there is no CUDA driver, or it is too old for this library");
-  }
   Batch batch{};
   if (failure == cudaSuccess) failure = fit_to_device(batch);
-  // The next caller of CUDA is not to find it.
-  if (failure != cudaSuccess) (void)cudaGetLastError();
-  return give(error, failure);
+  const l3_status status = give(error, failure);
+  // Which the runtime also says where there is no driver at all.
+  if (failure == cudaErrorInsufficientDriver && error != nullptr) {
+    error->reason = "there is no CUDA driver, or it is too old for this library";
+  }
+  return status;
 }
 
 l3_error l3_cuda_explain(const l3_cuda_result* result) {

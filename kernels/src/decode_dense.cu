@@ -255,17 +255,17 @@ L3_INLINE void begin_chunk(const Batch& batch, DenseRoom& room, CudaTables::Memo
 
 // The tile at a place of the chunk. What is needed afterwards is read again from shared memory: registers are for the
 // engine.
-L3_INLINE void decode_tile_of_chunk(const Batch& batch, uint4* shared, uint32_t warp, uint32_t i) {
-  DenseRoom& room = *reinterpret_cast<DenseRoom*>(shared);
+L3_INLINE void decode_tile_of_chunk(const Batch& batch, uint4* memory, uint32_t warp, uint32_t i) {
+  DenseRoom& room = *reinterpret_cast<DenseRoom*>(memory);
   const TileJob tile = batch.dense_tiles[room.first + i];
   const DenseJob job = DenseJob::of(batch, tile);
   Fault fault;
   if (check_of<CudaWarp>(job.entry.payload, job.entry.payload_bytes / 4) != job.entry.check) {
     fault.reason = Reason::tile_check;
   } else {
-    const CudaTables tables{from_here_on(shared_address(shared + kTablesAt / 16)), room.tables->classes,
+    const CudaTables tables{from_here_on(shared_address(memory + kTablesAt / 16)), room.tables->classes,
                             room.tables->class_buckets, room.tables->class_table_of};
-    uint4* const own_room = shared + (room.tiles_at + warp * room.most_bytes) / 16;
+    uint4* const own_room = memory + (room.tiles_at + warp * room.most_bytes) / 16;
     CudaWordWarp::Delay delay(own_room);
     CudaWordWarp::Classes classes(
         reinterpret_cast<uint8_t*>(own_room + TileRoom::of(job.shape, job.entry).delay_entries), job.shape.channels);

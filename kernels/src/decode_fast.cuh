@@ -142,7 +142,7 @@ class FourWideDecoder {
       for (uint32_t b = 0; b < width_bits; ++b) {
         sum += static_cast<uint32_t>(__popc(fields & lowest_of_fields(width_bits) << b)) << b;
       }
-      const uint32_t total = __reduce_add_sync(kAllLanes, lane_number() < kPlaneLanes ? sum : 0) + base * groups * rows;
+      const uint32_t total = sum_of_lanes(lane_number() < kPlaneLanes ? sum : 0) + base * groups * rows;
       const uint32_t block_bytes = codes_at + (total + 1) / 2;
       if (left < block_bytes) return {Reason::block_truncated, at_};
       if (channel_ == c) {
@@ -212,9 +212,12 @@ class FourWideDecoder {
     constexpr uint32_t kN = 1u << kPredictN, kGradient = 1u << kPredictGradient, kSmooth = 1u << kPredictSmooth,
                        kThreeQuarters = 1u << kPredictThreeQuarters, kTurn = 1u << kPredictTurn,
                        kHalf = 1u << kPredictHalf, kW = 1u << kPredictW;
-    return {bits_if(kN | kGradient | kThreeQuarters), bits_if(kTurn),
-            bits_if(kN | kGradient),                  bits_if(kSmooth),
-            bits_if(~kW),                             bits_if(kGradient | kThreeQuarters | kTurn | kHalf),
+    return {bits_if(kN | kGradient | kThreeQuarters),
+            bits_if(kTurn),
+            bits_if(kN | kGradient),
+            bits_if(kSmooth),
+            bits_if(~kW),
+            bits_if(kGradient | kThreeQuarters | kTurn | kHalf),
             bits_if(~(kN | kSmooth))};
   }
   L3_INLINE static uint32_t choose(uint32_t which, uint32_t a, uint32_t b) { return (a & which) | (b & ~which); }

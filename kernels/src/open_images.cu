@@ -149,18 +149,31 @@ L3_INLINE void count_tiles(const Head& head, ImageState& state) {
   state.other_tiles = static_cast<uint32_t>(tiles) - dense;
 }
 
+// What tells models apart that have the same check: without it, one that was made to have another's would be built for
+// each image that has it.
+L3_INLINE uint32_t second_check(const uint8_t* bytes, uint32_t words) {
+  uint32_t sum = words;
+  for (uint32_t i = lane_number(); i < words; i += kLanes) {
+    uint32_t word = (reinterpret_cast<const uint32_t*>(bytes)[i] ^ i * 0x27D4EB2Fu) * 0xC2B2AE3Du;
+    sum += (word ^ word >> 15) * 0x165667B1u;
+  }
+  return sum_of_lanes(sum);
+}
+
 // A model whose section is sound gets its place in the table of keys.
 L3_INLINE void enter_model(const Batch& batch, uint32_t image, const Section& model, ImageState& state) {
   state.model_offset = model.offset;
   state.model_size = static_cast<uint32_t>(model.size);
-  const ModelKey key = ModelKey{model.check} << 32 | ModelKey{state.channels - 1} << 30 | (model.size - 1);
+  const uint32_t words = static_cast<uint32_t>(pad_to_unit(model.size) / 4);
+  const uint32_t second = second_check(state.data + model.offset, words) + state.channels;
+  // 0 is an empty place.
+  const ModelKey key = ModelKey{model.check} << 32 | (second == 0 ? 1 : second);
   uint32_t place = 0;
   if (lane_number() == 0) {
-    place = (model.check ^ state.model_size * 0x9E3779B1u) & batch.key_mask;
+    place = (model.check ^ second) & batch.key_mask;
     for (;;) {
-      // Keys are stored plus 1: 0 is an empty place.
-      const ModelKey before = atomicCAS(&batch.model_keys[place], ModelKey{0}, key + 1);
-      if (before == 0 || before == key + 1) break;
+      const ModelKey before = atomicCAS(&batch.model_keys[place], ModelKey{0}, key);
+      if (before == 0 || before == key) break;
       place = (place + 1) & batch.key_mask;
     }
     atomicMax(&batch.key_owners[place], kMaxImages - image);
