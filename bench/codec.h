@@ -22,7 +22,9 @@ struct Codec {
 
 extern const Codec kPngCodec;
 extern const Codec kL3Fast, kL3Dense1, kL3Dense5, kL3Dense9;
+extern const Codec kL3Paper;
 
-inline const std::array<const Codec*, 5> kCodecs = {&kPngCodec, &kL3Fast, &kL3Dense1, &kL3Dense5, &kL3Dense9};
+inline const std::array<const Codec*, 6> kCodecs = {&kPngCodec, &kL3Fast,   &kL3Dense1,
+                                                    &kL3Dense5, &kL3Dense9, &kL3Paper};
 
 }  // namespace bench

@@ -409,6 +409,16 @@ class Benchmarks(CommandTest):
             self.assertEqual((report["files"], report["pixels"], report["threads"]), (4, 70000, threads))
         self.assertIn(b"l3-fast", self.l3("bench", self.folder / "src", "--rounds", 1).stdout)
 
+    def test_what_the_papers_scheme_holds(self) -> None:
+        self.write("src/a.png", png(200, 100, after=[(b"tEXt", b"k\0v")]))
+        self.write("src/g.pgm", pgm(100, 100))
+        report = json.loads(self.l3("bench", self.folder / "src", "--codecs", "l3-paper", "--json").stdout)
+        self.assertTrue(report["codecs"][0]["lossless"])
+        deep = self.write("src/deep.pgm", b"P5 2 1 65535\n\0\1\2\3")
+        said = self.l3("bench", self.folder / "src", "--codecs", "l3-paper", "--json", code=FAILED)
+        self.assertIn(f"l3: {deep}: l3-paper: holds images of 8 bits, not of 16\n".encode(), said.stderr)
+        self.assertEqual(json.loads(said.stdout)["files"], 2)
+
     def test_broken_files_are_named(self) -> None:
         self.write("src/a.png", png(20, 20))
         bad = self.write("src/bad.png", b"x")

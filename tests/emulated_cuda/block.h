@@ -123,9 +123,7 @@ class Block {
 namespace l3 {
 // As the kernels declare them; one block runs at a time.
 extern uint4 shared[emulated::kSharedBytes / sizeof(uint4)];
-extern uint16_t lines[emulated::kSharedBytes / sizeof(uint16_t)];
 alignas(16) inline uint4 shared[emulated::kSharedBytes / sizeof(uint4)];
-alignas(16) inline uint16_t lines[emulated::kSharedBytes / sizeof(uint16_t)];
 }  // namespace l3
 
 namespace emulated {
@@ -156,14 +154,11 @@ inline void Block::run(uint32_t index, uint32_t threads, size_t shared_bytes, st
 inline void Block::fill_shared_memory() {
   const size_t size = (shared_bytes_ + sizeof(uint4) - 1) / sizeof(uint4) * sizeof(uint4);
   L3_UNPOISON(l3::shared, sizeof(l3::shared));
-  L3_UNPOISON(l3::lines, sizeof(l3::lines));
   for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
     const uint64_t noise = noise_.next();
     std::memcpy(reinterpret_cast<char*>(l3::shared) + i, &noise, sizeof(noise));
   }
-  std::memcpy(l3::lines, l3::shared, size);
   L3_POISON(reinterpret_cast<char*>(l3::shared) + shared_bytes_, sizeof(l3::shared) - shared_bytes_);
-  L3_POISON(reinterpret_cast<char*>(l3::lines) + shared_bytes_, sizeof(l3::lines) - shared_bytes_);
 }
 
 inline void Block::enter() {

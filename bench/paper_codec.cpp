@@ -1,0 +1,99 @@
+// The paper's scheme, by our own implementation in paper/.
+#include <array>
+#include <cstring>
+
+#include "codec.h"
+#include "paper/paper_l3.h"
+
+namespace bench {
+namespace {
+
+// The scheme holds samples and nothing else. What else an image has follows its file: for each chunk, and for the
+// transparency as if it were one, 4 bytes of type, 1 of place, 4 of size, the contents; and 4 bytes that say how many
+// bytes all that takes.
+constexpr size_t kChunkHead = 9;
+constexpr std::array<char, 4> kTransparency = {'t', 'R', 'N', 'S'};
+
+uint32_t load_u32(const uint8_t* p) {
+  return p[0] | uint32_t{p[1]} << 8 | uint32_t{p[2]} << 16 | static_cast<uint32_t>(p[3]) << 24;
+}
+void store_u32(uint8_t* p, size_t v) {
+  for (int i = 0; i < 4; ++i) p[i] = static_cast<uint8_t>(v >> (8 * i));
+}
+
+uint8_t* put_chunk(uint8_t* to, std::array<char, 4> type, uint8_t place, const std::vector<uint8_t>& data) {
+  std::memcpy(to, type.data(), type.size());
+  to[4] = place;
+  store_u32(to + 5, data.size());
+  if (!data.empty()) std::memcpy(to + kChunkHead, data.data(), data.size());
+  return to + kChunkHead + data.size();
+}
+
+std::optional<formats::Error> encode(const formats::Image& image, bridge::Buffer& file) {
+  if (image.bits != 8) {
+    return formats::Error{0, "holds images of 8 bits, not of " + std::to_string(image.bits)};
+  }
+  if (image.colour == formats::Colour::palette) return formats::Error{0, "does not hold images with a palette"};
+  const paper::Shape shape{image.width, image.height, formats::channels(image.colour)};
+  const uint64_t bound = paper::encode_bound(shape);
+  uint64_t beside = 0;
+  if (!image.transparency.empty()) beside += kChunkHead + image.transparency.size();
+  for (const formats::Chunk& chunk : image.chunks) beside += kChunkHead + chunk.data.size();
+  if (bound == 0 || beside > UINT32_MAX) return formats::Error{0, "the image is too large"};
+
+  uint8_t* const start = file.reset(bound + beside + 4);
+  uint8_t* to = start + paper::encode(shape, image.pixels.data(), start);
+  if (!image.transparency.empty()) to = put_chunk(to, kTransparency, 0, image.transparency);
+  for (const formats::Chunk& chunk : image.chunks) to = put_chunk(to, chunk.type, chunk.place, chunk.data);
+  store_u32(to, beside);
+  file.truncate(static_cast<size_t>(to + 4 - start));
+  return std::nullopt;
+}
+
+std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Image& image) {
+  const formats::Error cut{file.size(), "the file is cut short"};
+  if (file.size() < 4) return cut;
+  const uint64_t beside = load_u32(&file[file.size() - 4]);
+  if (beside > file.size() - 4) return cut;
+  std::span<const uint8_t> chunks = file.subspan(file.size() - 4 - beside, beside);
+  file = file.first(file.size() - 4 - beside);
+
+  paper::Shape shape;
+  const paper::Reason head = paper::read_head(file, shape);
+  if (head != paper::Reason::none) return formats::Error{0, paper::text(head)};
+  image.width = shape.width;
+  image.height = shape.height;
+  image.bits = 8;
+  image.colour = static_cast<formats::Colour>(shape.channels - 1);
+  image.palette.clear();
+  image.transparency.clear();
+  image.chunks.clear();
+  while (!chunks.empty()) {
+    if (chunks.size() < kChunkHead) return cut;
+    const uint32_t size = load_u32(&chunks[5]);
+    if (size > chunks.size() - kChunkHead) return cut;
+    formats::Chunk chunk;
+    std::memcpy(chunk.type.data(), chunks.data(), chunk.type.size());
+    chunk.place = chunks[4];
+    const std::span<const uint8_t> data = chunks.subspan(kChunkHead, size);
+    chunk.data.assign(data.begin(), data.end());
+    if (chunk.type == kTransparency) {
+      image.transparency = std::move(chunk.data);
+    } else {
+      image.chunks.push_back(std::move(chunk));
+    }
+    chunks = chunks.subspan(kChunkHead + size);
+  }
+  image.pixels.resize(shape.pixel_bytes());
+  const paper::Reason reason = paper::decode(file, shape, image.pixels.data());
+  if (reason != paper::Reason::none) return formats::Error{0, paper::text(reason)};
+  return std::nullopt;
+}
+
+bool never(std::span<const uint8_t>) { return false; }
+
+}  // namespace
+
+const Codec kL3Paper = {"l3-paper", encode, decode, never};
+
+}  // namespace bench
