@@ -55,6 +55,17 @@ uint32_t signs_of_bytes(uint32_t a) {
   return r;
 }
 
+inline uint32_t lowest_bits(uint32_t count) { return count >= 32 ? UINT32_MAX : (1u << count) - 1; }
+inline uint32_t shift_right_of_two(uint32_t low, uint32_t high, uint32_t by) {
+  emulated::Block::running().expect(by < 64, "shifts by too much");
+  return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> by);
+}
+template <uint32_t kStep>
+uint32_t add_from_below(uint32_t v) {
+  const uint32_t below = __shfl_up_sync(UINT32_MAX, v, kStep);
+  return emulated::lane() % 8 >= kStep ? v + below : v;
+}
+
 // To nearest, ties to even, as IEEE 754 has them: binary16, and the upper half of binary32.
 inline uint32_t half_of(float v) {
   const uint32_t bits = std::bit_cast<uint32_t>(v), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFFFFFF;
@@ -95,6 +106,10 @@ uint2 load_shared_two(uint32_t address) {
 template <uint32_t kOffset>
 uint4 load_shared_four(uint32_t address) {
   return emulated::load_shared<uint4>(address + kOffset);
+}
+template <uint32_t kOffset>
+uint32_t load_shared_u8_here(uint32_t address) {
+  return emulated::load_shared<uint8_t>(address + kOffset);
 }
 inline uint4 load_shared_four_here(uint32_t address) { return emulated::load_shared<uint4>(address); }
 

@@ -309,22 +309,16 @@ TEST(EmulatedGpu, DoesWhatTestsAskFor) {
 // ---- what a kernel does wrong
 
 __global__ void unlike(uint32_t) {
-  if (threadIdx.x % 2 == 0) {
-    __syncwarp();
-  } else {
-    __syncwarp();
-  }
+  if (threadIdx.x % 2 == 0) __syncwarp();
+  __syncwarp();
 }
 __global__ void leaves(uint32_t) {
   if (threadIdx.x == 5) return;
   __syncwarp();
 }
 __global__ void divided(uint32_t) {
-  if (threadIdx.x < 32) {
-    __syncthreads();
-  } else {
-    __syncthreads();
-  }
+  if (threadIdx.x < 32) __syncthreads();
+  __syncthreads();
 }
 __global__ void outside(uint32_t address) { (void)l3::load_shared_u8<0>(address); }
 __global__ void unaligned(uint32_t address) { (void)l3::load_shared_four<0>(address); }

@@ -298,6 +298,7 @@ TEST_F(GpuCall, ACapturedCallReadsItsImagesAnew) {
   Arrangement arrangement;
   arrangement.images = arrangement.results = Place::pinned;
   std::vector<std::unique_ptr<Batch>> batches;
+  batches.reserve(wishes.size());
   for (const std::vector<Wish>& some : wishes) batches.push_back(std::make_unique<Batch>(some, arrangement, capacity));
   const Batch& captured = *batches[0];
 

@@ -66,7 +66,7 @@ TEST_F(GpuOutput, EveryTypeLayoutAndDirection) {
 // Numbers that differ between channels, at places as odd as their size allows.
 TEST_F(GpuOutput, OddPlacesRegionsAndGaps) {
   Dice dice(11);
-  for (uint32_t round = 0; round < 2 * scale().rounds; ++round) {
+  for (uint32_t round = 0; round < scale().rounds; ++round) {
     std::vector<Wish> wishes;
     for (const Wish& subject : subjects(2 + round)) {
       add_all(wishes, subject, [&](Wish& wish) {
@@ -89,6 +89,7 @@ TEST_F(GpuOutput, EveryAlignment) {
       for (const uint32_t type : kTypes) {
         for (uint32_t i = 0; i < 32; i += type_bytes(type)) {
           for (const uint32_t layout : kLayouts) {
+            if (kEmulated && layout != i / type_bytes(type) / 2 % 2) continue;
             Wish wish = wish_for(file, i / type_bytes(type) % 2 == 1 ? uint32_t{L3_CUDA_FLIP} : 0u);
             wish.image.type = type;
             wish.image.layout = layout;

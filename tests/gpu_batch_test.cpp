@@ -335,6 +335,7 @@ TEST_F(GpuModels, TwinsWithTheSameCheckAreToldApart) {
   ASSERT_EQ(check_of_model(one), check_of_model(other));
   ASSERT_GT(dense_tiles(one) * dense_tiles(other), 0u);
   std::vector<Wish> wishes;
+  wishes.reserve(14);
   for (int i = 0; i < 12; ++i) wishes.push_back(wish_for(dice.chance(2) ? one : other));
   wishes.push_back(wish_for(one));
   wishes.push_back(wish_for(other));
@@ -342,6 +343,31 @@ TEST_F(GpuModels, TwinsWithTheSameCheckAreToldApart) {
   capacity.models = 2;
   Batch batch(std::move(wishes), {}, capacity);
   ASSERT_NO_FATAL_FAILURE(batch.expect_all());
+}
+
+// A model that is none, with the size and the check of a good one, which comes first: the good ones have room.
+TEST_F(GpuModels, FalseOnesTakeNoRoomFromOthers) {
+  const Drawing d = drawing_like({70, 40}, L3_COLOUR_GRAY, 1);
+  const Bytes model = model_for(d), good = with_model(d, model);
+  ASSERT_GT(dense_tiles(good), 0u);
+  Bytes padded = model, twin = model;
+  padded.resize(by_hand::pad(model.size()));
+  twin.resize(padded.size());
+  twin[0] ^= 0x80;  // a kind that there is not
+  force_check(twin, 3, by_hand::check(padded.data(), padded.size()));
+  twin.resize(model.size());
+  by_hand::Parts parts = by_hand::take_apart(good);
+  for (by_hand::SectionPart& section : parts.sections) {
+    if (section.type == L3_SECTION_MODEL) section.bytes = twin;
+  }
+  const Bytes bad = by_hand::put_together(parts);
+  std::vector<Wish> wishes(7, wish_for(good));
+  wishes[0] = wish_for(bad);
+  l3_cuda_capacity capacity = capacity_for(wishes);
+  capacity.models = 2;
+  Batch batch(std::move(wishes), {}, capacity);
+  ASSERT_NO_FATAL_FAILURE(batch.expect_all());
+  EXPECT_EQ(batch.expected_of(0).error.status, L3_ERROR_UNSUPPORTED);
 }
 
 // ---- capacity
@@ -369,8 +395,7 @@ using Statuses = std::vector<uint32_t>;
 
 TEST_F(GpuCapacity, TilesThatAreTooMany) {
   const Bytes file = encode(draw({96, 40}, {L3_COLOUR_RGB, 8}, Pattern::natural), codec_testing::tiles_of(32, 32));
-  std::vector<Wish> wishes;
-  for (int i = 0; i < 4; ++i) wishes.push_back(wish_for(file));  // 6 tiles each
+  std::vector<Wish> wishes(4, wish_for(file));  // 6 tiles each
   wishes.insert(wishes.begin() + 1, nothing());
   l3_cuda_capacity capacity = capacity_for(wishes);
   ASSERT_EQ(capacity.tiles, 24u);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Breaks libl3 on purpose, one fault at a time, and expects the tests to notice: a check of the tests themselves.
+"""Breaks libl3 and the kernels on purpose, one fault at a time, and expects the tests to notice: a check of the tests themselves.
 
     mutation_check.py WORK            all faults, in a copy of the tree under WORK
     mutation_check.py WORK 3 7        some of them
@@ -12,6 +12,7 @@ is named, and the exit status is 1.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -20,121 +21,158 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "CHANGELOG.md", "bench", "bridge", "cmake",
-         "codec", "formats", "spec", "tests", "tools")
+         "codec", "formats", "kernels", "spec", "tests", "tools")
 PROGRAMS = ("vector_verdicts", "codec_test", "dense_test", "hostile_test", "allocation_test", "engine_test",
-            "oracle_samples")
+            "oracle_samples", "gpu_emulated_test")
 
 
 @dataclass(frozen=True)
 class Fault:
     what: str
-    file: str  # in codec/
+    file: str
     old: str
     new: str
 
 
 FAULTS = (
-    Fault("a width of 2^20 + 1 passes", "src/container.cpp", "head.width > kMaxEdge)", "head.width > kMaxEdge + 1)"),
-    Fault("the first byte after a section may be anything", "src/container.cpp",
+    Fault("a width of 2^20 + 1 passes", "codec/src/container_rules.h", "head.width > kMaxEdge)", "head.width > kMaxEdge + 1)"),
+    Fault("the first byte after a section may be anything", "codec/src/container_rules.h",
           "for (uint64_t i = section.size; i < padded", "for (uint64_t i = section.size + 1; i < padded"),
-    Fault("the last byte after the index may be anything", "src/container.cpp",
+    Fault("the last byte after the index may be anything", "codec/src/container_rules.h",
           "kIndexEntryBytes; i < head.index_end; ++i)", "kIndexEntryBytes; i + 1 < head.index_end; ++i)"),
-    Fault("offsets of payloads wrap at 32 bits", "src/container.cpp",
+    Fault("offsets of payloads wrap at 32 bits", "codec/src/container_rules.h",
           "load_u32(entry + 4) != next)", "load_u32(entry + 4) != static_cast<uint32_t>(next))"),
-    Fault("a fast tile may have no payload", "src/container.cpp",
-          "if (units == 0) return {Reason::tile_size, at + 2};", ""),
-    Fault("a transparency may be longer than its palette", "src/container.cpp",
+    Fault("a fast tile may have no payload", "codec/src/container_rules.h",
+          "if (units == 0) return {Reason::tile_size, 2};", ""),
+    Fault("a transparency may be longer than its palette", "codec/src/container_rules.h",
           "transparency->size <= palette->size / 3", "transparency->size <= palette->size"),
-    Fault("types of sections may repeat", "src/container.cpp",
+    Fault("types of sections may repeat", "codec/src/container_rules.h",
           "section.type <= head.sections[i - 1].type", "section.type < head.sections[i - 1].type"),
-    Fault("images of exactly the pixel limit are refused", "src/container.cpp",
+    Fault("images of exactly the pixel limit are refused", "codec/src/container.cpp",
           "pixels > limits.max_pixels", "pixels >= limits.max_pixels"),
-    Fault("another check, for encoder and decoder alike", "src/check.h", "state ^ (state >> 13)",
+    Fault("another check, for encoder and decoder alike", "codec/src/check.h", "state ^ (state >> 13)",
           "state ^ (state >> 14)"),
-    Fault("the check leaves out the words after the last 32", "src/check.h", "if (i < words) {", "if (false) {"),
-    Fault("NE of the last column is not N", "src/fast.h", "if (edge != kLanes - 1) ne =", "if (edge > kLanes) ne ="),
-    Fault("predictor 5 takes N for NE, in encoder and decoder", "src/fast.h",
+    Fault("the check leaves out the words after the last 32", "codec/src/check.h", "if (i < words) {", "if (false) {"),
+    Fault("NE of the last column is not N", "codec/src/fast.h", "if (edge != kLanes - 1) ne =", "if (edge > kLanes) ne ="),
+    Fault("predictor 5 takes N for NE, in encoder and decoder", "codec/src/fast.h",
           "W::average(above.ne, above.nw)) - above.nw", "W::average(above.n, above.nw)) - above.nw"),
-    Fault("half() rounds up where samples have 1 bit", "src/fast.h", "smaller(17 - bits, 15)",
+    Fault("half() rounds up where samples have 1 bit", "codec/src/fast.h", "smaller(17 - bits, 15)",
           "smaller(17 - bits, 14)"),
-    Fault("red is not reduced before blue is made of it", "src/fast.h",
+    Fault("red is not reduced before blue is made of it", "codec/src/fast.h",
           "      c[0] = (c[0] + c[1]) & mask;\n      c[2] = (c[2] + W::average(c[0], c[1])) & mask;",
           "      c[0] = c[0] + c[1];\n      c[2] = (c[2] + W::average(c[0], c[1])) & mask;\n      c[0] = c[0] & mask;"),
-    Fault("origins may be anything", "src/tile_decode.h", "if (origin >> shape_.bits != 0)",
+    Fault("origins may be anything", "codec/src/tile_decode.h", "if (origin >> shape_.bits != 0)",
           "if (origin >> 16 != 0)"),
-    Fault("sixteen bytes may be left over", "src/tile_decode.h", "if (rest >= kUnit)", "if (rest > kUnit)"),
-    Fault("a reserved bit of a block's header is not looked at", "src/tile_decode.h", "fields >> 11 != 0",
+    Fault("sixteen bytes may be left over", "codec/src/tile_decode.h", "if (rest >= kUnit)", "if (rest > kUnit)"),
+    Fault("a reserved bit of a block's header is not looked at", "codec/src/tile_decode.h", "fields >> 11 != 0",
           "fields >> 11 > 1"),
-    Fault("a block may end after its payload", "src/tile_decode.h",
+    Fault("a block may end after its payload", "codec/src/tile_decode.h",
           "if (room < block_bytes) return {Reason::block_truncated, at_};", ""),
-    Fault("bits after the last raw sample are not looked at in its byte", "src/tile_decode.h",
+    Fault("bits after the last raw sample are not looked at in its byte", "codec/src/tile_decode.h",
           "const uint32_t used = i == end / 8 ? end % 8 : 0;", "const uint32_t used = i == end / 8 ? 8 : 0;"),
-    Fault("the corner of the second strip is that of the first", "src/tile_decode.h", "corner = W::last(n);",
+    Fault("the corner of the second strip is that of the first", "codec/src/tile_decode.h", "corner = W::last(n);",
           "if (strip == 0) corner = W::last(n);"),
-    Fault("a width may be one above the bits", "src/block_reader.h", "(127 - bits) * kEach", "(126 - bits) * kEach"),
-    Fault("a region loses the last column of a tile", "src/decode.cpp",
+    Fault("a width may be one above the bits", "codec/src/block_reader.h", "(127 - bits) * kEach", "(126 - bits) * kEach"),
+    Fault("a region loses the last column of a tile", "codec/src/decode.cpp",
           "region_.x + region_.width - x)", "region_.x + region_.width - x - (region_.x > 0 ? 1 : 0))"),
-    Fault("payloads are decoded without their check", "src/decode.cpp", "entry.method != Method::constant && target_",
+    Fault("payloads are decoded without their check", "codec/src/decode.cpp", "entry.method != Method::constant && target_",
           "entry.method == Method::constant && target_"),
-    Fault("the last byte of the digest does not count", "src/decode.cpp",
+    Fault("the last byte of the digest does not count", "codec/src/decode.cpp",
           "(digest, bytes + header::kDigest, sizeof(digest))", "(digest, bytes + header::kDigest, sizeof(digest) - 1)"),
-    Fault("which bad tile is named depends on time", "src/decode.cpp",
+    Fault("which bad tile is named depends on time", "codec/src/decode.cpp",
           "while (i < lowest && !failed_", "while (lowest == L3_NO_TILE && !failed_"),
-    Fault("blocks of metadata may be above the window", "src/metadata.cpp", "block >> 3 > most_block",
+    Fault("blocks of metadata may be above the window", "codec/src/metadata.cpp", "block >> 3 > most_block",
           "block >> 3 > kMaxBlock"),
-    Fault("metadata may need any window", "src/metadata.cpp", "if (window > kMaxWindow) return false;", ""),
-    Fault("samples above 2^bits - 1 are encoded", "src/tile_encode.h",
+    Fault("metadata may need any window", "codec/src/metadata.cpp", "if (window > kMaxWindow) return false;", ""),
+    Fault("samples above 2^bits - 1 are encoded", "codec/src/tile_encode.h",
           "if (shape_.bits == 8 * sizeof(Sample)) return true;", "return true;"),
-    Fault("a class table may have a symbol more than there are classes", "src/dense_model.cpp",
+    Fault("a class table may have a symbol more than there are classes", "codec/src/model_reader.h",
           "last == 0 || last >= symbols ||", "last == 0 || last > symbols ||"),
-    Fault("33 classes pass", "src/dense_model.cpp", "bytes_[4 + c] > kMaxClasses", "bytes_[4 + c] > kMaxClasses + 1"),
-    Fault("frequencies may add up to 4096 without R", "src/dense_model.cpp", "sum >= kProbabilities)",
+    Fault("33 classes pass", "codec/src/model_reader.h", "bytes_[4 + c] > kMaxClasses", "bytes_[4 + c] > kMaxClasses + 1"),
+    Fault("frequencies may add up to 4096 without R", "codec/src/model_reader.h", "sum >= kProbabilities)",
           "sum > kProbabilities)"),
-    Fault("the rest of a part's last byte is not looked at", "src/dense_model.cpp",
-          "return take((8 - at_ % 8) % 8) == 0 && whole;", "return whole;"),
-    Fault("activity weights may add up to 1001", "src/dense_model.cpp", "return sum <= kMaxActivitySum;",
+    Fault("the rest of a part's last byte is not looked at", "codec/src/model_reader.h",
+          "return next_ == size_ && bits_ == 0;", "return next_ == size_;"),
+    Fault("activity weights may add up to 1001", "codec/src/model_reader.h", "return sum <= kMaxActivitySum;",
           "return sum <= kMaxActivitySum + 1;"),
-    Fault("W's weight is that which makes 63", "src/dense_model.cpp", "implied_weight(weights[k], 0, 8, 64)",
+    Fault("W's weight is that which makes 63", "codec/src/model_reader.h", "implied_weight(weights[k], 0, 8, 64)",
           "implied_weight(weights[k], 0, 8, 63)"),
-    Fault("class tables of the next channel are used", "src/dense_model.cpp",
-          "static_cast<uint8_t>(class_tables_ + table);", "static_cast<uint8_t>(table);"),
-    Fault("bits of sign patterns are in another order", "src/dense_tables.h", "(pattern >> 4 | pattern << 2) & 63",
+    Fault("class tables of the first channel are used", "codec/src/model_reader.h",
+          "tables_.class_table_of[c][k] + first);", "tables_.class_table_of[c][k]);"),
+    Fault("bits of sign patterns are in another order", "codec/src/dense_tables.h", "(pattern >> 4 | pattern << 2) & 63",
           "(pattern >> 4 | pattern << 3) & 63"),
-    Fault("a tile that is a pixel too narrow for its lanes has another period", "src/dense.h",
+    Fault("a tile that is a pixel too narrow for its lanes has another period", "codec/src/dense.h",
           "return width > 2 * lanes ? width", "return width >= 2 * lanes - 1 ? width"),
-    Fault("NE of the last column is what a lane above saw", "src/dense_decode.h",
+    Fault("NE of the last column is what a lane above saw", "codec/src/dense_decode.h",
           "W::select(edges.last_column_or_first_row, window.n, window.ne)",
           "W::select(edges.first_row, window.n, window.ne)"),
-    Fault("NN of row 1 is that of a row above the tile", "src/dense_decode.h",
+    Fault("NN of row 1 is that of a row above the tile", "codec/src/dense_decode.h",
           "nn = W::select(edges.first_rows, window.n, window.nn)",
           "nn = W::select(edges.first_row, window.n, window.nn)"),
-    Fault("NWW of column 1 is another one", "src/dense_decode.h", "    window.nww = window.nw;\n",
+    Fault("NWW of column 1 is another one", "codec/src/dense_decode.h", "    window.nww = window.nw;\n",
           "    window.nww = window.nn;\n"),
-    Fault("errors end at -127", "src/dense.h", "kLeastError = -128", "kLeastError = -127"),
-    Fault("levels are one further up, in the decoder", "src/word_warp.h", "Lanes::of(constant<130 << 2>)",
+    Fault("errors end at -127", "codec/src/dense.h", "kLeastError = -128", "kLeastError = -127"),
+    Fault("levels are one further up, in the decoder", "codec/src/word_warp.h", "Lanes::of(constant<130 << 2>)",
           "Lanes::of(constant<(130 << 2) - 1>)"),
-    Fault("AVX2 takes negative weights for their magnitudes", "src/word_warp_avx2.h",
+    Fault("AVX2 takes negative weights for their magnitudes", "codec/src/word_warp_avx2.h",
           "if (w < 0) words.of[1] ^= 0xFFu << shift;", ""),
-    Fault("words may be taken from behind the payload", "src/dense_decode.h", "return at_ <= payload_bytes_;",
+    Fault("words may be taken from behind the payload", "codec/src/dense_decode.h", "return at_ <= payload_bytes_;",
           "return at_ <= payload_bytes_ + 2;"),
-    Fault("states at the end may be anything", "src/dense_decode.h",
+    Fault("states at the end may be anything", "codec/src/dense_decode.h",
           "if (W::bits(W::equal(state_[part], kStateFloor)) != W::kAllBits) return {Reason::dense_states, 0};", ""),
-    Fault("the last byte after the words may be anything", "src/dense_decode.h",
+    Fault("the last byte after the words may be anything", "codec/src/dense_decode.h",
           "for (uint32_t i = at_; i < payload_bytes_; ++i)", "for (uint32_t i = at_; i + 1 < payload_bytes_; ++i)"),
-    Fault("sixteen bytes may be left over after the words", "src/dense_decode.h", "if (payload_bytes_ - at_ >= kUnit)",
+    Fault("sixteen bytes may be left over after the words", "codec/src/dense_decode.h", "if (payload_bytes_ - at_ >= kUnit)",
           "if (payload_bytes_ - at_ > kUnit)"),
-    Fault("even symbols go down", "src/dense_tables.h", "(0u - (symbol & 1))) & 0xFF", "(0u - (~symbol & 1))) & 0xFF"),
-    Fault("a prediction leans upwards from a half and a 64th", "src/word_warp.h",
+    Fault("even symbols go down", "codec/src/dense_tables.h", "(0u - (symbol & 1))) & 0xFF", "(0u - (~symbol & 1))) & 0xFF"),
+    Fault("a prediction leans upwards from a half and a 64th", "codec/src/word_warp.h",
           "shift_right_signed(within << (32", "shift_right_signed((within + ~splat(0)) << (32"),
-    Fault("zones begin a step later", "src/word_warp.h", "constant<20641 << 16 | 3613>",
+    Fault("zones begin a step later", "codec/src/word_warp.h", "constant<20641 << 16 | 3613>",
           "constant<19333 << 16 | 3613>"),
-    Fault("64 lanes pass", "src/container.cpp", "kMaxLogLanes", "kMaxLogLanes + 1"),
-    Fault("a dense tile needs no model", "src/container.cpp", "if (head.find(L3_SECTION_MODEL) == nullptr) return",
+    Fault("64 lanes pass", "codec/src/container_rules.h", "kMaxLogLanes", "kMaxLogLanes + 1"),
+    Fault("a dense tile needs no model", "codec/src/container_rules.h", "if (head.find(L3_SECTION_MODEL) == nullptr) return",
           "if (false) return"),
-    Fault("a column is lost where a region begins within what is written at once", "src/skewed_rows.h",
+    Fault("a column is lost where a region begins within what is written at once", "codec/src/skewed_rows.h",
           "pixel += out_.x0 - first;", "pixel += out_.x0 - first - (out_.x0 - first == 63 ? 1 : 0);"),
-    Fault("room for samples is made before there is a file", "include/l3/l3.hpp",
+    Fault("room for samples is made before there is a file", "codec/include/l3/l3.hpp",
           "if (l3_check(file.data(), file.size(), &any, &error) != L3_OK) return error;", ""),
+    Fault("tiles after the first 32 begin where they want", "kernels/src/open_images.cu",
+          "next += __shfl_sync(kAllLanes, sum, kLanes - 1);", "next += __shfl_sync(kAllLanes, sum, kLanes - 2);"),
+    Fault("a batch may have any number of models", "kernels/src/build_models.cu", "if (slot >= batch.slot_count) {",
+          "if (false) {"),
+    Fault("a large symbol that needs nothing more is filled up", "kernels/src/build_buckets.cuh",
+          "room.excess[q] + 1u)", "room.excess[q])"),
+    Fault("the first small symbol is filled by one that has something to give", "kernels/src/build_buckets.cuh",
+          "before == 0 ? room.next_large[0] :", ""),
+    Fault("a model's tiles begin behind its own", "kernels/src/list_tiles.cu",
+          "if (s < slot) tiles_before += of_slot;", "if (s <= slot) tiles_before += of_slot;"),
+    Fault("tiles of images that are refused are taken", "kernels/src/decode_dense.cu",
+          "smaller(chunk.last, chunk.slot_first + batch.slot_counts[chunk.slot].listed)", "chunk.last"),
+    Fault("the first model's tables stay", "kernels/src/decode_dense.cu", "room.loaded_slot != chunk.slot",
+          "room.loaded_slot == kNone"),
+    Fault("tiles of a chunk have the room of the smallest", "kernels/src/decode_dense.cu",
+          "atomicMax(&room.most_bytes, TileRoom", "atomicMin(&room.most_bytes, 16 + TileRoom"),
+    Fault("dense payloads are decoded without their check", "kernels/src/decode_dense.cu", "!= job.entry.check",
+          "== job.entry.check + 1"),
+    Fault("a block goes on before its last tile is done", "kernels/src/decode_dense.cu",
+          "decode_tile_of_chunk(batch, shared, warp, i);\n    }\n    __syncthreads();",
+          "decode_tile_of_chunk(batch, shared, warp, i);\n    }"),
+    Fault("NE of a partial strip's last column is what is right of it", "kernels/src/decode_fast.cuh",
+          "if (edge / kGroupSamples == group_)", "if (edge == kLanes - 1 && group_ == kPlaneLanes - 1)"),
+    Fault("the corner of a strip is that of this one", "kernels/src/decode_fast.cuh",
+          "uint32_t nw_before = corner_;", "uint32_t nw_before = n >> 24;"),
+    Fault("widths may be one above the bits", "kernels/src/decode_fast.cuh",
+          "(fields & ((1u << width_bits) - 1)) <= bits_", "(fields & ((1u << width_bits) - 1)) <= bits_ + 1"),
+    Fault("four pixels are written where three are wanted", "kernels/src/output.cuh",
+          "      range.from = (place.x0 + 3) & ~3u;\n      range.to = place.x1 & ~3u;\n    }\n    return range;\n  }\n  L3_INLINE static GroupRange of_channels",
+          "      range.from = (place.x0 + 3) & ~3u;\n      range.to = (place.x1 + 1) & ~3u;\n    }\n    return range;\n  }\n  L3_INLINE static GroupRange of_channels"),
+    Fault("mirrored groups are not turned round", "kernels/src/output.cuh",
+          "out.pixel_step < 0 ? 0x0123 : 0x3210", "0x3210"),
+    Fault("a staged file begins where the one before it ends, also in its last unit", "kernels/src/stage_files.cu",
+          "batch.staged_at[image + 1] <= at", "batch.staged_at[image + 1] < at"),
+    Fault("keys of models stay from the call before", "kernels/src/decode_batch.cpp",
+          "cudaMemsetAsync(batch.control, 0, zeros, stream)",
+          "cudaMemsetAsync(batch.control, 0, sizeof(Control), stream)"),
 )
 
 
@@ -160,12 +198,15 @@ class Copy:
                     "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DL3_CUDA=OFF", "-DL3_TOOLS=OFF", *options])
         if done.returncode != 0:
             sys.exit(f"mutation_check: {done.stdout}{done.stderr}")
+        vectors = self.build / "vectors"
+        run([sys.executable, str(self.tree / "spec" / "vectors" / "build.py"), str(vectors)])
+        os.environ["L3_VECTORS"] = str(vectors)
 
     def compile(self) -> str:
         done = run(["cmake", "--build", str(self.build), "--target", *PROGRAMS])
         return "" if done.returncode == 0 else done.stdout[-2000:]
 
-    def first_red(self) -> str:
+    def first_red(self, only_kernels: bool = False) -> str:
         """The first test that fails, or nothing."""
         programs = self.build / "tests"
         tests = {
@@ -178,7 +219,10 @@ class Copy:
             "engine": [str(programs / "engine_test"), "--gtest_fail_fast"],
             "oracle": [sys.executable, str(self.tree / "tests" / "oracle_test.py"),
                        str(programs / "oracle_samples")],
+            "gpu": [str(programs / "gpu_emulated_test"), "--gtest_fail_fast"],
         }
+        if only_kernels:
+            tests = {"gpu": tests["gpu"]}
         for name, command in tests.items():
             if run(command).returncode != 0:
                 return name
@@ -194,7 +238,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.list or options.work is None:
         for number, fault in enumerate(FAULTS, 1):
-            print(f"{number:>3}  {fault.what} (codec/{fault.file})")
+            print(f"{number:>3}  {fault.what} ({fault.file})")
         return 0
     copy = Copy(options.work.resolve(), options.cmake)
     if problem := copy.compile() or copy.first_red():
@@ -202,12 +246,12 @@ def main() -> int:
     unnoticed = 0
     for number in options.numbers or range(1, len(FAULTS) + 1):
         fault = FAULTS[number - 1]
-        path = copy.tree / "codec" / fault.file
+        path = copy.tree / fault.file
         before = path.read_text()
         if before.count(fault.old) != 1:
             sys.exit(f"mutation_check: fault {number} is not to be planted: {before.count(fault.old)} places")
         path.write_text(before.replace(fault.old, fault.new))
-        noticed = copy.first_red() if not (problem := copy.compile()) else f"does not compile: {problem}"
+        noticed = copy.first_red(fault.file.startswith("kernels/")) if not (problem := copy.compile()) else f"does not compile: {problem}"
         path.write_text(before)
         unnoticed += not noticed
         print(f"{number:>3}  {fault.what}: {noticed or 'NOT NOTICED'}", flush=True)

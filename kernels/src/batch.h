@@ -87,7 +87,7 @@ struct ModelSlot {
 
 // Zero when a call begins.
 struct Control {
-  uint32_t forged_models;  // those with the key of another one
+  uint32_t twin_models;  // those with the key of another one
   uint32_t chunks, next_chunk;
   uint32_t others[2], next_other[2];  // with short lines and with long ones
   uint32_t padding;
@@ -97,7 +97,7 @@ struct SlotCounts {
   uint32_t listed;  // in the end
 };
 
-// Equal models are found by two checks of their bytes, then compared.
+// Equal models are found by a keyed sum of their bytes, then compared.
 using ModelKey = unsigned long long;
 
 // A call, as its kernels see it.
@@ -121,6 +121,7 @@ struct Batch {
   TileJob* other_tiles;  // those with long lines from the end on
   Chunk* chunks;
   uint64_t tile_capacity;
+  uint64_t seed;  // random: for the keys of models
 
   l3_cuda_image* staged_images;  // null: nothing is staged
   uint64_t* staged_at;           // where each file begins, and where the last one ends

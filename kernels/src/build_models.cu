@@ -128,10 +128,10 @@ __global__ void __launch_bounds__(kModelThreads) models_kernel(const __grid_cons
   if (threadIdx.x == 0 && too_many_tiles) state.is_refused = static_cast<uint32_t>(Reason::over_tile_capacity);
   if (!with_model) return;
 
-  const bool is_forged = owner != i && differ(batch.states[owner], state);
-  const bool owns = owner == i || is_forged;
+  const bool is_twin = owner != i && differ(batch.states[owner], state);
+  const bool owns = owner == i || is_twin;
   if (threadIdx.x == 0) {
-    room.slot = is_forged ? room.owners + atomicAdd(&batch.control->forged_models, 1u) : room.owners_before;
+    room.slot = is_twin ? room.owners + atomicAdd(&batch.control->twin_models, 1u) : room.owners_before;
   }
   __syncthreads();
   const uint32_t slot = room.slot;

@@ -33,6 +33,29 @@ L3_INLINE uint32_t dot_signed(uint32_t a, uint32_t b, uint32_t sum) {
   return r;
 }
 
+// The lowest `count` bits.
+L3_INLINE uint32_t lowest_bits(uint32_t count) {
+  uint32_t r;
+  asm("bmsk.clamp.b32 %0, 0, %1;" : "=r"(r) : "r"(count));
+  return r;
+}
+// Of 64 bits, `by` of them further down.
+L3_INLINE uint32_t shift_right_of_two(uint32_t low, uint32_t high, uint32_t by) {
+  return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> by);
+}
+// Adds what the lane that is so many below has, within eight lanes.
+template <uint32_t kStep>
+L3_INLINE uint32_t add_from_below(uint32_t v) {
+  uint32_t r;
+  asm volatile(
+      "{ .reg .pred p; .reg .u32 t; shfl.sync.up.b32 t|p, %1, %2, 0x1800, 0xffffffff; mov.u32 %0, %1; @p add.u32 %0, "
+      "%0, "
+      "t; }"
+      : "=&r"(r)
+      : "r"(v), "n"(kStep));
+  return r;
+}
+
 // The bits of the nearest IEEE half, and of the nearest bfloat16; ties to even.
 L3_INLINE uint32_t half_of(float v) {
   uint16_t r;
@@ -91,7 +114,13 @@ L3_INLINE uint4 load_shared_four(uint32_t address) {
       : "r"(address), "n"(kOffset));
   return v;
 }
-// The same, where it stands.
+// The same, where they stand.
+template <uint32_t kOffset>
+L3_INLINE uint32_t load_shared_u8_here(uint32_t address) {
+  uint32_t v;
+  asm volatile("ld.shared.u8 %0, [%1+%2];" : "=r"(v) : "r"(address), "n"(kOffset) : "memory");
+  return v;
+}
 L3_INLINE uint4 load_shared_four_here(uint32_t address) {
   uint4 v;
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));

@@ -1,6 +1,9 @@
 // The calls of l3_cuda.h: what can be said of a batch without reading it, its workspace, and the order of the stages.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <exception>
+#include <random>
 
 #include "l3/l3_cuda.h"
 #include "stages.h"
@@ -76,6 +79,16 @@ void lay_out(const l3_cuda_capacity& capacity, void* workspace, Batch& batch, ui
     parts.take(batch.staging, batch.staging_bytes);
   }
   all = parts.taken();
+}
+
+// What nobody who makes files can know.
+uint64_t any_seed() {
+  try {
+    std::random_device device;
+    return uint64_t{device()} << 32 | device();
+  } catch (const std::exception&) {
+    return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  }
 }
 
 // The device's own numbers.
@@ -181,5 +194,6 @@ l3_status l3_cuda_decode_batch_async(const l3_cuda_batch* batch, l3_error* error
   call.image_bytes = own.image_bytes;
   call.count = own.image_count;
   call.results = own.results;
+  call.seed = any_seed();
   return give(error, decode(call, zeros, stream));
 }

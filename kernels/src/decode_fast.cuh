@@ -56,8 +56,8 @@ L3_INLINE void four_to_image(uint32_t transform, uint32_t mask, uint32_t* c) {
 
 // What a warp needs of shared memory beside the row above.
 struct FastRoom {
-  uint4 widths[4 * kBandRows];  // of a row's groups, by channel and row: widths, and where codes begin
-  uint32_t samples[kBandRows * kMaxChannels * kPlaneLanes];  // four to a word, by row, channel and group
+  uint4 widths[4 * kBandRows];           // of a row's groups, by channel and row: widths, and where codes begin
+  uint32_t samples[kBandRows * kLanes];  // four to a word, by row, channel and group
 };
 
 template <uint32_t kChannels>
@@ -71,6 +71,7 @@ class FourWideDecoder {
         bits_(shape.bits),
         payload_(entry.payload),
         payload_bytes_(entry.payload_bytes),
+        last_pair_(entry.payload_bytes / 4 - 2),
         transform_(entry.parameters),
         out_(out),
         room_(room),
@@ -98,10 +99,9 @@ class FourWideDecoder {
  private:
   // 32 bits of the payload from any bit on; those behind its end are anything.
   L3_INLINE uint32_t window(uint32_t bit) const {
-    const uint32_t last = payload_bytes_ / 4 - 1, word = smaller(bit / 32, last);
-    const uint32_t low = load_global_word(payload_ + 4 * word);
-    const uint32_t high = load_global_word(payload_ + 4 * smaller(word + 1, last));
-    return __funnelshift_r(low, high, bit % 32);
+    const uint32_t word = smaller(bit / 32, last_pair_);
+    const uint8_t* const from = payload_ + 4 * word;
+    return shift_right_of_two(load_global_word(from), load_global_word(from + 4), (bit - 32 * word) & 63);
   }
 
   L3_INLINE Fault read_origins() {
@@ -134,7 +134,7 @@ class FourWideDecoder {
       const uint32_t codes_at = 2 + 8 * width_bits;
       if (left < codes_at) return {Reason::block_truncated, at_};
       const uint32_t of_row = row < rows ? groups * width_bits : 0;
-      const uint32_t fields = window(8 * (at_ + 2 + row * width_bits)) & (of_row == 0 ? 0 : ~0u >> (32 - of_row));
+      const uint32_t fields = window(8 * (at_ + 2 + row * width_bits)) & lowest_bits(of_row);
       if (base + (1u << width_bits) - 1 > bits_ && !widths_fit(fields, base, width_bits)) {
         return {Reason::block_width, at_};
       }
@@ -170,6 +170,10 @@ class FourWideDecoder {
     }
     return __all_sync(kAllLanes, fits);
   }
+  // The inclusive running sum over a plane's lanes.
+  L3_INLINE static uint32_t sum_of_eight(uint32_t v) {
+    return add_from_below<4>(add_from_below<2>(add_from_below<1>(v)));
+  }
   // Four fields to four bytes.
   L3_INLINE static uint32_t spread(uint32_t fields, uint32_t width_bits) {
     const uint32_t two = (1u << 2 * width_bits) - 1, one = (1u << width_bits) - 1;
@@ -186,12 +190,7 @@ class FourWideDecoder {
     const uint32_t sums = low * 0x01010101u;
     const uint32_t sums_above = high * 0x01010101u + (sums >> 24) * 0x01010101u;
     const uint32_t of_row = sums_above >> 24;
-    uint32_t so_far = of_row;
-#pragma unroll
-    for (uint32_t step = 1; step < kPlaneLanes; step *= 2) {
-      const uint32_t before = __shfl_up_sync(kAllLanes, so_far, step);
-      if (group_ >= step) so_far += before;
-    }
+    const uint32_t so_far = sum_of_eight(of_row);
     row_start_ = so_far - of_row;
     __syncwarp();  // the strip before has been read
     room_.widths[lane_number()] = make_uint4(low, high, sums - low, sums_above - high);
@@ -239,15 +238,17 @@ class FourWideDecoder {
     uint32_t nw_before = corner_;
     corner_ = __shfl_sync(kAllLanes, n, first_lane_ + kPlaneLanes - 1) >> 24;
     uint32_t next_left = 0;
-    const uint8_t* widths = reinterpret_cast<const uint8_t*>(&room_.widths[first_lane_]) + group_;
-    uint32_t* samples = &room_.samples[channel_ * kPlaneLanes + group_];
-    for (uint32_t r = 0; r < rows; ++r) {
-      const uint32_t width = widths[16 * r];
+    uint32_t widths = shared_address(&room_.widths[first_lane_]) + group_;
+    uint32_t* samples = &room_.samples[lane_number()];
+    const uint32_t mask = __shfl_sync(kAllLanes, mask_, lane_number());  // as in choice()
+    for (uint32_t r = 0; r < rows; ++r, widths += 16, samples += kLanes) {
+      const uint32_t width = load_shared_u8_here<0>(widths);
       const uint32_t row_start = __shfl_sync(kAllLanes, row_start_, first_lane_ + r);
-      const uint32_t codes = window(codes_ + 4 * (row_start + widths[16 * r + 8]));
-      const uint32_t field = ((1u << width) - 1) * 0x00010001u, half = (1u << width >> 1) * 0x00010001u;
-      uint32_t even = ((codes & 0xFFFF) | codes >> 2 * width << 16) & field;
-      uint32_t odd = (codes >> width & 0xFFFF & field) | (codes >> 3 * width << 16 & field);
+      const uint32_t codes = window(codes_ + 4 * (row_start + load_shared_u8_here<8>(widths)));
+      // Samples 0 and 2, and 1 and 3, are halves of a word.
+      const uint32_t fields = lowest_bits(width) * 0x00010001u;
+      uint32_t even = __byte_perm(codes, codes >> 2 * width, 0x5410) & fields;
+      uint32_t odd = __byte_perm(codes >> width, codes >> 3 * width, 0x5410) & fields;
 
       const uint32_t before =
           __shfl_sync(kAllLanes, first_strip ? n : left_, first_lane_ + (first_strip ? 0 : r)) & 0xFF;
@@ -261,27 +262,23 @@ class FourWideDecoder {
       const uint32_t a = choose(of.a_is_n, n, choose(of.a_is_ne, ne, nw));
       const uint32_t b = choose(of.b_is_n, n, choose(of.b_is_ne, ne, nw));
       const uint32_t p = average_four(n, average_four(a, b)) & of.wants_average, less = nw & of.wants_nw;
-      // Two kilos keep the halves from borrowing of each other; samples count modulo 256 at most.
-      even += (p & kEven) - (less & kEven) - half + 0x08000800u;
-      odd += (p >> 8 & kEven) - (less >> 8 & kEven) - half + 0x08000800u;
+      // Less half of what a code counts, (1 << width) / 2, which for a width of 0 comes out as 2^15 in the lower half:
+      // samples count modulo 256 at most. What is added keeps the halves from borrowing of each other.
+      const uint32_t offset = 0x08008800u - ((fields + 0x00010001u) >> 1);
+      even += (p & kEven) - (less & kEven) + offset;
+      odd += __byte_perm(p, 0, 0x4341) - __byte_perm(less, 0, 0x4341) + offset;
       even &= kEven;
       odd &= kEven;
 
-      const uint32_t pairs = even + odd, low_pair = pairs << 16;
+      const uint32_t low_pair = (even + odd) << 16;
       odd += (even + low_pair) & of.runs;
       even += low_pair & of.runs;
-      uint32_t sum = odd >> 16;
-      const uint32_t own = sum;
-#pragma unroll
-      for (uint32_t step = 1; step < kPlaneLanes; step *= 2) {
-        const uint32_t of_others = __shfl_up_sync(kAllLanes, sum, step);
-        if (group_ >= step) sum += of_others;
-      }
-      const uint32_t carry = ((sum - own + before) & of.runs) * 0x00010001u;
-      n = (((even + carry) & kEven) | ((odd + carry) & kEven) << 8) & mask_;
+      const uint32_t own = odd >> 16;
+      const uint32_t carry = ((sum_of_eight(own) - own + before) & of.runs) * 0x00010001u;
+      n = __byte_perm(even + carry, odd + carry, 0x6240) & mask;
       const uint32_t last = __shfl_sync(kAllLanes, n, first_lane_ + kPlaneLanes - 1) >> 24;
       if (group_ == r) next_left = last;
-      if (has_channel_) samples[r * kChannels * kPlaneLanes] = n;
+      *samples = n;
     }
     left_ = next_left;
     if (has_channel_) *line = n;
@@ -293,7 +290,7 @@ class FourWideDecoder {
     for (uint32_t r = lane_number() / kPlaneLanes; r < rows; r += kLanes / kPlaneLanes) {
       uint32_t four[kChannels];
 #pragma unroll
-      for (uint32_t c = 0; c < kChannels; ++c) four[c] = room_.samples[(r * kChannels + c) * kPlaneLanes + group_];
+      for (uint32_t c = 0; c < kChannels; ++c) four[c] = room_.samples[r * kLanes + c * kPlaneLanes + group_];
       if constexpr (kChannels >= 3) four_to_image(transform_, mask_, four);
       out_.put(x + kGroupSamples * group_, y + r, four);
     }
@@ -310,7 +307,7 @@ class FourWideDecoder {
 
   const uint32_t width_, height_, bits_;
   const uint8_t* payload_;
-  const uint32_t payload_bytes_, transform_;
+  const uint32_t payload_bytes_, last_pair_, transform_;  // last_pair_: the word before the last one
   const FourPixels<kChannels>& out_;
   FastRoom& room_;
   uint32_t* line_;

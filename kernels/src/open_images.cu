@@ -149,15 +149,23 @@ L3_INLINE void count_tiles(const Head& head, ImageState& state) {
   state.other_tiles = static_cast<uint32_t>(tiles) - dense;
 }
 
-// What tells models apart that have the same check: without it, one that was made to have another's would be built for
-// each image that has it.
-L3_INLINE uint32_t second_check(const uint8_t* bytes, uint32_t words) {
-  uint32_t sum = words;
-  for (uint32_t i = lane_number(); i < words; i += kLanes) {
-    uint32_t word = (reinterpret_cast<const uint32_t*>(bytes)[i] ^ i * 0x27D4EB2Fu) * 0xC2B2AE3Du;
-    sum += (word ^ word >> 15) * 0x165667B1u;
+// A number for each word that only the host of this call could tell.
+L3_INLINE uint32_t key_of_word(uint64_t seed, uint32_t i) {
+  uint64_t v = (seed ^ i) * 0xD6E8FEB86659FD93u;
+  v = (v ^ v >> 32) * 0xD6E8FEB86659FD93u;
+  return static_cast<uint32_t>(v >> 32);
+}
+
+// Equal models have equal keys. Who makes files does not know the seed, and so cannot make one that takes another's
+// place: products of two keyed words each, summed, are equal for two different models once in 2^32 calls.
+L3_INLINE ModelKey key_of_model(const uint8_t* bytes, uint32_t words, uint32_t channels, uint64_t seed) {
+  const uint32_t* const word = reinterpret_cast<const uint32_t*>(bytes);
+  uint64_t sum = (uint64_t{words} << 2 | channels) * 0xD6E8FEB86659FD93u;
+  for (uint32_t i = 2 * lane_number(); i < words; i += 2 * kLanes) {
+    sum += uint64_t{word[i] + key_of_word(seed, i)} * (word[i + 1] + key_of_word(seed, i + 1));
   }
-  return sum_of_lanes(sum);
+  for (uint32_t step = 1; step < kLanes; step *= 2) sum += __shfl_xor_sync(kAllLanes, sum, step);
+  return sum == 0 ? 1 : sum;  // 0 is an empty place
 }
 
 // A model whose section is sound gets its place in the table of keys.
@@ -165,12 +173,10 @@ L3_INLINE void enter_model(const Batch& batch, uint32_t image, const Section& mo
   state.model_offset = model.offset;
   state.model_size = static_cast<uint32_t>(model.size);
   const uint32_t words = static_cast<uint32_t>(pad_to_unit(model.size) / 4);
-  const uint32_t second = second_check(state.data + model.offset, words) + state.channels;
-  // 0 is an empty place.
-  const ModelKey key = ModelKey{model.check} << 32 | (second == 0 ? 1 : second);
+  const ModelKey key = key_of_model(state.data + model.offset, words, state.channels, batch.seed);
   uint32_t place = 0;
   if (lane_number() == 0) {
-    place = (model.check ^ second) & batch.key_mask;
+    place = static_cast<uint32_t>(key >> 32) & batch.key_mask;
     for (;;) {
       const ModelKey before = atomicCAS(&batch.model_keys[place], ModelKey{0}, key);
       if (before == 0 || before == key) break;
