@@ -4,8 +4,9 @@
 // Behind the emulated GPU.
 #include "../kernels/src/build_models.cu"
 #include "../kernels/src/decode_batch.cpp"
+#include "../kernels/src/decode_bytes.cu"
 #include "../kernels/src/decode_dense.cu"
-#include "../kernels/src/decode_others.cu"
+#include "../kernels/src/decode_words.cu"
 #include "../kernels/src/list_tiles.cu"
 #include "../kernels/src/open_images.cu"
 #include "../kernels/src/stage_files.cu"

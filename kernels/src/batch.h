@@ -5,7 +5,8 @@
 //   models  a block for each image: its model, or that it has an earlier image's; how many tiles each model has
 //   list    a block for each image: its tiles join the lists, those of each model side by side
 //   dense   persistent blocks take chunks of a model's tiles, a warp for each tile
-//   others  persistent warps take tiles
+//   bytes   persistent warps take the other tiles, of samples up to 8 bits
+//   words   and of those above
 //   report  what became of each image
 #pragma once
 
@@ -85,12 +86,16 @@ struct ModelSlot {
   Fault fault;
 };
 
+// A list of tiles that are not dense.
+struct OtherTiles {
+  uint32_t count, next;
+};
+
 // Zero when a call begins.
 struct Control {
   uint32_t twin_models;  // those with the key of another one
   uint32_t chunks, next_chunk;
-  uint32_t others[2], next_other[2];  // with short lines and with long ones
-  uint32_t padding;
+  OtherTiles others[2][2];  // up to 8 bits, and above; with short lines, and with long ones
 };
 struct SlotCounts {
   uint32_t tiles;   // of images that were sound when models were read
@@ -118,7 +123,7 @@ struct Batch {
   ModelSlot* slots;
   uint32_t slot_count;
   TileJob* dense_tiles;
-  TileJob* other_tiles;  // those with long lines from the end on
+  TileJob* other_tiles[2];  // as in Control; those with long lines from the end on
   Chunk* chunks;
   uint64_t tile_capacity;
   uint64_t seed;  // random: for the keys of models
@@ -129,7 +134,7 @@ struct Batch {
   uint64_t staging_bytes;
 
   uint32_t dense_blocks, dense_warps, dense_shared_bytes;
-  uint32_t other_blocks;
+  uint32_t byte_blocks, word_blocks;
 };
 
 // Tiles but dense ones have the row above in shared memory, for each strip of each channel. Where that is more than

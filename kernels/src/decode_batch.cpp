@@ -70,7 +70,7 @@ void lay_out(const l3_cuda_capacity& capacity, void* workspace, Batch& batch, ui
   parts.take(batch.colours, 256 * images);
   parts.take(batch.slots, batch.slot_count);
   parts.take(batch.dense_tiles, capacity.tiles);
-  parts.take(batch.other_tiles, capacity.tiles);
+  for (TileJob*& tiles : batch.other_tiles) parts.take(tiles, capacity.tiles);
   // Every model may end with a chunk that is not full.
   parts.take(batch.chunks, capacity.tiles + batch.slot_count);
   if (batch.staging_bytes != 0) {
@@ -94,14 +94,14 @@ uint64_t any_seed() {
 // The device's own numbers.
 cudaError_t fit_to_device(Batch& batch) {
   int device = 0;
-  Shape dense{}, others{};
+  DenseShape dense{};
   cudaError_t error = cudaGetDevice(&device);
   if (error == cudaSuccess) error = shape_of_dense(device, dense);
-  if (error == cudaSuccess) error = shape_of_others(device, others);
+  if (error == cudaSuccess) error = blocks_of_bytes(device, batch.byte_blocks);
+  if (error == cudaSuccess) error = blocks_of_words(device, batch.word_blocks);
   batch.dense_blocks = dense.blocks;
   batch.dense_warps = dense.warps;
   batch.dense_shared_bytes = dense.shared_bytes;
-  batch.other_blocks = others.blocks;
   return error;
 }
 
@@ -110,8 +110,8 @@ cudaError_t decode(Batch& batch, uint64_t zeros, cudaStream_t stream) {
   if (error == cudaSuccess) error = cudaMemsetAsync(batch.control, 0, zeros, stream);
   if (error == cudaSuccess && batch.staging != nullptr) error = stage_files(batch, stream);
   using Stage = cudaError_t (*)(const Batch&, cudaStream_t);
-  constexpr Stage kStages[] = {open_images,        build_models,       list_tiles,
-                               decode_dense_tiles, decode_other_tiles, report_results};
+  constexpr Stage kStages[] = {open_images,       build_models,      list_tiles,    decode_dense_tiles,
+                               decode_byte_tiles, decode_word_tiles, report_results};
   for (const Stage stage : kStages) {
     if (error == cudaSuccess) error = stage(batch, stream);
   }

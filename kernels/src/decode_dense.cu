@@ -319,7 +319,7 @@ cudaError_t decode_dense_tiles(const Batch& batch, cudaStream_t stream) {
 
 // As many warps as registers allow, in as many blocks as have room for their tables: small blocks wait less for each
 // other.
-cudaError_t shape_of_dense(int device, Shape& shape) {
+cudaError_t shape_of_dense(int device, DenseShape& shape) {
   constexpr uint32_t kTables = kTablesAt + sizeof(CudaTables::Memory);
   constexpr uint32_t kUsualTile = 128;
   constexpr uint32_t kUsualRoom =

@@ -76,10 +76,12 @@ __global__ void __launch_bounds__(kListThreads) list_kernel(const __grid_constan
   if (!verdict.ok() || state.dense_tiles + state.other_tiles == 0) return;
 
   const uint32_t long_line = has_long_line(state.tile_width, state.channels);
+  const uint32_t depth = state.bits > 8;
   if (thread == 0) {
     room.next_dense = room.tiles_before;
     if (state.dense_tiles != 0) room.next_dense += atomicAdd(&batch.slot_counts[slot].listed, state.dense_tiles);
-    room.next_other = state.other_tiles != 0 ? atomicAdd(&batch.control->others[long_line], state.other_tiles) : 0;
+    room.next_other =
+        state.other_tiles != 0 ? atomicAdd(&batch.control->others[depth][long_line].count, state.other_tiles) : 0;
   }
   __syncthreads();
   const uint32_t count = state.columns * state.rows;
@@ -91,7 +93,7 @@ __global__ void __launch_bounds__(kListThreads) list_kernel(const __grid_constan
       batch.dense_tiles[atomicAdd(&room.next_dense, 1u)] = {image, i};
     } else {
       const uint64_t place = atomicAdd(&room.next_other, 1u);
-      batch.other_tiles[long_line != 0 ? batch.tile_capacity - 1 - place : place] = {image, i};
+      batch.other_tiles[depth][long_line != 0 ? batch.tile_capacity - 1 - place : place] = {image, i};
     }
   }
 }

@@ -12,14 +12,17 @@ cudaError_t open_images(const Batch& batch, cudaStream_t stream);
 cudaError_t build_models(const Batch& batch, cudaStream_t stream);
 cudaError_t list_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t decode_dense_tiles(const Batch& batch, cudaStream_t stream);
-cudaError_t decode_other_tiles(const Batch& batch, cudaStream_t stream);
+cudaError_t decode_byte_tiles(const Batch& batch, cudaStream_t stream);
+cudaError_t decode_word_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t report_results(const Batch& batch, cudaStream_t stream);
 
-// How many blocks the device takes at once, of how many warps with how much shared memory. The same at each call.
-struct Shape {
+// How many blocks the device takes at once; for dense tiles also of how many warps, with how much shared memory. The
+// same at each call.
+struct DenseShape {
   uint32_t blocks, warps, shared_bytes;
 };
-cudaError_t shape_of_dense(int device, Shape& shape);
-cudaError_t shape_of_others(int device, Shape& shape);
+cudaError_t shape_of_dense(int device, DenseShape& shape);
+cudaError_t blocks_of_bytes(int device, uint32_t& blocks);
+cudaError_t blocks_of_words(int device, uint32_t& blocks);
 
 }  // namespace l3

@@ -1,7 +1,8 @@
-// Constant, raw and fast tiles, a warp for each: fast ones of up to 8 bits by decode_fast.cuh, the others by the engine
-// of codec/. Warps stay, and take tile after tile.
+// Constant, raw and fast tiles, a warp for each. Warps stay, and take tile after tile. Included by one file for samples
+// up to 8 bits and one for those above, since each has registers of its own.
+#pragma once
+
 #include "check.h"
-#include "decode_fast.cuh"
 #include "launch.h"
 #include "output.cuh"
 #include "stages.h"
@@ -104,47 +105,10 @@ class DevicePixels {
   bool in_order_, in_words_;
 };
 
-// What a warp has of shared memory.
 constexpr uint32_t kOtherWarps = 8;  // of a block
-constexpr uint32_t kLineBytes = kLineStrips * kLanes * 2;
-constexpr uint32_t kRoomBytes = sizeof(FastRoom) + kLineBytes;
-constexpr uint32_t kSharedBytes = kOtherWarps * kRoomBytes;
 
-template <uint32_t kChannels>
-L3_INLINE Fault decode_bytes(const TileShape& shape, const TileEntry& entry, const TilePlace& place, uint8_t* room) {
-  if (entry.method == Method::fast) {
-    const FourPixels<kChannels> pixels(place);
-    return FourWideDecoder<kChannels>(shape, entry, pixels, *reinterpret_cast<FastRoom*>(room),
-                                      reinterpret_cast<uint32_t*>(room + sizeof(FastRoom)))
-        .decode();
-  }
-  const TileOutput part{nullptr, 0, place.x0, place.y0, place.x1, place.y1, nullptr, 0};
-  const DevicePixels<uint8_t, kChannels> pixels(place);
-  return entry.method == Method::raw ? decode_raw<CudaWarp, uint8_t, kChannels>(shape, entry, part, pixels)
-                                     : decode_constant<CudaWarp, uint8_t, kChannels>(entry, part, pixels);
-}
-
-template <uint32_t kChannels>
-L3_INLINE Fault decode_words(const TileShape& shape, const TileEntry& entry, const TilePlace& place, uint8_t* room) {
-  const TileOutput part{nullptr, 0, place.x0, place.y0, place.x1, place.y1, nullptr, 0};
-  const DevicePixels<uint16_t, kChannels> pixels(place);
-  CudaWarp::Line line{reinterpret_cast<uint16_t*>(room + sizeof(FastRoom)), kChannels};
-  return decode_tile<CudaWarp, uint16_t, kChannels>(shape, entry, part, pixels, line);
-}
-
-L3_INLINE Fault decode_payload(const TileShape& shape, const TileEntry& entry, const TilePlace& place, uint8_t* room) {
-  switch (shape.channels + (shape.bits > 8 ? kMaxChannels : 0)) {
-    case 1: return decode_bytes<1>(shape, entry, place, room);
-    case 2: return decode_bytes<2>(shape, entry, place, room);
-    case 3: return decode_bytes<3>(shape, entry, place, room);
-    case 4: return decode_bytes<4>(shape, entry, place, room);
-    case 5: return decode_words<1>(shape, entry, place, room);
-    case 6: return decode_words<2>(shape, entry, place, room);
-    case 7: return decode_words<3>(shape, entry, place, room);
-    default: return decode_words<4>(shape, entry, place, room);
-  }
-}
-
+// `Tiles` has decode(shape, entry, place, room), and the bytes of shared memory that a warp needs.
+template <class Tiles>
 L3_INLINE void decode_other(const Batch& batch, const TileJob& job, uint8_t* room) {
   const ImageState& state = batch.states[job.image];
   const uint32_t column = state.first_column + job.place % state.columns;
@@ -158,48 +122,44 @@ L3_INLINE void decode_other(const Batch& batch, const TileJob& job, uint8_t* roo
     fault.reason = Reason::tile_check;
   } else {
     const TilePlace place = place_of(state, batch.colours + 256 * job.image, column, row, shape);
-    fault = decode_payload(shape, entry, place, room);
+    fault = Tiles::decode(shape, entry, place, room);
   }
   if (fault.reason != Reason::none && lane_number() == 0) {
     atomicMin(&batch.states[job.image].fault, key_of(job.place, fault));
   }
 }
 
-__global__ void __launch_bounds__(kOtherWarps* kLanes, 4) others_kernel(const __grid_constant__ Batch batch) {
-  extern __shared__ uint4 shared[];
-  uint8_t* const rooms = reinterpret_cast<uint8_t*>(shared);
+template <class Tiles>
+L3_INLINE void decode_others(const Batch& batch, uint8_t* rooms) {
   const uint32_t warp = __shfl_sync(kAllLanes, threadIdx.x / kLanes, 0);
-  for (uint32_t kind = 0; kind < 2; ++kind) {
+  for (uint32_t line = 0; line < 2; ++line) {
+    OtherTiles& tiles = batch.control->others[Tiles::kDepth][line];
     // Every fourth warp takes the tiles with long lines, and has its neighbours' room.
-    const bool takes_part = kind == 0 || warp % 4 == 0;
-    const uint32_t count = batch.control->others[kind];
+    const bool takes_part = line == 0 || warp % 4 == 0;
+    const uint32_t count = tiles.count;
     while (takes_part) {
       uint32_t next = 0;
-      if (lane_number() == 0) next = atomicAdd(&batch.control->next_other[kind], 1u);
+      if (lane_number() == 0) next = atomicAdd(&tiles.next, 1u);
       next = __shfl_sync(kAllLanes, next, 0);
       if (next >= count) break;
-      const uint64_t place = kind == 0 ? next : batch.tile_capacity - 1 - next;
-      decode_other(batch, batch.other_tiles[place], rooms + warp * kRoomBytes);
+      const uint64_t place = line == 0 ? next : batch.tile_capacity - 1 - next;
+      decode_other<Tiles>(batch, batch.other_tiles[Tiles::kDepth][place], rooms + warp * Tiles::kRoomBytes);
       __syncwarp();
     }
     __syncthreads();
   }
 }
 
-cudaError_t decode_other_tiles(const Batch& batch, cudaStream_t stream) {
-  return launch(others_kernel, batch.other_blocks, kOtherWarps * kLanes, kSharedBytes, stream, batch);
-}
-
-cudaError_t shape_of_others(int device, Shape& shape) {
-  int processors = 0, blocks = 0;
+// As many blocks as the device takes at once.
+template <class Kernel>
+cudaError_t blocks_of_others(int device, Kernel kernel, uint32_t shared_bytes, uint32_t& blocks) {
+  int processors = 0, of_processor = 0;
   cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   if (error == cudaSuccess) {
-    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, others_kernel, kOtherWarps * kLanes, kSharedBytes);
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, kOtherWarps * kLanes, shared_bytes);
   }
-  if (error != cudaSuccess) return error;
-  shape = {static_cast<uint32_t>(processors) * static_cast<uint32_t>(blocks < 1 ? 1 : blocks), kOtherWarps,
-           kSharedBytes};
-  return cudaSuccess;
+  blocks = static_cast<uint32_t>(processors) * static_cast<uint32_t>(of_processor < 1 ? 1 : of_processor);
+  return error;
 }
 
 }  // namespace l3

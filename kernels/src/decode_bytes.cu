@@ -1,0 +1,48 @@
+// Constant, raw and fast tiles of samples up to 8 bits.
+#include "decode_fast.cuh"
+#include "decode_others.cuh"
+
+namespace l3 {
+
+struct ByteTiles {
+  static constexpr uint32_t kDepth = 0;
+  static constexpr uint32_t kRoomBytes = sizeof(FastRoom) + kLineStrips * kLanes;
+
+  template <uint32_t kChannels>
+  L3_INLINE static Fault decode_as(const TileShape& shape, const TileEntry& entry, const TilePlace& place,
+                                   uint8_t* room) {
+    if (entry.method == Method::fast) {
+      const FourPixels<kChannels> pixels(place);
+      return FourWideDecoder<kChannels>(shape, entry, pixels, *reinterpret_cast<FastRoom*>(room),
+                                        reinterpret_cast<uint32_t*>(room + sizeof(FastRoom)))
+          .decode();
+    }
+    const TileOutput part{nullptr, 0, place.x0, place.y0, place.x1, place.y1, nullptr, 0};
+    const DevicePixels<uint8_t, kChannels> pixels(place);
+    return entry.method == Method::raw ? decode_raw<CudaWarp, uint8_t, kChannels>(shape, entry, part, pixels)
+                                       : decode_constant<CudaWarp, uint8_t, kChannels>(entry, part, pixels);
+  }
+  L3_INLINE static Fault decode(const TileShape& shape, const TileEntry& entry, const TilePlace& place, uint8_t* room) {
+    switch (shape.channels) {
+      case 1: return decode_as<1>(shape, entry, place, room);
+      case 2: return decode_as<2>(shape, entry, place, room);
+      case 3: return decode_as<3>(shape, entry, place, room);
+      default: return decode_as<4>(shape, entry, place, room);
+    }
+  }
+};
+constexpr uint32_t kByteRooms = kOtherWarps * ByteTiles::kRoomBytes;
+
+__global__ void __launch_bounds__(kOtherWarps* kLanes, 5) bytes_kernel(const __grid_constant__ Batch batch) {
+  extern __shared__ uint4 shared[];
+  decode_others<ByteTiles>(batch, reinterpret_cast<uint8_t*>(shared));
+}
+
+cudaError_t decode_byte_tiles(const Batch& batch, cudaStream_t stream) {
+  return launch(bytes_kernel, batch.byte_blocks, kOtherWarps * kLanes, kByteRooms, stream, batch);
+}
+cudaError_t blocks_of_bytes(int device, uint32_t& blocks) {
+  return blocks_of_others(device, bytes_kernel, kByteRooms, blocks);
+}
+
+}  // namespace l3
