@@ -1,0 +1,263 @@
+// A thin C++20 face of l3_cuda.h: memory that frees itself, a decoder that owns what a call needs, errors as values.
+//
+// Lifetimes. The descriptors in `images` stay as they are until the stream has passed the call that reads them: `idle`
+// asks, `wait` waits, and nothing else here waits but destructors, which may. Files and outputs stay until then too, or
+// are freed and overwritten in the order of the same stream (cudaFreeAsync, cudaMemcpyAsync). Calls of one decoder that
+// follow each other in one stream need no waiting while the descriptors do not change. For work in two streams at once,
+// or to fill the next batch while one is decoded, make two decoders.
+// Everything belongs to the device that is current when it is made, which must be current when it is used.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "l3/l3.hpp"
+#include "l3/l3_cuda.h"
+
+namespace l3::cuda {
+
+// What the CUDA runtime says went wrong.
+inline l3_error failure(cudaError_t code) {
+  if (code == cudaErrorMemoryAllocation) return {L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory of the device"};
+  return {L3_ERROR_DEVICE, 0, L3_NO_TILE, cudaGetErrorString(code)};
+}
+
+struct DeviceMemory {
+  static cudaError_t allocate(void** data, size_t size) { return cudaMalloc(data, size); }
+  void operator()(void* data) const { (void)cudaFree(data); }
+};
+
+// In the host's memory, where the device can reach it.
+struct PinnedMemory {
+  static cudaError_t allocate(void** data, size_t size) { return cudaHostAlloc(data, size, cudaHostAllocPortable); }
+  void operator()(void* data) const { (void)cudaFreeHost(data); }
+};
+
+// Memory of one kind, which may be none. Contents are whatever was there; addresses are multiples of 256.
+template <class Memory>
+class Buffer {
+ public:
+  Buffer() = default;
+  static Result<Buffer> make(uint64_t size) {
+    Buffer buffer;
+    if (size == 0) return buffer;
+    void* data = nullptr;
+    if (const cudaError_t code = Memory::allocate(&data, static_cast<size_t>(size)); code != cudaSuccess) {
+      (void)cudaGetLastError();  // reported here, and nowhere again
+      return failure(code);
+    }
+    buffer.data_.reset(data);
+    buffer.size_ = size;
+    return buffer;
+  }
+
+  void* data() const { return data_.get(); }
+  uint8_t* bytes() const { return static_cast<uint8_t*>(data_.get()); }
+  uint64_t size() const { return size_; }
+
+ private:
+  std::unique_ptr<void, Memory> data_;
+  uint64_t size_ = 0;
+};
+
+using DeviceBuffer = Buffer<DeviceMemory>;
+using PinnedBuffer = Buffer<PinnedMemory>;
+
+struct DestroyStream {
+  void operator()(cudaStream_t stream) const { (void)cudaStreamDestroy(stream); }
+};
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const { (void)cudaEventDestroy(event); }
+};
+using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream>;
+using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
+
+// A stream that does not wait for the default one.
+inline Result<Stream> make_stream() {
+  cudaStream_t stream = nullptr;
+  const cudaError_t code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  if (code != cudaSuccess) return failure(code);
+  return Stream(stream);
+}
+
+inline Result<Event> make_event(unsigned flags = cudaEventDisableTiming) {
+  cudaEvent_t event = nullptr;
+  const cudaError_t code = cudaEventCreateWithFlags(&event, flags);
+  if (code != cudaSuccess) return failure(code);
+  return Event(event);
+}
+
+// Slots for a batch's images, the workspace, and room for the results.
+class Decoder {
+ public:
+  // Where the current device cannot decode, its error is l3_cuda_check_device's.
+  static Result<Decoder> make(const l3_cuda_capacity& capacity) {
+    l3_error error{};
+    if (l3_cuda_check_device(&error) != L3_OK) return error;
+    const uint64_t workspace_size = l3_cuda_workspace_size(&capacity);
+    if (workspace_size == 0) return l3_error{L3_ERROR_ARGUMENT, 0, L3_NO_TILE, "not a possible capacity"};
+    auto workspace = DeviceBuffer::make(workspace_size);
+    if (!workspace) return workspace.error();
+    auto images = PinnedBuffer::make(uint64_t{capacity.images} * sizeof(l3_cuda_image));
+    if (!images) return images.error();
+    auto results = PinnedBuffer::make(uint64_t{capacity.images} * sizeof(l3_cuda_result));
+    if (!results) return results.error();
+    auto passed = make_event();
+    if (!passed) return passed.error();
+
+    Decoder decoder;
+    decoder.capacity_ = capacity;
+    decoder.workspace_ = std::move(*workspace);
+    decoder.images_ = std::move(*images);
+    decoder.results_ = std::move(*results);
+    decoder.passed_ = std::move(*passed);
+    std::uninitialized_fill_n(static_cast<l3_cuda_image*>(decoder.images_.data()), capacity.images,
+                              l3_cuda_image_init());
+    std::uninitialized_value_construct_n(static_cast<l3_cuda_result*>(decoder.results_.data()), capacity.images);
+    return decoder;
+  }
+
+  // A decoder with a call under way waits for it before it goes.
+  ~Decoder() {
+    if (passed_ != nullptr) (void)cudaEventSynchronize(passed_.get());
+  }
+  Decoder(Decoder&&) noexcept = default;
+  Decoder& operator=(Decoder other) noexcept {
+    std::swap(capacity_, other.capacity_);
+    std::swap(workspace_, other.workspace_);
+    std::swap(images_, other.images_);
+    std::swap(results_, other.results_);
+    std::swap(passed_, other.passed_);
+    return *this;
+  }
+
+  const l3_cuda_capacity& capacity() const { return capacity_; }
+
+  // The slots: fill the first `count`, call `decode`, and leave them alone until `idle`.
+  std::span<l3_cuda_image> images() const {
+    return {static_cast<l3_cuda_image*>(images_.data()), images_.data() == nullptr ? 0 : capacity_.images};
+  }
+
+  // Hands the first `count` images to the device; errors are those of l3_cuda_decode_batch_async. Where `stream` is
+  // being captured, `idle` and `wait` know nothing of the graph's launches: wait for their streams.
+  [[nodiscard]] l3_status decode(uint32_t count, cudaStream_t stream, l3_error* error = nullptr) {
+    l3_cuda_batch batch = l3_cuda_batch_init();
+    batch.image_count = count;
+    batch.images = images().data();
+    batch.results = static_cast<l3_cuda_result*>(results_.data());
+    batch.capacity = capacity_;
+    batch.workspace = workspace_.data();
+    batch.workspace_size = workspace_.size();
+    const l3_status status = l3_cuda_decode_batch_async(&batch, error, stream);
+    if (status != L3_OK) return status;
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaError_t code = cudaStreamIsCapturing(stream, &capture);
+    if (code == cudaSuccess && capture == cudaStreamCaptureStatusNone) code = cudaEventRecord(passed_.get(), stream);
+    if (code == cudaSuccess) return L3_OK;
+    const l3_error said = failure(code);
+    if (error != nullptr) *error = said;
+    return said.status;
+  }
+
+  // Whether the stream has passed the last call, or broken down before that.
+  bool idle() const { return cudaEventQuery(passed_.get()) != cudaErrorNotReady; }
+
+  // Returns when the stream has passed the last call. L3_ERROR_DEVICE where the device broke down.
+  [[nodiscard]] l3_status wait(l3_error* error = nullptr) const {
+    const cudaError_t code = cudaEventSynchronize(passed_.get());
+    const l3_error said = code == cudaSuccess ? l3_error{L3_OK, 0, L3_NO_TILE, "no error"} : failure(code);
+    if (error != nullptr) *error = said;
+    return said.status;
+  }
+
+  // What became of the image in slot `i`, once the stream has passed.
+  l3_error result(uint32_t i) const { return l3_cuda_explain(static_cast<const l3_cuda_result*>(results_.data()) + i); }
+
+ private:
+  Decoder() = default;
+
+  l3_cuda_capacity capacity_{};
+  DeviceBuffer workspace_;
+  PinnedBuffer images_, results_;
+  Event passed_;
+};
+
+// As l3::decode_region, by the current device: pixels in the host's memory, the same errors. Everything it needs is
+// made and freed within the call, which waits for the device: for one image; batches want a Decoder.
+inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, uint32_t y, uint32_t width,
+                                    uint32_t height, const l3_decode_options& options = l3_decode_options_init()) {
+  l3_error error{};
+  if (l3_cuda_check_device(&error) != L3_OK) return error;
+  l3_info info = l3_info_init();
+  const l3_limits any = no_limits();
+  if (l3_read_info(file.data(), file.size(), &any, &info, &error) != L3_OK) return error;
+  // With room for nothing, libl3 says what is wrong with the call, and gets no further.
+  uint8_t nothing = 0;
+  if (l3_decode_region(file.data(), file.size(), x, y, width, height, &options, &nothing, 0, 0, &error) !=
+      L3_ERROR_BUFFER) {
+    return error;
+  }
+  // Not before there is a file behind the header.
+  if (l3_check(file.data(), file.size(), &any, &error) != L3_OK) return error;
+
+  Pixels pixels{info, {}};
+  try {
+    pixels.bytes.resize(size_t{width} * height * l3_pixel_bytes(&info, file.data(), file.size(), &options));
+  } catch (const std::bad_alloc&) {
+    return l3_error{L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
+  }
+  auto stream = make_stream();
+  if (!stream) return stream.error();
+  const auto input = DeviceBuffer::make(file.size());
+  if (!input) return input.error();
+  const auto output = DeviceBuffer::make(pixels.bytes.size());
+  if (!output) return output.error();
+  auto decoder = Decoder::make({1, 1, l3_cuda_count_tiles(&info, width, height), 0});
+  if (!decoder) return decoder.error();
+
+  l3_cuda_image& image = decoder->images()[0];
+  image.data = input->data();
+  image.size = file.size();
+  image.width = info.width;
+  image.height = info.height;
+  image.channels = info.channels;
+  image.x = x;
+  image.y = y;
+  image.region_width = width;
+  image.region_height = height;
+  image.flags = options.as_colours != 0 ? L3_CUDA_COLOURS : 0;
+  image.type = info.sample_type == L3_SAMPLE_U16 ? L3_CUDA_U16 : L3_CUDA_U8;
+  image.layout = L3_CUDA_HWC;
+  image.out = output->data();
+
+  cudaError_t code = cudaMemcpyAsync(input->data(), file.data(), file.size(), cudaMemcpyHostToDevice, stream->get());
+  if (code == cudaSuccess && decoder->decode(1, stream->get(), &error) == L3_OK) {
+    code = cudaMemcpyAsync(pixels.bytes.data(), output->data(), pixels.bytes.size(), cudaMemcpyDeviceToHost,
+                           stream->get());
+  }
+  const cudaError_t end = cudaStreamSynchronize(stream->get());  // also where something failed: memory goes now
+  if (code == cudaSuccess) code = end;
+  if (code != cudaSuccess) return failure(code);
+  if (error.status != L3_OK) return error;
+  if (const l3_error said = decoder->result(0); said.status != L3_OK) return said;
+  return pixels;
+}
+
+// As l3::decode, by the current device.
+inline Result<Pixels> decode(std::span<const uint8_t> file,
+                             const l3_decode_options& options = l3_decode_options_init()) {
+  l3_error error{};
+  if (l3_cuda_check_device(&error) != L3_OK) return error;
+  const Result<l3_info> info = read_info(file, options.limits);
+  if (!info) return info.error();
+  return decode_region(file, 0, 0, info->width, info->height, options);
+}
+
+}  // namespace l3::cuda
