@@ -1,18 +1,10 @@
-# The batch decoder against libl3: on the emulated GPU, and where there is a CUDA compiler the same tests for a real one,
-# which skip themselves where there is none. Read by CMakeLists.txt beside it.
+# The batch decoder against libl3, on the emulated GPU. Read by CMakeLists.txt beside it; gpu_programs.cmake has the same
+# tests for a real one.
 set(gpu_sources gpu_batch_test.cpp gpu_batch_call_test.cpp gpu_batch_hostile_test.cpp gpu_batch_output_test.cpp)
 
 set(vectors_folder ${CMAKE_CURRENT_BINARY_DIR}/vectors)
 add_test(NAME gpu_vectors COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/spec/vectors/build.py ${vectors_folder})
 set_tests_properties(gpu_vectors PROPERTIES FIXTURES_SETUP gpu_vectors)
-
-function(add_gpu_test name)
-  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE l3_internals GTest::gtest_main Threads::Threads l3_warnings)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED gpu_vectors TIMEOUT 3600
-                                          ENVIRONMENT L3_VECTORS=${vectors_folder})
-endfunction()
 
 if(TARGET emulated_gpu)
   add_executable(gpu_emulated_test ${gpu_sources} emulated_kernels.cpp)
@@ -20,10 +12,9 @@ if(TARGET emulated_gpu)
   target_link_libraries(gpu_emulated_test PRIVATE emulated_gpu)
   # Kernels use their shared memory for this and that, and call parameters as they like.
   set_source_files_properties(emulated_kernels.cpp PROPERTIES COMPILE_OPTIONS "-fno-strict-aliasing;-Wno-shadow")
-  add_gpu_test(gpu_emulated_test)
-endif()
-if(TARGET l3_cuda)
-  add_executable(gpu_device_test ${gpu_sources})
-  target_link_libraries(gpu_device_test PRIVATE l3_cuda)
-  add_gpu_test(gpu_device_test)
+  target_include_directories(gpu_emulated_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(gpu_emulated_test PRIVATE l3_internals GTest::gtest_main Threads::Threads l3_warnings)
+  add_test(NAME gpu_emulated COMMAND gpu_emulated_test)
+  set_tests_properties(gpu_emulated PROPERTIES FIXTURES_REQUIRED gpu_vectors TIMEOUT 3600
+                                               ENVIRONMENT L3_VECTORS=${vectors_folder})
 endif()

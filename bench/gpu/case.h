@@ -1,0 +1,66 @@
+// A case: a batch of images and what is to become of each in the device's memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/image.h"
+#include "l3/l3_cuda.h"
+#include "parallel.h"
+
+namespace gpu_bench {
+
+struct Settings {
+  std::string images;             // a folder of real ones
+  uint32_t distinct = 0;          // different images in a batch; 0: four for each thread
+  uint32_t effort = 1;            // of the dense method
+  uint32_t shrink = 1;            // edges and batches that many times smaller
+  std::vector<std::string> only;  // cases and methods, by parts of "CASE/METHOD"; empty: all
+};
+
+using Pictures = std::vector<formats::Image>;
+
+// A part of a picture, and where it goes.
+struct Item {
+  uint32_t picture;
+  uint32_t x, y, width, height;
+  bool flip;
+  uint64_t offset;  // in the output, a multiple of 256
+};
+
+struct Case {
+  std::string name;
+  std::string source;  // where the pictures are from, in words
+  std::shared_ptr<const Pictures> pictures;
+  std::vector<Item> items;
+  bool shared_model = false;  // of the dense method: the first picture's model serves all
+  uint32_t type = L3_CUDA_U8, layout = L3_CUDA_HWC;
+  float scale = 1, bias = 0;  // of channel c: bias - 0.25 c
+  uint64_t output_bytes = 0;  // the offset behind the last item
+
+  const formats::Image& picture(const Item& item) const { return (*pictures)[item.picture]; }
+  // Of a sample as it is written.
+  uint32_t sample_bytes() const { return type == L3_CUDA_U8 ? 1 : type == L3_CUDA_F32 ? 4 : 2; }
+  float bias_of(uint32_t channel) const { return bias - 0.25f * static_cast<float>(channel); }
+  // Bytes of samples as the files have them, and as they are written.
+  uint64_t decoded_bytes() const;
+  uint64_t written_bytes() const;
+  // Whether every picture and the output are as libraries for pictures know them: whole, or cut out, and not changed.
+  bool plain() const;
+};
+
+// The cases in the order of their weight, made one by one: drawing takes time. Empty where the settings leave it out;
+// throws a Failure where a case cannot be made.
+struct CaseRecipe {
+  const char* name;
+  Case (*make)(const Settings& settings, tools::Parallel& parallel);
+};
+extern const std::vector<CaseRecipe> kCases;
+
+// Whether all items are right and what lies between them is still `poison`. In words what is not; else empty.
+std::string difference(const Case& a_case, const uint8_t* output, uint8_t poison, tools::Parallel& parallel);
+
+}  // namespace gpu_bench

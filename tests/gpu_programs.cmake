@@ -1,0 +1,33 @@
+# Tests that want a GPU, which are skipped where there is none. Read by the CMakeLists.txt above.
+add_library(gpu_spin OBJECT tests/gpu_spin.cu)
+# The standard is asked for by hand, as in kernels/.
+set_target_properties(gpu_spin PROPERTIES CUDA_ARCHITECTURES "${L3_CUDA_ARCHITECTURES}" CUDA_STANDARD_REQUIRED OFF)
+target_compile_options(gpu_spin PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --Werror=all-warnings>)
+
+function(add_gpu_program name)
+  add_executable(${name} ${ARGN})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE l3::l3_cuda l3_internals CUDA::cudart_static Threads::Threads l3_warnings)
+  set_property(GLOBAL APPEND PROPERTY L3_GPU_PROGRAMS ${name})
+endfunction()
+
+add_gpu_program(gpu_vectors tests/gpu_vectors.cpp)
+add_gpu_program(gpu_leak tests/gpu_leak.cpp)
+add_gpu_program(gpu_stream_order tests/gpu_stream_order.cpp $<TARGET_OBJECTS:gpu_spin>)
+if(L3_TESTS)
+  add_test(NAME gpu_leak COMMAND gpu_leak)
+  add_test(NAME gpu_stream_order COMMAND gpu_stream_order)
+  set_tests_properties(gpu_leak gpu_stream_order PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+endif()
+
+# The tests that the emulated GPU runs too.
+find_package(GTest REQUIRED)
+add_gpu_program(gpu_batch_test tests/gpu_batch_test.cpp tests/gpu_batch_call_test.cpp tests/gpu_batch_hostile_test.cpp
+                tests/gpu_batch_output_test.cpp)
+target_link_libraries(gpu_batch_test PRIVATE GTest::gtest_main)
+if(L3_TESTS)
+  set(vectors_folder ${PROJECT_BINARY_DIR}/tests/vectors)
+  add_test(NAME gpu_batch COMMAND gpu_batch_test)
+  set_tests_properties(gpu_batch PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED" RUN_SERIAL TRUE
+                                            FIXTURES_REQUIRED gpu_vectors ENVIRONMENT L3_VECTORS=${vectors_folder})
+endif()
