@@ -23,7 +23,7 @@ project() {  # LANGUAGE SOURCE_FILE; the CMake snippet comes from the README
   echo 'cmake_minimum_required(VERSION 3.25)'
   echo "project(app $1)"
   echo "add_executable(your_loader $2)"
-  awk '/^```cmake$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md"
+  awk '/^```cmake$/ && !seen {on = seen = 1; next} /^```$/ {on = 0} on' "$source/README.md"
 }
 project CXX main.cpp >"$work/cpp/CMakeLists.txt"
 project C main.c >"$work/c/CMakeLists.txt"
@@ -116,7 +116,27 @@ if [ -e "$build/bin/l3" ]; then
   done
 fi
 
+# The CUDA decoder: README's program and its CMake lines.
+use_cuda() {  # PREFIX
+  local out=$1.cuda code=0
+  mkdir -p "$out"
+  awk '/^```c\+\+$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md" >"$out/main.cpp"
+  {
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(app CXX)' 'add_executable(your_loader main.cpp)'
+    awk '/^```cmake$/ {on = ++seen == 2; next} /^```$/ {on = 0} on' "$source/README.md"
+  } >"$out/CMakeLists.txt"
+  said "$out/log" configure "$out" "$out/build" "$1"
+  said "$out/log" cmake --build "$out/build"
+  "$out/build/your_loader" >"$out/said" 2>&1 || code=$?
+  [ "$code" = 2 ] && grep -q '^usage: ' "$out/said" || fail "README's program for GPUs: exit code $code"
+}
+
 refuses 'compatible with requested version "9.9"' 9.9 "$work/prefix"
+if [ -z "$(find "$work/prefix" -name libl3_cuda.a)" ]; then
+  refuses 'l3' 'COMPONENTS cuda' "$work/prefix"
+else
+  use_cuda "$work/prefix"
+fi
 if [ "$kind" = static ]; then
   PKG_CONFIG_LIBDIR=/nonexistent PKG_CONFIG_PATH='' refuses 'needs libzstd' '' "$work/prefix"
   refuses 'needs libzstd' '' "$work/prefix" "$no_pkg_config"
