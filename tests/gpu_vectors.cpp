@@ -1,8 +1,8 @@
-// What the device says of L3 files in folders, against libl3: verdict, offset, tile, reason and pixels. For the vectors
-// of spec/vectors, built.
+// What the device says of L3 files in folders, against libl3: verdict, offset, tile, reason and pixels; in batches, and
+// of each alone by l3::cuda::decode, with its limits. For the vectors of spec/vectors, built.
 //
-// Usage: gpu_vectors [--quick] FOLDER...   (--quick: only small files, for slow checkers). Exit status: 77 without a
-// device.
+// Usage: gpu_vectors [--quick] FOLDER...   (--quick: only small files in batches, for slow checkers). Exit status: 77
+// without a device.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -82,6 +82,20 @@ uint32_t decode(std::span<const Sample* const> samples) {
   return wrong;
 }
 
+// Whether l3::cuda::decode is like l3::decode.
+bool alone_as_libl3(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  Bytes file{std::istreambuf_iterator<char>(in), {}};
+  file.reserve(1);
+  l3_decode_options options = l3_decode_options_init();
+  options.as_colours = 1;
+  const auto expected = l3::decode(file, options);
+  const auto decoded = l3::cuda::decode(file, options);
+  if (expected && decoded) return expected->bytes == decoded->bytes;
+  if (!expected && !decoded) return l3::message(expected.error()) == l3::message(decoded.error());
+  return false;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -107,6 +121,11 @@ int main(int count, char** arguments) {
     std::vector<const Sample*> batch;
     for (size_t i = first; i < std::min(samples.size(), first + kBatch); ++i) batch.push_back(&samples[i]);
     wrong += decode(batch);
+  }
+  for (const std::filesystem::path& path : paths) {
+    if (quick || alone_as_libl3(path)) continue;
+    std::printf("WRONG: %s: alone, something else than libl3\n", path.c_str());
+    ++wrong;
   }
   std::printf("vectors: %zu files, %zu decoded (whole or in part), %u wrong\n", paths.size(), samples.size(), wrong);
   return wrong > 0 ? 1 : 0;

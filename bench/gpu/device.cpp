@@ -82,6 +82,23 @@ double rate(uint64_t size, const std::function<cudaError_t(cudaStream_t)>& copy)
   return static_cast<double>(size) / median(watch.seconds());
 }
 
+// Without the measurements.
+Device identify() {
+  Device device;
+  int index = 0, driver = 0, l2_bytes = 0;
+  cudaDeviceProp properties{};
+  check(cudaGetDevice(&index), "the device");
+  check(cudaGetDeviceProperties(&properties, index), "the device's properties");
+  check(cudaDriverGetVersion(&driver), "the driver's version");
+  check(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, index), "the size of the cache");
+  device.name = properties.name;
+  device.driver = Management::get().driver();
+  if (!device.driver.empty()) device.driver += ", ";
+  device.driver += "CUDA " + std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10);
+  device.l2_bytes = static_cast<uint64_t>(l2_bytes);
+  return device;
+}
+
 }  // namespace
 
 void check(cudaError_t code, const char* what) {
@@ -113,20 +130,13 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-Device look_at_device() {
-  Device device;
-  int index = 0, driver = 0, l2_bytes = 0;
-  cudaDeviceProp properties{};
-  check(cudaGetDevice(&index), "the device");
-  check(cudaGetDeviceProperties(&properties, index), "the device's properties");
-  check(cudaDriverGetVersion(&driver), "the driver's version");
-  check(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, index), "the size of the cache");
-  device.name = properties.name;
-  device.driver = Management::get().driver();
-  if (!device.driver.empty()) device.driver += ", ";
-  device.driver += "CUDA " + std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10);
-  device.l2_bytes = static_cast<uint64_t>(l2_bytes);
+std::string describe_device() {
+  const Device device = identify();
+  return device.name + ", driver " + device.driver;
+}
 
+Device look_at_device() {
+  Device device = identify();
   size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "the device's memory");
   const uint64_t copy_bytes = std::min<uint64_t>(kCopyBytes, free / 8);

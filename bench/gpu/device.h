@@ -51,6 +51,9 @@ struct Device {
   double copy_bytes_per_second = 0;  // a copy within the device's memory, read plus written
 };
 
+// The current device, in words.
+std::string describe_device();
+
 // Measures the current device.
 Device look_at_device();
 

@@ -26,6 +26,7 @@ constexpr const char* kUsage =
     "  --threads N      (one for each processor)\n"
     "  --commit TEXT    for the report\n"
     "  --list           the cases and methods\n"
+    "  --device         the device\n"
     "\n"
     "Exit status: 0; 1 where something failed or was not equal; 2 for wrong options; 77 without a device.\n";
 
@@ -36,7 +37,7 @@ struct Options {
   std::string out, commit = "unknown", command;
   double limit = 240;
   uint32_t threads = 0;
-  bool list = false;
+  bool list = false, device = false;
 };
 
 // A whole number from `least` on; none where `text` is no such number.
@@ -75,6 +76,8 @@ std::optional<Options> read_options(int count, char** arguments) {
   for (int i = 1; i < count; ++i) {
     if (std::strcmp(arguments[i], "--list") == 0) {
       options.list = true;
+    } else if (std::strcmp(arguments[i], "--device") == 0) {
+      options.device = true;
     } else if (i + 1 == count || !take_option(options, arguments[i], arguments[i + 1])) {
       return std::nullopt;
     } else {
@@ -184,6 +187,7 @@ int main(int count, char** arguments) {
     return kNoDevice;
   }
   try {
+    if (options->device) return std::printf("%s\n", describe_device().c_str()) < 0 ? 1 : 0;
     return Bench(*options).run();
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "l3_gpu_bench: %s\n", failure.what());

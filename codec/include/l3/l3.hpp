@@ -17,7 +17,8 @@ namespace l3 {
 // What went wrong, in words: "offset 44: the check of the head does not match".
 inline std::string message(const l3_error& error) {
   std::string text;
-  if (error.status != L3_ERROR_ARGUMENT && error.status != L3_ERROR_BUFFER && error.status != L3_ERROR_MEMORY) {
+  if (error.status != L3_ERROR_ARGUMENT && error.status != L3_ERROR_BUFFER && error.status != L3_ERROR_MEMORY &&
+      error.status != L3_ERROR_DEVICE) {
     text = "offset " + std::to_string(error.offset) + ": ";
   }
   text += error.reason;
