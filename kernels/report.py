@@ -100,13 +100,35 @@ def kernels(nvcc: str, architecture: str):
             }
 
 
+def compare(record: list[dict], rows: list[dict]) -> list[str]:
+    """What is worse than in the record: spills and stack at all, registers and instructions by more than a 50th."""
+    before = {(row["kernel"], row["architecture"]): row for row in record}
+    worse = []
+    for row in rows:
+        name = f"{row['kernel']} {row['architecture']}"
+        old = before.get((row["kernel"], row["architecture"]))
+        if old is None:
+            worse.append(f"{name}: not in the record")
+            continue
+        numbers = {key: (old[key], row[key]) for key in ("registers", "spill_bytes", "stack_bytes", "instructions")}
+        for step, now in row["steps"].items():
+            numbers[f"step, {step}"] = (old["steps"].get(step, {"step": 0})["step"], now["step"])
+        for key, (then, now) in numbers.items():
+            allowed = then if key in ("spill_bytes", "stack_bytes") else then + then / 50
+            if now > allowed:
+                worse.append(f"{name}: {key}: {now}, was {then}")
+    return worse
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--nvcc", default="nvcc")
     parser.add_argument("--architectures", default="90", help="comma-separated, or all; 90 unless told")
     parser.add_argument("--check", action="store_true",
-                        help="fail where the kernel for RGB on sm_90 is over its limits")
+                        help="fail where the kernel for dense tiles on sm_90 is over its limits")
+    parser.add_argument("--against", type=Path, metavar="FILE",
+                        help="fail where a kernel needs more than in this record, which --json wrote")
     options = parser.parse_args()
     wanted = EVERY_ARCHITECTURE if options.architectures == "all" else options.architectures
     rows = [row for architecture in wanted.split(",") for row in kernels(options.nvcc, architecture)]
@@ -128,6 +150,10 @@ def main() -> None:
         found = dense | {"instructions_per_sample": dense["steps"]["3 words"]["per_sample"]}
         if any(found[name] > limit for name, limit in LIMITS.items()):
             sys.exit("report: the kernel for dense tiles is over its limits")
+    if options.against:
+        worse = compare(json.loads(options.against.read_text())["kernels"], rows)
+        if worse:
+            sys.exit("\n".join(["report: more than in the record", *worse]))
 
 
 if __name__ == "__main__":

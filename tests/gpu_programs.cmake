@@ -15,6 +15,11 @@ add_gpu_program(gpu_vectors tests/gpu_vectors.cpp)
 add_gpu_program(gpu_leak tests/gpu_leak.cpp)
 add_gpu_program(gpu_stream_order tests/gpu_stream_order.cpp $<TARGET_OBJECTS:gpu_spin>)
 if(L3_TESTS)
+  # What the kernels need, beside the record of it.
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  add_test(NAME kernels_report
+           COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/kernels/report.py --nvcc ${CMAKE_CUDA_COMPILER} --check
+                   --against ${PROJECT_SOURCE_DIR}/bench/results/kernels.json)
   add_test(NAME gpu_leak COMMAND gpu_leak)
   add_test(NAME gpu_stream_order COMMAND gpu_stream_order)
   set_tests_properties(gpu_leak gpu_stream_order PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
