@@ -231,11 +231,11 @@ inline Drawing draw_mixed(Size third, Type type, uint64_t seed = 1) {
 
 // A record of the metadata.
 inline Bytes record(const char* tag, uint8_t place, const Bytes& data) {
-  Bytes result(12);
+  Bytes result(12 + data.size());
   std::memcpy(result.data(), tag, 4);
   result[4] = place;
   for (uint32_t i = 0; i < 4; ++i) result[8 + i] = static_cast<uint8_t>(data.size() >> (8 * i));
-  result.insert(result.end(), data.begin(), data.end());
+  std::copy(data.begin(), data.end(), result.begin() + 12);
   return result;
 }
 

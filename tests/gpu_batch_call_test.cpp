@@ -333,6 +333,20 @@ TEST_F(GpuCall, ACapturedCallReadsItsImagesAnew) {
   must(cudaGraphExecDestroy(exec));
 }
 
+// ---- errors that were there before
+
+// What a call of the caller's own left behind is the caller's: this call works, and says so.
+TEST_F(GpuCall, AnErrorOfTheCallersBeforeIsNotOurs) {
+  Batch batch(some_wishes(51));
+  void* too_much = nullptr;
+  ASSERT_NE(cudaMalloc(&too_much, size_t{1} << 60), cudaSuccess);  // not asked for with cudaGetLastError()
+  l3_error error{};
+  EXPECT_EQ(batch.launch(nullptr, &error), L3_OK) << error.reason;
+  (void)cudaGetLastError();
+  must(cudaDeviceSynchronize());
+  ASSERT_NO_FATAL_FAILURE(batch.expect_done());
+}
+
 // ---- devices that fail
 
 #ifdef L3_EMULATED_CUDA
@@ -388,6 +402,28 @@ TEST_F(GpuCall, ManyMultiprocessorsOrOne) {
     ASSERT_NO_FATAL_FAILURE(batch.expect_all());
   }
   emulated::control().multiprocessors = emulated::Control{}.multiprocessors;
+}
+
+// The largest room that a tile needs, beside the most tables, on devices whose blocks have 99 KB (sm_86, 89 and 120).
+// The tile is wrong: where no warp had room for it, nobody would say so.
+TEST_F(GpuCall, TheLargestTileFitsOnTheSmallestDevice) {
+  emulated::control().shared_of_block = 99 << 10;
+  emulated::control().shared_of_processor = 100 << 10;
+  Dice dice(52);
+  Bytes model;
+  while (model.empty() || model[2] != 24) model = by_hand::any_model(dice, 2);
+  const Drawing d = draw({1024, 480}, {L3_COLOUR_GRAY_ALPHA, 8}, Pattern::flat);
+  l3_encode_options options = options_of(L3_METHOD_FAST, 1024, 480, 1);
+  by_hand::Parts parts = by_hand::take_apart(encode(d, options));
+  ASSERT_EQ(parts.tiles.size(), 1u);
+  parts.sections.push_back({L3_SECTION_MODEL, model});
+  parts.tiles[0] = {3, 0, {}, dice.bytes(64)};
+  Batch batch({wish_for(by_hand::put_together(parts))});
+  ASSERT_NO_FATAL_FAILURE(batch.expect_all());
+  EXPECT_NE(batch.expected_of(0).error.status, L3_OK);
+  EXPECT_EQ(batch.expected_of(0).error.tile, 0u);
+  emulated::control().shared_of_block = emulated::Control{}.shared_of_block;
+  emulated::control().shared_of_processor = emulated::Control{}.shared_of_processor;
 }
 
 #endif

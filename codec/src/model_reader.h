@@ -66,15 +66,6 @@ L3_INLINE bool is_coded_tap(uint32_t channel, uint32_t tap) {
   return tap < (kCrossWord + cross) * kTapsOfWord;
 }
 
-// The weights that follow from others: of W, so that those of a channel's neighbours add up to `total`.
-L3_INLINE int32_t implied_weight(const int32_t* weights, uint32_t first, uint32_t count, int32_t total) {
-  int32_t rest = total;
-  for (uint32_t i = 1; i < count; ++i) rest -= weights[first + i];
-  return rest;
-}
-
-L3_INLINE bool fits_byte(int32_t v) { return v >= -128 && v <= 127; }
-
 // Reads a model part by part: the head, then its channels in any order, then place_class_tables(), then its tables in
 // any order. A fault's place counts from the start of the section.
 class ModelReader {
@@ -155,39 +146,47 @@ class ModelReader {
   }
   L3_INLINE BitReader part(uint32_t i) const { return {bytes_ + offset_of(i), offset_of(i + 1) - offset_of(i)}; }
 
+  // Straight to where they belong: a GPU's threads have no room for them all.
   L3_INLINE bool read_weights(BitReader& bits, uint32_t c) {
-    uint32_t width[kMaxTaps];
-    int32_t least[kMaxTaps];
+    uint8_t width[kMaxTaps];
+    int8_t least[kMaxTaps];
     for (uint32_t tap = 0; tap < kMaxTaps; ++tap) {
       if (!is_coded_tap(c, tap)) continue;
-      width[tap] = bits.take(4);
+      width[tap] = static_cast<uint8_t>(bits.take(4));
       least[tap] = static_cast<int8_t>(bits.take(8));
       if (width[tap] > 8) return false;
     }
-    int32_t weights[kMaxClasses][kMaxTaps] = {};
+    for (uint32_t k = 0; k < tables_.classes[c]; ++k) {
+      for (uint32_t word = 0; word < kMaxTapWords; ++word) tables_.weights[c][k][word] = 0;
+    }
     for (uint32_t tap = 0; tap < kMaxTaps; ++tap) {
       if (!is_coded_tap(c, tap)) continue;
       for (uint32_t k = 0; k < tables_.classes[c]; ++k) {
-        weights[k][tap] = least[tap] + static_cast<int32_t>(bits.take(width[tap]));
+        if (!put_weight(c, k, tap, least[tap] + static_cast<int32_t>(bits.take(width[tap])))) return false;
       }
     }
     for (uint32_t k = 0; k < tables_.classes[c]; ++k) {
-      weights[k][0] = implied_weight(weights[k], 0, 8, 64);
+      if (!put_weight(c, k, 0, 64 - sum_of_weights(c, k, 1, 8))) return false;
       for (uint32_t i = 0; i < cross_channels(c); ++i) {
         const uint32_t first = (kCrossWord + i) * kTapsOfWord;
-        weights[k][first] = implied_weight(weights[k], first, 4, 0);
-      }
-      for (uint32_t word = 0; word < kMaxTapWords; ++word) {
-        uint32_t packed = 0;
-        for (uint32_t i = 0; i < kTapsOfWord; ++i) {
-          const int32_t weight = weights[k][word * kTapsOfWord + i];
-          if (!fits_byte(weight)) return false;
-          packed |= (static_cast<uint32_t>(weight) & 0xFF) << (8 * i);
-        }
-        tables_.weights[c][k][word] = packed;
+        if (!put_weight(c, k, first, -sum_of_weights(c, k, first + 1, first + kTapsOfWord))) return false;
       }
     }
     return true;
+  }
+  // Into a byte that is zero; false where it does not fit.
+  L3_INLINE bool put_weight(uint32_t c, uint32_t k, uint32_t tap, int32_t weight) {
+    if (weight < -128 || weight > 127) return false;
+    tables_.weights[c][k][tap / kTapsOfWord] |= (static_cast<uint32_t>(weight) & 0xFF) << (8 * (tap % kTapsOfWord));
+    return true;
+  }
+  // Of taps `from` to `to` - 1.
+  L3_INLINE int32_t sum_of_weights(uint32_t c, uint32_t k, uint32_t from, uint32_t to) const {
+    int32_t sum = 0;
+    for (uint32_t tap = from; tap < to; ++tap) {
+      sum += static_cast<int8_t>(tables_.weights[c][k][tap / kTapsOfWord] >> (8 * (tap % kTapsOfWord)));
+    }
+    return sum;
   }
 
   L3_INLINE bool read_activity(BitReader& bits, uint32_t c) {
@@ -204,17 +203,17 @@ class ModelReader {
   }
 
   L3_INLINE bool read_rows(BitReader& bits, uint32_t c) {
-    uint32_t zone_group[kZones] = {}, sign_group[kSignPatterns] = {};
+    uint8_t zone_group[kZones] = {}, sign_group[kSignPatterns] = {};
     uint32_t zone_groups = 1, sign_groups = 1;
     tables_.grouped[c] = bits.take(1) != 0;
     if (tables_.grouped[c]) {
-      for (uint32_t& group : zone_group) {
-        group = bits.take(2);
-        zone_groups = group + 1 > zone_groups ? group + 1 : zone_groups;
+      for (uint8_t& group : zone_group) {
+        group = static_cast<uint8_t>(bits.take(2));
+        zone_groups = group + 1u > zone_groups ? group + 1u : zone_groups;
       }
-      for (uint32_t& group : sign_group) {
-        group = bits.take(3);
-        sign_groups = group + 1 > sign_groups ? group + 1 : sign_groups;
+      for (uint8_t& group : sign_group) {
+        group = static_cast<uint8_t>(bits.take(3));
+        sign_groups = group + 1u > sign_groups ? group + 1u : sign_groups;
       }
     }
     for (uint32_t zone = 0; zone < kZones; ++zone) {

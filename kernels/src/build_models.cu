@@ -147,6 +147,8 @@ __global__ void __launch_bounds__(kModelThreads) models_kernel(const __grid_cons
   if (owns) build_model(state.data + state.model_offset, state.model_size, state.channels, batch.slots[slot], room);
 }
 
+cudaError_t load_models() { return load(models_kernel); }
+
 cudaError_t build_models(const Batch& batch, cudaStream_t stream) {
   return launch(models_kernel, batch.count, kModelThreads, sizeof(ModelRoom), stream, batch);
 }

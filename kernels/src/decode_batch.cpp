@@ -129,6 +129,9 @@ l3_status l3_cuda_check_device(l3_error* error) {
   if (failure == cudaSuccess && devices == 0) failure = cudaErrorNoDevice;
   Batch batch{};
   if (failure == cudaSuccess) failure = fit_to_device(batch);
+  for (const auto load : {load_staging, load_open, load_models, load_lists, load_dense, load_bytes, load_words}) {
+    if (failure == cudaSuccess) failure = load();
+  }
   const l3_status status = give(error, failure);
   // Which the runtime also says where there is no driver at all.
   if (failure == cudaErrorInsufficientDriver && error != nullptr) {

@@ -33,10 +33,19 @@ struct ByteTiles {
 };
 constexpr uint32_t kByteRooms = kOtherWarps * ByteTiles::kRoomBytes;
 
-__global__ void __launch_bounds__(kOtherWarps* kLanes, 5) bytes_kernel(const __grid_constant__ Batch batch) {
+// As many blocks on a multiprocessor as need no spills.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+constexpr uint32_t kByteBlocks = 4;
+#else
+constexpr uint32_t kByteBlocks = 5;
+#endif
+
+__global__ void __launch_bounds__(kOtherWarps* kLanes, kByteBlocks) bytes_kernel(const __grid_constant__ Batch batch) {
   extern __shared__ uint4 shared[];
   decode_others<ByteTiles>(batch, reinterpret_cast<uint8_t*>(shared));
 }
+
+cudaError_t load_bytes() { return load(bytes_kernel); }
 
 cudaError_t decode_byte_tiles(const Batch& batch, cudaStream_t stream) {
   return launch(bytes_kernel, batch.byte_blocks, kOtherWarps * kLanes, kByteRooms, stream, batch);

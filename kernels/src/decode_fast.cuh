@@ -227,7 +227,7 @@ class FourWideDecoder {
     const bool first_strip = x == 0;
     const uint32_t words = ceil_div(width_, kLanes) * kPlaneLanes;
     uint32_t* const line = line_ + channel_ * words + x / kGroupSamples + group_;
-    uint32_t n = *line;
+    uint32_t n = has_channel_ ? *line : 0;
     // What lies to the right of the last column is what is above it.
     const uint32_t edge = smaller(kLanes, width_ - x) - 1;
     uint32_t ne_order = 0x4321;
@@ -312,7 +312,7 @@ class FourWideDecoder {
   FastRoom& room_;
   uint32_t* line_;
   const uint32_t channel_;
-  const bool has_channel_;  // lanes beyond the last channel do what its own do, but write nothing
+  const bool has_channel_;  // lanes beyond the last channel do what its own do, with nothing of their own
   const uint32_t group_, first_lane_;
   const uint32_t mask_;
   uint32_t at_ = 0;                                     // in the payload

@@ -31,6 +31,8 @@ __global__ void __launch_bounds__(kOtherWarps* kLanes, 2) words_kernel(const __g
   decode_others<WordTiles>(batch, reinterpret_cast<uint8_t*>(shared));
 }
 
+cudaError_t load_words() { return load(words_kernel); }
+
 cudaError_t decode_word_tiles(const Batch& batch, cudaStream_t stream) {
   return launch(words_kernel, batch.word_blocks, kOtherWarps * kLanes, kWordRooms, stream, batch);
 }

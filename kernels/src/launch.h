@@ -15,10 +15,18 @@ namespace l3 {
 template <class... Arguments>
 cudaError_t launch(void (*kernel)(Arguments...), uint32_t blocks, uint32_t threads, size_t shared, cudaStream_t stream,
                    std::type_identity_t<Arguments>... arguments) {
-  kernel<<<blocks, threads, shared, stream>>>(arguments...);
-  return cudaGetLastError();
+  // Its own error, not an older one of the caller's.
+  void* pointers[] = {&arguments...};
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), blocks, threads, pointers, shared, stream);
 }
 
 #endif
+
+// Brings a kernel's code to the device, which CUDA may put off until its first launch.
+template <class... Arguments>
+cudaError_t load(void (*kernel)(Arguments...)) {
+  cudaFuncAttributes attributes{};
+  return cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
+}
 
 }  // namespace l3

@@ -121,6 +121,11 @@ __global__ void report_kernel(const __grid_constant__ Batch batch) {
                       verdict.offset, verdict.tile};
 }
 
+cudaError_t load_lists() {
+  const cudaError_t error = load(list_kernel);
+  return error != cudaSuccess ? error : load(report_kernel);
+}
+
 cudaError_t report_results(const Batch& batch, cudaStream_t stream) {
   return launch(report_kernel, ceil_div(batch.count, kListThreads), kListThreads, 0, stream, batch);
 }

@@ -258,6 +258,8 @@ __global__ void __launch_bounds__(kOpenWarps* kLanes) open_kernel(const __grid_c
   }
 }
 
+cudaError_t load_open() { return load(open_kernel); }
+
 cudaError_t open_images(const Batch& batch, cudaStream_t stream) {
   return launch(open_kernel, batch.count, kOpenWarps * kLanes, (L3_HEAD_MAX_BYTES + 15) / 16 * 16, stream, batch);
 }

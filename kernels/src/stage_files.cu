@@ -70,6 +70,11 @@ __global__ void copy_files(const __grid_constant__ Batch batch) {
   }
 }
 
+cudaError_t load_staging() {
+  const cudaError_t error = load(plan_staging);
+  return error != cudaSuccess ? error : load(copy_files);
+}
+
 cudaError_t stage_files(const Batch& batch, cudaStream_t stream) {
   const cudaError_t error = launch(plan_staging, 1, kPlanThreads, 0, stream, batch);
   return error != cudaSuccess ? error : launch(copy_files, kCopyBlocks, kCopyThreads, 0, stream, batch);

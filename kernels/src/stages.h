@@ -16,6 +16,15 @@ cudaError_t decode_byte_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t decode_word_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t report_results(const Batch& batch, cudaStream_t stream);
 
+// Bring the kernels' code to the device.
+cudaError_t load_staging();
+cudaError_t load_open();
+cudaError_t load_models();
+cudaError_t load_lists();
+cudaError_t load_dense();
+cudaError_t load_bytes();
+cudaError_t load_words();
+
 // How many blocks the device takes at once; for dense tiles also of how many warps, with how much shared memory. The
 // same at each call.
 struct DenseShape {

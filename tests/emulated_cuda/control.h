@@ -15,6 +15,7 @@ constexpr uint32_t kMostThreads = 1024;           // of a block
 struct Control {
   int devices = 1;
   int multiprocessors = 2;
+  size_t shared_of_block = kSharedBytes, shared_of_processor = 228 << 10;
   bool has_code = true;                 // whether kernels were compiled for the device
   uint64_t work_accepted = UINT64_MAX;  // so much more goes into streams; what comes then fails, once
 };

@@ -298,8 +298,8 @@ int attribute_of(cudaDeviceAttr attribute) {
     case cudaDevAttrMaxThreadsPerMultiProcessor: return 2048;
     case cudaDevAttrComputeCapabilityMajor: return 9;
     case cudaDevAttrComputeCapabilityMinor: return 0;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: return 228 << 10;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: return kSharedBytes;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: return static_cast<int>(machine().control.shared_of_processor);
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: return static_cast<int>(machine().control.shared_of_block);
     case cudaDevAttrReservedSharedMemoryPerBlock: return 1 << 10;
   }
   return -1;
@@ -362,8 +362,7 @@ cudaError_t put_kernel(cudaStream_t stream, const void* kernel, uint32_t blocks,
     error = put(stream, std::move(run));
     machine().counts.kernels += error == cudaSuccess;
   }
-  give(error);
-  return cudaGetLastError();
+  return give(error);
 }
 
 }  // namespace emulated
@@ -560,7 +559,7 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
   if (!is_there()) return give(cudaErrorNoDevice);
   if (!machine().control.has_code) return give(cudaErrorNoKernelImageForDevice);
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-  if (value < 0 || static_cast<size_t>(value) > kSharedBytes) return give(cudaErrorInvalidValue);
+  if (value < 0 || static_cast<size_t>(value) > machine().control.shared_of_block) return give(cudaErrorInvalidValue);
   machine().most_shared[kernel] = static_cast<size_t>(value);
   return cudaSuccess;
 }

@@ -25,6 +25,7 @@ namespace l3::cuda {
 
 // What the CUDA runtime says went wrong.
 inline l3_error failure(cudaError_t code) {
+  (void)cudaGetLastError();  // reported here, and nowhere again
   if (code == cudaErrorMemoryAllocation) return {L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory of the device"};
   return {L3_ERROR_DEVICE, 0, L3_NO_TILE, cudaGetErrorString(code)};
 }
@@ -50,7 +51,6 @@ class Buffer {
     if (size == 0) return buffer;
     void* data = nullptr;
     if (const cudaError_t code = Memory::allocate(&data, static_cast<size_t>(size)); code != cudaSuccess) {
-      (void)cudaGetLastError();  // reported here, and nowhere again
       return failure(code);
     }
     buffer.data_.reset(data);
@@ -156,11 +156,11 @@ class Decoder {
     batch.workspace = workspace_.data();
     batch.workspace_size = workspace_.size();
     const l3_status status = l3_cuda_decode_batch_async(&batch, error, stream);
-    if (status != L3_OK) return status;
+    // Also after a failure: some of the work may be under way.
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaError_t code = cudaStreamIsCapturing(stream, &capture);
-    if (code == cudaSuccess && capture == cudaStreamCaptureStatusNone) code = cudaEventRecord(passed_.get(), stream);
-    if (code == cudaSuccess) return L3_OK;
+    if (code != cudaSuccess || capture == cudaStreamCaptureStatusNone) code = cudaEventRecord(passed_.get(), stream);
+    if (status != L3_OK || code == cudaSuccess) return status;
     const l3_error said = failure(code);
     if (error != nullptr) *error = said;
     return said.status;
