@@ -238,7 +238,7 @@ struct CudaWordWarp {
 
   // ---- what a tile keeps in memory
 
-  // In shared memory, an entry more than there are steps, so that what is read and what is written in a step are two.
+  // In shared memory, as many entries as there are steps.
   class Delay {
    public:
     struct Entry {
@@ -247,25 +247,24 @@ struct CudaWordWarp {
         return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
       }
     };
-    L3_INLINE static constexpr uint32_t entries(uint32_t steps) { return steps + 1; }
     L3_INLINE explicit Delay(uint4* first) : first_(first), at_(first), end_(first) {}
 
     L3_INLINE void clear(uint32_t steps) {
-      for (uint32_t i = lane_number(); i < entries(steps); i += kLanes) first_[i] = make_uint4(0, 0, 0, 0);
-      end_ = first_ + keep(entries(steps));
+      for (uint32_t i = lane_number(); i < steps; i += kLanes) first_[i] = make_uint4(0, 0, 0, 0);
+      end_ = first_ + keep(steps);
       __syncwarp();
     }
-    // Of the oldest entry, which comes next.
-    L3_INLINE Entry load() const { return {*next()}; }
+    // The oldest entry, which store() replaces.
+    L3_INLINE Entry load() const { return {*at_}; }
     L3_INLINE void store(uint32_t lane, Lanes a, Lanes b, Lanes c, Lanes d) {
+      __syncwarp();  // all lanes have read it
       if (lane_number() == lane) *at_ = make_uint4(a.v, b.v, c.v, d.v);
-      at_ = next();
+      ++at_;
+      if (at_ == end_) at_ = first_;
       __syncwarp();
     }
 
    private:
-    L3_INLINE uint4* next() const { return at_ + 1 == end_ ? first_ : at_ + 1; }
-
     uint4* first_;
     uint4* at_;
     uint4* end_;

@@ -167,7 +167,7 @@ struct TileRoom {
 
   L3_INLINE static TileRoom of(const TileShape& shape, const TileEntry& entry) {
     const uint32_t blocks = ceil_div(shape.width, kBlockEdge) * ceil_div(shape.height, kBlockEdge);
-    return {CudaWordWarp::Delay::entries(dense_delay(shape.width, 1u << entry.parameters)),
+    return {dense_delay(shape.width, 1u << entry.parameters),
             (blocks * CudaWordWarp::Classes::bytes_of_block(shape.channels) + 15) & ~15u};
   }
   L3_INLINE uint32_t bytes() const { return delay_entries * 16 + class_bytes; }
@@ -312,8 +312,8 @@ __global__ void __launch_bounds__(kDenseMostWarps* kLanes, 1) dense_kernel(const
 
 // The largest room there is fits beside the tables on all devices: a tile of the widest rows, and of as many blocks as
 // two channels leave room for.
-constexpr uint32_t kMostTileRoom = 16 * CudaWordWarp::Delay::entries(dense_delay(kMaxTileEdge, 1)) +
-                                   4 * (kMaxPayloadUnits * kUnit / 2 / (kBlockEdge * kBlockEdge) + 1);
+constexpr uint32_t kMostTileRoom =
+    16 * dense_delay(kMaxTileEdge, 1) + 4 * (kMaxPayloadUnits * kUnit / 2 / (kBlockEdge * kBlockEdge) + 1);
 static_assert(kTablesAt + sizeof(CudaTables::Memory) + kMostTileRoom <= 99 << 10);
 
 cudaError_t load_dense() { return load(dense_kernel); }
@@ -335,8 +335,8 @@ cudaError_t decode_dense_tiles(const Batch& batch, cudaStream_t stream) {
 cudaError_t shape_of_dense(int device, DenseShape& shape) {
   constexpr uint32_t kTables = kTablesAt + sizeof(CudaTables::Memory);
   constexpr uint32_t kUsualTile = 128;
-  constexpr uint32_t kUsualRoom = 16 * CudaWordWarp::Delay::entries(dense_delay(kUsualTile, kLanes)) +
-                                  4 * (kUsualTile / kBlockEdge) * (kUsualTile / kBlockEdge);
+  constexpr uint32_t kUsualRoom =
+      16 * dense_delay(kUsualTile, kLanes) + 4 * (kUsualTile / kBlockEdge) * (kUsualTile / kBlockEdge);
   int processors = 0, of_block = 0, of_processor = 0, reserved = 0;
   cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   if (error == cudaSuccess) error = cudaDeviceGetAttribute(&of_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);

@@ -3,7 +3,9 @@
 //
 // A call only puts work into the caller's stream: it allocates nothing, waits for nothing and starts no thread, and may
 // be captured in a CUDA graph. Everything that a file says is read, verified and decoded on the GPU. Every byte of a
-// file may be hostile: the verdict is libl3's, to the offset, and other images of the batch do not suffer.
+// file may be hostile: the verdict is libl3's, to the offset, and other images of the batch do not suffer (but by what
+// a capacity for fewer models than images is used up with, and by the time that a hostile file takes: libl3's, at most
+// some tenths of a second for a tile that one lane decodes).
 // What the caller says (pointers, sizes, strides) is trusted, but for what each member is said to be tested for.
 #ifndef L3_L3_CUDA_H
 #define L3_L3_CUDA_H
@@ -14,11 +16,14 @@
 extern "C" {
 #endif
 
-// A cudaStream_t, which is the same as a CUstream. Null is the default stream.
+// A cudaStream_t, which is the same as a CUstream. Null is the legacy default stream, whatever the caller is compiled
+// with.
 typedef struct CUstream_st* l3_cuda_stream;
 
 // L3_OK where the calling thread's current device can decode; otherwise L3_ERROR_DEVICE, and the reason in *error:
-// no driver, no device, none that this library has code for. May be slow the first time: it starts CUDA.
+// no driver, no device, none that this library has code for. To be called once for each device, before the first call
+// that must not wait and before a capture: it starts CUDA and brings the kernels to the device, which otherwise the
+// first call does.
 L3_API L3_MUST_USE l3_status l3_cuda_check_device(l3_error* error);
 
 // ----------------------------------------------------------------------------------------------------------- images
@@ -39,7 +44,8 @@ typedef enum l3_cuda_layout { L3_CUDA_HWC = 0, L3_CUDA_CHW = 1 } l3_cuda_layout;
 typedef enum l3_cuda_flag {
   L3_CUDA_FLIP = 1,     // mirror the region: its last column comes first
   L3_CUDA_COLOURS = 2,  // palette images: red, green, blue (and alpha where there is transparency), not indices
-  L3_CUDA_STAGE = 4,    // `data` is in pinned host memory: bring it into the workspace first, which reads it once
+  L3_CUDA_STAGE = 4,  // `data` is in pinned host memory: bring it into the workspace first. Without it kernels read it
+                      // in place, each of its payloads twice
 } l3_cuda_flag;
 
 // An image of a batch. Lies in memory that the device can read, device or pinned, and stays as it is until the stream
@@ -51,7 +57,7 @@ typedef struct l3_cuda_image {
 
   // What is to be decoded. `width` and `height` are the whole image's, as l3_read_info says; if the file says
   // otherwise, or has other than `channels` channels (as written), that is the image's error. The region lies inside
-  // the image; all of it where `region_width` and `region_height` are 0.
+  // the image; all of it where `x`, `y`, `region_width` and `region_height` are 0.
   uint32_t width, height, channels;
   uint32_t x, y, region_width, region_height;
   uint32_t flags;  // of l3_cuda_flag
@@ -63,7 +69,7 @@ typedef struct l3_cuda_image {
   uint32_t reserved;
   void* out;
   uint64_t row_stride;    // bytes from one row to the next; 0: no padding
-  uint64_t plane_stride;  // CHW: bytes from one channel to the next; 0: no padding
+  uint64_t plane_stride;  // CHW: bytes from one channel to the next; 0: no padding. HWC: not looked at
   float scale[4];         // for each channel, of F16, BF16 and F32
   float bias[4];
 } l3_cuda_image;
@@ -92,10 +98,11 @@ L3_API l3_error l3_cuda_explain(const l3_cuda_result* result);
 // -------------------------------------------------------------------------------------------------------- workspace
 
 // The most that a batch may have. An image with which the batch has more tiles, staged bytes or models is refused
-// (L3_ERROR_LIMIT), and so are those behind it that need more of the same; the others are decoded.
+// (L3_ERROR_LIMIT), and so are those behind it that need more of the same; the others are decoded. Images whose index
+// is sound count, also where they fail later.
 typedef struct l3_cuda_capacity {
   uint32_t images;
-  uint32_t models;        // different ones, of dense tiles; 0: one for each image
+  uint32_t models;        // different ones, 70 KiB each; 0: as many as images
   uint64_t tiles;         // that the regions of all images touch; l3_cuda_count_tiles
   uint64_t staged_bytes;  // files with L3_CUDA_STAGE, each rounded up to a multiple of 16
 } l3_cuda_capacity;
@@ -104,7 +111,7 @@ typedef struct l3_cuda_capacity {
 L3_API uint64_t l3_cuda_count_tiles(const l3_info* info, uint32_t region_width, uint32_t region_height);
 
 // How much device memory a call needs. 0 where the capacity is not a possible one: no images or tiles, more than
-// 65535 images, more than 2^31 tiles.
+// 65535 images, more than 2^31 tiles, more than 2^36 staged bytes.
 L3_API uint64_t l3_cuda_workspace_size(const l3_cuda_capacity* capacity);
 
 // ------------------------------------------------------------------------------------------------------------ decode
@@ -133,7 +140,8 @@ static inline l3_cuda_batch l3_cuda_batch_init(void) {
 }
 
 // Decodes a batch on the current device, in the order of `stream`. What it returns is about the call: an argument that
-// is wrong, or L3_ERROR_DEVICE where the work could not be handed to the device. What became of each image is in
+// is wrong, or L3_ERROR_DEVICE where the work could not be handed to the device; some of it may be under way then, so
+// wait for the stream before memory is used again, and take no result for one. What became of each image is in
 // `results` once the stream has passed. In a captured graph the same `images` are read anew at each launch: sizes,
 // regions and pointers may change between launches, while `batch` itself is what it was.
 L3_API L3_MUST_USE l3_status l3_cuda_decode_batch_async(const l3_cuda_batch* batch, l3_error* error,
