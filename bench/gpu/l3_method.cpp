@@ -207,9 +207,10 @@ class L3Job : public Job {
 };
 
 template <l3_method kWanted>
-std::unique_ptr<Job> prepare(const Case& a_case, const Settings& settings, Parallel& parallel) {
-  return std::make_unique<L3Job>(a_case, encoded(a_case, kWanted, settings, parallel),
-                                 a_case.shared_model && kWanted == L3_METHOD_DENSE);
+Prepared prepare(const Case& a_case, const Settings& settings, Parallel& parallel) {
+  return {std::make_unique<L3Job>(a_case, encoded(a_case, kWanted, settings, parallel),
+                                  a_case.shared_model && kWanted == L3_METHOD_DENSE),
+          ""};
 }
 
 }  // namespace

@@ -147,8 +147,11 @@ class Bench {
   }
 
   void run_method(const Case& a_case, const Method& method) {
-    const std::unique_ptr<Job> job = method.prepare(a_case, options_.settings, parallel_);
-    if (job == nullptr) return;
+    const auto [job, why_not] = method.prepare(a_case, options_.settings, parallel_);
+    if (job == nullptr) {
+      std::printf("%-18s %-8s not run: %s\n", a_case.name.c_str(), method.name, why_not.c_str());
+      return;
+    }
     for (const Measured& measured : measure(a_case, *job, run_.device, parallel_)) {
       ++lines_;
       if (!measured.equal) ++wrong_;

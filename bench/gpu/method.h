@@ -50,14 +50,18 @@ class Job {
   virtual std::string problem(Mode mode, uint32_t set) const = 0;
 };
 
-struct Method {
-  const char* name;
-  // Null where the case is nothing for this method.
-  std::unique_ptr<Job> (*prepare)(const Case& a_case, const Settings& settings, tools::Parallel& parallel);
+struct Prepared {
+  std::unique_ptr<Job> job;  // null where the case is nothing for the method
+  std::string why_not;       // and then this says why
 };
 
-extern const Method kL3Fast, kL3Dense, kPngOnProcessor;
+struct Method {
+  const char* name;
+  Prepared (*prepare)(const Case& a_case, const Settings& settings, tools::Parallel& parallel);
+};
 
-inline const std::array<const Method*, 3> kMethods = {&kL3Fast, &kL3Dense, &kPngOnProcessor};
+extern const Method kL3Fast, kL3Dense, kPaper, kPngOnProcessor;
+
+inline const std::array<const Method*, 4> kMethods = {&kL3Fast, &kL3Dense, &kPaper, &kPngOnProcessor};
 
 }  // namespace gpu_bench

@@ -132,9 +132,9 @@ class PngJob : public Job {
   std::vector<uint8_t*> outputs_;
 };
 
-std::unique_ptr<Job> prepare(const Case& a_case, const Settings&, Parallel& parallel) {
-  if (!a_case.plain()) return nullptr;
-  return std::make_unique<PngJob>(a_case, encoded(a_case, parallel), parallel);
+Prepared prepare(const Case& a_case, const Settings&, Parallel& parallel) {
+  if (!a_case.plain()) return {nullptr, "writes samples as they are: interleaved, no floats, not flipped"};
+  return {std::make_unique<PngJob>(a_case, encoded(a_case, parallel), parallel), ""};
 }
 
 }  // namespace
