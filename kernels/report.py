@@ -14,7 +14,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("stage_files.cu", "open_images.cu", "build_models.cu", "list_tiles.cu", "decode_dense.cu", "decode_bytes.cu", "decode_words.cu")
+SOURCES = ("stage_files.cu", "open_images.cu", "build_models.cu", "list_tiles.cu", "decode_dense.cu", "decode_bytes.cu",
+           "decode_words.cu")
 INSTRUCTION = 16
 EVERY_ARCHITECTURE = "80,86,89,90,100,120"
 LIMITS = {"registers": 64, "spill_bytes": 0, "instructions_per_sample": 120}
@@ -61,7 +62,7 @@ def steps_by_channels(code: bytes, architecture: int) -> dict[str, dict[str, flo
     loops = step_loops(code, architecture)
     steps: dict[str, dict[str, float]] = {}
     for channels, dots in enumerate(sorted({dots for dots, _ in loops}), start=1):
-        for output, length in zip(("words", "any"), sorted(length for d, length in loops if d == dots)):
+        for output, length in zip(("words", "any"), sorted(length for d, length in loops if d == dots), strict=False):
             steps[f"{channels} {output}"] = {"step": length, "per_sample": round(length / channels, 1)}
     return steps
 
@@ -69,8 +70,9 @@ def steps_by_channels(code: bytes, architecture: int) -> dict[str, dict[str, flo
 def compile_kernels(nvcc: str, architecture: str, source: str) -> tuple[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "kernels.cubin"
-        command = [nvcc, "-std=c++20", "-O3", f"-arch=sm_{architecture}", "-cubin", "-Xptxas=-v", "--expt-relaxed-constexpr",
-                   "--Werror=all-warnings", f"-I{ROOT / 'codec/src'}", f"-I{ROOT / 'codec/include'}",
+        command = [nvcc, "-std=c++20", "-O3", f"-arch=sm_{architecture}", "-cubin", "-Xptxas=-v",
+                   "--expt-relaxed-constexpr", "--Werror=all-warnings", f"-I{ROOT / 'codec/src'}",
+                   f"-I{ROOT / 'codec/include'}", f"-I{ROOT / 'kernels/include'}",
                    str(ROOT / "kernels/src" / source), "-o", str(out)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         if done.returncode != 0:
