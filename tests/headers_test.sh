@@ -1,21 +1,25 @@
 #!/usr/bin/env bash
 # The public headers, each on its own, as all compilers at hand and all standards that they are for take them.
-# Usage: headers_test.sh INCLUDE_DIR
+# Usage: headers_test.sh SOURCE_DIR
 set -euo pipefail
-include=$1
+include=(-I "$1/codec/include" -I "$1/kernels/include")
 warnings=(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
 
 check() {  # COMPILER LANGUAGE STANDARD HEADER
   command -v "$1" >/dev/null || { echo "headers: $1 is not installed, so it was not tried"; return 0; }
   # Twice: headers must bear that.
   printf '#include "l3/%s"\n#include "l3/%s"\ntypedef int not_empty;\n' "$4" "$4" |
-    "$1" -x "$2" -std="$3" "${warnings[@]}" -fsyntax-only -I "$include" -
+    "$1" -x "$2" -std="$3" "${warnings[@]}" -fsyntax-only "${include[@]}" -
 }
 
 for compiler in cc gcc clang; do
-  for standard in c99 c11 c17; do check "$compiler" c "$standard" l3.h; done
+  for standard in c99 c11 c17; do
+    for header in l3.h l3_cuda.h; do check "$compiler" c "$standard" "$header"; done
+  done
 done
 for compiler in c++ g++ clang++; do
-  for standard in c++11 c++20; do check "$compiler" c++ "$standard" l3.h; done
+  for standard in c++11 c++20; do
+    for header in l3.h l3_cuda.h; do check "$compiler" c++ "$standard" "$header"; done
+  done
   check "$compiler" c++ c++20 l3.hpp
 done

@@ -37,7 +37,7 @@ add_test(NAME install_static COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/install_te
                                      ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/install_static)
 add_test(NAME install_shared COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/install_test.sh shared ${shared_build}
                                      ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/install_shared)
-add_test(NAME headers COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/headers_test.sh ${PROJECT_SOURCE_DIR}/codec/include)
+add_test(NAME headers COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/headers_test.sh ${PROJECT_SOURCE_DIR})
 set_tests_properties(exports install_static install_shared PROPERTIES FIXTURES_REQUIRED other_library)
 if(CMAKE_CXX_FLAGS MATCHES "fsanitize")
   set_tests_properties(install_static install_shared PROPERTIES
