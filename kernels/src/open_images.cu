@@ -177,7 +177,8 @@ L3_INLINE void enter_model(const Batch& batch, uint32_t image, const Section& mo
   uint32_t place = 0;
   if (lane_number() == 0) {
     place = static_cast<uint32_t>(key >> 32) & batch.key_mask;
-    for (;;) {
+    // There is an empty place: the table has two for each image.
+    for (uint32_t tried = 0; tried <= batch.key_mask; ++tried) {
       const ModelKey before = atomicCAS(&batch.model_keys[place], ModelKey{0}, key);
       if (before == 0 || before == key) break;
       place = (place + 1) & batch.key_mask;
