@@ -52,7 +52,8 @@ L3_INLINE Reason plan_region(const l3_cuda_image& image, const Head& head, Image
 L3_INLINE Reason plan_output(const l3_cuda_image& image, const Head& head, ImageState& state) {
   Output& out = state.out;
   constexpr uint32_t kFlags = L3_CUDA_FLIP | L3_CUDA_COLOURS | L3_CUDA_STAGE;
-  if (image.type > L3_CUDA_F32 || image.layout > L3_CUDA_CHW || (image.flags & ~kFlags) != 0 || image.reserved != 0) {
+  if (image.type > L3_CUDA_F32 || image.layout > L3_CUDA_CHW || (image.flags & ~kFlags) != 0 ||
+      (image.reserved[0] | image.reserved[1]) != 0) {
     return Reason::bad_output;
   }
   out.type = image.type;

@@ -66,7 +66,7 @@ typedef struct l3_cuda_image {
   // memory. `out` and the strides are multiples of a sample's size. Bytes between rows and planes are left as they are.
   uint32_t type;    // an l3_cuda_type
   uint32_t layout;  // an l3_cuda_layout
-  uint32_t reserved;
+  uint32_t reserved[2];
   void* out;
   uint64_t row_stride;    // bytes from one row to the next; 0: no padding
   uint64_t plane_stride;  // CHW: bytes from one channel to the next; 0: no padding. HWC: not looked at
