@@ -102,6 +102,12 @@ def kernels(nvcc: str, architecture: str):
             }
 
 
+def version_of(nvcc: str) -> str:
+    said = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"release (\S+),", said)
+    return found[1] if found else "unknown"
+
+
 def compare(record: list[dict], rows: list[dict]) -> list[str]:
     """What is worse than in the record: spills and stack at all, registers and instructions by more than a 50th."""
     before = {(row["kernel"], row["architecture"]): row for row in record}
@@ -135,7 +141,7 @@ def main() -> None:
     wanted = EVERY_ARCHITECTURE if options.architectures == "all" else options.architectures
     rows = [row for architecture in wanted.split(",") for row in kernels(options.nvcc, architecture)]
     if options.json:
-        print(json.dumps({"limits": LIMITS, "kernels": rows}, indent=2))
+        print(json.dumps({"nvcc": version_of(options.nvcc), "limits": LIMITS, "kernels": rows}, indent=1))
     else:
         print(f"{'kernel':18} {'arch':7} {'registers':>9} {'spills':>6} {'stack':>6} {'shared':>6} {'code':>6}")
         for row in rows:
@@ -153,7 +159,11 @@ def main() -> None:
         if any(found[name] > limit for name, limit in LIMITS.items()):
             sys.exit("report: the kernel for dense tiles is over its limits")
     if options.against:
-        worse = compare(json.loads(options.against.read_text())["kernels"], rows)
+        record = json.loads(options.against.read_text())
+        if record["nvcc"] != version_of(options.nvcc):
+            print(f"report: the record is of nvcc {record['nvcc']}: not compared")
+            sys.exit(77)
+        worse = compare(record["kernels"], rows)
         if worse:
             sys.exit("\n".join(["report: more than in the record", *worse]))
 

@@ -20,6 +20,7 @@ if(L3_TESTS)
   add_test(NAME kernels_report
            COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/kernels/report.py --nvcc ${CMAKE_CUDA_COMPILER} --check
                    --against ${PROJECT_SOURCE_DIR}/bench/results/kernels.json)
+  set_tests_properties(kernels_report PROPERTIES SKIP_RETURN_CODE 77)  # another compiler than the record's
   add_test(NAME gpu_leak COMMAND gpu_leak)
   add_test(NAME gpu_stream_order COMMAND gpu_stream_order)
   set_tests_properties(gpu_leak gpu_stream_order PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
