@@ -20,6 +20,8 @@ constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint32_t kMaxImages = 65535;
 constexpr uint64_t kMaxTiles = uint64_t{1} << 31;
 
+L3_INLINE uint32_t bytes_of_type(uint32_t type) { return type == L3_CUDA_U8 ? 1 : type == L3_CUDA_F32 ? 4 : 2; }
+
 // Where the pixels of a region go. Sample c of the pixel at column x, row y of the region is at
 // `first + x * pixel_step + y * row_step + c * channel_step`.
 struct Output {
@@ -60,6 +62,13 @@ struct ImageState {
   FaultKey fault;
 
   L3_INLINE bool is_sound() const { return before_model.ok() && after_model.ok(); }
+  // The number in the index of the tile at a place among those that the region touches.
+  L3_INLINE uint64_t tile_at(uint32_t place) const {
+    return uint64_t{first_row + place / columns} * tiles_across + first_column + place % columns;
+  }
+  L3_INLINE Method method_at(uint32_t place) const {
+    return static_cast<Method>(data[head_bytes + tile_at(place) * kIndexEntryBytes]);
+  }
 };
 
 // What other images need to know of one.

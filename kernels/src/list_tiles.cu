@@ -86,10 +86,7 @@ __global__ void __launch_bounds__(kListThreads) list_kernel(const __grid_constan
   __syncthreads();
   const uint32_t count = state.columns * state.rows;
   for (uint32_t i = thread; i < count; i += kListThreads) {
-    const uint64_t tile =
-        uint64_t{state.first_row + i / state.columns} * state.tiles_across + state.first_column + i % state.columns;
-    const bool is_dense = static_cast<Method>(state.data[state.head_bytes + tile * kIndexEntryBytes]) == Method::dense;
-    if (is_dense) {
+    if (state.method_at(i) == Method::dense) {
       batch.dense_tiles[atomicAdd(&room.next_dense, 1u)] = {image, i};
     } else {
       const uint64_t place = atomicAdd(&room.next_other, 1u);
@@ -109,9 +106,7 @@ __global__ void report_kernel(const __grid_constant__ Batch batch) {
   const ImageState& state = batch.states[i];
   Verdict verdict = state.before_model;
   if (verdict.ok() && state.fault != kNoFault) {
-    const uint64_t place = state.fault >> 28;
-    const uint64_t tile =
-        (state.first_row + place / state.columns) * state.tiles_across + state.first_column + place % state.columns;
+    const uint64_t tile = state.tile_at(static_cast<uint32_t>(state.fault >> 28));
     const TileEntry entry = read_entry(state.data, state.head_bytes, tile);
     verdict.reason = static_cast<Reason>(state.fault & 0xFF);
     verdict.offset = static_cast<uint64_t>(entry.payload - state.data) + (state.fault >> 8 & 0xFFFFF);

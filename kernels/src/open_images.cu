@@ -24,8 +24,6 @@ struct DeviceChecks {
   }
 };
 
-L3_INLINE uint32_t bytes_of_type(uint32_t type) { return type == L3_CUDA_U8 ? 1 : type == L3_CUDA_F32 ? 4 : 2; }
-
 // What the caller says against the head, as libl3 does, and beyond.
 L3_INLINE Reason plan_region(const l3_cuda_image& image, const Head& head, ImageState& state) {
   if (image.out == nullptr) return Reason::null_argument;
@@ -133,21 +131,16 @@ L3_INLINE Verdict check_entries(const uint8_t* data, uint64_t size, const Head& 
   return check_end(size, next);
 }
 
-L3_INLINE void count_tiles(const Head& head, ImageState& state) {
-  const uint64_t tiles = uint64_t{state.columns} * state.rows;
+L3_INLINE void count_tiles(ImageState& state) {
+  const uint32_t tiles = state.columns * state.rows;
   uint32_t dense = 0;
-  for (uint64_t first = 0; first < tiles; first += kLanes) {
-    const uint64_t i = first + lane_number();
-    bool is_dense = false;
-    if (i < tiles) {
-      const uint64_t tile =
-          (state.first_row + i / state.columns) * head.tiles_across + state.first_column + i % state.columns;
-      is_dense = static_cast<Method>(state.data[head.head_bytes + tile * kIndexEntryBytes]) == Method::dense;
-    }
+  for (uint32_t first = 0; first < tiles; first += kLanes) {
+    const uint32_t i = first + lane_number();
+    const bool is_dense = i < tiles && state.method_at(i) == Method::dense;
     dense += static_cast<uint32_t>(__popc(__ballot_sync(kAllLanes, is_dense)));
   }
   state.dense_tiles = dense;
-  state.other_tiles = static_cast<uint32_t>(tiles) - dense;
+  state.other_tiles = tiles - dense;
 }
 
 // A number for each word that only the host of this call could tell.
@@ -217,7 +210,7 @@ L3_INLINE Verdict open_file(const Batch& batch, uint32_t i, const l3_cuda_image&
   }
   state.after_model = check_entries(state.data, image.size, head);
   if (!state.after_model.ok()) return {};
-  count_tiles(head, state);
+  count_tiles(state);
   if (state.out.as_colours != 0) build_colours(state.data, head, batch.colours + 256 * i);
   return {};
 }

@@ -88,7 +88,7 @@ struct GroupRange {
     return range;
   }
   L3_INLINE static GroupRange of_channels(const TilePlace& place) {
-    const uint32_t bytes = place.out->type == L3_CUDA_U8 ? 1 : place.out->type == L3_CUDA_F32 ? 4 : 2;
+    const uint32_t bytes = bytes_of_type(place.out->type);
     return place.out->channel_step % (4 * bytes) == 0 || place.out->channels == 1 ? of(place, bytes) : GroupRange{};
   }
   L3_INLINE bool has(uint32_t column) const { return column >= from && column < to; }
