@@ -1,0 +1,75 @@
+// A token model as the engine uses it, and the small rules of its tiles (sections 14 and 15 of the spec), for
+// processors and GPUs alike.
+#pragma once
+
+#include "dense_tables.h"
+
+namespace l3 {
+
+constexpr uint32_t kTokenModelKind = 1;
+constexpr uint32_t kMaxTokenTables = 64;
+constexpr uint32_t kTokenBuckets = 64;
+constexpr uint32_t kDirectTokens = 32;  // these stand for themselves
+constexpr uint32_t kTokens = 54;
+constexpr uint32_t kTokenLevels = 84;
+constexpr uint32_t kMatchOctaves = kTokenLevels / 4;
+constexpr uint32_t kMaxMatchRows = 32;
+constexpr uint32_t kMatchPatterns = 256;
+constexpr uint32_t kLiteralContexts = 256;
+constexpr uint32_t kMaxValues = 32768;  // that a model lists, of all channels together
+constexpr int32_t kMostTokenError = 32767;
+constexpr uint32_t kMostActivity = (1u << 24) - 1;
+
+// What a pixel is, before it is a token: one of four neighbours, none of them, or the hole.
+enum MatchSymbol : uint32_t { kMatchW, kMatchN, kMatchNe, kMatchNw, kMatchNone, kMatchHole };
+
+// How a model lists the values that samples have.
+enum class Listing : uint32_t { none = 0, ranks = 1, colours = 2 };
+
+// The number that a token stands for: a first one, and so many raw bits.
+L3_INLINE constexpr uint32_t raw_bits_of(uint32_t token) {
+  return token < kDirectTokens ? 0 : ((token - kDirectTokens) >> 1) + 4;
+}
+L3_INLINE constexpr uint32_t first_of(uint32_t token) {
+  return token < kDirectTokens ? token : (2 + (token & 1)) << raw_bits_of(token);
+}
+
+struct TokenTables {
+  uint32_t channels, bits;  // of the image
+  uint32_t engine_channels;
+  bool match, literal, hole;
+  bool match_by_activity;  // whether rows of matches have more than one table
+  Listing listing;
+  uint32_t hole_value;
+  uint32_t depth[kMaxChannels];  // bits of a value, by engine channel
+  uint32_t classes[kMaxChannels];
+  uint32_t table_count, class_table_count;
+  bool grouped[kMaxChannels];
+
+  uint32_t weights[kMaxChannels][kMaxClasses][kMaxTapWords];
+  uint32_t activity[kMaxChannels][kActivityWords];
+  uint8_t zone_row[kMaxChannels][kZones];
+  uint8_t pattern_row[kMaxChannels][kSignPatterns];  // in the engine's order
+  // A few bytes more, since lanes may read four where they need one.
+  uint8_t table_of[kMaxChannels][kMaxRows * kTokenLevels + 4];
+  uint8_t class_table_of[kMaxChannels][kMaxClasses + 4];
+  uint8_t match_row[kMatchPatterns + 4];
+  uint8_t match_table[kMaxMatchRows * kMatchOctaves + 4];
+  uint8_t literal_table[kLiteralContexts + 4];
+
+  alignas(64) Bucket buckets[kMaxTokenTables * kTokenBuckets];
+  alignas(64) Bucket class_buckets[kMaxClassTables * kClassBuckets];
+
+  // Ranks: the values of each channel begin at first_value. Colours: the samples of each, one colour after the other.
+  uint32_t value_count[kMaxChannels], first_value[kMaxChannels];
+  uint16_t values[kMaxValues];
+
+  // The sample that a value of an engine channel stands for; with colours, of a channel of the image.
+  L3_INLINE uint32_t sample_of(uint32_t channel, uint32_t value) const {
+    if (listing == Listing::none) return value;
+    if (listing == Listing::ranks) return value < value_count[channel] ? values[first_value[channel] + value] : 0;
+    return value < value_count[0] ? values[value * channels + channel] : 0;
+  }
+};
+
+}  // namespace l3
