@@ -107,30 +107,44 @@ class DenseEncoder::ReverseCoder {
   uint32_t states_[kLanes];
 };
 
-TileInput DenseEncoder::input_of(uint64_t tile) const {
-  const Head& head = *source_.head;
-  const uint64_t x = tile % head.tiles_across * head.tile_width;
-  const uint64_t y = tile / head.tiles_across * head.tile_height;
-  return {source_.pixels + y * source_.stride + x * head.channels, source_.stride};
+uint64_t DenseSource::pixels() const {
+  if (head_ != nullptr) return uint64_t{head_->width} * head_->height;
+  uint64_t sum = 0;
+  for (const SampleTile& tile : *tiles_) sum += uint64_t{tile.shape.width} * tile.shape.height;
+  return sum;
+}
+
+TileShape DenseSource::shape(uint64_t tile) const {
+  return head_ != nullptr ? head_->tile_shape(tile) : (*tiles_)[tile].shape;
+}
+
+TileInput DenseSource::input(uint64_t tile) const {
+  if (head_ == nullptr) {
+    const SampleTile& copy = (*tiles_)[tile];
+    return {copy.samples.data(), size_t{copy.shape.width} * copy.shape.channels};
+  }
+  const uint64_t x = tile % head_->tiles_across * head_->tile_width;
+  const uint64_t y = tile / head_->tiles_across * head_->tile_height;
+  return {pixels_ + y * stride_ + x * head_->channels, stride_};
 }
 
 std::unique_ptr<DenseTile> DenseEncoder::load(uint64_t tile) const {
-  return std::make_unique<DenseTile>(source_.head->tile_shape(tile), input_of(tile));
+  return std::make_unique<DenseTile>(source_.shape(tile), source_.input(tile));
 }
 
 void DenseEncoder::fit(uint32_t effort) {
-  const Head& head = *source_.head;
+  const uint64_t tile_count = source_.tile_count();
   effort_ = effort_of(effort);
-  const uint64_t pixels = uint64_t{head.width} * head.height;
+  const uint64_t pixels = source_.pixels();
   // At least one tile is looked at, whatever its size.
   const uint64_t step =
-      std::clamp<uint64_t>((pixels + effort_.fit_pixels / 2) / effort_.fit_pixels, 1, head.tile_count);
+      std::clamp<uint64_t>((pixels + effort_.fit_pixels / 2) / effort_.fit_pixels, 1, tile_count);
   std::vector<uint64_t> seen;
-  for (uint64_t tile = step / 2; tile < head.tile_count; tile += step) seen.push_back(tile);
+  for (uint64_t tile = step / 2; tile < tile_count; tile += step) seen.push_back(tile);
   std::vector<std::unique_ptr<DenseTile>> tiles(seen.size());
   for (size_t i = 0; i < seen.size(); ++i) tiles[i] = load(seen[i]);
 
-  fit_predictors(tiles, head.channels, effort_, kernels_, parallel_, fitted_, scales_, class_costs_);
+  fit_predictors(tiles, source_.channels(), effort_, kernels_, parallel_, fitted_, scales_, class_costs_);
   uint64_t seen_samples = 0;
   for (const auto& tile : tiles) seen_samples += tile->samples();
   const double share = static_cast<double>(seen_samples) / static_cast<double>(pixels);
@@ -149,8 +163,8 @@ void DenseEncoder::fit(uint32_t effort) {
 
   auto class_counts = std::make_unique<ClassCounts[]>(1);
   std::memset(class_counts.get(), 0, sizeof(ClassCounts));
-  for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
-    const size_t blocks = classes_[tile].size() / head.channels;
+  for (uint64_t tile = 0; tile < tile_count; ++tile) {
+    const size_t blocks = classes_[tile].size() / source_.channels();
     for (size_t i = 0; i < classes_[tile].size(); ++i) {
       const uint8_t before = i >= blocks ? classes_[tile][i - blocks] : 0;
       ++class_counts[0][i / blocks][before][classes_[tile][i]];
@@ -161,7 +175,7 @@ void DenseEncoder::fit(uint32_t effort) {
   model_bytes_.resize(kMaxModelBytes);
   model_bytes_.resize(write_model(fitted_, model_bytes_.data()));
   codes_ = std::make_unique<Codes>();
-  const Fault fault = read_model(model_bytes_.data(), model_bytes_.size(), head.channels, codes_->tables);
+  const Fault fault = read_model(model_bytes_.data(), model_bytes_.size(), source_.channels(), codes_->tables);
   if (fault.reason != Reason::none) __builtin_trap();
   make_codes();
 }
@@ -183,7 +197,7 @@ void DenseEncoder::count_in_chunks(uint64_t tiles, SymbolCounts& counts, const C
 
 void DenseEncoder::count_tiles(const std::vector<std::unique_ptr<DenseTile>>& tiles, SymbolCounts& counts) const {
   uint16_t row_of[kMaxChannels][kZones * kSignPatterns];
-  for (uint32_t c = 0; c < source_.head->channels; ++c) RowMap(fitted_, c).contexts(row_of[c]);
+  for (uint32_t c = 0; c < source_.channels(); ++c) RowMap(fitted_, c).contexts(row_of[c]);
   count_in_chunks(tiles.size(), counts, [&](uint64_t i, SymbolCounts& to) {
     add_symbols(read_symbols(*tiles[i], fitted_.activity, row_of), *tiles[i], to);
   });
@@ -200,12 +214,11 @@ void DenseEncoder::add_symbols(const TileSymbols& read, const DenseTile& tile, S
 
 void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
                              SymbolCounts& counts) {
-  const Head& head = *source_.head;
   uint16_t row_of[kMaxChannels][kZones * kSignPatterns];
-  for (uint32_t c = 0; c < head.channels; ++c) RowMap(fitted_, c).contexts(row_of[c]);
-  classes_.resize(head.tile_count);
-  const uint64_t bytes = uint64_t{head.width} * head.height * head.channels * (sizeof(uint8_t) + sizeof(uint16_t));
-  if (bytes <= kMostKeptBytes) symbols_.resize(head.tile_count);
+  for (uint32_t c = 0; c < source_.channels(); ++c) RowMap(fitted_, c).contexts(row_of[c]);
+  classes_.resize(source_.tile_count());
+  const uint64_t bytes = source_.pixels() * source_.channels() * (sizeof(uint8_t) + sizeof(uint16_t));
+  if (bytes <= kMostKeptBytes) symbols_.resize(source_.tile_count());
   const auto count_tile = [&](uint64_t i, const DenseTile& tile, SymbolCounts& to) {
     const DensePlanes& planes = tile.planes();
     for (uint32_t c = 0; c < planes.channels; ++c) {
@@ -215,7 +228,7 @@ void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std:
     add_symbols(read, tile, to);
     if (!symbols_.empty()) symbols_[i] = std::move(read);
   };
-  count_in_chunks(head.tile_count, counts, [&](uint64_t tile, SymbolCounts& to) {
+  count_in_chunks(source_.tile_count(), counts, [&](uint64_t tile, SymbolCounts& to) {
     const auto at = std::lower_bound(seen.begin(), seen.end(), tile);
     if (at != seen.end() && *at == tile) {
       auto& known = tiles[static_cast<size_t>(at - seen.begin())];
@@ -231,13 +244,13 @@ void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std:
 
 Fault DenseEncoder::use(const uint8_t* model, size_t size) {
   codes_ = std::make_unique<Codes>();
-  const Fault fault = read_model(model, size, source_.head->channels, codes_->tables);
+  const Fault fault = read_model(model, size, source_.channels(), codes_->tables);
   if (fault.reason != Reason::none) return fault;
   model_bytes_.assign(model, model + size);
   make_codes();
   // The costs of classes and of errors are not in a model: these are near enough.
   effort_ = effort_of(5);
-  for (uint32_t c = 0; c < source_.head->channels; ++c) {
+  for (uint32_t c = 0; c < source_.channels(); ++c) {
     scales_[c] = first_scales();
     class_costs_[c].assign(codes_->tables.classes[c], 0);
   }
@@ -339,7 +352,7 @@ DenseEncoder::TileSymbols DenseEncoder::read_symbols(const DenseTile& tile, cons
 
 uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const {
   const Codes& codes = *codes_;
-  const TileShape shape = source_.head->tile_shape(tile);
+  const TileShape shape = source_.shape(tile);
   const uint32_t channels = shape.channels;
   const size_t samples = size_t{shape.width} * shape.height;
   TileSymbols own_symbols;

@@ -6,11 +6,30 @@
 
 namespace l3 {
 
-// An image as the encoder reads it: samples of 8 bits.
-struct DenseSource {
-  const Head* head;
-  const uint8_t* pixels;
-  size_t stride;
+// A tile that was copied out of an image.
+struct SampleTile {
+  TileShape shape;
+  std::vector<uint8_t> samples;
+};
+
+// Tiles as the encoder reads them, of samples of 8 bits: an image's, or copies.
+class DenseSource {
+ public:
+  DenseSource(const Head& head, const uint8_t* pixels, size_t stride) : head_(&head), pixels_(pixels), stride_(stride) {}
+  // At least one.
+  explicit DenseSource(const std::vector<SampleTile>& tiles) : tiles_(&tiles) {}
+
+  uint32_t channels() const { return head_ != nullptr ? head_->channels : tiles_->front().shape.channels; }
+  uint64_t tile_count() const { return head_ != nullptr ? head_->tile_count : tiles_->size(); }
+  uint64_t pixels() const;
+  TileShape shape(uint64_t tile) const;
+  TileInput input(uint64_t tile) const;
+
+ private:
+  const Head* head_ = nullptr;
+  const uint8_t* pixels_ = nullptr;
+  size_t stride_ = 0;
+  const std::vector<SampleTile>* tiles_ = nullptr;
 };
 
 class DenseEncoder {
@@ -20,7 +39,7 @@ class DenseEncoder {
 
   // What follows may throw std::bad_alloc.
 
-  // Makes a model for the image.
+  // Makes a model for all the tiles.
   void fit(uint32_t effort);
   // Takes a model from elsewhere; a fault where it is not one for such an image.
   [[nodiscard]] Fault use(const uint8_t* model, size_t size);
@@ -60,7 +79,6 @@ class DenseEncoder {
   };
   class ReverseCoder;
 
-  TileInput input_of(uint64_t tile) const;
   std::unique_ptr<DenseTile> load(uint64_t tile) const;
   // Chooses the classes of a tile that the fit did not see, and predicts it.
   void settle(const DenseTile& tile) const;

@@ -6,6 +6,7 @@
 
 #include "container.h"
 #include "dense_encode.h"
+#include "image_check.h"
 #include "metadata.h"
 #include "options.h"
 #include "parallel.h"
@@ -16,6 +17,10 @@ namespace {
 constexpr uint32_t kDefaultTileEdge = 128;
 constexpr uint32_t kDefaultEffort = 5;
 constexpr uint64_t kLeastModelled = 256;  // samples; a model takes more than fewer ones
+// Images of so many samples at most may be better off with the default model.
+constexpr uint64_t kMostWithDefault = uint64_t{1} << 20;
+// An own model takes more than it could save of so few bytes of payloads.
+constexpr uint64_t kLeastForOwn = 1024;
 
 constexpr uint8_t kNotYet = 0;  // in place of a section that is made later
 
@@ -33,6 +38,7 @@ struct Plan {
   NewSection sections[kMaxSections];
   size_t stride;
   bool dense;  // whether tiles may be dense: there is a model then
+  bool undecided;  // between an own model, as planned, and the default one
 
   NewSection* model() {
     for (uint32_t i = 0; i < head.section_count; ++i) {
@@ -42,47 +48,20 @@ struct Plan {
   }
 };
 
-Reason check_image(const l3_image& image) {
-  if (image.pixels == nullptr) return Reason::null_argument;
-  if (image.width == 0 || image.width > kMaxEdge || image.height == 0 || image.height > kMaxEdge) {
-    return Reason::bad_image_size;
-  }
-  if (image.bits == 0 || image.bits > 16 || image.colour > L3_COLOUR_PALETTE) {
-    return Reason::bad_image_type;
-  }
-  const bool has_alpha = image.colour == L3_COLOUR_GRAY_ALPHA || image.colour == L3_COLOUR_RGB_ALPHA;
-  const bool alpha_fits = has_alpha ? image.alpha == L3_ALPHA_STRAIGHT || image.alpha == L3_ALPHA_PREMULTIPLIED
-                                    : image.alpha == L3_ALPHA_NONE;
-  const bool indexed = image.colour == L3_COLOUR_PALETTE;
-  if (!alpha_fits || (indexed && image.bits > 8)) return Reason::bad_image_type;
-
-  const bool has_palette = image.palette != nullptr && image.palette_entries != 0;
-  if (indexed != has_palette || (indexed && image.palette_entries > (1u << image.bits))) return Reason::bad_palette;
-  if (image.transparency != nullptr) {
-    const uint32_t size = image.transparency_size;
-    const bool fits = indexed ? size >= 1 && size <= image.palette_entries
-                              : !has_alpha && size == (image.colour == L3_COLOUR_RGB ? 6u : 2u);
-    if (!fits) return Reason::bad_transparency;
-  }
-  const auto bad_size = [](const uint8_t* bytes, uint64_t size) {
-    return bytes != nullptr && (size == 0 || size > kMaxSectionBytes);
-  };
-  if (bad_size(image.icc, image.icc_size) || bad_size(image.exif, image.exif_size) ||
-      (image.metadata != nullptr &&
-       (image.metadata_size > kMaxSectionBytes || metadata_bound(image.metadata_size) > kMaxSectionBytes))) {
-    return Reason::bad_section_size;
-  }
-  if (image.metadata != nullptr && !are_records(image.metadata, image.metadata_size)) {
-    return Reason::bad_metadata_records;
-  }
-  return Reason::none;
-}
-
 Reason check_options(const l3_encode_options& options) {
   if (options.method > L3_METHOD_DENSE) return Reason::unknown_method;
   if (options.model != nullptr && (options.model_size == 0 || options.model_size > kMaxModelBytes)) {
     return Reason::bad_model_size;
   }
+  if (options.model_origin > L3_MODEL_DEFAULT || (options.model != nullptr && options.named_model != nullptr)) {
+    return Reason::bad_model_origin;
+  }
+  const uint32_t supplied = options.model != nullptr         ? L3_MODEL_OWN
+                            : options.named_model != nullptr ? L3_MODEL_NAMED
+                                                             : L3_MODEL_NONE;
+  const bool fits = options.model_origin == L3_MODEL_NONE || options.model_origin == supplied ||
+                    (supplied == L3_MODEL_NONE && options.model_origin != L3_MODEL_NAMED);
+  if (!fits) return Reason::bad_model_origin;
   if (options.effort > 9) return Reason::bad_effort;
   const auto bad_edge = [](uint32_t edge) { return edge % 32 != 0 || edge > kMaxTileEdge; };
   if (bad_edge(options.tile_width) || bad_edge(options.tile_height)) return Reason::bad_tile_size;
@@ -91,7 +70,7 @@ Reason check_options(const l3_encode_options& options) {
 
 void lay_out(Plan& plan) {
   Head& head = plan.head;
-  head.head_bytes = kHeaderBytes + uint64_t{head.section_count} * kSectionEntryBytes;
+  head.head_bytes = head.entries_at() + uint64_t{head.section_count} * kSectionEntryBytes;
   head.index_end = pad_to_unit(head.head_bytes + head.tile_count * kIndexEntryBytes);
   uint64_t at = head.index_end;
   for (uint32_t i = 0; i < head.section_count; ++i) {
@@ -99,6 +78,27 @@ void lay_out(Plan& plan) {
     at += pad_to_unit(plan.sections[i].size);
   }
   head.payload_start = at;
+}
+
+// Where the model comes from, an own one before a default one where both may do.
+uint32_t planned_origin(const Plan& plan) {
+  const l3_encode_options& options = plan.options;
+  if (plan.image.bits != 8 || options.method == L3_METHOD_FAST) return L3_MODEL_NONE;
+  if (options.named_model != nullptr) return L3_MODEL_NAMED;
+  if (options.model != nullptr) return L3_MODEL_OWN;
+  const bool has_default = default_model_for(plan.head.channels, plan.image.bits) != 0;
+  if (options.model_origin == L3_MODEL_DEFAULT) return has_default ? L3_MODEL_DEFAULT : L3_MODEL_NONE;
+  const bool pays = uint64_t{plan.image.width} * plan.image.height * plan.head.channels > kLeastModelled;
+  const bool forced = options.model_origin == L3_MODEL_OWN && options.method == L3_METHOD_DENSE;
+  if (pays || forced) return L3_MODEL_OWN;
+  return has_default && options.model_origin == L3_MODEL_NONE ? L3_MODEL_DEFAULT : L3_MODEL_NONE;
+}
+
+void take_origin(Plan& plan, uint32_t origin) {
+  plan.dense = origin != L3_MODEL_NONE;
+  plan.head.required_features = origin == L3_MODEL_NAMED ? kNamedModel : 0;
+  plan.head.default_model =
+      origin == L3_MODEL_DEFAULT ? default_model_for(plan.head.channels, plan.head.bits) : 0;
 }
 
 Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& plan) {
@@ -115,7 +115,7 @@ Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& 
   head.height = in.height;
   head.colour = in.colour;
   head.alpha = in.alpha;
-  head.channels = in.colour == L3_COLOUR_PALETTE ? 1 : in.colour + 1;
+  head.channels = channels_of(in);
   head.bits = in.bits;
   head.sample_type = in.bits > 8 ? L3_SAMPLE_U16 : L3_SAMPLE_U8;
   head.tile_width = plan.options.tile_width != 0 ? plan.options.tile_width : kDefaultTileEdge;
@@ -131,10 +131,13 @@ Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& 
   plan.stride = in.stride != 0 ? in.stride : row;
   if (plan.stride < row) return Reason::bad_stride;
 
-  const bool pays = uint64_t{in.width} * in.height * head.channels > kLeastModelled;
-  plan.dense =
-      in.bits == 8 && (plan.options.method == L3_METHOD_DENSE || (plan.options.method == L3_METHOD_AUTO && pays));
+  const uint32_t origin = planned_origin(plan);
+  if (origin == L3_MODEL_NAMED && plan.options.named_model->channels != head.channels) return Reason::wrong_model;
+  take_origin(plan, origin);
   const bool supplied = plan.options.model != nullptr;
+  plan.undecided = origin == L3_MODEL_OWN && !supplied && plan.options.model_origin == L3_MODEL_NONE &&
+                   default_model_for(head.channels, head.bits) != 0 &&
+                   uint64_t{in.width} * in.height * head.channels <= kMostWithDefault;
   const NewSection all[] = {
       {L3_SECTION_PALETTE, in.palette, uint64_t{3} * in.palette_entries},
       {L3_SECTION_TRANSPARENCY, in.transparency, in.transparency_size},
@@ -142,7 +145,7 @@ Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& 
       {L3_SECTION_ICC, in.icc, in.icc_size},
       {L3_SECTION_EXIF, in.exif, in.exif_size},
       {L3_SECTION_MODEL, supplied ? plan.options.model : &kNotYet,
-       plan.dense ? (supplied ? plan.options.model_size : kMaxModelBytes) : 0},
+       origin == L3_MODEL_OWN ? (supplied ? plan.options.model_size : kMaxModelBytes) : 0},
       {L3_SECTION_METADATA, in.metadata, in.metadata != nullptr ? metadata_bound(in.metadata_size) : 0},
   };
   for (const NewSection& section : all) {
@@ -291,12 +294,16 @@ Reason write_sections(Plan& plan, const Target& target, uint8_t* out) {
   return Reason::none;
 }
 
-void write_head(const Head& head, const Target& target, uint8_t* out) {
+// `name` is that of a named model.
+void write_head(const Head& head, const Target& target, const uint8_t* name, uint8_t* out) {
   const uint64_t index_end = head.head_bytes + head.tile_count * kIndexEntryBytes;
   std::memset(out + index_end, 0, head.index_end - index_end);
   std::memset(out, 0, head.head_bytes);
   for (uint32_t i = 0; i < kSignatureBytes; ++i) out[i] = signature_byte(i);
   store_u16(out + header::kSectionCount, head.section_count);
+  store_u16(out + header::kRequired, head.required_features);
+  store_u16(out + header::kDefaultModel, head.default_model);
+  if (head.names_model()) std::memcpy(out + kHeaderBytes, name, kModelNameBytes);
   store_u32(out + header::kWidth, head.width);
   store_u32(out + header::kHeight, head.height);
   store_u32(out + header::kFrames, 1);
@@ -309,7 +316,7 @@ void write_head(const Head& head, const Target& target, uint8_t* out) {
   out[header::kTileHeight] = static_cast<uint8_t>(head.tile_height / 32);
   store_u32(out + header::kIndexCheck, target.check(out + head.head_bytes, (head.index_end - head.head_bytes) / 4));
   for (uint32_t i = 0; i < head.section_count; ++i) {
-    uint8_t* entry = out + kHeaderBytes + i * kSectionEntryBytes;
+    uint8_t* entry = out + head.entries_at() + i * kSectionEntryBytes;
     store_u16(entry, head.sections[i].type);
     store_u32(entry + 4, head.sections[i].check);
     store_u64(entry + 8, head.sections[i].offset);
@@ -319,30 +326,43 @@ void write_head(const Head& head, const Target& target, uint8_t* out) {
   store_u32(out + header::kHeadCheck, target.check(out, head.head_bytes / 4));
 }
 
-// What a model adds to a file: the section, its entry, and what that changes of the padding.
+// What a model adds to a file: the section and its entry, or its name, and what that changes of the padding.
 uint64_t model_bytes(Plan& plan) {
+  if (plan.head.names_model()) return kModelNameBytes;
   const uint64_t index_end = plan.head.head_bytes + plan.head.tile_count * kIndexEntryBytes;
   return pad_to_unit(plan.model()->size) + pad_to_unit(index_end) - pad_to_unit(index_end - kSectionEntryBytes);
 }
 
-// The plan as it was made, but without a model.
-void drop_model(Plan& plan) {
-  plan.dense = false;
+// The plan as it was made, but without a model of the file's own.
+void drop_section(Plan& plan) {
   NewSection* model = plan.model();
+  if (model == nullptr) return;
   NewSection* end = plan.sections + plan.head.section_count--;
   for (NewSection* section = model; section + 1 < end; ++section) *section = section[1];
-  for (NewSection* section = plan.sections; section + 1 < end; ++section) {
-    if (section->type == L3_SECTION_METADATA) section->size = metadata_bound(plan.image.metadata_size);
+}
+
+// The plan as it was made, but with a model from elsewhere, or without one.
+void change_origin(Plan& plan, uint32_t origin) {
+  drop_section(plan);
+  take_origin(plan, origin);
+  for (uint32_t i = 0; i < plan.head.section_count; ++i) {
+    NewSection& section = plan.sections[i];
+    if (section.type == L3_SECTION_METADATA) section.size = metadata_bound(plan.image.metadata_size);
   }
   lay_out(plan);
 }
 
 // Makes the model, or takes the one that was supplied, and gives it its place.
 Reason make_model(Plan& plan, DenseEncoder& dense) {
+  const l3_encode_options& options = plan.options;
+  if (plan.head.default_model != 0) {
+    const DefaultModel& standard = kDefaultModelTable[plan.head.default_model - 1];
+    return dense.use(standard.bytes, standard.size).reason;
+  }
+  if (plan.head.names_model()) return dense.use(options.named_model->bytes.data(), options.named_model->bytes.size()).reason;
+  if (options.model != nullptr) return dense.use(options.model, options.model_size).reason;
   NewSection* section = plan.model();
-  if (plan.options.model != nullptr) return dense.use(plan.options.model, plan.options.model_size).reason;
-  const uint32_t effort = plan.options.effort != 0 ? plan.options.effort : kDefaultEffort;
-  dense.fit(effort);
+  dense.fit(options.effort != 0 ? options.effort : kDefaultEffort);
   section->bytes = dense.model().data();
   section->size = dense.model().size();
   lay_out(plan);
@@ -350,8 +370,8 @@ Reason make_model(Plan& plan, DenseEncoder& dense) {
 }
 
 // Writes a planned file to a buffer that is large enough. May throw std::bad_alloc.
-Reason write_file(Plan& plan, const Target& target, uint8_t* out, size_t& written) {
-  const DenseSource source{&plan.head, static_cast<const uint8_t*>(plan.image.pixels), plan.stride};
+Reason write_as_planned(Plan& plan, const Target& target, uint8_t* out, size_t& written) {
+  const DenseSource source(plan.head, static_cast<const uint8_t*>(plan.image.pixels), plan.stride);
   DenseEncoder dense(source, target.dense, plan.options.parallel);
   Reason reason = plan.dense ? make_model(plan, dense) : Reason::none;
   if (reason == Reason::none) reason = write_sections(plan, target, out);
@@ -359,16 +379,37 @@ Reason write_file(Plan& plan, const Target& target, uint8_t* out, size_t& writte
   TileWriter writer(plan, target, plan.dense ? &dense : nullptr, out);
   run_parallel(plan.options.parallel, plan.head.tile_count, writer);
   if (!writer.in_range()) return Reason::sample_out_of_range;
-  if (plan.dense && plan.options.method == L3_METHOD_AUTO && writer.saved_bytes() <= model_bytes(plan)) {
+  const bool is_default = plan.head.default_model != 0;
+  if (is_default && writer.saved_bytes() == 0) plan.head.default_model = 0;  // no tile needs it
+  if (plan.dense && !is_default && plan.options.method == L3_METHOD_AUTO &&
+      writer.saved_bytes() <= model_bytes(plan)) {
     // The model takes more than it saves.
-    drop_model(plan);
-    return write_file(plan, target, out, written);
+    change_origin(plan, L3_MODEL_NONE);
+    return write_as_planned(plan, target, out, written);
   }
   const uint64_t end = writer.close_gaps();
   if (end > kMaxFileBytes) return Reason::file_too_large;
-  write_head(plan.head, target, out);
+  const l3_model* named = plan.options.named_model;
+  write_head(plan.head, target, named != nullptr ? named->name : nullptr, out);
   written = end;
   return Reason::none;
+}
+
+// The smaller one of the file with the default model and the file with an own one, which is not tried where it could
+// not pay.
+Reason write_smaller(Plan& plan, const Target& target, uint8_t* out, size_t& written) {
+  Plan other = plan;
+  change_origin(other, L3_MODEL_DEFAULT);
+  Plan again = other;
+  size_t size = 0;
+  Reason reason = write_as_planned(other, target, out, size);
+  if (reason == Reason::none && size - other.head.payload_start > kLeastForOwn) {
+    reason = write_as_planned(plan, target, out, written);
+    if (reason != Reason::none || written < size) return reason;
+    reason = write_as_planned(again, target, out, size);
+  }
+  written = size;
+  return reason;
 }
 
 }  // namespace
@@ -393,7 +434,8 @@ l3_status l3_encode(const l3_image* image, const l3_encode_options* options, voi
   if (out_size < plan.head.payload_start + total_places(plan.head)) return fail(error, Reason::buffer_too_small);
 
   try {
-    reason = write_file(plan, *chosen, static_cast<uint8_t*>(out), *written);
+    const auto write = plan.undecided ? write_smaller : write_as_planned;
+    reason = write(plan, *chosen, static_cast<uint8_t*>(out), *written);
   } catch (const std::bad_alloc&) {
     reason = Reason::out_of_memory;
   }

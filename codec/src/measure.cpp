@@ -36,9 +36,10 @@ Fault measure_tile(const TileShape& shape, const TileEntry& entry, const DenseTa
   return DenseDecoder<Warp, kChannels, SymbolBits>(shape, entry, model, bits, delay, classes).decode();
 }
 
-Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const Head& head, l3_sizes& sizes) {
-  DenseTables model;
-  const Verdict container = check_container(data, size, target, head, model);
+Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const Head& head,
+                const SuppliedModels& supplied, l3_sizes& sizes) {
+  FileModel model;
+  const Verdict container = check_container(data, size, target, head, &supplied, model);
   if (!container.ok()) return container;
   sizes.head = head.head_bytes;
   sizes.index = head.index_end - head.head_bytes;
@@ -58,7 +59,7 @@ Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const 
     sizes.dense_states += uint64_t{4} << entry.parameters;
     using Function = Fault (*)(const TileShape&, const TileEntry&, const DenseTables&, SymbolBits&);
     constexpr Function kFunctions[kMaxChannels] = {measure_tile<1>, measure_tile<2>, measure_tile<3>, measure_tile<4>};
-    const Fault fault = kFunctions[head.channels - 1](head.tile_shape(tile), entry, model, bits);
+    const Fault fault = kFunctions[head.channels - 1](head.tile_shape(tile), entry, *model.tables, bits);
     if (fault.reason != Reason::none) return {fault.reason, offset + fault.at, tile};
   }
   sizes.dense_classes = static_cast<uint64_t>((bits.classes + 7) / 8);
@@ -71,20 +72,23 @@ Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const 
 
 using namespace l3;
 
-l3_status l3_measure(const void* data, size_t size, l3_sizes* sizes, l3_error* error) {
+l3_status l3_measure(const void* data, size_t size, const l3_decode_options* options, l3_sizes* sizes,
+                     l3_error* error) {
   if (data == nullptr || sizes == nullptr) return fail(error, Reason::null_argument);
   l3_sizes own{};
-  if (!copy_sized(sizes, own)) return fail(error, Reason::bad_struct_size);
+  l3_decode_options wanted{};
+  if (!copy_sized(sizes, own) || !copy_sized(options, wanted)) return fail(error, Reason::bad_struct_size);
   const uint32_t struct_size = own.struct_size;
   own = l3_sizes{};
   own.struct_size = struct_size;
+  if (wanted.models == nullptr && wanted.model_count != 0) return fail(error, Reason::null_argument);
   const Target* chosen = target();
   if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
   Head head{};
   constexpr l3_limits kNone = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
   const uint8_t* bytes = static_cast<const uint8_t*>(data);
   Verdict verdict = read_head(bytes, size, *chosen, kNone, head);
-  if (verdict.ok()) verdict = measure(bytes, size, *chosen, head, own);
+  if (verdict.ok()) verdict = measure(bytes, size, *chosen, head, {wanted.models, wanted.model_count}, own);
   if (!verdict.ok()) return fail(error, verdict.reason, verdict.offset, verdict.tile);
   std::memcpy(sizes, &own, struct_size < sizeof(own) ? struct_size : sizeof(own));
   return succeed(error);
