@@ -132,7 +132,7 @@ std::unique_ptr<DenseTile> DenseEncoder::load(uint64_t tile) const {
   return std::make_unique<DenseTile>(source_.shape(tile), source_.input(tile));
 }
 
-void DenseEncoder::fit(uint32_t effort) {
+void DenseEncoder::fit(uint32_t effort, bool for_others) {
   const uint64_t tile_count = source_.tile_count();
   effort_ = effort_of(effort);
   const uint64_t pixels = source_.pixels();
@@ -171,6 +171,7 @@ void DenseEncoder::fit(uint32_t effort) {
     }
   }
   fit_class_tables(class_counts[0], fitted_);
+  if (for_others) complete_tables(fitted_);
 
   model_bytes_.resize(kMaxModelBytes);
   model_bytes_.resize(write_model(fitted_, model_bytes_.data()));

@@ -39,8 +39,8 @@ class DenseEncoder {
 
   // What follows may throw std::bad_alloc.
 
-  // Makes a model for all the tiles.
-  void fit(uint32_t effort);
+  // Makes a model for all the tiles, or for others like them: then each symbol has a code, seen or not.
+  void fit(uint32_t effort, bool for_others = false);
   // Takes a model from elsewhere; a fault where it is not one for such an image.
   [[nodiscard]] Fault use(const uint8_t* model, size_t size);
 

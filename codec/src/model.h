@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "container_rules.h"
+#include "default_model.h"
 #include "dense_tables.h"
 
 // A model that is verified.
@@ -15,13 +16,6 @@ struct l3_model {
 };
 
 namespace l3 {
-
-// A default model. Its bytes begin at a multiple of the unit in memory, and zeros follow up to the next one.
-struct DefaultModel {
-  const uint8_t* bytes;
-  uint32_t size;
-  uint8_t name[kModelNameBytes];
-};
 
 // Those of section 15, in order of their numbers, from 1. Written by default_models.cmake.
 extern const DefaultModel kDefaultModelTable[kDefaultModels];
