@@ -2,6 +2,7 @@
 """A decoder of the L3 image format, version 0, written from spec/format.md alone and in its order and words.
 
     l3_decode.py [--verify] IN.l3 OUT.pam     decode to a PAM file (section 11); `-` is stdin or stdout
+    l3_decode.py --model FILE ...             with a model that files may name; as often as there are models
     l3_decode.py [--verify] --batch           lines `IN<TAB>OUT` on stdin; a line `ok`, `reject<TAB>offset N: reason`
                                               or `error<TAB>reason` (a file that cannot be read or written) for each
 
@@ -23,10 +24,11 @@ import os
 import struct
 import sys
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import mul
+from pathlib import Path
 from typing import BinaryIO
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -44,6 +46,10 @@ class Refusal(Exception):
 
 class Violation(Refusal):
     """The file is not L3."""
+
+
+class MissingModel(Refusal):
+    """The file's named model was not supplied: not a verdict about the file."""
 
 
 class OverLimit(Refusal):
@@ -129,6 +135,8 @@ def check(part: bytes) -> int:
 SIGNATURE = bytes.fromhex("8B4C33490D0A1A0A")
 AT_HEAD_CHECK = 44
 AT_DIGEST = 48
+NAME_SIZE = 16
+NAMED_MODEL = 1  # of the required features
 
 GRAY, GRAY_ALPHA, RGB, RGB_ALPHA, PALETTE_INDEX = range(5)
 CHANNELS_OF_COLOUR = (1, 2, 3, 4, 1)
@@ -137,6 +145,8 @@ CHANNELS_OF_COLOUR = (1, 2, 3, 4, 1)
 @dataclass(frozen=True)
 class Header:
     section_count: int
+    model_name: bytes | None
+    default_model: int
     width: int
     height: int
     channels: int
@@ -157,8 +167,12 @@ class Header:
         return 1 if self.bits <= 8 else 2
 
     @property
+    def at_entries(self) -> int:
+        return HEADER_SIZE if self.model_name is None else HEADER_SIZE + NAME_SIZE
+
+    @property
     def head_size(self) -> int:
-        return HEADER_SIZE + ENTRY_SIZE * self.section_count
+        return self.at_entries + ENTRY_SIZE * self.section_count
 
     @property
     def index_end(self) -> int:
@@ -174,6 +188,7 @@ def read_header(data: bytes) -> Header:
         version,
         section_count,
         required_features,
+        default_model,
         _optional_features,
         width,
         height,
@@ -188,11 +203,15 @@ def read_header(data: bytes) -> Header:
         index_check,
         head_check,
         digest,
-    ) = struct.unpack("<8s HH IIIII H 6B II 16s", data[:HEADER_SIZE])
+    ) = struct.unpack("<8s HH HH IIII H 6B II 16s", data[:HEADER_SIZE])
     require(signature == SIGNATURE, 0, "not the signature of L3")
     require(version == 0, 8, f"version {version} is not known")
     require(section_count <= 16, 10, "more than 16 sections")
-    require(required_features == 0, 12, "requires features that are not known")
+    require(required_features & ~NAMED_MODEL == 0, 12, "requires features that are not known")
+    require(default_model <= len(DEFAULT_MODELS), 14, f"default model {default_model} is not known")
+    named = required_features & NAMED_MODEL != 0
+    require(not named or default_model == 0, 14, "both a named model and a default one")
+    require(bits == 8 or not (named or default_model), 35, "a model where bits is not 8")
     require(1 <= width <= 1 << 20, 20, "width is outside 1 to 2^20")
     require(1 <= height <= 1 << 20, 24, "height is outside 1 to 2^20")
     require(frames == 1, 28, "frames is not 1")
@@ -210,6 +229,8 @@ def read_header(data: bytes) -> Header:
     require(tile_bits <= 8 * 16 * 65535, 38, "a tile of full size does not fit a payload")
     header = Header(
         section_count=section_count,
+        model_name=data[HEADER_SIZE : HEADER_SIZE + NAME_SIZE] if named else None,
+        default_model=default_model,
         width=width,
         height=height,
         channels=channels,
@@ -246,7 +267,7 @@ def read_section_entries(data: bytes, header: Header) -> list[Section]:
     sections: list[Section] = []
     type_before = -1
     begin = pad(header.index_end)
-    for at in range(HEADER_SIZE, header.head_size, ENTRY_SIZE):
+    for at in range(header.at_entries, header.head_size, ENTRY_SIZE):
         section_type, flags, section_check, offset, size = struct.unpack("<HHIQQ", data[at : at + ENTRY_SIZE])
         known = section_type >= ASIDE or section_type in IMAGE_SECTIONS
         require(known, at, f"section type {section_type} is not known")
@@ -305,6 +326,8 @@ def read_image_sections(data: bytes, header: Header, sections: list[Section]) ->
             require(section.size == 48, at_size, "size of the colour space is not 48")
         elif section.type == MODEL:
             require(header.bits == 8, section.at_check - 4, "a model where bits is not 8")
+            elsewhere = header.model_name is not None or header.default_model != 0
+            require(not elsewhere, section.at_check - 4, "a model beside a named or default one")
     has_palette = header.colour != PALETTE_INDEX or PALETTE in contents
     require(has_palette, HEADER_SIZE, "palette indices without a palette")
     return contents
@@ -731,23 +754,27 @@ class Image:
         return values
 
 
-def decode(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Image:
-    """The image of a file; raises Violation or OverLimit."""
-    return decode_file(data, limits, verifying=False)
+Models = Mapping[bytes, bytes]  # by their names
+NO_MODELS: Models = {}
 
 
-def verify(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Image:
+def decode(data: bytes, limits: Limits = DEFAULT_LIMITS, models: Models = NO_MODELS) -> Image:
+    """The image of a file; raises Violation, OverLimit or MissingModel."""
+    return decode_file(data, limits, models, verifying=False)
+
+
+def verify(data: bytes, limits: Limits = DEFAULT_LIMITS, models: Models = NO_MODELS) -> Image:
     """Decode, and whatever else section 9 asks for."""
-    return decode_file(data, limits, verifying=True)
+    return decode_file(data, limits, models, verifying=True)
 
 
-def decode_file(data: bytes, limits: Limits, verifying: bool) -> Image:
+def decode_file(data: bytes, limits: Limits, models: Models, verifying: bool) -> Image:
     header = read_header(data)
     require_limits(header, limits)
     sections = read_section_entries(data, header)
     tiles = read_index(data, header, payload_start(header, sections))
     contents = read_image_sections(data, header, sections)
-    model = read_model(data, header, sections) if MODEL in contents else None
+    model = find_model(data, header, sections, models)
     pixel_size = header.channels * header.sample_size
     try:
         samples = bytearray(header.width * header.height * pixel_size)
@@ -843,10 +870,29 @@ class Model:
 # 12.1 Its parts
 
 
-def read_model(data: bytes, header: Header, sections: list[Section]) -> Model:
-    (section,) = (section for section in sections if section.type == MODEL)
-    at = section.offset
-    require(section.size >= 8, at, "the model ends within its fields")
+def name_of(model: bytes) -> bytes:
+    return hashlib.sha256(model).digest()[:NAME_SIZE]
+
+
+def find_model(data: bytes, header: Header, sections: list[Section], models: Models) -> Model | None:
+    """The file's model, from wherever."""
+    for section in sections:
+        if section.type == MODEL:
+            return read_model(data, section.offset, section.size, header)
+    if header.default_model != 0:
+        supplied = DEFAULT_MODELS[header.default_model - 1].read_bytes()
+    elif header.model_name is not None:
+        if header.model_name not in models:
+            raise MissingModel(HEADER_SIZE, f"its model was not supplied: {header.model_name.hex()}")
+        supplied = models[header.model_name]
+    else:
+        return None
+    return read_model(supplied, 0, len(supplied), header)
+
+
+def read_model(data: bytes, at: int, size: int, header: Header) -> Model:
+    """A model of `size` bytes at `at`."""
+    require(size >= 8, at, "the model ends within its fields")
     kind, channels, tables, class_tables, *classes = data[at : at + 8]
     require(kind == 0, at, f"kind {kind} of a model is not known")
     require(channels == header.channels, at + 1, "the model is not for this number of channels")
@@ -856,14 +902,14 @@ def read_model(data: bytes, header: Header, sections: list[Section]) -> Model:
         require(low <= count <= high, at + 4 + c, f"classes of a channel are outside {low} to {high}")
     count = channels + tables + class_tables
     first = 8 + 2 * count
-    require(section.size >= first, at, "the model ends within its fields")
-    begins = [*struct.unpack_from(f"<{count}H", data, at + 8), section.size]
+    require(size >= first, at, "the model ends within its fields")
+    begins = [*struct.unpack_from(f"<{count}H", data, at + 8), size]
     require(begins[0] == first, at + 8, "the first part of the model is not behind the fields")
     parts: list[Part] = []
     for i in range(count):
         begin, end = begins[i], begins[i + 1]
         require(end >= begin, at + 8 + 2 * i, "a part of the model ends before it begins")
-        require(end <= section.size, at + 8 + 2 * i, "a part of the model ends behind the section")
+        require(end <= size, at + 8 + 2 * i, "a part of the model ends behind its end")
         parts.append(Part(number(data, at + begin, end - begin), at + begin, end - begin))
 
     model = Model([], [], [])
@@ -1192,6 +1238,12 @@ def sample_of(z: int, p: int, up: int) -> int:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# 15. The default models
+
+DEFAULT_MODELS = sorted((Path(__file__).resolve().parent / "models").glob("*.l3model"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # The program
 
 
@@ -1225,22 +1277,22 @@ def write_file(name: str, image: Image) -> None:
             raise
 
 
-def convert(source: str, target: str, verifying: bool) -> None:
+def convert(source: str, target: str, models: Models, verifying: bool) -> None:
     try:
         data = read_file(source)
     except MemoryError:
         raise OverLimit(0, "memory for the file") from None
-    image = decode_file(data, DEFAULT_LIMITS, verifying)
+    image = decode_file(data, DEFAULT_LIMITS, models, verifying)
     write_file(target, image)
 
 
-def batch(verifying: bool) -> None:
+def batch(models: Models, verifying: bool) -> None:
     for line in sys.stdin.buffer:
         source, tab, target = os.fsdecode(line.rstrip(b"\r\n")).partition("\t")
         try:
             if not tab or "-" in (source, target):
                 raise OSError("not a line IN<TAB>OUT of two files")
-            convert(source, target, verifying)
+            convert(source, target, models, verifying)
             verdict = "ok"
         except Refusal as refusal:
             verdict = f"reject\t{refusal}"
@@ -1251,18 +1303,27 @@ def batch(verifying: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="l3_decode", description="Decode an L3 image to PAM.")
+    parser.add_argument("--model", action="append", default=[], help="a model that a file may name; repeatable")
     parser.add_argument("--verify", action="store_true", help="check what decoding does not need, too")
     parser.add_argument("--batch", action="store_true", help="read lines IN<TAB>OUT from stdin")
     parser.add_argument("files", nargs="*", metavar="IN OUT", help="`-` is stdin or stdout")
     options = parser.parse_args(arguments)
     if len(options.files) != (0 if options.batch else 2):
         parser.error("wants IN and OUT, or --batch alone")
+    models = {}
+    for name in options.model:
+        try:
+            model = read_file(name)
+        except OSError as reason:
+            print(f"l3_decode: {name}: {reason}", file=sys.stderr)
+            return 1
+        models[name_of(model)] = model
     if options.batch:
-        batch(options.verify)
+        batch(models, options.verify)
         return 0
     source, target = options.files
     try:
-        convert(source, target, options.verify)
+        convert(source, target, models, options.verify)
     except (Refusal, OSError, ValueError) as reason:
         print(f"l3_decode: {source}: {reason}", file=sys.stderr)
         return 1

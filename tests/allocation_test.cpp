@@ -112,7 +112,7 @@ void read_all(const Bytes& file, Bytes& out) {
   (void)!l3_count_tiles(file.data(), file.size(), 2, &count, &error);
   (void)!l3_count_tiles(file.data(), file.size(), 3, &count, &error);
   l3_sizes sizes = l3_sizes_init();
-  (void)!l3_measure(file.data(), file.size(), &sizes, &error);
+  (void)!l3_measure(file.data(), file.size(), nullptr, &sizes, &error);
   for (const uint32_t type : {1u, 2u, 3u, 4u, 5u, 6u, 0x8001u}) {
     const uint8_t* bytes = nullptr;
     size_t size = 0;

@@ -8,7 +8,9 @@ set_tests_properties(gpu_vectors PROPERTIES FIXTURES_SETUP gpu_vectors)
 
 if(TARGET emulated_gpu)
   add_executable(gpu_emulated_test ${gpu_sources} emulated_kernels.cpp)
-  target_include_directories(gpu_emulated_test PRIVATE ${PROJECT_SOURCE_DIR}/kernels/include)
+  target_include_directories(gpu_emulated_test PRIVATE ${PROJECT_SOURCE_DIR}/kernels/include
+                                                       ${PROJECT_BINARY_DIR}/codec/generated)
+  add_dependencies(gpu_emulated_test l3_default_models)
   target_link_libraries(gpu_emulated_test PRIVATE emulated_gpu)
   # Kernels use their shared memory for this and that, and call parameters as they like.
   set_source_files_properties(emulated_kernels.cpp PROPERTIES COMPILE_OPTIONS "-fno-strict-aliasing;-Wno-shadow")

@@ -5,6 +5,9 @@
 #include <cuda_runtime_api.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "codec_testing.h"
 #include "l3/l3_cuda.h"
@@ -171,10 +174,40 @@ struct Wish {
 };
 
 inline l3_limits no_limits() { return {UINT64_MAX, UINT64_MAX, UINT64_MAX}; }
+inline l3_model_info describe(const l3_model* model) {
+  l3_model_info info = l3_model_info_init();
+  EXPECT_EQ(l3_describe_model(model, &info, nullptr), L3_OK);
+  return info;
+}
+// The models that files may name: those of the folder that spec/vectors/build.py has filled, where there is one.
+inline const std::vector<const l3_model*>& named_models() {
+  static const std::vector<const l3_model*> models = [] {
+    std::vector<const l3_model*> opened;
+    const char* folder = std::getenv("L3_VECTORS");
+    if (folder == nullptr) return opened;
+    std::vector<std::filesystem::path> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(folder) / "models")) {
+      paths.push_back(entry.path());
+    }
+    std::sort(paths.begin(), paths.end());
+    for (const std::filesystem::path& path : paths) {
+      std::ifstream in(path, std::ios::binary);
+      const Bytes bytes{std::istreambuf_iterator<char>(in), {}};
+      l3_model* model = nullptr;
+      EXPECT_EQ(l3_open_model(bytes.data(), bytes.size(), &model, nullptr), L3_OK);
+      opened.push_back(model);
+    }
+    return opened;
+  }();
+  return models;
+}
+
 inline l3_decode_options cpu_options(const Wish& wish) {
   l3_decode_options options = l3_decode_options_init();
   options.as_colours = (wish.image.flags & L3_CUDA_COLOURS) != 0;
   options.limits = no_limits();
+  options.models = named_models().data();
+  options.model_count = named_models().size();
   return options;
 }
 inline l3_status read_info(const Bytes& file, l3_info* info, l3_error* error = nullptr) {
@@ -321,11 +354,8 @@ inline uint64_t tiles_of(const Wish& wish) {
 }
 inline bool is_staged(const Wish& wish) { return !wish.empty && (wish.image.flags & L3_CUDA_STAGE) != 0; }
 inline bool has_model(const Wish& wish) {
-  const uint8_t* model = nullptr;
-  size_t size = 0;
-  if (wish.empty) return false;
-  return l3_find_section(wish.file.data(), wish.file.size(), L3_SECTION_MODEL, &model, &size, nullptr) != L3_OK ||
-         model != nullptr;
+  l3_info info;
+  return !wish.empty && (read_info(wish.file, &info) != L3_OK || info.model_origin != L3_MODEL_NONE);
 }
 inline l3_cuda_capacity capacity_for(const std::vector<Wish>& wishes) {
   l3_cuda_capacity capacity{};
@@ -461,6 +491,7 @@ class Batch {
       }
       images_.push_back(image);
     }
+    prepare_models();
     images_memory_ = Memory(arrangement_.images, images_.size() * sizeof(l3_cuda_image));
     images_memory_.put(images_.data(), images_memory_.size());
     results_ = Memory(arrangement_.results, images_.size() * sizeof(l3_cuda_result));
@@ -476,6 +507,23 @@ class Batch {
     call.workspace = workspace_.at();
     call.workspace_size = size;
   }
+  // The models that files may name, where the images' descriptors are too.
+  void prepare_models() {
+    std::vector<l3_cuda_model> models;
+    for (const l3_model* model : named_models()) {
+      const l3_model_info info = describe(model);
+      Bytes bytes(info.bytes, info.bytes + info.size);
+      bytes.resize((bytes.size() + 15) / 16 * 16);
+      model_bytes_.emplace_back(arrangement_.images, bytes);
+      l3_cuda_model known{model_bytes_.back().at(), info.size, {}};
+      std::memcpy(known.name, info.name, sizeof(known.name));
+      models.push_back(known);
+    }
+    models_ = Memory(arrangement_.images, models.size() * sizeof(l3_cuda_model));
+    models_.put(models.data(), models_.size());
+    call.models = models_.at<l3_cuda_model>();
+    call.model_count = static_cast<uint32_t>(models.size());
+  }
   static void forget_pixels(const Frame& frame, Bytes& bytes) {
     for (uint32_t c = 0; c < (frame.is_planar ? frame.channels : 1); ++c) {
       for (uint32_t y = 0; y < frame.height; ++y) {
@@ -488,7 +536,8 @@ class Batch {
   Arrangement arrangement_;
   std::vector<Memory> files_, outs_;
   std::vector<l3_cuda_image> images_;
-  Memory images_memory_, results_, workspace_;
+  Memory images_memory_, results_, workspace_, models_;
+  std::vector<Memory> model_bytes_;
   mutable std::vector<std::optional<Expected>> expected_;
 };
 

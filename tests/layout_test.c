@@ -21,6 +21,8 @@ VALUE(L3_ERROR_TRUNCATED, 5);
 VALUE(L3_ERROR_LIMIT, 6);
 VALUE(L3_ERROR_BUFFER, 7);
 VALUE(L3_ERROR_MEMORY, 8);
+VALUE(L3_ERROR_DEVICE, 9);
+VALUE(L3_ERROR_MODEL, 10);
 
 SIZE(l3_sample_type, 4);
 VALUE(L3_SAMPLE_U8, 0);
@@ -53,6 +55,12 @@ VALUE(L3_TILE_RAW, 1);
 VALUE(L3_TILE_FAST, 2);
 VALUE(L3_TILE_DENSE, 3);
 
+SIZE(l3_model_origin, 4);
+VALUE(L3_MODEL_NONE, 0);
+VALUE(L3_MODEL_OWN, 1);
+VALUE(L3_MODEL_NAMED, 2);
+VALUE(L3_MODEL_DEFAULT, 3);
+
 SIZE(l3_method, 4);
 VALUE(L3_METHOD_AUTO, 0);
 VALUE(L3_METHOD_FAST, 1);
@@ -73,7 +81,7 @@ PLACE(l3_limits, max_pixels, 0);
 PLACE(l3_limits, max_output_bytes, 8);
 PLACE(l3_limits, max_metadata_bytes, 16);
 
-SIZE(l3_info, 112);
+SIZE(l3_info, 136);
 PLACE(l3_info, struct_size, 0);
 PLACE(l3_info, version, 4);
 PLACE(l3_info, required_features, 8);
@@ -94,6 +102,9 @@ PLACE(l3_info, payload_start, 72);
 PLACE(l3_info, image_bytes, 80);
 PLACE(l3_info, palette_entries, 88);
 PLACE(l3_info, digest, 92);
+PLACE(l3_info, model_origin, 108);
+PLACE(l3_info, default_model, 112);
+PLACE(l3_info, model_name, 116);
 
 SIZE(l3_parallel, 16);
 PLACE(l3_parallel, run, 0);
@@ -111,11 +122,13 @@ PLACE(l3_sizes, dense_states, 56);
 PLACE(l3_sizes, dense_classes, 64);
 PLACE(l3_sizes, dense_samples, 72);
 
-SIZE(l3_decode_options, 48);
+SIZE(l3_decode_options, 64);
 PLACE(l3_decode_options, struct_size, 0);
 PLACE(l3_decode_options, as_colours, 4);
 PLACE(l3_decode_options, limits, 8);
 PLACE(l3_decode_options, parallel, 32);
+PLACE(l3_decode_options, models, 48);
+PLACE(l3_decode_options, model_count, 56);
 
 SIZE(l3_image, 128);
 PLACE(l3_image, struct_size, 0);
@@ -138,7 +151,7 @@ PLACE(l3_image, exif_size, 104);
 PLACE(l3_image, metadata, 112);
 PLACE(l3_image, metadata_size, 120);
 
-SIZE(l3_encode_options, 56);
+SIZE(l3_encode_options, 72);
 PLACE(l3_encode_options, struct_size, 0);
 PLACE(l3_encode_options, method, 4);
 PLACE(l3_encode_options, effort, 8);
@@ -147,6 +160,25 @@ PLACE(l3_encode_options, tile_height, 16);
 PLACE(l3_encode_options, parallel, 24);
 PLACE(l3_encode_options, model, 40);
 PLACE(l3_encode_options, model_size, 48);
+PLACE(l3_encode_options, named_model, 56);
+PLACE(l3_encode_options, model_origin, 64);
+
+SIZE(l3_model_info, 48);
+PLACE(l3_model_info, struct_size, 0);
+PLACE(l3_model_info, kind, 4);
+PLACE(l3_model_info, channels, 8);
+PLACE(l3_model_info, bits, 12);
+PLACE(l3_model_info, name, 16);
+PLACE(l3_model_info, bytes, 32);
+PLACE(l3_model_info, size, 40);
+
+SIZE(l3_train_options, 40);
+PLACE(l3_train_options, struct_size, 0);
+PLACE(l3_train_options, effort, 4);
+PLACE(l3_train_options, tile_width, 8);
+PLACE(l3_train_options, tile_height, 12);
+PLACE(l3_train_options, max_pixels, 16);
+PLACE(l3_train_options, parallel, 24);
 #endif
 
 int main(void) {
@@ -154,7 +186,9 @@ int main(void) {
                  l3_decode_options_init().struct_size == sizeof(l3_decode_options) &&
                  l3_sizes_init().struct_size == sizeof(l3_sizes) &&
                  l3_image_init().struct_size == sizeof(l3_image) &&
-                 l3_encode_options_init().struct_size == sizeof(l3_encode_options)
+                 l3_encode_options_init().struct_size == sizeof(l3_encode_options) &&
+                 l3_model_info_init().struct_size == sizeof(l3_model_info) &&
+                 l3_train_options_init().struct_size == sizeof(l3_train_options)
              ? 0
              : 1;
 }

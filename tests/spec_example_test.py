@@ -17,7 +17,7 @@ import l3_decode
 
 
 def main() -> int:
-    text = (SPEC / "format.md").read_text().split("## 16.")[1]
+    text = (SPEC / "format.md").read_text().split("## 17.")[1]
     image, dump = text.split("```")[1:4:2]
     data = bytearray()
     for offset, pairs in re.findall(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} ?){1,8})", dump, re.MULTILINE):

@@ -1,9 +1,9 @@
 // What libl3 says of files, for vectors_test.py to compare:
 //
-//     vector_verdicts < NAMES        a file name on each line
+//     vector_verdicts MODEL... < NAMES        a file name on each line; the models that the files may name
 //
 // prints `targets NAME...`, then a line for each file: its name, what decoding says, what verifying says. That is the
-// first half of the SHA-256 of the PAM file (section 11) for one that decodes, "ok" for one that verifies, "LIMIT", or
+// first half of the SHA-256 of the PAM file (section 11) for one that decodes, "ok" for one that verifies, "LIMIT", "MODEL", or
 // `REJECT offset N: reason`. All processor targets of this machine must say the same, give the same samples, and every
 // region must be a crop of the whole: where not, the program says so and exits with 1.
 #include <cstdio>
@@ -36,10 +36,14 @@ Bytes read(const std::string& name) {
 std::string words_of(const l3_error& error) {
   if (error.status == L3_OK) return "ok";
   if (error.status == L3_ERROR_LIMIT) return "LIMIT";
+  if (error.status == L3_ERROR_MODEL) return "MODEL";
   std::string words = "REJECT offset " + std::to_string(error.offset) + ": " + error.reason;
   if (error.tile != L3_NO_TILE) words += " (tile " + std::to_string(error.tile) + ")";
   return words;
 }
+
+// Of all models.
+l3_decode_options options = l3_decode_options_init();
 
 // The samples of a file, where it decodes, and what was said.
 struct Verdict {
@@ -58,11 +62,11 @@ Verdict judge(const Exact& file) {
       l3_check(file.data(), file.size(), nullptr, nullptr) == L3_OK) {
     samples.resize(info.image_bytes);
   }
-  if (l3_decode(file.data(), file.size(), nullptr, samples.data(), samples.size(), 0, &error) == L3_OK) {
+  if (l3_decode(file.data(), file.size(), &options, samples.data(), samples.size(), 0, &error) == L3_OK) {
     verdict.samples = std::move(samples);
   }
   verdict.decoded = words_of(error);
-  (void)!l3_verify(file.data(), file.size(), nullptr, &error);
+  (void)!l3_verify(file.data(), file.size(), &options, &error);
   verdict.verified = words_of(error);
   return verdict;
 }
@@ -83,7 +87,7 @@ void check_regions(const std::string& name, const Exact& file, const Bytes& samp
   for (const auto& region : regions) {
     const size_t row = region.width * pixel;
     const Exact out(row * region.height);
-    if (l3_decode_region(file.data(), file.size(), region.x, region.y, region.width, region.height, nullptr, out.data(),
+    if (l3_decode_region(file.data(), file.size(), region.x, region.y, region.width, region.height, &options, out.data(),
                          out.size(), 0, nullptr) != L3_OK) {
       stop(name + ": a region does not decode");
     }
@@ -135,11 +139,22 @@ void judge_file(const std::string& name) {
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  std::vector<l3_model*> models;
+  for (int i = 1; i < count; ++i) {
+    const Bytes bytes = read(arguments[i]);
+    models.push_back(nullptr);
+    if (l3_open_model(bytes.data(), bytes.size(), &models.back(), nullptr) != L3_OK) {
+      stop(std::string(arguments[i]) + " is no model");
+    }
+  }
+  options.models = models.data();
+  options.model_count = models.size();
   std::printf("targets");
   for (const char* target : targets()) std::printf(" %s", target);
   std::printf("\n");
   std::string name;
   while (std::getline(std::cin, name)) judge_file(name);
+  for (l3_model* model : models) l3_close_model(model);
   return 0;
 }

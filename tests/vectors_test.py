@@ -37,7 +37,8 @@ MANIFEST_HEAD = """\
 #
 # NAME, the SECTION of format.md it is about, what DECODING gives, what VERIFYING gives (section 9), and the reason.
 # Decoding gives the first 16 bytes of the SHA-256 of the PAM file of section 11, or REJECT, or LIMIT: refused by a
-# decoder with the limits of section 10, which is no verdict about the file. Verifying gives ok, REJECT or LIMIT.
+# decoder with the limits of section 10, or MODEL: refused by one that was not given the model that the file names;
+# neither is a verdict about the file. Verifying gives ok, REJECT, LIMIT or MODEL.
 """
 SAID_HEAD = """\
 # What libl3 says of the vectors that it refuses: a vector for each of its reasons. Written by vectors_test.py --update.
@@ -50,9 +51,9 @@ class Verdict:
     verified: str
 
 
-def ask_libl3(command: list[str], paths: list[Path]) -> list[Verdict]:
+def ask_libl3(command: list[str], models: list[Path], paths: list[Path]) -> list[Verdict]:
     names = "".join(f"{path}\n" for path in paths)
-    done = subprocess.run(command, input=names, capture_output=True, text=True)
+    done = subprocess.run([*command, *map(str, models)], input=names, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"vectors_test: {done.stderr.strip() or 'the program for libl3 failed'} ({done.returncode})")
     targets, *lines = done.stdout.splitlines()
@@ -65,12 +66,14 @@ def ask_libl3(command: list[str], paths: list[Path]) -> list[Verdict]:
     return verdicts
 
 
-def ask_oracle(blindness: Blindness, data: bytes, wanted: Verdict) -> tuple[Verdict, list[int] | None]:
+def ask_oracle(blindness: Blindness, data: bytes, models: l3_decode.Models, wanted: Verdict) -> tuple[Verdict, list[int] | None]:
     """What the oracle says, and the samples; of compressed metadata, which it cannot see, what is wanted."""
     try:
-        image = l3_decode.decode(data)
+        image = l3_decode.decode(data, models=models)
     except l3_decode.OverLimit:
         return Verdict("LIMIT", "LIMIT"), None
+    except l3_decode.MissingModel:
+        return Verdict("MODEL", "MODEL"), None
     except l3_decode.Violation:
         return Verdict("REJECT", "REJECT"), None
     sha = hashlib.sha256()
@@ -79,7 +82,7 @@ def ask_oracle(blindness: Blindness, data: bytes, wanted: Verdict) -> tuple[Verd
     verified = "ok"
     blindness.blind = False
     try:
-        l3_decode.verify(data)
+        l3_decode.verify(data, models=models)
     except l3_decode.OverLimit:
         verified = "LIMIT"
     except l3_decode.Violation:
@@ -123,21 +126,23 @@ def main() -> int:
                 build.write(controls[-1], build.build_text(text, control=True))
             elif name.startswith("invalid/"):
                 complaints.append(f"{name}: no line begins with + or -, so nothing says what is wrong with it")
-        verdicts = ask_libl3(options.verdicts, paths + controls)
+        models = build.write_models(Path(folder))
+        verdicts = ask_libl3(options.verdicts, models, paths + controls)
         for path, verdict in zip(controls, verdicts[len(paths) :], strict=True):
             if verdict.verified != "ok":
                 complaints.append(f"{path.stem}: its control, which has nothing wrong, says {verdict}")
         if not options.no_oracle:
             blindness = Blindness(l3_decode)
+            by_name = {l3_decode.name_of(model.read_bytes()): model.read_bytes() for model in models}
             for name, recipe, path, verdict in zip(names, recipes, paths, verdicts, strict=False):
-                oracle, samples = ask_oracle(blindness, path.read_bytes(), short(verdict))
+                oracle, samples = ask_oracle(blindness, path.read_bytes(), by_name, short(verdict))
                 if oracle != short(verdict):
                     complaints.append(f"{name}: the oracle says {oracle}, libl3 {verdict}")
                 if recipe.samples is not None and samples != recipe.samples:
                     complaints.append(f"{name}: the samples are {samples}")
 
     for name, verdict in zip(names, verdicts, strict=False):
-        refused = verdict.verified not in ("ok", "LIMIT")
+        refused = verdict.verified not in ("ok", "LIMIT", "MODEL")
         if refused != name.startswith("invalid/"):
             complaints.append(f"{name}: says {verdict}")
     manifest = MANIFEST_HEAD + "".join(

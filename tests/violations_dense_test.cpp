@@ -13,7 +13,9 @@ using codec_testing::options_of;
 Subject dense_subject(l3_colour colour = L3_COLOUR_RGB) {
   Subject s = subject(colour);
   const drawing::Drawing d = drawing::draw_mixed({32, 20}, {colour, 8});
-  s.parts = by_hand::take_apart(codec_testing::encode(d, options_of(L3_METHOD_DENSE, 32, 32, 1)));
+  l3_encode_options options = options_of(L3_METHOD_DENSE, 32, 32, 1);
+  options.model_origin = L3_MODEL_OWN;
+  s.parts = by_hand::take_apart(codec_testing::encode(d, options));
   s.pixels = d.pixels;
   EXPECT_EQ(s.parts.tiles[0].method, 3);
   return s;

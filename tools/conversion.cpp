@@ -7,6 +7,7 @@
 
 #include "bridge/image_bridge.h"
 #include "formats/formats.h"
+#include "model_files.h"
 
 namespace tools {
 namespace {
@@ -32,6 +33,7 @@ std::string difference_from(const formats::Image& image, std::span<const uint8_t
   bridge::DecodeSettings decode;
   decode.limits = settings.limits;
   decode.parallel = settings.encode.parallel;
+  decode.models = settings.models;
   formats::Image decoded;
   std::optional<formats::Error> metadata_error;
   if (const auto error = bridge::decode_l3(file, decode, decoded, &metadata_error)) return error->reason;
@@ -76,7 +78,9 @@ Outcome<Converted> convert(const std::string& in, const std::string& out, const 
                        std::to_string(most)};
   }
   bridge::Buffer encoded;
-  if (const auto error = bridge::encode_l3(*image, settings.encode, encoded))
+  l3_encode_options encode = settings.encode;
+  encode.named_model = model_for(settings.models, formats::channels(image->colour), image->bits);
+  if (const auto error = bridge::encode_l3(*image, encode, encoded))
     return Failure{name, std::nullopt, error->reason};
   result.bytes_out = encoded.size();
   if (settings.verify) {

@@ -15,6 +15,7 @@
 #include "conversion.h"
 #include "file_io.h"
 #include "image_tree.h"
+#include "model_files.h"
 #include "options.h"
 #include "parallel.h"
 #include "progress.h"
@@ -27,6 +28,7 @@ namespace fs = std::filesystem;
 struct ConvertOptions {
   std::string source, destination;
   MethodOptions method;
+  std::vector<std::string> models;
   l3_limits limits{};
   uint32_t jobs = 0;
   std::string on_error = "fail";
@@ -177,10 +179,11 @@ Outcome<Converted> do_job(const Job& job, const ConversionSettings& settings, Co
   return caught(job.in);
 }
 
-int run_jobs(const Plan& plan, const ConvertOptions& options, Context& context) {
+int run_jobs(const Plan& plan, const ConvertOptions& options, const ModelFiles& models, Context& context) {
   Console& console = context.console;
   ConversionSettings settings;
   settings.encode = encode_options(options.method);
+  settings.models = models.all();
   settings.limits = options.limits;
   settings.verify = !options.no_verify;
   Parallel parallel(options.jobs);
@@ -220,6 +223,11 @@ int convert(const ConvertOptions& options, Context& context) {
   if (options.source == "-" || options.destination == "-") {
     return wrong_usage(context, "convert: works on files, not on stdin or stdout: l3 encode does");
   }
+  ModelFiles models;
+  if (const auto failure = models.open_for_encoding(options.models)) {
+    context.console.fail(*failure);
+    return kExitFailed;
+  }
   std::vector<Failure> failures;
   Plan plan = plan_jobs(options, failures);
   refuse_overwritten_sources(plan, failures);
@@ -231,7 +239,7 @@ int convert(const ConvertOptions& options, Context& context) {
   std::vector<std::string> outputs;
   for (const Job& job : plan.jobs) outputs.push_back(job.out);
   if (options.resume || options.force) remove_abandoned_of(outputs);
-  return run_jobs(plan, options, context);
+  return run_jobs(plan, options, models, context);
 }
 
 }  // namespace
@@ -248,6 +256,9 @@ void add_convert(CLI::App& app, Command& chosen) {
       ->required()
       ->type_name("");
   add_method(*sub, options->method);
+  add_models(*sub, options->models,
+             "Use a model of l3 train for images of its channels, by its name: the result is smaller, and cannot be "
+             "decoded without it. Again for images of other channels");
   add_threads(*sub, options->jobs, "-j,--jobs,--threads", "Files to work on side by side");
   take_name(sub->add_option("--on-error", options->on_error,
                             "What to do about a file that fails (default: fail, stop there; skip: name it and go on)"),

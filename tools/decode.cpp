@@ -13,6 +13,7 @@
 #include "cuda_decoder.h"
 #include "file_io.h"
 #include "formats/formats.h"
+#include "model_files.h"
 #include "options.h"
 #include "parallel.h"
 
@@ -27,6 +28,7 @@ struct DecodeOptions {
   std::string palette;
   std::string format;
   std::string device = "cpu";
+  std::vector<std::string> models;
   l3_limits limits{};
   uint32_t threads = 0;
   bool quiet = false;
@@ -151,8 +153,11 @@ Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& 
   if (format == Format::png && info.alpha == L3_ALPHA_PREMULTIPLIED) {
     return Failure{name, std::nullopt, "the alpha is premultiplied, which a PNG cannot say: write .pam"};
   }
+  ModelFiles models;
+  if (auto failure = models.open(options.models)) return *std::move(failure);
   Parallel parallel(options.threads);
   bridge::DecodeSettings settings;
+  settings.models = models.all();
   settings.limits = options.limits;
   settings.parallel = parallel.for_l3();
   settings.decoder = decoder;
@@ -277,6 +282,8 @@ void add_decode(CLI::App& app, Command& chosen) {
                             "Where to decode (default: cpu). cuda: on the first GPU, with the same pixels and errors; "
                             "for one image the CPU is sooner done"),
             {"cpu", "cuda"});
+  add_models(*sub, options->models,
+             "A model that the file may name, made by l3 train; as often as there are models");
   add_threads(*sub, options->threads, "-j,--threads", "Threads to decode with");
   add_quiet(*sub, options->quiet);
   add_limits(*sub, options->limits, true);

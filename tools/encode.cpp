@@ -1,10 +1,12 @@
 // l3 encode: one image to one L3 file.
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "conversion.h"
 #include "file_io.h"
 #include "image_tree.h"
+#include "model_files.h"
 #include "options.h"
 #include "parallel.h"
 #include "progress.h"
@@ -15,6 +17,7 @@ namespace {
 struct EncodeOptions {
   std::string in, out;
   MethodOptions method;
+  std::vector<std::string> models;
   l3_limits limits{};
   uint32_t threads = 0;
   bool no_verify = false;
@@ -31,10 +34,16 @@ int encode(const EncodeOptions& options, Context& context) {
     return wrong_usage(context, "encode: IN and OUT are the same file");
   }
 
+  ModelFiles models;
+  if (const auto failure = models.open_for_encoding(options.models)) {
+    console.fail(*failure);
+    return kExitFailed;
+  }
   Parallel parallel(options.threads);
   ConversionSettings settings;
   settings.encode = encode_options(options.method);
   settings.encode.parallel = parallel.for_l3();
+  settings.models = models.all();
   settings.limits = options.limits;
   settings.verify = !options.no_verify;
   settings.flush = Flush::to_disk;
@@ -63,6 +72,9 @@ void add_encode(CLI::App& app, Command& chosen) {
       ->required()
       ->type_name("");
   add_method(*sub, options->method);
+  add_models(*sub, options->models,
+             "Use a model of l3 train for images of its channels, by its name: the result is smaller, and cannot be "
+             "decoded without it. Again for images of other channels");
   add_threads(*sub, options->threads, "-j,--threads", "Threads to encode with");
   sub->add_flag("--no-verify", options->no_verify,
                 "Do not decode the result and compare it with IN before it gets its name");

@@ -10,6 +10,7 @@
 #include "file_io.h"
 #include "formats/formats.h"
 #include "json.h"
+#include "model_files.h"
 #include "options.h"
 #include "progress.h"
 
@@ -20,6 +21,7 @@ struct InfoOptions {
   std::string in;
   bool json = false;
   bool sizes = false;
+  std::vector<std::string> models;
   l3_limits limits{};
 };
 
@@ -41,6 +43,8 @@ struct FileInfo {
   std::array<uint64_t, 4> tiles{};  // of each method
   std::vector<SectionInfo> sections;
   std::optional<l3_sizes> sizes;
+  std::string model_name;     // empty: the file has none
+  uint64_t model_bytes = 0;  // 0: not known
 };
 
 constexpr std::array<std::pair<l3_section_type, const char*>, 7> kSectionNames = {
@@ -56,20 +60,11 @@ constexpr std::array<std::pair<l3_tile_method, const char*>, 4> kMethodNames = {
     {{L3_TILE_CONSTANT, "constant"}, {L3_TILE_RAW, "raw"}, {L3_TILE_FAST, "fast"}, {L3_TILE_DENSE, "dense"}}};
 
 constexpr std::array kColourNames = {"gray", "gray_alpha", "rgb", "rgb_alpha", "palette"};
+constexpr std::array kModelOrigins = {"none", "own", "named", "default"};
 constexpr std::array kAlphaNames = {"none", "straight", "premultiplied"};
 
 uint64_t raw_bytes(const FileInfo& info) {
   return (uint64_t{info.width} * info.channels * info.bits + 7) / 8 * info.height;
-}
-
-std::string hex(std::span<const uint8_t> bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const uint8_t byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
 }
 
 std::string tag(const formats::Chunk& chunk) { return {chunk.type.data(), chunk.type.size()}; }
@@ -78,8 +73,37 @@ bool is_l3(std::span<const uint8_t> file) {
   return file.size() >= 4 && file[0] == 0x8B && file[1] == 'L' && file[2] == '3' && file[3] == 'I';
 }
 
+// Name and size of the model, wherever it is.
+std::optional<Failure> describe_model(std::span<const uint8_t> file, std::span<const l3_model* const> supplied,
+                                      FileInfo& info) {
+  const uint8_t* bytes = nullptr;
+  size_t size = 0;
+  l3_error error{};
+  if (info.l3->model_origin == L3_MODEL_OWN) {
+    if (l3_find_section(file.data(), file.size(), L3_SECTION_MODEL, &bytes, &size, &error) != L3_OK) {
+      return failure_in(info.file, bridge::to_error(error));
+    }
+    l3_model* opened = nullptr;
+    if (l3_open_model(bytes, size, &opened, &error) != L3_OK) {
+      error.offset += static_cast<uint64_t>(bytes - file.data());
+      return failure_in(info.file, bridge::to_error(error));
+    }
+    const Model model(opened);
+    info.model_name = name_text(describe(model.get()).name);
+  } else if (info.l3->model_origin != L3_MODEL_NONE) {
+    info.model_name = name_text(info.l3->model_name);
+    if (info.l3->default_model != 0) (void)!l3_default_model(info.l3->default_model, &bytes, &size);
+    for (const l3_model* model : supplied) {
+      if (name_text(describe(model).name) == info.model_name) size = describe(model).size;
+    }
+  }
+  info.model_bytes = size;
+  return std::nullopt;
+}
+
 // Sections that are damaged go to `failures`; the rest of what the file says is told all the same.
-std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOptions& options, FileInfo& info,
+std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOptions& options,
+                                   std::span<const l3_model* const> supplied, FileInfo& info,
                                    std::vector<Failure>& failures) {
   constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // nothing is decoded
   l3_info head = l3_info_init();
@@ -103,10 +127,17 @@ std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOpti
       return std::nullopt;
     }
   }
+  if (auto failure = describe_model(file, supplied, info)) {
+    failures.push_back(*std::move(failure));
+    return std::nullopt;
+  }
   if (options.sizes) {
     l3_sizes sizes = l3_sizes_init();
-    if (l3_measure(file.data(), file.size(), &sizes, &error) != L3_OK) {
-      failures.push_back(failure_in(info.file, bridge::to_error(error)));
+    l3_decode_options decode = l3_decode_options_init();
+    decode.models = supplied.data();
+    decode.model_count = supplied.size();
+    if (l3_measure(file.data(), file.size(), &decode, &sizes, &error) != L3_OK) {
+      failures.push_back(failure_in(info.file, bridge::to_error(error, file)));
     } else {
       info.sizes = sizes;
     }
@@ -185,7 +216,10 @@ std::string as_json(const FileInfo& info) {
     for (size_t i = 0; i < kMethodNames.size(); ++i) {
       json.member("tiles_" + std::string(kMethodNames[i].second), info.tiles[i]);
     }
-    json.member("digest", hex(info.l3->digest));
+    json.member("model_origin", kModelOrigins[info.l3->model_origin]);
+    json.member("default_model", info.l3->default_model).member("model_name", info.model_name);
+    json.member("model_bytes", info.model_bytes);
+    json.member("digest", name_text(info.l3->digest));
   }
   if (info.sizes) {
     json.key("sizes").open_object().member("head", info.sizes->head).member("index", info.sizes->index);
@@ -228,7 +262,13 @@ void print_text(const FileInfo& info, Console& console) {
     }
     line("tiles", std::to_string(info.l3->tile_count) + " of " + std::to_string(info.l3->tile_width) + " x " +
                       std::to_string(info.l3->tile_height) + " pixels" + methods);
-    line("digest", hex(info.l3->digest));
+    if (!info.model_name.empty()) {
+      std::string origin = info.l3->default_model != 0 ? "default " + std::to_string(info.l3->default_model)
+                                                       : kModelOrigins[info.l3->model_origin];
+      if (info.model_bytes > 0) origin += ", " + std::to_string(info.model_bytes) + " bytes";
+      line("model", origin + ", name " + info.model_name);
+    }
+    line("digest", name_text(info.l3->digest));
   }
   if (info.sizes) {
     const l3_sizes& sizes = *info.sizes;
@@ -258,12 +298,17 @@ int describe(const InfoOptions& options, Context& context) {
     console.fail(file.failure());
     return kExitFailed;
   }
+  ModelFiles models;
+  if (const auto failure = models.open(options.models)) {
+    console.fail(*failure);
+    return kExitFailed;
+  }
   FileInfo found;
   found.file = shown(options.in, "stdin");
   found.file_bytes = file->size();
   std::vector<Failure> failures;
   const std::optional<Failure> failure = is_l3(file->bytes())
-                                             ? describe_l3(file->bytes(), options, found, failures)
+                                             ? describe_l3(file->bytes(), options, models.all(), found, failures)
                                              : describe_foreign(file->bytes(), options, found, console);
   if (failure) {
     console.fail(*failure);
@@ -292,6 +337,7 @@ void add_info(CLI::App& app, Command& chosen) {
   sub->add_option("IN", options->in, "A file, told by its contents; - is stdin")->required()->type_name("");
   sub->add_flag("--json", options->json, "One line of JSON, with keys that stay");
   sub->add_flag("--sizes", options->sizes, "Also what the parts of an L3 file take; decodes it to measure");
+  add_models(*sub, options->models, "A model that the file may name, made by l3 train, for --sizes");
   add_limits(*sub, options->limits, true);
   sub->footer(
       "Of an L3 file the head, the index, the sections and the metadata are checked; l3 verify checks all.\n"

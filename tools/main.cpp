@@ -44,6 +44,7 @@ int run(int argc, char** argv, tools::Context& context) {
   tools::add_info(app, chosen);
   tools::add_verify(app, chosen);
   tools::add_convert(app, chosen);
+  tools::add_train(app, chosen);
   tools::add_bench(app, chosen);
   tools::add_completion(app, chosen);
   tools::add_manual(app, chosen);

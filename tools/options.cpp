@@ -11,14 +11,6 @@ constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kTileStep = 32;
 constexpr uint32_t kMostTile = 1024;
 
-std::string check_tile(const std::string& text) {
-  uint32_t tile = 0;
-  if (CLI::detail::lexical_cast(text, tile) && tile >= kTileStep && tile <= kMostTile && tile % kTileStep == 0) {
-    return "";
-  }
-  return text + " is not a multiple of 32 from 32 to 1024";
-}
-
 // Of what CLI11 takes for a number: a sign would wrap around, and 0 stands for the default.
 std::string check_begins_with_digit(const std::string& text) {
   return !text.empty() && text[0] >= '0' && text[0] <= '9' ? "" : text + " is no number of at least 1";
@@ -40,6 +32,14 @@ void add_size(CLI::App& app, const std::string& name, uint64_t& size, const std:
 }
 
 }  // namespace
+
+std::string check_tile(const std::string& text) {
+  uint32_t tile = 0;
+  if (CLI::detail::lexical_cast(text, tile) && tile >= kTileStep && tile <= kMostTile && tile % kTileStep == 0) {
+    return "";
+  }
+  return text + " is not a multiple of 32 from 32 to 1024";
+}
 
 void add_quiet(CLI::App& app, bool& quiet) {
   app.add_flag("-q,--quiet", quiet, "No notes and no progress; failures are still said");

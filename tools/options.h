@@ -30,6 +30,8 @@ void add_quiet(CLI::App& app, bool& quiet);
 // --threads, and also by another name such as "--jobs".
 void add_threads(CLI::App& app, uint32_t& threads, const std::string& names, const std::string& purpose);
 void add_limits(CLI::App& app, l3_limits& limits, bool with_metadata);
+// What is wrong with the edge of a tile; empty where nothing is.
+std::string check_tile(const std::string& text);
 
 struct MethodOptions {
   std::string method = "auto";
@@ -51,6 +53,7 @@ void add_decode(CLI::App& app, Command& chosen);
 void add_info(CLI::App& app, Command& chosen);
 void add_verify(CLI::App& app, Command& chosen);
 void add_convert(CLI::App& app, Command& chosen);
+void add_train(CLI::App& app, Command& chosen);
 void add_bench(CLI::App& app, Command& chosen);
 void add_completion(CLI::App& app, Command& chosen);
 void add_manual(CLI::App& app, Command& chosen);

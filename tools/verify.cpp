@@ -11,6 +11,7 @@
 #include "file_io.h"
 #include "formats/formats.h"
 #include "image_tree.h"
+#include "model_files.h"
 #include "options.h"
 #include "parallel.h"
 #include "progress.h"
@@ -21,6 +22,7 @@ namespace {
 struct VerifyOptions {
   std::vector<std::string> paths;
   std::string against;
+  std::vector<std::string> models;
   l3_limits limits{};
   uint32_t threads = 0;
   bool verbose = false;
@@ -103,7 +105,7 @@ Plan make_plan(const VerifyOptions& options) {
 }
 
 std::optional<Failure> compare(std::span<const uint8_t> file, const Work& work, const VerifyOptions& options,
-                               l3_parallel parallel) {
+                               const ModelFiles& models, l3_parallel parallel) {
   const Outcome<bridge::Buffer> source_file = read_file(work.source);
   if (!source_file) return source_file.failure();
   const formats::Result<formats::Image> source = formats::read(source_file->bytes(), read_options(options.limits));
@@ -111,6 +113,7 @@ std::optional<Failure> compare(std::span<const uint8_t> file, const Work& work, 
 
   bridge::DecodeSettings settings;
   settings.limits = options.limits;
+  settings.models = models.all();
   settings.parallel = parallel;
   formats::Image image;
   std::optional<formats::Error> metadata_error;
@@ -122,19 +125,22 @@ std::optional<Failure> compare(std::span<const uint8_t> file, const Work& work, 
   return Failure{name, std::nullopt, "differs from " + shown(work.source, "stdin") + ": " + difference};
 }
 
-Outcome<Totals> verify_file(const Work& work, const VerifyOptions& options, l3_parallel parallel) try {
+Outcome<Totals> verify_file(const Work& work, const VerifyOptions& options, const ModelFiles& models,
+                            l3_parallel parallel) try {
   const std::string name = shown(work.file, "stdin");
   const Outcome<bridge::Buffer> file = read_file(work.file);
   if (!file) return file.failure();
   l3_decode_options decode = l3_decode_options_init();
   decode.limits = options.limits;
   decode.parallel = parallel;
+  decode.models = models.all().data();
+  decode.model_count = models.all().size();
   l3_error error{};
   if (l3_verify(file->bytes().data(), file->size(), &decode, &error) != L3_OK) {
-    return failure_in(name, bridge::to_error(error));
+    return failure_in(name, bridge::to_error(error, file->bytes()));
   }
   if (!work.source.empty()) {
-    if (auto failure = compare(file->bytes(), work, options, parallel)) return *failure;
+    if (auto failure = compare(file->bytes(), work, options, models, parallel)) return *failure;
   }
   Totals totals;
   totals.files = 1;
@@ -162,6 +168,11 @@ int verify(const VerifyOptions& options, Context& context) {
       return wrong_usage(context, "verify: PATH and --against are not both files or both folders");
     }
   }
+  ModelFiles models;
+  if (const auto failure = models.open(options.models)) {
+    console.fail(*failure);
+    return kExitFailed;
+  }
   const Plan plan = make_plan(options);
   for (const std::string& skipped : plan.skipped) console.note(skipped, kSkipped);
   for (const Failure& failure : plan.failures) console.fail(failure);
@@ -175,7 +186,7 @@ int verify(const VerifyOptions& options, Context& context) {
   const bool single = plan.works.size() == 1;
   const auto verify_one = [&](uint64_t index) {
     const Work& work = plan.works[index];
-    const Outcome<Totals> verified = verify_file(work, options, single ? parallel.for_l3() : l3_parallel{});
+    const Outcome<Totals> verified = verify_file(work, options, models, single ? parallel.for_l3() : l3_parallel{});
     if (!verified) console.fail(verified.failure());
     if (verified && say_each) console.print("OK " + one_line(shown(work.file, "stdin")));
     Totals failed;
@@ -206,6 +217,7 @@ void add_verify(CLI::App& app, Command& chosen) {
                   "Also compare with this image: every sample, palette and chunk. With a folder for PATH: with the "
                   "folder that it was converted from; images that have no L3 file are failures too")
       ->type_name(kPathType);
+  add_models(*sub, options->models, "A model that files may name, made by l3 train; as often as there are models");
   add_threads(*sub, options->threads, "-j,--threads",
               "Threads to work with: on files side by side, or on the tiles of a single file");
   sub->add_flag("-v,--verbose", options->verbose, "Say OK for each file also where stdout is no terminal");

@@ -166,6 +166,23 @@ Error to_error(const l3_error& error) {
   return {error.offset, std::move(reason)};
 }
 
+Error to_error(const l3_error& error, Bytes file) {
+  Error result = to_error(error);
+  constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+  l3_info info = l3_info_init();
+  if (error.status != L3_ERROR_MODEL ||
+      l3_read_info(file.data(), file.size(), &kUnlimited, &info, nullptr) != L3_OK) {
+    return result;
+  }
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  result.reason += ": ";
+  for (const uint8_t byte : info.model_name) {
+    result.reason += kDigits[byte >> 4];
+    result.reason += kDigits[byte & 15];
+  }
+  return result;
+}
+
 L3Image::L3Image(const Image& image) {
   const ColourNames names = names_of(image.colour);
   image_.width = image.width;
@@ -248,6 +265,8 @@ std::optional<Error> decode_l3(Bytes file, const DecodeSettings& settings, Image
   options.as_colours = settings.as_colours ? 1 : 0;
   options.limits = settings.limits;
   options.parallel = settings.parallel;
+  options.models = settings.models.data();
+  options.model_count = settings.models.size();
   const Region region = settings.region.value_or(Region{0, 0, info.width, info.height});
   const size_t pixel_bytes = l3_pixel_bytes(&info, file.data(), file.size(), &options);
   if (std::optional<Error> over = over_limit(region, pixel_bytes, settings.limits)) return over;
@@ -270,7 +289,7 @@ std::optional<Error> decode_l3(Bytes file, const DecodeSettings& settings, Image
   } else {
     (void)!l3_decode(file.data(), file.size(), &options, image.pixels.data(), image.pixels.size(), 0, &error);
   }
-  if (error.status != L3_OK) return to_error(error);
+  if (error.status != L3_OK) return to_error(error, file);
   if (!became_colours) {
     if (std::optional<Error> problem = read_palette(file, image)) return problem;
   }

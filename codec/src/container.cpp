@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "dense_model.h"
 #include "sha256.h"
 
 namespace l3 {
@@ -48,7 +47,7 @@ Verdict check_section(const uint8_t* data, uint64_t size, const Target& target, 
 }
 
 Verdict check_container(const uint8_t* data, uint64_t size, const Target& target, const Head& head,
-                        DenseTables& model) {
+                        const SuppliedModels* supplied, FileModel& model) {
   const Verdict of_index = check_index(Processor{target}, data, size, head);
   if (!of_index.ok()) return of_index;
   for (uint32_t i = 0; i < head.section_count; ++i) {
@@ -56,11 +55,10 @@ Verdict check_container(const uint8_t* data, uint64_t size, const Target& target
     if (section.type >= kFirstAsideType) continue;
     const Verdict verdict = check_section(data, size, target, section);
     if (!verdict.ok()) return verdict;
-    if (section.type == L3_SECTION_MODEL) {
-      const Fault fault = read_model(data + section.offset, section.size, head.channels, model);
-      if (fault.reason != Reason::none) return {fault.reason, section.offset + fault.at};
-    }
   }
+  static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last one that is looked at
+  const Verdict of_model = find_model(data, head, supplied, model);
+  if (!of_model.ok()) return of_model;
   if (size < head.payload_start) return {Reason::section_truncated, size};
 
   const uint8_t* index = data + head.head_bytes;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "container_rules.h"
+#include "model.h"
 #include "target.h"
 
 namespace l3 {
@@ -12,9 +13,10 @@ l3_limits with_defaults(const l3_limits* limits);
 // Reads and verifies the head. `size` may be less than the file's.
 Verdict read_head(const uint8_t* data, uint64_t size, const Target& target, const l3_limits& limits, Head& head);
 
-// Verifies the index, the sections that are not aside, and that the file ends where it should. `model` is filled where
-// there is one.
-Verdict check_container(const uint8_t* data, uint64_t size, const Target& target, const Head& head, DenseTables& model);
+// Verifies the index, the sections that are not aside, the model, and that the file ends where it should. `model` is
+// filled where there is one. Without `supplied` a named one is not looked for.
+Verdict check_container(const uint8_t* data, uint64_t size, const Target& target, const Head& head,
+                        const SuppliedModels* supplied, FileModel& model);
 
 // Verifies check and padding of one section.
 Verdict check_section(const uint8_t* data, uint64_t size, const Target& target, const Section& section);

@@ -15,7 +15,8 @@ struct Section {
 };
 
 struct Head {
-  uint32_t optional_features;
+  uint32_t required_features, optional_features;
+  uint32_t default_model;  // 0: none
   uint32_t width, height;
   uint32_t channels, bits;
   uint32_t sample_type, colour, alpha;
@@ -29,6 +30,15 @@ struct Head {
   uint64_t index_end;   // padded
   uint64_t payload_start;
 
+  L3_INLINE bool names_model() const { return (required_features & kNamedModel) != 0; }
+  // Where section entries begin.
+  L3_INLINE uint64_t entries_at() const { return kHeaderBytes + (names_model() ? kModelNameBytes : 0); }
+  // An l3_model_origin.
+  L3_INLINE uint32_t model_origin() const {
+    if (names_model()) return L3_MODEL_NAMED;
+    if (default_model != 0) return L3_MODEL_DEFAULT;
+    return find(L3_SECTION_MODEL) != nullptr ? L3_MODEL_OWN : L3_MODEL_NONE;
+  }
   L3_INLINE uint32_t pixel_bytes() const { return channels * (bits > 8 ? 2 : 1); }
   L3_INLINE const Section* find(uint32_t type) const {
     for (uint32_t i = 0; i < section_count; ++i) {
@@ -98,7 +108,7 @@ L3_INLINE Verdict read_header_fields(const uint8_t* data, Head& head) {
 L3_INLINE Verdict read_section_entries(const uint8_t* data, Head& head) {
   uint64_t end = head.index_end;
   for (uint32_t i = 0; i < head.section_count; ++i) {
-    const uint64_t at = kHeaderBytes + uint64_t{i} * kSectionEntryBytes;
+    const uint64_t at = head.entries_at() + uint64_t{i} * kSectionEntryBytes;
     Section& section = head.sections[i];
     section = {load_u16(data + at), load_u32(data + at + 4), load_u64(data + at + 8), load_u64(data + at + 16)};
     if (i > 0 && section.type <= head.sections[i - 1].type) return {Reason::section_type_order, at};
@@ -115,7 +125,30 @@ L3_INLINE Verdict read_section_entries(const uint8_t* data, Head& head) {
 
 // Where the entry of a section stands.
 L3_INLINE uint64_t entry_of(const Head& head, const Section* section) {
-  return kHeaderBytes + static_cast<uint64_t>(section - head.sections) * kSectionEntryBytes;
+  return head.entries_at() + static_cast<uint64_t>(section - head.sections) * kSectionEntryBytes;
+}
+
+// Where a file says which model it has, but for the model's own bytes.
+L3_INLINE uint64_t model_place(const Head& head) {
+  if (head.names_model()) return kHeaderBytes;
+  if (head.default_model != 0) return header::kDefaultModel;
+  return entry_of(head, head.find(L3_SECTION_MODEL));
+}
+
+// A model from one place at most, and for an image that can have one.
+L3_INLINE Verdict check_model_origin(const Head& head) {
+  const bool is_default = head.default_model != 0, is_own = head.find(L3_SECTION_MODEL) != nullptr;
+  if ((head.names_model() && is_default) || (head.names_model() && is_own) || (is_default && is_own)) {
+    return {Reason::models_many, is_default ? header::kDefaultModel : header::kRequired};
+  }
+  if (head.default_model > kDefaultModels) return {Reason::default_model_unknown, header::kDefaultModel};
+  return {};
+}
+
+// What is wrong with a model: its place in the file, where its bytes are in it.
+L3_INLINE Verdict verdict_of_model(const Head& head, const Fault& fault) {
+  const Section* section = head.find(L3_SECTION_MODEL);
+  return {fault.reason, section != nullptr ? section->offset + fault.at : model_place(head)};
 }
 
 // The sizes of sections against the header and each other.
@@ -132,12 +165,10 @@ L3_INLINE Verdict check_section_sizes(const Head& head) {
     const bool fits = indexed ? transparency->size <= palette->size / 3 : transparency->size == 2 * head.channels;
     if (!fits) return {Reason::transparency_size, entry_of(head, transparency) + 16};
   }
-  const Section* model = head.find(L3_SECTION_MODEL);
-  if (model != nullptr && head.bits != 8) return {Reason::model_unexpected, entry_of(head, model)};
   const Section* space = head.find(L3_SECTION_COLOUR_SPACE);
   if (space != nullptr && space->size != kColourSpaceBytes)
     return {Reason::colour_space_size, entry_of(head, space) + 16};
-  return {};
+  return check_model_origin(head);
 }
 
 template <class Machine>
@@ -150,12 +181,14 @@ L3_INLINE Verdict read_head(const Machine& machine, const uint8_t* data, uint64_
   if (load_u16(data + header::kVersion) != 0) return {Reason::bad_version, header::kVersion};
   head.section_count = load_u16(data + header::kSectionCount);
   if (head.section_count > kMaxSections) return {Reason::too_many_sections, header::kSectionCount};
-  head.head_bytes = kHeaderBytes + head.section_count * kSectionEntryBytes;
+  head.required_features = load_u16(data + header::kRequired);
+  head.default_model = load_u16(data + header::kDefaultModel);
+  head.head_bytes = head.entries_at() + head.section_count * kSectionEntryBytes;
   if (size < head.head_bytes) return {Reason::head_truncated, size};
   if (machine.check_of_head(data, head.head_bytes) != load_u32(data + header::kHeadCheck)) {
     return {Reason::head_check, header::kHeadCheck};
   }
-  if (load_u32(data + header::kRequired) != 0) return {Reason::required_feature, header::kRequired};
+  if ((head.required_features & ~kNamedModel) != 0) return {Reason::required_feature, header::kRequired};
 
   Verdict verdict = read_header_fields(data, head);
   if (!verdict.ok()) return verdict;
@@ -220,7 +253,7 @@ L3_INLINE Fault check_entry_fields(const uint8_t* entry, const Head& head, const
       if (units == 0) return {Reason::tile_size, 2};
       return {};
     case Method::dense:
-      if (head.find(L3_SECTION_MODEL) == nullptr) return {Reason::tile_needs_model, 0};
+      if (head.model_origin() == L3_MODEL_NONE) return {Reason::tile_needs_model, 0};
       if (parameters > kMaxLogLanes) return {Reason::tile_parameters, 1};
       if (units * kUnit < 4u << parameters) return {Reason::tile_size, 2};
       return {};

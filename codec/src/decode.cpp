@@ -35,7 +35,7 @@ uint32_t colour_bytes(const Head& head) { return head.find(L3_SECTION_TRANSPAREN
 // Decodes the tiles that a region touches.
 class RegionDecoder {
  public:
-  RegionDecoder(const uint8_t* data, const Head& head, const Target& target, const DenseTables& model,
+  RegionDecoder(const uint8_t* data, const Head& head, const Target& target, const ModelTables& model,
                 const Region& region, uint8_t* out, size_t stride, const uint8_t* colours)
       : data_(data),
         head_(head),
@@ -79,8 +79,9 @@ class RegionDecoder {
       return {Reason::tile_check, offset, tile};
     }
     const TileOutput out = output(column * head_.tile_width, row * head_.tile_height, shape);
-    const Fault fault = entry.method == Method::dense ? target_.decode_dense(shape, entry, out, model_)
-                                                      : target_.decode(shape, entry, out);
+    const Fault fault = entry.method != Method::dense ? target_.decode(shape, entry, out)
+                        : model_.is_token             ? target_.decode_tokens(shape, entry, out, model_.token)
+                                                      : target_.decode_dense(shape, entry, out, model_.dense);
     return {fault.reason, offset + fault.at, fault.reason == Reason::none ? L3_NO_TILE : tile};
   }
 
@@ -103,7 +104,7 @@ class RegionDecoder {
   const uint8_t* data_;
   const Head& head_;
   const Target& target_;
-  const DenseTables& model_;
+  const ModelTables& model_;
   Region region_;
   uint8_t* out_;
   size_t stride_;
@@ -121,6 +122,7 @@ struct Opened {
   const Target* target = nullptr;
   l3_decode_options options{};
   l3_limits limits{};
+  SuppliedModels models;
   Head head{};
   Verdict verdict;
 };
@@ -132,10 +134,13 @@ Opened open(const void* data, size_t size, const l3_decode_options* options, Siz
     file.verdict = {Reason::null_argument};
   } else if (!copy_sized(options, file.options)) {
     file.verdict = {Reason::bad_struct_size};
+  } else if (file.options.models == nullptr && file.options.model_count != 0) {
+    file.verdict = {Reason::null_argument};
   } else if (file.target == nullptr) {
     file.verdict = {Reason::unknown_cpu_target};
   } else {
     file.limits = with_defaults(&file.options.limits);
+    file.models = {file.options.models, file.options.model_count};
     constexpr l3_limits kNone = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
     const l3_limits& limits = accepted == Size::any ? kNone : file.limits;
     file.verdict = read_head(static_cast<const uint8_t*>(data), size, *file.target, limits, file.head);
@@ -145,7 +150,7 @@ Opened open(const void* data, size_t size, const l3_decode_options* options, Siz
 
 void fill_info(const uint8_t* data, const Head& head, l3_info& info) {
   info.version = load_u16(data + header::kVersion);
-  info.required_features = load_u32(data + header::kRequired);
+  info.required_features = head.required_features;
   info.optional_features = head.optional_features;
   info.width = head.width;
   info.height = head.height;
@@ -164,6 +169,13 @@ void fill_info(const uint8_t* data, const Head& head, l3_info& info) {
   const Section* palette = head.find(L3_SECTION_PALETTE);
   info.palette_entries = palette != nullptr ? static_cast<uint32_t>(palette->size / 3) : 0;
   std::memcpy(info.digest, data + header::kDigest, sizeof(info.digest));
+  info.model_origin = head.model_origin();
+  info.default_model = head.default_model;
+  if (info.model_origin == L3_MODEL_NAMED) {
+    std::memcpy(info.model_name, data + kHeaderBytes, sizeof(info.model_name));
+  } else if (info.model_origin == L3_MODEL_DEFAULT) {
+    std::memcpy(info.model_name, kDefaultModelTable[head.default_model - 1].name, sizeof(info.model_name));
+  }
 }
 
 l3_status decode_region(const Opened& file, const uint8_t* data, size_t size, const Region& region, void* out,
@@ -186,12 +198,12 @@ l3_status decode_region(const Opened& file, const uint8_t* data, size_t size, co
   if (row * region.height > file.limits.max_output_bytes) return fail(error, Reason::over_output_limit, header::kWidth);
   if (step * (region.height - 1) + row > out_size) return fail(error, Reason::buffer_too_small);
 
-  DenseTables model;
-  const Verdict container = check_container(data, size, *file.target, head, model);
+  FileModel model;
+  const Verdict container = check_container(data, size, *file.target, head, &file.models, model);
   if (!container.ok()) return give(error, container);
   uint8_t colours[4 * 256];
   if (as_colours) build_colours(data, head, colours);
-  RegionDecoder decoder(data, head, *file.target, model, region, static_cast<uint8_t*>(out), step,
+  RegionDecoder decoder(data, head, *file.target, *model.tables, region, static_cast<uint8_t*>(out), step,
                         as_colours ? colours : nullptr);
   return give(error, decoder.run(file.options.parallel));
 }
@@ -236,8 +248,9 @@ l3_status l3_check(const void* data, size_t size, const l3_limits* limits, l3_er
   if (limits != nullptr) options.limits = *limits;
   const Opened file = open(data, size, &options);
   if (!file.verdict.ok()) return give(error, file.verdict);
-  DenseTables model;
-  return give(error, check_container(static_cast<const uint8_t*>(data), size, *file.target, file.head, model));
+  FileModel model;
+  return give(error,
+              check_container(static_cast<const uint8_t*>(data), size, *file.target, file.head, nullptr, model));
 }
 
 l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_t* count, l3_error* error) {
@@ -246,8 +259,8 @@ l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_
   const Opened file = open(data, size, nullptr, Size::any);
   if (!file.verdict.ok()) return give(error, file.verdict);
   const uint8_t* bytes = static_cast<const uint8_t*>(data);
-  DenseTables model;
-  const Verdict verdict = check_container(bytes, size, *file.target, file.head, model);
+  FileModel model;
+  const Verdict verdict = check_container(bytes, size, *file.target, file.head, nullptr, model);
   if (!verdict.ok()) return give(error, verdict);
   for (uint64_t tile = 0; tile < file.head.tile_count; ++tile) {
     *count += static_cast<uint32_t>(read_entry(bytes, file.head.head_bytes, tile).method) == method;
@@ -289,10 +302,10 @@ l3_status l3_verify(const void* data, size_t size, const l3_decode_options* opti
   if (!file.verdict.ok()) return give(error, file.verdict);
   const Head& head = file.head;
   const uint8_t* bytes = static_cast<const uint8_t*>(data);
-  DenseTables model;
-  Verdict verdict = check_container(bytes, size, *file.target, head, model);
+  FileModel model;
+  Verdict verdict = check_container(bytes, size, *file.target, head, &file.models, model);
   if (verdict.ok()) {
-    RegionDecoder decoder(bytes, head, *file.target, model, {0, 0, head.width, head.height}, nullptr, 0, nullptr);
+    RegionDecoder decoder(bytes, head, *file.target, *model.tables, {0, 0, head.width, head.height}, nullptr, 0, nullptr);
     verdict = decoder.run(file.options.parallel);
   }
   for (uint32_t i = 0; i < head.section_count && verdict.ok(); ++i) {
@@ -344,6 +357,7 @@ const char* l3_status_text(l3_status status) {
     case L3_ERROR_BUFFER: return "the output buffer is too small";
     case L3_ERROR_MEMORY: return "out of memory";
     case L3_ERROR_DEVICE: return "the device failed";
+    case L3_ERROR_MODEL: return "the model that the file names is missing";
   }
   return "unknown status";
 }

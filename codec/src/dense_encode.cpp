@@ -22,115 +22,24 @@ uint32_t lanes_for(double bits, uint32_t height) {
   return log;
 }
 
-// Prepares the division of a state by a frequency f: with 2^s the power of two that f does not pass, a state below
-// 2^20 f gives the right quotient where 2^k / f, rounded up, times f passes 2^k by at most 2^(k - 20) / f, which
-// k = 20 + 2 s ensures. Where f is above 2048 the product would pass 64 bits: k is 43, and rounding goes up or down,
-// whichever is closer; down, the state is taken one higher.
-template <class Code>
-void divide_by(uint32_t f, Code& code) {
-  const uint32_t s = f == 1 ? 0 : 32 - static_cast<uint32_t>(__builtin_clz(f - 1));
-  code.shift = static_cast<uint8_t>(std::min(20 + 2 * s, 43u));
-  const uint64_t power = uint64_t{1} << code.shift;
-  const uint64_t down = power / f, rest = power % f;
-  code.more = rest != 0 && rest < f - rest && code.shift == 43;
-  code.reciprocal = static_cast<uint32_t>(down + (rest != 0 && code.more == 0 ? 1 : 0));
-  code.limit = f << (32 - kProbabilityBits);
-  code.frequency = static_cast<uint16_t>(f);
-}
-
-// What a symbol of this frequency takes, in 16ths of a bit: by the position of the top bit and, linearly, by what
-// follows it. 0 where it has no code.
-uint8_t cost_of(uint32_t frequency) {
-  if (frequency == 0) return 0;
-  const uint32_t top = 31 - static_cast<uint32_t>(__builtin_clz(frequency));
-  return static_cast<uint8_t>(16 * (kProbabilityBits - top) - ((frequency << 4 >> top) - 16));
-}
-
-// Calls put(lane, sample) for all samples of a tile in the order of section 13.3, backwards; samples are numbered
-// channel by channel and row by row.
-template <class Put>
-void put_samples(const TileShape& shape, uint32_t lanes, const Put& put) {
-  const size_t samples = size_t{shape.width} * shape.height;
-  const uint32_t period = dense_period(shape.width, lanes);
-  const uint32_t steps = dense_steps(shape.width, shape.height, lanes);
-  // Where each lane is; before its first step it is in a row below 0.
-  int32_t column[kLanes], row[kLanes];
-  for (uint32_t lane = 0; lane < lanes; ++lane) {
-    const int32_t u = static_cast<int32_t>(steps) - 1 - 2 * static_cast<int32_t>(lane);
-    const int32_t turn = u < 0 ? -1 : u / static_cast<int32_t>(period);
-    column[lane] = u - turn * static_cast<int32_t>(period);
-    row[lane] = static_cast<int32_t>(lane) + turn * static_cast<int32_t>(lanes);
-  }
-  for (uint32_t step = steps; step-- > 0;) {
-    size_t at[kLanes];
-    uint8_t lane_of[kLanes];
-    uint32_t active = 0;
-    for (uint32_t lane = 0; lane < lanes; ++lane) {
-      lane_of[active] = static_cast<uint8_t>(lane);
-      at[active] = static_cast<size_t>(row[lane]) * shape.width + static_cast<uint32_t>(column[lane]);
-      active += row[lane] >= 0 && static_cast<uint32_t>(row[lane]) < shape.height &&
-                static_cast<uint32_t>(column[lane]) < shape.width;
-      if (column[lane]-- == 0) {
-        column[lane] = static_cast<int32_t>(period) - 1;
-        row[lane] -= static_cast<int32_t>(lanes);
-      }
-    }
-    for (uint32_t c = shape.channels; c-- > 0;) {
-      for (uint32_t i = active; i-- > 0;) put(lane_of[i], c * samples + at[i]);
-    }
-  }
-}
-
 }  // namespace
 
-// The coder of section 13.1, run backwards: what a decoder reads first is written last.
-class DenseEncoder::ReverseCoder {
- public:
-  // Takes words away from the end of a buffer.
-  ReverseCoder(uint32_t lanes, uint16_t* end) : words_(end) { std::fill(states_, states_ + lanes, kStateFloor); }
-
-  L3_INLINE void put(uint32_t lane, const Table& table, uint32_t symbol) {
-    const Code& code = table.codes[symbol];
-    uint32_t x = states_[lane];
-    words_[-1] = static_cast<uint16_t>(x);
-    const bool full = x >= code.limit;
-    words_ -= full;
-    x = full ? x >> 16 : x;
-    const uint32_t times = static_cast<uint32_t>(uint64_t{code.reciprocal} * (uint64_t{x} + code.more) >> code.shift);
-    states_[lane] = times << kProbabilityBits | table.slots[code.first + x - times * code.frequency];
-  }
-  uint32_t state(uint32_t lane) const { return states_[lane]; }
-  const uint16_t* words() const { return words_; }
-
- private:
-  uint16_t* words_;
-  uint32_t states_[kLanes];
-};
-
-TileInput DenseEncoder::input_of(uint64_t tile) const {
-  const Head& head = *source_.head;
-  const uint64_t x = tile % head.tiles_across * head.tile_width;
-  const uint64_t y = tile / head.tiles_across * head.tile_height;
-  return {source_.pixels + y * source_.stride + x * head.channels, source_.stride};
-}
-
 std::unique_ptr<DenseTile> DenseEncoder::load(uint64_t tile) const {
-  return std::make_unique<DenseTile>(source_.head->tile_shape(tile), input_of(tile));
+  return std::make_unique<DenseTile>(source_.shape(tile), source_.input(tile));
 }
 
-void DenseEncoder::fit(uint32_t effort) {
-  const Head& head = *source_.head;
+void DenseEncoder::fit(uint32_t effort, bool for_others) {
+  const uint64_t tile_count = source_.tile_count();
   effort_ = effort_of(effort);
-  const uint64_t pixels = uint64_t{head.width} * head.height;
+  const uint64_t pixels = source_.pixels();
   // At least one tile is looked at, whatever its size.
-  const uint64_t step =
-      std::clamp<uint64_t>((pixels + effort_.fit_pixels / 2) / effort_.fit_pixels, 1, head.tile_count);
+  const uint64_t step = std::clamp<uint64_t>((pixels + effort_.fit_pixels / 2) / effort_.fit_pixels, 1, tile_count);
   std::vector<uint64_t> seen;
-  for (uint64_t tile = step / 2; tile < head.tile_count; tile += step) seen.push_back(tile);
+  for (uint64_t tile = step / 2; tile < tile_count; tile += step) seen.push_back(tile);
   std::vector<std::unique_ptr<DenseTile>> tiles(seen.size());
   for (size_t i = 0; i < seen.size(); ++i) tiles[i] = load(seen[i]);
 
-  fit_predictors(tiles, head.channels, effort_, kernels_, parallel_, fitted_, scales_, class_costs_);
+  fit_predictors(tiles, source_.channels(), effort_, kernels_, parallel_, fitted_, scales_, class_costs_);
   uint64_t seen_samples = 0;
   for (const auto& tile : tiles) seen_samples += tile->samples();
   const double share = static_cast<double>(seen_samples) / static_cast<double>(pixels);
@@ -149,19 +58,20 @@ void DenseEncoder::fit(uint32_t effort) {
 
   auto class_counts = std::make_unique<ClassCounts[]>(1);
   std::memset(class_counts.get(), 0, sizeof(ClassCounts));
-  for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
-    const size_t blocks = classes_[tile].size() / head.channels;
+  for (uint64_t tile = 0; tile < tile_count; ++tile) {
+    const size_t blocks = classes_[tile].size() / source_.channels();
     for (size_t i = 0; i < classes_[tile].size(); ++i) {
       const uint8_t before = i >= blocks ? classes_[tile][i - blocks] : 0;
       ++class_counts[0][i / blocks][before][classes_[tile][i]];
     }
   }
-  fit_class_tables(class_counts[0], head.channels, fitted_);
+  fit_class_tables(class_counts[0], source_.channels(), fitted_);
+  if (for_others) complete_tables(fitted_);
 
   model_bytes_.resize(kMaxModelBytes);
   model_bytes_.resize(write_model(fitted_, model_bytes_.data()));
   codes_ = std::make_unique<Codes>();
-  const Fault fault = read_model(model_bytes_.data(), model_bytes_.size(), head.channels, codes_->tables);
+  const Fault fault = read_model(model_bytes_.data(), model_bytes_.size(), source_.channels(), codes_->tables);
   if (fault.reason != Reason::none) __builtin_trap();
   make_codes();
 }
@@ -183,7 +93,7 @@ void DenseEncoder::count_in_chunks(uint64_t tiles, SymbolCounts& counts, const C
 
 void DenseEncoder::count_tiles(const std::vector<std::unique_ptr<DenseTile>>& tiles, SymbolCounts& counts) const {
   uint16_t row_of[kMaxChannels][kZones * kSignPatterns];
-  for (uint32_t c = 0; c < source_.head->channels; ++c) RowMap(fitted_, c).contexts(row_of[c]);
+  for (uint32_t c = 0; c < source_.channels(); ++c) RowMap(fitted_, c).contexts(row_of[c]);
   count_in_chunks(tiles.size(), counts, [&](uint64_t i, SymbolCounts& to) {
     add_symbols(read_symbols(*tiles[i], fitted_.activity, row_of), *tiles[i], to);
   });
@@ -200,12 +110,11 @@ void DenseEncoder::add_symbols(const TileSymbols& read, const DenseTile& tile, S
 
 void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
                              SymbolCounts& counts) {
-  const Head& head = *source_.head;
   uint16_t row_of[kMaxChannels][kZones * kSignPatterns];
-  for (uint32_t c = 0; c < head.channels; ++c) RowMap(fitted_, c).contexts(row_of[c]);
-  classes_.resize(head.tile_count);
-  const uint64_t bytes = uint64_t{head.width} * head.height * head.channels * (sizeof(uint8_t) + sizeof(uint16_t));
-  if (bytes <= kMostKeptBytes) symbols_.resize(head.tile_count);
+  for (uint32_t c = 0; c < source_.channels(); ++c) RowMap(fitted_, c).contexts(row_of[c]);
+  classes_.resize(source_.tile_count());
+  const uint64_t bytes = source_.pixels() * source_.channels() * (sizeof(uint8_t) + sizeof(uint16_t));
+  if (bytes <= kMostKeptBytes) symbols_.resize(source_.tile_count());
   const auto count_tile = [&](uint64_t i, const DenseTile& tile, SymbolCounts& to) {
     const DensePlanes& planes = tile.planes();
     for (uint32_t c = 0; c < planes.channels; ++c) {
@@ -215,7 +124,7 @@ void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std:
     add_symbols(read, tile, to);
     if (!symbols_.empty()) symbols_[i] = std::move(read);
   };
-  count_in_chunks(head.tile_count, counts, [&](uint64_t tile, SymbolCounts& to) {
+  count_in_chunks(source_.tile_count(), counts, [&](uint64_t tile, SymbolCounts& to) {
     const auto at = std::lower_bound(seen.begin(), seen.end(), tile);
     if (at != seen.end() && *at == tile) {
       auto& known = tiles[static_cast<size_t>(at - seen.begin())];
@@ -231,13 +140,13 @@ void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std:
 
 Fault DenseEncoder::use(const uint8_t* model, size_t size) {
   codes_ = std::make_unique<Codes>();
-  const Fault fault = read_model(model, size, source_.head->channels, codes_->tables);
+  const Fault fault = read_model(model, size, source_.channels(), codes_->tables);
   if (fault.reason != Reason::none) return fault;
   model_bytes_.assign(model, model + size);
   make_codes();
   // The costs of classes and of errors are not in a model: these are near enough.
   effort_ = effort_of(5);
-  for (uint32_t c = 0; c < source_.head->channels; ++c) {
+  for (uint32_t c = 0; c < source_.channels(); ++c) {
     scales_[c] = first_scales();
     class_costs_[c].assign(codes_->tables.classes[c], 0);
   }
@@ -270,11 +179,14 @@ void DenseEncoder::make_codes() {
   codes.symbols.resize(tables.table_count);
   codes.classes.resize(tables.class_table_count);
   for (uint32_t t = 0; t < tables.table_count; ++t) {
-    list_slots(tables.buckets + t * kTableBuckets, kTableBuckets, codes.symbols[t]);
-    for (uint32_t i = 0; i < kMaxSymbols; ++i) codes.costs[t][i] = cost_of(codes.symbols[t].codes[i].frequency);
+    codes.symbols[t].list(tables.buckets + t * kTableBuckets, kTableBuckets, symbol_of);
+    for (uint32_t i = 0; i < kMaxSymbols; ++i) {
+      codes.costs[t][i] = cost_of_frequency(codes.symbols[t].codes[i].frequency);
+    }
   }
   for (uint32_t t = 0; t < tables.class_table_count; ++t) {
-    list_slots(tables.class_buckets + t * kClassBuckets, kClassBuckets, codes.classes[t]);
+    codes.classes[t].list(tables.class_buckets + t * kClassBuckets, kClassBuckets,
+                          [](uint32_t meaning) { return meaning; });
   }
 }
 
@@ -297,30 +209,6 @@ void DenseEncoder::settle(const DenseTile& tile) const {
   }
 }
 
-// Where a table's symbols are among its slots.
-void DenseEncoder::list_slots(const Bucket* buckets, uint32_t bucket_count, Table& table) {
-  const uint32_t slots = kProbabilities / bucket_count;
-  std::memset(table.codes, 0, sizeof(table.codes));
-  uint32_t first = 0;
-  for (uint32_t q = 0; q < bucket_count; ++q) {
-    const uint32_t frequency = buckets[q].own & (kProbabilities - 1);
-    Code& code = table.codes[q];
-    code.first = static_cast<uint16_t>(first);
-    if (frequency > 0) divide_by(frequency, code);
-    first += frequency;
-  }
-  for (uint32_t q = 0; q < bucket_count; ++q) {
-    const uint32_t own = buckets[q].own >> 16 & 0xFF;
-    const uint32_t meaning = buckets[q].other >> 24;
-    const uint32_t other = bucket_count == kTableBuckets ? symbol_of(meaning) : meaning;
-    for (uint32_t k = 0; k < slots; ++k) {
-      const uint32_t symbol = k < own ? q : other;
-      const uint32_t number = k < own ? k : ((buckets[q].other >> 12) + k) & (kProbabilities - 1);
-      table.slots[table.codes[symbol].first + number] = static_cast<uint16_t>(q * slots + k);
-    }
-  }
-}
-
 DenseEncoder::TileSymbols DenseEncoder::read_symbols(const DenseTile& tile, const uint8_t (*activity)[kActivityTerms],
                                                      const uint16_t (*row_of)[kZones * kSignPatterns]) const {
   const DensePlanes& planes = tile.planes();
@@ -339,7 +227,7 @@ DenseEncoder::TileSymbols DenseEncoder::read_symbols(const DenseTile& tile, cons
 
 uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const {
   const Codes& codes = *codes_;
-  const TileShape shape = source_.head->tile_shape(tile);
+  const TileShape shape = source_.shape(tile);
   const uint32_t channels = shape.channels;
   const size_t samples = size_t{shape.width} * shape.height;
   TileSymbols own_symbols;
@@ -382,8 +270,13 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
   const size_t room_for_words = (samples + blocks) * channels + 1;
   const auto words = std::make_unique_for_overwrite<uint16_t[]>(room_for_words);
   ReverseCoder coder(lanes, words.get() + room_for_words);
-  put_samples(shape, lanes, [&](uint32_t lane, size_t sample) {
-    coder.put(lane, codes.symbols[tables[sample]], read.symbols[sample]);
+  walk_backwards(shape.width, shape.height, lanes, [&](uint32_t count, const uint8_t* lane_of, const size_t* at) {
+    for (uint32_t c = channels; c-- > 0;) {
+      for (uint32_t i = count; i-- > 0;) {
+        const size_t sample = c * samples + at[i];
+        coder.put(lane_of[i], codes.symbols[tables[sample]], read.symbols[sample]);
+      }
+    }
   });
   for (uint32_t first = (blocks - 1) / lanes * lanes;; first -= lanes) {
     for (uint32_t c = channels; c-- > 0;) {
@@ -391,7 +284,7 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
       for (uint32_t lane = smaller(lanes, blocks - first); lane-- > 0;) {
         const uint8_t* own = classes + size_t{c} * blocks + first + lane;
         const uint32_t before = c == 0 ? 0 : *(own - blocks);
-        const Table& table = codes.classes[codes.tables.class_table_of[c][before]];
+        const SlotTable<kClassBuckets>& table = codes.classes[codes.tables.class_table_of[c][before]];
         if (table.codes[*own].frequency == 0) return 0;
         coder.put(lane, table, *own);
       }

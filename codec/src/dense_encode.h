@@ -1,35 +1,25 @@
 // Encoding by the dense method: a model for the image, then each tile with it.
 #pragma once
 
-#include "container.h"
 #include "dense_statistics.h"
+#include "model_encoder.h"
+#include "reverse_coder.h"
 
 namespace l3 {
 
-// An image as the encoder reads it: samples of 8 bits.
-struct DenseSource {
-  const Head* head;
-  const uint8_t* pixels;
-  size_t stride;
-};
-
-class DenseEncoder {
+class DenseEncoder : public ModelEncoder {
  public:
-  DenseEncoder(const DenseSource& source, const DenseKernels& kernels, const l3_parallel& parallel)
+  DenseEncoder(const TileSource& source, const DenseKernels& kernels, const l3_parallel& parallel)
       : source_(source), kernels_(kernels), parallel_(parallel) {}
 
   // What follows may throw std::bad_alloc.
 
-  // Makes a model for the image.
-  void fit(uint32_t effort);
+  // Makes a model for all the tiles, or for others like them: then each symbol has a code, seen or not.
+  void fit(uint32_t effort, bool for_others = false);
   // Takes a model from elsewhere; a fault where it is not one for such an image.
   [[nodiscard]] Fault use(const uint8_t* model, size_t size);
 
-  const std::vector<uint8_t>& model() const { return model_bytes_; }
-
-  // Encodes a tile to at most `room` bytes: gives the size, a multiple of the unit, and the tile's parameters; 0 where
-  // there is not room enough or where the model has no code for a sample.
-  [[nodiscard]] uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const;
+  [[nodiscard]] uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const override;
 
  private:
   // The symbols of a tile, channel by channel and row by row, and their contexts: 64 times the row, and the level.
@@ -37,30 +27,18 @@ class DenseEncoder {
     std::unique_ptr<uint8_t[]> symbols;
     std::unique_ptr<uint16_t[]> contexts;
   };
-  struct Code {
-    uint32_t limit;       // a state from here on gives a word first
-    uint32_t reciprocal;  // with `shift` and `more`: of the frequency
-    uint16_t frequency;
-    uint16_t first;  // of the symbol's slots among `slots`
-    uint8_t shift, more;
-  };
-  struct Table {
-    Code codes[kMaxSymbols];
-    uint16_t slots[kProbabilities];  // by symbol and number
-  };
   // What encoding needs of a model: as the decoder reads it, and for each table where its symbols' slots are.
   struct Codes {
     DenseTables tables;
     TapWeights weights[kMaxChannels][kMaxClasses];
     uint8_t activity[kMaxChannels][kActivityTerms];
     uint16_t row_of[kMaxChannels][kZones * kSignPatterns];  // 64 times the row, in the spec's order of patterns
-    std::vector<Table> symbols, classes;
+    std::vector<SlotTable<kMaxSymbols>> symbols;
+    std::vector<SlotTable<kClassBuckets>> classes;
     // Of symbols, by table: 16ths of a bit, roughly; 0 where there is no code.
     uint8_t costs[kMaxTables][kMaxSymbols];
   };
-  class ReverseCoder;
 
-  TileInput input_of(uint64_t tile) const;
   std::unique_ptr<DenseTile> load(uint64_t tile) const;
   // Chooses the classes of a tile that the fit did not see, and predicts it.
   void settle(const DenseTile& tile) const;
@@ -72,16 +50,14 @@ class DenseEncoder {
   void count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
                  SymbolCounts& counts);
   void make_codes();
-  static void list_slots(const Bucket* buckets, uint32_t bucket_count, Table& table);
   TileSymbols read_symbols(const DenseTile& tile, const uint8_t (*activity)[kActivityTerms],
                            const uint16_t (*row_of)[kZones * kSignPatterns]) const;
 
-  const DenseSource source_;
+  const TileSource source_;
   const DenseKernels& kernels_;
   const l3_parallel parallel_;
   DenseEffort effort_{};
   DenseModel fitted_{};
-  std::vector<uint8_t> model_bytes_;
   FitScales scales_[kMaxChannels];
   std::vector<uint32_t> class_costs_[kMaxChannels];
   // The classes of each tile's blocks, channel by channel.

@@ -19,6 +19,29 @@ void put_channel(Bits& bits, const DenseModel& model, uint32_t c) {
   put_class_tables(bits, model.class_tables[c], model.class_table_of[c], c == 0 ? 1 : model.classes[c - 1]);
 }
 
+// Gives each symbol a frequency of 1 at least, at the expense of the most frequent ones.
+void complete_table(uint16_t* frequencies, uint32_t symbols) {
+  uint32_t last = symbols - 1;
+  while (frequencies[last] == 0) --last;
+  const uint32_t rest = rest_symbol(frequencies, last);
+  int32_t lacking = 0;
+  for (uint32_t i = 0; i < symbols; ++i) {
+    if (frequencies[i] != 0) continue;
+    frequencies[i] = 1;
+    ++lacking;
+  }
+  while (lacking > 0) {
+    uint32_t greatest = 0;
+    for (uint32_t i = 1; i < symbols; ++i) greatest = frequencies[i] > frequencies[greatest] ? i : greatest;
+    const uint32_t f = frequencies[greatest];
+    const uint32_t step = f < 16 ? 1 : 1u << (bit_length(f) - 1 - kMantissaBits);
+    const uint32_t less = greatest == rest ? smaller(step, static_cast<uint32_t>(lacking)) : step;
+    frequencies[greatest] = static_cast<uint16_t>(f - less);
+    lacking -= static_cast<int32_t>(less);
+  }
+  frequencies[rest] = static_cast<uint16_t>(frequencies[rest] - lacking);
+}
+
 }  // namespace
 
 Fault read_model(const uint8_t* bytes, uint64_t size, uint32_t channels, DenseTables& tables) {
@@ -48,6 +71,16 @@ Fault read_model(const uint8_t* bytes, uint64_t size, uint32_t channels, DenseTa
     }
   }
   return {};
+}
+
+void complete_tables(DenseModel& model) {
+  for (uint32_t t = 0; t < model.table_count; ++t) complete_table(model.frequencies[t], kMaxSymbols);
+  for (uint32_t c = 0; c < model.channels; ++c) {
+    if (model.classes[c] == 1) continue;
+    for (uint32_t t = 0; t < model.class_tables[c]; ++t) {
+      complete_table(model.class_frequencies[c][t], model.classes[c]);
+    }
+  }
 }
 
 uint32_t writable_frequency(uint32_t frequency) {

@@ -27,6 +27,9 @@ struct DenseModel {
 // Writes a model to at most kMaxModelBytes; gives its size. What `model` holds must fit the spec's ranges.
 uint32_t write_model(const DenseModel& model, uint8_t* bytes);
 
+// Gives a code to the symbols, and classes, that have none.
+void complete_tables(DenseModel& model);
+
 // The nearest frequency that can be written: four leading bits, the others zero.
 uint32_t writable_frequency(uint32_t frequency);
 

@@ -3,19 +3,31 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
+#include <vector>
 
 #include "container.h"
 #include "dense_encode.h"
+#include "image_check.h"
 #include "metadata.h"
 #include "options.h"
 #include "parallel.h"
+#include "token_encode.h"
 
 namespace l3 {
 namespace {
 
 constexpr uint32_t kDefaultTileEdge = 128;
+// Where pixels mostly repeat their neighbours a tile holds little, and what it costs by itself counts.
+constexpr uint32_t kLiteralTileEdge = 512, kMatchTileEdge = 256;
 constexpr uint32_t kDefaultEffort = 5;
+// Images of 8 bits with fewer repeating pixels are not worth trying token models for; with more, others.
+constexpr double kLeastRepeats = 0.15, kMostRepeats = 0.8;
 constexpr uint64_t kLeastModelled = 256;  // samples; a model takes more than fewer ones
+// Images of so many samples at most may be better off with the default model.
+constexpr uint64_t kMostWithDefault = uint64_t{1} << 20;
+// An own model takes more than it could save of so few bytes of payloads.
+constexpr uint64_t kLeastForOwn = 1024;
 
 constexpr uint8_t kNotYet = 0;  // in place of a section that is made later
 
@@ -32,7 +44,10 @@ struct Plan {
   Head head;  // sections and payload_start: with metadata at its bound until it is packed
   NewSection sections[kMaxSections];
   size_t stride;
-  bool dense;  // whether tiles may be dense: there is a model then
+  bool dense;      // whether tiles may be dense: there is a model then
+  bool undecided;  // what the model is, and where it is from: as planned, or otherwise
+  bool tokens;     // whether a model of the file's own is a token model
+  TokenPlan token_plan;
 
   NewSection* model() {
     for (uint32_t i = 0; i < head.section_count; ++i) {
@@ -42,47 +57,20 @@ struct Plan {
   }
 };
 
-Reason check_image(const l3_image& image) {
-  if (image.pixels == nullptr) return Reason::null_argument;
-  if (image.width == 0 || image.width > kMaxEdge || image.height == 0 || image.height > kMaxEdge) {
-    return Reason::bad_image_size;
-  }
-  if (image.bits == 0 || image.bits > 16 || image.colour > L3_COLOUR_PALETTE) {
-    return Reason::bad_image_type;
-  }
-  const bool has_alpha = image.colour == L3_COLOUR_GRAY_ALPHA || image.colour == L3_COLOUR_RGB_ALPHA;
-  const bool alpha_fits = has_alpha ? image.alpha == L3_ALPHA_STRAIGHT || image.alpha == L3_ALPHA_PREMULTIPLIED
-                                    : image.alpha == L3_ALPHA_NONE;
-  const bool indexed = image.colour == L3_COLOUR_PALETTE;
-  if (!alpha_fits || (indexed && image.bits > 8)) return Reason::bad_image_type;
-
-  const bool has_palette = image.palette != nullptr && image.palette_entries != 0;
-  if (indexed != has_palette || (indexed && image.palette_entries > (1u << image.bits))) return Reason::bad_palette;
-  if (image.transparency != nullptr) {
-    const uint32_t size = image.transparency_size;
-    const bool fits = indexed ? size >= 1 && size <= image.palette_entries
-                              : !has_alpha && size == (image.colour == L3_COLOUR_RGB ? 6u : 2u);
-    if (!fits) return Reason::bad_transparency;
-  }
-  const auto bad_size = [](const uint8_t* bytes, uint64_t size) {
-    return bytes != nullptr && (size == 0 || size > kMaxSectionBytes);
-  };
-  if (bad_size(image.icc, image.icc_size) || bad_size(image.exif, image.exif_size) ||
-      (image.metadata != nullptr &&
-       (image.metadata_size > kMaxSectionBytes || metadata_bound(image.metadata_size) > kMaxSectionBytes))) {
-    return Reason::bad_section_size;
-  }
-  if (image.metadata != nullptr && !are_records(image.metadata, image.metadata_size)) {
-    return Reason::bad_metadata_records;
-  }
-  return Reason::none;
-}
-
 Reason check_options(const l3_encode_options& options) {
   if (options.method > L3_METHOD_DENSE) return Reason::unknown_method;
-  if (options.model != nullptr && (options.model_size == 0 || options.model_size > kMaxModelBytes)) {
+  if (options.model != nullptr && (options.model_size == 0 || options.model_size > kMaxTokenModelBytes)) {
     return Reason::bad_model_size;
   }
+  if (options.model_origin > L3_MODEL_DEFAULT || (options.model != nullptr && options.named_model != nullptr)) {
+    return Reason::bad_model_origin;
+  }
+  const uint32_t supplied = options.model != nullptr         ? L3_MODEL_OWN
+                            : options.named_model != nullptr ? L3_MODEL_NAMED
+                                                             : L3_MODEL_NONE;
+  const bool fits = options.model_origin == L3_MODEL_NONE || options.model_origin == supplied ||
+                    (supplied == L3_MODEL_NONE && options.model_origin != L3_MODEL_NAMED);
+  if (!fits) return Reason::bad_model_origin;
   if (options.effort > 9) return Reason::bad_effort;
   const auto bad_edge = [](uint32_t edge) { return edge % 32 != 0 || edge > kMaxTileEdge; };
   if (bad_edge(options.tile_width) || bad_edge(options.tile_height)) return Reason::bad_tile_size;
@@ -91,7 +79,7 @@ Reason check_options(const l3_encode_options& options) {
 
 void lay_out(Plan& plan) {
   Head& head = plan.head;
-  head.head_bytes = kHeaderBytes + uint64_t{head.section_count} * kSectionEntryBytes;
+  head.head_bytes = head.entries_at() + uint64_t{head.section_count} * kSectionEntryBytes;
   head.index_end = pad_to_unit(head.head_bytes + head.tile_count * kIndexEntryBytes);
   uint64_t at = head.index_end;
   for (uint32_t i = 0; i < head.section_count; ++i) {
@@ -99,6 +87,48 @@ void lay_out(Plan& plan) {
     at += pad_to_unit(plan.sections[i].size);
   }
   head.payload_start = at;
+}
+
+// Where the model comes from, an own one before a default one where both may do.
+uint32_t planned_origin(const Plan& plan) {
+  const l3_encode_options& options = plan.options;
+  if (options.method == L3_METHOD_FAST) return L3_MODEL_NONE;
+  if (options.named_model != nullptr) return L3_MODEL_NAMED;
+  if (options.model != nullptr) return L3_MODEL_OWN;
+  const bool has_default = default_model_for(plan.head.channels, plan.image.bits) != 0;
+  if (options.model_origin == L3_MODEL_DEFAULT) return has_default ? L3_MODEL_DEFAULT : L3_MODEL_NONE;
+  const bool pays = uint64_t{plan.image.width} * plan.image.height * plan.head.channels > kLeastModelled;
+  const bool forced = options.model_origin == L3_MODEL_OWN && options.method == L3_METHOD_DENSE;
+  if (pays || forced) return L3_MODEL_OWN;
+  return has_default && options.model_origin == L3_MODEL_NONE ? L3_MODEL_DEFAULT : L3_MODEL_NONE;
+}
+
+void take_origin(Plan& plan, uint32_t origin) {
+  plan.dense = origin != L3_MODEL_NONE;
+  plan.head.required_features = origin == L3_MODEL_NAMED ? kNamedModel : 0;
+  plan.head.default_model = origin == L3_MODEL_DEFAULT ? default_model_for(plan.head.channels, plan.head.bits) : 0;
+}
+
+bool fit_payloads(const Head& head) {
+  return raw_bytes(head.tile_width, head.tile_height, head.channels, head.bits) <= uint64_t{kMaxPayloadUnits} * kUnit;
+}
+
+// Tiles as the options want them, else of the given edge, or of a half of it where that is too large.
+void set_tiles(Plan& plan, uint32_t edge) {
+  Head& head = plan.head;
+  const auto set = [&](uint32_t to) {
+    head.tile_width = plan.options.tile_width != 0 ? plan.options.tile_width : to;
+    head.tile_height = plan.options.tile_height != 0 ? plan.options.tile_height : to;
+  };
+  set(edge);
+  while (edge > kDefaultTileEdge && !fit_payloads(head)) set(edge /= 2);
+  head.tiles_across = ceil_div(head.width, head.tile_width);
+  head.tiles_down = ceil_div(head.height, head.tile_height);
+  head.tile_count = uint64_t{head.tiles_across} * head.tiles_down;
+}
+
+bool is_for(const l3_model& model, const Head& head) {
+  return model.tables.channels() == head.channels && model.tables.bits() == head.bits;
 }
 
 Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& plan) {
@@ -115,26 +145,21 @@ Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& 
   head.height = in.height;
   head.colour = in.colour;
   head.alpha = in.alpha;
-  head.channels = in.colour == L3_COLOUR_PALETTE ? 1 : in.colour + 1;
+  head.channels = channels_of(in);
   head.bits = in.bits;
   head.sample_type = in.bits > 8 ? L3_SAMPLE_U16 : L3_SAMPLE_U8;
-  head.tile_width = plan.options.tile_width != 0 ? plan.options.tile_width : kDefaultTileEdge;
-  head.tile_height = plan.options.tile_height != 0 ? plan.options.tile_height : kDefaultTileEdge;
-  if (raw_bytes(head.tile_width, head.tile_height, head.channels, head.bits) > uint64_t{kMaxPayloadUnits} * kUnit) {
-    return Reason::bad_tile_size;
-  }
-  head.tiles_across = ceil_div(head.width, head.tile_width);
-  head.tiles_down = ceil_div(head.height, head.tile_height);
-  head.tile_count = uint64_t{head.tiles_across} * head.tiles_down;
+  set_tiles(plan, kDefaultTileEdge);
+  if (!fit_payloads(head)) return Reason::bad_tile_size;
 
   const uint64_t row = uint64_t{in.width} * head.pixel_bytes();
   plan.stride = in.stride != 0 ? in.stride : row;
   if (plan.stride < row) return Reason::bad_stride;
 
-  const bool pays = uint64_t{in.width} * in.height * head.channels > kLeastModelled;
-  plan.dense =
-      in.bits == 8 && (plan.options.method == L3_METHOD_DENSE || (plan.options.method == L3_METHOD_AUTO && pays));
+  const uint32_t origin = planned_origin(plan);
+  if (origin == L3_MODEL_NAMED && !is_for(*plan.options.named_model, head)) return Reason::wrong_model;
+  take_origin(plan, origin);
   const bool supplied = plan.options.model != nullptr;
+  plan.undecided = origin == L3_MODEL_OWN && !supplied;
   const NewSection all[] = {
       {L3_SECTION_PALETTE, in.palette, uint64_t{3} * in.palette_entries},
       {L3_SECTION_TRANSPARENCY, in.transparency, in.transparency_size},
@@ -142,7 +167,7 @@ Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& 
       {L3_SECTION_ICC, in.icc, in.icc_size},
       {L3_SECTION_EXIF, in.exif, in.exif_size},
       {L3_SECTION_MODEL, supplied ? plan.options.model : &kNotYet,
-       plan.dense ? (supplied ? plan.options.model_size : kMaxModelBytes) : 0},
+       origin == L3_MODEL_OWN ? (supplied ? plan.options.model_size : kMaxTokenModelBytes) : 0},
       {L3_SECTION_METADATA, in.metadata, in.metadata != nullptr ? metadata_bound(in.metadata_size) : 0},
   };
   for (const NewSection& section : all) {
@@ -178,7 +203,7 @@ uint64_t total_places(const Head& head) {
 class TileWriter {
  public:
   // `dense` is null where no tile may be dense.
-  TileWriter(const Plan& plan, const Target& target, const DenseEncoder* dense, uint8_t* out)
+  TileWriter(const Plan& plan, const Target& target, const ModelEncoder* dense, uint8_t* out)
       : plan_(plan), target_(target), dense_(dense), out_(out) {}
 
   // Encodes one tile into its place and its index entry; the payload's offset comes later.
@@ -232,10 +257,9 @@ class TileWriter {
  private:
   uint8_t* entry_of(uint64_t tile) { return out_ + plan_.head.head_bytes + tile * kIndexEntryBytes; }
 
-  // Of samples of 8 bits.
   bool is_constant(const TileShape& shape, const uint8_t* pixels) const {
-    const size_t row = size_t{shape.width} * shape.channels;
-    if (std::memcmp(pixels, pixels + shape.channels, row - shape.channels) != 0) return false;
+    const size_t pixel = plan_.head.pixel_bytes(), row = shape.width * pixel;
+    if (std::memcmp(pixels, pixels + pixel, row - pixel) != 0) return false;
     for (uint32_t y = 1; y < shape.height; ++y) {
       if (std::memcmp(pixels, pixels + y * plan_.stride, row) != 0) return false;
     }
@@ -262,7 +286,7 @@ class TileWriter {
 
   const Plan& plan_;
   const Target& target_;
-  const DenseEncoder* dense_;
+  const ModelEncoder* dense_;
   uint8_t* out_;
   std::atomic<bool> in_range_{true};
   std::atomic<uint64_t> saved_bytes_{0};
@@ -291,12 +315,16 @@ Reason write_sections(Plan& plan, const Target& target, uint8_t* out) {
   return Reason::none;
 }
 
-void write_head(const Head& head, const Target& target, uint8_t* out) {
+// `name` is that of a named model.
+void write_head(const Head& head, const Target& target, const uint8_t* name, uint8_t* out) {
   const uint64_t index_end = head.head_bytes + head.tile_count * kIndexEntryBytes;
   std::memset(out + index_end, 0, head.index_end - index_end);
   std::memset(out, 0, head.head_bytes);
   for (uint32_t i = 0; i < kSignatureBytes; ++i) out[i] = signature_byte(i);
   store_u16(out + header::kSectionCount, head.section_count);
+  store_u16(out + header::kRequired, head.required_features);
+  store_u16(out + header::kDefaultModel, head.default_model);
+  if (head.names_model()) std::memcpy(out + kHeaderBytes, name, kModelNameBytes);
   store_u32(out + header::kWidth, head.width);
   store_u32(out + header::kHeight, head.height);
   store_u32(out + header::kFrames, 1);
@@ -309,7 +337,7 @@ void write_head(const Head& head, const Target& target, uint8_t* out) {
   out[header::kTileHeight] = static_cast<uint8_t>(head.tile_height / 32);
   store_u32(out + header::kIndexCheck, target.check(out + head.head_bytes, (head.index_end - head.head_bytes) / 4));
   for (uint32_t i = 0; i < head.section_count; ++i) {
-    uint8_t* entry = out + kHeaderBytes + i * kSectionEntryBytes;
+    uint8_t* entry = out + head.entries_at() + i * kSectionEntryBytes;
     store_u16(entry, head.sections[i].type);
     store_u32(entry + 4, head.sections[i].check);
     store_u64(entry + 8, head.sections[i].offset);
@@ -319,55 +347,177 @@ void write_head(const Head& head, const Target& target, uint8_t* out) {
   store_u32(out + header::kHeadCheck, target.check(out, head.head_bytes / 4));
 }
 
-// What a model adds to a file: the section, its entry, and what that changes of the padding.
+// What a model adds to a file: the section and its entry, or its name, and what that changes of the padding.
 uint64_t model_bytes(Plan& plan) {
+  if (plan.head.names_model()) return kModelNameBytes;
   const uint64_t index_end = plan.head.head_bytes + plan.head.tile_count * kIndexEntryBytes;
   return pad_to_unit(plan.model()->size) + pad_to_unit(index_end) - pad_to_unit(index_end - kSectionEntryBytes);
 }
 
-// The plan as it was made, but without a model.
-void drop_model(Plan& plan) {
-  plan.dense = false;
+// The plan as it was made, but without a model of the file's own.
+void drop_section(Plan& plan) {
   NewSection* model = plan.model();
+  if (model == nullptr) return;
   NewSection* end = plan.sections + plan.head.section_count--;
   for (NewSection* section = model; section + 1 < end; ++section) *section = section[1];
-  for (NewSection* section = plan.sections; section + 1 < end; ++section) {
-    if (section->type == L3_SECTION_METADATA) section->size = metadata_bound(plan.image.metadata_size);
+}
+
+// The plan as it was made, but with a model from elsewhere, or without one.
+void change_origin(Plan& plan, uint32_t origin) {
+  drop_section(plan);
+  take_origin(plan, origin);
+  for (uint32_t i = 0; i < plan.head.section_count; ++i) {
+    NewSection& section = plan.sections[i];
+    if (section.type == L3_SECTION_METADATA) section.size = metadata_bound(plan.image.metadata_size);
   }
   lay_out(plan);
 }
 
-// Makes the model, or takes the one that was supplied, and gives it its place.
-Reason make_model(Plan& plan, DenseEncoder& dense) {
-  NewSection* section = plan.model();
-  if (plan.options.model != nullptr) return dense.use(plan.options.model, plan.options.model_size).reason;
-  const uint32_t effort = plan.options.effort != 0 ? plan.options.effort : kDefaultEffort;
-  dense.fit(effort);
-  section->bytes = dense.model().data();
-  section->size = dense.model().size();
-  lay_out(plan);
+// The bytes of the model that is not to be fitted; none where one is.
+std::span<const uint8_t> known_model(const Plan& plan) {
+  const l3_encode_options& options = plan.options;
+  if (plan.head.default_model != 0) {
+    const DefaultModel& standard = kDefaultModelTable[plan.head.default_model - 1];
+    return {standard.bytes, standard.size};
+  }
+  if (plan.head.names_model()) return options.named_model->bytes;
+  if (options.model != nullptr) return {options.model, options.model_size};
+  return {};
+}
+
+uint32_t effort_of(const Plan& plan) { return plan.options.effort != 0 ? plan.options.effort : kDefaultEffort; }
+
+TileSource source_of(const Plan& plan) {
+  return TileSource(plan.head, static_cast<const uint8_t*>(plan.image.pixels), plan.stride);
+}
+
+// Makes the model, or takes the one that is known, and gives it its place.
+Reason make_encoder(Plan& plan, const Target& target, std::unique_ptr<ModelEncoder>& encoder) {
+  const TileSource source = source_of(plan);
+  const std::span<const uint8_t> known = known_model(plan);
+  const bool tokens = known.empty() ? plan.tokens : is_token_model(known.data(), known.size());
+  Fault fault;
+  if (tokens) {
+    auto made = std::make_unique<TokenEncoder>(source, plan.options.parallel);
+    if (known.empty()) {
+      made->fit(plan.token_plan, effort_of(plan));
+    } else {
+      fault = made->use(known.data(), known.size());
+    }
+    encoder = std::move(made);
+  } else {
+    if (plan.head.bits != 8) return Reason::model_unexpected;
+    auto made = std::make_unique<DenseEncoder>(source, target.dense, plan.options.parallel);
+    if (known.empty()) {
+      made->fit(effort_of(plan));
+    } else {
+      fault = made->use(known.data(), known.size());
+    }
+    encoder = std::move(made);
+  }
+  if (fault.reason != Reason::none) return fault.reason;
+  if (known.empty()) {
+    NewSection* section = plan.model();
+    section->bytes = encoder->model().data();
+    section->size = encoder->model().size();
+    lay_out(plan);
+  }
   return Reason::none;
 }
 
 // Writes a planned file to a buffer that is large enough. May throw std::bad_alloc.
-Reason write_file(Plan& plan, const Target& target, uint8_t* out, size_t& written) {
-  const DenseSource source{&plan.head, static_cast<const uint8_t*>(plan.image.pixels), plan.stride};
-  DenseEncoder dense(source, target.dense, plan.options.parallel);
-  Reason reason = plan.dense ? make_model(plan, dense) : Reason::none;
+Reason write_as_planned(Plan& plan, const Target& target, uint8_t* out, size_t& written) {
+  std::unique_ptr<ModelEncoder> dense;
+  Reason reason = plan.dense ? make_encoder(plan, target, dense) : Reason::none;
   if (reason == Reason::none) reason = write_sections(plan, target, out);
   if (reason != Reason::none) return reason;
-  TileWriter writer(plan, target, plan.dense ? &dense : nullptr, out);
+  TileWriter writer(plan, target, dense.get(), out);
   run_parallel(plan.options.parallel, plan.head.tile_count, writer);
   if (!writer.in_range()) return Reason::sample_out_of_range;
-  if (plan.dense && plan.options.method == L3_METHOD_AUTO && writer.saved_bytes() <= model_bytes(plan)) {
+  const bool is_default = plan.head.default_model != 0;
+  if (is_default && writer.saved_bytes() == 0) plan.head.default_model = 0;  // no tile needs it
+  if (plan.dense && !is_default && plan.options.method == L3_METHOD_AUTO && writer.saved_bytes() <= model_bytes(plan)) {
     // The model takes more than it saves.
-    drop_model(plan);
-    return write_file(plan, target, out, written);
+    change_origin(plan, L3_MODEL_NONE);
+    return write_as_planned(plan, target, out, written);
   }
   const uint64_t end = writer.close_gaps();
   if (end > kMaxFileBytes) return Reason::file_too_large;
-  write_head(plan.head, target, out);
+  const l3_model* named = plan.options.named_model;
+  write_head(plan.head, target, named != nullptr ? named->name : nullptr, out);
   written = end;
+  return Reason::none;
+}
+
+// Whether all samples are within the image's bits.
+bool in_range(const Plan& plan) {
+  const Head& head = plan.head;
+  if (head.bits % 8 == 0) return true;
+  const size_t samples = size_t{head.width} * head.channels;
+  for (uint32_t y = 0; y < head.height; ++y) {
+    const uint8_t* row = static_cast<const uint8_t*>(plan.image.pixels) + y * plan.stride;
+    uint32_t all = 0;
+    for (size_t i = 0; i < samples; ++i) {
+      all |= head.bits > 8 ? reinterpret_cast<const uint16_t*>(row)[i] : row[i];
+    }
+    if (all >> head.bits != 0) return false;
+  }
+  return true;
+}
+
+// The plans among which the smallest file is looked for, those first that take the least time.
+std::vector<Plan> plans_of(const Plan& plan) {
+  std::vector<Plan> all;
+  const bool small = plan.head.bits == 8 && plan.options.model_origin == L3_MODEL_NONE &&
+                     default_model_for(plan.head.channels, plan.head.bits) != 0 &&
+                     uint64_t{plan.head.width} * plan.head.height * plan.head.channels <= kMostWithDefault;
+  if (small) {
+    all.push_back(plan);
+    change_origin(all.back(), L3_MODEL_DEFAULT);
+  }
+  const TileSource source = source_of(plan);
+  const double repeats = plan.head.bits == 8 ? share_of_repeats(source) : 1;
+  if (repeats >= kLeastRepeats) {
+    all.push_back(plan);
+    Plan& with_tokens = all.back();
+    with_tokens.tokens = true;
+    with_tokens.token_plan = TokenEncoder(source, plan.options.parallel).choose(effort_of(plan)).plan;
+    const TokenPlan& chosen = with_tokens.token_plan;
+    set_tiles(with_tokens, chosen.literal                            ? kLiteralTileEdge
+                           : chosen.match && plan.head.channels == 1 ? kMatchTileEdge
+                                                                     : kDefaultTileEdge);
+    lay_out(with_tokens);
+    if (plan.head.bits != 8 || (chosen.literal && repeats > kMostRepeats)) return all;
+  }
+  all.push_back(plan);
+  return all;
+}
+
+// Writes the smallest of the files that plans make.
+Reason write_smallest(const Plan& plan, const Target& target, uint8_t* out, size_t& written) {
+  if (!in_range(plan)) return Reason::sample_out_of_range;
+  std::vector<Plan> plans = plans_of(plan);
+  std::unique_ptr<uint8_t[]> best;
+  size_t least = SIZE_MAX;
+  bool own_pays = true;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (i + 1 == plans.size() && !own_pays) break;
+    const bool is_default = plans[i].head.default_model != 0;
+    size_t size = 0;
+    const Reason reason = write_as_planned(plans[i], target, out, size);
+    if (reason != Reason::none) return reason;
+    if (is_default) own_pays = size - plans[i].head.payload_start > kLeastForOwn;
+    if (size >= least) continue;
+    least = size;
+    if (i + 1 == plans.size()) {
+      written = size;
+      return Reason::none;
+    }
+    best = std::make_unique_for_overwrite<uint8_t[]>(size);
+    std::memcpy(best.get(), out, size);
+  }
+  std::memcpy(out, best.get(), least);
+  written = least;
   return Reason::none;
 }
 
@@ -393,7 +543,9 @@ l3_status l3_encode(const l3_image* image, const l3_encode_options* options, voi
   if (out_size < plan.head.payload_start + total_places(plan.head)) return fail(error, Reason::buffer_too_small);
 
   try {
-    reason = write_file(plan, *chosen, static_cast<uint8_t*>(out), *written);
+    uint8_t* const to = static_cast<uint8_t*>(out);
+    reason =
+        plan.undecided ? write_smallest(plan, *chosen, to, *written) : write_as_planned(plan, *chosen, to, *written);
   } catch (const std::bad_alloc&) {
     reason = Reason::out_of_memory;
   }

@@ -3,12 +3,12 @@
 #include "dense_decode.h"
 #include "logarithm.h"
 #include "options.h"
-#include "word_warp.h"
+#include "token_warp.h"
 
 namespace l3 {
 namespace {
 
-using Warp = PortableWordWarp;
+using Warp = TokenWarp<PortableWordWarp>;
 
 // Adds up what the symbols of a tile are worth, instead of keeping its pixels.
 class SymbolBits {
@@ -17,7 +17,8 @@ class SymbolBits {
   using Mask = Warp::Mask;
 
   void begin(uint32_t, uint32_t, uint32_t) {}
-  void put(uint32_t, uint32_t, const Lanes&, const Lanes&, const Lanes&, const Mask&) {}
+  template <class Pixels>
+  void put(uint32_t, uint32_t, const Lanes&, const Lanes&, const Pixels&, const Mask&) {}
   template <uint32_t kBuckets>
   void saw(const Lanes& frequency, const Mask& active) {
     double& bits = kBuckets == kClassBuckets ? classes : samples;
@@ -26,19 +27,47 @@ class SymbolBits {
     }
   }
 
+  void saw_raw(const Lanes& count) {
+    for (uint32_t i = 0; i < Warp::kPartLanes; ++i) samples += count.v[i];
+  }
+
   double classes = 0, samples = 0;
 };
 
 template <uint32_t kChannels>
-Fault measure_tile(const TileShape& shape, const TileEntry& entry, const DenseTables& model, SymbolBits& bits) {
+Fault measure_dense(const TileShape& shape, const TileEntry& entry, const DenseTables& model, SymbolBits& bits) {
   Warp::Delay delay;
   Warp::Classes classes;
   return DenseDecoder<Warp, kChannels, SymbolBits>(shape, entry, model, bits, delay, classes).decode();
 }
 
-Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const Head& head, l3_sizes& sizes) {
-  DenseTables model;
-  const Verdict container = check_container(data, size, target, head, model);
+template <uint32_t kChannels, bool kLiteral>
+Fault measure_tokens(const TileShape& shape, const TileEntry& entry, const TokenTables& model, SymbolBits& bits) {
+  using Decoder = TokenDecoder<Warp, kChannels, kLiteral, SymbolBits>;
+  typename Decoder::Delay delay;
+  Warp::Classes classes;
+  const TokenView view(model);
+  return Decoder(shape, entry, view, bits, delay, classes).decode();
+}
+
+Fault measure_tile(const TileShape& shape, const TileEntry& entry, const ModelTables& model, SymbolBits& bits) {
+  if (!model.is_token) {
+    using Function = Fault (*)(const TileShape&, const TileEntry&, const DenseTables&, SymbolBits&);
+    constexpr Function kDense[kMaxChannels] = {measure_dense<1>, measure_dense<2>, measure_dense<3>, measure_dense<4>};
+    return kDense[shape.channels - 1](shape, entry, model.dense, bits);
+  }
+  const TokenTables& tokens = model.token;
+  if (tokens.literal) return measure_tokens<1, true>(shape, entry, tokens, bits);
+  using Function = Fault (*)(const TileShape&, const TileEntry&, const TokenTables&, SymbolBits&);
+  constexpr Function kTokens[kMaxChannels] = {measure_tokens<1, false>, measure_tokens<2, false>,
+                                              measure_tokens<3, false>, measure_tokens<4, false>};
+  return kTokens[tokens.engine_channels - 1](shape, entry, tokens, bits);
+}
+
+Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const Head& head,
+                const SuppliedModels& supplied, l3_sizes& sizes) {
+  FileModel model;
+  const Verdict container = check_container(data, size, target, head, &supplied, model);
   if (!container.ok()) return container;
   sizes.head = head.head_bytes;
   sizes.index = head.index_end - head.head_bytes;
@@ -56,9 +85,7 @@ Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const 
     if (target.check(entry.payload, entry.payload_bytes / 4) != entry.check) return {Reason::tile_check, offset, tile};
     sizes.dense_payloads += entry.payload_bytes;
     sizes.dense_states += uint64_t{4} << entry.parameters;
-    using Function = Fault (*)(const TileShape&, const TileEntry&, const DenseTables&, SymbolBits&);
-    constexpr Function kFunctions[kMaxChannels] = {measure_tile<1>, measure_tile<2>, measure_tile<3>, measure_tile<4>};
-    const Fault fault = kFunctions[head.channels - 1](head.tile_shape(tile), entry, model, bits);
+    const Fault fault = measure_tile(head.tile_shape(tile), entry, *model.tables, bits);
     if (fault.reason != Reason::none) return {fault.reason, offset + fault.at, tile};
   }
   sizes.dense_classes = static_cast<uint64_t>((bits.classes + 7) / 8);
@@ -71,20 +98,23 @@ Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const 
 
 using namespace l3;
 
-l3_status l3_measure(const void* data, size_t size, l3_sizes* sizes, l3_error* error) {
+l3_status l3_measure(const void* data, size_t size, const l3_decode_options* options, l3_sizes* sizes,
+                     l3_error* error) {
   if (data == nullptr || sizes == nullptr) return fail(error, Reason::null_argument);
   l3_sizes own{};
-  if (!copy_sized(sizes, own)) return fail(error, Reason::bad_struct_size);
+  l3_decode_options wanted{};
+  if (!copy_sized(sizes, own) || !copy_sized(options, wanted)) return fail(error, Reason::bad_struct_size);
   const uint32_t struct_size = own.struct_size;
   own = l3_sizes{};
   own.struct_size = struct_size;
+  if (wanted.models == nullptr && wanted.model_count != 0) return fail(error, Reason::null_argument);
   const Target* chosen = target();
   if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
   Head head{};
   constexpr l3_limits kNone = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
   const uint8_t* bytes = static_cast<const uint8_t*>(data);
   Verdict verdict = read_head(bytes, size, *chosen, kNone, head);
-  if (verdict.ok()) verdict = measure(bytes, size, *chosen, head, own);
+  if (verdict.ok()) verdict = measure(bytes, size, *chosen, head, {wanted.models, wanted.model_count}, own);
   if (!verdict.ok()) return fail(error, verdict.reason, verdict.offset, verdict.tile);
   std::memcpy(sizes, &own, struct_size < sizeof(own) ? struct_size : sizeof(own));
   return succeed(error);

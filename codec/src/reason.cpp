@@ -12,6 +12,10 @@ const char* text_of(Reason reason) {
     case Reason::buffer_too_small: return "the output buffer is too small";
     case Reason::unknown_method: return "unknown method";
     case Reason::bad_model_size: return "a model is 1 to 65536 bytes long";
+    case Reason::bad_model_origin: return "which model is to be used does not fit what was supplied";
+    case Reason::wrong_model: return "the model is for images of other channels or bits";
+    case Reason::unlike_images: return "the images of one model must have the same channels and 8 bits";
+    case Reason::no_images: return "there is no image to make a model of";
     case Reason::bad_effort: return "effort must be 1 to 9";
     case Reason::bad_tile_size:
       return "tile edges must be multiples of 32 from 32 to 1024, and a tile of samples below 1 MiB";
@@ -57,6 +61,9 @@ const char* text_of(Reason reason) {
     case Reason::transparency_size: return "the size of the transparency is wrong";
     case Reason::transparency_unexpected: return "a transparency in an image that has alpha";
     case Reason::model_unexpected: return "a model in an image whose samples have not 8 bits";
+    case Reason::models_many: return "more than one model: of a section, a name and a default model";
+    case Reason::default_model_unknown: return "a default model that is unknown here";
+    case Reason::model_missing: return "the model that the file names was not supplied";
     case Reason::model_kind: return "a kind of model that is unknown here";
     case Reason::model_head: return "the model's head is cut short, or has a number out of range";
     case Reason::model_offset: return "a part of the model does not begin where it must";

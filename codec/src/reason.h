@@ -18,6 +18,10 @@ enum class Reason : uint32_t {
   buffer_too_small,
   unknown_method,
   bad_model_size,
+  bad_model_origin,
+  wrong_model,
+  unlike_images,
+  no_images,
   bad_effort,
   bad_tile_size,
   bad_image_size,
@@ -64,7 +68,10 @@ enum class Reason : uint32_t {
   transparency_size,
   transparency_unexpected,
   colour_space_size,
+  models_many,
+  default_model_unknown,
   model_unexpected,
+  model_missing,
   model_kind,
   model_head,
   model_offset,
@@ -125,6 +132,10 @@ L3_INLINE constexpr l3_status status_of(Reason reason) {
     case Reason::bad_stride:
     case Reason::unknown_method:
     case Reason::bad_model_size:
+    case Reason::bad_model_origin:
+    case Reason::wrong_model:
+    case Reason::unlike_images:
+    case Reason::no_images:
     case Reason::bad_effort:
     case Reason::bad_tile_size:
     case Reason::bad_image_size:
@@ -146,8 +157,10 @@ L3_INLINE constexpr l3_status status_of(Reason reason) {
     case Reason::bad_frames:
     case Reason::bad_sample_type:
     case Reason::section_type_unknown:
+    case Reason::default_model_unknown:
     case Reason::model_kind:
     case Reason::tile_method: return L3_ERROR_UNSUPPORTED;
+    case Reason::model_missing: return L3_ERROR_MODEL;
     case Reason::head_truncated:
     case Reason::section_truncated:
     case Reason::index_truncated:

@@ -3,6 +3,7 @@
 
 #include "dense_fit_kernels.h"
 #include "dense_tables.h"
+#include "token.h"
 #include "tile.h"
 
 namespace l3 {
@@ -11,14 +12,22 @@ struct Target {
   const char* name;
   // The check of `words` u32.
   uint32_t (*check)(const uint8_t* bytes, uint64_t words);
-  // Decode a tile whose payload matches its check: one that is not dense, and one that is.
+  // Decode a tile whose payload matches its check: one that is not dense, and one that is, with either kind of model.
   Fault (*decode)(const TileShape& shape, const TileEntry& entry, const TileOutput& out);
   Fault (*decode_dense)(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                         const DenseTables& model);
+  Fault (*decode_tokens)(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                         const TokenTables& model);
   // Encodes a tile; `out` has room for raw_bytes() of it.
   TileChoice (*encode)(const TileShape& shape, const TileInput& in, uint8_t* out);
   DenseKernels dense;  // the arithmetic of the dense method's encoder
 };
+
+// By the processor's own vectors, and by AVX2's.
+Fault decode_tokens_portable(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                             const TokenTables& model);
+Fault decode_tokens_avx2(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                         const TokenTables& model);
 
 extern const Target kPortableTarget;
 #if defined(__x86_64__)

@@ -41,8 +41,9 @@ struct TargetBody {
     return kFunctions[shape.bits > 8][shape.channels - 1](shape, in, out);
   }
 
-  static constexpr Target as(const char* name, decltype(Target::decode_dense) decode_dense) {
-    return {name, check, decode, decode_dense, encode, kernels_of<S>()};
+  static constexpr Target as(const char* name, decltype(Target::decode_dense) decode_dense,
+                             decltype(Target::decode_tokens) decode_tokens) {
+    return {name, check, decode, decode_dense, decode_tokens, encode, kernels_of<S>()};
   }
 };
 

@@ -6,7 +6,7 @@
 
 namespace l3 {
 
-constexpr uint32_t kTokenModelKind = 1;
+constexpr uint32_t kDenseModelKind = 0, kTokenModelKind = 1;
 constexpr uint32_t kMaxTokenTables = 64;
 constexpr uint32_t kTokenBuckets = 64;
 constexpr uint32_t kDirectTokens = 32;  // these stand for themselves

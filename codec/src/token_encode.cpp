@@ -10,6 +10,8 @@
 namespace l3 {
 namespace {
 
+// Fewer pixels than this are their neighbours: matching them is not tried.
+constexpr double kLeastRepeats = 0.08;
 constexpr uint64_t kTrialPixels = 1u << 18;
 constexpr uint32_t kMostColours = 8192;
 
@@ -40,17 +42,32 @@ uint32_t lanes_for(double bits, uint32_t height) {
   return log;
 }
 
-// Calls use(samples, x) for each pixel of a tile's row.
+// Calls use(samples, x, y) for each pixel of a tile.
 template <class Use>
-void for_pixels(const TokenSource& source, uint64_t x0, uint64_t y, uint32_t width, const Use& use) {
-  const Head& head = *source.head;
-  const bool wide = head.bits > 8;
-  const uint8_t* row = source.pixels + y * source.stride + x0 * head.pixel_bytes();
+void for_pixels(const TileSource& source, uint64_t tile, const Use& use) {
+  const TileShape shape = source.shape(tile);
+  const TileInput input = source.input(tile);
   uint32_t samples[kMaxChannels] = {};
-  for (uint32_t x = 0, i = 0; x < width; ++x) {
-    for (uint32_t c = 0; c < head.channels; ++c, ++i) samples[c] = sample_at(row, i, wide);
-    use(samples, x);
+  for (uint32_t y = 0; y < shape.height; ++y) {
+    const uint8_t* row = input.pixels + y * input.stride;
+    for (uint32_t x = 0, i = 0; x < shape.width; ++x) {
+      for (uint32_t c = 0; c < shape.channels; ++c, ++i) samples[c] = sample_at(row, i, shape.bits > 8);
+      use(samples, x, y);
+    }
   }
+}
+
+// Calls use(pixel, whether it is its left or upper neighbour) for each pixel of a tile: all samples in one number.
+template <class Use>
+void for_repeats(const TileSource& source, uint64_t tile, const Use& use) {
+  const uint32_t channels = source.channels();
+  std::vector<uint64_t> above(source.shape(tile).width, UINT64_MAX);
+  uint64_t before = UINT64_MAX;
+  for_pixels(source, tile, [&](const uint32_t* samples, uint32_t x, uint32_t) {
+    const uint64_t pixel = joined(samples, channels);
+    use(pixel, (pixel == before && x > 0) || pixel == above[x]);
+    before = above[x] = pixel;
+  });
 }
 
 struct Colour {
@@ -58,19 +75,14 @@ struct Colour {
   uint64_t times;
 };
 
-// The colours of an image that do not all repeat a neighbour, the most frequent first; empty where there are too many.
-std::vector<Colour> colours_of(const TokenSource& source) {
-  const Head& head = *source.head;
+// All colours, those first that most often are not what is beside them; empty where there are too many.
+std::vector<Colour> colours_of(const TileSource& source) {
   std::unordered_map<uint64_t, uint64_t> times;
-  const size_t most = std::min(kMostColours, kMaxValues / head.channels);
-  std::vector<uint64_t> above(head.width, UINT64_MAX);
-  for (uint32_t y = 0; y < head.height; ++y) {
-    uint64_t before = UINT64_MAX;
-    for_pixels(source, 0, y, head.width, [&](const uint32_t* samples, uint32_t x) {
-      const uint64_t pixel = joined(samples, head.channels);
-      // One that repeats its neighbours is not named by its number.
-      if (pixel != before && pixel != above[x] && times.size() <= most) ++times[pixel];
-      before = above[x] = pixel;
+  const size_t most = std::min(kMostColours, kMaxValues / source.channels());
+  for (uint64_t tile = 0; tile < source.tile_count(); ++tile) {
+    // One that repeats its neighbours is not named by its number.
+    for_repeats(source, tile, [&](uint64_t pixel, bool repeats) {
+      if (!repeats && times.size() <= most) ++times[pixel];
     });
     if (times.size() > most) return {};
   }
@@ -83,36 +95,20 @@ std::vector<Colour> colours_of(const TokenSource& source) {
 }
 
 // The values that each channel has, in rising order.
-void ranks_of(const TokenSource& source, std::vector<uint16_t>* values) {
-  const Head& head = *source.head;
-  std::vector<uint8_t> seen(size_t{head.channels} << 16);
-  for (uint32_t y = 0; y < head.height; ++y) {
-    for_pixels(source, 0, y, head.width, [&](const uint32_t* samples, uint32_t) {
-      for (uint32_t c = 0; c < head.channels; ++c) seen[size_t{c} << 16 | samples[c]] = 1;
+void ranks_of(const TileSource& source, std::vector<uint16_t>* values) {
+  const uint32_t channels = source.channels();
+  std::vector<uint8_t> seen(size_t{channels} << 16);
+  for (uint64_t tile = 0; tile < source.tile_count(); ++tile) {
+    for_pixels(source, tile, [&](const uint32_t* samples, uint32_t, uint32_t) {
+      for (uint32_t c = 0; c < channels; ++c) seen[size_t{c} << 16 | samples[c]] = 1;
     });
   }
-  for (uint32_t c = 0; c < head.channels; ++c) {
+  for (uint32_t c = 0; c < channels; ++c) {
     values[c].clear();
     for (uint32_t v = 0; v < 1u << 16; ++v) {
       if (seen[size_t{c} << 16 | v] != 0) values[c].push_back(static_cast<uint16_t>(v));
     }
   }
-}
-
-// The share of pixels that are their left or upper neighbour.
-double share_of_repeats(const TokenSource& source) {
-  const Head& head = *source.head;
-  std::vector<uint64_t> above(head.width, UINT64_MAX);
-  uint64_t repeats = 0;
-  for (uint32_t y = 0; y < head.height; ++y) {
-    uint64_t before = UINT64_MAX;
-    for_pixels(source, 0, y, head.width, [&](const uint32_t* samples, uint32_t x) {
-      const uint64_t pixel = joined(samples, head.channels);
-      repeats += pixel == before || pixel == above[x];
-      before = above[x] = pixel;
-    });
-  }
-  return static_cast<double>(repeats) / (static_cast<double>(head.width) * head.height);
 }
 
 // A model with what a decoder needs to know before it predicts.
@@ -179,22 +175,25 @@ int32_t ValueMap::value_of(uint32_t channel, const uint32_t* samples) const {
   return at != colours_.end() && at->first == pixel ? static_cast<int32_t>(at->second) : -1;
 }
 
-std::unique_ptr<TokenTile> TokenEncoder::load(uint64_t tile, const TokenModel& model, const ValueMap& map) const {
-  const Head& head = *source_.head;
-  const TileShape shape = head.tile_shape(tile);
-  auto loaded = std::make_unique<TokenTile>(shape.width, shape.height, model.engine_channels);
-  const uint64_t x0 = tile % head.tiles_across * head.tile_width, y0 = tile / head.tiles_across * head.tile_height;
-  bool listed = true;
-  for (uint32_t y = 0; y < shape.height; ++y) {
-    const size_t row = size_t{y} * shape.width;
-    for_pixels(source_, x0, y0 + y, shape.width, [&](const uint32_t* samples, uint32_t x) {
-      for (uint32_t e = 0; e < model.engine_channels; ++e) {
-        const int32_t value = map.value_of(e, samples);
-        listed &= value >= 0;
-        loaded->values[e][row + x] = value;
-      }
-    });
+double share_of_repeats(const TileSource& source) {
+  uint64_t repeated = 0;
+  for (uint64_t tile = 0; tile < source.tile_count(); ++tile) {
+    for_repeats(source, tile, [&](uint64_t, bool repeats) { repeated += repeats; });
   }
+  return static_cast<double>(repeated) / static_cast<double>(source.pixels());
+}
+
+std::unique_ptr<TokenTile> TokenEncoder::load(uint64_t tile, const TokenModel& model, const ValueMap& map) const {
+  const TileShape shape = source_.shape(tile);
+  auto loaded = std::make_unique<TokenTile>(shape.width, shape.height, model.engine_channels);
+  bool listed = true;
+  for_pixels(source_, tile, [&](const uint32_t* samples, uint32_t x, uint32_t y) {
+    for (uint32_t e = 0; e < model.engine_channels; ++e) {
+      const int32_t value = map.value_of(e, samples);
+      listed &= value >= 0 && value >> model.depth[e] == 0;
+      loaded->values[e][size_t{y} * shape.width + x] = value;
+    }
+  });
   if (!listed) return nullptr;
   if (model.match) loaded->find_matches(model.hole ? static_cast<int32_t>(model.hole_value) : -1);
   return loaded;
@@ -202,35 +201,33 @@ std::unique_ptr<TokenTile> TokenEncoder::load(uint64_t tile, const TokenModel& m
 
 // Tiles to fit a model to: about so many pixels, at least one tile.
 std::vector<uint64_t> TokenEncoder::choose_tiles(uint64_t most) const {
-  const Head& head = *source_.head;
-  const uint64_t pixels = uint64_t{head.width} * head.height;
-  const uint64_t step = std::clamp<uint64_t>((pixels + most / 2) / most, 1, head.tile_count);
+  const uint64_t step = std::clamp<uint64_t>((source_.pixels() + most / 2) / most, 1, source_.tile_count());
   std::vector<uint64_t> seen;
-  for (uint64_t tile = step / 2; tile < head.tile_count; tile += step) seen.push_back(tile);
+  for (uint64_t tile = step / 2; tile < source_.tile_count(); tile += step) seen.push_back(tile);
   return seen;
 }
 
 void TokenEncoder::begin_model(const TokenPlan& plan, TokenModel& model) const {
-  const Head& head = *source_.head;
+  const uint32_t channels = source_.channels();
   model = TokenModel{};
-  model.channels = head.channels;
-  model.bits = head.bits;
+  model.channels = channels;
+  model.bits = source_.bits();
   model.listing = plan.listing;
-  model.engine_channels = plan.listing == Listing::colours ? 1 : head.channels;
+  model.engine_channels = plan.listing == Listing::colours ? 1 : channels;
   model.match = plan.match;
   model.literal = plan.literal;
   for (uint32_t c = 0; c < kMaxChannels; ++c) {
-    model.depth[c] = head.bits;
+    model.depth[c] = source_.bits();
     model.classes[c] = 1;
   }
   if (plan.listing == Listing::ranks) {
     ranks_of(source_, model.values);
-    for (uint32_t c = 0; c < head.channels; ++c) model.depth[c] = depth_of(model.values[c].size());
+    for (uint32_t c = 0; c < channels; ++c) model.depth[c] = depth_of(model.values[c].size());
   }
   if (plan.listing == Listing::colours) {
     const std::vector<Colour> colours = colours_of(source_);
     for (const Colour& colour : colours) {
-      for (uint32_t c = 0; c < head.channels; ++c) {
+      for (uint32_t c = 0; c < channels; ++c) {
         model.values[0].push_back(static_cast<uint16_t>(colour.samples >> (16 * c)));
       }
     }
@@ -264,7 +261,7 @@ double TokenEncoder::try_plan(const TokenPlan& plan, const std::vector<uint64_t>
     tiles.push_back(load(tile, model, map));
     pixels += tiles.back()->pixels();
   }
-  const double share = static_cast<double>(pixels) / (static_cast<double>(source_.head->width) * source_.head->height);
+  const double share = static_cast<double>(pixels) / static_cast<double>(source_.pixels());
   const TokenEffort effort{4, 2, 24, 2, kTrialPixels};
   TokenScales scales[kMaxChannels];
   fit_to(tiles, effort, share, model, scales);
@@ -275,52 +272,48 @@ double TokenEncoder::try_plan(const TokenPlan& plan, const std::vector<uint64_t>
 }
 
 std::vector<TokenPlan> TokenEncoder::plans() const {
-  const Head& head = *source_.head;
+  const uint32_t channels = source_.channels();
   const double repeats = share_of_repeats(source_);
   const std::vector<Colour> colours = colours_of(source_);
   std::vector<uint16_t> values[kMaxChannels];
   ranks_of(source_, values);
   size_t listed = 0, range = 0;
-  for (uint32_t c = 0; c < head.channels; ++c) {
+  for (uint32_t c = 0; c < channels; ++c) {
     listed += values[c].size();
     range += size_t{values[c].back()} - values[c].front() + 1;
   }
-  const uint64_t pixels = uint64_t{head.width} * head.height;
-  const bool ranks =
-      listed <= kMaxValues && listed < 0.8 * static_cast<double>(range) && listed * 2 < pixels * head.channels;
-  const bool literal = !colours.empty() && colours.size() * 4 < pixels;
+  const uint64_t pixels = source_.pixels();
+  const bool ranks = listed <= kMaxValues && listed * 5 < range * 4 && listed * 2 < pixels * channels;
   std::vector<TokenPlan> all;
   for (const Listing listing : {Listing::none, Listing::ranks}) {
     if (listing == Listing::ranks && !ranks) continue;
     all.push_back({listing, false, false, -1});
-    if (repeats < 0.08) continue;
+    if (repeats < kLeastRepeats) continue;
     all.push_back({listing, true, false, -1});
-    if (head.channels > 1) continue;
+    if (channels > 1) continue;
     all.push_back({listing, true, false, values[0].front()});
-    if (values[0].back() == (1u << head.bits) - 1) all.push_back({listing, true, false, values[0].back()});
+    if (values[0].back() == (1u << source_.bits()) - 1) all.push_back({listing, true, false, values[0].back()});
   }
-  if (literal && repeats > 0.3) {
+  if (!colours.empty() && colours.size() * 4 < pixels && repeats > 0.3) {
     all.push_back({Listing::colours, true, true, -1});
-    if (head.channels == 1) all.push_back({Listing::none, true, true, -1});
+    if (channels == 1) all.push_back({Listing::none, true, true, -1});
   }
   return all;
 }
 
-bool TokenEncoder::fit(uint32_t effort) {
-  const TokenEffort spent = token_effort_of(effort);
-  const std::vector<uint64_t> trial = choose_tiles(kTrialPixels);
-  double least = 1e300;
-  TokenPlan best;
+TokenEncoder::Choice TokenEncoder::choose(uint32_t effort) const {
+  const std::vector<uint64_t> seen = choose_tiles(effort < 4 ? kTrialPixels / 4 : kTrialPixels);
+  Choice best{{}, 1e300};
   for (const TokenPlan& plan : plans()) {
-    const double bytes = try_plan(plan, trial);
-    if (std::getenv("L3_PLANS"))
-      fprintf(stderr, "plan listing %d match %d literal %d hole %d: %.0f\n", (int)plan.listing, plan.match,
-              plan.literal, plan.hole, bytes);
-    if (bytes >= least) continue;
-    least = bytes;
-    best = plan;
+    const double bytes = try_plan(plan, seen);
+    if (bytes < best.bytes) best = {plan, bytes};
   }
-  begin_model(best, model_);
+  return best;
+}
+
+void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort) {
+  const TokenEffort spent = token_effort_of(effort);
+  begin_model(plan, model_);
   map_ = ValueMap(model_);
   {
     TokenTiles tiles;
@@ -329,8 +322,7 @@ bool TokenEncoder::fit(uint32_t effort) {
       tiles.push_back(load(tile, model_, map_));
       pixels += tiles.back()->pixels();
     }
-    const double share =
-        static_cast<double>(pixels) / (static_cast<double>(source_.head->width) * source_.head->height);
+    const double share = static_cast<double>(pixels) / static_cast<double>(source_.pixels());
     fit_to(tiles, spent, share, model_, scales_);
   }
   TokenCounts counts(model_);
@@ -342,18 +334,17 @@ bool TokenEncoder::fit(uint32_t effort) {
       read_token_model(model_bytes_.data(), model_bytes_.size(), model_.channels, model_.bits, codes_->tables);
   if (fault.reason != Reason::none) __builtin_trap();
   make_codes();
-  return true;
 }
 
 void TokenEncoder::count_all(TokenCounts& counts) {
-  const Head& head = *source_.head;
-  classes_.resize(head.tile_count);
-  const uint64_t chunks = parallel_.run == nullptr ? 1 : std::clamp<uint64_t>(head.tile_count, 1, 8);
+  const uint64_t tiles = source_.tile_count();
+  classes_.resize(tiles);
+  const uint64_t chunks = parallel_.run == nullptr ? 1 : std::min<uint64_t>(tiles, 8);
   std::vector<std::unique_ptr<TokenCounts>> others(chunks);
   auto count_chunk = [&](uint64_t chunk) {
     if (chunk > 0) others[chunk] = std::make_unique<TokenCounts>(model_);
     TokenCounts& to = chunk > 0 ? *others[chunk] : counts;
-    for (uint64_t tile = chunk; tile < head.tile_count; tile += chunks) {
+    for (uint64_t tile = chunk; tile < tiles; tile += chunks) {
       const auto loaded = load(tile, model_, map_);
       for (uint32_t c = 0; c < model_.engine_channels && !model_.literal; ++c) {
         settle_token_tile(*loaded, c, model_, scales_[c]);
@@ -368,7 +359,7 @@ void TokenEncoder::count_all(TokenCounts& counts) {
 
 Fault TokenEncoder::use(const uint8_t* model, size_t size) {
   codes_ = std::make_unique<Codes>();
-  const Fault fault = read_token_model(model, size, source_.head->channels, source_.head->bits, codes_->tables);
+  const Fault fault = read_token_model(model, size, source_.channels(), source_.bits(), codes_->tables);
   if (fault.reason != Reason::none) return fault;
   model_bytes_.assign(model, model + size);
   model_ = model_of(codes_->tables);

@@ -1,18 +1,12 @@
 // Encoding with a token model: the model for the image, then each tile with it.
 #pragma once
 
-#include "container.h"
+#include "l3/l3.h"
+#include "model_encoder.h"
 #include "reverse_coder.h"
 #include "token_statistics.h"
 
 namespace l3 {
-
-// An image as the encoder reads it.
-struct TokenSource {
-  const Head* head;
-  const uint8_t* pixels;
-  size_t stride;
-};
 
 // What kind of token model an image may have.
 struct TokenPlan {
@@ -37,22 +31,27 @@ class ValueMap {
   std::vector<std::pair<uint64_t, uint32_t>> colours_;  // the samples of a pixel, and its number; sorted
 };
 
-class TokenEncoder {
+// The share of pixels that are their left or upper neighbour.
+double share_of_repeats(const TileSource& source);
+
+class TokenEncoder : public ModelEncoder {
  public:
-  TokenEncoder(const TokenSource& source, const l3_parallel& parallel) : source_(source), parallel_(parallel) {}
+  TokenEncoder(const TileSource& source, const l3_parallel& parallel) : source_(source), parallel_(parallel) {}
 
   // What follows may throw std::bad_alloc.
 
-  // Makes a model for the image; false where no plan for one is better than none.
-  bool fit(uint32_t effort);
+  // The plan that makes the smallest file, about, and how many bytes that is.
+  struct Choice {
+    TokenPlan plan;
+    double bytes;
+  };
+  Choice choose(uint32_t effort) const;
+  // Makes a model for all the tiles by a plan.
+  void fit(const TokenPlan& plan, uint32_t effort);
   // Takes a model from elsewhere; a fault where it is not one for such an image.
   [[nodiscard]] Fault use(const uint8_t* model, size_t size);
 
-  const std::vector<uint8_t>& model() const { return model_bytes_; }
-
-  // Encodes a tile to at most `room` bytes: gives the size, a multiple of the unit, and the tile's parameters; 0 where
-  // there is not room enough or where the model has no code for a pixel.
-  [[nodiscard]] uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const;
+  [[nodiscard]] uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const override;
 
  private:
   // What a tile's pixels are coded as.
@@ -81,12 +80,11 @@ class TokenEncoder {
   void make_codes();
   bool code(const TokenTile& tile, Coded& coded) const;
 
-  const TokenSource source_;
+  const TileSource source_;
   const l3_parallel parallel_;
   TokenModel model_{};
   ValueMap map_;
   TokenScales scales_[kMaxChannels];
-  std::vector<uint8_t> model_bytes_;
   // The classes of each tile's blocks, channel by channel.
   std::vector<std::vector<uint8_t>> classes_;
   std::unique_ptr<Codes> codes_;

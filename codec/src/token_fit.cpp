@@ -125,11 +125,12 @@ void add_products(const float (*rows)[kBlockEdge * kBlockEdge], const float* wei
 // The numbers of a block lie in whole rows: what its edge leaves out must weigh nothing.
 void clear_outside(FeatureBlock& block, uint32_t count) {
   if (block.columns == kBlockEdge) return;
+  // By memset: GCC 12 takes a loop here for one over aligned numbers.
+  const size_t bytes = (kBlockEdge - block.columns) * sizeof(float);
   for (uint32_t r = 0; r < block.rows; ++r) {
-    for (uint32_t x = block.columns; x < kBlockEdge; ++x) {
-      block.weight[r * kBlockEdge + x] = 0;
-      for (uint32_t f = 0; f <= count; ++f) block.at[f][r * kBlockEdge + x] = 0;
-    }
+    const uint32_t first = r * kBlockEdge + block.columns;
+    std::memset(block.weight + first, 0, bytes);
+    for (uint32_t f = 0; f <= count; ++f) std::memset(block.at[f] + first, 0, bytes);
   }
 }
 

@@ -95,22 +95,22 @@ struct TokenWarp : Base {
                                       Lanes& other) {
     const l3::TokenTables& tables = view.all();
     if (view.match_by_activity()) {
-      look_up(tables.buckets, bucket, own, other, [&](uint32_t i) {
+      look_up_in(tables.buckets, bucket, own, other, [&](uint32_t i) {
         return tables.match_table[tables.match_row[equalities.v[i]] * kMatchOctaves + octave.v[i]];
       });
     } else {
       const uint8_t* table_of = view.first_match();
-      look_up(tables.buckets, bucket, own, other, [&](uint32_t i) { return table_of[equalities.v[i]]; });
+      look_up_in(tables.buckets, bucket, own, other, [&](uint32_t i) { return table_of[equalities.v[i]]; });
     }
   }
   L3_INLINE static void look_up_literal(const TokenView& view, Lanes w, Lanes bucket, Lanes& own, Lanes& other) {
     const l3::TokenTables& tables = view.all();
-    look_up(tables.buckets, bucket, own, other, [&](uint32_t i) { return tables.literal_table[w.v[i]]; });
+    look_up_in(tables.buckets, bucket, own, other, [&](uint32_t i) { return tables.literal_table[w.v[i]]; });
   }
   L3_INLINE static void look_up_token(const TokenView& view, uint32_t c, Lanes context, Lanes bucket, Lanes& own,
                                       Lanes& other) {
     const uint8_t* table_of = view.all().table_of[c];
-    look_up(view.all().buckets, bucket, own, other, [&](uint32_t i) { return table_of[context.v[i]]; });
+    look_up_in(view.all().buckets, bucket, own, other, [&](uint32_t i) { return table_of[context.v[i]]; });
   }
   L3_INLINE static void look_up_token_class(const TokenView& view, uint32_t c, Lanes before, Lanes bucket, Lanes& own,
                                             Lanes& other) {
@@ -203,7 +203,8 @@ struct TokenWarp : Base {
 
  private:
   template <class TableOf>
-  L3_INLINE static void look_up(const Bucket* buckets, Lanes bucket, Lanes& own, Lanes& other, const TableOf& table) {
+  L3_INLINE static void look_up_in(const Bucket* buckets, Lanes bucket, Lanes& own, Lanes& other,
+                                   const TableOf& table) {
     for (uint32_t i = 0; i < kPartLanes; ++i) {
       const Bucket& b = buckets[uint32_t{table(i)} * kTokenBuckets + bucket.v[i]];
       own.v[i] = b.own;

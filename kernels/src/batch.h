@@ -47,8 +47,10 @@ struct ImageState {
   Verdict before_model;  // what is wrong up to the model, in the order in which libl3 looks
   Verdict after_model;
   uint64_t head_bytes;
-  uint64_t model_offset;
-  uint32_t model_size;  // 0: none
+  const uint8_t* model;    // null: none
+  uint64_t model_place;    // in the file: of the model, or of what says which it is
+  uint32_t model_is_own;   // it is in the file
+  uint32_t model_size;
   uint32_t key;         // the model's place among the keys of models
   uint32_t slot;        // where the model is built, or kNone
   uint32_t owns_slot;   // it is built from this image's bytes
@@ -61,6 +63,9 @@ struct ImageState {
   Output out;
   FaultKey fault;
 
+  L3_INLINE Verdict verdict_of_model(const Fault& fault) const {
+    return {fault.reason, model_place + (model_is_own != 0 ? fault.at : 0)};
+  }
   L3_INLINE bool is_sound() const { return before_model.ok() && after_model.ok(); }
   // The number in the index of the tile at a place among those that the region touches.
   L3_INLINE uint64_t tile_at(uint32_t place) const {
@@ -120,6 +125,8 @@ struct Batch {
   uint64_t image_bytes;
   uint32_t count;
   l3_cuda_result* results;
+  const l3_cuda_model* models;  // that files may name
+  uint32_t model_count;
 
   Control* control;
   SlotCounts* slot_counts;

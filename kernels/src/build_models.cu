@@ -27,9 +27,9 @@ L3_INLINE uint32_t owner_of(const Batch& batch, uint32_t key) { return kMaxImage
 
 // Whether the models of two images differ; the same answer in all threads.
 L3_INLINE bool differ(const ImageState& a, const ImageState& b) {
-  // Sections begin at a multiple of 16, and zeros follow.
-  const uint4* const of_a = reinterpret_cast<const uint4*>(a.data + a.model_offset);
-  const uint4* const of_b = reinterpret_cast<const uint4*>(b.data + b.model_offset);
+  // Models begin at a multiple of 16, and zeros follow.
+  const uint4* const of_a = reinterpret_cast<const uint4*>(a.model);
+  const uint4* const of_b = reinterpret_cast<const uint4*>(b.model);
   bool found = a.model_size != b.model_size || a.channels != b.channels;
   for (uint32_t i = threadIdx.x; i < ceil_div(a.model_size, kUnit) && !found; i += kModelThreads) {
     const uint4 x = of_a[i], y = of_b[i];
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(kModelThreads) models_kernel(const __grid_cons
     state.owns_slot = owns;
     if (state.is_sound() && !too_many_tiles) atomicAdd(&batch.slot_counts[slot].tiles, state.dense_tiles);
   }
-  if (owns) build_model(state.data + state.model_offset, state.model_size, state.channels, batch.slots[slot], room);
+  if (owns) build_model(state.model, state.model_size, state.channels, batch.slots[slot], room);
 }
 
 cudaError_t load_models() { return load(models_kernel); }

@@ -181,7 +181,8 @@ l3_status l3_cuda_decode_batch_async(const l3_cuda_batch* batch, l3_error* error
     return give(error, L3_ERROR_ARGUMENT, "there are more images than the capacity allows");
   }
   if (own.image_count == 0) return give(error, cudaSuccess);
-  if (own.images == nullptr || own.results == nullptr || own.workspace == nullptr) {
+  if (own.images == nullptr || own.results == nullptr || own.workspace == nullptr ||
+      (own.models == nullptr && own.model_count != 0)) {
     return give(error, L3_ERROR_ARGUMENT, "a pointer that must not be null is null");
   }
   if (reinterpret_cast<uintptr_t>(own.workspace) % kAlignment != 0 ||
@@ -197,6 +198,8 @@ l3_status l3_cuda_decode_batch_async(const l3_cuda_batch* batch, l3_error* error
   call.image_bytes = own.image_bytes;
   call.count = own.image_count;
   call.results = own.results;
+  call.models = own.models;
+  call.model_count = own.model_count;
   call.seed = any_seed();
   return give(error, decode(call, zeros, stream));
 }

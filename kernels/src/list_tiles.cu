@@ -24,7 +24,7 @@ L3_INLINE Verdict verdict_of(const Batch& batch, const ImageState& state) {
   if (!state.before_model.ok()) return state.before_model;
   if (state.slot != kNone) {
     const Fault fault = batch.slots[state.slot].fault;
-    if (fault.reason != Reason::none) return {fault.reason, state.model_offset + fault.at};
+    if (fault.reason != Reason::none) return state.verdict_of_model(fault);
   }
   if (!state.after_model.ok()) return state.after_model;
   return {static_cast<Reason>(state.is_refused)};

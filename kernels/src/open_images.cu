@@ -2,10 +2,16 @@
 // counted. All lanes do the same, but for checks and the index, which they share.
 #include "check.h"
 #include "cuda_warp.cuh"
+#include "default_model.h"
 #include "launch.h"
 #include "stages.h"
 
 namespace l3 {
+
+// The default models, in the device's memory.
+#define L3_MODEL_BYTES(name) alignas(kUnit) __device__ const uint8_t name[]
+#define L3_MODEL_TABLE __device__ const DefaultModel kDefaultModelTable[kDefaultModels]
+#include "default_models.inc"
 
 constexpr uint32_t kOpenWarps = 1;  // of a block: images end at different times
 
@@ -162,12 +168,45 @@ L3_INLINE ModelKey key_of_model(const uint8_t* bytes, uint32_t words, uint32_t c
   return sum == 0 ? 1 : sum;  // 0 is an empty place
 }
 
-// A model whose section is sound gets its place in the table of keys.
-L3_INLINE void enter_model(const Batch& batch, uint32_t image, const Section& model, ImageState& state) {
-  state.model_offset = model.offset;
-  state.model_size = static_cast<uint32_t>(model.size);
-  const uint32_t words = static_cast<uint32_t>(pad_to_unit(model.size) / 4);
-  const ModelKey key = key_of_model(state.data + model.offset, words, state.channels, batch.seed);
+// The model that was supplied under the name at `name`, or null.
+L3_INLINE const l3_cuda_model* find_named(const Batch& batch, const uint8_t* name) {
+  for (uint32_t first = 0; first < batch.model_count; first += kLanes) {
+    const uint32_t i = first + lane_number();
+    bool same = i < batch.model_count;
+    for (uint32_t k = 0; k < kModelNameBytes && same; ++k) same = batch.models[i].name[k] == name[k];
+    const uint32_t found = __ballot_sync(kAllLanes, same);
+    if (found != 0) return batch.models + first + static_cast<uint32_t>(__ffs(static_cast<int>(found)) - 1);
+  }
+  return nullptr;
+}
+
+// Finds the file's model, from wherever; what is in it comes later.
+L3_INLINE Verdict find_model(const Batch& batch, const Head& head, ImageState& state) {
+  const uint32_t origin = head.model_origin();
+  if (origin == L3_MODEL_NONE) return {};
+  state.model_place = model_place(head);
+  if (origin == L3_MODEL_OWN) {
+    const Section* section = head.find(L3_SECTION_MODEL);
+    state.model = state.data + section->offset;
+    state.model_size = static_cast<uint32_t>(section->size);
+    state.model_place = section->offset;
+    state.model_is_own = 1;
+  } else if (origin == L3_MODEL_DEFAULT) {
+    state.model = kDefaultModelTable[head.default_model - 1].bytes;
+    state.model_size = kDefaultModelTable[head.default_model - 1].size;
+  } else {
+    const l3_cuda_model* named = find_named(batch, state.data + kHeaderBytes);
+    if (named == nullptr) return {Reason::model_missing, state.model_place};
+    state.model = static_cast<const uint8_t*>(named->data);
+    state.model_size = static_cast<uint32_t>(named->size);
+  }
+  return {};
+}
+
+// A model gets its place in the table of keys.
+L3_INLINE void enter_model(const Batch& batch, uint32_t image, ImageState& state) {
+  const uint32_t words = static_cast<uint32_t>(pad_to_unit(state.model_size) / 4);
+  const ModelKey key = key_of_model(state.model, words, state.channels, batch.seed);
   uint32_t place = 0;
   if (lane_number() == 0) {
     place = static_cast<uint32_t>(key >> 32) & batch.key_mask;
@@ -205,9 +244,11 @@ L3_INLINE Verdict open_file(const Batch& batch, uint32_t i, const l3_cuda_image&
     if (section.type >= kFirstAsideType) continue;
     const Verdict verdict = check_section(checks, state.data, image.size, section);
     if (!verdict.ok()) return verdict;
-    static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last one that is looked at
-    if (section.type == L3_SECTION_MODEL) enter_model(batch, i, section, state);
   }
+  static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last one that is looked at
+  const Verdict of_model = find_model(batch, head, state);
+  if (!of_model.ok()) return of_model;
+  if (state.model != nullptr) enter_model(batch, i, state);
   state.after_model = check_entries(state.data, image.size, head);
   if (!state.after_model.ok()) return {};
   count_tiles(state);
@@ -248,7 +289,7 @@ __global__ void __launch_bounds__(kOpenWarps* kLanes) open_kernel(const __grid_c
   }
   if (lane_number() == 0) {
     batch.states[i] = state;
-    const bool with_model = state.model_size != 0 && state.before_model.ok();
+    const bool with_model = state.model != nullptr && state.before_model.ok();
     batch.summaries[i] = {state.dense_tiles + state.other_tiles, with_model ? state.key : kNone};
   }
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Builds the test vectors of the L3 format from their recipes. README.md beside this file says how recipes are written.
 
-    build.py OUT                  every recipe: OUT/valid/NAME.l3, OUT/limits/NAME.l3, OUT/invalid/NAME.l3
+    build.py OUT                  every recipe: OUT/valid/NAME.l3, OUT/limits/NAME.l3, OUT/invalid/NAME.l3, and the
+                                  models that they name: OUT/models/NAME.l3model
     build.py --controls OUT       of each recipe with `+` or `-` lines its control: OUT/controls/NAME.l3
     build.py --one RECIPE OUT.l3  one recipe, wherever it is
 
@@ -31,7 +32,8 @@ SECTIONS = {"palette": 1, "transparency": 2, "colour_space": 3, "icc": 4, "exif"
 
 # Where fields stand: name -> (offset, width in bytes).
 HEADER = {
-    "signature": (0, 8), "version": (8, 2), "section_count": (10, 2), "required_features": (12, 4),
+    "signature": (0, 8), "version": (8, 2), "section_count": (10, 2), "required_features": (12, 2),
+    "default_model": (14, 2),
     "optional_features": (16, 4), "width": (20, 4), "height": (24, 4), "frames": (28, 4), "channels": (32, 2),
     "sample_type": (34, 1), "bits": (35, 1), "colour": (36, 1), "alpha": (37, 1), "tile_width": (38, 1),
     "tile_height": (39, 1), "index_check": (40, 4), "head_check": (44, 4), "digest": (48, 16),
@@ -103,6 +105,8 @@ class Recipe:
     sections: list[tuple[int, bytes]] = field(default_factory=list)
     model: Model | None = None
     at_model: int = 0  # among the sections
+    elsewhere: bool = False  # the model: the file has its name
+    name: bytes = b""  # of a model that is not in the file
     tiles: list[Tile] = field(default_factory=list)
     changes: list[tuple[str, str]] = field(default_factory=list)
     truncate: int | None = None
@@ -143,11 +147,18 @@ def parse(text: str, control: bool = False) -> Recipe:
     recipe = Recipe(reason=first[2:].strip())
     for words in lines_of(text, control):
         parse_line(recipe, words[0], words[1:])
-    if recipe.model:
+    if recipe.model and recipe.elsewhere:
+        recipe.sections.pop(recipe.at_model)
+        recipe.name = name_of(recipe.model.contents())
+    elif recipe.model:
         recipe.sections[recipe.at_model] = (SECTIONS["model"], recipe.model.contents())
     if not recipe.spec:
         raise RecipeError("no line `spec SECTION`")
     return recipe
+
+
+def name_of(model: bytes) -> bytes:
+    return hashlib.sha256(model).digest()[:16]
 
 
 def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
@@ -169,6 +180,12 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         recipe.model = Model(numbers(words), recipe.channels)
         recipe.at_model = len(recipe.sections)
         recipe.sections.append((SECTIONS["model"], b""))
+    elif name == "elsewhere":
+        recipe.elsewhere = True
+    elif name == "name" and words[0].startswith("default:"):
+        recipe.name = name_of(default_model(int(words[0][8:])).read_bytes())
+    elif name == "name":
+        recipe.name = contents(words)
     elif recipe.model and recipe.model.line(name, int(times or 1), words):
         pass
     elif name == "constant":
@@ -303,7 +320,8 @@ class File:
         if len(shapes) != len(recipe.tiles):
             raise RecipeError(f"an image of {len(shapes)} tiles has {len(recipe.tiles)}")
         self.model, self.at_model = recipe.model, recipe.at_model
-        self.head_size = 64 + 24 * len(recipe.sections)
+        self.at_entries = 64 + len(recipe.name)
+        self.head_size = self.at_entries + 24 * len(recipe.sections)
         self.index_end = pad(self.head_size + 12 * len(shapes))
         self.data = bytearray(self.index_end)
         self.section_offsets = []
@@ -311,7 +329,8 @@ class File:
             offset = len(self.data)
             self.section_offsets.append(offset)
             self.data += section + bytes(pad(len(section)) - len(section))
-            struct.pack_into("<HHIQQ", self.data, 64 + 24 * i, section_type, 0, 0, offset, len(section))
+            struct.pack_into("<HHIQQ", self.data, self.at_entries + 24 * i, section_type, 0, 0, offset,
+                             len(section))
         self.payload_start = len(self.data)
         self.payloads: list[tuple[int, int]] = []  # offset and size
         next_unit = self.payload_start // 16
@@ -333,10 +352,10 @@ class File:
 
     def write_header(self, recipe: Recipe) -> None:
         alpha = recipe.alpha if recipe.alpha is not None else int(recipe.colour in (1, 3))
-        self.data[:64] = struct.pack(
-            "<8sHHIIIIIHBBBBBBII16s", b"\x8bL3I\r\n\x1a\n", 0, len(recipe.sections), 0, 0, recipe.width,
-            recipe.height, 1, recipe.channels, int(recipe.bits > 8), recipe.bits, recipe.colour, alpha,
-            recipe.tile_width, recipe.tile_height, 0, 0, bytes(16))
+        self.data[:self.at_entries] = recipe.name.join([struct.pack(
+            "<8sHHHHIIIIHBBBBBBII16s", b"\x8bL3I\r\n\x1a\n", 0, len(recipe.sections), int(recipe.name != b""), 0, 0,
+            recipe.width, recipe.height, 1, recipe.channels, int(recipe.bits > 8), recipe.bits, recipe.colour, alpha,
+            recipe.tile_width, recipe.tile_height, 0, 0, bytes(16)), b""])
 
     def place(self, name: str) -> tuple[int, int]:
         """Offset and width of a field."""
@@ -351,7 +370,7 @@ class File:
         number, _, rest = rest.partition(".")
         i = int(number)
         if part == "section":
-            begin, fields = 64 + 24 * i, SECTION_ENTRY
+            begin, fields = self.at_entries + 24 * i, SECTION_ENTRY
         elif part == "index":
             begin, fields = self.head_size + 12 * i, INDEX_ENTRY
         elif part == "contents":  # of a section, and the bytes after them
@@ -422,6 +441,30 @@ def recipes() -> Iterator[tuple[str, str]]:
             yield f"{group}/{path.stem}", path.read_text(encoding="ascii")
 
 
+def default_model(number: int) -> Path:
+    return HERE.parent / "models" / f"{number:02}.l3model"
+
+
+def models() -> Iterator[bytes]:
+    """All models that files of recipes and controls may name."""
+    for path in sorted((HERE.parent / "models").glob("*.l3model")):
+        yield path.read_bytes()
+    for name, text in recipes():
+        for control in (False, True):
+            recipe = parse(text, control)
+            if recipe.model and recipe.elsewhere and not name.startswith("limits/"):
+                yield recipe.model.contents()
+
+
+def write_models(out: Path) -> list[Path]:
+    paths = []
+    for model in models():
+        path = out / "models" / f"{name_of(model).hex()}.l3model"
+        write(path, model)
+        paths.append(path)
+    return paths
+
+
 def write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
@@ -439,6 +482,7 @@ def main() -> int:
         if options.one:
             write(options.out, build_text(options.one.read_text(encoding="ascii"), options.controls))
             return 0
+        write_models(options.out)
         for name, text in recipes():
             if not options.controls:
                 write(options.out / f"{name}.l3", build_text(text))

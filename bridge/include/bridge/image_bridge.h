@@ -58,6 +58,7 @@ struct DecodeSettings {
   bool with_chunks = true;
   std::optional<Region> region;  // instead of the whole image; must lie inside it
   RegionDecoder decoder;         // instead of libl3
+  std::span<const l3_model* const> models;  // that the file may name
 };
 
 // Decodes a whole L3 file to `image`, whose pixels keep their room from one call to the next. Metadata that is damaged
@@ -74,5 +75,7 @@ formats::Result<std::vector<formats::Chunk>> read_section_chunks(std::span<const
 
 // What libl3 says, with the tile where there is one.
 formats::Error to_error(const l3_error& error);
+// The same of a file, with the name of a model that is missing.
+formats::Error to_error(const l3_error& error, std::span<const uint8_t> file);
 
 }  // namespace bridge

@@ -2,7 +2,8 @@
 //
 // All functions are safe to call from many threads at once: the library keeps no state, starts no threads and never
 // throws or aborts. Memory belongs to the caller. Decoding allocates nothing (l3_unpack_metadata is the one exception
-// and says so). Every byte of an input file may be hostile.
+// and says so); l3_open_model and training make objects that the caller closes. Every byte of an input file may be
+// hostile.
 //
 // A structure whose first member is `struct_size` begins as what its _init function returns: all zero but for its size,
 // which keeps programs working when later versions add members at its end. The other structures (l3_error, l3_limits,
@@ -46,6 +47,7 @@ typedef enum l3_status {
   L3_ERROR_BUFFER = 7,       // the output buffer is too small
   L3_ERROR_MEMORY = 8,       // an allocation failed
   L3_ERROR_DEVICE = 9,       // a CUDA device is missing, or failed (libl3_cuda)
+  L3_ERROR_MODEL = 10,       // the file names its model, and the caller did not supply that one
 } l3_status;
 
 // A short English text for a status, never null: "the file is truncated".
@@ -92,6 +94,16 @@ typedef enum l3_colour {
 
 typedef enum l3_alpha { L3_ALPHA_NONE = 0, L3_ALPHA_STRAIGHT = 1, L3_ALPHA_PREMULTIPLIED = 2 } l3_alpha;
 
+// Where a file has the model of its dense tiles.
+typedef enum l3_model_origin {
+  L3_MODEL_NONE = 0,     // there is none
+  L3_MODEL_OWN = 1,      // in the file: its section L3_SECTION_MODEL
+  L3_MODEL_NAMED = 2,    // elsewhere: the file has its name, and who decodes supplies it
+  L3_MODEL_DEFAULT = 3,  // one of those that the format defines
+} l3_model_origin;
+
+#define L3_MODEL_NAME_BYTES 16
+
 // What a file says of itself. Filled by l3_read_info.
 typedef struct l3_info {
   uint32_t struct_size;
@@ -110,6 +122,9 @@ typedef struct l3_info {
   uint64_t image_bytes;      // width * height * channels * bytes per sample: what l3_decode writes without padding
   uint32_t palette_entries;  // 0 unless colour is L3_COLOUR_PALETTE
   uint8_t digest[16];
+  uint32_t model_origin;   // an l3_model_origin
+  uint32_t default_model;  // its number, or 0
+  uint8_t model_name[L3_MODEL_NAME_BYTES];  // of a named model and of a default one; else zero
 } l3_info;
 
 static inline l3_info l3_info_init(void) {
@@ -118,9 +133,9 @@ static inline l3_info l3_info_init(void) {
   return empty;
 }
 
-// Reads the head of a file. `data` may be a prefix of the file that holds at least the head: 64 bytes, and 24 for each
-// section (at most L3_HEAD_MAX_BYTES). Only the head is verified.
-#define L3_HEAD_MAX_BYTES 448
+// Reads the head of a file. `data` may be a prefix of the file that holds at least the head: 64 bytes, 16 for the name
+// of a model, and 24 for each section (at most L3_HEAD_MAX_BYTES). Only the head is verified.
+#define L3_HEAD_MAX_BYTES 464
 L3_API L3_MUST_USE l3_status l3_read_info(const void* data, size_t size, const l3_limits* limits, l3_info* info,
                                           l3_error* error);
 
@@ -148,8 +163,41 @@ L3_API L3_MUST_USE l3_status l3_unpack_metadata(const void* data, size_t size, c
                                                 size_t out_size, size_t* needed, l3_error* error);
 
 // Verifies head, index and sections (but for those aside) of a whole file, and that it is as long as it must be. Reads
-// no payload: a cheap way to know, before making room for the pixels, that there is a file behind the header.
+// no payload and needs no named model: a cheap way to know, before making room for the pixels, that there is a file
+// behind the header.
 L3_API L3_MUST_USE l3_status l3_check(const void* data, size_t size, const l3_limits* limits, l3_error* error);
+
+// --------------------------------------------------------------------------------------------------------- models
+
+// A model of dense tiles, verified and ready for use: read-only, for any number of threads at once, until it is closed.
+typedef struct l3_model l3_model;
+
+// Opens a model: the bytes of a model section, which are what a model file holds. They are copied. Allocates some
+// 80 KiB. An error's offset counts from the first of the bytes.
+L3_API L3_MUST_USE l3_status l3_open_model(const void* bytes, size_t size, l3_model** model, l3_error* error);
+
+// Frees a model, which nothing may be using; null is one that needs no closing.
+L3_API void l3_close_model(l3_model* model);
+
+typedef struct l3_model_info {
+  uint32_t struct_size;
+  uint32_t kind;            // as the spec numbers them
+  uint32_t channels, bits;  // of the images that it is for
+  uint8_t name[L3_MODEL_NAME_BYTES];
+  const uint8_t* bytes;  // valid until the model is closed
+  size_t size;
+} l3_model_info;
+
+static inline l3_model_info l3_model_info_init(void) {
+  l3_model_info empty = L3_ALL_ZERO;
+  empty.struct_size = (uint32_t)sizeof(empty);
+  return empty;
+}
+
+L3_API L3_MUST_USE l3_status l3_describe_model(const l3_model* model, l3_model_info* info, l3_error* error);
+
+// The bytes of the default model of that number, for ever; L3_ERROR_ARGUMENT where there is none. They start at 1.
+L3_API L3_MUST_USE l3_status l3_default_model(uint32_t number, const uint8_t** bytes, size_t* size);
 
 // ---------------------------------------------------------------------------------------------------------- tiles
 
@@ -161,9 +209,11 @@ typedef enum l3_tile_method {
 } l3_tile_method;
 
 // How many tiles of a file are of a method, 0 for methods that this version does not know. Verifies head, index and
-// sections as l3_decode does; reads no payload.
+// sections as l3_check does; reads no payload.
 L3_API L3_MUST_USE l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_t* count,
                                             l3_error* error);
+
+struct l3_decode_options;
 
 // What the parts of a file take, in bytes; the first five add up to the file.
 typedef struct l3_sizes {
@@ -183,8 +233,10 @@ static inline l3_sizes l3_sizes_init(void) {
   return empty;
 }
 
-// Measures a file. Verifies and decodes its dense tiles to do so, slowly.
-L3_API L3_MUST_USE l3_status l3_measure(const void* data, size_t size, l3_sizes* sizes, l3_error* error);
+// Measures a file. Verifies and decodes its dense tiles to do so, slowly. Of the options, which may be null, it takes
+// the models.
+L3_API L3_MUST_USE l3_status l3_measure(const void* data, size_t size, const struct l3_decode_options* options,
+                                        l3_sizes* sizes, l3_error* error);
 
 // ------------------------------------------------------------------------------------------------------- parallel
 
@@ -203,6 +255,8 @@ typedef struct l3_decode_options {
   uint32_t as_colours;  // palette images: 0 gives indices, 1 gives RGB (or RGBA where there is transparency), u8
   l3_limits limits;
   l3_parallel parallel;
+  const l3_model* const* models;  // that files may name; those with the name of a default one spare building it
+  size_t model_count;
 } l3_decode_options;
 
 static inline l3_decode_options l3_decode_options_init(void) {
@@ -263,7 +317,8 @@ static inline l3_image l3_image_init(void) {
 }
 
 // auto: for each tile what takes the fewest bytes. fast: for speed of encoding and decoding. dense: for small files,
-// where samples have 8 bits (others are encoded as with fast); a model is fitted to the image and stored in the file.
+// where samples have 8 bits (others are encoded as with fast). Dense tiles need a model: one that is supplied, or
+// whichever makes the smaller file: one that is fitted to the image and stored in the file, or the default one.
 typedef enum l3_method { L3_METHOD_AUTO = 0, L3_METHOD_FAST = 1, L3_METHOD_DENSE = 2 } l3_method;
 
 typedef struct l3_encode_options {
@@ -275,6 +330,12 @@ typedef struct l3_encode_options {
   l3_parallel parallel;
   const uint8_t* model;  // a model section of another file, to be used instead of fitting one; or null
   size_t model_size;
+  const l3_model* named_model;  // to be used by name: the file does not have it, who decodes needs it; or null
+  // An l3_model_origin. L3_MODEL_NONE: what was supplied, else whichever makes the smaller file. L3_MODEL_OWN: fitted or
+  // supplied as `model`. L3_MODEL_DEFAULT: the default one of such images, where there is one; nothing is fitted, which
+  // takes a fraction of the time.
+  uint32_t model_origin;
+  uint32_t reserved;
 } l3_encode_options;
 
 static inline l3_encode_options l3_encode_options_init(void) {
@@ -294,6 +355,39 @@ L3_API uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* 
 // pack metadata. On failure the contents of `out` are unspecified.
 L3_API L3_MUST_USE l3_status l3_encode(const l3_image* image, const l3_encode_options* options, void* out,
                                        size_t out_size, size_t* written, l3_error* error);
+
+// -------------------------------------------------------------------------------------------------------- training
+
+// A model made of many images, of the same channels and of 8 bits. It sees tiles of them, and keeps a sample that does
+// not grow beyond what the options allow.
+typedef struct l3_training l3_training;
+
+typedef struct l3_train_options {
+  uint32_t struct_size;
+  uint32_t effort;      // 1 to 9, 0 for the default (5)
+  uint32_t tile_width;  // as the images will be encoded; 0 for the default
+  uint32_t tile_height;
+  uint64_t max_pixels;  // of the sample; 0 for the default (2^23). Memory: up to 13 bytes for each of its samples
+  l3_parallel parallel;
+} l3_train_options;
+
+static inline l3_train_options l3_train_options_init(void) {
+  l3_train_options empty = L3_ALL_ZERO;
+  empty.struct_size = (uint32_t)sizeof(empty);
+  return empty;
+}
+
+// Begins. `options` may be null.
+L3_API L3_MUST_USE l3_status l3_start_training(const l3_train_options* options, l3_training** training,
+                                               l3_error* error);
+// Looks at an image, whose pixels are not needed afterwards. The first one says what the model is for; an image of other
+// channels is an argument error, and training goes on without it. One call at a time.
+L3_API L3_MUST_USE l3_status l3_add_to_training(l3_training* training, const l3_image* image, l3_error* error);
+// Makes the model, which the caller closes. It depends on the options and on images and their order, never on threads or
+// processor.
+L3_API L3_MUST_USE l3_status l3_finish_training(l3_training* training, l3_model** model, l3_error* error);
+// Frees what training took; to be called in any case, null aside.
+L3_API void l3_close_training(l3_training* training);
 
 // The processor target in use: "portable", "avx2", "vnni" (avx2, but AVX-512 for decoding of dense tiles) or "avx512".
 // Chosen by what the processor has; the environment variable L3_CPU forces one. Null where L3_CPU names one that is

@@ -85,6 +85,14 @@ static inline l3_cuda_image l3_cuda_image_init(void) {
   return image;
 }
 
+// A model that files may name. `data` is what l3_describe_model says of it: in memory that the device can read, at a
+// multiple of 16, with zeros behind it up to the next one. Its name is taken as it is said; the model is verified.
+typedef struct l3_cuda_model {
+  const void* data;
+  uint64_t size;
+  uint8_t name[L3_MODEL_NAME_BYTES];
+} l3_cuda_model;
+
 // What became of an image. On failure what was written to its output is unspecified.
 typedef struct l3_cuda_result {
   uint32_t status;  // an l3_status: L3_OK, or what l3_decode_region without limits would give
@@ -102,7 +110,7 @@ L3_API l3_error l3_cuda_explain(const l3_cuda_result* result);
 // is sound count, also where they fail later.
 typedef struct l3_cuda_capacity {
   uint32_t images;
-  uint32_t models;        // different ones, 70 KiB each; 0: as many as images
+  uint32_t models;        // different ones that the files use, from wherever, 70 KiB each; 0: as many as images
   uint64_t tiles;         // that the regions of all images touch; l3_cuda_count_tiles
   uint64_t staged_bytes;  // files with L3_CUDA_STAGE, each rounded up to a multiple of 16
 } l3_cuda_capacity;
@@ -120,12 +128,14 @@ typedef struct l3_cuda_batch {
   uint32_t struct_size;
   uint32_t image_bytes;  // sizeof(l3_cuda_image): from one image to the next
   uint32_t image_count;  // at most the capacity's
-  uint32_t reserved;
+  uint32_t model_count;
   const l3_cuda_image* images;
   l3_cuda_result* results;  // one for each image: device memory, or pinned memory that the device can write
   l3_cuda_capacity capacity;
   void* workspace;  // device memory at a multiple of 256, for one call at a time: calls in one stream may share it
   uint64_t workspace_size;
+  // Where the files name models: those, in memory that the device can read, until the stream has passed the call.
+  const l3_cuda_model* models;
 } l3_cuda_batch;
 
 static inline l3_cuda_batch l3_cuda_batch_init(void) {

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
@@ -135,10 +136,19 @@ class Decoder {
     std::swap(images_, other.images_);
     std::swap(results_, other.results_);
     std::swap(passed_, other.passed_);
+    std::swap(models_, other.models_);
+    std::swap(model_count_, other.model_count_);
     return *this;
   }
 
   const l3_cuda_capacity& capacity() const { return capacity_; }
+
+  // The models that files may name from the next call on: descriptors in memory that the device can read, for as long as
+  // calls use them.
+  void use_models(const l3_cuda_model* models, uint32_t count) {
+    models_ = models;
+    model_count_ = count;
+  }
 
   // The slots: fill the first `count`, call `decode`, and leave them alone until `idle`.
   std::span<l3_cuda_image> images() const {
@@ -155,6 +165,8 @@ class Decoder {
     batch.capacity = capacity_;
     batch.workspace = workspace_.data();
     batch.workspace_size = workspace_.size();
+    batch.models = models_;
+    batch.model_count = model_count_;
     const l3_status status = l3_cuda_decode_batch_async(&batch, error, stream);
     // Also after a failure: some of the work may be under way.
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -187,6 +199,49 @@ class Decoder {
   DeviceBuffer workspace_;
   PinnedBuffer images_, results_;
   Event passed_;
+  const l3_cuda_model* models_ = nullptr;
+  uint32_t model_count_ = 0;
+};
+
+// Copies of models in pinned memory, for calls of any device.
+class Models {
+ public:
+  static Result<Models> make(std::span<const l3_model* const> models) {
+    const auto padded = [](uint64_t size) { return (size + 15) / 16 * 16; };
+    uint64_t bytes = padded(models.size() * sizeof(l3_cuda_model));
+    for (const l3_model* model : models) bytes += padded(describe(model).size);
+    auto memory = PinnedBuffer::make(bytes);
+    if (!memory) return memory.error();
+    Models copies;
+    copies.memory_ = std::move(*memory);
+    copies.count_ = static_cast<uint32_t>(models.size());
+    uint64_t at = padded(models.size() * sizeof(l3_cuda_model));
+    if (bytes != 0) std::memset(copies.memory_.data(), 0, bytes);
+    for (size_t i = 0; i < models.size(); ++i) {
+      const l3_model_info info = describe(models[i]);
+      auto* const place = copies.memory_.bytes() + i * sizeof(l3_cuda_model);
+      l3_cuda_model* const copy = ::new (static_cast<void*>(place)) l3_cuda_model{};
+      copy->data = copies.memory_.bytes() + at;
+      copy->size = info.size;
+      std::memcpy(copy->name, info.name, sizeof(copy->name));
+      std::memcpy(copies.memory_.bytes() + at, info.bytes, info.size);
+      at += padded(info.size);
+    }
+    return copies;
+  }
+
+  const l3_cuda_model* data() const { return static_cast<const l3_cuda_model*>(memory_.data()); }
+  uint32_t size() const { return count_; }
+
+ private:
+  static l3_model_info describe(const l3_model* model) {
+    l3_model_info info = l3_model_info_init();
+    (void)!l3_describe_model(model, &info, nullptr);
+    return info;
+  }
+
+  PinnedBuffer memory_;
+  uint32_t count_ = 0;
 };
 
 // As l3::decode_region, by the current device: pixels in the host's memory, the same errors. Everything it needs is
@@ -219,8 +274,11 @@ inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, u
   if (!input) return input.error();
   const auto output = DeviceBuffer::make(pixels.bytes.size());
   if (!output) return output.error();
+  const auto models = Models::make({options.models, options.model_count});
+  if (!models) return models.error();
   auto decoder = Decoder::make({1, 1, l3_cuda_count_tiles(&info, width, height), 0});
   if (!decoder) return decoder.error();
+  decoder->use_models(models->data(), models->size());
 
   l3_cuda_image& image = decoder->images()[0];
   image.data = input->data();

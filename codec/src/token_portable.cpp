@@ -1,0 +1,12 @@
+// Decoding with token models, compiled for what every processor has.
+#include "target.h"
+#include "token_body.h"
+
+namespace l3 {
+
+Fault decode_tokens_portable(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                             const TokenTables& model) {
+  return decode_tokens<TokenWarp<PortableWordWarp>>(shape, entry, out, model);
+}
+
+}  // namespace l3

@@ -1,0 +1,62 @@
+#include "model_files.h"
+
+#include "command_tree.h"
+#include "file_io.h"
+
+namespace tools {
+
+l3_model_info describe(const l3_model* model) {
+  l3_model_info info = l3_model_info_init();
+  (void)!l3_describe_model(model, &info, nullptr);
+  return info;
+}
+
+std::string name_text(std::span<const uint8_t> name) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const uint8_t byte : name) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+void add_models(CLI::App& app, std::vector<std::string>& paths, const std::string& purpose) {
+  app.add_option("--model", paths, purpose)->type_name(kPathType)->allow_extra_args(false);
+}
+
+std::optional<Failure> ModelFiles::open(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const Outcome<bridge::Buffer> file = read_file(path);
+    if (!file) return file.failure();
+    l3_model* model = nullptr;
+    l3_error error{};
+    if (l3_open_model(file->bytes().data(), file->size(), &model, &error) != L3_OK) {
+      return Failure{path, error.offset, std::string("not a model: ") + error.reason};
+    }
+    models_.emplace_back(model);
+    handles_.push_back(model);
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> ModelFiles::open_for_encoding(const std::vector<std::string>& paths) {
+  if (auto failure = open(paths)) return failure;
+  for (size_t i = 0; i < handles_.size(); ++i) {
+    const l3_model_info info = describe(handles_[i]);
+    if (model_for(std::span(handles_).first(i), info.channels, info.bits) == nullptr) continue;
+    return Failure{paths[i], std::nullopt,
+                   "a second model for images of " + std::to_string(info.channels) + " channels: name one"};
+  }
+  return std::nullopt;
+}
+
+const l3_model* model_for(std::span<const l3_model* const> models, uint32_t channels, uint32_t bits) {
+  for (const l3_model* model : models) {
+    const l3_model_info info = describe(model);
+    if (info.channels == channels && info.bits == bits) return model;
+  }
+  return nullptr;
+}
+
+}  // namespace tools

@@ -1,0 +1,225 @@
+// l3 train: one model for many images.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bridge/image_bridge.h"
+#include "file_io.h"
+#include "image_tree.h"
+#include "model_files.h"
+#include "options.h"
+#include "parallel.h"
+#include "progress.h"
+
+namespace tools {
+namespace {
+
+struct TrainOptions {
+  std::string folder, out;
+  uint32_t effort = 0;
+  uint32_t tile = 0;
+  uint64_t max_images = 1000;
+  l3_limits limits{};
+  uint32_t threads = 0;
+  bool quiet = false;
+};
+
+struct CloseTraining {
+  void operator()(l3_training* training) const { l3_close_training(training); }
+};
+
+// Images of one colour, and what was learnt of them.
+struct Layout {
+  std::unique_ptr<l3_training, CloseTraining> training;
+  uint64_t images = 0;
+};
+
+constexpr std::array kColourNames = {"gray", "gray and alpha", "RGB", "RGBA", "palette"};
+
+// Learns from each image by its colour, since which one is the most frequent shows at the end.
+class Lessons {
+ public:
+  explicit Lessons(const l3_train_options& options) : options_(options) {}
+
+  // Why an image cannot be learnt from. One of other than 8 bits is counted, and left out.
+  std::optional<std::string> add(const formats::Image& image) {
+    if (image.bits != 8) {
+      ++other_bits_;
+      return std::nullopt;
+    }
+    Layout& layout = layouts_[static_cast<size_t>(image.colour)];
+    l3_error error{};
+    if (layout.training == nullptr) {
+      l3_training* training = nullptr;
+      if (l3_start_training(&options_, &training, &error) != L3_OK) return error.reason;
+      layout.training.reset(training);
+    }
+    const bridge::L3Image source(image);
+    if (l3_add_to_training(layout.training.get(), &source.get(), &error) != L3_OK) return error.reason;
+    ++layout.images;
+    return std::nullopt;
+  }
+
+  // The colour of most images.
+  size_t most_frequent() const {
+    const auto fewer = [](const Layout& a, const Layout& b) { return a.images < b.images; };
+    return static_cast<size_t>(std::max_element(layouts_.begin(), layouts_.end(), fewer) - layouts_.begin());
+  }
+  const Layout& of(size_t colour) const { return layouts_[colour]; }
+
+  // "2 gray, 1 of other than 8 bits": all but those of a colour; empty where that is all.
+  std::string left_out(size_t colour) const {
+    std::string text;
+    const auto say = [&](uint64_t count, const std::string& what) {
+      if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+    };
+    for (size_t i = 0; i < layouts_.size(); ++i) {
+      if (i != colour) say(layouts_[i].images, kColourNames[i]);
+    }
+    say(other_bits_, "of other than 8 bits");
+    return text;
+  }
+
+ private:
+  l3_train_options options_;
+  std::array<Layout, kColourNames.size()> layouts_;
+  uint64_t other_bits_ = 0;
+};
+
+// At most so many, evenly from all.
+std::vector<std::string> chosen_of(const std::vector<std::string>& files, uint64_t most) {
+  if (files.size() <= most) return files;
+  std::vector<std::string> chosen;
+  for (uint64_t i = 0; i < most; ++i) chosen.push_back(files[i * files.size() / most]);
+  return chosen;
+}
+
+std::optional<Failure> learn(const std::string& path, const TrainOptions& options, Lessons& lessons, Totals& done) try {
+  const Outcome<bridge::Buffer> file = read_file(path);
+  if (!file) return file.failure();
+  const formats::Result<formats::Image> image = formats::read(file->bytes(), read_options(options.limits));
+  if (!image) return failure_in(path, image.error());
+  if (const auto reason = lessons.add(*image)) return Failure{path, std::nullopt, *reason};
+  done = {1, 0, uint64_t{image->width} * image->height, file->size(), 0};
+  return std::nullopt;
+} catch (...) {
+  return caught(path);
+}
+
+// Gives how many images failed.
+uint64_t learn_all(const std::vector<std::string>& files, const TrainOptions& options, Lessons& lessons,
+                   Console& console) {
+  uint64_t bytes = 0;
+  for (const std::string& file : files) bytes += listed_size(join(options.folder, file));
+  Progress progress(console, files.size(), bytes);
+  for (const std::string& file : files) {
+    const std::string path = join(options.folder, file);
+    Totals done;
+    if (const auto failure = learn(path, options, lessons, done)) {
+      done.failed = 1;
+      console.fail(*failure);
+    }
+    progress.add(done, listed_size(path));
+  }
+  console.clear_status();
+  return progress.totals().failed;
+}
+
+void print_summary(const l3_model_info& model, const Lessons& lessons, size_t colour, uint64_t not_looked_at,
+                   Console& console) {
+  const uint64_t images = lessons.of(colour).images;
+  std::string line = "model " + name_text(model.name) + ", " + std::to_string(model.size) + " bytes, for " +
+                     kColourNames[colour] + " of 8 bits, of " + std::to_string(images) +
+                     (images == 1 ? " image" : " images");
+  if (const std::string others = lessons.left_out(colour); !others.empty()) line += "; left out: " + others;
+  if (not_looked_at > 0) line += "; not looked at: " + std::to_string(not_looked_at);
+  console.print(line);
+}
+
+int train(const TrainOptions& options, Context& context) {
+  Console& console = context.console;
+  console.set_quiet(options.quiet);
+  if (!is_folder(options.folder)) return wrong_usage(context, "train: " + one_line(options.folder) + " is no folder");
+  const Tree tree = list_tree(options.folder, Kind::foreign);
+  for (const std::string& skipped : tree.skipped) console.note(skipped, kSkipped);
+  for (const Failure& failure : tree.failures) console.fail(failure);
+  if (tree.files.empty()) {
+    console.fail({options.folder, std::nullopt, "no PNG, PNM or PAM files in this folder"});
+    return kExitFailed;
+  }
+  const std::vector<std::string> files = chosen_of(tree.files, options.max_images);
+  Parallel parallel(options.threads);
+  l3_train_options train = l3_train_options_init();
+  train.effort = options.effort;
+  train.tile_width = train.tile_height = options.tile;
+  train.parallel = parallel.for_l3();
+  Lessons lessons(train);
+  const uint64_t failed = learn_all(files, options, lessons, console);
+
+  const size_t colour = lessons.most_frequent();
+  if (lessons.of(colour).images == 0) {
+    console.fail({options.folder, std::nullopt, "no image of 8 bits to learn from"});
+    return kExitFailed;
+  }
+  if (console.stderr_is_terminal()) console.status("fitting the model");
+  l3_model* opened = nullptr;
+  l3_error error{};
+  const l3_status status = l3_finish_training(lessons.of(colour).training.get(), &opened, &error);
+  console.clear_status();
+  if (status != L3_OK) {
+    console.fail({options.folder, std::nullopt, error.reason});
+    return kExitFailed;
+  }
+  const Model model(opened);
+  const l3_model_info info = describe(model.get());
+  if (auto failure = write_file(options.out, {info.bytes, info.size}, Flush::to_disk, context.unfinished)) {
+    console.fail(*failure);
+    return kExitFailed;
+  }
+  if (!options.quiet && options.out != "-") {
+    print_summary(info, lessons, colour, tree.files.size() - files.size(), console);
+  }
+  return failed == 0 && tree.failures.empty() ? kExitDone : kExitFailed;
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Command& chosen) {
+  CLI::App* sub = app.add_subcommand("train", "Make one model of many images, for files that share it");
+  auto options = std::make_shared<TrainOptions>();
+  sub->add_option("DIR", options->folder, "A folder of PNG, PNM and PAM files, with all folders below it")
+      ->required()
+      ->type_name("");
+  sub->add_option("MODEL", options->out, "The model file to write; replaced only when it is whole; - is stdout")
+      ->required()
+      ->type_name("");
+  sub->add_option("--effort", options->effort, "Time to spend, 1 (least) to 9 (for the fewest bytes; default: 5)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 9).description(""));
+  sub->add_option("--max-images", options->max_images,
+                  "Look at so many images at most, spread evenly over all (default: 1000)")
+      ->type_name("N")
+      ->check(CLI::Range(uint64_t{1}, UINT64_MAX).description(""));
+  sub->add_option("--tile", options->tile, "Edge of the tiles that the images will be encoded with (default: 128)")
+      ->type_name("PIXELS")
+      ->check(CLI::Validator(check_tile, ""));
+  add_threads(*sub, options->threads, "-j,--threads", "Threads to work with");
+  add_quiet(*sub, options->quiet);
+  add_limits(*sub, options->limits, true);
+  sub->footer(
+      "Small images that are alike become smaller with a model that they share: none of them has to carry one. Files\n"
+      "that are encoded with --model MODEL hold its name only, and cannot be decoded without it: keep it with them.\n\n"
+      "A model is for images of one colour (gray, gray and alpha, RGB, RGBA, palette) and of 8 bits: that of most "
+      "images\n"
+      "in DIR is taken, and the others are left out, which is said.\n\n"
+      "Examples:\n"
+      "  l3 train icons/ icons.l3model\n"
+      "  l3 convert --model icons.l3model icons/ l3s/\n"
+      "  l3 verify --model icons.l3model --against icons/ l3s/\n");
+  sub->callback([options, &chosen] { chosen = [options](Context& context) { return train(*options, context); }; });
+}
+
+}  // namespace tools
