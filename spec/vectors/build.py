@@ -21,6 +21,7 @@ from pathlib import Path
 
 from dense import Dense, Model, write_dense
 from pieces import BitString, Noise, RecipeError, contents, numbers, pad
+from tokens import TokenModel, write_tokens
 
 HERE = Path(__file__).resolve().parent
 GROUPS = ("valid", "limits", "invalid")
@@ -165,8 +166,10 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         recipe.tile_width, recipe.tile_height = map(int, words[0].split("x"))
     elif name == "section":
         recipe.sections.append((SECTIONS.get(words[0]) or int(words[0], 0), contents(words[1:])))
-    elif name == "model":
-        recipe.model = Model(numbers(words), recipe.channels)
+    elif name in ("model", "token_model"):
+        classes = numbers(words)
+        is_token = name == "token_model"
+        recipe.model = TokenModel(classes, recipe.channels, recipe.bits) if is_token else Model(classes, recipe.channels)
         recipe.at_model = len(recipe.sections)
         recipe.sections.append((SECTIONS["model"], b""))
     elif recipe.model and recipe.model.line(name, int(times or 1), words):
@@ -186,6 +189,8 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         tile.dense.classes[int(words[0])] = numbers(words[1:])
     elif name == "state" and tile:
         tile.dense.states[int(words[0])] = int(words[1], 0)
+    elif name == "matches" and tile:
+        tile.dense.matches = numbers(words)
     elif name == "tail" and tile:
         tile.dense.tail = contents(words)
     elif name == "cut" and tile:
@@ -285,6 +290,8 @@ def write_payload(tile: Tile, width: int, height: int, recipe: Recipe) -> bytes:
         for value in values:
             bits.put(value, recipe.bits)
         out = bits.bytes()
+    elif tile.method == 3 and isinstance(recipe.model, TokenModel):
+        out = write_tokens(recipe.model, tile.parameters, (width, height), tile.dense, tile.values, tile.noise)
     elif tile.method == 3:
         out = write_dense(recipe.model, tile.parameters, (width, height), tile.dense, tile.values, tile.noise)
     else:
