@@ -168,8 +168,9 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         recipe.sections.append((SECTIONS.get(words[0]) or int(words[0], 0), contents(words[1:])))
     elif name in ("model", "token_model"):
         classes = numbers(words)
-        is_token = name == "token_model"
-        recipe.model = TokenModel(classes, recipe.channels, recipe.bits) if is_token else Model(classes, recipe.channels)
+        recipe.model = Model(classes, recipe.channels)
+        if name == "token_model":
+            recipe.model = TokenModel(classes, recipe.channels, recipe.bits)
         recipe.at_model = len(recipe.sections)
         recipe.sections.append((SECTIONS["model"], b""))
     elif recipe.model and recipe.model.line(name, int(times or 1), words):
