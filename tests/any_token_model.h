@@ -41,11 +41,15 @@ struct TokenSection {
   }
 
   Bytes bytes() const {
-    Bytes out{
-        1, channels, bits, flags, 0, 0, static_cast<uint8_t>(tables.size()), static_cast<uint8_t>(class_tables.size())};
+    Bytes out(begin(0));
+    out[0] = 1;
+    out[1] = channels;
+    out[2] = bits;
+    out[3] = flags;
     put(&out[4], 2, hole);
-    out.insert(out.end(), classes.begin(), classes.end());
-    out.resize(begin(0));
+    out[6] = static_cast<uint8_t>(tables.size());
+    out[7] = static_cast<uint8_t>(class_tables.size());
+    std::copy(classes.begin(), classes.end(), &out[8]);
     for (size_t i = 0; i + 1 < count(); ++i) put(&out[size_at(i)], i <= engine.size() ? 2 : 1, part(i).size());
     for (size_t i = 0; i < count(); ++i) out.insert(out.end(), part(i).begin(), part(i).end());
     return out;

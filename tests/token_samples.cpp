@@ -49,7 +49,7 @@ void add_random(std::ofstream& list) {
   Dice dice(41);
   for (const drawing::Type& type : drawing::all_types()) {
     for (int round = 0; round < 6; ++round) {
-      const drawing::Size size{1 + dice.roll(70), 1 + dice.roll(40)};
+      const drawing::Size size{1 + dice.roll(60), 1 + dice.roll(30)};
       const uint32_t channels = type.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(type.colour) + 1;
       const TokenFile file = any_token_file(
           dice, size, type, any_token_model(dice, channels, type.bits, dice.chance(2)), 32 + 32 * dice.roll(2), 32);

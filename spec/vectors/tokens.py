@@ -1,5 +1,5 @@
-"""The token model and its tiles in recipes (sections 14 and 15 of spec/format.md), as dense.py does for section 12: from
-the text alone, and as it is told, right or wrong. README.md beside this file has the lines."""
+"""The token model and its tiles in recipes (sections 14 and 15 of spec/format.md), as dense.py does what is before it:
+from the text alone, and as it is told, right or wrong. README.md beside this file has the lines."""
 
 from __future__ import annotations
 
