@@ -10,8 +10,8 @@
 #include <fstream>
 
 #include "any_model.h"
+#include "any_token_tile.h"
 #include "pam.h"
-#include "token_tile.h"
 
 namespace {
 

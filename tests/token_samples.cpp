@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "any_token_tile.h"
 #include "pam.h"
-#include "token_tile.h"
 
 namespace {
 
