@@ -1,32 +1,14 @@
 // Decoding of a dense tile by a warp (section 13 of the spec): one body for every processor target and for CUDA.
-//
-// The lanes go through the tile as a wavefront: each two columns behind the one above it, so that whatever a lane needs
-// of the row above was decoded by its neighbour, and comes from there. A warp may be made of several parts. Each stage
-// of the work is done for all of them before the next one begins, so that what takes long is waited for side by side.
 #pragma once
 
-#include "dense_tables.h"
-#include "tile.h"
-
-// Loops over parts stay loops: the code of a step then fits a processor's cache of decoded instructions.
-#if defined(__CUDACC__)
-#define L3_FOR_PARTS for (uint32_t part = 0; part < kParts; ++part)
-#elif defined(__clang__)
-#define L3_FOR_PARTS _Pragma("clang loop unroll(disable)") for (uint32_t part = 0; part < kParts; ++part)
-#else
-#define L3_FOR_PARTS _Pragma("GCC unroll 1") for (uint32_t part = 0; part < kParts; ++part)
-#endif
+#include "wavefront.h"
 
 namespace l3 {
 
-// The neighbours of a lane's pixel, or the errors there: a byte for each channel.
-template <class Lanes>
-struct DenseWindow {
-  Lanes w, ww, n, nw, ne, nww, nn, nne;
-};
-
 template <class W, uint32_t kChannels, class Sink>
 class DenseDecoder {
+  using Front = Wavefront<W>;
+
  public:
   using Lanes = typename W::Lanes;
   using Mask = typename W::Mask;
@@ -57,31 +39,6 @@ class DenseDecoder {
   }
 
  private:
-  // The bucket of its table that a lane's state points to.
-  template <uint32_t kBuckets>
-  L3_INLINE static Lanes bucket_of(Lanes state) {
-    return (state & constant<kProbabilities - 1>) >> __builtin_ctz(kProbabilities / kBuckets);
-  }
-
-  // Decodes a symbol in each active lane of a part, whose bucket is known: what the symbol stands for, in the lowest
-  // byte.
-  template <uint32_t kBuckets>
-  L3_INLINE Lanes decode_symbol(Lanes own, Lanes other, Lanes& state, Mask active) {
-    const Lanes place = state & constant<kProbabilities / kBuckets - 1>;
-    const Mask is_own = W::less_small(place, W::template byte_of<2>(own));
-    const Lanes chosen = W::select(is_own, own & constant<0xFF000FFF>, other);
-    const Lanes number = ((chosen >> 12) + place) & constant<kProbabilities - 1>;
-    const Lanes frequency = chosen & constant<kProbabilities - 1>;
-    sink_.template saw<kBuckets>(frequency, active);
-    const Lanes next = frequency * (state >> kProbabilityBits) + number;
-    state = W::select(active, next, state);
-    return W::top_byte(chosen);
-  }
-
-  L3_INLINE static void refill(Lanes& state, Mask active, Window window, uint32_t& taken) {
-    W::refill(state, W::both(active, W::below_floor(state)), window, taken);
-  }
-
   // False where words were wanted behind the payload's end.
   L3_INLINE bool advance(uint32_t taken) {
     at_ += taken;
@@ -104,10 +61,10 @@ class DenseDecoder {
           }
           const Mask active = W::less(W::numbers(part), count);
           Lanes own, other;
-          W::look_up_class(tables_, c, before[part] & constant<kMaxClasses - 1>, bucket_of<kClassBuckets>(state_[part]),
-                           own, other);
-          before[part] = decode_symbol<kClassBuckets>(own, other, state_[part], active);
-          refill(state_[part], active, window, taken);
+          W::look_up_class(tables_, c, before[part] & constant<kMaxClasses - 1>,
+                           Front::template bucket_of<kClassBuckets>(state_[part]), own, other);
+          before[part] = Front::template decode_symbol<kClassBuckets>(own, other, state_[part], active, sink_);
+          Front::refill(state_[part], active, window, taken);
           all[part] = all[part] | before[part] << static_cast<int>(8 * c);
         }
       }
@@ -169,21 +126,17 @@ class DenseDecoder {
     const auto above = [&](Lanes of_part_before, uint32_t of_last_lane) {
       return part == 0 ? W::splat(of_last_lane) : of_part_before;
     };
-    slide(pixel, pixel_here_[part], above(pixel_here_[before], from_last[0]), above(pixel_[before].n, from_last[2]));
-    slide(error, error_here_[part], above(error_here_[before], from_last[1]), above(error_[before].n, from_last[3]));
+    Front::slide(pixel, pixel_here_[part], above(pixel_here_[before], from_last[0]),
+                 above(pixel_[before].n, from_last[2]));
+    Front::slide(error, error_here_[part], above(error_here_[before], from_last[1]),
+                 above(error_[before].n, from_last[3]));
 
     const Lanes column = column_[part], row = row_[part];
     const Mask active = W::both(W::less(column, width_), W::less(row, height_));
     active_[part] = active;
-    const Mask first_column = W::equal(column, 0), last_column = W::equal(column, width_ - 1);
-    const Mask first_row = W::equal(row, 0), first_rows = W::less(row, 2u);
-    const Edges edges{first_column,
-                      first_row,
-                      first_rows,
-                      last_column,
-                      W::either(first_column, first_row),
-                      W::either(last_column, first_row)};
-    const Upper of_pixel = mend(pixel, edges), of_error = mend(error, edges);
+    const auto edges = Front::Edges::of(column, row, width_);
+    const Lanes corner = W::splat(0);
+    const auto of_pixel = Front::mend(pixel, edges, corner), of_error = Front::mend(error, edges, corner);
     const auto entering = W::which(W::both(active, W::equal(column & constant<kBlockEdge - 1>, 0)));
     if (entering) {
       const Lanes block = (row >> 4) * ceil_div(width_, kBlockEdge) + (column >> 4);
@@ -200,39 +153,6 @@ class DenseDecoder {
     pixel_here_[part] = error_here_[part] = W::splat(0);
   }
 
-  struct Edges {
-    Mask first_column, first_row, first_rows, last_column, first_column_or_row, last_column_or_first_row;
-  };
-  // Neighbours that are handed on as they are, and used differently at edges.
-  struct Upper {
-    Lanes ne, nn, nne;
-  };
-
-  // Every lane goes on by a column.
-  L3_INLINE static void slide(DenseWindow<Lanes>& window, Lanes here, Lanes here_before, Lanes n_before) {
-    window.nn = window.nne;
-    window.nne = W::shift_up(window.n, n_before);
-    window.nww = window.nw;
-    window.nw = window.n;
-    window.n = window.ne;
-    window.ne = W::shift_up(here, here_before);
-    window.ww = window.w;
-    window.w = here;
-  }
-
-  // The neighbours at the tile's edges.
-  L3_INLINE static Upper mend(DenseWindow<Lanes>& window, const Edges& edges) {
-    window.n = W::select(edges.first_row, W::select(edges.first_column, W::splat(0), window.w), window.n);
-    window.w = W::select(edges.first_column, window.n, window.w);
-    window.ww = W::select(edges.first_column, window.n, window.ww);
-    window.nw = W::select(edges.first_column_or_row, window.n, window.nw);
-    window.nww = W::select(edges.first_column_or_row, window.n, window.nww);
-    const Lanes ne = W::select(edges.last_column_or_first_row, window.n, window.ne);
-    const Lanes nn = W::select(edges.first_rows, window.n, window.nn);
-    const Lanes nne = W::select(edges.first_rows, ne, W::select(edges.last_column, nn, window.nne));
-    return {ne, nn, nne};
-  }
-
   // The samples of one channel. While tables are read, what the next channel needs of what is there already is added
   // up.
   template <uint32_t c>
@@ -247,16 +167,18 @@ class DenseDecoder {
       context[part] = W::context(tables_, c, activity_[part], view.near[c], view.near_errors[c], p[part], up[part]);
     }
     L3_FOR_PARTS {
-      W::look_up(tables_, c, context[part], bucket_of<kTableBuckets>(state_[part]), own[part], other[part]);
+      W::look_up(tables_, c, context[part], Front::template bucket_of<kTableBuckets>(state_[part]), own[part],
+                 other[part]);
     }
     if constexpr (c + 1 < kChannels && kParts > 1) {
       L3_FOR_PARTS prepare<c + 1>(part);
     }
     L3_FOR_PARTS {
-      const Lanes difference = decode_symbol<kTableBuckets>(own[part], other[part], state_[part], active_[part]);
+      const Lanes difference =
+          Front::template decode_symbol<kTableBuckets>(own[part], other[part], state_[part], active_[part], sink_);
       finish<c>(part, p[part], up[part], difference);
     }
-    L3_FOR_PARTS refill(state_[part], active_[part], window, taken);
+    L3_FOR_PARTS Front::refill(state_[part], active_[part], window, taken);
   }
 
   // The sums of prediction and activity, as far as the channel before has no part in them.
@@ -342,5 +264,3 @@ class DenseDecoder {
 };
 
 }  // namespace l3
-
-#undef L3_FOR_PARTS

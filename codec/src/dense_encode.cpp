@@ -156,7 +156,7 @@ void DenseEncoder::fit(uint32_t effort) {
       ++class_counts[0][i / blocks][before][classes_[tile][i]];
     }
   }
-  fit_class_tables(class_counts[0], fitted_);
+  fit_class_tables(class_counts[0], head.channels, fitted_);
 
   model_bytes_.resize(kMaxModelBytes);
   model_bytes_.resize(write_model(fitted_, model_bytes_.data()));

@@ -5,6 +5,7 @@
 
 #include "logarithm.h"
 #include "parallel.h"
+#include "token_model.h"
 
 namespace l3 {
 namespace {
@@ -468,8 +469,9 @@ void fit_tables(SymbolCounts& counts, uint32_t most, uint32_t rounds, DenseModel
   TableFit(counts, model).run(most, rounds);
 }
 
-void fit_class_tables(const ClassCounts& counts, DenseModel& model) {
-  for (uint32_t c = 0; c < model.channels; ++c) {
+template <class Model>
+void fit_class_tables(const ClassCounts& counts, uint32_t channels, Model& model) {
+  for (uint32_t c = 0; c < channels; ++c) {
     const uint32_t classes = model.classes[c];
     model.class_tables[c] = 0;
     if (classes == 1) continue;
@@ -522,6 +524,13 @@ void fit_class_tables(const ClassCounts& counts, DenseModel& model) {
     }
     for (uint32_t k = 0; k < contexts; ++k) model.class_table_of[c][k] = static_cast<uint8_t>(group_of[k]);
   }
+}
+
+template void fit_class_tables(const ClassCounts& counts, uint32_t channels, DenseModel& model);
+template void fit_class_tables(const ClassCounts& counts, uint32_t channels, TokenModel& model);
+
+void make_frequencies(const uint64_t* counts, uint32_t symbols, uint16_t* frequencies) {
+  normalise(counts, symbols, frequencies);
 }
 
 }  // namespace l3

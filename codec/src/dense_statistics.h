@@ -43,6 +43,11 @@ void fit_tables(SymbolCounts& counts, uint32_t most, uint32_t rounds, DenseModel
 // How often each class was seen, by channel and the class of the channel before.
 using ClassCounts = uint32_t[kMaxChannels][kMaxClasses][kMaxClasses];
 
-void fit_class_tables(const ClassCounts& counts, DenseModel& model);
+// For a DenseModel or a TokenModel.
+template <class Model>
+void fit_class_tables(const ClassCounts& counts, uint32_t channels, Model& model);
+
+// Makes frequencies that add up to 4096 and can be written, of which each symbol that was seen has one.
+void make_frequencies(const uint64_t* counts, uint32_t symbols, uint16_t* frequencies);
 
 }  // namespace l3

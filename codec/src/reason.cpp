@@ -62,6 +62,8 @@ const char* text_of(Reason reason) {
     case Reason::model_offset: return "a part of the model does not begin where it must";
     case Reason::model_channel: return "a channel of the model has a number out of range";
     case Reason::model_table: return "a table of the model is not one";
+    case Reason::model_match: return "the part of the model about matches has a number out of range";
+    case Reason::model_values: return "the values that the model lists are out of range";
     case Reason::colour_space_size: return "the size of the colour space is wrong";
     case Reason::metadata_size: return "the metadata section is too small";
     case Reason::metadata_contents: return "the metadata is no sound Zstandard frame of the size it states";

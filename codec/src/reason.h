@@ -70,6 +70,8 @@ enum class Reason : uint32_t {
   model_offset,
   model_channel,
   model_table,
+  model_match,
+  model_values,
   metadata_size,
   metadata_contents,
   metadata_record,

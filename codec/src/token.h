@@ -20,6 +20,11 @@ constexpr uint32_t kMaxValues = 32768;  // that a model lists, of all channels t
 constexpr int32_t kMostTokenError = 32767;
 constexpr uint32_t kMostActivity = (1u << 24) - 1;
 
+// Values lie in 16 bits of a word, two channels to a word, less 32768: so a product of pairs of signed numbers takes
+// them. The weights of values add up to a constant, which makes up for it.
+constexpr uint32_t kValueBias = 32768;
+L3_INLINE constexpr uint32_t token_words(uint32_t channels) { return (channels + 1) / 2; }
+
 // What a pixel is, before it is a token: one of four neighbours, none of them, or the hole.
 enum MatchSymbol : uint32_t { kMatchW, kMatchN, kMatchNe, kMatchNw, kMatchNone, kMatchHole };
 

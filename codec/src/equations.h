@@ -1,0 +1,112 @@
+// Least squares, and predictors from their solutions.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "dense_fit_kernels.h"
+
+namespace l3 {
+
+// A symmetric system of equations, solved by Cholesky's method. False where it is not positive definite.
+class Equations {
+ public:
+  explicit Equations(uint32_t size) : size_(size), rows_(size_t{size} * size), right_(size) {}
+
+  double& at(uint32_t i, uint32_t j) { return rows_[size_t{i} * size_ + j]; }  // j <= i
+  double& right(uint32_t i) { return right_[i]; }
+
+  // Leaves the solution in right().
+  bool solve() {
+    for (uint32_t i = 0; i < size_; ++i) {
+      double diagonal = at(i, i);
+      for (uint32_t k = 0; k < i; ++k) diagonal -= at(i, k) * at(i, k);
+      if (!(diagonal > 1e-9)) return false;
+      at(i, i) = std::sqrt(diagonal);
+      for (uint32_t j = i + 1; j < size_; ++j) {
+        double v = at(j, i);
+        for (uint32_t k = 0; k < i; ++k) v -= at(j, k) * at(i, k);
+        at(j, i) = v / at(i, i);
+      }
+    }
+    for (uint32_t i = 0; i < size_; ++i) {
+      for (uint32_t k = 0; k < i; ++k) right_[i] -= at(i, k) * right_[k];
+      right_[i] /= at(i, i);
+    }
+    for (uint32_t i = size_; i-- > 0;) {
+      for (uint32_t k = i + 1; k < size_; ++k) right_[i] -= at(k, i) * right_[k];
+      right_[i] /= at(i, i);
+    }
+    return true;
+  }
+
+ private:
+  uint32_t size_;
+  std::vector<double> rows_, right_;
+};
+
+// From sums of products, in rows of a triangle whose last row is the target's.
+template <class Sum>
+Equations equations_of(const Sum* products, uint32_t size, double ridge) {
+  Equations equations(size);
+  const Sum* p = products;
+  for (uint32_t i = 0; i < size; ++i) {
+    for (uint32_t j = 0; j <= i; ++j) equations.at(i, j) = static_cast<double>(*p++);
+    equations.at(i, i) += ridge;
+  }
+  for (uint32_t j = 0; j < size; ++j) equations.right(j) = static_cast<double>(*p++);
+  return equations;
+}
+
+// Rounds a solution to 64ths: first each number on its own, then in single steps, those first that bring most.
+inline void round_solution(Equations& equations, Equations& solution, uint32_t size) {
+  constexpr double kOne = 1 << kWeightShift;
+  double rounded[kMaxFeatures], slope[kMaxFeatures];
+  const auto cell = [&](uint32_t i, uint32_t j) { return i > j ? equations.at(i, j) : equations.at(j, i); };
+  for (uint32_t i = 0; i < size; ++i) rounded[i] = std::floor(solution.right(i) * kOne + 0.5);
+  for (uint32_t i = 0; i < size; ++i) {
+    slope[i] = -equations.right(i) * kOne;
+    for (uint32_t j = 0; j < size; ++j) slope[i] += cell(i, j) * rounded[j];
+  }
+  constexpr uint32_t kMostSteps = 64;
+  for (uint32_t step = 0; step < kMostSteps; ++step) {
+    uint32_t best = size;
+    double best_gain = 0;
+    for (uint32_t i = 0; i < size; ++i) {
+      const double gain = 2 * std::abs(slope[i]) - cell(i, i);
+      if (gain > best_gain) {
+        best_gain = gain;
+        best = i;
+      }
+    }
+    if (best == size) break;
+    const double direction = slope[best] > 0 ? -1 : 1;
+    rounded[best] += direction;
+    for (uint32_t j = 0; j < size; ++j) slope[j] += direction * cell(best, j);
+  }
+  for (uint32_t i = 0; i < size; ++i) solution.right(i) = rounded[i] / kOne;
+}
+
+// Makes a solution a predictor's weights. Those that follow from others must fit too, so all are made smaller until
+// they do.
+inline bool set_weights(Equations& solution, uint32_t channel, TapWeights& weights) {
+  const uint32_t count = feature_count(channel);
+  for (double scale = 1; scale > 0.05; scale *= 0.9) {
+    int32_t w[kMaxTaps] = {1 << kWeightShift};
+    for (uint32_t f = 0; f < count; ++f) {
+      const uint32_t tap = tap_of(f);
+      const double exact = solution.right(f) * (1 << kWeightShift) * scale;
+      const int32_t rounded = static_cast<int32_t>(std::floor(std::clamp(exact, -1000.0, 1000.0) + 0.5));
+      w[tap] += rounded;
+      if (tap < 8) w[0] -= rounded;
+      if (tap >= kCrossWord * kTapsOfWord) w[tap / kTapsOfWord * kTapsOfWord] -= rounded;
+    }
+    if (!std::all_of(w, w + kMaxTaps, [](int32_t v) { return v >= -128 && v <= 127; })) continue;
+    for (uint32_t tap = 0; tap < kMaxTaps; ++tap) weights.of[tap] = static_cast<int8_t>(w[tap]);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace l3

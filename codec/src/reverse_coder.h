@@ -1,0 +1,138 @@
+// The coder of section 13.1, run backwards: what a decoder reads first is written last.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "dense_tables.h"
+
+namespace l3 {
+
+// What coding a symbol needs.
+struct SymbolCode {
+  uint32_t limit;       // a state from here on gives a word first
+  uint32_t reciprocal;  // with `shift` and `more`: of the frequency
+  uint16_t frequency;
+  uint16_t first;  // of the symbol's slots among `slots`
+  uint8_t shift, more;
+};
+
+// Prepares the division of a state by a frequency f: with 2^s the power of two that f does not pass, a state below
+// 2^20 f gives the right quotient where 2^k / f, rounded up, times f passes 2^k by at most 2^(k - 20) / f, which
+// k = 20 + 2 s ensures. Where f is above 2048 the product would pass 64 bits: k is 43, and rounding goes up or down,
+// whichever is closer; down, the state is taken one higher.
+inline void divide_by(uint32_t f, SymbolCode& code) {
+  const uint32_t s = f == 1 ? 0 : 32 - static_cast<uint32_t>(__builtin_clz(f - 1));
+  code.shift = static_cast<uint8_t>(std::min(20 + 2 * s, 43u));
+  const uint64_t power = uint64_t{1} << code.shift;
+  const uint64_t down = power / f, rest = power % f;
+  code.more = rest != 0 && rest < f - rest && code.shift == 43;
+  code.reciprocal = static_cast<uint32_t>(down + (rest != 0 && code.more == 0 ? 1 : 0));
+  code.limit = f << (32 - kProbabilityBits);
+  code.frequency = static_cast<uint16_t>(f);
+}
+
+// A table as the encoder uses it: where each of its symbols is among its slots.
+template <uint32_t kSymbols>
+struct SlotTable {
+  SymbolCode codes[kSymbols];
+  uint16_t slots[kProbabilities];  // by symbol and number
+
+  // `symbol_of_meaning` names the symbol that a bucket stands for.
+  template <class SymbolOf>
+  void list(const Bucket* buckets, uint32_t bucket_count, const SymbolOf& symbol_of_meaning) {
+    const uint32_t size = kProbabilities / bucket_count;
+    std::memset(codes, 0, sizeof(codes));
+    uint32_t first = 0;
+    for (uint32_t q = 0; q < bucket_count; ++q) {
+      const uint32_t frequency = buckets[q].own & (kProbabilities - 1);
+      codes[q].first = static_cast<uint16_t>(first);
+      if (frequency > 0) divide_by(frequency, codes[q]);
+      first += frequency;
+    }
+    for (uint32_t q = 0; q < bucket_count; ++q) {
+      const uint32_t own = buckets[q].own >> 16 & 0xFF;
+      const uint32_t other = symbol_of_meaning(buckets[q].other >> 24);
+      for (uint32_t k = 0; k < size; ++k) {
+        const uint32_t symbol = k < own ? q : other;
+        const uint32_t number = k < own ? k : ((buckets[q].other >> 12) + k) & (kProbabilities - 1);
+        slots[codes[symbol].first + number] = static_cast<uint16_t>(q * size + k);
+      }
+    }
+  }
+};
+
+// What a symbol of this frequency takes, in 16ths of a bit: by the position of the top bit and, linearly, by what
+// follows it. 0 where it has no code.
+inline uint8_t cost_of_frequency(uint32_t frequency) {
+  if (frequency == 0) return 0;
+  const uint32_t top = 31 - static_cast<uint32_t>(__builtin_clz(frequency));
+  return static_cast<uint8_t>(16 * (kProbabilityBits - top) - ((frequency << 4 >> top) - 16));
+}
+
+class ReverseCoder {
+ public:
+  // Takes words away from the end of a buffer.
+  ReverseCoder(uint32_t lanes, uint16_t* end) : words_(end) { std::fill(states_, states_ + lanes, kStateFloor); }
+
+  template <uint32_t kSymbols>
+  L3_INLINE void put(uint32_t lane, const SlotTable<kSymbols>& table, uint32_t symbol) {
+    const SymbolCode& code = table.codes[symbol];
+    uint32_t x = states_[lane];
+    words_[-1] = static_cast<uint16_t>(x);
+    const bool full = x >= code.limit;
+    words_ -= full;
+    x = full ? x >> 16 : x;
+    const uint32_t times = static_cast<uint32_t>(uint64_t{code.reciprocal} * (uint64_t{x} + code.more) >> code.shift);
+    states_[lane] = times << kProbabilityBits | table.slots[code.first + x - times * code.frequency];
+  }
+  // `count` bits, at least 1 and at most 16.
+  void put_raw(uint32_t lane, uint32_t raw, uint32_t count) {
+    uint32_t x = states_[lane];
+    if (x >> (32 - count) != 0) {
+      *--words_ = static_cast<uint16_t>(x);
+      x >>= 16;
+    }
+    states_[lane] = x << count | raw;
+  }
+  uint32_t state(uint32_t lane) const { return states_[lane]; }
+  const uint16_t* words() const { return words_; }
+
+ private:
+  uint16_t* words_;
+  uint32_t states_[kLanes];
+};
+
+// Goes through the steps of section 13.3 backwards. Calls use(count, lanes, places) for each, with the lanes that are
+// active in it, and where they are: pixels, row by row.
+template <class Use>
+void walk_backwards(uint32_t width, uint32_t height, uint32_t lanes, const Use& use) {
+  const uint32_t period = dense_period(width, lanes);
+  const uint32_t steps = dense_steps(width, height, lanes);
+  // Where each lane is; before its first step it is in a row below 0.
+  int32_t column[kLanes], row[kLanes];
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    const int32_t u = static_cast<int32_t>(steps) - 1 - 2 * static_cast<int32_t>(lane);
+    const int32_t turn = u < 0 ? -1 : u / static_cast<int32_t>(period);
+    column[lane] = u - turn * static_cast<int32_t>(period);
+    row[lane] = static_cast<int32_t>(lane) + turn * static_cast<int32_t>(lanes);
+  }
+  for (uint32_t step = steps; step-- > 0;) {
+    size_t at[kLanes];
+    uint8_t lane_of[kLanes];
+    uint32_t active = 0;
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      lane_of[active] = static_cast<uint8_t>(lane);
+      at[active] = static_cast<size_t>(row[lane]) * width + static_cast<uint32_t>(column[lane]);
+      active +=
+          row[lane] >= 0 && static_cast<uint32_t>(row[lane]) < height && static_cast<uint32_t>(column[lane]) < width;
+      if (column[lane]-- == 0) {
+        column[lane] = static_cast<int32_t>(period) - 1;
+        row[lane] -= static_cast<int32_t>(lanes);
+      }
+    }
+    use(active, lane_of, at);
+  }
+}
+
+}  // namespace l3

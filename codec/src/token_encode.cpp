@@ -1,0 +1,524 @@
+#include "token_encode.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "entropy.h"
+#include "parallel.h"
+
+namespace l3 {
+namespace {
+
+constexpr uint64_t kTrialPixels = 1u << 18;
+constexpr uint32_t kMostColours = 8192;
+
+uint32_t sample_at(const uint8_t* pixels, uint32_t i, bool wide) {
+  return wide ? reinterpret_cast<const uint16_t*>(pixels)[i] : pixels[i];
+}
+
+// All samples of a pixel in one number.
+uint64_t joined(const uint32_t* samples, uint32_t channels) {
+  uint64_t all = 0;
+  for (uint32_t c = 0; c < channels; ++c) all |= uint64_t{samples[c]} << (16 * c);
+  return all;
+}
+
+uint32_t depth_of(size_t count) {
+  uint32_t depth = 1;
+  while ((count - 1) >> depth != 0) ++depth;
+  return depth;
+}
+
+// How many lanes a tile of about so many bits is worth: each costs three bytes.
+uint32_t lanes_for(double bits, uint32_t height) {
+  uint32_t lanes = 1, log = 0;
+  while (log < kMaxLogLanes && lanes < height && bits > 640.0 * 2 * lanes) {
+    lanes *= 2;
+    ++log;
+  }
+  return log;
+}
+
+// Calls use(samples, x) for each pixel of a tile's row.
+template <class Use>
+void for_pixels(const TokenSource& source, uint64_t x0, uint64_t y, uint32_t width, const Use& use) {
+  const Head& head = *source.head;
+  const bool wide = head.bits > 8;
+  const uint8_t* row = source.pixels + y * source.stride + x0 * head.pixel_bytes();
+  uint32_t samples[kMaxChannels] = {};
+  for (uint32_t x = 0, i = 0; x < width; ++x) {
+    for (uint32_t c = 0; c < head.channels; ++c, ++i) samples[c] = sample_at(row, i, wide);
+    use(samples, x);
+  }
+}
+
+struct Colour {
+  uint64_t samples;
+  uint64_t times;
+};
+
+// The colours of an image that do not all repeat a neighbour, the most frequent first; empty where there are too many.
+std::vector<Colour> colours_of(const TokenSource& source) {
+  const Head& head = *source.head;
+  std::unordered_map<uint64_t, uint64_t> times;
+  const size_t most = std::min(kMostColours, kMaxValues / head.channels);
+  std::vector<uint64_t> above(head.width, UINT64_MAX);
+  for (uint32_t y = 0; y < head.height; ++y) {
+    uint64_t before = UINT64_MAX;
+    for_pixels(source, 0, y, head.width, [&](const uint32_t* samples, uint32_t x) {
+      const uint64_t pixel = joined(samples, head.channels);
+      // One that repeats its neighbours is not named by its number.
+      if (pixel != before && pixel != above[x] && times.size() <= most) ++times[pixel];
+      before = above[x] = pixel;
+    });
+    if (times.size() > most) return {};
+  }
+  std::vector<Colour> colours;
+  for (const auto& [samples, count] : times) colours.push_back({samples, count});
+  std::sort(colours.begin(), colours.end(), [](const Colour& a, const Colour& b) {
+    return a.times != b.times ? a.times > b.times : a.samples < b.samples;
+  });
+  return colours;
+}
+
+// The values that each channel has, in rising order.
+void ranks_of(const TokenSource& source, std::vector<uint16_t>* values) {
+  const Head& head = *source.head;
+  std::vector<uint8_t> seen(size_t{head.channels} << 16);
+  for (uint32_t y = 0; y < head.height; ++y) {
+    for_pixels(source, 0, y, head.width, [&](const uint32_t* samples, uint32_t) {
+      for (uint32_t c = 0; c < head.channels; ++c) seen[size_t{c} << 16 | samples[c]] = 1;
+    });
+  }
+  for (uint32_t c = 0; c < head.channels; ++c) {
+    values[c].clear();
+    for (uint32_t v = 0; v < 1u << 16; ++v) {
+      if (seen[size_t{c} << 16 | v] != 0) values[c].push_back(static_cast<uint16_t>(v));
+    }
+  }
+}
+
+// The share of pixels that are their left or upper neighbour.
+double share_of_repeats(const TokenSource& source) {
+  const Head& head = *source.head;
+  std::vector<uint64_t> above(head.width, UINT64_MAX);
+  uint64_t repeats = 0;
+  for (uint32_t y = 0; y < head.height; ++y) {
+    uint64_t before = UINT64_MAX;
+    for_pixels(source, 0, y, head.width, [&](const uint32_t* samples, uint32_t x) {
+      const uint64_t pixel = joined(samples, head.channels);
+      repeats += pixel == before || pixel == above[x];
+      before = above[x] = pixel;
+    });
+  }
+  return static_cast<double>(repeats) / (static_cast<double>(head.width) * head.height);
+}
+
+// A model with what a decoder needs to know before it predicts.
+TokenModel model_of(const TokenTables& tables) {
+  TokenModel model{};
+  model.channels = tables.channels;
+  model.bits = tables.bits;
+  model.engine_channels = tables.engine_channels;
+  model.match = tables.match;
+  model.literal = tables.literal;
+  model.hole = tables.hole;
+  model.hole_value = tables.hole_value;
+  model.listing = tables.listing;
+  const uint32_t lists = tables.listing == Listing::ranks ? tables.channels : 1;
+  for (uint32_t c = 0; c < lists && tables.listing != Listing::none; ++c) {
+    const uint32_t each = tables.listing == Listing::colours ? tables.channels : 1;
+    const uint16_t* first = tables.values + tables.first_value[c];
+    model.values[c].assign(first, first + size_t{tables.value_count[c]} * each);
+  }
+  for (uint32_t c = 0; c < tables.engine_channels; ++c) {
+    model.depth[c] = tables.depth[c];
+    model.classes[c] = tables.classes[c];
+    for (uint32_t k = 0; k < tables.classes[c]; ++k) {
+      for (uint32_t tap = 0; tap < kMaxTaps; ++tap) {
+        const uint32_t word = tables.weights[c][k][tap / kTapsOfWord];
+        model.weights[c][k].of[tap] = static_cast<int8_t>(word >> (8 * (tap % kTapsOfWord)));
+      }
+    }
+    const auto term = [&](uint32_t word, uint32_t byte) {
+      return static_cast<uint8_t>(tables.activity[c][word] >> (8 * byte));
+    };
+    const uint8_t terms[kActivityTerms] = {term(0, 0), term(0, 1), term(0, 2), term(0, 3), term(1, 0), term(1, 1),
+                                           term(2, 0), term(2, 1), term(2, 2), term(1, 2), term(1, 3)};
+    std::memcpy(model.activity[c], terms, sizeof(terms));
+  }
+  return model;
+}
+
+}  // namespace
+
+ValueMap::ValueMap(const TokenModel& model) : listing_(model.listing), channels_(model.channels) {
+  if (listing_ == Listing::ranks) {
+    for (uint32_t c = 0; c < channels_; ++c) {
+      rank_of_[c].assign(1u << 16, -1);
+      for (size_t i = 0; i < model.values[c].size(); ++i) rank_of_[c][model.values[c][i]] = static_cast<int32_t>(i);
+    }
+  }
+  if (listing_ == Listing::colours) {
+    uint32_t samples[kMaxChannels];
+    for (uint32_t i = 0; i < model.values[0].size() / channels_; ++i) {
+      for (uint32_t c = 0; c < channels_; ++c) samples[c] = model.values[0][size_t{i} * channels_ + c];
+      colours_.emplace_back(joined(samples, channels_), i);
+    }
+    std::stable_sort(colours_.begin(), colours_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
+}
+
+int32_t ValueMap::value_of(uint32_t channel, const uint32_t* samples) const {
+  if (listing_ == Listing::none) return static_cast<int32_t>(samples[channel]);
+  if (listing_ == Listing::ranks) return rank_of_[channel][samples[channel]];
+  const uint64_t pixel = joined(samples, channels_);
+  const auto at = std::lower_bound(colours_.begin(), colours_.end(), pixel,
+                                   [](const auto& entry, uint64_t wanted) { return entry.first < wanted; });
+  return at != colours_.end() && at->first == pixel ? static_cast<int32_t>(at->second) : -1;
+}
+
+std::unique_ptr<TokenTile> TokenEncoder::load(uint64_t tile, const TokenModel& model, const ValueMap& map) const {
+  const Head& head = *source_.head;
+  const TileShape shape = head.tile_shape(tile);
+  auto loaded = std::make_unique<TokenTile>(shape.width, shape.height, model.engine_channels);
+  const uint64_t x0 = tile % head.tiles_across * head.tile_width, y0 = tile / head.tiles_across * head.tile_height;
+  bool listed = true;
+  for (uint32_t y = 0; y < shape.height; ++y) {
+    const size_t row = size_t{y} * shape.width;
+    for_pixels(source_, x0, y0 + y, shape.width, [&](const uint32_t* samples, uint32_t x) {
+      for (uint32_t e = 0; e < model.engine_channels; ++e) {
+        const int32_t value = map.value_of(e, samples);
+        listed &= value >= 0;
+        loaded->values[e][row + x] = value;
+      }
+    });
+  }
+  if (!listed) return nullptr;
+  if (model.match) loaded->find_matches(model.hole ? static_cast<int32_t>(model.hole_value) : -1);
+  return loaded;
+}
+
+// Tiles to fit a model to: about so many pixels, at least one tile.
+std::vector<uint64_t> TokenEncoder::choose_tiles(uint64_t most) const {
+  const Head& head = *source_.head;
+  const uint64_t pixels = uint64_t{head.width} * head.height;
+  const uint64_t step = std::clamp<uint64_t>((pixels + most / 2) / most, 1, head.tile_count);
+  std::vector<uint64_t> seen;
+  for (uint64_t tile = step / 2; tile < head.tile_count; tile += step) seen.push_back(tile);
+  return seen;
+}
+
+void TokenEncoder::begin_model(const TokenPlan& plan, TokenModel& model) const {
+  const Head& head = *source_.head;
+  model = TokenModel{};
+  model.channels = head.channels;
+  model.bits = head.bits;
+  model.listing = plan.listing;
+  model.engine_channels = plan.listing == Listing::colours ? 1 : head.channels;
+  model.match = plan.match;
+  model.literal = plan.literal;
+  for (uint32_t c = 0; c < kMaxChannels; ++c) {
+    model.depth[c] = head.bits;
+    model.classes[c] = 1;
+  }
+  if (plan.listing == Listing::ranks) {
+    ranks_of(source_, model.values);
+    for (uint32_t c = 0; c < head.channels; ++c) model.depth[c] = depth_of(model.values[c].size());
+  }
+  if (plan.listing == Listing::colours) {
+    const std::vector<Colour> colours = colours_of(source_);
+    for (const Colour& colour : colours) {
+      for (uint32_t c = 0; c < head.channels; ++c) {
+        model.values[0].push_back(static_cast<uint16_t>(colour.samples >> (16 * c)));
+      }
+    }
+    model.depth[0] = depth_of(colours.size());
+  }
+  if (plan.hole >= 0) {
+    const uint32_t hole = static_cast<uint32_t>(plan.hole);
+    const int32_t value = ValueMap(model).value_of(0, &hole);
+    model.hole = value >= 0;
+    model.hole_value = static_cast<uint32_t>(std::max(value, 0));
+  }
+}
+
+void TokenEncoder::fit_to(const TokenTiles& tiles, const TokenEffort& effort, double share, TokenModel& model,
+                          TokenScales* scales) const {
+  if (model.literal) return;
+  for (uint32_t c = 0; c < model.engine_channels; ++c) {
+    fit_token_channel(tiles, c, effort, model, scales[c]);
+    fit_token_groups(tiles, c, share, model);
+  }
+}
+
+// The bytes that the image takes with a plan, about.
+double TokenEncoder::try_plan(const TokenPlan& plan, const std::vector<uint64_t>& seen) const {
+  TokenModel model;
+  begin_model(plan, model);
+  const ValueMap map(model);
+  TokenTiles tiles;
+  uint64_t pixels = 0;
+  for (const uint64_t tile : seen) {
+    tiles.push_back(load(tile, model, map));
+    pixels += tiles.back()->pixels();
+  }
+  const double share = static_cast<double>(pixels) / (static_cast<double>(source_.head->width) * source_.head->height);
+  const TokenEffort effort{4, 2, 24, 2, kTrialPixels};
+  TokenScales scales[kMaxChannels];
+  fit_to(tiles, effort, share, model, scales);
+  TokenCounts counts(model);
+  for (const auto& tile : tiles) counts.add(*tile, model);
+  fit_token_tables(counts, effort, model);
+  return static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share;
+}
+
+std::vector<TokenPlan> TokenEncoder::plans() const {
+  const Head& head = *source_.head;
+  const double repeats = share_of_repeats(source_);
+  const std::vector<Colour> colours = colours_of(source_);
+  std::vector<uint16_t> values[kMaxChannels];
+  ranks_of(source_, values);
+  size_t listed = 0, range = 0;
+  for (uint32_t c = 0; c < head.channels; ++c) {
+    listed += values[c].size();
+    range += size_t{values[c].back()} - values[c].front() + 1;
+  }
+  const uint64_t pixels = uint64_t{head.width} * head.height;
+  const bool ranks =
+      listed <= kMaxValues && listed < 0.8 * static_cast<double>(range) && listed * 2 < pixels * head.channels;
+  const bool literal = !colours.empty() && colours.size() * 4 < pixels;
+  std::vector<TokenPlan> all;
+  for (const Listing listing : {Listing::none, Listing::ranks}) {
+    if (listing == Listing::ranks && !ranks) continue;
+    all.push_back({listing, false, false, -1});
+    if (repeats < 0.08) continue;
+    all.push_back({listing, true, false, -1});
+    if (head.channels > 1) continue;
+    all.push_back({listing, true, false, values[0].front()});
+    if (values[0].back() == (1u << head.bits) - 1) all.push_back({listing, true, false, values[0].back()});
+  }
+  if (literal && repeats > 0.3) {
+    all.push_back({Listing::colours, true, true, -1});
+    if (head.channels == 1) all.push_back({Listing::none, true, true, -1});
+  }
+  return all;
+}
+
+bool TokenEncoder::fit(uint32_t effort) {
+  const TokenEffort spent = token_effort_of(effort);
+  const std::vector<uint64_t> trial = choose_tiles(kTrialPixels);
+  double least = 1e300;
+  TokenPlan best;
+  for (const TokenPlan& plan : plans()) {
+    const double bytes = try_plan(plan, trial);
+    if (std::getenv("L3_PLANS"))
+      fprintf(stderr, "plan listing %d match %d literal %d hole %d: %.0f\n", (int)plan.listing, plan.match,
+              plan.literal, plan.hole, bytes);
+    if (bytes >= least) continue;
+    least = bytes;
+    best = plan;
+  }
+  begin_model(best, model_);
+  map_ = ValueMap(model_);
+  {
+    TokenTiles tiles;
+    uint64_t pixels = 0;
+    for (const uint64_t tile : choose_tiles(spent.fit_pixels)) {
+      tiles.push_back(load(tile, model_, map_));
+      pixels += tiles.back()->pixels();
+    }
+    const double share =
+        static_cast<double>(pixels) / (static_cast<double>(source_.head->width) * source_.head->height);
+    fit_to(tiles, spent, share, model_, scales_);
+  }
+  TokenCounts counts(model_);
+  count_all(counts);
+  fit_token_tables(counts, spent, model_);
+  model_bytes_ = write_token_model(model_);
+  codes_ = std::make_unique<Codes>();
+  const Fault fault =
+      read_token_model(model_bytes_.data(), model_bytes_.size(), model_.channels, model_.bits, codes_->tables);
+  if (fault.reason != Reason::none) __builtin_trap();
+  make_codes();
+  return true;
+}
+
+void TokenEncoder::count_all(TokenCounts& counts) {
+  const Head& head = *source_.head;
+  classes_.resize(head.tile_count);
+  const uint64_t chunks = parallel_.run == nullptr ? 1 : std::clamp<uint64_t>(head.tile_count, 1, 8);
+  std::vector<std::unique_ptr<TokenCounts>> others(chunks);
+  auto count_chunk = [&](uint64_t chunk) {
+    if (chunk > 0) others[chunk] = std::make_unique<TokenCounts>(model_);
+    TokenCounts& to = chunk > 0 ? *others[chunk] : counts;
+    for (uint64_t tile = chunk; tile < head.tile_count; tile += chunks) {
+      const auto loaded = load(tile, model_, map_);
+      for (uint32_t c = 0; c < model_.engine_channels && !model_.literal; ++c) {
+        settle_token_tile(*loaded, c, model_, scales_[c]);
+        classes_[tile].insert(classes_[tile].end(), loaded->classes[c].begin(), loaded->classes[c].end());
+      }
+      to.add(*loaded, model_);
+    }
+  };
+  run_parallel(parallel_, chunks, count_chunk);
+  for (uint64_t i = 1; i < chunks; ++i) counts.add(*others[i]);
+}
+
+Fault TokenEncoder::use(const uint8_t* model, size_t size) {
+  codes_ = std::make_unique<Codes>();
+  const Fault fault = read_token_model(model, size, source_.head->channels, source_.head->bits, codes_->tables);
+  if (fault.reason != Reason::none) return fault;
+  model_bytes_.assign(model, model + size);
+  model_ = model_of(codes_->tables);
+  map_ = ValueMap(model_);
+  // What errors cost is not in a model: this is near enough.
+  for (TokenScales& scales : scales_) scales = first_token_scales();
+  make_codes();
+  return {};
+}
+
+void TokenEncoder::make_codes() {
+  const TokenTables& tables = codes_->tables;
+  const auto itself = [](uint32_t meaning) { return meaning; };
+  codes_->symbols.resize(tables.table_count);
+  codes_->classes.resize(tables.class_table_count);
+  for (uint32_t t = 0; t < tables.table_count; ++t) {
+    codes_->symbols[t].list(tables.buckets + t * kTokenBuckets, kTokenBuckets, itself);
+  }
+  for (uint32_t t = 0; t < tables.class_table_count; ++t) {
+    codes_->classes[t].list(tables.class_buckets + t * kClassBuckets, kClassBuckets, itself);
+  }
+}
+
+// Finds the symbols of a predicted tile and their tables; false where one has no code.
+bool TokenEncoder::code(const TokenTile& tile, Coded& coded) const {
+  const TokenTables& tables = codes_->tables;
+  const size_t pixels = tile.pixels();
+  uint64_t cost = 0;  // in 16ths of a bit, roughly
+  bool sound = true;
+  const auto add = [&](uint32_t table, uint32_t symbol) {
+    const uint32_t of_symbol = cost_of_frequency(codes_->symbols[table].codes[symbol].frequency);
+    sound &= of_symbol != 0 || codes_->symbols[table].codes[symbol].frequency != 0;
+    cost += of_symbol;
+  };
+  const int32_t hole = model_.hole ? static_cast<int32_t>(model_.hole_value) : -1;
+  ContextFinder finder(tile, hole);
+  if (tables.match) {
+    coded.match_tables.resize(pixels);
+    std::vector<uint8_t> octaves(tile.width);
+    for (uint32_t y = 0; y < tile.height; ++y) {
+      if (tables.match_by_activity && !tables.literal) finder.find_octaves(y, model_.activity[0], octaves.data());
+      for (uint32_t x = 0; x < tile.width; ++x) {
+        const size_t i = size_t{y} * tile.width + x;
+        coded.match_tables[i] = tables.match_table[tables.match_row[tile.equalities[i]] * kMatchOctaves + octaves[x]];
+        add(coded.match_tables[i], tile.symbols[i]);
+      }
+    }
+  }
+  ContextRow row(tile.width);
+  NeighbourRows neighbours(tile.width);
+  for (uint32_t c = 0; c < tile.channels; ++c) {
+    coded.tables[c].resize(pixels);
+    coded.tokens[c].resize(pixels);
+    coded.raw[c].resize(pixels);
+    for (uint32_t y = 0; y < tile.height; ++y) {
+      if (tables.literal) {
+        neighbours.find(tile.values[c].data(), y);
+      } else {
+        finder.find(c, y, model_.activity[c], tables.depth[c], row);
+      }
+      for (uint32_t x = 0; x < tile.width; ++x) {
+        const size_t i = size_t{y} * tile.width + x;
+        if (tile.symbols[i] != kMatchNone) continue;
+        uint32_t number, table;
+        if (tables.literal) {
+          number = static_cast<uint32_t>(tile.values[c][i]);
+          table = tables.literal_table[std::min(static_cast<uint32_t>(neighbours[kTokenW][x]), kLiteralContexts - 1)];
+        } else {
+          number = number_of(tile.values[c][i], tile.predicted[c][i], tables.depth[c]);
+          const uint32_t of_row = tables.grouped[c] ? tables.zone_row[c][row.zone[x]] +
+                                                          tables.pattern_row[c][pattern_in_order(row.pattern[x])]
+                                                    : 0;
+          table = tables.table_of[c][of_row * kTokenLevels + row.level[x]];
+        }
+        const uint32_t token = token_of(number);
+        coded.tables[c][i] = static_cast<uint8_t>(table);
+        coded.tokens[c][i] = static_cast<uint8_t>(token);
+        coded.raw[c][i] = static_cast<uint16_t>(number - first_of(token));
+        add(table, token);
+        cost += 16 * raw_bits_of(token);
+      }
+    }
+  }
+  coded.bits = static_cast<double>(cost) / 16;
+  return sound;
+}
+
+uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint8_t& parameters) const {
+  const TokenTables& tables = codes_->tables;
+  const auto tile = load(number, model_, map_);
+  if (tile == nullptr) return 0;
+  const uint32_t blocks = tile->block_count();
+  for (uint32_t c = 0; c < tile->channels && !tables.literal; ++c) {
+    if (classes_.empty()) {
+      settle_token_tile(*tile, c, model_, scales_[c]);
+    } else {
+      const uint8_t* from = classes_[number].data() + size_t{c} * blocks;
+      tile->classes[c].assign(from, from + blocks);
+      predict_tile(*tile, c, model_.weights[c], model_.depth[c],
+                   model_.hole ? static_cast<int32_t>(model_.hole_value) : -1);
+    }
+  }
+  Coded coded;
+  if (!code(*tile, coded)) return 0;
+
+  const uint32_t log_lanes = lanes_for(coded.bits, tile->height);
+  const uint32_t lanes = 1u << log_lanes;
+  // A symbol takes one word at most, raw bits another, and the coder looks one ahead.
+  const size_t room_for_words = tile->pixels() * (1 + 2 * tile->channels) + size_t{blocks} * tile->channels + 1;
+  const auto words = std::make_unique_for_overwrite<uint16_t[]>(room_for_words);
+  ReverseCoder coder(lanes, words.get() + room_for_words);
+  walk_backwards(tile->width, tile->height, lanes, [&](uint32_t count, const uint8_t* lane_of, const size_t* at) {
+    for (uint32_t c = tile->channels; c-- > 0;) {
+      for (uint32_t i = count; i-- > 0;) {
+        if (tile->symbols[at[i]] != kMatchNone) continue;
+        const uint32_t raw_bits = raw_bits_of(coded.tokens[c][at[i]]);
+        if (raw_bits > 0) coder.put_raw(lane_of[i], coded.raw[c][at[i]], raw_bits);
+      }
+      for (uint32_t i = count; i-- > 0;) {
+        if (tile->symbols[at[i]] != kMatchNone) continue;
+        coder.put(lane_of[i], codes_->symbols[coded.tables[c][at[i]]], coded.tokens[c][at[i]]);
+      }
+    }
+    for (uint32_t i = tables.match ? count : 0; i-- > 0;) {
+      coder.put(lane_of[i], codes_->symbols[coded.match_tables[at[i]]], tile->symbols[at[i]]);
+    }
+  });
+  for (uint32_t first = (blocks - 1) / lanes * lanes;; first -= lanes) {
+    for (uint32_t c = tile->channels; c-- > 0;) {
+      if (tables.classes[c] == 1) continue;
+      for (uint32_t lane = smaller(lanes, blocks - first); lane-- > 0;) {
+        const uint32_t own = tile->classes[c][first + lane];
+        const uint32_t before = c == 0 ? 0 : tile->classes[c - 1][first + lane];
+        const SlotTable<kClassBuckets>& table = codes_->classes[tables.class_table_of[c][before]];
+        if (table.codes[own].frequency == 0) return 0;
+        coder.put(lane, table, own);
+      }
+    }
+    if (first == 0) break;
+  }
+
+  const size_t count = static_cast<size_t>(words.get() + room_for_words - coder.words());
+  const uint64_t bytes = pad_to_unit(4 * uint64_t{lanes} + 2 * count);
+  if (bytes > room) return 0;
+  std::memset(out + bytes - kUnit, 0, kUnit);
+  for (uint32_t lane = 0; lane < lanes; ++lane) store_u32(out + 4 * lane, coder.state(lane));
+  uint8_t* to = out + 4 * lanes;
+  for (size_t i = 0; i < count; ++i) store_u16(to + 2 * i, coder.words()[i]);
+  parameters = static_cast<uint8_t>(log_lanes);
+  return static_cast<uint32_t>(bytes);
+}
+
+}  // namespace l3

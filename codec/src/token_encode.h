@@ -1,0 +1,95 @@
+// Encoding with a token model: the model for the image, then each tile with it.
+#pragma once
+
+#include "container.h"
+#include "reverse_coder.h"
+#include "token_statistics.h"
+
+namespace l3 {
+
+// An image as the encoder reads it.
+struct TokenSource {
+  const Head* head;
+  const uint8_t* pixels;
+  size_t stride;
+};
+
+// What kind of token model an image may have.
+struct TokenPlan {
+  Listing listing = Listing::none;
+  bool match = false, literal = false;
+  int32_t hole = -1;  // a sample, where there is one
+};
+
+// From samples to values: what a model lists, the other way round.
+class ValueMap {
+ public:
+  ValueMap() = default;
+  ValueMap(const TokenModel& model);
+
+  // The value of a pixel in an engine channel, or -1 where there is none.
+  int32_t value_of(uint32_t channel, const uint32_t* samples) const;
+
+ private:
+  Listing listing_ = Listing::none;
+  uint32_t channels_ = 0;
+  std::vector<int32_t> rank_of_[kMaxChannels];          // by sample
+  std::vector<std::pair<uint64_t, uint32_t>> colours_;  // the samples of a pixel, and its number; sorted
+};
+
+class TokenEncoder {
+ public:
+  TokenEncoder(const TokenSource& source, const l3_parallel& parallel) : source_(source), parallel_(parallel) {}
+
+  // What follows may throw std::bad_alloc.
+
+  // Makes a model for the image; false where no plan for one is better than none.
+  bool fit(uint32_t effort);
+  // Takes a model from elsewhere; a fault where it is not one for such an image.
+  [[nodiscard]] Fault use(const uint8_t* model, size_t size);
+
+  const std::vector<uint8_t>& model() const { return model_bytes_; }
+
+  // Encodes a tile to at most `room` bytes: gives the size, a multiple of the unit, and the tile's parameters; 0 where
+  // there is not room enough or where the model has no code for a pixel.
+  [[nodiscard]] uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const;
+
+ private:
+  // What a tile's pixels are coded as.
+  struct Coded {
+    std::vector<uint8_t> match_tables;  // of each pixel
+    std::vector<uint8_t> tables[kMaxChannels], tokens[kMaxChannels];
+    std::vector<uint16_t> raw[kMaxChannels];
+    double bits = 0;
+  };
+  // What encoding needs of a model: as the decoder reads it, and for each table where its symbols' slots are.
+  struct Codes {
+    TokenTables tables;
+    std::vector<SlotTable<kTokenBuckets>> symbols;
+    std::vector<SlotTable<kClassBuckets>> classes;
+  };
+
+  std::vector<uint64_t> choose_tiles(uint64_t pixels) const;
+  // Null where a pixel is not listed.
+  std::unique_ptr<TokenTile> load(uint64_t tile, const TokenModel& model, const ValueMap& map) const;
+  void begin_model(const TokenPlan& plan, TokenModel& model) const;
+  void fit_to(const TokenTiles& tiles, const TokenEffort& effort, double share, TokenModel& model,
+              TokenScales* scales) const;
+  double try_plan(const TokenPlan& plan, const std::vector<uint64_t>& seen) const;
+  std::vector<TokenPlan> plans() const;
+  void count_all(TokenCounts& counts);
+  void make_codes();
+  bool code(const TokenTile& tile, Coded& coded) const;
+
+  const TokenSource source_;
+  const l3_parallel parallel_;
+  TokenModel model_{};
+  ValueMap map_;
+  TokenScales scales_[kMaxChannels];
+  std::vector<uint8_t> model_bytes_;
+  // The classes of each tile's blocks, channel by channel.
+  std::vector<std::vector<uint8_t>> classes_;
+  std::unique_ptr<Codes> codes_;
+};
+
+}  // namespace l3

@@ -1,0 +1,215 @@
+// What a processor's warp needs for token models, over the lanes of WordWarp; kernels/ has the same for CUDA.
+#pragma once
+
+#include "token_decode.h"
+#include "word_warp.h"
+
+namespace l3 {
+
+// A model as the engine asks for it.
+class TokenView {
+ public:
+  explicit TokenView(const TokenTables& tables) : tables_(tables) {
+    for (uint32_t equalities = 0; equalities < kMatchPatterns; ++equalities) {
+      first_match_[equalities] = tables.match_table[tables.match_row[equalities] * kMatchOctaves];
+    }
+  }
+
+  const TokenTables& all() const { return tables_; }
+  // The table of each pattern, where activity does not count.
+  const uint8_t* first_match() const { return first_match_; }
+
+  bool match() const { return tables_.match; }
+  bool match_by_activity() const { return tables_.match_by_activity; }
+  bool hole() const { return tables_.hole; }
+  uint32_t hole_value() const { return tables_.hole_value; }
+  uint32_t classes(uint32_t c) const { return tables_.classes[c]; }
+  bool grouped(uint32_t c) const { return tables_.grouped[c]; }
+  uint32_t most(uint32_t c) const { return (1u << tables_.depth[c]) - 1; }
+
+ private:
+  const TokenTables& tables_;
+  uint8_t first_match_[kMatchPatterns];
+};
+
+template <class Base>
+struct TokenWarp : Base {
+  using Lanes = typename Base::Lanes;
+  using Mask = typename Base::Mask;
+  using Vector = typename Base::Vector;
+  using Signed = typename Base::Signed;
+  using Shorts = typename Base::Shorts;
+  using Floats = typename Base::Floats;
+  using TokenTables = TokenView;
+  static constexpr uint32_t kPartLanes = Base::kPartLanes;
+
+  L3_INLINE static Mask same(Lanes a, Lanes b) { return {(Vector)(a.v == b.v)}; }
+  L3_INLINE static Mask not_less(Lanes a, Lanes b) { return {(Vector)((Signed)a.v >= (Signed)b.v)}; }
+  L3_INLINE static Mask without(Mask a, Mask b) { return a & ~b; }
+  // The lanes of the mask; 0 in the others.
+  L3_INLINE static Lanes only(Mask mask, Lanes a) { return a & mask; }
+  // The smaller one, of numbers below 2^31.
+  L3_INLINE static Lanes at_most(Lanes a, Lanes b) {
+    const Vector above = (Vector)((Signed)a.v > (Signed)b.v);
+    return {(a.v & ~above) | (b.v & above)};
+  }
+
+  L3_INLINE static Lanes shifted_left(Lanes a, Lanes count) { return {a.v << count.v}; }
+  L3_INLINE static Lanes shifted_right(Lanes a, Lanes count) { return {a.v >> count.v}; }
+
+  // Two numbers of 16 bits to a lane.
+  L3_INLINE static Lanes dot_pairs(Lanes a, Lanes b, Lanes sum) {
+    return {sum.v + (Vector)ShortVectors<4 * kPartLanes>::multiply_pairs((Shorts)a.v, (Signed)b.v)};
+  }
+  L3_INLINE static Lanes magnitude_pairs(Lanes a) {
+    const Shorts v = (Shorts)a.v, negative = v >> 15;
+    return {(Vector)((v ^ negative) - negative)};
+  }
+  // At most 32767.
+  L3_INLINE static Lanes distance_pairs(Lanes a, Lanes b) {
+    const Shorts x = (Shorts)a.v, y = (Shorts)b.v, above = (Shorts)(x > y);
+    const Shorts distance = ((x - y) & above) | ((y - x) & ~above);
+    const Shorts over = distance >> 15;
+    return {(Vector)((distance & ~over) | (over & 32767))};
+  }
+
+  L3_INLINE static Lanes token_level(Lanes activity) {
+    return Base::level(at_most(activity, Base::splat(constant<kMostActivity>)));
+  }
+  L3_INLINE static Lanes token_error(Lanes a) { return Base::template clamp<-kMostTokenError, kMostTokenError>(a); }
+  // From the exponent of twice the number and one.
+  L3_INLINE static Lanes bit_length_at_most_15(Lanes a) {
+    const Vector exponent = (Vector) __builtin_convertvector((Signed)((a.v << 1) + 1), Floats) >> 23;
+    return at_most({exponent - 127}, Base::splat(constant<15>));
+  }
+  // The prediction, at least 0 and at most `most`; and all bits where it leans upwards.
+  L3_INLINE static void split_tokens(Lanes sum, uint32_t most, Lanes& p, Lanes& up) {
+    const Lanes least = Base::select(Mask{(Vector)((Signed)sum.v < 0)}, Base::splat(0), sum);
+    const Lanes within = at_most(least, Base::splat((most << kWeightShift) + (1u << kWeightShift) - 1));
+    p = within >> kWeightShift;
+    up = Base::shift_right_signed(within << (32 - kWeightShift), 31);
+  }
+
+  // What the buckets of tables hold.
+  L3_INLINE static void look_up_match(const TokenView& view, Lanes equalities, Lanes octave, Lanes bucket, Lanes& own,
+                                      Lanes& other) {
+    const l3::TokenTables& tables = view.all();
+    if (view.match_by_activity()) {
+      look_up(tables.buckets, bucket, own, other, [&](uint32_t i) {
+        return tables.match_table[tables.match_row[equalities.v[i]] * kMatchOctaves + octave.v[i]];
+      });
+    } else {
+      const uint8_t* table_of = view.first_match();
+      look_up(tables.buckets, bucket, own, other, [&](uint32_t i) { return table_of[equalities.v[i]]; });
+    }
+  }
+  L3_INLINE static void look_up_literal(const TokenView& view, Lanes w, Lanes bucket, Lanes& own, Lanes& other) {
+    const l3::TokenTables& tables = view.all();
+    look_up(tables.buckets, bucket, own, other, [&](uint32_t i) { return tables.literal_table[w.v[i]]; });
+  }
+  L3_INLINE static void look_up_token(const TokenView& view, uint32_t c, Lanes context, Lanes bucket, Lanes& own,
+                                      Lanes& other) {
+    const uint8_t* table_of = view.all().table_of[c];
+    look_up(view.all().buckets, bucket, own, other, [&](uint32_t i) { return table_of[context.v[i]]; });
+  }
+  L3_INLINE static void look_up_token_class(const TokenView& view, uint32_t c, Lanes before, Lanes bucket, Lanes& own,
+                                            Lanes& other) {
+    const l3::TokenTables& tables = view.all();
+    for (uint32_t i = 0; i < kPartLanes; ++i) {
+      const Bucket& b = tables.class_buckets[tables.class_table_of[c][before.v[i]] * kClassBuckets + bucket.v[i]];
+      own.v[i] = b.own;
+      other.v[i] = b.other;
+    }
+  }
+  // Where the row of a zone and a sign pattern begins.
+  L3_INLINE static Lanes token_row(const TokenView& view, uint32_t c, Lanes zone, Lanes pattern) {
+    const l3::TokenTables& tables = view.all();
+    Lanes rows;
+    for (uint32_t i = 0; i < kPartLanes; ++i) {
+      rows.v[i] = uint32_t{tables.zone_row[c][zone.v[i]]} + tables.pattern_row[c][pattern.v[i]];
+    }
+    return rows * constant<kTokenLevels>;
+  }
+
+  // What lane 0 will need of the last lane, in steps to come: so many words of each.
+  template <uint32_t kWords>
+  class TokenDelay {
+   public:
+    using Entry = const uint32_t*;
+    L3_INLINE void clear(uint32_t steps) {
+      steps_ = steps;
+      at_ = 0;
+      for (uint32_t i = 0; i < steps; ++i) {
+        for (uint32_t word = 0; word < kWords; ++word) words_[i][word] = kValueBias << 16 | kValueBias;
+      }
+    }
+    L3_INLINE Entry load() const { return words_[at_]; }
+
+    // Takes the words of one entry, one after the other. `lane` is counted within the part.
+    class Next {
+     public:
+      L3_INLINE Next(uint32_t* to, uint32_t lane) : to_(to), lane_(lane) {}
+      L3_INLINE void put(Lanes a) { *to_++ = a.v[lane_]; }
+
+     private:
+      uint32_t* to_;
+      uint32_t lane_;
+    };
+    L3_INLINE Next next(uint32_t lane) { return {words_[at_], lane}; }
+    L3_INLINE void store(const Next&) { at_ = at_ + 1 == steps_ ? 0 : at_ + 1; }
+
+   private:
+    uint32_t steps_ = 1, at_ = 0;
+    uint32_t words_[kMaxTileEdge][kWords];
+  };
+
+  // The weights of the block that each lane is in, in pairs.
+  template <uint32_t kChannels>
+  class TokenWeights {
+   public:
+    L3_INLINE explicit TokenWeights(const TokenView& view) {
+      const l3::TokenTables& tables = view.all();
+      if (tables.literal) return;
+      for (uint32_t c = 0; c < kChannels; ++c) {
+        for (uint32_t k = 0; k < tables.classes[c]; ++k) {
+          for (uint32_t i = 0; i < tap_pairs(c); ++i) classes_[c][k][i] = tap_pair(tables.weights[c][k], i);
+        }
+        for (uint32_t i = 0; i < kActivityPairs; ++i) activity_[c][i] = activity_pair(tables.activity[c], i);
+      }
+    }
+
+    // These lanes of a part, a bit for each, enter a block.
+    L3_INLINE void enter(uint32_t part, uint32_t entering, Lanes block, const typename Base::Classes& classes) {
+      for (; entering != 0; entering &= entering - 1) {
+        const uint32_t i = static_cast<uint32_t>(__builtin_ctz(entering));
+        const uint32_t of_block = classes[block.v[i]];
+        const uint32_t lane = part * kPartLanes + i;
+        for (uint32_t c = 0; c < kChannels; ++c) {
+          const uint32_t* from = classes_[c][of_block >> (8 * c) & 0xFF];
+          for (uint32_t pair = 0; pair < tap_pairs(c); ++pair) lanes_[c][pair][lane] = from[pair];
+        }
+      }
+    }
+    L3_INLINE Lanes pair(uint32_t c, uint32_t i, uint32_t part) const {
+      return Base::load(lanes_[c][i] + part * kPartLanes);
+    }
+    L3_INLINE uint32_t activity(uint32_t c, uint32_t i) const { return activity_[c][i]; }
+
+   private:
+    uint32_t classes_[kChannels][kMaxClasses][kTapPairs];
+    uint32_t activity_[kChannels][kActivityPairs];
+    alignas(64) uint32_t lanes_[kChannels][kTapPairs][kLanes] = {};
+  };
+
+ private:
+  template <class TableOf>
+  L3_INLINE static void look_up(const Bucket* buckets, Lanes bucket, Lanes& own, Lanes& other, const TableOf& table) {
+    for (uint32_t i = 0; i < kPartLanes; ++i) {
+      const Bucket& b = buckets[uint32_t{table(i)} * kTokenBuckets + bucket.v[i]];
+      own.v[i] = b.own;
+      other.v[i] = b.other;
+    }
+  }
+};
+
+}  // namespace l3

@@ -1,0 +1,104 @@
+// What all decoders of dense tiles share (section 13 of the spec): one body for every processor target and for CUDA.
+//
+// The lanes go through the tile as a wavefront: each two columns behind the one above it, so that whatever a lane needs
+// of the row above was decoded by its neighbour, and comes from there. A warp may be made of several parts. Each stage
+// of the work is done for all of them before the next one begins, so that what takes long is waited for side by side.
+#pragma once
+
+#include "dense_tables.h"
+#include "tile.h"
+
+// Loops over parts stay loops: the code of a step then fits a processor's cache of decoded instructions.
+#if defined(__CUDACC__)
+#define L3_FOR_PARTS for (uint32_t part = 0; part < kParts; ++part)
+#elif defined(__clang__)
+#define L3_FOR_PARTS _Pragma("clang loop unroll(disable)") for (uint32_t part = 0; part < kParts; ++part)
+#else
+#define L3_FOR_PARTS _Pragma("GCC unroll 1") for (uint32_t part = 0; part < kParts; ++part)
+#endif
+
+namespace l3 {
+
+// The neighbours of a lane's pixel, or the errors there.
+template <class Lanes>
+struct DenseWindow {
+  Lanes w, ww, n, nw, ne, nww, nn, nne;
+};
+
+template <class W>
+struct Wavefront {
+  using Lanes = typename W::Lanes;
+  using Mask = typename W::Mask;
+
+  struct Edges {
+    Mask first_column, first_row, first_rows, last_column, first_column_or_row, last_column_or_first_row;
+
+    L3_INLINE static Edges of(Lanes column, Lanes row, uint32_t width) {
+      const Mask first_column = W::equal(column, 0), last_column = W::equal(column, width - 1);
+      const Mask first_row = W::equal(row, 0), first_rows = W::less(row, 2u);
+      return {first_column,
+              first_row,
+              first_rows,
+              last_column,
+              W::either(first_column, first_row),
+              W::either(last_column, first_row)};
+    }
+  };
+  // Neighbours that are handed on as they are, and used differently at edges.
+  struct Upper {
+    Lanes ne, nn, nne;
+  };
+
+  // Every lane goes on by a column.
+  L3_INLINE static void slide(DenseWindow<Lanes>& window, Lanes here, Lanes here_before, Lanes n_before) {
+    window.nn = window.nne;
+    window.nne = W::shift_up(window.n, n_before);
+    window.nww = window.nw;
+    window.nw = window.n;
+    window.n = window.ne;
+    window.ne = W::shift_up(here, here_before);
+    window.ww = window.w;
+    window.w = here;
+  }
+
+  // The neighbours at the tile's edges; `corner` takes the place of what the first pixel of all does not have.
+  L3_INLINE static Upper mend(DenseWindow<Lanes>& window, const Edges& edges, Lanes corner) {
+    window.n = W::select(edges.first_row, W::select(edges.first_column, corner, window.w), window.n);
+    window.w = W::select(edges.first_column, window.n, window.w);
+    window.ww = W::select(edges.first_column, window.n, window.ww);
+    window.nw = W::select(edges.first_column_or_row, window.n, window.nw);
+    window.nww = W::select(edges.first_column_or_row, window.n, window.nww);
+    const Lanes ne = W::select(edges.last_column_or_first_row, window.n, window.ne);
+    const Lanes nn = W::select(edges.first_rows, window.n, window.nn);
+    const Lanes nne = W::select(edges.first_rows, ne, W::select(edges.last_column, nn, window.nne));
+    return {ne, nn, nne};
+  }
+
+  // The bucket of its table that a lane's state points to.
+  template <uint32_t kBuckets>
+  L3_INLINE static Lanes bucket_of(Lanes state) {
+    return (state & constant<kProbabilities - 1>) >> __builtin_ctz(kProbabilities / kBuckets);
+  }
+
+  // Decodes a symbol in each active lane of a part, whose bucket is known: what the symbol stands for, in the lowest
+  // byte.
+  template <uint32_t kBuckets, class Sink>
+  L3_INLINE static Lanes decode_symbol(Lanes own, Lanes other, Lanes& state, Mask active, Sink& sink) {
+    const Lanes place = state & constant<kProbabilities / kBuckets - 1>;
+    const Mask is_own = W::less_small(place, W::template byte_of<2>(own));
+    const Lanes chosen = W::select(is_own, own & constant<0xFF000FFF>, other);
+    const Lanes number = ((chosen >> 12) + place) & constant<kProbabilities - 1>;
+    const Lanes frequency = chosen & constant<kProbabilities - 1>;
+    sink.template saw<kBuckets>(frequency, active);
+    const Lanes next = frequency * (state >> kProbabilityBits) + number;
+    state = W::select(active, next, state);
+    return W::top_byte(chosen);
+  }
+
+  template <class Window>
+  L3_INLINE static void refill(Lanes& state, Mask active, Window window, uint32_t& taken) {
+    W::refill(state, W::both(active, W::below_floor(state)), window, taken);
+  }
+};
+
+}  // namespace l3
