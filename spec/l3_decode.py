@@ -1487,6 +1487,8 @@ class TokenTile:
         if self.model.hole is None:
             return
         for lane, x, y in places:
+            if x == 0:
+                self.held[lane] = 0
             w, n = neighbours(self.values[0], x, y)[:2]
             if w != self.model.hole:
                 self.held[lane] = w
@@ -1509,13 +1511,14 @@ class TokenTile:
         assert model.match is not None
         of_channels = [neighbours(plane, x, y) for plane in self.values]
         pixels = list(zip(*of_channels, strict=True))  # of each neighbour, all its values
+        w, n, nw, ne = pixels[:4]
         octave = 0
         if model.literal is None:
             octave = self.activity(0, self.values_around(0, place), self.errors_around(0, place)).bit_length() - 4
         table = model.match.tables[model.match.rows[pattern_of(pixels, model.match.mask)]][octave]
         symbol = self.lanes.symbol(lane, model.tables[table])
         if symbol < 4:
-            pixel = pixels[symbol]
+            pixel = (w, n, ne, nw)[symbol]
         elif symbol == 5 and model.hole is not None:
             pixel = (model.hole,)
         else:

@@ -106,6 +106,7 @@ class TokenTileWriter {
 
   void hold(const Place& place) {
     if (!model_.has(kHole)) return;
+    if (place.x == 0) held_[place.lane] = 0;
     const uint32_t w = value(0, W, place), n = value(0, N, place);
     if (w != model_.section.hole) {
       held_[place.lane] = w;
@@ -135,7 +136,8 @@ class TokenTileWriter {
   }
   bool escapes(uint32_t symbol) const { return symbol > 3 && (symbol != 5 || !model_.has(kHole)); }
   uint32_t matched(uint32_t symbol, uint32_t e, const Place& place) const {
-    return symbol == 5 ? model_.section.hole : value(e, static_cast<Neighbour>(symbol), place);
+    constexpr Neighbour kRepeated[] = {W, N, NE, NW};
+    return symbol == 5 ? model_.section.hole : value(e, kRepeated[symbol], place);
   }
   bool matches_given(uint32_t symbol, const Place& place) const {
     if (escapes(symbol)) return true;

@@ -228,6 +228,7 @@ class TokenEncoder(Encoder):
         model, lane, step = self.model, y % self.lanes, self.step(x, y)
         arounds = [self.around(e, x, y) for e in range(len(model.widths))]
         if self.has_hole:
+            self.held[lane] = self.held[lane] if x > 0 else 0
             choices = [arounds[0][name] for name in ("W", "N") if arounds[0][name] != model.hole]
             self.held[lane] = choices[0] if choices else self.held[lane]
         if model.flags & MATCH:
@@ -259,7 +260,7 @@ class TokenEncoder(Encoder):
 
     def matched(self, symbol: int, arounds: list[dict[str, int]]) -> list[int] | None:
         if symbol < 4:
-            return [around[NAMES[symbol]] for around in arounds]
+            return [around[("W", "N", "NE", "NW")[symbol]] for around in arounds]
         return [self.model.hole] if symbol == 5 and self.has_hole else None
 
     def match_symbol(self, table: Table, arounds: list[dict[str, int]], values: list[int] | None, match: int | None,
