@@ -202,8 +202,9 @@ TEST(TokenModel, ClassTablesAreThoseOfTheChannels) {
   section.classes[0] = 2;
   section.engine[0] = plain_channel(0, 2);
   expect_model_accepted(section, kGray8);
+  // Where there are too few it is the channel whose tables are not there.
   section.class_tables.clear();
-  expect_model_refused(section.bytes(), kGray8, Reason::model_head, 7);
+  expect_part_refused(section, kGray8, 0, Reason::model_channel);
   section.class_tables.assign(2, halves());
   expect_model_refused(section.bytes(), kGray8, Reason::model_head, 7);
 }
@@ -221,7 +222,7 @@ TEST(TokenModel, SizesAreThoseOfTheSection) {
   large.values.resize((1 << 17) - large.begin(large.count() - 1));
   expect_part_refused(large, kGray8, large.count() - 1, Reason::model_values);
   large.values.resize(large.values.size() + 1);
-  expect_model_refused(large.bytes(), kGray8, Reason::model_head, 0);
+  expect_model_refused(large.bytes(), kGray8, Reason::model_head, 1 << 17);
 }
 
 TEST(TokenModel, PartsAreAsLongAsTheirBits) {
@@ -385,7 +386,7 @@ TEST(TokenModel, TablesAreTables) {
     TokenSection section = plain(kGray8);
     section.tables.insert(section.tables.begin(), halves());
     section.tables[1] = table;
-    expect_part_refused(section, kGray8, 2, Reason::model_table);
+    expect_part_refused(section, kGray8, 3, Reason::model_table);
   };
   std::vector<uint32_t> ones(54, 1);
   ones[0] = 4096 - 53;
