@@ -325,7 +325,6 @@ def read_image_sections(data: bytes, header: Header, sections: list[Section]) ->
         elif section.type == COLOUR_SPACE:
             require(section.size == 48, at_size, "size of the colour space is not 48")
         elif section.type == MODEL:
-            require(header.bits == 8, section.at_check - 4, "a model where bits is not 8")
             elsewhere = header.model_name is not None or header.default_model != 0
             require(not elsewhere, section.at_check - 4, "a model beside a named or default one")
     has_palette = header.colour != PALETTE_INDEX or PALETTE in contents
@@ -454,7 +453,7 @@ def read_index(data: bytes, header: Header, first_payload: int) -> list[Tile]:
 # 6. Tile methods
 
 
-def decode_tile(data: bytes, header: Header, tile: Tile, model: Model | None) -> list[bytes]:
+def decode_tile(data: bytes, header: Header, tile: Tile, model: AnyModel | None) -> list[bytes]:
     """The rows of the tile, as they stand in the decoded samples."""
     if tile.method == CONSTANT:
         return constant_rows(header, tile)
@@ -544,14 +543,15 @@ def fast_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
 # 6.4 Dense
 
 
-def dense_rows(header: Header, tile: Tile, payload: bytes, model: Model | None) -> list[bytes]:
+def dense_rows(header: Header, tile: Tile, payload: bytes, model: AnyModel | None) -> list[bytes]:
     g = tile.parameters & 7
     require(tile.parameters >> 3 == 0, tile.at + 1, "reserved parameters of a dense tile are not zero")
     require(g <= 5, tile.at + 1, "a dense tile of more than 2^5 lanes")
     require(tile.size >= 4 << g, tile.at + 2, "size of a dense payload is below that of its states")
     if model is None:
         raise Violation(tile.at, "a dense tile without a model")
-    planes = decode_dense(tile, payload, model, 1 << g)
+    decode_planes = decode_tokens if isinstance(model, TokenModel) else decode_dense
+    planes = decode_planes(tile, payload, model, 1 << g)
     samples = [0] * (tile.w * header.channels)
     result: list[bytes] = []
     for row in zip(*planes, strict=True):
@@ -867,34 +867,44 @@ class Model:
     class_tables: list[list[Table]]  # of each channel
 
 
-# 12.1 Its parts
-
-
 def name_of(model: bytes) -> bytes:
     return hashlib.sha256(model).digest()[:NAME_SIZE]
 
 
-def find_model(data: bytes, header: Header, sections: list[Section], models: Models) -> Model | None:
+def find_model(data: bytes, header: Header, sections: list[Section], models: Models) -> AnyModel | None:
     """The file's model, from wherever."""
     for section in sections:
         if section.type == MODEL:
-            return read_model(data, section.offset, section.size, header)
+            return read_model(data, section.offset, section.size, section.at_check - 4, header)
     if header.default_model != 0:
+        at_name = 14
         supplied = DEFAULT_MODELS[header.default_model - 1].read_bytes()
     elif header.model_name is not None:
+        at_name = HEADER_SIZE
         if header.model_name not in models:
             raise MissingModel(HEADER_SIZE, f"its model was not supplied: {header.model_name.hex()}")
         supplied = models[header.model_name]
     else:
         return None
-    return read_model(supplied, 0, len(supplied), header)
+    return read_model(supplied, 0, len(supplied), at_name, header)
 
 
-def read_model(data: bytes, at: int, size: int, header: Header) -> Model:
-    """A model of `size` bytes at `at`."""
-    require(size >= 8, at, "the model ends within its fields")
-    kind, channels, tables, class_tables, *classes = data[at : at + 8]
+def read_model(data: bytes, at: int, size: int, at_name: int, header: Header) -> AnyModel:
+    """A model of `size` bytes at `at`, which the file says at `at_name` to have."""
+    kind = data[at]
+    if kind == TOKEN_MODEL:
+        return read_token_model(data, at, size, header)
     require(kind == 0, at, f"kind {kind} of a model is not known")
+    require(header.bits == 8, at_name, "a model of kind 0 where bits is not 8")
+    return read_dense_model(data, at, size, header)
+
+
+# 12.1 Its parts
+
+
+def read_dense_model(data: bytes, at: int, size: int, header: Header) -> Model:
+    require(size >= 8, at, "the model ends within its fields")
+    _, channels, tables, class_tables, *classes = data[at : at + 8]
     require(channels == header.channels, at + 1, "the model is not for this number of channels")
     require(1 <= tables <= 24, at + 2, "tables of the model are outside 1 to 24")
     for c, count in enumerate(classes):
@@ -914,23 +924,30 @@ def read_model(data: bytes, at: int, size: int, header: Header) -> Model:
 
     model = Model([], [], [])
     for c in range(channels):
-        model.channels.append(read_channel(parts.pop(0), c, tables, classes))
+        model.channels.append(read_channel(parts.pop(0), c, tables, classes, ROWS))
     for _ in range(tables):
         model.tables.append(read_table(parts.pop(0), 255, 256))
-    wanted = sum(channel.class_tables for channel in model.channels)
-    require(class_tables == wanted, at + 3, "class tables of the model are not those of its channels")
-    for channel, count in zip(model.channels, classes, strict=False):
-        model.class_tables.append([read_table(parts.pop(0), count - 1, 32) for _ in range(channel.class_tables)])
+    require_class_tables(class_tables, model.channels, at + 3)
+    model.class_tables = read_class_tables(parts, model.channels, classes)
     return model
 
 
 # 12.2 Channels
 
 TAPS = 24
-LEVELS = 64
 
 
-def read_channel(part: Part, c: int, tables: int, classes: list[int]) -> ModelChannel:
+@dataclass(frozen=True)
+class RowFormat:
+    levels: int
+    last_width: int  # of the field `last`
+    table_width: int  # of a field that names a table
+
+
+ROWS = RowFormat(levels=64, last_width=6, table_width=5)
+
+
+def read_channel(part: Part, c: int, tables: int, classes: list[int], rows: RowFormat) -> ModelChannel:
     earlier = min(c, 2)
     channel = ModelChannel(
         weights=read_weights(part, earlier, classes[c]),
@@ -946,7 +963,7 @@ def read_channel(part: Part, c: int, tables: int, classes: list[int]) -> ModelCh
         channel.zone_groups = [part.field(2) for _ in range(16)]
         channel.sign_groups = [part.field(3) for _ in range(64)]
     for _ in range(max(channel.zone_groups) + 1):
-        channel.rows.append([read_row(part, tables) for _ in range(max(channel.sign_groups) + 1)])
+        channel.rows.append([read_row(part, tables, rows) for _ in range(max(channel.sign_groups) + 1)])
     if classes[c] > 1:
         channel.class_tables = part.field(3) + 1
         if channel.class_tables > 1:
@@ -978,19 +995,26 @@ def read_weights(part: Part, earlier: int, classes: int) -> list[tuple[int, ...]
     return [tuple(of_class) for of_class in weights]
 
 
-def read_row(part: Part, tables: int) -> list[int]:
+def read_row(part: Part, tables: int, rows: RowFormat) -> list[int]:
     """The table of each level."""
-    last = part.field(6)
-    row = [part.field(5)]
+    last = part.field(rows.last_width)
+    part.require(last < rows.levels, f"last of a row is above {rows.levels - 1}")
+    row = read_tables_of(part, last, tables, rows.table_width)
+    return row + row[-1:] * (rows.levels - len(row))
+
+
+def read_tables_of(part: Part, last: int, tables: int, width: int) -> list[int]:
+    """The tables of 0 to `last`: the same as the one before, the next higher one, or one in a field of `width` bits."""
+    row = [part.field(width)]
     for _ in range(last):
         if part.field(1) == 0:
             row.append(row[-1])
         elif part.field(1) == 0:
             row.append(row[-1] + 1)
         else:
-            row.append(part.field(5))
+            row.append(part.field(width))
     part.require(max(row) < tables, "a table that is not there")
-    return row + row[-1:] * (LEVELS - len(row))
+    return row
 
 
 # 12.3 Tables
@@ -1040,6 +1064,19 @@ def read_table(part: Part, highest: int, buckets: int) -> Table:
     part.require(frequencies[last] > 0, "the last symbol of a table has the frequency 0")
     part.end()
     return Table(frequencies, buckets)
+
+
+def require_class_tables(class_tables: int, channels: list[ModelChannel], at: int) -> None:
+    wanted = sum(channel.class_tables for channel in channels)
+    require(class_tables == wanted, at, "class tables of the model are not those of its channels")
+
+
+def read_class_tables(parts: list[Part], channels: list[ModelChannel], classes: list[int]) -> list[list[Table]]:
+    """Those of each channel, from the front of `parts`."""
+    return [
+        [read_table(parts.pop(0), count - 1, 32) for _ in range(channel.class_tables)]
+        for channel, count in zip(channels, classes, strict=False)
+    ]
 
 
 # 12.4 From frequencies to slots
@@ -1097,14 +1134,16 @@ class Lanes:
         """Decodes one. Called in order of lanes in each round, so a lane can take its word at once."""
         x = self.states[lane]
         symbol, frequency, n = table.slots[x & SLOTS - 1]
-        x = frequency * (x >> 12) + n
+        self.set_state(lane, frequency * (x >> 12) + n)
+        return symbol
+
+    def set_state(self, lane: int, x: int) -> None:
         if x < STATE:
             at = self.position
             require(at < len(self.payload), self.offset + at, "the payload ends within the words")
             x = x << 16 | self.payload[at] | self.payload[at + 1] << 8
             self.position = at + 2
         self.states[lane] = x
-        return symbol
 
     def end(self) -> None:
         for lane, x in enumerate(self.states):
@@ -1119,7 +1158,7 @@ class Lanes:
 BLOCK = 16
 
 
-def decode_classes(lanes: Lanes, model: Model, blocks: int) -> list[list[int]]:
+def decode_classes(lanes: Lanes, model: AnyModel, blocks: int) -> list[list[int]]:
     """Of each channel, the class of each block."""
     classes = [[0] * blocks for _ in model.channels]
     lane_count = len(lanes.states)
@@ -1135,6 +1174,22 @@ def decode_classes(lanes: Lanes, model: Model, blocks: int) -> list[list[int]]:
 
 
 # 13.3 Samples
+
+Place = tuple[int, int, int]  # lane, column, row
+
+
+def steps(w: int, h: int, lane_count: int) -> Iterator[list[Place]]:
+    """The places of the active lanes of each step."""
+    pitch = max(w, 2 * lane_count)
+    last_step = pitch * ((h - 1) // lane_count) + w - 1 + 2 * ((h - 1) % lane_count)
+    for step in range(last_step + 1):
+        places: list[Place] = []
+        for lane in range(min(lane_count, step // 2 + 1)):
+            turn, x = divmod(step - 2 * lane, pitch)
+            y = lane + lane_count * turn
+            if x < w and y < h:
+                places.append((lane, x, y))
+        yield places
 
 
 def neighbours(rows: list[list[int]], x: int, y: int) -> tuple[int, int, int, int, int, int, int, int]:
@@ -1173,15 +1228,7 @@ def decode_dense(tile: Tile, payload: bytes, model: Model, lane_count: int) -> l
     classes = decode_classes(lanes, model, blocks_of_row * ceil(h, BLOCK))
     samples = [[[0] * w for _ in range(h)] for _ in model.channels]
     errors = [[[0] * w for _ in range(h)] for _ in model.channels]
-    pitch = max(w, 2 * lane_count)
-    last_step = pitch * ((h - 1) // lane_count) + w - 1 + 2 * ((h - 1) % lane_count)
-    for step in range(last_step + 1):
-        places: list[tuple[int, int, int]] = []  # lane, column, row
-        for lane in range(min(lane_count, step // 2 + 1)):
-            turn, x = divmod(step - 2 * lane, pitch)
-            y = lane + lane_count * turn
-            if x < w and y < h:
-                places.append((lane, x, y))
+    for places in steps(w, h, lane_count):
         one_before = two_before = [NOT_LOOKED_AT] * len(places)
         for c, channel in enumerate(model.channels):
             seen: list[Seen] = []
@@ -1190,7 +1237,7 @@ def decode_dense(tile: Tile, payload: bytes, model: Model, lane_count: int) -> l
                 around = neighbours(samples[c], x, y)
                 errors_around = neighbours(errors[c], x, y)[:6]
                 taps = (*around, *errors_around, one[0], two[0], *one[1:], *two[1:])
-                p, up = predict_dense(weights, taps)
+                p, up = predict_dense(weights, taps, 255)
                 symbol = lanes.symbol(lane, model.tables[table_of(channel, taps, p, up)])
                 samples[c][y][x] = sample = sample_of(symbol, p, up)
                 errors[c][y][x] = error = max(-128, min(sample - p, 127))
@@ -1200,10 +1247,10 @@ def decode_dense(tile: Tile, payload: bytes, model: Model, lane_count: int) -> l
     return samples
 
 
-def predict_dense(weights: Sequence[int], taps: Sequence[int]) -> tuple[int, int]:
+def predict_dense(weights: Sequence[int], taps: Sequence[int], maximum: int) -> tuple[int, int]:
     """The prediction p and `up`."""
     a = 32 + sum(map(mul, weights, taps))
-    p = max(0, min(a // 64, 255))
+    p = max(0, min(a // 64, maximum))
     return p, 1 if a - 64 * p >= 32 else 0
 
 
@@ -1215,26 +1262,383 @@ def table_of(channel: ModelChannel, taps: Sequence[int], p: int, up: int) -> int
     errors = taps[8:14]
     terms = (*errors, w - nw, n - nw, n - ne, taps[14], taps[15])  # the last ones may have no weight
     activity = 8 + sum(map(mul, channel.activity_weights, map(abs, terms)))
-    o = activity.bit_length() - 1
-    level = 4 * (o - 3) + (activity >> o - 2) % 4
-
     d = 255 - p if up else p
     zone = (3613 * d + 61923) // 65536
+    pattern = sign_pattern(w, n, errors, p, up)
+    return channel.rows[channel.zone_groups[zone]][channel.sign_groups[pattern]][level_of(activity)]
 
+
+def level_of(activity: int) -> int:
+    o = activity.bit_length() - 1
+    return 4 * (o - 3) + (activity >> o - 2) % 4
+
+
+def sign_pattern(w: int, n: int, errors: Sequence[int], p: int, up: int) -> int:
     signs = (errors[0] < 0, errors[1] < 0, errors[2] < 0, errors[3] < 0, w >= p, n >= p)
     pattern = sum(map(mul, signs, (1, 2, 4, 8, 16, 32)))
-    if up:
-        pattern ^= 63
-    return channel.rows[channel.zone_groups[zone]][channel.sign_groups[pattern]][level]
+    return pattern ^ 63 if up else pattern
 
 
 # 13.5 From symbol to sample
 
 
-def sample_of(z: int, p: int, up: int) -> int:
+def sample_of(z: int, p: int, up: int, values: int = 256) -> int:
     m = (z + 1) // 2
     subtracted = z % 2 != up
-    return (p - m if subtracted else p + m) % 256
+    return (p - m if subtracted else p + m) % values
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 14. The token model
+
+TOKEN_MODEL = 1  # its kind
+MAX_TOKEN_MODEL = 1 << 17
+MATCH, LITERAL, HOLE = 1, 2, 4  # flags
+NO_LISTING, RANKS, COLOURS = range(3)
+
+
+@dataclass
+class Match:
+    mask: int
+    rows: list[int]  # of each pattern
+    tables: list[list[int]]  # of each row: the table of each octave
+
+
+@dataclass
+class TokenModel:
+    widths: list[int]  # `D` of each engine channel
+    channels: list[ModelChannel]  # none with the flag literal
+    literal: list[int] | None  # with the flag literal: the table of W = 0, 1, ... and of all above
+    match: Match | None
+    hole: int | None
+    tables: list[Table]
+    class_tables: list[list[Table]]  # of each engine channel
+    listing: int
+    listed: list[list[int]]  # ranks: the values of each channel; colours: the samples of each colour
+
+
+AnyModel = Model | TokenModel
+
+# 14.1 Its parts
+
+
+def read_token_model(data: bytes, at: int, size: int, header: Header) -> TokenModel:
+    require(size <= MAX_TOKEN_MODEL, at + MAX_TOKEN_MODEL, "the model is above 2^17 bytes")
+    require(size >= 12, at, "the model ends within its fields")
+    _, channels, bits, flags, hole, tables, class_tables, *classes = struct.unpack_from("<4BH6B", data, at)
+    require(channels == header.channels, at + 1, "the model is not for this number of channels")
+    require(bits == header.bits, at + 2, "the model is not for this number of bits")
+    listing = flags >> 3 & 3
+    engine_channels = 1 if listing == COLOURS else channels
+    require(flags >> 5 == 0, at + 3, "reserved flags of the model are not zero")
+    require(listing <= COLOURS, at + 3, "listing of the model is 3")
+    require(not flags & LITERAL or engine_channels == 1, at + 3, "literal with more than one engine channel")
+    can_have_hole = engine_channels == 1 and flags & (MATCH | LITERAL) == MATCH
+    require(not flags & HOLE or can_have_hole, at + 3, "hole without match, with literal or more channels than one")
+    require(1 <= tables <= 64, at + 6, "tables of the model are outside 1 to 64")
+    require(class_tables <= 32, at + 7, "class tables of the model are above 32")
+    most_classes = 1 if flags & LITERAL else 32
+    for e, count in enumerate(classes):
+        low, high = (1, most_classes) if e < engine_channels else (0, 0)
+        require(low <= count <= high, at + 8 + e, f"classes of an engine channel are outside {low} to {high}")
+
+    first = 12 + 2 * (engine_channels + 1) + tables + class_tables
+    require(size >= first, at, "the model ends within its fields")
+    sizes = [*struct.unpack_from(f"<{engine_channels + 1}H{tables + class_tables}B", data, at + 12)]
+    has_match = flags & MATCH != 0
+    require(has_match or sizes[engine_channels] == 0, at + 12 + 2 * engine_channels, "a match without its flag")
+    require(first + sum(sizes) <= size, at, "the parts of the model are longer than it")
+    sizes.append(size - first - sum(sizes))
+    parts: list[Part] = []
+    begin = at + first
+    for size in sizes:
+        parts.append(Part(number(data, begin, size), begin, size))
+        begin += size
+
+    widths, listed = read_listing(parts.pop(), listing, channels, bits)
+    require(hole < (1 << widths[0] if flags & HOLE else 1), at + 4, "the hole is not a value")
+    channel_parts = [parts.pop(0) for _ in range(engine_channels)]
+    match_part = parts.pop(0)
+    model_channels: list[ModelChannel] = []
+    literal = None
+    if flags & LITERAL:
+        literal = read_literal(channel_parts[0], tables)
+    else:
+        for e, part in enumerate(channel_parts):
+            model_channels.append(read_channel(part, e, tables, classes, TOKEN_ROWS))
+    require_class_tables(class_tables, model_channels, at + 7)
+    return TokenModel(
+        widths=widths,
+        channels=model_channels,
+        literal=literal,
+        match=read_match(match_part, tables) if has_match else None,
+        hole=hole if flags & HOLE else None,
+        tables=[read_table(parts.pop(0), 53, 64) for _ in range(tables)],
+        class_tables=read_class_tables(parts, model_channels, classes),
+        listing=listing,
+        listed=listed,
+    )
+
+
+# 14.2 Values
+
+MOST_LISTED = 32768
+
+
+def read_listing(part: Part, listing: int, channels: int, bits: int) -> tuple[list[int], list[list[int]]]:
+    """`D` of each engine channel, and what is listed."""
+    if listing == RANKS:
+        listed = read_ranks(part, channels, bits)
+        widths = [width_of(len(values)) for values in listed]
+    elif listing == COLOURS:
+        listed = read_colours(part, channels, bits)
+        widths = [width_of(len(listed))]
+    else:
+        listed = []
+        widths = [bits] * channels
+    part.end()
+    return widths, listed
+
+
+def width_of(count: int) -> int:
+    return max(1, (count - 1).bit_length())
+
+
+def read_ranks(part: Part, channels: int, bits: int) -> list[list[int]]:
+    """The listed values of each channel."""
+    listed: list[list[int]] = []
+    left = MOST_LISTED
+    for _ in range(channels):
+        count = part.field(16)
+        part.require(1 <= count <= left, "listed values are none, or more than 32768 in all")
+        left -= count
+        values = [part.field(16)]
+        least_gap = part.field(16)
+        part.require(least_gap >= 1, "least gap is 0")
+        for i in range(count - 1):
+            if i % 32 == 0:
+                width = part.field(5)
+                part.require(width <= 16, "width of gaps is above 16")
+            values.append(values[-1] + least_gap + part.field(width))
+        part.require(values[-1] < 1 << bits, "a listed value is above 2^bits - 1")
+        listed.append(values)
+    return listed
+
+
+def read_colours(part: Part, channels: int, bits: int) -> list[list[int]]:
+    """The samples of each colour."""
+    count = part.field(16)
+    part.require(1 <= count and count * channels <= MOST_LISTED, "colours are none, or above 32768 samples")
+    return [[part.field(bits) for _ in range(channels)] for _ in range(count)]
+
+
+def samples_of(model: TokenModel, rows: list[list[list[int]]]) -> list[list[list[int]]]:
+    """The rows of each channel, of those of each engine channel."""
+
+    def listed(v: int, values: list[int]) -> int:
+        return values[v] if v < len(values) else 0
+
+    if model.listing == RANKS:
+        pairs = zip(rows, model.listed, strict=True)
+        return [[[listed(v, values) for v in row] for row in plane] for plane, values in pairs]
+    if model.listing == COLOURS:
+        values_of_channels = [list(values) for values in zip(*model.listed, strict=True)]
+        return [[[listed(v, values) for v in row] for row in rows[0]] for values in values_of_channels]
+    return rows
+
+
+# 14.3 Channels
+
+TOKEN_ROWS = RowFormat(levels=84, last_width=7, table_width=6)
+
+
+def read_literal(part: Part, tables: int) -> list[int]:
+    """The tables of W = 0, 1, ..., the last one that of all above too."""
+    last = part.field(8)
+    row = read_tables_of(part, last, tables, 6)
+    part.end()
+    return row
+
+
+# 14.4 Match
+
+OCTAVES = RowFormat(levels=21, last_width=5, table_width=6)
+
+
+def read_match(part: Part, tables: int) -> Match:
+    mask = part.field(8)
+    rows = [0]
+    greatest = 0
+    for _ in range(1, 1 << mask.bit_count()):
+        row = rows[-1]
+        if part.field(1) == 1:
+            if part.field(1) == 0:
+                greatest += 1
+                row = greatest
+            else:
+                row = part.field(5)
+        part.require(row <= min(greatest, 31), "a row of the match is above 31, or not there yet")
+        rows.append(row)
+    match = Match(mask, rows, [read_row(part, tables, OCTAVES) for _ in range(greatest + 1)])
+    part.end()
+    return match
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 15. A tile of a token model
+
+
+def decode_tokens(tile: Tile, payload: bytes, model: TokenModel, lane_count: int) -> list[list[list[int]]]:
+    """The rows of each channel."""
+    lanes = Lanes(payload, tile.offset, lane_count)
+    state = TokenTile(tile, lanes, model)
+    for places in steps(tile.w, tile.h, lane_count):
+        state.hold(places)
+        escaped = [place for place in places if not state.match(place)] if model.match else places
+        seen: list[list[Seen]] = [[] for _ in escaped]  # of each pixel, in each engine channel so far
+        for e in range(len(model.widths)):
+            contexts = [state.context(e, place, *of) for place, of in zip(escaped, seen, strict=True)]
+            tokens = [state.token(place, context) for place, context in zip(escaped, contexts, strict=True)]
+            for place, token, context, of in zip(escaped, tokens, contexts, seen, strict=True):
+                of.append(state.take(e, place, token, context))
+    lanes.end()
+    return samples_of(model, state.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is known of a value before its token is."""
+
+    table: int
+    p: int = 0
+    up: int = 0
+    around: tuple[int, ...] = (0, 0, 0)  # W, N, NW and more
+
+
+MOST_ERROR = 32767
+MOST_ACTIVITY = (1 << 24) - 1
+
+
+class TokenTile:
+    def __init__(self, tile: Tile, lanes: Lanes, model: TokenModel) -> None:
+        self.lanes = lanes
+        self.model = model
+        self.blocks_of_row = ceil(tile.w, BLOCK)
+        self.classes = decode_classes(lanes, model, self.blocks_of_row * ceil(tile.h, BLOCK))
+        self.values = [[[0] * tile.w for _ in range(tile.h)] for _ in model.widths]
+        self.errors = [[[0] * tile.w for _ in range(tile.h)] for _ in model.widths]
+        self.held = [0] * len(lanes.states)
+
+    # With the flag hole, a held value takes the place of neighbours that are the hole.
+
+    def hold(self, places: list[Place]) -> None:
+        if self.model.hole is None:
+            return
+        for lane, x, y in places:
+            if x == 0:
+                self.held[lane] = 0
+            w, n = neighbours(self.values[0], x, y)[:2]
+            if w != self.model.hole:
+                self.held[lane] = w
+            elif n != self.model.hole:
+                self.held[lane] = n
+
+    def values_around(self, e: int, place: Place) -> tuple[int, ...]:
+        lane, x, y = place
+        around = neighbours(self.values[e], x, y)
+        return tuple(self.held[lane] if value == self.model.hole else value for value in around)
+
+    def errors_around(self, e: int, place: Place) -> tuple[int, ...]:
+        return neighbours(self.errors[e], *place[1:])[:6]
+
+    # 15.1 Match
+
+    def match(self, place: Place) -> bool:
+        """Decodes what the pixel is; whether that says it."""
+        model, (lane, x, y) = self.model, place
+        assert model.match is not None
+        of_channels = [neighbours(plane, x, y) for plane in self.values]
+        pixels = list(zip(*of_channels, strict=True))  # of each neighbour, all its values
+        w, n, nw, ne = pixels[:4]
+        octave = 0
+        if model.literal is None:
+            octave = self.activity(0, self.values_around(0, place), self.errors_around(0, place)).bit_length() - 4
+        table = model.match.tables[model.match.rows[pattern_of(pixels, model.match.mask)]][octave]
+        symbol = self.lanes.symbol(lane, model.tables[table])
+        if symbol < 4:
+            pixel = (w, n, ne, nw)[symbol]
+        elif symbol == 5 and model.hole is not None:
+            pixel = (model.hole,)
+        else:
+            return False
+        for plane, errors, value in zip(self.values, self.errors, pixel, strict=True):
+            plane[y][x] = value
+            errors[y][x] = 0
+        return True
+
+    # 15.2 Tokens
+
+    def context(self, e: int, place: Place, *before: Seen) -> Context:
+        """`before`: what was decoded of the pixel in each engine channel so far."""
+        around = self.values_around(e, place)
+        if self.model.literal is not None:
+            return Context(self.model.literal[min(around[0], len(self.model.literal) - 1)])
+        channel = self.model.channels[e]
+        one = before[-1] if e > 0 else NOT_LOOKED_AT
+        two = before[-2] if e > 1 else NOT_LOOKED_AT
+        errors = self.errors_around(e, place)
+        _, x, y = place
+        weights = channel.weights[self.classes[e][y // BLOCK * self.blocks_of_row + x // BLOCK]]
+        maximum = (1 << self.model.widths[e]) - 1
+        p, up = predict_dense(weights, (*around, *errors, one[0], two[0], *one[1:], *two[1:]), maximum)
+
+        level = level_of(self.activity(e, around, errors, one[0], two[0]))
+        zone = min((maximum - p if up else p).bit_length(), 15)
+        signs = sign_pattern(around[0], around[1], errors, p, up)
+        return Context(channel.rows[channel.zone_groups[zone]][channel.sign_groups[signs]][level], p, up, around)
+
+    def activity(self, e: int, around: Sequence[int], errors: Sequence[int], *errors_before: int) -> int:
+        w, n, nw, ne = around[:4]
+        differences = (min(abs(difference), MOST_ERROR) for difference in (w - nw, n - nw, n - ne))
+        terms = (*map(abs, errors), *differences, *map(abs, errors_before))  # the last ones may have no weight
+        return min(8 + sum(map(mul, self.model.channels[e].activity_weights, terms)), MOST_ACTIVITY)
+
+    def token(self, place: Place, context: Context) -> int:
+        return self.lanes.symbol(place[0], self.model.tables[context.table])
+
+    def take(self, e: int, place: Place, token: int, context: Context) -> Seen:
+        """The value of a token. Called in order of lanes."""
+        lane, x, y = place
+        z = self.number_of(token, lane)
+        size = 1 << self.model.widths[e]
+        value = z % size if self.model.literal is not None else sample_of(z, context.p, context.up, size)
+        error = max(-MOST_ERROR, min(value - context.p, MOST_ERROR))
+        self.values[e][y][x] = value
+        self.errors[e][y][x] = error
+        return (error, *context.around[:3], value)
+
+    # 15.3 Raw bits
+
+    def number_of(self, token: int, lane: int) -> int:
+        if token < 32:
+            return token
+        n = (token - 32) // 2 + 4
+        x = self.lanes.states[lane]
+        self.lanes.set_state(lane, x >> n)
+        return (2 + token % 2) * (1 << n) + x % (1 << n)
+
+
+def pattern_of(pixels: list[tuple[int, ...]], mask: int) -> int:
+    """Which of the equalities that count hold."""
+    w, n, nw, ne, ww, nn, nne, nww = pixels
+    equalities = (w == n, n == ne, n == nw, w == nw, ww == w, nn == n, nne == ne, nww == nw)
+    pattern = 0
+    bit = 1
+    for i, equal in enumerate(equalities):
+        if mask >> i & 1:
+            pattern += bit * equal
+            bit *= 2
+    return pattern
 
 
 # ---------------------------------------------------------------------------------------------------------------------

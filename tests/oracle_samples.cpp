@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "any_model.h"
+#include "any_token_tile.h"
 #include "pam.h"
 
 namespace {
@@ -136,6 +137,28 @@ void add_dense(Samples& samples) {
       const size_t reach = dice.chance(2) ? bytes.size() : std::min<size_t>(bytes.size(), 60);
       bytes[dice.roll(reach)] ^= static_cast<uint8_t>(1u << dice.roll(8));
       samples.add("sealed_dense", by_hand::put_together(parts));
+    }
+  }
+}
+
+// Token models, and with one bit less or more, sealed again: of the model, or of a tile.
+void add_tokens(Samples& samples) {
+  Dice dice(36);
+  for (const Type& type : drawing::all_types()) {
+    const uint32_t channels = type.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(type.colour) + 1;
+    for (int round = 0; round < 3; ++round) {
+      const Size size{1 + dice.roll(40), 1 + dice.roll(20)};
+      const by_hand::TokenModel model = by_hand::any_token_model(dice, channels, type.bits, dice.chance(2));
+      const Parts parts = by_hand::any_token_file(dice, size, type, model).parts;
+      samples.add("token", by_hand::put_together(parts));
+      for (int spoiled = 0; spoiled < 3; ++spoiled) {
+        Parts other = parts;
+        Bytes& payload = other.tiles[0].payload;
+        Bytes& bytes = dice.chance(4) && !payload.empty() ? payload : other.sections.back().bytes;
+        const size_t reach = dice.chance(2) ? bytes.size() : std::min<size_t>(bytes.size(), 60);
+        bytes[dice.roll(reach)] ^= static_cast<uint8_t>(1u << dice.roll(8));
+        samples.add("sealed_token", by_hand::put_together(other));
+      }
     }
   }
 }
@@ -286,6 +309,7 @@ int main(int count, char** arguments) {
   add_drawn(samples);
   add_any_streams(samples);
   add_dense(samples);
+  add_tokens(samples);
   add_damaged(samples);
   add_sealed(samples);
   add_metadata(samples);

@@ -122,7 +122,7 @@ TEST(Model, IsVerifiedWhetherOrNotATileIsDense) {
   Subject s = subject();
   s.parts.sections.push_back({L3_SECTION_MODEL, by_hand::any_model(dice, 3)});
   expect_accepted(s.file(), s.pixels);
-  model_of(s)[0] = 1;
+  model_of(s)[0] = 2;
   expect_refused(s.file(), L3_ERROR_UNSUPPORTED, "a kind of model that is unknown here", model_at(s));
 }
 

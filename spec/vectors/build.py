@@ -22,6 +22,7 @@ from pathlib import Path
 
 from dense import Dense, Model, write_dense
 from pieces import BitString, Noise, RecipeError, contents, numbers, pad
+from tokens import TokenModel, write_tokens
 
 HERE = Path(__file__).resolve().parent
 GROUPS = ("valid", "limits", "invalid")
@@ -176,8 +177,11 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         recipe.tile_width, recipe.tile_height = map(int, words[0].split("x"))
     elif name == "section":
         recipe.sections.append((SECTIONS.get(words[0]) or int(words[0], 0), contents(words[1:])))
-    elif name == "model":
-        recipe.model = Model(numbers(words), recipe.channels)
+    elif name in ("model", "token_model"):
+        classes = numbers(words)
+        recipe.model = Model(classes, recipe.channels)
+        if name == "token_model":
+            recipe.model = TokenModel(classes, recipe.channels, recipe.bits)
         recipe.at_model = len(recipe.sections)
         recipe.sections.append((SECTIONS["model"], b""))
     elif name == "elsewhere":
@@ -203,6 +207,8 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         tile.dense.classes[int(words[0])] = numbers(words[1:])
     elif name == "state" and tile:
         tile.dense.states[int(words[0])] = int(words[1], 0)
+    elif name == "matches" and tile:
+        tile.dense.matches = numbers(words)
     elif name == "tail" and tile:
         tile.dense.tail = contents(words)
     elif name == "cut" and tile:
@@ -302,6 +308,8 @@ def write_payload(tile: Tile, width: int, height: int, recipe: Recipe) -> bytes:
         for value in values:
             bits.put(value, recipe.bits)
         out = bits.bytes()
+    elif tile.method == 3 and isinstance(recipe.model, TokenModel):
+        out = write_tokens(recipe.model, tile.parameters, (width, height), tile.dense, tile.values, tile.noise)
     elif tile.method == 3:
         out = write_dense(recipe.model, tile.parameters, (width, height), tile.dense, tile.values, tile.noise)
     else:

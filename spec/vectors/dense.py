@@ -145,6 +145,8 @@ class Channel:
     rows_noise: Noise | None = None
     class_tables: int = 1
     contexts: list[int] = field(default_factory=list)
+    levels: int = 64  # of a row
+    row_widths: tuple[int, int] = (6, 5)  # of the fields that end a row and that name a table
 
     @property
     def earlier(self) -> int:
@@ -188,7 +190,7 @@ class Channel:
         count = (max(zones) + 1) * (max(signs) + 1)
         if self.rows_noise:
             noise = self.rows_noise
-            self.rows = [noise_row(noise, tables) for _ in range(count)]
+            self.rows = [noise_row(noise, tables, self.levels) for _ in range(count)]
             self.rows_noise = None
         return self.rows + [["0"]] * (count - len(self.rows))
 
@@ -218,7 +220,7 @@ class Channel:
             for group in signs:
                 out.put(group, 3)
         for row in self.all_rows(tables):
-            put_row(out, row)
+            put_row(out, row, self.row_widths)
         if self.classes > 1:
             out.put(self.class_tables - 1, 3)
             for context in self.contexts if self.class_tables > 1 else []:
@@ -226,9 +228,9 @@ class Channel:
         return out.bytes()
 
 
-def noise_row(noise: Noise, tables: int) -> list[str]:
+def noise_row(noise: Noise, tables: int, levels: int) -> list[str]:
     row = [str(noise.below(tables))]
-    for _ in range(noise.below(64)):
+    for _ in range(noise.below(levels)):
         before = int(row[-1].lstrip("="))
         kind = noise.below(8)
         table = before if kind < 4 else min(before + 1, tables - 1) if kind < 7 else noise.below(tables)
@@ -236,11 +238,11 @@ def noise_row(noise: Noise, tables: int) -> list[str]:
     return row
 
 
-def put_row(out: BitString, row: list[str]) -> None:
-    """The table of each level; `=` before it means that it is coded in five bits where fewer would do."""
-    out.put(len(row) - 1, 6)
+def put_row(out: BitString, row: list[str], widths: tuple[int, int]) -> None:
+    """The table of each level; `=` before it means that it is coded in a field where fewer bits would do."""
+    out.put(len(row) - 1, widths[0])
     before = int(row[0])
-    out.put(before, 5)
+    out.put(before, widths[1])
     for word in row[1:]:
         table = int(word.lstrip("="))
         if word[0] != "=" and table == before:
@@ -249,7 +251,7 @@ def put_row(out: BitString, row: list[str]) -> None:
             out.put(0b01, 2)
         else:
             out.put(0b11, 2)
-            out.put(table, 5)
+            out.put(table, widths[1])
         before = table
 
 
@@ -363,6 +365,7 @@ class Dense:
     states: dict[int, int] = field(default_factory=dict)  # of lanes that do not end with 65536
     tail: bytes = b""  # after the last word
     cut: int = 0  # bytes that are missing in the end
+    matches: list[int] = field(default_factory=list)  # with a token model: the symbol of the match of each pixel
 
 
 def where(name: str, x: int, y: int, last: int) -> tuple[int, int] | None:
@@ -411,8 +414,8 @@ class Encoder:
         self.classes: list[list[int]] = []
         self.samples: list[Plane] = [{None: 0} for _ in model.channels]
         self.errors: list[Plane] = [{None: 0} for _ in model.channels]
-        # (classes or samples, step, channel, lane), and the slots and frequency of a symbol
-        self.events: list[tuple[tuple[int, int, int, int], list[int]]] = []
+        # (classes or samples, step, round, lane), and the slots of a symbol, or raw bits and how many they are
+        self.events: list[tuple[tuple[int, int, int, int], list[int] | tuple[int, int]]] = []
         # The table of each level, by channel, group of zones, group of sign patterns.
         self.rows = [
             [[int(word.lstrip("=")) for word in row] for row in channel.all_rows(len(model.tables))]
@@ -475,21 +478,25 @@ class Encoder:
             symbol = 2 * away - 1 if 1 <= away <= 128 else -2 * away % 512
         samples[x, y] = sample
         errors[x, y] = max(-128, min(127, sample - p))
-        pitch = max(self.width, 2 * self.lanes)
-        step = pitch * (y // self.lanes) + x + 2 * (y % self.lanes)
-        self.event((1, step, c, y % self.lanes), table, 256, symbol)
+        self.event((1, self.step(x, y), c, y % self.lanes), table, 256, symbol)
         return sample
+
+    def step(self, x: int, y: int) -> int:
+        return max(self.width, 2 * self.lanes) * (y // self.lanes) + x + 2 * (y % self.lanes)
 
     def payload(self, last_states: dict[int, int]) -> bytes:
         states = [last_states.get(lane, 65536) for lane in range(self.lanes)]
         words: list[int] = []
         for (_, _, _, lane), slots in sorted(self.events, key=lambda event: event[0], reverse=True):
             x = states[lane]
-            frequency = len(slots)
-            while x >= frequency << 20:
+            limit = 1 << 32 - slots[1] if isinstance(slots, tuple) else len(slots) << 20
+            while x >= limit:
                 words.append(x & 0xFFFF)
                 x >>= 16
-            states[lane] = (x // frequency << 12) + slots[x % frequency]
+            if isinstance(slots, tuple):
+                states[lane] = x << slots[1] | slots[0]
+            else:
+                states[lane] = (x // len(slots) << 12) + slots[x % len(slots)]
         return struct.pack(f"<{self.lanes}I{len(words)}H", *states, *reversed(words))
 
 
@@ -511,5 +518,8 @@ def write_dense(model: Model | None, g: int, shape: tuple[int, int], dense: Dens
         for x in range(width)
         for c in range(channels)
     ]
-    out = encoder.payload(dense.states)
-    return out[: len(out) - dense.cut] + dense.tail
+    return spoiled(encoder.payload(dense.states), dense)
+
+
+def spoiled(payload: bytes, dense: Dense) -> bytes:
+    return payload[: len(payload) - dense.cut] + dense.tail

@@ -1,0 +1,371 @@
+"""The token model and its tiles in recipes (sections 14 and 15 of spec/format.md), as dense.py does what is before it:
+from the text alone, and as it is told, right or wrong. README.md beside this file has the lines."""
+
+from __future__ import annotations
+
+import struct
+from operator import mul
+
+from dense import NAMES, Channel, Dense, Encoder, Model, Table, drawn, put_bits, put_row, repeated, spoiled, where
+from pieces import BitString, Noise, RecipeError, numbers
+
+MATCH, LITERAL, HOLE = 1, 2, 4
+LISTINGS = {"ranks": 1, "colours": 2}
+PAIRS = (("W", "N"), ("N", "NE"), ("N", "NW"), ("W", "NW"), ("WW", "W"), ("NN", "N"), ("NNE", "NE"), ("NWW", "NW"))
+
+
+class TokenModel(Model):
+    def __init__(self, classes: list[int], channels: int, bits: int) -> None:
+        super().__init__(classes, channels)
+        for channel in self.channels:
+            channel.levels, channel.row_widths = 84, (7, 6)
+        self.image_channels, self.bits = channels, bits
+        self.flags = 0
+        self.hole = 0
+        self.literal: list[str] = []
+        self.mask = 0
+        self.pattern_rows: list[str] = []
+        self.match_rows: list[list[str]] = []
+        self.listing = 0
+        self.listed: list[list[int]] = []  # ranks: of each channel; colours: the samples of each
+        self.width_of_gaps: int | None = None
+        self.least_gap: int | None = None
+        self.given: dict[str, list[str]] = {}  # parts that are given in fields
+
+    def line(self, name: str, times: int, words: list[str]) -> bool:
+        if name in ("literal", "match"):
+            self.flags |= LITERAL if name == "literal" else MATCH
+        if name in ("literal", "match", "ranks", "colours") and words[0] == "bits":
+            self.given[name] = words[1:]
+            self.listing = LISTINGS.get(name, self.listing)
+        elif name == "literal":
+            self.literal = repeated(words)
+        elif name == "match":
+            self.mask = int(words[0], 0)
+            self.pattern_rows = repeated(words[1:])
+        elif name == "match_row":
+            self.match_rows += [repeated(words)] * times
+        elif name == "hole":
+            self.flags |= HOLE
+            self.hole = int(words[0], 0)
+        elif name == "ranks":
+            self.listing = LISTINGS[name]
+            self.listed.append(drawn_ranks(words, self.bits))
+        elif name == "gaps":
+            self.least_gap, self.width_of_gaps = map(int, words)
+        elif name == "colour":
+            self.listing = LISTINGS["colours"]
+            self.listed.append(drawn(words, 1 << self.bits, self.image_channels))
+        elif name == "colours" and words[0].startswith("noise:"):
+            self.listing = LISTINGS["colours"]
+            noise = Noise(int(words[0][6:]))
+            self.listed += [[noise.below(1 << self.bits) for _ in self.channels] for _ in range(int(words[1]))]
+        else:
+            return super().line(name, times, words)
+        return True
+
+    @property
+    def widths(self) -> list[int]:
+        """`D` of each engine channel."""
+        if self.listing == 0:
+            return [self.bits] * len(self.channels)
+        lists = self.listed if self.listing == 1 else [self.listed]
+        return [max(1, (len(values) - 1).bit_length()) for values in lists]
+
+    def all_match_rows(self) -> list[list[str]]:
+        greatest = max([0, *(int(word.lstrip("=")) for word in self.pattern_rows)])
+        return self.match_rows + [["0"]] * (greatest + 1 - len(self.match_rows))
+
+    def row_of_pattern(self, pattern: int) -> int:
+        rows = ["0", *self.pattern_rows]
+        return int(rows[min(pattern, len(rows) - 1)].lstrip("="))
+
+    def literal_part(self) -> bytes:
+        out = BitString()
+        put_row(out, self.literal, (8, 6))
+        return out.bytes()
+
+    def match_part(self) -> bytes:
+        out = BitString()
+        out.put(self.mask, 8)
+        greatest = before = 0
+        for pattern in range(1, 1 << self.mask.bit_count()):
+            word = self.pattern_rows[pattern - 1] if pattern <= len(self.pattern_rows) else str(before)
+            row = int(word.lstrip("="))
+            if word[0] != "=" and row == before:
+                out.put(0, 1)
+            elif word[0] != "=" and row == greatest + 1:
+                out.put(0b01, 2)
+            else:
+                out.put(0b11, 2)
+                out.put(row, 5)
+            greatest = max(greatest, row)
+            before = row
+        for row_names in self.all_match_rows():
+            put_row(out, row_names, (5, 6))
+        return out.bytes()
+
+    def values_part(self) -> bytes:
+        out = BitString()
+        if self.listing == 2:
+            out.put(len(self.listed), 16)
+            for colour in self.listed:
+                for sample in colour:
+                    out.put(sample, self.bits)
+        elif self.listing == 1:
+            for values in self.listed:
+                gaps = [b - a for a, b in zip(values, values[1:], strict=False)]
+                least = self.least_gap if self.least_gap is not None else min([65535, *gaps])
+                out.put(len(values), 16)
+                out.put(values[0], 16)
+                out.put(least, 16)
+                for i in range(0, len(gaps), 32):
+                    block = [gap - least for gap in gaps[i : i + 32]]
+                    width = self.width_of_gaps if self.width_of_gaps is not None else max(block).bit_length()
+                    out.put(width, 5)
+                    for value in block:
+                        out.put(value, width)
+        return out.bytes()
+
+    def part_or_given(self, name: str) -> bytes:
+        if name in self.given:
+            out = BitString()
+            put_bits(out, self.given[name])
+            return out.bytes()
+        return {
+            "literal": self.literal_part, "match": self.match_part, "ranks": self.values_part,
+            "colours": self.values_part,
+        }[name]()
+
+    def contents(self) -> bytes:
+        if self.listing == 2:
+            del self.channels[1:]
+        if self.flags & LITERAL:
+            parts = [self.part_or_given("literal")]
+        else:
+            parts = [channel.part(len(self.tables)) for channel in self.channels]
+        parts.append(self.part_or_given("match") if self.flags & MATCH else b"")
+        parts += [table.part() for table in self.tables + self.class_tables]
+        parts.append(self.part_or_given(("", "ranks", "colours")[self.listing]) if self.listing else b"")
+        for i, more in self.more.items():
+            parts[i] = parts[i] + bytes(more) if more > 0 else parts[i][:more]
+        classes = [channel.classes for channel in self.channels]
+        out = struct.pack("<4BH6B", 1, self.image_channels, self.bits, self.flags | self.listing << 3, self.hole,
+                          len(self.tables), len(self.class_tables), *classes, *[0] * (4 - len(classes)))
+        sizes = [len(part) for part in parts[:-1]]
+        long_sizes = len(self.channels) + 1
+        self.begins = [len(out) + 2 * long_sizes + len(sizes) - long_sizes]
+        for part in parts:
+            self.begins.append(self.begins[-1] + len(part))
+        return out + struct.pack(f"<{long_sizes}H{len(sizes) - long_sizes}B", *sizes) + b"".join(parts)
+
+    def place(self, name: str) -> tuple[int, int]:
+        part, _, rest = name.partition(".")
+        fields = {
+            "kind": (0, 1), "channels": (1, 1), "bits": (2, 1), "flags": (3, 1), "hole": (4, 2), "tables": (6, 1),
+            "class_tables": (7, 1),
+        }
+        if part in fields:
+            return fields[part]
+        if part == "classes":
+            return 8 + int(rest), 1
+        if part == "size":
+            i, long_sizes = int(rest), len(self.channels) + 1
+            return (12 + 2 * i, 2) if i < long_sizes else (12 + long_sizes + i, 1)
+        if part == "part":
+            return super().place(name)
+        raise RecipeError(f"no field model.{name}")
+
+
+def drawn_ranks(words: list[str], bits: int) -> list[int]:
+    """The values, or `noise:SEED COUNT`: so many of all that there are; `FIRST+GAP*COUNT` is a sequence."""
+    if words[0].startswith("noise:"):
+        noise = Noise(int(words[0][6:]))
+        wanted = int(words[1])
+        values: list[int] = []
+        for v in range(1 << bits):
+            if noise.below((1 << bits) - v) < wanted - len(values):
+                values.append(v)
+        return values
+    values = []
+    for word in words:
+        first, _, rest = word.partition("+")
+        if rest:
+            gap, _, count = rest.partition("*")
+            values += [int(first) + int(gap) * i for i in range(int(count))]
+        else:
+            values += numbers([word])
+    return values
+
+
+# ------------------------------------------------------------------------------------------------------------- tiles
+
+
+class TokenEncoder(Encoder):
+    model: TokenModel
+
+    def __init__(self, model: TokenModel, g: int, width: int, height: int) -> None:
+        super().__init__(model, g, width, height)
+        self.held = [0] * self.lanes
+        self.has_hole = model.flags & HOLE != 0
+        self.is_literal = model.flags & LITERAL != 0
+
+    def places(self, x: int, y: int) -> dict[str, tuple[int, int] | None]:
+        return {name: where(name, x, y, self.width - 1) for name in NAMES}
+
+    def around(self, e: int, x: int, y: int) -> dict[str, int]:
+        return {name: self.samples[e][place] for name, place in self.places(x, y).items()}
+
+    def held_around(self, e: int, x: int, y: int) -> dict[str, int]:
+        around = self.around(e, x, y)
+        if self.has_hole:
+            held = self.held[y % self.lanes]
+            return {name: held if value == self.model.hole else value for name, value in around.items()}
+        return around
+
+    def put_pixel(self, x: int, y: int, values: list[int] | None, match: int | None, noise: Noise | None) -> list[int]:
+        """The pixel at this place; where it is not given its symbols are drawn."""
+        model, lane, step = self.model, y % self.lanes, self.step(x, y)
+        arounds = [self.around(e, x, y) for e in range(len(model.widths))]
+        if self.has_hole:
+            self.held[lane] = self.held[lane] if x > 0 else 0
+            choices = [arounds[0][name] for name in ("W", "N") if arounds[0][name] != model.hole]
+            self.held[lane] = choices[0] if choices else self.held[lane]
+        if model.flags & MATCH:
+            table = self.match_table(x, y, arounds)
+            symbol = self.match_symbol(table, arounds, values, match, noise)
+            self.event((1, step, 0, lane), table, 64, symbol)
+            known = self.matched(symbol, arounds)
+            if known is not None:
+                if values is not None and known != values:
+                    raise RecipeError(f"symbol {symbol} is another pixel")
+                for e, value in enumerate(known):
+                    self.samples[e][x, y], self.errors[e][x, y] = value, 0
+                return known
+        return [
+            self.put_value(e, x, y, values[e] if values is not None else None, noise) for e in range(len(model.widths))
+        ]
+
+    # Match.
+
+    def match_table(self, x: int, y: int, arounds: list[dict[str, int]]) -> Table:
+        pattern = bit = 0
+        for i, (a, b) in enumerate(PAIRS):
+            if self.model.mask >> i & 1:
+                pattern |= all(around[a] == around[b] for around in arounds) << bit
+                bit += 1
+        row = self.model.all_match_rows()[self.model.row_of_pattern(pattern)]
+        octave = 0 if self.is_literal else self.activity(0, x, y).bit_length() - 4
+        return self.model.tables[int(row[min(octave, len(row) - 1)].lstrip("="))]
+
+    def matched(self, symbol: int, arounds: list[dict[str, int]]) -> list[int] | None:
+        if symbol < 4:
+            return [around[("W", "N", "NE", "NW")[symbol]] for around in arounds]
+        return [self.model.hole] if symbol == 5 and self.has_hole else None
+
+    def match_symbol(self, table: Table, arounds: list[dict[str, int]], values: list[int] | None, match: int | None,
+                     noise: Noise | None) -> int:
+        if match is not None:
+            return match
+        if values is None:
+            assert noise is not None
+            return table.draw(noise)
+        for symbol, frequency in enumerate(table.frequencies):  # the first one that fits
+            if frequency > 0 and self.matched(symbol, arounds) in (None, values):
+                return symbol
+        raise RecipeError("no symbol of a match fits")
+
+    # Tokens.
+
+    def activity(self, e: int, x: int, y: int) -> int:
+        places, around = self.places(x, y), self.held_around(e, x, y)
+        errors = [abs(self.errors[e][places[name]]) for name in NAMES[:6]]
+        differences = [min(32767, abs(around[a] - around[b])) for a, b in (("W", "NW"), ("N", "NW"), ("N", "NE"))]
+        earlier = [abs(self.errors[e - i][x, y]) for i in (1, 2) if i <= min(e, 2)]
+        weights = self.model.channels[e].activity
+        return min(8 + sum(map(mul, weights, [*errors, *differences, *earlier])), (1 << 24) - 1)
+
+    def prediction(self, e: int, x: int, y: int) -> tuple[Table, int, int]:
+        """The table of the token, p and up."""
+        channel: Channel = self.model.channels[e]
+        places, around = self.places(x, y), self.held_around(e, x, y)
+        errors = [self.errors[e][places[name]] for name in NAMES[:6]]
+        earlier = [e - i for i in (1, 2) if i <= channel.earlier]
+        taps = [around[name] for name in NAMES] + errors
+        taps += [self.errors[c][x, y] for c in earlier] + [0] * (2 - len(earlier))
+        for c in earlier:
+            taps += [self.samples[c][places[name]] for name in ("W", "N", "NW")] + [self.samples[c][x, y]]
+        weights = self.weights[e][self.classes[e][y // 16 * self.blocks_across + x // 16]]
+        most = (1 << self.model.widths[e]) - 1
+        a = 32 + sum(map(mul, weights, taps))
+        p = min(most, max(0, a >> 6))
+        up = int(a - 64 * p >= 32)
+        activity = self.activity(e, x, y)
+        octave = activity.bit_length() - 1
+        level = 4 * (octave - 3) + (activity >> octave - 2) % 4
+        zone = min(15, (most - p if up else p).bit_length())
+        signs = [error < 0 for error in errors[:4]] + [around["W"] >= p, around["N"] >= p]
+        pattern = sum((sign != bool(up)) << i for i, sign in enumerate(signs))
+        zones, groups = channel.all_groups()
+        row = self.rows[e][zones[zone] * (max(groups) + 1) + groups[pattern]]
+        return self.model.tables[row[min(level, len(row) - 1)]], p, up
+
+    def put_value(self, e: int, x: int, y: int, value: int | None, noise: Noise | None) -> int:
+        size = 1 << self.model.widths[e]
+        p = up = 0
+        if self.is_literal:
+            names = self.model.literal
+            w = self.around(e, x, y)["W"]
+            table = self.model.tables[int(names[min(w, len(names) - 1)].lstrip("="))]
+        else:
+            table, p, up = self.prediction(e, x, y)
+        if value is None:
+            assert noise is not None
+            token, raw, width = table.draw(noise), 0, 0
+            z = token
+            if token >= 32:
+                width = (token - 32) // 2 + 4
+                raw = noise.below(1 << width)
+                z = (2 + token % 2 << width) + raw
+            way = 1 if z % 2 == up else -1
+            value = z % size if self.is_literal else (p + way * ((z + 1) // 2)) % size
+        else:
+            z = value
+            if not self.is_literal:
+                away = (value - p if up else p - value) % size  # in the direction of odd symbols
+                z = 2 * away - 1 if 1 <= away <= size // 2 else -2 * away % (2 * size)
+            token, raw, width = z, 0, 0
+            if z >= 32:
+                width = z.bit_length() - 2
+                token, raw = 32 + 2 * (width - 4) + (z >> width) % 2, z % (1 << width)
+        step, lane = self.step(x, y), y % self.lanes
+        self.event((1, step, 1 + 2 * e, lane), table, 64, token)
+        if token >= 32:
+            self.events.append(((1, step, 2 + 2 * e, lane), (raw, width)))
+        self.samples[e][x, y] = value
+        self.errors[e][x, y] = max(-32767, min(32767, value - p))
+        return value
+
+
+def values_of(model: TokenModel, pixel: list[int]) -> list[int]:
+    if model.listing == 1:
+        return [values.index(sample) for values, sample in zip(model.listed, pixel, strict=True)]
+    return [model.listed.index(pixel)] if model.listing == 2 else pixel
+
+
+def write_tokens(model: TokenModel, g: int, shape: tuple[int, int], dense: Dense, samples: list[int],
+                 noise: Noise | None) -> bytes:
+    """The payload, not padded."""
+    width, height = shape
+    channels = model.image_channels
+    if not noise and len(samples) != width * height * channels:
+        raise RecipeError(f"a dense tile of {width * height * channels} samples has {len(samples)}")
+    encoder = TokenEncoder(model, g, width, height)
+    encoder.put_classes(dense.classes, noise)
+    for y in range(height):
+        for x in range(width):
+            i = y * width + x
+            pixel = None if noise else values_of(model, samples[i * channels : (i + 1) * channels])
+            match = dense.matches[i] if i < len(dense.matches) else None
+            encoder.put_pixel(x, y, pixel, match, noise)
+    return spoiled(encoder.payload(dense.states), dense)
