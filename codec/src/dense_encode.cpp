@@ -243,14 +243,15 @@ void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std:
   });
 }
 
-Fault DenseEncoder::use(const uint8_t* model, size_t size) {
+Fault DenseEncoder::use(const uint8_t* model, size_t size, uint32_t effort) {
   codes_ = std::make_unique<Codes>();
   const Fault fault = read_model(model, size, source_.channels(), codes_->tables);
   if (fault.reason != Reason::none) return fault;
   model_bytes_.assign(model, model + size);
   make_codes();
-  // The costs of classes and of errors are not in a model: these are near enough.
-  effort_ = effort_of(5);
+  recall_fitted();
+  // The costs of classes and of errors are not in a model: these are near enough to begin with.
+  effort_ = effort_of(effort);
   for (uint32_t c = 0; c < source_.channels(); ++c) {
     scales_[c] = first_scales();
     class_costs_[c].assign(codes_->tables.classes[c], 0);
@@ -290,6 +291,44 @@ void DenseEncoder::make_codes() {
   for (uint32_t t = 0; t < tables.class_table_count; ++t) {
     list_slots(tables.class_buckets + t * kClassBuckets, kClassBuckets, codes.classes[t]);
   }
+}
+
+void DenseEncoder::recall_fitted() {
+  const Codes& codes = *codes_;
+  const DenseTables& tables = codes.tables;
+  fitted_.channels = tables.channels;
+  fitted_.table_count = tables.table_count;
+  std::memcpy(fitted_.weights, codes.weights, sizeof(fitted_.weights));
+  std::memcpy(fitted_.activity, codes.activity, sizeof(fitted_.activity));
+  for (uint32_t c = 0; c < tables.channels; ++c) {
+    fitted_.classes[c] = tables.classes[c];
+    uint32_t sign_groups = 1;
+    for (uint32_t pattern = 0; pattern < kSignPatterns; ++pattern) {
+      fitted_.sign_group[c][pattern] = tables.pattern_row[c][pattern_in_order(pattern)];
+      sign_groups = std::max(sign_groups, fitted_.sign_group[c][pattern] + 1u);
+    }
+    for (uint32_t zone = 0; zone < kZones; ++zone) {
+      const uint32_t group = tables.zone_row[c][zone] / sign_groups;
+      fitted_.zone_group[c][zone] = static_cast<uint8_t>(group);
+      for (uint32_t s = 0; s < sign_groups; ++s) {
+        std::memcpy(fitted_.table_of[c][group][s], tables.table_of[c] + (group * sign_groups + s) * kLevels, kLevels);
+      }
+    }
+  }
+  for (uint32_t t = 0; t < tables.table_count; ++t) {
+    for (uint32_t i = 0; i < kMaxSymbols; ++i) fitted_.frequencies[t][i] = codes.symbols[t].codes[i].frequency;
+  }
+}
+
+std::unique_ptr<DenseTile> DenseEncoder::load_settled(uint64_t tile) const {
+  std::vector<std::unique_ptr<DenseTile>> alone(1);
+  alone[0] = load(tile);
+  settle(*alone[0]);
+  // Once at least: what settling knows of errors is only near enough.
+  for (uint32_t round = 0; round < std::max(effort_.refine_rounds, 1u); ++round) {
+    refine_classes(alone, kernels_, l3_parallel{}, fitted_);
+  }
+  return std::move(alone[0]);
 }
 
 void DenseEncoder::settle(const DenseTile& tile) const {
@@ -359,10 +398,9 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
   TileSymbols own_symbols;
   std::vector<uint8_t> own_classes;
   if (symbols_.empty()) {
-    const auto loaded = load(tile);
+    const auto loaded = classes_.empty() ? load_settled(tile) : load(tile);
     const DensePlanes& planes = loaded->planes();
     if (classes_.empty()) {
-      settle(*loaded);
       for (uint32_t c = 0; c < channels; ++c) {
         own_classes.insert(own_classes.end(), planes.classes[c], planes.classes[c] + planes.block_count());
       }

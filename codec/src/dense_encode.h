@@ -41,8 +41,8 @@ class DenseEncoder {
 
   // Makes a model for all the tiles, or for others like them: then each symbol has a code, seen or not.
   void fit(uint32_t effort, bool for_others = false);
-  // Takes a model from elsewhere; a fault where it is not one for such an image.
-  [[nodiscard]] Fault use(const uint8_t* model, size_t size);
+  // Takes a model from elsewhere; a fault where it is not one for such an image. Classes are chosen with that effort.
+  [[nodiscard]] Fault use(const uint8_t* model, size_t size, uint32_t effort);
 
   const std::vector<uint8_t>& model() const { return model_bytes_; }
 
@@ -90,6 +90,10 @@ class DenseEncoder {
   void count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
                  SymbolCounts& counts);
   void make_codes();
+  // Fills `fitted_` from the codes, but for what is said of classes.
+  void recall_fitted();
+  // A tile that the fit did not see, with its classes chosen as the codes want them.
+  std::unique_ptr<DenseTile> load_settled(uint64_t tile) const;
   static void list_slots(const Bucket* buckets, uint32_t bucket_count, Table& table);
   TileSymbols read_symbols(const DenseTile& tile, const uint8_t (*activity)[kActivityTerms],
                            const uint16_t (*row_of)[kZones * kSignPatterns]) const;

@@ -355,14 +355,18 @@ void change_origin(Plan& plan, uint32_t origin) {
 // Makes the model, or takes the one that was supplied, and gives it its place.
 Reason make_model(Plan& plan, DenseEncoder& dense) {
   const l3_encode_options& options = plan.options;
+  const uint32_t effort = options.effort != 0 ? options.effort : kDefaultEffort;
   if (plan.head.default_model != 0) {
     const DefaultModel& standard = kDefaultModelTable[plan.head.default_model - 1];
-    return dense.use(standard.bytes, standard.size).reason;
+    return dense.use(standard.bytes, standard.size, effort).reason;
   }
-  if (plan.head.names_model()) return dense.use(options.named_model->bytes.data(), options.named_model->bytes.size()).reason;
-  if (options.model != nullptr) return dense.use(options.model, options.model_size).reason;
+  if (plan.head.names_model()) {
+    const auto& bytes = options.named_model->bytes;
+    return dense.use(bytes.data(), bytes.size(), effort).reason;
+  }
+  if (options.model != nullptr) return dense.use(options.model, options.model_size, effort).reason;
   NewSection* section = plan.model();
-  dense.fit(options.effort != 0 ? options.effort : kDefaultEffort);
+  dense.fit(effort);
   section->bytes = dense.model().data();
   section->size = dense.model().size();
   lay_out(plan);
