@@ -276,10 +276,17 @@ TEST(Training, MakesModelsThatHelpOthers) {
 }
 
 TEST(Training, HasCodesForSymbolsThatItDidNotSee) {
-  const Model model = trained(L3_COLOUR_GRAY);
+  l3_train_options all = l3_train_options_init();
+  all.complete = 1;
+  const Model model = trained(L3_COLOUR_GRAY, all);
   for (const Pattern pattern : drawing::kPatterns) {
     const Drawing d = drawing::draw({30, 30}, {L3_COLOUR_GRAY, 8}, pattern);
-    const Bytes file = encode(d, by_name(model));
+    l3_encode_options options = by_name(model);
+    options.model_origin = L3_MODEL_NAMED;
+    const Bytes file = encode(d, options);
+    uint64_t dense = 0;
+    EXPECT_EQ(l3_count_tiles(file.data(), file.size(), L3_TILE_DENSE, &dense, nullptr), L3_OK);
+    EXPECT_TRUE(dense == 1 || pattern == Pattern::constant || pattern == Pattern::noise) << drawing::name_of(pattern);
     const With with(model);
     EXPECT_EQ(l3_verify(file.data(), file.size(), &with.options, nullptr), L3_OK) << drawing::name_of(pattern);
   }

@@ -132,7 +132,7 @@ std::unique_ptr<DenseTile> DenseEncoder::load(uint64_t tile) const {
   return std::make_unique<DenseTile>(source_.shape(tile), source_.input(tile));
 }
 
-void DenseEncoder::fit(uint32_t effort, bool for_others) {
+void DenseEncoder::fit(uint32_t effort, ModelUse use) {
   const uint64_t tile_count = source_.tile_count();
   effort_ = effort_of(effort);
   const uint64_t pixels = source_.pixels();
@@ -171,7 +171,7 @@ void DenseEncoder::fit(uint32_t effort, bool for_others) {
     }
   }
   fit_class_tables(class_counts[0], fitted_);
-  if (for_others) complete_tables(fitted_);
+  if (use != ModelUse::these) complete(counts, use);
 
   model_bytes_.resize(kMaxModelBytes);
   model_bytes_.resize(write_model(fitted_, model_bytes_.data()));
@@ -179,6 +179,41 @@ void DenseEncoder::fit(uint32_t effort, bool for_others) {
   const Fault fault = read_model(model_bytes_.data(), model_bytes_.size(), source_.channels(), codes_->tables);
   if (fault.reason != Reason::none) __builtin_trap();
   make_codes();
+}
+
+// A code for a symbol takes a slot of 4096 from the others. A tile that has a symbol without a code takes some bits more
+// of each sample, since its file needs another model. How many symbols will be seen anew is about how many were seen
+// just once (Good and Turing), twice standing for once, as a symbol seldom comes alone.
+void DenseEncoder::complete(SymbolCounts& counts, ModelUse use) {
+  constexpr double kBitsOfSlot = 1.4427 / kProbabilities;
+  constexpr double kLostBits = 0.15;  // of a sample
+  constexpr uint32_t kSeldom = 2;
+  std::vector<uint64_t> seen(size_t{fitted_.table_count} * kMaxSymbols);
+  for (uint32_t c = 0; c < fitted_.channels; ++c) {
+    const uint32_t sign_groups = RowMap(fitted_, c).sign_groups;
+    for (uint32_t row = 0; row < counts.rows(c); ++row) {
+      for (uint32_t level = 0; level < kLevels; ++level) {
+        const uint32_t table = fitted_.table_of[c][row / sign_groups][row % sign_groups][level];
+        const uint32_t* const of_context = counts.of(c) + (size_t{row} * kLevels + level) * kMaxSymbols;
+        for (uint32_t i = 0; i < kMaxSymbols; ++i) seen[size_t{table} * kMaxSymbols + i] += of_context[i];
+      }
+    }
+  }
+  const double samples_of_tile = static_cast<double>(source_.pixels() * source_.channels()) /
+                                 static_cast<double>(source_.tile_count());
+  for (uint32_t t = 0; t < fitted_.table_count; ++t) {
+    uint64_t samples = 0, seldom = 0, never = 0;
+    for (uint32_t i = 0; i < kMaxSymbols; ++i) {
+      const uint64_t count = seen[size_t{t} * kMaxSymbols + i];
+      samples += count;
+      seldom += count > 0 && count <= kSeldom;
+      never += count == 0;
+    }
+    const double lost = kLostBits * samples_of_tile * static_cast<double>(seldom);
+    const double taken = kBitsOfSlot * static_cast<double>(never * samples);
+    if (use == ModelUse::any || lost > taken) complete_table(fitted_, t);
+  }
+  complete_class_tables(fitted_);
 }
 
 // Calls count(i, to) for every i below `tiles`; what that adds to its `to` is added up in `counts`.

@@ -32,6 +32,10 @@ class DenseSource {
   const std::vector<SampleTile>* tiles_ = nullptr;
 };
 
+// Which images a model is for: those that it is fitted to, others like them, or any. So symbols that were not seen have
+// no code, or have one in the tables in which others may well see some, or in all.
+enum class ModelUse { these, similar, any };
+
 class DenseEncoder {
  public:
   DenseEncoder(const DenseSource& source, const DenseKernels& kernels, const l3_parallel& parallel)
@@ -39,8 +43,8 @@ class DenseEncoder {
 
   // What follows may throw std::bad_alloc.
 
-  // Makes a model for all the tiles, or for others like them: then each symbol has a code, seen or not.
-  void fit(uint32_t effort, bool for_others = false);
+  // Makes a model for all the tiles, or for others as well.
+  void fit(uint32_t effort, ModelUse use = ModelUse::these);
   // Takes a model from elsewhere; a fault where it is not one for such an image. Classes are chosen with that effort.
   [[nodiscard]] Fault use(const uint8_t* model, size_t size, uint32_t effort);
 
@@ -89,6 +93,8 @@ class DenseEncoder {
   // Counts the symbols of all tiles and keeps their classes.
   void count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
                  SymbolCounts& counts);
+  // Gives codes to symbols that were not seen. `counts` are those of the tables.
+  void complete(SymbolCounts& counts, ModelUse use);
   void make_codes();
   // Fills `fitted_` from the codes, but for what is said of classes.
   void recall_fitted();

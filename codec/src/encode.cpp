@@ -1,4 +1,5 @@
 // Writing a file: sections, then all tiles into places that are large enough for each, then closing the gaps.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -416,6 +417,49 @@ Reason write_smaller(Plan& plan, const Target& target, uint8_t* out, size_t& wri
   return reason;
 }
 
+// Whether the file may have another model than the named one.
+bool may_do_without_name(const Plan& plan) {
+  return plan.head.names_model() && plan.options.model_origin == L3_MODEL_NONE;
+}
+
+Reason plan_without_name(const Plan& plan, Plan& other) {
+  l3_encode_options options = plan.options;
+  options.named_model = nullptr;
+  return make_plan(&plan.image, &options, other);
+}
+
+// Whether a tile of a written file is of another method than dense, though it is not constant.
+bool has_other_tiles(const Plan& plan, const uint8_t* file) {
+  for (uint64_t tile = 0; tile < plan.head.tile_count; ++tile) {
+    const Method method = static_cast<Method>(file[plan.head.head_bytes + tile * kIndexEntryBytes]);
+    if (method != Method::dense && method != Method::constant) return true;
+  }
+  return false;
+}
+
+// The file with the named model, or, where that has no code for some tile, the smaller one of it and one without.
+Reason write_named(Plan& plan, const Target& target, uint8_t* out, size_t& written) {
+  Plan other, again = plan;
+  Reason reason = plan_without_name(plan, other);
+  size_t size = 0;
+  if (reason == Reason::none) reason = write_as_planned(plan, target, out, size);
+  if (reason == Reason::none && has_other_tiles(plan, out)) {
+    reason = (other.undecided ? write_smaller : write_as_planned)(other, target, out, written);
+    if (reason != Reason::none || written < size) return reason;
+    reason = write_as_planned(again, target, out, size);
+  }
+  written = size;
+  return reason;
+}
+
+// The size of buffer that is certain to do.
+uint64_t room_for(const Plan& plan) {
+  const uint64_t room = plan.head.payload_start + total_places(plan.head);
+  Plan other;
+  if (!may_do_without_name(plan) || plan_without_name(plan, other) != Reason::none) return room;
+  return std::max(room, other.head.payload_start + total_places(other.head));
+}
+
 }  // namespace
 }  // namespace l3
 
@@ -424,7 +468,7 @@ using namespace l3;
 uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* options) {
   Plan plan;
   if (make_plan(image, options, plan) != Reason::none) return 0;
-  return plan.head.payload_start + total_places(plan.head);
+  return room_for(plan);
 }
 
 l3_status l3_encode(const l3_image* image, const l3_encode_options* options, void* out, size_t out_size,
@@ -435,10 +479,10 @@ l3_status l3_encode(const l3_image* image, const l3_encode_options* options, voi
   if (reason != Reason::none) return fail(error, reason);
   const Target* chosen = target();
   if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
-  if (out_size < plan.head.payload_start + total_places(plan.head)) return fail(error, Reason::buffer_too_small);
+  if (out_size < room_for(plan)) return fail(error, Reason::buffer_too_small);
 
   try {
-    const auto write = plan.undecided ? write_smaller : write_as_planned;
+    const auto write = may_do_without_name(plan) ? write_named : plan.undecided ? write_smaller : write_as_planned;
     reason = write(plan, *chosen, static_cast<uint8_t*>(out), *written);
   } catch (const std::bad_alloc&) {
     reason = Reason::out_of_memory;
