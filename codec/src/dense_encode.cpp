@@ -147,7 +147,8 @@ void DenseEncoder::fit(uint32_t effort, ModelUse use) {
   fit_predictors(tiles, source_.channels(), effort_, kernels_, parallel_, fitted_, scales_, class_costs_);
   uint64_t seen_samples = 0;
   for (const auto& tile : tiles) seen_samples += tile->samples();
-  const double share = static_cast<double>(seen_samples) / static_cast<double>(pixels);
+  const uint32_t weight = weight_of_samples(use);
+  const double share = static_cast<double>(seen_samples) / (static_cast<double>(pixels) * weight);
   fit_groups(tiles, kernels_, parallel_, share, effort_.group_levels, fitted_);
   for (uint32_t round = 0; round < effort_.refine_rounds; ++round) {
     SymbolCounts counts(fitted_);
@@ -159,6 +160,7 @@ void DenseEncoder::fit(uint32_t effort, ModelUse use) {
 
   SymbolCounts counts(fitted_);
   count_all(seen, tiles, counts);
+  weigh(counts, weight);
   fit_tables(counts, effort_.tables, effort_.table_rounds, fitted_);
 
   auto class_counts = std::make_unique<ClassCounts[]>(1);
@@ -171,7 +173,7 @@ void DenseEncoder::fit(uint32_t effort, ModelUse use) {
     }
   }
   fit_class_tables(class_counts[0], fitted_);
-  if (use != ModelUse::these) complete(counts, use);
+  if (use != ModelUse::these) complete(counts, weight, use);
 
   model_bytes_.resize(kMaxModelBytes);
   model_bytes_.resize(write_model(fitted_, model_bytes_.data()));
@@ -181,10 +183,24 @@ void DenseEncoder::fit(uint32_t effort, ModelUse use) {
   make_codes();
 }
 
+void DenseEncoder::weigh(SymbolCounts& counts, uint32_t weight) const {
+  for (uint32_t c = 0; c < fitted_.channels; ++c) {
+    uint32_t* const of_channel = counts.of(c);
+    for (size_t i = 0; i < size_t{counts.rows(c)} * kLevels * kMaxSymbols; ++i) of_channel[i] *= weight;
+  }
+}
+
+uint32_t DenseEncoder::weight_of_samples(ModelUse use) const {
+  constexpr uint64_t kEnough = uint64_t{1} << 22, kMostWeight = 8;
+  if (use == ModelUse::these) return 1;
+  const uint64_t samples = source_.pixels() * source_.channels();
+  return static_cast<uint32_t>(std::clamp<uint64_t>(kEnough / samples, 1, kMostWeight));
+}
+
 // A code for a symbol takes a slot of 4096 from the others. A tile that has a symbol without a code takes some bits more
 // of each sample, since its file needs another model. How many symbols will be seen anew is about how many were seen
 // just once (Good and Turing), twice standing for once, as a symbol seldom comes alone.
-void DenseEncoder::complete(SymbolCounts& counts, ModelUse use) {
+void DenseEncoder::complete(SymbolCounts& counts, uint32_t weight, ModelUse use) {
   constexpr double kBitsOfSlot = 1.4427 / kProbabilities;
   constexpr double kLostBits = 0.15;  // of a sample
   constexpr uint32_t kSeldom = 2;
@@ -204,7 +220,7 @@ void DenseEncoder::complete(SymbolCounts& counts, ModelUse use) {
   for (uint32_t t = 0; t < fitted_.table_count; ++t) {
     uint64_t samples = 0, seldom = 0, never = 0;
     for (uint32_t i = 0; i < kMaxSymbols; ++i) {
-      const uint64_t count = seen[size_t{t} * kMaxSymbols + i];
+      const uint64_t count = seen[size_t{t} * kMaxSymbols + i] / weight;
       samples += count;
       seldom += count > 0 && count <= kSeldom;
       never += count == 0;

@@ -93,8 +93,11 @@ class DenseEncoder {
   // Counts the symbols of all tiles and keeps their classes.
   void count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
                  SymbolCounts& counts);
-  // Gives codes to symbols that were not seen. `counts` are those of the tables.
-  void complete(SymbolCounts& counts, ModelUse use);
+  // Gives codes to symbols that were not seen. `counts` are those of the tables, times `weight`.
+  void complete(SymbolCounts& counts, uint32_t weight, ModelUse use);
+  // How often each sample is taken to be there: a model for others is not to be smaller for how few were looked at.
+  uint32_t weight_of_samples(ModelUse use) const;
+  void weigh(SymbolCounts& counts, uint32_t weight) const;
   void make_codes();
   // Fills `fitted_` from the codes, but for what is said of classes.
   void recall_fitted();
