@@ -211,7 +211,6 @@ def read_header(data: bytes) -> Header:
     require(default_model <= len(DEFAULT_MODELS), 14, f"default model {default_model} is not known")
     named = required_features & NAMED_MODEL != 0
     require(not named or default_model == 0, 14, "both a named model and a default one")
-    require(bits == 8 or not (named or default_model), 35, "a model where bits is not 8")
     require(1 <= width <= 1 << 20, 20, "width is outside 1 to 2^20")
     require(1 <= height <= 1 << 20, 24, "height is outside 1 to 2^20")
     require(frames == 1, 28, "frames is not 1")

@@ -58,17 +58,19 @@ struct TilePart {
 
 struct Parts {
   std::array<uint8_t, 64> header{};
+  Bytes name;  // of a model: 16 bytes or none
   std::vector<SectionPart> sections;
   std::vector<TilePart> tiles;
 };
 
 // Where the parts of a file lie.
 struct Layout {
-  size_t head_bytes = 0, index_end = 0, payload_start = 0, end = 0;
+  size_t entries = 0, head_bytes = 0, index_end = 0, payload_start = 0, end = 0;
   std::vector<size_t> sections, payloads;
 
   explicit Layout(const Parts& parts) {
-    head_bytes = 64 + 24 * parts.sections.size();
+    entries = 64 + parts.name.size();
+    head_bytes = entries + 24 * parts.sections.size();
     index_end = head_bytes + 12 * parts.tiles.size();
     end = pad(index_end);
     for (const SectionPart& section : parts.sections) {
@@ -91,10 +93,12 @@ inline std::optional<Parts> find_parts(const uint8_t* data, size_t size, uint64_
   Parts parts;
   std::memcpy(parts.header.data(), data, 64);
   const size_t sections = get(data + 10, 2);
-  const size_t index = 64 + 24 * sections;
+  const size_t entries = (data[12] & 1) != 0 ? 80 : 64;
+  const size_t index = entries + 24 * sections;
   if (sections > 16 || index > size || data[38] == 0 || data[39] == 0) return {};
+  parts.name.assign(data + 64, data + entries);
   for (size_t i = 0; i < sections; ++i) {
-    const uint8_t* entry = data + 64 + 24 * i;
+    const uint8_t* entry = data + entries + 24 * i;
     const uint64_t offset = get(entry + 8, 8), bytes = get(entry + 16, 8);
     if (offset > size || bytes > size - offset) return {};
     parts.sections.push_back({static_cast<uint32_t>(get(entry, 2)), Bytes(data + offset, data + offset + bytes),
@@ -135,7 +139,7 @@ inline void seal_head(Bytes& file, const Layout& layout) {
 // Makes all checks and the digest match.
 inline void seal(Bytes& file, const Parts& parts, const Layout& layout) {
   for (size_t i = 0; i < parts.sections.size(); ++i) {
-    put(&file[64 + 24 * i + 4], 4, check(&file[layout.sections[i]], pad(parts.sections[i].bytes.size())));
+    put(&file[layout.entries + 24 * i + 4], 4, check(&file[layout.sections[i]], pad(parts.sections[i].bytes.size())));
   }
   for (size_t i = 0; i < parts.tiles.size(); ++i) {
     const Bytes& payload = parts.tiles[i].payload;
@@ -153,9 +157,10 @@ inline Bytes put_together(const Parts& parts, const Edit& edit = nullptr) {
   Bytes file(layout.end);
   std::memcpy(file.data(), parts.header.data(), 64);
   put(&file[10], 2, parts.sections.size());
+  std::copy(parts.name.begin(), parts.name.end(), file.begin() + 64);
   for (size_t i = 0; i < parts.sections.size(); ++i) {
     const SectionPart& section = parts.sections[i];
-    uint8_t* entry = &file[64 + 24 * i];
+    uint8_t* entry = &file[layout.entries + 24 * i];
     put(entry, 2, section.type);
     put(entry + 2, 2, section.flags);
     put(entry + 8, 8, layout.sections[i]);

@@ -50,6 +50,7 @@ TEST_F(GpuCall, RefusesWhatIsWrongAndDoesNothing) {
       {"size of images too small", [](l3_cuda_batch& b) { b.image_bytes = 8; }},
       {"images", [](l3_cuda_batch& b) { b.images = nullptr; }},
       {"results", [](l3_cuda_batch& b) { b.results = nullptr; }},
+      {"models", [](l3_cuda_batch& b) { b.models = nullptr, b.model_count = 1; }},
       {"more than the capacity", [](l3_cuda_batch& b) { b.image_count = b.capacity.images + 1; }},
       {"far more", [](l3_cuda_batch& b) { b.image_count = UINT32_MAX; }},
       {"no images", [](l3_cuda_batch& b) { b.capacity.images = 0; }},

@@ -172,13 +172,14 @@ PLACE(l3_model_info, name, 16);
 PLACE(l3_model_info, bytes, 32);
 PLACE(l3_model_info, size, 40);
 
-SIZE(l3_train_options, 40);
+SIZE(l3_train_options, 48);
 PLACE(l3_train_options, struct_size, 0);
 PLACE(l3_train_options, effort, 4);
 PLACE(l3_train_options, tile_width, 8);
 PLACE(l3_train_options, tile_height, 12);
 PLACE(l3_train_options, max_pixels, 16);
 PLACE(l3_train_options, parallel, 24);
+PLACE(l3_train_options, complete, 40);
 #endif
 
 int main(void) {

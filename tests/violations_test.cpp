@@ -41,9 +41,15 @@ TEST(Header, Accepts16SectionsMostOfThemUnknownAsides) {
 }
 
 TEST(Header, RefusesEveryRequiredFeature) {
-  for (uint32_t bit = 0; bit < 32; ++bit) {
-    expect_refused(subject().with(12, 4, uint64_t{1} << bit), L3_ERROR_UNSUPPORTED,
+  for (uint32_t bit = 1; bit < 16; ++bit) {
+    expect_refused(subject().with(12, 2, uint64_t{1} << bit), L3_ERROR_UNSUPPORTED,
                    "the file needs a feature that is unknown here", 12);
+  }
+}
+
+TEST(Header, RefusesDefaultModelsThatThereAreNot) {
+  for (const uint32_t number : {5u, 6u, 255u, 256u, 65535u}) {
+    expect_refused(subject().with(14, 2, number), L3_ERROR_UNSUPPORTED, "a default model that is unknown here", 14);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bridge/image_bridge.h"
+#include "command_tree.h"
 #include "file_io.h"
 #include "image_tree.h"
 #include "model_files.h"
@@ -22,6 +23,8 @@ struct TrainOptions {
   uint32_t effort = 0;
   uint32_t tile = 0;
   uint64_t max_images = 1000;
+  std::string colour;
+  bool complete = false;
   l3_limits limits{};
   uint32_t threads = 0;
   bool quiet = false;
@@ -38,6 +41,12 @@ struct Layout {
 };
 
 constexpr std::array kColourNames = {"gray", "gray and alpha", "RGB", "RGBA", "palette"};
+
+const std::vector<std::string> kColourOptions = {"gray", "gray_alpha", "rgb", "rgb_alpha", "palette"};
+
+size_t number_of(const std::string& colour) {
+  return static_cast<size_t>(std::find(kColourOptions.begin(), kColourOptions.end(), colour) - kColourOptions.begin());
+}
 
 // Learns from each image by its colour, since which one is the most frequent shows at the end.
 class Lessons {
@@ -156,12 +165,15 @@ int train(const TrainOptions& options, Context& context) {
   train.effort = options.effort;
   train.tile_width = train.tile_height = options.tile;
   train.parallel = parallel.for_l3();
+  train.complete = options.complete ? 1 : 0;
   Lessons lessons(train);
   const uint64_t failed = learn_all(files, options, lessons, console);
 
-  const size_t colour = lessons.most_frequent();
+  const size_t colour = options.colour.empty() ? lessons.most_frequent() : number_of(options.colour);
   if (lessons.of(colour).images == 0) {
-    console.fail({options.folder, std::nullopt, "no image of 8 bits to learn from"});
+    console.fail({options.folder, std::nullopt, "no image of 8 bits" +
+                      (options.colour.empty() ? std::string() : " and of the colour " + options.colour) +
+                      " to learn from"});
     return kExitFailed;
   }
   if (console.stderr_is_terminal()) console.status("fitting the model");
@@ -203,6 +215,10 @@ void add_train(CLI::App& app, Command& chosen) {
                   "Look at so many images at most, spread evenly over all (default: 1000)")
       ->type_name("N")
       ->check(CLI::Range(uint64_t{1}, UINT64_MAX).description(""));
+  take_name(sub->add_option("--colour", options->colour, "Learn from images of this colour (default: that of most)"),
+            kColourOptions);
+  sub->add_flag("--complete", options->complete,
+                "Also for images that are quite unlike these: every value has a code, at the price of some percent");
   sub->add_option("--tile", options->tile, "Edge of the tiles that the images will be encoded with (default: 128)")
       ->type_name("PIXELS")
       ->check(CLI::Validator(check_tile, ""));
@@ -214,7 +230,7 @@ void add_train(CLI::App& app, Command& chosen) {
       "that are encoded with --model MODEL hold its name only, and cannot be decoded without it: keep it with them.\n\n"
       "A model is for images of one colour (gray, gray and alpha, RGB, RGBA, palette) and of 8 bits: that of most "
       "images\n"
-      "in DIR is taken, and the others are left out, which is said.\n\n"
+      "in DIR is taken, or that of --colour, and the others are left out, which is said.\n\n"
       "Examples:\n"
       "  l3 train icons/ icons.l3model\n"
       "  l3 convert --model icons.l3model icons/ l3s/\n"

@@ -28,7 +28,7 @@ std::unique_ptr<DenseTile> DenseEncoder::load(uint64_t tile) const {
   return std::make_unique<DenseTile>(source_.shape(tile), source_.input(tile));
 }
 
-void DenseEncoder::fit(uint32_t effort, bool for_others) {
+void DenseEncoder::fit(uint32_t effort, ModelUse use) {
   const uint64_t tile_count = source_.tile_count();
   effort_ = effort_of(effort);
   const uint64_t pixels = source_.pixels();
@@ -42,7 +42,8 @@ void DenseEncoder::fit(uint32_t effort, bool for_others) {
   fit_predictors(tiles, source_.channels(), effort_, kernels_, parallel_, fitted_, scales_, class_costs_);
   uint64_t seen_samples = 0;
   for (const auto& tile : tiles) seen_samples += tile->samples();
-  const double share = static_cast<double>(seen_samples) / static_cast<double>(pixels);
+  const uint32_t weight = weight_of_samples(use);
+  const double share = static_cast<double>(seen_samples) / (static_cast<double>(pixels) * weight);
   fit_groups(tiles, kernels_, parallel_, share, effort_.group_levels, fitted_);
   for (uint32_t round = 0; round < effort_.refine_rounds; ++round) {
     SymbolCounts counts(fitted_);
@@ -54,6 +55,7 @@ void DenseEncoder::fit(uint32_t effort, bool for_others) {
 
   SymbolCounts counts(fitted_);
   count_all(seen, tiles, counts);
+  weigh(counts, weight);
   fit_tables(counts, effort_.tables, effort_.table_rounds, fitted_);
 
   auto class_counts = std::make_unique<ClassCounts[]>(1);
@@ -66,7 +68,7 @@ void DenseEncoder::fit(uint32_t effort, bool for_others) {
     }
   }
   fit_class_tables(class_counts[0], source_.channels(), fitted_);
-  if (for_others) complete_tables(fitted_);
+  if (use != ModelUse::these) complete(counts, weight, use);
 
   model_bytes_.resize(kMaxModelBytes);
   model_bytes_.resize(write_model(fitted_, model_bytes_.data()));
@@ -74,6 +76,55 @@ void DenseEncoder::fit(uint32_t effort, bool for_others) {
   const Fault fault = read_model(model_bytes_.data(), model_bytes_.size(), source_.channels(), codes_->tables);
   if (fault.reason != Reason::none) __builtin_trap();
   make_codes();
+}
+
+void DenseEncoder::weigh(SymbolCounts& counts, uint32_t weight) const {
+  for (uint32_t c = 0; c < fitted_.channels; ++c) {
+    uint32_t* const of_channel = counts.of(c);
+    for (size_t i = 0; i < size_t{counts.rows(c)} * kLevels * kMaxSymbols; ++i) of_channel[i] *= weight;
+  }
+}
+
+uint32_t DenseEncoder::weight_of_samples(ModelUse use) const {
+  constexpr uint64_t kEnough = uint64_t{1} << 22, kMostWeight = 8;
+  if (use == ModelUse::these) return 1;
+  const uint64_t samples = source_.pixels() * source_.channels();
+  return static_cast<uint32_t>(std::clamp<uint64_t>(kEnough / samples, 1, kMostWeight));
+}
+
+// A code for a symbol takes a slot of 4096 from the others. A tile that has a symbol without a code takes some bits
+// more of each sample, since its file needs another model. How many symbols will be seen anew is about how many were
+// seen just once (Good and Turing), twice standing for once, as a symbol seldom comes alone.
+void DenseEncoder::complete(SymbolCounts& counts, uint32_t weight, ModelUse use) {
+  constexpr double kBitsOfSlot = 1.4427 / kProbabilities;
+  constexpr double kLostBits = 0.15;  // of a sample
+  constexpr uint32_t kSeldom = 2;
+  std::vector<uint64_t> seen(size_t{fitted_.table_count} * kMaxSymbols);
+  for (uint32_t c = 0; c < fitted_.channels; ++c) {
+    const uint32_t sign_groups = RowMap(fitted_, c).sign_groups;
+    for (uint32_t row = 0; row < counts.rows(c); ++row) {
+      for (uint32_t level = 0; level < kLevels; ++level) {
+        const uint32_t table = fitted_.table_of[c][row / sign_groups][row % sign_groups][level];
+        const uint32_t* const of_context = counts.of(c) + (size_t{row} * kLevels + level) * kMaxSymbols;
+        for (uint32_t i = 0; i < kMaxSymbols; ++i) seen[size_t{table} * kMaxSymbols + i] += of_context[i];
+      }
+    }
+  }
+  const double samples_of_tile =
+      static_cast<double>(source_.pixels() * source_.channels()) / static_cast<double>(source_.tile_count());
+  for (uint32_t t = 0; t < fitted_.table_count; ++t) {
+    uint64_t samples = 0, seldom = 0, never = 0;
+    for (uint32_t i = 0; i < kMaxSymbols; ++i) {
+      const uint64_t count = seen[size_t{t} * kMaxSymbols + i] / weight;
+      samples += count;
+      seldom += count > 0 && count <= kSeldom;
+      never += count == 0;
+    }
+    const double lost = kLostBits * samples_of_tile * static_cast<double>(seldom);
+    const double taken = kBitsOfSlot * static_cast<double>(never * samples);
+    if (use == ModelUse::any || lost > taken) complete_table(fitted_, t);
+  }
+  complete_class_tables(fitted_);
 }
 
 // Calls count(i, to) for every i below `tiles`; what that adds to its `to` is added up in `counts`.
@@ -138,14 +189,15 @@ void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std:
   });
 }
 
-Fault DenseEncoder::use(const uint8_t* model, size_t size) {
+Fault DenseEncoder::use(const uint8_t* model, size_t size, uint32_t effort) {
   codes_ = std::make_unique<Codes>();
   const Fault fault = read_model(model, size, source_.channels(), codes_->tables);
   if (fault.reason != Reason::none) return fault;
   model_bytes_.assign(model, model + size);
   make_codes();
-  // The costs of classes and of errors are not in a model: these are near enough.
-  effort_ = effort_of(5);
+  recall_fitted();
+  // The costs of classes and of errors are not in a model: these are near enough to begin with.
+  effort_ = effort_of(effort);
   for (uint32_t c = 0; c < source_.channels(); ++c) {
     scales_[c] = first_scales();
     class_costs_[c].assign(codes_->tables.classes[c], 0);
@@ -188,6 +240,44 @@ void DenseEncoder::make_codes() {
     codes.classes[t].list(tables.class_buckets + t * kClassBuckets, kClassBuckets,
                           [](uint32_t meaning) { return meaning; });
   }
+}
+
+void DenseEncoder::recall_fitted() {
+  const Codes& codes = *codes_;
+  const DenseTables& tables = codes.tables;
+  fitted_.channels = tables.channels;
+  fitted_.table_count = tables.table_count;
+  std::memcpy(fitted_.weights, codes.weights, sizeof(fitted_.weights));
+  std::memcpy(fitted_.activity, codes.activity, sizeof(fitted_.activity));
+  for (uint32_t c = 0; c < tables.channels; ++c) {
+    fitted_.classes[c] = tables.classes[c];
+    uint32_t sign_groups = 1;
+    for (uint32_t pattern = 0; pattern < kSignPatterns; ++pattern) {
+      fitted_.sign_group[c][pattern] = tables.pattern_row[c][pattern_in_order(pattern)];
+      sign_groups = std::max(sign_groups, fitted_.sign_group[c][pattern] + 1u);
+    }
+    for (uint32_t zone = 0; zone < kZones; ++zone) {
+      const uint32_t group = tables.zone_row[c][zone] / sign_groups;
+      fitted_.zone_group[c][zone] = static_cast<uint8_t>(group);
+      for (uint32_t s = 0; s < sign_groups; ++s) {
+        std::memcpy(fitted_.table_of[c][group][s], tables.table_of[c] + (group * sign_groups + s) * kLevels, kLevels);
+      }
+    }
+  }
+  for (uint32_t t = 0; t < tables.table_count; ++t) {
+    for (uint32_t i = 0; i < kMaxSymbols; ++i) fitted_.frequencies[t][i] = codes.symbols[t].codes[i].frequency;
+  }
+}
+
+std::unique_ptr<DenseTile> DenseEncoder::load_settled(uint64_t tile) const {
+  std::vector<std::unique_ptr<DenseTile>> alone(1);
+  alone[0] = load(tile);
+  settle(*alone[0]);
+  // Once at least: what settling knows of errors is only near enough.
+  for (uint32_t round = 0; round < std::max(effort_.refine_rounds, 1u); ++round) {
+    refine_classes(alone, kernels_, l3_parallel{}, fitted_);
+  }
+  return std::move(alone[0]);
 }
 
 void DenseEncoder::settle(const DenseTile& tile) const {
@@ -233,10 +323,9 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
   TileSymbols own_symbols;
   std::vector<uint8_t> own_classes;
   if (symbols_.empty()) {
-    const auto loaded = load(tile);
+    const auto loaded = classes_.empty() ? load_settled(tile) : load(tile);
     const DensePlanes& planes = loaded->planes();
     if (classes_.empty()) {
-      settle(*loaded);
       for (uint32_t c = 0; c < channels; ++c) {
         own_classes.insert(own_classes.end(), planes.classes[c], planes.classes[c] + planes.block_count());
       }

@@ -7,6 +7,10 @@
 
 namespace l3 {
 
+// Which images a model is for: those that it is fitted to, others like them, or any. So symbols that were not seen have
+// no code, or have one in the tables in which others may well see some, or in all.
+enum class ModelUse { these, similar, any };
+
 class DenseEncoder : public ModelEncoder {
  public:
   DenseEncoder(const TileSource& source, const DenseKernels& kernels, const l3_parallel& parallel)
@@ -14,10 +18,10 @@ class DenseEncoder : public ModelEncoder {
 
   // What follows may throw std::bad_alloc.
 
-  // Makes a model for all the tiles, or for others like them: then each symbol has a code, seen or not.
-  void fit(uint32_t effort, bool for_others = false);
-  // Takes a model from elsewhere; a fault where it is not one for such an image.
-  [[nodiscard]] Fault use(const uint8_t* model, size_t size);
+  // Makes a model for all the tiles, or for others as well.
+  void fit(uint32_t effort, ModelUse use = ModelUse::these);
+  // Takes a model from elsewhere; a fault where it is not one for such an image. Classes are chosen with that effort.
+  [[nodiscard]] Fault use(const uint8_t* model, size_t size, uint32_t effort);
 
   [[nodiscard]] uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const override;
 
@@ -49,7 +53,16 @@ class DenseEncoder : public ModelEncoder {
   // Counts the symbols of all tiles and keeps their classes.
   void count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
                  SymbolCounts& counts);
+  // Gives codes to symbols that were not seen. `counts` are those of the tables, times `weight`.
+  void complete(SymbolCounts& counts, uint32_t weight, ModelUse use);
+  // How often each sample is taken to be there: a model for others is not to be smaller for how few were looked at.
+  uint32_t weight_of_samples(ModelUse use) const;
+  void weigh(SymbolCounts& counts, uint32_t weight) const;
   void make_codes();
+  // Fills `fitted_` from the codes, but for what is said of classes.
+  void recall_fitted();
+  // A tile that the fit did not see, with its classes chosen as the codes want them.
+  std::unique_ptr<DenseTile> load_settled(uint64_t tile) const;
   TileSymbols read_symbols(const DenseTile& tile, const uint8_t (*activity)[kActivityTerms],
                            const uint16_t (*row_of)[kZones * kSignPatterns]) const;
 

@@ -20,7 +20,7 @@ void put_channel(Bits& bits, const DenseModel& model, uint32_t c) {
 }
 
 // Gives each symbol a frequency of 1 at least, at the expense of the most frequent ones.
-void complete_table(uint16_t* frequencies, uint32_t symbols) {
+void complete_frequencies(uint16_t* frequencies, uint32_t symbols) {
   uint32_t last = symbols - 1;
   while (frequencies[last] == 0) --last;
   const uint32_t rest = rest_symbol(frequencies, last);
@@ -73,12 +73,13 @@ Fault read_model(const uint8_t* bytes, uint64_t size, uint32_t channels, DenseTa
   return {};
 }
 
-void complete_tables(DenseModel& model) {
-  for (uint32_t t = 0; t < model.table_count; ++t) complete_table(model.frequencies[t], kMaxSymbols);
+void complete_table(DenseModel& model, uint32_t table) { complete_frequencies(model.frequencies[table], kMaxSymbols); }
+
+void complete_class_tables(DenseModel& model) {
   for (uint32_t c = 0; c < model.channels; ++c) {
     if (model.classes[c] == 1) continue;
     for (uint32_t t = 0; t < model.class_tables[c]; ++t) {
-      complete_table(model.class_frequencies[c][t], model.classes[c]);
+      complete_frequencies(model.class_frequencies[c][t], model.classes[c]);
     }
   }
 }

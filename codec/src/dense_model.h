@@ -27,8 +27,9 @@ struct DenseModel {
 // Writes a model to at most kMaxModelBytes; gives its size. What `model` holds must fit the spec's ranges.
 uint32_t write_model(const DenseModel& model, uint8_t* bytes);
 
-// Gives a code to the symbols, and classes, that have none.
-void complete_tables(DenseModel& model);
+// Give a code to the symbols of a table that have none, and to such classes.
+void complete_table(DenseModel& model, uint32_t table);
+void complete_class_tables(DenseModel& model);
 
 // The nearest frequency that can be written: four leading bits, the others zero.
 uint32_t writable_frequency(uint32_t frequency);

@@ -1,4 +1,5 @@
 // Writing a file: sections, then all tiles into places that are large enough for each, then closing the gaps.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -411,7 +412,7 @@ Reason make_encoder(Plan& plan, const Target& target, std::unique_ptr<ModelEncod
     if (known.empty()) {
       made->fit(effort_of(plan));
     } else {
-      fault = made->use(known.data(), known.size());
+      fault = made->use(known.data(), known.size(), effort_of(plan));
     }
     encoder = std::move(made);
   }
@@ -521,6 +522,50 @@ Reason write_smallest(const Plan& plan, const Target& target, uint8_t* out, size
   return Reason::none;
 }
 
+// Whether the file may have another model than the named one.
+bool may_do_without_name(const Plan& plan) {
+  return plan.head.names_model() && plan.options.model_origin == L3_MODEL_NONE;
+}
+
+Reason plan_without_name(const Plan& plan, Plan& other) {
+  l3_encode_options options = plan.options;
+  options.named_model = nullptr;
+  return make_plan(&plan.image, &options, other);
+}
+
+// Whether a tile of a written file is of another method than dense, though it is not constant.
+bool has_other_tiles(const Plan& plan, const uint8_t* file) {
+  for (uint64_t tile = 0; tile < plan.head.tile_count; ++tile) {
+    const Method method = static_cast<Method>(file[plan.head.head_bytes + tile * kIndexEntryBytes]);
+    if (method != Method::dense && method != Method::constant) return true;
+  }
+  return false;
+}
+
+// The file with the named model, or, where that has no code for some tile, the smaller one of it and one without.
+Reason write_named(const Plan& plan, const Target& target, uint8_t* out, size_t& written) {
+  Plan named = plan, other;
+  Reason reason = plan_without_name(plan, other);
+  if (reason == Reason::none) reason = write_as_planned(named, target, out, written);
+  if (reason != Reason::none || !has_other_tiles(named, out)) return reason;
+  const size_t size = written;
+  const auto copy = std::make_unique_for_overwrite<uint8_t[]>(size);
+  std::memcpy(copy.get(), out, size);
+  reason = write_smallest(other, target, out, written);
+  if (reason != Reason::none || written < size) return reason;
+  std::memcpy(out, copy.get(), size);
+  written = size;
+  return reason;
+}
+
+// The size of buffer that is certain to do.
+uint64_t room_for(const Plan& plan) {
+  const uint64_t room = plan.head.payload_start + total_places(plan.head);
+  Plan other;
+  if (!may_do_without_name(plan) || plan_without_name(plan, other) != Reason::none) return room;
+  return std::max(room, other.head.payload_start + total_places(other.head));
+}
+
 }  // namespace
 }  // namespace l3
 
@@ -529,7 +574,7 @@ using namespace l3;
 uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* options) {
   Plan plan;
   if (make_plan(image, options, plan) != Reason::none) return 0;
-  return plan.head.payload_start + total_places(plan.head);
+  return room_for(plan);
 }
 
 l3_status l3_encode(const l3_image* image, const l3_encode_options* options, void* out, size_t out_size,
@@ -540,12 +585,17 @@ l3_status l3_encode(const l3_image* image, const l3_encode_options* options, voi
   if (reason != Reason::none) return fail(error, reason);
   const Target* chosen = target();
   if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
-  if (out_size < plan.head.payload_start + total_places(plan.head)) return fail(error, Reason::buffer_too_small);
+  if (out_size < room_for(plan)) return fail(error, Reason::buffer_too_small);
 
   try {
     uint8_t* const to = static_cast<uint8_t*>(out);
-    reason =
-        plan.undecided ? write_smallest(plan, *chosen, to, *written) : write_as_planned(plan, *chosen, to, *written);
+    if (may_do_without_name(plan)) {
+      reason = write_named(plan, *chosen, to, *written);
+    } else if (plan.undecided) {
+      reason = write_smallest(plan, *chosen, to, *written);
+    } else {
+      reason = write_as_planned(plan, *chosen, to, *written);
+    }
   } catch (const std::bad_alloc&) {
     reason = Reason::out_of_memory;
   }

@@ -131,7 +131,7 @@ l3_status l3_finish_training(l3_training* training, l3_model** model, l3_error* 
   if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
   try {
     DenseEncoder encoder(TileSource(training->sample.tiles()), chosen->dense, training->options.parallel);
-    encoder.fit(training->options.effort, true);
+    encoder.fit(training->options.effort, training->options.complete != 0 ? ModelUse::any : ModelUse::similar);
     return l3_open_model(encoder.model().data(), encoder.model().size(), model, error);
   } catch (const std::bad_alloc&) {
     return fail(error, Reason::out_of_memory);

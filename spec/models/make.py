@@ -81,7 +81,7 @@ def main() -> int:
         for folder in folders:
             crop_all(command, Path(folder), Path(scratch))
         for channels in TAKEN:
-            subprocess.run([command, "train", "--effort", EFFORT, "--max-images", "100000",
+            subprocess.run([command, "train", "--complete", "--effort", EFFORT, "--max-images", "100000",
                             Path(scratch, str(channels)), Path(out, f"{channels:02}.l3model")], check=True)
     return 0
 

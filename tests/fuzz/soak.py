@@ -32,7 +32,7 @@ from command_testing import CHANNELS, pgm, png
 
 import build
 
-TARGETS = ("info", "decode", "region", "round_trip", "formats")
+TARGETS = ("info", "decode", "region", "round_trip", "model", "formats")
 MAX_INPUT = {"round_trip": 4096, "formats": 4096}  # bytes; of the others 16 KiB
 KEPT_INPUTS, KEPT_BYTES = 120, 64 << 10  # the most of each target's corpus in the tree
 
@@ -83,6 +83,10 @@ def seeds_of(target: str) -> dict[str, bytes]:
             shape = noise.randbytes(8)
             smooth = bytes((x // 3 + noise.randrange(3)) & 0xFF for x in range(400))
             seeds[f"shape_{i}"] = shape + (noise.randbytes(300) if i % 2 else smooth)
+        return seeds
+    if target == "model":
+        for i, model in enumerate(build.models()):
+            seeds[f"model_{i}"] = len(model).to_bytes(2, "little") + model + bytes((i, *range(200)))
         return seeds
     for name, text in build.recipes():
         data = build.build_text(text)

@@ -331,7 +331,8 @@ typedef struct l3_encode_options {
   const uint8_t* model;  // a model section of another file, to be used instead of fitting one; or null
   size_t model_size;
   const l3_model* named_model;  // to be used by name: the file does not have it, who decodes needs it; or null
-  // An l3_model_origin. L3_MODEL_NONE: what was supplied, else whichever makes the smaller file. L3_MODEL_OWN: fitted or
+  // An l3_model_origin. L3_MODEL_NONE: what was supplied (but if the named one has no code for some samples, and another
+  // one makes a smaller file, that), else whichever makes the smaller file. L3_MODEL_NAMED: `named_model` in any case. L3_MODEL_OWN: fitted or
   // supplied as `model`. L3_MODEL_DEFAULT: the default one of such images, where there is one; nothing is fitted, which
   // takes a fraction of the time.
   uint32_t model_origin;
@@ -369,6 +370,10 @@ typedef struct l3_train_options {
   uint32_t tile_height;
   uint64_t max_pixels;  // of the sample; 0 for the default (2^23). Memory: up to 13 bytes for each of its samples
   l3_parallel parallel;
+  // 1: every sample of every image has a code, however unlike the images are, at the price of some percent. 0: where an
+  // image has a sample without a code, its file needs another model.
+  uint32_t complete;
+  uint32_t reserved;
 } l3_train_options;
 
 static inline l3_train_options l3_train_options_init(void) {

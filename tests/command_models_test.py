@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""l3 train, and --model: files that share a model, and what is said where it is missing or of no use.
+
+    command_models_test.py --l3 COMMAND
+"""
+
+from __future__ import annotations
+
+import json
+import unittest
+from pathlib import Path
+
+from command_testing import FAILED, USAGE, CommandTest, main, pgm, png
+
+
+class Models(CommandTest):
+    def images(self, count: int = 8) -> Path:
+        for i in range(count):
+            self.write(f"images/{i}.png", png(40, 30, seed=i))
+        return self.folder / "images"
+
+    def trained(self, images: Path, *options: object) -> Path:
+        model = self.folder / "shared.l3model"
+        self.l3("train", images, model, "--effort", 1, *options)
+        return model
+
+    def test_files_share_a_model(self) -> None:
+        images = self.images()
+        model = self.trained(images)
+        out = self.folder / "out"
+        self.l3("convert", "--method", "dense", "--model", model, images, out)
+        self.l3("verify", "--model", model, "--against", images, out)
+        info = self.info(out / "1.l3")
+        self.assertEqual((info["model_origin"], info["model_bytes"]), ("named", 0))
+        self.assertEqual(info["payload_start"], 96)
+        said = self.l3("verify", out / "1.l3", code=FAILED).stderr.decode()
+        self.assertIn(f"offset 64: the model that the file names was not supplied: {info['model_name']}", said)
+        self.l3("decode", out / "1.l3", self.folder / "no.png", code=FAILED)
+        self.assertFalse((self.folder / "no.png").exists())
+        self.l3("decode", "--model", model, out / "1.l3", self.folder / "yes.png")
+        known = json.loads(self.l3("info", "--json", "--sizes", "--model", model, out / "1.l3").stdout)
+        self.assertEqual(known["model_bytes"], model.stat().st_size)
+        self.assertIn(b"model", self.l3("info", out / "1.l3").stdout)
+        self.assert_no_temporaries()
+
+    def test_small_images_use_the_default_model(self) -> None:
+        info = self.info(self.encoded("a.png", png(16, 16), "--method", "dense"))
+        self.assertEqual((info["model_origin"], info["default_model"], info["payload_start"]), ("default", 3, 80))
+
+    def test_the_most_frequent_colour_is_taken(self) -> None:
+        images = self.images(3)
+        self.write("images/gray.pgm", pgm(20, 20))
+        self.write("images/deep.png", png(9, 9, 16))
+        said = self.l3("train", images, self.folder / "m", "--effort", 1).stdout.decode()
+        self.assertRegex(said, r"for RGB of 8 bits, of 3 images; left out: 1 gray, 1 of other than 8 bits")
+        said = self.l3("train", images, self.folder / "m", "--effort", 1, "--colour", "gray").stdout.decode()
+        self.assertRegex(said, r"for gray of 8 bits, of 1 image; left out: 3 RGB")
+        said = self.l3("train", images, self.folder / "m", "--effort", 1, "--max-images", 2).stdout.decode()
+        self.assertRegex(said, r"not looked at: 3")
+
+    def test_what_is_no_model(self) -> None:
+        image = self.write("a.png", png(40, 30))
+        wrong = self.write("wrong", b"no model at all, but long enough")
+        for words in (("encode", image, self.folder / "a.l3"), ("convert", image, self.folder / "b.l3")):
+            said = self.l3(*words, "--model", wrong, code=FAILED).stderr.decode()
+            self.assertIn("not a model", said)
+        self.l3("encode", image, self.folder / "a.l3", "--model", self.folder / "absent", code=FAILED)
+        model = self.trained(self.images())
+        said = self.l3("encode", image, self.folder / "a.l3", "--model", model, "--model", model, code=FAILED)
+        self.assertIn(b"a second model for images of 3 channels", said.stderr)
+        # Images of other channels do without.
+        gray = self.write("gray.pgm", pgm(40, 30))
+        self.l3("encode", gray, self.folder / "gray.l3", "--model", model)
+        self.assertNotEqual(self.info(self.folder / "gray.l3")["model_origin"], "named")
+
+    def test_nothing_to_learn_from(self) -> None:
+        (self.folder / "empty").mkdir()
+        self.l3("train", self.folder / "empty", self.folder / "m", code=FAILED)
+        self.l3("train", self.folder / "absent", self.folder / "m", code=USAGE)
+        self.write("deep/deep.png", png(9, 9, 16))
+        self.l3("train", self.folder / "deep", self.folder / "m", code=FAILED)
+        self.assertFalse((self.folder / "m").exists())
+
+    def test_broken_images_are_named_and_left_out(self) -> None:
+        images = self.images(3)
+        self.write("images/broken.png", png(9, 9)[:60])
+        said = self.l3("train", images, self.folder / "m", "--effort", 1, code=FAILED).stderr.decode()
+        self.assertIn("broken.png", said)
+        self.assertTrue((self.folder / "m").exists())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,340 @@
+// Models apart from files: opened, supplied by name, trained, and the default ones.
+#include <algorithm>
+#include <memory>
+
+#include "by_hand.h"
+#include "codec_testing.h"
+#include "sha256.h"
+
+namespace {
+
+using codec_testing::Bytes;
+using codec_testing::encode;
+using codec_testing::Exact;
+using codec_testing::ForcedTarget;
+using codec_testing::info_of;
+using codec_testing::options_of;
+using codec_testing::targets;
+using drawing::Drawing;
+using drawing::Pattern;
+
+constexpr l3_colour kColours[] = {L3_COLOUR_GRAY, L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB, L3_COLOUR_RGB_ALPHA};
+
+struct Close {
+  void operator()(l3_model* model) const { l3_close_model(model); }
+  void operator()(l3_training* training) const { l3_close_training(training); }
+};
+using Model = std::unique_ptr<l3_model, Close>;
+using Training = std::unique_ptr<l3_training, Close>;
+
+Model open_model(const Bytes& bytes) {
+  l3_model* model = nullptr;
+  l3_error error{};
+  const Exact exact(bytes);
+  EXPECT_EQ(l3_open_model(exact.data(), exact.size(), &model, &error), L3_OK) << error.reason;
+  return Model(model);
+}
+l3_model_info described(const Model& model) {
+  l3_model_info info = l3_model_info_init();
+  EXPECT_EQ(l3_describe_model(model.get(), &info, nullptr), L3_OK);
+  return info;
+}
+Bytes bytes_of(const Model& model) {
+  const l3_model_info info = described(model);
+  return {info.bytes, info.bytes + info.size};
+}
+Bytes default_bytes(uint32_t number) {
+  const uint8_t* bytes = nullptr;
+  size_t size = 0;
+  EXPECT_EQ(l3_default_model(number, &bytes, &size), L3_OK);
+  return {bytes, bytes + size};
+}
+
+Drawing drawn(l3_colour colour, uint64_t seed = 1, drawing::Size size = {40, 30}) {
+  return drawing::draw(size, {colour, 8}, Pattern::natural, seed);
+}
+
+// A model of some drawings.
+Model trained(l3_colour colour, const l3_train_options& options = l3_train_options_init(), uint32_t images = 12) {
+  l3_training* begun = nullptr;
+  l3_error error{};
+  EXPECT_EQ(l3_start_training(&options, &begun, &error), L3_OK) << error.reason;
+  const Training training(begun);
+  for (uint32_t i = 0; i < images; ++i) {
+    const Drawing d = drawn(colour, 100 + i);
+    const l3_image image = d.image();
+    EXPECT_EQ(l3_add_to_training(training.get(), &image, &error), L3_OK) << error.reason;
+  }
+  l3_model* model = nullptr;
+  EXPECT_EQ(l3_finish_training(training.get(), &model, &error), L3_OK) << error.reason;
+  return Model(model);
+}
+
+l3_encode_options by_name(const Model& model, l3_method method = L3_METHOD_DENSE) {
+  l3_encode_options options = options_of(method);
+  options.named_model = model.get();
+  return options;
+}
+
+struct With {
+  explicit With(const Model& model) : handle(model.get()) {
+    options.models = &handle;
+    options.model_count = 1;
+  }
+  const l3_model* handle;
+  l3_decode_options options = l3_decode_options_init();
+};
+
+TEST(Models, AreNamedByTheirBytes) {
+  for (uint32_t number = 1; number <= 4; ++number) {
+    const Bytes bytes = default_bytes(number);
+    const Model model = open_model(bytes);
+    const l3_model_info info = described(model);
+    EXPECT_EQ(bytes_of(model), bytes);
+    EXPECT_EQ(info.channels, number);
+    EXPECT_EQ(info.bits, 8u);
+    EXPECT_EQ(info.kind, 0u);
+    l3::Sha256 sha;
+    sha.update(bytes.data(), bytes.size());
+    uint8_t whole[32];
+    sha.finish(whole);
+    EXPECT_TRUE(std::equal(info.name, info.name + 16, whole));
+  }
+  const uint8_t* bytes = nullptr;
+  size_t size = 0;
+  for (const uint32_t number : {0u, 5u, UINT32_MAX}) {
+    EXPECT_EQ(l3_default_model(number, &bytes, &size), L3_ERROR_ARGUMENT);
+  }
+  EXPECT_EQ(l3_default_model(1, nullptr, &size), L3_ERROR_ARGUMENT);
+}
+
+TEST(Models, AreVerifiedWhenTheyAreOpened) {
+  const Bytes good = default_bytes(3);
+  l3_model* model = nullptr;
+  l3_error error{};
+  for (size_t size = 0; size < good.size(); size += size < 200 ? 1 : 97) {
+    const Exact cut(Bytes(good.begin(), good.begin() + static_cast<ptrdiff_t>(size)));
+    EXPECT_NE(l3_open_model(cut.data(), cut.size(), &model, &error), L3_OK) << size;
+    EXPECT_EQ(model, nullptr);
+  }
+  for (const uint8_t channels : Bytes{0, 1, 4, 5, 255}) {
+    Bytes bytes = good;
+    bytes[1] = channels;
+    EXPECT_EQ(l3_open_model(bytes.data(), bytes.size(), &model, &error), L3_ERROR_CORRUPT);
+  }
+  Bytes bytes = good;
+  bytes[0] = 77;
+  EXPECT_EQ(l3_open_model(bytes.data(), bytes.size(), &model, &error), L3_ERROR_UNSUPPORTED);
+  EXPECT_EQ(l3_open_model(nullptr, 8, &model, &error), L3_ERROR_ARGUMENT);
+  EXPECT_EQ(l3_open_model(good.data(), good.size(), nullptr, &error), L3_ERROR_ARGUMENT);
+  l3_close_model(nullptr);
+  l3_close_training(nullptr);
+}
+
+TEST(NamedModels, AreNeededByWhoDecodes) {
+  for (const l3_colour colour : kColours) {
+    const Model model = trained(colour);
+    const Drawing d = drawn(colour);
+    const Exact file(encode(d, by_name(model)));
+    const l3_info info = info_of(Bytes(file.data(), file.data() + file.size()));
+    EXPECT_EQ(info.model_origin, static_cast<uint32_t>(L3_MODEL_NAMED));
+    EXPECT_EQ(info.required_features, 1u);
+    EXPECT_TRUE(std::equal(info.model_name, info.model_name + 16, described(model).name));
+    EXPECT_EQ(info.payload_start, 96u);  // of one tile
+    const Model other = open_model(default_bytes(4));
+    for (const char* target : targets()) {
+      const ForcedTarget forced(target);
+      const Exact out(d.pixels.size());
+      l3_error error{};
+      const With wrong(other);
+      for (const l3_decode_options* options : {static_cast<const l3_decode_options*>(nullptr), &wrong.options}) {
+        EXPECT_EQ(l3_decode(file.data(), file.size(), options, out.data(), out.size(), 0, &error), L3_ERROR_MODEL);
+        EXPECT_EQ(error.offset, 64u);
+        EXPECT_EQ(l3_verify(file.data(), file.size(), options, &error), L3_ERROR_MODEL);
+      }
+      const With with(model);
+      EXPECT_EQ(l3_decode(file.data(), file.size(), &with.options, out.data(), out.size(), 0, &error), L3_OK);
+      EXPECT_EQ(Bytes(out.data(), out.data() + out.size()), d.pixels);
+      EXPECT_EQ(l3_verify(file.data(), file.size(), &with.options, &error), L3_OK);
+      EXPECT_EQ(l3_decode_region(file.data(), file.size(), 1, 2, 3, 4, &with.options, out.data(), out.size(), 0, &error),
+                L3_OK);
+      l3_sizes sizes = l3_sizes_init();
+      EXPECT_EQ(l3_measure(file.data(), file.size(), nullptr, &sizes, &error), L3_ERROR_MODEL);
+      EXPECT_EQ(l3_measure(file.data(), file.size(), &with.options, &sizes, &error), L3_OK);
+      EXPECT_EQ(sizes.head + sizes.index + sizes.model + sizes.sections + sizes.payloads, file.size());
+    }
+    EXPECT_EQ(l3_check(file.data(), file.size(), nullptr, nullptr), L3_OK);
+    uint64_t dense = 0;
+    EXPECT_EQ(l3_count_tiles(file.data(), file.size(), L3_TILE_DENSE, &dense, nullptr), L3_OK);
+    EXPECT_EQ(dense, 1u);
+  }
+}
+
+TEST(NamedModels, OfOtherChannelsAreRefused) {
+  const Model of_one = open_model(default_bytes(1)), of_three = open_model(default_bytes(3));
+  const Drawing d = drawn(L3_COLOUR_RGB);
+  const l3_image image = d.image();
+  const l3_encode_options options = by_name(of_one);
+  Bytes out(1 << 20);
+  size_t written = 0;
+  EXPECT_EQ(l3_encode(&image, &options, out.data(), out.size(), &written, nullptr), L3_ERROR_ARGUMENT);
+
+  by_hand::Parts parts = by_hand::take_apart(encode(d, by_name(of_three)));
+  const l3_model_info info = described(of_one);
+  parts.name.assign(info.name, info.name + 16);
+  const Bytes file = by_hand::put_together(parts);
+  const With with(of_one);
+  l3_error error{};
+  EXPECT_EQ(l3_verify(file.data(), file.size(), &with.options, &error), L3_ERROR_CORRUPT);
+  EXPECT_EQ(error.offset, 64u);
+}
+
+TEST(NamedModels, AreNamedOnlyWhereTheyHelp) {
+  const Model model = open_model(default_bytes(1));
+  const Drawing d = drawing::draw({64, 64}, {L3_COLOUR_GRAY, 8}, Pattern::noise);
+  EXPECT_EQ(encode(d, by_name(model, L3_METHOD_AUTO)), encode(d, options_of(L3_METHOD_FAST)));
+}
+
+TEST(NamedModels, DoNotGoWithOtherChoices) {
+  const Model model = open_model(default_bytes(3));
+  const Bytes bytes = default_bytes(3);
+  const Drawing d = drawn(L3_COLOUR_RGB);
+  const l3_image image = d.image();
+  const auto is_refused = [&](const l3_encode_options& options) {
+    return l3_encode_bound(&image, &options) == 0;
+  };
+  l3_encode_options options = by_name(model);
+  EXPECT_FALSE(is_refused(options));
+  options.model_origin = L3_MODEL_NAMED;
+  EXPECT_FALSE(is_refused(options));
+  options.model_origin = L3_MODEL_OWN;
+  EXPECT_TRUE(is_refused(options));
+  options.model_origin = L3_MODEL_NONE;
+  options.model = bytes.data();
+  options.model_size = bytes.size();
+  EXPECT_TRUE(is_refused(options));
+  options.named_model = nullptr;
+  EXPECT_FALSE(is_refused(options));
+  options.model_origin = L3_MODEL_DEFAULT;
+  EXPECT_TRUE(is_refused(options));
+  options = options_of(L3_METHOD_AUTO);
+  options.model_origin = L3_MODEL_NAMED;
+  EXPECT_TRUE(is_refused(options));
+  options.model_origin = 4;
+  EXPECT_TRUE(is_refused(options));
+  l3_decode_options decode = l3_decode_options_init();
+  decode.model_count = 1;
+  const Bytes file = encode(d);
+  EXPECT_EQ(l3_verify(file.data(), file.size(), &decode, nullptr), L3_ERROR_ARGUMENT);
+}
+
+TEST(DefaultModels, AreForSmallImages) {
+  for (const l3_colour colour : kColours) {
+    const Drawing d = drawn(colour);
+    l3_encode_options options = options_of(L3_METHOD_DENSE);
+    options.model_origin = L3_MODEL_DEFAULT;
+    const Bytes by_default = encode(d, options);
+    const l3_info info = info_of(by_default);
+    ASSERT_EQ(info.model_origin, static_cast<uint32_t>(L3_MODEL_DEFAULT));
+    EXPECT_EQ(info.default_model, info.channels);
+    EXPECT_EQ(info.payload_start, 80u);  // of one tile
+    EXPECT_EQ(codec_testing::decode(by_default), d.pixels);
+    // A handle of it does the same.
+    const With with(open_model(default_bytes(info.channels)));
+    EXPECT_EQ(l3_verify(by_default.data(), by_default.size(), nullptr, nullptr), L3_OK);
+  }
+}
+
+TEST(DefaultModels, AreTakenWhereTheyMakeTheSmallerFile) {
+  for (const l3_colour colour : kColours) {
+    for (const drawing::Size size : {drawing::Size{5, 4}, drawing::Size{40, 30}, drawing::Size{150, 130}}) {
+      for (const l3_method method : {L3_METHOD_AUTO, L3_METHOD_DENSE}) {
+        const Drawing d = drawn(colour, 7, size);
+        l3_encode_options options = options_of(method, 0, 0, 1);
+        const size_t either = encode(d, options).size();
+        options.model_origin = L3_MODEL_DEFAULT;
+        const size_t by_default = encode(d, options).size();
+        options.model_origin = L3_MODEL_OWN;
+        const size_t own = encode(d, options).size();
+        EXPECT_EQ(either, std::min(own, by_default)) << d.name() << own << " " << by_default;
+      }
+    }
+  }
+}
+
+TEST(Training, MakesModelsThatHelpOthers) {
+  for (const l3_colour colour : kColours) {
+    const Model model = trained(colour);
+    size_t named = 0, fast = 0;
+    for (uint64_t seed = 500; seed < 510; ++seed) {
+      const Drawing d = drawn(colour, seed);
+      named += encode(d, by_name(model)).size();
+      fast += encode(d, options_of(L3_METHOD_FAST)).size();
+    }
+    EXPECT_LT(named, fast);
+  }
+}
+
+TEST(Training, HasCodesForSymbolsThatItDidNotSee) {
+  l3_train_options all = l3_train_options_init();
+  all.complete = 1;
+  const Model model = trained(L3_COLOUR_GRAY, all);
+  for (const Pattern pattern : drawing::kPatterns) {
+    const Drawing d = drawing::draw({30, 30}, {L3_COLOUR_GRAY, 8}, pattern);
+    l3_encode_options options = by_name(model);
+    options.model_origin = L3_MODEL_NAMED;
+    const Bytes file = encode(d, options);
+    uint64_t dense = 0;
+    EXPECT_EQ(l3_count_tiles(file.data(), file.size(), L3_TILE_DENSE, &dense, nullptr), L3_OK);
+    EXPECT_TRUE(dense == 1 || pattern == Pattern::constant || pattern == Pattern::noise) << drawing::name_of(pattern);
+    const With with(model);
+    EXPECT_EQ(l3_verify(file.data(), file.size(), &with.options, nullptr), L3_OK) << drawing::name_of(pattern);
+  }
+}
+
+TEST(Training, DependsNeitherOnThreadsNorOnTheProcessor) {
+  l3_train_options options = l3_train_options_init();
+  options.effort = 2;
+  const Bytes alone = bytes_of(trained(L3_COLOUR_RGB, options));
+  options.parallel = codec_testing::three_threads();
+  for (const char* target : targets()) {
+    const ForcedTarget forced(target);
+    EXPECT_EQ(bytes_of(trained(L3_COLOUR_RGB, options)), alone) << target;
+  }
+}
+
+TEST(Training, KeepsASampleWithinItsBound) {
+  l3_train_options options = l3_train_options_init();
+  options.max_pixels = 2000;  // of images of 1200
+  EXPECT_NE(bytes_of(trained(L3_COLOUR_GRAY, options, 40)), bytes_of(trained(L3_COLOUR_GRAY, options, 1)));
+}
+
+TEST(Training, RefusesWhatIsNotForOneModel) {
+  l3_training* begun = nullptr;
+  l3_error error{};
+  ASSERT_EQ(l3_start_training(nullptr, &begun, &error), L3_OK);
+  const Training training(begun);
+  l3_model* model = nullptr;
+  EXPECT_EQ(l3_finish_training(training.get(), &model, &error), L3_ERROR_ARGUMENT);
+  EXPECT_STREQ(error.reason, "there is no image to make a model of");
+  const Drawing rgb = drawn(L3_COLOUR_RGB), gray = drawn(L3_COLOUR_GRAY);
+  const Drawing deep = drawing::draw({9, 9}, {L3_COLOUR_RGB, 12}, Pattern::natural);
+  const auto add = [&](const Drawing& d) {
+    const l3_image image = d.image();
+    return l3_add_to_training(training.get(), &image, &error);
+  };
+  EXPECT_EQ(add(deep), L3_ERROR_ARGUMENT);
+  EXPECT_EQ(add(rgb), L3_OK);
+  EXPECT_EQ(add(gray), L3_ERROR_ARGUMENT);
+  EXPECT_EQ(l3_add_to_training(training.get(), nullptr, &error), L3_ERROR_ARGUMENT);
+  EXPECT_EQ(l3_finish_training(training.get(), &model, &error), L3_OK);
+  l3_close_model(model);
+  l3_train_options options = l3_train_options_init();
+  options.effort = 10;
+  EXPECT_EQ(l3_start_training(&options, &begun, &error), L3_ERROR_ARGUMENT);
+  options.effort = 1;
+  options.tile_width = 33;
+  EXPECT_EQ(l3_start_training(&options, &begun, &error), L3_ERROR_ARGUMENT);
+}
+
+}  // namespace
