@@ -1,0 +1,119 @@
+// The fit's equations: least squares from sums of products, solved, and rounded to weights.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "dense_fit_kernels.h"
+
+namespace l3 {
+
+// Small weights are favoured by so much of a class, and of each of its samples.
+constexpr double kRidgeOfClass = 51, kRidgeOfSample = 0.02;
+
+// A symmetric system of equations, solved by Cholesky's method. False where it is not positive definite.
+class Equations {
+ public:
+  explicit Equations(uint32_t size) : size_(size), rows_(size_t{size} * size), right_(size) {}
+
+  double& at(uint32_t i, uint32_t j) { return rows_[size_t{i} * size_ + j]; }  // j <= i
+  double& right(uint32_t i) { return right_[i]; }
+
+  // Leaves the solution in right().
+  bool solve() {
+    for (uint32_t i = 0; i < size_; ++i) {
+      double diagonal = at(i, i);
+      for (uint32_t k = 0; k < i; ++k) diagonal -= at(i, k) * at(i, k);
+      if (!(diagonal > 1e-9)) return false;
+      at(i, i) = std::sqrt(diagonal);
+      for (uint32_t j = i + 1; j < size_; ++j) {
+        double v = at(j, i);
+        for (uint32_t k = 0; k < i; ++k) v -= at(j, k) * at(i, k);
+        at(j, i) = v / at(i, i);
+      }
+    }
+    for (uint32_t i = 0; i < size_; ++i) {
+      for (uint32_t k = 0; k < i; ++k) right_[i] -= at(i, k) * right_[k];
+      right_[i] /= at(i, i);
+    }
+    for (uint32_t i = size_; i-- > 0;) {
+      for (uint32_t k = i + 1; k < size_; ++k) right_[i] -= at(k, i) * right_[k];
+      right_[i] /= at(i, i);
+    }
+    return true;
+  }
+
+ private:
+  uint32_t size_;
+  std::vector<double> rows_, right_;
+};
+
+// From sums of products, in rows of a triangle whose last row is the target's.
+inline Equations equations_of(const int64_t* products, uint32_t size, double ridge) {
+  Equations equations(size);
+  const int64_t* p = products;
+  for (uint32_t i = 0; i < size; ++i) {
+    for (uint32_t j = 0; j <= i; ++j) equations.at(i, j) = static_cast<double>(*p++);
+    equations.at(i, i) += ridge;
+  }
+  for (uint32_t j = 0; j < size; ++j) equations.right(j) = static_cast<double>(*p++);
+  return equations;
+}
+
+// Rounds a solution to 64ths: first each number on its own, then in single steps, those first that bring most.
+inline void round_solution(Equations& equations, Equations& solution, uint32_t size) {
+  constexpr double kOne = 1 << kWeightShift;
+  double rounded[kMaxFeatures], slope[kMaxFeatures];
+  const auto cell = [&](uint32_t i, uint32_t j) { return i > j ? equations.at(i, j) : equations.at(j, i); };
+  for (uint32_t i = 0; i < size; ++i) rounded[i] = std::floor(solution.right(i) * kOne + 0.5);
+  for (uint32_t i = 0; i < size; ++i) {
+    slope[i] = -equations.right(i) * kOne;
+    for (uint32_t j = 0; j < size; ++j) slope[i] += cell(i, j) * rounded[j];
+  }
+  constexpr uint32_t kMostSteps = 64;
+  for (uint32_t step = 0; step < kMostSteps; ++step) {
+    uint32_t best = size;
+    double best_gain = 0;
+    for (uint32_t i = 0; i < size; ++i) {
+      const double gain = 2 * std::abs(slope[i]) - cell(i, i);
+      if (gain > best_gain) {
+        best_gain = gain;
+        best = i;
+      }
+    }
+    if (best == size) break;
+    const double direction = slope[best] > 0 ? -1 : 1;
+    rounded[best] += direction;
+    for (uint32_t j = 0; j < size; ++j) slope[j] += direction * cell(best, j);
+  }
+  for (uint32_t i = 0; i < size; ++i) solution.right(i) = rounded[i] / kOne;
+}
+
+// Makes the weights of features, in 64ths, those of a predictor. False, and nothing done, where one does not fit.
+inline bool set_taps(const int32_t* features, uint32_t channel, TapWeights& weights) {
+  int32_t w[kMaxTaps] = {1 << kWeightShift};
+  for (uint32_t f = 0; f < feature_count(channel); ++f) {
+    const uint32_t tap = tap_of(f);
+    w[tap] += features[f];
+    if (tap < 8) w[0] -= features[f];
+    if (tap >= kCrossWord * kTapsOfWord) w[tap / kTapsOfWord * kTapsOfWord] -= features[f];
+  }
+  if (!std::all_of(w, w + kMaxTaps, [](int32_t v) { return v >= -128 && v <= 127; })) return false;
+  for (uint32_t tap = 0; tap < kMaxTaps; ++tap) weights.of[tap] = static_cast<int8_t>(w[tap]);
+  return true;
+}
+
+// As the kernels scale rows. At most 256 / 0.3.
+inline int16_t row_scale(double v) { return static_cast<int16_t>(std::floor(v * (1 << kScaleShift) + 0.5)); }
+
+// What an expected |error| is taken for, so that it is not 0.
+inline double floored_error(double expected) { return 0.3 + expected; }
+
+// How a sample with such an error, where such a one was expected, is scaled in the equations.
+inline int16_t scale_of_error(double expected, uint32_t error) {
+  const double mean = floored_error(expected);
+  return row_scale(256 / std::sqrt(mean * (mean + 0.7 * error)));
+}
+
+}  // namespace l3
