@@ -128,6 +128,10 @@ void print_dense(Printer& printer) {
       printer.print("dense, effort " + std::to_string(effort), drawing::draw_mixed({64, 70}, type), {64, 64},
                     L3_METHOD_DENSE, effort);
     }
+    for (const uint32_t effort : {6u, 7u, 9u}) {
+      printer.print("dense, effort " + std::to_string(effort), drawing::draw({150, 130}, type, Pattern::natural),
+                    {96, 96}, L3_METHOD_DENSE, effort);
+    }
   }
 }
 

@@ -67,9 +67,11 @@ void add_method(CLI::App& app, MethodOptions& options) {
       "How to encode (default: auto, for each tile what takes the fewest bytes). fast: quick to encode and "
       "decode. dense: small; for samples of 8 bits, others are encoded as with fast");
   take_name(method, {"auto", "fast", "dense"});
-  app.add_option("--effort", options.effort,
-                 "Time that auto and dense may spend, 1 (least) to 9 (for the fewest bytes; default: 5). "
-                 "Decoding takes the same time whatever it was")
+  app.add_option(
+         "--effort", options.effort,
+         "Time that auto and dense may spend, 1 (least) to 9 (for the fewest bytes; default: 5). On photographs, "
+         "against 1: 3 takes 1.4 times as long for 3.5 % fewer bytes, 5 five times for 4.7 %, 7 fourteen times "
+         "for 5.2 %, 9 thirty times for 5.3 %. Decoding takes the same time whatever it was")
       ->type_name("N")
       ->check(CLI::Range(1, 9).description(""));
   app.add_option(

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "dense_refine.h"
+#include "logarithm.h"
 #include "parallel.h"
 
 namespace l3 {
@@ -20,6 +21,45 @@ uint32_t lanes_for(double bits, uint32_t height) {
     ++log;
   }
   return log;
+}
+
+using Tiles = std::vector<std::unique_ptr<DenseTile>>;
+
+template <class Body>
+void for_channels_of(const Tiles& tiles, const Body& body) {
+  for (const auto& tile : tiles) {
+    for (uint32_t c = 0; c < tile->planes().channels; ++c) body(tile->planes(), c);
+  }
+}
+
+std::vector<uint8_t> classes_of(const Tiles& tiles) {
+  std::vector<uint8_t> classes;
+  for_channels_of(tiles, [&](const DensePlanes& p, uint32_t c) {
+    classes.insert(classes.end(), p.classes[c], p.classes[c] + p.block_count());
+  });
+  return classes;
+}
+
+void set_classes(const std::vector<uint8_t>& classes, const Tiles& tiles) {
+  const uint8_t* from = classes.data();
+  for_channels_of(tiles, [&](const DensePlanes& p, uint32_t c) {
+    std::memcpy(p.classes[c], from, p.block_count());
+    from += p.block_count();
+  });
+}
+
+// What the classes of tiles take, at their own frequencies.
+double class_bits(const Tiles& tiles) {
+  uint32_t uses[kMaxChannels][kMaxClasses] = {};
+  double blocks = 0, bits = 0;
+  for_channels_of(tiles, [&](const DensePlanes& p, uint32_t c) {
+    for (uint32_t b = 0; b < p.block_count(); ++b) ++uses[c][p.classes[c][b]];
+    blocks += c == 0 ? p.block_count() : 0;
+  });
+  for (const auto& of_channel : uses) {
+    for (const uint32_t times : of_channel) bits -= times == 0 ? 0 : times * logarithm(times / blocks);
+  }
+  return bits;
 }
 
 }  // namespace
@@ -45,13 +85,7 @@ void DenseEncoder::fit(uint32_t effort, ModelUse use) {
   const uint32_t weight = weight_of_samples(use);
   const double share = static_cast<double>(seen_samples) / (static_cast<double>(pixels) * weight);
   fit_groups(tiles, kernels_, parallel_, share, effort_.group_levels, fitted_);
-  for (uint32_t round = 0; round < effort_.refine_rounds; ++round) {
-    SymbolCounts counts(fitted_);
-    count_tiles(tiles, counts);
-    fit_tables(counts, effort_.tables, effort_.table_rounds, fitted_);
-    refine_classes(tiles, kernels_, parallel_, fitted_);
-    fit_groups(tiles, kernels_, parallel_, share, effort_.group_levels, fitted_);
-  }
+  if (effort_.refine_rounds > 0) refine_in_rounds(tiles, share);
 
   SymbolCounts counts(fitted_);
   count_all(seen, tiles, counts);
@@ -125,6 +159,35 @@ void DenseEncoder::complete(SymbolCounts& counts, uint32_t weight, ModelUse use)
     if (use == ModelUse::any || lost > taken) complete_table(fitted_, t);
   }
   complete_class_tables(fitted_);
+}
+
+// Each round's tables are made for what the one before it chose. What the best one chose is kept.
+void DenseEncoder::refine_in_rounds(const std::vector<std::unique_ptr<DenseTile>>& tiles, double share) {
+  struct {
+    double bits;
+    DenseModel model;
+    std::vector<uint8_t> classes;
+  } best{1e300, {}, {}};
+  RefineLimits limits = effort_.refine;
+  for (uint32_t round = 0;; ++round) {
+    SymbolCounts counts(fitted_);
+    count_tiles(tiles, counts);
+    const double bits = fit_tables(counts, effort_.tables, effort_.table_rounds, fitted_) + class_bits(tiles);
+    if (bits < best.bits) {
+      best = {bits, fitted_, classes_of(tiles)};
+    } else {
+      // Errors that depend on errors may swing when predictors change.
+      if (limits.of_class == 0) round = effort_.refine_rounds;
+      limits.of_class = 0;
+      fitted_ = best.model;
+      set_classes(best.classes, tiles);
+      for_channels_of(tiles,
+                      [&](const DensePlanes& p, uint32_t c) { kernels_.evaluate(p, c, fitted_.weights[c], nullptr); });
+    }
+    if (round >= effort_.refine_rounds) return;
+    refine(tiles, kernels_, parallel_, limits, fitted_);
+    fit_groups(tiles, kernels_, parallel_, share, effort_.group_levels, fitted_);
+  }
 }
 
 // Calls count(i, to) for every i below `tiles`; what that adds to its `to` is added up in `counts`.

@@ -50,6 +50,8 @@ class DenseEncoder : public ModelEncoder {
   template <class Count>
   void count_in_chunks(uint64_t tiles, SymbolCounts& counts, const Count& count) const;
   void count_tiles(const std::vector<std::unique_ptr<DenseTile>>& tiles, SymbolCounts& counts) const;
+  // Refines what was fitted to the tiles, which are `share` of the image.
+  void refine_in_rounds(const std::vector<std::unique_ptr<DenseTile>>& tiles, double share);
   // Counts the symbols of all tiles and keeps their classes.
   void count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
                  SymbolCounts& counts);

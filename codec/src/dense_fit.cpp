@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "equations.h"
+#include "dense_fit_equations.h"
 #include "logarithm.h"
 #include "parallel.h"
 
@@ -13,6 +13,9 @@ namespace {
 
 constexpr uint32_t kChunks = 64;  // of tiles, each with sums of its own
 constexpr uint32_t kMaxActivityWeight = 90;
+constexpr uint32_t kBlocksOfClass = 24;           // on average, at least: fewer do not pay for a predictor
+constexpr uint32_t kPatience = 6;                 // rounds that may go by without a gain
+constexpr double kWild = 0.02;                    // bits of a sample: a round that loses more has to be tamed
 constexpr double kBitsOfCost = 1.56;              // an error costs this times the logarithm that the kernels add up
 constexpr double kCostOfBit = 256 / kBitsOfCost;  // in their numbers
 
@@ -29,9 +32,6 @@ void for_tiles(const Tiles& tiles, const l3_parallel& parallel, const Body& body
 
 uint32_t chunk_count(const Tiles& tiles) { return static_cast<uint32_t>(std::min<size_t>(kChunks, tiles.size())); }
 
-// As the kernels scale rows. At most 256 / 0.3.
-int16_t scale_of(double v) { return static_cast<int16_t>(std::floor(v * (1 << kScaleShift) + 0.5)); }
-
 // The predictors of one channel, and the class of each block.
 class ChannelFit {
  public:
@@ -45,16 +45,30 @@ class ChannelFit {
         model_(model),
         scales_(scales) {
     for (const auto& tile : tiles) blocks_ += tile->planes().block_count();
-    classes_ = static_cast<uint32_t>(std::clamp<uint64_t>(blocks_ / 8, 1, effort.classes));
+    classes_ = static_cast<uint32_t>(std::clamp<uint64_t>(blocks_ / kBlocksOfClass, 1, effort.classes));
   }
 
   void run() {
     start();
-    for (uint32_t round = 0; round < effort_.rounds; ++round) {
+    keep();
+    uint32_t vain = 0, wild = 0;
+    for (uint32_t round = 0; round < effort_.rounds && vain < kPatience; ++round) {
       refit();
       if (classes_ > 1) assign();
       evaluate();
+      if (estimate_ < best_.estimate) {
+        keep();
+        vain = wild = 0;
+        share_ = 1;
+        continue;
+      }
+      ++vain;
+      if (estimate_ < best_.estimate + kWild) continue;
+      // Errors that depend on errors may swing: then weights go half the way, and after a while back to the best ones.
+      share_ = 0.5;
+      if (++wild % 3 == 0) restore();
     }
+    if (estimate_ > best_.estimate) restore();
     drop_unused();
     fit_activity();
   }
@@ -95,8 +109,8 @@ class ChannelFit {
     }
     for (uint32_t k = 0; k < classes_; ++k) model_.weights[channel_][k] = simple;
     scales_ = first_scales();
-    evaluate();
     count_uses();
+    evaluate();
   }
 
   // The mean distance from W and N, in 16ths.
@@ -115,6 +129,35 @@ class ChannelFit {
     return sum * 16 / (columns * rows);
   }
 
+  // The best round's state.
+  struct Best {
+    double estimate;
+    TapWeights weights[kMaxClasses];
+    std::vector<uint8_t> classes;
+  };
+
+  void keep() {
+    best_.estimate = estimate_;
+    std::memcpy(best_.weights, model_.weights[channel_], sizeof(best_.weights));
+    best_.classes.clear();
+    for (const auto& tile : tiles_) {
+      const DensePlanes& p = tile->planes();
+      best_.classes.insert(best_.classes.end(), p.classes[channel_], p.classes[channel_] + p.block_count());
+    }
+  }
+
+  void restore() {
+    std::memcpy(model_.weights[channel_], best_.weights, sizeof(best_.weights));
+    const uint8_t* from = best_.classes.data();
+    for (const auto& tile : tiles_) {
+      const DensePlanes& p = tile->planes();
+      std::memcpy(p.classes[channel_], from, p.block_count());
+      from += p.block_count();
+    }
+    count_uses();
+    evaluate();
+  }
+
   void refit() {
     const uint32_t count = feature_count(channel_);
     const uint32_t chunks = chunk_count(tiles_);
@@ -128,12 +171,12 @@ class ChannelFit {
     }
     for (uint32_t k = 0; k < classes_; ++k) {
       if (uses_[k] == 0) continue;
-      const double ridge = 51 + 0.02 * kBlockSamples * static_cast<double>(uses_[k]);
+      const double ridge = kRidgeOfClass + kRidgeOfSample * kBlockSamples * static_cast<double>(uses_[k]);
       Equations equations = equations_of(products.data() + k * kMaxProducts, count, ridge);
       Equations solution = equations;
       if (!solution.solve()) continue;
       round_solution(equations, solution, count);
-      set_weights(solution, channel_, model_.weights[channel_][k]);
+      set_weights(solution, channel_, share_, model_.weights[channel_][k]);
     }
   }
 
@@ -156,6 +199,23 @@ class ChannelFit {
       }
     }
     set_scales(scales_, sums[0]);
+    estimate_ = estimate(sums[0]);
+  }
+
+  // The bits of a sample, but for what all predictors have in common.
+  double estimate(const uint64_t (*sums)[2]) const {
+    double bits = 0, samples = 0;
+    for (uint32_t level = 0; level < kFitLevels; ++level) {
+      const double here = static_cast<double>(sums[level][0]);
+      const double expected = (static_cast<double>(sums[level][1]) + 0.5) / (here + 1);
+      bits += here * logarithm(floored_error(expected));
+      samples += here;
+    }
+    for (const uint64_t uses : uses_) {
+      const double times = static_cast<double>(uses);
+      if (uses > 0) bits -= times * logarithm(times / static_cast<double>(blocks_));
+    }
+    return bits / samples;
   }
 
   void count_uses() {
@@ -195,7 +255,7 @@ class ChannelFit {
     for (uint32_t level = 0; level < kLevels; ++level) {
       // The middle of the level, in samples, and a little.
       const double activity = std::ldexp(4 + (level & 3) + 0.5, static_cast<int>(level / 4) + 1) / 64;
-      scale_of_level[level] = scale_of(256 / (activity + 0.55));
+      scale_of_level[level] = row_scale(256 / (activity + 0.55));
     }
     const uint32_t chunks = chunk_count(tiles_);
     for (uint32_t round = 0; round < effort_.activity_rounds; ++round) {
@@ -231,21 +291,24 @@ class ChannelFit {
   uint64_t blocks_ = 0;
   uint32_t classes_ = 1;
   std::vector<uint64_t> uses_;
+  double estimate_ = 0;
+  double share_ = 1;  // of the way to the solution that weights go
+  Best best_;
 };
 
 }  // namespace
 
 DenseEffort effort_of(uint32_t effort) {
   switch (effort) {
-    case 1: return {4, 2, 1, 12, 1u << 15, 2, 1, 6, 3, 0};
-    case 2: return {8, 2, 1, 16, 1u << 16, 2, 1, 8, 3, 0};
-    case 3: return {12, 3, 1, 20, 1u << 17, 1, 2, 12, 4, 0};
-    case 4: return {16, 3, 2, 24, 1u << 18, 1, 2, 16, 6, 0};
-    case 5: return {16, 5, 2, 24, 1u << 20, 1, 2, 16, 6, 0};
-    case 6: return {24, 6, 2, 24, 1u << 21, 1, 3, 16, 6, 0};
-    case 7: return {24, 10, 2, 24, 1u << 22, 1, 3, 16, 6, 1};
-    case 8: return {32, 14, 2, 24, 1u << 23, 1, 3, 16, 6, 2};
-    default: return {32, 24, 3, 24, 1u << 24, 1, 3, 16, 8, 3};
+    case 1: return {4, 2, 1, 12, 1u << 15, 2, 1, 6, 3, 0, {}};
+    case 2: return {8, 2, 1, 16, 1u << 16, 2, 1, 8, 3, 0, {}};
+    case 3: return {12, 3, 1, 20, 1u << 17, 1, 2, 12, 4, 0, {}};
+    case 4: return {16, 4, 2, 24, 1u << 18, 1, 2, 16, 6, 0, {}};
+    case 5: return {24, 6, 2, 24, 1u << 20, 1, 2, 16, 6, 0, {}};
+    case 6: return {32, 8, 2, 24, 1u << 21, 1, 3, 16, 6, 1, {0, 512}};
+    case 7: return {32, 10, 2, 24, 1u << 22, 1, 3, 16, 6, 1, {48, 512}};
+    case 8: return {32, 12, 2, 24, 1u << 23, 1, 3, 16, 6, 2, {64, 512}};
+    default: return {32, 28, 3, 24, 1u << 24, 1, 3, 16, 8, 2, {128, 1024}};
   }
 }
 
@@ -258,8 +321,9 @@ FitScales first_scales() {
 
 void set_scales(FitScales& scales, const uint64_t (*sums)[2]) {
   for (uint32_t level = 0; level < kFitLevels; ++level) {
-    const double mean = 0.3 + (static_cast<double>(sums[level][1]) + 0.5) / (static_cast<double>(sums[level][0]) + 1);
-    for (uint32_t e = 0; e < 256; ++e) scales.scale[level][e] = scale_of(256 / std::sqrt(mean * (mean + 0.7 * e)));
+    const double expected = (static_cast<double>(sums[level][1]) + 0.5) / (static_cast<double>(sums[level][0]) + 1);
+    const double mean = floored_error(expected);
+    for (uint32_t e = 0; e < 256; ++e) scales.scale[level][e] = scale_of_error(expected, e);
     const auto rounded = [](double v) { return static_cast<int16_t>(std::floor(v + 0.5)); };
     scales.cost[level][0] = rounded(kCostOne * 0.5 / mean);
     scales.cost[level][1] = rounded(kCostOne * 4 * 0.175 / (mean * mean));

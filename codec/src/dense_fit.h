@@ -7,6 +7,12 @@
 
 namespace l3 {
 
+// How many blocks refine() looks at.
+struct RefineLimits {
+  uint32_t of_class;     // for the predictor of a class; 0: predictors stay
+  uint32_t of_activity;  // for the activity weights of a channel
+};
+
 // What an effort spends.
 struct DenseEffort {
   uint32_t classes;        // predictors of a channel, at most
@@ -18,7 +24,8 @@ struct DenseEffort {
   uint32_t activity_rounds;
   uint32_t group_levels;  // of activity that groups are told apart by
   uint32_t table_rounds;
-  uint32_t refine_rounds;  // of choosing classes by the tables' code lengths
+  uint32_t refine_rounds;  // of refine()
+  RefineLimits refine;
 };
 
 DenseEffort effort_of(uint32_t effort);

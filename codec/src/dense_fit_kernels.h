@@ -2,6 +2,8 @@
 // Integers only (and floats that are exact), so that every processor target gives the same numbers.
 #pragma once
 
+#include <bit>
+
 #include "dense_planes.h"
 #include "short_vectors.h"
 
@@ -144,14 +146,20 @@ struct FitKernels {
     }
   }
 
-  // What the samples of a block cost with a predictor whose weights are in pairs.
+  // What the samples of a block cost with a predictor whose weights are in pairs, beyond what no error costs. Not
+  // counted much further than `bound`.
   template <uint32_t kPairs>
   L3_INLINE static uint32_t cost_of(const BlockFeatures& block,
                                     const typename S::Turns (*paired)[kBlockSamples / S::kShorts],
-                                    const typename S::Turns* costs, const int32_t* weights, int16_t most) {
-    typename S::Sums weight[kPairs], total{};
+                                    const typename S::Turns* costs, const int32_t* weights, int16_t most,
+                                    uint32_t bound) {
+    constexpr uint32_t kVectors = kBlockSamples / S::kShorts, kVectorsAtOnce = kVectors / 4;
+    constexpr int32_t kLeastCost = std::bit_cast<int32_t>(static_cast<float>(kCostOne)) >> 15;
+    typename S::Sums weight[kPairs];
     for (uint32_t p = 0; p < kPairs; ++p) weight[p] = S::all_pairs(weights[p]);
-    for (uint32_t i = 0; i < kBlockSamples / S::kShorts; ++i) {
+    typename S::Sums total{};
+    uint32_t sum_of_all = 0;
+    for (uint32_t i = 0; i < kVectors; ++i) {
       typename S::SumsOfTurns sum{S::all_pairs(32), S::all_pairs(32)};
       for (uint32_t p = 0; p < kPairs; ++p) sum.add(paired[p][i], weight[p]);
       sum.low >>= kWeightShift;
@@ -167,11 +175,13 @@ struct FitKernels {
         const auto sum_of_one = S::multiply_pairs(v, (typename S::Sums)by) + kCostOne;
         return (typename S::Sums) __builtin_convertvector(sum_of_one, Floats) >> 15;
       };
-      total += cost(turns.low, costs[i].low) + cost(turns.high, costs[i].high);
+      total += cost(turns.low, costs[i].low) + cost(turns.high, costs[i].high) - 2 * kLeastCost;
+      if ((i + 1) % kVectorsAtOnce != 0) continue;
+      sum_of_all = 0;
+      for (uint32_t k = 0; k < S::kSums; ++k) sum_of_all += static_cast<uint32_t>(total[k]);
+      if (sum_of_all >= bound) break;
     }
-    uint32_t sum = 0;
-    for (uint32_t i = 0; i < S::kSums; ++i) sum += static_cast<uint32_t>(total[i]);
-    return sum;
+    return sum_of_all;
   }
 
   template <uint32_t kPairs>
@@ -208,11 +218,16 @@ struct FitKernels {
           paired[p][i] = S::take_turns(S::load(block.features[2 * p] + at), second);
         }
       }
-      uint32_t best = UINT32_MAX, best_class = 0;
+      // The class that it has is a good bound for the others.
+      const uint32_t old = planes.classes[channel][b];
+      uint32_t best_class = old;
+      uint32_t best = class_costs[old] + cost_of<kPairs>(block, paired, costs, weights[old], most, UINT32_MAX);
       for (uint32_t k = 0; k < classes; ++k) {
-        const uint32_t cost = cost_of<kPairs>(block, paired, costs, weights[k], most) + class_costs[k];
-        if (cost < best) {
-          best = cost;
+        if (k == old || class_costs[k] >= best) continue;
+        const uint32_t bound = best - class_costs[k];
+        const uint32_t cost = cost_of<kPairs>(block, paired, costs, weights[k], most, bound);
+        if (cost < bound) {
+          best = cost + class_costs[k];
           best_class = k;
         }
       }

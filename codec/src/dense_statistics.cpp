@@ -228,7 +228,7 @@ class TableFit {
     table_of_.resize(contexts_.size());
   }
 
-  void run(uint32_t most, uint32_t rounds) {
+  double run(uint32_t most, uint32_t rounds) {
     tables_ = static_cast<uint32_t>(std::clamp<size_t>(contexts_.size(), 1, most));
     start();
     for (uint32_t round = 0; round < rounds; ++round) assign();
@@ -240,9 +240,23 @@ class TableFit {
       normalise(&counts_[size_t{t} * kMaxSymbols], kMaxSymbols, model_.frequencies[t]);
     model_.table_count = tables_;
     fill_rows();
+    double bits = 0;
+    for (uint32_t t = 0; t < tables_; ++t) bits += coded_bits(t);
+    return bits;
   }
 
  private:
+  // Of what has this table, and of the table.
+  double coded_bits(uint32_t table) const {
+    double bits = table_bits(model_.frequencies[table], kMaxSymbols);
+    for (uint32_t i = 0; i < kMaxSymbols; ++i) {
+      const uint64_t times = counts_[size_t{table} * kMaxSymbols + i];
+      if (times == 0) continue;
+      bits += static_cast<double>(times) * (kProbabilityBits - logarithm(model_.frequencies[table][i]));
+    }
+    return bits;
+  }
+
   void add(uint32_t channel, uint32_t row, uint32_t level, const uint32_t* counts) {
     uint32_t any = 0;
     for (uint32_t symbol = 0; symbol < kMaxSymbols; ++symbol) any |= counts[symbol];
@@ -465,8 +479,8 @@ void fit_groups(const std::vector<std::unique_ptr<DenseTile>>& tiles, const Dens
   run_parallel(parallel, model.channels, fit_channel);
 }
 
-void fit_tables(SymbolCounts& counts, uint32_t most, uint32_t rounds, DenseModel& model) {
-  TableFit(counts, model).run(most, rounds);
+double fit_tables(SymbolCounts& counts, uint32_t most, uint32_t rounds, DenseModel& model) {
+  return TableFit(counts, model).run(most, rounds);
 }
 
 template <class Model>

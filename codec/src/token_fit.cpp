@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "equations.h"
+#include "dense_fit_equations.h"
 
 namespace l3 {
 namespace {
@@ -293,7 +293,7 @@ class ChannelFit {
       Equations solution = equations;
       if (!solution.solve()) continue;
       round_solution(equations, solution, count);
-      set_weights(solution, c_, weights()[k]);
+      set_weights(solution, c_, 1, weights()[k]);
     }
   }
 

@@ -1,4 +1,4 @@
-// Least squares, and predictors from their solutions.
+// The fit's equations: least squares from sums of products, solved, and rounded to weights.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,9 @@
 #include "dense_fit_kernels.h"
 
 namespace l3 {
+
+// Small weights are favoured by so much of a class, and of each of its samples.
+constexpr double kRidgeOfClass = 51, kRidgeOfSample = 0.02;
 
 // A symmetric system of equations, solved by Cholesky's method. False where it is not positive definite.
 class Equations {
@@ -88,25 +91,47 @@ inline void round_solution(Equations& equations, Equations& solution, uint32_t s
   for (uint32_t i = 0; i < size; ++i) solution.right(i) = rounded[i] / kOne;
 }
 
-// Makes a solution a predictor's weights. Those that follow from others must fit too, so all are made smaller until
-// they do.
-inline bool set_weights(Equations& solution, uint32_t channel, TapWeights& weights) {
-  const uint32_t count = feature_count(channel);
-  for (double scale = 1; scale > 0.05; scale *= 0.9) {
-    int32_t w[kMaxTaps] = {1 << kWeightShift};
-    for (uint32_t f = 0; f < count; ++f) {
-      const uint32_t tap = tap_of(f);
-      const double exact = solution.right(f) * (1 << kWeightShift) * scale;
-      const int32_t rounded = static_cast<int32_t>(std::floor(std::clamp(exact, -1000.0, 1000.0) + 0.5));
-      w[tap] += rounded;
-      if (tap < 8) w[0] -= rounded;
-      if (tap >= kCrossWord * kTapsOfWord) w[tap / kTapsOfWord * kTapsOfWord] -= rounded;
-    }
-    if (!std::all_of(w, w + kMaxTaps, [](int32_t v) { return v >= -128 && v <= 127; })) continue;
-    for (uint32_t tap = 0; tap < kMaxTaps; ++tap) weights.of[tap] = static_cast<int8_t>(w[tap]);
-    return true;
+// Makes the weights of features, in 64ths, those of a predictor. False, and nothing done, where one does not fit.
+inline bool set_taps(const int32_t* features, uint32_t channel, TapWeights& weights) {
+  int32_t w[kMaxTaps] = {1 << kWeightShift};
+  for (uint32_t f = 0; f < feature_count(channel); ++f) {
+    const uint32_t tap = tap_of(f);
+    w[tap] += features[f];
+    if (tap < 8) w[0] -= features[f];
+    if (tap >= kCrossWord * kTapsOfWord) w[tap / kTapsOfWord * kTapsOfWord] -= features[f];
   }
-  return false;
+  if (!std::all_of(w, w + kMaxTaps, [](int32_t v) { return v >= -128 && v <= 127; })) return false;
+  for (uint32_t tap = 0; tap < kMaxTaps; ++tap) weights.of[tap] = static_cast<int8_t>(w[tap]);
+  return true;
+}
+
+// As the kernels scale rows. At most 256 / 0.3.
+inline int16_t row_scale(double v) { return static_cast<int16_t>(std::floor(v * (1 << kScaleShift) + 0.5)); }
+
+// What an expected |error| is taken for, so that it is not 0.
+inline double floored_error(double expected) { return 0.3 + expected; }
+
+// How a sample with such an error, where such a one was expected, is scaled in the equations.
+inline int16_t scale_of_error(double expected, uint32_t error) {
+  const double mean = floored_error(expected);
+  return row_scale(256 / std::sqrt(mean * (mean + 0.7 * error)));
+}
+
+// Makes a solution a predictor's weights. Those that follow from others must fit too, so all are made smaller until
+// they do. Where `share` is below 1 the weights go only so far from what they were.
+inline void set_weights(Equations& solution, uint32_t channel, double share, TapWeights& weights) {
+  const uint32_t count = feature_count(channel);
+  constexpr double kOne = 1 << kWeightShift;
+  for (double scale = 1; scale > 0.05; scale *= 0.9) {
+    int32_t features[kMaxFeatures];
+    for (uint32_t f = 0; f < count; ++f) {
+      const double before = weights.of[tap_of(f)];
+      const double exact = solution.right(f) * kOne * scale;
+      const double moved = share < 1 ? before + share * (exact - before) : exact;
+      features[f] = static_cast<int32_t>(std::floor(std::clamp(moved, -1000.0, 1000.0) + 0.5));
+    }
+    if (set_taps(features, channel, weights)) return;
+  }
 }
 
 }  // namespace l3
