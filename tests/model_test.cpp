@@ -162,8 +162,9 @@ TEST(NamedModels, AreNeededByWhoDecodes) {
       EXPECT_EQ(l3_decode(file.data(), file.size(), &with.options, out.data(), out.size(), 0, &error), L3_OK);
       EXPECT_EQ(Bytes(out.data(), out.data() + out.size()), d.pixels);
       EXPECT_EQ(l3_verify(file.data(), file.size(), &with.options, &error), L3_OK);
-      EXPECT_EQ(l3_decode_region(file.data(), file.size(), 1, 2, 3, 4, &with.options, out.data(), out.size(), 0, &error),
-                L3_OK);
+      EXPECT_EQ(
+          l3_decode_region(file.data(), file.size(), 1, 2, 3, 4, &with.options, out.data(), out.size(), 0, &error),
+          L3_OK);
       l3_sizes sizes = l3_sizes_init();
       EXPECT_EQ(l3_measure(file.data(), file.size(), nullptr, &sizes, &error), L3_ERROR_MODEL);
       EXPECT_EQ(l3_measure(file.data(), file.size(), &with.options, &sizes, &error), L3_OK);
@@ -226,9 +227,7 @@ TEST(NamedModels, DoNotGoWithOtherChoices) {
   const Bytes bytes = default_bytes(3);
   const Drawing d = drawn(L3_COLOUR_RGB);
   const l3_image image = d.image();
-  const auto is_refused = [&](const l3_encode_options& options) {
-    return l3_encode_bound(&image, &options) == 0;
-  };
+  const auto is_refused = [&](const l3_encode_options& options) { return l3_encode_bound(&image, &options) == 0; };
   l3_encode_options options = by_name(model);
   EXPECT_FALSE(is_refused(options));
   options.model_origin = L3_MODEL_NAMED;

@@ -137,8 +137,7 @@ void DenseEncoder::fit(uint32_t effort, ModelUse use) {
   effort_ = effort_of(effort);
   const uint64_t pixels = source_.pixels();
   // At least one tile is looked at, whatever its size.
-  const uint64_t step =
-      std::clamp<uint64_t>((pixels + effort_.fit_pixels / 2) / effort_.fit_pixels, 1, tile_count);
+  const uint64_t step = std::clamp<uint64_t>((pixels + effort_.fit_pixels / 2) / effort_.fit_pixels, 1, tile_count);
   std::vector<uint64_t> seen;
   for (uint64_t tile = step / 2; tile < tile_count; tile += step) seen.push_back(tile);
   std::vector<std::unique_ptr<DenseTile>> tiles(seen.size());
@@ -197,9 +196,9 @@ uint32_t DenseEncoder::weight_of_samples(ModelUse use) const {
   return static_cast<uint32_t>(std::clamp<uint64_t>(kEnough / samples, 1, kMostWeight));
 }
 
-// A code for a symbol takes a slot of 4096 from the others. A tile that has a symbol without a code takes some bits more
-// of each sample, since its file needs another model. How many symbols will be seen anew is about how many were seen
-// just once (Good and Turing), twice standing for once, as a symbol seldom comes alone.
+// A code for a symbol takes a slot of 4096 from the others. A tile that has a symbol without a code takes some bits
+// more of each sample, since its file needs another model. How many symbols will be seen anew is about how many were
+// seen just once (Good and Turing), twice standing for once, as a symbol seldom comes alone.
 void DenseEncoder::complete(SymbolCounts& counts, uint32_t weight, ModelUse use) {
   constexpr double kBitsOfSlot = 1.4427 / kProbabilities;
   constexpr double kLostBits = 0.15;  // of a sample
@@ -215,8 +214,8 @@ void DenseEncoder::complete(SymbolCounts& counts, uint32_t weight, ModelUse use)
       }
     }
   }
-  const double samples_of_tile = static_cast<double>(source_.pixels() * source_.channels()) /
-                                 static_cast<double>(source_.tile_count());
+  const double samples_of_tile =
+      static_cast<double>(source_.pixels() * source_.channels()) / static_cast<double>(source_.tile_count());
   for (uint32_t t = 0; t < fitted_.table_count; ++t) {
     uint64_t samples = 0, seldom = 0, never = 0;
     for (uint32_t i = 0; i < kMaxSymbols; ++i) {

@@ -15,7 +15,8 @@ struct SampleTile {
 // Tiles as the encoder reads them, of samples of 8 bits: an image's, or copies.
 class DenseSource {
  public:
-  DenseSource(const Head& head, const uint8_t* pixels, size_t stride) : head_(&head), pixels_(pixels), stride_(stride) {}
+  DenseSource(const Head& head, const uint8_t* pixels, size_t stride)
+      : head_(&head), pixels_(pixels), stride_(stride) {}
   // At least one.
   explicit DenseSource(const std::vector<SampleTile>& tiles) : tiles_(&tiles) {}
 

@@ -38,7 +38,7 @@ struct Plan {
   Head head;  // sections and payload_start: with metadata at its bound until it is packed
   NewSection sections[kMaxSections];
   size_t stride;
-  bool dense;  // whether tiles may be dense: there is a model then
+  bool dense;      // whether tiles may be dense: there is a model then
   bool undecided;  // between an own model, as planned, and the default one
 
   NewSection* model() {
@@ -98,8 +98,7 @@ uint32_t planned_origin(const Plan& plan) {
 void take_origin(Plan& plan, uint32_t origin) {
   plan.dense = origin != L3_MODEL_NONE;
   plan.head.required_features = origin == L3_MODEL_NAMED ? kNamedModel : 0;
-  plan.head.default_model =
-      origin == L3_MODEL_DEFAULT ? default_model_for(plan.head.channels, plan.head.bits) : 0;
+  plan.head.default_model = origin == L3_MODEL_DEFAULT ? default_model_for(plan.head.channels, plan.head.bits) : 0;
 }
 
 Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& plan) {
@@ -386,8 +385,7 @@ Reason write_as_planned(Plan& plan, const Target& target, uint8_t* out, size_t& 
   if (!writer.in_range()) return Reason::sample_out_of_range;
   const bool is_default = plan.head.default_model != 0;
   if (is_default && writer.saved_bytes() == 0) plan.head.default_model = 0;  // no tile needs it
-  if (plan.dense && !is_default && plan.options.method == L3_METHOD_AUTO &&
-      writer.saved_bytes() <= model_bytes(plan)) {
+  if (plan.dense && !is_default && plan.options.method == L3_METHOD_AUTO && writer.saved_bytes() <= model_bytes(plan)) {
     // The model takes more than it saves.
     change_origin(plan, L3_MODEL_NONE);
     return write_as_planned(plan, target, out, written);
