@@ -63,8 +63,8 @@ struct ImageState {
   Output out;
   FaultKey fault;
 
-  L3_INLINE Verdict verdict_of_model(const Fault& fault) const {
-    return {fault.reason, model_place + (model_is_own != 0 ? fault.at : 0)};
+  L3_INLINE Verdict verdict_of_model(const Fault& of_model) const {
+    return {of_model.reason, model_place + (model_is_own != 0 ? of_model.at : 0)};
   }
   L3_INLINE bool is_sound() const { return before_model.ok() && after_model.ok(); }
   // The number in the index of the tile at a place among those that the region touches.
