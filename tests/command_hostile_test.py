@@ -56,7 +56,8 @@ class Hostile(CommandTest):
                 self.write(f"{name}.l3", data)
         paths = sorted(self.folder.rglob("*.l3"))
         self.assertGreater(len(paths), 300)
-        done = self.l3("verify", "-q", self.folder, code=FAILED)
+        models = [word for path in build.write_models(self.folder) for word in ("--model", path)]
+        done = self.l3("verify", "-q", *models, self.folder, code=FAILED)
         said: dict[str, str] = {}
         for line in done.stderr.decode().splitlines():
             found = LINE.match(line)

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import unittest
 from pathlib import Path
 
 from command_testing import FAILED, USAGE, CommandTest, main, pgm, png

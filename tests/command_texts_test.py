@@ -219,9 +219,11 @@ class Bash(TextsTest):
                 with self.subTest(command=command, option=option):
                     self.assertEqual(self.offered(command, option, ""), sorted(choices))
                     self.assertEqual(self.offered(command, option, "="), sorted(choices))
-                    self.assertEqual(self.offered(command, option, "=", choices[0][:2]), [choices[0]])
-                    whole = f"{option}={choices[0][:2]}"  # where = parts no words
-                    self.assertEqual(self.offered(command, whole), [f"{option}={choices[0]}"])
+                    begun = choices[-1][:2]
+                    fitting = sorted(choice for choice in choices if choice.startswith(begun))
+                    self.assertEqual(self.offered(command, option, "=", begun), fitting)
+                    whole = f"{option}={begun}"  # where = parts no words
+                    self.assertEqual(self.offered(command, whole), [f"{option}={choice}" for choice in fitting])
         self.assertEqual(self.offered("bench", "--codecs", "png,l3-f"), ["png,l3-fast"])
         self.assertEqual(self.offered("completion", ""), sorted(SHELLS))
 

@@ -3,9 +3,9 @@
 //     vector_verdicts MODEL... < NAMES        a file name on each line; the models that the files may name
 //
 // prints `targets NAME...`, then a line for each file: its name, what decoding says, what verifying says. That is the
-// first half of the SHA-256 of the PAM file (section 11) for one that decodes, "ok" for one that verifies, "LIMIT", "MODEL", or
-// `REJECT offset N: reason`. All processor targets of this machine must say the same, give the same samples, and every
-// region must be a crop of the whole: where not, the program says so and exits with 1.
+// first half of the SHA-256 of the PAM file (section 11) for one that decodes, "ok" for one that verifies, "LIMIT",
+// "MODEL", or `REJECT offset N: reason`. All processor targets of this machine must say the same, give the same
+// samples, and every region must be a crop of the whole: where not, the program says so and exits with 1.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -87,8 +87,8 @@ void check_regions(const std::string& name, const Exact& file, const Bytes& samp
   for (const auto& region : regions) {
     const size_t row = region.width * pixel;
     const Exact out(row * region.height);
-    if (l3_decode_region(file.data(), file.size(), region.x, region.y, region.width, region.height, &options, out.data(),
-                         out.size(), 0, nullptr) != L3_OK) {
+    if (l3_decode_region(file.data(), file.size(), region.x, region.y, region.width, region.height, &options,
+                         out.data(), out.size(), 0, nullptr) != L3_OK) {
       stop(name + ": a region does not decode");
     }
     for (size_t y = 0; y < region.height; ++y) {

@@ -66,7 +66,9 @@ def ask_libl3(command: list[str], models: list[Path], paths: list[Path]) -> list
     return verdicts
 
 
-def ask_oracle(blindness: Blindness, data: bytes, models: l3_decode.Models, wanted: Verdict) -> tuple[Verdict, list[int] | None]:
+def ask_oracle(
+    blindness: Blindness, data: bytes, models: l3_decode.Models, wanted: Verdict
+) -> tuple[Verdict, list[int] | None]:
     """What the oracle says, and the samples; of compressed metadata, which it cannot see, what is wanted."""
     try:
         image = l3_decode.decode(data, models=models)

@@ -80,8 +80,7 @@ Outcome<Converted> convert(const std::string& in, const std::string& out, const 
   bridge::Buffer encoded;
   l3_encode_options encode = settings.encode;
   encode.named_model = model_for(settings.models, formats::channels(image->colour), image->bits);
-  if (const auto error = bridge::encode_l3(*image, encode, encoded))
-    return Failure{name, std::nullopt, error->reason};
+  if (const auto error = bridge::encode_l3(*image, encode, encoded)) return Failure{name, std::nullopt, error->reason};
   result.bytes_out = encoded.size();
   if (settings.verify) {
     const std::string difference = difference_from(*image, encoded.bytes(), settings);

@@ -14,7 +14,7 @@ namespace tools {
 
 struct ConversionSettings {
   l3_encode_options encode = l3_encode_options_init();  // its parallel is used for decoding as well
-  std::span<const l3_model* const> models;  // each is used, by name, for the images that it is for
+  std::span<const l3_model* const> models;              // each is used, by name, for the images that it is for
   l3_limits limits{};
   bool verify = true;  // decode the result and compare before it gets its name
   Flush flush = Flush::none;

@@ -282,8 +282,7 @@ void add_decode(CLI::App& app, Command& chosen) {
                             "Where to decode (default: cpu). cuda: on the first GPU, with the same pixels and errors; "
                             "for one image the CPU is sooner done"),
             {"cpu", "cuda"});
-  add_models(*sub, options->models,
-             "A model that the file may name, made by l3 train; as often as there are models");
+  add_models(*sub, options->models, "A model that the file may name, made by l3 train; as often as there are models");
   add_threads(*sub, options->threads, "-j,--threads", "Threads to decode with");
   add_quiet(*sub, options->quiet);
   add_limits(*sub, options->limits, true);

@@ -43,7 +43,7 @@ struct FileInfo {
   std::array<uint64_t, 4> tiles{};  // of each method
   std::vector<SectionInfo> sections;
   std::optional<l3_sizes> sizes;
-  std::string model_name;     // empty: the file has none
+  std::string model_name;    // empty: the file has none
   uint64_t model_bytes = 0;  // 0: not known
 };
 

@@ -171,7 +171,8 @@ int train(const TrainOptions& options, Context& context) {
 
   const size_t colour = options.colour.empty() ? lessons.most_frequent() : number_of(options.colour);
   if (lessons.of(colour).images == 0) {
-    console.fail({options.folder, std::nullopt, "no image of 8 bits" +
+    console.fail({options.folder, std::nullopt,
+                  "no image of 8 bits" +
                       (options.colour.empty() ? std::string() : " and of the colour " + options.colour) +
                       " to learn from"});
     return kExitFailed;

@@ -170,8 +170,7 @@ Error to_error(const l3_error& error, Bytes file) {
   Error result = to_error(error);
   constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
   l3_info info = l3_info_init();
-  if (error.status != L3_ERROR_MODEL ||
-      l3_read_info(file.data(), file.size(), &kUnlimited, &info, nullptr) != L3_OK) {
+  if (error.status != L3_ERROR_MODEL || l3_read_info(file.data(), file.size(), &kUnlimited, &info, nullptr) != L3_OK) {
     return result;
   }
   constexpr std::string_view kDigits = "0123456789abcdef";

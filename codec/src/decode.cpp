@@ -249,8 +249,7 @@ l3_status l3_check(const void* data, size_t size, const l3_limits* limits, l3_er
   const Opened file = open(data, size, &options);
   if (!file.verdict.ok()) return give(error, file.verdict);
   FileModel model;
-  return give(error,
-              check_container(static_cast<const uint8_t*>(data), size, *file.target, file.head, nullptr, model));
+  return give(error, check_container(static_cast<const uint8_t*>(data), size, *file.target, file.head, nullptr, model));
 }
 
 l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_t* count, l3_error* error) {
@@ -305,7 +304,8 @@ l3_status l3_verify(const void* data, size_t size, const l3_decode_options* opti
   FileModel model;
   Verdict verdict = check_container(bytes, size, *file.target, head, &file.models, model);
   if (verdict.ok()) {
-    RegionDecoder decoder(bytes, head, *file.target, *model.tables, {0, 0, head.width, head.height}, nullptr, 0, nullptr);
+    RegionDecoder decoder(bytes, head, *file.target, *model.tables, {0, 0, head.width, head.height}, nullptr, 0,
+                          nullptr);
     verdict = decoder.run(file.options.parallel);
   }
   for (uint32_t i = 0; i < head.section_count && verdict.ok(); ++i) {

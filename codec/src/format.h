@@ -35,10 +35,9 @@ constexpr uint32_t kNamedModel = 1;
 
 // Offsets of the header's fields (section 3).
 namespace header {
-constexpr uint32_t kSignature = 0, kVersion = 8, kSectionCount = 10, kRequired = 12, kDefaultModel = 14,
-                   kOptional = 16, kWidth = 20, kHeight = 24, kFrames = 28, kChannels = 32, kSampleType = 34,
-                   kBits = 35, kColour = 36, kAlpha = 37, kTileWidth = 38, kTileHeight = 39, kIndexCheck = 40,
-                   kHeadCheck = 44, kDigest = 48;
+constexpr uint32_t kSignature = 0, kVersion = 8, kSectionCount = 10, kRequired = 12, kDefaultModel = 14, kOptional = 16,
+                   kWidth = 20, kHeight = 24, kFrames = 28, kChannels = 32, kSampleType = 34, kBits = 35, kColour = 36,
+                   kAlpha = 37, kTileWidth = 38, kTileHeight = 39, kIndexCheck = 40, kHeadCheck = 44, kDigest = 48;
 constexpr uint32_t kDigestBytes = 16;
 }  // namespace header
 

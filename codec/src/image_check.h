@@ -8,8 +8,6 @@ namespace l3 {
 // Whether an image is one that can be encoded; its samples are not looked at.
 Reason check_image(const l3_image& image);
 
-inline uint32_t channels_of(const l3_image& image) {
-  return image.colour == L3_COLOUR_PALETTE ? 1 : image.colour + 1;
-}
+inline uint32_t channels_of(const l3_image& image) { return image.colour == L3_COLOUR_PALETTE ? 1 : image.colour + 1; }
 
 }  // namespace l3

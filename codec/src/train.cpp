@@ -33,7 +33,8 @@ class TileSample {
       for (uint32_t x = 0; x < image.width; x += tile_width) {
         const uint64_t ticket = shuffled(seen_++);
         if ((ticket & mask_) != 0) continue;
-        tiles_.push_back(copy(image, x, y, smaller(tile_width, image.width - x), smaller(tile_height, image.height - y)));
+        tiles_.push_back(
+            copy(image, x, y, smaller(tile_width, image.width - x), smaller(tile_height, image.height - y)));
         tickets_.push_back(ticket);
         pixels_ += pixels_of(tiles_.back());
         while (pixels_ > max_pixels_ && tiles_.size() > 1) halve();

@@ -47,9 +47,9 @@ struct ImageState {
   Verdict before_model;  // what is wrong up to the model, in the order in which libl3 looks
   Verdict after_model;
   uint64_t head_bytes;
-  const uint8_t* model;    // null: none
-  uint64_t model_place;    // in the file: of the model, or of what says which it is
-  uint32_t model_is_own;   // it is in the file
+  const uint8_t* model;   // null: none
+  uint64_t model_place;   // in the file: of the model, or of what says which it is
+  uint32_t model_is_own;  // it is in the file
   uint32_t model_size;
   uint32_t key;         // the model's place among the keys of models
   uint32_t slot;        // where the model is built, or kNone
@@ -63,8 +63,8 @@ struct ImageState {
   Output out;
   FaultKey fault;
 
-  L3_INLINE Verdict verdict_of_model(const Fault& fault) const {
-    return {fault.reason, model_place + (model_is_own != 0 ? fault.at : 0)};
+  L3_INLINE Verdict verdict_of_model(const Fault& of_model) const {
+    return {of_model.reason, model_place + (model_is_own != 0 ? of_model.at : 0)};
   }
   L3_INLINE bool is_sound() const { return before_model.ok() && after_model.ok(); }
   // The number in the index of the tile at a place among those that the region touches.

@@ -32,8 +32,8 @@ def read_pam(path: Path) -> tuple[int, int, int, bytes]:
 
 
 def write_pam(path: Path, width: int, height: int, channels: int, samples: bytes) -> None:
-    head = f"P7\nWIDTH {width}\nHEIGHT {height}\nDEPTH {channels}\nMAXVAL 255\nTUPLTYPE {TUPLES[channels - 1]}\nENDHDR\n"
-    path.write_bytes(head.encode() + samples)
+    head = f"P7\nWIDTH {width}\nHEIGHT {height}\nDEPTH {channels}\nMAXVAL 255\nTUPLTYPE {TUPLES[channels - 1]}\n"
+    path.write_bytes(head.encode() + b"ENDHDR\n" + samples)
 
 
 def places(name: str, width: int, height: int) -> list[tuple[int, int, int, int]]:

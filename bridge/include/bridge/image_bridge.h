@@ -56,8 +56,8 @@ struct DecodeSettings {
   l3_parallel parallel{};
   bool as_colours = false;  // palette images: RGB, or RGBA where there is transparency, instead of indices
   bool with_chunks = true;
-  std::optional<Region> region;  // instead of the whole image; must lie inside it
-  RegionDecoder decoder;         // instead of libl3
+  std::optional<Region> region;             // instead of the whole image; must lie inside it
+  RegionDecoder decoder;                    // instead of libl3
   std::span<const l3_model* const> models;  // that the file may name
 };
 

@@ -122,8 +122,8 @@ typedef struct l3_info {
   uint64_t image_bytes;      // width * height * channels * bytes per sample: what l3_decode writes without padding
   uint32_t palette_entries;  // 0 unless colour is L3_COLOUR_PALETTE
   uint8_t digest[16];
-  uint32_t model_origin;   // an l3_model_origin
-  uint32_t default_model;  // its number, or 0
+  uint32_t model_origin;                    // an l3_model_origin
+  uint32_t default_model;                   // its number, or 0
   uint8_t model_name[L3_MODEL_NAME_BYTES];  // of a named model and of a default one; else zero
 } l3_info;
 
@@ -331,10 +331,10 @@ typedef struct l3_encode_options {
   const uint8_t* model;  // a model section of another file, to be used instead of fitting one; or null
   size_t model_size;
   const l3_model* named_model;  // to be used by name: the file does not have it, who decodes needs it; or null
-  // An l3_model_origin. L3_MODEL_NONE: what was supplied (but if the named one has no code for some samples, and another
-  // one makes a smaller file, that), else whichever makes the smaller file. L3_MODEL_NAMED: `named_model` in any case. L3_MODEL_OWN: fitted or
-  // supplied as `model`. L3_MODEL_DEFAULT: the default one of such images, where there is one; nothing is fitted, which
-  // takes a fraction of the time.
+  // An l3_model_origin. L3_MODEL_NONE: what was supplied (but if the named one has no code for some samples, and
+  // another one makes a smaller file, that), else whichever makes the smaller file. L3_MODEL_NAMED: `named_model` in
+  // any case. L3_MODEL_OWN: fitted or supplied as `model`. L3_MODEL_DEFAULT: the default one of such images, where
+  // there is one; nothing is fitted, which takes a fraction of the time.
   uint32_t model_origin;
   uint32_t reserved;
 } l3_encode_options;
@@ -385,11 +385,11 @@ static inline l3_train_options l3_train_options_init(void) {
 // Begins. `options` may be null.
 L3_API L3_MUST_USE l3_status l3_start_training(const l3_train_options* options, l3_training** training,
                                                l3_error* error);
-// Looks at an image, whose pixels are not needed afterwards. The first one says what the model is for; an image of other
-// channels is an argument error, and training goes on without it. One call at a time.
+// Looks at an image, whose pixels are not needed afterwards. The first one says what the model is for; an image of
+// other channels is an argument error, and training goes on without it. One call at a time.
 L3_API L3_MUST_USE l3_status l3_add_to_training(l3_training* training, const l3_image* image, l3_error* error);
-// Makes the model, which the caller closes. It depends on the options and on images and their order, never on threads or
-// processor.
+// Makes the model, which the caller closes. It depends on the options and on images and their order, never on threads
+// or processor.
 L3_API L3_MUST_USE l3_status l3_finish_training(l3_training* training, l3_model** model, l3_error* error);
 // Frees what training took; to be called in any case, null aside.
 L3_API void l3_close_training(l3_training* training);

@@ -143,8 +143,8 @@ class Decoder {
 
   const l3_cuda_capacity& capacity() const { return capacity_; }
 
-  // The models that files may name from the next call on: descriptors in memory that the device can read, for as long as
-  // calls use them.
+  // The models that files may name from the next call on: descriptors in memory that the device can read, for as long
+  // as calls use them.
   void use_models(const l3_cuda_model* models, uint32_t count) {
     models_ = models;
     model_count_ = count;
