@@ -19,8 +19,10 @@ namespace l3 {
 namespace {
 
 constexpr uint32_t kDefaultTileEdge = 128;
-// Where pixels mostly repeat their neighbours a tile holds little, and what it costs by itself counts.
-constexpr uint32_t kLiteralTileEdge = 512, kMatchTileEdge = 256;
+// Where a tile of the default size would hold less than this with a token model, larger ones pay: what a tile costs by
+// itself counts, and few lanes decode slowly.
+constexpr double kLeastTileBytes = 4096;
+constexpr uint32_t kMostTileEdge = 512;
 constexpr uint32_t kDefaultEffort = 5;
 // Images of 8 bits with fewer repeating pixels are not worth trying token models for; with more, others.
 constexpr double kLeastRepeats = 0.15, kMostRepeats = 0.8;
@@ -466,6 +468,13 @@ bool in_range(const Plan& plan) {
   return true;
 }
 
+// The edge of tiles for a token model that needs so many bytes a pixel.
+uint32_t edge_for(double bytes_of_pixel) {
+  uint32_t edge = kDefaultTileEdge;
+  while (edge < kMostTileEdge && bytes_of_pixel * edge * edge < kLeastTileBytes) edge *= 2;
+  return edge;
+}
+
 // The plans among which the smallest file is looked for, those first that take the least time.
 std::vector<Plan> plans_of(const Plan& plan) {
   std::vector<Plan> all;
@@ -482,13 +491,11 @@ std::vector<Plan> plans_of(const Plan& plan) {
     all.push_back(plan);
     Plan& with_tokens = all.back();
     with_tokens.tokens = true;
-    with_tokens.token_plan = TokenEncoder(source, plan.options.parallel).choose(effort_of(plan)).plan;
-    const TokenPlan& chosen = with_tokens.token_plan;
-    set_tiles(with_tokens, chosen.literal                            ? kLiteralTileEdge
-                           : chosen.match && plan.head.channels == 1 ? kMatchTileEdge
-                                                                     : kDefaultTileEdge);
+    const auto choice = TokenEncoder(source, plan.options.parallel).choose(effort_of(plan));
+    with_tokens.token_plan = choice.plan;
+    set_tiles(with_tokens, edge_for(choice.bytes / (static_cast<double>(plan.head.width) * plan.head.height)));
     lay_out(with_tokens);
-    if (plan.head.bits != 8 || (chosen.literal && repeats > kMostRepeats)) return all;
+    if (plan.head.bits != 8 || (choice.plan.literal && repeats > kMostRepeats)) return all;
   }
   all.push_back(plan);
   return all;

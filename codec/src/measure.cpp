@@ -8,7 +8,7 @@
 namespace l3 {
 namespace {
 
-using Warp = TokenWarp<PortableWordWarp>;
+using Warp = PortableTokenWarp;
 
 // Adds up what the symbols of a tile are worth, instead of keeping its pixels.
 class SymbolBits {

@@ -30,6 +30,7 @@ const Target& vnni_target() {
     Target target = kAvx2Target;
     target.name = "vnni";
     target.decode_dense = decode_dense_avx512;
+    target.decode_tokens = decode_tokens_avx512;
     return target;
   }();
   return combined;

@@ -3,8 +3,8 @@
 
 #include "dense_fit_kernels.h"
 #include "dense_tables.h"
-#include "token.h"
 #include "tile.h"
+#include "token.h"
 
 namespace l3 {
 
@@ -23,11 +23,13 @@ struct Target {
   DenseKernels dense;  // the arithmetic of the dense method's encoder
 };
 
-// By the processor's own vectors, and by AVX2's.
+// By the processor's own vectors, by AVX2's, and by AVX-512's as of Cascade Lake.
 Fault decode_tokens_portable(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                              const TokenTables& model);
 Fault decode_tokens_avx2(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                          const TokenTables& model);
+Fault decode_tokens_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                           const TokenTables& model);
 
 extern const Target kPortableTarget;
 #if defined(__x86_64__)

@@ -5,6 +5,6 @@
 
 namespace l3 {
 
-const Target kAvx512Target = TargetBody<Avx512Warp, ShortVectors<64>>::as("avx512", decode_dense_avx512, decode_tokens_avx2);
+const Target kAvx512Target = TargetBody<Avx512Warp, ShortVectors<64>>::as("avx512", decode_dense_avx512, decode_tokens_avx512);
 
 }  // namespace l3

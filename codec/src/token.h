@@ -53,8 +53,8 @@ struct TokenTables {
 
   uint32_t weights[kMaxChannels][kMaxClasses][kMaxTapWords];
   uint32_t activity[kMaxChannels][kActivityWords];
-  uint8_t zone_row[kMaxChannels][kZones];
-  uint8_t pattern_row[kMaxChannels][kSignPatterns];  // in the engine's order
+  alignas(64) uint8_t zone_row[kMaxChannels][kZones];
+  alignas(64) uint8_t pattern_row[kMaxChannels][kSignPatterns];  // in the engine's order
   // A few bytes more, since lanes may read four where they need one.
   uint8_t table_of[kMaxChannels][kMaxRows * kTokenLevels + 4];
   uint8_t class_table_of[kMaxChannels][kMaxClasses + 4];

@@ -5,6 +5,13 @@
 #include "token.h"
 #include "wavefront.h"
 
+// As L3_FOR_PARTS, but for parts without lanes of the tile.
+#if defined(__CUDACC__) || defined(__clang__)
+#define L3_FOR_USED_PARTS for (uint32_t part = 0, used = parts(); part < used; ++part)
+#else
+#define L3_FOR_USED_PARTS _Pragma("GCC unroll 1") for (uint32_t part = 0, used = parts(); part < used; ++part)
+#endif
+
 namespace l3 {
 
 // The taps of a prediction in pairs, as they are multiplied: W N, NW NE, WW NN, NNE NWW; the errors at W N, NW NE,
@@ -51,6 +58,7 @@ class TokenDecoder {
       : width_(shape.width),
         height_(shape.height),
         lanes_(W::keep(1u << (entry.parameters & 7))),
+        parts_((lanes_ + W::kPartLanes - 1) / W::kPartLanes),
         payload_bytes_(entry.payload_bytes),
         payload_(entry.payload),
         tables_(tables),
@@ -72,6 +80,27 @@ class TokenDecoder {
   struct Around {
     Lanes w, n, nw, ne, ww, nn, nne, nww;
   };
+  using Upper = typename Front::Upper;
+
+  L3_INLINE static Around around(const DenseWindow<Lanes>& window, const Upper& upper) {
+    return {window.w, window.n, window.nw, upper.ne, window.ww, upper.nn, upper.nne, window.nww};
+  }
+  L3_INLINE Around pixels_around(uint32_t part, uint32_t word) const {
+    return around(pixel_[part][word], above_[part][word]);
+  }
+  // What predictions look at.
+  L3_INLINE Around values_around(uint32_t part, uint32_t word) const {
+    if constexpr (kChannels == 1) {
+      if (tables_.hole()) return filled_[part];
+    }
+    return pixels_around(part, word);
+  }
+  L3_INLINE Around errors_around(uint32_t part, uint32_t word) const {
+    return around(error_[part][word], errors_above_[part][word]);
+  }
+
+  // The parts that have lanes of the tile.
+  L3_INLINE uint32_t parts() const { return kParts == 1 ? 1 : parts_; }
 
   // False where words were wanted behind the payload's end.
   L3_INLINE bool advance(uint32_t taken) {
@@ -89,7 +118,7 @@ class TokenDecoder {
       const Window window = reader_.window(at_);
       uint32_t taken = 0;
       for (uint32_t c = 0; c < kChannels; ++c) {
-        L3_FOR_PARTS {
+        L3_FOR_USED_PARTS {
           if (tables_.classes(c) == 1) {
             before[part] = W::splat(0);
             continue;
@@ -134,16 +163,16 @@ class TokenDecoder {
     for (uint32_t step = 0; step < steps; ++step) {
       const typename Delay::Entry from_last = delay_.load();
       // Backwards, since each part looks at what the one before it was.
-      for (uint32_t part = kParts; part-- > 0;) look_around(part, from_last);
+      for (uint32_t part = parts(); part-- > 0;) look_around(part, from_last);
       const Window window = reader_.window(at_);
       uint32_t taken = 0;
       if (tables_.match()) {
         decode_match(window, taken);
       } else {
-        L3_FOR_PARTS escaped_[part] = active_[part];
+        L3_FOR_USED_PARTS escaped_[part] = active_[part];
       }
       bool any = false;
-      L3_FOR_PARTS any = any || W::which(escaped_[part]);
+      L3_FOR_USED_PARTS any = any || W::any(escaped_[part]);
       if (any) {
         decode_channel<0>(window, taken);
         if constexpr (kChannels > 1) decode_channel<1>(window, taken);
@@ -151,7 +180,7 @@ class TokenDecoder {
         if constexpr (kChannels > 3) decode_channel<3>(window, taken);
       }
       if (!advance(taken)) return false;
-      L3_FOR_PARTS {
+      L3_FOR_USED_PARTS {
         sink_.put(step, part, row_[part], column_[part], pixel_here_[part], active_[part]);
         go_on(part, period);
       }
@@ -181,10 +210,6 @@ class TokenDecoder {
     delay_.store(next);
   }
 
-  L3_INLINE static Around around(const DenseWindow<Lanes>& window, const typename Front::Upper& upper) {
-    return {window.w, window.n, window.nw, upper.ne, window.ww, upper.nn, upper.nne, window.nww};
-  }
-
   // What the lanes of a part see where they are now.
   L3_INLINE void look_around(uint32_t part, typename Delay::Entry from_last) {
     const uint32_t before = part == 0 ? 0 : part - 1;
@@ -201,14 +226,14 @@ class TokenDecoder {
     for (uint32_t word = 0; word < kWords; ++word) {
       const Lanes here_above = above(pixel_here_[before][word]), n_above = above(pixel_[before][word].n);
       Front::slide(pixel_[part][word], pixel_here_[part][word], here_above, n_above);
-      values_[part][word] = around(pixel_[part][word], Front::mend(pixel_[part][word], edges, none));
+      above_[part][word] = Front::mend(pixel_[part][word], edges, none);
       if constexpr (!kLiteral) {
         const Lanes error_above = above(error_here_[before][word]), error_n_above = above(error_[before][word].n);
         Front::slide(error_[part][word], error_here_[part][word], error_above, error_n_above);
-        errors_[part][word] = around(error_[part][word], Front::mend(error_[part][word], edges, W::splat(0)));
+        errors_above_[part][word] = Front::mend(error_[part][word], edges, W::splat(0));
       }
     }
-    if (tables_.match()) equalities_[part] = equalities(values_[part]);
+    if (tables_.match()) equalities_[part] = equalities(part);
     for (uint32_t word = 0; word < kWords; ++word) {
       pixel_here_[part][word] = none;
       if constexpr (!kLiteral) error_here_[part][word] = W::splat(0);
@@ -226,7 +251,9 @@ class TokenDecoder {
   }
 
   // Which neighbours are the same, a bit for each of the eight pairs.
-  L3_INLINE static Lanes equalities(const Around* at) {
+  L3_INLINE Lanes equalities(uint32_t part) const {
+    Around at[kWords];
+    for (uint32_t word = 0; word < kWords; ++word) at[word] = pixels_around(part, word);
     Lanes bits = W::splat(0);
     const auto add = [&](Lanes Around::*a, Lanes Around::*b, Lanes bit) {
       Mask same = W::same(at[0].*a, at[0].*b);
@@ -244,10 +271,10 @@ class TokenDecoder {
     return bits;
   }
 
-  // What is predicted from are the values that lanes hold, where there are holes. The true W and N stay for matches.
+  // What is predicted from are the values that lanes hold, where there are holes.
   L3_INLINE void fill_holes(uint32_t part, Mask first_column) {
-    Around& at = values_[part][0];
-    true_[part] = at;
+    Around& at = filled_[part];
+    at = pixels_around(part, 0);
     const Lanes hole = W::splat(tables_.hole_value() ^ kValueBias);
     const auto is_hole = [&](Lanes v) { return W::same(v & constant<0xFFFF>, hole); };
     Lanes held = W::select(first_column, W::splat(constant<kValueBias>), held_[part]);
@@ -265,32 +292,28 @@ class TokenDecoder {
     fill(at.nww);
   }
 
-  L3_INLINE const Around& neighbours_of_match(uint32_t part, uint32_t word) const {
-    if constexpr (kChannels == 1 && !kLiteral) {
-      if (tables_.hole()) return true_[part];
-    }
-    return values_[part][word];
-  }
-
   // What the pixels repeat; lanes whose pixel repeats nothing escape.
   L3_INLINE void decode_match(Window window, uint32_t& taken) {
     Lanes own[kParts], other[kParts];
-    L3_FOR_PARTS {
+    L3_FOR_USED_PARTS {
       Lanes octave = W::splat(0);
       if constexpr (!kLiteral) {
-        if (tables_.match_by_activity()) octave = W::token_level(prepare_activity<0>(part)) >> 2;
+        if (tables_.match_by_activity()) {
+          activity_[part] = prepare_activity<0>(part);
+          octave = W::token_level(activity_[part]) >> 2;
+        }
       }
       W::look_up_match(tables_, equalities_[part], octave, Front::template bucket_of<kTokenBuckets>(state_[part]),
                        own[part], other[part]);
     }
-    L3_FOR_PARTS {
+    L3_FOR_USED_PARTS {
       const Lanes symbol =
           Front::template decode_symbol<kTokenBuckets>(own[part], other[part], state_[part], active_[part], sink_);
       Front::refill(state_[part], active_[part], window, taken);
       const Mask is_n = W::equal(symbol, kMatchN), is_ne = W::equal(symbol, kMatchNe),
                  is_nw = W::equal(symbol, kMatchNw);
       for (uint32_t word = 0; word < kWords; ++word) {
-        const Around& at = neighbours_of_match(part, word);
+        const Around at = pixels_around(part, word);
         pixel_here_[part][word] = W::select(is_nw, at.nw, W::select(is_ne, at.ne, W::select(is_n, at.n, at.w)));
       }
       const Mask repeats = W::less(symbol, uint32_t{kMatchNone});
@@ -315,8 +338,8 @@ class TokenDecoder {
   // The activity as far as this channel's own neighbours go.
   template <uint32_t c>
   L3_INLINE Lanes prepare_activity(uint32_t part) {
-    const Around& values = values_[part][c / 2];
-    const Around& errors = errors_[part][c / 2];
+    const Around values = values_around(part, c / 2);
+    const Around errors = errors_around(part, c / 2);
     Lanes activity = W::splat(constant<kActivityFloor>);
     const auto add = [&](uint32_t i, Lanes terms) {
       activity = W::dot_pairs(terms, W::splat(weights_.activity(c, i)), activity);
@@ -350,10 +373,11 @@ class TokenDecoder {
   template <uint32_t c>
   L3_INLINE void decode_channel(Window window, uint32_t& taken) {
     Lanes p[kParts], up[kParts], own[kParts], other[kParts], number[kParts], raw_bits[kParts];
-    L3_FOR_PARTS {
+    L3_FOR_USED_PARTS {
+      if (kParts > 1 && !W::any(escaped_[part])) continue;
       const Lanes bucket = Front::template bucket_of<kTokenBuckets>(state_[part]);
       if constexpr (kLiteral) {
-        const Lanes w = (values_[part][0].w & constant<0xFFFF>)^constant<kValueBias>;
+        const Lanes w = (pixel_[part][0].w & constant<0xFFFF>)^constant<kValueBias>;
         W::look_up_literal(tables_, W::at_most(w, W::splat(constant<kLiteralContexts - 1>)), bucket, own[part],
                            other[part]);
       } else {
@@ -363,37 +387,43 @@ class TokenDecoder {
       }
     }
     bool any_raw = false;
-    L3_FOR_PARTS {
+    L3_FOR_USED_PARTS {
+      raw_[part] = escaped_[part];
+      if (kParts > 1 && !W::any(escaped_[part])) continue;
       const Lanes token =
           Front::template decode_symbol<kTokenBuckets>(own[part], other[part], state_[part], escaped_[part], sink_);
       Front::refill(state_[part], escaped_[part], window, taken);
       const Mask direct = W::less(token, kDirectTokens);
       raw_[part] = W::without(escaped_[part], direct);
-      any_raw = any_raw || W::which(raw_[part]);
+      any_raw = any_raw || W::any(raw_[part]);
       number[part] = token;
       raw_bits[part] = ((token - W::splat(constant<kDirectTokens>)) >> 1) + constant<4>;
     }
     if (any_raw) {
-      L3_FOR_PARTS {
+      L3_FOR_USED_PARTS {
+        if (kParts > 1 && !W::any(raw_[part])) continue;
         const Lanes count = W::only(raw_[part], raw_bits[part]);
         sink_.saw_raw(count);
-        const Lanes raw = state_[part] & ((W::shifted_left(W::splat(constant<1>), count)) - W::splat(constant<1>));
-        const Lanes long_number = (W::shifted_left((number[part] & constant<1>) | constant<2>, count) | raw);
+        const Lanes raw = state_[part] & (W::shifted_left(W::splat(constant<1>), count) - W::splat(constant<1>));
+        const Lanes long_number = W::shifted_left((number[part] & constant<1>) | constant<2>, count) | raw;
         number[part] = W::select(raw_[part], long_number, number[part]);
         state_[part] = W::shifted_right(state_[part], count);
         Front::refill(state_[part], raw_[part], window, taken);
       }
     }
-    L3_FOR_PARTS finish<c>(part, p[part], up[part], number[part]);
+    L3_FOR_USED_PARTS {
+      if (kParts == 1 || W::any(escaped_[part])) finish<c>(part, p[part], up[part], number[part]);
+    }
   }
 
   template <uint32_t c>
   L3_INLINE void predict(uint32_t part, Lanes& p, Lanes& up) {
-    const Around& values = values_[part][c / 2];
-    const Around& errors = errors_[part][c / 2];
+    const Around values = values_around(part, c / 2);
+    const Around errors = errors_around(part, c / 2);
     // The bias of values, times what their weights add up to, and a half.
     Lanes sum = W::splat(constant<(kValueBias << kWeightShift) + (1u << kWeightShift >> 1)>);
-    Lanes activity = prepare_activity<c>(part);
+    const bool is_prepared = c == 0 && tables_.match() && tables_.match_by_activity();
+    Lanes activity = is_prepared ? activity_[part] : prepare_activity<c>(part);
     const auto add = [&](uint32_t i, Lanes pairs) { sum = W::dot_pairs(pairs, weights_.pair(c, i, part), sum); };
     add(0, pair<c>(values.w, values.n));
     add(1, pair<c>(values.nw, values.ne));
@@ -415,7 +445,7 @@ class TokenDecoder {
   }
   template <uint32_t kFrom>
   L3_INLINE void add_cross(uint32_t part, uint32_t c, uint32_t i, Lanes& sum) {
-    const Around& values = values_[part][kFrom / 2];
+    const Around values = values_around(part, kFrom / 2);
     sum = W::dot_pairs(pair<kFrom>(values.w, values.n), weights_.pair(c, i, part), sum);
     sum = W::dot_pairs(pair<kFrom>(values.nw, pixel_here_[part][kFrom / 2]), weights_.pair(c, i + 1, part), sum);
   }
@@ -424,8 +454,8 @@ class TokenDecoder {
   L3_INLINE Lanes context_of(uint32_t part, Lanes p, Lanes up) {
     const Lanes level = W::token_level(activity_[part]);
     if (!tables_.grouped(c)) return level;
-    const Around& values = values_[part][c / 2];
-    const Around& errors = errors_[part][c / 2];
+    const Around values = values_around(part, c / 2);
+    const Around errors = errors_around(part, c / 2);
     const Lanes most = W::splat(tables_.most(c));
     const Lanes distance = (p ^ up) & most;  // most - p where the prediction leans upwards
     const auto sign = [&](Lanes error, uint32_t bit) {
@@ -468,7 +498,7 @@ class TokenDecoder {
     return {};
   }
 
-  const uint32_t width_, height_, lanes_, payload_bytes_;
+  const uint32_t width_, height_, lanes_, parts_, payload_bytes_;
   const uint8_t* payload_;
   const Tables& tables_;
   Sink& sink_;
@@ -482,7 +512,8 @@ class TokenDecoder {
   Mask active_[kParts], escaped_[kParts], raw_[kParts];
   DenseWindow<Lanes> pixel_[kParts][kWords], error_[kParts][kWords];
   Lanes pixel_here_[kParts][kWords], error_here_[kParts][kWords];
-  Around values_[kParts][kWords], errors_[kParts][kWords], true_[kParts];
+  Upper above_[kParts][kWords], errors_above_[kParts][kWords];
+  Around filled_[kParts];  // where there are holes
   Lanes held_[kParts], equalities_[kParts], activity_[kParts];
 };
 

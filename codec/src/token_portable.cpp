@@ -6,7 +6,7 @@ namespace l3 {
 
 Fault decode_tokens_portable(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                              const TokenTables& model) {
-  return decode_tokens<TokenWarp<PortableWordWarp>>(shape, entry, out, model);
+  return decode_tokens<PortableTokenWarp>(shape, entry, out, model);
 }
 
 }  // namespace l3

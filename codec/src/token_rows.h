@@ -12,7 +12,10 @@ class TokenRows {
   using Lanes = typename W::Lanes;
   using Mask = typename W::Mask;
 
-  L3_INLINE TokenRows(const TileOutput& out, const TokenTables& tables) : out_(out), tables_(tables) {}
+  L3_INLINE TokenRows(const TileOutput& out, const TokenTables& tables) : out_(out), tables_(tables) {
+    has_bytes_ = tables.channels == 1 && tables.bits <= 8 && tables.depth[0] <= 8;
+    for (uint32_t v = 0; v < 256 && has_bytes_; ++v) bytes_[v] = static_cast<uint8_t>(tables.sample_of(0, v));
+  }
 
   L3_INLINE void begin(uint32_t width, uint32_t height, uint32_t lanes) {
     width_ = width;
@@ -31,7 +34,7 @@ class TokenRows {
     for (uint32_t word = 0; word < kWords; ++word) {
       W::store(pixels_[word][step % kSteps] + part * W::kPartLanes, pixels[word]);
     }
-    if (part + 1 != W::kParts) return;
+    if (part + 1 != ceil_div(lanes_, W::kPartLanes)) return;
     if (step % kSteps == kSteps - 1 || step + 1 == steps_) flush(step / kSteps * kSteps, step + 1);
   }
 
@@ -97,7 +100,9 @@ class TokenRows {
   template <class Sample>
   L3_INLINE void put_samples(Sample* to, uint32_t count, uint32_t lane, uint32_t step) const {
     const uint32_t channels = tables_.channels;
-    if (tables_.listing == Listing::none) {
+    if (has_bytes_) {
+      for (uint32_t i = 0; i < count; ++i) to[i] = bytes_[turned_[0][lane][step + i] & 0xFF];
+    } else if (tables_.listing == Listing::none) {
       for (uint32_t c = 0; c < channels; ++c) {
         for (uint32_t i = 0; i < count; ++i) to[i * channels + c] = static_cast<Sample>(value(c, lane, step + i));
       }
@@ -117,6 +122,8 @@ class TokenRows {
 
   const TileOutput& out_;
   const TokenTables& tables_;
+  bool has_bytes_;
+  uint8_t bytes_[256];  // the sample of each value, where both are bytes
   uint32_t width_ = 0, height_ = 0, lanes_ = 1, period_ = 2, steps_ = 0;
   Place next_[kLanes];  // of each lane's next step
   alignas(64) uint32_t pixels_[kWords][kSteps][kLanes];

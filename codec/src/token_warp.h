@@ -32,7 +32,8 @@ class TokenView {
   uint8_t first_match_[kMatchPatterns];
 };
 
-template <class Base>
+// `Self` is the warp that is derived from this one: what is composed here uses its parts.
+template <class Self, class Base>
 struct TokenWarp : Base {
   using Lanes = typename Base::Lanes;
   using Mask = typename Base::Mask;
@@ -46,8 +47,10 @@ struct TokenWarp : Base {
   L3_INLINE static Mask same(Lanes a, Lanes b) { return {(Vector)(a.v == b.v)}; }
   L3_INLINE static Mask not_less(Lanes a, Lanes b) { return {(Vector)((Signed)a.v >= (Signed)b.v)}; }
   L3_INLINE static Mask without(Mask a, Mask b) { return a & ~b; }
+  L3_INLINE static bool any(Mask mask) { return Base::bits(mask) != 0; }
   // The lanes of the mask; 0 in the others.
   L3_INLINE static Lanes only(Mask mask, Lanes a) { return a & mask; }
+  L3_INLINE static Lanes at_least_zero(Lanes a) { return {a.v & ~(Vector)((Signed)a.v >> 31)}; }
   // The smaller one, of numbers below 2^31.
   L3_INLINE static Lanes at_most(Lanes a, Lanes b) {
     const Vector above = (Vector)((Signed)a.v > (Signed)b.v);
@@ -74,18 +77,18 @@ struct TokenWarp : Base {
   }
 
   L3_INLINE static Lanes token_level(Lanes activity) {
-    return Base::level(at_most(activity, Base::splat(constant<kMostActivity>)));
+    return Base::level(Self::at_most(activity, Base::splat(constant<kMostActivity>)));
   }
   L3_INLINE static Lanes token_error(Lanes a) { return Base::template clamp<-kMostTokenError, kMostTokenError>(a); }
   // From the exponent of twice the number and one.
   L3_INLINE static Lanes bit_length_at_most_15(Lanes a) {
     const Vector exponent = (Vector) __builtin_convertvector((Signed)((a.v << 1) + 1), Floats) >> 23;
-    return at_most({exponent - 127}, Base::splat(constant<15>));
+    return Self::at_most({exponent - 127}, Base::splat(constant<15>));
   }
   // The prediction, at least 0 and at most `most`; and all bits where it leans upwards.
   L3_INLINE static void split_tokens(Lanes sum, uint32_t most, Lanes& p, Lanes& up) {
-    const Lanes least = Base::select(Mask{(Vector)((Signed)sum.v < 0)}, Base::splat(0), sum);
-    const Lanes within = at_most(least, Base::splat((most << kWeightShift) + (1u << kWeightShift) - 1));
+    const Lanes least = Self::at_least_zero(sum);
+    const Lanes within = Self::at_most(least, Base::splat((most << kWeightShift) + (1u << kWeightShift) - 1));
     p = within >> kWeightShift;
     up = Base::shift_right_signed(within << (32 - kWeightShift), 31);
   }
@@ -95,22 +98,21 @@ struct TokenWarp : Base {
                                       Lanes& other) {
     const l3::TokenTables& tables = view.all();
     if (view.match_by_activity()) {
-      look_up_in(tables.buckets, bucket, own, other, [&](uint32_t i) {
-        return tables.match_table[tables.match_row[equalities.v[i]] * kMatchOctaves + octave.v[i]];
-      });
+      alignas(64) uint32_t rows[kPartLanes];
+      Base::store(rows, equalities);
+      for (uint32_t& row : rows) row = tables.match_row[row];
+      look_up_buckets(tables.match_table, tables, Base::load(rows) * constant<kMatchOctaves> + octave, bucket, own,
+                      other);
     } else {
-      const uint8_t* table_of = view.first_match();
-      look_up_in(tables.buckets, bucket, own, other, [&](uint32_t i) { return table_of[equalities.v[i]]; });
+      look_up_buckets(view.first_match(), tables, equalities, bucket, own, other);
     }
   }
   L3_INLINE static void look_up_literal(const TokenView& view, Lanes w, Lanes bucket, Lanes& own, Lanes& other) {
-    const l3::TokenTables& tables = view.all();
-    look_up_in(tables.buckets, bucket, own, other, [&](uint32_t i) { return tables.literal_table[w.v[i]]; });
+    look_up_buckets(view.all().literal_table, view.all(), w, bucket, own, other);
   }
   L3_INLINE static void look_up_token(const TokenView& view, uint32_t c, Lanes context, Lanes bucket, Lanes& own,
                                       Lanes& other) {
-    const uint8_t* table_of = view.all().table_of[c];
-    look_up_in(view.all().buckets, bucket, own, other, [&](uint32_t i) { return table_of[context.v[i]]; });
+    look_up_buckets(view.all().table_of[c], view.all(), context, bucket, own, other);
   }
   L3_INLINE static void look_up_token_class(const TokenView& view, uint32_t c, Lanes before, Lanes bucket, Lanes& own,
                                             Lanes& other) {
@@ -123,12 +125,7 @@ struct TokenWarp : Base {
   }
   // Where the row of a zone and a sign pattern begins.
   L3_INLINE static Lanes token_row(const TokenView& view, uint32_t c, Lanes zone, Lanes pattern) {
-    const l3::TokenTables& tables = view.all();
-    Lanes rows;
-    for (uint32_t i = 0; i < kPartLanes; ++i) {
-      rows.v[i] = uint32_t{tables.zone_row[c][zone.v[i]]} + tables.pattern_row[c][pattern.v[i]];
-    }
-    return rows * constant<kTokenLevels>;
+    return Base::row(view.all(), c, zone, pattern) * constant<kTokenLevels>;
   }
 
   // What lane 0 will need of the last lane, in steps to come: so many words of each.
@@ -202,15 +199,12 @@ struct TokenWarp : Base {
   };
 
  private:
-  template <class TableOf>
-  L3_INLINE static void look_up_in(const Bucket* buckets, Lanes bucket, Lanes& own, Lanes& other,
-                                   const TableOf& table) {
-    for (uint32_t i = 0; i < kPartLanes; ++i) {
-      const Bucket& b = buckets[uint32_t{table(i)} * kTokenBuckets + bucket.v[i]];
-      own.v[i] = b.own;
-      other.v[i] = b.other;
-    }
+  L3_INLINE static void look_up_buckets(const uint8_t* table_of, const l3::TokenTables& tables, Lanes context,
+                                        Lanes bucket, Lanes& own, Lanes& other) {
+    Base::template look_up_in<kTokenBuckets>(table_of, tables.buckets, context, bucket, own, other);
   }
 };
+
+struct PortableTokenWarp : TokenWarp<PortableTokenWarp, PortableWordWarp> {};
 
 }  // namespace l3

@@ -286,8 +286,14 @@ struct WordWarp {
   // What the buckets of the contexts' tables hold, and those of the classes' tables.
   L3_INLINE static void look_up(const DenseTables& tables, uint32_t channel, Lanes context, Lanes bucket, Lanes& own,
                                 Lanes& other) {
+    Self::template look_up_in<kTableBuckets>(tables.table_of[channel], tables.buckets, context, bucket, own, other);
+  }
+  // Of tables of so many buckets, which `table_of` names by context.
+  template <uint32_t kBuckets>
+  L3_INLINE static void look_up_in(const uint8_t* table_of, const Bucket* buckets, Lanes context, Lanes bucket,
+                                   Lanes& own, Lanes& other) {
     for (uint32_t i = 0; i < kPartLanes; ++i) {
-      const Bucket& b = tables.buckets[tables.table_of[channel][context.v[i]] * kTableBuckets + bucket.v[i]];
+      const Bucket& b = buckets[table_of[context.v[i]] * kBuckets + bucket.v[i]];
       own.v[i] = b.own;
       other.v[i] = b.other;
     }
@@ -301,7 +307,8 @@ struct WordWarp {
       other.v[i] = b.other;
     }
   }
-  L3_INLINE static Lanes row(const DenseTables& tables, uint32_t channel, Lanes zone, Lanes pattern) {
+  template <class Tables>
+  L3_INLINE static Lanes row(const Tables& tables, uint32_t channel, Lanes zone, Lanes pattern) {
     Lanes r;
     for (uint32_t i = 0; i < kPartLanes; ++i) {
       r.v[i] = uint32_t{tables.zone_row[channel][zone.v[i]]} + tables.pattern_row[channel][pattern.v[i]];

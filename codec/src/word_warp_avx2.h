@@ -203,18 +203,19 @@ struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
   }
 
   // Loads one by one: on many processors faster than the gather instruction, on none much slower.
-  L3_INLINE static void look_up(const DenseTables& tables, uint32_t channel, Lanes context, Lanes bucket, Lanes& own,
-                                Lanes& other) {
+  template <uint32_t kBuckets>
+  L3_INLINE static void look_up_in(const uint8_t* table_of, const Bucket* buckets, Lanes context, Lanes bucket,
+                                   Lanes& own, Lanes& other) {
     const Indices<2> contexts = indices(context), in_table = indices(bucket);
-    const uint8_t* table_of = tables.table_of[channel];
-    const auto place = [&](uint32_t i) { return tables.buckets + table_of[contexts[i]] * kTableBuckets + in_table[i]; };
+    const auto place = [&](uint32_t i) { return buckets + table_of[contexts[i]] * kBuckets + in_table[i]; };
     const auto two = [&](uint32_t i) { return two_buckets(place(i), place(i + 1)); };
     const __m256 low = (__m256)_mm256_inserti128_si256(_mm256_castsi128_si256(two(0)), two(4), 1);
     const __m256 high = (__m256)_mm256_inserti128_si256(_mm256_castsi128_si256(two(2)), two(6), 1);
     own = lanes((__m256i)_mm256_shuffle_ps(low, high, 0x88));
     other = lanes((__m256i)_mm256_shuffle_ps(low, high, 0xDD));
   }
-  L3_INLINE static Lanes row(const DenseTables& tables, uint32_t channel, Lanes zone, Lanes pattern) {
+  template <class Tables>
+  L3_INLINE static Lanes row(const Tables& tables, uint32_t channel, Lanes zone, Lanes pattern) {
     // Tables of 16 bytes fit registers: lookups of the lower four bits, in each quarter of the patterns, and a choice
     // by the two above. Of an index with its top bit set a shuffle gives 0: so bytes 1 to 3 of a lane stay 0.
     const Lanes empty = splat(constant<0x80808000>);

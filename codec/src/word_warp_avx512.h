@@ -90,11 +90,11 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
   }
 
   // Loads one by one, as with AVX2.
-  L3_INLINE static void look_up(const DenseTables& tables, uint32_t channel, Lanes context, Lanes bucket, Lanes& own,
-                                Lanes& other) {
+  template <uint32_t kBuckets>
+  L3_INLINE static void look_up_in(const uint8_t* table_of, const Bucket* buckets, Lanes context, Lanes bucket,
+                                   Lanes& own, Lanes& other) {
     const Indices<4> contexts = indices(context), in_table = indices(bucket);
-    const uint8_t* table_of = tables.table_of[channel];
-    const auto place = [&](uint32_t i) { return tables.buckets + table_of[contexts[i]] * kTableBuckets + in_table[i]; };
+    const auto place = [&](uint32_t i) { return buckets + table_of[contexts[i]] * kBuckets + in_table[i]; };
     const auto two = [&](uint32_t i) { return two_buckets(place(i), place(i + 1)); };
     const auto four = [&](uint32_t i) {
       return _mm256_inserti128_si256(_mm256_castsi128_si256(two(i)), two(i + 4), 1);
@@ -104,7 +104,8 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
     own = lanes((__m512i)_mm512_shuffle_ps(low, high, 0x88));
     other = lanes((__m512i)_mm512_shuffle_ps(low, high, 0xDD));
   }
-  L3_INLINE static Lanes row(const DenseTables& tables, uint32_t channel, Lanes zone, Lanes pattern) {
+  template <class Tables>
+  L3_INLINE static Lanes row(const Tables& tables, uint32_t channel, Lanes zone, Lanes pattern) {
     // Tables of 16 and 64 bytes fit registers; the latter as words, so that an index needs 16 bits of its lane.
     const __m512i of_zone =
         _mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(tables.zone_row[channel])));

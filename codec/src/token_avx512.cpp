@@ -1,0 +1,31 @@
+// Decoding with token models, compiled for AVX-512 as of Cascade Lake.
+#include "target.h"
+#include "token_body.h"
+#include "word_warp_avx512.h"
+
+namespace l3 {
+namespace {
+
+struct Avx512TokenWarp : TokenWarp<Avx512TokenWarp, Avx512WordWarp> {
+  L3_INLINE static Mask same(Lanes a, Lanes b) { return _mm512_cmpeq_epi32_mask(native(a), native(b)); }
+  L3_INLINE static Mask not_less(Lanes a, Lanes b) { return _mm512_cmpge_epi32_mask(native(a), native(b)); }
+  L3_INLINE static Mask without(Mask a, Mask b) { return static_cast<Mask>(a & ~b); }
+  L3_INLINE static Lanes only(Mask mask, Lanes a) { return lanes(_mm512_maskz_mov_epi32(mask, native(a))); }
+  L3_INLINE static Lanes at_least_zero(Lanes a) { return lanes(_mm512_max_epi32(native(a), _mm512_setzero_si512())); }
+  L3_INLINE static Lanes at_most(Lanes a, Lanes b) { return lanes(_mm512_min_epi32(native(a), native(b))); }
+  L3_INLINE static Lanes magnitude_pairs(Lanes a) { return lanes(_mm512_abs_epi16(native(a))); }
+  L3_INLINE static Lanes distance_pairs(Lanes a, Lanes b) {
+    const __m512i distance =
+        _mm512_sub_epi16(_mm512_max_epi16(native(a), native(b)), _mm512_min_epi16(native(a), native(b)));
+    return lanes(_mm512_min_epu16(distance, _mm512_set1_epi16(0x7FFF)));
+  }
+};
+
+}  // namespace
+
+Fault decode_tokens_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                           const TokenTables& model) {
+  return decode_tokens<Avx512TokenWarp>(shape, entry, out, model);
+}
+
+}  // namespace l3
