@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("stage_files.cu", "open_images.cu", "build_models.cu", "list_tiles.cu", "decode_dense.cu", "decode_bytes.cu",
-           "decode_words.cu")
+SOURCES = ("stage_files.cu", "open_images.cu", "build_models.cu", "list_tiles.cu", "decode_dense.cu",
+           "decode_tokens.cu", "decode_bytes.cu", "decode_words.cu")
 INSTRUCTION = 16
 EVERY_ARCHITECTURE = "80,86,89,90,100,120"
 LIMITS = {"registers": 64, "spill_bytes": 0, "instructions_per_sample": 120}

@@ -143,7 +143,7 @@ class TokenDecoder {
         L3_FOR_PARTS escaped_[part] = active_[part];
       }
       bool any = false;
-      L3_FOR_PARTS any = any || W::which(escaped_[part]);
+      L3_FOR_PARTS any = any || W::any(escaped_[part]);
       if (any) {
         decode_channel<0>(window, taken);
         if constexpr (kChannels > 1) decode_channel<1>(window, taken);
@@ -369,7 +369,7 @@ class TokenDecoder {
       Front::refill(state_[part], escaped_[part], window, taken);
       const Mask direct = W::less(token, kDirectTokens);
       raw_[part] = W::without(escaped_[part], direct);
-      any_raw = any_raw || W::which(raw_[part]);
+      any_raw = any_raw || W::any(raw_[part]);
       number[part] = token;
       raw_bits[part] = ((token - W::splat(constant<kDirectTokens>)) >> 1) + constant<4>;
     }
