@@ -29,7 +29,7 @@ endif()
 # The tests that the emulated GPU runs too.
 find_package(GTest REQUIRED)
 add_gpu_program(gpu_batch_test tests/gpu_batch_test.cpp tests/gpu_batch_call_test.cpp tests/gpu_batch_hostile_test.cpp
-                tests/gpu_batch_output_test.cpp)
+                tests/gpu_batch_output_test.cpp tests/gpu_batch_token_test.cpp)
 target_link_libraries(gpu_batch_test PRIVATE GTest::gtest_main)
 if(L3_TESTS)
   set(vectors_folder ${PROJECT_BINARY_DIR}/tests/vectors)

@@ -5,7 +5,8 @@
 //   models  a block for each image: its model, or that it has an earlier image's; how many tiles each model has
 //   list    a block for each image: its tiles join the lists, those of each model side by side
 //   dense   persistent blocks take chunks of a model's tiles, a warp for each tile
-//   tokens  the same for those of token models
+//   tokens  the same for those of token models, of up to two engine channels
+//   wide    and of more
 //   bytes   persistent warps take the other tiles, of samples up to 8 bits
 //   words   and of those above
 //   report  what became of each image
@@ -89,7 +90,8 @@ struct TileJob {
 };
 
 // Dense tiles, by the kernel that decodes them.
-enum TileKind : uint32_t { kPackedTiles, kTokenTiles, kTileKinds };
+// Those of token models are wide where there are more than two engine channels.
+enum TileKind : uint32_t { kPackedTiles, kTokenTiles, kWideTokenTiles, kTileKinds };
 
 // Tiles of a model, for a block.
 struct Chunk {

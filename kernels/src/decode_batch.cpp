@@ -97,6 +97,7 @@ cudaError_t fit_to_device(Batch& batch) {
   cudaError_t error = cudaGetDevice(&device);
   if (error == cudaSuccess) error = shape_of_dense(device, batch.chunk_shapes[kPackedTiles]);
   if (error == cudaSuccess) error = shape_of_tokens(device, batch.chunk_shapes[kTokenTiles]);
+  if (error == cudaSuccess) error = shape_of_wide_tokens(device, batch.chunk_shapes[kWideTokenTiles]);
   if (error == cudaSuccess) error = blocks_of_bytes(device, batch.byte_blocks);
   if (error == cudaSuccess) error = blocks_of_words(device, batch.word_blocks);
   return error;
@@ -107,8 +108,15 @@ cudaError_t decode(Batch& batch, uint64_t zeros, cudaStream_t stream) {
   if (error == cudaSuccess) error = cudaMemsetAsync(batch.control, 0, zeros, stream);
   if (error == cudaSuccess && batch.staging != nullptr) error = stage_files(batch, stream);
   using Stage = cudaError_t (*)(const Batch&, cudaStream_t);
-  constexpr Stage kStages[] = {open_images,        build_models,      list_tiles,        decode_dense_tiles,
-                               decode_token_tiles, decode_byte_tiles, decode_word_tiles, report_results};
+  constexpr Stage kStages[] = {open_images,
+                               build_models,
+                               list_tiles,
+                               decode_dense_tiles,
+                               decode_token_tiles,
+                               decode_wide_token_tiles,
+                               decode_byte_tiles,
+                               decode_word_tiles,
+                               report_results};
   for (const Stage stage : kStages) {
     if (error == cudaSuccess) error = stage(batch, stream);
   }

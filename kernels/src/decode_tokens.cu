@@ -55,10 +55,12 @@ class TokenTablesLoader {
   CudaTokenTables::Memory& to_;
 };
 
+// Those of up to two engine channels have half the registers of the others, and so more warps.
+template <bool kWide>
 struct TokenTiles {
-  static constexpr TileKind kKind = kTokenTiles;
-  static constexpr uint32_t kMostWarps = 16;  // registers allow as many on a multiprocessor
-  static constexpr uint32_t kDelayBytes = 32;
+  static constexpr TileKind kKind = kWide ? kWideTokenTiles : kTokenTiles;
+  static constexpr uint32_t kMostWarps = kWide ? 24 : 32;  // registers allow as many on a multiprocessor
+  static constexpr uint32_t kDelayBytes = kWide ? 32 : 16;
   using Tables = TokenTables;
   using Memory = CudaTokenTables::Memory;
 
@@ -75,12 +77,13 @@ struct TokenTiles {
   L3_INLINE static Fault decode(const ModelTile& tile, const TilePlace& place, uint32_t memory, const Tables& model,
                                 uint4* room) {
     const CudaTokenTables tables(memory, model);
-    if (model.literal) return decode_as<1, true>(tile, place, tables, room);
-    switch (model.engine_channels) {
-      case 1: return decode_as<1, false>(tile, place, tables, room);
-      case 2: return decode_as<2, false>(tile, place, tables, room);
-      case 3: return decode_as<3, false>(tile, place, tables, room);
-      default: return decode_as<4, false>(tile, place, tables, room);
+    if constexpr (kWide) {
+      return model.engine_channels == 3 ? decode_as<3, false>(tile, place, tables, room)
+                                        : decode_as<4, false>(tile, place, tables, room);
+    } else {
+      if (model.literal) return decode_as<1, true>(tile, place, tables, room);
+      return model.engine_channels == 1 ? decode_as<1, false>(tile, place, tables, room)
+                                        : decode_as<2, false>(tile, place, tables, room);
     }
   }
 
@@ -98,19 +101,35 @@ struct TokenTiles {
   }
 };
 // A tile of as many blocks as its edges allow: samples may have a single bit.
-static_assert(has_room_for_all<TokenTiles>(4 * (kMaxTileEdge / kBlockEdge) * (kMaxTileEdge / kBlockEdge)));
+constexpr uint32_t kMostClassBytes = 4 * (kMaxTileEdge / kBlockEdge) * (kMaxTileEdge / kBlockEdge);
+static_assert(has_room_for_all<TokenTiles<false>>(kMostClassBytes) &&
+              has_room_for_all<TokenTiles<true>>(kMostClassBytes));
 
-__global__ void __launch_bounds__(TokenTiles::kMostWarps* kLanes, 1)
+__global__ void __launch_bounds__(TokenTiles<false>::kMostWarps* kLanes, 1)
     tokens_kernel(const __grid_constant__ Batch batch) {
   extern __shared__ uint4 shared[];
-  decode_chunks<TokenTiles>(batch, shared);
+  decode_chunks<TokenTiles<false>>(batch, shared);
+}
+__global__ void __launch_bounds__(TokenTiles<true>::kMostWarps* kLanes, 1)
+    wide_tokens_kernel(const __grid_constant__ Batch batch) {
+  extern __shared__ uint4 shared[];
+  decode_chunks<TokenTiles<true>>(batch, shared);
 }
 
-cudaError_t load_tokens() { return load(tokens_kernel); }
+cudaError_t load_tokens() {
+  const cudaError_t error = load(tokens_kernel);
+  return error != cudaSuccess ? error : load(wide_tokens_kernel);
+}
 
 cudaError_t decode_token_tiles(const Batch& batch, cudaStream_t stream) {
-  return launch_chunks<TokenTiles>(tokens_kernel, batch, stream);
+  return launch_chunks<TokenTiles<false>>(tokens_kernel, batch, stream);
 }
-cudaError_t shape_of_tokens(int device, ChunkShape& shape) { return shape_of_chunks<TokenTiles>(device, shape); }
+cudaError_t decode_wide_token_tiles(const Batch& batch, cudaStream_t stream) {
+  return launch_chunks<TokenTiles<true>>(wide_tokens_kernel, batch, stream);
+}
+cudaError_t shape_of_tokens(int device, ChunkShape& shape) { return shape_of_chunks<TokenTiles<false>>(device, shape); }
+cudaError_t shape_of_wide_tokens(int device, ChunkShape& shape) {
+  return shape_of_chunks<TokenTiles<true>>(device, shape);
+}
 
 }  // namespace l3

@@ -17,7 +17,9 @@ struct ListRoom {
 
 // Of a slot that tiles need.
 L3_INLINE TileKind kind_of(const Batch& batch, uint32_t slot) {
-  return batch.slots[slot].tables.is_token ? kTokenTiles : kPackedTiles;
+  const ModelTables& tables = batch.slots[slot].tables;
+  if (!tables.is_token) return kPackedTiles;
+  return tables.token.engine_channels > 2 ? kWideTokenTiles : kTokenTiles;
 }
 
 // Few tiles are spread over all blocks, a tile for each; many are taken by as many warps as a block has.

@@ -13,6 +13,7 @@ cudaError_t build_models(const Batch& batch, cudaStream_t stream);
 cudaError_t list_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t decode_dense_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t decode_token_tiles(const Batch& batch, cudaStream_t stream);
+cudaError_t decode_wide_token_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t decode_byte_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t decode_word_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t report_results(const Batch& batch, cudaStream_t stream);
@@ -30,6 +31,7 @@ cudaError_t load_words();
 // How many blocks the device takes at once; the same at each call.
 cudaError_t shape_of_dense(int device, ChunkShape& shape);
 cudaError_t shape_of_tokens(int device, ChunkShape& shape);
+cudaError_t shape_of_wide_tokens(int device, ChunkShape& shape);
 cudaError_t blocks_of_bytes(int device, uint32_t& blocks);
 cudaError_t blocks_of_words(int device, uint32_t& blocks);
 
