@@ -2,8 +2,8 @@
 #include "build_buckets.cuh"
 #include "launch.h"
 #include "model_reader.h"
+#include "read_values.cuh"
 #include "stages.h"
-#include "token_model_reader.h"
 
 namespace l3 {
 
@@ -66,7 +66,7 @@ struct PackedModel {
 
   L3_INLINE static Fault read_head(Reader& reader, const ImageState& state) { return reader.read_head(state.channels); }
   L3_INLINE static uint32_t channels(const Tables& tables) { return tables.channels; }
-  L3_INLINE static void read_more(Reader&, ModelRoom&) {}
+  L3_INLINE static void read_more(Reader&, Tables&, ModelRoom&) {}
 };
 struct TokenModel {
   using Tables = TokenTables;
@@ -78,10 +78,16 @@ struct TokenModel {
   }
   L3_INLINE static uint32_t channels(const Tables& tables) { return tables.engine_channels; }
   // By the last two warps.
-  L3_INLINE static void read_more(Reader& reader, ModelRoom& room) {
-    const uint32_t thread = threadIdx.x;
-    if (thread == (kModelWarps - 2) * kLanes) room.match_fault = reader.read_match();
-    if (thread == (kModelWarps - 1) * kLanes) room.values_fault = reader.read_values();
+  L3_INLINE static void read_more(Reader& reader, Tables& tables, ModelRoom& room) {
+    const uint32_t warp = threadIdx.x / kLanes;
+    if (warp == kModelWarps - 2 && lane_number() == 0) room.match_fault = reader.read_match();
+    if (warp == kModelWarps - 1) {
+      if (lane_number() == 0) reader.begin_values();
+      __syncwarp();
+      const bool sound = ValueLists(reader, tables).read();
+      __syncwarp();
+      if (lane_number() == 0) room.values_fault = reader.end_values(sound);
+    }
   }
 };
 
@@ -143,7 +149,7 @@ class ModelBuilder {
     if (table < tables_.table_count) {
       room_.faults[table] = reader_.read_table(table, room_.frequencies + table * Model::kBuckets);
     }
-    Model::read_more(reader_, room_);
+    Model::read_more(reader_, tables_, room_);
   }
   // In libl3's order: the values, the channels, the match.
   L3_INLINE Fault fault_of_parts() {
@@ -205,7 +211,7 @@ L3_INLINE void build_model(const ImageState& state, ModelSlot& slot, ModelRoom& 
   }
 }
 
-__global__ void __launch_bounds__(kModelThreads) models_kernel(const __grid_constant__ Batch batch) {
+__global__ void __launch_bounds__(kModelThreads, 1) models_kernel(const __grid_constant__ Batch batch) {
   extern __shared__ uint4 shared[];
   ModelRoom& room = *reinterpret_cast<ModelRoom*>(shared);
   const uint32_t i = blockIdx.x;
