@@ -94,10 +94,19 @@ struct CudaTokenWarp : CudaWordWarp {
     const uint32_t negative = signs_of_bytes<0xBB99>(a.v);
     return {(a.v ^ negative) + (negative & 0x00010001)};
   }
-  L3_INLINE static Lanes distance_pairs(Lanes a, Lanes b) {
-    const uint32_t low = distance(static_cast<int16_t>(a.v), static_cast<int16_t>(b.v));
-    const uint32_t high = distance(static_cast<int32_t>(a.v) >> 16, static_cast<int32_t>(b.v) >> 16);
-    return {low | high << 16};
+  // Those of a pair that is asked for are computed, and no others.
+  struct Distances {
+    int32_t a, b;
+  };
+  L3_INLINE static Distances distance_pairs(Lanes a, Lanes b) {
+    return {static_cast<int32_t>(a.v), static_cast<int32_t>(b.v)};
+  }
+  L3_INLINE static Lanes lower_halves(Distances x, Distances y) {
+    return {distance(static_cast<int16_t>(x.a), static_cast<int16_t>(x.b)) |
+            distance(static_cast<int16_t>(y.a), static_cast<int16_t>(y.b)) << 16};
+  }
+  L3_INLINE static Lanes upper_halves(Distances x, Distances y) {
+    return {distance(x.a >> 16, x.b >> 16) | distance(y.a >> 16, y.b >> 16) << 16};
   }
 
   // ---- predictions and contexts
@@ -256,7 +265,7 @@ struct CudaTokenWarp : CudaWordWarp {
  private:
   L3_INLINE static constexpr uint32_t at(size_t offset) { return static_cast<uint32_t>(offset); }
   L3_INLINE static uint32_t distance(int32_t a, int32_t b) {
-    return min(static_cast<uint32_t>(a > b ? a - b : b - a), static_cast<uint32_t>(kMostTokenError));
+    return min(__sad(a, b, 0), static_cast<uint32_t>(kMostTokenError));
   }
   L3_INLINE static void look_up_bucket(const TokenTables& tables, uint32_t table, Lanes bucket, Lanes& own,
                                        Lanes& other) {
