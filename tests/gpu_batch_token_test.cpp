@@ -84,9 +84,15 @@ TEST_F(GpuTokens, WhatNoEncoderWouldMake) {
 TEST_F(GpuTokens, EveryTypeLayoutAndDirection) {
   Dice dice(63);
   std::vector<Wish> wishes;
-  for (const drawing::Type& type : {drawing::Type{L3_COLOUR_GRAY, 8}, {L3_COLOUR_GRAY, 16}, {L3_COLOUR_GRAY_ALPHA, 8},
-                                    {L3_COLOUR_RGB, 8}, {L3_COLOUR_RGB, 16}, {L3_COLOUR_RGB_ALPHA, 8},
-                                    {L3_COLOUR_RGB_ALPHA, 12}, {L3_COLOUR_GRAY, 1}, {L3_COLOUR_PALETTE, 4}}) {
+  for (const drawing::Type& type : {drawing::Type{L3_COLOUR_GRAY, 8},
+                                    {L3_COLOUR_GRAY, 16},
+                                    {L3_COLOUR_GRAY_ALPHA, 8},
+                                    {L3_COLOUR_RGB, 8},
+                                    {L3_COLOUR_RGB, 16},
+                                    {L3_COLOUR_RGB_ALPHA, 8},
+                                    {L3_COLOUR_RGB_ALPHA, 12},
+                                    {L3_COLOUR_GRAY, 1},
+                                    {L3_COLOUR_PALETTE, 4}}) {
     for (const uint32_t listing : {0u, by_hand::kRanks, by_hand::kColours}) {
       const Bytes file = drawn_file(dice, {37, 34}, type, by_hand::kMatch | listing, 64, 32);
       for (uint32_t wanted = type.bits > 8 ? L3_CUDA_U16 : L3_CUDA_U8; wanted <= L3_CUDA_F32; ++wanted) {
@@ -155,10 +161,9 @@ TEST_F(GpuTokens, ModelsOfBothKindsAreShared) {
 // The same bytes are no model for an image of other bits.
 TEST_F(GpuTokens, ModelOfOtherBits) {
   Dice dice(66);
-  by_hand::Parts parts =
-      by_hand::any_token_file(dice, {70, 40}, {L3_COLOUR_GRAY, 12},
-                              by_hand::any_token_model(dice, 1, 12, by_hand::kMatch))
-          .parts;
+  by_hand::Parts parts = by_hand::any_token_file(dice, {70, 40}, {L3_COLOUR_GRAY, 12},
+                                                 by_hand::any_token_model(dice, 1, 12, by_hand::kMatch))
+                             .parts;
   const Bytes good = by_hand::put_together(parts);
   parts.header[0x23] = 13;
   const Bytes bad = by_hand::put_together(parts);
@@ -180,9 +185,8 @@ TEST_F(GpuTokens, Damaged) {
     const std::vector<drawing::Type> types = drawing::all_types();
     const drawing::Type type = dice.pick(types);
     const Size size{1 + dice.roll(40), 1 + dice.roll(40)};
-    by_hand::Parts parts = by_hand::any_token_file(dice, size, type,
-                                                   by_hand::any_token_model(dice, channels_of(type), type.bits))
-                               .parts;
+    by_hand::Parts parts =
+        by_hand::any_token_file(dice, size, type, by_hand::any_token_model(dice, channels_of(type), type.bits)).parts;
     if (dice.chance(2)) {
       for (by_hand::SectionPart& section : parts.sections) {
         if (section.type != L3_SECTION_MODEL) continue;

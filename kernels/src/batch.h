@@ -49,9 +49,9 @@ struct ImageState {
   Verdict before_model;  // what is wrong up to the model, in the order in which libl3 looks
   Verdict after_model;
   uint64_t head_bytes;
-  const uint8_t* model;    // null: none
-  uint64_t model_place;    // in the file: of the model, or of what says which it is
-  uint32_t model_is_own;   // it is in the file
+  const uint8_t* model;   // null: none
+  uint64_t model_place;   // in the file: of the model, or of what says which it is
+  uint32_t model_is_own;  // it is in the file
   uint32_t model_size;
   uint32_t key;         // the model's place among the keys of models
   uint32_t slot;        // where the model is built, or kNone

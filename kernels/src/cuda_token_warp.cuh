@@ -1,5 +1,5 @@
-// A warp of a GPU for token models, over what it has for the dense method. The same functions as codec/src/token_warp.h,
-// which says what each one means.
+// A warp of a GPU for token models, over what it has for the dense method. The same functions as
+// codec/src/token_warp.h, which says what each one means.
 #pragma once
 
 #include "cuda_word_warp.cuh"
@@ -7,7 +7,7 @@
 
 namespace l3 {
 
-constexpr uint32_t kTokenLevelOfOne = 130u << 2;  // as a float has it, less the three octaves of the least activity
+constexpr uint32_t kLevelOfLeast = 130u << 2;  // of the least activity, 8, as a float has it
 
 // The tables of a token model in shared memory. Flags and numbers that are the same in all lanes are kept beside their
 // address.
@@ -31,7 +31,6 @@ struct CudaTokenTables {
     uint8_t table_of[kMaxChannels][kMaxRows * kTokenLevels];
     alignas(16) Bucket buckets[kMaxTokenTables * kTokenBuckets];
   };
-  static_assert(sizeof(Memory::weights) == 4 * (kMaxClasses * (4 + 3 * 8)));
 
   enum Flag : uint32_t { kMatchFlag = 1, kActivityFlag = 2, kHoleFlag = 4, kGroupedFlag = 8 };
 
@@ -60,6 +59,7 @@ struct CudaTokenTables {
  private:
   uint32_t flags_, most_[2], hole_value_;
 };
+static_assert(4 * CudaTokenTables::first_weight(kMaxChannels) == sizeof(CudaTokenTables::Memory::weights));
 
 struct CudaTokenWarp : CudaWordWarp {
   using TokenTables = CudaTokenTables;
@@ -113,7 +113,7 @@ struct CudaTokenWarp : CudaWordWarp {
 
   L3_INLINE static Lanes token_level(Lanes activity) {
     const uint32_t number = __float_as_uint(__uint2float_rn(min(activity.v, kMostActivity)));
-    return {(number >> 21) - kTokenLevelOfOne};
+    return {(number >> 21) - kLevelOfLeast};
   }
   L3_INLINE static Lanes token_error(Lanes a) {
     return {static_cast<uint32_t>(min(max(static_cast<int32_t>(a.v), -kMostTokenError), kMostTokenError))};
@@ -177,8 +177,7 @@ struct CudaTokenWarp : CudaWordWarp {
       uint32_t lane_, count_ = 0, words_[kWords];
     };
 
-    L3_INLINE explicit TokenDelay(uint4* first)
-        : first_(reinterpret_cast<Part*>(first)), at_(first_), end_(first_) {}
+    L3_INLINE explicit TokenDelay(uint4* first) : first_(reinterpret_cast<Part*>(first)), at_(first_), end_(first_) {}
 
     L3_INLINE void clear(uint32_t steps) {
       uint32_t* const words = reinterpret_cast<uint32_t*>(first_);
@@ -269,8 +268,8 @@ struct CudaTokenWarp : CudaWordWarp {
   }
   L3_INLINE static void look_up_bucket(const TokenTables& tables, uint32_t table, Lanes bucket, Lanes& own,
                                        Lanes& other) {
-    const uint32_t first = tables.memory + at(offsetof(Memory, buckets)) +
-                           table * static_cast<uint32_t>(kTokenBuckets * sizeof(Bucket));
+    const uint32_t first =
+        tables.memory + at(offsetof(Memory, buckets)) + table * static_cast<uint32_t>(kTokenBuckets * sizeof(Bucket));
     const uint2 both = load_shared_two<0>(first + bucket.v * static_cast<uint32_t>(sizeof(Bucket)));
     own.v = both.x;
     other.v = both.y;

@@ -108,15 +108,9 @@ cudaError_t decode(Batch& batch, uint64_t zeros, cudaStream_t stream) {
   if (error == cudaSuccess) error = cudaMemsetAsync(batch.control, 0, zeros, stream);
   if (error == cudaSuccess && batch.staging != nullptr) error = stage_files(batch, stream);
   using Stage = cudaError_t (*)(const Batch&, cudaStream_t);
-  constexpr Stage kStages[] = {open_images,
-                               build_models,
-                               list_tiles,
-                               decode_dense_tiles,
-                               decode_token_tiles,
-                               decode_wide_token_tiles,
-                               decode_byte_tiles,
-                               decode_word_tiles,
-                               report_results};
+  constexpr Stage kStages[] = {open_images,        build_models,       list_tiles,
+                               decode_dense_tiles, decode_token_tiles, decode_wide_token_tiles,
+                               decode_byte_tiles,  decode_word_tiles,  report_results};
   for (const Stage stage : kStages) {
     if (error == cudaSuccess) error = stage(batch, stream);
   }
@@ -134,7 +128,8 @@ l3_status l3_cuda_check_device(l3_error* error) {
   if (failure == cudaSuccess && devices == 0) failure = cudaErrorNoDevice;
   Batch batch{};
   if (failure == cudaSuccess) failure = fit_to_device(batch);
-  for (const auto load : {load_staging, load_open, load_models, load_lists, load_dense, load_tokens, load_bytes, load_words}) {
+  for (const auto load :
+       {load_staging, load_open, load_models, load_lists, load_dense, load_tokens, load_bytes, load_words}) {
     if (failure == cudaSuccess) failure = load();
   }
   const l3_status status = give(error, failure);

@@ -1,5 +1,5 @@
-// Tiles of the dense method, a warp for each. Blocks stay, and take chunks of a model's tiles, whose tables lie in shared
-// memory for all warps. Included by one file for each kind of them.
+// Tiles of the dense method, a warp for each. Blocks stay, and take chunks of a model's tiles, whose tables lie in
+// shared memory for all warps. Included by one file for each kind of them.
 //
 // `Tiles` says what kind they are: kKind, kMostWarps (of a block), kDelayBytes (most of an entry of the delay line),
 // Tables (of a model), tables_of() a slot; Memory (the tables in shared memory), load() and memory_bytes(); room_of() a
@@ -154,11 +154,12 @@ constexpr bool has_room_for_all(uint32_t most_class_bytes) {
 template <class Tiles, class Kernel>
 cudaError_t launch_chunks(Kernel kernel, const Batch& batch, cudaStream_t stream) {
   const ChunkShape& shape = batch.chunk_shapes[Tiles::kKind];
-  cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           static_cast<int>(shape.shared_bytes));
+  cudaError_t error =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes));
   // Two blocks on sm_90 need all there is.
   if (error == cudaSuccess) {
-    error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
   }
   if (error != cudaSuccess) return error;
   return launch(kernel, shape.blocks, shape.warps * kLanes, shape.shared_bytes, stream, batch);
@@ -170,8 +171,8 @@ template <class Tiles>
 cudaError_t shape_of_chunks(int device, ChunkShape& shape) {
   constexpr uint32_t kTables = kTablesAt<Tiles> + sizeof(typename Tiles::Memory);
   constexpr uint32_t kUsualTile = 128;
-  constexpr uint32_t kUsualRoom = Tiles::kDelayBytes * dense_delay(kUsualTile, kLanes) +
-                                  4 * (kUsualTile / kBlockEdge) * (kUsualTile / kBlockEdge);
+  constexpr uint32_t kUsualRoom =
+      Tiles::kDelayBytes * dense_delay(kUsualTile, kLanes) + 4 * (kUsualTile / kBlockEdge) * (kUsualTile / kBlockEdge);
   int processors = 0, of_block = 0, of_processor = 0, reserved = 0;
   cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   if (error == cudaSuccess) error = cudaDeviceGetAttribute(&of_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);

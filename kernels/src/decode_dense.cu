@@ -83,8 +83,8 @@ class AnyPixels {
   L3_INLINE void put_one(uint32_t x, uint32_t y, uint32_t pixel) const { put_pixel(place_, x, y, colour_of(pixel), 8); }
   // Of columns x to x + 3.
   L3_INLINE void put_group(uint32_t x, uint32_t y, uint32_t pixel) const {
-    put_four_pixels(place_, x, y, colour_of(before_[2]), colour_of(before_[1]), colour_of(before_[0]),
-                    colour_of(pixel), 8);
+    put_four_pixels(place_, x, y, colour_of(before_[2]), colour_of(before_[1]), colour_of(before_[0]), colour_of(pixel),
+                    8);
   }
 
   const TilePlace& place_;
@@ -158,8 +158,8 @@ struct DenseTiles {
                                 uint4* room) {
     const CudaTables tables{memory, model.classes, model.class_buckets, model.class_table_of};
     CudaWordWarp::Delay delay(room);
-    CudaWordWarp::Classes classes(
-        reinterpret_cast<uint8_t*>(room) + room_of(tile.shape, tile.entry, model).delay_bytes, tile.shape.channels);
+    CudaWordWarp::Classes classes(reinterpret_cast<uint8_t*>(room) + room_of(tile.shape, tile.entry, model).delay_bytes,
+                                  tile.shape.channels);
     switch (tile.shape.channels) {
       case 1: return decode_dense_tile<1>(tile, place, tables, delay, classes);
       case 2: return decode_dense_tile<2>(tile, place, tables, delay, classes);
@@ -171,8 +171,7 @@ struct DenseTiles {
 // A tile of as many blocks as two channels leave room for.
 static_assert(has_room_for_all<DenseTiles>(4 * (kMaxPayloadUnits * kUnit / 2 / (kBlockEdge * kBlockEdge) + 1)));
 
-__global__ void __launch_bounds__(DenseTiles::kMostWarps* kLanes, 1)
-    dense_kernel(const __grid_constant__ Batch batch) {
+__global__ void __launch_bounds__(DenseTiles::kMostWarps* kLanes, 1) dense_kernel(const __grid_constant__ Batch batch) {
   extern __shared__ uint4 shared[];
   decode_chunks<DenseTiles>(batch, shared);
 }

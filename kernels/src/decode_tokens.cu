@@ -34,9 +34,8 @@ class TokenTablesLoader {
     });
     each(4, [&](uint32_t i) { to_.activity[c][i] = i < kActivityWords ? from_.activity[c][i] : 0; });
     each(kZones, [&](uint32_t i) { to_.zone_row[c][i] = static_cast<uint16_t>(from_.zone_row[c][i] * kTokenLevels); });
-    each(kSignPatterns, [&](uint32_t i) {
-      to_.pattern_row[c][i] = static_cast<uint16_t>(from_.pattern_row[c][i] * kTokenLevels);
-    });
+    each(kSignPatterns,
+         [&](uint32_t i) { to_.pattern_row[c][i] = static_cast<uint16_t>(from_.pattern_row[c][i] * kTokenLevels); });
     each(kMaxRows * kTokenLevels, [&](uint32_t i) { to_.table_of[c][i] = from_.table_of[c][i]; });
   }
 

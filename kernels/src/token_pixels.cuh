@@ -7,8 +7,8 @@
 
 namespace l3 {
 
-// Takes pixels of so many engine channels, two to a word. Pixels of a word, those of up to 8 bits or of one channel, are
-// written four of a lane at a time, where their place allows it.
+// Takes pixels of so many engine channels, two to a word. Pixels of a word, those of up to 8 bits or of one channel,
+// are written four of a lane at a time, where their place allows it.
 template <uint32_t kChannels>
 class TokenPixels {
  public:
