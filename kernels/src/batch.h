@@ -65,8 +65,8 @@ struct ImageState {
   Output out;
   FaultKey fault;
 
-  L3_INLINE Verdict verdict_of_model(const Fault& fault) const {
-    return {fault.reason, model_place + (model_is_own != 0 ? fault.at : 0)};
+  L3_INLINE Verdict verdict_of_model(const Fault& of) const {
+    return {of.reason, model_place + (model_is_own != 0 ? of.at : 0)};
   }
   L3_INLINE bool is_sound() const { return before_model.ok() && after_model.ok(); }
   // The number in the index of the tile at a place among those that the region touches.
