@@ -14,15 +14,18 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("stage_files.cu", "open_images.cu", "build_models.cu", "list_tiles.cu", "decode_dense.cu", "decode_bytes.cu",
-           "decode_words.cu")
+SOURCES = ("stage_files.cu", "open_images.cu", "build_models.cu", "list_tiles.cu", "decode_dense.cu",
+           "decode_tokens.cu", "decode_bytes.cu", "decode_words.cu")
 INSTRUCTION = 16
 EVERY_ARCHITECTURE = "80,86,89,90,100,120"
 LIMITS = {"registers": 64, "spill_bytes": 0, "instructions_per_sample": 120}
+# The loops of kernels that decode dense tiles: the least number of channels, and what the loops of each number write.
+LOOPS = {"dense_kernel": (1, ("words", "any")), "tokens_kernel": (1, ("any",)), "wide_tokens_kernel": (3, ("any",))}
 EXPLANATION = """\
 step: machine instructions of the wavefront's loop over steps, all of those between the target of its backward branch
-and that branch, whether every step runs them or not. Such loops are the innermost ones that have four-way dot products
-(IDP); one for each number of channels writes samples as they are (words), another writes any type and layout (any).
+and that branch, whether every step runs them or not. Such loops are the innermost ones that have dot products (IDP),
+for each number of channels; those that write samples as they are (words) have one of their own, others write any type
+and layout (any). The loop for literals has no dot products, and is not among them.
 per sample: divided by the samples that a lane decodes in a step, one for each channel."""
 
 
@@ -57,22 +60,23 @@ def step_loops(code: bytes, architecture: int) -> list[tuple[int, int]]:
     return [(sum(first <= dot <= last for dot in dots), last - first + 1) for first, last in innermost]
 
 
-def steps_by_channels(code: bytes, architecture: int) -> dict[str, dict[str, float]]:
-    """Of a kernel whose loops are for one to four channels each, and for each for words and for any output."""
+def steps_by_channels(kernel: str, code: bytes, architecture: int) -> dict[str, dict[str, float]]:
+    """Of a kernel whose loops are for a number of channels each, and an output."""
+    first, outputs = LOOPS.get(kernel, (1, ()))
     loops = step_loops(code, architecture)
     steps: dict[str, dict[str, float]] = {}
-    for channels, dots in enumerate(sorted({dots for dots, _ in loops}), start=1):
-        for output, length in zip(("words", "any"), sorted(length for d, length in loops if d == dots), strict=False):
+    for channels, dots in enumerate(sorted({dots for dots, _ in loops}), start=first):
+        for output, length in zip(outputs, sorted(length for d, length in loops if d == dots), strict=False):
             steps[f"{channels} {output}"] = {"step": length, "per_sample": round(length / channels, 1)}
     return steps
 
 
-def compile_kernels(nvcc: str, architecture: str, source: str) -> tuple[str, bytes]:
+def compile_kernels(nvcc: str, generated: Path, architecture: str, source: str) -> tuple[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "kernels.cubin"
         command = [nvcc, "-std=c++20", "-O3", f"-arch=sm_{architecture}", "-cubin", "-Xptxas=-v",
                    "--expt-relaxed-constexpr", "--Werror=all-warnings", f"-I{ROOT / 'codec/src'}",
-                   f"-I{ROOT / 'codec/include'}", f"-I{ROOT / 'kernels/include'}",
+                   f"-I{ROOT / 'codec/include'}", f"-I{ROOT / 'kernels/include'}", f"-I{generated}",
                    str(ROOT / "kernels/src" / source), "-o", str(out)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         if done.returncode != 0:
@@ -80,9 +84,9 @@ def compile_kernels(nvcc: str, architecture: str, source: str) -> tuple[str, byt
         return done.stdout + done.stderr, out.read_bytes()
 
 
-def kernels(nvcc: str, architecture: str):
+def kernels(nvcc: str, generated: Path, architecture: str):
     for source in SOURCES:
-        said, cubin = compile_kernels(nvcc, architecture, source)
+        said, cubin = compile_kernels(nvcc, generated, architecture, source)
         code = dict(sections(cubin))
         functions = re.findall(
             r"Compiling entry function '(\w+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, "
@@ -90,15 +94,16 @@ def kernels(nvcc: str, architecture: str):
         for symbol, stack, stores, loads, registers, rest in functions:
             shared = re.search(r"(\d+) bytes smem", rest)
             machine_code = code[f".text.{symbol}"]
+            kernel = re.sub(r"^_ZN2l3\d+(\w+?)E.*", r"\1", symbol)
             yield {
-                "kernel": re.sub(r"^_ZN2l3\d+(\w+?)E.*", r"\1", symbol),
+                "kernel": kernel,
                 "architecture": f"sm_{architecture}",
                 "registers": int(registers),
                 "spill_bytes": int(stores) + int(loads),
                 "stack_bytes": int(stack),
                 "static_shared_bytes": int(shared[1]) if shared else 0,
                 "instructions": len(machine_code) // INSTRUCTION,
-                "steps": steps_by_channels(machine_code, int(architecture)),
+                "steps": steps_by_channels(kernel, machine_code, int(architecture)),
             }
 
 
@@ -132,6 +137,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--nvcc", default="nvcc")
+    parser.add_argument("--generated", type=Path, default=ROOT / "build/cuda/codec/generated", metavar="DIR",
+                        help="where a build has made default_models.inc; build/cuda/codec/generated unless told")
     parser.add_argument("--architectures", default="90", help="comma-separated, or all; 90 unless told")
     parser.add_argument("--check", action="store_true",
                         help="fail where the kernel for dense tiles on sm_90 is over its limits")
@@ -139,7 +146,8 @@ def main() -> None:
                         help="fail where a kernel needs more than in this record, which --json wrote")
     options = parser.parse_args()
     wanted = EVERY_ARCHITECTURE if options.architectures == "all" else options.architectures
-    rows = [row for architecture in wanted.split(",") for row in kernels(options.nvcc, architecture)]
+    rows = [row for architecture in wanted.split(",")
+            for row in kernels(options.nvcc, options.generated, architecture)]
     if options.json:
         print(json.dumps({"nvcc": version_of(options.nvcc), "limits": LIMITS, "kernels": rows}, indent=1))
     else:

@@ -42,6 +42,13 @@ inline uint32_t dot_signed(uint32_t a, uint32_t b, uint32_t sum) {
   }
   return sum;
 }
+inline uint32_t dot_of_lower(uint32_t a, uint32_t b, uint32_t sum) {
+  for (uint32_t i = 0; i < 2; ++i) {
+    sum += static_cast<uint32_t>(static_cast<int16_t>(a >> (16 * i)) * static_cast<int8_t>(b >> (8 * i)));
+  }
+  return sum;
+}
+inline uint32_t dot_of_upper(uint32_t a, uint32_t b, uint32_t sum) { return dot_of_lower(a, b >> 16, sum); }
 inline uint32_t clamp_to_top(uint32_t a, uint32_t top) {
   return static_cast<uint32_t>(std::clamp(static_cast<int32_t>(a), 0, static_cast<int32_t>(top)));
 }

@@ -6,6 +6,7 @@
 #include "../kernels/src/decode_batch.cpp"
 #include "../kernels/src/decode_bytes.cu"
 #include "../kernels/src/decode_dense.cu"
+#include "../kernels/src/decode_tokens.cu"
 #include "../kernels/src/decode_words.cu"
 #include "../kernels/src/list_tiles.cu"
 #include "../kernels/src/open_images.cu"

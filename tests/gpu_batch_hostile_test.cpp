@@ -124,6 +124,16 @@ std::vector<Bytes> seeds() {
   for (int i = 0; i < 4; ++i) {
     files.push_back(by_hand::put_together(by_hand::any_parts(dice, {50, 40}, any_type(dice))));
   }
+  const auto add_tokens = [&](drawing::Type type, uint32_t channels) {
+    const by_hand::TokenModel model = by_hand::any_token_model(dice, channels, type.bits);
+    files.push_back(by_hand::put_together(by_hand::any_token_file(dice, {40, 35}, type, model).parts));
+  };
+  add_tokens({L3_COLOUR_GRAY, 16}, 1);
+  add_tokens({L3_COLOUR_GRAY, 2}, 1);
+  add_tokens({L3_COLOUR_RGB, 8}, 3);
+  add_tokens({L3_COLOUR_RGB_ALPHA, 12}, 4);
+  add(draw({40, 35}, {L3_COLOUR_GRAY, 16}, Pattern::natural), L3_METHOD_AUTO);
+  add(draw({40, 35}, {L3_COLOUR_RGB, 8}, Pattern::labels), L3_METHOD_AUTO);
   return files;
 }
 

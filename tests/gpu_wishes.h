@@ -1,7 +1,7 @@
 // Files of all kinds, and what may be asked of them, at random.
 #pragma once
 
-#include "any_model.h"
+#include "any_token_tile.h"
 #include "gpu_testing.h"
 
 namespace gpu_testing {
@@ -43,6 +43,16 @@ inline Bytes any_file(Dice& dice, uint32_t most, std::string* name = nullptr) {
     // The edges of a tile are to suit all types.
     return by_hand::put_together(
         by_hand::any_parts(dice, size, type, std::min(tile_width, 256u), std::min(tile_height, 256u)));
+  }
+  if (dice.chance(6)) {
+    const Size size = any_size(dice, std::min(most, 200u));
+    const drawing::Type type = any_type(dice);
+    const uint32_t channels = type.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(type.colour) + 1;
+    if (name != nullptr) *name = "by hand, a token model";
+    const by_hand::TokenModel model = by_hand::any_token_model(dice, channels, type.bits, dice.chance(2));
+    return by_hand::put_together(
+        by_hand::any_token_file(dice, size, type, model, std::min(tile_width, 256u), std::min(tile_height, 256u))
+            .parts);
   }
   const Drawing d = any_drawing(dice, most);
   constexpr l3_method kMethods[] = {L3_METHOD_FAST, L3_METHOD_DENSE, L3_METHOD_AUTO};

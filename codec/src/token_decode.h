@@ -330,8 +330,8 @@ class TokenDecoder {
     }
   }
 
-  template <uint32_t c>
-  L3_INLINE static Lanes pair(const Lanes& a, const Lanes& b) {
+  template <uint32_t c, class Halves>
+  L3_INLINE static Lanes pair(const Halves& a, const Halves& b) {
     return c % 2 == 0 ? W::lower_halves(a, b) : W::upper_halves(a, b);
   }
 
@@ -347,8 +347,8 @@ class TokenDecoder {
     add(0, W::magnitude_pairs(pair<c>(errors.w, errors.n)));
     add(1, W::magnitude_pairs(pair<c>(errors.nw, errors.ne)));
     add(2, W::magnitude_pairs(pair<c>(errors.ww, errors.nn)));
-    const Lanes w_nw = W::distance_pairs(values.w, values.nw), n_nw = W::distance_pairs(values.n, values.nw),
-                n_ne = W::distance_pairs(values.n, values.ne);
+    const auto w_nw = W::distance_pairs(values.w, values.nw), n_nw = W::distance_pairs(values.n, values.nw),
+               n_ne = W::distance_pairs(values.n, values.ne);
     add(4, pair<c>(w_nw, n_nw));
     add(5, pair<c>(n_ne, n_ne) & constant<0xFFFF>);
     return activity;

@@ -62,19 +62,33 @@ class TokenModelReader {
     return check_sizes();
   }
 
-  // Before anything that depends on what a value is. The hole must be one.
+  // The hole must be a value.
   L3_INLINE Fault read_values() {
-    const uint32_t begin = offset_of(part_count());
-    BitReader bits(bytes_ + begin, size_ - begin);
+    begin_values();
+    BitReader bits(value_bytes(), value_size());
     bool sound = true;
+    if (tables_.listing == Listing::ranks) sound = read_ranks(bits);
+    if (tables_.listing == Listing::colours) sound = read_colours(bits);
+    return end_values(sound && bits.ends_here());
+  }
+  // For those who read the lists in their own way, between these two.
+  L3_INLINE void begin_values() {
     for (uint32_t c = 0; c < kMaxChannels; ++c) {
       tables_.depth[c] = tables_.bits;
       tables_.value_count[c] = tables_.first_value[c] = 0;
     }
-    if (tables_.listing == Listing::ranks) sound = read_ranks(bits);
-    if (tables_.listing == Listing::colours) sound = read_colours(bits);
-    if (!sound || !bits.ends_here()) return {Reason::model_values, begin};
+  }
+  L3_INLINE Fault end_values(bool sound) const {
+    if (!sound) return {Reason::model_values, offset_of(part_count())};
     return tables_.hole_value >> tables_.depth[0] != 0 ? Fault{Reason::model_head, 4} : Fault{};
+  }
+  // Where the lists are, and how many bytes.
+  L3_INLINE const uint8_t* value_bytes() const { return bytes_ + offset_of(part_count()); }
+  L3_INLINE uint32_t value_size() const { return size_ - offset_of(part_count()); }
+  L3_INLINE static uint32_t depth_of(uint32_t count) {
+    uint32_t depth = 1;
+    while ((count - 1) >> depth != 0) ++depth;
+    return depth;
   }
 
   // `class_tables` is how many the channel has.
@@ -140,12 +154,6 @@ class TokenModelReader {
     }
     if (offset_of(part_count()) > size_) return {Reason::model_head, size_};
     return {};
-  }
-
-  L3_INLINE static uint32_t depth_of(uint32_t count) {
-    uint32_t depth = 1;
-    while ((count - 1) >> depth != 0) ++depth;
-    return depth;
   }
 
   L3_INLINE bool read_ranks(BitReader& bits) {

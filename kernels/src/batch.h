@@ -5,14 +5,16 @@
 //   models  a block for each image: its model, or that it has an earlier image's; how many tiles each model has
 //   list    a block for each image: its tiles join the lists, those of each model side by side
 //   dense   persistent blocks take chunks of a model's tiles, a warp for each tile
+//   tokens  the same for those of token models, of up to two engine channels
+//   wide    and of more
 //   bytes   persistent warps take the other tiles, of samples up to 8 bits
 //   words   and of those above
 //   report  what became of each image
 #pragma once
 
 #include "container_rules.h"
-#include "dense_tables.h"
 #include "l3/l3_cuda.h"
+#include "model_tables.h"
 
 namespace l3 {
 
@@ -87,6 +89,10 @@ struct TileJob {
   uint32_t image, place;
 };
 
+// Dense tiles, by the kernel that decodes them.
+// Those of token models are wide where there are more than two engine channels.
+enum TileKind : uint32_t { kPackedTiles, kTokenTiles, kWideTokenTiles, kTileKinds };
+
 // Tiles of a model, for a block.
 struct Chunk {
   uint32_t slot;
@@ -96,8 +102,13 @@ struct Chunk {
 
 // A model that tiles of the batch need.
 struct ModelSlot {
-  DenseTables tables;
+  ModelTables tables;
   Fault fault;
+};
+
+// Chunks of a kind.
+struct ChunkList {
+  uint32_t first, count, next;
 };
 
 // A list of tiles that are not dense.
@@ -108,12 +119,17 @@ struct OtherTiles {
 // Zero when a call begins.
 struct Control {
   uint32_t twin_models;  // those with the key of another one
-  uint32_t chunks, next_chunk;
+  ChunkList chunks[kTileKinds];
   OtherTiles others[2][2];  // up to 8 bits, and above; with short lines, and with long ones
 };
 struct SlotCounts {
   uint32_t tiles;   // of images that were sound when models were read
   uint32_t listed;  // in the end
+};
+
+// How many blocks a device takes at once for tiles of a kind, of how many warps, with how much shared memory.
+struct ChunkShape {
+  uint32_t blocks, warps, shared_bytes;
 };
 
 // Equal models are found by a keyed sum of their bytes, then compared.
@@ -149,7 +165,7 @@ struct Batch {
   uint8_t* staging;
   uint64_t staging_bytes;
 
-  uint32_t dense_blocks, dense_warps, dense_shared_bytes;
+  ChunkShape chunk_shapes[kTileKinds];
   uint32_t byte_blocks, word_blocks;
 };
 

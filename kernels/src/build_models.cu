@@ -2,6 +2,7 @@
 #include "build_buckets.cuh"
 #include "launch.h"
 #include "model_reader.h"
+#include "read_values.cuh"
 #include "stages.h"
 
 namespace l3 {
@@ -11,17 +12,18 @@ constexpr uint32_t kModelThreads = kModelWarps * kLanes;
 
 // What a block works with in shared memory.
 struct ModelRoom {
-  uint16_t frequencies[kMaxTables * kTableBuckets];
+  uint16_t frequencies[kMaxTables * kTableBuckets];  // of tables of either kind
   uint16_t class_frequencies[kMaxClassTables * kClassBuckets];
   BucketRoom room[kModelWarps];
-  Fault faults[kMaxTables + kMaxClassTables];  // of tables, then class tables
-  Fault fault;
+  Fault faults[kMaxTokenTables], class_faults[kMaxClassTables];  // of tables
+  Fault fault, values_fault, match_fault;
   bool is_read[kMaxChannels];
   uint32_t class_tables[kMaxChannels], first_class_table[kMaxChannels];
   unsigned long long tiles;        // of this image and those before it
   uint32_t owners, owners_before;  // of keys: all, and those before this image's owner
   uint32_t slot;
 };
+static_assert(kMaxTokenTables * kTokenBuckets <= kMaxTables * kTableBuckets && kMaxTables <= kMaxTokenTables);
 
 L3_INLINE uint32_t owner_of(const Batch& batch, uint32_t key) { return kMaxImages - batch.key_owners[key]; }
 
@@ -30,7 +32,7 @@ L3_INLINE bool differ(const ImageState& a, const ImageState& b) {
   // Models begin at a multiple of 16, and zeros follow.
   const uint4* const of_a = reinterpret_cast<const uint4*>(a.model);
   const uint4* const of_b = reinterpret_cast<const uint4*>(b.model);
-  bool found = a.model_size != b.model_size || a.channels != b.channels;
+  bool found = a.model_size != b.model_size || a.channels != b.channels || a.bits != b.bits;
   for (uint32_t i = threadIdx.x; i < ceil_div(a.model_size, kUnit) && !found; i += kModelThreads) {
     const uint4 x = of_a[i], y = of_b[i];
     found = ((x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w)) != 0;
@@ -56,60 +58,160 @@ L3_INLINE void look_back(const Batch& batch, uint32_t image, uint32_t owner, Mod
   __syncthreads();
 }
 
-// Reads a model into its slot.
-L3_INLINE void build_model(const uint8_t* bytes, uint64_t size, uint32_t channels, ModelSlot& slot, ModelRoom& room) {
-  DenseTables& tables = slot.tables;
-  const uint32_t thread = threadIdx.x, warp = thread / kLanes, lane = thread % kLanes;
-  ModelReader reader(bytes, size, tables);
-  if (thread == 0) slot.fault = room.fault = reader.read_head(channels);
-  uint32_t* const levels = reinterpret_cast<uint32_t*>(tables.table_of);
-  for (uint32_t i = thread; i < sizeof(tables.table_of) / 4; i += kModelThreads) levels[i] = 0;
-  uint32_t* const of_classes = reinterpret_cast<uint32_t*>(tables.class_table_of);
-  for (uint32_t i = thread; i < sizeof(tables.class_table_of) / 4; i += kModelThreads) of_classes[i] = 0;
-  for (uint32_t i = thread; i < kMaxTables * kTableBuckets; i += kModelThreads) room.frequencies[i] = 0;
-  for (uint32_t i = thread; i < kMaxClassTables * kClassBuckets; i += kModelThreads) room.class_frequencies[i] = 0;
-  __syncthreads();
-  if (room.fault.reason != Reason::none) return;
-  __syncthreads();
+// What is different between the kinds of models.
+struct PackedModel {
+  using Tables = DenseTables;
+  using Reader = ModelReader;
+  static constexpr uint32_t kBuckets = kTableBuckets;
+
+  L3_INLINE static Fault read_head(Reader& reader, const ImageState& state) { return reader.read_head(state.channels); }
+  L3_INLINE static uint32_t channels(const Tables& tables) { return tables.channels; }
+  L3_INLINE static void read_more(Reader&, Tables&, ModelRoom&) {}
+};
+struct TokenModel {
+  using Tables = TokenTables;
+  using Reader = TokenModelReader;
+  static constexpr uint32_t kBuckets = kTokenBuckets;
+
+  L3_INLINE static Fault read_head(Reader& reader, const ImageState& state) {
+    return reader.read_head(state.channels, state.bits);
+  }
+  L3_INLINE static uint32_t channels(const Tables& tables) { return tables.engine_channels; }
+  // By the last two warps.
+  L3_INLINE static void read_more(Reader& reader, Tables& tables, ModelRoom& room) {
+    const uint32_t warp = threadIdx.x / kLanes;
+    if (warp == kModelWarps - 2 && lane_number() == 0) room.match_fault = reader.read_match();
+    if (warp == kModelWarps - 1) {
+      if (lane_number() == 0) reader.begin_values();
+      __syncwarp();
+      const bool sound = ValueLists(reader, tables).read();
+      __syncwarp();
+      if (lane_number() == 0) room.values_fault = reader.end_values(sound);
+    }
+  }
+};
+
+// Reads a model's tables. All threads of the block.
+template <class Model>
+class ModelBuilder {
+  using Tables = typename Model::Tables;
+
+ public:
+  L3_INLINE ModelBuilder(const ImageState& state, Tables& tables, ModelRoom& room)
+      : state_(state), tables_(tables), room_(room), reader_(state.model, state.model_size, tables) {}
+
+  L3_INLINE void build() {
+    if (thread_ == 0) {
+      room_.fault = Model::read_head(reader_, state_);
+      room_.values_fault = room_.match_fault = {};
+    }
+    clear();
+    __syncthreads();
+    if (is_faulty()) return;
+    read_parts();
+    __syncthreads();
+    if (thread_ == 0) room_.fault = fault_of_parts();
+    __syncthreads();
+    if (is_faulty()) return;
+    place_classes();
+    __syncthreads();
+    if (thread_ == 0) room_.fault = fault_of_tables();
+    __syncthreads();
+    if (is_faulty()) return;
+    build_buckets();
+  }
+
+ private:
+  // The same answer in all threads, who may change the fault afterwards.
+  L3_INLINE bool is_faulty() const {
+    const bool faulty = room_.fault.reason != Reason::none;
+    __syncthreads();
+    return faulty;
+  }
+
+  template <class Word>
+  L3_INLINE static void zero(Word* words, uint32_t bytes) {
+    for (uint32_t i = threadIdx.x; i < bytes / sizeof(Word); i += kModelThreads) words[i] = 0;
+  }
+  L3_INLINE void clear() {
+    zero(reinterpret_cast<uint32_t*>(tables_.table_of), sizeof(tables_.table_of));
+    zero(reinterpret_cast<uint32_t*>(tables_.class_table_of), sizeof(tables_.class_table_of));
+    zero(room_.frequencies, sizeof(room_.frequencies));
+    zero(room_.class_frequencies, sizeof(room_.class_frequencies));
+  }
 
   // Each part by a thread; parts of different kinds in different warps.
-  if (lane == 0 && warp < channels) room.is_read[warp] = reader.read_channel(warp, room.class_tables[warp]);
-  if (warp == kMaxChannels && lane < tables.table_count) {
-    room.faults[lane] = reader.read_table(lane, room.frequencies + lane * kTableBuckets);
+  L3_INLINE void read_parts() {
+    if (lane_ == 0 && warp_ < Model::channels(tables_)) {
+      room_.is_read[warp_] = reader_.read_channel(warp_, room_.class_tables[warp_]);
+    }
+    const uint32_t table = thread_ - kMaxChannels * kLanes;
+    if (table < tables_.table_count) {
+      room_.faults[table] = reader_.read_table(table, room_.frequencies + table * Model::kBuckets);
+    }
+    Model::read_more(reader_, tables_, room_);
   }
-  __syncthreads();
-  if (thread == 0) room.fault = reader.place_class_tables(room.is_read, room.class_tables, room.first_class_table);
-  __syncthreads();
-  if (room.fault.reason == Reason::none) {
-    if (lane == 0 && warp < channels) reader.move_class_tables(warp, room.first_class_table[warp]);
-    if (warp == kMaxChannels && lane < tables.class_table_count) {
+  // In libl3's order: the values, the channels, the match.
+  L3_INLINE Fault fault_of_parts() {
+    if (room_.values_fault.reason != Reason::none) return room_.values_fault;
+    const Fault fault = reader_.place_class_tables(room_.is_read, room_.class_tables, room_.first_class_table);
+    return fault.reason != Reason::none ? fault : room_.match_fault;
+  }
+
+  L3_INLINE void place_classes() {
+    if (lane_ == 0 && warp_ < Model::channels(tables_)) {
+      reader_.move_class_tables(warp_, room_.first_class_table[warp_]);
+    }
+    if (warp_ == kMaxChannels && lane_ < tables_.class_table_count) {
       uint32_t c = 0;
-      while (lane >= room.first_class_table[c] + room.class_tables[c]) ++c;
-      room.faults[kMaxTables + lane] =
-          reader.read_class_table(lane, tables.classes[c], room.class_frequencies + lane * kClassBuckets);
+      while (lane_ >= room_.first_class_table[c] + room_.class_tables[c]) ++c;
+      room_.class_faults[lane_] =
+          reader_.read_class_table(lane_, tables_.classes[c], room_.class_frequencies + lane_ * kClassBuckets);
     }
   }
-  __syncthreads();
-  if (thread == 0) {
-    for (uint32_t t = 0; t < tables.table_count && room.fault.reason == Reason::none; ++t) room.fault = room.faults[t];
-    for (uint32_t t = 0; t < tables.class_table_count && room.fault.reason == Reason::none; ++t) {
-      room.fault = room.faults[kMaxTables + t];
+  L3_INLINE Fault fault_of_tables() const {
+    for (uint32_t t = 0; t < tables_.table_count; ++t) {
+      if (room_.faults[t].reason != Reason::none) return room_.faults[t];
     }
+    for (uint32_t t = 0; t < tables_.class_table_count; ++t) {
+      if (room_.class_faults[t].reason != Reason::none) return room_.class_faults[t];
+    }
+    return {};
+  }
+
+  L3_INLINE void build_buckets() {
+    for (uint32_t t = warp_; t < tables_.table_count; t += kModelWarps) {
+      build_buckets_by_warp<Model::kBuckets>(room_.frequencies + t * Model::kBuckets, room_.room[warp_],
+                                             tables_.buckets + t * Model::kBuckets);
+    }
+    for (uint32_t t = warp_; t < tables_.class_table_count; t += kModelWarps) {
+      build_buckets_by_warp<kClassBuckets>(room_.class_frequencies + t * kClassBuckets, room_.room[warp_],
+                                           tables_.class_buckets + t * kClassBuckets);
+    }
+  }
+
+  const ImageState& state_;
+  Tables& tables_;
+  ModelRoom& room_;
+  typename Model::Reader reader_;
+  const uint32_t thread_ = threadIdx.x, warp_ = thread_ / kLanes, lane_ = thread_ % kLanes;
+};
+
+// Reads an image's model into its slot.
+L3_INLINE void build_model(const ImageState& state, ModelSlot& slot, ModelRoom& room) {
+  const bool is_token = is_token_model(state.model, state.model_size);
+  if (is_token) {
+    ModelBuilder<TokenModel>(state, slot.tables.token, room).build();
+  } else {
+    ModelBuilder<PackedModel>(state, slot.tables.dense, room).build();
+  }
+  if (threadIdx.x == 0) {
+    slot.tables.is_token = is_token;
     slot.fault = room.fault;
-  }
-  __syncthreads();
-  if (room.fault.reason != Reason::none) return;
-  for (uint32_t t = warp; t < tables.table_count; t += kModelWarps) {
-    build_buckets_by_warp<kTableBuckets>(room.frequencies + t * kTableBuckets, room.room[warp],
-                                         tables.buckets + t * kTableBuckets);
-  }
-  for (uint32_t t = warp; t < tables.class_table_count; t += kModelWarps) {
-    build_buckets_by_warp<kClassBuckets>(room.class_frequencies + t * kClassBuckets, room.room[warp],
-                                         tables.class_buckets + t * kClassBuckets);
   }
 }
 
-__global__ void __launch_bounds__(kModelThreads) models_kernel(const __grid_constant__ Batch batch) {
+__global__ void __launch_bounds__(kModelThreads, 1) models_kernel(const __grid_constant__ Batch batch) {
   extern __shared__ uint4 shared[];
   ModelRoom& room = *reinterpret_cast<ModelRoom*>(shared);
   const uint32_t i = blockIdx.x;
@@ -144,7 +246,7 @@ __global__ void __launch_bounds__(kModelThreads) models_kernel(const __grid_cons
     state.owns_slot = owns;
     if (state.is_sound() && !too_many_tiles) atomicAdd(&batch.slot_counts[slot].tiles, state.dense_tiles);
   }
-  if (owns) build_model(state.model, state.model_size, state.channels, batch.slots[slot], room);
+  if (owns) build_model(state, batch.slots[slot], room);
 }
 
 cudaError_t load_models() { return load(models_kernel); }

@@ -33,6 +33,18 @@ L3_INLINE uint32_t dot_signed(uint32_t a, uint32_t b, uint32_t sum) {
   return r;
 }
 
+// The sum of two products of signed numbers, added to `sum`: of 16 bits by the two lower bytes, or the two upper ones.
+L3_INLINE uint32_t dot_of_lower(uint32_t a, uint32_t b, uint32_t sum) {
+  uint32_t r;
+  asm("dp2a.lo.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
+  return r;
+}
+L3_INLINE uint32_t dot_of_upper(uint32_t a, uint32_t b, uint32_t sum) {
+  uint32_t r;
+  asm("dp2a.hi.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
+  return r;
+}
+
 // The lowest `count` bits.
 L3_INLINE uint32_t lowest_bits(uint32_t count) {
   uint32_t r;

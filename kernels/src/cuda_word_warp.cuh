@@ -44,6 +44,10 @@ struct CudaWords {
     return {a.v & kValue};
   }
   template <uint32_t kValue>
+  L3_INLINE friend CudaWords operator|(CudaWords a, Constant<kValue>) {
+    return {a.v | kValue};
+  }
+  template <uint32_t kValue>
   L3_INLINE friend CudaWords operator^(CudaWords a, Constant<kValue>) {
     return {a.v ^ kValue};
   }

@@ -94,14 +94,12 @@ uint64_t any_seed() {
 // The device's own numbers.
 cudaError_t fit_to_device(Batch& batch) {
   int device = 0;
-  DenseShape dense{};
   cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess) error = shape_of_dense(device, dense);
+  if (error == cudaSuccess) error = shape_of_dense(device, batch.chunk_shapes[kPackedTiles]);
+  if (error == cudaSuccess) error = shape_of_tokens(device, batch.chunk_shapes[kTokenTiles]);
+  if (error == cudaSuccess) error = shape_of_wide_tokens(device, batch.chunk_shapes[kWideTokenTiles]);
   if (error == cudaSuccess) error = blocks_of_bytes(device, batch.byte_blocks);
   if (error == cudaSuccess) error = blocks_of_words(device, batch.word_blocks);
-  batch.dense_blocks = dense.blocks;
-  batch.dense_warps = dense.warps;
-  batch.dense_shared_bytes = dense.shared_bytes;
   return error;
 }
 
@@ -110,8 +108,9 @@ cudaError_t decode(Batch& batch, uint64_t zeros, cudaStream_t stream) {
   if (error == cudaSuccess) error = cudaMemsetAsync(batch.control, 0, zeros, stream);
   if (error == cudaSuccess && batch.staging != nullptr) error = stage_files(batch, stream);
   using Stage = cudaError_t (*)(const Batch&, cudaStream_t);
-  constexpr Stage kStages[] = {open_images,       build_models,      list_tiles,    decode_dense_tiles,
-                               decode_byte_tiles, decode_word_tiles, report_results};
+  constexpr Stage kStages[] = {open_images,        build_models,       list_tiles,
+                               decode_dense_tiles, decode_token_tiles, decode_wide_token_tiles,
+                               decode_byte_tiles,  decode_word_tiles,  report_results};
   for (const Stage stage : kStages) {
     if (error == cudaSuccess) error = stage(batch, stream);
   }
@@ -129,7 +128,8 @@ l3_status l3_cuda_check_device(l3_error* error) {
   if (failure == cudaSuccess && devices == 0) failure = cudaErrorNoDevice;
   Batch batch{};
   if (failure == cudaSuccess) failure = fit_to_device(batch);
-  for (const auto load : {load_staging, load_open, load_models, load_lists, load_dense, load_bytes, load_words}) {
+  for (const auto load :
+       {load_staging, load_open, load_models, load_lists, load_dense, load_tokens, load_bytes, load_words}) {
     if (failure == cudaSuccess) failure = load();
   }
   const l3_status status = give(error, failure);

@@ -9,15 +9,23 @@ namespace l3 {
 constexpr uint32_t kListThreads = 128;
 
 struct ListRoom {
-  // Of the slots: dense tiles and chunks, of all and of those before the image's.
-  uint32_t tiles, tiles_before, chunks, chunks_before;
+  uint32_t tiles_before;  // those of the slots before the image's
   uint32_t next_dense, next_other;
+  uint32_t chunks_before;  // of its kind, in those slots
+  uint32_t tiles[kTileKinds], chunks[kTileKinds];
 };
 
+// Of a slot that tiles need.
+L3_INLINE TileKind kind_of(const Batch& batch, uint32_t slot) {
+  const ModelTables& tables = batch.slots[slot].tables;
+  if (!tables.is_token) return kPackedTiles;
+  return tables.token.engine_channels > 2 ? kWideTokenTiles : kTokenTiles;
+}
+
 // Few tiles are spread over all blocks, a tile for each; many are taken by as many warps as a block has.
-L3_INLINE uint32_t chunk_tiles(const Batch& batch, uint32_t tiles) {
-  const uint32_t even = ceil_div(tiles, batch.dense_blocks);
-  return even == 0 ? 1 : smaller(even, batch.dense_warps);
+L3_INLINE uint32_t chunk_tiles(const ChunkShape& shape, uint32_t tiles) {
+  const uint32_t even = ceil_div(tiles, shape.blocks);
+  return even == 0 ? 1 : smaller(even, shape.warps);
 }
 
 L3_INLINE Verdict verdict_of(const Batch& batch, const ImageState& state) {
@@ -28,6 +36,19 @@ L3_INLINE Verdict verdict_of(const Batch& batch, const ImageState& state) {
   }
   if (!state.after_model.ok()) return state.after_model;
   return {static_cast<Reason>(state.is_refused)};
+}
+
+// Those of a kind lie behind those of the kinds before it.
+L3_INLINE uint32_t first_chunk(const ListRoom& room, uint32_t kind) {
+  uint32_t first = 0;
+  for (uint32_t k = 0; k < kind; ++k) first += room.chunks[k];
+  return first;
+}
+L3_INLINE void place_chunks(const Batch& batch, const ListRoom& room) {
+  for (uint32_t kind = 0; kind < kTileKinds; ++kind) {
+    batch.control->chunks[kind].first = first_chunk(room, kind);
+    batch.control->chunks[kind].count = room.chunks[kind];
+  }
 }
 
 __global__ void __launch_bounds__(kListThreads) list_kernel(const __grid_constant__ Batch batch) {
@@ -45,32 +66,31 @@ __global__ void __launch_bounds__(kListThreads) list_kernel(const __grid_constan
   }
   __syncthreads();
 
-  uint32_t tiles = 0, tiles_before = 0;
   for (uint32_t s = thread; s < batch.slot_count; s += kListThreads) {
-    const uint32_t of_slot = batch.slot_counts[s].tiles;
-    tiles += of_slot;
-    if (s < slot) tiles_before += of_slot;
+    const uint32_t tiles = batch.slot_counts[s].tiles;
+    if (tiles == 0) continue;
+    atomicAdd(&room.tiles[kind_of(batch, s)], tiles);
+    if (s < slot) atomicAdd(&room.tiles_before, tiles);
   }
-  atomicAdd(&room.tiles, tiles);
-  atomicAdd(&room.tiles_before, tiles_before);
   __syncthreads();
-  const uint32_t each = chunk_tiles(batch, room.tiles);
-  uint32_t chunks = 0, chunks_before = 0;
+  const TileKind kind = slot != kNone ? kind_of(batch, slot) : kPackedTiles;
   for (uint32_t s = thread; s < batch.slot_count; s += kListThreads) {
-    const uint32_t of_slot = ceil_div(batch.slot_counts[s].tiles, each);
-    chunks += of_slot;
-    if (s < slot) chunks_before += of_slot;
+    const uint32_t tiles = batch.slot_counts[s].tiles;
+    if (tiles == 0) continue;
+    const TileKind of = kind_of(batch, s);
+    const uint32_t chunks = ceil_div(tiles, chunk_tiles(batch.chunk_shapes[of], room.tiles[of]));
+    atomicAdd(&room.chunks[of], chunks);
+    if (s < slot && of == kind) atomicAdd(&room.chunks_before, chunks);
   }
-  atomicAdd(&room.chunks, chunks);
-  atomicAdd(&room.chunks_before, chunks_before);
   __syncthreads();
-  if (image == 0 && thread == 0) batch.control->chunks = room.chunks;
+  if (image == 0 && thread == 0) place_chunks(batch, room);
   if (owns_slot) {
     const uint32_t count = batch.slot_counts[slot].tiles;
+    const uint32_t each = chunk_tiles(batch.chunk_shapes[kind], room.tiles[kind]);
+    const uint32_t before = first_chunk(room, kind) + room.chunks_before;
     for (uint32_t i = thread; i < ceil_div(count, each); i += kListThreads) {
       const uint32_t first = room.tiles_before + i * each;
-      batch.chunks[room.chunks_before + i] = {slot, room.tiles_before, first,
-                                              smaller(first + each, room.tiles_before + count)};
+      batch.chunks[before + i] = {slot, room.tiles_before, first, smaller(first + each, room.tiles_before + count)};
     }
   }
   if (!verdict.ok() || state.dense_tiles + state.other_tiles == 0) return;

@@ -158,9 +158,9 @@ L3_INLINE uint32_t key_of_word(uint64_t seed, uint32_t i) {
 
 // Equal models have equal keys. Who makes files does not know the seed, and so cannot make one that takes another's
 // place: products of two keyed words each, summed, are equal for two different models once in 2^32 calls.
-L3_INLINE ModelKey key_of_model(const uint8_t* bytes, uint32_t words, uint32_t channels, uint64_t seed) {
-  const uint32_t* const word = reinterpret_cast<const uint32_t*>(bytes);
-  uint64_t sum = (uint64_t{words} << 2 | channels) * 0xD6E8FEB86659FD93u;
+L3_INLINE ModelKey key_of_model(uint32_t words, const ImageState& state, uint64_t seed) {
+  const uint32_t* const word = reinterpret_cast<const uint32_t*>(state.model);
+  uint64_t sum = (uint64_t{words} << 8 | state.bits << 3 | state.channels) * 0xD6E8FEB86659FD93u;
   for (uint32_t i = 2 * lane_number(); i < words; i += 2 * kLanes) {
     sum += uint64_t{word[i] + key_of_word(seed, i)} * (word[i + 1] + key_of_word(seed, i + 1));
   }
@@ -200,13 +200,14 @@ L3_INLINE Verdict find_model(const Batch& batch, const Head& head, ImageState& s
     state.model = static_cast<const uint8_t*>(named->data);
     state.model_size = static_cast<uint32_t>(named->size);
   }
+  if (state.model[0] == kDenseModelKind && head.bits != 8) return {Reason::model_unexpected, model_place(head)};
   return {};
 }
 
 // A model gets its place in the table of keys.
 L3_INLINE void enter_model(const Batch& batch, uint32_t image, ImageState& state) {
   const uint32_t words = static_cast<uint32_t>(pad_to_unit(state.model_size) / 4);
-  const ModelKey key = key_of_model(state.model, words, state.channels, batch.seed);
+  const ModelKey key = key_of_model(words, state, batch.seed);
   uint32_t place = 0;
   if (lane_number() == 0) {
     place = static_cast<uint32_t>(key >> 32) & batch.key_mask;

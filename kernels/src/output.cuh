@@ -69,6 +69,58 @@ L3_INLINE void store_four_converted(const Output& out, uint32_t channel, uint8_t
   }
 }
 
+// Writes a pixel whose samples have so many bits of `pixel` each.
+template <class Pixel>
+L3_INLINE void put_pixel(const TilePlace& place, uint32_t x, uint32_t y, Pixel pixel, uint32_t bits) {
+  const Output& out = *place.out;
+  uint8_t* const to = place.address(x, y);
+  for (uint32_t c = 0; c < out.channels; ++c) {
+    store_converted(out, c, to, static_cast<uint32_t>(pixel >> (bits * c)) & ((1u << bits) - 1));
+  }
+}
+// The same of columns x to x + 3, where GroupRange::of_channels() allows it.
+L3_INLINE void put_four_pixels(const TilePlace& place, uint32_t x, uint32_t y, uint32_t a, uint32_t b, uint32_t c,
+                               uint32_t d, uint32_t bits) {
+  const Output& out = *place.out;
+  const bool mirrored = out.pixel_step < 0;
+  if (mirrored) {
+    const uint32_t first = a, second = b;
+    a = d;
+    b = c;
+    c = second;
+    d = first;
+  }
+  const uint32_t sample = (1u << bits) - 1;
+  uint8_t* to = place.address(mirrored ? x + 3 : x, y);
+  for (uint32_t channel = 0; channel < out.channels; ++channel) {
+    store_four_converted(out, channel, to, a & sample, b & sample, c & sample, d & sample);
+    a >>= bits;
+    b >>= bits;
+    c >>= bits;
+    d >>= bits;
+    to += out.channel_step;
+  }
+}
+// Four pixels in order, kChannels bytes of each word, at a multiple of 4.
+template <uint32_t kChannels>
+L3_INLINE void store_four_in_order(uint8_t* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  if constexpr (kChannels == 1) {
+    store_global(to, __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410));
+  } else if constexpr (kChannels == 2) {
+    store_global(to, __byte_perm(a, b, 0x5410));
+    store_global(to + 4, __byte_perm(c, d, 0x5410));
+  } else if constexpr (kChannels == 3) {
+    store_global(to, __byte_perm(a, b, 0x4210));
+    store_global(to + 4, __byte_perm(b, c, 0x5421));
+    store_global(to + 8, __byte_perm(c, d, 0x6542));
+  } else {
+    store_global(to, a);
+    store_global(to + 4, b);
+    store_global(to + 8, c);
+    store_global(to + 12, d);
+  }
+}
+
 // The columns of a tile of which four at a time can be written as words: those from `from` on, up to `to`; both
 // multiples of four.
 struct GroupRange {
@@ -91,6 +143,16 @@ struct GroupRange {
     const uint32_t bytes = bytes_of_type(place.out->type);
     return place.out->channel_step % (4 * bytes) == 0 || place.out->channels == 1 ? of(place, bytes) : GroupRange{};
   }
+  // Where whole pixels are written as words, which need not be more aligned than words.
+  L3_INLINE static GroupRange of_words(const TilePlace& place) {
+    const uint64_t places = reinterpret_cast<uint64_t>(place.address(0, place.y0)) | place.out->row_step;
+    GroupRange range;
+    if (places % 4 == 0) {
+      range.from = (place.x0 + 3) & ~3u;
+      range.to = place.x1 & ~3u;
+    }
+    return range;
+  }
   L3_INLINE bool has(uint32_t column) const { return column >= from && column < to; }
 };
 
@@ -101,7 +163,7 @@ class FourPixels {
   L3_INLINE explicit FourPixels(const TilePlace& place)
       : place_(place),
         in_order_(place.out->in_order != 0),
-        groups_(in_order_ ? in_words(place) : GroupRange::of_channels(place)) {}
+        groups_(in_order_ ? GroupRange::of_words(place) : GroupRange::of_channels(place)) {}
 
   // Those in columns x to x + 3 of row y; what is outside the wanted part is dropped.
   L3_INLINE void put(uint32_t x, uint32_t y, const uint32_t* four) const {
@@ -118,17 +180,6 @@ class FourPixels {
   }
 
  private:
-  // Words need not be more aligned than words.
-  L3_INLINE static GroupRange in_words(const TilePlace& place) {
-    const uint64_t places = reinterpret_cast<uint64_t>(place.address(0, place.y0)) | place.out->row_step;
-    GroupRange range;
-    if (places % 4 == 0) {
-      range.from = (place.x0 + 3) & ~3u;
-      range.to = place.x1 & ~3u;
-    }
-    return range;
-  }
-
   L3_INLINE void put_one(uint32_t x, uint32_t y, uint32_t i, const uint32_t* four) const {
     const Output& out = *place_.out;
     uint8_t* const to = place_.address(x, y);

@@ -12,6 +12,8 @@ cudaError_t open_images(const Batch& batch, cudaStream_t stream);
 cudaError_t build_models(const Batch& batch, cudaStream_t stream);
 cudaError_t list_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t decode_dense_tiles(const Batch& batch, cudaStream_t stream);
+cudaError_t decode_token_tiles(const Batch& batch, cudaStream_t stream);
+cudaError_t decode_wide_token_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t decode_byte_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t decode_word_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t report_results(const Batch& batch, cudaStream_t stream);
@@ -22,15 +24,14 @@ cudaError_t load_open();
 cudaError_t load_models();
 cudaError_t load_lists();
 cudaError_t load_dense();
+cudaError_t load_tokens();
 cudaError_t load_bytes();
 cudaError_t load_words();
 
-// How many blocks the device takes at once; for dense tiles also of how many warps, with how much shared memory. The
-// same at each call.
-struct DenseShape {
-  uint32_t blocks, warps, shared_bytes;
-};
-cudaError_t shape_of_dense(int device, DenseShape& shape);
+// How many blocks the device takes at once; the same at each call.
+cudaError_t shape_of_dense(int device, ChunkShape& shape);
+cudaError_t shape_of_tokens(int device, ChunkShape& shape);
+cudaError_t shape_of_wide_tokens(int device, ChunkShape& shape);
 cudaError_t blocks_of_bytes(int device, uint32_t& blocks);
 cudaError_t blocks_of_words(int device, uint32_t& blocks);
 

@@ -215,6 +215,7 @@ inline uint32_t __brev(uint32_t v) {
   for (uint32_t i = 0; i < 32; ++i) r |= (v >> i & 1) << (31 - i);
   return r;
 }
+inline uint32_t __sad(int a, int b, uint32_t sum) { return sum + static_cast<uint32_t>(std::abs(int64_t{a} - b)); }
 inline uint32_t __umulhi(uint32_t a, uint32_t b) { return static_cast<uint32_t>(uint64_t{a} * b >> 32); }
 inline uint32_t __funnelshift_l(uint32_t low, uint32_t high, uint32_t by) {
   return static_cast<uint32_t>((uint64_t{high} << 32 | low) << (by & 31) >> 32);

@@ -1,0 +1,279 @@
+// A warp of a GPU for token models, over what it has for the dense method. The same functions as
+// codec/src/token_warp.h, which says what each one means.
+#pragma once
+
+#include "cuda_word_warp.cuh"
+#include "token_decode.h"
+
+namespace l3 {
+
+constexpr uint32_t kLevelOfLeast = 130u << 2;  // of the least activity, 8, as a float has it
+
+// The tables of a token model in shared memory. Flags and numbers that are the same in all lanes are kept beside their
+// address.
+struct CudaTokenTables {
+  // Words of a class: the first channel's taps are in four, those of the others in six.
+  L3_INLINE static constexpr uint32_t weight_words(uint32_t c) { return c == 0 ? 4 : 8; }
+  L3_INLINE static constexpr uint32_t first_weight(uint32_t c) {
+    return c == 0 ? 0 : kMaxClasses * (weight_words(0) + (c - 1) * weight_words(1));
+  }
+
+  struct Memory {
+    uint32_t weights[kMaxClasses * 28];
+    uint32_t activity[kMaxChannels][4];  // the last word is not used
+    // How far a row is behind the first one; where activity does not count, its table.
+    uint16_t match_row[kMatchPatterns];
+    uint8_t match_table[kMaxMatchRows * kMatchOctaves];
+    // How far a row is behind the first one is the sum of both.
+    uint16_t zone_row[kMaxChannels][kZones];
+    uint16_t pattern_row[kMaxChannels][kSignPatterns];
+    // By row and level; of literals, by the value at W.
+    uint8_t table_of[kMaxChannels][kMaxRows * kTokenLevels];
+    alignas(16) Bucket buckets[kMaxTokenTables * kTokenBuckets];
+  };
+
+  enum Flag : uint32_t { kMatchFlag = 1, kActivityFlag = 2, kHoleFlag = 4, kGroupedFlag = 8 };
+
+  L3_INLINE CudaTokenTables(uint32_t address, const TokenTables& tables) : memory(address), model(&tables) {
+    uint32_t bits = (tables.match ? kMatchFlag : 0u) | (tables.match_by_activity ? kActivityFlag : 0u) |
+                    (tables.hole ? kHoleFlag : 0u);
+    for (uint32_t c = 0; c < tables.engine_channels; ++c) bits |= tables.grouped[c] ? kGroupedFlag << c : 0u;
+    const auto top = [&](uint32_t c) { return (1u << tables.depth[c]) - 1; };
+    flags_ = CudaWordWarp::keep(bits);
+    most_[0] = CudaWordWarp::keep(top(0) | top(1) << 16);
+    most_[1] = CudaWordWarp::keep(top(2) | top(3) << 16);
+    hole_value_ = CudaWordWarp::keep(tables.hole_value);
+  }
+
+  L3_INLINE bool match() const { return (flags_ & kMatchFlag) != 0; }
+  L3_INLINE bool match_by_activity() const { return (flags_ & kActivityFlag) != 0; }
+  L3_INLINE bool hole() const { return (flags_ & kHoleFlag) != 0; }
+  L3_INLINE uint32_t hole_value() const { return hole_value_; }
+  L3_INLINE uint32_t classes(uint32_t c) const { return model->classes[c]; }
+  L3_INLINE bool grouped(uint32_t c) const { return (flags_ & kGroupedFlag << c) != 0; }
+  L3_INLINE uint32_t most(uint32_t c) const { return c % 2 == 0 ? most_[c / 2] & 0xFFFF : most_[c / 2] >> 16; }
+
+  uint32_t memory;
+  const TokenTables* model;
+
+ private:
+  uint32_t flags_, most_[2], hole_value_;
+};
+static_assert(4 * CudaTokenTables::first_weight(kMaxChannels) == sizeof(CudaTokenTables::Memory::weights));
+
+struct CudaTokenWarp : CudaWordWarp {
+  using TokenTables = CudaTokenTables;
+  using Memory = CudaTokenTables::Memory;
+
+  // Two weights: the lower or the upper half of a word of four.
+  struct WeightPair {
+    uint32_t word;
+    bool upper;
+  };
+
+  using CudaWordWarp::splat;
+  L3_INLINE static WeightPair splat(WeightPair pair) { return pair; }
+  L3_INLINE static bool any(Mask mask) { return __any_sync(kAllLanes, mask); }
+  L3_INLINE static Mask same(Lanes a, Lanes b) { return a.v == b.v; }
+  L3_INLINE static Mask not_less(Lanes a, Lanes b) { return a.v >= b.v; }
+  L3_INLINE static Mask without(Mask a, Mask b) { return a && !b; }
+  L3_INLINE static Lanes only(Mask mask, Lanes a) { return {mask ? a.v : 0}; }
+  L3_INLINE static Lanes at_most(Lanes a, Lanes b) { return {min(a.v, b.v)}; }
+
+  L3_INLINE static Lanes shifted_left(Lanes a, Lanes count) { return {a.v << count.v}; }
+  L3_INLINE static Lanes shifted_right(Lanes a, Lanes count) { return {a.v >> count.v}; }
+
+  // ---- two numbers of 16 bits to a lane
+
+  L3_INLINE static Lanes lower_halves(Lanes a, Lanes b) { return {__byte_perm(a.v, b.v, 0x5410)}; }
+  L3_INLINE static Lanes upper_halves(Lanes a, Lanes b) { return {__byte_perm(a.v, b.v, 0x7632)}; }
+  L3_INLINE static Lanes dot_pairs(Lanes a, WeightPair b, Lanes sum) {
+    return {b.upper ? dot_of_upper(a.v, b.word, sum.v) : dot_of_lower(a.v, b.word, sum.v)};
+  }
+  L3_INLINE static Lanes magnitude_pairs(Lanes a) {
+    const uint32_t negative = signs_of_bytes<0xBB99>(a.v);
+    return {(a.v ^ negative) + (negative & 0x00010001)};
+  }
+  // Those of a pair that is asked for are computed, and no others.
+  struct Distances {
+    int32_t a, b;
+  };
+  L3_INLINE static Distances distance_pairs(Lanes a, Lanes b) {
+    return {static_cast<int32_t>(a.v), static_cast<int32_t>(b.v)};
+  }
+  L3_INLINE static Lanes lower_halves(Distances x, Distances y) {
+    return {distance(static_cast<int16_t>(x.a), static_cast<int16_t>(x.b)) |
+            distance(static_cast<int16_t>(y.a), static_cast<int16_t>(y.b)) << 16};
+  }
+  L3_INLINE static Lanes upper_halves(Distances x, Distances y) {
+    return {distance(x.a >> 16, x.b >> 16) | distance(y.a >> 16, y.b >> 16) << 16};
+  }
+
+  // ---- predictions and contexts
+
+  L3_INLINE static Lanes token_level(Lanes activity) {
+    const uint32_t number = __float_as_uint(__uint2float_rn(min(activity.v, kMostActivity)));
+    return {(number >> 21) - kLevelOfLeast};
+  }
+  L3_INLINE static Lanes token_error(Lanes a) {
+    return {static_cast<uint32_t>(min(max(static_cast<int32_t>(a.v), -kMostTokenError), kMostTokenError))};
+  }
+  L3_INLINE static Lanes bit_length_at_most_15(Lanes a) { return {min(32u - static_cast<uint32_t>(__clz(a.v)), 15u)}; }
+  L3_INLINE static void split_tokens(Lanes sum, uint32_t most, Lanes& p, Lanes& up) {
+    const uint32_t within = clamp_to_top(sum.v, (most << kWeightShift) + (1u << kWeightShift) - 1);
+    p = {within >> kWeightShift};
+    up = {static_cast<uint32_t>(static_cast<int32_t>(within << (32 - kWeightShift)) >> 31)};
+  }
+
+  // ---- tables
+
+  L3_INLINE static void look_up_match(const TokenTables& tables, Lanes equalities, Lanes octave, Lanes bucket,
+                                      Lanes& own, Lanes& other) {
+    uint32_t table = load_shared_u16<0>(tables.memory + at(offsetof(Memory, match_row)) + 2 * equalities.v);
+    if (tables.match_by_activity()) {
+      table = load_shared_u8<0>(tables.memory + at(offsetof(Memory, match_table)) + table + octave.v);
+    }
+    look_up_bucket(tables, table, bucket, own, other);
+  }
+  L3_INLINE static void look_up_literal(const TokenTables& tables, Lanes w, Lanes bucket, Lanes& own, Lanes& other) {
+    look_up_token(tables, 0, w, bucket, own, other);
+  }
+  L3_INLINE static void look_up_token(const TokenTables& tables, uint32_t c, Lanes context, Lanes bucket, Lanes& own,
+                                      Lanes& other) {
+    const uint32_t first = tables.memory + at(offsetof(Memory, table_of)) + c * kMaxRows * kTokenLevels;
+    look_up_bucket(tables, load_shared_u8<0>(first + context.v), bucket, own, other);
+  }
+  L3_INLINE static void look_up_token_class(const TokenTables& tables, uint32_t c, Lanes before, Lanes bucket,
+                                            Lanes& own, Lanes& other) {
+    const uint32_t table = tables.model->class_table_of[c][before.v];
+    const Bucket both = tables.model->class_buckets[table * kClassBuckets + bucket.v];
+    own.v = both.own;
+    other.v = both.other;
+  }
+  L3_INLINE static Lanes token_row(const TokenTables& tables, uint32_t c, Lanes zone, Lanes pattern) {
+    const uint32_t zones = tables.memory + at(offsetof(Memory, zone_row)) + 2 * c * kZones;
+    const uint32_t patterns = tables.memory + at(offsetof(Memory, pattern_row)) + 2 * c * kSignPatterns;
+    return {load_shared_u16<0>(zones + 2 * zone.v) + load_shared_u16<0>(patterns + 2 * pattern.v)};
+  }
+
+  // ---- what a tile keeps in memory
+
+  // In shared memory, at a multiple of 16 bytes; as many entries as there are steps.
+  template <uint32_t kWords>
+  class TokenDelay {
+   public:
+    static constexpr uint32_t kEntryBytes = 4 * kWords;
+    struct Entry {
+      uint32_t words[kWords];
+      L3_INLINE uint32_t operator[](uint32_t i) const { return words[i]; }
+    };
+    class Next {
+     public:
+      L3_INLINE explicit Next(uint32_t lane) : lane_(lane) {}
+      L3_INLINE void put(Lanes a) { words_[count_++] = a.v; }
+
+     private:
+      friend TokenDelay;
+      uint32_t lane_, count_ = 0, words_[kWords];
+    };
+
+    L3_INLINE explicit TokenDelay(uint4* first) : first_(reinterpret_cast<Part*>(first)), at_(first_), end_(first_) {}
+
+    L3_INLINE void clear(uint32_t steps) {
+      uint32_t* const words = reinterpret_cast<uint32_t*>(first_);
+      for (uint32_t i = lane_number(); i < steps * kWords; i += kLanes) words[i] = kValueBias << 16 | kValueBias;
+      end_ = first_ + keep(steps) * kParts;
+      __syncwarp();
+    }
+    L3_INLINE Entry load() const {
+      Entry entry;
+#pragma unroll
+      for (uint32_t i = 0; i < kParts; ++i) {
+        const Part part = at_[i];
+        entry.words[kPartWords * i] = part.x;
+        entry.words[kPartWords * i + 1] = part.y;
+        if constexpr (kPartWords == 4) {
+          entry.words[4 * i + 2] = part.z;
+          entry.words[4 * i + 3] = part.w;
+        }
+      }
+      return entry;
+    }
+    L3_INLINE Next next(uint32_t lane) const { return Next(lane); }
+    L3_INLINE void store(const Next& next) {
+      __syncwarp();  // all lanes have read what it replaces
+      if (lane_number() == next.lane_) {
+#pragma unroll
+        for (uint32_t i = 0; i < kParts; ++i) {
+          const uint32_t* const words = next.words_ + kPartWords * i;
+          if constexpr (kPartWords == 4) {
+            at_[i] = make_uint4(words[0], words[1], words[2], words[3]);
+          } else {
+            at_[i] = uint2{words[0], words[1]};
+          }
+        }
+      }
+      at_ += kParts;
+      if (at_ == end_) at_ = first_;
+      __syncwarp();
+    }
+
+   private:
+    static_assert(kWords == 2 || kWords % 4 == 0);
+    static constexpr uint32_t kPartWords = kWords == 2 ? 2 : 4, kParts = kWords / kPartWords;
+    using Part = std::conditional_t<kPartWords == 2, uint2, uint4>;
+
+    Part* first_;
+    Part* at_;
+    Part* end_;
+  };
+
+  // A lane knows the classes of its block; the weights are read where they are used.
+  template <uint32_t kChannels>
+  class TokenWeights {
+   public:
+    L3_INLINE explicit TokenWeights(const TokenTables& tables) : tables_(tables) {
+#pragma unroll
+      for (uint32_t c = 0; c < kChannels; ++c) at_[c] = address_of(c, 0);
+    }
+    L3_INLINE void enter(uint32_t, Mask, Lanes block, const Classes& classes) {
+      const uint32_t of_block = classes[block.v];
+#pragma unroll
+      for (uint32_t c = 0; c < kChannels; ++c) at_[c] = address_of(c, of_block >> (8 * c) & (kMaxClasses - 1));
+    }
+    L3_INLINE WeightPair pair(uint32_t c, uint32_t i, uint32_t) const {
+      return {part_of(load_shared_four<0>(at_[c] + i / 8 * 16), i / 2 % 4), i % 2 != 0};
+    }
+    // The first pair is to be asked for first: it brings the others, where they are needed and not before.
+    L3_INLINE WeightPair activity(uint32_t c, uint32_t i) {
+      if (i == 0) activity_ = load_shared_four_here(tables_.memory + at(offsetof(Memory, activity)) + 16 * c);
+      return {part_of(activity_, i / 2), i % 2 != 0};
+    }
+
+   private:
+    L3_INLINE uint32_t address_of(uint32_t c, uint32_t number) const {
+      return tables_.memory + 4 * (CudaTokenTables::first_weight(c) + number * CudaTokenTables::weight_words(c));
+    }
+    L3_INLINE static uint32_t part_of(uint4 v, uint32_t i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+
+    const TokenTables& tables_;
+    uint4 activity_{};
+    uint32_t at_[kChannels];
+  };
+
+ private:
+  L3_INLINE static constexpr uint32_t at(size_t offset) { return static_cast<uint32_t>(offset); }
+  L3_INLINE static uint32_t distance(int32_t a, int32_t b) {
+    return min(__sad(a, b, 0), static_cast<uint32_t>(kMostTokenError));
+  }
+  L3_INLINE static void look_up_bucket(const TokenTables& tables, uint32_t table, Lanes bucket, Lanes& own,
+                                       Lanes& other) {
+    const uint32_t first =
+        tables.memory + at(offsetof(Memory, buckets)) + table * static_cast<uint32_t>(kTokenBuckets * sizeof(Bucket));
+    const uint2 both = load_shared_two<0>(first + bucket.v * static_cast<uint32_t>(sizeof(Bucket)));
+    own.v = both.x;
+    other.v = both.y;
+  }
+};
+
+}  // namespace l3

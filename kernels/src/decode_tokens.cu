@@ -1,0 +1,134 @@
+// Tiles of token models, by the engine of codec/.
+#include "cuda_token_warp.cuh"
+#include "decode_chunks.cuh"
+#include "token_pixels.cuh"
+
+namespace l3 {
+
+// All threads of a block bring a model's tables to shared memory.
+class TokenTablesLoader {
+ public:
+  L3_INLINE TokenTablesLoader(const TokenTables& from, CudaTokenTables::Memory& to) : from_(from), to_(to) {}
+
+  L3_INLINE void load() const {
+    if (from_.literal) {
+      each(kLiteralContexts, [&](uint32_t i) { to_.table_of[0][i] = from_.literal_table[i]; });
+    } else {
+      for (uint32_t c = 0; c < from_.engine_channels; ++c) load_channel(c);
+    }
+    if (from_.match) load_match();
+    each(from_.table_count * kTokenBuckets, [&](uint32_t i) { to_.buckets[i] = from_.buckets[i]; });
+  }
+
+ private:
+  template <class Function>
+  L3_INLINE static void each(uint32_t count, const Function& function) {
+    for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) function(i);
+  }
+
+  L3_INLINE void load_channel(uint32_t c) const {
+    const uint32_t words = CudaTokenTables::weight_words(c), first = CudaTokenTables::first_weight(c);
+    each(from_.classes[c] * words, [&](uint32_t i) {
+      const uint32_t word = i % words;
+      to_.weights[first + i] = word < kMaxTapWords ? from_.weights[c][i / words][word] : 0;
+    });
+    each(4, [&](uint32_t i) { to_.activity[c][i] = i < kActivityWords ? from_.activity[c][i] : 0; });
+    each(kZones, [&](uint32_t i) { to_.zone_row[c][i] = static_cast<uint16_t>(from_.zone_row[c][i] * kTokenLevels); });
+    each(kSignPatterns,
+         [&](uint32_t i) { to_.pattern_row[c][i] = static_cast<uint16_t>(from_.pattern_row[c][i] * kTokenLevels); });
+    each(kMaxRows * kTokenLevels, [&](uint32_t i) { to_.table_of[c][i] = from_.table_of[c][i]; });
+  }
+
+  L3_INLINE void load_match() const {
+    const bool by_activity = from_.match_by_activity;
+    each(kMatchPatterns, [&](uint32_t i) {
+      const uint32_t first = from_.match_row[i] * kMatchOctaves;
+      to_.match_row[i] = static_cast<uint16_t>(by_activity ? first : from_.match_table[first]);
+    });
+    if (by_activity) {
+      each(kMaxMatchRows * kMatchOctaves, [&](uint32_t i) { to_.match_table[i] = from_.match_table[i]; });
+    }
+  }
+
+  const TokenTables& from_;
+  CudaTokenTables::Memory& to_;
+};
+
+// Those of up to two engine channels have half the registers of the others, and so more warps.
+template <bool kWide>
+struct TokenTiles {
+  static constexpr TileKind kKind = kWide ? kWideTokenTiles : kTokenTiles;
+  static constexpr uint32_t kMostWarps = kWide ? 24 : 32;  // registers allow as many on a multiprocessor
+  static constexpr uint32_t kDelayBytes = kWide ? 32 : 16;
+  using Tables = TokenTables;
+  using Memory = CudaTokenTables::Memory;
+
+  L3_INLINE static const Tables& tables_of(const ModelTables& model) { return model.token; }
+  L3_INLINE static void load(const Tables& tables, Memory& memory) { TokenTablesLoader(tables, memory).load(); }
+  L3_INLINE static uint32_t memory_bytes(const Tables& tables) {
+    return static_cast<uint32_t>(offsetof(Memory, buckets)) +
+           tables.table_count * static_cast<uint32_t>(kTokenBuckets * sizeof(Bucket));
+  }
+  L3_INLINE static TileRoom room_of(const TileShape& shape, const TileEntry& entry, const Tables& tables) {
+    const uint32_t entry_bytes = (tables.literal ? 8 : 16) * token_words(tables.engine_channels);
+    return TileRoom::of(shape, entry, entry_bytes, CudaWordWarp::Classes::bytes_of_block(tables.engine_channels));
+  }
+  L3_INLINE static Fault decode(const ModelTile& tile, const TilePlace& place, uint32_t memory, const Tables& model,
+                                uint4* room) {
+    const CudaTokenTables tables(memory, model);
+    if constexpr (kWide) {
+      return model.engine_channels == 3 ? decode_as<3, false>(tile, place, tables, room)
+                                        : decode_as<4, false>(tile, place, tables, room);
+    } else {
+      if (model.literal) return decode_as<1, true>(tile, place, tables, room);
+      return model.engine_channels == 1 ? decode_as<1, false>(tile, place, tables, room)
+                                        : decode_as<2, false>(tile, place, tables, room);
+    }
+  }
+
+ private:
+  template <uint32_t kChannels, bool kLiteral>
+  L3_INLINE static Fault decode_as(const ModelTile& tile, const TilePlace& place, const CudaTokenTables& tables,
+                                   uint4* room) {
+    using Sink = TokenPixels<kChannels>;
+    using Decoder = TokenDecoder<CudaTokenWarp, kChannels, kLiteral, Sink>;
+    Sink sink(place, *tables.model);
+    typename Decoder::Delay delay(room);
+    CudaWordWarp::Classes classes(
+        reinterpret_cast<uint8_t*>(room) + room_of(tile.shape, tile.entry, *tables.model).delay_bytes, kChannels);
+    return Decoder(tile.shape, tile.entry, tables, sink, delay, classes).decode();
+  }
+};
+// A tile of as many blocks as its edges allow: samples may have a single bit.
+constexpr uint32_t kMostClassBytes = 4 * (kMaxTileEdge / kBlockEdge) * (kMaxTileEdge / kBlockEdge);
+static_assert(has_room_for_all<TokenTiles<false>>(kMostClassBytes) &&
+              has_room_for_all<TokenTiles<true>>(kMostClassBytes));
+
+__global__ void __launch_bounds__(TokenTiles<false>::kMostWarps* kLanes, 1)
+    tokens_kernel(const __grid_constant__ Batch batch) {
+  extern __shared__ uint4 shared[];
+  decode_chunks<TokenTiles<false>>(batch, shared);
+}
+__global__ void __launch_bounds__(TokenTiles<true>::kMostWarps* kLanes, 1)
+    wide_tokens_kernel(const __grid_constant__ Batch batch) {
+  extern __shared__ uint4 shared[];
+  decode_chunks<TokenTiles<true>>(batch, shared);
+}
+
+cudaError_t load_tokens() {
+  const cudaError_t error = load(tokens_kernel);
+  return error != cudaSuccess ? error : load(wide_tokens_kernel);
+}
+
+cudaError_t decode_token_tiles(const Batch& batch, cudaStream_t stream) {
+  return launch_chunks<TokenTiles<false>>(tokens_kernel, batch, stream);
+}
+cudaError_t decode_wide_token_tiles(const Batch& batch, cudaStream_t stream) {
+  return launch_chunks<TokenTiles<true>>(wide_tokens_kernel, batch, stream);
+}
+cudaError_t shape_of_tokens(int device, ChunkShape& shape) { return shape_of_chunks<TokenTiles<false>>(device, shape); }
+cudaError_t shape_of_wide_tokens(int device, ChunkShape& shape) {
+  return shape_of_chunks<TokenTiles<true>>(device, shape);
+}
+
+}  // namespace l3
