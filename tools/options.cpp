@@ -65,7 +65,7 @@ void add_method(CLI::App& app, MethodOptions& options) {
   CLI::Option* method = app.add_option(
       "--method", options.method,
       "How to encode (default: auto, for each tile what takes the fewest bytes). fast: quick to encode and "
-      "decode. dense: small; for samples of 8 bits, others are encoded as with fast");
+      "decode. dense: small");
   take_name(method, {"auto", "fast", "dense"});
   app.add_option(
          "--effort", options.effort,

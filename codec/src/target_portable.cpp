@@ -7,7 +7,6 @@
 namespace l3 {
 
 const Target kPortableTarget =
-    TargetBody<PortableWarp, ShortVectors<16>>::as("portable", decode_dense<PortableWordWarp>,
-                                                    decode_tokens_portable);
+    TargetBody<PortableWarp, ShortVectors<16>>::as("portable", decode_dense<PortableWordWarp>, decode_tokens_portable);
 
 }  // namespace l3

@@ -23,8 +23,12 @@ struct FeatureBlock {
   alignas(16) float scale[kBlockEdge * kBlockEdge];
 };
 
-uint32_t scale_level(float sum) {
-  const uint32_t bits = std::bit_cast<uint32_t>(sum + 1);
+// How busy it is around a sample: two levels to an octave.
+uint32_t scale_level(const NeighbourRows& own, const NeighbourRows& errors, uint32_t x) {
+  const auto size_of = [&](uint32_t neighbour) { return std::abs(errors[neighbour][x]); };
+  const int32_t sum = 2 * (size_of(kTokenW) + size_of(kTokenN)) + size_of(kTokenNw) + size_of(kTokenNe) +
+                      std::abs(own[kTokenW][x] - own[kTokenNw][x]) + std::abs(own[kTokenN][x] - own[kTokenNw][x]);
+  const uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(sum) + 1);
   return std::min((bits >> 22) - (127u << 1), TokenScales::kLevels - 1);
 }
 
@@ -77,11 +81,7 @@ class FeatureReader {
     }
     for_blocks([&](uint32_t block, uint32_t from, uint32_t x) {
       const uint32_t at = from + x;
-      const auto size_of = [&](uint32_t neighbour) { return std::abs(errors_[neighbour][at]); };
-      const float sum = static_cast<float>(2 * (size_of(kTokenW) + size_of(kTokenN)) + size_of(kTokenNw) +
-                                           size_of(kTokenNe) + std::abs(own_[kTokenW][at] - own_[kTokenNw][at]) +
-                                           std::abs(own_[kTokenN][at] - own_[kTokenNw][at]));
-      const float scale = scales.of[scale_level(sum)];
+      const float scale = scales.of[scale_level(own_, errors_, at)];
       const bool counts = tile_.symbols[row + at] == kMatchNone;
       const float error = std::abs(static_cast<float>(tile_.errors[c_][row + at]));
       blocks[block]->scale[r * kBlockEdge + x] = scale;
@@ -261,11 +261,7 @@ class ChannelFit {
       for (uint32_t x = 0; x < tile.width; ++x) {
         const size_t i = size_t{y} * tile.width + x;
         if (tile.symbols[i] != kMatchNone) continue;
-        const auto size_of = [&](uint32_t n) { return std::abs(errors[n][x]); };
-        const float sum = static_cast<float>(2 * (size_of(kTokenW) + size_of(kTokenN)) + size_of(kTokenNw) +
-                                             size_of(kTokenNe) + std::abs(own[kTokenW][x] - own[kTokenNw][x]) +
-                                             std::abs(own[kTokenN][x] - own[kTokenNw][x]));
-        const uint32_t level = scale_level(sum);
+        const uint32_t level = scale_level(own, errors, x);
         sums[level][0] += 1;
         sums[level][1] += std::abs(tile.errors[c_][i]);
       }

@@ -316,9 +316,9 @@ static inline l3_image l3_image_init(void) {
   return empty;
 }
 
-// auto: for each tile what takes the fewest bytes. fast: for speed of encoding and decoding. dense: for small files,
-// where samples have 8 bits (others are encoded as with fast). Dense tiles need a model: one that is supplied, or
-// whichever makes the smaller file: one that is fitted to the image and stored in the file, or the default one.
+// auto: for each tile what takes the fewest bytes. fast: for speed of encoding and decoding. dense: for small files.
+// Dense tiles need a model: one that is supplied, or whichever makes the smallest file: one that is fitted to the image
+// and stored in the file, of the kind that suits it, or, of 8 bits, the default one.
 typedef enum l3_method { L3_METHOD_AUTO = 0, L3_METHOD_FAST = 1, L3_METHOD_DENSE = 2 } l3_method;
 
 typedef struct l3_encode_options {
@@ -359,8 +359,8 @@ L3_API L3_MUST_USE l3_status l3_encode(const l3_image* image, const l3_encode_op
 
 // -------------------------------------------------------------------------------------------------------- training
 
-// A model made of many images, of the same channels and of 8 bits. It sees tiles of them, and keeps a sample that does
-// not grow beyond what the options allow.
+// A model of kind 0 made of many images, of the same channels and of 8 bits. It sees tiles of them, and keeps a sample
+// that does not grow beyond what the options allow.
 typedef struct l3_training l3_training;
 
 typedef struct l3_train_options {
