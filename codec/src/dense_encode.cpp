@@ -294,7 +294,8 @@ void DenseEncoder::make_codes() {
   codes.symbols.resize(tables.table_count);
   codes.classes.resize(tables.class_table_count);
   for (uint32_t t = 0; t < tables.table_count; ++t) {
-    codes.symbols[t].list(tables.buckets + t * kTableBuckets, kTableBuckets, symbol_of);
+    codes.symbols[t].list(tables.buckets + t * kTableBuckets, kTableBuckets,
+                          [](uint32_t meaning) { return symbol_of(meaning); });
     for (uint32_t i = 0; i < kMaxSymbols; ++i) {
       codes.costs[t][i] = cost_of_frequency(codes.symbols[t].codes[i].frequency);
     }
