@@ -19,7 +19,8 @@ if(L3_TESTS)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   add_test(NAME kernels_report
            COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/kernels/report.py --nvcc ${CMAKE_CUDA_COMPILER} --check
-                   --generated ${PROJECT_BINARY_DIR}/codec/generated --against ${PROJECT_SOURCE_DIR}/bench/results/kernels.json)
+                   --generated ${PROJECT_BINARY_DIR}/codec/generated
+                   --against ${PROJECT_SOURCE_DIR}/bench/results/kernels.json)
   set_tests_properties(kernels_report PROPERTIES SKIP_RETURN_CODE 77)  # another compiler than the record's
   add_test(NAME gpu_leak COMMAND gpu_leak)
   add_test(NAME gpu_stream_order COMMAND gpu_stream_order)

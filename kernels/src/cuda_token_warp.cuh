@@ -37,7 +37,8 @@ struct CudaTokenTables {
   L3_INLINE CudaTokenTables(uint32_t address, const TokenTables& tables) : memory(address), model(&tables) {
     uint32_t bits = (tables.match ? kMatchFlag : 0u) | (tables.match_by_activity ? kActivityFlag : 0u) |
                     (tables.hole ? kHoleFlag : 0u);
-    for (uint32_t c = 0; c < tables.engine_channels; ++c) bits |= tables.grouped[c] ? kGroupedFlag << c : 0u;
+    const uint32_t predicted = tables.literal ? 0 : tables.engine_channels;  // channels; of literals no rows are read
+    for (uint32_t c = 0; c < predicted; ++c) bits |= tables.grouped[c] ? kGroupedFlag << c : 0u;
     const auto top = [&](uint32_t c) { return (1u << tables.depth[c]) - 1; };
     flags_ = CudaWordWarp::keep(bits);
     most_[0] = CudaWordWarp::keep(top(0) | top(1) << 16);
