@@ -47,9 +47,9 @@ struct Plan {
   Head head;  // sections and payload_start: with metadata at its bound until it is packed
   NewSection sections[kMaxSections];
   size_t stride;
-  bool dense;      // whether tiles may be dense: there is a model then
-  bool undecided;  // what the model is, and where it is from: as planned, or otherwise
-  bool tokens;     // whether a model of the file's own is a token model
+  bool dense = false;      // whether tiles may be dense: there is a model then
+  bool undecided = false;  // what the model is, and where it is from: as planned, or otherwise
+  bool tokens = false;     // whether a model of the file's own is a token model
   TokenPlan token_plan;
 
   NewSection* model() {

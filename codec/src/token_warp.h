@@ -10,7 +10,7 @@ namespace l3 {
 class TokenView {
  public:
   explicit TokenView(const TokenTables& tables) : tables_(tables) {
-    for (uint32_t equalities = 0; equalities < kMatchPatterns; ++equalities) {
+    for (uint32_t equalities = 0; equalities < kMatchPatterns && tables.match; ++equalities) {
       first_match_[equalities] = tables.match_table[tables.match_row[equalities] * kMatchOctaves];
     }
   }
