@@ -23,7 +23,7 @@ const Bytes& rgb_file() {
 // Expects both l3_encode and l3_encode_bound to refuse.
 void expect_encode_refused(const l3_image& image, const l3_encode_options& options, l3_status status,
                            const char* reason) {
-  Bytes room(1 << 16);
+  Bytes room(1 << 18);
   size_t written = 0;
   l3_error error{};
   EXPECT_EQ(l3_encode(&image, &options, room.data(), room.size(), &written, &error), status) << reason;
@@ -46,7 +46,7 @@ void expect_options_refused(const std::function<void(l3_encode_options&)>& spoil
 
 TEST(EncodeCall, RefusesNullPointers) {
   const l3_image image = rgb().image();
-  Bytes room(1 << 16);
+  Bytes room(1 << 18);
   size_t written = 0;
   l3_error error{};
   EXPECT_EQ(l3_encode(nullptr, nullptr, room.data(), room.size(), &written, &error), L3_ERROR_ARGUMENT);
@@ -182,14 +182,14 @@ TEST(EncodeCall, RefusesOptionsThatDoNotExist) {
   expect_options_refused([](l3_encode_options& o) { o.method = static_cast<l3_method>(3); }, L3_ERROR_ARGUMENT,
                          "unknown method");
   expect_options_refused([](l3_encode_options& o) { o.effort = 10; }, L3_ERROR_ARGUMENT, "effort must be 1 to 9");
-  static const Bytes model(65537);
+  static const Bytes model(131073);
   for (const size_t size : {size_t{0}, model.size(), SIZE_MAX}) {
     expect_options_refused(
         [&](l3_encode_options& o) {
           o.model = model.data();
           o.model_size = size;
         },
-        L3_ERROR_ARGUMENT, "a model is 1 to 65536 bytes long");
+        L3_ERROR_ARGUMENT, "a model is 1 to 131072 bytes long");
   }
 }
 
@@ -308,7 +308,7 @@ TEST(Target, AnUnknownNameIsRefusedByEveryCall) {
   constexpr const char* kReason = "L3_CPU names a target that is unknown or that this processor lacks";
   EXPECT_EQ(decode_region_said(0, 0, 1, 1, 3, 0), (Said{L3_ERROR_ARGUMENT, kReason, 0, L3_NO_TILE}));
   EXPECT_EQ(l3_verify(rgb_file().data(), rgb_file().size(), nullptr, nullptr), L3_ERROR_ARGUMENT);
-  Bytes room(1 << 16);
+  Bytes room(1 << 18);
   size_t written = 0;
   l3_error error{};
   const l3_image image = rgb().image();

@@ -236,7 +236,7 @@ TEST_F(GpuModels, SeveralAndSharedOnes) {
 }
 
 TEST_F(GpuModels, OneSharedByAllNeedsRoomForOne) {
-  const Bytes model = model_for(drawing_like({64, 64}, L3_COLOUR_RGB, 100));
+  const Bytes model = model_for(drawing_like({200, 200}, L3_COLOUR_RGB, 100));
   std::vector<Wish> wishes;
   for (uint32_t i = 0; i < 9; ++i) {
     wishes.push_back(wish_for(with_model(drawing_like({20 + i, 33}, L3_COLOUR_RGB, i), model)));

@@ -12,7 +12,10 @@ using codec_testing::options_of;
 // Tiles: dense, constant, raw.
 Subject dense_subject(l3_colour colour = L3_COLOUR_RGB) {
   Subject s = subject(colour);
-  const drawing::Drawing d = drawing::draw_mixed({32, 20}, {colour, 8});
+  drawing::Drawing d = drawing::draw_mixed({32, 20}, {colour, 8});
+  // Where pixels do not repeat their neighbours the model is of kind 0.
+  drawing::Dice dice(1);
+  for (uint8_t& sample : d.pixels) sample = static_cast<uint8_t>(sample ^ dice.roll(16));
   l3_encode_options options = options_of(L3_METHOD_DENSE, 32, 32, 1);
   options.model_origin = L3_MODEL_OWN;
   s.parts = by_hand::take_apart(codec_testing::encode(d, options));

@@ -11,7 +11,7 @@ const char* text_of(Reason reason) {
     case Reason::bad_stride: return "the stride is smaller than a row";
     case Reason::buffer_too_small: return "the output buffer is too small";
     case Reason::unknown_method: return "unknown method";
-    case Reason::bad_model_size: return "a model is 1 to 65536 bytes long";
+    case Reason::bad_model_size: return "a model is 1 to 131072 bytes long";
     case Reason::bad_model_origin: return "which model is to be used does not fit what was supplied";
     case Reason::wrong_model: return "the model is for images of other channels or bits";
     case Reason::unlike_images: return "the images of one model must have the same channels and 8 bits";
