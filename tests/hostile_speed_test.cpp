@@ -179,7 +179,8 @@ Bytes any_dense(Dice& dice, Size size, Type type, uint32_t tile, uint32_t log_la
 void compare_dense(Size size, l3_colour colour, uint32_t tile, uint32_t least_log_lanes) {
   const Type type{colour, 8};
   std::vector<Subject> subjects;
-  const l3_encode_options options = codec_testing::options_of(L3_METHOD_DENSE, tile, tile, 1);
+  l3_encode_options options = codec_testing::options_of(L3_METHOD_DENSE, tile, tile, 1);
+  options.model_origin = L3_MODEL_DEFAULT;  // of kind 0, as those of the hostile ones
   for (const drawing::Pattern pattern : kValid) {
     subjects.push_back(
         {drawing::name_of(pattern), codec_testing::encode(drawing::draw(size, type, pattern), options), L3_OK});
