@@ -73,7 +73,9 @@ inline uint8_t cost_of_frequency(uint32_t frequency) {
 class ReverseCoder {
  public:
   // Takes words away from the end of a buffer.
-  ReverseCoder(uint32_t lanes, uint16_t* end) : words_(end) { std::fill(states_, states_ + lanes, kStateFloor); }
+  ReverseCoder(uint32_t lanes, uint16_t* end) : lanes_(lanes), words_(end), end_(end) {
+    std::fill(states_, states_ + lanes, kStateFloor);
+  }
 
   template <uint32_t kSymbols>
   L3_INLINE void put(uint32_t lane, const SlotTable<kSymbols>& table, uint32_t symbol) {
@@ -95,11 +97,24 @@ class ReverseCoder {
     }
     states_[lane] = x << count | raw;
   }
-  uint32_t state(uint32_t lane) const { return states_[lane]; }
-  const uint16_t* words() const { return words_; }
+
+  // Writes states and words as a payload: gives its bytes, a multiple of the unit, or 0 where they are more than
+  // `room`.
+  uint32_t write(uint8_t* out, uint32_t room) const {
+    const size_t count = static_cast<size_t>(end_ - words_);
+    const uint64_t bytes = pad_to_unit(4 * uint64_t{lanes_} + 2 * count);
+    if (bytes > room) return 0;
+    std::memset(out + bytes - kUnit, 0, kUnit);
+    for (uint32_t lane = 0; lane < lanes_; ++lane) store_u32(out + 4 * lane, states_[lane]);
+    uint8_t* to = out + 4 * lanes_;
+    for (size_t i = 0; i < count; ++i) store_u16(to + 2 * i, words_[i]);
+    return static_cast<uint32_t>(bytes);
+  }
 
  private:
+  const uint32_t lanes_;
   uint16_t* words_;
+  const uint16_t* const end_;
   uint32_t states_[kLanes];
 };
 

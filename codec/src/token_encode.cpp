@@ -501,15 +501,8 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
     if (first == 0) break;
   }
 
-  const size_t count = static_cast<size_t>(words.get() + room_for_words - coder.words());
-  const uint64_t bytes = pad_to_unit(4 * uint64_t{lanes} + 2 * count);
-  if (bytes > room) return 0;
-  std::memset(out + bytes - kUnit, 0, kUnit);
-  for (uint32_t lane = 0; lane < lanes; ++lane) store_u32(out + 4 * lane, coder.state(lane));
-  uint8_t* to = out + 4 * lanes;
-  for (size_t i = 0; i < count; ++i) store_u16(to + 2 * i, coder.words()[i]);
   parameters = static_cast<uint8_t>(log_lanes);
-  return static_cast<uint32_t>(bytes);
+  return coder.write(out, room);
 }
 
 }  // namespace l3
