@@ -1136,6 +1136,16 @@ class Lanes:
         self.set_state(lane, frequency * (x >> 12) + n)
         return symbol
 
+    def either(self, lane: int, frequency: int) -> bool:
+        """One of two: whether it is the one that has this frequency."""
+        x = self.states[lane]
+        v = x & SLOTS - 1
+        if v < frequency:
+            self.set_state(lane, frequency * (x >> 12) + v)
+        else:
+            self.set_state(lane, (SLOTS - frequency) * (x >> 12) + v - frequency)
+        return v < frequency
+
     def set_state(self, lane: int, x: int) -> None:
         if x < STATE:
             at = self.position
@@ -1157,15 +1167,21 @@ class Lanes:
 BLOCK = 16
 
 
-def decode_classes(lanes: Lanes, model: AnyModel, blocks: int) -> list[list[int]]:
-    """Of each channel, the class of each block."""
+def decode_classes(
+    lanes: Lanes, model: AnyModel, blocks: int, decode_still: Callable[[range], list[bool]] | None = None
+) -> list[list[int]]:
+    """Of each channel, the class of each block. `decode_still` says which of some blocks have none (15.4)."""
     classes = [[0] * blocks for _ in model.channels]
     lane_count = len(lanes.states)
     for i in range(0, blocks, lane_count):
+        of_round = range(i, min(i + lane_count, blocks))
+        still = decode_still(of_round) if decode_still is not None else [False] * len(of_round)
         for c, channel in enumerate(model.channels):
             if channel.class_tables == 0:
                 continue
-            for block in range(i, min(i + lane_count, blocks)):
+            for block in of_round:
+                if still[block - i]:
+                    continue
                 context = classes[c - 1][block] if c > 0 else 0
                 table = model.class_tables[c][channel.class_contexts[context]]
                 classes[c][block] = lanes.symbol(block - i, table)
@@ -1292,7 +1308,7 @@ def sample_of(z: int, p: int, up: int, values: int = 256) -> int:
 
 TOKEN_MODEL = 1  # its kind
 MAX_TOKEN_MODEL = 1 << 17
-MATCH, LITERAL, HOLE = 1, 2, 4  # flags
+MATCH, LITERAL, HOLE, STILL = 1, 2, 4, 32  # flags
 NO_LISTING, RANKS, COLOURS = range(3)
 
 
@@ -1308,6 +1324,7 @@ class TokenModel:
     widths: list[int]  # `D` of each engine channel
     channels: list[ModelChannel]  # none with the flag literal
     literal: list[int] | None  # with the flag literal: the table of W = 0, 1, ... and of all above
+    still: tuple[int, int] | None  # the frequencies of still blocks
     match: Match | None
     hole: int | None
     tables: list[Table]
@@ -1329,11 +1346,12 @@ def read_token_model(data: bytes, at: int, size: int, header: Header) -> TokenMo
     require(bits == header.bits, at + 2, "the model is not for this number of bits")
     listing = flags >> 3 & 3
     engine_channels = 1 if listing == COLOURS else channels
-    require(flags >> 5 == 0, at + 3, "reserved flags of the model are not zero")
+    require(flags >> 6 == 0, at + 3, "reserved flags of the model are not zero")
     require(listing <= COLOURS, at + 3, "listing of the model is 3")
     require(not flags & LITERAL or engine_channels == 1, at + 3, "literal with more than one engine channel")
     can_have_hole = engine_channels == 1 and flags & (MATCH | LITERAL) == MATCH
     require(not flags & HOLE or can_have_hole, at + 3, "hole without match, with literal or more channels than one")
+    require(not flags & STILL or flags & MATCH != 0, at + 3, "still without match")
     require(1 <= tables <= 64, at + 6, "tables of the model are outside 1 to 64")
     require(class_tables <= 32, at + 7, "class tables of the model are above 32")
     most_classes = 1 if flags & LITERAL else 32
@@ -1366,11 +1384,14 @@ def read_token_model(data: bytes, at: int, size: int, header: Header) -> TokenMo
         for e, part in enumerate(channel_parts):
             model_channels.append(read_channel(part, e, tables, classes, TOKEN_ROWS))
     require_class_tables(class_tables, model_channels, at + 7)
+    still = read_still(match_part) if flags & STILL else None
+    match = read_match(match_part, tables) if has_match else None
     return TokenModel(
         widths=widths,
         channels=model_channels,
         literal=literal,
-        match=read_match(match_part, tables) if has_match else None,
+        still=still,
+        match=match,
         hole=hole if flags & HOLE else None,
         tables=[read_table(parts.pop(0), 53, 64) for _ in range(tables)],
         class_tables=read_class_tables(parts, model_channels, classes),
@@ -1464,6 +1485,12 @@ def read_literal(part: Part, tables: int) -> list[int]:
 OCTAVES = RowFormat(levels=21, last_width=5, table_width=6)
 
 
+def read_still(part: Part) -> tuple[int, int]:
+    frequencies = part.field(12), part.field(12)
+    part.require(min(frequencies) >= 1, "a frequency of still blocks is 0")
+    return frequencies
+
+
 def read_match(part: Part, tables: int) -> Match:
     mask = part.field(8)
     rows = [0]
@@ -1493,7 +1520,8 @@ def decode_tokens(tile: Tile, payload: bytes, model: TokenModel, lane_count: int
     state = TokenTile(tile, lanes, model)
     for places in steps(tile.w, tile.h, lane_count):
         state.hold(places)
-        escaped = [place for place in places if not state.match(place)] if model.match else places
+        coded = [place for place in places if not state.stay(place)] if model.still else places
+        escaped = [place for place in coded if not state.match(place)] if model.match else coded
         seen: list[list[Seen]] = [[] for _ in escaped]  # of each pixel, in each engine channel so far
         for e in range(len(model.widths)):
             contexts = [state.context(e, place, *of) for place, of in zip(escaped, seen, strict=True)]
@@ -1523,7 +1551,10 @@ class TokenTile:
         self.lanes = lanes
         self.model = model
         self.blocks_of_row = ceil(tile.w, BLOCK)
-        self.classes = decode_classes(lanes, model, self.blocks_of_row * ceil(tile.h, BLOCK))
+        blocks = self.blocks_of_row * ceil(tile.h, BLOCK)
+        self.still = [False] * blocks
+        decode_still = self.decode_still if model.still is not None else None
+        self.classes = decode_classes(lanes, model, blocks, decode_still)
         self.values = [[[0] * tile.w for _ in range(tile.h)] for _ in model.widths]
         self.errors = [[[0] * tile.w for _ in range(tile.h)] for _ in model.widths]
         self.held = [0] * len(lanes.states)
@@ -1549,6 +1580,28 @@ class TokenTile:
 
     def errors_around(self, e: int, place: Place) -> tuple[int, ...]:
         return neighbours(self.errors[e], *place[1:])[:6]
+
+    # 15.4 Still blocks
+
+    def decode_still(self, blocks: range) -> list[bool]:
+        """Which of the blocks of a round are still."""
+        assert self.model.still is not None
+        row = self.blocks_of_row
+        for lane, block in enumerate(blocks):
+            above = lane < row <= block and self.still[block - row]
+            self.still[block] = self.lanes.either(lane, self.model.still[above])
+        return self.still[blocks.start : blocks.stop]
+
+    def stay(self, place: Place) -> bool:
+        """Whether the block is still; then the pixel is found."""
+        _, x, y = place
+        if not self.still[y // BLOCK * self.blocks_of_row + x // BLOCK]:
+            return False
+        of_channels = [neighbours(plane, x, y) for plane in self.values]
+        w, n, nw = list(zip(*of_channels, strict=True))[:3]
+        for plane, value in zip(self.values, w if n == nw else n, strict=True):
+            plane[y][x] = value
+        return True
 
     # 15.1 Match
 

@@ -7,7 +7,7 @@
 namespace by_hand {
 
 // Flags.
-constexpr uint32_t kMatch = 1, kLiteral = 2, kHole = 4, kRanks = 8, kColours = 16;
+constexpr uint32_t kMatch = 1, kLiteral = 2, kHole = 4, kRanks = 8, kColours = 16, kStill = 32;
 
 // The section of a token model: its head and its parts, for tests to spoil.
 struct TokenSection {
@@ -119,6 +119,7 @@ struct TokenModel {
   std::vector<uint32_t> widths;        // `D` of each engine channel
   std::vector<TokenChannel> channels;  // empty with the flag literal
   std::vector<uint32_t> literal;       // the table of W = 0, 1, ...
+  std::array<uint32_t, 2> still{};  // the frequencies of still blocks
   uint32_t mask = 0;
   std::vector<uint32_t> pattern_rows;
   std::vector<std::vector<uint32_t>> match_rows;
@@ -254,6 +255,9 @@ class TokenModelMaker {
 
   void put_match() {
     BitString bits;
+    for (uint32_t& frequency : model_.still) {
+      if (model_.has(kStill)) bits.put(frequency = dice_.chance(4) ? 4095 : 1 + dice_.roll(4095), 12);
+    }
     model_.mask = dice_.chance(3) ? 0xFF : dice_.byte() & dice_.byte();
     bits.put(model_.mask, 8);
     uint32_t greatest = 0;
@@ -306,7 +310,8 @@ inline uint32_t any_token_flags(Dice& dice, uint32_t channels) {
   const uint32_t listing = dice.chance(2) ? 0 : dice.chance(2) ? kRanks : kColours;
   const bool has_one = channels == 1 || listing == kColours;
   const uint32_t modes[] = {0, kMatch, kMatch | kHole, kLiteral, kMatch | kLiteral};
-  return listing | modes[dice.roll(has_one ? 5 : 2)];
+  const uint32_t mode = modes[dice.roll(has_one ? 5 : 2)];
+  return listing | mode | ((mode & kMatch) != 0 && dice.chance(2) ? kStill : 0);
 }
 
 // A valid model. Where it codes all, every table has all symbols.

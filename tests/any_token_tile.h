@@ -48,12 +48,13 @@ class TokenTileWriter {
   }
 
  private:
-  // A symbol of a table, or raw bits where there is no table.
+  // A symbol of a table; without one raw bits, or where there are none whether a block is still.
   struct Event {
     uint32_t lane;
     const SlotTable* table;
     uint32_t value;  // the symbol, or the bits
     uint32_t bits;
+    uint32_t frequency;  // of still blocks
   };
   struct Place {
     uint32_t lane, x, y;
@@ -78,11 +79,18 @@ class TokenTileWriter {
   void put_classes() {
     const uint32_t blocks = blocks_across_ * ((height_ + 15) / 16);
     classes_.assign(engine_channels_, std::vector<uint32_t>(blocks));
+    still_.assign(blocks, false);
     for (uint32_t i = 0; i < blocks; i += lanes_) {
+      for (uint32_t block = i; block < std::min(i + lanes_, blocks) && model_.has(kStill); ++block) {
+        const bool above = block - i < blocks_across_ && block >= blocks_across_ && still_[block - blocks_across_];
+        still_[block] = given_ != nullptr ? stays_as_given(block) : dice_.chance(2);
+        events_.push_back({block - i, nullptr, still_[block], 0, model_.still[above]});
+      }
       for (size_t e = 0; e < model_.channels.size(); ++e) {
         const TokenChannel& channel = model_.channels[e];
         if (channel.classes == 1) continue;
         for (uint32_t block = i; block < std::min(i + lanes_, blocks); ++block) {
+          if (still_[block]) continue;
           const uint32_t context = channel.contexts[e == 0 ? 0 : classes_[e - 1][block]];
           const SlotTable& table = model_.class_tables[channel.first_class_table + context];
           classes_[e][block] = put_symbol(block - i, table, table.any_symbol(dice_));
@@ -95,6 +103,10 @@ class TokenTileWriter {
     std::vector<Place> escaped;
     for (const Place& place : active) {
       hold(place);
+      if (still_[place.y / 16 * blocks_across_ + place.x / 16]) {
+        stay(place);
+        continue;
+      }
       if (!put_match(place)) escaped.push_back(place);
     }
     for (uint32_t e = 0; e < engine_channels_; ++e) {
@@ -102,6 +114,35 @@ class TokenTileWriter {
       for (const Place& place : escaped) put_value(e, place, raw);
       events_.insert(events_.end(), raw.begin(), raw.end());
     }
+  }
+
+  // What the pixels of still blocks are: W where N is as NW, else N.
+  template <class ValueOf>
+  Neighbour staying(const ValueOf& value_of) const {
+    for (uint32_t e = 0; e < engine_channels_; ++e) {
+      if (value_of(e, N) != value_of(e, NW)) return N;
+    }
+    return W;
+  }
+  void stay(const Place& place) {
+    const Neighbour from = staying([&](uint32_t e, Neighbour which) { return value(e, which, place); });
+    for (uint32_t e = 0; e < engine_channels_; ++e) values_[index(e, place.x, place.y)] = value(e, from, place);
+  }
+  bool stays_as_given(uint32_t block) const {
+    const uint32_t left = block % blocks_across_ * 16, top = block / blocks_across_ * 16;
+    for (uint32_t y = top; y < std::min(top + 16, height_); ++y) {
+      for (uint32_t x = left; x < std::min(left + 16, width_); ++x) {
+        const auto value_of = [&](uint32_t e, Neighbour which) {
+          const std::optional<Place> at = find(which, x, y);
+          return at ? given(e, *at) : 0;
+        };
+        const Neighbour from = staying(value_of);
+        for (uint32_t e = 0; e < engine_channels_; ++e) {
+          if (value_of(e, from) != given(e, {0, x, y})) return false;
+        }
+      }
+    }
+    return true;
   }
 
   void hold(const Place& place) {
@@ -166,7 +207,7 @@ class TokenTileWriter {
     if (token >= 32) {
       const uint32_t bits = (token - 32) / 2 + 4, leading = (2 + token % 2) << bits;
       if (given_ == nullptr) z = leading + dice_.roll(uint64_t{1} << bits);
-      raw.push_back({place.lane, nullptr, z - leading, bits});
+      raw.push_back({place.lane, nullptr, z - leading, bits, 0});
     } else {
       z = token;
     }
@@ -287,7 +328,7 @@ class TokenTileWriter {
   }
 
   uint32_t put_symbol(uint32_t lane, const SlotTable& table, uint32_t symbol) {
-    events_.push_back({lane, &table, symbol, 0});
+    events_.push_back({lane, &table, symbol, 0, 0});
     return symbol;
   }
 
@@ -298,8 +339,10 @@ class TokenTileWriter {
     for (size_t i = events_.size(); i-- > 0;) {
       const Event& event = events_[i];
       uint64_t& x = states[event.lane];
-      const uint64_t limit =
-          event.table ? uint64_t{event.table->frequencies[event.value]} << 20 : uint64_t{1} << (32 - event.bits);
+      const uint64_t frequency = event.value != 0 ? event.frequency : 4096 - event.frequency;
+      const uint64_t limit = event.table            ? uint64_t{event.table->frequencies[event.value]} << 20
+                             : event.frequency != 0 ? frequency << 20
+                                                    : uint64_t{1} << (32 - event.bits);
       if (x >= limit) {
         words.push_back(static_cast<uint16_t>(x));
         x >>= 16;
@@ -307,6 +350,8 @@ class TokenTileWriter {
       if (event.table) {
         const std::vector<uint32_t>& slots = event.table->slots[event.value];
         x = (x / slots.size() << 12) + slots[x % slots.size()];
+      } else if (event.frequency != 0) {
+        x = (x / frequency << 12) + x % frequency + (event.value != 0 ? 0 : event.frequency);
       } else {
         x = x << event.bits | event.value;
       }
@@ -345,6 +390,7 @@ class TokenTileWriter {
   const size_t engine_channels_;
   const uint32_t blocks_across_;
   std::vector<std::vector<uint32_t>> classes_;
+  std::vector<bool> still_;
   std::vector<uint32_t> values_;
   std::vector<int32_t> errors_;
   std::vector<uint32_t> held_;

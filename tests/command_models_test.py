@@ -12,6 +12,12 @@ from pathlib import Path
 from command_testing import FAILED, USAGE, CommandTest, main, pgm, png
 
 
+def labels(width: int, height: int, seed: int) -> bytes:
+    """A PGM of areas with a few values, which depend on the seed."""
+    rows = (bytes((x // 20 + y // 15 * 3) % 5 + 2 * seed for x in range(width)) for y in range(height))
+    return b"P5 %d %d 255\n" % (width, height) + b"".join(rows)
+
+
 class Models(CommandTest):
     def images(self, count: int = 8) -> Path:
         for i in range(count):
@@ -51,9 +57,9 @@ class Models(CommandTest):
         self.write("images/gray.pgm", pgm(20, 20))
         self.write("images/deep.png", png(9, 9, 16))
         said = self.l3("train", images, self.folder / "m", "--effort", 1).stdout.decode()
-        self.assertRegex(said, r"for RGB of 8 bits, of 3 images; left out: 1 gray, 1 of other than 8 bits")
+        self.assertRegex(said, r"for RGB of 8 bits, of 3 images; left out: 1 gray of 8 bits, 1 RGB of 16 bits")
         said = self.l3("train", images, self.folder / "m", "--effort", 1, "--colour", "gray").stdout.decode()
-        self.assertRegex(said, r"for gray of 8 bits, of 1 image; left out: 3 RGB")
+        self.assertRegex(said, r"for gray of 8 bits, of 1 image; left out: 3 RGB of 8 bits, 1 RGB of 16 bits")
         said = self.l3("train", images, self.folder / "m", "--effort", 1, "--max-images", 2).stdout.decode()
         self.assertRegex(said, r"not looked at: 3")
 
@@ -66,7 +72,7 @@ class Models(CommandTest):
         self.l3("encode", image, self.folder / "a.l3", "--model", self.folder / "absent", code=FAILED)
         model = self.trained(self.images())
         said = self.l3("encode", image, self.folder / "a.l3", "--model", model, "--model", model, code=FAILED)
-        self.assertIn(b"a second model for images of 3 channels", said.stderr)
+        self.assertIn(b"a second model for images of 3 channels of 8 bits: name one", said.stderr)
         # Images of other channels do without.
         gray = self.write("gray.pgm", pgm(40, 30))
         self.l3("encode", gray, self.folder / "gray.l3", "--model", model)
@@ -77,8 +83,32 @@ class Models(CommandTest):
         self.l3("train", self.folder / "empty", self.folder / "m", code=FAILED)
         self.l3("train", self.folder / "absent", self.folder / "m", code=USAGE)
         self.write("deep/deep.png", png(9, 9, 16))
-        self.l3("train", self.folder / "deep", self.folder / "m", code=FAILED)
+        said = self.l3("train", self.folder / "deep", self.folder / "m", "--bits", 8, code=FAILED).stderr.decode()
+        self.assertIn("no image of 8 bits to learn from", said)
         self.assertFalse((self.folder / "m").exists())
+
+    def test_images_of_other_bits_and_of_labels(self) -> None:
+        """Each kind of image by its own model, and the way back."""
+        for i in range(3):
+            self.write(f"deep/{i}.png", png(30 + i, 20, 16))
+            self.write(f"labels/{i}.pgm", labels(64 + i, 50, i))
+        models = []
+        for folder, bits in (("deep", 16), ("labels", 8)):
+            models.append(self.folder / f"{folder}.l3model")
+            said = self.l3("train", self.folder / folder, models[-1], "--effort", 2).stdout.decode()
+            self.assertIn(f"of {bits} bits, of 3 images", said)
+        named = [word for model in models for word in ("--model", model)]
+        for folder in ("deep", "labels"):
+            out = self.folder / f"{folder}_l3"
+            self.l3("convert", "--effort", 2, *named, self.folder / folder, out)
+            self.l3("verify", *named, "--against", self.folder / folder, out)
+            origins = [self.info(file)["model_origin"] for file in sorted(out.iterdir())]
+            self.assertIn("named", origins)  # where it is smaller than an own one
+        # A value that was in no image that it learnt from.
+        self.write("other.pgm", labels(70, 40, 99))
+        self.l3("encode", "--model", models[1], self.folder / "other.pgm", self.folder / "other.l3")
+        self.l3("verify", "--model", models[1], self.folder / "other.l3")
+        self.assertEqual(self.info(self.folder / "other.l3")["tiles_dense"], 1)
 
     def test_broken_images_are_named_and_left_out(self) -> None:
         images = self.images(3)

@@ -8,13 +8,14 @@ add_test(NAME gpu_vectors COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/sp
 set_tests_properties(gpu_vectors PROPERTIES FIXTURES_SETUP gpu_vectors)
 
 if(TARGET emulated_gpu)
-  add_executable(gpu_emulated_test ${gpu_sources} emulated_kernels.cpp)
+  set(emulated_sources emulated_kernels.cpp emulated_dense_kernels.cpp emulated_token_kernels.cpp)
+  add_executable(gpu_emulated_test ${gpu_sources} ${emulated_sources})
   target_include_directories(gpu_emulated_test PRIVATE ${PROJECT_SOURCE_DIR}/kernels/include
                                                        ${PROJECT_BINARY_DIR}/codec/generated)
   add_dependencies(gpu_emulated_test l3_default_models)
   target_link_libraries(gpu_emulated_test PRIVATE emulated_gpu)
   # Kernels use their shared memory for this and that, and call parameters as they like.
-  set_source_files_properties(emulated_kernels.cpp PROPERTIES COMPILE_OPTIONS "-fno-strict-aliasing;-Wno-shadow")
+  set_source_files_properties(${emulated_sources} PROPERTIES COMPILE_OPTIONS "-fno-strict-aliasing;-Wno-shadow")
   target_include_directories(gpu_emulated_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(gpu_emulated_test PRIVATE l3_internals GTest::gtest_main Threads::Threads l3_warnings)
   add_test(NAME gpu_emulated COMMAND gpu_emulated_test)

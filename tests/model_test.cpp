@@ -186,7 +186,9 @@ TEST(NamedModels, OfOtherChannelsAreRefused) {
   size_t written = 0;
   EXPECT_EQ(l3_encode(&image, &options, out.data(), out.size(), &written, nullptr), L3_ERROR_ARGUMENT);
 
-  by_hand::Parts parts = by_hand::take_apart(encode(d, by_name(of_three)));
+  l3_encode_options named = by_name(of_three);
+  named.model_origin = L3_MODEL_NAMED;
+  by_hand::Parts parts = by_hand::take_apart(encode(d, named));
   const l3_model_info info = described(of_one);
   parts.name.assign(info.name, info.name + 16);
   const Bytes file = by_hand::put_together(parts);
@@ -335,6 +337,57 @@ TEST(Training, KeepsASampleWithinItsBound) {
   EXPECT_NE(bytes_of(trained(L3_COLOUR_GRAY, options, 40)), bytes_of(trained(L3_COLOUR_GRAY, options, 1)));
 }
 
+// Samples of other than 8 bits, and labels: token models, which have a code for everything.
+TEST(Training, MakesTokenModelsOfOtherImages) {
+  struct Kind {
+    drawing::Type type;
+    Pattern pattern;
+  };
+  for (const Kind& kind : {Kind{{L3_COLOUR_GRAY, 16}, Pattern::natural},
+                           Kind{{L3_COLOUR_RGB, 12}, Pattern::natural},
+                           Kind{{L3_COLOUR_GRAY, 1}, Pattern::labels},
+                           Kind{{L3_COLOUR_GRAY, 8}, Pattern::labels},
+                           Kind{{L3_COLOUR_RGB_ALPHA, 8}, Pattern::labels}}) {
+    l3_training* begun = nullptr;
+    ASSERT_EQ(l3_start_training(nullptr, &begun, nullptr), L3_OK);
+    const Training training(begun);
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      const Drawing d = drawing::draw({200, 150}, kind.type, kind.pattern, seed);
+      const l3_image image = d.image();
+      ASSERT_EQ(l3_add_to_training(training.get(), &image, nullptr), L3_OK);
+    }
+    l3_model* made = nullptr;
+    ASSERT_EQ(l3_finish_training(training.get(), &made, nullptr), L3_OK);
+    const Model model(made);
+    EXPECT_EQ(described(model).kind, 1u);
+    EXPECT_EQ(described(model).bits, kind.type.bits);
+    // Like what it learnt from; and noise, in which there is every value.
+    for (const Pattern pattern : {kind.pattern, Pattern::noise}) {
+      const Drawing d = drawing::draw({130, 90}, kind.type, pattern, 77);
+      l3_encode_options options = by_name(model);
+      options.model_origin = L3_MODEL_NAMED;
+      const Bytes file = encode(d, options);
+      EXPECT_EQ(info_of(file).model_origin, static_cast<uint32_t>(L3_MODEL_NAMED));
+      const With with(model);
+      Bytes out(d.pixels.size());
+      l3_error error{};
+      EXPECT_EQ(l3_decode(file.data(), file.size(), &with.options, out.data(), out.size(), 0, &error), L3_OK);
+      EXPECT_EQ(out, d.pixels);
+    }
+  }
+}
+
+TEST(Training, RefusesSamplesOutOfRange) {
+  l3_training* begun = nullptr;
+  ASSERT_EQ(l3_start_training(nullptr, &begun, nullptr), L3_OK);
+  const Training training(begun);
+  Drawing d = drawing::draw({9, 9}, {L3_COLOUR_GRAY, 12}, Pattern::natural);
+  d.pixels[2 * 40 + 1] = 0x10;
+  const l3_image image = d.image();
+  l3_error error{};
+  EXPECT_EQ(l3_add_to_training(training.get(), &image, &error), L3_ERROR_ARGUMENT);
+}
+
 TEST(Training, RefusesWhatIsNotForOneModel) {
   l3_training* begun = nullptr;
   l3_error error{};
@@ -349,9 +402,10 @@ TEST(Training, RefusesWhatIsNotForOneModel) {
     const l3_image image = d.image();
     return l3_add_to_training(training.get(), &image, &error);
   };
-  EXPECT_EQ(add(deep), L3_ERROR_ARGUMENT);
   EXPECT_EQ(add(rgb), L3_OK);
   EXPECT_EQ(add(gray), L3_ERROR_ARGUMENT);
+  EXPECT_EQ(add(deep), L3_ERROR_ARGUMENT);
+  EXPECT_STREQ(error.reason, "the images of one model must have the same channels and bits");
   EXPECT_EQ(l3_add_to_training(training.get(), nullptr, &error), L3_ERROR_ARGUMENT);
   EXPECT_EQ(l3_finish_training(training.get(), &model, &error), L3_OK);
   l3_close_model(model);

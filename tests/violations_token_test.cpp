@@ -155,6 +155,8 @@ TEST(TokenModel, HeadIsThatOfTheImage) {
 TEST(TokenModel, FlagsFitEachOther) {
   const TokenSection gray = plain(kGray8);
   for (const uint8_t flags : Bytes{0x20, 0x40, 0x80}) expect_byte_refused(gray, kGray8, 3, flags);
+  expect_byte_refused(with_literal(gray), kGray8, 3, by_hand::kLiteral | by_hand::kStill);
+  for (const uint8_t flags : Bytes{0x41, 0x81, 0xE1}) expect_byte_refused(with_match(gray), kGray8, 3, flags);
   expect_byte_refused(with_ranks(gray), kGray8, 3, 24);
   for (const l3_colour colour : {L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB, L3_COLOUR_RGB_ALPHA}) {
     const Type type{colour, 8};
@@ -349,6 +351,18 @@ TEST(TokenModel, LiteralTablesAreThere) {
   refuse({{255, 8}, {0, 6}, {0, 254}, {1, 2}});
 }
 
+TEST(TokenModel, FrequenciesOfStillBlocksAreInRange) {
+  const auto section_of = [](uint32_t first, uint32_t second) {
+    TokenSection section = with_match(plain(kGray8));
+    section.flags |= by_hand::kStill;
+    section.match = part({{first, 12}, {second, 12}, {0, 8}, {0, 5}, {0, 6}});
+    return section;
+  };
+  for (const uint32_t frequency : {1u, 2048u, 4095u}) expect_model_accepted(section_of(frequency, 4096 - frequency), kGray8);
+  expect_part_refused(section_of(0, 1), kGray8, 1, Reason::model_match);
+  expect_part_refused(section_of(4095, 0), kGray8, 1, Reason::model_match);
+}
+
 TEST(TokenModel, MatchIsInRange) {
   const auto refuse = [](const std::vector<Field>& fields) {
     TokenSection section = with_match(plain(kGray8));
@@ -424,7 +438,9 @@ constexpr uint32_t kFlagsOfTiles[] = {0,
                                       by_hand::kMatch | by_hand::kHole,
                                       by_hand::kLiteral,
                                       by_hand::kMatch | by_hand::kLiteral,
-                                      by_hand::kRanks | by_hand::kMatch};
+                                      by_hand::kRanks | by_hand::kMatch,
+                                      by_hand::kMatch | by_hand::kStill,
+                                      by_hand::kMatch | by_hand::kLiteral | by_hand::kStill};
 
 TEST(TokenTile, RefusesPayloadsThatEndTooSoon) {
   drawing::Dice dice(7);
@@ -434,7 +450,7 @@ TEST(TokenTile, RefusesPayloadsThatEndTooSoon) {
       const uint64_t at = Layout(file.parts).payloads[0];
       Bytes& payload = file.parts.tiles[0].payload;
       while (payload.size() > 16 && payload.size() - 16 >= size_t{4} << log_lanes) {
-        payload.resize(payload.size() - 16);
+        payload.erase(payload.end() - 16, payload.end());
         expect_corrupt(by_hand::put_together(file.parts), l3::text_of(Reason::dense_words), at + payload.size(), 0);
       }
     }

@@ -46,7 +46,8 @@ std::optional<Failure> ModelFiles::open_for_encoding(const std::vector<std::stri
     const l3_model_info info = describe(handles_[i]);
     if (model_for(std::span(handles_).first(i), info.channels, info.bits) == nullptr) continue;
     return Failure{paths[i], std::nullopt,
-                   "a second model for images of " + std::to_string(info.channels) + " channels: name one"};
+                   "a second model for images of " + std::to_string(info.channels) + " channels of " +
+                       std::to_string(info.bits) + " bits: name one"};
   }
   return std::nullopt;
 }

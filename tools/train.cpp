@@ -24,6 +24,7 @@ struct TrainOptions {
   uint32_t tile = 0;
   uint64_t max_images = 1000;
   std::string colour;
+  uint32_t bits = 0;
   bool complete = false;
   l3_limits limits{};
   uint32_t threads = 0;
@@ -34,12 +35,6 @@ struct CloseTraining {
   void operator()(l3_training* training) const { l3_close_training(training); }
 };
 
-// Images of one colour, and what was learnt of them.
-struct Layout {
-  std::unique_ptr<l3_training, CloseTraining> training;
-  uint64_t images = 0;
-};
-
 constexpr std::array kColourNames = {"gray", "gray and alpha", "RGB", "RGBA", "palette"};
 
 const std::vector<std::string> kColourOptions = {"gray", "gray_alpha", "rgb", "rgb_alpha", "palette"};
@@ -48,18 +43,25 @@ size_t number_of(const std::string& colour) {
   return static_cast<size_t>(std::find(kColourOptions.begin(), kColourOptions.end(), colour) - kColourOptions.begin());
 }
 
-// Learns from each image by its colour, since which one is the most frequent shows at the end.
+// Images of one colour and so many bits, and what was learnt of them.
+struct Layout {
+  size_t colour;
+  uint32_t bits;
+  std::unique_ptr<l3_training, CloseTraining> training;
+  uint64_t images = 0;
+
+  std::string name() const { return std::string(kColourNames[colour]) + " of " + bits_text(bits); }
+  static std::string bits_text(uint32_t bits) { return std::to_string(bits) + (bits == 1 ? " bit" : " bits"); }
+};
+
+// Learns from each image by its layout, since which one is the most frequent shows at the end.
 class Lessons {
  public:
   explicit Lessons(const l3_train_options& options) : options_(options) {}
 
-  // Why an image cannot be learnt from. One of other than 8 bits is counted, and left out.
+  // Why an image cannot be learnt from.
   std::optional<std::string> add(const formats::Image& image) {
-    if (image.bits != 8) {
-      ++other_bits_;
-      return std::nullopt;
-    }
-    Layout& layout = layouts_[static_cast<size_t>(image.colour)];
+    Layout& layout = layout_of(static_cast<size_t>(image.colour), image.bits);
     l3_error error{};
     if (layout.training == nullptr) {
       l3_training* training = nullptr;
@@ -72,30 +74,39 @@ class Lessons {
     return std::nullopt;
   }
 
-  // The colour of most images.
-  size_t most_frequent() const {
-    const auto fewer = [](const Layout& a, const Layout& b) { return a.images < b.images; };
-    return static_cast<size_t>(std::max_element(layouts_.begin(), layouts_.end(), fewer) - layouts_.begin());
-  }
-  const Layout& of(size_t colour) const { return layouts_[colour]; }
-
-  // "2 gray, 1 of other than 8 bits": all but those of a colour; empty where that is all.
-  std::string left_out(size_t colour) const {
-    std::string text;
-    const auto say = [&](uint64_t count, const std::string& what) {
-      if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
-    };
-    for (size_t i = 0; i < layouts_.size(); ++i) {
-      if (i != colour) say(layouts_[i].images, kColourNames[i]);
+  // That of most images, of those of a colour and bits where such are wanted; null where there are none.
+  const Layout* most_frequent(const std::optional<size_t>& colour, uint32_t bits) const {
+    const Layout* most = nullptr;
+    for (const Layout& layout : layouts_) {
+      if (layout.images == 0 || layout.colour != colour.value_or(layout.colour)) continue;
+      if (bits != 0 && layout.bits != bits) continue;
+      if (most == nullptr || layout.images > most->images) most = &layout;
     }
-    say(other_bits_, "of other than 8 bits");
+    return most;
+  }
+
+  // "2 gray of 8 bits, 1 RGB of 16 bits": all but those of a layout; empty where that is all.
+  std::string left_out(const Layout& taken) const {
+    std::string text;
+    for (const Layout& layout : layouts_) {
+      if (&layout == &taken || layout.images == 0) continue;
+      text += (text.empty() ? "" : ", ") + std::to_string(layout.images) + " " + layout.name();
+    }
     return text;
   }
 
  private:
+  // In order of colours and bits.
+  Layout& layout_of(size_t colour, uint32_t bits) {
+    const auto at = std::find_if(layouts_.begin(), layouts_.end(), [&](const Layout& layout) {
+      return layout.colour > colour || (layout.colour == colour && layout.bits >= bits);
+    });
+    if (at != layouts_.end() && at->colour == colour && at->bits == bits) return *at;
+    return *layouts_.insert(at, Layout{colour, bits, nullptr, 0});
+  }
+
   l3_train_options options_;
-  std::array<Layout, kColourNames.size()> layouts_;
-  uint64_t other_bits_ = 0;
+  std::vector<Layout> layouts_;
 };
 
 // At most so many, evenly from all.
@@ -137,13 +148,12 @@ uint64_t learn_all(const std::vector<std::string>& files, const TrainOptions& op
   return progress.totals().failed;
 }
 
-void print_summary(const l3_model_info& model, const Lessons& lessons, size_t colour, uint64_t not_looked_at,
+void print_summary(const l3_model_info& model, const Lessons& lessons, const Layout& layout, uint64_t not_looked_at,
                    Console& console) {
-  const uint64_t images = lessons.of(colour).images;
   std::string line = "model " + name_text(model.name) + ", " + std::to_string(model.size) + " bytes, for " +
-                     kColourNames[colour] + " of 8 bits, of " + std::to_string(images) +
-                     (images == 1 ? " image" : " images");
-  if (const std::string others = lessons.left_out(colour); !others.empty()) line += "; left out: " + others;
+                     layout.name() + ", of " + std::to_string(layout.images) +
+                     (layout.images == 1 ? " image" : " images");
+  if (const std::string others = lessons.left_out(layout); !others.empty()) line += "; left out: " + others;
   if (not_looked_at > 0) line += "; not looked at: " + std::to_string(not_looked_at);
   console.print(line);
 }
@@ -169,18 +179,19 @@ int train(const TrainOptions& options, Context& context) {
   Lessons lessons(train);
   const uint64_t failed = learn_all(files, options, lessons, console);
 
-  const size_t colour = options.colour.empty() ? lessons.most_frequent() : number_of(options.colour);
-  if (lessons.of(colour).images == 0) {
-    console.fail({options.folder, std::nullopt,
-                  "no image of 8 bits" +
-                      (options.colour.empty() ? std::string() : " and of the colour " + options.colour) +
-                      " to learn from"});
+  std::optional<size_t> colour;
+  if (!options.colour.empty()) colour = number_of(options.colour);
+  const Layout* layout = lessons.most_frequent(colour, options.bits);
+  if (layout == nullptr) {
+    const std::string of_bits = options.bits != 0 ? " of " + Layout::bits_text(options.bits) : "";
+    const std::string of_colour = colour ? std::string(" ") + kColourNames[*colour] : "";
+    console.fail({options.folder, std::nullopt, "no" + of_colour + " image" + of_bits + " to learn from"});
     return kExitFailed;
   }
   if (console.stderr_is_terminal()) console.status("fitting the model");
   l3_model* opened = nullptr;
   l3_error error{};
-  const l3_status status = l3_finish_training(lessons.of(colour).training.get(), &opened, &error);
+  const l3_status status = l3_finish_training(layout->training.get(), &opened, &error);
   console.clear_status();
   if (status != L3_OK) {
     console.fail({options.folder, std::nullopt, error.reason});
@@ -193,7 +204,7 @@ int train(const TrainOptions& options, Context& context) {
     return kExitFailed;
   }
   if (!options.quiet && options.out != "-") {
-    print_summary(info, lessons, colour, tree.files.size() - files.size(), console);
+    print_summary(info, lessons, *layout, tree.files.size() - files.size(), console);
   }
   return failed == 0 && tree.failures.empty() ? kExitDone : kExitFailed;
 }
@@ -218,6 +229,9 @@ void add_train(CLI::App& app, Command& chosen) {
       ->check(CLI::Range(uint64_t{1}, UINT64_MAX).description(""));
   take_name(sub->add_option("--colour", options->colour, "Learn from images of this colour (default: that of most)"),
             kColourOptions);
+  sub->add_option("--bits", options->bits, "Learn from images of so many bits a sample (default: those of most)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 16).description(""));
   sub->add_flag("--complete", options->complete,
                 "Also for images that are quite unlike these: every value has a code, at the price of some percent");
   sub->add_option("--tile", options->tile, "Edge of the tiles that the images will be encoded with (default: 128)")
@@ -229,9 +243,10 @@ void add_train(CLI::App& app, Command& chosen) {
   sub->footer(
       "Small images that are alike become smaller with a model that they share: none of them has to carry one. Files\n"
       "that are encoded with --model MODEL hold its name only, and cannot be decoded without it: keep it with them.\n\n"
-      "A model is for images of one colour (gray, gray and alpha, RGB, RGBA, palette) and of 8 bits: that of most "
-      "images\n"
-      "in DIR is taken, or that of --colour, and the others are left out, which is said.\n\n"
+      "A model is for images of one colour (gray, gray and alpha, RGB, RGBA, palette) and of so many bits a sample:\n"
+      "those of most images in DIR are taken, or what --colour and --bits say, and the others are left out, which is "
+      "said.\n"
+      "Label maps, masks and screens get a model of another kind than photographs: which one suits is tried.\n\n"
       "Examples:\n"
       "  l3 train icons/ icons.l3model\n"
       "  l3 convert --model icons.l3model icons/ l3s/\n"

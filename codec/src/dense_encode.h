@@ -7,10 +7,6 @@
 
 namespace l3 {
 
-// Which images a model is for: those that it is fitted to, others like them, or any. So symbols that were not seen have
-// no code, or have one in the tables in which others may well see some, or in all.
-enum class ModelUse { these, similar, any };
-
 class DenseEncoder : public ModelEncoder {
  public:
   DenseEncoder(const TileSource& source, const DenseKernels& kernels, const l3_parallel& parallel)

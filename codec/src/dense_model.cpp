@@ -19,7 +19,8 @@ void put_channel(Bits& bits, const DenseModel& model, uint32_t c) {
   put_class_tables(bits, model.class_tables[c], model.class_table_of[c], c == 0 ? 1 : model.classes[c - 1]);
 }
 
-// Gives each symbol a frequency of 1 at least, at the expense of the most frequent ones.
+}  // namespace
+
 void complete_frequencies(uint16_t* frequencies, uint32_t symbols) {
   uint32_t last = symbols - 1;
   while (frequencies[last] == 0) --last;
@@ -41,8 +42,6 @@ void complete_frequencies(uint16_t* frequencies, uint32_t symbols) {
   }
   frequencies[rest] = static_cast<uint16_t>(frequencies[rest] - lacking);
 }
-
-}  // namespace
 
 Fault read_model(const uint8_t* bytes, uint64_t size, uint32_t channels, DenseTables& tables) {
   ModelReader reader(bytes, size, tables);

@@ -452,22 +452,6 @@ Reason write_as_planned(Plan& plan, const Target& target, uint8_t* out, size_t& 
   return Reason::none;
 }
 
-// Whether all samples are within the image's bits.
-bool in_range(const Plan& plan) {
-  const Head& head = plan.head;
-  if (head.bits % 8 == 0) return true;
-  const size_t samples = size_t{head.width} * head.channels;
-  for (uint32_t y = 0; y < head.height; ++y) {
-    const uint8_t* row = static_cast<const uint8_t*>(plan.image.pixels) + y * plan.stride;
-    uint32_t all = 0;
-    for (size_t i = 0; i < samples; ++i) {
-      all |= head.bits > 8 ? reinterpret_cast<const uint16_t*>(row)[i] : row[i];
-    }
-    if (all >> head.bits != 0) return false;
-  }
-  return true;
-}
-
 // The edge of tiles for a token model that needs so many bytes a pixel.
 uint32_t edge_for(double bytes_of_pixel) {
   uint32_t edge = kDefaultTileEdge;
@@ -475,13 +459,16 @@ uint32_t edge_for(double bytes_of_pixel) {
   return edge;
 }
 
+// Whether all models that an image might have are worth trying.
+bool is_small(const Plan& plan) {
+  return uint64_t{plan.head.width} * plan.head.height * plan.head.channels <= kMostWithDefault;
+}
+
 // The plans among which the smallest file is looked for, those first that take the least time.
 std::vector<Plan> plans_of(const Plan& plan) {
   std::vector<Plan> all;
-  const bool small = plan.head.bits == 8 && plan.options.model_origin == L3_MODEL_NONE &&
-                     default_model_for(plan.head.channels, plan.head.bits) != 0 &&
-                     uint64_t{plan.head.width} * plan.head.height * plan.head.channels <= kMostWithDefault;
-  if (small) {
+  if (is_small(plan) && plan.options.model_origin == L3_MODEL_NONE &&
+      default_model_for(plan.head.channels, plan.head.bits) != 0) {
     all.push_back(plan);
     change_origin(all.back(), L3_MODEL_DEFAULT);
   }
@@ -503,7 +490,7 @@ std::vector<Plan> plans_of(const Plan& plan) {
 
 // Writes the smallest of the files that plans make.
 Reason write_smallest(const Plan& plan, const Target& target, uint8_t* out, size_t& written) {
-  if (!in_range(plan)) return Reason::sample_out_of_range;
+  if (!samples_in_range(plan.image)) return Reason::sample_out_of_range;
   std::vector<Plan> plans = plans_of(plan);
   std::unique_ptr<uint8_t[]> best;
   size_t least = SIZE_MAX;
@@ -549,12 +536,21 @@ bool has_other_tiles(const Plan& plan, const uint8_t* file) {
   return false;
 }
 
-// The file with the named model, or, where that has no code for some tile, the smaller one of it and one without.
+// The file with the named model, or, where the image is small or the model has no code for some tile, the smaller one of
+// it and one without.
 Reason write_named(const Plan& plan, const Target& target, uint8_t* out, size_t& written) {
   Plan named = plan, other;
   Reason reason = plan_without_name(plan, other);
   if (reason == Reason::none) reason = write_as_planned(named, target, out, written);
-  if (reason != Reason::none || !has_other_tiles(named, out)) return reason;
+  const std::vector<uint8_t>& model = plan.options.named_model->bytes;
+  if (reason == Reason::none && named.head.names_model() && is_token_model(model.data(), model.size())) {
+    // Now it is known how large its tiles should be.
+    const double bytes = static_cast<double>(written - named.head.payload_start);
+    set_tiles(named, edge_for(bytes / (static_cast<double>(named.head.width) * named.head.height)));
+    lay_out(named);
+    if (named.head.tile_count != plan.head.tile_count) reason = write_as_planned(named, target, out, written);
+  }
+  if (reason != Reason::none || !(is_small(plan) || has_other_tiles(named, out))) return reason;
   const size_t size = written;
   const auto copy = std::make_unique_for_overwrite<uint8_t[]>(size);
   std::memcpy(copy.get(), out, size);

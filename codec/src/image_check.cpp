@@ -40,4 +40,19 @@ Reason check_image(const l3_image& image) {
   return Reason::none;
 }
 
+bool samples_in_range(const l3_image& image) {
+  if (image.bits % 8 == 0) return true;
+  const size_t samples = size_t{image.width} * channels_of(image);
+  const size_t stride = image.stride != 0 ? image.stride : samples * (image.bits > 8 ? 2 : 1);
+  for (uint32_t y = 0; y < image.height; ++y) {
+    const uint8_t* row = static_cast<const uint8_t*>(image.pixels) + y * stride;
+    uint32_t all = 0;
+    for (size_t i = 0; i < samples; ++i) {
+      all |= image.bits > 8 ? reinterpret_cast<const uint16_t*>(row)[i] : row[i];
+    }
+    if (all >> image.bits != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace l3

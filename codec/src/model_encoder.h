@@ -5,6 +5,10 @@
 
 namespace l3 {
 
+// Which images a model is for: those that it is fitted to, others like them, or any. So symbols that were not seen have
+// no code, or have one in the tables in which others may well see some, or in all.
+enum class ModelUse { these, similar, any };
+
 class ModelEncoder {
  public:
   virtual ~ModelEncoder() = default;

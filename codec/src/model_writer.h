@@ -139,6 +139,9 @@ inline uint32_t rest_symbol(const uint16_t* frequencies, uint32_t last) {
   return rest;
 }
 
+// Gives each symbol a frequency of 1 at least, at the expense of the most frequent ones.
+void complete_frequencies(uint16_t* frequencies, uint32_t symbols);
+
 // Writes a table in the shortest way.
 inline uint32_t put_table(BitWriter* bits, const uint16_t* frequencies, uint32_t symbols) {
   uint32_t last = symbols - 1;

@@ -88,6 +88,16 @@ class ReverseCoder {
     const uint32_t times = static_cast<uint32_t>(uint64_t{code.reciprocal} * (uint64_t{x} + code.more) >> code.shift);
     states_[lane] = times << kProbabilityBits | table.slots[code.first + x - times * code.frequency];
   }
+  // One of two, the first of which has this frequency.
+  void put_either(uint32_t lane, uint32_t frequency, bool is_first) {
+    const uint32_t own = is_first ? frequency : kProbabilities - frequency, before = is_first ? 0 : frequency;
+    uint32_t x = states_[lane];
+    if (x >= own << (32 - kProbabilityBits)) {
+      *--words_ = static_cast<uint16_t>(x);
+      x >>= 16;
+    }
+    states_[lane] = x / own << kProbabilityBits | (before + x % own);
+  }
   // `count` bits, at least 1 and at most 16.
   void put_raw(uint32_t lane, uint32_t raw, uint32_t count) {
     uint32_t x = states_[lane];

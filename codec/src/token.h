@@ -25,6 +25,9 @@ constexpr uint32_t kMostActivity = (1u << 24) - 1;
 constexpr uint32_t kValueBias = 32768;
 L3_INLINE constexpr uint32_t token_words(uint32_t channels) { return (channels + 1) / 2; }
 
+// Beside the class of a block's first channel, which has five bits: it is still.
+constexpr uint32_t kStillBlock = 0x80;
+
 // What a pixel is, before it is a token: one of four neighbours, none of them, or the hole.
 enum MatchSymbol : uint32_t { kMatchW, kMatchN, kMatchNe, kMatchNw, kMatchNone, kMatchHole };
 
@@ -39,13 +42,21 @@ L3_INLINE constexpr uint32_t first_of(uint32_t token) {
   return token < kDirectTokens ? token : (2 + (token & 1)) << raw_bits_of(token);
 }
 
+// The token of a number.
+inline uint32_t token_of(uint32_t number) {
+  if (number < kDirectTokens) return number;
+  const uint32_t top = 31 - static_cast<uint32_t>(__builtin_clz(number));
+  return kDirectTokens + 2 * (top - 5) + (number >> (top - 1) & 1);
+}
+
 struct TokenTables {
   uint32_t channels, bits;  // of the image
   uint32_t engine_channels;
-  bool match, literal, hole;
+  bool match, literal, hole, still;
   bool match_by_activity;  // whether rows of matches have more than one table
   Listing listing;
   uint32_t hole_value;
+  uint32_t still_frequency[2];     // of a block being still, where the one above it is not, and where it is
   uint32_t depth[kMaxChannels];  // bits of a value, by engine channel
   uint32_t classes[kMaxChannels];
   uint32_t table_count, class_table_count;

@@ -71,7 +71,11 @@ class TokenDecoder {
   L3_INLINE Fault decode() {
     L3_FOR_PARTS state_[part] = W::load_states(payload_, lanes_, part);
     at_ = 4 * lanes_;
-    if (!decode_classes() || !decode_values()) return {Reason::dense_words, payload_bytes_};
+    if (!decode_blocks()) return {Reason::dense_words, payload_bytes_};
+    if constexpr (W::kLooksAhead) {
+      if (tables_.still()) ahead_.look(width_, height_, classes_);
+    }
+    if (!decode_values()) return {Reason::dense_words, payload_bytes_};
     return check_end();
   }
 
@@ -108,27 +112,40 @@ class TokenDecoder {
     return at_ <= payload_bytes_;
   }
 
-  L3_INLINE bool decode_classes() {
-    if constexpr (kLiteral) return true;
-    const uint32_t blocks = ceil_div(width_, kBlockEdge) * ceil_div(height_, kBlockEdge);
+  // Which blocks are still, and the classes of the others.
+  L3_INLINE bool decode_blocks() {
+    if (kLiteral && !tables_.still()) return true;
+    const uint32_t across = ceil_div(width_, kBlockEdge);
+    const uint32_t blocks = across * ceil_div(height_, kBlockEdge);
     for (uint32_t first = 0; first < blocks; first += lanes_) {
       const uint32_t count = smaller(lanes_, blocks - first);
       Lanes all[kParts], before[kParts];
-      L3_FOR_PARTS all[part] = before[part] = W::splat(0);
+      L3_FOR_PARTS {
+        all[part] = before[part] = W::splat(0);
+        active_[part] = W::less(W::numbers(part), count);
+      }
       const Window window = reader_.window(at_);
       uint32_t taken = 0;
-      for (uint32_t c = 0; c < kChannels; ++c) {
+      if (tables_.still()) {
+        L3_FOR_USED_PARTS {
+          const Mask still = decode_still(part, first, across, window, taken);
+          active_[part] = W::without(active_[part], still);
+          all[part] = W::only(still, W::splat(kStillBlock));
+        }
+      }
+      for (uint32_t c = 0; c < kChannels && !kLiteral; ++c) {
         L3_FOR_USED_PARTS {
           if (tables_.classes(c) == 1) {
             before[part] = W::splat(0);
             continue;
           }
-          const Mask active = W::less(W::numbers(part), count);
           Lanes own, other;
           W::look_up_token_class(tables_, c, before[part] & constant<kMaxClasses - 1>,
                                  Front::template bucket_of<kClassBuckets>(state_[part]), own, other);
-          before[part] = Front::template decode_symbol<kClassBuckets>(own, other, state_[part], active, sink_);
-          Front::refill(state_[part], active, window, taken);
+          before[part] =
+              W::only(active_[part],
+                      Front::template decode_symbol<kClassBuckets>(own, other, state_[part], active_[part], sink_));
+          Front::refill(state_[part], active_[part], window, taken);
           all[part] = all[part] | before[part] << static_cast<int>(8 * c);
         }
       }
@@ -136,6 +153,25 @@ class TokenDecoder {
       if (!advance(taken)) return false;
     }
     return true;
+  }
+
+  // The lanes whose block is still, of a round that begins with block `first`.
+  L3_INLINE Mask decode_still(uint32_t part, uint32_t first, uint32_t across, Window window, uint32_t& taken) {
+    const Lanes lane = W::numbers(part);
+    // The block above counts where an earlier round had it.
+    const Mask known = W::both(W::less(lane, across), W::not_less(lane + first, W::splat(across)));
+    const Lanes above = classes_.of(lane + (first - across), W::which(known));
+    const Lanes frequency = W::select(W::equal(above & constant<kStillBlock>, kStillBlock),
+                                      W::splat(tables_.still_frequency(1)), W::splat(tables_.still_frequency(0)));
+    const Lanes slot = state_[part] & constant<kProbabilities - 1>;
+    const Mask still = W::without(active_[part], W::not_less(slot, frequency));
+    const Lanes own_frequency = W::select(still, frequency, W::splat(constant<kProbabilities>) - frequency);
+    sink_.template saw<kClassBuckets>(own_frequency, active_[part]);
+    const Lanes number = W::select(still, slot, slot - frequency);
+    const Lanes next = own_frequency * (state_[part] >> kProbabilityBits) + number;
+    state_[part] = W::select(active_[part], next, state_[part]);
+    Front::refill(state_[part], active_[part], window, taken);
+    return still;
   }
 
   L3_INLINE bool decode_values() {
@@ -156,30 +192,39 @@ class TokenDecoder {
         }
       }
       held_[part] = W::splat(kValueBias);
+      still_[part] = W::without(active_[part], active_[part]);
       column_[part] = zero - lane - lane;
       // A lane beyond the tile's lanes is below its last row for ever.
       row_[part] = W::select(W::less(lane, lanes_), lane, W::splat(1u << 30));
     }
+    // Where lane 0 is: its column, and how many rows it has done.
+    uint32_t lead = 0, turn = 0;
     for (uint32_t step = 0; step < steps; ++step) {
+      bool inside = false;  // no lane is at an edge of the tile
+      if constexpr (W::kLooksAhead) {
+        if (lead == period) {
+          lead = 0;
+          ++turn;
+        }
+        inside = turn * lanes_ > 1 && lead + 1 >= 2 * lanes_ && lead + 1 < width_;
+        const bool may_stay = inside && tables_.still() && !tables_.hole();
+        const uint32_t quiet = may_stay ? ahead_.quiet_steps(lead, turn * lanes_, lanes_) : 0;
+        if (quiet > 0) {
+          for (uint32_t i = 0; i < quiet; ++i) stay_everywhere(step + i, last_part, last_lane);
+          L3_FOR_USED_PARTS {
+            column_[part] = column_[part] + quiet;
+            still_[part] = W::less(W::numbers(part), uint32_t{kLanes});  // each lane may have entered another block
+          }
+          lead += quiet;
+          step += quiet - 1;
+          continue;
+        }
+        ++lead;
+      }
       const typename Delay::Entry from_last = delay_.load();
       // Backwards, since each part looks at what the one before it was.
-      for (uint32_t part = parts(); part-- > 0;) look_around(part, from_last);
-      const Window window = reader_.window(at_);
-      uint32_t taken = 0;
-      if (tables_.match()) {
-        decode_match(window, taken);
-      } else {
-        L3_FOR_USED_PARTS escaped_[part] = active_[part];
-      }
-      bool any = false;
-      L3_FOR_USED_PARTS any = any || W::any(escaped_[part]);
-      if (any) {
-        decode_channel<0>(window, taken);
-        if constexpr (kChannels > 1) decode_channel<1>(window, taken);
-        if constexpr (kChannels > 2) decode_channel<2>(window, taken);
-        if constexpr (kChannels > 3) decode_channel<3>(window, taken);
-      }
-      if (!advance(taken)) return false;
+      for (uint32_t part = parts(); part-- > 0;) look_around(part, from_last, inside);
+      if (any_of(coded_) && !decode_step()) return false;
       L3_FOR_USED_PARTS {
         sink_.put(step, part, row_[part], column_[part], pixel_here_[part], active_[part]);
         go_on(part, period);
@@ -187,6 +232,48 @@ class TokenDecoder {
       store_delay(last_part, last_lane);
     }
     return true;
+  }
+
+  // A step in which all lanes are in still blocks, and none is at an edge of the tile.
+  L3_INLINE void stay_everywhere(uint32_t step, uint32_t last_part, uint32_t last_lane) {
+    const typename Delay::Entry from_last = delay_.load();
+    for (uint32_t part = parts(); part-- > 0;) {
+      slide(part, from_last);
+      Mask level = W::same(pixel_[part][0].n, pixel_[part][0].nw);
+      for (uint32_t word = 1; word < kWords; ++word) {
+        level = W::both(level, W::same(pixel_[part][word].n, pixel_[part][word].nw));
+      }
+      for (uint32_t word = 0; word < kWords; ++word) {
+        pixel_here_[part][word] = W::select(level, pixel_[part][word].w, pixel_[part][word].n);
+        if constexpr (!kLiteral) error_here_[part][word] = W::splat(0);
+      }
+    }
+    L3_FOR_USED_PARTS sink_.put(step, part, row_[part], column_[part], pixel_here_[part], active_[part]);
+    store_delay(last_part, last_lane);
+  }
+
+  L3_INLINE bool any_of(const Mask* masks) const {
+    bool any = false;
+    L3_FOR_USED_PARTS any = any || W::any(masks[part]);
+    return any;
+  }
+
+  // What the lanes decode in a step.
+  L3_INLINE bool decode_step() {
+    const Window window = reader_.window(at_);
+    uint32_t taken = 0;
+    if (tables_.match()) {
+      decode_match(window, taken);
+    } else {
+      L3_FOR_USED_PARTS escaped_[part] = coded_[part];
+    }
+    if (any_of(escaped_)) {
+      decode_channel<0>(window, taken);
+      if constexpr (kChannels > 1) decode_channel<1>(window, taken);
+      if constexpr (kChannels > 2) decode_channel<2>(window, taken);
+      if constexpr (kChannels > 3) decode_channel<3>(window, taken);
+    }
+    return advance(taken);
   }
 
   // To the next column, or to the first one of the lane's next row.
@@ -210,43 +297,90 @@ class TokenDecoder {
     delay_.store(next);
   }
 
-  // What the lanes of a part see where they are now.
-  L3_INLINE void look_around(uint32_t part, typename Delay::Entry from_last) {
+  // The windows of a part's lanes go on by a column.
+  L3_INLINE void slide(uint32_t part, const typename Delay::Entry& from_last) {
     const uint32_t before = part == 0 ? 0 : part - 1;
     uint32_t next = 0;
     const auto above = [&](Lanes of_part_before) {
       const uint32_t of_last_lane = from_last[next++];
       return part == 0 ? W::splat(of_last_lane) : of_part_before;
     };
-    const Lanes column = column_[part], row = row_[part];
-    const Mask active = W::both(W::less(column, width_), W::less(row, height_));
-    active_[part] = active;
-    const auto edges = Front::Edges::of(column, row, width_);
-    const Lanes none = W::splat(kValueBias << 16 | kValueBias);
     for (uint32_t word = 0; word < kWords; ++word) {
       const Lanes here_above = above(pixel_here_[before][word]), n_above = above(pixel_[before][word].n);
       Front::slide(pixel_[part][word], pixel_here_[part][word], here_above, n_above);
-      above_[part][word] = Front::mend(pixel_[part][word], edges, none);
       if constexpr (!kLiteral) {
         const Lanes error_above = above(error_here_[before][word]), error_n_above = above(error_[before][word].n);
         Front::slide(error_[part][word], error_here_[part][word], error_above, error_n_above);
-        errors_above_[part][word] = Front::mend(error_[part][word], edges, W::splat(0));
       }
     }
-    if (tables_.match()) equalities_[part] = equalities(part);
+  }
+
+  // What the lanes of a part see where they are now; `inside`, where none is at an edge of the tile.
+  L3_INLINE void look_around(uint32_t part, const typename Delay::Entry& from_last, bool inside) {
+    slide(part, from_last);
+    const Lanes column = column_[part], row = row_[part];
+    const Mask active = W::both(W::less(column, width_), W::less(row, height_));
+    active_[part] = active;
+    const Lanes none = W::splat(kValueBias << 16 | kValueBias);
+    if (inside) {
+      for (uint32_t word = 0; word < kWords; ++word) {
+        above_[part][word] = Front::upper_of(pixel_[part][word]);
+        if constexpr (!kLiteral) errors_above_[part][word] = Front::upper_of(error_[part][word]);
+      }
+    } else {
+      const auto edges = Front::Edges::of(column, row, width_);
+      for (uint32_t word = 0; word < kWords; ++word) {
+        above_[part][word] = Front::mend(pixel_[part][word], edges, none);
+        if constexpr (!kLiteral) errors_above_[part][word] = Front::mend(error_[part][word], edges, W::splat(0));
+      }
+    }
     for (uint32_t word = 0; word < kWords; ++word) {
       pixel_here_[part][word] = none;
       if constexpr (!kLiteral) error_here_[part][word] = W::splat(0);
     }
-    if constexpr (!kLiteral) {
-      if constexpr (kChannels == 1) {
-        if (tables_.hole()) fill_holes(part, edges.first_column);
+    if constexpr (kChannels == 1 && !kLiteral) {
+      if (tables_.hole()) fill_holes(part, W::equal(column, 0));
+    }
+    coded_[part] = active;
+    if (kLiteral && !tables_.still()) return;
+    const Mask enters = W::both(active, W::equal(column & constant<kBlockEdge - 1>, 0));
+    const auto entering = W::which(enters);
+    if (entering) {
+      const Lanes block = block_at(row, column);
+      if constexpr (!kLiteral) weights_.enter(part, entering, block, classes_);
+      if constexpr (W::kLooksAhead) {
+        if (tables_.still()) still_[part] = W::either(W::without(still_[part], enters), still_among(block, entering));
       }
-      const auto entering = W::which(W::both(active, W::equal(column & constant<kBlockEdge - 1>, 0)));
-      if (entering) {
-        const Lanes block = (row >> 4) * ceil_div(width_, kBlockEdge) + (column >> 4);
-        weights_.enter(part, entering, block, classes_);
-      }
+    }
+    if (!tables_.still()) return;
+    if constexpr (W::kLooksAhead) {
+      stay(part, W::both(active, still_[part]));
+    } else {
+      // A GPU looks again rather than remember.
+      stay(part, still_among(block_at(row, column), active));
+    }
+  }
+  L3_INLINE Lanes block_at(Lanes row, Lanes column) const {
+    return (row >> 4) * ceil_div(width_, kBlockEdge) + (column >> 4);
+  }
+  // Those of these lanes whose block is still.
+  template <class Which>
+  L3_INLINE Mask still_among(Lanes block, Which lanes) const {
+    return W::equal(classes_.of(block, lanes) & constant<kStillBlock>, kStillBlock);
+  }
+
+  // In still blocks pixels are what goes on from above: W where N is as NW, else N.
+  L3_INLINE void stay(uint32_t part, Mask stays) {
+    coded_[part] = W::without(active_[part], stays);
+    Mask level = stays;
+    for (uint32_t word = 0; word < kWords; ++word) {
+      const Around at = pixels_around(part, word);
+      level = W::both(level, W::same(at.n, at.nw));
+    }
+    for (uint32_t word = 0; word < kWords; ++word) {
+      const Around at = pixels_around(part, word);
+      pixel_here_[part][word] =
+          W::select(stays, W::select(level, at.w, at.n), pixel_here_[part][word]);
     }
   }
 
@@ -296,6 +430,7 @@ class TokenDecoder {
   L3_INLINE void decode_match(Window window, uint32_t& taken) {
     Lanes own[kParts], other[kParts];
     L3_FOR_USED_PARTS {
+      if (kParts > 1 && !W::any(coded_[part])) continue;
       Lanes octave = W::splat(0);
       if constexpr (!kLiteral) {
         if (tables_.match_by_activity()) {
@@ -303,30 +438,33 @@ class TokenDecoder {
           octave = W::token_level(activity_[part]) >> 2;
         }
       }
-      W::look_up_match(tables_, equalities_[part], octave, Front::template bucket_of<kTokenBuckets>(state_[part]),
+      W::look_up_match(tables_, equalities(part), octave, Front::template bucket_of<kTokenBuckets>(state_[part]),
                        own[part], other[part]);
     }
     L3_FOR_USED_PARTS {
+      escaped_[part] = coded_[part];
+      if (kParts > 1 && !W::any(coded_[part])) continue;
       const Lanes symbol =
-          Front::template decode_symbol<kTokenBuckets>(own[part], other[part], state_[part], active_[part], sink_);
-      Front::refill(state_[part], active_[part], window, taken);
+          Front::template decode_symbol<kTokenBuckets>(own[part], other[part], state_[part], coded_[part], sink_);
+      Front::refill(state_[part], coded_[part], window, taken);
       const Mask is_n = W::equal(symbol, kMatchN), is_ne = W::equal(symbol, kMatchNe),
                  is_nw = W::equal(symbol, kMatchNw);
       for (uint32_t word = 0; word < kWords; ++word) {
         const Around at = pixels_around(part, word);
-        pixel_here_[part][word] = W::select(is_nw, at.nw, W::select(is_ne, at.ne, W::select(is_n, at.n, at.w)));
+        const Lanes matched = W::select(is_nw, at.nw, W::select(is_ne, at.ne, W::select(is_n, at.n, at.w)));
+        pixel_here_[part][word] = W::select(coded_[part], matched, pixel_here_[part][word]);
       }
       const Mask repeats = W::less(symbol, uint32_t{kMatchNone});
       Mask known = repeats;
       if constexpr (kChannels == 1 && !kLiteral) {
         if (tables_.hole()) {
-          const Mask is_hole = W::equal(symbol, kMatchHole);
+          const Mask is_hole = W::both(coded_[part], W::equal(symbol, kMatchHole));
           known = W::either(known, is_hole);
           pixel_here_[part][0] = W::select(is_hole, W::splat((tables_.hole_value() ^ kValueBias) | kValueBias << 16),
                                            pixel_here_[part][0]);
         }
       }
-      escaped_[part] = W::without(active_[part], known);
+      escaped_[part] = W::without(coded_[part], known);
     }
   }
 
@@ -509,12 +647,13 @@ class TokenDecoder {
   uint32_t at_ = 0;  // in the payload
   Lanes state_[kParts];
   Lanes column_[kParts], row_[kParts];
-  Mask active_[kParts], escaped_[kParts], raw_[kParts];
+  Mask active_[kParts], still_[kParts], coded_[kParts], escaped_[kParts], raw_[kParts];
   DenseWindow<Lanes> pixel_[kParts][kWords], error_[kParts][kWords];
   Lanes pixel_here_[kParts][kWords], error_here_[kParts][kWords];
   Upper above_[kParts][kWords], errors_above_[kParts][kWords];
   Around filled_[kParts];  // where there are holes
-  Lanes held_[kParts], equalities_[kParts], activity_[kParts];
+  Lanes held_[kParts], activity_[kParts];
+  typename W::Ahead ahead_;
 };
 
 }  // namespace l3

@@ -12,6 +12,8 @@ namespace {
 
 // Fewer pixels than this are their neighbours: matching them is not tried.
 constexpr double kLeastRepeats = 0.08;
+// Still blocks decode several times as fast as others: they may take this much more, but must not be fewer than this.
+constexpr double kPriceOfStill = 1.01, kLeastStill = 0.05;
 constexpr uint64_t kTrialPixels = 1u << 18;
 constexpr uint32_t kMostColours = 8192;
 
@@ -120,6 +122,8 @@ TokenModel model_of(const TokenTables& tables) {
   model.match = tables.match;
   model.literal = tables.literal;
   model.hole = tables.hole;
+  model.still = tables.still;
+  std::memcpy(model.still_frequency, tables.still_frequency, sizeof(model.still_frequency));
   model.hole_value = tables.hole_value;
   model.listing = tables.listing;
   const uint32_t lists = tables.listing == Listing::ranks ? tables.channels : 1;
@@ -195,7 +199,7 @@ std::unique_ptr<TokenTile> TokenEncoder::load(uint64_t tile, const TokenModel& m
     }
   });
   if (!listed) return nullptr;
-  if (model.match) loaded->find_matches(model.hole ? static_cast<int32_t>(model.hole_value) : -1);
+  if (model.match) loaded->find_matches(model.hole ? static_cast<int32_t>(model.hole_value) : -1, model.still);
   return loaded;
 }
 
@@ -216,6 +220,7 @@ void TokenEncoder::begin_model(const TokenPlan& plan, TokenModel& model) const {
   model.engine_channels = plan.listing == Listing::colours ? 1 : channels;
   model.match = plan.match;
   model.literal = plan.literal;
+  model.still = plan.still;
   for (uint32_t c = 0; c < kMaxChannels; ++c) {
     model.depth[c] = source_.bits();
     model.classes[c] = 1;
@@ -250,16 +255,17 @@ void TokenEncoder::fit_to(const TokenTiles& tiles, const TokenEffort& effort, do
   }
 }
 
-// The bytes that the image takes with a plan, about.
-double TokenEncoder::try_plan(const TokenPlan& plan, const std::vector<uint64_t>& seen) const {
+TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const std::vector<uint64_t>& seen) const {
   TokenModel model;
   begin_model(plan, model);
   const ValueMap map(model);
   TokenTiles tiles;
-  uint64_t pixels = 0;
+  uint64_t pixels = 0, blocks = 0, still = 0;
   for (const uint64_t tile : seen) {
     tiles.push_back(load(tile, model, map));
     pixels += tiles.back()->pixels();
+    blocks += tiles.back()->block_count();
+    for (const uint8_t of_block : tiles.back()->still) still += of_block;
   }
   const double share = static_cast<double>(pixels) / static_cast<double>(source_.pixels());
   const TokenEffort effort{4, 2, 24, 2, kTrialPixels};
@@ -268,13 +274,16 @@ double TokenEncoder::try_plan(const TokenPlan& plan, const std::vector<uint64_t>
   TokenCounts counts(model);
   for (const auto& tile : tiles) counts.add(*tile, model);
   fit_token_tables(counts, effort, model);
-  return static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share;
+  return {static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share,
+          static_cast<double>(still) / static_cast<double>(blocks)};
 }
 
-std::vector<TokenPlan> TokenEncoder::plans() const {
+std::vector<TokenPlan> TokenEncoder::plans(ModelUse use) const {
   const uint32_t channels = source_.channels();
   const double repeats = share_of_repeats(source_);
-  const std::vector<Colour> colours = colours_of(source_);
+  // Other images have other values: only what lists none is for them too.
+  const bool may_list = use == ModelUse::these;
+  const std::vector<Colour> colours = may_list || channels == 1 ? colours_of(source_) : std::vector<Colour>();
   std::vector<uint16_t> values[kMaxChannels];
   ranks_of(source_, values);
   size_t listed = 0, range = 0;
@@ -283,7 +292,7 @@ std::vector<TokenPlan> TokenEncoder::plans() const {
     range += size_t{values[c].back()} - values[c].front() + 1;
   }
   const uint64_t pixels = source_.pixels();
-  const bool ranks = listed <= kMaxValues && listed * 5 < range * 4 && listed * 2 < pixels * channels;
+  const bool ranks = may_list && listed <= kMaxValues && listed * 5 < range * 4 && listed * 2 < pixels * channels;
   std::vector<TokenPlan> all;
   for (const Listing listing : {Listing::none, Listing::ranks}) {
     if (listing == Listing::ranks && !ranks) continue;
@@ -295,23 +304,29 @@ std::vector<TokenPlan> TokenEncoder::plans() const {
     if (values[0].back() == (1u << source_.bits()) - 1) all.push_back({listing, true, false, values[0].back()});
   }
   if (!colours.empty() && colours.size() * 4 < pixels && repeats > 0.3) {
-    all.push_back({Listing::colours, true, true, -1});
+    if (may_list) all.push_back({Listing::colours, true, true, -1});
     if (channels == 1) all.push_back({Listing::none, true, true, -1});
   }
   return all;
 }
 
-TokenEncoder::Choice TokenEncoder::choose(uint32_t effort) const {
+TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   const std::vector<uint64_t> seen = choose_tiles(effort < 4 ? kTrialPixels / 4 : kTrialPixels);
   Choice best{{}, 1e300};
-  for (const TokenPlan& plan : plans()) {
-    const double bytes = try_plan(plan, seen);
+  for (const TokenPlan& plan : plans(use)) {
+    const double bytes = try_plan(plan, seen).bytes;
     if (bytes < best.bytes) best = {plan, bytes};
+  }
+  if (best.plan.match) {
+    TokenPlan plan = best.plan;
+    plan.still = true;
+    const Trial trial = try_plan(plan, seen);
+    if (trial.still_share >= kLeastStill && trial.bytes < kPriceOfStill * best.bytes) best = {plan, trial.bytes};
   }
   return best;
 }
 
-void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort) {
+void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {
   const TokenEffort spent = token_effort_of(effort);
   begin_model(plan, model_);
   map_ = ValueMap(model_);
@@ -328,6 +343,7 @@ void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort) {
   TokenCounts counts(model_);
   count_all(counts);
   fit_token_tables(counts, spent, model_);
+  if (use != ModelUse::these) complete_token_model(model_);
   model_bytes_ = write_token_model(model_);
   codes_ = std::make_unique<Codes>();
   const Fault fault =
@@ -403,6 +419,7 @@ bool TokenEncoder::code(const TokenTile& tile, Coded& coded) const {
       if (tables.match_by_activity && !tables.literal) finder.find_octaves(y, model_.activity[0], octaves.data());
       for (uint32_t x = 0; x < tile.width; ++x) {
         const size_t i = size_t{y} * tile.width + x;
+        if (tile.symbols[i] == kNoSymbol) continue;
         coded.match_tables[i] = tables.match_table[tables.match_row[tile.equalities[i]] * kMatchOctaves + octaves[x]];
         add(coded.match_tables[i], tile.symbols[i]);
       }
@@ -468,7 +485,7 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
   const uint32_t log_lanes = lanes_for(coded.bits, tile->width, tile->height);
   const uint32_t lanes = 1u << log_lanes;
   // A symbol takes one word at most, raw bits another, and the coder looks one ahead.
-  const size_t room_for_words = tile->pixels() * (1 + 2 * tile->channels) + size_t{blocks} * tile->channels + 1;
+  const size_t room_for_words = tile->pixels() * (1 + 2 * tile->channels) + size_t{blocks} * (1 + tile->channels) + 1;
   const auto words = std::make_unique_for_overwrite<uint16_t[]>(room_for_words);
   ReverseCoder coder(lanes, words.get() + room_for_words);
   walk_backwards(tile->width, tile->height, lanes, [&](uint32_t count, const uint8_t* lane_of, const size_t* at) {
@@ -484,6 +501,7 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
       }
     }
     for (uint32_t i = tables.match ? count : 0; i-- > 0;) {
+      if (tile->symbols[at[i]] == kNoSymbol) continue;
       coder.put(lane_of[i], codes_->symbols[coded.match_tables[at[i]]], tile->symbols[at[i]]);
     }
   });
@@ -491,12 +509,17 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
     for (uint32_t c = tile->channels; c-- > 0;) {
       if (tables.classes[c] == 1) continue;
       for (uint32_t lane = smaller(lanes, blocks - first); lane-- > 0;) {
+        if (tile->still[first + lane] != 0) continue;
         const uint32_t own = tile->classes[c][first + lane];
         const uint32_t before = c == 0 ? 0 : tile->classes[c - 1][first + lane];
         const SlotTable<kClassBuckets>& table = codes_->classes[tables.class_table_of[c][before]];
         if (table.codes[own].frequency == 0) return 0;
         coder.put(lane, table, own);
       }
+    }
+    for (uint32_t lane = tables.still ? smaller(lanes, blocks - first) : 0; lane-- > 0;) {
+      const bool above = lane < tile->blocks_across && tile->still_above(first + lane);  // decoded in an earlier round
+      coder.put_either(lane, tables.still_frequency[above], tile->still[first + lane] != 0);
     }
     if (first == 0) break;
   }

@@ -13,6 +13,7 @@ struct TokenPlan {
   Listing listing = Listing::none;
   bool match = false, literal = false;
   int32_t hole = -1;  // a sample, where there is one
+  bool still = false;
 };
 
 // From samples to values: what a model lists, the other way round.
@@ -45,9 +46,9 @@ class TokenEncoder : public ModelEncoder {
     TokenPlan plan;
     double bytes;
   };
-  Choice choose(uint32_t effort) const;
-  // Makes a model for all the tiles by a plan.
-  void fit(const TokenPlan& plan, uint32_t effort);
+  Choice choose(uint32_t effort, ModelUse use = ModelUse::these) const;
+  // Makes a model for all the tiles by a plan. One for other images too has codes for everything.
+  void fit(const TokenPlan& plan, uint32_t effort, ModelUse use = ModelUse::these);
   // Takes a model from elsewhere; a fault where it is not one for such an image.
   [[nodiscard]] Fault use(const uint8_t* model, size_t size);
 
@@ -74,8 +75,12 @@ class TokenEncoder : public ModelEncoder {
   void begin_model(const TokenPlan& plan, TokenModel& model) const;
   void fit_to(const TokenTiles& tiles, const TokenEffort& effort, double share, TokenModel& model,
               TokenScales* scales) const;
-  double try_plan(const TokenPlan& plan, const std::vector<uint64_t>& seen) const;
-  std::vector<TokenPlan> plans() const;
+  struct Trial {
+    double bytes;        // that the image takes, about
+    double still_share;  // of its blocks
+  };
+  Trial try_plan(const TokenPlan& plan, const std::vector<uint64_t>& seen) const;
+  std::vector<TokenPlan> plans(ModelUse use) const;
   void count_all(TokenCounts& counts);
   void make_codes();
   bool code(const TokenTile& tile, Coded& coded) const;

@@ -230,13 +230,18 @@ class ChannelFit {
     std::vector<Busy> order;
     for (const auto& tile : tiles_) {
       const size_t first = order.size();
-      for (uint32_t b = 0; b < tile->block_count(); ++b) order.push_back({0, &tile->classes[c_][b]});
+      for (uint32_t b = 0; b < tile->block_count(); ++b) {
+        order.push_back({0, counts(*tile, b) ? &tile->classes[c_][b] : nullptr});
+      }
       for (size_t i = 0; i < tile->pixels(); ++i) {
         const size_t x = i % tile->width, y = i / tile->width;
         order[first + y / kBlockEdge * tile->blocks_across + x / kBlockEdge].sum +=
             static_cast<uint64_t>(std::abs(tile->errors[c_][i]));
       }
     }
+    // Blocks without anything to predict are of no class.
+    order.erase(std::remove_if(order.begin(), order.end(), [](const Busy& block) { return block.class_of == nullptr; }),
+                order.end());
     std::stable_sort(order.begin(), order.end(), [](const Busy& a, const Busy& b) { return a.sum < b.sum; });
     for (size_t i = 0; i < order.size(); ++i) *order[i].class_of = static_cast<uint8_t>(i * classes_ / order.size());
   }

@@ -52,6 +52,9 @@ void put_channel(BitWriter& bits, const TokenModel& model, uint32_t c) {
 }
 
 void put_match(BitWriter& bits, const TokenModel& model) {
+  for (const uint32_t frequency : model.still_frequency) {
+    if (model.still) bits.put(frequency, kProbabilityBits);
+  }
   bits.put(model.match_mask, 8);
   const uint32_t patterns = 1u << __builtin_popcount(model.match_mask);
   uint32_t rows = 1;
@@ -87,6 +90,24 @@ uint32_t pattern_of(uint32_t equalities, uint32_t mask) {
   return pattern;
 }
 
+void complete_token_model(TokenModel& model) {
+  uint32_t match_tables = 0, depth = 0;
+  for (const auto& row : model.match_table) {
+    for (const uint8_t table : row) match_tables = std::max(match_tables, model.match ? table + 1u : 0);
+  }
+  for (uint32_t c = 0; c < model.engine_channels; ++c) depth = std::max(depth, model.depth[c]);
+  const uint32_t tokens = token_of((1u << depth) - 1) + 1;
+  for (uint32_t t = 0; t < model.table_count; ++t) {
+    const uint32_t matches = model.hole ? kMatchHole + 1 : kMatchNone + 1;
+    complete_frequencies(model.frequencies[t], t < match_tables ? matches : tokens);
+  }
+  for (uint32_t c = 0; c < model.engine_channels; ++c) {
+    for (uint32_t t = 0; t < model.class_tables[c] && model.classes[c] > 1; ++t) {
+      complete_frequencies(model.class_frequencies[c][t], model.classes[c]);
+    }
+  }
+}
+
 std::vector<uint8_t> write_token_model(const TokenModel& model) {
   uint32_t class_tables = 0;
   for (uint32_t c = 0; c < model.engine_channels; ++c) class_tables += model.classes[c] > 1 ? model.class_tables[c] : 0;
@@ -97,7 +118,7 @@ std::vector<uint8_t> write_token_model(const TokenModel& model) {
   bytes[1] = static_cast<uint8_t>(model.channels);
   bytes[2] = static_cast<uint8_t>(model.bits);
   bytes[3] = static_cast<uint8_t>((model.match ? 1 : 0) | (model.literal ? 2 : 0) | (model.hole ? 4 : 0) |
-                                  static_cast<int>(model.listing) << 3);
+                                  static_cast<int>(model.listing) << 3 | (model.still ? 32 : 0));
   store_u16(&bytes[4], model.hole ? model.hole_value : 0);
   bytes[6] = static_cast<uint8_t>(model.table_count);
   bytes[7] = static_cast<uint8_t>(class_tables);

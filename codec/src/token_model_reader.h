@@ -39,9 +39,10 @@ class TokenModelReader {
     tables_.literal = (flags & 2) != 0;
     tables_.hole = (flags & 4) != 0;
     tables_.listing = static_cast<Listing>(flags >> 3 & 3);
+    tables_.still = (flags & 32) != 0;
     tables_.engine_channels = tables_.listing == Listing::colours ? 1 : channels;
     const bool alone = tables_.engine_channels == 1;
-    if (flags >> 3 > 2 || (tables_.literal && !alone) ||
+    if (flags >> 6 != 0 || (flags >> 3 & 3) == 3 || (tables_.still && !tables_.match) || (tables_.literal && !alone) ||
         (tables_.hole && (!tables_.match || tables_.literal || !alone))) {
       return {Reason::model_head, 3};
     }
@@ -200,6 +201,10 @@ class TokenModelReader {
   }
 
   L3_INLINE bool read_match_part(BitReader& bits) {
+    for (uint32_t& frequency : tables_.still_frequency) {
+      frequency = tables_.still ? bits.take(kProbabilityBits) : 0;
+      if (tables_.still && frequency == 0) return false;
+    }
     const uint32_t mask = bits.take(8);
     uint8_t row_of[kMatchPatterns];
     uint32_t patterns = 1, rows = 1;

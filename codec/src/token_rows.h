@@ -1,6 +1,8 @@
 // Brings what a wavefront decodes with a token model into rows, and values to samples.
 #pragma once
 
+#include <cstring>
+
 #include "token.h"
 #include "wavefront.h"
 
@@ -101,7 +103,15 @@ class TokenRows {
   L3_INLINE void put_samples(Sample* to, uint32_t count, uint32_t lane, uint32_t step) const {
     const uint32_t channels = tables_.channels;
     if (has_bytes_) {
-      for (uint32_t i = 0; i < count; ++i) to[i] = bytes_[turned_[0][lane][step + i] & 0xFF];
+      const uint32_t* const values = &turned_[0][lane][step];
+      uint32_t i = 0;
+      // Four are read before any is written, which might be one of them for all the compiler knows.
+      for (; i + 4 <= count; i += 4) {
+        const Sample four[] = {bytes_[values[i] & 0xFF], bytes_[values[i + 1] & 0xFF], bytes_[values[i + 2] & 0xFF],
+                               bytes_[values[i + 3] & 0xFF]};
+        std::memcpy(to + i, four, sizeof(four));
+      }
+      for (; i < count; ++i) to[i] = bytes_[values[i] & 0xFF];
     } else if (tables_.listing == Listing::none) {
       for (uint32_t c = 0; c < channels; ++c) {
         for (uint32_t i = 0; i < count; ++i) to[i * channels + c] = static_cast<Sample>(value(c, lane, step + i));

@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint32_t kMostMatchTables = 20;
 constexpr uint32_t kMostLiteralTables = 24;
+constexpr uint32_t kLeastOfStill = 16;  // frequency of a block being still, or not
 constexpr uint32_t kRowBits = 60;  // what a row and the tables that it brings take, about
 
 int32_t hole_of(const TokenModel& model) { return model.hole ? static_cast<int32_t>(model.hole_value) : -1; }
@@ -133,6 +134,7 @@ void TokenCounts::add(const TokenCounts& other) {
     for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
   };
   join(matches_, other.matches_);
+  for (uint32_t i = 0; i < 4; ++i) still_[i / 2][i % 2] += other.still_[i / 2][i % 2];
   for (uint32_t c = 0; c < kMaxChannels; ++c) {
     join(tokens_[c], other.tokens_[c]);
     for (uint32_t before = 0; before < kMaxClasses; ++before) {
@@ -143,7 +145,9 @@ void TokenCounts::add(const TokenCounts& other) {
 
 void TokenCounts::add_matches(const TokenTile& tile, const TokenModel& model) {
   if (model.literal) {
-    for (size_t i = 0; i < tile.pixels(); ++i) ++matches_[tile.equalities[i] * kMatchSymbols + tile.symbols[i]];
+    for (size_t i = 0; i < tile.pixels(); ++i) {
+      if (tile.symbols[i] != kNoSymbol) ++matches_[tile.equalities[i] * kMatchSymbols + tile.symbols[i]];
+    }
     return;
   }
   ContextFinder finder(tile, hole_of(model));
@@ -152,6 +156,7 @@ void TokenCounts::add_matches(const TokenTile& tile, const TokenModel& model) {
     finder.find_octaves(y, model.activity[0], octaves.data());
     for (uint32_t x = 0; x < tile.width; ++x) {
       const size_t i = size_t{y} * tile.width + x;
+      if (tile.symbols[i] == kNoSymbol) continue;
       ++matches_[(tile.equalities[i] * kMatchOctaves + octaves[x]) * kMatchSymbols + tile.symbols[i]];
     }
   }
@@ -159,6 +164,7 @@ void TokenCounts::add_matches(const TokenTile& tile, const TokenModel& model) {
 
 void TokenCounts::add(const TokenTile& tile, const TokenModel& model) {
   if (model.match) add_matches(tile, model);
+  for (uint32_t b = 0; b < tile.block_count(); ++b) ++still_[tile.still_above(b)][tile.still[b]];
   if (model.literal) {
     NeighbourRows rows(tile.width);
     for (uint32_t y = 0; y < tile.height; ++y) {
@@ -176,6 +182,7 @@ void TokenCounts::add(const TokenTile& tile, const TokenModel& model) {
   ContextRow row(tile.width);
   for (uint32_t c = 0; c < tile.channels; ++c) {
     for (uint32_t b = 0; b < tile.block_count(); ++b) {
+      if (tile.still[b] != 0) continue;
       ++classes_[c][c > 0 ? tile.classes[c - 1][b] : 0][tile.classes[c][b]];
     }
     for (uint32_t y = 0; y < tile.height; ++y) {
@@ -201,6 +208,11 @@ double TokenCounts::bits(const TokenModel& model) const {
       sum += counts[i] * (length + (symbols == kTokens ? raw_bits_of(i) : 0));
     }
   };
+  for (uint32_t above = 0; above < 2 && model.still; ++above) {
+    const double still = logarithm(model.still_frequency[above]);
+    const double not_still = logarithm(kProbabilities - model.still_frequency[above]);
+    sum += still_[above][1] * (kProbabilityBits - still) + still_[above][0] * (kProbabilityBits - not_still);
+  }
   const uint32_t octaves = model.literal ? 1 : kMatchOctaves;
   for (uint32_t i = 0; i < matches_.size() / kMatchSymbols; ++i) {
     const uint32_t row = model.match_row[pattern_of(i / octaves, model.match_mask)];
@@ -245,6 +257,13 @@ void fit_token_groups(const TokenTiles& tiles, uint32_t c, double share, TokenMo
 
 void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, TokenModel& model) {
   model.table_count = 0;
+  for (uint32_t above = 0; above < 2 && model.still; ++above) {
+    // Either may happen, also in tiles that were not seen.
+    const uint64_t all = uint64_t{counts.still_[above][0]} + counts.still_[above][1] + 2;
+    const uint64_t share = kProbabilities * (uint64_t{counts.still_[above][1]} + 1) / all;
+    model.still_frequency[above] =
+        static_cast<uint32_t>(std::clamp<uint64_t>(share, kLeastOfStill, kProbabilities - kLeastOfStill));
+  }
   if (model.match) fit_matches(counts.matches_, effort, model);
   const uint32_t first = model.table_count;
   RowTables tables(kTokens);

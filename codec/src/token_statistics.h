@@ -23,6 +23,7 @@ class TokenCounts {
   uint32_t zone_groups_[kMaxChannels], sign_groups_[kMaxChannels];
   std::vector<uint32_t> matches_;                                  // by equalities, octave and symbol
   std::vector<uint32_t> tokens_[kMaxChannels];                     // by row, level and token; literal: by W and token
+  uint32_t still_[2][2] = {};                                      // by whether the block above is
   uint32_t classes_[kMaxChannels][kMaxClasses][kMaxClasses] = {};  // by the class of the channel before
 };
 

@@ -83,10 +83,12 @@ TokenTile::TokenTile(uint32_t w, uint32_t h, uint32_t engine_channels)
     classes[c].resize(block_count());
   }
   symbols.assign(pixels(), kMatchNone);
+  still.assign(block_count(), 0);
 }
 
-void TokenTile::find_matches(int32_t hole) {
+void TokenTile::find_matches(int32_t hole, bool with_still) {
   equalities.resize(pixels());
+  std::vector<uint8_t> stays(pixels());  // whether a pixel is what it is in a still block
   std::vector<NeighbourRows> rows(channels, NeighbourRows(width));
   for (uint32_t y = 0; y < height; ++y) {
     for (uint32_t c = 0; c < channels; ++c) rows[c].find(values[c].data(), y);
@@ -115,7 +117,28 @@ void TokenTile::find_matches(int32_t hole) {
                   : is(kTokenNw)                                          ? kMatchNw
                   : hole >= 0 && values[0][size_t{y} * width + x] == hole ? kMatchHole
                                                                           : kMatchNone;
+      stays[size_t{y} * width + x] = is(same(kTokenN, kTokenNw, x) ? kTokenW : kTokenN);
     }
+  }
+  if (with_still) find_still(stays);
+}
+
+void TokenTile::find_still(const std::vector<uint8_t>& stays) {
+  const auto for_block = [&](uint32_t block, const auto& use) {
+    const uint32_t left = block % blocks_across * kBlockEdge, top = block / blocks_across * kBlockEdge;
+    const uint32_t right = std::min(left + kBlockEdge, width), bottom = std::min(top + kBlockEdge, height);
+    for (uint32_t y = top; y < bottom; ++y) use(size_t{y} * width + left, size_t{y} * width + right);
+  };
+  for (uint32_t block = 0; block < block_count(); ++block) {
+    bool all = true;
+    for_block(block, [&](size_t from, size_t to) {
+      all = all && std::all_of(&stays[from], &stays[to - 1] + 1, [](uint8_t pixel) { return pixel != 0; });
+    });
+    still[block] = all;
+    if (!all) continue;
+    for_block(block, [&](size_t from, size_t to) {
+      std::fill(&symbols[from], &symbols[to - 1] + 1, static_cast<uint8_t>(kNoSymbol));
+    });
   }
 }
 

@@ -9,6 +9,9 @@
 
 namespace l3 {
 
+// Instead of a MatchSymbol: the pixel is in a still block, and has no symbol.
+constexpr uint32_t kNoSymbol = 0xFF;
+
 enum TokenNeighbour : uint32_t { kTokenW, kTokenN, kTokenNw, kTokenNe, kTokenWw, kTokenNn, kTokenNne, kTokenNww };
 constexpr uint32_t kTokenNeighbours = 8;
 
@@ -39,13 +42,19 @@ struct TokenTile {
   std::vector<int32_t> predicted[kMaxChannels];  // twice the prediction, plus 1 where it leans upwards
   std::vector<uint8_t> classes[kMaxChannels];    // of each block
   std::vector<uint8_t> equalities, symbols;      // with match, of each pixel; else every symbol is kMatchNone
+  std::vector<uint8_t> still;                    // whether a block is
 
   TokenTile(uint32_t w, uint32_t h, uint32_t engine_channels);
 
   size_t pixels() const { return size_t{width} * height; }
   uint32_t block_count() const { return blocks_across * blocks_down; }
-  // Finds what each pixel repeats; with the hole, where `hole` is not negative.
-  void find_matches(int32_t hole);
+  bool still_above(uint32_t block) const { return block >= blocks_across && still[block - blocks_across] != 0; }
+  // Finds what each pixel repeats; with the hole, where `hole` is not negative; with still blocks, where there may be.
+  void find_matches(int32_t hole, bool with_still);
+
+ private:
+  // Pixels of blocks in which all of them stay get the symbol of that.
+  void find_still(const std::vector<uint8_t>& stays);
 };
 
 // Predicts channel c with the classes that its blocks have, and finds its errors.
@@ -60,11 +69,6 @@ inline uint32_t number_of(int32_t value, int32_t predicted, uint32_t depth) {
   if (d > span / 2) d -= span;
   // Odd numbers go the way in which the prediction leans.
   return d > 0 ? static_cast<uint32_t>(2 * d - 1) : static_cast<uint32_t>(-2 * d);
-}
-inline uint32_t token_of(uint32_t number) {
-  if (number < kDirectTokens) return number;
-  const uint32_t top = 31 - static_cast<uint32_t>(__builtin_clz(number));
-  return kDirectTokens + 2 * (top - 5) + (number >> (top - 1) & 1);
 }
 
 // What the tables of a row's samples are named by.

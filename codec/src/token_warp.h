@@ -23,6 +23,8 @@ class TokenView {
   bool match_by_activity() const { return tables_.match_by_activity; }
   bool hole() const { return tables_.hole; }
   uint32_t hole_value() const { return tables_.hole_value; }
+  bool still() const { return tables_.still; }
+  uint32_t still_frequency(uint32_t i) const { return tables_.still_frequency[i]; }
   uint32_t classes(uint32_t c) const { return tables_.classes[c]; }
   bool grouped(uint32_t c) const { return tables_.grouped[c]; }
   uint32_t most(uint32_t c) const { return (1u << tables_.depth[c]) - 1; }
@@ -30,6 +32,42 @@ class TokenView {
  private:
   const TokenTables& tables_;
   uint8_t first_match_[kMatchPatterns];
+};
+
+// Where the still blocks of a tile are, for steps in which all lanes are in some.
+class StillAhead {
+ public:
+  template <class Classes>
+  void look(uint32_t width, uint32_t height, const Classes& classes) {
+    width_ = width;
+    height_ = height;
+    across_ = ceil_div(width, kBlockEdge);
+    for (uint32_t block = across_ * ceil_div(height, kBlockEdge); block-- > 0;) {
+      const uint32_t right = (block % across_ + 1) * kBlockEdge;
+      const bool goes_on = right < width && ends_[block + 1] != 0;
+      const bool still = (classes[block] & kStillBlock) != 0;
+      ends_[block] = static_cast<uint16_t>(!still ? 0 : goes_on ? ends_[block + 1] : right);
+    }
+  }
+
+  // How many steps, if it is more than a few, lanes stay in still blocks, and not at an edge of the tile: lane 0 is in
+  // that row and column, and each other lane in the next row and two columns behind.
+  uint32_t quiet_steps(uint32_t column, uint32_t row, uint32_t lanes) const {
+    uint32_t steps = width_ - 1 - column;
+    const uint32_t rows = smaller(lanes, height_ > row ? height_ - row : 0);
+    for (uint32_t lane = 0; lane < rows && steps >= kFew; ++lane) {
+      const uint32_t x = column - 2 * lane;
+      const uint32_t end = ends_[((row + lane) >> 4) * across_ + (x >> 4)];
+      steps = smaller(steps, end > x ? end - x : 0);
+    }
+    return steps >= kFew ? steps : 0;
+  }
+
+ private:
+  static constexpr uint32_t kFew = 3;
+  uint32_t width_ = 0, height_ = 0, across_ = 0;
+  // The column behind the still blocks that begin with this one; 0 where it is not still.
+  uint16_t ends_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge) + 1];
 };
 
 // `Self` is the warp that is derived from this one: what is composed here uses its parts.
@@ -41,7 +79,10 @@ struct TokenWarp : Base {
   using Signed = typename Base::Signed;
   using Shorts = typename Base::Shorts;
   using Floats = typename Base::Floats;
+  typedef uint16_t UnsignedShorts __attribute__((vector_size(sizeof(Shorts))));
   using TokenTables = TokenView;
+  using Ahead = StillAhead;
+  static constexpr bool kLooksAhead = true;
   static constexpr uint32_t kPartLanes = Base::kPartLanes;
 
   L3_INLINE static Mask same(Lanes a, Lanes b) { return {(Vector)(a.v == b.v)}; }
@@ -65,13 +106,14 @@ struct TokenWarp : Base {
     return {sum.v + (Vector)ShortVectors<4 * kPartLanes>::multiply_pairs((Shorts)a.v, (Signed)b.v)};
   }
   L3_INLINE static Lanes magnitude_pairs(Lanes a) {
-    const Shorts v = (Shorts)a.v, negative = v >> 15;
-    return {(Vector)((v ^ negative) - negative)};
+    const UnsignedShorts negative = (UnsignedShorts)((Shorts)a.v >> 15);
+    return {(Vector)(((UnsignedShorts)a.v ^ negative) - negative)};
   }
   // At most 32767.
   L3_INLINE static Lanes distance_pairs(Lanes a, Lanes b) {
     const Shorts x = (Shorts)a.v, y = (Shorts)b.v, above = (Shorts)(x > y);
-    const Shorts distance = ((x - y) & above) | ((y - x) & ~above);
+    const UnsignedShorts sign = (UnsignedShorts)~above;
+    const Shorts distance = (Shorts)((((UnsignedShorts)x - (UnsignedShorts)y) ^ sign) - sign);
     const Shorts over = distance >> 15;
     return {(Vector)((distance & ~over) | (over & 32767))};
   }
@@ -182,7 +224,7 @@ struct TokenWarp : Base {
         const uint32_t of_block = classes[block.v[i]];
         const uint32_t lane = part * kPartLanes + i;
         for (uint32_t c = 0; c < kChannels; ++c) {
-          const uint32_t* from = classes_[c][of_block >> (8 * c) & 0xFF];
+          const uint32_t* from = classes_[c][of_block >> (8 * c) & (kMaxClasses - 1)];
           for (uint32_t pair = 0; pair < tap_pairs(c); ++pair) lanes_[c][pair][lane] = from[pair];
         }
       }

@@ -7,6 +7,7 @@
 #include "dense_encode.h"
 #include "image_check.h"
 #include "options.h"
+#include "token_encode.h"
 
 namespace l3 {
 namespace {
@@ -48,9 +49,10 @@ class TileSample {
 
   static SampleTile copy(const l3_image& image, uint32_t x, uint32_t y, uint32_t width, uint32_t height) {
     const uint32_t channels = channels_of(image);
-    const size_t stride = image.stride != 0 ? image.stride : size_t{image.width} * channels;
-    const uint8_t* from = static_cast<const uint8_t*>(image.pixels) + y * stride + size_t{x} * channels;
-    const size_t row = size_t{width} * channels;
+    const size_t pixel = channels * (image.bits > 8 ? 2 : 1);
+    const size_t stride = image.stride != 0 ? image.stride : image.width * pixel;
+    const uint8_t* from = static_cast<const uint8_t*>(image.pixels) + y * stride + x * pixel;
+    const size_t row = width * pixel;
     SampleTile tile{{width, height, channels, image.bits}, std::vector<uint8_t>(row * height)};
     for (size_t i = 0; i < height; ++i) std::memcpy(tile.samples.data() + i * row, from + i * stride, row);
     return tile;
@@ -77,6 +79,46 @@ class TileSample {
   std::vector<SampleTile> tiles_;
   std::vector<uint64_t> tickets_;
 };
+
+// What the sample, or the first tiles of it, takes with a model, the model included.
+uint64_t bytes_with(const ModelEncoder& encoder, const std::vector<SampleTile>& tiles) {
+  constexpr uint64_t kMostPixels = uint64_t{1} << 20;
+  uint64_t bytes = encoder.model().size(), pixels = 0;
+  std::vector<uint8_t> out;
+  for (size_t i = 0; i < tiles.size() && pixels < kMostPixels; ++i) {
+    const uint32_t raw = static_cast<uint32_t>(tiles[i].samples.size());
+    out.resize(raw + kUnit);
+    uint8_t parameters = 0;
+    const uint32_t size = encoder.encode(i, out.data(), raw, parameters);
+    bytes += size != 0 ? size : raw;
+    pixels += uint64_t{tiles[i].shape.width} * tiles[i].shape.height;
+  }
+  return bytes;
+}
+
+// Of the kind that suits the sample: weighted predictions for 8 bits, tokens for other bits, and where pixels repeat
+// whichever makes it smaller.
+std::vector<uint8_t> fit_model(const std::vector<SampleTile>& tiles, const l3_train_options& options,
+                               const Target& target) {
+  constexpr double kLeastRepeats = 0.15;
+  const TileSource source(tiles);
+  const ModelUse use = options.complete != 0 ? ModelUse::any : ModelUse::similar;
+  const bool bytes = tiles.front().shape.bits == 8;
+  std::vector<uint8_t> best;
+  uint64_t least = UINT64_MAX;
+  if (!bytes || share_of_repeats(source) >= kLeastRepeats) {
+    TokenEncoder encoder(source, options.parallel);
+    encoder.fit(encoder.choose(options.effort, use).plan, options.effort, use);
+    best = encoder.model();
+    if (bytes) least = bytes_with(encoder, tiles);
+  }
+  if (bytes) {
+    DenseEncoder encoder(source, target.dense, options.parallel);
+    encoder.fit(options.effort, use);
+    if (best.empty() || bytes_with(encoder, tiles) < least) best = encoder.model();
+  }
+  return best;
+}
 
 }  // namespace
 }  // namespace l3
@@ -112,10 +154,12 @@ l3_status l3_add_to_training(l3_training* training, const l3_image* image, l3_er
   if (reason != Reason::none) return fail(error, reason);
   const uint32_t channels = channels_of(own);
   const auto& tiles = training->sample.tiles();
-  if (own.bits != 8 || (!tiles.empty() && tiles.front().shape.channels != channels)) {
+  if (!tiles.empty() && (tiles.front().shape.channels != channels || tiles.front().shape.bits != own.bits)) {
     return fail(error, Reason::unlike_images);
   }
-  if (own.stride != 0 && own.stride < size_t{own.width} * channels) return fail(error, Reason::bad_stride);
+  const size_t row = size_t{own.width} * channels * (own.bits > 8 ? 2 : 1);
+  if (own.stride != 0 && own.stride < row) return fail(error, Reason::bad_stride);
+  if (!samples_in_range(own)) return fail(error, Reason::sample_out_of_range);
   try {
     training->sample.add(own, training->options.tile_width, training->options.tile_height);
   } catch (const std::bad_alloc&) {
@@ -131,9 +175,8 @@ l3_status l3_finish_training(l3_training* training, l3_model** model, l3_error* 
   const Target* chosen = target();
   if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
   try {
-    DenseEncoder encoder(TileSource(training->sample.tiles()), chosen->dense, training->options.parallel);
-    encoder.fit(training->options.effort, training->options.complete != 0 ? ModelUse::any : ModelUse::similar);
-    return l3_open_model(encoder.model().data(), encoder.model().size(), model, error);
+    const std::vector<uint8_t> made = fit_model(training->sample.tiles(), training->options, *chosen);
+    return l3_open_model(made.data(), made.size(), model, error);
   } catch (const std::bad_alloc&) {
     return fail(error, Reason::out_of_memory);
   }

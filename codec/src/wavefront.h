@@ -61,6 +61,8 @@ struct Wavefront {
     window.w = here;
   }
 
+  L3_INLINE static Upper upper_of(const DenseWindow<Lanes>& window) { return {window.ne, window.nn, window.nne}; }
+
   // The neighbours at the tile's edges; `corner` takes the place of what the first pixel of all does not have.
   L3_INLINE static Upper mend(DenseWindow<Lanes>& window, const Edges& edges, Lanes corner) {
     window.n = W::select(edges.first_row, W::select(edges.first_column, corner, window.w), window.n);

@@ -385,6 +385,15 @@ struct WordWarp {
       }
     }
     L3_INLINE uint32_t operator[](uint32_t block) const { return of_[block]; }
+    // Those of these lanes' blocks, a bit for each lane; 0 in the others.
+    L3_INLINE Lanes of(Lanes blocks, uint32_t lanes) const {
+      Lanes classes = splat(0);
+      for (; lanes != 0; lanes &= lanes - 1) {
+        const uint32_t i = static_cast<uint32_t>(__builtin_ctz(lanes));
+        classes.v[i] = of_[blocks.v[i]];
+      }
+      return classes;
+    }
 
    private:
     uint32_t of_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];

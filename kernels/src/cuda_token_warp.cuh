@@ -32,11 +32,11 @@ struct CudaTokenTables {
     alignas(16) Bucket buckets[kMaxTokenTables * kTokenBuckets];
   };
 
-  enum Flag : uint32_t { kMatchFlag = 1, kActivityFlag = 2, kHoleFlag = 4, kGroupedFlag = 8 };
+  enum Flag : uint32_t { kMatchFlag = 1, kActivityFlag = 2, kHoleFlag = 4, kStillFlag = 8, kGroupedFlag = 16 };
 
   L3_INLINE CudaTokenTables(uint32_t address, const TokenTables& tables) : memory(address), model(&tables) {
     uint32_t bits = (tables.match ? kMatchFlag : 0u) | (tables.match_by_activity ? kActivityFlag : 0u) |
-                    (tables.hole ? kHoleFlag : 0u);
+                    (tables.hole ? kHoleFlag : 0u) | (tables.still ? kStillFlag : 0u);
     const uint32_t predicted = tables.literal ? 0 : tables.engine_channels;  // channels; of literals no rows are read
     for (uint32_t c = 0; c < predicted; ++c) bits |= tables.grouped[c] ? kGroupedFlag << c : 0u;
     const auto top = [&](uint32_t c) { return (1u << tables.depth[c]) - 1; };
@@ -50,6 +50,8 @@ struct CudaTokenTables {
   L3_INLINE bool match_by_activity() const { return (flags_ & kActivityFlag) != 0; }
   L3_INLINE bool hole() const { return (flags_ & kHoleFlag) != 0; }
   L3_INLINE uint32_t hole_value() const { return hole_value_; }
+  L3_INLINE bool still() const { return (flags_ & kStillFlag) != 0; }
+  L3_INLINE uint32_t still_frequency(uint32_t i) const { return model->still_frequency[i]; }
   L3_INLINE uint32_t classes(uint32_t c) const { return model->classes[c]; }
   L3_INLINE bool grouped(uint32_t c) const { return (flags_ & kGroupedFlag << c) != 0; }
   L3_INLINE uint32_t most(uint32_t c) const { return c % 2 == 0 ? most_[c / 2] & 0xFFFF : most_[c / 2] >> 16; }
@@ -65,6 +67,9 @@ static_assert(4 * CudaTokenTables::first_weight(kMaxChannels) == sizeof(CudaToke
 struct CudaTokenWarp : CudaWordWarp {
   using TokenTables = CudaTokenTables;
   using Memory = CudaTokenTables::Memory;
+  // A warp takes its steps one by one.
+  static constexpr bool kLooksAhead = false;
+  struct Ahead {};
 
   // Two weights: the lower or the upper half of a word of four.
   struct WeightPair {
@@ -175,7 +180,7 @@ struct CudaTokenWarp : CudaWordWarp {
 
      private:
       friend TokenDelay;
-      uint32_t lane_, count_ = 0, words_[kWords];
+      uint32_t lane_, count_ = 0, words_[kWords] = {};
     };
 
     L3_INLINE explicit TokenDelay(uint4* first) : first_(reinterpret_cast<Part*>(first)), at_(first_), end_(first_) {}

@@ -293,6 +293,7 @@ struct CudaWordWarp {
     L3_INLINE uint32_t operator[](uint32_t block) const {
       return in_bytes_ ? of_[block] : reinterpret_cast<const uint32_t*>(of_)[block];
     }
+    L3_INLINE Lanes of(Lanes blocks, Mask lanes) const { return {lanes ? (*this)[blocks.v] : 0}; }
 
    private:
     uint8_t* of_;

@@ -209,6 +209,8 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         tile.dense.states[int(words[0])] = int(words[1], 0)
     elif name == "matches" and tile:
         tile.dense.matches = numbers(words)
+    elif name == "still_blocks" and tile:
+        tile.dense.still = numbers(words)
     elif name == "tail" and tile:
         tile.dense.tail = contents(words)
     elif name == "cut" and tile:

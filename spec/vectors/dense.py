@@ -366,6 +366,7 @@ class Dense:
     tail: bytes = b""  # after the last word
     cut: int = 0  # bytes that are missing in the end
     matches: list[int] = field(default_factory=list)  # with a token model: the symbol of the match of each pixel
+    still: list[int] = field(default_factory=list)  # with a token model: whether each block is still
 
 
 def where(name: str, x: int, y: int, last: int) -> tuple[int, int] | None:
@@ -412,6 +413,7 @@ class Encoder:
         self.blocks_across = (width + 15) // 16
         self.blocks = self.blocks_across * ((height + 15) // 16)
         self.classes: list[list[int]] = []
+        self.still: list[int] = [0] * self.blocks  # whether each block is; those have no classes
         self.samples: list[Plane] = [{None: 0} for _ in model.channels]
         self.errors: list[Plane] = [{None: 0} for _ in model.channels]
         # (classes or samples, step, round, lane), and the slots of a symbol, or raw bits and how many they are
@@ -434,6 +436,9 @@ class Encoder:
             of_blocks = given.get(c, [] if noise else [0] * self.blocks)
             for block in range(self.blocks if channel.classes > 1 else 0):
                 table = self.model.class_table(c, self.classes[c - 1][block] if c > 0 else 0)
+                if self.still[block]:
+                    of_blocks += [0] * (block + 1 - len(of_blocks))
+                    continue
                 if noise and c not in given:
                     of_blocks.append(table.draw(noise))
                 self.event((0, block // self.lanes, c, block % self.lanes), table, 32, of_blocks[block])

@@ -9,7 +9,7 @@ from operator import mul
 from dense import NAMES, Channel, Dense, Encoder, Model, Table, drawn, put_bits, put_row, repeated, spoiled, where
 from pieces import BitString, Noise, RecipeError, numbers
 
-MATCH, LITERAL, HOLE = 1, 2, 4
+MATCH, LITERAL, HOLE, STILL = 1, 2, 4, 32
 LISTINGS = {"ranks": 1, "colours": 2}
 PAIRS = (("W", "N"), ("N", "NE"), ("N", "NW"), ("W", "NW"), ("WW", "W"), ("NN", "N"), ("NNE", "NE"), ("NWW", "NW"))
 
@@ -23,6 +23,7 @@ class TokenModel(Model):
         self.flags = 0
         self.hole = 0
         self.literal: list[str] = []
+        self.still: list[int] = []  # the frequencies of still blocks
         self.mask = 0
         self.pattern_rows: list[str] = []
         self.match_rows: list[list[str]] = []
@@ -43,6 +44,9 @@ class TokenModel(Model):
         elif name == "match":
             self.mask = int(words[0], 0)
             self.pattern_rows = repeated(words[1:])
+        elif name == "still":
+            self.flags |= STILL
+            self.still = numbers(words)
         elif name == "match_row":
             self.match_rows += [repeated(words)] * times
         elif name == "hole":
@@ -87,6 +91,8 @@ class TokenModel(Model):
 
     def match_part(self) -> bytes:
         out = BitString()
+        for frequency in self.still:
+            out.put(frequency, 12)
         out.put(self.mask, 8)
         greatest = before = 0
         for pattern in range(1, 1 << self.mask.bit_count()):
@@ -210,6 +216,16 @@ class TokenEncoder(Encoder):
         self.has_hole = model.flags & HOLE != 0
         self.is_literal = model.flags & LITERAL != 0
 
+    def put_still(self, given: list[int], noise: Noise | None) -> None:
+        row = self.blocks_across
+        for block in range(self.blocks):
+            i, lane = divmod(block, self.lanes)
+            above = lane < row <= block and self.still[block - row]
+            frequency = self.model.still[int(above)]
+            still = given[block] if given else noise is not None and noise.below(4096) < frequency
+            self.still[block] = int(still)
+            self.events.append(((0, i, -1, lane), list(range(frequency) if still else range(frequency, 4096))))
+
     def places(self, x: int, y: int) -> dict[str, tuple[int, int] | None]:
         return {name: where(name, x, y, self.width - 1) for name in NAMES}
 
@@ -231,6 +247,14 @@ class TokenEncoder(Encoder):
             self.held[lane] = self.held[lane] if x > 0 else 0
             choices = [arounds[0][name] for name in ("W", "N") if arounds[0][name] != model.hole]
             self.held[lane] = choices[0] if choices else self.held[lane]
+        if self.still[y // 16 * self.blocks_across + x // 16]:
+            level = all(around["N"] == around["NW"] for around in arounds)
+            known = [around["W" if level else "N"] for around in arounds]
+            if values is not None and known != values:
+                raise RecipeError("a pixel of a still block is another one")
+            for e, value in enumerate(known):
+                self.samples[e][x, y], self.errors[e][x, y] = value, 0
+            return known
         if model.flags & MATCH:
             table = self.match_table(x, y, arounds)
             symbol = self.match_symbol(table, arounds, values, match, noise)
@@ -361,6 +385,8 @@ def write_tokens(model: TokenModel, g: int, shape: tuple[int, int], dense: Dense
     if not noise and len(samples) != width * height * channels:
         raise RecipeError(f"a dense tile of {width * height * channels} samples has {len(samples)}")
     encoder = TokenEncoder(model, g, width, height)
+    if model.flags & STILL:
+        encoder.put_still(dense.still, noise)
     encoder.put_classes(dense.classes, noise)
     for y in range(height):
         for x in range(width):

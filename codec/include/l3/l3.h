@@ -359,8 +359,8 @@ L3_API L3_MUST_USE l3_status l3_encode(const l3_image* image, const l3_encode_op
 
 // -------------------------------------------------------------------------------------------------------- training
 
-// A model of kind 0 made of many images, of the same channels and of 8 bits. It sees tiles of them, and keeps a sample
-// that does not grow beyond what the options allow.
+// A model made of many images, of the same channels and bits; of whichever kind suits them. It sees tiles of them, and
+// keeps a sample that does not grow beyond what the options allow.
 typedef struct l3_training l3_training;
 
 typedef struct l3_train_options {
@@ -368,10 +368,10 @@ typedef struct l3_train_options {
   uint32_t effort;      // 1 to 9, 0 for the default (5)
   uint32_t tile_width;  // as the images will be encoded; 0 for the default
   uint32_t tile_height;
-  uint64_t max_pixels;  // of the sample; 0 for the default (2^23). Memory: up to 13 bytes for each of its samples
+  uint64_t max_pixels;  // of the sample; 0 for the default (2^23). Memory: up to 30 bytes for each of its samples
   l3_parallel parallel;
   // 1: every sample of every image has a code, however unlike the images are, at the price of some percent. 0: where an
-  // image has a sample without a code, its file needs another model.
+  // image has a sample without a code, its file needs another model. (With token models every sample always has one.)
   uint32_t complete;
   uint32_t reserved;
 } l3_train_options;
@@ -386,7 +386,7 @@ static inline l3_train_options l3_train_options_init(void) {
 L3_API L3_MUST_USE l3_status l3_start_training(const l3_train_options* options, l3_training** training,
                                                l3_error* error);
 // Looks at an image, whose pixels are not needed afterwards. The first one says what the model is for; an image of
-// other channels is an argument error, and training goes on without it. One call at a time.
+// other channels or bits is an argument error, and training goes on without it. One call at a time.
 L3_API L3_MUST_USE l3_status l3_add_to_training(l3_training* training, const l3_image* image, l3_error* error);
 // Makes the model, which the caller closes. It depends on the options and on images and their order, never on threads
 // or processor.
