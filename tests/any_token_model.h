@@ -119,7 +119,7 @@ struct TokenModel {
   std::vector<uint32_t> widths;        // `D` of each engine channel
   std::vector<TokenChannel> channels;  // empty with the flag literal
   std::vector<uint32_t> literal;       // the table of W = 0, 1, ...
-  std::array<uint32_t, 2> still{};  // the frequencies of still blocks
+  std::array<uint32_t, 2> still{};     // the frequencies of still blocks
   uint32_t mask = 0;
   std::vector<uint32_t> pattern_rows;
   std::vector<std::vector<uint32_t>> match_rows;

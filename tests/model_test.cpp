@@ -343,10 +343,8 @@ TEST(Training, MakesTokenModelsOfOtherImages) {
     drawing::Type type;
     Pattern pattern;
   };
-  for (const Kind& kind : {Kind{{L3_COLOUR_GRAY, 16}, Pattern::natural},
-                           Kind{{L3_COLOUR_RGB, 12}, Pattern::natural},
-                           Kind{{L3_COLOUR_GRAY, 1}, Pattern::labels},
-                           Kind{{L3_COLOUR_GRAY, 8}, Pattern::labels},
+  for (const Kind& kind : {Kind{{L3_COLOUR_GRAY, 16}, Pattern::natural}, Kind{{L3_COLOUR_RGB, 12}, Pattern::natural},
+                           Kind{{L3_COLOUR_GRAY, 1}, Pattern::labels}, Kind{{L3_COLOUR_GRAY, 8}, Pattern::labels},
                            Kind{{L3_COLOUR_RGB_ALPHA, 8}, Pattern::labels}}) {
     l3_training* begun = nullptr;
     ASSERT_EQ(l3_start_training(nullptr, &begun, nullptr), L3_OK);

@@ -358,7 +358,8 @@ TEST(TokenModel, FrequenciesOfStillBlocksAreInRange) {
     section.match = part({{first, 12}, {second, 12}, {0, 8}, {0, 5}, {0, 6}});
     return section;
   };
-  for (const uint32_t frequency : {1u, 2048u, 4095u}) expect_model_accepted(section_of(frequency, 4096 - frequency), kGray8);
+  for (const uint32_t frequency : {1u, 2048u, 4095u})
+    expect_model_accepted(section_of(frequency, 4096 - frequency), kGray8);
   expect_part_refused(section_of(0, 1), kGray8, 1, Reason::model_match);
   expect_part_refused(section_of(4095, 0), kGray8, 1, Reason::model_match);
 }

@@ -256,9 +256,10 @@ void add_convert(CLI::App& app, Command& chosen) {
       ->required()
       ->type_name("");
   add_method(*sub, options->method);
-  add_models(*sub, options->models,
-             "Use a model of l3 train for images of its channels and bits, by its name: the result is smaller, and cannot be "
-             "decoded without it. Again for images of others");
+  add_models(
+      *sub, options->models,
+      "Use a model of l3 train for images of its channels and bits, by its name: the result is smaller, and cannot be "
+      "decoded without it. Again for images of others");
   add_threads(*sub, options->jobs, "-j,--jobs,--threads", "Files to work on side by side");
   take_name(sub->add_option("--on-error", options->on_error,
                             "What to do about a file that fails (default: fail, stop there; skip: name it and go on)"),

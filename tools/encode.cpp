@@ -72,9 +72,10 @@ void add_encode(CLI::App& app, Command& chosen) {
       ->required()
       ->type_name("");
   add_method(*sub, options->method);
-  add_models(*sub, options->models,
-             "Use a model of l3 train for images of its channels and bits, by its name: the result is smaller, and cannot be "
-             "decoded without it. Again for images of others");
+  add_models(
+      *sub, options->models,
+      "Use a model of l3 train for images of its channels and bits, by its name: the result is smaller, and cannot be "
+      "decoded without it. Again for images of others");
   add_threads(*sub, options->threads, "-j,--threads", "Threads to encode with");
   sub->add_flag("--no-verify", options->no_verify,
                 "Do not decode the result and compare it with IN before it gets its name");

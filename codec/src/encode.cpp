@@ -536,8 +536,8 @@ bool has_other_tiles(const Plan& plan, const uint8_t* file) {
   return false;
 }
 
-// The file with the named model, or, where the image is small or the model has no code for some tile, the smaller one of
-// it and one without.
+// The file with the named model, or, where the image is small or the model has no code for some tile, the smaller one
+// of it and one without.
 Reason write_named(const Plan& plan, const Target& target, uint8_t* out, size_t& written) {
   Plan named = plan, other;
   Reason reason = plan_without_name(plan, other);

@@ -56,7 +56,7 @@ struct TokenTables {
   bool match_by_activity;  // whether rows of matches have more than one table
   Listing listing;
   uint32_t hole_value;
-  uint32_t still_frequency[2];     // of a block being still, where the one above it is not, and where it is
+  uint32_t still_frequency[2];   // of a block being still, where the one above it is not, and where it is
   uint32_t depth[kMaxChannels];  // bits of a value, by engine channel
   uint32_t classes[kMaxChannels];
   uint32_t table_count, class_table_count;

@@ -142,9 +142,8 @@ class TokenDecoder {
           Lanes own, other;
           W::look_up_token_class(tables_, c, before[part] & constant<kMaxClasses - 1>,
                                  Front::template bucket_of<kClassBuckets>(state_[part]), own, other);
-          before[part] =
-              W::only(active_[part],
-                      Front::template decode_symbol<kClassBuckets>(own, other, state_[part], active_[part], sink_));
+          before[part] = W::only(active_[part], Front::template decode_symbol<kClassBuckets>(own, other, state_[part],
+                                                                                             active_[part], sink_));
           Front::refill(state_[part], active_[part], window, taken);
           all[part] = all[part] | before[part] << static_cast<int>(8 * c);
         }
@@ -379,8 +378,7 @@ class TokenDecoder {
     }
     for (uint32_t word = 0; word < kWords; ++word) {
       const Around at = pixels_around(part, word);
-      pixel_here_[part][word] =
-          W::select(stays, W::select(level, at.w, at.n), pixel_here_[part][word]);
+      pixel_here_[part][word] = W::select(stays, W::select(level, at.w, at.n), pixel_here_[part][word]);
     }
   }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kMostMatchTables = 20;
 constexpr uint32_t kMostLiteralTables = 24;
 constexpr uint32_t kLeastOfStill = 16;  // frequency of a block being still, or not
-constexpr uint32_t kRowBits = 60;  // what a row and the tables that it brings take, about
+constexpr uint32_t kRowBits = 60;       // what a row and the tables that it brings take, about
 
 int32_t hole_of(const TokenModel& model) { return model.hole ? static_cast<int32_t>(model.hole_value) : -1; }
 
