@@ -126,13 +126,7 @@ void RowTables::assign_row(std::vector<Context>& row, const std::vector<float>& 
 }
 
 double RowTables::table_bits_of(const uint64_t* counts) const {
-  uint32_t seen = 0;
-  double sum = 0;
-  for (uint32_t i = 0; i < symbols_; ++i) {
-    sum += static_cast<double>(counts[i]);
-    seen += counts[i] > 0;
-  }
-  if (sum == 0) return 0;
+  if (std::all_of(counts, counts + symbols_, [](uint64_t count) { return count == 0; })) return 0;
   uint16_t frequencies[kMaxSymbols];
   make_frequencies(counts, symbols_, frequencies);
   return table_bits(frequencies, symbols_) + 8;
