@@ -346,11 +346,13 @@ TEST(Training, MakesTokenModelsOfOtherImages) {
   for (const Kind& kind : {Kind{{L3_COLOUR_GRAY, 16}, Pattern::natural}, Kind{{L3_COLOUR_RGB, 12}, Pattern::natural},
                            Kind{{L3_COLOUR_GRAY, 1}, Pattern::labels}, Kind{{L3_COLOUR_GRAY, 8}, Pattern::labels},
                            Kind{{L3_COLOUR_RGB_ALPHA, 8}, Pattern::labels}}) {
+    l3_train_options quick = l3_train_options_init();
+    quick.effort = 1;
     l3_training* begun = nullptr;
-    ASSERT_EQ(l3_start_training(nullptr, &begun, nullptr), L3_OK);
+    ASSERT_EQ(l3_start_training(&quick, &begun, nullptr), L3_OK);
     const Training training(begun);
-    for (uint64_t seed = 1; seed <= 4; ++seed) {
-      const Drawing d = drawing::draw({200, 150}, kind.type, kind.pattern, seed);
+    for (uint64_t seed = 1; seed <= 2; ++seed) {
+      const Drawing d = drawing::draw({90, 70}, kind.type, kind.pattern, seed);
       const l3_image image = d.image();
       ASSERT_EQ(l3_add_to_training(training.get(), &image, nullptr), L3_OK);
     }
@@ -361,7 +363,7 @@ TEST(Training, MakesTokenModelsOfOtherImages) {
     EXPECT_EQ(described(model).bits, kind.type.bits);
     // Like what it learnt from; and noise, in which there is every value.
     for (const Pattern pattern : {kind.pattern, Pattern::noise}) {
-      const Drawing d = drawing::draw({130, 90}, kind.type, pattern, 77);
+      const Drawing d = drawing::draw({70, 50}, kind.type, pattern, 77);
       l3_encode_options options = by_name(model);
       options.model_origin = L3_MODEL_NAMED;
       const Bytes file = encode(d, options);
