@@ -191,7 +191,7 @@ class TokenDecoder {
         }
       }
       held_[part] = W::splat(kValueBias);
-      still_[part] = W::without(active_[part], active_[part]);
+      still_[part] = W::equal(lane, uint32_t{kLanes});  // none
       column_[part] = zero - lane - lane;
       // A lane beyond the tile's lanes is below its last row for ever.
       row_[part] = W::select(W::less(lane, lanes_), lane, W::splat(1u << 30));
