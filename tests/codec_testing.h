@@ -74,6 +74,13 @@ inline l3_parallel three_threads() {
   return {run, nullptr};
 }
 
+// Everything takes ten to fifty times as long then: tests do less of the same.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
 // Heap memory of exactly that many bytes, so that a sanitizer sees every step beyond; also for none.
 class Exact {
  public:

@@ -5,7 +5,7 @@ set(gpu_sources gpu_batch_test.cpp gpu_batch_call_test.cpp gpu_batch_hostile_tes
 
 set(vectors_folder ${CMAKE_CURRENT_BINARY_DIR}/vectors)
 add_test(NAME gpu_vectors COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/spec/vectors/build.py ${vectors_folder})
-set_tests_properties(gpu_vectors PROPERTIES FIXTURES_SETUP gpu_vectors)
+set_tests_properties(gpu_vectors PROPERTIES FIXTURES_SETUP gpu_vectors COST 600)
 
 if(TARGET emulated_gpu)
   set(emulated_sources emulated_kernels.cpp emulated_dense_kernels.cpp emulated_token_kernels.cpp)
@@ -19,6 +19,6 @@ if(TARGET emulated_gpu)
   target_include_directories(gpu_emulated_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(gpu_emulated_test PRIVATE l3_internals GTest::gtest_main Threads::Threads l3_warnings)
   add_test(NAME gpu_emulated COMMAND gpu_emulated_test)
-  set_tests_properties(gpu_emulated PROPERTIES FIXTURES_REQUIRED gpu_vectors TIMEOUT 3600
+  set_tests_properties(gpu_emulated PROPERTIES FIXTURES_REQUIRED gpu_vectors TIMEOUT 3600 COST 500
                                                ENVIRONMENT L3_VECTORS=${vectors_folder})
 endif()

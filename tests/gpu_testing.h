@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 
 #include "codec_testing.h"
 #include "l3/l3_cuda.h"
@@ -179,12 +180,16 @@ inline l3_model_info describe(const l3_model* model) {
   EXPECT_EQ(l3_describe_model(model, &info, nullptr), L3_OK);
   return info;
 }
+
 // The models that files may name: those of the folder that spec/vectors/build.py has filled, where there is one.
+struct ModelCloser {
+  void operator()(l3_model* model) const { l3_close_model(model); }
+};
 inline const std::vector<const l3_model*>& named_models() {
-  static const std::vector<const l3_model*> models = [] {
-    std::vector<const l3_model*> opened;
+  static const std::vector<std::unique_ptr<l3_model, ModelCloser>> opened = [] {
+    std::vector<std::unique_ptr<l3_model, ModelCloser>> models;
     const char* folder = std::getenv("L3_VECTORS");
-    if (folder == nullptr) return opened;
+    if (folder == nullptr) return models;
     std::vector<std::filesystem::path> paths;
     for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(folder) / "models")) {
       paths.push_back(entry.path());
@@ -195,9 +200,14 @@ inline const std::vector<const l3_model*>& named_models() {
       const Bytes bytes{std::istreambuf_iterator<char>(in), {}};
       l3_model* model = nullptr;
       EXPECT_EQ(l3_open_model(bytes.data(), bytes.size(), &model, nullptr), L3_OK);
-      opened.push_back(model);
+      models.emplace_back(model);
     }
-    return opened;
+    return models;
+  }();
+  static const std::vector<const l3_model*> models = [] {
+    std::vector<const l3_model*> borrowed;
+    for (const auto& model : opened) borrowed.push_back(model.get());
+    return borrowed;
   }();
   return models;
 }

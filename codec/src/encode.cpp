@@ -24,8 +24,8 @@ constexpr uint32_t kDefaultTileEdge = 128;
 constexpr double kLeastTileBytes = 4096;
 constexpr uint32_t kMostTileEdge = 512;
 constexpr uint32_t kDefaultEffort = 5;
-// Images of 8 bits with fewer repeating pixels are not worth trying token models for; with more, others.
-constexpr double kLeastRepeats = 0.15, kMostRepeats = 0.8;
+// For images of 8 bits with more repeating pixels other models are not tried.
+constexpr double kMostRepeats = 0.8;
 constexpr uint64_t kLeastModelled = 256;  // samples; a model takes more than fewer ones
 // Images of so many samples at most may be better off with the default model.
 constexpr uint64_t kMostWithDefault = uint64_t{1} << 20;
@@ -474,7 +474,7 @@ std::vector<Plan> plans_of(const Plan& plan) {
   }
   const TileSource source = source_of(plan);
   const double repeats = plan.head.bits == 8 ? share_of_repeats(source) : 1;
-  if (repeats >= kLeastRepeats) {
+  if (repeats >= kRepeatsForTokens) {
     all.push_back(plan);
     Plan& with_tokens = all.back();
     with_tokens.tokens = true;

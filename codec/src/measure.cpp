@@ -41,9 +41,9 @@ Fault measure_dense(const TileShape& shape, const TileEntry& entry, const DenseT
   return DenseDecoder<Warp, kChannels, SymbolBits>(shape, entry, model, bits, delay, classes).decode();
 }
 
-template <uint32_t kChannels, bool kLiteral>
+template <uint32_t kChannels, TokenUse kUse>
 Fault measure_tokens(const TileShape& shape, const TileEntry& entry, const TokenTables& model, SymbolBits& bits) {
-  using Decoder = TokenDecoder<Warp, kChannels, kLiteral, SymbolBits>;
+  using Decoder = TokenDecoder<Warp, kChannels, kUse, SymbolBits>;
   typename Decoder::Delay delay;
   Warp::Classes classes;
   const TokenView view(model);
@@ -57,10 +57,11 @@ Fault measure_tile(const TileShape& shape, const TileEntry& entry, const ModelTa
     return kDense[shape.channels - 1](shape, entry, model.dense, bits);
   }
   const TokenTables& tokens = model.token;
-  if (tokens.literal) return measure_tokens<1, true>(shape, entry, tokens, bits);
+  if (tokens.literal) return measure_tokens<1, TokenUse::literal>(shape, entry, tokens, bits);
+  if (tokens.hole) return measure_tokens<1, TokenUse::holes>(shape, entry, tokens, bits);
   using Function = Fault (*)(const TileShape&, const TileEntry&, const TokenTables&, SymbolBits&);
-  constexpr Function kTokens[kMaxChannels] = {measure_tokens<1, false>, measure_tokens<2, false>,
-                                              measure_tokens<3, false>, measure_tokens<4, false>};
+  constexpr Function kTokens[kMaxChannels] = {measure_tokens<1, TokenUse::plain>, measure_tokens<2, TokenUse::plain>,
+                                              measure_tokens<3, TokenUse::plain>, measure_tokens<4, TokenUse::plain>};
   return kTokens[tokens.engine_channels - 1](shape, entry, tokens, bits);
 }
 

@@ -21,7 +21,7 @@ struct Avx2TokenWarp : TokenWarp<Avx2TokenWarp, Avx2WordWarp> {
 
 Fault decode_tokens_avx2(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                          const TokenTables& model) {
-  return decode_tokens<Avx2TokenWarp>(shape, entry, out, model);
+  return decode_tokens_of_few<Avx2TokenWarp>(shape, entry, out, model);
 }
 
 }  // namespace l3

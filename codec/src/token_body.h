@@ -6,11 +6,17 @@
 
 namespace l3 {
 
-template <class W, uint32_t kChannels, bool kLiteral>
+// For tiles whose lanes are all in the first part.
+template <class W>
+struct OnePart : W {
+  static constexpr uint32_t kParts = 1;
+};
+
+template <class W, uint32_t kChannels, TokenUse kUse>
 Fault decode_tokens_as(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                        const TokenTables& model) {
   using Rows = TokenRows<W, token_words(kChannels)>;
-  using Decoder = TokenDecoder<W, kChannels, kLiteral, Rows>;
+  using Decoder = TokenDecoder<W, kChannels, kUse, Rows>;
   Rows rows(out, model);
   typename Decoder::Delay delay;
   typename W::Classes classes;
@@ -18,13 +24,28 @@ Fault decode_tokens_as(const TileShape& shape, const TileEntry& entry, const Til
   return Decoder(shape, entry, view, rows, delay, classes).decode();
 }
 
+using DecodeTokens = Fault (*)(const TileShape&, const TileEntry&, const TileOutput&, const TokenTables&);
+
 template <class W>
 Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const TokenTables& model) {
-  if (model.literal) return decode_tokens_as<W, 1, true>(shape, entry, out, model);
-  using Function = Fault (*)(const TileShape&, const TileEntry&, const TileOutput&, const TokenTables&);
-  constexpr Function kFunctions[kMaxChannels] = {decode_tokens_as<W, 1, false>, decode_tokens_as<W, 2, false>,
-                                                 decode_tokens_as<W, 3, false>, decode_tokens_as<W, 4, false>};
+  if (model.literal) return decode_tokens_as<W, 1, TokenUse::literal>(shape, entry, out, model);
+  if (model.hole) return decode_tokens_as<W, 1, TokenUse::holes>(shape, entry, out, model);
+  constexpr DecodeTokens kFunctions[kMaxChannels] = {
+      decode_tokens_as<W, 1, TokenUse::plain>, decode_tokens_as<W, 2, TokenUse::plain>,
+      decode_tokens_as<W, 3, TokenUse::plain>, decode_tokens_as<W, 4, TokenUse::plain>};
   return kFunctions[model.engine_channels - 1](shape, entry, out, model);
+}
+
+inline uint32_t lanes_of(const TileEntry& entry) { return 1u << (entry.parameters & 7); }
+
+// As decode_tokens(), but quicker for tiles of few lanes, as label maps have them.
+template <class W>
+Fault decode_tokens_of_few(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                           const TokenTables& model) {
+  if (lanes_of(entry) > W::kPartLanes || model.engine_channels > 1) return decode_tokens<W>(shape, entry, out, model);
+  if (model.literal) return decode_tokens_as<OnePart<W>, 1, TokenUse::literal>(shape, entry, out, model);
+  if (model.hole) return decode_tokens_as<OnePart<W>, 1, TokenUse::holes>(shape, entry, out, model);
+  return decode_tokens_as<OnePart<W>, 1, TokenUse::plain>(shape, entry, out, model);
 }
 
 }  // namespace l3

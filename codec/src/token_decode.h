@@ -40,7 +40,14 @@ L3_INLINE uint32_t activity_pair(const uint32_t* words, uint32_t pair) {
                   : pair_of(of(2, pair % 2 * 2), of(2, pair % 2 * 2 + 1));
 }
 
-template <class W, uint32_t kChannels, bool kLiteral, class Sink>
+// The neighbours of a pixel.
+enum class At { w, n, nw, ne, ww, nn, nne, nww };
+
+// What a decoder is made for. A processor has one for models with holes and one for those without; a GPU asks the
+// model.
+enum class TokenUse { literal, plain, holes };
+
+template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
 class TokenDecoder {
   using Front = Wavefront<W>;
 
@@ -49,9 +56,12 @@ class TokenDecoder {
   using Mask = typename W::Mask;
   using Tables = typename W::TokenTables;
   using Window = typename W::Reader::Window;
+  static constexpr bool kLiteral = kUse == TokenUse::literal;
   using Delay = typename W::template TokenDelay<(kLiteral ? 2 : 4) * token_words(kChannels)>;
   static constexpr uint32_t kParts = W::kParts;
   static constexpr uint32_t kWords = token_words(kChannels);
+
+  static_assert(kUse == TokenUse::plain || kChannels == 1);
 
   L3_INLINE TokenDecoder(const TileShape& shape, const TileEntry& entry, const Tables& tables, Sink& sink, Delay& delay,
                          typename W::Classes& classes)
@@ -80,28 +90,40 @@ class TokenDecoder {
   }
 
  private:
-  // What is around a lane's place: the neighbours of its values, or of their errors, edges and holes mended.
-  struct Around {
-    Lanes w, n, nw, ne, ww, nn, nne, nww;
-  };
   using Upper = typename Front::Upper;
 
-  L3_INLINE static Around around(const DenseWindow<Lanes>& window, const Upper& upper) {
-    return {window.w, window.n, window.nw, upper.ne, window.ww, upper.nn, upper.nne, window.nww};
+  // The lanes' pixels or errors there, edges mended.
+  template <At at>
+  L3_INLINE static Lanes around(const DenseWindow<Lanes>& window, const Upper& upper) {
+    if constexpr (at == At::w) return window.w;
+    if constexpr (at == At::n) return window.n;
+    if constexpr (at == At::nw) return window.nw;
+    if constexpr (at == At::ww) return window.ww;
+    if constexpr (at == At::nww) return window.nww;
+    if constexpr (at == At::ne) return upper.ne;
+    if constexpr (at == At::nn) return upper.nn;
+    if constexpr (at == At::nne) return upper.nne;
   }
-  L3_INLINE Around pixels_around(uint32_t part, uint32_t word) const {
-    return around(pixel_[part][word], above_[part][word]);
+  template <At at>
+  L3_INLINE Lanes pixel(uint32_t part, uint32_t word) const {
+    return around<at>(pixel_[part][word], above_[part][word]);
   }
-  // What predictions look at.
-  L3_INLINE Around values_around(uint32_t part, uint32_t word) const {
-    if constexpr (kChannels == 1) {
-      if (tables_.hole()) return filled_[part];
+  // What predictions look at: pixels, holes filled.
+  template <At at>
+  L3_INLINE Lanes value(uint32_t part, uint32_t word) const {
+    if constexpr (kMayHaveHoles) {
+      const Lanes seen = pixel<at>(part, word);
+      return has_holes() ? W::select(is_hole(seen), held_[part], seen) : seen;
     }
-    return pixels_around(part, word);
+    return pixel<at>(part, word);
   }
-  L3_INLINE Around errors_around(uint32_t part, uint32_t word) const {
-    return around(error_[part][word], errors_above_[part][word]);
+  template <At at>
+  L3_INLINE Lanes error(uint32_t part, uint32_t word) const {
+    return around<at>(error_[part][word], errors_above_[part][word]);
   }
+
+  static constexpr bool kMayHaveHoles = kUse == TokenUse::holes;
+  L3_INLINE bool has_holes() const { return kMayHaveHoles && (W::kLooksAhead || tables_.hole()); }
 
   // The parts that have lanes of the tile.
   L3_INLINE uint32_t parts() const { return kParts == 1 ? 1 : parts_; }
@@ -187,6 +209,7 @@ class TokenDecoder {
         pixel_here_[part][word] = none;
         if constexpr (!kLiteral) {
           error_[part][word] = {zero, zero, zero, zero, zero, zero, zero, zero};
+          errors_above_[part][word] = {zero, zero, zero};
           error_here_[part][word] = zero;
         }
       }
@@ -196,8 +219,8 @@ class TokenDecoder {
       // A lane beyond the tile's lanes is below its last row for ever.
       row_[part] = W::select(W::less(lane, lanes_), lane, W::splat(1u << 30));
     }
-    // Where lane 0 is: its column, and how many rows it has done.
-    uint32_t lead = 0, turn = 0;
+    // Where lane 0 is: its column, and how many rows it has done. Before step `ask_at` no step is quiet.
+    uint32_t lead = 0, turn = 0, ask_at = 0;
     for (uint32_t step = 0; step < steps; ++step) {
       bool inside = false;  // no lane is at an edge of the tile
       if constexpr (W::kLooksAhead) {
@@ -206,14 +229,15 @@ class TokenDecoder {
           ++turn;
         }
         inside = turn * lanes_ > 1 && lead + 1 >= 2 * lanes_ && lead + 1 < width_;
-        const bool may_stay = inside && tables_.still() && !tables_.hole();
-        const uint32_t quiet = may_stay ? ahead_.quiet_steps(lead, turn * lanes_, lanes_) : 0;
+        uint32_t quiet = 0;
+        if (inside && step >= ask_at && tables_.still()) {
+          const auto steps_ahead = ahead_.from(lead, turn * lanes_, lanes_);
+          quiet = steps_ahead.quiet;
+          ask_at = step + steps_ahead.restless;
+        }
         if (quiet > 0) {
           for (uint32_t i = 0; i < quiet; ++i) stay_everywhere(step + i, last_part, last_lane);
-          L3_FOR_USED_PARTS {
-            column_[part] = column_[part] + quiet;
-            still_[part] = W::less(W::numbers(part), uint32_t{kLanes});  // each lane may have entered another block
-          }
+          go_on_after(quiet);
           lead += quiet;
           step += quiet - 1;
           continue;
@@ -221,6 +245,7 @@ class TokenDecoder {
         ++lead;
       }
       const typename Delay::Entry from_last = delay_.load();
+      mind_errors(from_last);
       // Backwards, since each part looks at what the one before it was.
       for (uint32_t part = parts(); part-- > 0;) look_around(part, from_last, inside);
       if (any_of(coded_) && !decode_step()) return false;
@@ -236,12 +261,14 @@ class TokenDecoder {
   // A step in which all lanes are in still blocks, and none is at an edge of the tile.
   L3_INLINE void stay_everywhere(uint32_t step, uint32_t last_part, uint32_t last_lane) {
     const typename Delay::Entry from_last = delay_.load();
+    mind_errors(from_last);
     for (uint32_t part = parts(); part-- > 0;) {
       slide(part, from_last);
       Mask level = W::same(pixel_[part][0].n, pixel_[part][0].nw);
       for (uint32_t word = 1; word < kWords; ++word) {
         level = W::both(level, W::same(pixel_[part][word].n, pixel_[part][word].nw));
       }
+      if (has_holes()) hold(part, W::equal(W::numbers(part), uint32_t{kLanes}));
       for (uint32_t word = 0; word < kWords; ++word) {
         pixel_here_[part][word] = W::select(level, pixel_[part][word].w, pixel_[part][word].n);
         if constexpr (!kLiteral) error_here_[part][word] = W::splat(0);
@@ -250,6 +277,33 @@ class TokenDecoder {
     L3_FOR_USED_PARTS sink_.put(step, part, row_[part], column_[part], pixel_here_[part], active_[part]);
     store_delay(last_part, last_lane);
   }
+
+  // What such steps leave as it was.
+  L3_INLINE void go_on_after(uint32_t quiet) {
+    L3_FOR_USED_PARTS {
+      column_[part] = column_[part] + quiet;
+      still_[part] = W::less(W::numbers(part), uint32_t{kLanes});  // each lane may have entered another block
+      for (uint32_t word = 0; word < kWords && !kLiteral; ++word) {
+        errors_above_[part][word] = Front::upper_of(error_[part][word]);
+      }
+    }
+  }
+
+  // Errors that are all 0 need not be moved. One that is not is somewhere in the windows for five steps at most.
+  L3_INLINE void mind_errors(const typename Delay::Entry& from_last) {
+    if constexpr (W::kLooksAhead && !kLiteral) {
+      uint32_t errors = 0;
+      for (uint32_t word = 0; word < kWords; ++word) errors |= from_last[4 * word + 2] | from_last[4 * word + 3];
+      if (errors != 0 || has_escapes_) {
+        error_steps_ = kErrorSteps;
+      } else if (error_steps_ > 0) {
+        --error_steps_;
+      }
+      has_escapes_ = false;
+    }
+  }
+  static constexpr uint32_t kErrorSteps = 8;
+  L3_INLINE bool has_errors() const { return !kLiteral && (!W::kLooksAhead || error_steps_ > 0); }
 
   L3_INLINE bool any_of(const Mask* masks) const {
     bool any = false;
@@ -267,6 +321,7 @@ class TokenDecoder {
       L3_FOR_USED_PARTS escaped_[part] = coded_[part];
     }
     if (any_of(escaped_)) {
+      has_escapes_ = true;
       decode_channel<0>(window, taken);
       if constexpr (kChannels > 1) decode_channel<1>(window, taken);
       if constexpr (kChannels > 2) decode_channel<2>(window, taken);
@@ -307,7 +362,9 @@ class TokenDecoder {
     for (uint32_t word = 0; word < kWords; ++word) {
       const Lanes here_above = above(pixel_here_[before][word]), n_above = above(pixel_[before][word].n);
       Front::slide(pixel_[part][word], pixel_here_[part][word], here_above, n_above);
-      if constexpr (!kLiteral) {
+      if (!has_errors()) {
+        next += kLiteral ? 0 : 2;
+      } else if constexpr (!kLiteral) {
         const Lanes error_above = above(error_here_[before][word]), error_n_above = above(error_[before][word].n);
         Front::slide(error_[part][word], error_here_[part][word], error_above, error_n_above);
       }
@@ -324,29 +381,28 @@ class TokenDecoder {
     if (inside) {
       for (uint32_t word = 0; word < kWords; ++word) {
         above_[part][word] = Front::upper_of(pixel_[part][word]);
-        if constexpr (!kLiteral) errors_above_[part][word] = Front::upper_of(error_[part][word]);
+        if (has_errors()) errors_above_[part][word] = Front::upper_of(error_[part][word]);
       }
     } else {
       const auto edges = Front::Edges::of(column, row, width_);
       for (uint32_t word = 0; word < kWords; ++word) {
         above_[part][word] = Front::mend(pixel_[part][word], edges, none);
-        if constexpr (!kLiteral) errors_above_[part][word] = Front::mend(error_[part][word], edges, W::splat(0));
+        if (has_errors()) errors_above_[part][word] = Front::mend(error_[part][word], edges, W::splat(0));
       }
     }
     for (uint32_t word = 0; word < kWords; ++word) {
       pixel_here_[part][word] = none;
       if constexpr (!kLiteral) error_here_[part][word] = W::splat(0);
     }
-    if constexpr (kChannels == 1 && !kLiteral) {
-      if (tables_.hole()) fill_holes(part, W::equal(column, 0));
-    }
+    if (has_holes()) hold(part, W::equal(column, 0));
     coded_[part] = active;
-    if (kLiteral && !tables_.still()) return;
+    const bool minds_classes = !kLiteral && weights_.change();
+    if (!minds_classes && !tables_.still()) return;
     const Mask enters = W::both(active, W::equal(column & constant<kBlockEdge - 1>, 0));
     const auto entering = W::which(enters);
     if (entering) {
       const Lanes block = block_at(row, column);
-      if constexpr (!kLiteral) weights_.enter(part, entering, block, classes_);
+      if (minds_classes) weights_.enter(part, entering, block, classes_);
       if constexpr (W::kLooksAhead) {
         if (tables_.still()) still_[part] = W::either(W::without(still_[part], enters), still_among(block, entering));
       }
@@ -373,55 +429,38 @@ class TokenDecoder {
     coded_[part] = W::without(active_[part], stays);
     Mask level = stays;
     for (uint32_t word = 0; word < kWords; ++word) {
-      const Around at = pixels_around(part, word);
-      level = W::both(level, W::same(at.n, at.nw));
+      level = W::both(level, W::same(pixel<At::n>(part, word), pixel<At::nw>(part, word)));
     }
     for (uint32_t word = 0; word < kWords; ++word) {
-      const Around at = pixels_around(part, word);
-      pixel_here_[part][word] = W::select(stays, W::select(level, at.w, at.n), pixel_here_[part][word]);
+      const Lanes goes_on = W::select(level, pixel<At::w>(part, word), pixel<At::n>(part, word));
+      pixel_here_[part][word] = W::select(stays, goes_on, pixel_here_[part][word]);
     }
   }
 
   // Which neighbours are the same, a bit for each of the eight pairs.
   L3_INLINE Lanes equalities(uint32_t part) const {
-    Around at[kWords];
-    for (uint32_t word = 0; word < kWords; ++word) at[word] = pixels_around(part, word);
-    Lanes bits = W::splat(0);
-    const auto add = [&](Lanes Around::*a, Lanes Around::*b, Lanes bit) {
-      Mask same = W::same(at[0].*a, at[0].*b);
-      for (uint32_t word = 1; word < kWords; ++word) same = W::both(same, W::same(at[word].*a, at[word].*b));
-      bits = bits | W::only(same, bit);
-    };
-    add(&Around::w, &Around::n, W::splat(constant<1>));
-    add(&Around::n, &Around::ne, W::splat(constant<2>));
-    add(&Around::n, &Around::nw, W::splat(constant<4>));
-    add(&Around::w, &Around::nw, W::splat(constant<8>));
-    add(&Around::ww, &Around::w, W::splat(constant<16>));
-    add(&Around::nn, &Around::n, W::splat(constant<32>));
-    add(&Around::nne, &Around::ne, W::splat(constant<64>));
-    add(&Around::nww, &Around::nw, W::splat(constant<128>));
-    return bits;
+    return same<At::w, At::n, 1>(part) | same<At::n, At::ne, 2>(part) | same<At::n, At::nw, 4>(part) |
+           same<At::w, At::nw, 8>(part) | same<At::ww, At::w, 16>(part) | same<At::nn, At::n, 32>(part) |
+           same<At::nne, At::ne, 64>(part) | same<At::nww, At::nw, 128>(part);
+  }
+  template <At a, At b, uint32_t kBit>
+  L3_INLINE Lanes same(uint32_t part) const {
+    Mask all = W::same(pixel<a>(part, 0), pixel<b>(part, 0));
+    for (uint32_t word = 1; word < kWords; ++word) {
+      all = W::both(all, W::same(pixel<a>(part, word), pixel<b>(part, word)));
+    }
+    return W::only(all, W::splat(constant<kBit>));
   }
 
-  // What is predicted from are the values that lanes hold, where there are holes.
-  L3_INLINE void fill_holes(uint32_t part, Mask first_column) {
-    Around& at = filled_[part];
-    at = pixels_around(part, 0);
-    const Lanes hole = W::splat(tables_.hole_value() ^ kValueBias);
-    const auto is_hole = [&](Lanes v) { return W::same(v & constant<0xFFFF>, hole); };
+  // Where there are holes, lanes hold the last value that was none.
+  L3_INLINE void hold(uint32_t part, Mask first_column) {
+    const Lanes n = pixel<At::n>(part, 0), w = pixel<At::w>(part, 0);
     Lanes held = W::select(first_column, W::splat(constant<kValueBias>), held_[part]);
-    held = W::select(is_hole(at.n), held, at.n & constant<0xFFFF>);
-    held = W::select(is_hole(at.w), held, at.w & constant<0xFFFF>);
-    held_[part] = W::select(active_[part], held, held_[part]);
-    const auto fill = [&](Lanes& v) { v = W::select(is_hole(v), held, v); };
-    fill(at.w);
-    fill(at.n);
-    fill(at.nw);
-    fill(at.ne);
-    fill(at.ww);
-    fill(at.nn);
-    fill(at.nne);
-    fill(at.nww);
+    held = W::select(is_hole(n), held, n & constant<0xFFFF>);
+    held_[part] = W::select(is_hole(w), held, w & constant<0xFFFF>);
+  }
+  L3_INLINE Mask is_hole(Lanes v) const {
+    return W::same(v & constant<0xFFFF>, W::splat(tables_.hole_value() ^ kValueBias));
   }
 
   // What the pixels repeat; lanes whose pixel repeats nothing escape.
@@ -448,18 +487,19 @@ class TokenDecoder {
       const Mask is_n = W::equal(symbol, kMatchN), is_ne = W::equal(symbol, kMatchNe),
                  is_nw = W::equal(symbol, kMatchNw);
       for (uint32_t word = 0; word < kWords; ++word) {
-        const Around at = pixels_around(part, word);
-        const Lanes matched = W::select(is_nw, at.nw, W::select(is_ne, at.ne, W::select(is_n, at.n, at.w)));
+        const Lanes w_or_n = W::select(is_n, pixel<At::n>(part, word), pixel<At::w>(part, word));
+        const Lanes matched =
+            W::select(is_nw, pixel<At::nw>(part, word), W::select(is_ne, pixel<At::ne>(part, word), w_or_n));
         pixel_here_[part][word] = W::select(coded_[part], matched, pixel_here_[part][word]);
       }
       const Mask repeats = W::less(symbol, uint32_t{kMatchNone});
       Mask known = repeats;
-      if constexpr (kChannels == 1 && !kLiteral) {
-        if (tables_.hole()) {
-          const Mask is_hole = W::both(coded_[part], W::equal(symbol, kMatchHole));
-          known = W::either(known, is_hole);
-          pixel_here_[part][0] = W::select(is_hole, W::splat((tables_.hole_value() ^ kValueBias) | kValueBias << 16),
-                                           pixel_here_[part][0]);
+      if constexpr (kMayHaveHoles) {
+        if (has_holes()) {
+          const Mask hole = W::both(coded_[part], W::equal(symbol, kMatchHole));
+          known = W::either(known, hole);
+          pixel_here_[part][0] =
+              W::select(hole, W::splat((tables_.hole_value() ^ kValueBias) | kValueBias << 16), pixel_here_[part][0]);
         }
       }
       escaped_[part] = W::without(coded_[part], known);
@@ -474,17 +514,17 @@ class TokenDecoder {
   // The activity as far as this channel's own neighbours go.
   template <uint32_t c>
   L3_INLINE Lanes prepare_activity(uint32_t part) {
-    const Around values = values_around(part, c / 2);
-    const Around errors = errors_around(part, c / 2);
+    constexpr uint32_t word = c / 2;
     Lanes activity = W::splat(constant<kActivityFloor>);
     const auto add = [&](uint32_t i, Lanes terms) {
       activity = W::dot_pairs(terms, W::splat(weights_.activity(c, i)), activity);
     };
-    add(0, W::magnitude_pairs(pair<c>(errors.w, errors.n)));
-    add(1, W::magnitude_pairs(pair<c>(errors.nw, errors.ne)));
-    add(2, W::magnitude_pairs(pair<c>(errors.ww, errors.nn)));
-    const auto w_nw = W::distance_pairs(values.w, values.nw), n_nw = W::distance_pairs(values.n, values.nw),
-               n_ne = W::distance_pairs(values.n, values.ne);
+    add(0, W::magnitude_pairs(pair<c>(error<At::w>(part, word), error<At::n>(part, word))));
+    add(1, W::magnitude_pairs(pair<c>(error<At::nw>(part, word), error<At::ne>(part, word))));
+    add(2, W::magnitude_pairs(pair<c>(error<At::ww>(part, word), error<At::nn>(part, word))));
+    const Lanes w = value<At::w>(part, word), n = value<At::n>(part, word), nw = value<At::nw>(part, word);
+    const auto w_nw = W::distance_pairs(w, nw), n_nw = W::distance_pairs(n, nw),
+               n_ne = W::distance_pairs(n, value<At::ne>(part, word));
     add(4, pair<c>(w_nw, n_nw));
     add(5, pair<c>(n_ne, n_ne) & constant<0xFFFF>);
     return activity;
@@ -554,20 +594,19 @@ class TokenDecoder {
 
   template <uint32_t c>
   L3_INLINE void predict(uint32_t part, Lanes& p, Lanes& up) {
-    const Around values = values_around(part, c / 2);
-    const Around errors = errors_around(part, c / 2);
+    constexpr uint32_t word = c / 2;
     // The bias of values, times what their weights add up to, and a half.
     Lanes sum = W::splat(constant<(kValueBias << kWeightShift) + (1u << kWeightShift >> 1)>);
     const bool is_prepared = c == 0 && tables_.match() && tables_.match_by_activity();
     Lanes activity = is_prepared ? activity_[part] : prepare_activity<c>(part);
     const auto add = [&](uint32_t i, Lanes pairs) { sum = W::dot_pairs(pairs, weights_.pair(c, i, part), sum); };
-    add(0, pair<c>(values.w, values.n));
-    add(1, pair<c>(values.nw, values.ne));
-    add(2, pair<c>(values.ww, values.nn));
-    add(3, pair<c>(values.nne, values.nww));
-    add(kErrorPair, pair<c>(errors.w, errors.n));
-    add(kErrorPair + 1, pair<c>(errors.nw, errors.ne));
-    add(kErrorPair + 2, pair<c>(errors.ww, errors.nn));
+    add(0, pair<c>(value<At::w>(part, word), value<At::n>(part, word)));
+    add(1, pair<c>(value<At::nw>(part, word), value<At::ne>(part, word)));
+    add(2, pair<c>(value<At::ww>(part, word), value<At::nn>(part, word)));
+    add(3, pair<c>(value<At::nne>(part, word), value<At::nww>(part, word)));
+    add(kErrorPair, pair<c>(error<At::w>(part, word), error<At::n>(part, word)));
+    add(kErrorPair + 1, pair<c>(error<At::nw>(part, word), error<At::ne>(part, word)));
+    add(kErrorPair + 2, pair<c>(error<At::ww>(part, word), error<At::nn>(part, word)));
     if constexpr (c > 0) {
       Lanes before = half_of<c - 1>(error_here_[part][(c - 1) / 2]);
       if constexpr (c > 1) before = before | half_of<c - 2>(error_here_[part][(c - 2) / 2]) << 16;
@@ -581,28 +620,29 @@ class TokenDecoder {
   }
   template <uint32_t kFrom>
   L3_INLINE void add_cross(uint32_t part, uint32_t c, uint32_t i, Lanes& sum) {
-    const Around values = values_around(part, kFrom / 2);
-    sum = W::dot_pairs(pair<kFrom>(values.w, values.n), weights_.pair(c, i, part), sum);
-    sum = W::dot_pairs(pair<kFrom>(values.nw, pixel_here_[part][kFrom / 2]), weights_.pair(c, i + 1, part), sum);
+    constexpr uint32_t word = kFrom / 2;
+    const Lanes w_n = pair<kFrom>(value<At::w>(part, word), value<At::n>(part, word));
+    const Lanes nw_here = pair<kFrom>(value<At::nw>(part, word), pixel_here_[part][word]);
+    sum = W::dot_pairs(w_n, weights_.pair(c, i, part), sum);
+    sum = W::dot_pairs(nw_here, weights_.pair(c, i + 1, part), sum);
   }
 
   template <uint32_t c>
   L3_INLINE Lanes context_of(uint32_t part, Lanes p, Lanes up) {
     const Lanes level = W::token_level(activity_[part]);
     if (!tables_.grouped(c)) return level;
-    const Around values = values_around(part, c / 2);
-    const Around errors = errors_around(part, c / 2);
+    constexpr uint32_t word = c / 2;
     const Lanes most = W::splat(tables_.most(c));
     const Lanes distance = (p ^ up) & most;  // most - p where the prediction leans upwards
-    const auto sign = [&](Lanes error, uint32_t bit) {
-      return c % 2 == 0 ? (error >> 15 & constant<1>) << static_cast<int>(bit) : (error >> 31) << static_cast<int>(bit);
-    };
-    const auto at_least = [&](Lanes value, Lanes bit) {
-      return W::only(W::not_less(half_of<c>(value) ^ constant<kValueBias>, p), bit);
+    const auto sign = [&](Lanes e, int bit) { return c % 2 == 0 ? (e >> 15 & constant<1>) << bit : (e >> 31) << bit; };
+    const auto at_least = [&](Lanes neighbour, Lanes bit) {
+      return W::only(W::not_less(half_of<c>(neighbour) ^ constant<kValueBias>, p), bit);
     };
     // In the engine's order: W and N against p, then the errors.
-    const Lanes pattern = at_least(values.w, W::splat(constant<1>)) | at_least(values.n, W::splat(constant<2>)) |
-                          sign(errors.w, 2) | sign(errors.n, 3) | sign(errors.nw, 4) | sign(errors.ne, 5);
+    const Lanes pattern = at_least(value<At::w>(part, word), W::splat(constant<1>)) |
+                          at_least(value<At::n>(part, word), W::splat(constant<2>)) |
+                          sign(error<At::w>(part, word), 2) | sign(error<At::n>(part, word), 3) |
+                          sign(error<At::nw>(part, word), 4) | sign(error<At::ne>(part, word), 5);
     return level + W::token_row(tables_, c, W::bit_length_at_most_15(distance), (pattern ^ up) & constant<63>);
   }
 
@@ -649,9 +689,10 @@ class TokenDecoder {
   DenseWindow<Lanes> pixel_[kParts][kWords], error_[kParts][kWords];
   Lanes pixel_here_[kParts][kWords], error_here_[kParts][kWords];
   Upper above_[kParts][kWords], errors_above_[kParts][kWords];
-  Around filled_[kParts];  // where there are holes
   Lanes held_[kParts], activity_[kParts];
   typename W::Ahead ahead_;
+  uint32_t error_steps_ = 0;
+  bool has_escapes_ = false;
 };
 
 }  // namespace l3

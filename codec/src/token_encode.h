@@ -34,6 +34,8 @@ class ValueMap {
 
 // The share of pixels that are their left or upper neighbour.
 double share_of_repeats(const TileSource& source);
+// With fewer of them, token models are not worth trying for samples of 8 bits.
+constexpr double kRepeatsForTokens = 0.15;
 
 class TokenEncoder : public ModelEncoder {
  public:

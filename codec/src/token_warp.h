@@ -1,6 +1,8 @@
 // What a processor's warp needs for token models, over the lanes of WordWarp; kernels/ has the same for CUDA.
 #pragma once
 
+#include <algorithm>
+
 #include "token_decode.h"
 #include "word_warp.h"
 
@@ -11,13 +13,13 @@ class TokenView {
  public:
   explicit TokenView(const TokenTables& tables) : tables_(tables) {
     for (uint32_t equalities = 0; equalities < kMatchPatterns && tables.match; ++equalities) {
-      first_match_[equalities] = tables.match_table[tables.match_row[equalities] * kMatchOctaves];
+      match_place_[equalities] = static_cast<uint16_t>(tables.match_row[equalities] * kMatchOctaves);
     }
   }
 
   const TokenTables& all() const { return tables_; }
-  // The table of each pattern, where activity does not count.
-  const uint8_t* first_match() const { return first_match_; }
+  // Where the tables of each pattern begin, of which activity chooses.
+  const uint16_t* match_place() const { return match_place_; }
 
   bool match() const { return tables_.match; }
   bool match_by_activity() const { return tables_.match_by_activity; }
@@ -31,7 +33,7 @@ class TokenView {
 
  private:
   const TokenTables& tables_;
-  uint8_t first_match_[kMatchPatterns];
+  uint16_t match_place_[kMatchPatterns];
 };
 
 // Where the still blocks of a tile are, for steps in which all lanes are in some.
@@ -50,17 +52,22 @@ class StillAhead {
     }
   }
 
-  // How many steps, if it is more than a few, lanes stay in still blocks, and not at an edge of the tile: lane 0 is in
-  // that row and column, and each other lane in the next row and two columns behind.
-  uint32_t quiet_steps(uint32_t column, uint32_t row, uint32_t lanes) const {
+  // How many steps, if it is more than a few, lanes stay in still blocks, and not at an edge of the tile; or for how
+  // many steps that will not be so. Lane 0 is in that row and column, and each other lane in the next row and two
+  // columns behind.
+  struct Steps {
+    uint32_t quiet, restless;
+  };
+  Steps from(uint32_t column, uint32_t row, uint32_t lanes) const {
     uint32_t steps = width_ - 1 - column;
     const uint32_t rows = smaller(lanes, height_ > row ? height_ - row : 0);
     for (uint32_t lane = 0; lane < rows && steps >= kFew; ++lane) {
       const uint32_t x = column - 2 * lane;
       const uint32_t end = ends_[((row + lane) >> 4) * across_ + (x >> 4)];
-      steps = smaller(steps, end > x ? end - x : 0);
+      if (end == 0) return {0, kBlockEdge - x % kBlockEdge};
+      steps = smaller(steps, end - x);
     }
-    return steps >= kFew ? steps : 0;
+    return steps >= kFew ? Steps{steps, 0} : Steps{0, steps + 1};
   }
 
  private:
@@ -138,23 +145,19 @@ struct TokenWarp : Base {
   // What the buckets of tables hold.
   L3_INLINE static void look_up_match(const TokenView& view, Lanes equalities, Lanes octave, Lanes bucket, Lanes& own,
                                       Lanes& other) {
-    const l3::TokenTables& tables = view.all();
-    if (view.match_by_activity()) {
-      alignas(64) uint32_t rows[kPartLanes];
-      Base::store(rows, equalities);
-      for (uint32_t& row : rows) row = tables.match_row[row];
-      look_up_buckets(tables.match_table, tables, Base::load(rows) * constant<kMatchOctaves> + octave, bucket, own,
-                      other);
-    } else {
-      look_up_buckets(view.first_match(), tables, equalities, bucket, own, other);
-    }
+    const auto patterns = Self::each(equalities), octaves = Self::each(octave);
+    const uint8_t* const tables = view.all().match_table;
+    const uint16_t* const place = view.match_place();
+    look_up_buckets([&](uint32_t i) { return tables[place[patterns[i]] + octaves[i]]; }, view, bucket, own, other);
   }
   L3_INLINE static void look_up_literal(const TokenView& view, Lanes w, Lanes bucket, Lanes& own, Lanes& other) {
-    look_up_buckets(view.all().literal_table, view.all(), w, bucket, own, other);
+    const auto values = Self::each(w);
+    look_up_buckets([&](uint32_t i) { return view.all().literal_table[values[i]]; }, view, bucket, own, other);
   }
   L3_INLINE static void look_up_token(const TokenView& view, uint32_t c, Lanes context, Lanes bucket, Lanes& own,
                                       Lanes& other) {
-    look_up_buckets(view.all().table_of[c], view.all(), context, bucket, own, other);
+    const auto contexts = Self::each(context);
+    look_up_buckets([&](uint32_t i) { return view.all().table_of[c][contexts[i]]; }, view, bucket, own, other);
   }
   L3_INLINE static void look_up_token_class(const TokenView& view, uint32_t c, Lanes before, Lanes bucket, Lanes& own,
                                             Lanes& other) {
@@ -209,13 +212,18 @@ struct TokenWarp : Base {
     L3_INLINE explicit TokenWeights(const TokenView& view) {
       const l3::TokenTables& tables = view.all();
       if (tables.literal) return;
+      for (uint32_t c = 0; c < kChannels; ++c) change_ = change_ || tables.classes[c] > 1;
       for (uint32_t c = 0; c < kChannels; ++c) {
         for (uint32_t k = 0; k < tables.classes[c]; ++k) {
           for (uint32_t i = 0; i < tap_pairs(c); ++i) classes_[c][k][i] = tap_pair(tables.weights[c][k], i);
         }
         for (uint32_t i = 0; i < kActivityPairs; ++i) activity_[c][i] = activity_pair(tables.activity[c], i);
+        for (uint32_t i = 0; i < tap_pairs(c) && !change_; ++i) std::fill_n(lanes_[c][i], kLanes, classes_[c][0][i]);
       }
     }
+
+    // Whether blocks differ in their weights.
+    L3_INLINE bool change() const { return change_; }
 
     // These lanes of a part, a bit for each, enter a block.
     L3_INLINE void enter(uint32_t part, uint32_t entering, Lanes block, const typename Base::Classes& classes) {
@@ -235,15 +243,17 @@ struct TokenWarp : Base {
     L3_INLINE uint32_t activity(uint32_t c, uint32_t i) const { return activity_[c][i]; }
 
    private:
+    bool change_ = false;
     uint32_t classes_[kChannels][kMaxClasses][kTapPairs];
     uint32_t activity_[kChannels][kActivityPairs];
     alignas(64) uint32_t lanes_[kChannels][kTapPairs][kLanes] = {};
   };
 
  private:
-  L3_INLINE static void look_up_buckets(const uint8_t* table_of, const l3::TokenTables& tables, Lanes context,
-                                        Lanes bucket, Lanes& own, Lanes& other) {
-    Base::template look_up_in<kTokenBuckets>(table_of, tables.buckets, context, bucket, own, other);
+  template <class TableOf>
+  L3_INLINE static void look_up_buckets(const TableOf& table_of, const TokenView& view, Lanes bucket, Lanes& own,
+                                        Lanes& other) {
+    Self::template look_up_in<kTokenBuckets>(table_of, view.all().buckets, bucket, own, other);
   }
 };
 

@@ -100,13 +100,12 @@ uint64_t bytes_with(const ModelEncoder& encoder, const std::vector<SampleTile>& 
 // whichever makes it smaller.
 std::vector<uint8_t> fit_model(const std::vector<SampleTile>& tiles, const l3_train_options& options,
                                const Target& target) {
-  constexpr double kLeastRepeats = 0.15;
   const TileSource source(tiles);
   const ModelUse use = options.complete != 0 ? ModelUse::any : ModelUse::similar;
   const bool bytes = tiles.front().shape.bits == 8;
   std::vector<uint8_t> best;
   uint64_t least = UINT64_MAX;
-  if (!bytes || share_of_repeats(source) >= kLeastRepeats) {
+  if (!bytes || share_of_repeats(source) >= kRepeatsForTokens) {
     TokenEncoder encoder(source, options.parallel);
     encoder.fit(encoder.choose(options.effort, use).plan, options.effort, use);
     best = encoder.model();

@@ -286,14 +286,18 @@ struct WordWarp {
   // What the buckets of the contexts' tables hold, and those of the classes' tables.
   L3_INLINE static void look_up(const DenseTables& tables, uint32_t channel, Lanes context, Lanes bucket, Lanes& own,
                                 Lanes& other) {
-    Self::template look_up_in<kTableBuckets>(tables.table_of[channel], tables.buckets, context, bucket, own, other);
+    const auto contexts = Self::each(context);
+    const auto table_of = [&](uint32_t i) { return tables.table_of[channel][contexts[i]]; };
+    Self::template look_up_in<kTableBuckets>(table_of, tables.buckets, bucket, own, other);
   }
-  // Of tables of so many buckets, which `table_of` names by context.
-  template <uint32_t kBuckets>
-  L3_INLINE static void look_up_in(const uint8_t* table_of, const Bucket* buckets, Lanes context, Lanes bucket,
-                                   Lanes& own, Lanes& other) {
+  // What lanes hold, for what is done with them one by one.
+  L3_INLINE static Vector each(Lanes a) { return a.v; }
+  // Of tables of so many buckets, a lane's being that which `table_of` gives.
+  template <uint32_t kBuckets, class TableOf>
+  L3_INLINE static void look_up_in(const TableOf& table_of, const Bucket* buckets, Lanes bucket, Lanes& own,
+                                   Lanes& other) {
     for (uint32_t i = 0; i < kPartLanes; ++i) {
-      const Bucket& b = buckets[table_of[context.v[i]] * kBuckets + bucket.v[i]];
+      const Bucket& b = buckets[table_of(i) * kBuckets + bucket.v[i]];
       own.v[i] = b.own;
       other.v[i] = b.other;
     }

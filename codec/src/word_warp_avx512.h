@@ -90,11 +90,15 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
   }
 
   // Loads one by one, as with AVX2.
-  template <uint32_t kBuckets>
-  L3_INLINE static void look_up_in(const uint8_t* table_of, const Bucket* buckets, Lanes context, Lanes bucket,
-                                   Lanes& own, Lanes& other) {
-    const Indices<4> contexts = indices(context), in_table = indices(bucket);
-    const auto place = [&](uint32_t i) { return buckets + table_of[contexts[i]] * kBuckets + in_table[i]; };
+  L3_INLINE static Indices<4> each(Lanes a) {
+    return Indices<4>(_mm512_castsi512_si128(native(a)), _mm512_extracti32x4_epi32(native(a), 1),
+                      _mm512_extracti32x4_epi32(native(a), 2), _mm512_extracti32x4_epi32(native(a), 3));
+  }
+  template <uint32_t kBuckets, class TableOf>
+  L3_INLINE static void look_up_in(const TableOf& table_of, const Bucket* buckets, Lanes bucket, Lanes& own,
+                                   Lanes& other) {
+    const Indices<4> in_table = each(bucket);
+    const auto place = [&](uint32_t i) { return buckets + table_of(i) * kBuckets + in_table[i]; };
     const auto two = [&](uint32_t i) { return two_buckets(place(i), place(i + 1)); };
     const auto four = [&](uint32_t i) {
       return _mm256_inserti128_si256(_mm256_castsi128_si256(two(i)), two(i + 4), 1);
@@ -130,10 +134,6 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
     return lanes(_mm512_shuffle_epi8(
         native(a), _mm512_set4_epi32(static_cast<int>(kOrder + 0x0C0C0C0C), static_cast<int>(kOrder + 0x08080808),
                                      static_cast<int>(kOrder + 0x04040404), static_cast<int>(kOrder))));
-  }
-  L3_INLINE static Indices<4> indices(Lanes a) {
-    return Indices<4>(_mm512_castsi512_si128(native(a)), _mm512_extracti32x4_epi32(native(a), 1),
-                      _mm512_extracti32x4_epi32(native(a), 2), _mm512_extracti32x4_epi32(native(a), 3));
   }
 };
 

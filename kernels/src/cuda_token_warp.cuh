@@ -242,6 +242,7 @@ struct CudaTokenWarp : CudaWordWarp {
 #pragma unroll
       for (uint32_t c = 0; c < kChannels; ++c) at_[c] = address_of(c, 0);
     }
+    L3_INLINE static constexpr bool change() { return true; }
     L3_INLINE void enter(uint32_t, Mask, Lanes block, const Classes& classes) {
       const uint32_t of_block = classes[block.v];
 #pragma unroll

@@ -77,21 +77,21 @@ struct TokenTiles {
                                 uint4* room) {
     const CudaTokenTables tables(memory, model);
     if constexpr (kWide) {
-      return model.engine_channels == 3 ? decode_as<3, false>(tile, place, tables, room)
-                                        : decode_as<4, false>(tile, place, tables, room);
+      return model.engine_channels == 3 ? decode_as<3, TokenUse::plain>(tile, place, tables, room)
+                                        : decode_as<4, TokenUse::plain>(tile, place, tables, room);
     } else {
-      if (model.literal) return decode_as<1, true>(tile, place, tables, room);
-      return model.engine_channels == 1 ? decode_as<1, false>(tile, place, tables, room)
-                                        : decode_as<2, false>(tile, place, tables, room);
+      if (model.literal) return decode_as<1, TokenUse::literal>(tile, place, tables, room);
+      return model.engine_channels == 1 ? decode_as<1, TokenUse::holes>(tile, place, tables, room)
+                                        : decode_as<2, TokenUse::plain>(tile, place, tables, room);
     }
   }
 
  private:
-  template <uint32_t kChannels, bool kLiteral>
+  template <uint32_t kChannels, TokenUse kUse>
   L3_INLINE static Fault decode_as(const ModelTile& tile, const TilePlace& place, const CudaTokenTables& tables,
                                    uint4* room) {
     using Sink = TokenPixels<kChannels>;
-    using Decoder = TokenDecoder<CudaTokenWarp, kChannels, kLiteral, Sink>;
+    using Decoder = TokenDecoder<CudaTokenWarp, kChannels, kUse, Sink>;
     Sink sink(place, *tables.model);
     typename Decoder::Delay delay(room);
     CudaWordWarp::Classes classes(
