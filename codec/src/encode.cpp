@@ -464,6 +464,16 @@ bool is_small(const Plan& plan) {
   return uint64_t{plan.head.width} * plan.head.height * plan.head.channels <= kMostWithDefault;
 }
 
+// Adds a plan; of a small image, to which a model of many parts may not be worth what it takes, also one that looks
+// for less.
+void add_plan(const Plan& plan, std::vector<Plan>& all) {
+  if (is_small(plan) && effort_of(plan) > kDefaultEffort) {
+    all.push_back(plan);
+    all.back().options.effort = kDefaultEffort;
+  }
+  all.push_back(plan);
+}
+
 // The plans among which the smallest file is looked for, those first that take the least time.
 std::vector<Plan> plans_of(const Plan& plan) {
   std::vector<Plan> all;
@@ -475,16 +485,16 @@ std::vector<Plan> plans_of(const Plan& plan) {
   const TileSource source = source_of(plan);
   const double repeats = plan.head.bits == 8 ? share_of_repeats(source) : 1;
   if (repeats >= kRepeatsForTokens) {
-    all.push_back(plan);
-    Plan& with_tokens = all.back();
+    Plan with_tokens = plan;
     with_tokens.tokens = true;
     const auto choice = TokenEncoder(source, plan.options.parallel).choose(effort_of(plan));
     with_tokens.token_plan = choice.plan;
     set_tiles(with_tokens, edge_for(choice.bytes / (static_cast<double>(plan.head.width) * plan.head.height)));
     lay_out(with_tokens);
+    add_plan(with_tokens, all);
     if (plan.head.bits != 8 || (choice.plan.literal && repeats > kMostRepeats)) return all;
   }
-  all.push_back(plan);
+  add_plan(plan, all);
   return all;
 }
 

@@ -5,12 +5,16 @@
 #include <cstring>
 
 #include "dense_fit_equations.h"
+#include "logarithm.h"
 
 namespace l3 {
 namespace {
 
 constexpr uint32_t kMaxActivityWeight = 90;
 constexpr float kLeastScale = 0.3f;
+// Rounds that may make it no shorter; and what one loses, in bits of a sample, that is followed by half steps.
+constexpr uint32_t kPatience = 6;
+constexpr double kWild = 0.02;
 
 using FourFloats = float __attribute__((vector_size(16)));
 
@@ -182,19 +186,52 @@ class ChannelFit {
 
   void run() {
     start();
-    for (uint32_t round = 0; round < effort_.rounds; ++round) {
+    keep();
+    uint32_t vain = 0, wild = 0;
+    for (uint32_t round = 0; round < effort_.rounds && vain < kPatience; ++round) {
       refit();
       if (classes_ > 1) {
         for (const auto& tile : tiles_) choose_classes(*tile, c_, weights(), classes_, hole_, scales_);
       }
       predict();
+      if (estimate_ < best_.estimate) {
+        keep();
+        vain = wild = 0;
+        share_ = 1;
+        continue;
+      }
+      ++vain;
+      if (estimate_ < best_.estimate + kWild) continue;
+      // Errors that depend on errors may swing: then weights go half the way, and after a while back to the best ones.
+      share_ = 0.5;
+      if (++wild % 3 == 0) restore();
     }
+    if (estimate_ > best_.estimate) restore();
     drop_unused();
     fit_activity();
   }
 
  private:
+  // The best round so far.
+  struct Best {
+    double estimate;
+    TapWeights weights[kMaxClasses];
+    std::vector<std::vector<uint8_t>> classes;
+  };
+
   TapWeights* weights() { return model_.weights[c_]; }
+
+  void keep() {
+    best_.estimate = estimate_;
+    std::copy_n(weights(), classes_, best_.weights);
+    best_.classes.clear();
+    for (const auto& tile : tiles_) best_.classes.push_back(tile->classes[c_]);
+  }
+  void restore() {
+    std::copy_n(best_.weights, classes_, weights());
+    for (size_t i = 0; i < tiles_.size(); ++i) tiles_[i]->classes[c_] = best_.classes[i];
+    predict();
+  }
 
   // Whether a block has anything to predict.
   bool counts(const TokenTile& tile, uint32_t b) const {
@@ -246,15 +283,21 @@ class ChannelFit {
     for (size_t i = 0; i < order.size(); ++i) *order[i].class_of = static_cast<uint8_t>(i * classes_ / order.size());
   }
 
+  // Also estimates what a sample takes then, in bits, but for a constant.
   void predict() {
     double sums[TokenScales::kLevels][2] = {};
     for (const auto& tile : tiles_) {
       predict_tile(*tile, c_, weights(), model_.depth[c_], hole_);
       add_scales(*tile, sums);
     }
+    double bits = 0, samples = 0;
     for (uint32_t level = 0; level < TokenScales::kLevels; ++level) {
-      if (sums[level][0] >= 16) scales_.of[level] = kLeastScale + static_cast<float>(sums[level][1] / sums[level][0]);
+      const auto [number, sum] = sums[level];
+      if (number >= 16) scales_.of[level] = kLeastScale + static_cast<float>(sum / number);
+      if (number > 0) bits += number * logarithm(kLeastScale + sum / number);
+      samples += number;
     }
+    estimate_ = samples > 0 ? bits / samples : 0;
   }
 
   void add_scales(const TokenTile& tile, double (*sums)[2]) const {
@@ -294,7 +337,7 @@ class ChannelFit {
       Equations solution = equations;
       if (!solution.solve()) continue;
       round_solution(equations, solution, count);
-      set_weights(solution, c_, 1, weights()[k]);
+      set_weights(solution, c_, share_, weights()[k]);
     }
   }
 
@@ -381,6 +424,8 @@ class ChannelFit {
   const int32_t hole_;
   uint64_t blocks_ = 0;
   uint32_t classes_ = 1;
+  double estimate_ = 0, share_ = 1;
+  Best best_;
 };
 
 }  // namespace
