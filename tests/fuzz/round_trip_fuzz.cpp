@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "any_model.h"
+#include "any_token_model.h"
 #include "harness.h"
 #include "l3/l3.hpp"
 
@@ -35,7 +36,10 @@ void choose_shape(const uint8_t* data, Subject& subject) {
   if (method >= 10) {
     by_hand::Dice dice(data[5] + 256u * data[7]);
     const uint32_t channels = image.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(image.colour) + 1;
-    subject.model = by_hand::any_model(dice, channels, dice.chance(2));
+    const bool codes_all = dice.chance(2);
+    subject.model = image.bits == 8 && dice.chance(2)
+                        ? by_hand::any_model(dice, channels, codes_all)
+                        : by_hand::any_token_model(dice, channels, image.bits, codes_all).section.bytes();
     subject.options.model = subject.model.data();
     subject.options.model_size = subject.model.size();
   }
