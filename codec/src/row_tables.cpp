@@ -234,20 +234,22 @@ double RowTables::bits() const {
 uint32_t group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contexts, uint32_t symbols, uint32_t most,
                       double price, uint8_t* groups) {
   const size_t size = size_t{contexts} * symbols;
+  std::vector<uint64_t> totals(size_t{values} * contexts);  // of each value and context
+  for (size_t i = 0; i < totals.size(); ++i) {
+    for (uint32_t symbol = 0; symbol < symbols; ++symbol) totals[i] += counts[i * symbols + symbol];
+  }
   const auto loss_of = [&](uint32_t a, uint32_t b) {
     double loss = 0;
     const uint32_t *of_a = &counts[a * size], *of_b = &counts[b * size];
     for (uint32_t context = 0; context < contexts; ++context, of_a += symbols, of_b += symbols) {
-      uint64_t total_a = 0, total_b = 0;
+      const uint64_t total_a = totals[size_t{a} * contexts + context], total_b = totals[size_t{b} * contexts + context];
+      if (total_a == 0 || total_b == 0) continue;
       double joined = 0;
       for (uint32_t i = 0; i < symbols; ++i) {
-        total_a += of_a[i];
-        total_b += of_b[i];
         if (of_a[i] != 0 && of_b[i] != 0) {
           joined += entropy_term(of_a[i] + uint64_t{of_b[i]}) - entropy_term(of_a[i]) - entropy_term(of_b[i]);
         }
       }
-      if (total_a == 0 || total_b == 0) continue;
       loss += entropy_term(total_a + total_b) - entropy_term(total_a) - entropy_term(total_b) - joined;
     }
     return loss;
@@ -272,6 +274,9 @@ uint32_t group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t co
     }
     if (alive.size() <= most && best > price) break;
     for (size_t i = 0; i < size; ++i) counts[best_b * size + i] += counts[best_a * size + i];
+    for (uint32_t i = 0; i < contexts; ++i) {
+      totals[size_t{best_b} * contexts + i] += totals[size_t{best_a} * contexts + i];
+    }
     for (uint32_t& g : group) g = g == best_a ? best_b : g;
     alive.erase(std::find(alive.begin(), alive.end(), best_a));
     for (const uint32_t other : alive) {
