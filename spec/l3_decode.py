@@ -544,13 +544,14 @@ def fast_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
 
 def dense_rows(header: Header, tile: Tile, payload: bytes, model: AnyModel | None) -> list[bytes]:
     g = tile.parameters & 7
-    require(tile.parameters >> 3 == 0, tile.at + 1, "reserved parameters of a dense tile are not zero")
     require(g <= 5, tile.at + 1, "a dense tile of more than 2^5 lanes")
+    require(tile.parameters >> 3 <= 30, tile.at + 1, "the ending of a dense tile is above 30")
+    require(tile.w * tile.h <= 1 << 15 + g, tile.at + 1, "a lane of a dense tile has more than 2^15 pixels")
     require(tile.size >= 4 << g, tile.at + 2, "size of a dense payload is below that of its states")
     if model is None:
         raise Violation(tile.at, "a dense tile without a model")
     decode_planes = decode_tokens if isinstance(model, TokenModel) else decode_dense
-    planes = decode_planes(tile, payload, model, 1 << g)
+    planes = decode_planes(tile, model, Lanes(payload, tile, 1 << g))
     samples = [0] * (tile.w * header.channels)
     result: list[bytes] = []
     for row in zip(*planes, strict=True):
@@ -1119,12 +1120,16 @@ def slots_of(f: list[int]) -> list[tuple[int, int, int]]:
 
 STATE = 65536  # of a lane that has decoded all its symbols; below it, one takes a word
 
+Place = tuple[int, int, int]  # lane, column, row
+
 # 13.1 Symbols
 
 
 class Lanes:
-    def __init__(self, payload: bytes, offset: int, lanes: int) -> None:
-        self.offset = offset  # of the payload
+    def __init__(self, payload: bytes, tile: Tile, lanes: int) -> None:
+        self.offset = tile.offset  # of the payload
+        self.ending = Ending(tile, lanes)
+        self.takes_words = [True] * lanes
         self.states = list(struct.unpack_from(f"<{lanes}I", payload))
         self.payload = payload
         self.position = 4 * lanes  # of the next word
@@ -1147,7 +1152,7 @@ class Lanes:
         return v < frequency
 
     def set_state(self, lane: int, x: int) -> None:
-        if x < STATE:
+        if x < STATE and self.takes_words[lane]:
             at = self.position
             require(at < len(self.payload), self.offset + at, "the payload ends within the words")
             x = x << 16 | self.payload[at] | self.payload[at + 1] << 8
@@ -1156,10 +1161,30 @@ class Lanes:
 
     def end(self) -> None:
         for lane, x in enumerate(self.states):
-            require(x == STATE, self.offset + 4 * lane, "state of a lane is not 65536 in the end")
+            if self.ending.columns > 0:
+                require(x <= STATE, self.offset + 4 * lane, "state of a lane is above 65536 in the end")
+            else:
+                require(x == STATE, self.offset + 4 * lane, "state of a lane is not 65536 in the end")
         left = self.offset + self.position
         require(len(self.payload) - self.position <= 15, left, "more than 15 bytes after the last word")
         require_zero(self.payload[self.position :], left, "bytes after the last word are not zero")
+
+
+# 13.6 The ending
+
+
+class Ending:
+    """Which pixels are in it: the last columns of the last rows."""
+
+    def __init__(self, tile: Tile, lanes: int) -> None:
+        t = tile.parameters >> 3
+        self.columns = 0 if t == 0 else (2 + t % 2) * 2 ** (t // 2) // 2 if t <= 20 else 1024
+        self.rows = lanes if t <= 20 else lanes * 2 ** (t - 20)
+        self.w, self.h = tile.w, tile.h
+
+    def __contains__(self, place: Place) -> bool:
+        _, x, y = place
+        return self.columns > 0 and x + self.columns >= self.w and y + self.rows >= self.h
 
 
 # 13.2 Classes
@@ -1190,11 +1215,9 @@ def decode_classes(
 
 # 13.3 Samples
 
-Place = tuple[int, int, int]  # lane, column, row
-
-
-def steps(w: int, h: int, lane_count: int) -> Iterator[list[Place]]:
-    """The places of the active lanes of each step."""
+def steps(tile: Tile, lanes: Lanes) -> Iterator[list[Place]]:
+    """The places of the active lanes of each step, in which those within the ending take no words."""
+    w, h, lane_count = tile.w, tile.h, len(lanes.states)
     pitch = max(w, 2 * lane_count)
     last_step = pitch * ((h - 1) // lane_count) + w - 1 + 2 * ((h - 1) % lane_count)
     for step in range(last_step + 1):
@@ -1204,6 +1227,7 @@ def steps(w: int, h: int, lane_count: int) -> Iterator[list[Place]]:
             y = lane + lane_count * turn
             if x < w and y < h:
                 places.append((lane, x, y))
+                lanes.takes_words[lane] = places[-1] not in lanes.ending
         yield places
 
 
@@ -1235,15 +1259,14 @@ Seen = tuple[int, int, int, int, int]  # what later channels look at: error, W, 
 NOT_LOOKED_AT = (0, 0, 0, 0, 0)
 
 
-def decode_dense(tile: Tile, payload: bytes, model: Model, lane_count: int) -> list[list[list[int]]]:
+def decode_dense(tile: Tile, model: Model, lanes: Lanes) -> list[list[list[int]]]:
     """The rows of each channel."""
     w, h = tile.w, tile.h
-    lanes = Lanes(payload, tile.offset, lane_count)
     blocks_of_row = ceil(w, BLOCK)
     classes = decode_classes(lanes, model, blocks_of_row * ceil(h, BLOCK))
     samples = [[[0] * w for _ in range(h)] for _ in model.channels]
     errors = [[[0] * w for _ in range(h)] for _ in model.channels]
-    for places in steps(w, h, lane_count):
+    for places in steps(tile, lanes):
         one_before = two_before = [NOT_LOOKED_AT] * len(places)
         for c, channel in enumerate(model.channels):
             seen: list[Seen] = []
@@ -1514,11 +1537,10 @@ def read_match(part: Part, tables: int) -> Match:
 # 15. A tile of a token model
 
 
-def decode_tokens(tile: Tile, payload: bytes, model: TokenModel, lane_count: int) -> list[list[list[int]]]:
+def decode_tokens(tile: Tile, model: TokenModel, lanes: Lanes) -> list[list[list[int]]]:
     """The rows of each channel."""
-    lanes = Lanes(payload, tile.offset, lane_count)
     state = TokenTile(tile, lanes, model)
-    for places in steps(tile.w, tile.h, lane_count):
+    for places in steps(tile, lanes):
         state.hold(places)
         coded = [place for place in places if not state.stay(place)] if model.still else places
         escaped = [place for place in coded if not state.match(place)] if model.match else coded

@@ -254,8 +254,11 @@ L3_INLINE Fault check_entry_fields(const uint8_t* entry, const Head& head, const
       return {};
     case Method::dense:
       if (head.model_origin() == L3_MODEL_NONE) return {Reason::tile_needs_model, 0};
-      if (parameters > kMaxLogLanes) return {Reason::tile_parameters, 1};
-      if (units * kUnit < 4u << parameters) return {Reason::tile_size, 2};
+      if ((parameters & 7) > kMaxLogLanes || dense_ending(parameters) > kMaxEnding ||
+          shape.width * shape.height > kMostPixelsOfLane * dense_lanes(parameters)) {
+        return {Reason::tile_parameters, 1};
+      }
+      if (units * kUnit < 4 * dense_lanes(parameters)) return {Reason::tile_size, 2};
       return {};
     default: return {Reason::tile_method, 0};
   }

@@ -7,6 +7,7 @@ namespace l3 {
 
 constexpr uint32_t kBlockEdge = 16;  // of the blocks that choose a predictor
 constexpr uint32_t kMaxLogLanes = 5;
+constexpr uint32_t kMostPixelsOfLane = 1u << 15;
 constexpr uint32_t kMaxClasses = 32;
 constexpr uint32_t kMaxTables = 24;
 constexpr uint32_t kMaxSymbols = 256;
@@ -44,6 +45,22 @@ template <uint32_t kValue>
 struct Constant {};
 template <uint32_t kValue>
 inline constexpr Constant<kValue> constant{};
+
+// The pixels in a tile's ending (section 13.6), in which lanes take no words: those in this row and column or beyond.
+struct Ending {
+  uint32_t row, column;
+  L3_INLINE bool has(uint32_t x, uint32_t y) const { return y >= row && x >= column; }
+};
+constexpr uint32_t kMaxEnding = 30, kLongestRowEnding = 20;
+L3_INLINE constexpr uint32_t dense_lanes(uint32_t parameters) { return 1u << (parameters & 7); }
+L3_INLINE constexpr uint32_t dense_ending(uint32_t parameters) { return parameters >> 3; }
+L3_INLINE constexpr Ending ending_of(uint32_t parameters, uint32_t width, uint32_t height) {
+  const uint32_t t = dense_ending(parameters);
+  if (t == 0) return {height, width};
+  const uint32_t columns = t <= kLongestRowEnding ? ((2 + t % 2) << (t / 2)) / 2 : 1024;
+  const uint32_t rows = dense_lanes(parameters) << (t <= kLongestRowEnding ? 0 : t - kLongestRowEnding);
+  return {rows < height ? height - rows : 0, columns < width ? width - columns : 0};
+}
 
 // A lane is two steps behind the one above it, and takes this many from one of its rows to its next one, `lanes` below:
 // as many as it needs to be behind the last lane again. So many steps decode a tile.

@@ -21,7 +21,8 @@ class DenseDecoder {
                          typename W::Delay& delay, typename W::Classes& classes)
       : width_(shape.width),
         height_(shape.height),
-        lanes_(W::keep(1u << (entry.parameters & 7))),
+        lanes_(W::keep(dense_lanes(entry.parameters))),
+        ending_(ending_of(entry.parameters, shape.width, shape.height)),
         payload_bytes_(entry.payload_bytes),
         payload_(entry.payload),
         tables_(tables),
@@ -134,6 +135,7 @@ class DenseDecoder {
     const Lanes column = column_[part], row = row_[part];
     const Mask active = W::both(W::less(column, width_), W::less(row, height_));
     active_[part] = active;
+    takes_[part] = Front::takers(active, column, row, ending_);
     const auto edges = Front::Edges::of(column, row, width_);
     const Lanes corner = W::splat(0);
     const auto of_pixel = Front::mend(pixel, edges, corner), of_error = Front::mend(error, edges, corner);
@@ -178,7 +180,7 @@ class DenseDecoder {
           Front::template decode_symbol<kTableBuckets>(own[part], other[part], state_[part], active_[part], sink_);
       finish<c>(part, p[part], up[part], difference);
     }
-    L3_FOR_PARTS Front::refill(state_[part], active_[part], window, taken);
+    L3_FOR_PARTS Front::refill(state_[part], takes_[part], window, taken);
   }
 
   // The sums of prediction and activity, as far as the channel before has no part in them.
@@ -227,7 +229,9 @@ class DenseDecoder {
 
   L3_INLINE Fault check_end() const {
     for (uint32_t part = 0; part < kParts; ++part) {
-      if (W::bits(W::equal(state_[part], kStateFloor)) != W::kAllBits) return {Reason::dense_states, 0};
+      const Mask rests =
+          ending_.row < height_ ? W::less(state_[part], kStateFloor + 1) : W::equal(state_[part], kStateFloor);
+      if (W::bits(rests) != W::kAllBits) return {Reason::dense_states, 0};
     }
     if (payload_bytes_ - at_ >= kUnit) return {Reason::tile_leftover, at_};
     for (uint32_t i = at_; i < payload_bytes_; ++i) {
@@ -245,7 +249,9 @@ class DenseDecoder {
     Lanes error[kChannels];                               // in the lowest byte
   };
 
-  const uint32_t width_, height_, lanes_, payload_bytes_;
+  const uint32_t width_, height_, lanes_;
+  const Ending ending_;
+  const uint32_t payload_bytes_;
   const uint8_t* payload_;
   const Tables& tables_;
   Sink& sink_;
@@ -256,7 +262,7 @@ class DenseDecoder {
   uint32_t at_ = 0;  // in the payload
   Lanes state_[kParts];
   Lanes column_[kParts], row_[kParts];
-  Mask active_[kParts];
+  Mask active_[kParts], takes_[kParts];  // decodes a sample; takes words for it
   DenseWindow<Lanes> pixel_[kParts], error_[kParts];
   Lanes pixel_here_[kParts], error_here_[kParts];
   View view_[kParts];

@@ -13,15 +13,7 @@ namespace {
 // Symbols of an image are kept from counting to encoding where they take no more than this.
 constexpr uint64_t kMostKeptBytes = uint64_t{1} << 28;
 
-// How many lanes a tile of about so many bits is worth: each costs four bytes.
-uint32_t lanes_for(double bits, uint32_t height) {
-  uint32_t lanes = 1, log = 0;
-  while (log < kMaxLogLanes && lanes < height && bits > 512.0 * 2 * lanes) {
-    lanes *= 2;
-    ++log;
-  }
-  return log;
-}
+constexpr double kBitsOfLane = 512;
 
 using Tiles = std::vector<std::unique_ptr<DenseTile>>;
 
@@ -416,21 +408,34 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
     }
   }
 
-  const uint32_t log_lanes = lanes_for(static_cast<double>(cost) / 16, shape.height);
+  const uint32_t log_lanes = log_lanes_for(shape.width, shape.height, static_cast<double>(cost) / 16, kBitsOfLane);
   const uint32_t lanes = 1u << log_lanes;
   const uint32_t blocks = ceil_div(shape.width, kBlockEdge) * ceil_div(shape.height, kBlockEdge);
   // A symbol takes one word at most, and the coder looks one ahead.
   const size_t room_for_words = (samples + blocks) * channels + 1;
   const auto words = std::make_unique_for_overwrite<uint16_t[]>(room_for_words);
   ReverseCoder coder(lanes, words.get() + room_for_words);
-  walk_backwards(shape.width, shape.height, lanes, [&](uint32_t count, const uint8_t* lane_of, const size_t* at) {
+  const auto cost_of = [&](size_t at) {
+    uint32_t of_pixel = 0;
+    for (size_t i = at; i < samples * channels; i += samples) of_pixel += codes.costs[tables[i]][read.symbols[i]];
+    return of_pixel;
+  };
+  parameters = coder.begin(shape.width, shape.height, log_lanes, cost_of, [&](EndingState& state, size_t at) {
     for (uint32_t c = channels; c-- > 0;) {
-      for (uint32_t i = count; i-- > 0;) {
-        const size_t sample = c * samples + at[i];
-        coder.put(lane_of[i], codes.symbols[tables[sample]], read.symbols[sample]);
-      }
+      const size_t sample = c * samples + at;
+      state.put(codes.symbols[tables[sample]], read.symbols[sample]);
     }
   });
+  const Ending ending = ending_of(parameters, shape.width, shape.height);
+  walk_backwards(shape.width, shape.height, lanes, ending,
+                 [&](uint32_t count, const uint8_t* lane_of, const size_t* at) {
+                   for (uint32_t c = channels; c-- > 0;) {
+                     for (uint32_t i = count; i-- > 0;) {
+                       const size_t sample = c * samples + at[i];
+                       coder.put(lane_of[i], codes.symbols[tables[sample]], read.symbols[sample]);
+                     }
+                   }
+                 });
   for (uint32_t first = (blocks - 1) / lanes * lanes;; first -= lanes) {
     for (uint32_t c = channels; c-- > 0;) {
       if (codes.tables.classes[c] == 1) continue;
@@ -445,7 +450,6 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
     if (first == 0) break;
   }
 
-  parameters = static_cast<uint8_t>(log_lanes);
   return coder.write(out, room);
 }
 

@@ -70,11 +70,83 @@ inline uint8_t cost_of_frequency(uint32_t frequency) {
   return static_cast<uint8_t>(16 * (kProbabilityBits - top) - ((frequency << 4 >> top) - 16));
 }
 
+// How many lanes a tile that takes about so many bits is worth, as a power of two: each costs some bytes.
+inline uint32_t log_lanes_for(uint32_t width, uint32_t height, double bits, double bits_of_lane, uint32_t least = 0) {
+  while (width * height > kMostPixelsOfLane << least) ++least;
+  uint32_t log = 0;
+  while (log < kMaxLogLanes && 1u << log < height && (log < least || bits > bits_of_lane * (2 << log))) ++log;
+  return log;
+}
+
+// The state of a lane in the ending of a tile, where no words are given.
+class EndingState {
+ public:
+  explicit EndingState(uint32_t last) : x_(last) {}
+
+  template <uint32_t kSymbols>
+  void put(const SlotTable<kSymbols>& table, uint32_t symbol) {
+    const SymbolCode& code = table.codes[symbol];
+    if (holds()) x_ = x_ / code.frequency << kProbabilityBits | table.slots[code.first + x_ % code.frequency];
+  }
+  void put_raw(uint32_t raw, uint32_t count) {
+    if (holds()) x_ = x_ << count | raw;
+  }
+  // False where it is too much for a state.
+  bool holds() const { return x_ >> 32 == 0; }
+  uint64_t state() const { return x_; }
+
+ private:
+  uint64_t x_;
+};
+
+// Chooses an ending by what pixels take, cost(at) in 16ths of a bit: the one that needs the fewest bytes of states. A
+// lane saves what its part of the ending takes, up to two bytes; more than a state can hold must not be in it.
+template <class Cost>
+uint32_t choose_ending(uint32_t width, uint32_t height, uint32_t log_lanes, const Cost& cost) {
+  constexpr uint32_t kUnitsOfBit = 16, kMostSaved = 16 * kUnitsOfBit, kMostHeld = 31 * kUnitsOfBit;
+  const uint32_t lanes = 1u << log_lanes;
+  uint32_t taken[kLanes] = {};
+  uint32_t best = 0, most_saved = 0;
+  Ending before{height, width};
+  for (uint32_t t = 1; t <= kMaxEnding; ++t) {
+    const Ending ending = ending_of(t << 3 | log_lanes, width, height);
+    const auto add = [&](uint32_t row, uint32_t from, uint32_t to) {
+      uint32_t& of_lane = taken[row % lanes];
+      for (uint32_t x = from; x < to && of_lane <= kMostHeld; ++x) of_lane += cost(size_t{row} * width + x);
+    };
+    for (uint32_t row = ending.row; row < height; ++row) {
+      add(row, ending.column, row >= before.row ? before.column : width);
+    }
+    before = ending;
+    uint32_t saved = 0;
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      if (taken[lane] > kMostHeld) return best;
+      saved += smaller(taken[lane], kMostSaved);
+    }
+    if (saved > most_saved) {
+      most_saved = saved;
+      best = t;
+    }
+    if (ending.row == 0 && ending.column == 0) break;
+  }
+  return best;
+}
+
 class ReverseCoder {
  public:
   // Takes words away from the end of a buffer.
   ReverseCoder(uint32_t lanes, uint16_t* end) : lanes_(lanes), words_(end), end_(end) {
     std::fill(states_, states_ + lanes, kStateFloor);
+  }
+
+  // Chooses the tile's ending (choose_ending) and codes its pixels, which put(state, at) does for each, the last one
+  // first. Gives the parameters of the tile.
+  template <class Cost, class Put>
+  uint8_t begin(uint32_t width, uint32_t height, uint32_t log_lanes, const Cost& cost, const Put& put) {
+    uint32_t t = choose_ending(width, height, log_lanes, cost);
+    // Costs are rough: it may be more than states hold. Nothing is in the ending 0.
+    while (!code_ending(width, height, ending_of(t << 3 | log_lanes, width, height), put)) --t;
+    return static_cast<uint8_t>(t << 3 | log_lanes);
   }
 
   template <uint32_t kSymbols>
@@ -122,16 +194,35 @@ class ReverseCoder {
   }
 
  private:
+  template <class Put>
+  bool code_ending(uint32_t width, uint32_t height, const Ending& ending, const Put& put) {
+    uint32_t states[kLanes];
+    for (uint32_t lane = 0; lane < lanes_; ++lane) {
+      EndingState state(kStateFloor);
+      for (uint32_t last = 1; last <= kStateFloor; last *= 2) {
+        state = EndingState(last);
+        for (uint32_t y = height; y-- > ending.row;) {
+          for (uint32_t x = y % lanes_ == lane ? width : 0; x-- > ending.column;) put(state, size_t{y} * width + x);
+        }
+        if (state.state() >= kStateFloor) break;
+      }
+      if (!state.holds()) return false;
+      states[lane] = static_cast<uint32_t>(state.state());
+    }
+    std::copy(states, states + lanes_, states_);
+    return true;
+  }
+
   const uint32_t lanes_;
   uint16_t* words_;
   const uint16_t* const end_;
   uint32_t states_[kLanes];
 };
 
-// Goes through the steps of section 13.3 backwards. Calls use(count, lanes, places) for each, with the lanes that are
-// active in it, and where they are: pixels, row by row.
+// Goes through the steps of section 13.3 backwards, without the ending. Calls use(count, lanes, places) for each, with
+// the lanes that are active in it, and where they are: pixels, row by row.
 template <class Use>
-void walk_backwards(uint32_t width, uint32_t height, uint32_t lanes, const Use& use) {
+void walk_backwards(uint32_t width, uint32_t height, uint32_t lanes, const Ending& ending, const Use& use) {
   const uint32_t period = dense_period(width, lanes);
   const uint32_t steps = dense_steps(width, height, lanes);
   // Where each lane is; before its first step it is in a row below 0.
@@ -149,8 +240,8 @@ void walk_backwards(uint32_t width, uint32_t height, uint32_t lanes, const Use& 
     for (uint32_t lane = 0; lane < lanes; ++lane) {
       lane_of[active] = static_cast<uint8_t>(lane);
       at[active] = static_cast<size_t>(row[lane]) * width + static_cast<uint32_t>(column[lane]);
-      active +=
-          row[lane] >= 0 && static_cast<uint32_t>(row[lane]) < height && static_cast<uint32_t>(column[lane]) < width;
+      const uint32_t x = static_cast<uint32_t>(column[lane]), y = static_cast<uint32_t>(row[lane]);
+      active += row[lane] >= 0 && y < height && x < width && !ending.has(x, y);
       if (column[lane]-- == 0) {
         column[lane] = static_cast<int32_t>(period) - 1;
         row[lane] -= static_cast<int32_t>(lanes);

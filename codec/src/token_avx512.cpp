@@ -26,7 +26,7 @@ struct Avx512TokenWarp : TokenWarp<Avx512TokenWarp, Avx512WordWarp> {
 Fault decode_tokens_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                            const TokenTables& model) {
   // Of a single channel's few lanes, most of the time goes to what is done lane by lane.
-  const bool is_few = model.engine_channels == 1 && lanes_of(entry) <= Avx512TokenWarp::kPartLanes;
+  const bool is_few = model.engine_channels == 1 && dense_lanes(entry.parameters) <= Avx512TokenWarp::kPartLanes;
   return is_few ? decode_tokens_avx2(shape, entry, out, model)
                 : decode_tokens<Avx512TokenWarp>(shape, entry, out, model);
 }

@@ -36,13 +36,12 @@ Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOu
   return kFunctions[model.engine_channels - 1](shape, entry, out, model);
 }
 
-inline uint32_t lanes_of(const TileEntry& entry) { return 1u << (entry.parameters & 7); }
-
 // As decode_tokens(), but quicker for tiles of few lanes, as label maps have them.
 template <class W>
 Fault decode_tokens_of_few(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                            const TokenTables& model) {
-  if (lanes_of(entry) > W::kPartLanes || model.engine_channels > 1) return decode_tokens<W>(shape, entry, out, model);
+  if (dense_lanes(entry.parameters) > W::kPartLanes || model.engine_channels > 1)
+    return decode_tokens<W>(shape, entry, out, model);
   if (model.literal) return decode_tokens_as<OnePart<W>, 1, TokenUse::literal>(shape, entry, out, model);
   if (model.hole) return decode_tokens_as<OnePart<W>, 1, TokenUse::holes>(shape, entry, out, model);
   return decode_tokens_as<OnePart<W>, 1, TokenUse::plain>(shape, entry, out, model);

@@ -67,7 +67,8 @@ class TokenDecoder {
                          typename W::Classes& classes)
       : width_(shape.width),
         height_(shape.height),
-        lanes_(W::keep(1u << (entry.parameters & 7))),
+        lanes_(W::keep(dense_lanes(entry.parameters))),
+        ending_(ending_of(entry.parameters, shape.width, shape.height)),
         parts_((lanes_ + W::kPartLanes - 1) / W::kPartLanes),
         payload_bytes_(entry.payload_bytes),
         payload_(entry.payload),
@@ -377,6 +378,7 @@ class TokenDecoder {
     const Lanes column = column_[part], row = row_[part];
     const Mask active = W::both(W::less(column, width_), W::less(row, height_));
     active_[part] = active;
+    takes_[part] = Front::takers(active, column, row, ending_);
     const Lanes none = W::splat(kValueBias << 16 | kValueBias);
     if (inside) {
       for (uint32_t word = 0; word < kWords; ++word) {
@@ -483,7 +485,7 @@ class TokenDecoder {
       if (kParts > 1 && !W::any(coded_[part])) continue;
       const Lanes symbol =
           Front::template decode_symbol<kTokenBuckets>(own[part], other[part], state_[part], coded_[part], sink_);
-      Front::refill(state_[part], coded_[part], window, taken);
+      Front::refill(state_[part], W::both(coded_[part], takes_[part]), window, taken);
       const Mask is_n = W::equal(symbol, kMatchN), is_ne = W::equal(symbol, kMatchNe),
                  is_nw = W::equal(symbol, kMatchNw);
       for (uint32_t word = 0; word < kWords; ++word) {
@@ -568,7 +570,7 @@ class TokenDecoder {
       if (kParts > 1 && !W::any(escaped_[part])) continue;
       const Lanes token =
           Front::template decode_symbol<kTokenBuckets>(own[part], other[part], state_[part], escaped_[part], sink_);
-      Front::refill(state_[part], escaped_[part], window, taken);
+      Front::refill(state_[part], W::both(escaped_[part], takes_[part]), window, taken);
       const Mask direct = W::less(token, kDirectTokens);
       raw_[part] = W::without(escaped_[part], direct);
       any_raw = any_raw || W::any(raw_[part]);
@@ -584,7 +586,7 @@ class TokenDecoder {
         const Lanes long_number = W::shifted_left((number[part] & constant<1>) | constant<2>, count) | raw;
         number[part] = W::select(raw_[part], long_number, number[part]);
         state_[part] = W::shifted_right(state_[part], count);
-        Front::refill(state_[part], raw_[part], window, taken);
+        Front::refill(state_[part], W::both(raw_[part], takes_[part]), window, taken);
       }
     }
     L3_FOR_USED_PARTS {
@@ -665,7 +667,9 @@ class TokenDecoder {
 
   L3_INLINE Fault check_end() const {
     for (uint32_t part = 0; part < kParts; ++part) {
-      if (W::bits(W::equal(state_[part], kStateFloor)) != W::kAllBits) return {Reason::dense_states, 0};
+      const Mask rests =
+          ending_.row < height_ ? W::less(state_[part], kStateFloor + 1) : W::equal(state_[part], kStateFloor);
+      if (W::bits(rests) != W::kAllBits) return {Reason::dense_states, 0};
     }
     if (payload_bytes_ - at_ >= kUnit) return {Reason::tile_leftover, at_};
     for (uint32_t i = at_; i < payload_bytes_; ++i) {
@@ -674,7 +678,9 @@ class TokenDecoder {
     return {};
   }
 
-  const uint32_t width_, height_, lanes_, parts_, payload_bytes_;
+  const uint32_t width_, height_, lanes_;
+  const Ending ending_;
+  const uint32_t parts_, payload_bytes_;
   const uint8_t* payload_;
   const Tables& tables_;
   Sink& sink_;
@@ -685,7 +691,7 @@ class TokenDecoder {
   uint32_t at_ = 0;  // in the payload
   Lanes state_[kParts];
   Lanes column_[kParts], row_[kParts];
-  Mask active_[kParts], still_[kParts], coded_[kParts], escaped_[kParts], raw_[kParts];
+  Mask active_[kParts], takes_[kParts], still_[kParts], coded_[kParts], escaped_[kParts], raw_[kParts];
   DenseWindow<Lanes> pixel_[kParts][kWords], error_[kParts][kWords];
   Lanes pixel_here_[kParts][kWords], error_here_[kParts][kWords];
   Upper above_[kParts][kWords], errors_above_[kParts][kWords];

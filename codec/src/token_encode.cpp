@@ -35,15 +35,9 @@ uint32_t depth_of(size_t count) {
   return depth;
 }
 
-// How many lanes a tile of about so many bits is worth: each costs three bytes. Of a tile that is not small eight,
-// since a step takes a processor's vector the same time for fewer.
-uint32_t lanes_for(double bits, uint32_t width, uint32_t height) {
-  constexpr uint32_t kLeastOfLarge = 3, kLargePixels = 1u << 12;
-  const uint32_t least = width * height >= kLargePixels ? kLeastOfLarge : 0;
-  uint32_t log = 0;
-  while (log < kMaxLogLanes && 1u << log < height && (log < least || bits > 640.0 * (2 << log))) ++log;
-  return log;
-}
+// A tile that is not small has at least eight lanes, since a step takes a processor's vector the same time for fewer.
+constexpr double kBitsOfLane = 640;
+constexpr uint32_t kLeastLogOfLarge = 3, kLargePixels = 1u << 12;
 
 // Calls use(samples, x, y) for each pixel of a tile.
 template <class Use>
@@ -483,29 +477,52 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
   Coded coded;
   if (!code(*tile, coded)) return 0;
 
-  const uint32_t log_lanes = lanes_for(coded.bits, tile->width, tile->height);
+  const uint32_t log_lanes = log_lanes_for(tile->width, tile->height, coded.bits, kBitsOfLane,
+                                           tile->pixels() >= kLargePixels ? kLeastLogOfLarge : 0);
   const uint32_t lanes = 1u << log_lanes;
   // A symbol takes one word at most, raw bits another, and the coder looks one ahead.
   const size_t room_for_words = tile->pixels() * (1 + 2 * tile->channels) + size_t{blocks} * (1 + tile->channels) + 1;
   const auto words = std::make_unique_for_overwrite<uint16_t[]>(room_for_words);
   ReverseCoder coder(lanes, words.get() + room_for_words);
-  walk_backwards(tile->width, tile->height, lanes, [&](uint32_t count, const uint8_t* lane_of, const size_t* at) {
-    for (uint32_t c = tile->channels; c-- > 0;) {
-      for (uint32_t i = count; i-- > 0;) {
-        if (tile->symbols[at[i]] != kMatchNone) continue;
-        const uint32_t raw_bits = raw_bits_of(coded.tokens[c][at[i]]);
-        if (raw_bits > 0) coder.put_raw(lane_of[i], coded.raw[c][at[i]], raw_bits);
-      }
-      for (uint32_t i = count; i-- > 0;) {
-        if (tile->symbols[at[i]] != kMatchNone) continue;
-        coder.put(lane_of[i], codes_->symbols[coded.tables[c][at[i]]], coded.tokens[c][at[i]]);
-      }
+  const auto is_escaped = [&](size_t at) { return tile->symbols[at] == kMatchNone; };
+  const auto is_matched = [&](size_t at) { return tables.match && tile->symbols[at] != kNoSymbol; };
+  const auto cost_of = [&](size_t at) {
+    const auto cost = [&](uint32_t table, uint32_t symbol) {
+      return uint32_t{cost_of_frequency(codes_->symbols[table].codes[symbol].frequency)};
+    };
+    uint32_t of_pixel = is_matched(at) ? cost(coded.match_tables[at], tile->symbols[at]) : 0;
+    for (uint32_t c = 0; c < tile->channels && is_escaped(at); ++c) {
+      of_pixel += cost(coded.tables[c][at], coded.tokens[c][at]) + 16 * raw_bits_of(coded.tokens[c][at]);
     }
-    for (uint32_t i = tables.match ? count : 0; i-- > 0;) {
-      if (tile->symbols[at[i]] == kNoSymbol) continue;
-      coder.put(lane_of[i], codes_->symbols[coded.match_tables[at[i]]], tile->symbols[at[i]]);
+    return of_pixel;
+  };
+  parameters = coder.begin(tile->width, tile->height, log_lanes, cost_of, [&](EndingState& state, size_t at) {
+    for (uint32_t c = is_escaped(at) ? tile->channels : 0; c-- > 0;) {
+      const uint32_t raw_bits = raw_bits_of(coded.tokens[c][at]);
+      if (raw_bits > 0) state.put_raw(coded.raw[c][at], raw_bits);
+      state.put(codes_->symbols[coded.tables[c][at]], coded.tokens[c][at]);
     }
+    if (is_matched(at)) state.put(codes_->symbols[coded.match_tables[at]], tile->symbols[at]);
   });
+  const Ending ending = ending_of(parameters, tile->width, tile->height);
+  walk_backwards(tile->width, tile->height, lanes, ending,
+                 [&](uint32_t count, const uint8_t* lane_of, const size_t* at) {
+                   for (uint32_t c = tile->channels; c-- > 0;) {
+                     for (uint32_t i = count; i-- > 0;) {
+                       if (!is_escaped(at[i])) continue;
+                       const uint32_t raw_bits = raw_bits_of(coded.tokens[c][at[i]]);
+                       if (raw_bits > 0) coder.put_raw(lane_of[i], coded.raw[c][at[i]], raw_bits);
+                     }
+                     for (uint32_t i = count; i-- > 0;) {
+                       if (!is_escaped(at[i])) continue;
+                       coder.put(lane_of[i], codes_->symbols[coded.tables[c][at[i]]], coded.tokens[c][at[i]]);
+                     }
+                   }
+                   for (uint32_t i = count; i-- > 0;) {
+                     if (!is_matched(at[i])) continue;
+                     coder.put(lane_of[i], codes_->symbols[coded.match_tables[at[i]]], tile->symbols[at[i]]);
+                   }
+                 });
   for (uint32_t first = (blocks - 1) / lanes * lanes;; first -= lanes) {
     for (uint32_t c = tile->channels; c-- > 0;) {
       if (tables.classes[c] == 1) continue;
@@ -525,7 +542,6 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
     if (first == 0) break;
   }
 
-  parameters = static_cast<uint8_t>(log_lanes);
   return coder.write(out, room);
 }
 

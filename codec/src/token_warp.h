@@ -94,7 +94,6 @@ struct TokenWarp : Base {
 
   L3_INLINE static Mask same(Lanes a, Lanes b) { return {(Vector)(a.v == b.v)}; }
   L3_INLINE static Mask not_less(Lanes a, Lanes b) { return {(Vector)((Signed)a.v >= (Signed)b.v)}; }
-  L3_INLINE static Mask without(Mask a, Mask b) { return a & ~b; }
   L3_INLINE static bool any(Mask mask) { return Base::bits(mask) != 0; }
   // The lanes of the mask; 0 in the others.
   L3_INLINE static Lanes only(Mask mask, Lanes a) { return a & mask; }

@@ -97,6 +97,10 @@ struct Wavefront {
     return W::top_byte(chosen);
   }
 
+  // The lanes of these that take words where they are.
+  L3_INLINE static Mask takers(Mask active, Lanes column, Lanes row, const Ending& ending) {
+    return W::without(active, W::both(W::at_least(row, ending.row), W::at_least(column, ending.column)));
+  }
   template <class Window>
   L3_INLINE static void refill(Lanes& state, Mask active, Window window, uint32_t& taken) {
     W::refill(state, W::both(active, W::below_floor(state)), window, taken);

@@ -135,9 +135,11 @@ struct WordWarp {
   L3_INLINE static Mask less(Lanes a, uint32_t b) { return {(Vector)(a.v < b)}; }       // b is not 0
   L3_INLINE static Mask less_small(Lanes a, Lanes b) { return {(Vector)(a.v < b.v)}; }  // of numbers below 2^31
   L3_INLINE static Mask below_floor(Lanes state) { return {(Vector)(state.v < kStateFloor)}; }
+  L3_INLINE static Mask at_least(Lanes a, uint32_t b) { return {(Vector)(a.v >= b)}; }
   L3_INLINE static Mask equal(Lanes a, uint32_t b) { return {(Vector)(a.v == b)}; }
   L3_INLINE static Mask both(Mask a, Mask b) { return a & b; }
   L3_INLINE static Mask either(Mask a, Mask b) { return a | b; }
+  L3_INLINE static Mask without(Mask a, Mask b) { return a & ~b; }
   L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) { return (a & mask) | (b & ~mask); }
   // A bit for each lane of the part.
   L3_INLINE static uint32_t bits(Mask mask) {

@@ -123,6 +123,9 @@ struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
   L3_INLINE static Mask less(Lanes a, uint32_t b) {
     return lanes(_mm256_cmpeq_epi32(_mm256_min_epu32(native(a), native(splat(b - 1))), native(a)));
   }
+  L3_INLINE static Mask at_least(Lanes a, uint32_t b) {
+    return lanes(_mm256_cmpeq_epi32(_mm256_max_epu32(native(a), native(splat(b))), native(a)));
+  }
   L3_INLINE static Mask less_small(Lanes a, Lanes b) { return lanes(_mm256_cmpgt_epi32(native(b), native(a))); }
   L3_INLINE static Mask below_floor(Lanes state) {
     return lanes(_mm256_cmpeq_epi32(_mm256_srli_epi32(native(state), 16), _mm256_setzero_si256()));

@@ -20,9 +20,11 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
   L3_INLINE static Mask less(Lanes a, uint32_t b) { return less_small(a, splat(b)); }
   L3_INLINE static Mask less_small(Lanes a, Lanes b) { return _mm512_cmplt_epu32_mask(native(a), native(b)); }
   L3_INLINE static Mask below_floor(Lanes state) { return less(state, kStateFloor); }
+  L3_INLINE static Mask at_least(Lanes a, uint32_t b) { return _mm512_cmpge_epu32_mask(native(a), native(splat(b))); }
   L3_INLINE static Mask equal(Lanes a, uint32_t b) { return _mm512_cmpeq_epi32_mask(native(a), native(splat(b))); }
   L3_INLINE static Mask both(Mask a, Mask b) { return static_cast<Mask>(a & b); }
   L3_INLINE static Mask either(Mask a, Mask b) { return static_cast<Mask>(a | b); }
+  L3_INLINE static Mask without(Mask a, Mask b) { return static_cast<Mask>(a & ~b); }
   L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) {
     return lanes(_mm512_mask_blend_epi32(mask, native(b), native(a)));
   }

@@ -82,7 +82,6 @@ struct CudaTokenWarp : CudaWordWarp {
   L3_INLINE static bool any(Mask mask) { return __any_sync(kAllLanes, mask); }
   L3_INLINE static Mask same(Lanes a, Lanes b) { return a.v == b.v; }
   L3_INLINE static Mask not_less(Lanes a, Lanes b) { return a.v >= b.v; }
-  L3_INLINE static Mask without(Mask a, Mask b) { return a && !b; }
   L3_INLINE static Lanes only(Mask mask, Lanes a) { return {mask ? a.v : 0}; }
   L3_INLINE static Lanes at_most(Lanes a, Lanes b) { return {min(a.v, b.v)}; }
 

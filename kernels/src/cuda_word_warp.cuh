@@ -116,9 +116,11 @@ struct CudaWordWarp {
   L3_INLINE static Mask less(Lanes a, uint32_t b) { return a.v < b; }
   L3_INLINE static Mask less_small(Lanes a, Lanes b) { return a.v < b.v; }
   L3_INLINE static Mask below_floor(Lanes state) { return state.v < kStateFloor; }
+  L3_INLINE static Mask at_least(Lanes a, uint32_t b) { return a.v >= b; }
   L3_INLINE static Mask equal(Lanes a, uint32_t b) { return a.v == b; }
   L3_INLINE static Mask both(Mask a, Mask b) { return a && b; }
   L3_INLINE static Mask either(Mask a, Mask b) { return a || b; }
+  L3_INLINE static Mask without(Mask a, Mask b) { return a && !b; }
   L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) { return mask ? a : b; }
   L3_INLINE static Mask which(Mask mask) { return mask; }
   L3_INLINE static uint32_t bits(Mask mask) { return __ballot_sync(kAllLanes, mask); }

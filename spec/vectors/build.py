@@ -205,6 +205,8 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         recipe.tiles.append(Tile(3, int(words[0]), [] if noise else numbers(words[1:]), noise))
     elif name == "classes" and tile:
         tile.dense.classes[int(words[0])] = numbers(words[1:])
+    elif name == "ending" and tile:
+        tile.parameters |= int(words[0]) << 3
     elif name == "state" and tile:
         tile.dense.states[int(words[0])] = int(words[1], 0)
     elif name == "matches" and tile:

@@ -401,14 +401,40 @@ def where(name: str, x: int, y: int, last: int) -> tuple[int, int] | None:
 
 
 Plane = dict[tuple[int, int] | None, int]  # by column and row; 0 at None
+Slots = list[int] | tuple[int, int]  # of a symbol; or raw bits and how many they are
+
+
+def limit_of(slots: Slots) -> int:
+    """A state from here on gives a word first."""
+    return 1 << 32 - slots[1] if isinstance(slots, tuple) else len(slots) << 20
+
+
+def put(x: int, slots: Slots) -> int:
+    if isinstance(slots, tuple):
+        return x << slots[1] | slots[0]
+    return (x // len(slots) << 12) + slots[x % len(slots)]
+
+
+def end_of_lane(in_ending: list[Slots], lasts: list[int]) -> int:
+    """The state of a lane before the ending, where it ends with the first of some states that gives one."""
+    for last in lasts:
+        x = last
+        for slots in in_ending:
+            if x >= limit_of(slots):
+                raise RecipeError("the ending holds more than a state can")
+            x = put(x, slots)
+        if x >= 65536 or len(lasts) == 1:
+            return x
+    raise AssertionError
 
 
 class Encoder:
     """One tile: its symbols and the table of each, then the payload."""
 
-    def __init__(self, model: Model, g: int, width: int, height: int) -> None:
+    def __init__(self, model: Model, parameters: int, width: int, height: int) -> None:
         self.model = model
-        self.lanes = 1 << g
+        self.lanes = 1 << (parameters & 7)
+        self.ending = parameters >> 3
         self.width, self.height = width, height
         self.blocks_across = (width + 15) // 16
         self.blocks = self.blocks_across * ((height + 15) // 16)
@@ -416,8 +442,8 @@ class Encoder:
         self.still: list[int] = [0] * self.blocks  # whether each block is; those have no classes
         self.samples: list[Plane] = [{None: 0} for _ in model.channels]
         self.errors: list[Plane] = [{None: 0} for _ in model.channels]
-        # (classes or samples, step, round, lane), and the slots of a symbol, or raw bits and how many they are
-        self.events: list[tuple[tuple[int, int, int, int], list[int] | tuple[int, int]]] = []
+        # (classes or samples, step, round, lane), and what is coded
+        self.events: list[tuple[tuple[int, int, int, int], Slots]] = []
         # The table of each level, by channel, group of zones, group of sign patterns.
         self.rows = [
             [[int(word.lstrip("=")) for word in row] for row in channel.all_rows(len(model.tables))]
@@ -489,23 +515,43 @@ class Encoder:
     def step(self, x: int, y: int) -> int:
         return max(self.width, 2 * self.lanes) * (y // self.lanes) + x + 2 * (y % self.lanes)
 
+    def ending_starts(self) -> dict[int, int]:
+        """The first step of each lane that is in the ending."""
+        t = self.ending
+        if t == 0:
+            return {}
+        columns = (2 + t % 2 << t // 2) // 2 if t <= 20 else 1024
+        rows = self.lanes << max(t - 20, 0)
+        first: dict[int, int] = {}
+        for y in range(max(self.height - rows, 0), self.height):
+            first.setdefault(y % self.lanes, self.step(max(self.width - columns, 0), y))
+        return first
+
     def payload(self, last_states: dict[int, int]) -> bytes:
-        states = [last_states.get(lane, 65536) for lane in range(self.lanes)]
+        starts = self.ending_starts()
+        events = sorted(self.events, key=lambda event: event[0], reverse=True)
+        in_ending: list[list[Slots]] = [[] for _ in range(self.lanes)]
+        before_it: list[tuple[int, Slots]] = []
+        for (kind, step, _, lane), slots in events:
+            if kind == 1 and step >= starts.get(lane, step + 1):
+                in_ending[lane].append(slots)
+            else:
+                before_it.append((lane, slots))
+        states = [
+            end_of_lane(in_ending[lane], [last_states[lane]] if lane in last_states else [1 << i for i in range(17)])
+            for lane in range(self.lanes)
+        ] if starts else [last_states.get(lane, 65536) for lane in range(self.lanes)]
         words: list[int] = []
-        for (_, _, _, lane), slots in sorted(self.events, key=lambda event: event[0], reverse=True):
+        for lane, slots in before_it:
             x = states[lane]
-            limit = 1 << 32 - slots[1] if isinstance(slots, tuple) else len(slots) << 20
-            while x >= limit:
+            while x >= limit_of(slots):
                 words.append(x & 0xFFFF)
                 x >>= 16
-            if isinstance(slots, tuple):
-                states[lane] = x << slots[1] | slots[0]
-            else:
-                states[lane] = (x // len(slots) << 12) + slots[x % len(slots)]
+            states[lane] = put(x, slots)
         return struct.pack(f"<{self.lanes}I{len(words)}H", *states, *reversed(words))
 
 
-def write_dense(model: Model | None, g: int, shape: tuple[int, int], dense: Dense, values: list[int],
+def write_dense(model: Model | None, parameters: int, shape: tuple[int, int], dense: Dense, values: list[int],
                 noise: Noise | None) -> bytes:
     """The payload, not padded. Samples that are drawn are left in `values`."""
     if model is None:
@@ -514,7 +560,7 @@ def write_dense(model: Model | None, g: int, shape: tuple[int, int], dense: Dens
     channels = len(model.channels)
     if not noise and len(values) != width * height * channels:
         raise RecipeError(f"a dense tile of {width * height * channels} samples has {len(values)}")
-    encoder = Encoder(model, g, width, height)
+    encoder = Encoder(model, parameters, width, height)
     encoder.put_classes(dense.classes, noise)
     given: Iterator[int | None] = iter([None] * (width * height * channels) if noise else list(values))
     values[:] = [

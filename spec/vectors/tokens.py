@@ -210,8 +210,8 @@ def drawn_ranks(words: list[str], bits: int) -> list[int]:
 class TokenEncoder(Encoder):
     model: TokenModel
 
-    def __init__(self, model: TokenModel, g: int, width: int, height: int) -> None:
-        super().__init__(model, g, width, height)
+    def __init__(self, model: TokenModel, parameters: int, width: int, height: int) -> None:
+        super().__init__(model, parameters, width, height)
         self.held = [0] * self.lanes
         self.has_hole = model.flags & HOLE != 0
         self.is_literal = model.flags & LITERAL != 0
@@ -377,14 +377,14 @@ def values_of(model: TokenModel, pixel: list[int]) -> list[int]:
     return [model.listed.index(pixel)] if model.listing == 2 else pixel
 
 
-def write_tokens(model: TokenModel, g: int, shape: tuple[int, int], dense: Dense, samples: list[int],
+def write_tokens(model: TokenModel, parameters: int, shape: tuple[int, int], dense: Dense, samples: list[int],
                  noise: Noise | None) -> bytes:
     """The payload, not padded."""
     width, height = shape
     channels = model.image_channels
     if not noise and len(samples) != width * height * channels:
         raise RecipeError(f"a dense tile of {width * height * channels} samples has {len(samples)}")
-    encoder = TokenEncoder(model, g, width, height)
+    encoder = TokenEncoder(model, parameters, width, height)
     if model.flags & STILL:
         encoder.put_still(dense.still, noise)
     encoder.put_classes(dense.classes, noise)
