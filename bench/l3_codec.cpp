@@ -1,4 +1,6 @@
 // L3 by libl3: the method fast, and dense at three efforts.
+#include <vector>
+
 #include "bridge/image_bridge.h"
 #include "codec.h"
 
@@ -13,9 +15,25 @@ std::optional<formats::Error> encode(const formats::Image& image, bridge::Buffer
   return bridge::encode_l3(image, options, file);
 }
 
+// The default models, opened once and not for each file, as a program has them that decodes many small images.
+std::span<const l3_model* const> default_models() {
+  static const std::vector<const l3_model*> opened = [] {
+    std::vector<const l3_model*> models;
+    const uint8_t* bytes = nullptr;
+    size_t size = 0;
+    for (uint32_t number = 1; l3_default_model(number, &bytes, &size) == L3_OK; ++number) {
+      l3_model* model = nullptr;
+      if (l3_open_model(bytes, size, &model, nullptr) == L3_OK) models.push_back(model);
+    }
+    return models;
+  }();
+  return opened;
+}
+
 std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Image& image) {
   bridge::DecodeSettings settings;
   settings.limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+  settings.models = default_models();
   std::optional<formats::Error> metadata_error;
   if (auto error = bridge::decode_l3(file, settings, image, &metadata_error)) return error;
   return metadata_error;

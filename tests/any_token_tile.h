@@ -20,6 +20,9 @@ class TokenTileWriter {
         errors_(values_.size()),
         held_(lanes_) {}
 
+  // Of the tile, after its payload was made: its lanes and an ending.
+  uint8_t parameters() const { return static_cast<uint8_t>(ending_ << 3 | log2(lanes_)); }
+
   // The payload. What symbols are is drawn.
   Bytes random() {
     given_ = nullptr;
@@ -55,6 +58,7 @@ class TokenTileWriter {
     uint32_t value;  // the symbol, or the bits
     uint32_t bits;
     uint32_t frequency;  // of still blocks
+    uint32_t step = 0;   // the one after it, where it is in one
   };
   struct Place {
     uint32_t lane, x, y;
@@ -71,9 +75,14 @@ class TokenTileWriter {
         const uint32_t u = step - 2 * lane, x = u % pitch, y = lane + lanes_ * (u / pitch);
         if (x < width_ && y < height_) active.push_back({lane, x, y});
       }
+      const size_t before = events_.size();
       put_step(active);
+      for (size_t i = before; i < events_.size(); ++i) events_[i].step = step + 1;
     }
-    return payload();
+    ending_ = dice_.chance(3) ? dice_.roll(31) : dice_.roll(8);
+    Bytes out;
+    while (!write_payload(out)) --ending_;
+    return out;
   }
 
   void put_classes() {
@@ -332,35 +341,66 @@ class TokenTileWriter {
     return symbol;
   }
 
-  // What a decoder undoes, from the last symbol to the first.
-  Bytes payload() const {
+  // The first step of each lane in the ending; lanes without one are as those of tiles without ending.
+  std::vector<uint32_t> ending_starts() const {
+    std::vector<uint32_t> starts(lanes_, UINT32_MAX);
+    if (ending_ == 0) return starts;
+    const uint32_t columns = ending_ > 20 ? 1024 : (ending_ % 2 == 0 ? 2 : 3) * (1u << ending_ / 2) / 2;
+    const uint32_t rows = ending_ > 20 ? lanes_ << (ending_ - 20) : lanes_;
+    for (uint32_t y = height_; y-- > 0 && y + rows >= height_;) {
+      const uint32_t x = columns < width_ ? width_ - columns : 0;
+      starts[y % lanes_] = std::max(width_, 2 * lanes_) * (y / lanes_) + x + 2 * (y % lanes_);
+    }
+    return starts;
+  }
+
+  // Codes what a decoder undoes. Gives the word that goes out, or none.
+  static std::optional<uint16_t> code(const Event& event, uint64_t& x, bool may_give) {
+    const uint64_t frequency = event.value != 0 ? event.frequency : 4096 - event.frequency;
+    const uint64_t limit = event.table            ? uint64_t{event.table->frequencies[event.value]} << 20
+                           : event.frequency != 0 ? frequency << 20
+                                                  : uint64_t{1} << (32 - event.bits);
+    std::optional<uint16_t> word;
+    if (x >= limit && may_give) {
+      word = static_cast<uint16_t>(x);
+      x >>= 16;
+    }
+    if (event.table) {
+      const std::vector<uint32_t>& slots = event.table->slots[event.value];
+      x = (x / slots.size() << 12) + slots[x % slots.size()];
+    } else if (event.frequency != 0) {
+      x = (x / frequency << 12) + x % frequency + (event.value != 0 ? 0 : event.frequency);
+    } else {
+      x = x << event.bits | event.value;
+    }
+    return word;
+  }
+
+  // False where a state does not hold what is in the ending.
+  bool write_payload(Bytes& out) const {
+    const std::vector<uint32_t> starts = ending_starts();
+    const auto is_in_ending = [&](const Event& event) { return event.step > starts[event.lane]; };
     std::vector<uint64_t> states(lanes_, 65536);
+    for (uint32_t lane = 0; lane < lanes_ && ending_ > 0; ++lane) {
+      for (uint64_t last = 1; last <= 65536; last *= 2) {
+        uint64_t& x = states[lane] = last;
+        for (size_t i = events_.size(); i-- > 0 && x >> 32 == 0;) {
+          if (events_[i].lane == lane && is_in_ending(events_[i])) code(events_[i], x, false);
+        }
+        if (x >= 65536) break;
+      }
+      if (states[lane] >> 32 != 0) return false;
+    }
     std::vector<uint16_t> words;
     for (size_t i = events_.size(); i-- > 0;) {
-      const Event& event = events_[i];
-      uint64_t& x = states[event.lane];
-      const uint64_t frequency = event.value != 0 ? event.frequency : 4096 - event.frequency;
-      const uint64_t limit = event.table            ? uint64_t{event.table->frequencies[event.value]} << 20
-                             : event.frequency != 0 ? frequency << 20
-                                                    : uint64_t{1} << (32 - event.bits);
-      if (x >= limit) {
-        words.push_back(static_cast<uint16_t>(x));
-        x >>= 16;
-      }
-      if (event.table) {
-        const std::vector<uint32_t>& slots = event.table->slots[event.value];
-        x = (x / slots.size() << 12) + slots[x % slots.size()];
-      } else if (event.frequency != 0) {
-        x = (x / frequency << 12) + x % frequency + (event.value != 0 ? 0 : event.frequency);
-      } else {
-        x = x << event.bits | event.value;
-      }
+      if (is_in_ending(events_[i])) continue;
+      if (const auto word = code(events_[i], states[events_[i].lane], true)) words.push_back(*word);
     }
-    Bytes out(4 * lanes_ + 2 * words.size());
+    out.assign(4 * lanes_ + 2 * words.size(), 0);
     for (uint32_t lane = 0; lane < lanes_; ++lane) put(&out[4 * lane], 4, states[lane]);
     for (size_t i = 0; i < words.size(); ++i) put(&out[4 * lanes_ + 2 * i], 2, words[words.size() - 1 - i]);
     out.resize(pad(out.size()));
-    return out;
+    return true;
   }
 
   std::vector<uint32_t> values_of(const uint32_t* samples) const {
@@ -395,6 +435,7 @@ class TokenTileWriter {
   std::vector<int32_t> errors_;
   std::vector<uint32_t> held_;
   std::vector<Event> events_;
+  uint32_t ending_ = 0;
   const std::vector<uint32_t>* given_ = nullptr;
 };
 
@@ -423,9 +464,9 @@ inline TokenFile any_token_file(Dice& dice, drawing::Size size, drawing::Type ty
           samples.insert(samples.end(), tile.value.begin(), tile.value.begin() + channels);
         }
       } else {
-        tile = {3, static_cast<uint8_t>(dice.roll(6)), {}, {}};
-        TokenTileWriter writer(dice, file.model, width, height, tile.parameters);
-        tile.payload = writer.random();
+        TokenTileWriter writer(dice, file.model, width, height, dice.roll(6));
+        tile = {3, 0, {}, writer.random()};
+        tile.parameters = writer.parameters();
         samples = writer.samples();
       }
       for (uint32_t y = 0; y < height; ++y) {

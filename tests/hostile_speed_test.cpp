@@ -174,8 +174,9 @@ Bytes any_dense(Dice& dice, Size size, Type type, uint32_t tile, uint32_t log_la
   return by_hand::put_together(parts);
 }
 
-// NOT BOUNDED YET: a tile of fewer lanes than the encoder ever takes for one of its size (2^least_log_lanes, where it
-// is as good as flat) decodes slower in proportion: one lane of 128x128 RGB takes about ten times as long.
+// A lane has at most 2^15 pixels, and a step of one lane takes a processor as long as a step of a vector of them: what
+// the encoder gives fewer lanes than 2^least_log_lanes is as good as flat, and can be claimed of tiles that are not. One
+// lane of 128x128 RGB takes about ten times as long.
 void compare_dense(Size size, l3_colour colour, uint32_t tile, uint32_t least_log_lanes) {
   const Type type{colour, 8};
   std::vector<Subject> subjects;

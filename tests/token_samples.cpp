@@ -79,9 +79,9 @@ void add_drawn(std::ofstream& list) {
     parts.header = header(size.width, size.height, type.colour, type.bits, 32, 32);
     if (!d.palette.empty()) parts.sections.push_back({L3_SECTION_PALETTE, d.palette});
     parts.sections.push_back({L3_SECTION_MODEL, model.section.bytes()});
-    parts.tiles.push_back({3, static_cast<uint8_t>(dice.roll(6)), {}, {}});
-    parts.tiles[0].payload =
-        TokenTileWriter(dice, model, size.width, size.height, parts.tiles[0].parameters).of(samples);
+    TokenTileWriter writer(dice, model, size.width, size.height, dice.roll(6));
+    const Bytes payload = writer.of(samples);
+    parts.tiles.push_back({3, writer.parameters(), {}, payload});
     add(list, size, type, put_together(parts), d.pixels);
   }
 }

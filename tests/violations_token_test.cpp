@@ -430,8 +430,9 @@ by_hand::TokenFile tile_file(drawing::Dice& dice, Type type, uint32_t flags, uin
   by_hand::TokenFile file{{}, model, {}};
   file.parts.header = by_hand::header(11, 8, type.colour, type.bits);
   file.parts.sections.push_back({L3_SECTION_MODEL, model.section.bytes()});
-  file.parts.tiles.push_back({3, static_cast<uint8_t>(log_lanes), {}, {}});
-  file.parts.tiles[0].payload = by_hand::TokenTileWriter(dice, file.model, 11, 8, log_lanes).random();
+  by_hand::TokenTileWriter writer(dice, file.model, 11, 8, log_lanes);
+  const Bytes payload = writer.random();
+  file.parts.tiles.push_back({3, writer.parameters(), {}, payload});
   return file;
 }
 constexpr uint32_t kFlagsOfTiles[] = {0,
@@ -471,7 +472,7 @@ TEST(TokenTile, RefusesPayloadsThatCannotHoldTheStates) {
 TEST(TokenTile, RefusesParametersThatItDoesNotHave) {
   drawing::Dice dice(9);
   by_hand::TokenFile file = tile_file(dice, kGray8, 0, 0);
-  for (const uint8_t parameters : Bytes{6, 7, 8, 13, 16, 0x45, 0x80, 0xFF}) {
+  for (const uint8_t parameters : Bytes{6, 7, 0x0E, 0x4F, 0x86, 0xF8, 0xFD, 0xFF}) {
     file.parts.tiles[0].parameters = parameters;
     expect_corrupt(by_hand::put_together(file.parts), l3::text_of(Reason::tile_parameters),
                    Layout(file.parts).entry(0) + 1, 0);

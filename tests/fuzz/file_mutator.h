@@ -93,8 +93,11 @@ inline void add_model(Dice& dice, Parts& parts) {
   }
   if (parts.tiles.empty()) return;
   const uint32_t log_lanes = dice.roll(6);
-  dice.pick(parts.tiles) = {
-      3, static_cast<uint8_t>(log_lanes), {}, dice.bytes(by_hand::pad((4u << log_lanes) + dice.roll(200)))};
+  const uint32_t ending = dice.chance(2) ? 0 : dice.roll(31);
+  dice.pick(parts.tiles) = {3,
+                            static_cast<uint8_t>(ending << 3 | log_lanes),
+                            {},
+                            dice.bytes(by_hand::pad((4u << log_lanes) + dice.roll(200)))};
 }
 
 inline void mutate_section(Dice& dice, Parts& parts) {
