@@ -100,7 +100,7 @@ def fields(string: bytes, width: int, count: int) -> list[int]:
 # 2. Layout of a file
 
 HEADER_SIZE = 64
-ENTRY_SIZE = 24
+ENTRY_SIZE = 16
 INDEX_ENTRY_SIZE = 12
 MAX_FILE_SIZE = 1 << 36
 
@@ -267,16 +267,16 @@ def read_section_entries(data: bytes, header: Header) -> list[Section]:
     type_before = -1
     begin = pad(header.index_end)
     for at in range(header.at_entries, header.head_size, ENTRY_SIZE):
-        section_type, flags, section_check, offset, size = struct.unpack("<HHIQQ", data[at : at + ENTRY_SIZE])
+        section_type, flags, section_check, units, size = struct.unpack("<HHIII", data[at : at + ENTRY_SIZE])
         known = section_type >= ASIDE or section_type in IMAGE_SECTIONS
         require(known, at, f"section type {section_type} is not known")
         require(section_type > type_before, at, "section types do not rise")
         require(flags == 0, at + 2, "flags of a section are not zero")
-        require(offset == begin, at + 8, "the section does not begin where what comes before ends")
-        require(1 <= size <= 1 << 30, at + 16, "size of a section is outside 1 to 2^30")
-        sections.append(Section(section_type, section_check, at + 4, offset, size))
+        require(16 * units == begin, at + 8, "the section does not begin where what comes before ends")
+        require(1 <= size <= 1 << 30, at + 12, "size of a section is outside 1 to 2^30")
+        sections.append(Section(section_type, section_check, at + 4, begin, size))
         type_before = section_type
-        begin = pad(offset + size)
+        begin = pad(begin + size)
     return sections
 
 
@@ -291,6 +291,39 @@ PALETTE, TRANSPARENCY, COLOUR_SPACE, ICC_PROFILE, EXIF, MODEL = IMAGE_SECTIONS =
 ASIDE = 0x8000  # the first of the types that decoding never reads
 METADATA = 0x8001
 KEY_SIZE = {GRAY: 2, RGB: 6}
+REPEAT, CLASS_COLOURS = range(2)  # the rules of palettes
+PART_SIZES = (4, 4, 1, 32)  # of a colour space: code points, gamma, rendering intent, chromaticities
+
+
+def class_colour(entry: int) -> bytes:
+    colour = bytearray(3)
+    for j in range(8):
+        for c in range(3):
+            colour[c] |= (entry >> 3 * j + c & 1) << 7 - j
+    return bytes(colour)
+
+
+def read_palette(section: bytes, at: int, at_size: int, bits: int) -> list[bytes]:
+    """All entries of the palette whose section begins at `at`."""
+    require(len(section) >= 2, at_size, "the palette is below 2 bytes")
+    rule, count = section[0], section[1] + 1
+    require(rule in (REPEAT, CLASS_COLOURS), at, f"rule {rule} of palettes is not known")
+    require(count <= 1 << bits, at + 1, "the palette has more than 2^bits entries")
+    given, rest = divmod(len(section) - 2, 3)
+    require(rest == 0 and given <= count, at_size, "size of the palette is not 2 + 3 k with k up to n")
+    entries = [section[2 + 3 * i : 5 + 3 * i] for i in range(given)]
+    for i in range(given, count):
+        before = entries[-1] if entries else bytes(3)
+        entries.append(class_colour(i) if rule == CLASS_COLOURS else before)
+    return entries
+
+
+def check_colour_space(section: bytes, at: int, at_size: int) -> None:
+    parts = section[0]
+    require(parts & ~15 == 0, at, "reserved bits of the colour space are set")
+    require(parts != 0, at, "a colour space without parts")
+    size = 1 + sum(size for bit, size in enumerate(PART_SIZES) if parts >> bit & 1)
+    require(len(section) == size, at_size, f"size of the colour space is not {size}")
 
 
 def read_section(data: bytes, section: Section) -> bytes:
@@ -302,33 +335,33 @@ def read_section(data: bytes, section: Section) -> bytes:
     return data[section.offset : section.end]
 
 
-def read_image_sections(data: bytes, header: Header, sections: list[Section]) -> dict[int, bytes]:
-    """The sections below 0x8000, by type."""
+def read_image_sections(
+    data: bytes, header: Header, sections: list[Section]
+) -> tuple[dict[int, bytes], list[bytes] | None]:
+    """The sections below 0x8000, by type, and the entries of the palette."""
     contents: dict[int, bytes] = {}
+    palette: list[bytes] | None = None
     for section in sections:
         if section.type >= ASIDE:
             continue
         contents[section.type] = read_section(data, section)
-        at_size = section.at_check + 12
+        at_size = section.at_check + 8
         if section.type == PALETTE:
             require(header.colour == PALETTE_INDEX, section.at_check - 4, "a palette where colour is not 4")
-            entries = section.size // 3
-            fits = section.size % 3 == 0 and entries <= 1 << header.bits
-            require(fits, at_size, "size of the palette is not 3 bytes for each of 1 to 2^bits entries")
+            palette = read_palette(contents[PALETTE], section.offset, at_size, header.bits)
         elif section.type == TRANSPARENCY and header.colour == PALETTE_INDEX:
-            entries = len(contents.get(PALETTE, b"")) // 3
-            require(section.size <= entries, at_size, "transparency is longer than the palette")
+            require(section.size <= len(palette or ()), at_size, "transparency is longer than the palette")
         elif section.type == TRANSPARENCY:
             require(header.colour in KEY_SIZE, section.at_check - 4, "transparency in an image with alpha")
             require(section.size == KEY_SIZE[header.colour], at_size, "size of the transparency does not fit colour")
         elif section.type == COLOUR_SPACE:
-            require(section.size == 48, at_size, "size of the colour space is not 48")
+            check_colour_space(contents[COLOUR_SPACE], section.offset, at_size)
         elif section.type == MODEL:
             elsewhere = header.model_name is not None or header.default_model != 0
             require(not elsewhere, section.at_check - 4, "a model beside a named or default one")
-    has_palette = header.colour != PALETTE_INDEX or PALETTE in contents
+    has_palette = header.colour != PALETTE_INDEX or palette is not None
     require(has_palette, HEADER_SIZE, "palette indices without a palette")
-    return contents
+    return contents, palette
 
 
 def zstandard_stored(data: bytes, begin: int, end: int, size: int) -> bytes | None:
@@ -382,7 +415,7 @@ def zstandard_stored(data: bytes, begin: int, end: int, size: int) -> bytes | No
 
 
 def verify_metadata(data: bytes, section: Section, limits: Limits) -> None:
-    require(section.size >= 13, section.at_check + 12, "metadata is below 13 bytes")
+    require(section.size >= 13, section.at_check + 8, "metadata is below 13 bytes")
     size = number(data, section.offset, 4)
     if size > limits.metadata:
         raise OverLimit(section.offset, f"{size} bytes of unpacked metadata")
@@ -741,7 +774,7 @@ class Image:
     bits: int
     colour: int
     samples: bytearray  # as in PAM: where bits is above 8 two bytes each, most significant first
-    palette: bytes | None
+    palette: list[bytes] | None  # red, green, blue of each entry
     transparency: bytes | None
 
     def values(self) -> Sequence[int]:
@@ -773,7 +806,7 @@ def decode_file(data: bytes, limits: Limits, models: Models, verifying: bool) ->
     require_limits(header, limits)
     sections = read_section_entries(data, header)
     tiles = read_index(data, header, payload_start(header, sections))
-    contents = read_image_sections(data, header, sections)
+    contents, palette = read_image_sections(data, header, sections)
     model = find_model(data, header, sections, models)
     pixel_size = header.channels * header.sample_size
     try:
@@ -793,7 +826,7 @@ def decode_file(data: bytes, limits: Limits, models: Models, verifying: bool) ->
         bits=header.bits,
         colour=header.colour,
         samples=samples,
-        palette=contents.get(PALETTE),
+        palette=palette,
         transparency=contents.get(TRANSPARENCY),
     )
 

@@ -23,6 +23,8 @@ inline uint64_t get(const uint8_t* at, uint32_t width) {
 inline void put(uint8_t* at, uint32_t width, uint64_t value) {
   for (uint32_t i = 0; i < width; ++i) at[i] = static_cast<uint8_t>(value >> (8 * i));
 }
+constexpr size_t kSectionEntry = 16;
+
 inline size_t pad(size_t a) { return (a + 15) / 16 * 16; }
 
 // Section 2.1, word for word.
@@ -42,6 +44,18 @@ inline uint32_t check(const uint8_t* bytes, size_t size) {
     sum += h;
   }
   return sum;
+}
+
+// A palette section that gives all entries.
+inline Bytes palette_section(const Bytes& colours) {
+  return drawing::joined({0, static_cast<uint8_t>(colours.size() / 3 - 1)}, colours);
+}
+
+// A palette section for samples of so many bits, by either rule.
+inline Bytes any_palette(Dice& dice, uint32_t bits) {
+  const size_t entries = 1 + dice.roll(uint64_t{1} << bits);
+  const Bytes head = {static_cast<uint8_t>(dice.roll(2)), static_cast<uint8_t>(entries - 1)};
+  return drawing::joined(head, dice.bytes(3 * dice.roll(entries + 1)));
 }
 
 struct SectionPart {
@@ -70,7 +84,7 @@ struct Layout {
 
   explicit Layout(const Parts& parts) {
     entries = 64 + parts.name.size();
-    head_bytes = entries + 24 * parts.sections.size();
+    head_bytes = entries + kSectionEntry * parts.sections.size();
     index_end = head_bytes + 12 * parts.tiles.size();
     end = pad(index_end);
     for (const SectionPart& section : parts.sections) {
@@ -94,12 +108,12 @@ inline std::optional<Parts> find_parts(const uint8_t* data, size_t size, uint64_
   std::memcpy(parts.header.data(), data, 64);
   const size_t sections = get(data + 10, 2);
   const size_t entries = (data[12] & 1) != 0 ? 80 : 64;
-  const size_t index = entries + 24 * sections;
+  const size_t index = entries + kSectionEntry * sections;
   if (sections > 16 || index > size || data[38] == 0 || data[39] == 0) return {};
   parts.name.assign(data + 64, data + entries);
   for (size_t i = 0; i < sections; ++i) {
-    const uint8_t* entry = data + entries + 24 * i;
-    const uint64_t offset = get(entry + 8, 8), bytes = get(entry + 16, 8);
+    const uint8_t* entry = data + entries + kSectionEntry * i;
+    const uint64_t offset = 16 * get(entry + 8, 4), bytes = get(entry + 12, 4);
     if (offset > size || bytes > size - offset) return {};
     parts.sections.push_back({static_cast<uint32_t>(get(entry, 2)), Bytes(data + offset, data + offset + bytes),
                               static_cast<uint32_t>(get(entry + 2, 2))});
@@ -139,7 +153,8 @@ inline void seal_head(Bytes& file, const Layout& layout) {
 // Makes all checks and the digest match.
 inline void seal(Bytes& file, const Parts& parts, const Layout& layout) {
   for (size_t i = 0; i < parts.sections.size(); ++i) {
-    put(&file[layout.entries + 24 * i + 4], 4, check(&file[layout.sections[i]], pad(parts.sections[i].bytes.size())));
+    const uint32_t of_section = check(&file[layout.sections[i]], pad(parts.sections[i].bytes.size()));
+    put(&file[layout.entries + kSectionEntry * i + 4], 4, of_section);
   }
   for (size_t i = 0; i < parts.tiles.size(); ++i) {
     const Bytes& payload = parts.tiles[i].payload;
@@ -160,11 +175,11 @@ inline Bytes put_together(const Parts& parts, const Edit& edit = nullptr) {
   std::copy(parts.name.begin(), parts.name.end(), file.begin() + 64);
   for (size_t i = 0; i < parts.sections.size(); ++i) {
     const SectionPart& section = parts.sections[i];
-    uint8_t* entry = &file[layout.entries + 24 * i];
+    uint8_t* entry = &file[layout.entries + kSectionEntry * i];
     put(entry, 2, section.type);
     put(entry + 2, 2, section.flags);
-    put(entry + 8, 8, layout.sections[i]);
-    put(entry + 16, 8, section.bytes.size());
+    put(entry + 8, 4, layout.sections[i] / 16);
+    put(entry + 12, 4, section.bytes.size());
     std::copy(section.bytes.begin(), section.bytes.end(), file.begin() + static_cast<ptrdiff_t>(layout.sections[i]));
   }
   for (size_t i = 0; i < parts.tiles.size(); ++i) {
@@ -293,7 +308,7 @@ inline Parts any_parts(Dice& dice, drawing::Size size, drawing::Type type, uint3
   parts.header = header(size.width, size.height, type.colour, type.bits, tile_width, tile_height);
   const uint32_t channels = type.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(type.colour) + 1;
   if (type.colour == L3_COLOUR_PALETTE) {
-    parts.sections.push_back({L3_SECTION_PALETTE, dice.bytes(3 * (1 + dice.roll(uint64_t{1} << type.bits)))});
+    parts.sections.push_back({L3_SECTION_PALETTE, any_palette(dice, type.bits)});
   }
   for (uint32_t y = 0; y < size.height; y += tile_height) {
     for (uint32_t x = 0; x < size.width; x += tile_width) {

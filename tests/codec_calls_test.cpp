@@ -112,6 +112,15 @@ TEST(EncodeCall, RefusesPalettesThatDoNotFit) {
       both, [](l3_image&) {}, kReason);
 }
 
+TEST(EncodeCall, RefusesColourSpacesOfOtherParts) {
+  Drawing d = rgb();
+  for (const uint8_t parts : Bytes{0, 16, 17, 128, 255}) {
+    d.colour_space = {parts};
+    expect_image_refused(
+        d, [](l3_image&) {}, "the colour space names no part, or one that there is not");
+  }
+}
+
 TEST(EncodeCall, RefusesTransparenciesThatDoNotFit) {
   constexpr const char* kReason = "the size of the transparency does not fit the image";
   Drawing palette = draw({5, 5}, {L3_COLOUR_PALETTE, 2}, Pattern::noise);

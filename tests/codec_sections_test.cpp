@@ -1,4 +1,5 @@
 // libl3: palettes as indices and as colours, transparency, colour space, ICC, EXIF and metadata.
+#include "by_hand.h"
 #include "codec_testing.h"
 
 namespace {
@@ -140,15 +141,97 @@ TEST(Palette, PixelBytesAreThoseOfTheWish) {
   EXPECT_EQ(pixel_bytes(transparent, &colours), 4);
   EXPECT_EQ(pixel_bytes(deep, nullptr), 8);
   EXPECT_EQ(pixel_bytes(deep, &colours), 8);
-  EXPECT_EQ(info_of(opaque).palette_entries, 16);
-  EXPECT_EQ(info_of(deep).palette_entries, 0);
+}
+
+struct ReadPalette {
+  l3_status status;
+  uint32_t entries;
+  Bytes colours;
+};
+
+ReadPalette read_palette(const Bytes& file, size_t room = 768) {
+  const Exact out(room);
+  ReadPalette palette{};
+  palette.status = l3_read_palette(file.data(), file.size(), out.data(), room, &palette.entries, nullptr);
+  if (palette.status == L3_OK) palette.colours.assign(out.data(), out.data() + size_t{3} * palette.entries);
+  return palette;
+}
+
+// The palette comes back, also as colours of pixels, and its section gives so many entries, by that rule.
+void expect_palette(const Bytes& colours, uint32_t bits, uint8_t rule, size_t given) {
+  Drawing d = drawing::blank({1u << bits, 1}, {L3_COLOUR_PALETTE, bits});
+  for (uint32_t i = 0; i < 1u << bits; ++i) d.set_sample(i, 0, 0, i);
+  d.palette = colours;
+  const Bytes file = encode(d);
+  const Bytes stored = section(file, L3_SECTION_PALETTE);
+  ASSERT_GE(stored.size(), 2);
+  EXPECT_EQ(stored[0], rule);
+  EXPECT_EQ(stored[1] + 1u, colours.size() / 3);
+  EXPECT_EQ(stored.size(), 2 + 3 * given);
+  const ReadPalette palette = read_palette(file, colours.size());
+  EXPECT_EQ(palette.status, L3_OK);
+  EXPECT_EQ(palette.colours, colours);
+  l3_decode_options options = l3_decode_options_init();
+  options.as_colours = 1;
+  EXPECT_EQ(decode(file, options), colours_of(d));
+}
+
+TEST(Palette, EntriesThatARuleHasAreNotStored) {
+  const Bytes all = drawing::class_colours(256);
+  EXPECT_EQ(by_hand::check(all.data(), all.size()), 0xF1366C5Bu);  // as the spec has it
+  for (const uint32_t entries : {1u, 2u, 22u, 255u, 256u}) {
+    SCOPED_TRACE(entries);
+    const Bytes classes = drawing::class_colours(entries);
+    expect_palette(classes, 8, entries > 1, 0);  // entry 0 is black by either rule
+    if (entries < 22) continue;
+    Bytes other_start = classes;
+    other_start[3 * 4 + 2] ^= 1;
+    expect_palette(other_start, 8, 1, 5);
+    Bytes other_end = classes;
+    other_end[3 * (entries - 1)] ^= 1;
+    expect_palette(other_end, 8, 0, entries);
+  }
+  const Bytes black(size_t{3} * 16, 0), white(size_t{3} * 16, 255);
+  expect_palette(black, 4, 0, 0);
+  expect_palette(white, 4, 0, 1);
+  expect_palette(drawing::joined(drawing::class_colours(9), Bytes(size_t{3} * 247, 77)), 8, 0, 10);
+  for (const uint32_t bits : {1u, 3u, 8u}) {
+    const Bytes drawn = drawing::blank({1, 1}, {L3_COLOUR_PALETTE, bits}).palette;
+    expect_palette(drawn, bits, 0, drawn.size() / 3);
+  }
+}
+
+TEST(Palette, IsReadWhereThereIsOne) {
+  Drawing d = draw({9, 9}, {L3_COLOUR_PALETTE, 4}, Pattern::noise);
+  d.palette = drawing::class_colours(16);
+  const Bytes file = encode(d);
+  const ReadPalette enough = read_palette(file, 48), too_small = read_palette(file, 47);
+  EXPECT_EQ(enough.status, L3_OK);
+  EXPECT_EQ(enough.colours, d.palette);
+  EXPECT_EQ(too_small.status, L3_ERROR_BUFFER);
+  EXPECT_EQ(too_small.entries, 16);
+  uint32_t entries = 0;
+  EXPECT_EQ(l3_read_palette(file.data(), file.size(), nullptr, 0, &entries, nullptr), L3_OK);
+  EXPECT_EQ(entries, 16);
+  EXPECT_EQ(l3_read_palette(file.data(), file.size(), nullptr, 0, nullptr, nullptr), L3_ERROR_ARGUMENT);
+  EXPECT_EQ(l3_read_palette(nullptr, 0, nullptr, 0, &entries, nullptr), L3_ERROR_ARGUMENT);
+  EXPECT_EQ(entries, 0);
+  EXPECT_EQ(l3_read_palette(file.data(), info_of(file).head_bytes, nullptr, 0, &entries, nullptr), L3_ERROR_TRUNCATED);
+  const ReadPalette none = read_palette(encode(draw({9, 9}, {L3_COLOUR_GRAY, 8}, Pattern::noise)));
+  EXPECT_EQ(none.status, L3_OK);
+  EXPECT_EQ(none.entries, 0);
+  by_hand::Parts parts = by_hand::take_apart(file);
+  parts.sections[0].bytes[0] = 2;
+  EXPECT_EQ(read_palette(by_hand::put_together(parts)).status, L3_ERROR_UNSUPPORTED);
+  parts.sections[0].bytes = {0};
+  EXPECT_EQ(read_palette(by_hand::put_together(parts)).status, L3_ERROR_CORRUPT);
 }
 
 TEST(Sections, ComeBackAsTheyWent) {
   for (const Type& type : drawing::common_types()) {
     const Drawing d = drawing::with_sections(draw({40, 30}, type, Pattern::natural));
     const Bytes file = encode(d);
-    EXPECT_EQ(section(file, L3_SECTION_PALETTE), d.palette) << d.name();
+    EXPECT_EQ(read_palette(file).colours, d.palette) << d.name();
     EXPECT_EQ(section(file, L3_SECTION_TRANSPARENCY), d.transparency) << d.name();
     EXPECT_EQ(section(file, L3_SECTION_COLOUR_SPACE), d.colour_space) << d.name();
     EXPECT_EQ(section(file, L3_SECTION_ICC), d.icc) << d.name();

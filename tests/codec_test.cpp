@@ -26,8 +26,8 @@ uint64_t raw_size(const Drawing& d, uint32_t tile_width, uint32_t tile_height) {
   uint64_t head = 64;
   uint64_t sections = 0;
   if (!d.palette.empty()) {
-    head += 24;
-    sections += (d.palette.size() + 15) / 16 * 16;
+    head += 16;
+    sections += (2 + d.palette.size() + 15) / 16 * 16;
   }
   return (head + 12 * tiles + 15) / 16 * 16 + sections + payloads;
 }

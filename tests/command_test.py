@@ -58,6 +58,23 @@ class RoundTrips(CommandTest):
                 palette = bytes(range(3 << depth if depth < 7 else 255))
                 self.assert_comes_back(png(67, 35, depth, 3, [(b"PLTE", palette), (b"tRNS", b"\x00\x80")]))
 
+    def test_palettes_that_a_rule_has(self) -> None:
+        classes = bytes(sum((entry >> 3 * j + c & 1) << 7 - j for j in range(8)) for entry in range(256) for c in range(3))
+        for name, colours in {"all": classes, "some": classes[:63], "grey": classes[:30] + b"\x80" * 600}.items():
+            with self.subTest(name):
+                source = png(67, 35, 8, 3, [(b"PLTE", colours)])
+                self.assert_comes_back(source)
+                info = self.info(self.encoded(f"{name}.png", source))
+                self.assertEqual(info["palette_entries"], len(colours) // 3)
+                self.assertEqual(info["sections"][0], {"name": "palette", "bytes": 35 if name == "grey" else 2})
+
+    def test_colour_spaces(self) -> None:
+        chunks = [(b"cICP", b"\x09\x10\0\1"), (b"gAMA", struct.pack(">I", 45455)), (b"sRGB", b"\1"),
+                  (b"cHRM", bytes(range(32)))]
+        for parts in range(1, 16):
+            with self.subTest(parts=parts):
+                self.assert_comes_back(png(9, 9, before=[c for bit, c in enumerate(chunks) if parts >> bit & 1]))
+
     def test_transparent_colours(self) -> None:
         self.assert_comes_back(png(9, 9, 2, 0, [(b"tRNS", b"\xab\x01")]))  # with bits that have no meaning
         self.assert_comes_back(png(9, 9, 16, 2, [(b"tRNS", bytes(range(6)))]))

@@ -78,9 +78,9 @@ def pam_samples(data: bytes) -> tuple[dict[str, str], bytes]:
 def section_offset(data: bytes, wanted: int) -> int:
     (count,) = struct.unpack_from("<H", data, 10)
     for i in range(count):
-        kind, _, _, offset, _ = struct.unpack_from("<HHIQQ", data, 64 + 24 * i)
+        kind, _, _, units, _ = struct.unpack_from("<HHIII", data, 64 + 16 * i)
         if kind == wanted:
-            return offset
+            return 16 * units
     raise LookupError(f"no section {wanted:#x}")
 
 

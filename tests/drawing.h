@@ -244,13 +244,37 @@ inline Bytes joined(Bytes a, const Bytes& b) {
   return a;
 }
 
+// A colour space of these parts, bits 0 to 3.
+inline Bytes colour_space(Dice& dice, uint32_t parts) {
+  constexpr size_t kBytes[] = {4, 4, 1, 32};
+  Bytes section = {static_cast<uint8_t>(parts)};
+  for (uint32_t i = 0; i < 4; ++i) {
+    if ((parts >> i & 1) != 0) section = joined(section, dice.bytes(kBytes[i]));
+  }
+  return section;
+}
+
+// Red, green, blue of the first entries of the colour map of PASCAL VOC, as its authors make it.
+inline Bytes class_colours(uint32_t entries) {
+  Bytes colours;
+  for (uint32_t i = 0; i < entries; ++i) {
+    uint8_t rgb[3] = {};
+    uint32_t left = i;
+    for (uint32_t shift = 8; shift-- > 0; left >>= 3) {
+      for (uint32_t c = 0; c < 3; ++c) rgb[c] = static_cast<uint8_t>(rgb[c] | (left >> c & 1) << shift);
+    }
+    colours.insert(colours.end(), rgb, rgb + 3);
+  }
+  return colours;
+}
+
 // Gives an image all the sections that it may have.
 inline Drawing with_sections(Drawing d, uint64_t seed = 5) {
   Dice dice(seed);
   if (d.colour == L3_COLOUR_PALETTE) d.transparency = dice.bytes(1 + dice.roll(d.palette.size() / 3));
   if (d.colour == L3_COLOUR_GRAY) d.transparency = dice.bytes(2);
   if (d.colour == L3_COLOUR_RGB) d.transparency = dice.bytes(6);
-  d.colour_space = dice.bytes(48);
+  d.colour_space = colour_space(dice, 1 + dice.roll(15));
   d.icc = dice.bytes(21);
   d.exif = dice.bytes(8);
   d.metadata = joined(record("tEXt", 0, {'T', 'i', 't', 'l', 'e', 0, 'x', 'x', 'x', 'x', 'x', 'x', 'x', 'x'}),

@@ -215,7 +215,7 @@ TEST_F(GpuOutput, AllSamplesOf16Bits) {
 
 // ---- palettes
 
-// Indices beyond the palette, transparency for all, for some and for no entries.
+// Indices beyond the palette, entries that a rule has, transparency for all, for some and for no entries.
 std::vector<Wish> palettes(uint32_t flags) {
   std::vector<Wish> wishes;
   for (const uint32_t bits : {1u, 2u, 4u, 8u}) {
@@ -224,7 +224,9 @@ std::vector<Wish> palettes(uint32_t flags) {
         if (method == L3_METHOD_DENSE && bits != 8) continue;
         Drawing d = draw({67, 20}, {L3_COLOUR_PALETTE, bits}, Pattern::natural);
         if (bits == 8) d.palette.resize(3 * size_t{150});
+        if (bits == 8 && method == L3_METHOD_DENSE) d.palette = drawing::class_colours(200);
         if (bits == 4) d.palette.resize(3 * size_t{5});
+        if (bits == 2) std::fill(d.palette.begin() + 3, d.palette.end(), uint8_t{77});
         d.transparency = Dice(bits).bytes(std::min(transparent, d.palette.size() / 3));
         wishes.push_back(wish_for(encode(d, options_of(method, 32, 32, 1)), flags));
         wishes.back().name = d.name() + " with " + std::to_string(d.transparency.size()) + " transparent";

@@ -81,7 +81,7 @@ PLACE(l3_limits, max_pixels, 0);
 PLACE(l3_limits, max_output_bytes, 8);
 PLACE(l3_limits, max_metadata_bytes, 16);
 
-SIZE(l3_info, 136);
+SIZE(l3_info, 128);
 PLACE(l3_info, struct_size, 0);
 PLACE(l3_info, version, 4);
 PLACE(l3_info, required_features, 8);
@@ -100,11 +100,10 @@ PLACE(l3_info, tile_count, 56);
 PLACE(l3_info, head_bytes, 64);
 PLACE(l3_info, payload_start, 72);
 PLACE(l3_info, image_bytes, 80);
-PLACE(l3_info, palette_entries, 88);
-PLACE(l3_info, digest, 92);
-PLACE(l3_info, model_origin, 108);
-PLACE(l3_info, default_model, 112);
-PLACE(l3_info, model_name, 116);
+PLACE(l3_info, digest, 88);
+PLACE(l3_info, model_origin, 104);
+PLACE(l3_info, default_model, 108);
+PLACE(l3_info, model_name, 112);
 
 SIZE(l3_parallel, 16);
 PLACE(l3_parallel, run, 0);

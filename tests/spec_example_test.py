@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The annotated file at the end of spec/format.md is a file, and it is the one that the text says it is.
+"""The annotated file at the end of spec/format.md is a file, and it is the one that the text says it is; class colours
+have the check that it says they have.
 
 Usage: spec_example_test.py L3_COMMAND
 """
@@ -17,8 +18,11 @@ import l3_decode
 
 
 def main() -> int:
-    text = (SPEC / "format.md").read_text().split("## 17.")[1]
-    image, dump = text.split("```")[1:4:2]
+    text = (SPEC / "format.md").read_text()
+    (of_colours,) = re.findall(r"of all 256 of them, 768 bytes, is `0x([0-9A-F]{8})`", text)
+    colours = b"".join(l3_decode.class_colour(entry) for entry in range(256))
+    assert l3_decode.check(colours) == int(of_colours, 16), "the oracle has other class colours"
+    image, dump = text.split("## 17.")[1].split("```")[1:4:2]
     data = bytearray()
     for offset, pairs in re.findall(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} ?){1,8})", dump, re.MULTILINE):
         assert int(offset, 16) == len(data), f"offset {offset} follows {len(data):04x}"

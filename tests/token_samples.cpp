@@ -77,7 +77,7 @@ void add_drawn(std::ofstream& list) {
     }
     Parts parts;
     parts.header = header(size.width, size.height, type.colour, type.bits, 32, 32);
-    if (!d.palette.empty()) parts.sections.push_back({L3_SECTION_PALETTE, d.palette});
+    if (!d.palette.empty()) parts.sections.push_back({L3_SECTION_PALETTE, palette_section(d.palette)});
     parts.sections.push_back({L3_SECTION_MODEL, model.section.bytes()});
     TokenTileWriter writer(dice, model, size.width, size.height, dice.roll(6));
     const Bytes payload = writer.of(samples);

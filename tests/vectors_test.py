@@ -99,10 +99,16 @@ def short(verdict: Verdict) -> Verdict:
 
 
 def reasons_of_libl3() -> set[str]:
-    """The words of codec/src/reason.cpp for files that are refused."""
-    source = (ROOT / "codec" / "src" / "reason.cpp").read_text()
-    found = re.findall(r"L3_ERROR_(?:NOT_L3|UNSUPPORTED|CORRUPT|TRUNCATED), \"([^\"]+)\"", source)
-    return set(found)
+    """The words of codec/src/reason.cpp for files that are refused, by the statuses that reason.h gives."""
+    folder = ROOT / "codec" / "src"
+    statuses = {}
+    for names, status in re.findall(r"((?:case Reason::\w+:\s*)+)return L3_(\w+);", (folder / "reason.h").read_text()):
+        statuses |= dict.fromkeys(re.findall(r"Reason::(\w+)", names), status)
+    words = dict(re.findall(r"case Reason::(\w+):\s*return \"([^\"]+)\"", (folder / "reason.cpp").read_text()))
+    of_files = ("ERROR_NOT_L3", "ERROR_UNSUPPORTED", "ERROR_CORRUPT", "ERROR_TRUNCATED")
+    found = {text for name, text in words.items() if statuses.get(name, "ERROR_CORRUPT") in of_files}
+    assert len(found) > 40, "the sources of reasons are not as they were"
+    return found
 
 
 def manifest_line(name: str, recipe: build.Recipe, verdict: Verdict) -> str:

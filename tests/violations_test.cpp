@@ -8,6 +8,7 @@ using by_hand::Frame;
 using by_hand::packed;
 using by_hand::pad;
 using by_hand::put;
+using drawing::Dice;
 
 // ---- 3 the header
 
@@ -168,13 +169,13 @@ TEST(SectionEntry, RefusesUnknownTypesBelow0x8000) {
 TEST(SectionEntry, RefusesTypesThatDoNotRise) {
   Subject twice = subject();
   twice.parts.sections = {{5, {1}}, {5, {2}}};
-  expect_corrupt(twice.file(), "section types do not rise", 88);
+  expect_corrupt(twice.file(), "section types do not rise", 80);
   Subject falling = subject();
   falling.parts.sections = {{5, {1}}, {4, {2}}};
-  expect_corrupt(falling.file(), "section types do not rise", 88);
+  expect_corrupt(falling.file(), "section types do not rise", 80);
   Subject aside = subject();
   aside.parts.sections = {{0x8003, {1}}, {0x8002, {2}}};
-  expect_corrupt(aside.file(), "section types do not rise", 88);
+  expect_corrupt(aside.file(), "section types do not rise", 80);
 }
 
 TEST(SectionEntry, RefusesFlags) {
@@ -189,11 +190,12 @@ TEST(SectionEntry, RefusesFlags) {
 
 TEST(SectionEntry, RefusesOffsetsThatLeaveAGapOrOverlap) {
   for (const uint32_t type : {4u, 0x9000u}) {
-    for (const int64_t shift : {int64_t{-16}, int64_t{-1}, int64_t{1}, int64_t{16}, int64_t{1} << 40}) {
+    // The last one comes to the same byte where bytes are counted in 32 bits.
+    for (const int64_t units : {int64_t{-1}, int64_t{1}, int64_t{16}, int64_t{1} << 28}) {
       Subject s = subject();
       s.parts.sections.push_back({type, Bytes(20)});
       const Bytes file = s.file([&](Bytes& bytes, const Layout& layout) {
-        put(&bytes[72], 8, layout.sections[0] + static_cast<uint64_t>(shift));
+        put(&bytes[72], 4, layout.sections[0] / 16 + static_cast<uint64_t>(units));
       });
       expect_corrupt(file, "a section does not begin where the part before it ends", 72);
     }
@@ -202,10 +204,10 @@ TEST(SectionEntry, RefusesOffsetsThatLeaveAGapOrOverlap) {
 
 TEST(SectionEntry, RefusesSizesOutOfRange) {
   for (const uint32_t type : {4u, 0x9000u}) {
-    for (const uint64_t size : {uint64_t{0}, (uint64_t{1} << 30) + 1, uint64_t{1} << 32, UINT64_MAX}) {
+    for (const uint64_t size : {uint64_t{0}, (uint64_t{1} << 30) + 1, uint64_t{UINT32_MAX}}) {
       Subject s = subject();
       s.parts.sections.push_back({type, Bytes(20)});
-      expect_corrupt(s.with(80, 8, size), "a section is empty or larger than 1 GiB", 80);
+      expect_corrupt(s.with(76, 4, size), "a section is empty or larger than 1 GiB", 76);
     }
   }
 }
@@ -214,7 +216,7 @@ TEST(SectionEntry, RefusesASectionBeyondTheEndOfTheFile) {
   for (const uint32_t type : {4u, 0x9000u}) {
     Subject s = subject();
     s.parts.sections.push_back({type, Bytes(20)});
-    const Bytes file = s.with(80, 8, 1 << 30);
+    const Bytes file = s.with(76, 4, 1 << 30);
     expect_refused(file, L3_ERROR_TRUNCATED, "the file ends within a section", file.size());
   }
 }
@@ -224,7 +226,7 @@ TEST(SectionEntry, RefusesAnotherCheckBelow0x8000) {
   const Layout layout(s.parts);
   for (size_t i = 0; i < s.parts.sections.size(); ++i) {
     Bytes file = s.file();
-    file[64 + 24 * i + 4] ^= 1;
+    file[64 + by_hand::kSectionEntry * i + 4] ^= 1;
     by_hand::seal_head(file, layout);
     if (s.parts.sections[i].type < 0x8000) {
       expect_corrupt(file, "the check of a section does not match", layout.sections[i]);
@@ -259,41 +261,98 @@ Parts with_section(Parts parts, uint32_t type, const Bytes& bytes, size_t* entry
   auto at = parts.sections.begin();
   while (at != parts.sections.end() && at->type < type) ++at;
   if (at != parts.sections.end() && at->type == type) at = parts.sections.erase(at);
-  if (entry != nullptr) *entry = 64 + 24 * static_cast<size_t>(at - parts.sections.begin());
+  if (entry != nullptr) *entry = 64 + by_hand::kSectionEntry * static_cast<size_t>(at - parts.sections.begin());
   if (!bytes.empty()) parts.sections.insert(at, {type, bytes});
   return parts;
 }
 
-void expect_section(const Subject& s, uint32_t type, size_t size, const char* reason, size_t field = 16) {
+constexpr size_t kOfType = 0, kOfSize = 12;  // fields of a section entry
+
+void expect_section(const Subject& s, uint32_t type, const Bytes& section, const char* reason, size_t field = kOfSize) {
   size_t entry = 0;
-  const Bytes file = by_hand::put_together(with_section(s.parts, type, Bytes(size, 1), &entry));
+  const Bytes file = by_hand::put_together(with_section(s.parts, type, section, &entry));
   if (reason == nullptr) {
     expect_accepted(file, s.pixels);
   } else {
     expect_corrupt(file, reason, entry + field);
   }
 }
+void expect_section(const Subject& s, uint32_t type, size_t size, const char* reason, size_t field = kOfSize) {
+  expect_section(s, type, Bytes(size, 1), reason, field);
+}
 
-TEST(PaletteSection, HasThreeBytesForEachOf1To2ToTheBitsEntries) {
+// A section whose byte `at` is wrong.
+void expect_byte(const Subject& s, uint32_t type, const Bytes& section, size_t at, l3_status status,
+                 const char* reason) {
+  size_t entry = 0;
+  const Parts parts = with_section(s.parts, type, section, &entry);
+  const size_t begin = Layout(parts).sections[(entry - 64) / by_hand::kSectionEntry];
+  expect_refused(by_hand::put_together(parts), status, reason, begin + at);
+}
+
+Bytes palette(uint8_t rule, uint32_t entries, size_t bytes_given) {
+  Bytes section = {rule, static_cast<uint8_t>(entries - 1)};
+  section.resize(2 + bytes_given, 9);
+  return section;
+}
+
+TEST(PaletteSection, GivesAsManyEntriesAsThereAreOrFewer) {
   const Subject s = subject(L3_COLOUR_PALETTE, 4);
   constexpr const char* kReason = "the size of the palette is wrong";
-  for (const size_t size : {3u, 6u, 48u}) expect_section(s, 1, size, nullptr);
-  for (const size_t size : {1u, 2u, 4u, 47u, 49u, 51u, 768u}) expect_section(s, 1, size, kReason);
+  for (const uint8_t rule : Bytes{0, 1}) {
+    for (const uint32_t entries : {1u, 5u, 16u}) {
+      for (const size_t given : {size_t{0}, size_t{1}, size_t{entries}}) {
+        expect_section(s, 1, palette(rule, entries, 3 * given), nullptr);
+        expect_section(s, 1, palette(rule, entries, 3 * given + 1), kReason);
+        expect_section(s, 1, palette(rule, entries, 3 * given + 2), kReason);
+      }
+      expect_section(s, 1, palette(rule, entries, size_t{3} * (entries + 1)), kReason);
+      expect_section(s, 1, palette(rule, entries, 3000), kReason);
+    }
+  }
+  expect_section(s, 1, Bytes{0}, kReason);
+}
+
+TEST(PaletteSection, Has1To2ToTheBitsEntries) {
+  for (const uint32_t bits : {1u, 2u, 4u, 7u}) {
+    const Subject s = subject(L3_COLOUR_PALETTE, bits);
+    constexpr const char* kReason = "a palette of more entries than there are samples";
+    expect_section(s, 1, palette(1, 1u << bits, 0), nullptr);
+    for (const uint32_t entries : {(1u << bits) + 1, 256u}) {
+      for (const size_t given : {size_t{0}, size_t{1}, size_t{entries}}) {
+        expect_byte(s, 1, palette(0, entries, 3 * given), 1, L3_ERROR_CORRUPT, kReason);
+      }
+    }
+  }
+  expect_section(subject(L3_COLOUR_PALETTE, 8), 1, palette(1, 256, 0), nullptr);
+}
+
+TEST(PaletteSection, RefusesUnknownRules) {
+  for (const uint8_t rule : Bytes{2, 3, 128, 255}) {
+    expect_byte(subject(L3_COLOUR_PALETTE, 4), 1, palette(rule, 2, 6), 0, L3_ERROR_UNSUPPORTED,
+                "a palette by a rule that is unknown here");
+  }
 }
 
 TEST(PaletteSection, IsThereForPaletteImagesAndNoOthers) {
   expect_corrupt(by_hand::put_together(with_section(subject(L3_COLOUR_PALETTE, 4).parts, 1, {})),
                  "a palette image without a palette", 36);
   for (const l3_colour colour : {L3_COLOUR_GRAY, L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB, L3_COLOUR_RGB_ALPHA}) {
-    expect_section(subject(colour), 1, 3, "a palette in an image of another colour", 0);
+    expect_section(subject(colour), 1, palette(0, 1, 3), "a palette in an image of another colour", kOfType);
   }
 }
 
 TEST(TransparencySection, FitsThePaletteOrTheChannels) {
   constexpr const char* kReason = "the size of the transparency is wrong";
-  const Subject palette = subject(L3_COLOUR_PALETTE, 2);
-  for (const size_t size : {1u, 2u, 3u, 4u}) expect_section(palette, 2, size, nullptr);
-  for (const size_t size : {5u, 6u, 256u}) expect_section(palette, 2, size, kReason);
+  for (const uint32_t entries : {1u, 3u, 4u}) {
+    for (const size_t given : {size_t{0}, size_t{entries}}) {
+      Subject of_palette = subject(L3_COLOUR_PALETTE, 2);
+      of_palette.parts = with_section(of_palette.parts, 1, palette(1, entries, 3 * given));
+      for (const size_t size : {1u, 2u, 3u, 4u, 5u, 12u, 256u}) {
+        expect_section(of_palette, 2, size, size <= entries ? nullptr : kReason);
+      }
+    }
+  }
   for (const size_t size : {1u, 2u, 3u, 4u, 6u, 7u}) {
     expect_section(subject(L3_COLOUR_GRAY), 2, size, size == 2 ? nullptr : kReason);
     expect_section(subject(L3_COLOUR_RGB), 2, size, size == 6 ? nullptr : kReason);
@@ -304,14 +363,29 @@ TEST(TransparencySection, FitsThePaletteOrTheChannels) {
 TEST(TransparencySection, IsNotThereBesideAlpha) {
   for (const l3_colour colour : {L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB_ALPHA}) {
     for (const size_t size : {1u, 2u, 4u, 6u, 8u}) {
-      expect_section(subject(colour), 2, size, "a transparency in an image that has alpha", 0);
+      expect_section(subject(colour), 2, size, "a transparency in an image that has alpha", kOfType);
     }
   }
 }
 
-TEST(ColourSpaceSection, Has48BytesOfAnything) {
-  for (const size_t size : {1u, 16u, 47u, 48u, 49u, 96u}) {
-    expect_section(subject(), 3, size, size == 48 ? nullptr : "the size of the colour space is wrong");
+TEST(ColourSpaceSection, HasThePartsThatItNames) {
+  constexpr size_t kBytes[16] = {0, 5, 5, 9, 2, 6, 6, 10, 33, 37, 37, 41, 34, 38, 38, 42};
+  Dice dice(2);
+  for (uint32_t parts = 1; parts < 16; ++parts) {
+    for (const size_t size : {size_t{1}, size_t{16}, kBytes[parts] - 1, kBytes[parts], kBytes[parts] + 1, size_t{48}}) {
+      Bytes section = dice.bytes(size);
+      section[0] = static_cast<uint8_t>(parts);
+      expect_section(subject(), 3, section, size == kBytes[parts] ? nullptr : "the size of the colour space is wrong");
+    }
+  }
+}
+
+TEST(ColourSpaceSection, NamesAPartAndNoneThatThereIsNot) {
+  constexpr const char* kReason = "a colour space without parts, or with one that there is not";
+  for (const uint8_t parts : Bytes{0, 16, 18, 64, 255}) {
+    Bytes section(42);
+    section[0] = parts;
+    expect_byte(subject(), 3, section, 0, L3_ERROR_CORRUPT, kReason);
   }
 }
 

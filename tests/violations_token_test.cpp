@@ -13,7 +13,7 @@ using drawing::Type;
 using l3::Reason;
 
 constexpr Type kGray8{L3_COLOUR_GRAY, 8}, kGray16{L3_COLOUR_GRAY, 16};
-constexpr uint64_t kModel = 112;  // the section's offset in the files below
+constexpr uint64_t kModel = 96;  // the section's offset in the files below
 
 uint32_t channels_of(Type type) {
   return type.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(type.colour) + 1;

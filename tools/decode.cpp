@@ -96,9 +96,8 @@ void fit_chunks_to_colours(std::span<const uint8_t> file, formats::Image& image,
   using Type = std::array<char, 4>;
   constexpr Type kHistogram = {'h', 'I', 'S', 'T'}, kBackground = {'b', 'K', 'G', 'D'}, kBits = {'s', 'B', 'I', 'T'},
                  kTransparency = {'t', 'R', 'N', 'S'};
-  const uint8_t* palette = nullptr;
-  size_t palette_size = 0;
-  if (l3_find_section(file.data(), file.size(), L3_SECTION_PALETTE, &palette, &palette_size, nullptr) != L3_OK) return;
+  const formats::Result<std::vector<uint8_t>> palette = bridge::read_palette(file);
+  if (!palette) return;
   std::erase_if(image.chunks, [&](formats::Chunk& chunk) {
     if (chunk.type == kHistogram || chunk.type == kTransparency) {
       notices.emplace_back("chunk " + std::string(chunk.type.data(), chunk.type.size()) +
@@ -106,11 +105,11 @@ void fit_chunks_to_colours(std::span<const uint8_t> file, formats::Image& image,
       return true;
     }
     if (chunk.type == kBackground) {
-      if (chunk.data.size() != 1 || size_t{chunk.data[0]} * 3 + 3 > palette_size) {
+      if (chunk.data.size() != 1 || size_t{chunk.data[0]} * 3 + 3 > palette->size()) {
         notices.emplace_back("chunk bKGD is left out: it names no colour of the palette");
         return true;
       }
-      const uint8_t* colour = palette + size_t{chunk.data[0]} * 3;
+      const uint8_t* colour = palette->data() + size_t{chunk.data[0]} * 3;
       chunk.data = {0, colour[0], 0, colour[1], 0, colour[2]};
       notices.emplace_back("chunk bKGD is written as a colour");
     }

@@ -36,7 +36,7 @@ struct FileInfo {
   uint64_t file_bytes = 0;
   uint32_t width = 0, height = 0, channels = 0, bits = 0;
   std::string colour, alpha;
-  uint64_t palette_entries = 0;
+  uint32_t palette_entries = 0;
   uint64_t raw_bytes = 0;  // of the samples, packed to whole bits, rows to whole bytes: the size without compression
   std::vector<formats::Chunk> chunks;
   std::optional<l3_info> l3;
@@ -118,8 +118,9 @@ std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOpti
   info.bits = head.bits;
   info.colour = kColourNames[head.colour];
   info.alpha = kAlphaNames[head.alpha];
-  info.palette_entries = head.palette_entries;
   info.l3 = head;
+  // Where the palette is damaged, counting tiles says so.
+  (void)!l3_read_palette(file.data(), file.size(), nullptr, 0, &info.palette_entries, nullptr);
   for (size_t i = 0; i < kMethodNames.size(); ++i) {
     const uint32_t method = static_cast<uint32_t>(kMethodNames[i].first);
     if (l3_count_tiles(file.data(), file.size(), method, &info.tiles[i], &error) != L3_OK) {
@@ -187,7 +188,7 @@ std::optional<Failure> describe_foreign(std::span<const uint8_t> file, const Inf
   info.colour = kColourNames[static_cast<size_t>(image->colour)];
   info.alpha =
       image->colour == formats::Colour::gray_alpha || image->colour == formats::Colour::rgb_alpha ? "straight" : "none";
-  info.palette_entries = image->palette.size() / 3;
+  info.palette_entries = static_cast<uint32_t>(image->palette.size() / 3);
   if (!image->transparency.empty()) info.sections.push_back({"transparency", image->transparency.size()});
   info.chunks = std::move(image->chunks);
   return std::nullopt;

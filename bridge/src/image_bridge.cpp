@@ -18,22 +18,18 @@ using formats::Image;
 using formats::Result;
 using Bytes = std::span<const uint8_t>;
 
-// The colour space section: which bit of its first four bytes says that a chunk is present, and where the chunk's
-// numbers lie, which PNG has big-endian and L3 little-endian.
-constexpr size_t kColourSpaceBytes = 48;
-
+// The parts of the colour space section, in order of their bits in its first byte: of which chunk they are, and the
+// sizes of a part and of its numbers, which PNG has big-endian and L3 little-endian.
 struct ColourPart {
   std::array<char, 4> type;
-  unsigned bit;
-  size_t offset;
   size_t bytes;
   size_t number_bytes;
 };
 
-constexpr std::array<ColourPart, 4> kColourParts = {{{{'c', 'I', 'C', 'P'}, 0, 4, 4, 1},
-                                                     {{'g', 'A', 'M', 'A'}, 1, 8, 4, 4},
-                                                     {{'s', 'R', 'G', 'B'}, 2, 12, 1, 1},
-                                                     {{'c', 'H', 'R', 'M'}, 3, 16, 32, 4}}};
+constexpr std::array<ColourPart, 4> kColourParts = {{{{'c', 'I', 'C', 'P'}, 4, 1},
+                                                     {{'g', 'A', 'M', 'A'}, 4, 4},
+                                                     {{'s', 'R', 'G', 'B'}, 1, 1},
+                                                     {{'c', 'H', 'R', 'M'}, 32, 4}}};
 
 constexpr std::array<char, 4> kIccType = {'i', 'C', 'C', 'P'};
 constexpr std::array<char, 4> kExifType = {'e', 'X', 'I', 'f'};
@@ -45,6 +41,19 @@ void copy_reversed(Bytes from, size_t number_bytes, uint8_t* to) {
   for (size_t i = 0; i < from.size(); i += number_bytes) {
     for (size_t k = 0; k < number_bytes; ++k) to[i + k] = from[i + number_bytes - 1 - k];
   }
+}
+
+// The section of those parts that there are, by their places in kColourParts; nothing where there is none.
+std::vector<uint8_t> colour_space_of(const std::array<Bytes, kColourParts.size()>& chunks) {
+  std::vector<uint8_t> section(1);
+  for (size_t i = 0; i < kColourParts.size(); ++i) {
+    if (chunks[i].empty()) continue;
+    section[0] = static_cast<uint8_t>(section[0] | 1U << i);
+    section.resize(section.size() + kColourParts[i].bytes);
+    copy_reversed(chunks[i], kColourParts[i].number_bytes, section.data() + section.size() - kColourParts[i].bytes);
+  }
+  if (section[0] == 0) section.clear();
+  return section;
 }
 
 std::vector<uint8_t> reversed(Bytes from, size_t number_bytes) {
@@ -124,12 +133,12 @@ Error metadata_problem(Bytes file, Bytes section) {
 }
 
 // What stands beside the pixels and says what they mean.
-std::optional<Error> read_palette(Bytes file, Image& image) {
-  const Result<Bytes> palette = find_section(file, L3_SECTION_PALETTE);
+std::optional<Error> read_colours(Bytes file, Image& image) {
+  Result<std::vector<uint8_t>> palette = read_palette(file);
   if (!palette) return palette.error();
   const Result<Bytes> transparency = find_section(file, L3_SECTION_TRANSPARENCY);
   if (!transparency) return transparency.error();
-  image.palette.assign(palette->begin(), palette->end());
+  image.palette = std::move(*palette);
   image.transparency = reversed(*transparency, image.colour == Colour::palette ? 1 : 2);
   return std::nullopt;
 }
@@ -204,12 +213,11 @@ L3Image::L3Image(const Image& image) {
 
 void L3Image::take_chunks(const std::vector<Chunk>& chunks) {
   const std::map<std::array<char, 4>, size_t> counts = count_types(chunks);
+  std::array<Bytes, kColourParts.size()> colour_chunks;
   for (const Chunk& chunk : chunks) {
     if (!chunk.data.empty() && counts.at(chunk.type) == 1) {
       if (const ColourPart* part = colour_part_for(chunk)) {
-        colour_space_.resize(kColourSpaceBytes);
-        colour_space_[0] = static_cast<uint8_t>(colour_space_[0] | 1U << part->bit);
-        copy_reversed(chunk.data, part->number_bytes, colour_space_.data() + part->offset);
+        colour_chunks[static_cast<size_t>(part - kColourParts.data())] = chunk.data;
         continue;
       }
       if (chunk.type == kIccType && chunk.place == formats::kBeforePalette) {
@@ -225,6 +233,7 @@ void L3Image::take_chunks(const std::vector<Chunk>& chunks) {
     }
     append_record(chunk, metadata_);
   }
+  colour_space_ = colour_space_of(colour_chunks);
   if (!colour_space_.empty()) image_.colour_space = colour_space_.data();
   if (!metadata_.empty()) {
     image_.metadata = metadata_.data();
@@ -290,9 +299,19 @@ std::optional<Error> decode_l3(Bytes file, const DecodeSettings& settings, Image
   }
   if (error.status != L3_OK) return to_error(error, file);
   if (!became_colours) {
-    if (std::optional<Error> problem = read_palette(file, image)) return problem;
+    if (std::optional<Error> problem = read_colours(file, image)) return problem;
   }
   return settings.with_chunks ? read_chunks(file, settings.limits, image, metadata_error) : std::nullopt;
+}
+
+Result<std::vector<uint8_t>> read_palette(Bytes file) {
+  std::array<uint8_t, size_t{3} * 256> colours{};
+  uint32_t entries = 0;
+  l3_error error{};
+  if (l3_read_palette(file.data(), file.size(), colours.data(), colours.size(), &entries, &error) != L3_OK) {
+    return to_error(error);
+  }
+  return std::vector<uint8_t>(colours.begin(), colours.begin() + 3 * static_cast<ptrdiff_t>(entries));
 }
 
 Result<std::vector<Chunk>> read_metadata(Bytes file, const l3_limits& limits) {
@@ -328,12 +347,14 @@ Result<std::vector<Chunk>> read_section_chunks(Bytes file) {
   std::vector<Chunk> chunks;
   const Result<Bytes> colour_space = find_section(file, L3_SECTION_COLOUR_SPACE);
   if (!colour_space) return colour_space.error();
-  if (colour_space->size() == kColourSpaceBytes) {
-    for (const ColourPart& part : kColourParts) {
-      if (((*colour_space)[0] >> part.bit & 1) == 0) continue;
-      const Bytes data = colour_space->subspan(part.offset, part.bytes);
-      chunks.push_back(Chunk{part.type, formats::kBeforePalette, reversed(data, part.number_bytes)});
-    }
+  size_t at = 1;
+  for (size_t i = 0; i < kColourParts.size(); ++i) {
+    const ColourPart& part = kColourParts[i];
+    // A section that is not as long as its parts is for decoding to refuse.
+    if (colour_space->size() < at + part.bytes || ((*colour_space)[0] >> i & 1) == 0) continue;
+    chunks.push_back(
+        Chunk{part.type, formats::kBeforePalette, reversed(colour_space->subspan(at, part.bytes), part.number_bytes)});
+    at += part.bytes;
   }
   for (const auto& [section, type] : {std::pair(L3_SECTION_ICC, kIccType), std::pair(L3_SECTION_EXIF, kExifType)}) {
     const Result<Bytes> bytes = find_section(file, section);

@@ -50,12 +50,8 @@ Verdict check_container(const uint8_t* data, uint64_t size, const Target& target
                         const SuppliedModels* supplied, FileModel& model) {
   const Verdict of_index = check_index(Processor{target}, data, size, head);
   if (!of_index.ok()) return of_index;
-  for (uint32_t i = 0; i < head.section_count; ++i) {
-    const Section& section = head.sections[i];
-    if (section.type >= kFirstAsideType) continue;
-    const Verdict verdict = check_section(data, size, target, section);
-    if (!verdict.ok()) return verdict;
-  }
+  const Verdict of_sections = check_sections(Processor{target}, data, size, head);
+  if (!of_sections.ok()) return of_sections;
   static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last one that is looked at
   const Verdict of_model = find_model(data, head, supplied, model);
   if (!of_model.ok()) return of_model;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "dense.h"
+#include "palette.h"
 #include "reason.h"
 #include "tile.h"
 
@@ -110,13 +111,16 @@ L3_INLINE Verdict read_section_entries(const uint8_t* data, Head& head) {
   for (uint32_t i = 0; i < head.section_count; ++i) {
     const uint64_t at = head.entries_at() + uint64_t{i} * kSectionEntryBytes;
     Section& section = head.sections[i];
-    section = {load_u16(data + at), load_u32(data + at + 4), load_u64(data + at + 8), load_u64(data + at + 16)};
+    section.type = load_u16(data + at + section_entry::kType);
+    section.check = load_u32(data + at + section_entry::kCheck);
+    section.offset = uint64_t{load_u32(data + at + section_entry::kOffset)} * kUnit;
+    section.size = load_u32(data + at + section_entry::kSize);
     if (i > 0 && section.type <= head.sections[i - 1].type) return {Reason::section_type_order, at};
     const bool known = section.type >= L3_SECTION_PALETTE && section.type <= L3_SECTION_MODEL;
     if (!known && section.type < kFirstAsideType) return {Reason::section_type_unknown, at};
-    if (load_u16(data + at + 2) != 0) return {Reason::section_flags, at + 2};
-    if (section.offset != end) return {Reason::section_offset, at + 8};
-    if (section.size == 0 || section.size > kMaxSectionBytes) return {Reason::section_size, at + 16};
+    if (load_u16(data + at + section_entry::kFlags) != 0) return {Reason::section_flags, at + section_entry::kFlags};
+    if (section.offset != end) return {Reason::section_offset, at + section_entry::kOffset};
+    if (section.size == 0 || section.size > kMaxSectionBytes) return {Reason::section_size, at + section_entry::kSize};
     end += pad_to_unit(section.size);
   }
   head.payload_start = end;
@@ -126,6 +130,9 @@ L3_INLINE Verdict read_section_entries(const uint8_t* data, Head& head) {
 // Where the entry of a section stands.
 L3_INLINE uint64_t entry_of(const Head& head, const Section* section) {
   return head.entries_at() + static_cast<uint64_t>(section - head.sections) * kSectionEntryBytes;
+}
+L3_INLINE Verdict wrong_size(const Head& head, const Section* section, Reason reason) {
+  return {reason, entry_of(head, section) + section_entry::kSize};
 }
 
 // Where a file says which model it has, but for the model's own bytes.
@@ -151,24 +158,29 @@ L3_INLINE Verdict verdict_of_model(const Head& head, const Fault& fault) {
   return {fault.reason, section != nullptr ? section->offset + fault.at : model_place(head)};
 }
 
-// The sizes of sections against the header and each other.
-L3_INLINE Verdict check_section_sizes(const Head& head) {
+// The sections against the header, as far as their entries tell.
+L3_INLINE Verdict check_sections_of_head(const Head& head) {
   const Section* palette = head.find(L3_SECTION_PALETTE);
   const bool indexed = head.colour == L3_COLOUR_PALETTE;
   if (indexed && palette == nullptr) return {Reason::palette_missing, header::kColour};
   if (!indexed && palette != nullptr) return {Reason::palette_unexpected, entry_of(head, palette)};
-  if (indexed && (palette->size % 3 != 0 || palette->size / 3 > (uint64_t{1} << head.bits))) {
-    return {Reason::palette_size, entry_of(head, palette) + 16};
-  }
   if (const Section* transparency = head.find(L3_SECTION_TRANSPARENCY)) {
     if (head.alpha != L3_ALPHA_NONE) return {Reason::transparency_unexpected, entry_of(head, transparency)};
-    const bool fits = indexed ? transparency->size <= palette->size / 3 : transparency->size == 2 * head.channels;
-    if (!fits) return {Reason::transparency_size, entry_of(head, transparency) + 16};
+    if (!indexed && transparency->size != 2 * head.channels) {
+      return wrong_size(head, transparency, Reason::transparency_size);
+    }
   }
-  const Section* space = head.find(L3_SECTION_COLOUR_SPACE);
-  if (space != nullptr && space->size != kColourSpaceBytes)
-    return {Reason::colour_space_size, entry_of(head, space) + 16};
   return check_model_origin(head);
+}
+
+// The bytes of a colour space section with these parts; 0 where there is none of them, or one that is unknown.
+L3_INLINE constexpr uint32_t colour_space_bytes(uint32_t parts) {
+  constexpr uint32_t kParts = 4;
+  constexpr uint32_t kBytes[kParts] = {4, 4, 1, 32};  // code points, gamma, rendering intent, chromaticities
+  if (parts == 0 || parts >> kParts != 0) return 0;
+  uint32_t bytes = 1;
+  for (uint32_t i = 0; i < kParts; ++i) bytes += (parts >> i & 1) * kBytes[i];
+  return bytes;
 }
 
 template <class Machine>
@@ -194,7 +206,7 @@ L3_INLINE Verdict read_head(const Machine& machine, const uint8_t* data, uint64_
   if (!verdict.ok()) return verdict;
   head.index_end = pad_to_unit(head.head_bytes + head.tile_count * kIndexEntryBytes);
   verdict = read_section_entries(data, head);
-  return verdict.ok() ? check_section_sizes(head) : verdict;
+  return verdict.ok() ? check_sections_of_head(head) : verdict;
 }
 
 // Check and padding of one section.
@@ -207,6 +219,53 @@ L3_INLINE Verdict check_section(const Machine& machine, const uint8_t* data, uin
   }
   for (uint64_t i = section.size; i < padded; ++i) {
     if (data[section.offset + i] != 0) return {Reason::section_padding, section.offset + i};
+  }
+  return {};
+}
+
+L3_INLINE Palette palette_of(const uint8_t* data, const Section& section) {
+  return Palette::of(data + section.offset, section.size);
+}
+
+// The contents of a palette whose check and padding are right.
+L3_INLINE Verdict check_palette(const uint8_t* data, const Head& head, const Section& section) {
+  if (section.size < kPaletteHeadBytes) return wrong_size(head, &section, Reason::palette_size);
+  const Palette palette = palette_of(data, section);
+  if (palette.rule >= kPaletteRules) return {Reason::palette_rule, section.offset};
+  if (palette.entries > 1u << head.bits) return {Reason::palette_entries, section.offset + 1};
+  if (section.size > kPaletteHeadBytes + 3 * palette.entries || section.size != palette.section_bytes()) {
+    return wrong_size(head, &section, Reason::palette_size);
+  }
+  return {};
+}
+
+// The contents of a section whose check and padding are right, as those of the ones before it are. The model is not
+// looked at here.
+L3_INLINE Verdict check_contents(const uint8_t* data, const Head& head, const Section& section) {
+  if (section.type == L3_SECTION_PALETTE) return check_palette(data, head, section);
+  if (section.type == L3_SECTION_TRANSPARENCY && head.colour == L3_COLOUR_PALETTE) {
+    if (section.size > palette_of(data, *head.find(L3_SECTION_PALETTE)).entries) {
+      return wrong_size(head, &section, Reason::transparency_size);
+    }
+  }
+  if (section.type == L3_SECTION_COLOUR_SPACE) {
+    const uint32_t bytes = colour_space_bytes(data[section.offset]);
+    if (bytes == 0) return {Reason::colour_space_parts, section.offset};
+    if (section.size != bytes) return wrong_size(head, &section, Reason::colour_space_size);
+  }
+  return {};
+}
+
+// The sections that are not aside, but for the model's contents.
+template <class Machine>
+L3_INLINE Verdict check_sections(const Machine& machine, const uint8_t* data, uint64_t size, const Head& head) {
+  static_assert(L3_SECTION_PALETTE < L3_SECTION_TRANSPARENCY);  // what one says of the other was verified
+  for (uint32_t i = 0; i < head.section_count; ++i) {
+    const Section& section = head.sections[i];
+    if (section.type >= kFirstAsideType) continue;
+    Verdict verdict = check_section(machine, data, size, section);
+    if (verdict.ok()) verdict = check_contents(data, head, section);
+    if (!verdict.ok()) return verdict;
   }
   return {};
 }

@@ -20,13 +20,12 @@ l3_status give(l3_error* error, const Verdict& verdict) {
 
 // Red, green, blue, alpha of each index; opaque black for those beyond the palette.
 void build_colours(const uint8_t* data, const Head& head, uint8_t* colours) {
-  const Section* palette = head.find(L3_SECTION_PALETTE);
+  const Palette palette = palette_of(data, *head.find(L3_SECTION_PALETTE));
   const Section* transparency = head.find(L3_SECTION_TRANSPARENCY);
-  for (uint64_t i = 0; i < 256; ++i) {
-    uint8_t* colour = colours + 4 * i;
-    std::memset(colour, 0, 3);
-    if (3 * i < palette->size) std::memcpy(colour, data + palette->offset + 3 * i, 3);
-    colour[3] = transparency != nullptr && i < transparency->size ? data[transparency->offset + i] : 255;
+  for (uint32_t i = 0; i < 256; ++i) {
+    const bool has_alpha = transparency != nullptr && i < transparency->size;
+    const uint32_t alpha = has_alpha ? data[transparency->offset + i] : 255;
+    store_u32(colours + 4 * i, (i < palette.entries ? palette.colour(i) : 0) | alpha << 24);
   }
 }
 
@@ -166,8 +165,6 @@ void fill_info(const uint8_t* data, const Head& head, l3_info& info) {
   info.head_bytes = head.head_bytes;
   info.payload_start = head.payload_start;
   info.image_bytes = uint64_t{head.width} * head.height * head.pixel_bytes();
-  const Section* palette = head.find(L3_SECTION_PALETTE);
-  info.palette_entries = palette != nullptr ? static_cast<uint32_t>(palette->size / 3) : 0;
   std::memcpy(info.digest, data + header::kDigest, sizeof(info.digest));
   info.model_origin = head.model_origin();
   info.default_model = head.default_model;
@@ -240,6 +237,29 @@ l3_status l3_find_section(const void* data, size_t size, uint32_t type, const ui
   if (!verdict.ok()) return give(error, verdict);
   *bytes = start + section->offset;
   *bytes_size = section->size;
+  return succeed(error);
+}
+
+l3_status l3_read_palette(const void* data, size_t size, uint8_t* colours, size_t colours_size, uint32_t* entries,
+                          l3_error* error) {
+  if (entries == nullptr) return fail(error, Reason::null_argument);
+  *entries = 0;
+  const Opened file = open(data, size, nullptr, Size::any);
+  if (!file.verdict.ok()) return give(error, file.verdict);
+  const Section* section = file.head.find(L3_SECTION_PALETTE);
+  if (section == nullptr) return succeed(error);
+  const uint8_t* start = static_cast<const uint8_t*>(data);
+  Verdict verdict = check_section(start, size, *file.target, *section);
+  if (verdict.ok()) verdict = check_palette(start, file.head, *section);
+  if (!verdict.ok()) return give(error, verdict);
+  const Palette palette = palette_of(start, *section);
+  *entries = palette.entries;
+  if (colours == nullptr) return succeed(error);
+  if (colours_size < size_t{3} * palette.entries) return fail(error, Reason::buffer_too_small);
+  for (uint32_t i = 0; i < palette.entries; ++i) {
+    const uint32_t colour = palette.colour(i);
+    for (uint32_t c = 0; c < 3; ++c) colours[3 * i + c] = static_cast<uint8_t>(colour >> (8 * c));
+  }
   return succeed(error);
 }
 

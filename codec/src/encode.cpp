@@ -46,6 +46,7 @@ struct Plan {
   l3_encode_options options;
   Head head;  // sections and payload_start: with metadata at its bound until it is packed
   NewSection sections[kMaxSections];
+  Palette palette{};  // where there is one
   size_t stride;
   bool dense = false;      // whether tiles may be dense: there is a model then
   bool undecided = false;  // what the model is, and where it is from: as planned, or otherwise
@@ -163,10 +164,13 @@ Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& 
   take_origin(plan, origin);
   const bool supplied = plan.options.model != nullptr;
   plan.undecided = origin == L3_MODEL_OWN && !supplied;
+  const bool indexed = in.colour == L3_COLOUR_PALETTE;
+  if (indexed) plan.palette = shortest_palette(in.palette, in.palette_entries);
   const NewSection all[] = {
-      {L3_SECTION_PALETTE, in.palette, uint64_t{3} * in.palette_entries},
+      {L3_SECTION_PALETTE, in.palette, indexed ? plan.palette.section_bytes() : 0},
       {L3_SECTION_TRANSPARENCY, in.transparency, in.transparency_size},
-      {L3_SECTION_COLOUR_SPACE, in.colour_space, kColourSpaceBytes},
+      {L3_SECTION_COLOUR_SPACE, in.colour_space,
+       in.colour_space != nullptr ? colour_space_bytes(in.colour_space[0]) : 0},
       {L3_SECTION_ICC, in.icc, in.icc_size},
       {L3_SECTION_EXIF, in.exif, in.exif_size},
       {L3_SECTION_MODEL, supplied ? plan.options.model : &kNotYet,
@@ -304,6 +308,8 @@ Reason write_sections(Plan& plan, const Target& target, uint8_t* out) {
     if (section.type == L3_SECTION_METADATA) {
       section.size = pack_metadata(plan.image.metadata, plan.image.metadata_size, at, section.size);
       if (section.size == 0) return Reason::pack_failed;
+    } else if (section.type == L3_SECTION_PALETTE) {
+      write_palette(plan.palette, at);
     } else {
       std::memcpy(at, section.bytes, section.size);
     }
@@ -341,10 +347,10 @@ void write_head(const Head& head, const Target& target, const uint8_t* name, uin
   store_u32(out + header::kIndexCheck, target.check(out + head.head_bytes, (head.index_end - head.head_bytes) / 4));
   for (uint32_t i = 0; i < head.section_count; ++i) {
     uint8_t* entry = out + head.entries_at() + i * kSectionEntryBytes;
-    store_u16(entry, head.sections[i].type);
-    store_u32(entry + 4, head.sections[i].check);
-    store_u64(entry + 8, head.sections[i].offset);
-    store_u64(entry + 16, head.sections[i].size);
+    store_u16(entry + section_entry::kType, head.sections[i].type);
+    store_u32(entry + section_entry::kCheck, head.sections[i].check);
+    store_u32(entry + section_entry::kOffset, static_cast<uint32_t>(head.sections[i].offset / kUnit));
+    store_u32(entry + section_entry::kSize, static_cast<uint32_t>(head.sections[i].size));
   }
   digest_of(out, head.payload_start, out + header::kDigest);
   store_u32(out + header::kHeadCheck, target.check(out, head.head_bytes / 4));

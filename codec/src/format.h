@@ -16,7 +16,7 @@ namespace l3 {
 
 constexpr uint32_t kUnit = 16;
 constexpr uint32_t kHeaderBytes = 64;
-constexpr uint32_t kSectionEntryBytes = 24;
+constexpr uint32_t kSectionEntryBytes = 16;
 constexpr uint32_t kIndexEntryBytes = 12;
 constexpr uint32_t kMaxSections = 16;
 constexpr uint32_t kMaxEdge = 1u << 20;
@@ -25,13 +25,17 @@ constexpr uint32_t kMaxPayloadUnits = 65535;
 constexpr uint64_t kMaxSectionBytes = 1u << 30;
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 36;
 constexpr uint32_t kFirstAsideType = 0x8000;
-constexpr uint32_t kColourSpaceBytes = 48;
 constexpr uint32_t kMaxChannels = 4;
 constexpr uint32_t kModelNameBytes = 16;
 constexpr uint32_t kDefaultModels = 4;  // numbered from 1
 
 // Required features.
 constexpr uint32_t kNamedModel = 1;
+
+// Offsets of a section entry's fields (section 3.1).
+namespace section_entry {
+constexpr uint32_t kType = 0, kFlags = 2, kCheck = 4, kOffset = 8, kSize = 12;
+}
 
 // Offsets of the header's fields (section 3).
 namespace header {

@@ -1,5 +1,6 @@
 #include "image_check.h"
 
+#include "container_rules.h"
 #include "metadata.h"
 
 namespace l3 {
@@ -26,6 +27,7 @@ Reason check_image(const l3_image& image) {
                               : !has_alpha && size == (image.colour == L3_COLOUR_RGB ? 6u : 2u);
     if (!fits) return Reason::bad_transparency;
   }
+  if (image.colour_space != nullptr && colour_space_bytes(image.colour_space[0]) == 0) return Reason::bad_colour_space;
   const auto bad_size = [](const uint8_t* bytes, uint64_t size) {
     return bytes != nullptr && (size == 0 || size > kMaxSectionBytes);
   };

@@ -23,6 +23,7 @@ const char* text_of(Reason reason) {
     case Reason::bad_image_type: return "bits, colour and alpha do not fit each other";
     case Reason::bad_palette: return "a palette needs 1 to 2^bits entries, other images have none";
     case Reason::bad_transparency: return "the size of the transparency does not fit the image";
+    case Reason::bad_colour_space: return "the colour space names no part, or one that there is not";
     case Reason::bad_section_size: return "a section is empty or larger than 1 GiB";
     case Reason::bad_metadata_records: return "the metadata is not a sequence of records";
     case Reason::sample_out_of_range: return "a sample is above 2^bits - 1";
@@ -56,6 +57,8 @@ const char* text_of(Reason reason) {
     case Reason::section_check: return "the check of a section does not match";
     case Reason::section_padding: return "bytes after a section are not zero";
     case Reason::palette_size: return "the size of the palette is wrong";
+    case Reason::palette_rule: return "a palette by a rule that is unknown here";
+    case Reason::palette_entries: return "a palette of more entries than there are samples";
     case Reason::palette_missing: return "a palette image without a palette";
     case Reason::palette_unexpected: return "a palette in an image of another colour";
     case Reason::transparency_size: return "the size of the transparency is wrong";
@@ -71,6 +74,7 @@ const char* text_of(Reason reason) {
     case Reason::model_table: return "a table of the model is not one";
     case Reason::model_match: return "the part of the model about matches has a number out of range";
     case Reason::model_values: return "the values that the model lists are out of range";
+    case Reason::colour_space_parts: return "a colour space without parts, or with one that there is not";
     case Reason::colour_space_size: return "the size of the colour space is wrong";
     case Reason::metadata_size: return "the metadata section is too small";
     case Reason::metadata_contents: return "the metadata is no sound Zstandard frame of the size it states";

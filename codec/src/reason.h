@@ -28,6 +28,7 @@ enum class Reason : uint32_t {
   bad_image_type,
   bad_palette,
   bad_transparency,
+  bad_colour_space,
   bad_section_size,
   bad_metadata_records,
   sample_out_of_range,
@@ -63,10 +64,13 @@ enum class Reason : uint32_t {
   section_check,
   section_padding,
   palette_size,
+  palette_rule,
+  palette_entries,
   palette_missing,
   palette_unexpected,
   transparency_size,
   transparency_unexpected,
+  colour_space_parts,
   colour_space_size,
   models_many,
   default_model_unknown,
@@ -142,6 +146,7 @@ L3_INLINE constexpr l3_status status_of(Reason reason) {
     case Reason::bad_image_type:
     case Reason::bad_palette:
     case Reason::bad_transparency:
+    case Reason::bad_colour_space:
     case Reason::bad_section_size:
     case Reason::bad_metadata_records:
     case Reason::sample_out_of_range:
@@ -157,6 +162,7 @@ L3_INLINE constexpr l3_status status_of(Reason reason) {
     case Reason::bad_frames:
     case Reason::bad_sample_type:
     case Reason::section_type_unknown:
+    case Reason::palette_rule:
     case Reason::default_model_unknown:
     case Reason::model_kind:
     case Reason::tile_method: return L3_ERROR_UNSUPPORTED;

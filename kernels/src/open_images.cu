@@ -96,18 +96,12 @@ L3_INLINE Reason plan_output(const l3_cuda_image& image, const Head& head, Image
 
 // Red, green, blue, alpha of each index; opaque black for those beyond the palette.
 L3_INLINE void build_colours(const uint8_t* data, const Head& head, uint32_t* colours) {
-  const Section* palette = head.find(L3_SECTION_PALETTE);
+  const Palette palette = palette_of(data, *head.find(L3_SECTION_PALETTE));
   const Section* transparency = head.find(L3_SECTION_TRANSPARENCY);
   for (uint32_t i = lane_number(); i < 256; i += kLanes) {
-    uint32_t colour = 0xFF000000;
-    if (3 * i < palette->size) {
-      const uint8_t* entry = data + palette->offset + 3 * i;
-      colour |= entry[0] | static_cast<uint32_t>(entry[1]) << 8 | static_cast<uint32_t>(entry[2]) << 16;
-    }
-    if (transparency != nullptr && i < transparency->size) {
-      colour = (colour & 0xFFFFFF) | static_cast<uint32_t>(data[transparency->offset + i]) << 24;
-    }
-    colours[i] = colour;
+    const bool has_alpha = transparency != nullptr && i < transparency->size;
+    const uint32_t alpha = has_alpha ? data[transparency->offset + i] : 255;
+    colours[i] = (i < palette.entries ? palette.colour(i) : 0) | alpha << 24;
   }
 }
 
@@ -240,12 +234,8 @@ L3_INLINE Verdict open_file(const Batch& batch, uint32_t i, const l3_cuda_image&
   if (reason != Reason::none) return {reason};
   const Verdict of_index = check_index(checks, state.data, image.size, head);
   if (!of_index.ok()) return of_index;
-  for (uint32_t s = 0; s < head.section_count; ++s) {
-    const Section& section = head.sections[s];
-    if (section.type >= kFirstAsideType) continue;
-    const Verdict verdict = check_section(checks, state.data, image.size, section);
-    if (!verdict.ok()) return verdict;
-  }
+  const Verdict of_sections = check_sections(checks, state.data, image.size, head);
+  if (!of_sections.ok()) return of_sections;
   static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last one that is looked at
   const Verdict of_model = find_model(batch, head, state);
   if (!of_model.ok()) return of_model;

@@ -39,7 +39,8 @@ HEADER = {
     "sample_type": (34, 1), "bits": (35, 1), "colour": (36, 1), "alpha": (37, 1), "tile_width": (38, 1),
     "tile_height": (39, 1), "index_check": (40, 4), "head_check": (44, 4), "digest": (48, 16),
 }
-SECTION_ENTRY = {"type": (0, 2), "flags": (2, 2), "check": (4, 4), "offset": (8, 8), "size": (16, 8)}
+SECTION_ENTRY_SIZE = 16
+SECTION_ENTRY = {"type": (0, 2), "flags": (2, 2), "check": (4, 4), "offset": (8, 4), "size": (12, 4)}
 INDEX_ENTRY = {
     "method": (0, 1), "parameters": (1, 1), "size": (2, 2), "offset": (4, 4), "check": (8, 4),
     "value.0": (4, 2), "value.1": (6, 2), "value.2": (8, 2), "value.3": (10, 2),
@@ -333,7 +334,7 @@ class File:
             raise RecipeError(f"an image of {len(shapes)} tiles has {len(recipe.tiles)}")
         self.model, self.at_model = recipe.model, recipe.at_model
         self.at_entries = 64 + len(recipe.name)
-        self.head_size = self.at_entries + 24 * len(recipe.sections)
+        self.head_size = self.at_entries + SECTION_ENTRY_SIZE * len(recipe.sections)
         self.index_end = pad(self.head_size + 12 * len(shapes))
         self.data = bytearray(self.index_end)
         self.section_offsets = []
@@ -341,8 +342,8 @@ class File:
             offset = len(self.data)
             self.section_offsets.append(offset)
             self.data += section + bytes(pad(len(section)) - len(section))
-            struct.pack_into("<HHIQQ", self.data, self.at_entries + 24 * i, section_type, 0, 0, offset,
-                             len(section))
+            struct.pack_into("<HHIII", self.data, self.at_entries + SECTION_ENTRY_SIZE * i, section_type, 0, 0,
+                             offset // 16, len(section))
         self.payload_start = len(self.data)
         self.payloads: list[tuple[int, int]] = []  # offset and size
         next_unit = self.payload_start // 16
@@ -382,7 +383,7 @@ class File:
         number, _, rest = rest.partition(".")
         i = int(number)
         if part == "section":
-            begin, fields = self.at_entries + 24 * i, SECTION_ENTRY
+            begin, fields = self.at_entries + SECTION_ENTRY_SIZE * i, SECTION_ENTRY
         elif part == "index":
             begin, fields = self.head_size + 12 * i, INDEX_ENTRY
         elif part == "contents":  # of a section, and the bytes after them

@@ -100,6 +100,15 @@ inline void add_model(Dice& dice, Parts& parts) {
                             dice.bytes(by_hand::pad((4u << log_lanes) + dice.roll(200)))};
 }
 
+// Another rule, other entries, or fewer of them given.
+inline void mutate_palette(Dice& dice, Bytes& palette) {
+  if (palette.size() < 2) return;
+  if (dice.chance(2)) palette[0] = static_cast<uint8_t>(dice.roll(dice.chance(8) ? 256 : 2));
+  if (dice.chance(2))
+    palette[1] = static_cast<uint8_t>(dice.chance(2) ? dice.roll(256) : palette[1] + dice.roll(3) - 1);
+  if (dice.chance(2)) palette.resize(2 + 3 * dice.roll(palette.size() / 3 + 2));
+}
+
 inline void mutate_section(Dice& dice, Parts& parts) {
   const uint32_t die = dice.roll(6);
   if (die == 0 || parts.sections.empty()) {
@@ -122,6 +131,10 @@ inline void mutate_section(Dice& dice, Parts& parts) {
     section.bytes.resize(dice.roll(section.bytes.size() + 4));
   } else if (section.type == 6) {
     mutate_model(dice, section.bytes);
+  } else if (section.type == 1 && dice.chance(2)) {
+    mutate_palette(dice, section.bytes);
+  } else if (section.type == 3 && dice.chance(2)) {
+    section.bytes = drawing::colour_space(dice, dice.roll(dice.chance(4) ? 256 : 16));
   } else {
     mutate_bytes(section.bytes, section.bytes.size() + 32);
   }
@@ -152,7 +165,10 @@ inline void mutate_type(Dice& dice, Parts& parts) {
   header[35] = static_cast<uint8_t>(bits);
   header[36] = static_cast<uint8_t>(colour);
   header[37] = colour == 1 || colour == 3 ? static_cast<uint8_t>(1 + dice.roll(2)) : 0;
-  if (colour == 4 && dice.chance(2)) parts.sections = {{1, dice.bytes(3 * (1 + dice.roll(1u << bits)))}};
+  if (colour == 4 && dice.chance(2)) {
+    parts.sections = {{1, by_hand::palette_section(dice.bytes(3 * (1 + dice.roll(1u << bits))))}};
+    mutate_palette(dice, parts.sections[0].bytes);
+  }
 }
 
 inline void mutate_header(Dice& dice, Parts& parts) {

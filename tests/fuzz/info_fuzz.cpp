@@ -16,7 +16,7 @@ struct Answers {
   Said info, check, metadata;
   std::vector<Said> sections, counts;
   std::vector<uint64_t> tiles;
-  Bytes records;
+  Bytes palette, records;
 
   bool operator==(const Answers&) const = default;
 };
@@ -36,6 +36,13 @@ Answers ask(const Bytes& file) {
     // Whoever finds a file whole finds its sections; those aside may have a verdict of their own.
     if (answers.check.ok() && type < 0x8000) FUZZ_EXPECT(answers.sections.back().ok());
   }
+  uint32_t entries = 0;
+  answers.palette.resize(size_t{3} * 256);
+  const l3_status palette =
+      l3_read_palette(file.data(), file.size(), answers.palette.data(), answers.palette.size(), &entries, &error);
+  answers.sections.push_back(said(palette, error));
+  if (answers.check.ok()) FUZZ_EXPECT(answers.sections.back().ok());
+  FUZZ_EXPECT(entries <= 256);
   uint64_t all = 0;
   for (uint32_t method = 0; method < 4; ++method) {
     uint64_t count = 0;

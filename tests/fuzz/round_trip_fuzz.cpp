@@ -49,7 +49,11 @@ void choose_sections(uint8_t choice, uint8_t size, Subject& subject) {
   l3_image& image = subject.image;
   const uint32_t entries = 1 + size % (1u << image.bits);
   if (image.colour == L3_COLOUR_PALETTE) {
-    subject.palette.assign(size_t{3} * entries, 7);
+    // What either rule has, and what none has.
+    subject.palette = drawing::class_colours((choice & 16) != 0 ? entries : entries / 2 + 1);
+    while (subject.palette.size() < size_t{3} * entries) {
+      subject.palette.push_back((choice & 32) != 0 ? choice : *(subject.palette.end() - 3));
+    }
     image.palette = subject.palette.data();
     image.palette_entries = entries;
   }
@@ -60,7 +64,8 @@ void choose_sections(uint8_t choice, uint8_t size, Subject& subject) {
     image.transparency_size = static_cast<uint32_t>(subject.transparency.size());
   }
   if ((choice & 2) != 0) {
-    subject.space.assign(48, choice);
+    drawing::Dice dice(size);
+    subject.space = drawing::colour_space(dice, 1 + size % 15);
     image.colour_space = subject.space.data();
   }
   if ((choice & 4) != 0) {
@@ -130,7 +135,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return made;
   });
   FUZZ_EXPECT(encode(subject, fuzz::backwards()) == file);
-  expect_section(file, L3_SECTION_PALETTE, subject.palette);
+  uint32_t entries = 0;
+  Bytes colours(subject.palette.size() + 1);
+  FUZZ_EXPECT(l3_read_palette(file.data(), file.size(), colours.data(), colours.size(), &entries, nullptr) == L3_OK);
+  colours.resize(size_t{3} * entries);
+  FUZZ_EXPECT(colours == subject.palette);
   expect_section(file, L3_SECTION_TRANSPARENCY, subject.transparency);
   expect_section(file, L3_SECTION_COLOUR_SPACE, subject.space);
   expect_section(file, L3_SECTION_ICC, subject.icc);

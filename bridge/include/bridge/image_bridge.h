@@ -67,6 +67,9 @@ struct DecodeSettings {
 std::optional<formats::Error> decode_l3(std::span<const uint8_t> file, const DecodeSettings& settings,
                                         formats::Image& image, std::optional<formats::Error>* metadata_error);
 
+// Red, green, blue of each entry of the palette; nothing where there is none.
+formats::Result<std::vector<uint8_t>> read_palette(std::span<const uint8_t> file);
+
 // The records of the metadata section, one chunk each; none where there is no such section.
 formats::Result<std::vector<formats::Chunk>> read_metadata(std::span<const uint8_t> file, const l3_limits& limits);
 

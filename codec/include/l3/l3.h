@@ -117,10 +117,9 @@ typedef struct l3_info {
   uint32_t alpha;                    // an l3_alpha
   uint32_t tile_width, tile_height;  // in pixels
   uint64_t tile_count;
-  uint64_t head_bytes;       // header and section entries
-  uint64_t payload_start;    // where the first payload begins
-  uint64_t image_bytes;      // width * height * channels * bytes per sample: what l3_decode writes without padding
-  uint32_t palette_entries;  // 0 unless colour is L3_COLOUR_PALETTE
+  uint64_t head_bytes;     // header and section entries
+  uint64_t payload_start;  // where the first payload begins
+  uint64_t image_bytes;    // width * height * channels * bytes per sample: what l3_decode writes without padding
   uint8_t digest[16];
   uint32_t model_origin;                    // an l3_model_origin
   uint32_t default_model;                   // its number, or 0
@@ -134,8 +133,8 @@ static inline l3_info l3_info_init(void) {
 }
 
 // Reads the head of a file. `data` may be a prefix of the file that holds at least the head: 64 bytes, 16 for the name
-// of a model, and 24 for each section (at most L3_HEAD_MAX_BYTES). Only the head is verified.
-#define L3_HEAD_MAX_BYTES 464
+// of a model, and 16 for each section (at most L3_HEAD_MAX_BYTES). Only the head is verified.
+#define L3_HEAD_MAX_BYTES 336
 L3_API L3_MUST_USE l3_status l3_read_info(const void* data, size_t size, const l3_limits* limits, l3_info* info,
                                           l3_error* error);
 
@@ -155,6 +154,12 @@ typedef enum l3_section_type {
 // that is not there is no error: *bytes is null and *bytes_size 0. Metadata is given packed; see l3_unpack_metadata.
 L3_API L3_MUST_USE l3_status l3_find_section(const void* data, size_t size, uint32_t type, const uint8_t** bytes,
                                              size_t* bytes_size, l3_error* error);
+
+// The colours of a palette image: fills `colours` with red, green, blue of each entry, those too that the section
+// leaves to its rule. *entries is set to how many there are (0 where there is no palette; at most 256), also where
+// `colours_size` is too small for 3 bytes of each; with `colours` null nothing else happens. Verifies head and palette.
+L3_API L3_MUST_USE l3_status l3_read_palette(const void* data, size_t size, uint8_t* colours, size_t colours_size,
+                                             uint32_t* entries, l3_error* error);
 
 // Unpacks the metadata section to the records that the spec describes. *needed is set to their size (0 where there is
 // no metadata), also where `out_size` is too small; with `out` null nothing else happens. Allocates and frees working
@@ -301,7 +306,7 @@ typedef struct l3_image {
   uint32_t palette_entries;
   const uint8_t* transparency;  // as the spec's section, or null
   uint32_t transparency_size;
-  const uint8_t* colour_space;  // the 48 bytes of the spec's section, or null
+  const uint8_t* colour_space;  // as the spec's section, whose size follows from its first byte, or null
   const uint8_t* icc;           // as the spec's section, or null
   size_t icc_size;
   const uint8_t* exif;

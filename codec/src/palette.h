@@ -1,0 +1,53 @@
+// The palette section (section 4 of the spec), for processors and GPUs alike.
+#pragma once
+
+#include "format.h"
+
+namespace l3 {
+
+constexpr uint32_t kPaletteHeadBytes = 2;  // the rule, and the number of entries less 1
+
+// What entries are that a section does not give.
+enum PaletteRule : uint32_t {
+  kRepeatLast = 0,
+  kClassColours = 1,
+  kPaletteRules = 2,
+};
+
+// Red, green, blue of an entry of the colour map of PASCAL VOC; red in the lowest byte.
+L3_INLINE constexpr uint32_t class_colour(uint32_t entry) {
+  uint32_t colour = 0;
+  for (uint32_t j = 0; j < 8; ++j) {
+    for (uint32_t c = 0; c < 3; ++c) colour |= (entry >> (3 * j + c) & 1) << (8 * c + 7 - j);
+  }
+  return colour;
+}
+
+struct Palette {
+  const uint8_t* given;  // red, green, blue of the first entries
+  uint32_t rule, entries, given_entries;
+
+  // Of a section that was verified.
+  L3_INLINE static Palette of(const uint8_t* bytes, uint64_t size) {
+    return {bytes + kPaletteHeadBytes, bytes[0], bytes[1] + 1u, static_cast<uint32_t>((size - kPaletteHeadBytes) / 3)};
+  }
+  L3_INLINE uint32_t section_bytes() const { return kPaletteHeadBytes + 3 * given_entries; }
+  // Red, green, blue of an entry; red in the lowest byte.
+  L3_INLINE uint32_t colour(uint32_t entry) const {
+    if (entry < given_entries) return given_colour(entry);
+    if (rule == kClassColours) return class_colour(entry);
+    return given_entries != 0 ? given_colour(given_entries - 1) : 0;
+  }
+  L3_INLINE uint32_t given_colour(uint32_t entry) const {
+    return load_u16(given + 3 * entry) | static_cast<uint32_t>(given[3 * entry + 2]) << 16;
+  }
+};
+
+// The palette of these entries, red, green, blue of each, by the rule that needs the fewest of them given. For the
+// host.
+Palette shortest_palette(const uint8_t* colours, uint32_t entries);
+
+// Writes the section, of section_bytes(). For the host.
+void write_palette(const Palette& palette, uint8_t* out);
+
+}  // namespace l3
