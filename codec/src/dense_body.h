@@ -3,7 +3,6 @@
 
 #include "dense_decode.h"
 #include "skewed_rows.h"
-#include "word_warp.h"
 
 namespace l3 {
 
@@ -21,11 +20,7 @@ Fault decode_dense(const TileShape& shape, const TileEntry& entry, const TileOut
   using Function = Fault (*)(const TileShape&, const TileEntry&, const TileOutput&, const DenseTables&);
   constexpr Function kFunctions[kMaxChannels] = {decode_dense_as<W, 1>, decode_dense_as<W, 2>, decode_dense_as<W, 3>,
                                                  decode_dense_as<W, 4>};
-  // Small images have few lanes.
-  constexpr Function kOfFewLanes[kMaxChannels] = {decode_dense_as<OnePart<W>, 1>, decode_dense_as<OnePart<W>, 2>,
-                                                  decode_dense_as<OnePart<W>, 3>, decode_dense_as<OnePart<W>, 4>};
-  const bool is_of_few = dense_lanes(entry.parameters) <= W::kPartLanes;
-  return (is_of_few ? kOfFewLanes : kFunctions)[shape.channels - 1](shape, entry, out, model);
+  return kFunctions[shape.channels - 1](shape, entry, out, model);
 }
 
 }  // namespace l3

@@ -23,6 +23,7 @@ class DenseDecoder {
         height_(shape.height),
         lanes_(W::keep(dense_lanes(entry.parameters))),
         ending_(ending_of(entry.parameters, shape.width, shape.height)),
+        parts_(ceil_div(lanes_, W::kPartLanes)),
         payload_bytes_(entry.payload_bytes),
         payload_(entry.payload),
         tables_(tables),
@@ -40,6 +41,9 @@ class DenseDecoder {
   }
 
  private:
+  // The parts that have lanes of the tile.
+  L3_INLINE uint32_t parts() const { return kParts == 1 ? 1 : parts_; }
+
   // False where words were wanted behind the payload's end.
   L3_INLINE bool advance(uint32_t taken) {
     at_ += taken;
@@ -51,11 +55,11 @@ class DenseDecoder {
     for (uint32_t first = 0; first < blocks; first += lanes_) {
       const uint32_t count = smaller(lanes_, blocks - first);
       Lanes all[kParts], before[kParts];
-      L3_FOR_PARTS all[part] = before[part] = W::splat(0);
+      L3_FOR_USED_PARTS all[part] = before[part] = W::splat(0);
       const Window window = reader_.window(at_);
       uint32_t taken = 0;
       for (uint32_t c = 0; c < kChannels; ++c) {
-        L3_FOR_PARTS {
+        L3_FOR_USED_PARTS {
           if (tables_.classes[c] == 1) {
             before[part] = W::splat(0);
             continue;
@@ -69,7 +73,7 @@ class DenseDecoder {
           all[part] = all[part] | before[part] << static_cast<int>(8 * c);
         }
       }
-      L3_FOR_PARTS classes_.store(first + part * W::kPartLanes, first + count, all[part]);
+      L3_FOR_USED_PARTS classes_.store(first + part * W::kPartLanes, first + count, all[part]);
       if (!advance(taken)) return false;
     }
     return true;
@@ -82,7 +86,7 @@ class DenseDecoder {
                    last_lane = W::keep((lanes_ - 1) % W::kPartLanes);
     delay_.clear(dense_delay(width_, lanes_));
     sink_.begin(width_, height_, lanes_);
-    L3_FOR_PARTS {
+    L3_FOR_USED_PARTS {
       const Lanes zero = W::splat(0), lane = W::numbers(part);
       pixel_[part] = error_[part] = {zero, zero, zero, zero, zero, zero, zero, zero};
       pixel_here_[part] = error_here_[part] = zero;
@@ -94,7 +98,7 @@ class DenseDecoder {
     for (uint32_t step = 0; step < steps; ++step) {
       const typename W::Delay::Entry from_last = delay_.load();
       // Backwards, since each part looks at what the one before it was.
-      for (uint32_t part = kParts; part-- > 0;) look_around(part, from_last);
+      for (uint32_t part = parts(); part-- > 0;) look_around(part, from_last);
       const Window window = reader_.window(at_);
       uint32_t taken = 0;
       decode_channel<0>(window, taken);
@@ -102,7 +106,7 @@ class DenseDecoder {
       if constexpr (kChannels > 2) decode_channel<2>(window, taken);
       if constexpr (kChannels > 3) decode_channel<3>(window, taken);
       if (!advance(taken)) return false;
-      L3_FOR_PARTS {
+      L3_FOR_USED_PARTS {
         sink_.put(step, part, row_[part], column_[part], pixel_here_[part], active_[part]);
         go_on(part, period);
       }
@@ -161,26 +165,26 @@ class DenseDecoder {
   L3_INLINE void decode_channel(Window window, uint32_t& taken) {
     Lanes p[kParts], up[kParts], context[kParts], own[kParts], other[kParts];
     if constexpr (c == 0 || kParts == 1) {
-      L3_FOR_PARTS prepare<c>(part);
+      L3_FOR_USED_PARTS prepare<c>(part);
     }
-    L3_FOR_PARTS predict<c>(part, p[part], up[part]);
-    L3_FOR_PARTS {
+    L3_FOR_USED_PARTS predict<c>(part, p[part], up[part]);
+    L3_FOR_USED_PARTS {
       const View& view = view_[part];
       context[part] = W::context(tables_, c, activity_[part], view.near[c], view.near_errors[c], p[part], up[part]);
     }
-    L3_FOR_PARTS {
+    L3_FOR_USED_PARTS {
       W::look_up(tables_, c, context[part], Front::template bucket_of<kTableBuckets>(state_[part]), own[part],
                  other[part]);
     }
     if constexpr (c + 1 < kChannels && kParts > 1) {
-      L3_FOR_PARTS prepare<c + 1>(part);
+      L3_FOR_USED_PARTS prepare<c + 1>(part);
     }
-    L3_FOR_PARTS {
+    L3_FOR_USED_PARTS {
       const Lanes difference =
           Front::template decode_symbol<kTableBuckets>(own[part], other[part], state_[part], active_[part], sink_);
       finish<c>(part, p[part], up[part], difference);
     }
-    L3_FOR_PARTS Front::refill(state_[part], takes_[part], window, taken);
+    L3_FOR_USED_PARTS Front::refill(state_[part], takes_[part], window, taken);
   }
 
   // The sums of prediction and activity, as far as the channel before has no part in them.
@@ -251,7 +255,7 @@ class DenseDecoder {
 
   const uint32_t width_, height_, lanes_;
   const Ending ending_;
-  const uint32_t payload_bytes_;
+  const uint32_t parts_, payload_bytes_;
   const uint8_t* payload_;
   const Tables& tables_;
   Sink& sink_;

@@ -85,7 +85,7 @@ Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const 
     const uint64_t offset = static_cast<uint64_t>(entry.payload - data);
     if (target.check(entry.payload, entry.payload_bytes / 4) != entry.check) return {Reason::tile_check, offset, tile};
     sizes.dense_payloads += entry.payload_bytes;
-    sizes.dense_states += uint64_t{4} << entry.parameters;
+    sizes.dense_states += uint64_t{4} * dense_lanes(entry.parameters);
     const Fault fault = measure_tile(head.tile_shape(tile), entry, *model.tables, bits);
     if (fault.reason != Reason::none) return {fault.reason, offset + fault.at, tile};
   }

@@ -20,6 +20,7 @@ class SkewedRows {
     width_ = width;
     height_ = height;
     lanes_ = lanes;
+    parts_ = ceil_div(lanes, W::kPartLanes);
     period_ = dense_period(width, lanes);
     steps_ = dense_steps(width, height, lanes);
     for (uint32_t lane = 0; lane < lanes; ++lane) next_[lane] = {lane, 0};
@@ -31,7 +32,7 @@ class SkewedRows {
 
   L3_INLINE void put(uint32_t step, uint32_t part, Lanes, Lanes, Lanes pixels, Mask) {
     W::store(pixels_[step % kSteps] + part * W::kPartLanes, pixels);
-    if (part + 1 != W::kParts) return;
+    if (part + 1 != parts_) return;
     if (step % kSteps == kSteps - 1 || step + 1 == steps_) flush(step / kSteps * kSteps, step + 1);
   }
 
@@ -42,7 +43,7 @@ class SkewedRows {
   L3_INLINE void flush(uint32_t from, uint32_t to) {
     if (out_.pixels == nullptr) return;
     for (uint32_t step = 0; step < kSteps; step += 8) {
-      for (uint32_t lane = 0; lane < kLanes; lane += 8) {
+      for (uint32_t lane = 0; lane < lanes_; lane += 8) {
         W::transpose(&pixels_[step][lane], kLanes, &turned_[lane][step], kSteps);
       }
     }
@@ -90,7 +91,7 @@ class SkewedRows {
   };
 
   const TileOutput& out_;
-  uint32_t width_ = 0, height_ = 0, lanes_ = 1, period_ = 2, steps_ = 0;
+  uint32_t width_ = 0, height_ = 0, lanes_ = 1, parts_ = 1, period_ = 2, steps_ = 0;
   Place next_[kLanes];  // of each lane's next step
   alignas(64) uint32_t pixels_[kSteps][kLanes];
   alignas(64) uint32_t turned_[kLanes][kSteps];

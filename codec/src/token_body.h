@@ -6,6 +6,12 @@
 
 namespace l3 {
 
+// For tiles whose lanes are all in the first part.
+template <class W>
+struct OnePart : W {
+  static constexpr uint32_t kParts = 1;
+};
+
 template <class W, uint32_t kChannels, TokenUse kUse>
 Fault decode_tokens_as(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                        const TokenTables& model) {

@@ -5,13 +5,6 @@
 #include "token.h"
 #include "wavefront.h"
 
-// As L3_FOR_PARTS, but for parts without lanes of the tile.
-#if defined(__CUDACC__) || defined(__clang__)
-#define L3_FOR_USED_PARTS for (uint32_t part = 0, used = parts(); part < used; ++part)
-#else
-#define L3_FOR_USED_PARTS _Pragma("GCC unroll 1") for (uint32_t part = 0, used = parts(); part < used; ++part)
-#endif
-
 namespace l3 {
 
 // The taps of a prediction in pairs, as they are multiplied: W N, NW NE, WW NN, NNE NWW; the errors at W N, NW NE,

@@ -17,6 +17,13 @@
 #define L3_FOR_PARTS _Pragma("GCC unroll 1") for (uint32_t part = 0; part < kParts; ++part)
 #endif
 
+// As L3_FOR_PARTS, but for parts without lanes of the tile.
+#if defined(__CUDACC__) || defined(__clang__)
+#define L3_FOR_USED_PARTS for (uint32_t part = 0, used = parts(); part < used; ++part)
+#else
+#define L3_FOR_USED_PARTS _Pragma("GCC unroll 1") for (uint32_t part = 0, used = parts(); part < used; ++part)
+#endif
+
 namespace l3 {
 
 // The neighbours of a lane's pixel, or the errors there.

@@ -488,12 +488,6 @@ struct WordWarp {
   }
 };
 
-// For tiles whose lanes are all in the first part.
-template <class W>
-struct OnePart : W {
-  static constexpr uint32_t kParts = 1;
-};
-
 // For every processor: eight parts of four lanes.
 struct PortableWordWarp : WordWarp<PortableWordWarp, 16> {};
 

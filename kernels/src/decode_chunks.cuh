@@ -21,7 +21,7 @@ struct TileRoom {
   L3_INLINE static TileRoom of(const TileShape& shape, const TileEntry& entry, uint32_t entry_bytes,
                                uint32_t block_bytes) {
     const uint32_t blocks = ceil_div(shape.width, kBlockEdge) * ceil_div(shape.height, kBlockEdge);
-    return {(dense_delay(shape.width, 1u << entry.parameters) * entry_bytes + 15) & ~15u,
+    return {(dense_delay(shape.width, dense_lanes(entry.parameters)) * entry_bytes + 15) & ~15u,
             (blocks * block_bytes + 15) & ~15u};
   }
   L3_INLINE uint32_t bytes() const { return delay_bytes + class_bytes; }
