@@ -281,9 +281,9 @@ TEST(Measure, PartsAddUpToTheFile) {
         EXPECT_EQ(sizes.model, by_hand::pad(model_of(file).size()));
         const bool dense = method == L3_METHOD_DENSE;
         EXPECT_EQ(sizes.dense_payloads, dense ? sizes.payloads : 0);
-        // A state holds up to 16 bits of what symbols are worth, and 16 of its own.
+        // A state holds up to 32 bits of what symbols are worth.
         const uint64_t worth = sizes.dense_classes + sizes.dense_samples;
-        EXPECT_LE(worth + sizes.dense_states / 2, sizes.dense_payloads + 2);
+        EXPECT_LE(worth, sizes.dense_payloads + 2);
         EXPECT_GE(worth + sizes.dense_states, sizes.dense_payloads * 9 / 10);
         if (first.head == 0) first = sizes;
         EXPECT_EQ(std::memcmp(&sizes, &first, sizeof(sizes)), 0) << target;

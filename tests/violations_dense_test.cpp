@@ -41,7 +41,7 @@ TEST(DenseTile, NeedsAModel) {
 
 TEST(DenseTile, RefusesParametersThatItDoesNotHave) {
   const Subject s = dense_subject();
-  for (const uint32_t parameters : {6u, 7u, 8u, 13u, 16u, 0x45u, 0x80u, 0xFFu}) {
+  for (const uint32_t parameters : {6u, 7u, 0x0Eu, 0x4Fu, 0x86u, 0xF8u, 0xFDu, 0xFFu}) {
     expect_corrupt(s.with(entry_at(s, 0) + 1, 1, parameters), "parameters that the method of a tile does not have",
                    entry_at(s, 0) + 1, 0);
   }
@@ -92,7 +92,7 @@ TEST(DenseTile, RefusesWhatIsLeftOver) {
 
 TEST(DenseTile, RefusesOtherStatesAtTheEndThanThatOfARestingCoder) {
   Subject s = dense_subject();
-  const size_t lanes = size_t{1} << s.parts.tiles[0].parameters;
+  const size_t lanes = size_t{1} << (s.parts.tiles[0].parameters & 7);
   int states = 0;
   for (size_t bit = 0; bit < 32 * lanes; ++bit) {
     Bytes& payload = s.parts.tiles[0].payload;
@@ -100,6 +100,9 @@ TEST(DenseTile, RefusesOtherStatesAtTheEndThanThatOfARestingCoder) {
     const Said said = say_decode(Exact(s.file()));
     if (said.status == L3_OK) {
       // The first symbol of the lane has become another one of the same frequency: another image.
+    } else if (said.reason == "a payload is longer than its blocks" ||
+               said.reason == "bytes after the last block are not zero") {
+      // The lane took fewer words, and came to an end that a tile with an ending may have.
     } else if (said.reason == "the coder's states are not those at the end of a tile") {
       ++states;
       expect_corrupt(s.file(), said.reason.c_str(), payload_at(s), 0);

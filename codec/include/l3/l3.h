@@ -227,7 +227,7 @@ typedef struct l3_sizes {
   uint64_t head, index, model, sections, payloads;  // padding included; the model is not among the sections
   uint64_t dense_payloads;                          // of the payloads, those of dense tiles
   uint64_t dense_states;                            // of these, the coder's states
-  // What classes and samples of dense tiles are worth by the model's probabilities. A state holds up to 16 bits of it,
+  // What classes and samples of dense tiles are worth by the model's probabilities. A state holds up to 32 bits of it,
   // so a payload is less than the sum of the three and its padding.
   uint64_t dense_classes, dense_samples;
 } l3_sizes;
