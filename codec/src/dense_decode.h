@@ -22,7 +22,7 @@ class DenseDecoder {
       : width_(shape.width),
         height_(shape.height),
         lanes_(W::keep(dense_lanes(entry.parameters))),
-        ending_(ending_of(entry.parameters, shape.width, shape.height)),
+        ending_(ending_of(W::keep(entry.parameters), shape.width, shape.height)),
         parts_(ceil_div(lanes_, W::kPartLanes)),
         payload_bytes_(entry.payload_bytes),
         payload_(entry.payload),

@@ -18,7 +18,9 @@
 #endif
 
 // As L3_FOR_PARTS, but for parts without lanes of the tile.
-#if defined(__CUDACC__) || defined(__clang__)
+#if defined(__CUDACC__)
+#define L3_FOR_USED_PARTS L3_FOR_PARTS
+#elif defined(__clang__)
 #define L3_FOR_USED_PARTS for (uint32_t part = 0, used = parts(); part < used; ++part)
 #else
 #define L3_FOR_USED_PARTS _Pragma("GCC unroll 1") for (uint32_t part = 0, used = parts(); part < used; ++part)
