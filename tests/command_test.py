@@ -59,7 +59,8 @@ class RoundTrips(CommandTest):
                 self.assert_comes_back(png(67, 35, depth, 3, [(b"PLTE", palette), (b"tRNS", b"\x00\x80")]))
 
     def test_palettes_that_a_rule_has(self) -> None:
-        classes = bytes(sum((entry >> 3 * j + c & 1) << 7 - j for j in range(8)) for entry in range(256) for c in range(3))
+        bits_of = [[(entry >> 3 * j & 7, 7 - j) for j in range(8)] for entry in range(256)]
+        classes = bytes(sum((three >> c & 1) << j for three, j in bits) for bits in bits_of for c in range(3))
         for name, colours in {"all": classes, "some": classes[:63], "grey": classes[:30] + b"\x80" * 600}.items():
             with self.subTest(name):
                 source = png(67, 35, 8, 3, [(b"PLTE", colours)])

@@ -175,8 +175,8 @@ Bytes any_dense(Dice& dice, Size size, Type type, uint32_t tile, uint32_t log_la
 }
 
 // A lane has at most 2^15 pixels, and a step of one lane takes a processor as long as a step of a vector of them: what
-// the encoder gives fewer lanes than 2^least_log_lanes is as good as flat, and can be claimed of tiles that are not. One
-// lane of 128x128 RGB takes about ten times as long.
+// the encoder gives fewer lanes than 2^least_log_lanes is as good as flat, and can be claimed of tiles that are not.
+// One lane of 128x128 RGB takes about ten times as long.
 void compare_dense(Size size, l3_colour colour, uint32_t tile, uint32_t least_log_lanes) {
   const Type type{colour, 8};
   std::vector<Subject> subjects;
