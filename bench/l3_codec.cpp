@@ -1,4 +1,5 @@
 // L3 by libl3: the method fast, and dense at three efforts.
+#include <memory>
 #include <vector>
 
 #include "bridge/image_bridge.h"
@@ -16,24 +17,33 @@ std::optional<formats::Error> encode(const formats::Image& image, bridge::Buffer
 }
 
 // The default models, opened once and not for each file, as a program has them that decodes many small images.
-std::span<const l3_model* const> default_models() {
-  static const std::vector<const l3_model*> opened = [] {
-    std::vector<const l3_model*> models;
+class DefaultModels {
+ public:
+  DefaultModels() {
     const uint8_t* bytes = nullptr;
     size_t size = 0;
     for (uint32_t number = 1; l3_default_model(number, &bytes, &size) == L3_OK; ++number) {
       l3_model* model = nullptr;
-      if (l3_open_model(bytes, size, &model, nullptr) == L3_OK) models.push_back(model);
+      if (l3_open_model(bytes, size, &model, nullptr) != L3_OK) continue;
+      owned_.emplace_back(model);
+      all_.push_back(model);
     }
-    return models;
-  }();
-  return opened;
-}
+  }
+  std::span<const l3_model* const> all() const { return all_; }
+
+ private:
+  struct Close {
+    void operator()(l3_model* model) const { l3_close_model(model); }
+  };
+  std::vector<std::unique_ptr<l3_model, Close>> owned_;
+  std::vector<const l3_model*> all_;
+};
 
 std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Image& image) {
   bridge::DecodeSettings settings;
   settings.limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-  settings.models = default_models();
+  static const DefaultModels models;
+  settings.models = models.all();
   std::optional<formats::Error> metadata_error;
   if (auto error = bridge::decode_l3(file, settings, image, &metadata_error)) return error;
   return metadata_error;
