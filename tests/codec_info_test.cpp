@@ -132,7 +132,7 @@ TEST(Status, HasATextWhateverItIs) {
     const char* text = l3_status_text(static_cast<l3_status>(status));
     ASSERT_NE(text, nullptr);
     EXPECT_GT(std::strlen(text), 0u);
-    EXPECT_EQ(std::strcmp(text, "unknown status") == 0, status > L3_ERROR_MODEL);
+    EXPECT_EQ(std::strcmp(text, "unknown status") == 0, status > L3_ERROR_FILE);
   }
   EXPECT_STREQ(l3_status_text(L3_ERROR_TRUNCATED), "the file is truncated");
 }

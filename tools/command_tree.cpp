@@ -70,8 +70,8 @@ std::string joined(const std::vector<std::string>& names, const char* between) {
   return result;
 }
 
-void take_name(CLI::Option* option, const std::vector<std::string>& names) {
-  option->type_name(joined(names, "|"))->check(one_of(names));
+CLI::Option* take_name(CLI::Option* option, const std::vector<std::string>& names) {
+  return option->type_name(joined(names, "|"))->check(one_of(names));
 }
 
 void take_names(CLI::Option* option, const std::vector<std::string>& names) {

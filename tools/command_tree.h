@@ -13,7 +13,7 @@ namespace tools {
 inline constexpr const char* kPathType = "SOURCE";
 
 // Lets `option` take one of `names`, or a list of them with commas between.
-void take_name(CLI::Option* option, const std::vector<std::string>& names);
+CLI::Option* take_name(CLI::Option* option, const std::vector<std::string>& names);
 void take_names(CLI::Option* option, const std::vector<std::string>& names);
 
 enum class Takes { nothing, name, names, path, other };

@@ -1,7 +1,7 @@
 #include "conversion.h"
 
-#include <filesystem>
-#include <system_error>
+#include <sys/stat.h>
+
 #include <utility>
 #include <vector>
 
@@ -12,20 +12,7 @@
 namespace tools {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr uint32_t kMostPixelsOfEdge = uint32_t{1} << 20;  // of an L3 image
-
-// Tells whether a file was written to while it was read. Nothing is known of stdin.
-struct Stamp {
-  std::error_code error;
-  fs::file_time_type time;
-
-  explicit Stamp(const std::string& path) {
-    if (path != "-") time = fs::last_write_time(path, error);
-  }
-  bool operator==(const Stamp& other) const { return !error && !other.error && time == other.time; }
-};
 
 // Why `file` does not hold `image`; empty if it does.
 std::string difference_from(const formats::Image& image, std::span<const uint8_t> file,
@@ -58,42 +45,75 @@ Outcome<Converted> convert(const std::string& in, const std::string& out, const 
   if (!source) return source.failure();
   Converted result;
   result.bytes_in = source->size();
-
-  std::vector<std::string> notices;
-  formats::ReadOptions read = read_options(settings.limits);
-  read.notices = &notices;
-  read.max_edge = kMostPixelsOfEdge;
-  const formats::Result<formats::Image> image = formats::read(source->bytes(), read);
-  for (const std::string& notice : notices) context.console.note(name, notice);
-  if (!image) return failure_in(name, image.error());
+  const Outcome<formats::Image> image = unpack(name, source->bytes(), settings.limits, context);
+  if (!image) return image.failure();
   *source = bridge::Buffer();  // not needed any more, and large
   result.pixels = uint64_t{image->width} * image->height;
-
-  if (const uint32_t most = largest_tile(*image); settings.encode.tile_width > most) {
-    const std::string edge = std::to_string(settings.encode.tile_width);
-    return Failure{name, std::nullopt,
-                   "tiles of " + edge + " x " + edge +
-                       " pixels hold 1 MiB of samples or more; the "
-                       "largest square for this image is --tile " +
-                       std::to_string(most)};
-  }
-  bridge::Buffer encoded;
-  l3_encode_options encode = settings.encode;
-  encode.named_model = model_for(settings.models, formats::channels(image->colour), image->bits);
-  if (const auto error = bridge::encode_l3(*image, encode, encoded)) return Failure{name, std::nullopt, error->reason};
-  result.bytes_out = encoded.size();
-  if (settings.verify) {
-    const std::string difference = difference_from(*image, encoded.bytes(), settings);
-    if (!difference.empty()) {
-      return Failure{name, std::nullopt, "does not come back as it is, nothing is written: " + difference};
-    }
-  }
-  if (in != "-" && !(before == Stamp(in))) return Failure{name, std::nullopt, "changed while it was being read"};
-  if (auto failure = write_file(out, encoded.bytes(), settings.flush, context.unfinished)) return *failure;
+  StageTimes times;
+  const Outcome<bridge::Buffer> encoded = encode_image(name, *image, settings, times);
+  if (!encoded) return encoded.failure();
+  result.bytes_out = encoded->size();
+  if (!before.is_still(in)) return Failure{name, std::nullopt, kChangedMeanwhile};
+  if (auto failure = write_file(out, encoded->bytes(), settings.flush, context.unfinished)) return *failure;
   return result;
 }
 
 }  // namespace
+
+Stamp::Stamp(const std::string& path) {
+  struct stat status {};
+  if (path == "-" || stat(path.c_str(), &status) != 0) return;
+  known_ = true;
+  seconds_ = status.st_mtim.tv_sec;
+  nanoseconds_ = status.st_mtim.tv_nsec;
+  size_ = status.st_size;
+}
+
+bool Stamp::is_still(const std::string& path) const {
+  if (path == "-") return true;
+  const Stamp now(path);
+  return known_ && now.known_ && seconds_ == now.seconds_ && nanoseconds_ == now.nanoseconds_ && size_ == now.size_;
+}
+
+Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t> bytes, const l3_limits& limits,
+                               Context& context) {
+  std::vector<std::string> notices;
+  formats::ReadOptions read = read_options(limits);
+  read.notices = &notices;
+  read.max_edge = kMostPixelsOfEdge;
+  formats::Result<formats::Image> image = formats::read(bytes, read);
+  for (const std::string& notice : notices) context.console.note(name, notice);
+  if (!image) return failure_in(name, image.error());
+  return std::move(*image);
+}
+
+Outcome<bridge::Buffer> encode_image(const std::string& name, const formats::Image& image,
+                                     const ConversionSettings& settings, StageTimes& times) {
+  if (const uint32_t most = largest_tile(image); settings.encode.tile_width > most) {
+    const std::string edge = std::to_string(settings.encode.tile_width);
+    return Failure{name, std::nullopt,
+                   "tiles of " + edge + " x " + edge +
+                       " pixels hold 1 MiB of samples or more; the largest square for this image is --tile " +
+                       std::to_string(most)};
+  }
+  bridge::Buffer encoded;
+  {
+    const Stopwatch watch(times.encode);
+    l3_encode_options encode = settings.encode;
+    encode.named_model = model_for(settings.models, formats::channels(image.colour), image.bits);
+    if (const auto error = bridge::encode_l3(image, encode, encoded)) {
+      return Failure{name, std::nullopt, error->reason};
+    }
+  }
+  if (settings.verify) {
+    const Stopwatch watch(times.verify);
+    const std::string difference = difference_from(image, encoded.bytes(), settings);
+    if (!difference.empty()) {
+      return Failure{name, std::nullopt, "does not come back as it is, nothing is written: " + difference};
+    }
+  }
+  return encoded;
+}
 
 Outcome<Converted> convert_file(const std::string& in, const std::string& out, const ConversionSettings& settings,
                                 Context& context) {

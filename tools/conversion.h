@@ -1,12 +1,15 @@
-// One image file to one L3 file.
+// One image to one L3 file, in memory and on disk.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
 
+#include "bridge/buffer.h"
 #include "failure.h"
 #include "file_io.h"
+#include "formats/formats.h"
 #include "l3/l3.h"
 #include "options.h"
 
@@ -20,13 +23,66 @@ struct ConversionSettings {
   Flush flush = Flush::none;
 };
 
+// Seconds that one thread spent.
+struct StageTimes {
+  double read = 0;    // of the source's bytes
+  double unpack = 0;  // the source to pixels
+  double encode = 0;
+  double verify = 0;  // decoding the result, and comparing it
+  double write = 0;
+
+  void add(const StageTimes& other) {
+    read += other.read;
+    unpack += other.unpack;
+    encode += other.encode;
+    verify += other.verify;
+    write += other.write;
+  }
+};
+
+// Adds the time from its beginning to its end.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() { seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double& seconds_;
+  Clock::time_point start_ = Clock::now();
+};
+
 struct Converted {
   uint64_t pixels = 0;
   uint64_t bytes_in = 0;
   uint64_t bytes_out = 0;
 };
 
-// Reads a PNG, PNM or PAM, encodes it, proves the result and writes it. "-" stands for stdin and stdout. On failure
+inline constexpr const char* kChangedMeanwhile = "changed while it was being read";
+
+// Tells whether a file was written to while it was read. Nothing is known of stdin ("-").
+class Stamp {
+ public:
+  explicit Stamp(const std::string& path);
+  // Of the same file, later.
+  bool is_still(const std::string& path) const;
+
+ private:
+  bool known_ = false;
+  int64_t seconds_ = 0, nanoseconds_ = 0, size_ = 0;
+};
+
+// Unpacks the bytes of a foreign image.
+Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t> bytes, const l3_limits& limits,
+                               Context& context);
+
+// Encodes an image, decodes the result and compares, unless that is not wanted. `name` is for messages.
+Outcome<bridge::Buffer> encode_image(const std::string& name, const formats::Image& image,
+                                     const ConversionSettings& settings, StageTimes& times);
+
+// Reads an image file, encodes it, proves the result and writes it. "-" stands for stdin and stdout. On failure
 // `out` is what it was before. Safe to call from many threads at once; it throws nothing; out of memory is a failure.
 Outcome<Converted> convert_file(const std::string& in, const std::string& out, const ConversionSettings& settings,
                                 Context& context);

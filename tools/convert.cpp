@@ -1,289 +1,168 @@
-// l3 convert: a folder of images to a folder of L3 files that mirrors it.
-#include <sys/stat.h>
+// l3 convert: images to a data set, or to files that mirror them.
+#include "convert.h"
 
-#include <atomic>
-#include <filesystem>
-#include <map>
 #include <memory>
-#include <optional>
-#include <string>
-#include <system_error>
-#include <utility>
-#include <vector>
+#include <set>
 
 #include "command_tree.h"
-#include "conversion.h"
-#include "file_io.h"
 #include "image_tree.h"
 #include "model_files.h"
-#include "options.h"
-#include "parallel.h"
-#include "progress.h"
 
 namespace tools {
 namespace {
 
-namespace fs = std::filesystem;
+constexpr uint32_t kMostParts = 1000000;
 
-struct ConvertOptions {
-  std::string source, destination;
-  MethodOptions method;
-  std::vector<std::string> models;
-  l3_limits limits{};
-  uint32_t jobs = 0;
-  std::string on_error = "fail";
-  bool resume = false;
-  bool force = false;
-  bool no_verify = false;
-  bool quiet = false;
-};
-
-struct Job {
-  std::string in, out;
-  uint64_t bytes;
-};
-
-struct Plan {
-  std::vector<Job> jobs;
-  uint64_t bytes = 0;
-  uint64_t ignored = 0;  // files that are no images
-  uint64_t kept = 0;     // by --resume
-  std::vector<std::string> skipped;
-  std::vector<Failure> unreadable;  // folders
-};
-
-// Whether an earlier run has made `out` of `in` as it is now. Outputs get their name only when they are whole, so that
-// a look at the head is enough.
-bool is_finished(const std::string& in, const std::string& out) {
-  std::error_code error;
-  const fs::file_time_type in_time = fs::last_write_time(in, error);
-  if (error) return false;
-  const fs::file_time_type out_time = fs::last_write_time(out, error);
-  if (error || out_time <= in_time) return false;
-  const Outcome<bridge::Buffer> head = read_start(out, L3_HEAD_MAX_BYTES);
-  constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-  l3_info info = l3_info_init();
-  return head && l3_read_info(head->bytes().data(), head->size(), &kUnlimited, &info, nullptr) == L3_OK &&
-         listed_size(out) >= info.payload_start;
-}
-
-// The files to convert, or every reason why the run must not begin.
-Plan plan_jobs(const ConvertOptions& options, std::vector<Failure>& failures) {
-  Plan plan;
-  std::error_code error;
-  if (!is_folder(options.source)) {
-    if (!fs::exists(options.source, error)) {
-      failures.push_back({options.source, std::nullopt, "no such file or folder"});
-      return plan;
-    }
-    const std::string name = l3_name(fs::path(options.source).filename().string());
-    const bool names_file = has_extension_of(Kind::l3, options.destination) && !is_folder(options.destination);
-    plan.jobs.push_back({options.source, names_file ? options.destination : join(options.destination, name), 0});
-  } else {
-    Tree tree = list_tree(options.source, Kind::foreign);
-    plan.ignored = tree.others;
-    plan.skipped = std::move(tree.skipped);
-    plan.unreadable = std::move(tree.failures);
-    std::map<std::string, std::string> source_of;
-    for (const std::string& file : tree.files) {
-      const std::string in = join(options.source, file);
-      const std::string out = join(options.destination, l3_name(file));
-      const auto [other, is_new] = source_of.emplace(out, in);
-      if (is_new) {
-        plan.jobs.push_back({in, out, 0});
-      } else {
-        failures.push_back({in, std::nullopt, "would become " + out + ", as " + other->second + " would"});
-      }
-    }
-    if (tree.files.empty() && plan.unreadable.empty())
-      failures.push_back({options.source, std::nullopt, "no PNG, PNM or PAM files in this folder"});
+// Of "2/8".
+std::string check_part(const std::string& text) {
+  const std::string problem = text + " is not I/N, part I of N, from 1/N to N/N";
+  const size_t slash = text.find('/');
+  if (slash == text.npos || text.find_first_not_of("0123456789/") != text.npos || text.size() > 15) return problem;
+  uint32_t part = 0, parts = 0;
+  if (!CLI::detail::lexical_cast(text.substr(0, slash), part) ||
+      !CLI::detail::lexical_cast(text.substr(slash + 1), parts)) {
+    return problem;
   }
-  return plan;
+  return part >= 1 && part <= parts && parts <= kMostParts ? "" : problem;
 }
 
-// An output that is one of the sources, by a link or by its name, would destroy it.
-void refuse_overwritten_sources(const Plan& plan, std::vector<Failure>& failures) {
-  std::map<std::pair<dev_t, ino_t>, std::string> sources;
-  struct stat status {};
-  for (const Job& job : plan.jobs) {
-    if (stat(job.in.c_str(), &status) == 0) sources.emplace(std::pair(status.st_dev, status.st_ino), job.in);
-  }
-  for (const Job& job : plan.jobs) {
-    if (stat(job.out.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-    const auto source = sources.find(std::pair(status.st_dev, status.st_ino));
-    if (source == sources.end()) continue;
-    failures.push_back(
-        {job.in, std::nullopt, "its output " + job.out + " is the same file as the source " + source->second});
-  }
-}
-
-// What to do about outputs that are there already.
-void look_at_outputs(const ConvertOptions& options, Plan& plan, std::vector<Failure>& failures) {
-  std::vector<Job> jobs;
-  uint64_t in_the_way = 0;
-  std::string first_in_the_way;
-  for (Job& job : plan.jobs) {
-    std::error_code error;
-    if (options.resume && is_finished(job.in, job.out)) {
-      ++plan.kept;
-      continue;
-    }
-    if (!options.resume && !options.force && fs::exists(job.out, error) && in_the_way++ == 0) {
-      first_in_the_way = job.out;
-    }
-    job.bytes = listed_size(job.in);
-    plan.bytes += job.bytes;
-    jobs.push_back(std::move(job));
-  }
-  plan.jobs = std::move(jobs);
-  if (in_the_way == 0) return;
-  failures.push_back({first_in_the_way, std::nullopt,
-                      "exists already" +
-                          (in_the_way > 1 ? ", and so do " + std::to_string(in_the_way - 1) + " more" : std::string()) +
-                          ": --resume keeps what is finished, --force writes all anew"});
-}
-
-std::optional<Failure> make_folder_of(const std::string& path) {
-  const fs::path folder = fs::path(path).parent_path();
-  if (folder.empty()) return std::nullopt;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error && !is_folder(folder.string()))
-    return Failure{folder.string(), std::nullopt, "cannot create: " + error.message()};
-  return std::nullopt;
-}
-
-// "3 files converted ..." on stdout.
-void print_summary(const Plan& plan, const Progress& progress, uint64_t not_begun, Console& console) {
-  const Totals totals = progress.totals();
-  const double seconds = progress.seconds();
-  std::string line = std::to_string(totals.files) + (totals.files == 1 ? " file" : " files") + " converted";
-  if (totals.files > 0) {
-    line += ": " + shown_bytes(totals.bytes_in) + " -> " + shown_bytes(totals.bytes_out) + ", ratio " +
-            shown_number(static_cast<double>(totals.bytes_out) / static_cast<double>(totals.bytes_in), 4) + ", " +
-            shown_number(static_cast<double>(totals.pixels) / 1e6 / seconds, 1) + " MP/s";
-  }
-  if (plan.kept > 0) line += "; " + std::to_string(plan.kept) + " kept from before";
-  if (plan.ignored > 0) line += "; " + std::to_string(plan.ignored) + " other files ignored";
-  if (!plan.skipped.empty()) line += "; " + std::to_string(plan.skipped.size()) + " skipped";
-  if (!plan.unreadable.empty()) line += "; " + std::to_string(plan.unreadable.size()) + " folders not read";
-  if (totals.failed > 0) line += "; " + std::to_string(totals.failed) + " failed";
-  if (not_begun > 0) line += "; " + std::to_string(not_begun) + " not begun";
-  console.print(line);
-}
-
-Outcome<Converted> do_job(const Job& job, const ConversionSettings& settings, Context& context) try {
-  if (std::optional<Failure> failure = make_folder_of(job.out)) return *std::move(failure);
-  return convert_file(job.in, job.out, settings, context);
-} catch (...) {
-  return caught(job.in);
-}
-
-int run_jobs(const Plan& plan, const ConvertOptions& options, const ModelFiles& models, Context& context) {
-  Console& console = context.console;
-  ConversionSettings settings;
-  settings.encode = encode_options(options.method);
-  settings.models = models.all();
-  settings.limits = options.limits;
-  settings.verify = !options.no_verify;
-  Parallel parallel(options.jobs);
-  // Many files are worked on side by side; the tiles of a single one are.
-  const bool single = plan.jobs.size() == 1;
-  if (single) settings.encode.parallel = parallel.for_l3();
-
-  Progress progress(console, plan.jobs.size(), plan.bytes);
-  std::atomic<bool> stop{false};
-  const auto convert_one = [&](uint64_t index) {
-    if (stop) return;
-    const Job& job = plan.jobs[index];
-    const Outcome<Converted> converted = do_job(job, settings, context);
-    Totals done;
-    if (converted) {
-      done = {1, 0, converted->pixels, converted->bytes_in, converted->bytes_out};
-    } else {
-      done.failed = 1;
-      console.fail(converted.failure());
-      if (options.on_error == "fail") stop = true;
-    }
-    progress.add(done, job.bytes);
-  };
-  if (single) {
-    convert_one(0);
-  } else {
-    parallel.for_each(plan.jobs.size(), convert_one);
-  }
-  const Totals totals = progress.totals();
-  console.clear_status();
-  if (!options.quiet) print_summary(plan, progress, plan.jobs.size() - totals.files - totals.failed, console);
-  return totals.failed == 0 && plan.unreadable.empty() ? kExitDone : kExitFailed;
+// What only makes sense for data sets, where files are made.
+std::string set_option_in_use(const ConvertOptions& options) {
+  if (!options.source.list.empty()) return "--list";
+  if (!options.source.pairs.empty()) return "--pair";
+  if (!options.source.group.empty()) return "--group";
+  if (!options.source.labels.empty()) return "--labels";
+  if (!options.part.empty()) return "--part";
+  if (!options.shared_model.empty()) return "--shared-model";
+  if (options.shard_bytes != 0) return "--shard-size";
+  return "";
 }
 
 int convert(const ConvertOptions& options, Context& context) {
-  context.console.set_quiet(options.quiet);
-  if (options.source == "-" || options.destination == "-") {
+  Console& console = context.console;
+  console.set_quiet(options.quiet);
+  const std::string& source = options.source.source;
+  if (source == "-" || options.destination == "-") {
     return wrong_usage(context, "convert: works on files, not on stdin or stdout: l3 encode does");
   }
-  ModelFiles models;
-  if (const auto failure = models.open_for_encoding(options.models)) {
-    context.console.fail(*failure);
-    return kExitFailed;
+  const bool is_single = !is_folder(source) && !is_tar(source);
+  if (options.files || is_single) {
+    if (const std::string option = set_option_in_use(options); !option.empty()) {
+      return wrong_usage(context, "convert: " + option + " is for data sets, not for " +
+                                      (options.files ? "--files" : "a single file"));
+    }
+    if (options.files && is_tar(source)) return wrong_usage(context, "convert: --files needs a folder, not a tar");
+    return convert_to_files(options, context);
   }
-  std::vector<Failure> failures;
-  Plan plan = plan_jobs(options, failures);
-  refuse_overwritten_sources(plan, failures);
-  look_at_outputs(options, plan, failures);
-  for (const std::string& skipped : plan.skipped) context.console.note(skipped, kSkipped);
-  for (const Failure& failure : plan.unreadable) context.console.fail(failure);
-  for (const Failure& failure : failures) context.console.fail(failure);
-  if (!failures.empty() || (!plan.unreadable.empty() && options.on_error == "fail")) return kExitFailed;
-  std::vector<std::string> outputs;
-  for (const Job& job : plan.jobs) outputs.push_back(job.out);
-  if (options.resume || options.force) remove_abandoned_of(outputs);
-  return run_jobs(plan, options, models, context);
+  if (!options.source.list.empty() && !is_folder(source)) {
+    return wrong_usage(context, "convert: --list names files below a folder, and SRC is none");
+  }
+  if (!options.source.pairs.empty() && options.source.group == "stem") {
+    return wrong_usage(context, "convert: --pair and --group stem both say what belongs together");
+  }
+  std::set<std::string> roles;
+  for (const std::string& pair : options.source.pairs) {
+    const std::string role = pair.substr(0, pair.find('='));
+    if (!roles.insert(role).second) return wrong_usage(context, "convert: two --pair of the role " + one_line(role));
+  }
+  return convert_to_set(options, context);
+}
+
+void add_set_options(CLI::App& sub, ConvertOptions& options) {
+  sub.add_option("--list", options.source.list,
+                 "Take the files of this list, in its order, a path below SRC in each line, if wanted with a tab and "
+                 "the name of a class behind it; - is stdin")
+      ->type_name(kPathType)
+      ->group("Data sets");
+  sub.add_option("--pair", options.source.pairs,
+                 "Files that belong together, a role and a pattern for each, in which {} stands for what their names "
+                 "have in common: --pair image=images/{}.jpg --pair mask=masks/{}_gt.png")
+      ->type_name("ROLE=PATTERN")
+      ->allow_extra_args(false)
+      ->check(CLI::Validator(check_pair, ""))
+      ->group("Data sets");
+  take_name(sub.add_option("--group", options.source.group,
+                           "stem: files with one name up to its first dot belong together, with .json for metadata, "
+                           ".cls for a label, others as they are (default: stem in tars, else none)"),
+            {"none", "stem"})
+      ->group("Data sets");
+  take_name(sub.add_option("--labels", options.source.labels,
+                           "folder: the first folder below SRC is a file's class (default: folder where there are two "
+                           "or more, and neither pairs nor tars)"),
+            {"folder", "none"})
+      ->group("Data sets");
+  sub.add_option("--shard-size", options.shard_bytes,
+                 "Shards become at most so large, but for single samples (default: 256MB)")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(true).description(""))
+      ->group("Data sets");
+  take_name(sub.add_option("--shared-model", options.shared_model,
+                           "Whether small images share a model in each shard (default: auto, where a sample of them "
+                           "says that it saves more than one percent)"),
+            {"auto", "on", "off"})
+      ->group("Data sets");
+  sub.add_option("--part", options.part,
+                 "Convert part I of N only, with the same options for each; l3 merge then makes one data set of them")
+      ->type_name("I/N")
+      ->check(CLI::Validator(check_part, ""))
+      ->group("Data sets");
 }
 
 }  // namespace
 
 void add_convert(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("convert", "Convert a folder of PNG, PNM and PAM files to L3, file by file");
+  CLI::App* sub = app.add_subcommand("convert", "Convert images to a data set, or to L3 files that mirror them");
   auto options = std::make_shared<ConvertOptions>();
-  sub->add_option("SRC", options->source, "A folder, with all folders below it, or one file")
+  sub->add_option("SRC", options->source.source,
+                  "A folder, with all folders and tars below it, a tar of images, or a single image")
       ->required()
       ->type_name("");
   sub->add_option("DST", options->destination,
-                  "The folder to write to, made where it is missing: SRC/a/b.png becomes DST/a/b.l3. "
-                  "For a single file also a name that ends in .l3")
+                  "The folder of the data set, made where it is missing. With --files the folder to mirror SRC in; "
+                  "for a single image also a name that ends in .l3")
       ->required()
       ->type_name("");
+  sub->add_flag("--files", options->files, "A file for each image, SRC/a/b.png becoming DST/a/b.l3, instead of shards");
   add_method(*sub, options->method);
-  add_models(
-      *sub, options->models,
-      "Use a model of l3 train for images of its channels and bits, by its name: the result is smaller, and cannot be "
-      "decoded without it. Again for images of others");
+  add_models(*sub, options->models,
+             "Use a model of l3 train for images of its channels and bits: the result is smaller. A data set holds "
+             "it; of files that have its name alone, none can be decoded without it. Again for images of others");
   add_threads(*sub, options->jobs, "-j,--jobs,--threads", "Files to work on side by side");
   take_name(sub->add_option("--on-error", options->on_error,
                             "What to do about a file that fails (default: fail, stop there; skip: name it and go on)"),
             {"fail", "skip"});
-  CLI::Option* resume = sub->add_flag("--resume", options->resume,
-                                      "Keep outputs that are newer than their source, with a valid head; "
-                                      "convert the others. Other options than before are not noticed");
-  sub->add_flag("--force", options->force, "Write all outputs anew")->excludes(resume);
+  sub->add_option("--report", options->report,
+                  "Write what failed to this file, with tabs between file, offset and reason (default: errors.tsv in "
+                  "a data set where something failed)")
+      ->type_name("FILE");
+  CLI::Option* resume =
+      sub->add_flag("--resume", options->resume,
+                    "Go on with what was interrupted, with the same options: nothing that is finished is done again. "
+                    "With --files: keep outputs that are newer than their source; other options are not noticed");
+  sub->add_flag("--force", options->force, "Begin anew, whatever is there")->excludes(resume);
   sub->add_flag("--no-verify", options->no_verify,
-                "Do not decode each result and compare it with its source before it gets its name");
+                "Do not decode each result and compare it with its source before it counts");
   add_quiet(*sub, options->quiet);
+  sub->add_flag("--json", options->json, "Events on stdout, a line of JSON each: begin, progress, failure, end");
+  add_set_options(*sub, *options);
   add_limits(*sub, options->limits, true);
   sub->footer(
-      "Outputs that exist already stop the run before it begins, unless --resume or --force says what to do about "
-      "them.\n"
-      "So do two sources for one output, such as a.png and a.pgm. Files with other extensions than .png .pbm .pgm "
-      ".ppm\n"
-      ".pnm .pam are counted and ignored. An output has its name only once it is whole, so that an interrupted run "
-      "can\n"
-      "be resumed. Outputs are not flushed to disk one by one: after a power cut run l3 verify.\n\n"
+      "A data set is a folder of shards with an index.json: l3 info, ls, cat, verify and export read it. It is the\n"
+      "same bytes whatever the number of jobs and of interruptions. A run that was ended in any way, also by a full\n"
+      "disk, goes on with --resume; the work so far is in DST/.l3-convert. Lossy sources are kept at their decoded\n"
+      "pixels, with a note. Other files than images are counted and ignored, but for those that belong to a group.\n\n"
+      "With --files, outputs that exist already stop the run before it begins, unless --resume or --force says what\n"
+      "to do; so do two sources for one output, such as a.png and a.pgm. Outputs are not flushed to disk one by one:\n"
+      "after a power cut run l3 verify.\n\n"
       "Examples:\n"
-      "  l3 convert pngs/ l3s/\n"
-      "  l3 convert --on-error skip --resume pngs/ l3s/    go on after an interruption, past broken files\n"
-      "  l3 verify --against pngs/ l3s/                    prove the conversion\n");
+      "  l3 convert pngs/ set/                                 folders become classes, where there are some\n"
+      "  l3 convert --on-error skip --resume pngs/ set/        go on after an interruption, past broken files\n"
+      "  l3 convert train-000.tar set/                         images with .json and .cls beside them\n"
+      "  l3 convert --pair 'image=leftImg8bit/{}_leftImg8bit.png' \\\n"
+      "             --pair 'labels=gtFine/{}_gtFine_labelIds.png' cityscapes/ set/\n"
+      "  l3 convert --part 3/8 pngs/ set/                      one of eight machines; then l3 merge set/\n"
+      "  l3 convert --files pngs/ l3s/                         a file for each image\n"
+      "  l3 verify --against pngs/ set/                        prove the conversion\n");
   sub->callback([options, &chosen] { chosen = [options](Context& context) { return convert(*options, context); }; });
 }
 

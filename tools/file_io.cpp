@@ -187,6 +187,47 @@ Outcome<bridge::Buffer> read_start(const std::string& path, size_t size) {
   return start;
 }
 
+Outcome<bridge::Buffer> read_part(const std::string& path, uint64_t offset, uint64_t size) {
+  RandomFile file;
+  if (auto failure = file.open(path)) return *failure;
+  if (offset > file.size() || size > file.size() - offset) {
+    return Failure{path, file.size(), "the file ends before it should"};
+  }
+  bridge::Buffer bytes;
+  uint8_t* const to = bytes.reset(static_cast<size_t>(size));
+  if (auto failure = file.read(offset, {to, static_cast<size_t>(size)})) return *failure;
+  return bytes;
+}
+
+RandomFile::~RandomFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::optional<Failure> RandomFile::open(const std::string& path) {
+  path_ = path;
+  // What is no regular file, such as a pipe, must not keep anyone waiting.
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat status {};
+  if (descriptor_ < 0) return system_failure(path, "cannot open", errno);
+  if (fstat(descriptor_, &status) != 0) return system_failure(path, "cannot read", errno);
+  if (S_ISDIR(status.st_mode)) return system_failure(path, "cannot read", EISDIR);
+  if (!S_ISREG(status.st_mode)) return Failure{path, std::nullopt, "cannot read: not a regular file"};
+  size_ = static_cast<uint64_t>(status.st_size);
+  return std::nullopt;
+}
+
+std::optional<Failure> RandomFile::read(uint64_t offset, std::span<uint8_t> to) const {
+  while (!to.empty()) {
+    const ssize_t count = pread(descriptor_, to.data(), std::min(to.size(), kMostPerCall), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_failure(path_, "cannot read", errno);
+    if (count == 0) return Failure{path_, offset, "the file ends before it should"};
+    offset += static_cast<uint64_t>(count);
+    to = to.subspan(static_cast<size_t>(count));
+  }
+  return std::nullopt;
+}
+
 std::optional<Failure> write_file(const std::string& path, std::span<const uint8_t> bytes, Flush flush,
                                   Unfinished& unfinished) {
   if (path == "-") return write_directly(STDOUT_FILENO, "stdout", bytes);
@@ -208,6 +249,17 @@ std::optional<Failure> write_file(const std::string& path, std::span<const uint8
   std::optional<Failure> failure = write_and_rename(target.string(), bytes, flush, &existing, unfinished);
   if (failure) failure->file = path;
   return failure;
+}
+
+std::optional<Failure> make_folder_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) return std::nullopt;
+  std::error_code error, ignored;
+  std::filesystem::create_directories(folder, error);
+  if (error && !std::filesystem::is_directory(folder, ignored)) {
+    return Failure{folder.string(), std::nullopt, "cannot create: " + error.message()};
+  }
+  return std::nullopt;
 }
 
 void remove_abandoned_of(const std::vector<std::string>& outputs) {

@@ -19,6 +19,28 @@ Outcome<bridge::Buffer> read_file(const std::string& path);
 // At most the first `size` bytes of a file.
 Outcome<bridge::Buffer> read_start(const std::string& path, size_t size);
 
+// `size` bytes of a file from `offset` on; a file that is shorter is a failure.
+Outcome<bridge::Buffer> read_part(const std::string& path, uint64_t offset, uint64_t size);
+
+// A regular file, to be read here and there.
+class RandomFile {
+ public:
+  RandomFile() = default;
+  ~RandomFile();
+  RandomFile(const RandomFile&) = delete;
+  RandomFile& operator=(const RandomFile&) = delete;
+
+  std::optional<Failure> open(const std::string& path);
+  uint64_t size() const { return size_; }
+  // Fills `to` from `offset` on.
+  std::optional<Failure> read(uint64_t offset, std::span<uint8_t> to) const;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  uint64_t size_ = 0;
+};
+
 enum class Flush : uint8_t {
   none,     // survives the end of this process
   to_disk,  // survives the end of power
@@ -30,6 +52,9 @@ enum class Flush : uint8_t {
 // (a pipe, /dev/null) is written to directly, and so is stdout where `path` is "-".
 std::optional<Failure> write_file(const std::string& path, std::span<const uint8_t> bytes, Flush flush,
                                   Unfinished& unfinished);
+
+// Makes the folder that a path is in, and those above, where they are missing.
+std::optional<Failure> make_folder_of(const std::string& path);
 
 // Removes the temporary files that earlier runs have left beside these outputs, because they were killed.
 void remove_abandoned_of(const std::vector<std::string>& outputs);

@@ -9,9 +9,9 @@
 
 namespace tools {
 
-enum class Kind : uint8_t { foreign, l3 };
+enum class Kind : uint8_t { foreign, l3, any };
 
-// What the extension of a path says: .png .pbm .pgm .ppm .pnm .pam, or .l3, in either case.
+// What the extension of a path says: one of those that formats/ reads, or .l3, in either case; or whatever it is.
 bool has_extension_of(Kind kind, const std::string& path);
 
 bool is_folder(const std::string& path);

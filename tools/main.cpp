@@ -16,8 +16,8 @@ namespace {
 constexpr const char* kAbout =
     "l3: lossless images that decode fast, tile by tile.\n"
     "\n"
-    "Converts PNG, PNM and PAM files to L3 and back, with nothing lost: samples, bit depth, palette, transparency\n"
-    "and ancillary chunks.";
+    "Converts images and data sets of images to L3 and back, with nothing lost: samples, bit depth, palette,\n"
+    "transparency and ancillary chunks.";
 
 constexpr const char* kClosing =
     "l3 COMMAND --help tells more, with examples.\n"
@@ -44,6 +44,10 @@ int run(int argc, char** argv, tools::Context& context) {
   tools::add_info(app, chosen);
   tools::add_verify(app, chosen);
   tools::add_convert(app, chosen);
+  tools::add_merge(app, chosen);
+  tools::add_export(app, chosen);
+  tools::add_list(app, chosen);
+  tools::add_cat(app, chosen);
   tools::add_train(app, chosen);
   tools::add_bench(app, chosen);
   tools::add_completion(app, chosen);

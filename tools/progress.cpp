@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "json.h"
+
 namespace tools {
 namespace {
 
@@ -40,8 +42,8 @@ std::string shown_bytes(uint64_t bytes) {
   return shown_number(value, 2) + " " + kUnits[unit];
 }
 
-Progress::Progress(Console& console, uint64_t files, uint64_t bytes)
-    : console_(console), files_(files), bytes_(bytes) {}
+Progress::Progress(Console& console, uint64_t files, uint64_t bytes, Style style)
+    : console_(console), style_(style), files_(files), bytes_(bytes) {}
 
 void Progress::add(const Totals& done, uint64_t listed_bytes) {
   const std::lock_guard lock(mutex_);
@@ -52,9 +54,28 @@ void Progress::add(const Totals& done, uint64_t listed_bytes) {
   totals_.bytes_out += done.bytes_out;
   listed_done_ += listed_bytes;
   const Clock::time_point now = Clock::now();
+  if (style_ == Style::json) {
+    if (now - shown_ < 1s) return;
+    shown_ = now;
+    console_.print(event());
+    return;
+  }
   if (now - shown_ < (console_.stderr_is_terminal() ? Clock::duration(100ms) : Clock::duration(10s))) return;
   shown_ = now;
   console_.status(line());
+}
+
+void Progress::fail(const Failure& failure, uint64_t listed_bytes) {
+  console_.fail(failure);
+  if (style_ == Style::json) {
+    Json json;
+    json.open_object().member("event", "failure").member("file", failure.file);
+    if (failure.offset) json.member("offset", *failure.offset);
+    console_.print(json.member("reason", failure.reason).close_object().line());
+  }
+  Totals failed;
+  failed.failed = 1;
+  add(failed, listed_bytes);
 }
 
 Totals Progress::totals() const {
@@ -73,11 +94,22 @@ std::string Progress::line() const {
         ", ratio " + shown_number(static_cast<double>(totals_.bytes_out) / static_cast<double>(totals_.bytes_in), 3);
   }
   if (totals_.failed > 0) text += ", " + std::to_string(totals_.failed) + " failed";
-  if (listed_done_ > 0 && listed_done_ <= bytes_) {
-    const double left = static_cast<double>(bytes_ - listed_done_) / static_cast<double>(listed_done_);
-    text += ", ETA " + shown_time(elapsed * left);
-  }
+  if (const auto left = seconds_left()) text += ", ETA " + shown_time(*left);
   return text;
+}
+
+std::string Progress::event() const {
+  Json json;
+  json.open_object().member("event", "progress").member("files", totals_.files).member("of", files_);
+  json.member("failed", totals_.failed).member("pixels", totals_.pixels).member("bytes_in", totals_.bytes_in);
+  json.member("bytes_out", totals_.bytes_out).key("seconds").number(seconds(), 3);
+  if (const auto left = seconds_left()) json.key("seconds_left").number(*left, 0);
+  return json.close_object().line();
+}
+
+std::optional<double> Progress::seconds_left() const {
+  if (listed_done_ == 0 || listed_done_ > bytes_) return std::nullopt;
+  return seconds() * static_cast<double>(bytes_ - listed_done_) / static_cast<double>(listed_done_);
 }
 
 }  // namespace tools

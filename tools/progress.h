@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "console.h"
@@ -26,12 +27,18 @@ struct Totals {
 // Safe to use from many threads at once.
 class Progress {
  public:
+  // For a person, or events for a program: a line of JSON each on stdout.
+  enum class Style : uint8_t { person, json };
+
   // `files` to come, of `bytes` in all, by which the time left is estimated.
-  Progress(Console& console, uint64_t files, uint64_t bytes);
+  Progress(Console& console, uint64_t files, uint64_t bytes, Style style = Style::person);
 
   // One file is done, of `listed_bytes` when it was listed. Adds to the totals, and now and then shows them: on a
   // terminal some times a second, else every ten seconds.
   void add(const Totals& done, uint64_t listed_bytes);
+
+  // The same for what failed, which is said.
+  void fail(const Failure& failure, uint64_t listed_bytes);
 
   Totals totals() const;
   double seconds() const;
@@ -39,8 +46,11 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
   std::string line() const;
+  std::string event() const;
+  std::optional<double> seconds_left() const;
 
   Console& console_;
+  const Style style_;
   const uint64_t files_;
   const uint64_t bytes_;
   const Clock::time_point start_ = Clock::now();

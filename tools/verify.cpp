@@ -8,6 +8,7 @@
 
 #include "bridge/image_bridge.h"
 #include "command_tree.h"
+#include "data_sets.h"
 #include "file_io.h"
 #include "formats/formats.h"
 #include "image_tree.h"
@@ -15,6 +16,7 @@
 #include "options.h"
 #include "parallel.h"
 #include "progress.h"
+#include "verify_set.h"
 
 namespace tools {
 namespace {
@@ -22,6 +24,7 @@ namespace {
 struct VerifyOptions {
   std::vector<std::string> paths;
   std::string against;
+  bool subset = false;
   std::vector<std::string> models;
   l3_limits limits{};
   uint32_t threads = 0;
@@ -37,6 +40,7 @@ struct Work {
 // Everything to verify, and what went wrong already.
 struct Plan {
   std::vector<Work> works;
+  std::vector<std::string> sets;  // data sets
   std::vector<Failure> failures;
   std::vector<std::string> skipped;
 
@@ -90,12 +94,18 @@ void plan_mirror(const std::string& folder, const std::string& source_folder, Pl
 
 Plan make_plan(const VerifyOptions& options) {
   Plan plan;
+  if (!options.against.empty() && options.paths.front() != "-" && is_data_set(options.paths.front())) {
+    plan.sets.push_back(options.paths.front());
+    return plan;
+  }
   if (!options.against.empty() && is_folder(options.against)) {
     plan_mirror(options.paths.front(), options.against, plan);
     return plan;
   }
   for (const std::string& path : options.paths) {
-    if (path != "-" && is_folder(path)) {
+    if (path != "-" && is_data_set(path)) {
+      plan.sets.push_back(path);
+    } else if (path != "-" && is_folder(path)) {
       plan_folder(path, plan);
     } else {
       plan.works.push_back({path, options.against});
@@ -164,7 +174,10 @@ int verify(const VerifyOptions& options, Context& context) {
     if (options.against == "-" && options.paths.front() == "-") {
       return wrong_usage(context, "verify: PATH and --against are both stdin");
     }
-    if (is_folder(options.against) != is_folder(options.paths.front())) {
+    if (options.against == "-" && is_data_set(options.paths.front())) {
+      return wrong_usage(context, "verify: a data set is compared with a folder or a tar, not with stdin");
+    }
+    if (!is_data_set(options.paths.front()) && is_folder(options.against) != is_folder(options.paths.front())) {
       return wrong_usage(context, "verify: PATH and --against are not both files or both folders");
     }
   }
@@ -198,7 +211,10 @@ int verify(const VerifyOptions& options, Context& context) {
   } else {
     parallel.for_each(plan.works.size(), verify_one);
   }
-  const uint64_t failed = progress.totals().failed + plan.failures.size();
+  uint64_t failed = progress.totals().failed + plan.failures.size();
+  for (const std::string& set : plan.sets) {
+    failed += verify_data_set({set, options.against, options.subset, say_each, options.limits}, parallel, context);
+  }
   if (say_each && plan.works.size() > 1) {
     console.print(std::to_string(progress.totals().files) + " files OK, " + std::to_string(failed) + " failed");
   }
@@ -208,15 +224,20 @@ int verify(const VerifyOptions& options, Context& context) {
 }  // namespace
 
 void add_verify(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("verify", "Check that L3 files are whole, and compare them with their sources");
+  CLI::App* sub =
+      app.add_subcommand("verify", "Check that data sets and L3 files are whole, and compare them with their sources");
   auto options = std::make_shared<VerifyOptions>();
-  sub->add_option("PATH", options->paths, "L3 files, or folders of them with all folders below; - is stdin")
+  sub->add_option("PATH", options->paths,
+                  "Data sets, shards, L3 files, or folders of them with all folders below; - is stdin")
       ->required()
       ->type_name("");
   sub->add_option("--against", options->against,
                   "Also compare with this image: every sample, palette and chunk. With a folder for PATH: with the "
-                  "folder that it was converted from; images that have no L3 file are failures too")
+                  "folder or the tar that it was converted from; images that are not there are failures too")
       ->type_name(kPathType);
+  sub->add_flag("--subset", options->subset,
+                "With --against: a data set need not have all images of its source (--list, --pair, --on-error skip)")
+      ->needs("--against");
   add_models(*sub, options->models, "A model that files may name, made by l3 train; as often as there are models");
   add_threads(*sub, options->threads, "-j,--threads",
               "Threads to work with: on files side by side, or on the tiles of a single file");
@@ -229,7 +250,7 @@ void add_verify(CLI::App& app, Command& chosen) {
       "Examples:\n"
       "  l3 verify photo.l3\n"
       "  l3 verify --against photo.png photo.l3\n"
-      "  l3 verify --against pngs/ converted/     the whole conversion, file by file\n");
+      "  l3 verify --against pngs/ set/           the whole conversion, image by image\n");
   sub->callback([options, &chosen] { chosen = [options](Context& context) { return verify(*options, context); }; });
 }
 

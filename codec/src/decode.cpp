@@ -378,6 +378,7 @@ const char* l3_status_text(l3_status status) {
     case L3_ERROR_MEMORY: return "out of memory";
     case L3_ERROR_DEVICE: return "the device failed";
     case L3_ERROR_MODEL: return "the model that the file names is missing";
+    case L3_ERROR_FILE: return "a file cannot be read";
   }
   return "unknown status";
 }

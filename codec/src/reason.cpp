@@ -14,6 +14,7 @@ const char* text_of(Reason reason) {
     case Reason::bad_model_size: return "a model is 1 to 131072 bytes long";
     case Reason::bad_model_origin: return "which model is to be used does not fit what was supplied";
     case Reason::wrong_model: return "the model is for images of other channels or bits";
+    case Reason::no_named_model: return "the file names no model";
     case Reason::unlike_images: return "the images of one model must have the same channels and bits";
     case Reason::no_images: return "there is no image to make a model of";
     case Reason::bad_effort: return "effort must be 1 to 9";

@@ -20,6 +20,7 @@ enum class Reason : uint32_t {
   bad_model_size,
   bad_model_origin,
   wrong_model,
+  no_named_model,
   unlike_images,
   no_images,
   bad_effort,
@@ -138,6 +139,7 @@ L3_INLINE constexpr l3_status status_of(Reason reason) {
     case Reason::bad_model_size:
     case Reason::bad_model_origin:
     case Reason::wrong_model:
+    case Reason::no_named_model:
     case Reason::unlike_images:
     case Reason::no_images:
     case Reason::bad_effort:

@@ -48,6 +48,7 @@ typedef enum l3_status {
   L3_ERROR_MEMORY = 8,       // an allocation failed
   L3_ERROR_DEVICE = 9,       // a CUDA device is missing, or failed (libl3_cuda)
   L3_ERROR_MODEL = 10,       // the file names its model, and the caller did not supply that one
+  L3_ERROR_FILE = 11,        // the system could not open or read a file (libl3_data)
 } l3_status;
 
 // A short English text for a status, never null: "the file is truncated".
@@ -138,6 +139,11 @@ static inline l3_info l3_info_init(void) {
 L3_API L3_MUST_USE l3_status l3_read_info(const void* data, size_t size, const l3_limits* limits, l3_info* info,
                                           l3_error* error);
 
+#define L3_DIGEST_BYTES 16
+// What the formats of l3 take for digests and names: the first 16 bytes of the SHA-256 of `data`. `digest` has room for
+// them. (A file's own digest leaves two fields out; it is what l3_read_info gives.)
+L3_API void l3_digest(const void* data, size_t size, uint8_t* digest);
+
 // ------------------------------------------------------------------------------------------------------- sections
 
 typedef enum l3_section_type {
@@ -200,6 +206,14 @@ static inline l3_model_info l3_model_info_init(void) {
 }
 
 L3_API L3_MUST_USE l3_status l3_describe_model(const l3_model* model, l3_model_info* info, l3_error* error);
+
+// Writes a file that has its model: what a file that names `model` becomes, byte for byte the same but for that, and
+// nothing is encoded anew. *written is set to the size of the new file, also where `out` is null or too small, which is
+// L3_ERROR_BUFFER. Verifies what l3_check verifies. A file that names no model is an argument error, and one that names
+// another is L3_ERROR_MODEL. `out` must not overlap `data`; it gets at most pad(size of the model) bytes more than
+// those.
+L3_API L3_MUST_USE l3_status l3_embed_model(const void* data, size_t size, const l3_model* model, void* out,
+                                            size_t out_size, size_t* written, l3_error* error);
 
 // The bytes of the default model of that number, for ever; L3_ERROR_ARGUMENT where there is none. They start at 1.
 L3_API L3_MUST_USE l3_status l3_default_model(uint32_t number, const uint8_t** bytes, size_t* size);

@@ -1,0 +1,109 @@
+// A thin C++20 face of l3_data.h: what is opened closes itself, errors are values.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "l3/l3_data.h"
+
+namespace l3 {
+
+// What went wrong, in words: "set/shard-00000.l3s: offset 4096: the check of a sample does not match".
+inline std::string message(const l3_data_error& error) {
+  std::string text = error.file[0] != 0 ? std::string(error.file) + ": " : std::string();
+  if (error.offset != L3_DATA_NONE) text += "offset " + std::to_string(error.offset) + ": ";
+  return text + error.reason;
+}
+
+// A value, or the error that kept it from being.
+template <class Value>
+class [[nodiscard]] DataResult {
+ public:
+  DataResult(Value value) : value_(std::in_place_index<0>, std::move(value)) {}
+  DataResult(const l3_data_error& error) : value_(std::in_place_index<1>, error) {}
+
+  explicit operator bool() const { return value_.index() == 0; }
+  Value& operator*() { return *std::get_if<0>(&value_); }
+  const Value& operator*() const { return *std::get_if<0>(&value_); }
+  Value* operator->() { return std::get_if<0>(&value_); }
+  const Value* operator->() const { return std::get_if<0>(&value_); }
+  const l3_data_error& error() const { return *std::get_if<1>(&value_); }
+
+ private:
+  std::variant<Value, l3_data_error> value_;
+};
+
+// A sample as the index has it; views into the data set.
+struct Sample : l3_data_sample {
+  std::string_view name_text() const { return {name, name_size}; }
+  std::string_view role_text() const { return {role, role_size}; }
+  std::string_view metadata_text() const { return {reinterpret_cast<const char*>(metadata), metadata_size}; }
+  bool is_image() const { return kind == L3_DATA_IMAGE; }
+};
+
+// A data set, or a single shard, that is open. Any number of threads may use it at once.
+class DataSet {
+ public:
+  static DataResult<DataSet> open(const std::string& path, const l3_data_options& options = l3_data_options_init()) {
+    l3_data_set* set = nullptr;
+    l3_data_error error{};
+    if (l3_data_open(path.c_str(), &options, &set, &error) != L3_OK) return error;
+    return DataSet(set);
+  }
+
+  const l3_data_set* get() const { return set_.get(); }
+
+  l3_data_info info() const {
+    l3_data_info info = l3_data_info_init();
+    (void)!l3_data_describe(get(), &info);
+    return info;
+  }
+  uint64_t count() const { return info().samples; }
+
+  // `index` is below count().
+  Sample sample(uint64_t index) const {
+    Sample sample{l3_data_sample_init()};
+    (void)!l3_data_get(get(), index, &sample);
+    return sample;
+  }
+  std::optional<uint64_t> find(std::string_view name) const {
+    const uint64_t index = l3_data_find(get(), name.data(), name.size());
+    return index != L3_DATA_NONE ? std::optional(index) : std::nullopt;
+  }
+  // The bytes of a sample, whose check was verified.
+  DataResult<std::vector<uint8_t>> read(uint64_t index) const {
+    l3_data_error error{};
+    std::vector<uint8_t> bytes;
+    try {
+      bytes.resize(static_cast<size_t>(sample(index).size));
+    } catch (const std::bad_alloc&) {
+      error = {L3_ERROR_MEMORY, 0, L3_DATA_NONE, "", "out of memory"};
+      return error;
+    }
+    if (l3_data_read(get(), index, bytes.data(), bytes.size(), &error) != L3_OK) return error;
+    return bytes;
+  }
+  // Decode options with the models that samples of this data set name.
+  l3_decode_options decode_options() const {
+    l3_decode_options options = l3_decode_options_init();
+    options.models = l3_data_models(get(), &options.model_count);
+    return options;
+  }
+
+ private:
+  struct Close {
+    void operator()(l3_data_set* set) const { l3_data_close(set); }
+  };
+
+  explicit DataSet(l3_data_set* set) : set_(set) {}
+
+  std::unique_ptr<l3_data_set, Close> set_;
+};
+
+}  // namespace l3

@@ -1,0 +1,179 @@
+#include "loader/data_set_index.h"
+
+#include <set>
+#include <utility>
+
+#include "loader/json_reader.h"
+#include "shard_format.h"
+
+namespace loader {
+namespace {
+
+constexpr std::string_view kFormat = "l3 data set";
+
+// Which of the members that must be there were there.
+class Members {
+ public:
+  // Gives the number of a name that is known, and notes that it came; -1 for others.
+  int take(std::string_view name, JsonReader& json) {
+    for (size_t i = 0; i < names_.size(); ++i) {
+      if (names_[i] != name) continue;
+      if ((seen_ >> i & 1) != 0) json.fail("a member is there twice");
+      seen_ |= 1u << i;
+      return static_cast<int>(i);
+    }
+    return -1;
+  }
+  bool all(JsonReader& json) const { return seen_ == (1u << names_.size()) - 1 || json.fail("a member is missing"); }
+
+  explicit Members(std::vector<std::string_view> names) : names_(std::move(names)) {}
+
+ private:
+  std::vector<std::string_view> names_;
+  uint32_t seen_ = 0;
+};
+
+bool read_digest(JsonReader& json, Digest& digest) {
+  std::string text;
+  if (!json.text(text)) return false;
+  return from_hexadecimal(text, digest) || json.fail("a digest has 32 hexadecimal digits");
+}
+
+bool read_shard(JsonReader& json, ShardSummary& shard) {
+  Members members({"file", "bytes", "samples", "groups", "index_check", "digest"});
+  std::string name;
+  if (!json.open_object()) return false;
+  while (json.next_member(name)) {
+    uint64_t check = 0;
+    switch (members.take(name, json)) {
+      case 0:
+        if (json.text(shard.file) && (!is_name(shard.file) || shard.file.find('/') != shard.file.npos)) {
+          json.fail("the name of a shard's file is none");
+        }
+        break;
+      case 1: json.whole_number(shard.bytes); break;
+      case 2: json.whole_number(shard.samples); break;
+      case 3: json.whole_number(shard.groups); break;
+      case 4:
+        if (json.whole_number(check) && check > UINT32_MAX) json.fail("an index check is below 2^32");
+        shard.index_check = static_cast<uint32_t>(check);
+        break;
+      case 5: read_digest(json, shard.digest); break;
+      default: json.skip();
+    }
+  }
+  return !json.failed() && members.all(json);
+}
+
+bool read_members(JsonReader& json, DataSetIndex& index) {
+  Members members({"format", "version", "samples", "groups", "classes", "shards"});
+  std::string text;
+  uint64_t number = 0, samples = 0, groups = 0;
+  if (!json.open_object()) return false;
+  while (json.next_member(text)) {
+    switch (members.take(text, json)) {
+      case 0:
+        if (json.text(text) && text != kFormat) json.fail("not the index of an l3 data set");
+        break;
+      case 1:
+        if (json.whole_number(number) && number != 0) json.fail("a version that is not known");
+        break;
+      case 2: json.whole_number(samples); break;
+      case 3: json.whole_number(groups); break;
+      case 4:
+        for (json.open_array(); json.next_element();) {
+          if (json.text(text)) index.classes.push_back(text);
+        }
+        break;
+      case 5:
+        for (json.open_array(); json.next_element();) {
+          if (read_shard(json, index.shards.emplace_back()) || json.failed()) continue;
+        }
+        break;
+      default: json.skip();
+    }
+  }
+  if (json.failed() || !members.all(json) || !json.end()) return false;
+  // Sums of numbers up to 2^53 could only overflow with more shards than a file can name.
+  if (samples != index.samples()) return json.fail("the samples are not those of the shards together");
+  if (groups != index.groups()) return json.fail("the groups are not those of the shards together");
+  std::set<std::string_view> files;
+  for (const ShardSummary& shard : index.shards) {
+    if (!files.insert(shard.file).second) return json.fail("a shard is there twice");
+  }
+  return true;
+}
+
+}  // namespace
+
+uint64_t DataSetIndex::samples() const {
+  uint64_t sum = 0;
+  for (const ShardSummary& shard : shards) sum += shard.samples;
+  return sum;
+}
+
+uint64_t DataSetIndex::groups() const {
+  uint64_t sum = 0;
+  for (const ShardSummary& shard : shards) sum += shard.groups;
+  return sum;
+}
+
+bool is_utf8(std::string_view text) {
+  std::string json;
+  return append_json_text(json, text);
+}
+
+std::string to_json(const DataSetIndex& index) {
+  std::string json = "{\n \"format\": ";
+  append_json_text(json, kFormat);
+  json += ",\n \"version\": 0,\n \"samples\": " + std::to_string(index.samples());
+  json += ",\n \"groups\": " + std::to_string(index.groups());
+  json += ",\n \"classes\": [";
+  for (size_t i = 0; i < index.classes.size(); ++i) {
+    json += i > 0 ? ",\n  " : "\n  ";
+    append_json_text(json, index.classes[i]);
+  }
+  json += "],\n \"shards\": [";
+  for (size_t i = 0; i < index.shards.size(); ++i) {
+    const ShardSummary& shard = index.shards[i];
+    json += i > 0 ? ",\n  {\"file\": " : "\n  {\"file\": ";
+    append_json_text(json, shard.file);
+    json += ", \"bytes\": " + std::to_string(shard.bytes) + ", \"samples\": " + std::to_string(shard.samples) +
+            ", \"groups\": " + std::to_string(shard.groups) +
+            ", \"index_check\": " + std::to_string(shard.index_check) + ", \"digest\": \"" + hexadecimal(shard.digest) +
+            "\"}";
+  }
+  return json + "]\n}\n";
+}
+
+std::optional<JsonFault> read_json(std::string_view text, DataSetIndex& index) {
+  JsonReader json(text);
+  if (read_members(json, index)) return std::nullopt;
+  return JsonFault{json.place(), json.reason()};
+}
+
+std::string hexadecimal(const Digest& digest) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const uint8_t byte : digest) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+bool from_hexadecimal(std::string_view text, Digest& digest) {
+  if (text.size() != 2 * digest.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char letter = text[i];
+    const int value = letter >= '0' && letter <= '9'   ? letter - '0'
+                      : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10
+                      : letter >= 'A' && letter <= 'F' ? letter - 'A' + 10
+                                                       : -1;
+    if (value < 0) return false;
+    digest[i / 2] = static_cast<uint8_t>(i % 2 == 0 ? value << 4 : digest[i / 2] | value);
+  }
+  return true;
+}
+
+}  // namespace loader

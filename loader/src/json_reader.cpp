@@ -1,0 +1,268 @@
+#include "loader/json_reader.h"
+
+#include <array>
+
+namespace loader {
+namespace {
+
+constexpr size_t kDeepest = 64;
+
+void append_utf8(std::string& to, uint32_t code) {
+  const auto put = [&](uint32_t byte) { to += static_cast<char>(byte); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xC0 | code >> 6);
+    put(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    put(0xE0 | code >> 12);
+    put(0x80 | (code >> 6 & 0x3F));
+    put(0x80 | (code & 0x3F));
+  } else {
+    put(0xF0 | code >> 18);
+    put(0x80 | (code >> 12 & 0x3F));
+    put(0x80 | (code >> 6 & 0x3F));
+    put(0x80 | (code & 0x3F));
+  }
+}
+
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+}  // namespace
+
+size_t utf8_size(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t size = first >= 0xC2 && first < 0xE0   ? 2
+                      : first >= 0xE0 && first < 0xF0 ? 3
+                      : first >= 0xF0 && first < 0xF5 ? 4
+                                                      : 0;
+  if (size == 0 || text.size() < size) return 0;
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) >= 0xA0) || (first == 0xF0 && byte(1) < 0x90) ||
+      (first == 0xF4 && byte(1) >= 0x90)) {
+    return 0;
+  }
+  return size;
+}
+
+bool JsonReader::fail(const char* reason) {
+  if (reason_ == nullptr) reason_ = reason;
+  return false;
+}
+
+void JsonReader::skip_space() {
+  while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
+}
+
+bool JsonReader::take(char letter) {
+  skip_space();
+  if (failed() || at_ >= text_.size() || text_[at_] != letter) return false;
+  ++at_;
+  return true;
+}
+
+bool JsonReader::open(char bracket) {
+  if (!take(bracket)) return fail(bracket == '{' ? "an object was expected" : "an array was expected");
+  first_ = true;
+  return true;
+}
+
+// Behind a bracket that was opened, or behind a value in it.
+bool JsonReader::close_or_comma(char bracket, bool& closed) {
+  closed = false;
+  if (failed()) return false;
+  const bool first = first_;
+  first_ = false;
+  if (take(bracket)) {
+    closed = true;
+    return true;
+  }
+  if (!first && !take(',')) return fail("neither a comma nor an end of what was opened");
+  return true;
+}
+
+bool JsonReader::next_member(std::string& name) {
+  bool closed = false;
+  if (!close_or_comma('}', closed) || closed) return false;
+  if (!text(name)) return false;
+  return take(':') || fail("a colon was expected");
+}
+
+bool JsonReader::next_element() {
+  bool closed = false;
+  return close_or_comma(']', closed) && !closed;
+}
+
+bool JsonReader::four_digits(uint32_t& value) {
+  value = 0;
+  for (int i = 0; i < 4; ++i, ++at_) {
+    const char letter = at_ < text_.size() ? text_[at_] : ' ';
+    const uint32_t digit = is_digit(letter)                 ? static_cast<uint32_t>(letter - '0')
+                           : letter >= 'a' && letter <= 'f' ? static_cast<uint32_t>(letter - 'a' + 10)
+                           : letter >= 'A' && letter <= 'F' ? static_cast<uint32_t>(letter - 'A' + 10)
+                                                            : 16;
+    if (digit == 16) return fail("four hexadecimal digits were expected");
+    value = value << 4 | digit;
+  }
+  return true;
+}
+
+bool JsonReader::escape(std::string& value) {
+  constexpr std::string_view kLetters = "\"\\/bfnrt";
+  constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+  if (at_ >= text_.size()) return fail("a text does not end");
+  const char letter = text_[at_++];
+  if (const size_t found = kLetters.find(letter); found != kLetters.npos) {
+    value += kMeanings[found];
+    return true;
+  }
+  if (letter != 'u') return fail("an escape in a text is unknown");
+  uint32_t code = 0;
+  if (!four_digits(code)) return false;
+  if (code >= 0xDC00 && code < 0xE000) return fail("half a surrogate pair");
+  if (code >= 0xD800 && code < 0xDC00) {
+    uint32_t low = 0;
+    if (text_.substr(at_, 2) != "\\u") return fail("half a surrogate pair");
+    at_ += 2;
+    if (!four_digits(low)) return false;
+    if (low < 0xDC00 || low >= 0xE000) return fail("half a surrogate pair");
+    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+  }
+  append_utf8(value, code);
+  return true;
+}
+
+bool JsonReader::text(std::string& value) {
+  value.clear();
+  if (!take('"')) return fail("a text was expected");
+  first_ = false;
+  for (;;) {
+    if (at_ >= text_.size()) return fail("a text does not end");
+    const char letter = text_[at_];
+    if (letter == '"') {
+      ++at_;
+      return true;
+    }
+    if (letter == '\\') {
+      ++at_;
+      if (!escape(value)) return false;
+    } else if (static_cast<uint8_t>(letter) < 0x20) {
+      return fail("a control character in a text");
+    } else {
+      const size_t size = utf8_size(text_.substr(at_));
+      if (size == 0) return fail("not UTF-8");
+      value.append(text_.substr(at_, size));
+      at_ += size;
+    }
+  }
+}
+
+bool JsonReader::whole_number(uint64_t& value) {
+  constexpr uint64_t kMost = uint64_t{1} << 53;
+  skip_space();
+  value = 0;
+  const size_t begin = at_;
+  while (!failed() && at_ < text_.size() && is_digit(text_[at_])) {
+    value = value * 10 + static_cast<uint64_t>(text_[at_] - '0');
+    ++at_;
+    if (value > kMost) return fail("a number above 2^53");
+  }
+  if (at_ == begin) return fail("a whole number was expected");
+  if (at_ - begin > 1 && text_[begin] == '0') return fail("a number with a leading zero");
+  if (at_ < text_.size() && (text_[at_] == '.' || text_[at_] == 'e' || text_[at_] == 'E')) {
+    return fail("a whole number was expected");
+  }
+  first_ = false;
+  return true;
+}
+
+bool JsonReader::skip_number() {
+  const auto digits = [&] {
+    const size_t begin = at_;
+    while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
+    return at_ > begin;
+  };
+  if (at_ < text_.size() && text_[at_] == '-') ++at_;
+  const size_t begin = at_;
+  if (!digits()) return fail("a value was expected");
+  if (at_ - begin > 1 && text_[begin] == '0') return fail("a number with a leading zero");
+  if (at_ < text_.size() && text_[at_] == '.') {
+    ++at_;
+    if (!digits()) return fail("a number without digits");
+  }
+  if (at_ < text_.size() && (text_[at_] == 'e' || text_[at_] == 'E')) {
+    ++at_;
+    if (at_ < text_.size() && (text_[at_] == '+' || text_[at_] == '-')) ++at_;
+    if (!digits()) return fail("a number without digits");
+  }
+  return true;
+}
+
+bool JsonReader::skip() {
+  std::string open;  // the brackets that are open
+  std::string unused;
+  for (;;) {
+    skip_space();
+    if (failed()) return false;
+    const char letter = at_ < text_.size() ? text_[at_] : '\0';
+    if (letter == '{' || letter == '[') {
+      if (open.size() == kDeepest) return fail("nested too deep");
+      ++at_;
+      first_ = true;
+      open += letter;
+    } else if (letter == '"') {
+      if (!text(unused)) return false;
+    } else if (constexpr std::array<std::string_view, 3> kNames = {"true", "false", "null"};
+               letter == 't' || letter == 'f' || letter == 'n') {
+      const std::string_view name = kNames[letter == 't' ? 0 : letter == 'f' ? 1 : 2];
+      if (text_.substr(at_, name.size()) != name) return fail("a value was expected");
+      at_ += name.size();
+      first_ = false;
+    } else {
+      if (!skip_number()) return false;
+      first_ = false;
+    }
+    // On to the next value that must be skipped, out of what ends here.
+    for (;;) {
+      if (open.empty()) return true;
+      if (open.back() == '{' ? next_member(unused) : next_element()) break;
+      if (failed()) return false;
+      open.pop_back();
+    }
+  }
+}
+
+bool JsonReader::end() {
+  skip_space();
+  if (!failed() && at_ < text_.size()) return fail("something follows the end");
+  return !failed();
+}
+
+bool append_json_text(std::string& json, std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  json += '"';
+  while (!text.empty()) {
+    const size_t size = utf8_size(text);
+    if (size == 0) return false;
+    const auto letter = static_cast<uint8_t>(text[0]);
+    if (letter == '"' || letter == '\\') {
+      json += '\\';
+      json += text[0];
+    } else if (letter < 0x20 || letter == 0x7F) {
+      json += "\\u00";
+      json += kDigits[letter >> 4];
+      json += kDigits[letter & 15];
+    } else {
+      json.append(text.substr(0, size));
+    }
+    text.remove_prefix(size);
+  }
+  json += '"';
+  return true;
+}
+
+}  // namespace loader

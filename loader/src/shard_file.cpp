@@ -1,0 +1,111 @@
+#include "shard_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace loader {
+namespace {
+
+constexpr uint64_t kMostPerCall = uint64_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes at a time
+
+// What is no regular file, such as a pipe, must not keep anyone waiting.
+constexpr int kHowToOpen = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+
+FileFault read_at(int descriptor, uint64_t offset, uint8_t* to, uint64_t size) {
+  while (size > 0) {
+    const ssize_t count =
+        pread(descriptor, to, static_cast<size_t>(std::min(size, kMostPerCall)), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return {{}, errno};
+    if (count == 0) return {{"the file ends before it should", offset, L3_ERROR_TRUNCATED}, 0};
+    to += count;
+    offset += static_cast<uint64_t>(count);
+    size -= static_cast<uint64_t>(count);
+  }
+  return {};
+}
+
+}  // namespace
+
+bool OpenFiles::take() {
+  uint32_t open = open_.load();
+  while (open < most_) {
+    if (open_.compare_exchange_weak(open, open + 1)) return true;
+  }
+  return false;
+}
+
+// Whoever opens a file first may leave it open for all; the others close theirs.
+class ShardFile::Use {
+ public:
+  explicit Use(const ShardFile& file) : descriptor_(file.kept_.load()) {
+    if (descriptor_ >= 0) return;
+    descriptor_ = file.open_file(error_);
+    owned_ = descriptor_ >= 0;
+    if (!owned_ || !file.open_files_.take()) return;
+    int none = -1;
+    if (file.kept_.compare_exchange_strong(none, descriptor_)) {
+      owned_ = false;
+    } else {
+      file.open_files_.give_back();
+    }
+  }
+  ~Use() {
+    if (owned_) close(descriptor_);
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  int error() const { return error_; }
+
+ private:
+  int descriptor_;
+  int error_ = 0;
+  bool owned_ = false;
+};
+
+ShardFile::~ShardFile() {
+  if (const int kept = kept_.load(); kept >= 0) {
+    close(kept);
+    open_files_.give_back();
+  }
+}
+
+int ShardFile::open_file(int& error) const {
+  const int descriptor = open(path_.c_str(), kHowToOpen);
+  if (descriptor < 0) error = errno;
+  return descriptor;
+}
+
+FileFault ShardFile::measure() {
+  const Use use(*this);
+  struct stat status {};
+  if (use.descriptor() < 0) return {{}, use.error()};
+  if (fstat(use.descriptor(), &status) != 0) return {{}, errno};
+  if (S_ISDIR(status.st_mode)) return {{}, EISDIR};
+  if (!S_ISREG(status.st_mode)) return {{"not a regular file", 0, L3_ERROR_FILE}, 0};
+  size_ = static_cast<uint64_t>(status.st_size);
+  return {};
+}
+
+FileFault ShardFile::read(uint64_t offset, void* to, uint64_t size) const {
+  const Use use(*this);
+  if (use.descriptor() < 0) return {{}, use.error()};
+  return read_at(use.descriptor(), offset, static_cast<uint8_t*>(to), size);
+}
+
+FileFault read_whole(const std::string& path, uint64_t most, std::vector<uint8_t>& bytes) {
+  OpenFiles none(0);
+  ShardFile file(path, none);
+  if (const FileFault fault = file.measure()) return fault;
+  if (file.size() > most) return {{"larger than the limit allows", most, L3_ERROR_LIMIT}, 0};
+  bytes.resize(static_cast<size_t>(file.size()));
+  return file.read(0, bytes.data(), bytes.size());
+}
+
+}  // namespace loader

@@ -1,0 +1,64 @@
+// Reading the file of a shard, by any number of threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shard_index.h"
+
+namespace loader {
+
+// A fault, or an errno of the system.
+struct FileFault {
+  Fault fault;
+  int system_error = 0;
+
+  explicit operator bool() const { return fault || system_error != 0; }
+};
+
+// How many files may stay open, for all shards of a data set.
+class OpenFiles {
+ public:
+  explicit OpenFiles(uint32_t most) : most_(most) {}
+  // Whether one more may; if so it counts.
+  bool take();
+  void give_back() { --open_; }
+
+ private:
+  uint32_t most_;
+  std::atomic<uint32_t> open_{0};
+};
+
+class ShardFile {
+ public:
+  ShardFile(std::string path, OpenFiles& open_files) : path_(std::move(path)), open_files_(open_files) {}
+  ~ShardFile();
+  ShardFile(const ShardFile&) = delete;
+  ShardFile& operator=(const ShardFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  uint64_t size() const { return size_; }
+
+  // Learns the size; to be called first.
+  FileFault measure();
+  // `size` bytes from `offset` on.
+  FileFault read(uint64_t offset, void* to, uint64_t size) const;
+
+ private:
+  // An open file, which is closed when this ends unless it may stay open.
+  class Use;
+  int open_file(int& error) const;
+
+  std::string path_;
+  OpenFiles& open_files_;
+  uint64_t size_ = 0;
+  mutable std::atomic<int> kept_{-1};
+};
+
+// All of a file that is not larger than `most`.
+FileFault read_whole(const std::string& path, uint64_t most, std::vector<uint8_t>& bytes);
+
+}  // namespace loader

@@ -1,0 +1,68 @@
+// The constants of spec/shard.md, and its numbers in memory.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "l3/l3.h"
+#include "loader/names.h"
+
+namespace loader {
+
+constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kFirstSample = 4096;
+constexpr size_t kHeadBytes = 64;
+constexpr size_t kFooterBytes = 64;
+constexpr size_t kEntryBytes = 80;
+constexpr size_t kModelEntryBytes = 8;
+constexpr size_t kRoleEntryBytes = 8;
+constexpr uint32_t kMostModels = 1024;
+constexpr uint32_t kMostModelBytes = 1u << 17;
+constexpr uint64_t kMostSampleBytes = uint64_t{1} << 36;
+constexpr uint32_t kMostEdge = 1u << 20;
+constexpr uint16_t kNoModel = 65535;
+constexpr uint32_t kNoLabel = UINT32_MAX;
+enum Kind : uint8_t { kImage = 0, kBytes = 1 };
+
+constexpr std::string_view kHeadSignature("\x8BL3S\r\n\x1A\n", 8);
+constexpr std::string_view kFooterSignature("\x8BL3E\r\n\x1A\n", 8);
+
+namespace footer {
+constexpr size_t kVersion = 8, kModels = 10, kRoles = 12, kReserved = 14, kIndexOffset = 16, kIndexSize = 24,
+                 kEntries = 32, kGroups = 36, kTexts = 40, kIndexCheck = 44, kReserved2 = 48, kCheck = 60;
+}
+
+namespace entry {
+constexpr size_t kOffset = 0, kSize = 8, kDigest = 16, kCheck = 32, kWidth = 36, kHeight = 40, kChannels = 44,
+                 kBits = 46, kColour = 47, kKind = 48, kReserved = 49, kRole = 50, kModel = 52, kNameSize = 54,
+                 kName = 56, kMetadata = 60, kMetadataSize = 64, kLabel = 68, kGroup = 72, kReserved2 = 76;
+}
+
+constexpr uint64_t padded(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+template <typename Number>
+Number load(const uint8_t* at) {
+  Number value;
+  std::memcpy(&value, at, sizeof value);
+  if constexpr (std::endian::native == std::endian::big) {
+    Number turned = 0;
+    for (size_t i = 0; i < sizeof value; ++i) turned = static_cast<Number>(turned | Number{at[i]} << 8 * i);
+    return turned;
+  }
+  return value;
+}
+inline uint16_t load_u16(const uint8_t* at) { return load<uint16_t>(at); }
+inline uint32_t load_u32(const uint8_t* at) { return load<uint32_t>(at); }
+inline uint64_t load_u64(const uint8_t* at) { return load<uint64_t>(at); }
+
+template <typename Number>
+void store(uint8_t* at, Number value) {
+  for (size_t i = 0; i < sizeof value; ++i) at[i] = static_cast<uint8_t>(value >> 8 * i);
+}
+
+constexpr uint32_t channels_of(uint32_t colour) { return colour == L3_COLOUR_PALETTE ? 1 : colour + 1; }
+
+}  // namespace loader

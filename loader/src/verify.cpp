@@ -1,0 +1,103 @@
+// What opening a data set does not look at.
+#include <array>
+#include <new>
+
+#include "data_error.h"
+#include "data_set.h"
+#include "loader/shard_builder.h"
+
+namespace loader {
+namespace {
+
+// The file from `begin` to `end` holds zero bytes.
+FileFault check_zero(const ShardFile& file, uint64_t begin, uint64_t end) {
+  std::array<uint8_t, kFirstSample> bytes;
+  const uint64_t size = end - begin;
+  if (const FileFault fault = file.read(begin, bytes.data(), size)) return fault;
+  for (uint64_t i = 0; i < size; ++i) {
+    if (bytes[i] != 0) return {{"a byte between samples is not zero", begin + i}, 0};
+  }
+  return {};
+}
+
+FileFault check_gaps(const Shard& shard) {
+  if (const FileFault fault = check_zero(shard.file, kHeadBytes, kFirstSample)) return fault;
+  const Footer& footer = shard.index.footer();
+  for (uint32_t i = 0; i < footer.entries; ++i) {
+    const uint8_t* at = shard.index.entry(i);
+    const uint64_t end = load_u64(at + entry::kOffset) + load_u64(at + entry::kSize);
+    if (end == padded(end)) continue;
+    if (const FileFault fault = check_zero(shard.file, end, padded(end))) return fault;
+  }
+  return {};
+}
+
+l3_status verify_shard(const Shard& shard, l3_data_error* error) {
+  if (const FileFault fault = check_gaps(shard)) return fail(error, shard.file.path(), fault);
+  const Footer& footer = shard.index.footer();
+  for (uint32_t i = 0; i < footer.models; ++i) {
+    if (shard.models[i] != nullptr) continue;
+    const uint64_t place = footer.index_offset + uint64_t{footer.entries} * kEntryBytes + i * kModelEntryBytes;
+    return fail(error, shard.file.path(), Fault{"a model is not valid", place});
+  }
+  std::vector<uint8_t> end(static_cast<size_t>(footer.index_size) + kFooterBytes);
+  if (const FileFault fault = shard.file.read(footer.index_offset, end.data(), end.size())) {
+    return fail(error, shard.file.path(), fault);
+  }
+  Digest digest{};
+  l3_digest(end.data(), end.size(), digest.data());
+  if (shard.digest && digest != *shard.digest) {
+    return fail(error, shard.file.path(), Fault{"the digest is not the one in index.json", footer.index_offset});
+  }
+  return succeed(error);
+}
+
+// What of an entry its sample says otherwise; null where nothing is.
+const char* difference(const l3_data_sample& sample, const NewSample& found) {
+  if (!std::equal(found.digest.begin(), found.digest.end(), sample.digest)) {
+    return "the digest of a sample is not that of its entry";
+  }
+  if (found.width != sample.width || found.height != sample.height || found.channels != sample.channels ||
+      found.bits != sample.bits || found.colour != sample.colour) {
+    return "the shape of a sample is not that of its entry";
+  }
+  if (found.model.has_value() != (sample.model_bytes != nullptr)) {
+    return "whether a sample names a model is not what its entry says";
+  }
+  if (!found.model) return nullptr;
+  Digest name{};
+  l3_digest(sample.model_bytes, sample.model_size, name.data());
+  return name == *found.model ? nullptr : "a sample names another model than its entry";
+}
+
+}  // namespace
+}  // namespace loader
+
+using namespace loader;
+
+l3_status l3_data_verify_shard(const l3_data_set* set, uint64_t shard, l3_data_error* error) {
+  if (set == nullptr) return fail(error, L3_ERROR_ARGUMENT, "", "a pointer that must not be null is null");
+  if (shard >= set->shards.size()) return fail(error, L3_ERROR_ARGUMENT, "", "no shard of this number");
+  try {
+    return verify_shard(*set->shards[shard], error);
+  } catch (const std::bad_alloc&) {
+    return fail(error, L3_ERROR_MEMORY, set->shards[shard]->file.path(), "out of memory");
+  }
+}
+
+l3_status l3_data_check_sample(const l3_data_set* set, uint64_t index, const void* data, size_t size,
+                               l3_data_error* error) {
+  l3_data_sample sample = l3_data_sample_init();
+  if (data == nullptr && size > 0) {
+    return fail(error, L3_ERROR_ARGUMENT, "", "a pointer that must not be null is null");
+  }
+  if (l3_data_get(set, index, &sample) != L3_OK) {
+    return fail(error, L3_ERROR_ARGUMENT, "", "no sample of this number");
+  }
+  NewSample found;
+  const char* reason = describe({static_cast<const uint8_t*>(data), size}, sample.kind, found)
+                           ? difference(sample, found)
+                           : "a sample is no L3 file";
+  if (reason == nullptr) return succeed(error);
+  return fail(error, set->shard_of(index).file.path(), Fault{reason, sample.offset});
+}

@@ -1,0 +1,276 @@
+// l3 convert: a folder, a list or a tar to a data set.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convert.h"
+#include "image_tree.h"
+#include "json.h"
+#include "parallel.h"
+#include "progress.h"
+#include "set_conversion.h"
+#include "set_writer.h"
+#include "shared_models.h"
+
+namespace tools {
+namespace {
+
+constexpr uint64_t kDefaultShardBytes = 256000000;
+constexpr const char* kReport = "errors.tsv";
+
+struct Part {
+  uint32_t number = 1, of = 1;
+};
+
+Part part_of(const ConvertOptions& options) {
+  if (options.part.empty()) return {};
+  const size_t slash = options.part.find('/');
+  return {static_cast<uint32_t>(std::stoul(options.part.substr(0, slash))),
+          static_cast<uint32_t>(std::stoul(options.part.substr(slash + 1)))};
+}
+
+// What the bytes of the data set depend on, but for the sources' contents. All parts of one have the same.
+std::string settings_text(const ConvertOptions& options, const Sources& all, const ModelFiles& models) {
+  const auto line = [](const char* name, const std::string& value) { return std::string(name) + "=" + value + "\n"; };
+  std::string text = line("version", l3_version_text());
+  const auto or_default = [](uint64_t number) { return number != 0 ? std::to_string(number) : "default"; };
+  text += line("method", options.method.method) + line("effort", or_default(options.method.effort)) +
+          line("tile", or_default(options.method.tile)) + line("shard-size", or_default(options.shard_bytes)) +
+          line("shared-model", options.shared_model.empty() ? "auto" : options.shared_model);
+  for (const l3_model* model : models.all()) text += line("model", name_text(describe(model).name));
+  // Names of any bytes, in a file that is text.
+  std::string chosen;
+  for (const std::string& pair : options.source.pairs) chosen += pair + '\0';
+  chosen += options.source.group + '\0' + options.source.labels + '\0';
+  for (const std::string& name : all.classes) chosen += name + '\0';
+  loader::Digest digest{};
+  l3_digest(chosen.data(), chosen.size(), digest.data());
+  text += line("groups-and-classes", loader::hexadecimal(digest));
+  if (options.part.empty()) return text;
+  // Where a part begins depends on all sources. Times may differ from machine to machine.
+  std::string names;
+  for (const SourceItem& item : all.items) names += item.name + '\0' + std::to_string(item.size) + '\0';
+  l3_digest(names.data(), names.size(), digest.data());
+  return text + line("sources", loader::hexadecimal(digest));
+}
+
+struct Report {
+  const Sources& sources;
+  const SetWriter& writer;
+  const SetOutcome& outcome;
+  double seconds;
+  uint64_t groups;  // of the sources, in this part
+};
+
+std::string counted(uint64_t count, const char* one, const char* many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+double ratio(const SetTotals& totals) {
+  return totals.bytes_in > 0 ? static_cast<double>(totals.bytes_out) / static_cast<double>(totals.bytes_in) : 0;
+}
+
+std::string shares(const StageTimes& times) {
+  const std::array<std::pair<const char*, double>, 5> stages = {{{"reading", times.read},
+                                                                 {"unpacking", times.unpack},
+                                                                 {"encoding", times.encode},
+                                                                 {"verifying", times.verify},
+                                                                 {"writing", times.write}}};
+  double sum = 0;
+  for (const auto& stage : stages) sum += stage.second;
+  std::string text;
+  for (const auto& [name, seconds] : stages) {
+    text += (text.empty() ? "" : ", ") + std::string(name) + " " + shown_number(sum > 0 ? 100 * seconds / sum : 0, 1) +
+            " %";
+  }
+  return text;
+}
+
+void print_summary(const Report& report, bool finished, Console& console) {
+  const SetTotals& now = report.outcome.totals;
+  SetTotals all = report.writer.kept();
+  all.add(now);
+  std::string line = counted(now.files, "file", "files") + " converted";
+  if (now.files > 0 && report.seconds > 0) {
+    line += ": " + shown_bytes(now.bytes_in) + " -> " + shown_bytes(now.bytes_out) + ", ratio " +
+            shown_number(ratio(now), 4) + ", " +
+            shown_number(static_cast<double>(now.pixels) / 1e6 / report.seconds, 1) + " MP/s";
+  }
+  if (report.writer.kept().files > 0) line += "; " + std::to_string(report.writer.kept().files) + " kept from before";
+  if (report.sources.ignored > 0)
+    line += "; " + counted(report.sources.ignored, "other file", "other files") + " ignored";
+  if (!report.sources.skipped.empty()) line += "; " + std::to_string(report.sources.skipped.size()) + " skipped";
+  const uint64_t failed = report.writer.failures().size() + report.sources.left_out.size();
+  if (failed > 0) line += "; " + std::to_string(failed) + " failed";
+  if (report.outcome.not_begun > 0) line += "; " + std::to_string(report.outcome.not_begun) + " not begun";
+  console.print(line);
+  if (finished) {
+    console.print("the data set has " + counted(all.groups, "sample", "samples") +
+                  (all.files != all.groups ? " of " + counted(all.files, "file", "files") : std::string()) + " in " +
+                  counted(report.writer.shards(), "shard", "shards") + ": " + shown_bytes(report.writer.bytes()));
+  }
+  const StageTimes& times = report.outcome.times;
+  if (now.files == 0) return;
+  console.print("time of threads: " + shares(times));
+  std::string cost = "unpacking the sources takes " + shown_number(times.unpack, times.unpack < 10 ? 2 : 0) +
+                     " s of one core, in each epoch of a training that reads them";
+  if (times.verify > 0) {
+    cost += "; decoding these takes less than " + shown_number(times.verify, times.verify < 10 ? 2 : 0) + " s";
+  }
+  console.print(cost);
+}
+
+void print_end(const Report& report, bool finished, Console& console) {
+  const SetTotals& now = report.outcome.totals;
+  const SetTotals& kept = report.writer.kept();
+  Json json;
+  json.open_object().member("event", "end").member("finished", finished);
+  json.member("groups", now.groups).member("files", now.files).member("kept_groups", kept.groups);
+  json.member("kept_files", kept.files);
+  json.member("failed", report.writer.failures().size() + report.sources.left_out.size());
+  json.member("ignored", report.sources.ignored).member("not_begun", report.outcome.not_begun);
+  json.member("pixels", now.pixels).member("bytes_in", now.bytes_in).member("bytes_out", now.bytes_out);
+  json.member("shards", report.writer.shards()).member("bytes", report.writer.bytes());
+  json.key("seconds").number(report.seconds, 3);
+  const StageTimes& times = report.outcome.times;
+  json.key("thread_seconds").open_object();
+  json.key("read").number(times.read, 3).key("unpack").number(times.unpack, 3);
+  json.key("encode").number(times.encode, 3).key("verify").number(times.verify, 3);
+  json.key("write").number(times.write, 3).close_object();
+  console.print(json.close_object().line());
+}
+
+// Everything that goes wrong before the first group is converted.
+std::optional<Failure> prepare(const ConvertOptions& options, const Sources& sources,
+                               const ConversionSettings& settings, const ModelFiles& models, Parallel& parallel,
+                               SetWriter& writer, Context& context) {
+  if (auto failure = writer.begin()) return failure;
+  if (writer.was_whole() || writer.trained()) return std::nullopt;
+  const SharedModels which = options.shared_model == "on"    ? SharedModels::always
+                             : options.shared_model == "off" ? SharedModels::never
+                                                             : SharedModels::where_they_pay;
+  std::vector<std::vector<uint8_t>> shared = train_models(sources, settings, which, parallel.for_l3(), context);
+  for (const l3_model* model : models.all()) {
+    const l3_model_info info = describe(model);
+    shared.emplace_back(info.bytes, info.bytes + info.size);
+  }
+  return writer.set_models(std::move(shared));
+}
+
+int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& models, Context& context) {
+  Console& console = context.console;
+  const Part part = part_of(options);
+  SetTarget target;
+  target.folder = options.destination;
+  target.part = part.number;
+  target.parts = part.of;
+  target.shard_bytes = options.shard_bytes != 0 ? options.shard_bytes : kDefaultShardBytes;
+  target.settings = settings_text(options, sources, models);
+  target.existing = options.resume ? Existing::resume : options.force ? Existing::replace : Existing::refuse;
+
+  SetConversion conversion;
+  conversion.settings.encode = encode_options(options.method);
+  conversion.settings.models = models.all();
+  conversion.settings.limits = options.limits;
+  conversion.settings.verify = !options.no_verify;
+  conversion.stop_at_failure = options.on_error == "fail";
+  Parallel parallel(options.jobs);
+  conversion.threads = parallel.threads();
+
+  const Sources all = part.of > 1 ? sources : Sources();  // models are made for the whole
+  if (part.of > 1) keep_part(sources, part.number, part.of);
+  SetWriter writer(target, sources, context);
+  if (const auto failure =
+          prepare(options, part.of > 1 ? all : sources, conversion.settings, models, parallel, writer, context)) {
+    console.fail(*failure);
+    return kExitFailed;
+  }
+  if (writer.was_whole()) {
+    if (!options.quiet) console.print("the data set is whole already: nothing to do (sources are not compared)");
+    return kExitDone;
+  }
+  const OpenModels shared(writer.models());
+  conversion.settings.models = shared.all();
+  // Groups are worked on side by side; the tiles of a single one are.
+  const uint64_t groups = sources.groups.size();
+  if (groups - writer.done() == 1) {
+    conversion.settings.encode.parallel = parallel.for_l3();
+    conversion.threads = 1;
+  }
+
+  uint64_t bytes = 0, files = 0;
+  for (uint64_t i = writer.done(); i < groups; ++i) {
+    bytes += sources.bytes_of(sources.groups[i]);
+    files += sources.groups[i].count;
+  }
+  Progress progress(console, files, bytes, options.json ? Progress::Style::json : Progress::Style::person);
+  if (options.json) {
+    Json json;
+    json.open_object().member("event", "begin").member("groups", groups - writer.done()).member("files", files);
+    console.print(json.member("bytes", bytes).member("kept_groups", writer.done()).close_object().line());
+  }
+  // What an earlier run said is part of the whole.
+  for (const Failure& failure : writer.failures()) console.fail(failure);
+  const SetOutcome outcome = convert_set(sources, conversion, writer, progress, context);
+  std::optional<Failure> broken = outcome.broken;
+  const bool all_done = !broken && writer.done() == groups;
+  if (all_done) broken = writer.finish(sources.classes);
+  const bool finished = all_done && !broken;
+  console.clear_status();
+  if (broken) {
+    console.fail(*broken);
+    console.inform("l3: what is converted is kept: --resume goes on");
+  } else if (!finished && outcome.failed > 0) {
+    console.inform("l3: stopped; what is converted is kept: --resume goes on, with --on-error skip past such files");
+  }
+
+  std::vector<Failure> failures = sources.left_out;
+  failures.insert(failures.end(), writer.failures().begin(), writer.failures().end());
+  if (finished && (!failures.empty() || !options.report.empty())) {
+    const std::string name =
+        part.of > 1 ? "part-" + std::to_string(part.number) + "of" + std::to_string(part.of) + "-" + kReport : kReport;
+    const std::string path = options.report.empty() ? join(options.destination, name) : options.report;
+    if (const auto failure = write_report(path, failures, context)) console.fail(*failure);
+  }
+  const Report report{sources, writer, outcome, progress.seconds(), groups};
+  if (options.json) {
+    print_end(report, finished, console);
+  } else if (!options.quiet) {
+    print_summary(report, finished, console);
+  }
+  return finished && failures.empty() ? kExitDone : kExitFailed;
+}
+
+}  // namespace
+
+std::optional<Failure> write_report(const std::string& path, const std::vector<Failure>& failures, Context& context) {
+  std::string text = "file\toffset\treason\n";
+  for (const Failure& failure : failures) {
+    text += one_line(failure.file) + "\t" + (failure.offset ? std::to_string(*failure.offset) : "") + "\t" +
+            one_line(failure.reason) + "\n";
+  }
+  return write_file(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}, Flush::none,
+                    context.unfinished);
+}
+
+int convert_to_set(const ConvertOptions& options, Context& context) {
+  ModelFiles models;
+  if (const auto failure = models.open_for_encoding(options.models)) {
+    context.console.fail(*failure);
+    return kExitFailed;
+  }
+  Sources sources = list_sources(options.source);
+  for (const std::string& skipped : sources.skipped) context.console.note(skipped, kSkipped);
+  for (const Failure& failure : sources.left_out) context.console.fail(failure);
+  for (const Failure& failure : sources.refused) context.console.fail(failure);
+  if (!sources.refused.empty()) return kExitFailed;
+  if (!sources.left_out.empty() && options.on_error == "fail") {
+    context.console.inform("l3: nothing is converted; --on-error skip leaves these out");
+    return kExitFailed;
+  }
+  return convert(options, sources, models, context);
+}
+
+}  // namespace tools

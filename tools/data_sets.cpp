@@ -1,0 +1,57 @@
+#include "data_sets.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "file_io.h"
+#include "image_tree.h"
+#include "loader/data_set_index.h"
+
+namespace tools {
+
+bool is_data_set(const std::string& path) {
+  std::error_code error;
+  if (is_folder(path)) return std::filesystem::exists(join(path, loader::kIndexFile), error);
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  constexpr std::string_view kSignature = "\x8BL3S";
+  const Outcome<bridge::Buffer> start = read_start(path, kSignature.size());
+  return start && start->size() == kSignature.size() &&
+         std::equal(kSignature.begin(), kSignature.end(), start->bytes().begin(),
+                    [](char letter, uint8_t byte) { return static_cast<uint8_t>(letter) == byte; });
+}
+
+Failure failure_of(const l3_data_error& error) {
+  Failure failure{error.file, std::nullopt, error.reason};
+  if (error.offset != L3_DATA_NONE) failure.offset = error.offset;
+  return failure;
+}
+
+Outcome<l3::DataSet> open_data_set(const std::string& path) {
+  l3::DataResult<l3::DataSet> set = l3::DataSet::open(path);
+  if (!set) return failure_of(set.error());
+  return std::move(*set);
+}
+
+std::string shown(const l3::DataSet& set, const l3::Sample& sample) {
+  return std::string(l3_data_shard_path(set.get(), sample.shard)) + ": " + std::string(sample.name_text());
+}
+
+Outcome<bridge::Buffer> read_sample(const l3::DataSet& set, uint64_t index) {
+  const l3::Sample sample = set.sample(index);
+  bridge::Buffer bytes;
+  l3_data_error error{};
+  // No more is allocated than the file has: the index was checked against its size.
+  uint8_t* const to = bytes.reset(static_cast<size_t>(sample.size));
+  if (l3_data_read(set.get(), index, to, bytes.size(), &error) != L3_OK) return failure_of(error);
+  return bytes;
+}
+
+std::string label_text(const l3::DataSet& set, const l3::Sample& sample) {
+  if (sample.label == L3_NO_LABEL) return "";
+  const char* name = l3_data_class(set.get(), sample.label);
+  return name != nullptr ? name : std::to_string(sample.label);
+}
+
+}  // namespace tools

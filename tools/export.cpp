@@ -1,0 +1,318 @@
+// l3 export: a data set, or a folder of L3 files, back to PNG files.
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "bridge/image_bridge.h"
+#include "command_tree.h"
+#include "data_sets.h"
+#include "file_io.h"
+#include "formats/formats.h"
+#include "image_tree.h"
+#include "loader/names.h"
+#include "model_files.h"
+#include "options.h"
+#include "parallel.h"
+#include "progress.h"
+
+namespace tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ExportOptions {
+  std::string source, destination;
+  std::vector<std::string> models;
+  std::string on_error = "fail";
+  uint32_t jobs = 0;
+  l3_limits limits{};
+  bool force = false;
+  bool resume = false;
+  bool quiet = false;
+};
+
+enum class What : uint8_t { image, bytes, metadata };
+
+struct Job {
+  What what;
+  uint64_t sample;   // of a data set
+  std::string file;  // of a folder
+  std::string out;   // below the destination
+  uint64_t bytes;
+};
+
+// What is exported, and how its bytes are read.
+struct Plan {
+  std::optional<l3::DataSet> set;
+  std::vector<Job> jobs;
+  std::vector<Failure> failures;
+  std::vector<std::string> skipped;
+  uint64_t bytes = 0;
+};
+
+// a/b.jpg -> a/b.png, and, where that is the name of another, a/b.jpg.png.
+class PngNames {
+ public:
+  // Names that images have already go to them.
+  void reserve(const std::string& name) {
+    if (is_png(name)) taken_.insert(name);
+  }
+  std::string name_for(const std::string& name) {
+    if (is_png(name)) return name;
+    std::string changed = fs::path(name).replace_extension(".png").string();
+    while (!taken_.insert(changed).second) changed = (changed.size() < name.size() + 4 ? name : changed) + ".png";
+    return changed;
+  }
+  // False where the name is another's.
+  bool take(const std::string& name) { return taken_.insert(name).second; }
+
+ private:
+  static bool is_png(const std::string& name) { return formats::format_of(name) == formats::Format::png; }
+  std::unordered_set<std::string> taken_;
+};
+
+void plan_set(const std::string& path, Plan& plan) {
+  Outcome<l3::DataSet> set = open_data_set(path);
+  if (!set) {
+    plan.failures.push_back(set.failure());
+    return;
+  }
+  plan.set.emplace(std::move(*set));
+  PngNames names;
+  const uint64_t count = plan.set->count();
+  for (uint64_t i = 0; i < count; ++i) {
+    const l3::Sample sample = plan.set->sample(i);
+    const std::string name(sample.name_text());
+    if (sample.is_image()) {
+      names.reserve(name);
+    } else {
+      names.take(name);
+    }
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    const l3::Sample sample = plan.set->sample(i);
+    const std::string name(sample.name_text());
+    const What what = sample.is_image() ? What::image : What::bytes;
+    plan.jobs.push_back({what, i, "", what == What::image ? names.name_for(name) : name, sample.size});
+    if (sample.metadata_size == 0) continue;
+    const size_t slash = name.rfind('/');
+    const std::string json = name.substr(0, name.find('.', slash == name.npos ? 1 : slash + 2)) + ".json";
+    if (names.take(json)) {
+      plan.jobs.push_back({What::metadata, i, "", json, sample.metadata_size});
+    } else {
+      plan.failures.push_back(
+          {shown(*plan.set, sample), std::nullopt, "its metadata would become " + json + ", which another sample is"});
+    }
+  }
+}
+
+void plan_folder(const std::string& folder, Plan& plan) {
+  Tree tree = list_tree(folder, Kind::l3);
+  plan.skipped = std::move(tree.skipped);
+  plan.failures = std::move(tree.failures);
+  PngNames names;
+  for (const std::string& file : tree.files) {
+    const std::string path = join(folder, file);
+    plan.jobs.push_back({What::image, 0, path, names.name_for(file), listed_size(path)});
+  }
+  if (tree.files.empty() && plan.failures.empty()) {
+    plan.failures.push_back({folder, std::nullopt, "neither a data set nor a folder of .l3 files"});
+  }
+}
+
+struct Exported {
+  uint64_t pixels = 0, bytes_in = 0, bytes_out = 0;
+};
+
+class Exporter {
+ public:
+  Exporter(const ExportOptions& options, const Plan& plan, const ModelFiles& models, Context& context)
+      : options_(options), plan_(plan), models_(models.all().begin(), models.all().end()), context_(context) {
+    if (!plan.set) return;
+    size_t count = 0;
+    const l3_model* const* of_set = l3_data_models(plan.set->get(), &count);
+    models_.insert(models_.end(), of_set, of_set + count);
+  }
+
+  Outcome<Exported> run(const Job& job, l3_parallel parallel) const try {
+    if (job.what == What::metadata) {
+      const l3::Sample sample = plan_.set->sample(job.sample);
+      return write(job, {sample.metadata, sample.metadata_size}, {0, sample.metadata_size, 0});
+    }
+    const std::string name = name_of(job);
+    const Outcome<bridge::Buffer> file = plan_.set ? read_sample(*plan_.set, job.sample) : read_file(job.file);
+    if (!file) return file.failure();
+    if (job.what == What::bytes) return write(job, file->bytes(), {0, file->size(), 0});
+    return write_png(job, name, file->bytes(), parallel);
+  } catch (...) {
+    return caught(name_of(job));
+  }
+
+ private:
+  std::string name_of(const Job& job) const {
+    return plan_.set ? shown(*plan_.set, plan_.set->sample(job.sample)) : job.file;
+  }
+
+  Outcome<Exported> write_png(const Job& job, const std::string& name, std::span<const uint8_t> file,
+                              l3_parallel parallel) const {
+    l3_info info = l3_info_init();
+    if (l3_read_info(file.data(), file.size(), &options_.limits, &info, nullptr) == L3_OK &&
+        info.alpha == L3_ALPHA_PREMULTIPLIED) {
+      return Failure{name, std::nullopt, "the alpha is premultiplied, which a PNG cannot say"};
+    }
+    bridge::DecodeSettings settings;
+    settings.models = models_;
+    settings.limits = options_.limits;
+    settings.parallel = parallel;
+    formats::Image image;
+    std::optional<formats::Error> metadata_error;
+    if (const auto error = bridge::decode_l3(file, settings, image, &metadata_error)) return failure_in(name, *error);
+    if (metadata_error) return failure_in(name, *metadata_error);
+    formats::WriteOptions write_options;
+    std::vector<std::string> notices;
+    write_options.notices = &notices;
+    const formats::Result<std::vector<uint8_t>> png = formats::write(formats::Format::png, image, write_options);
+    if (!png) return failure_in(name, png.error());
+    for (const std::string& notice : notices) context_.console.note(name, notice);
+    return write(job, *png, {uint64_t{image.width} * image.height, file.size(), 0});
+  }
+
+  Outcome<Exported> write(const Job& job, std::span<const uint8_t> bytes, Exported done) const {
+    const std::string path = join(options_.destination, job.out);
+    if (auto failure = make_folder_of(path)) return *std::move(failure);
+    if (auto failure = write_file(path, bytes, Flush::none, context_.unfinished)) return *std::move(failure);
+    done.bytes_out = bytes.size();
+    return done;
+  }
+
+  const ExportOptions& options_;
+  const Plan& plan_;
+  std::vector<const l3_model*> models_;
+  Context& context_;
+};
+
+// Outputs that are there already.
+void look_at_outputs(const ExportOptions& options, Plan& plan, uint64_t& kept) {
+  std::vector<Job> jobs;
+  std::string first;
+  uint64_t in_the_way = 0;
+  std::error_code error;
+  for (Job& job : plan.jobs) {
+    const std::string path = join(options.destination, job.out);
+    const bool there = !options.force && fs::exists(fs::symlink_status(path, error));
+    if (there && options.resume) {
+      ++kept;
+      continue;
+    }
+    if (there && in_the_way++ == 0) first = path;
+    plan.bytes += job.bytes;
+    jobs.push_back(std::move(job));
+  }
+  plan.jobs = std::move(jobs);
+  if (in_the_way == 0) return;
+  plan.failures.push_back({first, std::nullopt,
+                           std::string("exists already") + (in_the_way > 1 ? ", as others do" : "") +
+                               ": --resume keeps what is there, --force writes all anew"});
+}
+
+int export_all(const ExportOptions& options, Context& context) {
+  Console& console = context.console;
+  console.set_quiet(options.quiet);
+  ModelFiles models;
+  if (const auto failure = models.open(options.models)) {
+    console.fail(*failure);
+    return kExitFailed;
+  }
+  Plan plan;
+  if (is_data_set(options.source)) {
+    plan_set(options.source, plan);
+  } else if (is_folder(options.source)) {
+    plan_folder(options.source, plan);
+  } else {
+    plan.failures.push_back(
+        {options.source, std::nullopt, "neither a data set nor a folder (l3 decode exports a file)"});
+  }
+  uint64_t kept = 0;
+  if (plan.failures.empty()) look_at_outputs(options, plan, kept);
+  for (const std::string& skipped : plan.skipped) console.note(skipped, kSkipped);
+  for (const Failure& failure : plan.failures) console.fail(failure);
+  if (!plan.failures.empty()) return kExitFailed;
+  if (options.resume || options.force) {
+    std::vector<std::string> outputs;
+    for (const Job& job : plan.jobs) outputs.push_back(join(options.destination, job.out));
+    remove_abandoned_of(outputs);
+  }
+
+  const Exporter exporter(options, plan, models, context);
+  Parallel parallel(options.jobs);
+  Progress progress(console, plan.jobs.size(), plan.bytes);
+  std::atomic<bool> stop{false};
+  // Many files are worked on side by side; the tiles of a single one are.
+  const bool single = plan.jobs.size() == 1;
+  const auto export_one = [&](uint64_t index) {
+    if (stop) return;
+    const Job& job = plan.jobs[index];
+    const Outcome<Exported> done = exporter.run(job, single ? parallel.for_l3() : l3_parallel{});
+    if (done) {
+      progress.add({1, 0, done->pixels, done->bytes_in, done->bytes_out}, job.bytes);
+      return;
+    }
+    progress.fail(done.failure(), job.bytes);
+    if (options.on_error == "fail") stop = true;
+  };
+  if (single) {
+    export_one(0);
+  } else {
+    parallel.for_each(plan.jobs.size(), export_one);
+  }
+  console.clear_status();
+  const Totals totals = progress.totals();
+  if (!options.quiet) {
+    std::string line = std::to_string(totals.files) + (totals.files == 1 ? " file" : " files") +
+                       " exported: " + shown_bytes(totals.bytes_in) + " -> " + shown_bytes(totals.bytes_out);
+    if (kept > 0) line += "; " + std::to_string(kept) + " kept from before";
+    if (totals.failed > 0) line += "; " + std::to_string(totals.failed) + " failed";
+    const uint64_t not_begun = plan.jobs.size() - totals.files - totals.failed;
+    if (not_begun > 0) line += "; " + std::to_string(not_begun) + " not begun";
+    console.print(line);
+  }
+  return totals.failed == 0 ? kExitDone : kExitFailed;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Command& chosen) {
+  CLI::App* sub = app.add_subcommand("export", "Write a data set, or a folder of L3 files, back to PNG files");
+  auto options = std::make_shared<ExportOptions>();
+  sub->add_option("SRC", options->source, "The folder of a data set, a shard, or a folder of L3 files")
+      ->required()
+      ->type_name("");
+  sub->add_option("DST", options->destination, "The folder to write to, made where it is missing")
+      ->required()
+      ->type_name("");
+  add_models(*sub, options->models, "A model that L3 files of a folder may name; as often as there are models");
+  add_threads(*sub, options->jobs, "-j,--jobs,--threads", "Files to work on side by side");
+  take_name(
+      sub->add_option("--on-error", options->on_error,
+                      "What to do about a sample that fails (default: fail, stop there; skip: name it and go on)"),
+      {"fail", "skip"});
+  CLI::Option* resume = sub->add_flag("--resume", options->resume, "Keep files that are there already");
+  sub->add_flag("--force", options->force, "Write all files anew")->excludes(resume);
+  add_quiet(*sub, options->quiet);
+  add_limits(*sub, options->limits, true);
+  sub->footer(
+      "Images get the names that they had, and .png where those were of other formats: a.jpg becomes a.png, or\n"
+      "a.jpg.png beside another a.png. Samples, depth, palette, transparency and ancillary chunks are as they were.\n"
+      "What is no image comes back as it was, and metadata as a .json file. A file has its name only once it is "
+      "whole.\n\n"
+      "Example:\n"
+      "  l3 export set/ pngs/\n");
+  sub->callback([options, &chosen] { chosen = [options](Context& context) { return export_all(*options, context); }; });
+}
+
+}  // namespace tools

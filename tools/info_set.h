@@ -1,0 +1,12 @@
+// l3 info of a data set.
+#pragma once
+
+#include <string>
+
+#include "options.h"
+
+namespace tools {
+
+int describe_data_set(const std::string& path, bool json, Context& context);
+
+}  // namespace tools

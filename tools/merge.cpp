@@ -1,0 +1,139 @@
+// l3 merge: the parts of a data set to one, by their indexes alone.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data_sets.h"
+#include "file_io.h"
+#include "image_tree.h"
+#include "options.h"
+#include "set_writer.h"
+
+namespace tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct MergeOptions {
+  std::string folder;
+  bool quiet = false;
+};
+
+struct FoundPart {
+  std::string path;
+  PartIndex index;
+};
+
+// All parts in a folder, in order of their numbers.
+Outcome<std::vector<FoundPart>> find_parts(const std::string& folder) {
+  std::vector<FoundPart> parts;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with("part-") || !name.ends_with(".json")) continue;
+    Outcome<PartIndex> index = read_part_index(join(folder, name));
+    if (!index) return index.failure();
+    if (name != part_index_name(index->part, index->parts)) {
+      return Failure{join(folder, name), std::nullopt, "is not the part that its name says"};
+    }
+    parts.push_back({join(folder, name), std::move(*index)});
+  }
+  if (error) return Failure{folder, std::nullopt, "cannot read this folder: " + error.message()};
+  std::sort(parts.begin(), parts.end(),
+            [](const FoundPart& a, const FoundPart& b) { return a.index.part < b.index.part; });
+  return parts;
+}
+
+// Why these are not all parts of one data set.
+std::optional<Failure> problem_of(const std::string& folder, const std::vector<FoundPart>& parts) {
+  if (parts.empty()) {
+    return Failure{folder, std::nullopt,
+                   "no parts of a data set here: l3 convert --part writes part-IofN.json when it is done"};
+  }
+  const PartIndex& first = parts.front().index;
+  for (const FoundPart& part : parts) {
+    if (part.index.parts != first.parts) {
+      return Failure{part.path, std::nullopt,
+                     "one of " + std::to_string(part.index.parts) + " parts, where " + parts.front().path +
+                         " is one of " + std::to_string(first.parts)};
+    }
+    if (part.index.settings != first.settings || part.index.index.classes != first.index.classes) {
+      return Failure{part.path, std::nullopt,
+                     "was made of other sources or with other options than " + parts.front().path};
+    }
+  }
+  std::string missing;
+  for (uint32_t number = 1, at = 0; number <= first.parts; ++number) {
+    if (at < parts.size() && parts[at].index.part == number) {
+      ++at;
+    } else if (missing.size() < 60) {
+      missing += (missing.empty() ? "" : ", ") + std::to_string(number);
+    } else {
+      missing += missing.ends_with("...") ? "" : " ...";
+    }
+  }
+  if (missing.empty()) return std::nullopt;
+  return Failure{folder, std::nullopt, "of " + std::to_string(first.parts) + " parts these are not done: " + missing};
+}
+
+int merge(const MergeOptions& options, Context& context) {
+  Console& console = context.console;
+  console.set_quiet(options.quiet);
+  const auto failed = [&](const Failure& failure) {
+    console.fail(failure);
+    return kExitFailed;
+  };
+  const std::string path = join(options.folder, loader::kIndexFile);
+  std::error_code error;
+  Outcome<std::vector<FoundPart>> parts = find_parts(options.folder);
+  if (!parts) return failed(parts.failure());
+  if (parts->empty() && is_data_set(options.folder)) {
+    if (!options.quiet) console.print("this is one data set already: nothing to do");
+    return kExitDone;
+  }
+  if (const auto failure = problem_of(options.folder, *parts)) return failed(*failure);
+  loader::DataSetIndex whole;
+  whole.classes = parts->front().index.index.classes;
+  for (FoundPart& part : *parts) {
+    for (loader::ShardSummary& shard : part.index.index.shards) whole.shards.push_back(std::move(shard));
+  }
+  const std::string json = loader::to_json(whole);
+  if (const auto failure = write_file(path, {reinterpret_cast<const uint8_t*>(json.data()), json.size()},
+                                      Flush::to_disk, context.unfinished)) {
+    return failed(*failure);
+  }
+  // The shards must be there, and be what the indexes say; else it is as it was before.
+  const Outcome<l3::DataSet> set = open_data_set(options.folder);
+  if (!set) {
+    fs::remove(path, error);
+    return failed(set.failure());
+  }
+  for (const FoundPart& part : *parts) fs::remove(part.path, error);
+  if (!options.quiet) {
+    console.print(std::to_string(parts->size()) + " parts merged: " + std::to_string(set->info().samples) +
+                  " samples in " + std::to_string(set->info().shards) + " shards");
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_merge(CLI::App& app, Command& chosen) {
+  CLI::App* sub = app.add_subcommand("merge", "Make one data set of the parts of l3 convert --part");
+  auto options = std::make_shared<MergeOptions>();
+  sub->add_option("SET", options->folder, "The folder that all parts were written to")->required()->type_name("");
+  add_quiet(*sub, options->quiet);
+  sub->footer(
+      "Reads and writes indexes alone; shards stay where they are. All parts must be there, made of the same sources\n"
+      "with the same options.\n\n"
+      "Example:\n"
+      "  for i in 1 2 3 4; do l3 convert --part $i/4 pngs/ set/ & done; wait; l3 merge set/\n");
+  sub->callback([options, &chosen] { chosen = [options](Context& context) { return merge(*options, context); }; });
+}
+
+}  // namespace tools

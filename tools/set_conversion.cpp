@@ -1,0 +1,331 @@
+#include "set_conversion.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bridge/image_bridge.h"
+#include "file_io.h"
+#include "model_files.h"
+
+namespace tools {
+namespace {
+
+// What may be in memory between reading and writing: sources that were read, and results that wait for those before
+// them. One group is let in whatever it takes.
+constexpr uint64_t kMostBytesAhead = uint64_t{192} << 20;
+constexpr uint64_t kGroupsAheadOfThread = 64;
+// Threads that wait for disks and servers.
+constexpr uint32_t kReaders = 4;
+
+struct ReadGroup {
+  std::vector<bridge::Buffer> files;
+  std::optional<Failure> failure;
+};
+
+// A number in digits, as .cls files have it.
+std::optional<uint32_t> label_in(std::span<const uint8_t> bytes) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != text.npos) return std::nullopt;
+  return static_cast<uint32_t>(std::stoul(std::string(text)));
+}
+
+class Pipeline {
+ public:
+  Pipeline(const Sources& sources, const SetConversion& conversion, SetWriter& writer, Progress& progress,
+           Context& context)
+      : sources_(sources),
+        conversion_(conversion),
+        writer_(writer),
+        progress_(progress),
+        context_(context),
+        first_(writer.done()),
+        next_to_read_(first_),
+        next_to_write_(first_) {}
+
+  SetOutcome run() {
+    std::vector<std::thread> threads;
+    const auto start = [&](uint32_t count, auto body) {
+      for (uint32_t i = 0; i < count; ++i) {
+        try {
+          threads.emplace_back(body);
+        } catch (const std::system_error&) {
+          break;  // the system allows no more; fewer do the same work
+        }
+      }
+    };
+    const uint64_t groups = sources_.groups.size() - first_;
+    start(static_cast<uint32_t>(std::min<uint64_t>(kReaders, groups)), [this] { read_all(); });
+    start(static_cast<uint32_t>(std::min<uint64_t>(conversion_.threads, groups)), [this] { convert_all(); });
+    if (threads.size() < 2 && groups > 0) {
+      stop();
+      outcome_.broken = Failure{"", std::nullopt, "the system allows no threads"};
+    } else {
+      write_all();
+    }
+    for (std::thread& thread : threads) thread.join();
+    outcome_.not_begun = sources_.groups.size() - next_to_write_;
+    return outcome_;
+  }
+
+ private:
+  // ---- reading
+
+  void read_all() {
+    for (;;) {
+      uint64_t number = 0;
+      {
+        std::unique_lock lock(mutex_);
+        room_.wait(lock, [&] { return stopped_ || next_to_read_ == sources_.groups.size() || has_room(); });
+        if (stopped_ || next_to_read_ == sources_.groups.size()) return;
+        number = next_to_read_++;
+        bytes_ahead_ += bytes_of(number);
+      }
+      StageTimes times;
+      ReadGroup group = read(number, times);
+      {
+        const std::lock_guard lock(mutex_);
+        read_.emplace(number, std::move(group));
+        outcome_.times.add(times);
+      }
+      ready_.notify_one();
+    }
+  }
+
+  bool has_room() const {
+    if (next_to_read_ == next_to_write_) return true;
+    return next_to_read_ - next_to_write_ < kGroupsAheadOfThread * conversion_.threads &&
+           bytes_ahead_ + bytes_of(next_to_read_) <= kMostBytesAhead;
+  }
+
+  uint64_t bytes_of(uint64_t number) const { return sources_.bytes_of(sources_.groups[number]); }
+
+  ReadGroup read(uint64_t number, StageTimes& times) {
+    const SourceGroup& group = sources_.groups[number];
+    const Stopwatch watch(times.read);
+    ReadGroup result;
+    for (uint64_t i = 0; i < group.count && !result.failure; ++i) {
+      const SourceItem& item = sources_.items[group.first + i];
+      try {
+        Outcome<bridge::Buffer> bytes = read_source(item);
+        if (bytes) {
+          result.files.push_back(std::move(*bytes));
+        } else {
+          result.failure = bytes.failure();
+        }
+      } catch (...) {
+        result.failure = caught(item.shown());
+      }
+    }
+    return result;
+  }
+
+  // A file as it was when it was listed.
+  static Outcome<bridge::Buffer> read_source(const SourceItem& item) {
+    Outcome<bridge::Buffer> bytes = item.in_tar ? read_part(item.path, item.offset, item.size) : read_file(item.path);
+    if (bytes && (bytes->size() != item.size || modified(item.path) != item.modified)) {
+      return Failure{item.shown(), std::nullopt, "changed while the conversion ran"};
+    }
+    return bytes;
+  }
+
+  // ---- converting
+
+  void convert_all() {
+    for (;;) {
+      uint64_t number = 0;
+      ReadGroup group;
+      {
+        std::unique_lock lock(mutex_);
+        ready_.wait(lock, [&] { return stopped_ || !read_.empty() || taken_ == sources_.groups.size() - first_; });
+        if (stopped_ || read_.empty()) return;
+        // The earliest one, which others wait for.
+        auto at = read_.begin();
+        number = at->first;
+        group = std::move(at->second);
+        read_.erase(at);
+        if (++taken_ == sources_.groups.size() - first_) ready_.notify_all();
+      }
+      StageTimes times;
+      NewGroup converted = convert(number, std::move(group), times);
+      {
+        const std::lock_guard lock(mutex_);
+        converted_.emplace(number, std::move(converted));
+        outcome_.times.add(times);
+      }
+      written_.notify_one();
+    }
+  }
+
+  NewGroup convert(uint64_t number, ReadGroup files, StageTimes& times) {
+    const SourceGroup& group = sources_.groups[number];
+    NewGroup result;
+    result.failure = std::move(files.failure);
+    result.totals.groups = 1;
+    uint32_t label = group.label;
+    for (uint64_t i = 0; i < group.count && !result.failure; ++i) {
+      const SourceItem& item = sources_.items[group.first + i];
+      result.totals.bytes_in += files.files[i].size();
+      ++result.totals.files;
+      try {
+        result.failure = take(item, std::move(files.files[i]), result, label, times);
+      } catch (...) {
+        result.failure = caught(item.shown());
+      }
+    }
+    std::set<std::string_view> roles;
+    for (NewPart& part : result.parts) {
+      if (result.failure) break;
+      part.sample.label = label;
+      part.sample.opens_group = &part == &result.parts.front();
+      const char* problem = loader::problem(part.sample);
+      if (problem == nullptr && !roles.insert(part.sample.role).second)
+        problem = "two files of its group have one role";
+      if (problem != nullptr) result.failure = Failure{part.sample.name, std::nullopt, problem};
+    }
+    if (result.failure) {
+      result.parts.clear();
+      result.totals = {};
+    }
+    return result;
+  }
+
+  // Adds what a file becomes to its group.
+  std::optional<Failure> take(const SourceItem& item, bridge::Buffer bytes, NewGroup& group, uint32_t& label,
+                              StageTimes& times) {
+    if (item.use == Use::label) {
+      const auto number = label_in(bytes.bytes());
+      if (!number) return Failure{item.shown(), std::nullopt, "a label is a number of up to nine digits"};
+      label = *number;
+      return std::nullopt;
+    }
+    if (item.use == Use::metadata) {
+      if (group.parts.empty()) return Failure{item.shown(), std::nullopt, "metadata without an image"};
+      group.parts.front().sample.metadata.assign(bytes.bytes().begin(), bytes.bytes().end());
+      return std::nullopt;
+    }
+    NewPart part;
+    part.sample.name = item.name;
+    part.sample.role = item.role;
+    if (item.use == Use::image) {
+      Outcome<bridge::Buffer> encoded = encode(item, std::move(bytes), group.totals, times);
+      if (!encoded) return encoded.failure();
+      bytes = std::move(*encoded);
+    }
+    group.totals.bytes_out += bytes.size();
+    if (!loader::describe(bytes.bytes(), item.use == Use::image ? L3_DATA_IMAGE : L3_DATA_BYTES, part.sample)) {
+      return Failure{item.shown(), std::nullopt, "became no L3 file"};
+    }
+    part.bytes = std::move(bytes);
+    group.parts.push_back(std::move(part));
+    return std::nullopt;
+  }
+
+  Outcome<bridge::Buffer> encode(const SourceItem& item, bridge::Buffer bytes, SetTotals& totals, StageTimes& times) {
+    const std::string name = item.shown();
+    std::optional<Outcome<formats::Image>> image;
+    {
+      const Stopwatch watch(times.unpack);
+      image.emplace(unpack(name, bytes.bytes(), conversion_.settings.limits, context_));
+    }
+    if (!*image) return image->failure();
+    bytes = bridge::Buffer();  // not needed any more, and large
+    totals.pixels += uint64_t{(*image)->width} * (*image)->height;
+    return encode_image(name, **image, conversion_.settings, times);
+  }
+
+  // ---- writing
+
+  void write_all() {
+    while (next_to_write_ < sources_.groups.size()) {
+      NewGroup group;
+      {
+        std::unique_lock lock(mutex_);
+        written_.wait(lock, [&] { return !converted_.empty() && converted_.begin()->first == next_to_write_; });
+        group = std::move(converted_.begin()->second);
+        converted_.erase(converted_.begin());
+      }
+      if (!write(std::move(group))) break;
+      {
+        const std::lock_guard lock(mutex_);
+        bytes_ahead_ -= bytes_of(next_to_write_);
+        ++next_to_write_;
+      }
+      room_.notify_all();
+    }
+    stop();
+  }
+
+  // False where the work ends.
+  bool write(NewGroup group) {
+    const SetTotals totals = group.totals;
+    const bool failed = group.failure.has_value();
+    if (failed) {
+      ++outcome_.failed;
+      progress_.fail(*group.failure, bytes_of(next_to_write_));
+      if (conversion_.stop_at_failure) {
+        const std::lock_guard lock(mutex_);
+        ++next_to_write_;  // begun, but not part of the data set
+        return false;
+      }
+    }
+    StageTimes times;
+    {
+      const Stopwatch watch(times.write);
+      outcome_.broken = writer_.add(std::move(group));
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      outcome_.times.add(times);
+    }
+    if (outcome_.broken) return false;
+    outcome_.totals.add(totals);
+    if (!failed) {
+      progress_.add({totals.files, 0, totals.pixels, totals.bytes_in, totals.bytes_out}, bytes_of(next_to_write_));
+    }
+    return true;
+  }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    room_.notify_all();
+    ready_.notify_all();
+  }
+
+  const Sources& sources_;
+  const SetConversion& conversion_;
+  SetWriter& writer_;
+  Progress& progress_;
+  Context& context_;
+  const uint64_t first_;
+
+  std::mutex mutex_;
+  std::condition_variable room_, ready_, written_;
+  bool stopped_ = false;
+  uint64_t next_to_read_;
+  uint64_t next_to_write_;
+  uint64_t taken_ = 0;  // groups that a converting thread took
+  uint64_t bytes_ahead_ = 0;
+  std::map<uint64_t, ReadGroup> read_;
+  std::map<uint64_t, NewGroup> converted_;
+  SetOutcome outcome_;
+};
+
+}  // namespace
+
+SetOutcome convert_set(const Sources& sources, const SetConversion& conversion, SetWriter& writer, Progress& progress,
+                       Context& context) {
+  return Pipeline(sources, conversion, writer, progress, context).run();
+}
+
+}  // namespace tools

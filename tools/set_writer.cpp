@@ -1,0 +1,433 @@
+#include "set_writer.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "file_io.h"
+#include "image_tree.h"
+#include "loader/crc32.h"
+
+namespace tools {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kWorkFolder = ".l3-convert";
+constexpr const char* kState = "state";
+constexpr const char* kGrowing = "growing.l3s";
+constexpr const char* kJournal = "journal";
+constexpr const char* kLock = "lock";
+constexpr const char* kRemedy = ": --resume goes on with it, --force begins anew";
+
+Failure system_failure(const std::string& file, const std::string& doing, int error) {
+  return {file, std::nullopt, doing + ": " + std::strerror(error)};
+}
+
+std::string part_suffix(uint32_t part, uint32_t parts) {
+  return parts > 1 ? "-" + std::to_string(part) + "of" + std::to_string(parts) : "";
+}
+
+bool exists(const std::string& path) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(path, error));
+}
+
+// The number in "PREFIX00012.l3s"; nothing in other names.
+bool is_shard_of(const std::string& name, const std::string& prefix) {
+  constexpr std::string_view kSuffix = ".l3s";
+  if (!name.starts_with(prefix) || !name.ends_with(kSuffix) || name.size() < prefix.size() + kSuffix.size() + 5) {
+    return false;
+  }
+  const std::string digits = name.substr(prefix.size(), name.size() - prefix.size() - kSuffix.size());
+  return digits.find_first_not_of("0123456789") == digits.npos;
+}
+
+std::vector<std::string> shards_in(const std::string& folder, const std::string& prefix) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    if (const std::string name = entry->path().filename().string(); is_shard_of(name, prefix)) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+// A file that grows at its end.
+class SetWriter::File {
+ public:
+  ~File() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  std::optional<Failure> open(const std::string& path, bool keep_contents) {
+    path_ = path;
+    descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | (keep_contents ? 0 : O_TRUNC), 0666);
+    if (descriptor_ < 0) return system_failure(path, "cannot write", errno);
+    return std::nullopt;
+  }
+  std::optional<Failure> append(std::span<const uint8_t> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count =
+          pwrite(descriptor_, bytes.data(), std::min<size_t>(bytes.size(), size_t{1} << 30), static_cast<off_t>(size_));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return system_failure(path_, "cannot write", errno);
+      size_ += static_cast<uint64_t>(count);
+      bytes = bytes.subspan(static_cast<size_t>(count));
+    }
+    return std::nullopt;
+  }
+  // Cuts what follows; more is appended there.
+  std::optional<Failure> cut(uint64_t size) {
+    size_ = size;
+    if (ftruncate(descriptor_, static_cast<off_t>(size)) != 0) return system_failure(path_, "cannot write", errno);
+    return std::nullopt;
+  }
+  std::optional<Failure> flush() {
+    if (fsync(descriptor_) != 0) return system_failure(path_, "cannot write", errno);
+    return std::nullopt;
+  }
+  uint64_t size() const { return size_; }
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  uint64_t size_ = 0;
+};
+
+void SourceChain::advance() {
+  const SourceGroup& group = sources_.groups[count_++];
+  std::string text(value_.begin(), value_.end());
+  const auto begin = sources_.begin_of(group);
+  for (auto item = begin; item != begin + static_cast<std::ptrdiff_t>(group.count); ++item) {
+    text += item->name;
+    text += '\0' + item->role + '\0';
+    text +=
+        std::to_string(item->size) + " " + std::to_string(item->modified) + " " + std::to_string(item->offset) + ";";
+  }
+  text += std::to_string(group.label);
+  l3_digest(text.data(), text.size(), value_.data());
+}
+
+SetWriter::SetWriter(const SetTarget& target, const Sources& sources, Context& context)
+    : target_(target), sources_(sources), context_(context), chain_(sources) {
+  work_folder_ = in_folder(kWorkFolder + part_suffix(target.part, target.parts));
+}
+
+SetWriter::~SetWriter() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+std::string SetWriter::in_folder(const std::string& name) const { return join(target_.folder, name); }
+std::string SetWriter::in_work_folder(const std::string& name) const { return join(work_folder_, name); }
+
+std::string SetWriter::index_name() const {
+  return target_.parts > 1 ? part_index_name(target_.part, target_.parts) : loader::kIndexFile;
+}
+
+std::string SetWriter::shard_name(uint64_t number) const {
+  char digits[24];
+  std::snprintf(digits, sizeof digits, "%05llu", static_cast<unsigned long long>(number));
+  return "shard" + part_suffix(target_.part, target_.parts) + "-" + digits + ".l3s";
+}
+
+std::optional<Failure> SetWriter::take_lock() {
+  std::error_code error;
+  fs::create_directories(work_folder_, error);
+  if (error) return Failure{work_folder_, std::nullopt, "cannot create: " + error.message()};
+  const std::string path = in_work_folder(kLock);
+  const Failure busy{target_.folder, std::nullopt, "another l3 convert is writing to it"};
+  lock_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock_ < 0) return system_failure(path, "cannot write", errno);
+  if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return busy;  // a file system may have no locks
+  // Whoever held it may have finished, and removed what was just opened.
+  struct stat ours {
+  }, there{};
+  if (fstat(lock_, &ours) != 0 || stat(path.c_str(), &there) != 0 || ours.st_ino != there.st_ino) return busy;
+  return std::nullopt;
+}
+
+std::optional<Failure> SetWriter::begin() {
+  const bool had_work_folder = exists(work_folder_);
+  if (auto failure = take_lock()) return failure;
+  if (auto failure = look_at_existing()) {
+    if (!had_work_folder) remove_work_folder();
+    return failure;
+  }
+  if (was_whole_) {
+    remove_work_folder();
+    return std::nullopt;
+  }
+  if (exists(in_work_folder(kState))) return resume();
+  state_.settings = target_.settings;
+  if (auto failure = write_state()) return failure;
+  return open_shard(false);
+}
+
+std::optional<Failure> SetWriter::look_at_existing() {
+  const bool whole = exists(in_folder(index_name()));
+  const bool unfinished = exists(in_work_folder(kState));
+  const std::vector<std::string> shards =
+      shards_in(target_.folder, "shard" + part_suffix(target_.part, target_.parts) + "-");
+  if (target_.existing == Existing::replace) {
+    remove_all();
+    return std::nullopt;
+  }
+  if (whole && (target_.existing == Existing::resume)) {
+    was_whole_ = true;
+    return std::nullopt;
+  }
+  if (whole) return Failure{target_.folder, std::nullopt, "holds a data set already: --force begins anew"};
+  if (unfinished && target_.existing == Existing::refuse) {
+    return Failure{target_.folder, std::nullopt, std::string("holds an unfinished data set") + kRemedy};
+  }
+  if (!unfinished && !shards.empty()) {
+    return Failure{in_folder(shards.front()), std::nullopt, "exists already, without an index: --force begins anew"};
+  }
+  return std::nullopt;
+}
+
+// Only what has a name that was made here.
+void SetWriter::remove_all() {
+  std::error_code error;
+  fs::remove(in_folder(index_name()), error);
+  if (target_.parts > 1) fs::remove(in_folder(loader::kIndexFile), error);
+  for (const std::string& name : shards_in(target_.folder, "shard" + part_suffix(target_.part, target_.parts) + "-")) {
+    fs::remove(in_folder(name), error);
+  }
+  for (const char* name : {kState, kGrowing, kJournal}) fs::remove(in_work_folder(name), error);
+}
+
+void SetWriter::remove_work_folder() {
+  shard_.reset();
+  journal_.reset();
+  std::error_code error;
+  remove_abandoned_of({in_work_folder(kState), in_folder(index_name())});
+  for (const char* name : {kJournal, kGrowing, kState, kLock}) fs::remove(in_work_folder(name), error);
+  fs::remove(work_folder_, error);
+}
+
+std::optional<Failure> SetWriter::compare_settings() const {
+  if (state_.settings == target_.settings) return std::nullopt;
+  std::string_view before = state_.settings, now = target_.settings;
+  while (!before.empty() || !now.empty()) {
+    const std::string_view a = before.substr(0, before.find('\n')), b = now.substr(0, now.find('\n'));
+    if (a != b) {
+      return Failure{target_.folder, std::nullopt,
+                     "was begun with other options (" + std::string(a) + ", now " + std::string(b) +
+                         "): use the same, or --force to begin anew"};
+    }
+    before.remove_prefix(std::min(before.size(), a.size() + 1));
+    now.remove_prefix(std::min(now.size(), b.size() + 1));
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> SetWriter::resume() {
+  const Outcome<bridge::Buffer> file = read_file(in_work_folder(kState));
+  if (!file) return file.failure();
+  std::optional<SetState> state = state_of(file->bytes());
+  if (!state) {
+    return Failure{in_work_folder(kState), std::nullopt, "is damaged: --force begins the data set anew"};
+  }
+  state_ = *std::move(state);
+  if (auto failure = compare_settings()) return failure;
+  remove_abandoned_of({in_work_folder(kState), in_folder(index_name())});
+  const Failure changed{target_.folder, std::nullopt,
+                        "sources that were converted already are not what they were (changed, removed or new ones "
+                        "before them): --force begins anew"};
+  if (state_.next > sources_.groups.size()) return changed;
+  while (chain_.count() < state_.next) chain_.advance();
+  if (chain_.value() != state_.sources) return changed;
+  for (const loader::ShardSummary& shard : state_.shards) {
+    if (listed_size(in_folder(shard.file)) != shard.bytes) {
+      return Failure{in_folder(shard.file), std::nullopt, "is missing or not as it was: --force begins anew"};
+    }
+  }
+  failures_ = state_.failures;
+  done_ = state_.next;
+  kept_ = state_.totals;
+  // The shard that grew may have got its name, and the state not be written any more.
+  const std::string whole = in_folder(shard_name(state_.shards.size()));
+  if (exists(whole) && !exists(in_work_folder(kGrowing)) &&
+      std::rename(whole.c_str(), in_work_folder(kGrowing).c_str()) != 0) {
+    return system_failure(whole, "cannot rename", errno);
+  }
+  const bool has_journal = exists(in_work_folder(kJournal)) && exists(in_work_folder(kGrowing));
+  if (auto failure = open_shard(has_journal)) return failure;
+  if (!has_journal) return std::nullopt;
+  return read_journal();
+}
+
+std::optional<Failure> SetWriter::read_journal() {
+  const std::string path = in_work_folder(kJournal);
+  const Outcome<bridge::Buffer> file = read_file(path);
+  if (!file) return file.failure();
+  std::span<const uint8_t> rest = file->bytes();
+  uint64_t kept_bytes = 0;
+  while (done_ < sources_.groups.size()) {
+    std::span<const uint8_t> behind = rest;
+    const auto entry = take_entry(behind);
+    if (!entry || !samples_are_there(*entry)) break;
+    chain_.advance();
+    if (chain_.value() != entry->sources) {
+      return Failure{sources_.begin_of(sources_.groups[done_])->shown(), std::nullopt,
+                     "was converted already, and it or its neighbour is not what it was: --force begins anew"};
+    }
+    rest = behind;
+    kept_bytes = file->size() - rest.size();
+    count(*entry);
+    kept_.add(entry->totals);
+    if (entry->failure) failures_.push_back(*entry->failure);
+    for (const loader::NewSample& sample : entry->samples) builder_->add(sample, model_of(sample));
+    ++done_;
+  }
+  if (auto failure = journal_->cut(kept_bytes)) return failure;
+  if (builder_->samples() > 0) return shard_->cut(builder_->end());
+  if (auto failure = shard_->cut(0)) return failure;  // even its head may be missing
+  return shard_->append(loader::ShardBuilder::head());
+}
+
+// Whether the growing shard has what the journal says; after the end of power it may not.
+bool SetWriter::samples_are_there(const JournalEntry& entry) {
+  RandomFile file;
+  if (file.open(in_work_folder(kGrowing))) return false;
+  uint64_t at = builder_->next();
+  for (const loader::NewSample& sample : entry.samples) {
+    if (at > file.size() || sample.size > file.size() - at) return false;
+    bridge::Buffer bytes;
+    uint8_t* const to = bytes.reset(static_cast<size_t>(sample.size));
+    if (file.read(at, {to, static_cast<size_t>(sample.size)})) return false;
+    if (loader::crc32(bytes.bytes()) != sample.check) return false;
+    at = (at + sample.size + 63) / 64 * 64;
+  }
+  return true;
+}
+
+std::optional<Failure> SetWriter::open_shard(bool keep_contents) {
+  builder_.emplace();
+  since_state_ = {};
+  shard_ = std::make_unique<File>();
+  journal_ = std::make_unique<File>();
+  if (auto failure = journal_->open(in_work_folder(kJournal), keep_contents)) return failure;
+  if (auto failure = shard_->open(in_work_folder(kGrowing), keep_contents)) return failure;
+  return keep_contents ? std::nullopt : shard_->append(loader::ShardBuilder::head());
+}
+
+std::span<const uint8_t> SetWriter::model_of(const loader::NewSample& sample) const {
+  if (!sample.model) return {};
+  for (const std::vector<uint8_t>& model : state_.models) {
+    loader::Digest name{};
+    l3_digest(model.data(), model.size(), name.data());
+    if (name == *sample.model) return model;
+  }
+  return {};
+}
+
+void SetWriter::count(const JournalEntry& entry) { since_state_.add(entry.totals); }
+
+std::optional<Failure> SetWriter::set_models(std::vector<std::vector<uint8_t>> models) {
+  state_.models = std::move(models);
+  state_.trained = true;
+  return write_state();
+}
+
+std::optional<Failure> SetWriter::add(NewGroup group) {
+  uint64_t bytes = 0, texts = 0;
+  for (const NewPart& part : group.parts) {
+    // With what aligns it, and what the index says of it.
+    constexpr uint64_t kAround = 64 + 80;
+    bytes += part.sample.size + part.sample.name.size() + part.sample.metadata.size() + kAround;
+    texts +=
+        part.sample.name.size() + part.sample.role.size() + part.sample.metadata.size() + model_of(part.sample).size();
+  }
+  if (!group.parts.empty() && builder_->samples() > 0 &&
+      (builder_->finished_size() + bytes > target_.shard_bytes || !builder_->has_room(group.parts.size(), texts))) {
+    if (auto failure = end_shard()) return failure;
+    if (auto failure = open_shard(false)) return failure;
+  }
+  JournalEntry entry;
+  chain_.advance();
+  entry.sources = chain_.value();
+  entry.totals = group.totals;
+  entry.failure = group.failure;
+  std::vector<uint8_t> padding;
+  for (NewPart& part : group.parts) {
+    padding.resize(builder_->next() - shard_->size());
+    if (auto failure = shard_->append(padding)) return failure;
+    if (auto failure = shard_->append(part.bytes.bytes())) return failure;
+    builder_->add(part.sample, model_of(part.sample));
+    entry.samples.push_back(std::move(part.sample));
+  }
+  if (auto failure = journal_->append(to_bytes(entry))) return failure;
+  if (group.failure) failures_.push_back(*group.failure);
+  count(entry);
+  ++done_;
+  return std::nullopt;
+}
+
+std::optional<Failure> SetWriter::end_shard() {
+  if (builder_->samples() > 0) {
+    loader::ShardSummary summary;
+    const std::vector<uint8_t> end = builder_->finish(summary);
+    if (auto failure = shard_->append(end)) return failure;
+    if (auto failure = shard_->flush()) return failure;
+    summary.file = shard_name(state_.shards.size());
+    shard_.reset();
+    const std::string path = in_folder(summary.file);
+    if (std::rename(in_work_folder(kGrowing).c_str(), path.c_str()) != 0) {
+      return system_failure(path, "cannot write", errno);
+    }
+    state_.shards.push_back(std::move(summary));
+  }
+  state_.next = done_;
+  state_.sources = chain_.value();
+  state_.totals.add(since_state_);
+  state_.failures = failures_;
+  return write_state();
+}
+
+std::optional<Failure> SetWriter::write_state() {
+  return write_file(in_work_folder(kState), to_bytes(state_), Flush::to_disk, context_.unfinished);
+}
+
+std::optional<Failure> SetWriter::finish(const std::vector<std::string>& classes) {
+  if (auto failure = end_shard()) return failure;
+  if (auto failure = write_index(classes)) return failure;
+  remove_work_folder();
+  return std::nullopt;
+}
+
+std::optional<Failure> SetWriter::write_index(const std::vector<std::string>& classes) {
+  loader::DataSetIndex index;
+  index.classes = classes;
+  index.shards = state_.shards;
+  std::string json;
+  if (target_.parts > 1) {
+    json = to_json(PartIndex{target_.part, target_.parts, target_.settings, std::move(index)});
+  } else {
+    json = loader::to_json(index);
+  }
+  return write_file(in_folder(index_name()), {reinterpret_cast<const uint8_t*>(json.data()), json.size()},
+                    Flush::to_disk, context_.unfinished);
+}
+
+uint64_t SetWriter::bytes() const {
+  uint64_t sum = 0;
+  for (const loader::ShardSummary& shard : state_.shards) sum += shard.bytes;
+  return sum;
+}
+
+}  // namespace tools

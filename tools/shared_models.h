@@ -1,0 +1,34 @@
+// Models that the small images of a data set share.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "conversion.h"
+#include "model_files.h"
+#include "sources.h"
+
+namespace tools {
+
+enum class SharedModels : uint8_t { where_they_pay, always, never };
+
+// Looks at a sample of the images, spread evenly over all, and fits a model to those of each colour and number of bits.
+// `where_they_pay`: only to images that are small, and a model stays only where it saves more than one percent of what
+// images take that it has not seen, and more than it takes itself. It depends on sources and settings alone.
+std::vector<std::vector<uint8_t>> train_models(const Sources& sources, const ConversionSettings& settings,
+                                               SharedModels which, l3_parallel parallel, Context& context);
+
+// Models, opened.
+class OpenModels {
+ public:
+  // Those that are none are left out.
+  explicit OpenModels(std::span<const std::vector<uint8_t>> models);
+  std::span<const l3_model* const> all() const { return handles_; }
+
+ private:
+  std::vector<Model> models_;
+  std::vector<const l3_model*> handles_;
+};
+
+}  // namespace tools

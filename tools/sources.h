@@ -1,0 +1,77 @@
+// What a data set is made from: files of a folder, of a list or of tars, in groups that belong together.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "failure.h"
+#include "l3/l3_data.h"
+
+namespace tools {
+
+struct SourceOptions {
+  std::string source;              // a folder, or a tar
+  std::string list;                // a file that names those to take; empty: all
+  std::vector<std::string> pairs;  // ROLE=PATTERN
+  std::string group;               // "none", "stem"; empty: what suits the source
+  std::string labels;              // "folder", "none"; empty: what suits the source
+};
+
+enum class Use : uint8_t {
+  image,
+  bytes,     // to be kept as they are
+  metadata,  // of the group's first sample
+  label,     // a number in digits
+};
+
+struct SourceItem {
+  std::string name;     // in the data set
+  std::string path;     // of the file that has it
+  uint64_t offset = 0;  // in that file: 0 but in a tar
+  uint64_t size = 0;
+  int64_t modified = 0;  // nanoseconds
+  std::string role;
+  Use use = Use::image;
+  bool in_tar = false;
+
+  // What messages call it.
+  std::string shown() const { return in_tar ? path + ": " + name : path; }
+};
+
+struct SourceGroup {
+  uint64_t first, count;  // of the items
+  uint32_t label = L3_NO_LABEL;
+};
+
+struct Sources {
+  std::vector<SourceItem> items;
+  std::vector<SourceGroup> groups;
+  std::vector<std::string> classes;
+  uint64_t bytes = 0;
+  uint64_t ignored = 0;              // files that nothing was made of
+  std::vector<std::string> skipped;  // no files, or links in circles
+  std::vector<Failure> left_out;     // folders that could not be read, groups that are not whole
+  std::vector<Failure> refused;      // why nothing must begin
+
+  std::vector<SourceItem>::const_iterator begin_of(const SourceGroup& group) const {
+    return items.begin() + static_cast<std::ptrdiff_t>(group.first);
+  }
+  uint64_t bytes_of(const SourceGroup& group) const;
+};
+
+Sources list_sources(const SourceOptions& options);
+
+// The part `part` (from 1) of `parts`: groups one after the other, about as many bytes as in the others.
+void keep_part(Sources& sources, uint32_t part, uint32_t parts);
+
+// What is wrong with ROLE=PATTERN; empty where nothing is.
+std::string check_pair(const std::string& text);
+
+// When a file was written to, in nanoseconds; 0 if it cannot be told.
+int64_t modified(const std::string& path);
+
+bool is_tar(const std::string& path);
+
+}  // namespace tools

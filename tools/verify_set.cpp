@@ -1,0 +1,148 @@
+#include "verify_set.h"
+
+#include <atomic>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "bridge/image_bridge.h"
+#include "data_sets.h"
+#include "file_io.h"
+#include "formats/formats.h"
+#include "image_tree.h"
+#include "progress.h"
+#include "sources.h"
+
+namespace tools {
+namespace {
+
+class SetVerifier {
+ public:
+  SetVerifier(const SetVerification& wanted, const l3::DataSet& set, Context& context)
+      : wanted_(wanted), set_(set), context_(context) {}
+
+  // Failures of shards, and of sources that are not there.
+  uint64_t check_whole() {
+    uint64_t failed = 0;
+    const auto fail = [&](const Failure& failure) {
+      context_.console.fail(failure);
+      ++failed;
+    };
+    const uint64_t shards = set_.info().shards;
+    for (uint64_t shard = 0; shard < shards; ++shard) {
+      l3_data_error error{};
+      if (l3_data_verify_shard(set_.get(), shard, &error) != L3_OK) fail(failure_of(error));
+    }
+    if (wanted_.against.empty()) return failed;
+    SourceOptions options;
+    options.source = wanted_.against;
+    options.group = "none";
+    options.labels = "none";
+    sources_ = list_sources(options);
+    for (const Failure& failure : sources_.left_out) fail(failure);
+    for (const Failure& failure : sources_.refused) fail(failure);
+    for (const SourceItem& item : sources_.items) source_of_.emplace(item.name, &item);
+    if (wanted_.subset) return failed;
+    for (const SourceItem& item : sources_.items) {
+      if (!set_.find(item.name)) fail({item.shown(), std::nullopt, "is not in the data set (--subset allows that)"});
+    }
+    return failed;
+  }
+
+  std::optional<Failure> check(uint64_t index, l3_parallel parallel, Totals& done) const try {
+    const l3::Sample sample = set_.sample(index);
+    const std::string name = shown(set_, sample);
+    const Outcome<bridge::Buffer> file = read_sample(set_, index);
+    if (!file) return file.failure();
+    l3_data_error data_error{};
+    if (l3_data_check_sample(set_.get(), index, file->bytes().data(), file->size(), &data_error) != L3_OK) {
+      return Failure{name, std::nullopt, data_error.reason};
+    }
+    done = {1, 0, uint64_t{sample.width} * sample.height, file->size(), 0};
+    if (!sample.is_image()) return std::nullopt;
+    l3_decode_options options = set_.decode_options();
+    options.limits = wanted_.limits;
+    options.parallel = parallel;
+    l3_error error{};
+    if (l3_verify(file->bytes().data(), file->size(), &options, &error) != L3_OK) {
+      return failure_in(name, bridge::to_error(error, file->bytes()));
+    }
+    if (wanted_.against.empty()) return std::nullopt;
+    return compare(std::string(sample.name_text()), name, file->bytes(), parallel);
+  } catch (...) {
+    return caught(wanted_.set);
+  }
+
+ private:
+  std::optional<Failure> compare(const std::string& key, const std::string& name, std::span<const uint8_t> file,
+                                 l3_parallel parallel) const {
+    const auto source = source_of_.find(key);
+    if (source == source_of_.end()) return Failure{name, std::nullopt, "no image of this name in " + wanted_.against};
+    const SourceItem& item = *source->second;
+    const Outcome<bridge::Buffer> bytes =
+        item.in_tar ? read_part(item.path, item.offset, item.size) : read_file(item.path);
+    if (!bytes) return bytes.failure();
+    const formats::Result<formats::Image> expected = formats::read(bytes->bytes(), read_options(wanted_.limits));
+    if (!expected) return failure_in(item.shown(), expected.error());
+    bridge::DecodeSettings settings;
+    settings.limits = wanted_.limits;
+    settings.parallel = parallel;
+    size_t count = 0;
+    const l3_model* const* models = l3_data_models(set_.get(), &count);
+    settings.models = {models, count};
+    formats::Image image;
+    std::optional<formats::Error> metadata_error;
+    if (const auto error = bridge::decode_l3(file, settings, image, &metadata_error)) return failure_in(name, *error);
+    if (metadata_error) return failure_in(name, *metadata_error);
+    const std::string difference = formats::difference(image, *expected);
+    if (difference.empty()) return std::nullopt;
+    return Failure{name, std::nullopt, "differs from " + item.shown() + ": " + difference};
+  }
+
+  const SetVerification& wanted_;
+  const l3::DataSet& set_;
+  Context& context_;
+  Sources sources_;
+  std::unordered_map<std::string, const SourceItem*> source_of_;
+};
+
+}  // namespace
+
+uint64_t verify_data_set(const SetVerification& wanted, Parallel& parallel, Context& context) {
+  Console& console = context.console;
+  const Outcome<l3::DataSet> set = open_data_set(wanted.set);
+  if (!set) {
+    console.fail(set.failure());
+    return 1;
+  }
+  SetVerifier verifier(wanted, *set, context);
+  const uint64_t failed = verifier.check_whole();
+  const l3_data_info info = set->info();
+  Progress progress(console, info.samples, info.sample_bytes);
+  // Many samples are worked on side by side; the tiles of a single one are.
+  const bool single = info.samples == 1;
+  const auto verify_one = [&](uint64_t index) {
+    Totals done;
+    const uint64_t bytes = set->sample(index).size;
+    if (const auto failure = verifier.check(index, single ? parallel.for_l3() : l3_parallel{}, done)) {
+      progress.fail(*failure, bytes);
+    } else {
+      progress.add(done, bytes);
+    }
+  };
+  if (single) {
+    verify_one(0);
+  } else {
+    parallel.for_each(info.samples, verify_one);
+  }
+  console.clear_status();
+  const uint64_t all = failed + progress.totals().failed;
+  if (wanted.say_each) {
+    console.print((all == 0 ? "OK " : "DAMAGED ") + one_line(wanted.set) + ": " +
+                  std::to_string(progress.totals().files) + " samples OK" +
+                  (all > 0 ? ", " + std::to_string(all) + " failures" : std::string()));
+  }
+  return all;
+}
+
+}  // namespace tools
