@@ -21,10 +21,10 @@ import re
 import struct
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import NoReturn
 
 import l3_decode
 
@@ -69,31 +69,26 @@ def is_name(name: bytes) -> bool:
 
 
 class File:
-    """A file, of which pieces are read."""
+    """A file, of which pieces are read. It is open no longer than that: a data set may have many."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.file: BinaryIO = path.open("rb")
-        self.size = self.file.seek(0, os.SEEK_END)
-
-    def __enter__(self) -> File:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
+        with path.open("rb") as file:
+            self.size = file.seek(0, os.SEEK_END)
 
     def require(self, condition: bool, offset: int, reason: str) -> None:
         if not condition:
             raise Violation(self.path, offset, reason)
 
     def pieces(self, offset: int, size: int) -> Iterator[bytes]:
-        self.file.seek(offset)
-        while size > 0:
-            piece = self.file.read(min(size, CHUNK))
-            self.require(piece != b"", offset, "the file ends sooner than it said")
-            yield piece
-            offset += len(piece)
-            size -= len(piece)
+        with self.path.open("rb") as file:
+            file.seek(offset)
+            while size > 0:
+                piece = file.read(min(size, CHUNK))
+                self.require(piece != b"", offset, "the file ends sooner than it said")
+                yield piece
+                offset += len(piece)
+                size -= len(piece)
 
     def read(self, offset: int, size: int) -> bytes:
         return b"".join(self.pieces(offset, size))
@@ -504,19 +499,8 @@ class DataSet:
         if not self.path.is_file():
             raise Violation(folder, 0, f"no {INDEX}: not a data set, or not a whole one")
         self.read_index(self.parse())
-        self.files: list[File] = []
-        self.shards: list[Shard] = []
-        try:
-            for described in self.described:
-                self.open_shard(described)
-            self.require_labels_and_names()
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        for file in self.files:
-            file.file.close()
+        self.shards = [self.open_shard(described) for described in self.described]
+        self.require_labels_and_names()
 
     def require(self, condition: bool, reason: str, offset: int = 0) -> None:
         if not condition:
@@ -601,12 +585,11 @@ class DataSet:
             digest=bytes.fromhex(hexadecimal),
         )
 
-    def open_shard(self, described: Described) -> None:
+    def open_shard(self, described: Described) -> Shard:
         path = self.folder / described.file
         # False, too, of a name that no file can have.
         self.require(os.path.isfile(path), f"its shard {described.file[:255]!r} is not there")
         file = File(path)
-        self.files.append(file)
         file.require(file.size == described.size, 0, f"{INDEX} says another number of bytes")
         shard = Shard(file)
         at_footer = file.size - FOOTER_SIZE
@@ -614,7 +597,7 @@ class DataSet:
         file.require(footer.entries == described.samples, at_footer + 32, f"{INDEX} says another number of samples")
         file.require(footer.groups == described.groups, at_footer + 36, f"{INDEX} says another number of groups")
         file.require(footer.index_check == described.index_check, at_footer + 44, f"{INDEX} says another index check")
-        self.shards.append(shard)
+        return shard
 
     def require_labels_and_names(self) -> None:
         names: set[bytes] = set()
@@ -636,17 +619,12 @@ class DataSet:
 # The program
 
 
-def with_shards(path: Path, use: Callable[[list[Shard]], None]) -> None:
-    """Opens a shard or a data set."""
-    if not path.is_dir():
-        with File(path) as file:
-            use([Shard(file)])
-        return
-    data_set = DataSet(path)
-    try:
-        use(data_set.shards)
-    finally:
-        data_set.close()
+def open_path(path: Path) -> Shard | DataSet:
+    return DataSet(path) if path.is_dir() else Shard(File(path))
+
+
+def shards_of(opened: Shard | DataSet) -> list[Shard]:
+    return opened.shards if isinstance(opened, DataSet) else [opened]
 
 
 def list_samples(shards: list[Shard]) -> None:
@@ -668,18 +646,6 @@ def read_sample(shards: list[Shard], name: bytes) -> bytes | None:
     return None
 
 
-def verify(path: Path) -> None:
-    if not path.is_dir():
-        with File(path) as file:
-            Shard(file).verify()
-        return
-    data_set = DataSet(path)
-    try:
-        data_set.verify()
-    finally:
-        data_set.close()
-
-
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="l3_shard", description="Read shards and data sets of L3 images.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -694,18 +660,18 @@ def main(arguments: list[str] | None = None) -> int:
             subparser.add_argument("name", metavar="NAME", help="of the sample")
     options = parser.parse_args(arguments)
 
-    def read(shards: list[Shard]) -> None:
-        data = read_sample(shards, os.fsencode(options.name))
-        if data is None:
-            raise OSError("no sample of this name")
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-
     try:
-        if options.command == "verify":
-            verify(options.path)
+        opened = open_path(options.path)
+        if options.command == "list":
+            list_samples(shards_of(opened))
+        elif options.command == "verify":
+            opened.verify()
         else:
-            with_shards(options.path, list_samples if options.command == "list" else read)
+            data = read_sample(shards_of(opened), os.fsencode(options.name))
+            if data is None:
+                raise OSError("no sample of this name")
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
     except Refusal as refusal:
         print(f"l3_shard: {refusal}", file=sys.stderr)
         return 1
