@@ -340,7 +340,7 @@ class Shard:
             at = self.at_models + MODEL_SIZE * i
             place, length = struct.unpack_from("<II", self.index, at)
             at += self.footer.begin
-            self.file.require(length > 0, at + 4, "a model of 0 bytes")
+            self.file.require(1 <= length <= 1 << 17, at + 4, "bytes of a model are outside 1 to 2^17")
             models.append(self.text(at, place, length))
         return models
 

@@ -6,7 +6,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from build_shards import NO_LABEL, OTHER_BYTES, REFUSE, File, Recipe, Sample, Shard
-from valid import long_name, long_role, many, many_models, mixed, modelled, named, one, roles, vector, with_image
+from valid import (
+    long_model,
+    long_name,
+    long_role,
+    many,
+    many_models,
+    mixed,
+    modelled,
+    named,
+    one,
+    roles,
+    vector,
+    with_image,
+)
 
 U32 = 0xFFFFFFFF
 U64 = 0xFFFFFFFFFFFFFFFF
@@ -262,6 +275,8 @@ def refused_shards() -> Iterator[Recipe]:
     # 3.2 A model, 3.3 a role
     of_models = len(File(modelled()).index) - File(modelled()).at_texts
     yield bad_model("model_of_no_bytes", "3.2", "A model of no bytes.", "model.0.length 0", "model.0.place 0")
+    above = bad("model_of_2_17_bytes_and_one", "3.2", "A model of a byte too many.", "", long_model((1 << 17) + 1))
+    yield replace(above, control="unverified/model_of_2_17_bytes")
     yield bad_model("model_longer", "3.2", "A model that ends behind the texts.", "model.0.place 0",
                     f"model.0.length {of_models + 1}")
     yield bad_model("model_place_most", "3.2", "A model at 2^32 - 1.", f"model.0.place {U32}")
@@ -332,6 +347,7 @@ def unverified_shards() -> Iterator[Recipe]:
     yield bad_model("model_channels_5", "A model for five channels, which no image names.", "model_bytes.0.1 5")
     yield bad_model("model_last_bit", "A last bit of a model, which no image names.", "model_bytes.2.-1 ^128")
     yield bad_model("token_model_bits", "A token model for 17 bits, which no image names.", "model_bytes.2.2 17")
+    yield bad("model_of_2_17_bytes", "As many bytes as a model may have, which are none.", "one", long_model(1 << 17))
     yield bad("model_of_none", "A model that is not one, where there is no sample.", "empty_with_more",
               Shard(models=modelled().models), "model_bytes.1.0 255")
     other_channels = Shard(

@@ -101,6 +101,11 @@ def long_role(length: int) -> Shard:
     return Shard(one().samples, [b"r" * length])
 
 
+def long_model(length: int) -> Shard:
+    """A model that none needs, and that is none."""
+    return Shard(one().samples, models=[token_model().ljust(length, b"\0")])
+
+
 def many_models(count: int) -> Shard:
     return Shard([Sample(b"0.png", vector("valid/named_model"), model=count - 1)],
                  models=[model_of("valid/named_model")] * count)
