@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from build_shards import NO_LABEL, OTHER_BYTES, REFUSE, UNTRIED, Recipe, Sample, Shard, Zeros
+
 sys.path.append(str(Path(__file__).resolve().parent.parent / "vectors"))
 import build
-from build_shards import NO_LABEL, OTHER_BYTES, REFUSE, UNTRIED, Recipe, Sample, Shard, Zeros
 
 # What no program computes in a test. Of N zero bytes: `head -c N /dev/zero | sha256sum`, and the same for CRC-32.
 ZEROS_5_GIB = Zeros(5 << 30, 0x193838C3, bytes.fromhex("7f06c62352aebd8125b2a1841e2b9e1f"))
