@@ -463,18 +463,10 @@ class Number:
     text: str
 
     def whole(self) -> int | None:
-        """Its value if that is whole and at most 2^53."""
-        found = re.fullmatch(r"(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?", self.text, re.ASCII)
-        assert found is not None, "the parser has seen to that"
-        sign, digits, fraction, exponent = found[1], found[2], found[3] or "", found[4] or "0"
-        digits = (digits + fraction).lstrip("0")
-        if not digits:
-            return 0
-        significant = digits.rstrip("0")
-        if len(exponent) > 10 or len(significant) > 16 or sign:
+        """Its value if it is written in digits alone, and at most 2^53."""
+        if not self.text.isdigit() or len(self.text) > 16:
             return None
-        power = int(exponent) - len(fraction) + len(digits) - len(significant)
-        value = int(significant) * 10**power if 0 <= power <= 16 else MOST_NUMBER + 1
+        value = int(self.text)
         return value if value <= MOST_NUMBER else None
 
 

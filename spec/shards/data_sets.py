@@ -65,9 +65,9 @@ def data_sets() -> Iterator[Recipe]:
                 extra("[1e400, -1e400, 1e-400, " + "9" * 5000 + ", 1e99999999999999999999]"))
     yield valid("members_of_shards_within", "Members of the names of known ones, where they mean nothing.",
                 extra('{"samples": "x", "shards": 7, "version": 1}'))
-    yield valid("numbers_of_other_form", "Numbers that are whole, however they are written.",
-                two(version="-0", samples="12.0", groups="9e0", shards__0__samples="0.6E+1",
-                    shards__1__samples="60e-1"))
+    yield bad("number_with_a_fraction", "A whole number with a fraction.", two(samples="12.0"))
+    yield bad("number_with_an_exponent", "A whole number with an exponent.", two(groups="9e0"))
+    yield bad("number_with_a_sign", "A whole number with a sign.", two(version="-0"))
     yield valid("digest_of_capitals", "Hexadecimal digits may be capitals.", DataSet(two_shards(), members={
         "shards.0.digest": '"' + index_of(two()).decode().split('"digest": "')[1][:32].upper() + '"'}))
     yield valid("other_files", "Files in the folder that are no shards.", DataSet(
