@@ -417,4 +417,98 @@ TEST(Training, RefusesWhatIsNotForOneModel) {
   EXPECT_EQ(l3_start_training(&options, &begun, &error), L3_ERROR_ARGUMENT);
 }
 
+// ---- named models that files get
+
+// What l3_embed_model makes of a file.
+Bytes embedded(const Bytes& file, const l3_model* model) {
+  size_t size = 0;
+  l3_error error{};
+  const Exact exact(file);
+  EXPECT_EQ(l3_embed_model(exact.data(), exact.size(), model, nullptr, 0, &size, &error), L3_ERROR_BUFFER);
+  const Exact out(size);
+  EXPECT_EQ(l3_embed_model(exact.data(), exact.size(), model, out.data(), size - 1, &size, &error), L3_ERROR_BUFFER);
+  EXPECT_EQ(l3_embed_model(exact.data(), exact.size(), model, out.data(), out.size(), &size, &error), L3_OK)
+      << error.reason;
+  EXPECT_EQ(size, out.size());
+  return {out.data(), out.data() + out.size()};
+}
+
+TEST(EmbeddedModels, MakeFilesThatNeedNothingElse) {
+  const uint8_t metadata[] = {'t', 'E', 'X', 't', 0, 0, 0, 0, 3, 0, 0, 0, 'a', 0, 'b'};
+  const uint8_t icc[] = {'x', 0, 0, 1, 2, 3};
+  for (const bool with_sections : {false, true}) {
+    for (const l3_colour colour : kColours) {
+      const Model model = trained(colour, complete());
+      const Drawing d = drawn(colour, 3, {300, 200});
+      l3_image image = d.image();
+      if (with_sections) {
+        image.icc = icc;
+        image.icc_size = sizeof icc;
+        image.metadata = metadata;
+        image.metadata_size = sizeof metadata;
+      }
+      const l3_encode_options options = by_name(model);
+      Bytes named(l3_encode_bound(&image, &options));
+      size_t written = 0;
+      l3_error error{};
+      ASSERT_EQ(l3_encode(&image, &options, named.data(), named.size(), &written, &error), L3_OK) << error.reason;
+      named.resize(written);
+      for (const char* target : targets()) {
+        const ForcedTarget forced(target);
+        const Bytes file = embedded(named, model.get());
+        EXPECT_EQ(l3_verify(file.data(), file.size(), nullptr, &error), L3_OK) << error.reason << " " << error.offset;
+        const l3_info info = info_of(file);
+        EXPECT_EQ(info.model_origin, static_cast<uint32_t>(L3_MODEL_OWN));
+        Bytes out(d.pixels.size());
+        EXPECT_EQ(l3_decode(file.data(), file.size(), nullptr, out.data(), out.size(), 0, &error), L3_OK);
+        EXPECT_EQ(out, d.pixels);
+        // As if it had been encoded with that model: the same tiles with the same bytes.
+        l3_encode_options own = options_of(L3_METHOD_DENSE);
+        own.tile_width = info.tile_width;
+        own.tile_height = info.tile_height;
+        const Bytes bytes = bytes_of(model);
+        own.model = bytes.data();
+        own.model_size = bytes.size();
+        Bytes expected(l3_encode_bound(&image, &own));
+        ASSERT_EQ(l3_encode(&image, &own, expected.data(), expected.size(), &written, &error), L3_OK) << error.reason;
+        expected.resize(written);
+        EXPECT_EQ(file, expected);
+      }
+    }
+  }
+}
+
+TEST(EmbeddedModels, AreRefusedWhereTheyDoNotBelong) {
+  const Model model = trained(L3_COLOUR_RGB, complete()), other = open_model(default_bytes(3));
+  const Drawing d = drawn(L3_COLOUR_RGB);
+  const Bytes named = encode(d, by_name(model)), own = encode(d, options_of(L3_METHOD_FAST));
+  Bytes out(named.size() + (1 << 17));
+  size_t size = 0;
+  l3_error error{};
+  const auto embed = [&](const Bytes& file, const l3_model* with) {
+    return l3_embed_model(file.data(), file.size(), with, out.data(), out.size(), &size, &error);
+  };
+  EXPECT_EQ(embed(named, other.get()), L3_ERROR_MODEL);
+  EXPECT_EQ(embed(own, model.get()), L3_ERROR_ARGUMENT);
+  EXPECT_STREQ(error.reason, "the file names no model");
+  EXPECT_EQ(embed(named, nullptr), L3_ERROR_ARGUMENT);
+  EXPECT_EQ(l3_embed_model(nullptr, 0, model.get(), out.data(), out.size(), &size, &error), L3_ERROR_ARGUMENT);
+  EXPECT_EQ(l3_embed_model(named.data(), named.size(), model.get(), out.data(), out.size(), nullptr, &error),
+            L3_ERROR_ARGUMENT);
+  for (size_t cut = 0; cut < named.size(); ++cut) {
+    const Exact exact(Bytes(named.begin(), named.begin() + static_cast<ptrdiff_t>(cut)));
+    EXPECT_NE(l3_embed_model(exact.data(), exact.size(), model.get(), out.data(), out.size(), &size, &error), L3_OK);
+  }
+}
+
+TEST(Digests, AreTheBeginningOfSha256) {
+  const uint8_t expected[L3_DIGEST_BYTES] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea,
+                                             0x41, 0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23};
+  uint8_t digest[L3_DIGEST_BYTES];
+  l3_digest("abc", 3, digest);
+  EXPECT_TRUE(std::equal(digest, digest + L3_DIGEST_BYTES, expected));
+  l3_digest(nullptr, 0, digest);
+  EXPECT_EQ(digest[0], 0xe3);
+}
+
 }  // namespace
