@@ -11,7 +11,7 @@ namespace tools {
 
 enum class Kind : uint8_t { foreign, l3 };
 
-// What the extension of a path says: .png .pbm .pgm .ppm .pnm .pam, or .l3, in either case.
+// What the extension of a path says: one that formats::is_readable_name() knows, or .l3, in either case.
 bool has_extension_of(Kind kind, const std::string& path);
 
 bool is_folder(const std::string& path);
