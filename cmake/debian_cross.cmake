@@ -4,7 +4,9 @@ set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_C_COMPILER ${L3_TRIPLET}-gcc)
 set(CMAKE_CXX_COMPILER ${L3_TRIPLET}-g++)
 set(CMAKE_LIBRARY_ARCHITECTURE ${L3_TRIPLET})
-set(CMAKE_CXX_FLAGS_INIT "-O2 ${L3_PROCESSOR_OPTIONS}")
+# Headers that differ between processors, such as jconfig.h, have a folder of their own, which compilers look for in
+# their own root alone.
+set(CMAKE_CXX_FLAGS_INIT "-O2 ${L3_PROCESSOR_OPTIONS} -isystem ${L3_SYSROOT}/usr/include/${L3_TRIPLET}")
 
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES L3_SYSROOT)
 set(CMAKE_FIND_ROOT_PATH ${L3_SYSROOT} /usr/${L3_TRIPLET})

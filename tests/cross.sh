@@ -18,7 +18,8 @@ fill_sysroot() {
   local apt=(apt-get -qq -o "Dir::State=$lists" -o "Dir::State::status=$lists/status" -o "Dir::Cache=$lists"
     -o "APT::Architecture=$machine" -o "APT::Architectures=$machine" -o APT::Sandbox::User=root)
   "${apt[@]}" update
-  (cd "$lists" && "${apt[@]}" download libzstd1 libzstd-dev libpng16-16 libpng-dev zlib1g zlib1g-dev libcli11-dev)
+  (cd "$lists" && "${apt[@]}" download libzstd1 libzstd-dev libpng16-16 libpng-dev zlib1g zlib1g-dev libcli11-dev \
+    libjpeg62-turbo libjpeg62-turbo-dev libwebp7 libwebpdemux2 libwebpmux3 libwebp-dev libstb-dev)
   for package in "$lists"/*.deb; do dpkg-deb -x "$package" "$root"; done
   # Some links name their targets from the root of the machine they are meant for.
   find "$root" -type l -lname '/*' | while read -r link; do ln -sfn "$root$(readlink "$link")" "$link"; done

@@ -65,7 +65,7 @@ TEST(Pnm, ReadsHeadersWithCarriageReturns) {
 TEST(Facade, KnowsItsFormats) {
   EXPECT_TRUE(formats::is_known(bytes("P5 1 1 255 a")));
   EXPECT_TRUE(formats::is_known(bytes("P7\r\n")));
-  EXPECT_FALSE(formats::is_known(bytes("GIF89a")));
+  EXPECT_FALSE(formats::is_known(bytes("GIF88a")));
   EXPECT_FALSE(formats::is_known({}));
 }
 

@@ -71,8 +71,7 @@ struct Listing {
 bool has_extension_of(Kind kind, const std::string& path) {
   if (kind == Kind::any) return true;
   if (kind == Kind::l3) return lower_extension(path) == ".l3";
-  // .pnm says that it is one of three formats, so that it names none to write, but it can be read.
-  return formats::format_of(fs::path(path).extension().string()).has_value() || lower_extension(path) == ".pnm";
+  return formats::is_readable_name(fs::path(path).extension().string());
 }
 
 bool is_folder(const std::string& path) {

@@ -11,7 +11,8 @@ namespace tools {
 
 enum class Kind : uint8_t { foreign, l3, any };
 
-// What the extension of a path says: one of those that formats/ reads, or .l3, in either case; or whatever it is.
+// What the extension of a path says: one that formats::is_readable_name() knows, or .l3, in either case; or whatever it
+// is.
 bool has_extension_of(Kind kind, const std::string& path);
 
 bool is_folder(const std::string& path);

@@ -28,23 +28,26 @@ cp "$source/spec/vectors/MANIFEST.txt" "$out/vectors/"
 git -C "$source" archive --format=tar.gz -o "$(cd "$out" && pwd)/source.tar.gz" HEAD
 if command -v dpkg-query >/dev/null; then
   mkdir -p "$out/libraries/include" "$out/libraries/lib/pkgconfig"
-  for package in libzstd-dev zlib1g-dev libpng-dev libgtest-dev; do
+  for package in libzstd-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libwebp-dev libgtest-dev; do
     dpkg-query -L "$package" 2>/dev/null | while read -r file; do
       [ -f "$file" ] || continue
       case $file in
+        */include/*-linux-gnu/*) install -D -m 644 "$file" "$out/libraries/include/${file##*-linux-gnu/}" ;;
         */include/*) install -D -m 644 "$file" "$out/libraries/include/${file##*/include/}" ;;
         *.a) cp "$file" "$out/libraries/lib/" ;;
       esac
     done
   done
-  cat >"$out/libraries/lib/pkgconfig/libzstd.pc" <<'END'
-prefix=${pcfiledir}/../..
-Name: zstd
-Description: libzstd, as it was where the bundle was made
-Version: 1.5
-Libs: -L${prefix}/lib -lzstd
-Cflags: -I${prefix}/include
+  for library in zstd webp webpdemux; do
+    cat >"$out/libraries/lib/pkgconfig/lib$library.pc" <<END
+prefix=\${pcfiledir}/../..
+Name: $library
+Description: lib$library, as it was where the bundle was made
+Version: $(pkg-config --modversion "lib$library")
+Libs: -L\${prefix}/lib -l$library
+Cflags: -I\${prefix}/include
 END
+  done
 fi
 
 {

@@ -23,6 +23,25 @@ Result<Image> read_pnm(std::span<const uint8_t> file, const ReadOptions& options
 // `format` is pbm, pgm, ppm or pam.
 Result<std::vector<uint8_t>> write_pnm(Format format, const Image& image, const WriteOptions& options);
 
+bool is_jpeg(std::span<const uint8_t> file);
+Result<Image> read_jpeg(std::span<const uint8_t> file, const ReadOptions& options);
+
+bool is_webp(std::span<const uint8_t> file);
+Result<Image> read_webp(std::span<const uint8_t> file, const ReadOptions& options);
+
+bool is_bmp(std::span<const uint8_t> file);
+Result<Image> read_bmp(std::span<const uint8_t> file, const ReadOptions& options);
+
+bool is_gif(std::span<const uint8_t> file);
+Result<Image> read_gif(std::span<const uint8_t> file, const ReadOptions& options);
+
+bool is_psd(std::span<const uint8_t> file);
+Result<Image> read_psd(std::span<const uint8_t> file, const ReadOptions& options);
+
+// By the last bytes, so that it is asked last.
+bool is_tga(std::span<const uint8_t> file);
+Result<Image> read_tga(std::span<const uint8_t> file, const ReadOptions& options);
+
 // An Error at `offset` if the image that `header` announces (its pixels not yet there) is over a limit.
 std::optional<Error> over_limit(const Image& header, const ReadOptions& options, uint64_t offset);
 

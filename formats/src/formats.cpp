@@ -11,11 +11,15 @@ namespace formats {
 namespace {
 
 struct Reader {
+  std::string_view name;
   bool (*recognises)(std::span<const uint8_t> file);
   Result<Image> (*read)(std::span<const uint8_t> file, const ReadOptions& options);
 };
 
-constexpr std::array kReaders = {Reader{is_png, read_png}, Reader{is_pnm, read_pnm}};
+constexpr std::array kReaders = {Reader{"png", is_png, read_png},    Reader{"pnm", is_pnm, read_pnm},
+                                 Reader{"jpeg", is_jpeg, read_jpeg}, Reader{"webp", is_webp, read_webp},
+                                 Reader{"bmp", is_bmp, read_bmp},    Reader{"gif", is_gif, read_gif},
+                                 Reader{"psd", is_psd, read_psd},    Reader{"tga", is_tga, read_tga}};
 
 struct Extension {
   std::string_view name;
@@ -25,6 +29,16 @@ struct Extension {
 constexpr std::array kExtensions = {Extension{".png", Format::png}, Extension{".pbm", Format::pbm},
                                     Extension{".pgm", Format::pgm}, Extension{".ppm", Format::ppm},
                                     Extension{".pam", Format::pam}};
+
+// Beside those that are written too.
+constexpr std::array<std::string_view, 9> kReadExtensions = {".pnm", ".jpg", ".jpeg", ".jpe", ".webp",
+                                                             ".bmp", ".gif", ".psd",  ".tga"};
+
+const Reader* reader_of(std::span<const uint8_t> file) {
+  const auto found =
+      std::find_if(kReaders.begin(), kReaders.end(), [&](const Reader& reader) { return reader.recognises(file); });
+  return found == kReaders.end() ? nullptr : &*found;
+}
 
 // The one place where running out of memory becomes a value.
 template <typename Function>
@@ -54,15 +68,16 @@ bool ends_with(std::string_view path, std::string_view ending) {
 Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options) {
   return guarded([&]() -> Result<Image> {
     if (file.empty()) return Error{0, "the file is empty"};
-    for (const Reader& reader : kReaders) {
-      if (reader.recognises(file)) return reader.read(file, options);
-    }
-    return Error{0, "neither PNG nor PNM nor PAM"};
+    if (const Reader* reader = reader_of(file)) return reader->read(file, options);
+    return Error{0, "neither PNG, PNM, PAM, JPEG, WebP, BMP, GIF, PSD nor TGA of version 2"};
   });
 }
 
-bool is_known(std::span<const uint8_t> file) {
-  return std::any_of(kReaders.begin(), kReaders.end(), [&](const Reader& reader) { return reader.recognises(file); });
+bool is_known(std::span<const uint8_t> file) { return reader_of(file) != nullptr; }
+
+std::string_view known_name(std::span<const uint8_t> file) {
+  const Reader* reader = reader_of(file);
+  return reader == nullptr ? std::string_view() : reader->name;
 }
 
 Result<std::vector<uint8_t>> write(Format format, const Image& image, const WriteOptions& options) {
@@ -77,6 +92,11 @@ std::optional<Format> format_of(std::string_view path) {
     if (ends_with(path, extension.name)) return extension.format;
   }
   return std::nullopt;
+}
+
+bool is_readable_name(std::string_view path) {
+  return format_of(path) || std::any_of(kReadExtensions.begin(), kReadExtensions.end(),
+                                        [&](std::string_view extension) { return ends_with(path, extension); });
 }
 
 std::optional<Error> over_limit(const Image& header, const ReadOptions& options, uint64_t offset) {

@@ -31,6 +31,7 @@ sys.path[:0] = [str(ROOT / "spec" / "vectors"), str(ROOT / "tests")]
 from command_testing import CHANNELS, pgm, png
 
 import build
+import foreign_seeds
 
 TARGETS = ("info", "decode", "region", "round_trip", "model", "formats")
 MAX_INPUT = {"round_trip": 4096, "formats": 4096}  # bytes; of the others 16 KiB
@@ -76,7 +77,7 @@ def seeds_of(target: str) -> dict[str, bytes]:
         seeds["ppm"] = b"P6\n2 2\n255\n" + bytes(range(12))
         seeds["plain"] = b"P3\n# comment\n1 2\n15\n1 2 3\n4 5 6\n"
         seeds["pam"] = b"P7\nWIDTH 2\nHEIGHT 1\nDEPTH 4\nMAXVAL 65535\nTUPLTYPE RGB_ALPHA\nENDHDR\n" + bytes(16)
-        return seeds
+        return seeds | foreign_seeds.seeds()
     if target == "round_trip":
         noise = random.Random(1)
         for i in range(60):

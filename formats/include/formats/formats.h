@@ -1,4 +1,5 @@
-// Foreign image files to Image and back: PNG in full, PBM, PGM, PPM and PAM.
+// Foreign image files to Image and back: PNG in full, PBM, PGM, PPM and PAM. JPEG, WebP, BMP, GIF, PSD and TGA are read
+// only.
 //
 // Every function here is thread-safe, throws nothing, and writes to no stream; failure is a value. File contents are
 // hostile: any bytes either give an Image or an Error.
@@ -73,14 +74,25 @@ struct WriteOptions {
   std::vector<std::string>* notices = nullptr;
 };
 
-// Reads a PNG, a PBM, PGM or PPM (P1 to P6) or a PAM (P7) that holds exactly one image.
-// PNG: every chunk's CRC must hold; of an animation only the default image is read, with a notice. Bytes after IEND
-// and after the compressed pixels are left out with a notice.
-// PNM: maxval must be 2^n - 1; a PBM becomes gray samples of one bit, with 1 for white.
+// Reads an image file. What is damaged is refused, also where a viewer would show something. Bytes after the image are
+// left out with a notice; only PNM refuses them.
+// PNG: every chunk's CRC must hold; of an animation only the default image is read, with a notice. Bytes after the
+// compressed pixels are left out with a notice too.
+// PNM (P1 to P6) and PAM (P7): maxval must be 2^n - 1; a PBM becomes gray samples of one bit, with 1 for white.
+// JPEG: gray or RGB of 8 bits, at the pixels of the accurate transform, not rotated; no inks (CMYK).
+// WebP: RGB, with alpha where the file has it; no animations.
+// BMP: without compression. GIF: the first frame, which must cover the screen. PSD: the merged image of gray and RGB
+// files, unless it has partly transparent pixels. TGA: of version 2. Those with palettes become palette images, with
+// indices that are in the palette; samples of fewer than 8 bits are scaled to 8, with a notice.
+// A lossy file's pixels are its decoded ones, and a notice says so. Colour profiles, EXIF and densities become the
+// chunks that a PNG would have them in; of other metadata notices say that it is left out.
 Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options = {});
 
-// Whether a file's first bytes are those of a format that `read` knows.
+// Whether a file is of a format that `read` knows: by its first bytes, TGA by its last.
 bool is_known(std::span<const uint8_t> file);
+
+// That format: "png", "pnm" (PAM too), "jpeg", "webp", "bmp", "gif", "psd" or "tga"; empty if there is none.
+std::string_view known_name(std::span<const uint8_t> file);
 
 // The bytes of a file that holds `image`, or why the format cannot hold its samples.
 // png: everything, chunks at the places that they name. pbm: gray images of one bit. pgm: gray images, and the indices
@@ -89,5 +101,9 @@ Result<std::vector<uint8_t>> write(Format format, const Image& image, const Writ
 
 // The format that a path's extension asks for, in either case: .png, .pbm, .pgm, .ppm, .pam; else none.
 std::optional<Format> format_of(std::string_view path);
+
+// Whether a path's extension is one of a format that `read` knows, in either case: one of those, .pnm, .jpg, .jpeg,
+// .jpe, .webp, .bmp, .gif, .psd or .tga.
+bool is_readable_name(std::string_view path);
 
 }  // namespace formats

@@ -1,0 +1,275 @@
+// BMP: indices with their palette, and samples, both without compression.
+//
+// Read here and not through a library: stb_image gives colours in place of indices, takes what the file lacks for
+// zeros, and shows memory that nothing has set where an index is past the palette.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <iterator>
+
+#include "adapters.h"
+#include "metadata.h"
+#include "numbers.h"
+
+namespace formats {
+namespace {
+
+constexpr size_t kFileHeader = 14;
+// Lengths of the header that follows it. Each holds what the one before it does.
+constexpr uint32_t kOldHeader = 12;  // of OS/2, with another layout
+constexpr uint32_t kHeader = 40;
+constexpr uint32_t kHeader2 = 52;   // with masks
+constexpr uint32_t kHeader3 = 56;   // with one for alpha
+constexpr uint32_t kHeader4 = 108;  // with a colour space
+constexpr uint32_t kHeader5 = 124;  // with a profile
+
+constexpr uint32_t kUncompressed = 0;
+constexpr uint32_t kBitFields = 3;
+
+// The bits of one channel in a pixel.
+struct Field {
+  uint32_t shift = 0;
+  uint32_t bits = 0;  // 0 where there is none
+};
+
+struct Layout {
+  Image image;                    // without pixels; a fourth byte that nothing is said of makes it RGB with alpha
+  bool upwards = true;            // the last row stands first
+  uint32_t header = 0;            // bytes of the second header
+  uint32_t bits = 0;              // of a pixel
+  std::array<Field, 4> fields{};  // where a pixel has 16 or more: red, green, blue, alpha
+  bool masked = false;            // the file itself says where they are
+  uint64_t pixels = 0;            // where they begin
+  uint64_t row_bytes = 0;
+
+  uint64_t end() const { return pixels + row_bytes * image.height; }
+};
+
+Error refuse(std::string reason) { return Error{kFileHeader, std::move(reason)}; }
+
+// The fields that `count` masks name, or why they are no samples of at most eight bits.
+std::string take_masks(const uint8_t* masks, size_t count, Layout& layout) {
+  uint32_t seen = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t mask = load_u32_little(masks + 4 * i);
+    if (mask == 0 && i == 3) continue;  // no alpha
+    if (mask == 0) return "a colour without bits";
+    const uint32_t shift = static_cast<uint32_t>(std::countr_zero(mask));
+    const uint32_t ones = mask >> shift;
+    if ((ones & (ones + 1)) != 0) return "a colour mask with holes";
+    const uint32_t bits = static_cast<uint32_t>(std::popcount(mask));
+    if (bits > 8) return "colours of more than 8 bits";
+    if ((mask & seen) != 0 || (layout.bits < 32 && mask >> layout.bits != 0)) {
+      return "colour masks that do not fit the pixels";
+    }
+    seen |= mask;
+    layout.fields[i] = {shift, bits};
+  }
+  return "";
+}
+
+// Sizes and kind of the pixels, from the second header. `before` is where what follows the header begins.
+Result<Layout> take_header(std::span<const uint8_t> file, uint64_t& before) {
+  Layout layout;
+  layout.pixels = load_u32_little(&file[10]);
+  layout.header = load_u32_little(&file[kFileHeader]);
+  const bool old = layout.header == kOldHeader;
+  constexpr std::array kKnown = {kOldHeader, kHeader, kHeader2, kHeader3, kHeader4, kHeader5};
+  if (std::find(kKnown.begin(), kKnown.end(), layout.header) == kKnown.end()) {
+    return refuse("a BMP header of " + std::to_string(layout.header) + " bytes, which is not read");
+  }
+  before = kFileHeader + layout.header;
+  if (file.size() < before) return Error{file.size(), "the file ends inside the header"};
+  const uint8_t* header = &file[kFileHeader];
+  const uint32_t height = old ? load_u16_little(header + 6) : load_u32_little(header + 8);
+  layout.upwards = height < 0x80000000;
+  layout.image.width = old ? load_u16_little(header + 4) : load_u32_little(header + 4);
+  layout.image.height = layout.upwards ? height : ~height + 1;
+  if (layout.image.width == 0 || height == 0) return refuse("width or height is 0");
+  if (layout.image.width > INT32_MAX || height == 0x80000000) return refuse("an impossible width or height");
+  if (load_u16_little(header + (old ? 8 : 12)) != 1) return refuse("the number of planes is not 1");
+  layout.bits = load_u16_little(header + (old ? 10 : 14));
+  const uint32_t bits = layout.bits;
+  if (bits != 1 && bits != 2 && bits != 4 && bits != 8 && bits != 16 && bits != 24 && bits != 32) {
+    return refuse("a BMP of " + std::to_string(bits) + " bits per pixel");
+  }
+  const uint32_t compression = old ? kUncompressed : load_u32_little(header + 16);
+  if (compression == 1 || compression == 2) return refuse("a run-length coded BMP, which is not read");
+  if (compression != kUncompressed && compression != kBitFields) {
+    return refuse("a BMP of compression " + std::to_string(compression) + ", which is not read");
+  }
+  layout.masked = compression == kBitFields;
+  layout.row_bytes = (uint64_t{layout.image.width} * bits + 31) / 32 * 4;
+  return layout;
+}
+
+// The palette that begins at `before`, which is moved behind it.
+std::optional<Error> take_palette(std::span<const uint8_t> file, uint64_t& before, Layout& layout) {
+  const bool old = layout.header == kOldHeader;
+  const uint32_t most = 1U << layout.bits;
+  const uint32_t told = old ? 0 : load_u32_little(&file[kFileHeader + 32]);
+  if (told > most) return refuse("a palette of " + std::to_string(told) + " colours");
+  const uint32_t entries = told == 0 ? most : told;
+  const uint32_t entry_bytes = old ? 3 : 4;
+  const uint64_t begin = before;
+  before += uint64_t{entries} * entry_bytes;
+  if (file.size() < before) return Error{file.size(), "the file ends inside the palette"};
+  layout.image.palette.reserve(size_t{3} * entries);
+  for (uint64_t at = begin; at < before; at += entry_bytes) {
+    layout.image.palette.insert(layout.image.palette.end(), {file[at + 2], file[at + 1], file[at]});
+  }
+  layout.image.bits = layout.bits;
+  layout.image.colour = Colour::palette;
+  return std::nullopt;
+}
+
+Result<Layout> layout_of(std::span<const uint8_t> file) {
+  uint64_t before = 0;
+  Result<Layout> read = take_header(file, before);
+  if (!read) return read;
+  Layout& layout = *read;
+  if (layout.masked) {
+    if (layout.bits != 16 && layout.bits != 32) {
+      return refuse("colour masks for pixels of " + std::to_string(layout.bits) + " bits");
+    }
+    if (layout.header == kHeader) before += 12;  // there they follow the header
+    if (file.size() < before) return Error{file.size(), "the file ends inside the colour masks"};
+    const size_t count = layout.header >= kHeader3 ? 4 : 3;
+    if (std::string reason = take_masks(&file[kFileHeader + kHeader], count, layout); !reason.empty()) {
+      return refuse(std::move(reason));
+    }
+  } else if (layout.bits == 16) {
+    layout.fields = {Field{10, 5}, Field{5, 5}, Field{0, 5}, Field{}};
+  } else if (layout.bits > 16) {
+    layout.fields = {Field{16, 8}, Field{8, 8}, Field{0, 8}, layout.bits == 32 ? Field{24, 8} : Field{}};
+  }
+  if (layout.bits < 16) {
+    if (std::optional<Error> error = take_palette(file, before, layout)) return *std::move(error);
+  } else {
+    layout.image.colour = layout.fields[3].bits != 0 ? Colour::rgb_alpha : Colour::rgb;
+  }
+  if (layout.pixels < before) return refuse("the pixels begin before the header ends");
+  return read;
+}
+
+// The row of the file that is row `y` of the image.
+const uint8_t* row_at(std::span<const uint8_t> file, const Layout& layout, uint64_t y) {
+  const uint64_t row = layout.upwards ? layout.image.height - 1 - y : y;
+  return file.data() + layout.pixels + row * layout.row_bytes;
+}
+
+std::optional<Error> read_indices(std::span<const uint8_t> file, const Layout& layout, Image& image) {
+  const uint32_t mask = (1U << layout.bits) - 1;
+  const size_t entries = image.palette.size() / 3;
+  uint8_t* pixel = image.pixels.data();
+  for (uint64_t y = 0; y < image.height; ++y) {
+    const uint8_t* row = row_at(file, layout, y);
+    for (uint64_t x = 0; x < image.width; ++x) {
+      const uint64_t bit = x * layout.bits;
+      const uint32_t index = uint32_t{row[bit / 8]} >> (8 - layout.bits - bit % 8) & mask;
+      if (index >= entries) {
+        return Error{static_cast<uint64_t>(row - file.data()) + bit / 8,
+                     "index " + std::to_string(index) + " in a palette of " + std::to_string(entries) + " colours"};
+      }
+      *pixel++ = static_cast<uint8_t>(index);
+    }
+  }
+  return std::nullopt;
+}
+
+void read_samples(std::span<const uint8_t> file, const Layout& layout, Image& image) {
+  const size_t pixel_size = layout.bits / 8;
+  const size_t count = channels(image.colour);
+  uint8_t* sample = image.pixels.data();
+  for (uint64_t y = 0; y < image.height; ++y) {
+    const uint8_t* at = row_at(file, layout, y);
+    for (uint32_t x = 0; x < image.width; ++x, at += pixel_size) {
+      uint32_t pixel = load_u16_little(at);
+      if (pixel_size > 2) pixel |= uint32_t{at[2]} << 16;
+      if (pixel_size > 3) pixel |= uint32_t{at[3]} << 24;
+      for (size_t c = 0; c < count; ++c) {
+        const Field field = layout.fields[c];
+        *sample++ = widened(pixel >> field.shift & ((1U << field.bits) - 1), field.bits);
+      }
+    }
+  }
+}
+
+// By the book the fourth byte of a pixel without masks is unused; many a program has alpha there. It is left out where
+// it is the same 0 or 255 everywhere.
+void judge_alpha(Image& image, const ReadOptions& options) {
+  const uint8_t first = image.pixels[3];
+  bool same = first == 0 || first == 255;
+  for (size_t i = 3; i < image.pixels.size() && same; i += 4) same = image.pixels[i] == first;
+  if (!same) {
+    notice(options.notices, "32-bit BMP without masks: the fourth byte of a pixel is taken as alpha");
+    return;
+  }
+  size_t to = 0;
+  for (size_t from = 0; from < image.pixels.size(); from += 4) {
+    for (size_t c = 0; c < 3; ++c) image.pixels[to++] = image.pixels[from + c];
+  }
+  image.pixels.resize(to);
+  image.colour = Colour::rgb;
+}
+
+// Density and profile.
+std::optional<Error> take_metadata(std::span<const uint8_t> file, const Layout& layout, Image& image,
+                                   const ReadOptions& options) {
+  if (layout.header == kOldHeader) return std::nullopt;
+  const uint8_t* header = &file[kFileHeader];
+  if (layout.header >= kHeader4) {
+    constexpr uint32_t kCalibrated = 0, kEmbedded = 0x4D424544, kLinked = 0x4C494E4B;
+    const uint32_t space = load_u32_little(header + 56);
+    if (space == kLinked) notice(options.notices, "the colour profile is in another file, and is left out");
+    if (space == kCalibrated) notice(options.notices, "primaries and gamma are left out");
+    if (space == kEmbedded && layout.header == kHeader5) {
+      const uint64_t begin = kFileHeader + uint64_t{load_u32_little(header + 112)};
+      const uint64_t size = load_u32_little(header + 116);
+      if (begin < kFileHeader + layout.header || begin + size > file.size()) {
+        return Error{kFileHeader + 112, "a colour profile that is not in the file"};
+      }
+      const auto profile = file.subspan(static_cast<size_t>(begin), static_cast<size_t>(size));
+      if (auto error = add_profile(image, profile, options, begin)) return error;
+    }
+  }
+  return add_density(image, load_u32_little(header + 24), load_u32_little(header + 28), DensityUnit::metre, options,
+                     kFileHeader);
+}
+
+}  // namespace
+
+bool is_bmp(std::span<const uint8_t> file) {
+  if (file.size() < kFileHeader + kOldHeader || file[0] != 'B' || file[1] != 'M') return false;
+  // Two letters may begin anything else: the length of the second header is one of these, two of which are OS/2's.
+  constexpr std::array<uint32_t, 8> kLengths = {kOldHeader, 16, kHeader, kHeader2, kHeader3, 64, kHeader4, kHeader5};
+  return std::find(kLengths.begin(), kLengths.end(), load_u32_little(&file[kFileHeader])) != kLengths.end();
+}
+
+Result<Image> read_bmp(std::span<const uint8_t> file, const ReadOptions& options) {
+  Result<Layout> layout = layout_of(file);
+  if (!layout) return layout.error();
+  Image image = std::move(layout->image);
+  layout->image.height = image.height;
+  if (std::optional<Error> error = over_limit(image, options, kFileHeader)) return *std::move(error);
+  if (file.size() < layout->end()) return Error{file.size(), "the file ends inside the pixels"};
+  if (std::optional<Error> error = take_metadata(file, *layout, image, options)) return *std::move(error);
+
+  image.pixels.resize(pixel_bytes(image));
+  if (image.colour == Colour::palette) {
+    if (std::optional<Error> error = read_indices(file, *layout, image)) return *std::move(error);
+  } else {
+    read_samples(file, *layout, image);
+    if (image.colour == Colour::rgb_alpha && !layout->masked) judge_alpha(image, options);
+    const bool scaled = std::any_of(layout->fields.begin(), layout->fields.end(),
+                                    [](Field field) { return field.bits != 0 && field.bits < 8; });
+    if (scaled) notice(options.notices, "BMP with samples of fewer than 8 bits: they are scaled to 8");
+  }
+  // A profile stands there too, which is kept.
+  if (const uint64_t left = file.size() - layout->end(); left > 0 && layout->header != kHeader5) {
+    notice(options.notices, std::to_string(left) + " bytes after the pixels are left out");
+  }
+  return image;
+}
+
+}  // namespace formats

@@ -1,0 +1,342 @@
+// GIF: the first frame, as the palette image that it is.
+//
+// Read here and not through a library: stb_image gives colours in place of indices, and takes a frame whose pixels
+// end early for one with transparent ones.
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "adapters.h"
+#include "metadata.h"
+#include "numbers.h"
+
+namespace formats {
+namespace {
+
+constexpr size_t kHeaderBytes = 13;  // signature and screen
+constexpr size_t kFrameBytes = 10;   // of a frame's header, with its 0x2C
+constexpr uint32_t kMostCodes = 4096;
+
+struct Frame {
+  uint32_t left = 0, top = 0, width = 0, height = 0;
+  bool interlaced = false;
+  std::span<const uint8_t> colours;  // RGB triples
+  uint32_t code_bits = 0;            // of a sample
+  std::vector<uint8_t> codes;        // the contents of its sub-blocks
+  size_t offset = 0;                 // of those in the file
+  std::optional<uint8_t> transparent;
+};
+
+struct Layout {
+  uint32_t width = 0, height = 0;
+  uint8_t aspect = 0;
+  std::optional<Frame> first;
+  uint64_t later_frames = 0;
+  size_t end = 0;  // behind the trailer
+};
+
+// The colours that follow a header whose flags these are; `at` is moved behind them. None if the file ends before.
+std::optional<std::span<const uint8_t>> colours_at(std::span<const uint8_t> file, size_t& at, uint8_t flags) {
+  if (!(flags & 0x80)) return std::span<const uint8_t>();
+  const size_t bytes = size_t{3} << ((flags & 7) + 1);
+  if (file.size() - at < bytes) return std::nullopt;
+  at += bytes;
+  return file.subspan(at - bytes, bytes);
+}
+
+// Walks the whole file; pixels are not decoded.
+class Walk {
+ public:
+  Walk(std::span<const uint8_t> file, const ReadOptions& options) : file_(file), options_(options) {}
+
+  Result<Layout> run() {
+    if (file_.size() < kHeaderBytes) return ends_inside("its header");
+    layout_.width = load_u16_little(&file_[6]);
+    layout_.height = load_u16_little(&file_[8]);
+    layout_.aspect = file_[12];
+    at_ = kHeaderBytes;
+    const auto colours = colours_at(file_, at_, file_[10]);
+    if (!colours) return ends_inside("its colours");
+    screen_colours_ = *colours;
+    for (;;) {
+      if (at_ == file_.size()) return ends_inside("its blocks: no trailer");
+      const uint8_t kind = file_[at_];
+      if (kind == 0x3B) break;
+      std::optional<Error> error;
+      if (kind == 0x2C) {
+        error = take_frame();
+      } else if (kind == 0x21) {
+        error = take_extension();
+      } else {
+        return Error{at_, "no block begins here"};
+      }
+      if (error) return *std::move(error);
+    }
+    layout_.end = at_ + 1;
+    if (!layout_.first) return Error{at_, "no frame"};
+    return std::move(layout_);
+  }
+
+ private:
+  Error ends_inside(const char* what) const { return Error{file_.size(), std::string("the file ends inside ") + what}; }
+
+  // Passes over sub-blocks and their end. Appends what they hold, where that is wanted, and counts it.
+  std::optional<Error> take_sub_blocks(std::vector<uint8_t>* data, uint64_t* bytes) {
+    for (;;) {
+      if (at_ == file_.size()) return ends_inside("a block");
+      const size_t size = file_[at_++];
+      if (size == 0) return std::nullopt;
+      if (file_.size() - at_ < size) return ends_inside("a block");
+      if (data != nullptr) {
+        data->insert(data->end(), file_.begin() + static_cast<std::ptrdiff_t>(at_),
+                     file_.begin() + static_cast<std::ptrdiff_t>(at_ + size));
+      }
+      *bytes += size;
+      at_ += size;
+    }
+  }
+
+  std::optional<Error> take_extension() {
+    if (file_.size() - at_ < 2) return ends_inside("a block");
+    const uint8_t label = file_[at_ + 1];
+    const size_t begin = at_;
+    at_ += 2;
+    uint64_t bytes = 0;
+    if (label == 0xF9) {
+      std::vector<uint8_t> control;
+      if (auto error = take_sub_blocks(&control, &bytes)) return error;
+      if (control.size() != 4) return Error{begin, "a graphic control block of " + std::to_string(bytes) + " bytes"};
+      transparent_ = control[0] & 1 ? std::optional<uint8_t>(control[3]) : std::nullopt;
+      return std::nullopt;
+    }
+    if (auto error = take_sub_blocks(nullptr, &bytes)) return error;
+    if (label == 0x01) return Error{begin, "a plain text block, which should be drawn and is not"};
+    if (label == 0xFE) {
+      notice_left_out(options_, "a comment", bytes);
+    } else if (!(label == 0xFF && is_loop(begin))) {
+      notice_left_out(options_, "application data", bytes);
+    }
+    return std::nullopt;
+  }
+
+  // How often an animation is repeated is no part of its first frame.
+  bool is_loop(size_t begin) const {
+    constexpr std::string_view kLoop = "NETSCAPE2.0";
+    return file_.size() - begin >= 3 + kLoop.size() &&
+           std::equal(kLoop.begin(), kLoop.end(), file_.begin() + static_cast<std::ptrdiff_t>(begin + 3));
+  }
+
+  std::optional<Error> take_frame() {
+    if (file_.size() - at_ < kFrameBytes) return ends_inside("a frame");
+    Frame frame;
+    frame.left = load_u16_little(&file_[at_ + 1]);
+    frame.top = load_u16_little(&file_[at_ + 3]);
+    frame.width = load_u16_little(&file_[at_ + 5]);
+    frame.height = load_u16_little(&file_[at_ + 7]);
+    const uint8_t flags = file_[at_ + 9];
+    frame.interlaced = flags & 0x40;
+    at_ += kFrameBytes;
+    const auto colours = colours_at(file_, at_, flags);
+    if (!colours || at_ == file_.size()) return ends_inside("a frame");
+    frame.colours = colours->empty() ? screen_colours_ : *colours;
+    frame.code_bits = file_[at_++];
+    frame.offset = at_;
+    frame.transparent = std::exchange(transparent_, std::nullopt);
+    uint64_t bytes = 0;
+    if (auto error = take_sub_blocks(layout_.first ? nullptr : &frame.codes, &bytes)) return error;
+    if (layout_.first) {
+      ++layout_.later_frames;
+    } else {
+      layout_.first = std::move(frame);
+    }
+    return std::nullopt;
+  }
+
+  std::span<const uint8_t> file_;
+  const ReadOptions& options_;
+  size_t at_ = 0;
+  std::span<const uint8_t> screen_colours_;
+  std::optional<uint8_t> transparent_;
+  Layout layout_;
+};
+
+// Codes of a growing number of bits, the lowest first.
+class CodeReader {
+ public:
+  explicit CodeReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+
+  std::optional<uint32_t> next(uint32_t bits) {
+    while (held_ < bits) {
+      if (at_ == bytes_.size()) return std::nullopt;
+      word_ |= uint32_t{bytes_[at_++]} << held_;
+      held_ += 8;
+    }
+    const uint32_t code = word_ & ((1U << bits) - 1);
+    word_ >>= bits;
+    held_ -= bits;
+    return code;
+  }
+
+  bool at_end() const { return at_ == bytes_.size(); }
+
+ private:
+  std::span<const uint8_t> bytes_;
+  size_t at_ = 0;
+  uint32_t word_ = 0;
+  uint32_t held_ = 0;
+};
+
+// What each code stands for: the string of another code and one sample more.
+struct Strings {
+  std::array<uint16_t, kMostCodes> before{};
+  std::array<uint8_t, kMostCodes> last{};
+  std::array<uint8_t, kMostCodes> first{};
+  std::array<uint16_t, kMostCodes> length{};
+};
+
+// Fills `samples` in the order of the file; the reason if it cannot. `surplus` says that there was more.
+std::string unpack(const Frame& frame, std::span<uint8_t> samples, bool* surplus) {
+  const uint32_t clear = 1U << frame.code_bits;
+  const uint32_t end = clear + 1;
+  Strings strings;
+  for (uint32_t i = 0; i < clear; ++i) {
+    strings.last[i] = strings.first[i] = static_cast<uint8_t>(i);
+    strings.length[i] = 1;
+  }
+  constexpr uint32_t kNone = kMostCodes;
+  CodeReader reader(frame.codes);
+  uint32_t bits = frame.code_bits + 1;
+  uint32_t next = end + 1;
+  uint32_t previous = kNone;
+  size_t filled = 0;
+  for (;;) {
+    const std::optional<uint32_t> code = reader.next(bits);
+    // Some writers leave the end code out.
+    if (!code || *code == end) break;
+    if (*code == clear) {
+      bits = frame.code_bits + 1;
+      next = end + 1;
+      previous = kNone;
+      continue;
+    }
+    // The next code may be used while its string is still being told.
+    const bool told = *code < next || (*code == next && previous != kNone && next < kMostCodes);
+    if (!told) return "a code that stands for nothing";
+    if (previous != kNone && next < kMostCodes) {
+      strings.before[next] = static_cast<uint16_t>(previous);
+      strings.length[next] = static_cast<uint16_t>(strings.length[previous] + 1);
+      strings.first[next] = strings.first[previous];
+      strings.last[next] = strings.first[*code == next ? previous : *code];
+      ++next;
+    }
+    if (next >= 1U << bits && bits < 12) ++bits;
+    previous = *code;
+    const size_t length = strings.length[*code];
+    if (length > samples.size() - filled) {
+      *surplus = true;
+      if (filled == samples.size()) return "";
+    }
+    // From its last sample to its first; what is too much falls off the end.
+    uint32_t at = *code;
+    for (size_t i = length; i-- > 0; at = strings.before[at]) {
+      if (i < samples.size() - filled) samples[filled + i] = strings.last[at];
+    }
+    filled += std::min(length, samples.size() - filled);
+  }
+  if (filled < samples.size()) return "they end after " + std::to_string(filled) + " samples";
+  if (!reader.at_end()) *surplus = true;
+  return "";
+}
+
+// Rows of an interlaced frame come every eighth, and then those between.
+void deinterlace(const std::vector<uint8_t>& rows, Image& image) {
+  constexpr struct { size_t first, step; } kPasses[] = {{0, 8}, {4, 8}, {2, 4}, {1, 2}};
+  auto row = rows.begin();
+  for (const auto& pass : kPasses) {
+    for (size_t y = pass.first; y < image.height; y += pass.step) {
+      std::copy_n(row, image.width, image.pixels.begin() + static_cast<std::ptrdiff_t>(y * image.width));
+      row += image.width;
+    }
+  }
+}
+
+// All of a frame but its pixels, or why it is none that can be read.
+Result<Image> image_of(const Layout& layout) {
+  const Frame& frame = *layout.first;
+  if (frame.width == 0 || frame.height == 0) return Error{frame.offset, "width or height is 0"};
+  if (frame.left != 0 || frame.top != 0 || frame.width != layout.width || frame.height != layout.height) {
+    return Error{frame.offset, "the first frame does not cover the screen: what is around it is not told"};
+  }
+  if (frame.colours.empty()) return Error{frame.offset, "no colour table"};
+  if (frame.code_bits < 1 || frame.code_bits > 8) {
+    return Error{frame.offset, "samples of " + std::to_string(frame.code_bits) + " bits"};
+  }
+  Image image;
+  image.width = frame.width;
+  image.height = frame.height;
+  image.colour = Colour::palette;
+  image.palette.assign(frame.colours.begin(), frame.colours.end());
+  const size_t entries = image.palette.size() / 3;
+  image.bits = entries <= 2 ? 1 : entries <= 4 ? 2 : entries <= 16 ? 4 : 8;
+  if (frame.transparent && *frame.transparent < entries) {
+    image.transparency.assign(size_t{*frame.transparent} + 1, 255);
+    image.transparency.back() = 0;
+  }
+  return image;
+}
+
+}  // namespace
+
+bool is_gif(std::span<const uint8_t> file) {
+  constexpr std::string_view kOld = "GIF87a", kNew = "GIF89a";
+  return file.size() >= kOld.size() &&
+         (std::equal(kOld.begin(), kOld.end(), file.begin()) || std::equal(kNew.begin(), kNew.end(), file.begin()));
+}
+
+Result<Image> read_gif(std::span<const uint8_t> file, const ReadOptions& options) {
+  Result<Layout> layout = Walk(file, options).run();
+  if (!layout) return layout.error();
+  const Frame& frame = *layout->first;
+  Result<Image> image = image_of(*layout);
+  if (!image) return image;
+  if (std::optional<Error> error = over_limit(*image, options, frame.offset)) return *std::move(error);
+  // A code of two bits or more stands for less than 4096 samples.
+  if (pixel_bytes(*image) / kMostCodes / 4 > frame.codes.size()) {
+    return Error{frame.offset, "the file is too short for the image's size"};
+  }
+  if (layout->aspect != 0) {  // (aspect + 15) / 64 is a pixel's width by its height
+    if (auto error = add_density(*image, 64, layout->aspect + 15U, DensityUnit::none, options, frame.offset)) {
+      return *std::move(error);
+    }
+  }
+
+  std::vector<uint8_t> samples(pixel_bytes(*image));
+  bool surplus = false;
+  if (const std::string reason = unpack(frame, samples, &surplus); !reason.empty()) {
+    return Error{frame.offset, "pixels: " + reason};
+  }
+  const size_t entries = image->palette.size() / 3;
+  const auto beyond = std::find_if(samples.begin(), samples.end(), [&](uint8_t sample) { return sample >= entries; });
+  if (beyond != samples.end()) {
+    return Error{frame.offset,
+                 "pixels: index " + std::to_string(*beyond) + " in a table of " + std::to_string(entries) + " colours"};
+  }
+  if (frame.interlaced) {
+    image->pixels.resize(samples.size());
+    deinterlace(samples, *image);
+  } else {
+    image->pixels = std::move(samples);
+  }
+  if (surplus) notice(options.notices, "pixels go on after the last one; the rest is left out");
+  if (layout->later_frames > 0) {
+    notice(options.notices, "animated GIF: only the first frame is read, " + std::to_string(layout->later_frames) +
+                                (layout->later_frames == 1 ? " frame is left out" : " frames are left out"));
+  }
+  if (const size_t left = file.size() - layout->end; left > 0) {
+    notice(options.notices, std::to_string(left) + " bytes after the trailer are left out");
+  }
+  return image;
+}
+
+}  // namespace formats
