@@ -120,7 +120,8 @@ TEST(Checks, AreCrc32) {
 }
 
 TEST(Names, StayBelowTheirFolder) {
-  for (const char* good : {"a", "a/b.png", ".hidden", "a..b", "...", "a b\n", "\xFF"}) EXPECT_TRUE(loader::is_name(good)) << good;
+  for (const char* good : {"a", "a/b.png", ".hidden", "a..b", "...", "a b\n", "\xFF"})
+    EXPECT_TRUE(loader::is_name(good)) << good;
   for (const char* bad : {"", "/", "/a", "a/", "a//b", ".", "..", "a/..", "../a", "a/./b"}) {
     EXPECT_FALSE(loader::is_name(bad)) << bad;
   }
@@ -176,7 +177,8 @@ TEST_F(DataSets, GiveBackWhatWentIn) {
     ASSERT_TRUE(bytes) << l3::message(bytes.error());
     EXPECT_EQ(*bytes, *expected[i]);
     EXPECT_EQ(l3_data_check_sample(set->get(), i, bytes->data(), bytes->size(), nullptr), L3_OK);
-    EXPECT_NE(l3_data_check_sample(set->get(), i, other.data(), other.size(), nullptr), i == 3 ? L3_ERROR_CORRUPT : L3_OK);
+    EXPECT_NE(l3_data_check_sample(set->get(), i, other.data(), other.size(), nullptr),
+              i == 3 ? L3_ERROR_CORRUPT : L3_OK);
   }
   EXPECT_TRUE(set->read(4));
   EXPECT_FALSE(set->find("x/1"));

@@ -100,7 +100,7 @@ int bench_folder(const BenchOptions& options, Context& context) {
   for (const Failure& failure : tree.failures) console.fail(failure);
   if (tree.files.empty()) {
     if (!tree.failures.empty()) return kExitFailed;
-    console.fail({options.folder, std::nullopt, "no PNG, PNM or PAM files in this folder"});
+    console.fail({options.folder, std::nullopt, "no images in this folder"});
     return kExitFailed;
   }
 
@@ -149,7 +149,7 @@ int bench_folder(const BenchOptions& options, Context& context) {
 void add_bench(CLI::App& app, Command& chosen) {
   CLI::App* sub = app.add_subcommand("bench", "Measure size and speed of codecs on a folder of images");
   auto options = std::make_shared<BenchOptions>();
-  sub->add_option("DIR", options->folder, "A folder of PNG, PNM and PAM files, with all folders below it, or one file")
+  sub->add_option("DIR", options->folder, "A folder of images, with all folders below it, or one file")
       ->required()
       ->type_name("");
   take_names(sub->add_option("--codecs", options->codecs, "Which to measure (default: png,l3-fast,l3-dense5)"),

@@ -10,6 +10,7 @@ namespace tools {
 namespace {
 
 constexpr std::string_view kEraseLine = "\r\x1b[K";
+constexpr uint64_t kMostNotesAlike = 8;
 
 void put(std::FILE* to, std::string_view text) { std::fwrite(text.data(), 1, text.size(), to); }
 
@@ -31,6 +32,12 @@ void Console::fail(const Failure& failure) {
 }
 
 void Console::note(const std::string& file, std::string_view text) {
+  {
+    const std::lock_guard lock(mutex_);
+    auto at = notes_.find(text);
+    if (at == notes_.end()) at = notes_.emplace(std::string(text), 0).first;
+    if (++at->second > kMostNotesAlike) return;
+  }
   inform("l3: " + one_line(file) + ": note: " + one_line(text));
 }
 
@@ -60,8 +67,16 @@ void Console::clear_status() {
   status_shown_ = false;
 }
 
+void Console::say_what_notes_were_left_out() {
+  for (const auto& [text, count] : notes_) {
+    if (count <= kMostNotesAlike) continue;
+    inform("l3: note: " + one_line(text) + " (" + std::to_string(count - kMostNotesAlike) + " more)");
+  }
+}
+
 bool Console::finish() {
   clear_status();
+  say_what_notes_were_left_out();
   errno = 0;
   const bool flushed = std::fflush(stdout) == 0;
   const int error = errno;

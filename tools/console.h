@@ -1,6 +1,9 @@
 // What the command says: results on stdout, everything else on stderr.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -25,6 +28,7 @@ class Console {
 
   // On stderr: what went wrong, and what the user should know of although nothing did.
   void fail(const Failure& failure);
+  // Of notes that say the same of many files the first ones come out, and how many more there were in the end.
   void note(const std::string& file, std::string_view text);
 
   // A line on stderr, unless it is to be quiet.
@@ -39,12 +43,14 @@ class Console {
 
  private:
   void write_error_line(std::string_view line);
+  void say_what_notes_were_left_out();
 
   std::mutex mutex_;
   bool stderr_is_terminal_;
   bool stdout_is_terminal_;
   bool quiet_ = false;
   bool status_shown_ = false;
+  std::map<std::string, uint64_t, std::less<>> notes_;  // how often each text came
 };
 
 }  // namespace tools

@@ -63,7 +63,7 @@ int encode(const EncodeOptions& options, Context& context) {
 }  // namespace
 
 void add_encode(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("encode", "Encode one PNG, PNM or PAM file to L3");
+  CLI::App* sub = app.add_subcommand("encode", "Encode one image file to L3");
   auto options = std::make_shared<EncodeOptions>();
   sub->add_option("IN", options->in, "A PNG, PBM, PGM, PPM or PAM file, told by its contents; - is stdin")
       ->required()

@@ -166,10 +166,11 @@ std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOpti
 }
 
 std::string foreign_format(std::span<const uint8_t> file) {
-  if (file.size() < 2 || file[0] != 'P') return "png";
+  const std::string_view known = formats::known_name(file);
+  if (known != "pnm") return std::string(known);
   constexpr std::array kNames = {"pbm", "pgm", "ppm", "pbm", "pgm", "ppm", "pam"};
   const size_t digit = static_cast<size_t>(file[1] - '1');
-  return digit < kNames.size() ? kNames[digit] : "png";
+  return digit < kNames.size() ? kNames[digit] : "pnm";
 }
 
 std::optional<Failure> describe_foreign(std::span<const uint8_t> file, const InfoOptions& options, FileInfo& info,
@@ -179,7 +180,7 @@ std::optional<Failure> describe_foreign(std::span<const uint8_t> file, const Inf
   read.notices = &notices;
   formats::Result<formats::Image> image = formats::read(file, read);
   if (!file.empty() && !formats::is_known(file)) {
-    return Failure{info.file, 0, "neither L3 nor PNG nor PNM nor PAM"};
+    return Failure{info.file, 0, "neither L3 nor an image of a format that is known"};
   }
   if (!image) return failure_in(info.file, image.error());
   for (const std::string& notice : notices) console.note(info.file, notice);

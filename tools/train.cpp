@@ -166,7 +166,7 @@ int train(const TrainOptions& options, Context& context) {
   for (const std::string& skipped : tree.skipped) console.note(skipped, kSkipped);
   for (const Failure& failure : tree.failures) console.fail(failure);
   if (tree.files.empty()) {
-    console.fail({options.folder, std::nullopt, "no PNG, PNM or PAM files in this folder"});
+    console.fail({options.folder, std::nullopt, "no images in this folder"});
     return kExitFailed;
   }
   const std::vector<std::string> files = chosen_of(tree.files, options.max_images);
@@ -214,9 +214,7 @@ int train(const TrainOptions& options, Context& context) {
 void add_train(CLI::App& app, Command& chosen) {
   CLI::App* sub = app.add_subcommand("train", "Make one model of many images, for files that share it");
   auto options = std::make_shared<TrainOptions>();
-  sub->add_option("DIR", options->folder, "A folder of PNG, PNM and PAM files, with all folders below it")
-      ->required()
-      ->type_name("");
+  sub->add_option("DIR", options->folder, "A folder of images, with all folders below it")->required()->type_name("");
   sub->add_option("MODEL", options->out, "The model file to write; replaced only when it is whole; - is stdout")
       ->required()
       ->type_name("");

@@ -17,7 +17,7 @@ constexpr const char* kUsage =
     "usage: l3_gpu_bench [options]\n"
     "\n"
     "  --out FILE       append a line of JSON for each case, method and mode\n"
-    "  --images DIR     real images (PNG, PNM or L3; RGB, 8 bits) instead of drawn streets\n"
+    "  --images DIR     real images (of any format that is read, or L3; RGB, 8 bits) instead of drawn streets\n"
     "  --limit SECONDS  begin nothing after that time (240), and say what was left out\n"
     "  --only PART      only where CASE/METHOD has this part; may be given again\n"
     "  --distinct N     different images in a batch (four for each thread, at most the batch)\n"

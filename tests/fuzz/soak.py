@@ -27,13 +27,15 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "spec" / "vectors"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "spec" / "vectors"), str(ROOT / "spec" / "shards"), str(ROOT / "tests")]
 from command_testing import CHANNELS, pgm, png
 
 import build
+from build_shards import DataSet
+from recipes import all_recipes
 import foreign_seeds
 
-TARGETS = ("info", "decode", "region", "round_trip", "model", "formats")
+TARGETS = ("info", "decode", "region", "round_trip", "model", "formats", "shard")
 MAX_INPUT = {"round_trip": 4096, "formats": 4096}  # bytes; of the others 16 KiB
 KEPT_INPUTS, KEPT_BYTES = 120, 64 << 10  # the most of each target's corpus in the tree
 
@@ -89,6 +91,14 @@ def seeds_of(target: str) -> dict[str, bytes]:
         for i, model in enumerate(build.models()):
             seeds[f"model_{i}"] = len(model).to_bytes(2, "little") + model + bytes((i, *range(200)))
         return seeds
+    if target == "shard":
+        for recipe in all_recipes():
+            name = recipe.name.replace("/", "_")
+            if isinstance(recipe.made_of, DataSet):
+                seeds[name] = b"j" + recipe.made_of.files().get("index.json", b"")
+            elif not recipe.is_sparse:
+                seeds[name] = b"s" + recipe.file().whole()[4096:]
+        return {name: data for name, data in seeds.items() if len(data) <= max_input(target)}
     for name, text in build.recipes():
         data = build.build_text(text)
         if len(data) <= max_input(target) - 8:
