@@ -64,7 +64,7 @@ class Atomicity(CommandTest):
     def test_interrupted_conversion(self) -> None:
         for i in range(40):
             self.write(f"src/{i}.pgm", b"P5\n1024 512\n255\n" + random.Random(i).randbytes(1 << 19))
-        process = subprocess.Popen([l3_command(), "convert", self.folder / "src", self.folder / "dst", "-j2",
+        process = subprocess.Popen([l3_command(), "convert", "--files", self.folder / "src", self.folder / "dst", "-j2",
                                     "--method", "fast"],
                                    stdout=subprocess.DEVNULL)
         while process.poll() is None and len(list((self.folder / "dst").glob("*.l3"))) < 5:
@@ -73,7 +73,7 @@ class Atomicity(CommandTest):
         process.wait(30)
         self.assert_no_temporaries()
         self.l3("verify", self.folder / "dst")
-        self.l3("convert", self.folder / "src", self.folder / "dst", "--resume", "--method", "fast")
+        self.l3("convert", "--files", self.folder / "src", self.folder / "dst", "--resume", "--method", "fast")
         self.l3("verify", self.folder / "dst", "--against", self.folder / "src")
 
     def limited(self, size: int) -> dict[str, object]:
@@ -82,7 +82,7 @@ class Atomicity(CommandTest):
     def test_file_size_limit(self) -> None:
         source = self.write("a.png", png(200, 200))
         out = self.write("a.l3", b"as it was")
-        for command in (["encode", source, out], ["convert", "--force", source, out]):
+        for command in (["encode", source, out], ["convert", "--files", "--force", source, out]):
             said = self.l3(*command, code=FAILED, **self.limited(1000)).stderr
             self.assertIn(b"a.l3: cannot write: File too large", said)
             self.assertEqual(out.read_bytes(), b"as it was")
@@ -116,7 +116,7 @@ class Verifying(CommandTest):
         for name in ("src/a.png", "src/deep/b.png", "src/deep/c.pgm"):
             self.write(name, png(20, 20) if name.endswith("png") else pgm(20, 20))
         source, out = self.folder / "src", self.folder / "dst"
-        self.l3("convert", source, out)
+        self.l3("convert", "--files", source, out)
         self.assertEqual(self.l3("verify", out).stdout, b"")
         self.assertEqual(self.l3("verify", "-v", out).stdout.count(b"OK "), 3)
         self.l3("verify", out, "--against", source)
@@ -149,49 +149,49 @@ class Converting(CommandTest):
         return sorted(str(path.relative_to(self.out)) for path in self.out.rglob("*") if path.is_file())
 
     def test_mirrors_the_tree(self) -> None:
-        said = self.l3("convert", self.source, self.out, "--tile", 32).stdout.decode()
+        said = self.l3("convert", "--files", self.source, self.out, "--tile", 32).stdout.decode()
         self.assertEqual(self.outputs(), ["a.l3", "b/c.l3", "b/d.e.l3", "b/f.l3"])
         self.assertRegex(said, r"^4 files converted: .* ratio .* MP/s; 1 other files ignored\n$")
         self.l3("verify", self.out, "--against", self.source)
-        self.assertEqual(self.l3("convert", "-q", "--force", self.source, self.out).stdout, b"")
+        self.assertEqual(self.l3("convert", "--files", "-q", "--force", self.source, self.out).stdout, b"")
 
     def test_corrupt_among_good(self) -> None:
         self.write("src/b/bad.png", png(40, 30)[:-30])
-        said = self.l3("convert", "--on-error", "skip", self.source, self.out, code=FAILED)
+        said = self.l3("convert", "--files", "--on-error", "skip", self.source, self.out, code=FAILED)
         self.assertRegex(said.stderr.decode(), r"^l3: .*/b/bad\.png: offset \d+: .+\n$")
         self.assertIn(b"1 failed", said.stdout)
         self.assertEqual(self.outputs(), ["a.l3", "b/c.l3", "b/d.e.l3", "b/f.l3"])
         shutil.rmtree(self.out)
         self.write("src/0.png", b"bad")
-        said = self.l3("convert", "-j1", self.source, self.out, code=FAILED)
+        said = self.l3("convert", "--files", "-j1", self.source, self.out, code=FAILED)
         self.assertIn(b"5 not begun", said.stdout)
         self.assertEqual(self.outputs(), [])
 
     def test_resume(self) -> None:
         for path in self.source.rglob("*"):
             os.utime(path, (1e9, 1e9))
-        self.l3("convert", self.source, self.out)
+        self.l3("convert", "--files", self.source, self.out)
         before = {name: (self.out / name).stat().st_mtime_ns for name in self.outputs()}
-        said = self.l3("convert", self.source, self.out, code=FAILED).stderr
+        said = self.l3("convert", "--files", self.source, self.out, code=FAILED).stderr
         self.assertIn(b"exists already, and so do 3 more", said)
         (self.out / "a.l3").write_bytes(b"not whole")
         os.utime(self.source / "b" / "f.pgm", (4e9, 4e9))
-        said = self.l3("convert", "--resume", self.source, self.out).stdout
+        said = self.l3("convert", "--files", "--resume", self.source, self.out).stdout
         self.assertRegex(said, rb"^2 files converted.*; 2 kept from before")
         after = {name: (self.out / name).stat().st_mtime_ns for name in self.outputs()}
         self.assertEqual([name for name in before if before[name] == after[name]], ["b/c.l3", "b/d.e.l3"])
         self.l3("verify", self.out, "--against", self.source)
-        self.assertRegex(self.l3("convert", "--force", self.source, self.out).stdout, rb"^4 files converted")
+        self.assertRegex(self.l3("convert", "--files", "--force", self.source, self.out).stdout, rb"^4 files converted")
 
     def test_two_sources_for_one_output(self) -> None:
         self.write("src/a.pgm", pgm(4, 4))
-        said = self.l3("convert", self.source, self.out, code=FAILED).stderr.decode()
+        said = self.l3("convert", "--files", self.source, self.out, code=FAILED).stderr.decode()
         self.assertRegex(said, r"^l3: .*a\.png: would become .*a\.l3, as .*a\.pgm would\n$")
         self.assertFalse(self.out.exists())
 
     def test_single_files(self) -> None:
-        self.l3("convert", self.source / "a.png", self.out)
-        self.l3("convert", self.source / "a.png", self.folder / "named.l3")
+        self.l3("convert", "--files", self.source / "a.png", self.out)
+        self.l3("convert", "--files", self.source / "a.png", self.folder / "named.l3")
         self.l3("verify", self.out / "a.l3", self.folder / "named.l3")
 
     def test_what_is_no_file(self) -> None:
@@ -199,7 +199,7 @@ class Converting(CommandTest):
         (self.source / "b" / "circle").symlink_to(self.source)
         self.write("elsewhere/x.pgm", pgm(4, 4))
         (self.source / "linked").symlink_to(self.folder / "elsewhere")
-        said = self.l3("convert", self.source, self.out)
+        said = self.l3("convert", "--files", self.source, self.out)
         self.assertEqual(self.outputs(), ["a.l3", "b/c.l3", "b/d.e.l3", "b/f.l3", "linked/x.l3"])
         self.assertEqual(said.stderr.count(b"note: skipped"), 2)
         self.assertIn(b"2 skipped", said.stdout)
@@ -209,10 +209,10 @@ class Converting(CommandTest):
         if os.geteuid() == 0:
             self.skipTest("root reads every folder")
         (self.source / "closed").mkdir(mode=0)
-        said = self.l3("convert", self.source, self.out, code=FAILED).stderr
+        said = self.l3("convert", "--files", self.source, self.out, code=FAILED).stderr
         self.assertIn(b"/closed: cannot read this folder", said)
         self.assertFalse(self.out.exists())
-        self.l3("convert", "--on-error", "skip", self.source, self.out, code=FAILED)
+        self.l3("convert", "--files", "--on-error", "skip", self.source, self.out, code=FAILED)
         self.assertEqual(self.outputs(), ["a.l3", "b/c.l3", "b/d.e.l3", "b/f.l3"])
 
     def test_sources_are_never_overwritten(self) -> None:
@@ -220,34 +220,34 @@ class Converting(CommandTest):
         (self.out / "a.l3").symlink_to(self.source / "a.png")
         before = (self.source / "a.png").read_bytes()
         for words in ([self.source, self.out], [self.source / "a.png", self.out]):
-            said = self.l3("convert", "--force", *words, code=FAILED).stderr
+            said = self.l3("convert", "--files", "--force", *words, code=FAILED).stderr
             self.assertIn(b"is the same file as the source", said)
         self.assertEqual((self.source / "a.png").read_bytes(), before)
         self.assertEqual(self.outputs(), ["a.l3"])
 
     def test_what_a_killed_run_left_behind_is_removed(self) -> None:
-        self.l3("convert", self.source, self.out)
+        self.l3("convert", "--files", self.source, self.out)
         for name in (".a.l3.l3tmp-123-4", ".a.l3.l3tmp-1-0-0123456789abcdef", ".other.l3.l3tmp-1-0", ".a.l3.l3tmp-x"):
             (self.out / name).write_bytes(b"left")
-        self.l3("convert", "--force", self.source, self.out)
+        self.l3("convert", "--files", "--force", self.source, self.out)
         self.assertEqual(self.outputs()[:2], [".a.l3.l3tmp-x", ".other.l3.l3tmp-1-0"])
         self.assertEqual(len(self.outputs()), 6)
 
     def test_folder_in_the_way(self) -> None:
         self.write("dst/b", b"a file where a folder should be")
-        said = self.l3("convert", "--on-error", "skip", self.source, self.out, code=FAILED)
+        said = self.l3("convert", "--files", "--on-error", "skip", self.source, self.out, code=FAILED)
         self.assertEqual(said.stderr.count(b"cannot create"), 3)
         self.assertTrue((self.out / "a.l3").exists())
 
     def test_long_names(self) -> None:
         name = "\u00e9" * 124 + "a.png"
         self.write(f"src/{name}", png(4, 4))
-        self.l3("convert", self.source, self.out)
+        self.l3("convert", "--files", self.source, self.out)
         self.assertTrue((self.out / (name[:-4] + ".l3")).exists())
 
     def test_nothing_to_convert(self) -> None:
         (self.folder / "empty").mkdir()
-        self.l3("convert", self.folder / "empty", self.out, code=FAILED)
+        self.l3("convert", "--files", self.folder / "empty", self.out, code=FAILED)
 
 
 if __name__ == "__main__":

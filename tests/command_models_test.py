@@ -33,7 +33,7 @@ class Models(CommandTest):
         images = self.images()
         model = self.trained(images)
         out = self.folder / "out"
-        self.l3("convert", "--method", "dense", "--model", model, images, out)
+        self.l3("convert", "--files", "--method", "dense", "--model", model, images, out)
         self.l3("verify", "--model", model, "--against", images, out)
         info = self.info(out / "1.l3")
         self.assertEqual((info["model_origin"], info["model_bytes"]), ("named", 0))
@@ -100,7 +100,7 @@ class Models(CommandTest):
         named = [word for model in models for word in ("--model", model)]
         for folder in ("deep", "labels"):
             out = self.folder / f"{folder}_l3"
-            self.l3("convert", "--effort", 2, *named, self.folder / folder, out)
+            self.l3("convert", "--files", "--effort", 2, *named, self.folder / folder, out)
             self.l3("verify", *named, "--against", self.folder / folder, out)
             origins = [self.info(file)["model_origin"] for file in sorted(out.iterdir())]
             self.assertIn("named", origins)  # where it is smaller than an own one

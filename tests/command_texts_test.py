@@ -16,6 +16,7 @@ from pathlib import Path
 from command_testing import USAGE, CommandTest, main
 
 SHELLS = ("bash", "zsh", "fish")
+OPTIONS = ("Options", "Data sets", "Limits")  # headings of help
 
 # Calls the completion with the words "$@", of which the last one is being typed.
 BASH_DRIVER = """
@@ -42,17 +43,17 @@ class Help:
 def read_help(text: str) -> Help:
     found, place = Help(), ""
     for line in text.splitlines():
-        heading = re.fullmatch(r"(\w+):", line)
+        heading = re.fullmatch(r"([\w ]+):", line)
         if heading:
             place = heading[1]
         elif place == "Positionals" and (positional := re.match(r"  (\w+)", line)):
             found.positionals.append(positional[1])
-        elif place in ("Options", "Limits") and (option := re.match(r"  (-\S+)(?: (\S+))?(?:  +(.*))?$", wide(line))):
+        elif place in OPTIONS and (option := re.match(r"  (-\S+)(?: (\S+))?(?:  +(.*))?$", wide(line))):
             names = tuple(option[1].split(","))
             found.options[names] = option[3] or ""
             if "|" in (option[2] or ""):
                 found.choices[names[-1]] = option[2].removesuffix(",...").split("|")
-        elif place in ("Options", "Limits") and line.startswith(" " * 28):
+        elif place in OPTIONS and line.startswith(" " * 28):
             last = next(reversed(found.options))
             found.options[last] = f"{found.options[last]} {line.strip()}".strip()
         elif line and not line.startswith(" "):

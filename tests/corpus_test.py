@@ -123,7 +123,7 @@ class Corpus(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         cls.converted = WORK / "l3"
-        cls.outcome = subprocess.run([COMMAND, "convert", CORPUS, cls.converted, "--on-error", "skip"],
+        cls.outcome = subprocess.run([COMMAND, "convert", "--files", CORPUS, cls.converted, "--on-error", "skip"],
                                      capture_output=True, text=True, check=False)
 
     def test_only_the_corrupt_files_of_pngsuite_are_refused_each_by_name(self) -> None:

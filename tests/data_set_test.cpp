@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -58,13 +59,13 @@ class DataSets : public testing::Test {
   }
 
   struct Item {
-    std::string name;
-    Bytes bytes;
+    std::string name{};
+    Bytes bytes{};
     uint32_t kind = L3_DATA_IMAGE;
     std::string role = "image";
     bool opens_group = true;
     uint32_t label = L3_NO_LABEL;
-    std::string metadata;
+    std::string metadata{};
   };
 
   // Writes a shard, and gives what index.json says of it.
@@ -221,7 +222,7 @@ TEST_F(DataSets, SayWhatIsWrongAndWhere) {
     file.seekp(static_cast<std::streamoff>(offset));
     file.put(static_cast<char>(byte ^ 1));
   };
-  damage(4096 + 80);  // of the sample
+  damage(4096 + 40);  // of the sample
   {
     const auto set = l3::DataSet::open(path("a.l3s"));
     ASSERT_TRUE(set) << l3::message(set.error());

@@ -46,9 +46,9 @@ class Determinism(CommandTest):
         return self.l3("encode", source, "-", "--tile", 64, "--effort", 1, "--threads", threads,
                        env=forced(target)).stdout
 
-    def converted_as(self, source: Path, jobs: int, target: str) -> dict[str, bytes]:
-        out = self.folder / f"{target}-{jobs}"
-        self.l3("convert", source, out, "--effort", 1, "--jobs", jobs, "--quiet", env=forced(target))
+    def converted_as(self, source: Path, jobs: int, target: str, *options: str) -> dict[str, bytes]:
+        out = self.folder / "-".join(("out", target, str(jobs), *options))
+        self.l3("convert", source, out, "--effort", 1, "--jobs", jobs, "--quiet", *options, env=forced(target))
         return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
     def test_encode(self) -> None:
@@ -61,14 +61,15 @@ class Determinism(CommandTest):
 
     def test_convert(self) -> None:
         source = self.draw_sources()
-        first: dict[str, bytes] = {}
-        for target in targets():
-            for jobs in THREADS:
-                with self.subTest(target=target, jobs=jobs):
-                    found = self.converted_as(source, jobs, target)
-                    first = first or found
-                    self.assertEqual(len(found), 6)
-                    self.assertEqual(found, first)
+        for options, files in ((["--files"], 6), (["--shared-model", "on", "--shard-size", "100kB"], 4)):
+            first: dict[str, bytes] = {}
+            for target in targets():
+                for jobs in THREADS:
+                    with self.subTest(target=target, jobs=jobs, options=options):
+                        found = self.converted_as(source, jobs, target, *options)
+                        first = first or found
+                        self.assertEqual(len(found), files, sorted(found))
+                        self.assertEqual(found, first)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A shared libl3 exports what codec/l3.map lists, which is what l3.h declares; and it needs no more than it should.
+"""A shared library exports what its map lists, which is what its header declares; and it needs no more than it should.
 
-Usage: exports_test.py --library LIBL3_SO --source CODEC_FOLDER
+Usage: exports_test.py --library LIBL3_SO --source CODEC_FOLDER [--name l3]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 # Of the C and C++ runtimes, and what sanitizers bring along.
-NEEDED = r"(libzstd|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|libunwind|libc|libm|ld-linux[\w-]*)\.so(\.\d+)*"
+NEEDED = r"(libl3|libzstd|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|libunwind|libc|libm|ld-linux[\w-]*)\.so(\.\d+)*"
 SANITIZERS = r"lib(asan|ubsan)\.so(\.\d+)*"
 
 
@@ -34,17 +34,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--name", default="l3", help="of the header and of the map")
     options = parser.parse_args()
 
-    script = without_comments((options.source / "l3.map").read_text())
+    script = without_comments((options.source / f"{options.name}.map").read_text())
     version = re.match(r"\s*(\w+(?:\.\d+)*)\s*\{\s*global:(.*?)local:\s*\*;\s*\};\s*$", script, re.DOTALL)
     if version is None:
-        print("l3.map: not one version with a list of names and `local: *`")
+        print("the map: not one version with a list of names and `local: *`")
         return 1
     listed = {name.strip() for name in version[2].split(";") if name.strip()}
-    header = without_comments((options.source / "include" / "l3" / "l3.h").read_text())
+    header = without_comments((options.source / "include" / "l3" / f"{options.name}.h").read_text())
     declared = set(re.findall(r"^L3_API\b[^;(]*?\b(\w+)\(", header, re.MULTILINE))
-    wrong = differences(declared, listed, "in l3.h, and missing in l3.map", "in l3.map, and l3.h does not declare it")
+    wrong = differences(declared, listed, "in the header, and missing in the map", "in the map, and the header does not declare it")
 
     exported = set()
     for line in output("nm", "-D", "--defined-only", options.library).splitlines():
@@ -54,13 +55,13 @@ def main() -> int:
         exported.add(name)
     # Names without the version did not go through the map.
     wrong += differences({f"{name}@@{version[1]}" for name in listed}, exported,
-                         "in l3.map, and the library does not export it",
-                         "the library exports it, and l3.map does not list it")
+                         "in the map, and the library does not export it",
+                         "the library exports it, and the map does not list it")
 
     dynamic = output("readelf", "-d", "-W", options.library)
     soname = re.findall(r"\(SONAME\).*\[(.*)\]", dynamic)
-    if soname != [f"libl3.so.{version[1].removeprefix('L3_')}"]:
-        wrong.append(f"the SONAME is {soname}, and the version in l3.map is {version[1]}")
+    if soname != [f"lib{options.name}.so.{version[1].removeprefix('L3_')}"]:
+        wrong.append(f"the SONAME is {soname}, and the version in the map is {version[1]}")
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
     allowed = f"{NEEDED}|{SANITIZERS}" if any(re.fullmatch(SANITIZERS, name) for name in needed) else NEEDED
     wrong += [f"{name}: the library needs it, and should not" for name in needed if not re.fullmatch(allowed, name)]

@@ -2,7 +2,7 @@
 # The public headers, each on its own, as all compilers at hand and all standards that they are for take them.
 # Usage: headers_test.sh SOURCE_DIR
 set -euo pipefail
-include=(-I "$1/codec/include" -I "$1/kernels/include")
+include=(-I "$1/codec/include" -I "$1/kernels/include" -I "$1/loader/include")
 warnings=(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
 
 check() {  # COMPILER LANGUAGE STANDARD HEADER
@@ -14,12 +14,12 @@ check() {  # COMPILER LANGUAGE STANDARD HEADER
 
 for compiler in cc gcc clang; do
   for standard in c99 c11 c17; do
-    for header in l3.h l3_cuda.h; do check "$compiler" c "$standard" "$header"; done
+    for header in l3.h l3_cuda.h l3_data.h; do check "$compiler" c "$standard" "$header"; done
   done
 done
 for compiler in c++ g++ clang++; do
   for standard in c++11 c++20; do
-    for header in l3.h l3_cuda.h; do check "$compiler" c++ "$standard" "$header"; done
+    for header in l3.h l3_cuda.h l3_data.h; do check "$compiler" c++ "$standard" "$header"; done
   done
-  check "$compiler" c++ c++20 l3.hpp
+  for header in l3.hpp l3_data.hpp; do check "$compiler" c++ c++20 "$header"; done
 done

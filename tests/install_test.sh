@@ -5,7 +5,7 @@
 set -euo pipefail
 kind=$1 build=$2 source=$3 work=$4
 rm -rf "$work"
-mkdir -p "$work/cpp" "$work/c"
+mkdir -p "$work/cpp" "$work/c" "$work/data"
 
 no_pkg_config=-DPKG_CONFIG_EXECUTABLE=/nonexistent
 flags="-Wall -Wextra -Wpedantic -Werror"
@@ -51,6 +51,31 @@ int main(void) {
 }
 END
 
+# A reader of data sets, in C: says how many samples one has.
+project C main.c | sed 's/l3::l3)/l3::l3_data)/' >"$work/data/CMakeLists.txt"
+cat >"$work/data/main.c" <<'END'
+#include <l3/l3_data.h>
+#include <stdio.h>
+
+int main(int count, char** words) {
+  l3_data_set* set = NULL;
+  l3_data_info info = l3_data_info_init();
+  l3_data_error error;
+  if (l3_data_open(words[count - 1], NULL, &set, &error) != L3_OK) {
+    printf("%s: %s\n", error.file, error.reason);
+    return 1;
+  }
+  if (l3_data_describe(set, &info) != L3_OK) return 2;
+  printf("%u samples\n", (unsigned)info.samples);
+  l3_data_close(set);
+  return 0;
+}
+END
+read_sets() {  # PROGRAM
+  [ "$("$1" /nonexistent)" = '/nonexistent: cannot read: No such file or directory' ] || fail "$1 reads what is not there"
+  [ ! -e "$work/set" ] || [ "$("$1" "$work/set")" = '1 samples' ] || fail "$1 does not read $work/set"
+}
+
 said() {  # LOG COMMAND...: what the command says is shown only where it fails
   "${@:2}" >"$1" 2>&1 || { cat "$1"; fail "${*:2}"; }
 }
@@ -66,11 +91,12 @@ use() {  # PREFIX
   mkdir "$out"
   # A shared libl3 must do without pkg-config.
   [ "$kind" = static ] || options=("$no_pkg_config")
-  for language in cpp c; do
+  for language in cpp c data; do
     said "$out/log" configure "$work/$language" "$out/$language" "$prefix" "${options[@]}"
     said "$out/log" cmake --build "$out/$language"
-    "$out/$language/your_loader" | tee "$out/$language.said"
+    [ "$language" = data ] || "$out/$language/your_loader" | tee "$out/$language.said"
   done
+  read_sets "$out/data/your_loader"
   grep -q '12288 bytes of crop' "$out/cpp.said"
 
   pc=$(dirname "$(find "$prefix" -name l3.pc)")
@@ -84,8 +110,11 @@ use() {  # PREFIX
     [ "$(pkg-config --modversion l3)" = "$version" ]
     # shellcheck disable=SC2046,SC2086
     "$compiler" $flags "$work/c/main.c" $(pkg-config "${words[@]}" l3) -o "$out/main_c"
+    # shellcheck disable=SC2046,SC2086
+    "$compiler" $flags "$work/data/main.c" $(pkg-config "${words[@]}" l3_data) -o "$out/main_data"
   )
   LD_LIBRARY_PATH=$(dirname "$pc") "$out/main_c"
+  LD_LIBRARY_PATH=$(dirname "$pc") read_sets "$out/main_data"
 }
 
 # Must fail, and say so: CMake's find_package(l3 VERSION) with these options.
@@ -111,6 +140,9 @@ for file in README.md CHANGELOG.md LICENSE spec/format.md; do
 done
 if [ -e "$build/bin/l3" ]; then
   "$work/prefix/bin/l3" --version
+  mkdir "$work/src"
+  printf 'P5\n2 2\n255\nabcd' >"$work/src/a.pgm"
+  "$work/prefix/bin/l3" convert -q "$work/src" "$work/set"
   for file in man/man1/l3.1 bash-completion/completions/l3 zsh/site-functions/_l3 fish/vendor_completions.d/l3.fish; do
     [ -s "$work/prefix/share/$file" ] || fail "share/$file was not installed"
   done

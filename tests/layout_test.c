@@ -1,5 +1,5 @@
-// Pins what programs that are compiled already rely on: the values of l3.h's enumerations, and the size of each public
-// structure and the place of its members on 64-bit machines. A wrong change does not compile.
+// Pins what programs that are compiled already rely on: the values of the enumerations of l3.h and l3_data.h, and the
+// size of each public structure and the place of its members on 64-bit machines. A wrong change does not compile.
 //
 // May change here: the size of a structure that begins with struct_size, together with new members at its end. They go
 // behind the padding that is there now (l3_info ends in 4 bytes of it), so that struct_size tells who knows them.
@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "l3/l3.h"
+#include "l3/l3_data.h"
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " has another size")
 #define VALUE(name, value) _Static_assert((name) == (value), #name " has another value")
@@ -24,6 +25,10 @@ VALUE(L3_ERROR_MEMORY, 8);
 VALUE(L3_ERROR_DEVICE, 9);
 VALUE(L3_ERROR_MODEL, 10);
 VALUE(L3_ERROR_FILE, 11);
+
+SIZE(l3_data_kind, 4);
+VALUE(L3_DATA_IMAGE, 0);
+VALUE(L3_DATA_BYTES, 1);
 
 SIZE(l3_sample_type, 4);
 VALUE(L3_SAMPLE_U8, 0);
@@ -180,6 +185,54 @@ PLACE(l3_train_options, tile_height, 12);
 PLACE(l3_train_options, max_pixels, 16);
 PLACE(l3_train_options, parallel, 24);
 PLACE(l3_train_options, complete, 40);
+
+SIZE(l3_data_error, 768);
+PLACE(l3_data_error, status, 0);
+PLACE(l3_data_error, system_error, 4);
+PLACE(l3_data_error, offset, 8);
+PLACE(l3_data_error, file, 16);
+PLACE(l3_data_error, reason, 528);
+
+SIZE(l3_data_options, 24);
+PLACE(l3_data_options, struct_size, 0);
+PLACE(l3_data_options, max_open_files, 4);
+PLACE(l3_data_options, max_index_bytes, 8);
+PLACE(l3_data_options, max_json_bytes, 16);
+
+SIZE(l3_data_info, 56);
+PLACE(l3_data_info, struct_size, 0);
+PLACE(l3_data_info, classes, 4);
+PLACE(l3_data_info, shards, 8);
+PLACE(l3_data_info, samples, 16);
+PLACE(l3_data_info, groups, 24);
+PLACE(l3_data_info, bytes, 32);
+PLACE(l3_data_info, sample_bytes, 40);
+PLACE(l3_data_info, index_bytes, 48);
+
+SIZE(l3_data_sample, 160);
+PLACE(l3_data_sample, struct_size, 0);
+PLACE(l3_data_sample, kind, 4);
+PLACE(l3_data_sample, name, 8);
+PLACE(l3_data_sample, name_size, 16);
+PLACE(l3_data_sample, role, 24);
+PLACE(l3_data_sample, role_size, 32);
+PLACE(l3_data_sample, size, 40);
+PLACE(l3_data_sample, width, 48);
+PLACE(l3_data_sample, height, 52);
+PLACE(l3_data_sample, channels, 56);
+PLACE(l3_data_sample, bits, 60);
+PLACE(l3_data_sample, colour, 64);
+PLACE(l3_data_sample, label, 68);
+PLACE(l3_data_sample, group, 72);
+PLACE(l3_data_sample, shard, 80);
+PLACE(l3_data_sample, offset, 88);
+PLACE(l3_data_sample, metadata, 96);
+PLACE(l3_data_sample, metadata_size, 104);
+PLACE(l3_data_sample, model, 112);
+PLACE(l3_data_sample, model_bytes, 120);
+PLACE(l3_data_sample, model_size, 128);
+PLACE(l3_data_sample, check, 136);
+PLACE(l3_data_sample, digest, 140);
 #endif
 
 int main(void) {
@@ -189,7 +242,10 @@ int main(void) {
                  l3_image_init().struct_size == sizeof(l3_image) &&
                  l3_encode_options_init().struct_size == sizeof(l3_encode_options) &&
                  l3_model_info_init().struct_size == sizeof(l3_model_info) &&
-                 l3_train_options_init().struct_size == sizeof(l3_train_options)
+                 l3_train_options_init().struct_size == sizeof(l3_train_options) &&
+                 l3_data_options_init().struct_size == sizeof(l3_data_options) &&
+                 l3_data_info_init().struct_size == sizeof(l3_data_info) &&
+                 l3_data_sample_init().struct_size == sizeof(l3_data_sample)
              ? 0
              : 1;
 }

@@ -4,7 +4,7 @@
 add_executable(layout_test layout_test.c)
 set_target_properties(layout_test PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF LINKER_LANGUAGE CXX)
 target_compile_options(layout_test PRIVATE -Wall -Wextra -Wpedantic -Werror)
-target_link_libraries(layout_test PRIVATE l3)
+target_link_libraries(layout_test PRIVATE l3_data)
 add_test(NAME layout COMMAND layout_test)
 
 add_test(NAME headers COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/headers_test.sh ${PROJECT_SOURCE_DIR})
@@ -40,8 +40,10 @@ set_tests_properties(other_library PROPERTIES FIXTURES_SETUP other_library)
 
 add_test(NAME exports COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/exports_test.py
                               --library ${shared_build}/codec/libl3.so --source ${PROJECT_SOURCE_DIR}/codec)
+add_test(NAME exports_data COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/exports_test.py --name l3_data
+                                   --library ${shared_build}/loader/libl3_data.so --source ${PROJECT_SOURCE_DIR}/loader)
 add_test(NAME install_static COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/install_test.sh static ${static_build}
                                      ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/install_static)
 add_test(NAME install_shared COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/install_test.sh shared ${shared_build}
                                      ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/install_shared)
-set_tests_properties(exports install_static install_shared PROPERTIES FIXTURES_REQUIRED other_library)
+set_tests_properties(exports exports_data install_static install_shared PROPERTIES FIXTURES_REQUIRED other_library)

@@ -310,7 +310,7 @@ void add_export(CLI::App& app, Command& chosen) {
       "a.jpg.png beside another a.png. Samples, depth, palette, transparency and ancillary chunks are as they were.\n"
       "What is no image comes back as it was, and metadata as a .json file. A file has its name only once it is "
       "whole.\n\n"
-      "Example:\n"
+      "Examples:\n"
       "  l3 export set/ pngs/\n");
   sub->callback([options, &chosen] { chosen = [options](Context& context) { return export_all(*options, context); }; });
 }

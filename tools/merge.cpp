@@ -131,7 +131,7 @@ void add_merge(CLI::App& app, Command& chosen) {
   sub->footer(
       "Reads and writes indexes alone; shards stay where they are. All parts must be there, made of the same sources\n"
       "with the same options.\n\n"
-      "Example:\n"
+      "Examples:\n"
       "  for i in 1 2 3 4; do l3 convert --part $i/4 pngs/ set/ & done; wait; l3 merge set/\n");
   sub->callback([options, &chosen] { chosen = [options](Context& context) { return merge(*options, context); }; });
 }

@@ -121,17 +121,17 @@ class Pipeline {
           result.failure = bytes.failure();
         }
       } catch (...) {
-        result.failure = caught(item.shown());
+        result.failure = caught(sources_.shown(item));
       }
     }
     return result;
   }
 
   // A file as it was when it was listed.
-  static Outcome<bridge::Buffer> read_source(const SourceItem& item) {
-    Outcome<bridge::Buffer> bytes = item.in_tar ? read_part(item.path, item.offset, item.size) : read_file(item.path);
-    if (bytes && (bytes->size() != item.size || modified(item.path) != item.modified)) {
-      return Failure{item.shown(), std::nullopt, "changed while the conversion ran"};
+  Outcome<bridge::Buffer> read_source(const SourceItem& item) const {
+    Outcome<bridge::Buffer> bytes = sources_.read(item);
+    if (bytes && (bytes->size() != item.size || modified(sources_.path_of(item)) != item.modified)) {
+      return Failure{sources_.shown(item), std::nullopt, "changed while the conversion ran"};
     }
     return bytes;
   }
@@ -177,7 +177,7 @@ class Pipeline {
       try {
         result.failure = take(item, std::move(files.files[i]), result, label, times);
       } catch (...) {
-        result.failure = caught(item.shown());
+        result.failure = caught(sources_.shown(item));
       }
     }
     std::set<std::string_view> roles;
@@ -202,18 +202,18 @@ class Pipeline {
                               StageTimes& times) {
     if (item.use == Use::label) {
       const auto number = label_in(bytes.bytes());
-      if (!number) return Failure{item.shown(), std::nullopt, "a label is a number of up to nine digits"};
+      if (!number) return Failure{sources_.shown(item), std::nullopt, "a label is a number of up to nine digits"};
       label = *number;
       return std::nullopt;
     }
     if (item.use == Use::metadata) {
-      if (group.parts.empty()) return Failure{item.shown(), std::nullopt, "metadata without an image"};
+      if (group.parts.empty()) return Failure{sources_.shown(item), std::nullopt, "metadata without an image"};
       group.parts.front().sample.metadata.assign(bytes.bytes().begin(), bytes.bytes().end());
       return std::nullopt;
     }
     NewPart part;
     part.sample.name = item.name;
-    part.sample.role = item.role;
+    part.sample.role = sources_.role_of(item);
     if (item.use == Use::image) {
       Outcome<bridge::Buffer> encoded = encode(item, std::move(bytes), group.totals, times);
       if (!encoded) return encoded.failure();
@@ -221,7 +221,7 @@ class Pipeline {
     }
     group.totals.bytes_out += bytes.size();
     if (!loader::describe(bytes.bytes(), item.use == Use::image ? L3_DATA_IMAGE : L3_DATA_BYTES, part.sample)) {
-      return Failure{item.shown(), std::nullopt, "became no L3 file"};
+      return Failure{sources_.shown(item), std::nullopt, "became no L3 file"};
     }
     part.bytes = std::move(bytes);
     group.parts.push_back(std::move(part));
@@ -229,7 +229,7 @@ class Pipeline {
   }
 
   Outcome<bridge::Buffer> encode(const SourceItem& item, bridge::Buffer bytes, SetTotals& totals, StageTimes& times) {
-    const std::string name = item.shown();
+    const std::string name = sources_.shown(item);
     std::optional<Outcome<formats::Image>> image;
     {
       const Stopwatch watch(times.unpack);

@@ -50,11 +50,10 @@ class Writer {
   std::vector<uint8_t> framed() const {
     const auto size = static_cast<uint32_t>(bytes_.size());
     const uint32_t check = loader::crc32(bytes_);
-    std::vector<uint8_t> frame(kFrameBytes);
-    for (size_t i = 0; i < 4; ++i) {
-      frame[i] = static_cast<uint8_t>(size >> 8 * i);
-      frame[4 + i] = static_cast<uint8_t>(check >> 8 * i);
-    }
+    std::vector<uint8_t> frame;
+    frame.reserve(kFrameBytes + bytes_.size());
+    for (size_t i = 0; i < 4; ++i) frame.push_back(static_cast<uint8_t>(size >> 8 * i));
+    for (size_t i = 0; i < 4; ++i) frame.push_back(static_cast<uint8_t>(check >> 8 * i));
     frame.insert(frame.end(), bytes_.begin(), bytes_.end());
     return frame;
   }

@@ -113,7 +113,7 @@ void SourceChain::advance() {
   const auto begin = sources_.begin_of(group);
   for (auto item = begin; item != begin + static_cast<std::ptrdiff_t>(group.count); ++item) {
     text += item->name;
-    text += '\0' + item->role + '\0';
+    text += '\0' + sources_.role_of(*item) + '\0';
     text +=
         std::to_string(item->size) + " " + std::to_string(item->modified) + " " + std::to_string(item->offset) + ";";
   }
@@ -283,7 +283,7 @@ std::optional<Failure> SetWriter::read_journal() {
     if (!entry || !samples_are_there(*entry)) break;
     chain_.advance();
     if (chain_.value() != entry->sources) {
-      return Failure{sources_.begin_of(sources_.groups[done_])->shown(), std::nullopt,
+      return Failure{sources_.shown(*sources_.begin_of(sources_.groups[done_])), std::nullopt,
                      "was converted already, and it or its neighbour is not what it was: --force begins anew"};
     }
     rest = behind;

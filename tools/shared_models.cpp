@@ -31,9 +31,8 @@ struct Sample {
   uint64_t looked_at = 0, all = 0;
 };
 
-std::optional<formats::Image> read_image(const SourceItem& item, const l3_limits& limits) try {
-  const Outcome<bridge::Buffer> bytes =
-      item.in_tar ? read_part(item.path, item.offset, item.size) : read_file(item.path);
+std::optional<formats::Image> read_image(const Sources& sources, const SourceItem& item, const l3_limits& limits) try {
+  const Outcome<bridge::Buffer> bytes = sources.read(item);
   if (!bytes) return std::nullopt;
   formats::Result<formats::Image> image = formats::read(bytes->bytes(), read_options(limits));
   // What is wrong with it will be said when it is converted.
@@ -54,7 +53,7 @@ Sample take_sample(const Sources& sources, const l3_limits& limits) {
   uint64_t pixels = 0;
   for (uint64_t i = 0; i < wanted && pixels < kMostPixels; ++i) {
     ++sample.looked_at;
-    std::optional<formats::Image> image = read_image(*images[i * images.size() / wanted], limits);
+    std::optional<formats::Image> image = read_image(sources, *images[i * images.size() / wanted], limits);
     if (!image) continue;
     pixels += uint64_t{image->width} * image->height;
     sample.images[{image->colour, image->bits}].push_back(std::move(*image));

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <numeric>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "file_io.h"
@@ -26,12 +25,6 @@ std::string lower(std::string text) {
   }
   return text;
 }
-
-// A file that may become an item, before it is known what it is to be.
-struct Candidate {
-  SourceItem item;
-  std::string label;  // that a list gives
-};
 
 struct Pair {
   std::string role, before, after;
@@ -63,7 +56,9 @@ class Lister {
   explicit Lister(const SourceOptions& options) : options_(options) {}
 
   Sources list() {
+    sources_.folder = options_.source;
     collect();
+    if (sources_.refused.empty()) refuse_twins();
     if (sources_.refused.empty()) group();
     if (sources_.refused.empty()) label();
     if (sources_.refused.empty() && sources_.groups.empty() && sources_.left_out.empty()) {
@@ -93,12 +88,12 @@ class Lister {
     Tree tree = list_tree(options_.source, Kind::any);
     sources_.skipped = std::move(tree.skipped);
     sources_.left_out = std::move(tree.failures);
-    for (const std::string& name : tree.files) {
-      const std::string path = join(options_.source, name);
+    found_.reserve(tree.files.size());
+    for (std::string& name : tree.files) {
       if (is_tar(name)) {
-        add_tar(path, name.substr(0, name.size() - 4) + "/");
+        add_tar(join(options_.source, name), name.substr(0, name.size() - 4) + "/");
       } else {
-        add_file(name, path, "");
+        add_file(std::move(name));
       }
     }
   }
@@ -123,19 +118,19 @@ class Lister {
                "line " + std::to_string(number) + ": no path below " + options_.source + ": " + name);
         continue;
       }
-      add_file(name, join(options_.source, name), tab == line.npos ? "" : std::string(line.substr(tab + 1)));
+      listed_labels_.resize(found_.size());
+      listed_labels_.emplace_back(tab == line.npos ? std::string_view() : line.substr(tab + 1));
+      add_file(name);
     }
   }
 
-  void add_file(const std::string& name, const std::string& path, const std::string& label) {
-    Candidate candidate;
-    candidate.item.name = name;
-    candidate.item.path = path;
-    candidate.label = label;
+  void add_file(std::string name) {
+    const std::string path = join(options_.source, name);
+    SourceItem& item = found_.emplace_back();
+    item.name = std::move(name);
     // What cannot be looked at fails when it is read.
-    candidate.item.size = listed_size(path);
-    candidate.item.modified = modified(path);
-    add(std::move(candidate));
+    item.size = listed_size(path);
+    item.modified = modified(path);
   }
 
   void add_tar(const std::string& path, const std::string& prefix) {
@@ -146,77 +141,85 @@ class Lister {
     }
     sources_.skipped.insert(sources_.skipped.end(), contents->skipped.begin(), contents->skipped.end());
     const int64_t of_tar = modified(path);
-    has_tars_ = true;
+    sources_.tars.push_back(path);
     for (TarMember& member : contents->members) {
-      Candidate candidate;
-      candidate.item.name = prefix + member.name;
-      candidate.item.path = path;
-      candidate.item.offset = member.offset;
-      candidate.item.size = member.size;
-      candidate.item.modified = of_tar;
-      candidate.item.in_tar = true;
-      add(std::move(candidate));
+      SourceItem& item = found_.emplace_back();
+      item.name = prefix + member.name;
+      item.offset = member.offset;
+      item.size = member.size;
+      item.modified = of_tar;
+      item.tar = static_cast<uint32_t>(sources_.tars.size());
     }
   }
 
-  void add(Candidate candidate) {
-    if (!names_.insert(candidate.item.name).second) {
-      refuse(candidate.item.shown(), "is there twice");
-      return;
+  // A folder has each name once; a list, a tar and a tar beside a folder need not.
+  void refuse_twins() {
+    if (sources_.tars.empty() && options_.list.empty()) return;
+    std::vector<uint64_t> order(found_.size());
+    std::iota(order.begin(), order.end(), uint64_t{0});
+    std::sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) { return found_[a].name < found_[b].name; });
+    for (size_t i = 1; i < order.size(); ++i) {
+      const SourceItem& item = found_[order[i]];
+      if (item.name == found_[order[i - 1]].name) refuse(sources_.shown(item), "is there twice");
     }
-    candidates_.push_back(std::move(candidate));
   }
 
   // ---- groups
 
   void group() {
     if (!options_.pairs.empty()) return group_pairs();
-    const bool by_stem = options_.group == "stem" || (options_.group.empty() && has_tars_);
+    const bool by_stem = options_.group == "stem" || (options_.group.empty() && !sources_.tars.empty());
     return by_stem ? group_stems() : group_none();
   }
 
-  void add_group(std::vector<Candidate*> members) {
-    SourceGroup group{sources_.items.size(), members.size(), L3_NO_LABEL};
+  uint32_t number_of_role(const std::string& role) {
+    const auto [at, is_new] = role_numbers_.emplace(role, static_cast<uint32_t>(sources_.roles.size()));
+    if (is_new) sources_.roles.push_back(role);
+    return at->second;
+  }
+
+  // A group of what was found at these places.
+  void add_group(const std::vector<uint64_t>& members) {
     std::string label;
-    for (Candidate* member : members) {
-      if (!member->label.empty()) label = member->label;
-      sources_.bytes += member->item.size;
-      sources_.items.push_back(std::move(member->item));
+    for (const uint64_t member : members) {
+      if (member < listed_labels_.size() && !listed_labels_[member].empty()) label = listed_labels_[member];
+      sources_.bytes += found_[member].size;
+      sources_.items.push_back(std::move(found_[member]));
     }
-    labels_.push_back(std::move(label));
-    sources_.groups.push_back(group);
+    sources_.groups.push_back({sources_.items.size() - members.size(), members.size(), number_of_class(label)});
   }
 
   void group_none() {
-    for (Candidate& candidate : candidates_) {
-      if (!has_extension_of(Kind::foreign, candidate.item.name)) {
+    const uint32_t role = number_of_role("image");
+    for (uint64_t i = 0; i < found_.size(); ++i) {
+      if (!has_extension_of(Kind::foreign, found_[i].name)) {
         ++sources_.ignored;
         continue;
       }
-      candidate.item.role = "image";
-      add_group({&candidate});
+      found_[i].role = role;
+      add_group({i});
     }
   }
 
   void group_stems() {
     std::unordered_map<std::string, size_t> number_of;
-    std::vector<std::vector<Candidate*>> groups;
-    for (Candidate& candidate : candidates_) {
-      auto [stem, rest] = stem_and_rest(candidate.item.name);
-      const auto [at, is_new] = number_of.emplace(stem, groups.size());
+    std::vector<std::vector<uint64_t>> groups;
+    for (uint64_t i = 0; i < found_.size(); ++i) {
+      auto [stem, rest] = stem_and_rest(found_[i].name);
+      const auto [at, is_new] = number_of.emplace(std::move(stem), groups.size());
       if (is_new) groups.emplace_back();
-      candidate.item.role = rest.empty() ? "file" : rest;
-      groups[at->second].push_back(&candidate);
+      found_[i].role = number_of_role(rest.empty() ? "file" : rest);
+      groups[at->second].push_back(i);
     }
-    for (std::vector<Candidate*>& members : groups) take_stem(members);
+    for (std::vector<uint64_t>& members : groups) take_stem(members);
   }
 
   // Members of one stem: images, and what goes with them.
-  void take_stem(std::vector<Candidate*>& members) {
+  void take_stem(std::vector<uint64_t>& members) {
     bool has_metadata = false, has_label = false, has_image = false;
-    for (Candidate* member : members) {
-      SourceItem& item = member->item;
-      const std::string role = lower(item.role);
+    for (const uint64_t member : members) {
+      SourceItem& item = found_[member];
+      const std::string role = lower(sources_.role_of(item));
       if (has_extension_of(Kind::foreign, item.name)) {
         item.use = Use::image;
         has_image = true;
@@ -233,88 +236,104 @@ class Lister {
       return;
     }
     std::stable_partition(members.begin(), members.end(),
-                          [](const Candidate* member) { return member->item.use == Use::image; });
+                          [&](uint64_t member) { return found_[member].use == Use::image; });
     add_group(members);
   }
 
   void group_pairs() {
+    constexpr uint64_t kMissing = UINT64_MAX;
     std::vector<Pair> pairs;
     for (const std::string& text : options_.pairs) pairs.push_back(parse_pair(text));
     std::vector<std::string> keys;  // in the order of their first file
-    std::unordered_map<std::string, std::vector<Candidate*>> members_of;
-    for (Candidate& candidate : candidates_) {
+    std::unordered_map<std::string, std::vector<uint64_t>> members_of;
+    for (uint64_t i = 0; i < found_.size(); ++i) {
+      SourceItem& item = found_[i];
       bool taken = false;
       for (size_t role = 0; role < pairs.size() && !taken; ++role) {
-        const auto key = pairs[role].match(candidate.item.name);
+        const auto key = pairs[role].match(item.name);
         if (!key) continue;
-        const auto [at, is_new] = members_of.try_emplace(*key, pairs.size());
+        const auto [at, is_new] = members_of.try_emplace(*key, pairs.size(), kMissing);
         if (is_new) keys.push_back(*key);
-        // Behind a hole that takes slashes too, two files may fit one pattern and key only if they are one file.
-        at->second[role] = &candidate;
-        candidate.item.role = pairs[role].role;
-        candidate.item.use = has_extension_of(Kind::foreign, candidate.item.name) ? Use::image : Use::bytes;
+        // A pattern and a key make one name, so that no other file is there yet.
+        at->second[role] = i;
+        item.role = number_of_role(pairs[role].role);
+        item.use = has_extension_of(Kind::foreign, item.name) ? Use::image : Use::bytes;
         taken = true;
       }
       if (!taken) ++sources_.ignored;
     }
     for (const std::string& key : keys) {
-      std::vector<Candidate*>& members = members_of[key];
-      const auto missing = std::find(members.begin(), members.end(), nullptr);
+      const std::vector<uint64_t>& members = members_of[key];
+      const auto missing = std::find(members.begin(), members.end(), kMissing);
       if (missing == members.end()) {
         add_group(members);
         continue;
       }
-      const Candidate* there =
-          *std::find_if(members.begin(), members.end(), [](auto* member) { return member != nullptr; });
+      const auto there = std::find_if(members.begin(), members.end(), [](uint64_t i) { return i != kMissing; });
       const Pair& pair = pairs[static_cast<size_t>(missing - members.begin())];
-      sources_.left_out.push_back({there->item.shown(), std::nullopt,
+      sources_.left_out.push_back({sources_.shown(found_[*there]), std::nullopt,
                                    "has no " + pair.role + ": " + pair.before + key + pair.after + " is missing"});
     }
-    if (sources_.groups.empty() && sources_.left_out.empty())
+    if (sources_.groups.empty() && sources_.left_out.empty()) {
       refuse(options_.source, "no file fits a pattern of --pair");
+    }
   }
 
   // ---- labels
 
-  void label() {
-    const bool from_list = std::any_of(labels_.begin(), labels_.end(), [](const auto& text) { return !text.empty(); });
-    if (!from_list) {
-      if (options_.labels == "none") return;
-      if (options_.labels.empty() && (!options_.pairs.empty() || has_tars_)) return;
-      label_by_folder();
-    }
-    std::set<std::string> classes(labels_.begin(), labels_.end());
-    classes.erase("");
-    // A single folder tells nothing apart.
-    if (!from_list && options_.labels.empty() && classes.size() < 2) return;
-    for (const std::string& name : classes) {
-      if (!loader::is_utf8(name))
-        return refuse(name, "the name of a class must be UTF-8; --labels none leaves them out");
-    }
-    sources_.classes.assign(classes.begin(), classes.end());
-    for (size_t i = 0; i < labels_.size(); ++i) {
-      if (labels_[i].empty()) continue;
-      const auto at = std::lower_bound(sources_.classes.begin(), sources_.classes.end(), labels_[i]);
-      sources_.groups[i].label = static_cast<uint32_t>(at - sources_.classes.begin());
-    }
+  // Classes get numbers as they come, and their order in the end.
+  uint32_t number_of_class(const std::string& name) {
+    if (name.empty()) return L3_NO_LABEL;
+    return class_numbers_.emplace(name, static_cast<uint32_t>(class_numbers_.size())).first->second;
   }
 
-  void label_by_folder() {
-    for (size_t i = 0; i < labels_.size(); ++i) {
-      const std::string& name = sources_.begin_of(sources_.groups[i])->name;
-      if (const size_t slash = name.find('/'); slash != name.npos) labels_[i] = name.substr(0, slash);
+  void label() {
+    const bool from_list = !class_numbers_.empty();
+    if (!from_list) {
+      if (options_.labels == "none") return;
+      if (options_.labels.empty() && (!options_.pairs.empty() || !sources_.tars.empty())) return;
+      for (SourceGroup& group : sources_.groups) {
+        const std::string& name = sources_.begin_of(group)->name;
+        const size_t slash = name.find('/');
+        group.label = number_of_class(slash == name.npos ? "" : name.substr(0, slash));
+      }
+    }
+    // A single folder tells nothing apart.
+    const bool useful = from_list || !options_.labels.empty() || class_numbers_.size() >= 2;
+    std::vector<uint32_t> sorted(class_numbers_.size());
+    for (const auto& [name, number] : class_numbers_) {  // by name
+      if (!useful) break;
+      if (!loader::is_utf8(name))
+        return refuse(name, "the name of a class must be UTF-8; --labels none leaves them out");
+      sorted[number] = static_cast<uint32_t>(sources_.classes.size());
+      sources_.classes.push_back(name);
+    }
+    for (SourceGroup& group : sources_.groups) {
+      if (group.label != L3_NO_LABEL) group.label = useful ? sorted[group.label] : L3_NO_LABEL;
     }
   }
 
   const SourceOptions& options_;
   Sources sources_;
-  std::vector<Candidate> candidates_;
-  std::unordered_set<std::string> names_;
-  std::vector<std::string> labels_;  // of each group, in words
-  bool has_tars_ = false;
+  std::vector<SourceItem> found_;
+  std::vector<std::string> listed_labels_;  // of what was found by a list
+  std::unordered_map<std::string, uint32_t> role_numbers_;
+  std::map<std::string, uint32_t> class_numbers_;
 };
 
 }  // namespace
+
+std::string Sources::path_of(const SourceItem& item) const {
+  return item.tar != 0 ? tars[item.tar - 1] : join(folder, item.name);
+}
+
+std::string Sources::shown(const SourceItem& item) const {
+  return item.tar != 0 ? path_of(item) + ": " + item.name : path_of(item);
+}
+
+Outcome<bridge::Buffer> Sources::read(const SourceItem& item) const {
+  return item.tar != 0 ? read_part(path_of(item), item.offset, item.size) : read_file(path_of(item));
+}
 
 uint64_t Sources::bytes_of(const SourceGroup& group) const {
   uint64_t sum = 0;

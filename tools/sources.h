@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bridge/buffer.h"
 #include "failure.h"
 #include "l3/l3_data.h"
 
@@ -26,18 +27,15 @@ enum class Use : uint8_t {
   label,     // a number in digits
 };
 
+// There may be millions of them: what many have in common stands in Sources.
 struct SourceItem {
-  std::string name;     // in the data set
-  std::string path;     // of the file that has it
+  std::string name;     // in the data set, and below the folder or in the tar
   uint64_t offset = 0;  // in that file: 0 but in a tar
   uint64_t size = 0;
-  int64_t modified = 0;  // nanoseconds
-  std::string role;
+  int64_t modified = 0;  // of the file, in nanoseconds
+  uint32_t tar = 0;      // 1 for the first of Sources::tars; 0: a file of its own
+  uint32_t role = 0;     // of Sources::roles
   Use use = Use::image;
-  bool in_tar = false;
-
-  // What messages call it.
-  std::string shown() const { return in_tar ? path + ": " + name : path; }
 };
 
 struct SourceGroup {
@@ -46,6 +44,8 @@ struct SourceGroup {
 };
 
 struct Sources {
+  std::string folder;  // where files are
+  std::vector<std::string> tars, roles;
   std::vector<SourceItem> items;
   std::vector<SourceGroup> groups;
   std::vector<std::string> classes;
@@ -59,6 +59,13 @@ struct Sources {
     return items.begin() + static_cast<std::ptrdiff_t>(group.first);
   }
   uint64_t bytes_of(const SourceGroup& group) const;
+  const std::string& role_of(const SourceItem& item) const { return roles[item.role]; }
+  // The file that has the item.
+  std::string path_of(const SourceItem& item) const;
+  // What messages call it.
+  std::string shown(const SourceItem& item) const;
+  // Its bytes.
+  Outcome<bridge::Buffer> read(const SourceItem& item) const;
 };
 
 Sources list_sources(const SourceOptions& options);

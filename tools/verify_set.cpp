@@ -44,7 +44,8 @@ class SetVerifier {
     for (const SourceItem& item : sources_.items) source_of_.emplace(item.name, &item);
     if (wanted_.subset) return failed;
     for (const SourceItem& item : sources_.items) {
-      if (!set_.find(item.name)) fail({item.shown(), std::nullopt, "is not in the data set (--subset allows that)"});
+      if (!set_.find(item.name))
+        fail({sources_.shown(item), std::nullopt, "is not in the data set (--subset allows that)"});
     }
     return failed;
   }
@@ -79,11 +80,10 @@ class SetVerifier {
     const auto source = source_of_.find(key);
     if (source == source_of_.end()) return Failure{name, std::nullopt, "no image of this name in " + wanted_.against};
     const SourceItem& item = *source->second;
-    const Outcome<bridge::Buffer> bytes =
-        item.in_tar ? read_part(item.path, item.offset, item.size) : read_file(item.path);
+    const Outcome<bridge::Buffer> bytes = sources_.read(item);
     if (!bytes) return bytes.failure();
     const formats::Result<formats::Image> expected = formats::read(bytes->bytes(), read_options(wanted_.limits));
-    if (!expected) return failure_in(item.shown(), expected.error());
+    if (!expected) return failure_in(sources_.shown(item), expected.error());
     bridge::DecodeSettings settings;
     settings.limits = wanted_.limits;
     settings.parallel = parallel;
@@ -96,7 +96,7 @@ class SetVerifier {
     if (metadata_error) return failure_in(name, *metadata_error);
     const std::string difference = formats::difference(image, *expected);
     if (difference.empty()) return std::nullopt;
-    return Failure{name, std::nullopt, "differs from " + item.shown() + ": " + difference};
+    return Failure{name, std::nullopt, "differs from " + sources_.shown(item) + ": " + difference};
   }
 
   const SetVerification& wanted_;
