@@ -45,7 +45,8 @@ def main() -> int:
     listed = {name.strip() for name in version[2].split(";") if name.strip()}
     header = without_comments((options.source / "include" / "l3" / f"{options.name}.h").read_text())
     declared = set(re.findall(r"^L3_API\b[^;(]*?\b(\w+)\(", header, re.MULTILINE))
-    wrong = differences(declared, listed, "in the header, and missing in the map", "in the map, and the header does not declare it")
+    wrong = differences(declared, listed, "in the header, and missing in the map",
+                        "in the map, and the header does not declare it")
 
     exported = set()
     for line in output("nm", "-D", "--defined-only", options.library).splitlines():

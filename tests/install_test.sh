@@ -5,7 +5,7 @@
 set -euo pipefail
 kind=$1 build=$2 source=$3 work=$4
 rm -rf "$work"
-mkdir -p "$work/cpp" "$work/c" "$work/data"
+mkdir -p "$work/cpp" "$work/c" "$work/data" "$work/data_cpp"
 
 no_pkg_config=-DPKG_CONFIG_EXECUTABLE=/nonexistent
 flags="-Wall -Wextra -Wpedantic -Werror"
@@ -51,7 +51,9 @@ int main(void) {
 }
 END
 
-# A reader of data sets, in C: says how many samples one has.
+# README's reader of data sets, and one in C that says how many samples one has.
+project CXX main.cpp | sed 's/l3::l3)/l3::l3_data)/' >"$work/data_cpp/CMakeLists.txt"
+awk '/^```C\+\+$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md" >"$work/data_cpp/main.cpp"
 project C main.c | sed 's/l3::l3)/l3::l3_data)/' >"$work/data/CMakeLists.txt"
 cat >"$work/data/main.c" <<'END'
 #include <l3/l3_data.h>
@@ -91,12 +93,13 @@ use() {  # PREFIX
   mkdir "$out"
   # A shared libl3 must do without pkg-config.
   [ "$kind" = static ] || options=("$no_pkg_config")
-  for language in cpp c data; do
+  for language in cpp c data data_cpp; do
     said "$out/log" configure "$work/$language" "$out/$language" "$prefix" "${options[@]}"
     said "$out/log" cmake --build "$out/$language"
-    [ "$language" = data ] || "$out/$language/your_loader" | tee "$out/$language.said"
+    case $language in cpp | c) "$out/$language/your_loader" | tee "$out/$language.said" ;; esac
   done
   read_sets "$out/data/your_loader"
+  [ ! -e "$work/set" ] || [ "$("$out/data_cpp/your_loader" "$work/set")" = '1 samples' ] || fail "README's reader of data sets"
   grep -q '12288 bytes of crop' "$out/cpp.said"
 
   pc=$(dirname "$(find "$prefix" -name l3.pc)")
@@ -135,7 +138,7 @@ case $kind in
   static) [ "$libraries" = libl3.a ] ;;
   shared) [ "$libraries" = "libl3.so libl3.so.${version%.*} libl3.so.$version" ] ;;
 esac || fail "installed as a $kind libl3: $libraries"
-for file in README.md CHANGELOG.md LICENSE spec/format.md; do
+for file in README.md CHANGELOG.md LICENSE spec/format.md spec/shard.md; do
   cmp "$source/$file" "$work/prefix/share/doc/l3/$file"
 done
 if [ -e "$build/bin/l3" ]; then

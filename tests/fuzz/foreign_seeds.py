@@ -63,8 +63,8 @@ def tga(kind: int, bits: int, descriptor: int, entries: int = 0) -> bytes:
     width, height = 5, 3
     size = (bits + 7) // 8
     pixels = b"\x8e" + bytes(size) if kind & 8 else bytes(i % (entries or 200) for i in range(15 * size))
-    header = struct.pack("<BBBHHBHHHHBB", 0, entries > 0, kind, 0, entries, 24 * (entries > 0), 0, 0, width, height, bits,
-                         descriptor)
+    header = struct.pack("<BBBHHBHHHHBB", 0, entries > 0, kind, 0, entries, 24 * (entries > 0), 0, 0, width, height,
+                         bits, descriptor)
     return header + bytes(3 * entries) + pixels + bytes(8) + b"TRUEVISION-XFILE.\0"
 
 

@@ -28,12 +28,12 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "spec" / "vectors"), str(ROOT / "spec" / "shards"), str(ROOT / "tests")]
+import foreign_seeds
+from build_shards import DataSet
 from command_testing import CHANNELS, pgm, png
+from recipes import all_recipes
 
 import build
-from build_shards import DataSet
-from recipes import all_recipes
-import foreign_seeds
 
 TARGETS = ("info", "decode", "region", "round_trip", "model", "formats", "shard")
 MAX_INPUT = {"round_trip": 4096, "formats": 4096}  # bytes; of the others 16 KiB
