@@ -249,7 +249,7 @@ TEST_F(DataSets, SayWhatIsWrongAndWhere) {
   EXPECT_EQ(none.error().system_error, ENOENT);
   const auto folder = l3::DataSet::open(folder_.string());
   ASSERT_FALSE(folder);
-  EXPECT_STREQ(folder.error().reason, "no data set, or not whole: it has no index.json");
+  EXPECT_STREQ(folder.error().reason, "no data set, or an unfinished one: it has no index.json");
 }
 
 TEST_F(DataSets, DoNotWaitForPipes) {

@@ -1,7 +1,9 @@
 // l3 convert: a folder, a list or a tar to a data set.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -29,6 +31,12 @@ Part part_of(const ConvertOptions& options) {
   const size_t slash = options.part.find('/');
   return {static_cast<uint32_t>(std::stoul(options.part.substr(0, slash))),
           static_cast<uint32_t>(std::stoul(options.part.substr(slash + 1)))};
+}
+
+// The report of a part must not be another's.
+std::string report_name(const Part& part) {
+  const std::string of_part = "part-" + std::to_string(part.number) + "of" + std::to_string(part.of) + "-";
+  return (part.of > 1 ? of_part : "") + kReport;
 }
 
 // What the bytes of the data set depend on, but for the sources' contents. All parts of one have the same.
@@ -228,11 +236,13 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
 
   std::vector<Failure> failures = sources.left_out;
   failures.insert(failures.end(), writer.failures().begin(), writer.failures().end());
+  const std::string report_path =
+      options.report.empty() ? join(options.destination, report_name(part)) : options.report;
   if (finished && (!failures.empty() || !options.report.empty())) {
-    const std::string name =
-        part.of > 1 ? "part-" + std::to_string(part.number) + "of" + std::to_string(part.of) + "-" + kReport : kReport;
-    const std::string path = options.report.empty() ? join(options.destination, name) : options.report;
-    if (const auto failure = write_report(path, failures, context)) console.fail(*failure);
+    if (const auto failure = write_report(report_path, failures, context)) console.fail(*failure);
+  } else if (finished && options.force) {
+    std::error_code ignored;  // that of the data set that was there before
+    std::filesystem::remove(report_path, ignored);
   }
   const Report report{sources, writer, outcome, progress.seconds(), groups};
   if (options.json) {

@@ -10,11 +10,28 @@
 #include "loader/data_set_index.h"
 
 namespace tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Also what is not whole: opening it says so.
+bool has_parts_of_set(const std::string& folder) {
+  std::error_code error;
+  if (fs::exists(join(folder, loader::kIndexFile), error)) return true;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.ends_with(".l3s") || name.starts_with(".l3-convert")) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 bool is_data_set(const std::string& path) {
   std::error_code error;
-  if (is_folder(path)) return std::filesystem::exists(join(path, loader::kIndexFile), error);
-  if (!std::filesystem::is_regular_file(path, error)) return false;
+  if (is_folder(path)) return has_parts_of_set(path);
+  if (!fs::is_regular_file(path, error)) return false;
   constexpr std::string_view kSignature = "\x8BL3S";
   const Outcome<bridge::Buffer> start = read_start(path, kSignature.size());
   return start && start->size() == kSignature.size() &&

@@ -10,7 +10,8 @@
 
 namespace tools {
 
-// Whether a path is to be read as a data set: a folder with an index.json, or a file that begins as a shard does.
+// Whether a path is to be read as a data set: a folder that has an index.json, shards or an unfinished data set in it,
+// or a file that begins as a shard does.
 bool is_data_set(const std::string& path);
 
 Failure failure_of(const l3_data_error& error);

@@ -92,7 +92,7 @@ int merge(const MergeOptions& options, Context& context) {
   std::error_code error;
   Outcome<std::vector<FoundPart>> parts = find_parts(options.folder);
   if (!parts) return failed(parts.failure());
-  if (parts->empty() && is_data_set(options.folder)) {
+  if (parts->empty() && fs::exists(path, error)) {
     if (!options.quiet) console.print("this is one data set already: nothing to do");
     return kExitDone;
   }

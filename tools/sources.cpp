@@ -80,7 +80,7 @@ class Lister {
     } else if (is_folder(options_.source)) {
       collect_folder();
     } else {
-      add_tar(options_.source, "");
+      if (auto failure = add_tar(options_.source, "")) sources_.refused.push_back(*std::move(failure));
     }
   }
 
@@ -91,7 +91,8 @@ class Lister {
     found_.reserve(tree.files.size());
     for (std::string& name : tree.files) {
       if (is_tar(name)) {
-        add_tar(join(options_.source, name), name.substr(0, name.size() - 4) + "/");
+        auto failure = add_tar(join(options_.source, name), name.substr(0, name.size() - 4) + "/");
+        if (failure) sources_.left_out.push_back(*std::move(failure));
       } else {
         add_file(std::move(name));
       }
@@ -133,12 +134,9 @@ class Lister {
     item.modified = modified(path);
   }
 
-  void add_tar(const std::string& path, const std::string& prefix) {
+  std::optional<Failure> add_tar(const std::string& path, const std::string& prefix) {
     Outcome<TarContents> contents = list_tar(path);
-    if (!contents) {
-      sources_.refused.push_back(contents.failure());
-      return;
-    }
+    if (!contents) return contents.failure();
     sources_.skipped.insert(sources_.skipped.end(), contents->skipped.begin(), contents->skipped.end());
     const int64_t of_tar = modified(path);
     sources_.tars.push_back(path);
@@ -150,6 +148,7 @@ class Lister {
       item.modified = of_tar;
       item.tar = static_cast<uint32_t>(sources_.tars.size());
     }
+    return std::nullopt;
   }
 
   // A folder has each name once; a list, a tar and a tar beside a folder need not.
