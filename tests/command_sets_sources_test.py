@@ -226,7 +226,7 @@ class Tars(SetTest):
         tar = self.tar(members)
         self.take(tar)
         self.assertEqual([(entry["name"], entry["label"], entry["metadata"]) for entry in self.entries()],
-                         [(f"{i:03}.png", i, '{"i": %d}' % i) for i in range(4)])
+                         [(f"{i:03}.png", i, f'{{"i": {i}}}') for i in range(4)])
         self.l3("verify", self.set, "--against", tar)
         self.assert_whole()
         # Several of them in a folder, beside files.
@@ -307,7 +307,8 @@ class Tars(SetTest):
             (self.folder / "small").write_bytes(SMALL)
             tar.add(self.folder / "small", "a.png")
             for name, kind in (("soft.png", tarfile.SYMTYPE), ("hard.png", tarfile.LNKTYPE),
-                               ("device", tarfile.CHRTYPE), ("pipe", tarfile.FIFOTYPE), ("folder", tarfile.DIRTYPE), ("other", b"V")):
+                               ("device", tarfile.CHRTYPE), ("pipe", tarfile.FIFOTYPE),
+                               ("folder", tarfile.DIRTYPE), ("other", b"V")):
                 info = tarfile.TarInfo(name)
                 info.type, info.linkname = kind, "a.png"
                 tar.addfile(info)

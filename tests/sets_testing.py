@@ -1,4 +1,4 @@
-"""What tests of data sets share: sources to convert, folders to compare, PNG samples, a conversion that stands still."""
+"""What tests of data sets share: sources, folders to compare, PNG samples, and a conversion that stands still."""
 
 from __future__ import annotations
 
