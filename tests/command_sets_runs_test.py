@@ -400,7 +400,7 @@ class Limits(SetTest):
         disk.mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", disk], capture_output=True).returncode:
             self.skipTest("no right to mount a small disk")
-        self.addCleanup(subprocess.run, ["umount", disk])
+        self.addCleanup(lambda: subprocess.run(["umount", disk]))
         words = ("--shard-size", 30000)
         whole = self.folder / "whole"
         self.convert(*words, to=whole)
@@ -454,7 +454,7 @@ class Limits(SetTest):
             self.addCleanup(os.close, end)
         # It stands still where it says what is wrong with the first file.
         os.write(full, bytes(fcntl.fcntl(full, fcntl.F_SETPIPE_SZ, 4096)))
-        command = [l3_command(), "convert", self.source, self.set, "--json", "--on-error", "skip"]
+        command = [l3_command(), "convert", str(self.source), str(self.set), "--json", "--on-error", "skip"]
         process = subprocess.Popen(command, stdout=write_end, stderr=full)
         os.close(write_end)
         os.close(full)

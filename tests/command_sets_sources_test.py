@@ -373,7 +373,7 @@ class Trees(SetTest):
             folder = inner
         os.close(folder)
         os.close(here)
-        self.addCleanup(subprocess.run, ["rm", "-rf", self.source])
+        self.addCleanup(lambda: subprocess.run(["rm", "-rf", self.source]))
         self.assertIn("File name too long", self.refused())
         said = self.convert("--on-error", "skip", code=FAILED).stderr.decode()
         self.assertIn("File name too long", said)

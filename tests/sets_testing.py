@@ -16,6 +16,7 @@ import time
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from command_testing import CHANNELS, DONE, CommandTest, l3_command, png
 
@@ -78,22 +79,22 @@ class SetTest(CommandTest):
             self.write(f"src/{i:04}.png", png(side, side, seed=i))
 
     def convert(self, *words: object, code: int = DONE, to: Path | None = None,
-                **options: object) -> subprocess.CompletedProcess[bytes]:
+                **options: Any) -> subprocess.CompletedProcess[bytes]:
         """Of self.source, to self.set where nothing else is said."""
         return self.l3("convert", self.source, to or self.set, "--method", "fast", *words, code=code, **options)
 
-    def refused(self, *words: object, to: Path | None = None, **options: object) -> str:
+    def refused(self, *words: object, to: Path | None = None, **options: Any) -> str:
         """What a conversion says that must fail."""
         return self.convert(*words, code=1, to=to, **options).stderr.decode(errors="replace")
 
-    def entries(self, of: Path | None = None) -> list[dict[str, object]]:
+    def entries(self, of: Path | None = None) -> list[dict[str, Any]]:
         lines = self.l3("ls", "--json", of or self.set).stdout.decode().splitlines()
         return [json.loads(line) for line in lines]
 
     def names(self, of: Path | None = None) -> list[str]:
         return [str(entry["name"]) for entry in self.entries(of)]
 
-    def what_is_in(self, of: Path | None = None) -> list[dict[str, object]]:
+    def what_is_in(self, of: Path | None = None) -> list[dict[str, Any]]:
         """Entries without where they are."""
         where = ("shard", "offset")
         return [{key: value for key, value in entry.items() if key not in where} for entry in self.entries(of)]
