@@ -69,6 +69,12 @@ def write_tar(path: Path, members: Members, form: int = tarfile.USTAR_FORMAT) ->
     return path
 
 
+def is_sanitized() -> bool:
+    """Whether the command was built with a sanitizer, which takes memory and threads of its own."""
+    program = Path(l3_command()).read_bytes()
+    return any(name in program for name in (b"__asan_init", b"__tsan_init", b"__msan_init"))
+
+
 class SetTest(CommandTest):
     def setUp(self) -> None:
         super().setUp()
