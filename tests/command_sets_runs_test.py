@@ -327,9 +327,10 @@ class Interrupted(SetTest):
 
         FINDING: what is wrong in growing.l3s outside of samples is not seen, and stays in the shard.
         """
-        held = Held(self, "--shard-size", 4700)
+        held = Held(self, "--shard-size", 6000)
         held.process.kill()
         held.process.wait()
+        self.assertIn("shard-00000.l3s", os.listdir(self.set))
         kept = self.folder / "kept"
         shutil.copytree(self.set, kept)
         whole = self.uninterrupted(*held.options, code=FAILED)
