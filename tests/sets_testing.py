@@ -128,7 +128,7 @@ class Held:
 
     def __init__(self, test: SetTest, *words: object) -> None:
         for i in range(self.GOOD_BEFORE):
-            test.write(f"src/a{i:03}.png", png(16, 16, seed=i))
+            test.write(f"src/a{i:03}.png", png(16, 16, seed=i, after=[(b"tEXt", b"k\0v")]))
         for i in range(self.CORRUPT):
             test.write(f"src/m{i:03}{'-' * 190}.png", b"corrupt")
         for i in range(self.GOOD_AFTER):
