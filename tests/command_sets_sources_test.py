@@ -1,0 +1,419 @@
+#!/usr/bin/env python3
+"""l3 convert: what a data set is made from. Folders, lists, pairs, groups, tars, and names of every kind.
+
+Usage: command_sets_sources_test.py --l3 COMMAND [names of tests, or options of unittest]
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import tarfile
+from pathlib import Path
+
+from command_testing import DONE, FAILED, USAGE, l3_command, main, pgm, png
+from sets_testing import SetTest, contents, write_tar
+
+SMALL = png(8, 8)
+
+
+class Labels(SetTest):
+    def test_folders_become_classes(self) -> None:
+        for name in ("cat/1.png", "dog/2.png", "dog/deep/3.png", "4.png"):
+            self.write(f"src/{name}", SMALL)
+        self.write("src/empty/notes.txt", b"no class, for it has no image")
+        self.convert()
+        self.assertEqual(self.classes(), ["cat", "dog"])
+        self.assertEqual([entry.get("class") for entry in self.entries()], [None, "cat", "dog", "dog"])
+        self.convert("--labels", "none", "--force")
+        self.assertEqual(self.classes(), [])
+        self.assertEqual([entry.get("label") for entry in self.entries()], [None] * 4)
+
+    def test_a_single_folder_tells_nothing_apart(self) -> None:
+        self.write("src/only/1.png", SMALL)
+        self.convert()
+        self.assertEqual(self.classes(), [])
+        self.convert("--labels", "folder", "--force")
+        self.assertEqual(self.classes(), ["only"])
+
+    def test_a_class_behind_the_others_is_accepted(self) -> None:
+        # FINDING: refused, and the message has two digests where an option's name should be.
+        for name in ("a/1.png", "b/1.png"):
+            self.write(f"src/{name}", SMALL)
+        self.write("src/c/1.png", b"corrupt")
+        self.convert(code=FAILED)
+        (self.source / "c" / "1.png").unlink()
+        self.write("src/d/1.png", SMALL)
+        self.convert("--resume")
+        self.assertEqual(self.classes(), ["a", "b", "d"])
+
+    def test_a_label_without_a_name(self) -> None:
+        # FINDING: .cls gives a number that folders, which name the classes, do not have. What is written is done with
+        # exit status 0, and nobody can open it.
+        self.write("src/a/1.png", SMALL)
+        self.write("src/a/1.cls", b"7\n")
+        self.write("src/b/2.png", SMALL)
+        result = subprocess.run([l3_command(), "convert", self.source, self.set, "--group", "stem", "-q"],
+                                capture_output=True, timeout=60)
+        if result.returncode == DONE:
+            self.l3("verify", self.set)
+
+    def test_classes_that_are_no_utf8(self) -> None:
+        for name in (b"\xff", b"b"):
+            folder = os.fsencode(self.source) + b"/" + name
+            os.makedirs(folder)
+            Path(os.fsdecode(folder + b"/1.png")).write_bytes(SMALL)
+        self.assert_one_line(self.refused(), "must be UTF-8; --labels none")
+        self.convert("--labels", "none")
+        self.assert_whole()
+
+
+class Lists(SetTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.images(4)
+        self.write("src/sub/x.pgm", pgm(3, 3))
+        self.list = self.folder / "list.txt"
+
+    def test_order_and_classes(self) -> None:
+        text = "sub/x.pgm\tz\n0002.png\ta b\r\n\n0000.png\n0003.png\tz"
+        self.list.write_text(text)
+        self.convert("--list", self.list)
+        self.assertEqual([(entry["name"], entry.get("class")) for entry in self.entries()],
+                         [("sub/x.pgm", "z"), ("0002.png", "a b"), ("0000.png", None), ("0003.png", "z")])
+        self.assertEqual(self.classes(), ["a b", "z"])
+        self.l3("verify", self.set, "--against", self.source, "--subset")
+        self.l3("verify", self.set, "--against", self.source, code=FAILED)
+        self.convert("--list", "-", to=self.folder / "other", input=text.encode())
+        self.assertEqual(contents(self.set), contents(self.folder / "other"))
+        self.list.write_text("0001.png\n0000.png\n")
+        self.convert("--list", self.list, "--force")
+        self.assertEqual(self.names(), ["0001.png", "0000.png"])
+        self.assertEqual(self.classes(), [])
+
+    def test_what_is_wrong_with_a_list(self) -> None:
+        for line, reason in (("../x.png", "line 2: no path below"), ("/etc/x.png", "line 2: no path below"),
+                             ("./0001.png", "line 2: no path below"), ("0000.png", "is there twice"),
+                             ("none.png", r"none\.png: cannot open"), ("sub", "no images here|ignored")):
+            self.list.write_text(f"0000.png\n{line}\n")
+            if line == "sub":
+                self.assertIn(b"1 other file ignored", self.convert("--list", self.list, "--force").stdout)
+            else:
+                self.assertRegex(self.refused("--list", self.list, "--force"), reason)
+        self.list.write_bytes(b"")
+        self.assert_one_line(self.refused("--list", self.list, to=self.folder / "new"), "no images here")
+        self.assert_one_line(self.refused("--list", self.folder / "nowhere", to=self.folder / "new"), "cannot open")
+        self.assertFalse((self.folder / "new").exists())
+
+    def test_thousands_of_duplicates_are_few_lines(self) -> None:
+        # FINDING: one line for each of them.
+        self.list.write_text("0000.png\n" * 3000)
+        said = self.refused("--list", self.list)
+        self.assertIn("is there twice", said)
+        self.assertLess(said.count("\n"), 50)
+
+    def test_a_pipe_in_a_list_keeps_nobody_waiting(self) -> None:
+        # FINDING: l3 waits for ever for someone to write to it.
+        os.mkfifo(self.source / "pipe.png")
+        self.list.write_text("0000.png\npipe.png\n")
+        process = subprocess.Popen([l3_command(), "convert", self.source, self.set, "--list", self.list, "-q"],
+                                   stderr=subprocess.PIPE)
+        try:
+            said = process.communicate(timeout=10)[1]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            self.fail("it waits")
+        self.assertEqual(process.returncode, FAILED)
+        self.assertIn(b"pipe.png", said)
+
+
+class Groups(SetTest):
+    def cityscapes(self) -> None:
+        for city, number in (("aachen", 1), ("aachen", 2), ("bonn", 1)):
+            stem = f"train/{city}/{city}_{number:06}"
+            self.write(f"src/leftImg8bit/{stem}_leftImg8bit.png", png(20, 10, seed=number))
+            self.write(f"src/gtFine/{stem}_gtFine_labelIds.png", png(20, 10, 8, 0, seed=number))
+            self.write(f"src/gtFine/{stem}_gtFine_polygons.json", b"{}")
+
+    PAIR = ("--pair", "image=leftImg8bit/{}_leftImg8bit.png", "--pair", "labels=gtFine/{}_gtFine_labelIds.png")
+
+    def test_pairs(self) -> None:
+        self.cityscapes()
+        said = self.convert(*self.PAIR).stdout.decode()
+        self.assertRegex(said, r"(?s)\A6 files converted: .*; 3 other files ignored\nthe data set has 3 samples of 6 ")
+        found = [(entry["group"], entry["role"], str(entry["name"]).rsplit("/", 1)[1]) for entry in self.entries()]
+        self.assertEqual(found[:3], [(0, "image", "aachen_000001_leftImg8bit.png"),
+                                     (0, "labels", "aachen_000001_gtFine_labelIds.png"),
+                                     (1, "image", "aachen_000002_leftImg8bit.png")])
+        self.assertEqual(self.classes(), [])
+        self.l3("verify", self.set, "--against", self.source)
+        self.assertRegex(self.l3("info", self.set).stdout.decode(), r"(?m)^samples +6 in 3 groups$")
+        polygons = ("--pair", "polygons=gtFine/{}_gtFine_polygons.json")
+        self.convert(*self.PAIR, *polygons, "--force")
+        self.assertEqual([(entry["role"], entry["kind"]) for entry in self.entries()][:3],
+                         [("image", "image"), ("labels", "image"), ("polygons", "bytes")])
+
+    def test_a_missing_partner(self) -> None:
+        self.cityscapes()
+        gone = "gtFine/train/aachen/aachen_000002_gtFine_labelIds.png"
+        (self.source / gone).unlink()
+        said = self.refused(*self.PAIR)
+        self.assertRegex(said, rf"\Al3: [^\n]*aachen_000002_leftImg8bit\.png: has no labels: {gone} is missing\nl3: ")
+        self.assertFalse(self.set.exists())
+        done = self.convert(*self.PAIR, "--on-error", "skip", code=FAILED)
+        self.assertIn(b"; 1 failed", done.stdout)
+        self.assertIn("has no labels", (self.set / "errors.tsv").read_text())
+        self.assertEqual(len(self.names()), 4)
+
+    def test_patterns_of_which_one_fits_the_others_files(self) -> None:
+        # FINDING: a_mask.png goes to the first pattern, and is said to be missing.
+        self.write("src/a.png", SMALL)
+        self.write("src/a_mask.png", SMALL)
+        self.convert("--pair", "image={}.png", "--pair", "mask={}_mask.png")
+        self.assertEqual([entry["role"] for entry in self.entries()], ["image", "mask"])
+
+    def test_usage(self) -> None:
+        self.images(1)
+        for words in (["--pair", "a=b"], ["--pair", "a={}{}"], ["--pair", "=x{}"], ["--pair", "{}"],
+                      ["--pair", "a={}.png", "--pair", "a={}.pgm"], ["--pair", "a={}", "--group", "stem"],
+                      ["--files", "--group", "stem"], ["--part", "0/3"], ["--part", "4/3"], ["--part", "1"],
+                      ["--resume", "--force"], ["--shard-size", "many"]):
+            self.convert(*words, code=USAGE)
+        self.assert_one_line(self.refused("--pair", "a=nothing/{}"), "no file fits a pattern")
+        self.l3("convert", self.source / "0000.png", self.set, "--part", "1/2", code=USAGE)
+
+    def test_stems(self) -> None:
+        files = {"x/1.png": SMALL, "x/1.json": b'{"of": 1}\n', "x/1.txt": b"a caption\0",
+                 "x/1.depth.png": png(4, 4, 16, 0), "2.pgm": pgm(5, 4), "2.cls": b"41\r\n", "2.vec": b"",
+                 "alone.txt": b"ignored", ".hidden.png": SMALL}
+        for name, data in files.items():
+            self.write(f"src/{name}", data)
+        said = self.convert("--group", "stem").stdout
+        self.assertIn(b"1 other file ignored", said)
+        entries = {entry["name"]: entry for entry in self.entries()}
+        self.assertEqual(sorted(entries), [".hidden.png", "2.pgm", "2.vec", "x/1.depth.png", "x/1.png", "x/1.txt"])
+        self.assertEqual({name: entry["role"] for name, entry in entries.items()},
+                         {".hidden.png": "png", "2.pgm": "pgm", "2.vec": "vec", "x/1.depth.png": "depth.png",
+                          "x/1.png": "png", "x/1.txt": "txt"})
+        self.assertEqual(entries["2.pgm"]["label"], 41)
+        out = self.folder / "out"
+        self.l3("export", self.set, out)
+        back = contents(out)
+        self.assertEqual(sorted(back), sorted([".hidden.png", "2.png", "2.vec", "x/1.depth.png", "x/1.json", "x/1.png",
+                                               "x/1.txt"]))
+        for name in ("x/1.json", "x/1.txt", "2.vec"):
+            self.assertEqual(back[name], files[name])
+        self.assertEqual(self.l3("cat", self.set, "x/1.txt").stdout, files["x/1.txt"])
+        self.write("src/2.cls", b"forty-one")
+        self.assertIn("2.cls: a label is a number", self.refused("--group", "stem", "--force"))
+
+
+class Tars(SetTest):
+    def tar(self, members: list[tuple[str, bytes]], form: int = tarfile.USTAR_FORMAT, name: str = "x.tar") -> Path:
+        return write_tar(self.folder / name, members, form)
+
+    def take(self, tar: Path, *words: object, code: int = DONE) -> str:
+        done = self.l3("convert", tar, self.set, "--method", "fast", "--force", *words, code=code)
+        return done.stderr.decode(errors="replace")
+
+    def test_web_data_set(self) -> None:
+        members = []
+        for i in range(4):
+            members += [(f"{i:03}.png", png(9, 9, seed=i)), (f"{i:03}.json", b'{"i": %d}' % i),
+                        (f"{i:03}.cls", b"%d" % i)]
+        tar = self.tar(members)
+        self.take(tar)
+        self.assertEqual([(entry["name"], entry["label"], entry["metadata"]) for entry in self.entries()],
+                         [(f"{i:03}.png", i, f'{{"i": {i}}}') for i in range(4)])
+        self.l3("verify", self.set, "--against", tar)
+        self.assert_whole()
+        # Several of them in a folder, beside files.
+        for i in range(2):
+            self.tar(members, name=f"src/deep/{i}.tar")
+        self.write("src/a.png", SMALL)
+        self.convert(to=self.folder / "all")
+        self.assertEqual(len(self.names(self.folder / "all")), 9)
+        self.assertEqual(self.names(self.folder / "all")[1], "deep/0/000.png")
+        self.l3("verify", self.folder / "all", "--against", self.source)
+
+    def test_long_names(self) -> None:
+        long = "folder/" * 30 + "n" * 180 + ".png"
+        for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
+            self.take(self.tar([(long, SMALL), ("./b.png", SMALL)], form))
+            self.assertEqual(self.names(), [long, "b.png"])
+        half = "p" * 90 + "/" + "n" * 90 + ".png"
+        self.take(self.tar([(half, SMALL)], tarfile.USTAR_FORMAT))
+        self.assertEqual(self.names(), [half])
+        # A role takes 255 bytes.
+        said = self.take(self.tar([("a.png", SMALL), ("a." + "r" * 300, b"x")], tarfile.PAX_FORMAT), code=FAILED)
+        self.assertIn("a.rrr", said)
+
+    def test_names_of_any_bytes(self) -> None:
+        names = ["a\nb.png", "-x.png", "\udcff\udcfe.png", "\u00e9.png"]
+        with tarfile.open(self.folder / "x.tar", "w", format=tarfile.GNU_FORMAT, errors="surrogateescape") as tar:
+            for name in names:
+                (self.folder / "small").write_bytes(SMALL)
+                tar.add(self.folder / "small", name)
+        self.take(self.folder / "x.tar")
+        self.assertEqual(self.l3("ls", self.set).stdout.count(b"\n"), 4)
+        self.l3("export", self.set, self.folder / "out")
+        self.assertEqual(sorted(os.listdir(self.folder / "out")), sorted(names))
+        self.l3("cat", self.set, "--", "-x.png", self.folder / "x.l3")
+        self.l3("verify", self.folder / "x.l3")
+
+    def test_hostile_names(self) -> None:
+        for name in ("../a.png", "/a.png", "b/../../a.png", "a//b.png"):
+            tar = self.tar([("ok.png", SMALL), (name, SMALL)])
+            self.assert_one_line(self.take(tar, code=FAILED), "leads elsewhere")
+        self.assertEqual(list(contents(self.folder)), ["x.tar"])
+        self.assert_one_line(self.take(self.tar([("a.png", SMALL), ("a.png", SMALL)]), code=FAILED), "is there twice")
+
+    def test_damaged(self) -> None:
+        tar = self.tar([("a.png", SMALL), ("b.png", SMALL)])
+        whole = tar.read_bytes()
+        second = 1024  # the header of b.png
+        cases = {"in the middle of a header": whole[:second + 100], "past the end of the file": whole[:second + 520],
+                 "without its end mark": whole[:second], "checksum of a tar's header": None,
+                 "no tar: the checksum": b"not a tar at all" * 64, "ends in the middle": b"short"}
+        for reason, data in cases.items():
+            broken = bytearray(whole)
+            broken[second + 1] ^= 1
+            tar.write_bytes(bytes(broken) if data is None else data)
+            self.assert_one_line(self.take(tar, code=FAILED), reason)
+        for size in (b"77777777777\0", b"\x80" + b"\xff" * 11, b"\x80\0\0\0\x7f" + b"\xff" * 7, b"-1\0" + bytes(9)):
+            info = bytearray(whole[:512])
+            info[124:136] = size
+            info[148:156] = b" " * 8
+            info[148:156] = b"%06o\0 " % sum(info)
+            tar.write_bytes(bytes(info) + whole[512:])
+            self.assert_one_line(self.take(tar, code=FAILED), "past the end of the file|is no number")
+        tar.write_bytes(b"")
+        self.assert_one_line(self.take(tar, code=FAILED), "tar")
+
+    def test_pax_that_lies(self) -> None:
+        for header in ({"size": "99999999999999"}, {"size": "-5"}, {"size": "1e3"}, {"path": "../x.png"},
+                       {"path": "x\0y"}, {"GNU.sparse.major": "1"}):
+            with tarfile.open(self.folder / "x.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+                info = tarfile.TarInfo("a.png")
+                info.pax_headers = header
+                tar.addfile(info)
+            said = self.take(self.folder / "x.tar", code=FAILED)
+            self.assertEqual(said.count("\n"), 1, said)
+
+    def test_what_is_no_file_is_skipped(self) -> None:
+        with tarfile.open(self.folder / "x.tar", "w") as tar:
+            (self.folder / "small").write_bytes(SMALL)
+            tar.add(self.folder / "small", "a.png")
+            for name, kind in (("soft.png", tarfile.SYMTYPE), ("hard.png", tarfile.LNKTYPE),
+                               ("device", tarfile.CHRTYPE), ("pipe", tarfile.FIFOTYPE),
+                               ("folder", tarfile.DIRTYPE), ("other", b"V")):
+                info = tarfile.TarInfo(name)
+                info.type, info.linkname = kind, "a.png"
+                tar.addfile(info)
+        said = self.take(self.folder / "x.tar")
+        self.assertEqual(said.count(": note: skipped"), 5)
+        self.assertEqual(self.names(), ["a.png"])
+
+    def test_a_tar_of_nothing(self) -> None:
+        self.assert_one_line(self.take(self.tar([("a.txt", b"x")]), code=FAILED), "no images here")
+
+    def test_more_roles_than_a_shard_may_have(self) -> None:
+        # FINDING: 65536 is above what the footer can say: done with exit status 0, and nobody can open it.
+        tar = self.tar([("a.png", SMALL)] + [(f"a.r{i}", b"") for i in range(65536)])
+        result = subprocess.run([l3_command(), "convert", tar, self.set, "-q"], capture_output=True, timeout=60)
+        if result.returncode == DONE:
+            self.l3("ls", self.set)
+
+
+class Trees(SetTest):
+    def test_odd_names_and_files(self) -> None:
+        names = ["new\nline.png", "ta\tb.png", "back\\slash.png", "-q.png", "n" * 251 + ".png", "\u00fc.PNG",
+                 "folder.png/in.png", " .png", os.fsdecode(b"\xc3\x28.png")]
+        for name in names:
+            self.write(f"src/{name}", SMALL)
+        self.convert("--labels", "none")
+        self.assert_whole()
+        self.l3("verify", self.set, "--against", self.source)
+        self.l3("export", self.set, self.folder / "out")
+        self.assertEqual(sorted(contents(self.folder / "out")), sorted(names))
+        self.assertEqual(self.l3("ls", self.set).stdout.count(b"\n"), len(names))
+        self.write("src/ta\tbs.png", b"bad\tfile")
+        self.convert("--labels", "none", "--force", "--on-error", "skip", code=FAILED)
+        self.assertEqual([line.count("\t") for line in (self.set / "errors.tsv").read_text().splitlines()], [2, 2])
+
+    def test_what_is_no_file(self) -> None:
+        self.images(1)
+        os.mkfifo(self.source / "pipe.png")
+        os.mkfifo(self.source / "pipe")
+        (self.source / "loop").symlink_to(self.source)
+        (self.source / "nowhere.png").symlink_to("gone")
+        with socket.socket(socket.AF_UNIX) as end:
+            end.bind(os.path.relpath(self.source / "socket.png"))
+        said = self.convert("--on-error", "skip", code=FAILED).stderr
+        self.assertIn(b"nowhere.png: cannot open", said)
+        self.assertEqual(said.count(b"note: skipped"), 4)
+        self.assertEqual(self.names(), ["0000.png"])
+
+    def test_deep_folders(self) -> None:
+        # FINDING: what lies deeper than paths can be long is left out without a word, and with exit status 0. stat() of
+        # such a folder fails, and it is counted among the files that are no images.
+        here = os.open(self.folder, os.O_RDONLY)
+        os.mkdir("src", dir_fd=here)
+        depth, name = 0, "d" * 50
+        folder = os.open("src", os.O_RDONLY, dir_fd=here)
+        for depth in range(90):
+            if depth in (3, 60):
+                with os.fdopen(os.open("a.png", os.O_CREAT | os.O_WRONLY, dir_fd=folder), "wb") as file:
+                    file.write(SMALL)
+            os.mkdir(name, dir_fd=folder)
+            inner = os.open(name, os.O_RDONLY, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        os.close(folder)
+        os.close(here)
+        self.addCleanup(lambda: subprocess.run(["rm", "-rf", self.source]))
+        self.assertIn("File name too long", self.refused())
+        said = self.convert("--on-error", "skip", code=FAILED).stderr.decode()
+        self.assertIn("File name too long", said)
+        self.assertEqual(len(self.names()), 2)
+        self.assert_whole()
+
+    def test_target_in_source_and_source_in_target(self) -> None:
+        self.images(3)
+        inside = self.source / "set"
+        self.convert(to=inside)
+        before = contents(inside)
+        self.convert("--force", to=inside)
+        self.assertEqual(contents(inside), before)
+        self.l3("verify", inside, "--against", self.source)
+        self.l3("convert", self.source, self.folder, "--method", "fast")
+        self.l3("verify", self.folder / "shard-00000.l3s")
+        self.convert("--group", "stem", to=self.source)
+        self.assert_whole(self.source)
+        self.assertEqual(self.names(self.source), [f"{i:04}.png" for i in range(3)])
+
+    def test_a_folder_that_cannot_be_read(self) -> None:
+        if os.geteuid() == 0:
+            self.skipTest("root reads every folder")
+        self.images(1)
+        (self.source / "closed").mkdir(mode=0)
+        self.assertIn("/closed: cannot read this folder", self.refused())
+        self.assertFalse(self.set.exists())
+        self.convert("--on-error", "skip", code=FAILED)
+        self.assertEqual(self.names(), ["0000.png"])
+
+    def test_nothing_to_convert(self) -> None:
+        self.source.mkdir()
+        self.assert_one_line(self.refused(), "no images here")
+        self.assertFalse(self.set.exists())
+        (self.source / "a.png").mkdir()
+        self.assert_one_line(self.refused(), "no images here")
+        self.assert_one_line(self.l3("convert", self.folder / "none", self.set, code=FAILED).stderr.decode(), "none")
+        self.write("src/empty.png", b"")
+        self.assertIn("empty.png: ", self.refused())
+
+
+if __name__ == "__main__":
+    main()
