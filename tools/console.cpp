@@ -24,7 +24,7 @@ void Console::print(std::string_view line) {
   status_shown_ = false;
   put(stdout, line);
   put(stdout, "\n");
-  if (stdout_is_terminal_) std::fflush(stdout);
+  if (stdout_is_terminal_ || prompt_) std::fflush(stdout);
 }
 
 void Console::fail(const Failure& failure) {

@@ -19,6 +19,8 @@ class Console {
 
   // Leaves out notes and status lines. Failures and results are always printed.
   void set_quiet(bool quiet) { quiet_ = quiet; }
+  // Whether each line on stdout is to be read at once, also through a pipe.
+  void set_prompt(bool prompt) { prompt_ = prompt; }
   bool quiet() const { return quiet_; }
   bool stderr_is_terminal() const { return stderr_is_terminal_; }
   bool stdout_is_terminal() const { return stdout_is_terminal_; }
@@ -49,6 +51,7 @@ class Console {
   bool stderr_is_terminal_;
   bool stdout_is_terminal_;
   bool quiet_ = false;
+  bool prompt_ = false;
   bool status_shown_ = false;
   std::map<std::string, uint64_t, std::less<>> notes_;  // how often each text came
 };

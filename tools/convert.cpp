@@ -41,6 +41,7 @@ std::string set_option_in_use(const ConvertOptions& options) {
 int convert(const ConvertOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
+  console.set_prompt(options.json);
   const std::string& source = options.source.source;
   if (source == "-" || options.destination == "-") {
     return wrong_usage(context, "convert: works on files, not on stdin or stdout: l3 encode does");

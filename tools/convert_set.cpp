@@ -39,6 +39,14 @@ std::string report_name(const Part& part) {
   return (part.of > 1 ? of_part : "") + kReport;
 }
 
+// One line, in UTF-8.
+std::string as_text(const std::string& bytes) {
+  if (loader::is_utf8(bytes)) return one_line(bytes);
+  std::string text;
+  for (const char byte : bytes) text += std::to_string(static_cast<unsigned char>(byte)) + " ";
+  return text;
+}
+
 // What the bytes of the data set depend on, but for the sources' contents. All parts of one have the same.
 std::string settings_text(const ConvertOptions& options, const Sources& all, const ModelFiles& models) {
   const auto line = [](const char* name, const std::string& value) { return std::string(name) + "=" + value + "\n"; };
@@ -48,18 +56,15 @@ std::string settings_text(const ConvertOptions& options, const Sources& all, con
           line("tile", or_default(options.method.tile)) + line("shard-size", or_default(options.shard_bytes)) +
           line("shared-model", options.shared_model.empty() ? "auto" : options.shared_model);
   for (const l3_model* model : models.all()) text += line("model", name_text(describe(model).name));
-  // Names of any bytes, in a file that is text.
-  std::string chosen;
-  for (const std::string& pair : options.source.pairs) chosen += pair + '\0';
-  chosen += options.source.group + '\0' + options.source.labels + '\0';
-  for (const std::string& name : all.classes) chosen += name + '\0';
-  loader::Digest digest{};
-  l3_digest(chosen.data(), chosen.size(), digest.data());
-  text += line("groups-and-classes", loader::hexadecimal(digest));
+  for (const std::string& pair : options.source.pairs) text += line("pair", as_text(pair));
+  text += line("group", options.source.group) + line("labels", options.source.labels);
   if (options.part.empty()) return text;
-  // Where a part begins depends on all sources. Times may differ from machine to machine.
+  // Where a part begins depends on all sources, and so do the numbers of classes. Times may differ from machine to
+  // machine.
   std::string names;
+  for (const std::string& name : all.classes) names += name + '\0';
   for (const SourceItem& item : all.items) names += item.name + '\0' + std::to_string(item.size) + '\0';
+  loader::Digest digest{};
   l3_digest(names.data(), names.size(), digest.data());
   return text + line("sources", loader::hexadecimal(digest));
 }
@@ -69,7 +74,7 @@ struct Report {
   const SetWriter& writer;
   const SetOutcome& outcome;
   double seconds;
-  uint64_t groups;  // of the sources, in this part
+  uint64_t failed;
 };
 
 std::string counted(uint64_t count, const char* one, const char* many) {
@@ -110,8 +115,7 @@ void print_summary(const Report& report, bool finished, Console& console) {
   if (report.sources.ignored > 0)
     line += "; " + counted(report.sources.ignored, "other file", "other files") + " ignored";
   if (!report.sources.skipped.empty()) line += "; " + std::to_string(report.sources.skipped.size()) + " skipped";
-  const uint64_t failed = report.writer.failures().size() + report.sources.left_out.size();
-  if (failed > 0) line += "; " + std::to_string(failed) + " failed";
+  if (report.failed > 0) line += "; " + std::to_string(report.failed) + " failed";
   if (report.outcome.not_begun > 0) line += "; " + std::to_string(report.outcome.not_begun) + " not begun";
   console.print(line);
   if (finished) {
@@ -137,7 +141,7 @@ void print_end(const Report& report, bool finished, Console& console) {
   json.open_object().member("event", "end").member("finished", finished);
   json.member("groups", now.groups).member("files", now.files).member("kept_groups", kept.groups);
   json.member("kept_files", kept.files);
-  json.member("failed", report.writer.failures().size() + report.sources.left_out.size());
+  json.member("failed", report.failed);
   json.member("ignored", report.sources.ignored).member("not_begun", report.outcome.not_begun);
   json.member("pixels", now.pixels).member("bytes_in", now.bytes_in).member("bytes_out", now.bytes_out);
   json.member("shards", report.writer.shards()).member("bytes", report.writer.bytes());
@@ -148,6 +152,22 @@ void print_end(const Report& report, bool finished, Console& console) {
   json.key("encode").number(times.encode, 3).key("verify").number(times.verify, 3);
   json.key("write").number(times.write, 3).close_object();
   console.print(json.close_object().line());
+}
+
+// A data set that --resume finds whole. What an earlier run left out makes it no better.
+int say_whole(const ConvertOptions& options, const std::string& report, Context& context) {
+  std::error_code error;
+  const bool has_failures = std::filesystem::exists(report, error);
+  if (options.json) {
+    Json json;
+    json.open_object().member("event", "end").member("finished", true).member("nothing_to_do", true);
+    context.console.print(json.close_object().line());
+  } else if (!options.quiet) {
+    context.console.print("the data set is whole already: nothing to do (sources are not compared)");
+  }
+  if (!has_failures) return kExitDone;
+  context.console.fail({report, std::nullopt, "says what was left out of it"});
+  return kExitFailed;
 }
 
 // Everything that goes wrong before the first group is converted.
@@ -195,10 +215,9 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
     console.fail(*failure);
     return kExitFailed;
   }
-  if (writer.was_whole()) {
-    if (!options.quiet) console.print("the data set is whole already: nothing to do (sources are not compared)");
-    return kExitDone;
-  }
+  const std::string report_path =
+      options.report.empty() ? join(options.destination, report_name(part)) : options.report;
+  if (writer.was_whole()) return say_whole(options, join(options.destination, report_name(part)), context);
   const OpenModels shared(writer.models());
   conversion.settings.models = shared.all();
   // Groups are worked on side by side; the tiles of a single one are.
@@ -223,9 +242,22 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   for (const Failure& failure : writer.failures()) console.fail(failure);
   const SetOutcome outcome = convert_set(sources, conversion, writer, progress, context);
   std::optional<Failure> broken = outcome.broken;
+  std::vector<Failure> failures = sources.left_out;
+  failures.insert(failures.end(), writer.failures().begin(), writer.failures().end());
+  if (outcome.stopped_by) failures.push_back(*outcome.stopped_by);
   const bool all_done = !broken && writer.done() == groups;
-  if (all_done) broken = writer.finish(sources.classes);
+  if (all_done) broken = writer.end_shard();
+  // Before the index, which makes the data set whole.
+  if (!failures.empty() ? all_done || !options.report.empty() : !options.report.empty()) {
+    const auto failure = write_report(report_path, failures, context);
+    if (!broken) broken = failure;
+  }
+  if (all_done && !broken) broken = writer.finish(sources.classes);
   const bool finished = all_done && !broken;
+  if (finished && failures.empty() && options.report.empty()) {
+    std::error_code ignored;  // what an earlier one left
+    std::filesystem::remove(report_path, ignored);
+  }
   console.clear_status();
   if (broken) {
     console.fail(*broken);
@@ -234,17 +266,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
     console.inform("l3: stopped; what is converted is kept: --resume goes on, with --on-error skip past such files");
   }
 
-  std::vector<Failure> failures = sources.left_out;
-  failures.insert(failures.end(), writer.failures().begin(), writer.failures().end());
-  const std::string report_path =
-      options.report.empty() ? join(options.destination, report_name(part)) : options.report;
-  if (finished && (!failures.empty() || !options.report.empty())) {
-    if (const auto failure = write_report(report_path, failures, context)) console.fail(*failure);
-  } else if (finished && options.force) {
-    std::error_code ignored;  // that of the data set that was there before
-    std::filesystem::remove(report_path, ignored);
-  }
-  const Report report{sources, writer, outcome, progress.seconds(), groups};
+  const Report report{sources, writer, outcome, progress.seconds(), failures.size()};
   if (options.json) {
     print_end(report, finished, console);
   } else if (!options.quiet) {

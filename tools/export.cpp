@@ -223,6 +223,10 @@ void look_at_outputs(const ExportOptions& options, Plan& plan, uint64_t& kept) {
 int export_all(const ExportOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
+  if (is_data_set(options.destination)) {
+    console.fail({options.destination, std::nullopt, "holds a data set: its files would be among the exported ones"});
+    return kExitFailed;
+  }
   ModelFiles models;
   if (const auto failure = models.open(options.models)) {
     console.fail(*failure);

@@ -131,13 +131,6 @@ void remove_abandoned(const std::string& temporary) {
   if (flock(descriptor.number(), LOCK_EX | LOCK_NB) == 0) unlink(temporary.c_str());
 }
 
-// A new name survives the end of power only with the folder that holds it. Not every file system can do this.
-void flush_folder_of(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  const Descriptor descriptor(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (descriptor.number() >= 0) fsync(descriptor.number());
-}
-
 std::optional<Failure> write_and_rename(const std::string& path, std::span<const uint8_t> bytes, Flush flush,
                                         const struct stat* replaced, Unfinished& unfinished) {
   constexpr int kTries = 100;
@@ -163,6 +156,12 @@ std::optional<Failure> write_and_rename(const std::string& path, std::span<const
 }
 
 }  // namespace
+
+void flush_folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const Descriptor descriptor(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor.number() >= 0) fsync(descriptor.number());
+}
 
 Outcome<bridge::Buffer> read_file(const std::string& path) {
   if (path == "-") return read_open(STDIN_FILENO, "stdin", 0, false);

@@ -53,6 +53,9 @@ enum class Flush : uint8_t {
 std::optional<Failure> write_file(const std::string& path, std::span<const uint8_t> bytes, Flush flush,
                                   Unfinished& unfinished);
 
+// A new name survives the end of power only with the folder that holds it. Not every file system can do this.
+void flush_folder_of(const std::string& path);
+
 // Makes the folder that a path is in, and those above, where they are missing.
 std::optional<Failure> make_folder_of(const std::string& path);
 

@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -45,9 +47,11 @@ struct Listing {
 
   void take(const std::string& path, const std::string& relative) {
     struct stat status {};
-    // What cannot be looked at, such as a link that leads nowhere, is listed, and fails when it is opened.
+    // A link that leads nowhere is listed, and fails when it is opened.
     const bool known = stat(path.c_str(), &status) == 0;
-    if (known && S_ISDIR(status.st_mode)) {
+    if (const int error = errno; !known && error != ENOENT && error != ELOOP) {
+      tree.failures.push_back({path, std::nullopt, std::string("cannot look at it: ") + std::strerror(error)});
+    } else if (known && S_ISDIR(status.st_mode)) {
       const FolderId id(status.st_dev, status.st_ino);
       if (std::find(above.begin(), above.end(), id) != above.end()) {
         tree.skipped.push_back(path);

@@ -68,15 +68,16 @@ std::optional<Failure> problem_of(const std::string& folder, const std::vector<F
     }
   }
   std::string missing;
-  for (uint32_t number = 1, at = 0; number <= first.parts; ++number) {
+  constexpr size_t kEnough = 60;
+  size_t at = 0;
+  for (uint64_t number = 1; number <= first.parts && missing.size() < kEnough; ++number) {
     if (at < parts.size() && parts[at].index.part == number) {
       ++at;
-    } else if (missing.size() < 60) {
-      missing += (missing.empty() ? "" : ", ") + std::to_string(number);
     } else {
-      missing += missing.ends_with("...") ? "" : " ...";
+      missing += (missing.empty() ? "" : ", ") + std::to_string(number);
     }
   }
+  if (missing.size() >= kEnough) missing += " ...";
   if (missing.empty()) return std::nullopt;
   return Failure{folder, std::nullopt, "of " + std::to_string(first.parts) + " parts these are not done: " + missing};
 }

@@ -21,6 +21,7 @@ namespace {
 // them. One group is let in whatever it takes.
 constexpr uint64_t kMostBytesAhead = uint64_t{192} << 20;
 constexpr uint64_t kGroupsAheadOfThread = 64;
+constexpr uint64_t kMostFilesOfGroup = 4096;
 // Threads that wait for disks and servers.
 constexpr uint32_t kReaders = 4;
 
@@ -62,9 +63,10 @@ class Pipeline {
       }
     };
     const uint64_t groups = sources_.groups.size() - first_;
-    start(static_cast<uint32_t>(std::min<uint64_t>(kReaders, groups)), [this] { read_all(); });
     start(static_cast<uint32_t>(std::min<uint64_t>(conversion_.threads, groups)), [this] { convert_all(); });
-    if (threads.size() < 2 && groups > 0) {
+    const size_t converters = threads.size();
+    start(static_cast<uint32_t>(std::min<uint64_t>(kReaders, groups)), [this] { read_all(); });
+    if ((converters == 0 || threads.size() == converters) && groups > 0) {
       stop();
       outcome_.broken = Failure{"", std::nullopt, "the system allows no threads"};
     } else {
@@ -111,6 +113,11 @@ class Pipeline {
     const SourceGroup& group = sources_.groups[number];
     const Stopwatch watch(times.read);
     ReadGroup result;
+    if (group.count > kMostFilesOfGroup) {
+      result.failure = Failure{sources_.shown(*sources_.begin_of(group)), std::nullopt,
+                               "is one of " + std::to_string(group.count) + " files of a group: more than " +
+                                   std::to_string(kMostFilesOfGroup)};
+    }
     for (uint64_t i = 0; i < group.count && !result.failure; ++i) {
       const SourceItem& item = sources_.items[group.first + i];
       try {
@@ -272,6 +279,7 @@ class Pipeline {
       progress_.fail(*group.failure, bytes_of(next_to_write_));
       if (conversion_.stop_at_failure) {
         const std::lock_guard lock(mutex_);
+        outcome_.stopped_by = std::move(group.failure);
         ++next_to_write_;  // begun, but not part of the data set
         return false;
       }

@@ -23,8 +23,9 @@ struct SetConversion {
 struct SetOutcome {
   SetTotals totals;  // of this run
   StageTimes times;
-  uint64_t failed = 0;            // groups
-  uint64_t not_begun = 0;         // groups
+  uint64_t failed = 0;     // groups
+  uint64_t not_begun = 0;  // groups
+  std::optional<Failure> stopped_by;
   std::optional<Failure> broken;  // the target cannot be written
 };
 

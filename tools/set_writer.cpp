@@ -74,7 +74,8 @@ class SetWriter::File {
 
   std::optional<Failure> open(const std::string& path, bool keep_contents) {
     path_ = path;
-    descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | (keep_contents ? 0 : O_TRUNC), 0666);
+    const int how = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (keep_contents ? 0 : O_TRUNC);
+    descriptor_ = ::open(path.c_str(), how, 0666);
     if (descriptor_ < 0) return system_failure(path, "cannot write", errno);
     return std::nullopt;
   }
@@ -177,7 +178,8 @@ std::optional<Failure> SetWriter::begin() {
 }
 
 std::optional<Failure> SetWriter::look_at_existing() {
-  const bool whole = exists(in_folder(index_name()));
+  std::error_code error;
+  const bool whole = fs::is_regular_file(in_folder(index_name()), error);
   const bool unfinished = exists(in_work_folder(kState));
   const std::vector<std::string> shards =
       shards_in(target_.folder, "shard" + part_suffix(target_.part, target_.parts) + "-");
@@ -277,14 +279,14 @@ std::optional<Failure> SetWriter::read_journal() {
   if (!file) return file.failure();
   std::span<const uint8_t> rest = file->bytes();
   uint64_t kept_bytes = 0;
-  while (done_ < sources_.groups.size()) {
+  while (done_ < sources_.groups.size() && head_is_there()) {
     std::span<const uint8_t> behind = rest;
     const auto entry = take_entry(behind);
     if (!entry || !samples_are_there(*entry)) break;
     chain_.advance();
     if (chain_.value() != entry->sources) {
       return Failure{sources_.shown(*sources_.begin_of(sources_.groups[done_])), std::nullopt,
-                     "was converted already, and it or its neighbour is not what it was: --force begins anew"};
+                     "was done already, and it or its neighbour is not what it was: --force begins anew"};
     }
     rest = behind;
     kept_bytes = file->size() - rest.size();
@@ -300,18 +302,27 @@ std::optional<Failure> SetWriter::read_journal() {
   return shard_->append(loader::ShardBuilder::head());
 }
 
+bool SetWriter::head_is_there() const {
+  const Outcome<bridge::Buffer> start = read_start(in_work_folder(kGrowing), loader::ShardBuilder::head().size());
+  return start && std::ranges::equal(start->bytes(), loader::ShardBuilder::head());
+}
+
 // Whether the growing shard has what the journal says; after the end of power it may not.
 bool SetWriter::samples_are_there(const JournalEntry& entry) {
   RandomFile file;
   if (file.open(in_work_folder(kGrowing))) return false;
-  uint64_t at = builder_->next();
+  uint64_t end = builder_->end(), begin = builder_->next();
   for (const loader::NewSample& sample : entry.samples) {
-    if (at > file.size() || sample.size > file.size() - at) return false;
-    bridge::Buffer bytes;
-    uint8_t* const to = bytes.reset(static_cast<size_t>(sample.size));
-    if (file.read(at, {to, static_cast<size_t>(sample.size)})) return false;
-    if (loader::crc32(bytes.bytes()) != sample.check) return false;
-    at = (at + sample.size + 63) / 64 * 64;
+    if (begin > file.size() || sample.size > file.size() - begin) return false;
+    bridge::Buffer bytes;  // with the zero bytes before it
+    const uint64_t padding = begin - end;
+    uint8_t* const to = bytes.reset(static_cast<size_t>(padding + sample.size));
+    if (file.read(end, {to, bytes.size()})) return false;
+    const auto zeros = bytes.bytes().first(padding);
+    if (std::ranges::any_of(zeros, [](uint8_t byte) { return byte != 0; })) return false;
+    if (loader::crc32(bytes.bytes().subspan(padding)) != sample.check) return false;
+    end = begin + sample.size;
+    begin = loader::ShardBuilder::next_after(end);
   }
   return true;
 }
@@ -390,6 +401,7 @@ std::optional<Failure> SetWriter::end_shard() {
     if (std::rename(in_work_folder(kGrowing).c_str(), path.c_str()) != 0) {
       return system_failure(path, "cannot write", errno);
     }
+    flush_folder_of(path);
     state_.shards.push_back(std::move(summary));
   }
   state_.next = done_;
@@ -404,7 +416,6 @@ std::optional<Failure> SetWriter::write_state() {
 }
 
 std::optional<Failure> SetWriter::finish(const std::vector<std::string>& classes) {
-  if (auto failure = end_shard()) return failure;
   if (auto failure = write_index(classes)) return failure;
   remove_work_folder();
   return std::nullopt;

@@ -80,7 +80,9 @@ class SetWriter {
 
   // Adds the next group of the sources: parts without a problem (loader::problem), in roles of their own, or a failure.
   std::optional<Failure> add(NewGroup group);
-  // Ends the last shard, and the data set.
+  // After the last group. What else belongs to the data set is to be written between the two: once it has its index it
+  // is whole.
+  std::optional<Failure> end_shard();
   std::optional<Failure> finish(const std::vector<std::string>& classes);
 
   // Of all shards, once finished.
@@ -97,7 +99,7 @@ class SetWriter {
   bool samples_are_there(const JournalEntry& entry);
   std::optional<Failure> compare_settings() const;
   std::optional<Failure> open_shard(bool keep_contents);
-  std::optional<Failure> end_shard();
+  bool head_is_there() const;
   std::optional<Failure> write_state();
   std::optional<Failure> write_index(const std::vector<std::string>& classes);
   void remove_all();

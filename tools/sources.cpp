@@ -29,6 +29,8 @@ std::string lower(std::string text) {
 struct Pair {
   std::string role, before, after;
 
+  size_t size() const { return before.size() + after.size(); }
+
   // What stands where the pattern has its hole.
   std::optional<std::string> match(const std::string& name) const {
     if (name.size() <= before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after)) {
@@ -157,7 +159,8 @@ class Lister {
     std::vector<uint64_t> order(found_.size());
     std::iota(order.begin(), order.end(), uint64_t{0});
     std::sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) { return found_[a].name < found_[b].name; });
-    for (size_t i = 1; i < order.size(); ++i) {
+    constexpr size_t kMostToName = 10;
+    for (size_t i = 1; i < order.size() && sources_.refused.size() < kMostToName; ++i) {
       const SourceItem& item = found_[order[i]];
       if (item.name == found_[order[i - 1]].name) refuse(sources_.shown(item), "is there twice");
     }
@@ -226,6 +229,7 @@ class Lister {
         item.use = Use::metadata;
       } else if (role == "cls" && !std::exchange(has_label, true)) {
         item.use = Use::label;
+        has_label_files_ = true;
       } else {
         item.use = Use::bytes;
       }
@@ -247,19 +251,22 @@ class Lister {
     std::unordered_map<std::string, std::vector<uint64_t>> members_of;
     for (uint64_t i = 0; i < found_.size(); ++i) {
       SourceItem& item = found_[i];
-      bool taken = false;
-      for (size_t role = 0; role < pairs.size() && !taken; ++role) {
-        const auto key = pairs[role].match(item.name);
-        if (!key) continue;
-        const auto [at, is_new] = members_of.try_emplace(*key, pairs.size(), kMissing);
-        if (is_new) keys.push_back(*key);
-        // A pattern and a key make one name, so that no other file is there yet.
-        at->second[role] = i;
-        item.role = number_of_role(pairs[role].role);
-        item.use = has_extension_of(Kind::foreign, item.name) ? Use::image : Use::bytes;
-        taken = true;
+      // The pattern that says most of the name: {}_mask.png before {}.png.
+      const Pair* best = nullptr;
+      for (const Pair& pair : pairs) {
+        if (pair.match(item.name) && (best == nullptr || pair.size() > best->size())) best = &pair;
       }
-      if (!taken) ++sources_.ignored;
+      if (best == nullptr) {
+        ++sources_.ignored;
+        continue;
+      }
+      const std::string key = *best->match(item.name);
+      const auto [at, is_new] = members_of.try_emplace(key, pairs.size(), kMissing);
+      if (is_new) keys.push_back(key);
+      // A pattern and a key make one name, so that no other file is there yet.
+      at->second[static_cast<size_t>(best - pairs.data())] = i;
+      item.role = number_of_role(best->role);
+      item.use = has_extension_of(Kind::foreign, item.name) ? Use::image : Use::bytes;
     }
     for (const std::string& key : keys) {
       const std::vector<uint64_t>& members = members_of[key];
@@ -288,8 +295,14 @@ class Lister {
 
   void label() {
     const bool from_list = !class_numbers_.empty();
+    // Of two ways to say what a label is one counts; .cls files are then kept as they are.
+    if (from_list || options_.labels == "folder") {
+      for (SourceItem& item : sources_.items) {
+        if (item.use == Use::label) item.use = Use::bytes;
+      }
+    }
     if (!from_list) {
-      if (options_.labels == "none") return;
+      if (options_.labels == "none" || (has_label_files_ && options_.labels.empty())) return;
       if (options_.labels.empty() && (!options_.pairs.empty() || !sources_.tars.empty())) return;
       for (SourceGroup& group : sources_.groups) {
         const std::string& name = sources_.begin_of(group)->name;
@@ -318,6 +331,7 @@ class Lister {
   std::vector<std::string> listed_labels_;  // of what was found by a list
   std::unordered_map<std::string, uint32_t> role_numbers_;
   std::map<std::string, uint32_t> class_numbers_;
+  bool has_label_files_ = false;
 };
 
 }  // namespace
@@ -331,7 +345,7 @@ std::string Sources::shown(const SourceItem& item) const {
 }
 
 Outcome<bridge::Buffer> Sources::read(const SourceItem& item) const {
-  return item.tar != 0 ? read_part(path_of(item), item.offset, item.size) : read_file(path_of(item));
+  return read_part(path_of(item), item.offset, item.size);
 }
 
 uint64_t Sources::bytes_of(const SourceGroup& group) const {

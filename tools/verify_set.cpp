@@ -1,7 +1,8 @@
 #include "verify_set.h"
 
-#include <atomic>
+#include <algorithm>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -36,7 +37,7 @@ class SetVerifier {
     if (wanted_.against.empty()) return failed;
     SourceOptions options;
     options.source = wanted_.against;
-    options.group = "none";
+    options.group = "stem";  // so that what goes with images is found too
     options.labels = "none";
     sources_ = list_sources(options);
     for (const Failure& failure : sources_.left_out) fail(failure);
@@ -44,7 +45,7 @@ class SetVerifier {
     for (const SourceItem& item : sources_.items) source_of_.emplace(item.name, &item);
     if (wanted_.subset) return failed;
     for (const SourceItem& item : sources_.items) {
-      if (!set_.find(item.name))
+      if (item.use == Use::image && !set_.find(item.name))
         fail({sources_.shown(item), std::nullopt, "is not in the data set (--subset allows that)"});
     }
     return failed;
@@ -60,7 +61,15 @@ class SetVerifier {
       return Failure{name, std::nullopt, data_error.reason};
     }
     done = {1, 0, uint64_t{sample.width} * sample.height, file->size(), 0};
-    if (!sample.is_image()) return std::nullopt;
+    if (!wanted_.against.empty() && sample.metadata_size > 0) {
+      if (auto failure = compare_bytes(metadata_name(sample), name, sample.metadata_text())) return failure;
+    }
+    if (!sample.is_image()) {
+      if (wanted_.against.empty()) return std::nullopt;
+      const std::span<const uint8_t> bytes = file->bytes();
+      return compare_bytes(std::string(sample.name_text()), name,
+                           {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    }
     l3_decode_options options = set_.decode_options();
     options.limits = wanted_.limits;
     options.parallel = parallel;
@@ -75,6 +84,29 @@ class SetVerifier {
   }
 
  private:
+  // What goes with an image: its name up to the first dot, and .json.
+  static std::string metadata_name(const l3::Sample& sample) {
+    const std::string name(sample.name_text());
+    const size_t slash = name.rfind('/');
+    return name.substr(0, name.find('.', slash == name.npos ? 1 : slash + 2)) + ".json";
+  }
+
+  // Files that are kept as they are.
+  std::optional<Failure> compare_bytes(const std::string& key, const std::string& name, std::string_view kept) const {
+    const auto source = source_of_.find(key);
+    if (source == source_of_.end() && !is_folder(wanted_.against)) {
+      return Failure{name, std::nullopt, "no " + key + " in " + wanted_.against};
+    }
+    // What --pair put together need not be beside an image.
+    const Outcome<bridge::Buffer> bytes =
+        source != source_of_.end() ? sources_.read(*source->second) : read_file(join(wanted_.against, key));
+    if (!bytes) return bytes.failure();
+    const bool same = std::equal(kept.begin(), kept.end(), bytes->bytes().begin(), bytes->bytes().end(),
+                                 [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
+    if (same) return std::nullopt;
+    return Failure{name, std::nullopt, "differs from " + key + " in " + wanted_.against};
+  }
+
   std::optional<Failure> compare(const std::string& key, const std::string& name, std::span<const uint8_t> file,
                                  l3_parallel parallel) const {
     const auto source = source_of_.find(key);

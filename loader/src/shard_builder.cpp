@@ -55,7 +55,7 @@ std::vector<uint8_t> ShardBuilder::head() {
   return bytes;
 }
 
-uint64_t ShardBuilder::next() const { return padded(end_); }
+uint64_t ShardBuilder::next_after(uint64_t end) { return padded(end); }
 
 uint64_t ShardBuilder::finished_size() const {
   return next() + entries_.size() + models_.size() * kModelEntryBytes + roles_.size() * kRoleEntryBytes +

@@ -43,7 +43,9 @@ class ShardBuilder {
   static std::vector<uint8_t> head();
 
   // Where the next sample begins: zero bytes go up to there.
-  uint64_t next() const;
+  uint64_t next() const { return next_after(end_); }
+  // Where a sample begins that follows one that ends there.
+  static uint64_t next_after(uint64_t end);
   // Where the last sample ends.
   uint64_t end() const { return end_; }
   // What the file comes to if it ends here.
