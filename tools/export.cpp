@@ -58,9 +58,13 @@ struct Plan {
 // a/b.jpg -> a/b.png, and, where that is the name of another, a/b.jpg.png.
 class PngNames {
  public:
-  // Names that images have already go to them.
+  // Names that images have already go to them, and those of folders to what is in them.
   void reserve(const std::string& name) {
     if (is_png(name)) taken_.insert(name);
+    for (size_t slash = name.rfind('/'); slash != name.npos;
+         slash = slash > 0 ? name.rfind('/', slash - 1) : name.npos) {
+      if (!taken_.insert(name.substr(0, slash)).second) break;
+    }
   }
   std::string name_for(const std::string& name) {
     if (is_png(name)) return name;
@@ -88,11 +92,8 @@ void plan_set(const std::string& path, Plan& plan) {
   for (uint64_t i = 0; i < count; ++i) {
     const l3::Sample sample = plan.set->sample(i);
     const std::string name(sample.name_text());
-    if (sample.is_image()) {
-      names.reserve(name);
-    } else {
-      names.take(name);
-    }
+    names.reserve(name);
+    if (!sample.is_image()) names.take(name);
   }
   for (uint64_t i = 0; i < count; ++i) {
     const l3::Sample sample = plan.set->sample(i);
@@ -116,6 +117,7 @@ void plan_folder(const std::string& folder, Plan& plan) {
   plan.skipped = std::move(tree.skipped);
   plan.failures = std::move(tree.failures);
   PngNames names;
+  for (const std::string& file : tree.files) names.reserve(file);
   for (const std::string& file : tree.files) {
     const std::string path = join(folder, file);
     plan.jobs.push_back({What::image, 0, path, names.name_for(file), listed_size(path)});
