@@ -38,7 +38,6 @@ class Labels(SetTest):
         self.assertEqual(self.classes(), ["only"])
 
     def test_a_class_behind_the_others_is_accepted(self) -> None:
-        # FINDING: refused, and the message has two digests where an option's name should be.
         for name in ("a/1.png", "b/1.png"):
             self.write(f"src/{name}", SMALL)
         self.write("src/c/1.png", b"corrupt")
@@ -49,8 +48,6 @@ class Labels(SetTest):
         self.assertEqual(self.classes(), ["a", "b", "d"])
 
     def test_a_label_without_a_name(self) -> None:
-        # FINDING: .cls gives a number that folders, which name the classes, do not have. What is written is done with
-        # exit status 0, and nobody can open it.
         self.write("src/a/1.png", SMALL)
         self.write("src/a/1.cls", b"7\n")
         self.write("src/b/2.png", SMALL)
@@ -107,14 +104,12 @@ class Lists(SetTest):
         self.assertFalse((self.folder / "new").exists())
 
     def test_thousands_of_duplicates_are_few_lines(self) -> None:
-        # FINDING: one line for each of them.
         self.list.write_text("0000.png\n" * 3000)
         said = self.refused("--list", self.list)
         self.assertIn("is there twice", said)
         self.assertLess(said.count("\n"), 50)
 
     def test_a_pipe_in_a_list_keeps_nobody_waiting(self) -> None:
-        # FINDING: l3 waits for ever for someone to write to it.
         os.mkfifo(self.source / "pipe.png")
         self.list.write_text("0000.png\npipe.png\n")
         process = subprocess.Popen([l3_command(), "convert", self.source, self.set, "--list", self.list, "-q"],
@@ -168,7 +163,6 @@ class Groups(SetTest):
         self.assertEqual(len(self.names()), 4)
 
     def test_patterns_of_which_one_fits_the_others_files(self) -> None:
-        # FINDING: a_mask.png goes to the first pattern, and is said to be missing.
         self.write("src/a.png", SMALL)
         self.write("src/a_mask.png", SMALL)
         self.convert("--pair", "image={}.png", "--pair", "mask={}_mask.png")
@@ -320,7 +314,6 @@ class Tars(SetTest):
         self.assert_one_line(self.take(self.tar([("a.txt", b"x")]), code=FAILED), "no images here")
 
     def test_more_roles_than_a_shard_may_have(self) -> None:
-        # FINDING: 65536 is above what the footer can say: done with exit status 0, and nobody can open it.
         tar = self.tar([("a.png", SMALL)] + [(f"a.r{i}", b"") for i in range(65536)])
         result = subprocess.run([l3_command(), "convert", tar, self.set, "-q"], capture_output=True, timeout=60)
         if result.returncode == DONE:
@@ -357,8 +350,6 @@ class Trees(SetTest):
         self.assertEqual(self.names(), ["0000.png"])
 
     def test_deep_folders(self) -> None:
-        # FINDING: what lies deeper than paths can be long is left out without a word, and with exit status 0. stat() of
-        # such a folder fails, and it is counted among the files that are no images.
         here = os.open(self.folder, os.O_RDONLY)
         os.mkdir("src", dir_fd=here)
         depth, name = 0, "d" * 50

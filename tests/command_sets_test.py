@@ -130,20 +130,17 @@ class Contents(SetTest):
         self.assert_comes_back(len(GOOD) + 2)
 
     def test_the_first_failure_is_counted(self) -> None:
-        # FINDING: a run that stops says nothing of the failure in its summary, and "failed": 0 as JSON.
         self.both()
         self.assertIn(b"; 1 failed", self.convert(code=FAILED).stdout)
         events = [json.loads(line) for line in self.convert("--resume", "--json", code=FAILED).stdout.splitlines()]
         self.assertEqual((events[-1]["finished"], events[-1]["failed"]), (False, 1))
 
     def test_a_report_that_cannot_be_written_is_a_failure(self) -> None:
-        # FINDING: exit status 0.
         self.images(2)
         said = self.refused("--report", self.folder / "none" / "report.tsv")
         self.assertIn("report.tsv: cannot create", said)
 
     def test_an_old_report_goes(self) -> None:
-        # FINDING: errors.tsv of the data set that was there stays beside a faultless one.
         self.images(2)
         bad = self.write("src/bad.png", b"bad")
         self.convert("--on-error", "skip", code=FAILED)
@@ -165,7 +162,6 @@ class Contents(SetTest):
         self.assertEqual(end["bytes"], (self.set / "shard-00000.l3s").stat().st_size)
 
     def test_json_of_what_is_whole(self) -> None:
-        # FINDING: a line of text where JSON should be.
         self.images(2)
         self.convert()
         for line in self.convert("--resume", "--json").stdout.splitlines():
@@ -274,7 +270,6 @@ class Reading(SetTest):
         self.assertEqual(sorted(contents(self.folder / "out")), ["a.png", "b.pgm.png", "b.png"])
 
     def test_export_where_a_folder_has_the_name_of_a_file(self) -> None:
-        # FINDING: a.pgm becomes a.png, where the folder a.png must be.
         self.write("src/a.pgm", pgm(4, 4))
         self.write("src/a.png/b.pgm", pgm(4, 4))
         self.convert()
@@ -282,7 +277,6 @@ class Reading(SetTest):
         self.assertEqual(len(contents(self.folder / "out")), 2)
 
     def test_export_into_the_set_itself(self) -> None:
-        # FINDING: metadata of index.png takes the place of the data set's index.json, with --force and exit status 0.
         self.write("src/index.png", png(4, 4))
         self.write("src/index.json", b"{}")
         self.convert("--group", "stem")
@@ -291,7 +285,6 @@ class Reading(SetTest):
         self.assert_whole()
 
     def test_against_compares_what_is_no_image(self) -> None:
-        # FINDING: bytes that belong to a group are not compared with their source.
         self.write("src/a.png", png(4, 4))
         text = self.write("src/a.txt", b"as it was")
         self.convert("--group", "stem")

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "convert.h"
+#include "file_io.h"
 #include "image_tree.h"
 #include "json.h"
 #include "parallel.h"
@@ -217,6 +218,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   }
   const std::string report_path =
       options.report.empty() ? join(options.destination, report_name(part)) : options.report;
+  if (options.resume || options.force) remove_abandoned_of({report_path});
   if (writer.was_whole()) return say_whole(options, join(options.destination, report_name(part)), context);
   const OpenModels shared(writer.models());
   conversion.settings.models = shared.all();
