@@ -289,10 +289,10 @@ class Interrupted(SetTest):
             os.utime(source, ns=(when, when))
 
         source.write_bytes(png(5, 5))
-        self.assert_one_line(self.refused("--resume", *held.options), "a003.png: was converted already")
+        self.assert_one_line(self.refused("--resume", *held.options), "a003.png: was done already")
         mend()
         os.utime(source, (1e9, 1e9))
-        self.assert_one_line(self.refused("--resume", *held.options), "a003.png: was converted already")
+        self.assert_one_line(self.refused("--resume", *held.options), "a003.png: was done already")
         source.unlink()
         self.assert_one_line(self.refused("--resume", *held.options), "was converted already")
         mend()

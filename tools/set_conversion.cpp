@@ -137,7 +137,8 @@ class Pipeline {
   // A file as it was when it was listed.
   Outcome<bridge::Buffer> read_source(const SourceItem& item) const {
     Outcome<bridge::Buffer> bytes = sources_.read(item);
-    if (bytes && (bytes->size() != item.size || modified(sources_.path_of(item)) != item.modified)) {
+    const int64_t now = modified(sources_.path_of(item));
+    if (now != 0 && now != item.modified) {
       return Failure{sources_.shown(item), std::nullopt, "changed while the conversion ran"};
     }
     return bytes;

@@ -227,9 +227,11 @@ std::optional<Failure> SetWriter::compare_settings() const {
   while (!before.empty() || !now.empty()) {
     const std::string_view a = before.substr(0, before.find('\n')), b = now.substr(0, now.find('\n'));
     if (a != b) {
+      // All but these are called as the options are.
+      const bool is_option = !a.starts_with("version=") && !a.starts_with("sources=");
       return Failure{target_.folder, std::nullopt,
-                     "was begun with other options (" + std::string(a) + ", now " + std::string(b) +
-                         "): use the same, or --force to begin anew"};
+                     std::string("was begun with other ") + (is_option ? "options (--" : "things (") + std::string(a) +
+                         ", now " + std::string(b) + "): use the same, or --force to begin anew"};
     }
     before.remove_prefix(std::min(before.size(), a.size() + 1));
     now.remove_prefix(std::min(now.size(), b.size() + 1));
