@@ -267,9 +267,9 @@ class Interrupted(SetTest):
         for words, name in ((["--shard-size", 9999], "shard-size"), (["--tile", 64], "tile"),
                             (["--effort", 2], "effort"), (["--shared-model", "off"], "shared-model")):
             said = self.refused("--resume", *held.options, *words)
-            self.assert_one_line(said, rf"was begun with other options \({name}=")
+            self.assert_one_line(said, rf"was begun with other options \(--{name}=")
         said = self.l3("convert", self.source, self.set, "--resume", "--method", "dense", code=FAILED).stderr.decode()
-        self.assert_one_line(said, r"other options \(method=fast, now method=dense\)")
+        self.assert_one_line(said, r"other options \(--method=fast, now method=dense\)")
         for words, name in ((["--labels", "folder"], "--labels"), (["--group", "stem"], "--group")):
             said = self.refused("--resume", *held.options, *words)
             self.assertEqual(contents(self.set / WORK), before)
@@ -294,10 +294,10 @@ class Interrupted(SetTest):
         os.utime(source, (1e9, 1e9))
         self.assert_one_line(self.refused("--resume", *held.options), "a003.png: was done already")
         source.unlink()
-        self.assert_one_line(self.refused("--resume", *held.options), "was converted already")
+        self.assert_one_line(self.refused("--resume", *held.options), "was done already")
         mend()
         new = self.write("src/a0021.png", good)
-        self.assert_one_line(self.refused("--resume", *held.options), "was converted already")
+        self.assert_one_line(self.refused("--resume", *held.options), "was done already")
         new.unlink()
         # Behind those that are done, all may change.
         self.write("src/zz.png", png(4, 4))
