@@ -447,7 +447,8 @@ TEST(EmbeddedModels, MakeFilesThatNeedNothingElse) {
         image.metadata = metadata;
         image.metadata_size = sizeof metadata;
       }
-      const l3_encode_options options = by_name(model);
+      l3_encode_options options = by_name(model);
+      options.model_origin = L3_MODEL_NAMED;  // not a smaller one
       Bytes named(l3_encode_bound(&image, &options));
       size_t written = 0;
       l3_error error{};

@@ -54,9 +54,10 @@ l3_status l3_data_set::open_folder(const std::string& path, l3_data_error* error
   const std::string json_path = path + "/" + kIndexFile;
   std::vector<uint8_t> json;
   if (const FileFault fault = read_whole(json_path, options.max_json_bytes, json)) {
-    return fault.system_error == ENOENT ? fail(error, L3_ERROR_FILE, path,
-                                               "no data set, or an unfinished one: it has no index.json", L3_DATA_NONE, ENOENT)
-                                        : fail(error, json_path, fault);
+    return fault.system_error == ENOENT
+               ? fail(error, L3_ERROR_FILE, path, "no data set, or an unfinished one: it has no index.json",
+                      L3_DATA_NONE, ENOENT)
+               : fail(error, json_path, fault);
   }
   DataSetIndex index;
   if (const auto fault = read_json({reinterpret_cast<const char*>(json.data()), json.size()}, index)) {
