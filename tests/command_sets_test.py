@@ -202,6 +202,22 @@ class Reading(SetTest):
             self.write(f"src/{i % 2}/{i:02}.png", png(64, 64, 8, 0, rows=rows))
         self.l3("convert", self.source, self.set, "--method", "dense", "--effort", 1, "--shared-model", "on")
 
+    def test_models_are_shared_where_they_pay(self) -> None:
+        source = random.Random(3)
+        for i in range(64):
+            x, y, radius = source.uniform(9, 19), source.uniform(9, 19), source.uniform(4, 9)
+            rings = bytes(max(0, min(255, int(212 * (1.8 - abs(((column - x) ** 2 + (row - y) ** 2) ** 0.5 - radius)))))
+                          for row in range(28) for column in range(28))
+            self.write(f"src/{i:03}.pgm", b"P5\n28 28\n255\n" + rings)
+        sizes = {}
+        for shared in ("auto", "off"):
+            self.l3("convert", self.source, self.set, "--effort", 1, "--shared-model", shared, "--force")
+            info = json.loads(self.l3("info", "--json", self.set).stdout)
+            self.assertEqual(info["models"] > 0, shared == "auto")
+            sizes[shared] = info["bytes"]
+            self.l3("verify", self.set, "--against", self.source)
+        self.assertLess(sizes["auto"], sizes["off"])
+
     def test_shared_models_and_cat(self) -> None:
         self.alike()
         self.l3("verify", self.set, "--against", self.source)
