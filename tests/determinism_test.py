@@ -65,6 +65,9 @@ class Determinism(CommandTest):
             first: dict[str, bytes] = {}
             for target in targets():
                 for jobs in THREADS:
+                    # Of data sets each target and each number of threads once: their images are encoded as files are.
+                    if options != ["--files"] and target != targets()[0] and jobs != THREADS[-1]:
+                        continue
                     with self.subTest(target=target, jobs=jobs, options=options):
                         found = self.converted_as(source, jobs, target, *options)
                         first = first or found

@@ -66,7 +66,8 @@ def main() -> int:
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
     allowed = f"{NEEDED}|{SANITIZERS}" if any(re.fullmatch(SANITIZERS, name) for name in needed) else NEEDED
     wrong += [f"{name}: the library needs it, and should not" for name in needed if not re.fullmatch(allowed, name)]
-    if "(RUNPATH)" in dynamic or "(RPATH)" in dynamic:
+    # Others find libl3 beside them; where it was built it is elsewhere.
+    if options.name == "l3" and ("(RUNPATH)" in dynamic or "(RPATH)" in dynamic):
         wrong.append("the library has a run path")
     if not declared or not needed:
         wrong.append("nothing was read")
