@@ -250,7 +250,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   const bool all_done = !broken && writer.done() == groups;
   if (all_done) broken = writer.end_shard();
   // Before the index, which makes the data set whole.
-  if (!failures.empty() ? all_done || !options.report.empty() : !options.report.empty()) {
+  if (!options.report.empty() || (all_done && !failures.empty())) {
     const auto failure = write_report(report_path, failures, context);
     if (!broken) broken = failure;
   }

@@ -19,6 +19,7 @@
 #include "options.h"
 #include "parallel.h"
 #include "progress.h"
+#include "sources.h"
 
 namespace tools {
 namespace {
@@ -101,8 +102,7 @@ void plan_set(const std::string& path, Plan& plan) {
     const What what = sample.is_image() ? What::image : What::bytes;
     plan.jobs.push_back({what, i, "", what == What::image ? names.name_for(name) : name, sample.size});
     if (sample.metadata_size == 0) continue;
-    const size_t slash = name.rfind('/');
-    const std::string json = name.substr(0, name.find('.', slash == name.npos ? 1 : slash + 2)) + ".json";
+    const std::string json = metadata_name(name);
     if (names.take(json)) {
       plan.jobs.push_back({What::metadata, i, "", json, sample.metadata_size});
     } else {

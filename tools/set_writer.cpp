@@ -247,6 +247,7 @@ std::optional<Failure> SetWriter::resume() {
     return Failure{in_work_folder(kState), std::nullopt, "is damaged: --force begins the data set anew"};
   }
   state_ = *std::move(state);
+  name_models();
   if (auto failure = compare_settings()) return failure;
   remove_abandoned_of({in_work_folder(kState), in_folder(index_name())});
   const Failure changed{target_.folder, std::nullopt,
@@ -281,7 +282,8 @@ std::optional<Failure> SetWriter::read_journal() {
   if (!file) return file.failure();
   std::span<const uint8_t> rest = file->bytes();
   uint64_t kept_bytes = 0;
-  while (done_ < sources_.groups.size() && head_is_there()) {
+  const bool has_head = head_is_there();
+  while (has_head && done_ < sources_.groups.size()) {
     std::span<const uint8_t> behind = rest;
     const auto entry = take_entry(behind);
     if (!entry || !samples_are_there(*entry)) break;
@@ -292,7 +294,7 @@ std::optional<Failure> SetWriter::read_journal() {
     }
     rest = behind;
     kept_bytes = file->size() - rest.size();
-    count(*entry);
+    since_state_.add(entry->totals);
     kept_.add(entry->totals);
     if (entry->failure) failures_.push_back(*entry->failure);
     for (const loader::NewSample& sample : entry->samples) builder_->add(sample, model_of(sample));
@@ -341,19 +343,22 @@ std::optional<Failure> SetWriter::open_shard(bool keep_contents) {
 
 std::span<const uint8_t> SetWriter::model_of(const loader::NewSample& sample) const {
   if (!sample.model) return {};
-  for (const std::vector<uint8_t>& model : state_.models) {
-    loader::Digest name{};
-    l3_digest(model.data(), model.size(), name.data());
-    if (name == *sample.model) return model;
-  }
-  return {};
+  const auto at = std::find(model_names_.begin(), model_names_.end(), *sample.model);
+  if (at == model_names_.end()) return {};
+  return state_.models[static_cast<size_t>(at - model_names_.begin())];
 }
 
-void SetWriter::count(const JournalEntry& entry) { since_state_.add(entry.totals); }
+void SetWriter::name_models() {
+  model_names_.resize(state_.models.size());
+  for (size_t i = 0; i < state_.models.size(); ++i) {
+    l3_digest(state_.models[i].data(), state_.models[i].size(), model_names_[i].data());
+  }
+}
 
 std::optional<Failure> SetWriter::set_models(std::vector<std::vector<uint8_t>> models) {
   state_.models = std::move(models);
   state_.trained = true;
+  name_models();
   return write_state();
 }
 
@@ -386,7 +391,7 @@ std::optional<Failure> SetWriter::add(NewGroup group) {
   }
   if (auto failure = journal_->append(to_bytes(entry))) return failure;
   if (group.failure) failures_.push_back(*group.failure);
-  count(entry);
+  since_state_.add(entry.totals);
   ++done_;
   return std::nullopt;
 }

@@ -104,7 +104,7 @@ class SetWriter {
   std::optional<Failure> write_index(const std::vector<std::string>& classes);
   void remove_all();
   void remove_work_folder();
-  void count(const JournalEntry& entry);
+  void name_models();
   std::span<const uint8_t> model_of(const loader::NewSample& sample) const;
 
   std::string in_folder(const std::string& name) const;
@@ -118,6 +118,7 @@ class SetWriter {
   std::string work_folder_;
   int lock_ = -1;
   SetState state_;
+  std::vector<loader::Digest> model_names_;  // of state_.models
   SourceChain chain_;
   std::optional<loader::ShardBuilder> builder_;
   std::unique_ptr<File> shard_, journal_;

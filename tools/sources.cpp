@@ -384,6 +384,8 @@ std::string check_pair(const std::string& text) {
   return "";
 }
 
+std::string metadata_name(const std::string& name) { return stem_and_rest(name).first + ".json"; }
+
 int64_t modified(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return 0;

@@ -76,6 +76,9 @@ void keep_part(Sources& sources, uint32_t part, uint32_t parts);
 // What is wrong with ROLE=PATTERN; empty where nothing is.
 std::string check_pair(const std::string& text);
 
+// What stands for a sample's metadata among files: its name up to the first dot behind the last slash, and .json.
+std::string metadata_name(const std::string& name);
+
 // When a file was written to, in nanoseconds; 0 if it cannot be told.
 int64_t modified(const std::string& path);
 

@@ -62,7 +62,8 @@ class SetVerifier {
     }
     done = {1, 0, uint64_t{sample.width} * sample.height, file->size(), 0};
     if (!wanted_.against.empty() && sample.metadata_size > 0) {
-      if (auto failure = compare_bytes(metadata_name(sample), name, sample.metadata_text())) return failure;
+      if (auto failure = compare_bytes(metadata_name(std::string(sample.name_text())), name, sample.metadata_text()))
+        return failure;
     }
     if (!sample.is_image()) {
       if (wanted_.against.empty()) return std::nullopt;
@@ -84,13 +85,6 @@ class SetVerifier {
   }
 
  private:
-  // What goes with an image: its name up to the first dot, and .json.
-  static std::string metadata_name(const l3::Sample& sample) {
-    const std::string name(sample.name_text());
-    const size_t slash = name.rfind('/');
-    return name.substr(0, name.find('.', slash == name.npos ? 1 : slash + 2)) + ".json";
-  }
-
   // Files that are kept as they are.
   std::optional<Failure> compare_bytes(const std::string& key, const std::string& name, std::string_view kept) const {
     const auto source = source_of_.find(key);

@@ -221,7 +221,8 @@ l3_status l3_data_describe(const l3_data_set* set, l3_data_info* info) {
 
 l3_status l3_data_get(const l3_data_set* set, uint64_t index, l3_data_sample* sample) {
   if (set == nullptr || sample == nullptr || index >= set->samples) return L3_ERROR_ARGUMENT;
-  const Shard& shard = set->shard_of(index);
+  const size_t shard_number = set->shard_number_of(index);
+  const Shard& shard = *set->shards[shard_number];
   const uint32_t number = static_cast<uint32_t>(index - shard.first_sample);
   const uint8_t* at = shard.index.entry(number);
   l3_data_sample own = l3_data_sample_init();
@@ -239,10 +240,7 @@ l3_status l3_data_get(const l3_data_set* set, uint64_t index, l3_data_sample* sa
   own.colour = at[entry::kColour];
   own.label = load_u32(at + entry::kLabel);
   own.group = shard.first_group + load_u32(at + entry::kGroup);
-  own.shard = static_cast<uint64_t>(
-      std::upper_bound(set->shards.begin(), set->shards.end(), index,
-                       [](uint64_t value, const auto& other) { return value < other->first_sample; }) -
-      set->shards.begin() - 1);
+  own.shard = shard_number;
   own.offset = load_u64(at + entry::kOffset);
   const std::string_view metadata = shard.index.metadata(number);
   own.metadata = reinterpret_cast<const uint8_t*>(metadata.data());

@@ -39,11 +39,13 @@ struct l3_data_set {
 
   l3_status open(const std::string& path, l3_data_error* error);
 
-  const loader::Shard& shard_of(uint64_t sample) const {
-    return **(std::upper_bound(shards.begin(), shards.end(), sample,
-                               [](uint64_t number, const auto& shard) { return number < shard->first_sample; }) -
-              1);
+  // The number of the shard that has a sample.
+  size_t shard_number_of(uint64_t sample) const {
+    const auto next = std::upper_bound(shards.begin(), shards.end(), sample,
+                                       [](uint64_t number, const auto& shard) { return number < shard->first_sample; });
+    return static_cast<size_t>(next - shards.begin() - 1);
   }
+  const loader::Shard& shard_of(uint64_t sample) const { return *shards[shard_number_of(sample)]; }
   std::string_view name_of(uint64_t sample) const {
     const loader::Shard& shard = shard_of(sample);
     return shard.index.name(static_cast<uint32_t>(sample - shard.first_sample));
