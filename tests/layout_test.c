@@ -82,6 +82,10 @@ PLACE(l3_error, offset, 8);
 PLACE(l3_error, tile, 16);
 PLACE(l3_error, reason, 24);
 
+SIZE(l3_range, 16);
+PLACE(l3_range, offset, 0);
+PLACE(l3_range, size, 8);
+
 SIZE(l3_limits, 24);
 PLACE(l3_limits, max_pixels, 0);
 PLACE(l3_limits, max_output_bytes, 8);

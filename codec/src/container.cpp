@@ -27,6 +27,18 @@ struct Processor {
   }
 };
 
+// The entries of an index whose check is right, and that the file ends with the last payload.
+Verdict check_entries(const uint8_t* data, uint64_t size, const Head& head) {
+  const uint8_t* index = data + head.head_bytes;
+  uint64_t next = head.payload_start / kUnit;
+  for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
+    const Verdict verdict = check_entry(index + tile * kIndexEntryBytes, head, tile, next);
+    if (!verdict.ok()) return verdict;
+    next += entry_units(index + tile * kIndexEntryBytes);
+  }
+  return check_end(size, next);
+}
+
 }  // namespace
 
 l3_limits with_defaults(const l3_limits* limits) {
@@ -56,15 +68,14 @@ Verdict check_container(const uint8_t* data, uint64_t size, const Target& target
   const Verdict of_model = find_model(data, head, supplied, model);
   if (!of_model.ok()) return of_model;
   if (size < head.payload_start) return {Reason::section_truncated, size};
+  return check_entries(data, size, head);
+}
 
-  const uint8_t* index = data + head.head_bytes;
-  uint64_t next = head.payload_start / kUnit;
-  for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
-    const Verdict verdict = check_entry(index + tile * kIndexEntryBytes, head, tile, next);
-    if (!verdict.ok()) return verdict;
-    next += entry_units(index + tile * kIndexEntryBytes);
-  }
-  return check_end(size, next);
+Verdict check_index(const uint8_t* data, uint64_t data_size, uint64_t size, const Target& target, const Head& head) {
+  const Verdict verdict = check_index(Processor{target}, data, data_size, head);
+  if (!verdict.ok()) return verdict;
+  if (size < head.payload_start) return {Reason::section_truncated, size};
+  return check_entries(data, size, head);
 }
 
 void digest_of(const uint8_t* data, uint64_t payload_start, uint8_t* digest) {

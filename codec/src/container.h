@@ -18,6 +18,9 @@ Verdict read_head(const uint8_t* data, uint64_t size, const Target& target, cons
 Verdict check_container(const uint8_t* data, uint64_t size, const Target& target, const Head& head,
                         const SuppliedModels* supplied, FileModel& model);
 
+// Verifies the index, and that the payloads of which it tells end with the file. `data_size` bytes of it are there.
+Verdict check_index(const uint8_t* data, uint64_t data_size, uint64_t size, const Target& target, const Head& head);
+
 // Verifies check and padding of one section.
 Verdict check_section(const uint8_t* data, uint64_t size, const Target& target, const Section& section);
 

@@ -300,6 +300,21 @@ L3_API L3_MUST_USE l3_status l3_decode_region(const void* data, size_t size, uin
                                               uint32_t height, const l3_decode_options* options, void* out,
                                               size_t out_size, size_t stride, l3_error* error);
 
+// A stretch of a file, in bytes. Fixed for ever.
+typedef struct l3_range {
+  uint64_t offset, size;
+} l3_range;
+
+// For those who read parts of files: what l3_decode_region needs beyond the first `payload_start` bytes (l3_info says
+// how many these are), which are the payloads of the tiles that the region touches. They come as stretches in rising
+// order; those that are at most `gap` bytes apart come as one. `data` are the first `size` bytes of the file, at least
+// its head and its index, and `file_size` is the size of all of it. Of `ranges`, which may be null, `capacity` are
+// filled; *count is set to how many there are, also where they are more (L3_ERROR_BUFFER). Verifies head and index.
+// l3_decode_region then takes memory of the file's size in which these bytes alone were filled.
+L3_API L3_MUST_USE l3_status l3_find_payloads(const void* data, size_t size, uint64_t file_size, uint32_t x, uint32_t y,
+                                              uint32_t width, uint32_t height, uint64_t gap, l3_range* ranges,
+                                              size_t capacity, size_t* count, l3_error* error);
+
 // Verifies a whole file: all that l3_decode verifies, the sections that are aside, and the digest. Writes no pixels.
 // Where there is metadata, works with up to 9 MiB of its own within the call.
 L3_API L3_MUST_USE l3_status l3_verify(const void* data, size_t size, const l3_decode_options* options,
