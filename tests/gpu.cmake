@@ -26,4 +26,19 @@ if(TARGET emulated_gpu)
   add_test(NAME gpu_emulated COMMAND gpu_emulated_test)
   set_tests_properties(gpu_emulated PROPERTIES FIXTURES_REQUIRED gpu_vectors TIMEOUT 3600 COST 500
                                                ENVIRONMENT L3_VECTORS=${vectors_folder})
+
+  # The loader's device on the same.
+  set(folder ${PROJECT_SOURCE_DIR}/loader/cuda)
+  add_library(emulated_cuda_device OBJECT ${folder}/context.cpp ${folder}/cuda_device.cpp ${folder}/models.cpp
+                                          ${folder}/outputs.cpp ${folder}/slot.cpp)
+  target_include_directories(
+    emulated_cuda_device
+    PUBLIC ${PROJECT_SOURCE_DIR}/kernels/include ${PROJECT_SOURCE_DIR}/loader/include)
+  target_link_libraries(emulated_cuda_device PRIVATE emulated_gpu l3 l3_warnings)
+
+  add_executable(loader_device_test loader_device_test.cpp)
+  target_link_libraries(
+    loader_device_test PRIVATE emulated_cuda_device emulated_kernels emulated_gpu l3_loader l3_internals
+                               GTest::gtest_main Threads::Threads l3_warnings)
+  add_test(NAME loader_device COMMAND loader_device_test)
 endif()

@@ -57,7 +57,7 @@ Slot::~Slot() {
 
 uint8_t* Slot::staging(uint64_t size) {
   const InContext here(shared_.context);
-  if (!here || is_under_way_ || machinery_->staging.grow(size).status != L3_OK) return nullptr;
+  if (!here || is_under_way_ || machinery_->staging.grow(std::max<uint64_t>(size, 1)).status != L3_OK) return nullptr;
   return machinery_->staging.bytes();
 }
 
