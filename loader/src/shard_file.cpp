@@ -40,34 +40,22 @@ bool OpenFiles::take() {
 }
 
 // Whoever opens a file first may leave it open for all; the others close theirs.
-class ShardFile::Use {
- public:
-  explicit Use(const ShardFile& file) : descriptor_(file.kept_.load()) {
-    if (descriptor_ >= 0) return;
-    descriptor_ = file.open_file(error_);
-    owned_ = descriptor_ >= 0;
-    if (!owned_ || !file.open_files_.take()) return;
-    int none = -1;
-    if (file.kept_.compare_exchange_strong(none, descriptor_)) {
-      owned_ = false;
-    } else {
-      file.open_files_.give_back();
-    }
+ShardFile::Use::Use(const ShardFile& file) : descriptor_(file.kept_.load()) {
+  if (descriptor_ >= 0) return;
+  descriptor_ = file.open_file(error_);
+  owned_ = descriptor_ >= 0;
+  if (!owned_ || !file.open_files_.take()) return;
+  int none = -1;
+  if (file.kept_.compare_exchange_strong(none, descriptor_)) {
+    owned_ = false;
+  } else {
+    file.open_files_.give_back();
   }
-  ~Use() {
-    if (owned_) close(descriptor_);
-  }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
+}
 
-  int descriptor() const { return descriptor_; }
-  int error() const { return error_; }
-
- private:
-  int descriptor_;
-  int error_ = 0;
-  bool owned_ = false;
-};
+ShardFile::Use::~Use() {
+  if (owned_) close(descriptor_);
+}
 
 ShardFile::~ShardFile() {
   if (const int kept = kept_.load(); kept >= 0) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shard_index.h"
@@ -34,6 +35,32 @@ class OpenFiles {
 
 class ShardFile {
  public:
+  // An open file, which is closed when this ends unless it may stay open. The ShardFile must stay.
+  class Use {
+   public:
+    Use() = default;
+    explicit Use(const ShardFile& file);
+    ~Use();
+    Use(Use&& other) noexcept
+        : descriptor_(std::exchange(other.descriptor_, -1)),
+          error_(other.error_),
+          owned_(std::exchange(other.owned_, false)) {}
+    Use& operator=(Use&& other) noexcept {
+      std::swap(descriptor_, other.descriptor_);
+      std::swap(error_, other.error_);
+      std::swap(owned_, other.owned_);
+      return *this;
+    }
+
+    int descriptor() const { return descriptor_; }  // below 0: none, and error() is why
+    int error() const { return error_; }
+
+   private:
+    int descriptor_ = -1;
+    int error_ = 0;
+    bool owned_ = false;
+  };
+
   ShardFile(std::string path, OpenFiles& open_files) : path_(std::move(path)), open_files_(open_files) {}
   ~ShardFile();
   ShardFile(const ShardFile&) = delete;
@@ -48,8 +75,6 @@ class ShardFile {
   FileFault read(uint64_t offset, void* to, uint64_t size) const;
 
  private:
-  // An open file, which is closed when this ends unless it may stay open.
-  class Use;
   int open_file(int& error) const;
 
   std::string path_;

@@ -35,9 +35,9 @@ typedef enum l3_order {
 // How an epoch ends where the number of units is no multiple of batch_size * world_size. A *repeat* is a unit from the
 // beginning of the epoch's order, given once more; a batch says how many of its last units are repeats.
 typedef enum l3_ending {
-  L3_ENDING_EVEN = 0,    // the last batch is shared evenly, with at most a repeat for each rank: same sizes on all ranks
-  L3_ENDING_PAD = 1,     // every batch is full: the last one with as many repeats as it takes
-  L3_ENDING_DROP = 2,    // every batch is full: what is left over is left out
+  L3_ENDING_EVEN = 0,  // the last batch is shared evenly, with at most a repeat for each rank: same sizes on all ranks
+  L3_ENDING_PAD = 1,   // every batch is full: the last one with as many repeats as it takes
+  L3_ENDING_DROP = 2,  // every batch is full: what is left over is left out
   L3_ENDING_UNEVEN = 3,  // no repeats: ranks may differ by a unit, and so by a batch
 } l3_ending;
 
@@ -74,8 +74,8 @@ typedef enum l3_layout {
 typedef struct l3_wanted {
   const char* role;  // of `role_size` bytes. Null: the one image that each group has
   size_t role_size;
-  uint32_t type;    // an l3_value_type
-  uint32_t layout;  // an l3_layout
+  uint32_t type;        // an l3_value_type
+  uint32_t layout;      // an l3_layout
   uint32_t as_colours;  // palette images: 1 gives red, green, blue (and alpha where there is transparency)
   uint32_t reserved;
   // F16, BF16 and F32 are sample * scale + bias, by channel, with one rounding to a float and another to nearest (ties
@@ -85,7 +85,7 @@ typedef struct l3_wanted {
 } l3_wanted;
 
 typedef enum l3_reading {
-  L3_READING_AUTO = 0,     // io_uring where there is one, else threads
+  L3_READING_AUTO = 0,  // io_uring where there is one, else threads
   L3_READING_URING = 1,
   L3_READING_THREADS = 2,
 } l3_reading;
@@ -104,14 +104,14 @@ typedef struct l3_loader_options {
   uint32_t on_error;    // an l3_on_error
   uint32_t crop;        // an l3_crop; alike for all tensors of a unit
   uint32_t crop_width, crop_height;
-  uint32_t flip;  // 1: half of the units are mirrored, left to right; alike for all tensors of a unit
+  uint32_t flip;            // 1: half of the units are mirrored, left to right; alike for all tensors of a unit
   const l3_wanted* wanted;  // at most 16; none: one, as stored, CHW
   uint32_t wanted_count;
-  uint32_t device;         // an l3_device_kind
-  uint32_t device_number;  // of several
-  uint32_t threads;        // that read and decode; 0: as many as processors, for a GPU at most 8
-  uint32_t prefetch;       // batches that are prepared ahead; 0: 2, for a GPU 3
-  uint32_t reading;        // an l3_reading
+  uint32_t device;               // an l3_device_kind
+  uint32_t device_number;        // of several
+  uint32_t threads;              // that read and decode; 0: as many as processors, for a GPU at most 8
+  uint32_t prefetch;             // batches that are prepared ahead; 0: 2, for a GPU 3
+  uint32_t reading;              // an l3_reading
   uint64_t max_bytes_in_flight;  // of files that are asked for and not yet decoded; 0: 2^28. One file may have more
   const uint64_t* groups;        // those groups of the data set that are units, each at most once; null: all of them
   uint64_t group_count;
@@ -218,7 +218,7 @@ typedef struct l3_batch_times {
   uint64_t copy_begun, copied;     // to a GPU
   uint64_t decode_begun, decoded;  // the first image, the last one
   uint64_t asked, given;           // by the consumer, to the consumer
-  uint64_t reading, decoding;      // how long threads did that, added up
+  uint64_t reading, decoding;      // how long each image took, added up; decoding on a CPU alone
   uint64_t bytes_read, bytes_out;
 } l3_batch_times;
 
@@ -231,8 +231,8 @@ typedef struct l3_batch_info {
   uint64_t number;    // counted on this rank since l3_loader_start
   uint64_t position;  // of the epoch behind this batch
   const l3_tensor* tensors;
-  const int64_t* ids;     // for each unit the number of the sample that its first tensor is made of
-  const int64_t* labels;  // of the same samples; -1 where there is none
+  const int64_t* ids;       // for each unit the number of the sample that its first tensor is made of
+  const int64_t* labels;    // of the same samples; -1 where there is none
   l3_tensor device_labels;  // the same in the device's memory, of 64 bits (its type is L3_VALUE_STORED)
   l3_batch_times times;
 } l3_batch_info;

@@ -12,10 +12,10 @@ namespace loader {
 
 // An image to be decoded. Its file, or the parts of it that its region needs, lies in the slot's staging memory.
 struct DeviceImage {
-  uint64_t at = 0;                     // where the file begins in the staging memory: a multiple of 16
-  uint64_t size = 0;                   // the file's
-  std::span<const l3_range> present;   // what of the file is there, in rising order; 16-byte aligned, all of it if empty
-  l3_info info{};                      // as l3_read_info gives it
+  uint64_t at = 0;                    // where the file begins in the staging memory: a multiple of 16
+  uint64_t size = 0;                  // the file's
+  std::span<const l3_range> present;  // what of the file is there, in rising order; 16-byte aligned, all of it if empty
+  l3_info info{};                     // as l3_read_info gives it
   uint32_t x = 0, y = 0, width = 0, height = 0;  // the region
   bool flip = false;
   const l3_wanted* wanted = nullptr;  // whose type is not L3_VALUE_STORED

@@ -1,0 +1,103 @@
+#include "image_reads.h"
+
+#include <algorithm>
+
+#include "data_error.h"
+
+namespace loader {
+namespace {
+
+// Of a file that is read in parts, so much comes first: head and index of nearly any.
+constexpr uint64_t kFirst = 16 << 10;
+// A file that is not much larger is read at once.
+constexpr uint64_t kSmall = 64 << 10;
+// Reading so much more costs less than reading once more.
+constexpr uint64_t kGap = 16 << 10;
+
+constexpr l3_limits kAny = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+
+void ask_for(Image& image, uint64_t offset, uint64_t size) {
+  if (size == 0) return;
+  Read& read = image.reads.emplace_back();
+  read.offset = image.sample.offset + offset;
+  read.size = size;
+  read.to = image.file + offset;
+}
+
+void ask_for_rest(Image& image) {
+  ask_for(image, image.prefix, image.sample.size - image.prefix);
+  image.prefix = image.sample.size;
+  image.is_whole = true;
+  image.is_planned = true;
+}
+
+// The file's beginning is there. Whatever is wrong with it, decoding says so.
+void plan_parts(Image& image, const Shard& shard) {
+  l3_info info = l3_info_init();
+  l3_error error{};
+  if (l3_read_info(image.file, image.prefix, &kAny, &info, &error) != L3_OK) return image.fail(shard, error);
+  if (info.payload_start > image.sample.size) return ask_for_rest(image);
+  if (info.payload_start > image.prefix) {
+    ask_for(image, image.prefix, info.payload_start - image.prefix);
+    image.prefix = info.payload_start;
+    return;
+  }
+  if (image.x + uint64_t{image.tensor->width} > info.width || image.y + uint64_t{image.tensor->height} > info.height) {
+    return ask_for_rest(image);  // it is not what the index says
+  }
+  const auto find = [&](l3_range* ranges, size_t capacity, size_t* count) {
+    return l3_find_payloads(image.file, image.prefix, image.sample.size, image.x, image.y, image.tensor->width,
+                            image.tensor->height, kGap, ranges, capacity, count, &error);
+  };
+  size_t count = 0;
+  if (find(nullptr, 0, &count) != L3_OK) return image.fail(shard, error);
+  std::vector<l3_range> ranges(count);
+  if (find(ranges.data(), count, &count) != L3_OK) return image.fail(shard, error);
+
+  uint64_t bytes = 0;
+  for (l3_range& range : ranges) {
+    const uint64_t end = range.offset + range.size;
+    range.offset = std::max(range.offset, image.prefix);
+    range.size = end > range.offset ? end - range.offset : 0;
+    bytes += range.size;
+  }
+  if (bytes > (image.sample.size - image.prefix) / 4 * 3) return ask_for_rest(image);
+  image.is_planned = true;
+  image.present = {{0, image.prefix}};
+  for (const l3_range& range : ranges) {
+    if (range.size == 0) continue;
+    ask_for(image, range.offset, range.size);
+    image.present.push_back(range);
+  }
+}
+
+}  // namespace
+
+void Image::fail(const Shard& shard, l3_status status, std::string_view reason, uint64_t offset, int system_error) {
+  if (fault) return;
+  (void)!loader::fail(&fault.emplace(), status, shard.file.path(), reason, offset, system_error);
+}
+
+void Image::fail(const Shard& shard, const l3_error& error) {
+  std::string reason = error.reason;
+  if (error.tile != L3_NO_TILE) reason += " (tile " + std::to_string(error.tile) + ")";
+  const bool has_place = error.status != L3_ERROR_ARGUMENT && error.status != L3_ERROR_BUFFER &&
+                         error.status != L3_ERROR_MEMORY && error.status != L3_ERROR_DEVICE;
+  fail(shard, error.status, reason, has_place ? sample.offset + error.offset : L3_DATA_NONE);
+}
+
+void plan_reads(Image& image, const Shard& shard) {
+  image.reads.clear();
+  if (image.is_planned || image.fault) return;
+  if (image.is_whole || image.sample.size <= kSmall) return ask_for_rest(image);
+  if (image.prefix == 0) {
+    image.prefix = kFirst;
+    ask_for(image, 0, kFirst);
+    return;
+  }
+  plan_parts(image, shard);
+  // Everything may have been there already.
+  if (image.reads.empty() && !image.is_planned && !image.fault) plan_reads(image, shard);
+}
+
+}  // namespace loader

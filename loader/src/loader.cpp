@@ -1,0 +1,317 @@
+// l3_loader.h: what is asked of a loader, checked, and what it gives.
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include "data_error.h"
+#include "pipeline.h"
+#include "trace.h"
+
+using namespace loader;
+
+struct l3_batch {
+  std::shared_ptr<BatchPool> pool;
+  uint8_t* memory = nullptr;
+  pid_t process = 0;
+  std::vector<l3_tensor> tensors;
+  std::vector<int64_t> ids, labels;
+  l3_batch_info info{};
+
+  ~l3_batch() {
+    if (pool != nullptr) pool->give(memory, nullptr, false);
+  }
+  l3_batch() = default;
+  l3_batch(const l3_batch&) = delete;
+  l3_batch& operator=(const l3_batch&) = delete;
+};
+
+struct l3_loader {
+  l3_loader(const l3_data_set& set, const l3_loader_options& options, std::shared_ptr<Device> device)
+      : pipeline(set, options, std::move(device)) {}
+
+  Pipeline pipeline;
+  pid_t process = getpid();
+  uint64_t position = 0;  // behind what was delivered
+  std::vector<l3_failure> failures;
+  uint64_t failure_count = 0;
+  std::deque<l3_batch_times> timeline;
+  uint64_t asked = 0;
+
+  bool is_forked() const { return getpid() != process; }
+  void keep(const l3_failure& failure);
+};
+
+namespace {
+
+constexpr size_t kMostFailures = 1000;
+constexpr size_t kMostTimes = 4096;
+constexpr uint32_t kMostBatchSize = 1 << 20, kMostThreads = 1024, kMostPrefetch = 1024;
+constexpr uint64_t kDefaultBytesInFlight = uint64_t{1} << 28;
+
+constexpr const char* kNull = "a pointer that must not be null is null";
+constexpr const char* kForked = "this loader belongs to the process that forked this one: open one here";
+
+l3_status wrong(l3_data_error* error, const char* reason) { return fail(error, L3_ERROR_ARGUMENT, "", reason); }
+
+// Fills a caller's structure as far as it reaches.
+template <typename T>
+l3_status give(T own, T* to) {
+  if (to->struct_size == 0) return L3_ERROR_ARGUMENT;
+  own.struct_size = to->struct_size;
+  std::memcpy(to, &own, std::min<size_t>(to->struct_size, sizeof own));
+  return L3_OK;
+}
+
+// Puts in what stands for 0. The reason why it cannot be, or null.
+const char* complete(l3_loader_options& options) {
+  const uint32_t processors = std::max(std::thread::hardware_concurrency(), 1u);
+  const bool on_gpu = options.device == L3_DEVICE_CUDA;
+  if (options.device > L3_DEVICE_CUDA) return "an unknown kind of device";
+  if (options.batch_size == 0) return "a batch has at least one unit";
+  if (options.batch_size > kMostBatchSize) return "a batch has at most 2^20 units";
+  if (options.world_size == 0) options.world_size = 1;
+  if (options.rank >= options.world_size) return "the rank is not below the number of ranks";
+  if (options.order > L3_ORDER_WINDOWS) return "an unknown order";
+  if (options.window == 0) options.window = 8;
+  if (options.ending > L3_ENDING_UNEVEN) return "an unknown ending of epochs";
+  if (options.on_error > L3_ON_ERROR_ZERO) return "an unknown way to take errors";
+  if (options.crop > L3_CROP_RANDOM) return "an unknown crop";
+  if (options.crop != L3_CROP_NONE && (options.crop_width == 0 || options.crop_height == 0)) return "an empty crop";
+  if (options.reading > L3_READING_THREADS) return "an unknown way of reading";
+  if (options.reading == L3_READING_URING && !has_uring()) return "this system has no io_uring, or does not allow it";
+  if (options.threads == 0) options.threads = on_gpu ? std::min(processors, 8u) : processors;
+  if (options.threads > kMostThreads) return "more than 1024 threads";
+  if (options.prefetch == 0) options.prefetch = on_gpu ? 3 : 2;
+  if (options.prefetch > kMostPrefetch) return "more than 1024 batches ahead";
+  if (options.max_bytes_in_flight == 0) options.max_bytes_in_flight = kDefaultBytesInFlight;
+  return nullptr;
+}
+
+}  // namespace
+
+void l3_loader::keep(const l3_failure& failure) {
+  ++failure_count;
+  if (failures.size() < kMostFailures) failures.push_back(failure);
+}
+
+l3_status l3_loader_open(const l3_data_set* set, const l3_loader_options* options, l3_loader** loader,
+                         l3_data_error* error) {
+  if (loader != nullptr) *loader = nullptr;
+  if (set == nullptr || options == nullptr || loader == nullptr) return wrong(error, kNull);
+  if (options->struct_size == 0) return wrong(error, "struct_size is not set: use the _init function");
+  l3_loader_options own = l3_loader_options_init();
+  std::memcpy(&own, options, std::min<size_t>(options->struct_size, sizeof own));
+  if (const char* reason = complete(own); reason != nullptr) return wrong(error, reason);
+  if (l3_cpu_target() == nullptr) return wrong(error, "L3_CPU names a processor target that this processor lacks");
+  try {
+    std::shared_ptr<Device> device;
+    if (own.device == L3_DEVICE_CUDA) {
+      l3_data_error why{};
+      device = open_cuda_device(own.device_number, &why);
+      if (device == nullptr) {
+        if (error != nullptr) *error = why;
+        return why.status;
+      }
+    }
+    auto opened = std::make_unique<l3_loader>(*set, own, std::move(device));
+    if (const l3_status status = opened->pipeline.open(error); status != L3_OK) return status;
+    opened->failures.reserve(kMostFailures);
+    *loader = opened.release();
+  } catch (const std::bad_alloc&) {
+    return fail(error, L3_ERROR_MEMORY, "", "out of memory");
+  } catch (const std::length_error&) {
+    return fail(error, L3_ERROR_MEMORY, "", "out of memory");
+  }
+  return succeed(error);
+}
+
+void l3_loader_close(l3_loader* loader) {
+  if (loader == nullptr || loader->is_forked()) return;  // its threads are in the parent
+  delete loader;
+}
+
+l3_status l3_loader_describe(const l3_loader* loader, l3_loader_info* info) {
+  if (loader == nullptr || info == nullptr) return L3_ERROR_ARGUMENT;
+  const Pipeline& pipeline = loader->pipeline;
+  l3_loader_info own = l3_loader_info_init();
+  own.tensors = static_cast<uint32_t>(pipeline.units().tensors().size());
+  own.units = pipeline.units().count();
+  own.batches = steps_from(pipeline.sharing(), 0);
+  own.threads = pipeline.options().threads;
+  own.reading = pipeline.options().reading != L3_READING_THREADS && has_uring() ? L3_READING_URING : L3_READING_THREADS;
+  return give(own, info);
+}
+
+l3_status l3_loader_tensor(const l3_loader* loader, uint32_t number, l3_tensor* tensor) {
+  if (loader == nullptr || tensor == nullptr) return L3_ERROR_ARGUMENT;
+  const Pipeline& pipeline = loader->pipeline;
+  if (number >= pipeline.units().tensors().size()) return L3_ERROR_ARGUMENT;
+  *tensor = pipeline.units().tensors()[number].describe(pipeline.options().batch_size, nullptr);
+  return L3_OK;
+}
+
+l3_status l3_loader_start(l3_loader* loader, uint64_t epoch, uint64_t position, l3_data_error* error) {
+  if (loader == nullptr) return wrong(error, kNull);
+  if (loader->is_forked()) return wrong(error, kForked);
+  try {
+    if (const l3_status status = loader->pipeline.start(epoch, position, error); status != L3_OK) return status;
+  } catch (const std::bad_alloc&) {
+    return fail(error, L3_ERROR_MEMORY, "", "out of memory");
+  }
+  loader->position = position;
+  return succeed(error);
+}
+
+uint64_t l3_loader_batches_from(const l3_loader* loader, uint64_t position) {
+  return loader != nullptr ? steps_from(loader->pipeline.sharing(), position) : 0;
+}
+
+namespace {
+
+l3_status fail_next(l3_failure* failure, const l3_failure& why) {
+  if (failure != nullptr) *failure = why;
+  return why.error.status;
+}
+
+l3_failure failure_of(uint64_t epoch, const l3_data_error& error) { return {epoch, L3_DATA_NONE, error}; }
+
+std::unique_ptr<l3_batch> make_batch(const Pipeline& pipeline, Job& job) {
+  auto batch = std::make_unique<l3_batch>();
+  batch->process = getpid();
+  batch->ids = std::move(job.ids);
+  batch->labels = std::move(job.labels);
+  for (const Tensor& tensor : pipeline.units().tensors()) {
+    batch->tensors.push_back(tensor.describe(job.units, job.memory));
+  }
+  l3_batch_info& info = batch->info;
+  info = l3_batch_info_init();
+  info.units = job.units;
+  info.repeats = job.repeats;
+  info.failed = job.failed;
+  info.epoch = job.epoch;
+  info.number = job.number;
+  info.position = job.position;
+  info.tensors = batch->tensors.data();
+  info.ids = batch->ids.data();
+  info.labels = batch->labels.data();
+  if (pipeline.batches()->device() != nullptr) {
+    info.device_labels.data = job.memory + pipeline.units().batch_bytes();
+    info.device_labels.dimensions = 1;
+    info.device_labels.shape[0] = job.units;
+  }
+  // From here on the batch gives the memory back.
+  batch->pool = pipeline.batches();
+  batch->memory = std::exchange(job.memory, nullptr);
+  return batch;
+}
+
+}  // namespace
+
+l3_status l3_loader_next(l3_loader* loader, uint32_t milliseconds, l3_next* next, l3_batch** batch, uint64_t* position,
+                         l3_failure* failure) {
+  if (next != nullptr) *next = L3_NEXT_WAITING;
+  if (batch != nullptr) *batch = nullptr;
+  l3_data_error error{};
+  if (loader == nullptr || next == nullptr || batch == nullptr) {
+    (void)!wrong(&error, kNull);
+    return fail_next(failure, failure_of(0, error));
+  }
+  if (loader->is_forked()) {
+    (void)!wrong(&error, kForked);
+    return fail_next(failure, failure_of(0, error));
+  }
+  Pipeline& pipeline = loader->pipeline;
+  if (position != nullptr) *position = loader->position;
+  if (loader->asked == 0) loader->asked = pipeline.now();
+  std::unique_ptr<Job> job;
+  try {
+    for (;;) {
+      bool ended = false;
+      job = pipeline.take(milliseconds, ended, &error);
+      if (job == nullptr) {
+        if (error.status != L3_OK) return fail_next(failure, failure_of(0, error));
+        if (ended) {
+          *next = L3_NEXT_END;
+          loader->asked = 0;
+        }
+        return L3_OK;
+      }
+      loader->position = job->position;
+      if (position != nullptr) *position = job->position;
+      for (const l3_failure& one : job->failures) loader->keep(one);
+      std::optional<l3_failure> why;
+      if (job->fault) {
+        why = failure_of(job->epoch, *job->fault);
+        loader->keep(*why);
+      } else if (!job->failures.empty() && (pipeline.options().on_error == L3_ON_ERROR_FAIL ||
+                                            (job->units == 0 && pipeline.sharing().world_size > 1))) {
+        why = job->failures.front();
+      }
+      if (why) {
+        pipeline.forget(*job);
+        loader->asked = 0;
+        return fail_next(failure, *why);
+      }
+      if (job->units > 0) break;
+      pipeline.forget(*job);  // nothing is left of it: the next one
+    }
+    std::unique_ptr<l3_batch> made = make_batch(pipeline, *job);
+    job->times.asked = loader->asked;
+    job->times.given = pipeline.now();
+    loader->asked = 0;
+    made->info.times = job->times;
+    loader->timeline.push_back(job->times);
+    if (loader->timeline.size() > kMostTimes) loader->timeline.pop_front();
+    *batch = made.release();
+    *next = L3_NEXT_BATCH;
+  } catch (const std::bad_alloc&) {
+    if (job != nullptr) pipeline.forget(*job);
+    (void)!fail(&error, L3_ERROR_MEMORY, "", "out of memory");
+    return fail_next(failure, failure_of(0, error));
+  }
+  return L3_OK;
+}
+
+void l3_loader_interrupt(l3_loader* loader) {
+  if (loader != nullptr && !loader->is_forked()) loader->pipeline.interrupt();
+}
+
+l3_status l3_loader_failures(const l3_loader* loader, l3_failure* failures, size_t capacity, uint64_t* count) {
+  if (loader == nullptr || count == nullptr || (failures == nullptr && capacity > 0)) return L3_ERROR_ARGUMENT;
+  *count = loader->failure_count;
+  std::copy_n(loader->failures.begin(), std::min(capacity, loader->failures.size()), failures);
+  return L3_OK;
+}
+
+l3_status l3_batch_describe(const l3_batch* batch, l3_batch_info* info) {
+  if (batch == nullptr || info == nullptr) return L3_ERROR_ARGUMENT;
+  return give(batch->info, info);
+}
+
+void l3_batch_release(l3_batch* batch, void* stream) {
+  if (batch == nullptr || batch->process != getpid()) return;  // it is the parent's
+  batch->pool->give(std::exchange(batch->memory, nullptr), stream, true);
+  delete batch;
+}
+
+l3_status l3_loader_timeline(const l3_loader* loader, l3_batch_times* times, size_t capacity, size_t* count) {
+  if (loader == nullptr || count == nullptr || (times == nullptr && capacity > 0)) return L3_ERROR_ARGUMENT;
+  *count = loader->timeline.size();
+  std::copy_n(loader->timeline.begin(), std::min(capacity, loader->timeline.size()), times);
+  return L3_OK;
+}
+
+l3_status l3_loader_write_trace(const l3_loader* loader, const char* path, l3_data_error* error) {
+  if (loader == nullptr || path == nullptr) return wrong(error, kNull);
+  try {
+    return write_trace({loader->timeline.begin(), loader->timeline.end()}, path, error);
+  } catch (const std::bad_alloc&) {
+    return fail(error, L3_ERROR_MEMORY, "", "out of memory");
+  }
+}

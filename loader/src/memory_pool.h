@@ -1,0 +1,105 @@
+// Memory that is used again and again: files on their way, and batches.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "loader/device.h"
+
+namespace loader {
+
+// Bytes at a multiple of 256, neither cleared nor copied.
+class Bytes {
+ public:
+  Bytes() = default;
+  // Null where there is no memory.
+  explicit Bytes(uint64_t size)
+      : bytes_(static_cast<uint8_t*>(::operator new(static_cast<size_t>(size), kAlignment, std::nothrow))),
+        size_(bytes_ != nullptr ? size : 0) {}
+
+  uint8_t* data() const { return bytes_.get(); }
+  uint64_t size() const { return size_; }
+
+ private:
+  static constexpr std::align_val_t kAlignment{256};
+  struct Free {
+    void operator()(uint8_t* bytes) const { ::operator delete(bytes, kAlignment); }
+  };
+
+  std::unique_ptr<uint8_t, Free> bytes_;
+  uint64_t size_ = 0;
+};
+
+// Room for files. What is free is kept, up to so many bytes in all.
+class FilePool {
+ public:
+  explicit FilePool(uint64_t most) : most_(most) {}
+
+  // At least `size` bytes, or none.
+  Bytes take(uint64_t size) {
+    {
+      const std::lock_guard lock(mutex_);
+      // What was used last is in the caches.
+      for (size_t i = free_.size(); i-- > 0;) {
+        if (free_[i].size() < size) continue;
+        Bytes found = std::move(free_[i]);
+        free_.erase(free_.begin() + static_cast<ptrdiff_t>(i));
+        kept_ -= found.size();
+        return found;
+      }
+      // None is large enough: one that is too small makes room for one that will be.
+      if (!free_.empty()) {
+        kept_ -= free_.back().size();
+        free_.pop_back();
+      }
+    }
+    return Bytes((size + kStep) / kStep * kStep);
+  }
+  void give(Bytes bytes) {
+    const std::lock_guard lock(mutex_);
+    if (bytes.data() == nullptr || bytes.size() > most_ - kept_) return;
+    kept_ += bytes.size();
+    free_.push_back(std::move(bytes));
+  }
+
+ private:
+  static constexpr uint64_t kStep = 4096;
+
+  std::mutex mutex_;
+  std::vector<Bytes> free_;
+  uint64_t kept_ = 0, most_;
+};
+
+// Room for batches, which may outlive the loader.
+class BatchPool {
+ public:
+  BatchPool(uint64_t size, size_t keep, std::shared_ptr<Device> device)
+      : size_(size), keep_(keep), device_(std::move(device)) {
+    free_.reserve(keep);  // giving back must not fail
+  }
+  ~BatchPool();
+  BatchPool(const BatchPool&) = delete;
+  BatchPool& operator=(const BatchPool&) = delete;
+
+  // Null where there is no memory.
+  uint8_t* take();
+  // The work that is in `stream` now still uses it.
+  void give(uint8_t* memory, void* stream, bool was_delivered);
+  // From now on nothing is kept.
+  void close();
+
+  Device* device() const { return device_.get(); }
+
+ private:
+  void free(uint8_t* memory);
+
+  std::mutex mutex_;
+  std::vector<uint8_t*> free_;
+  uint64_t size_;
+  size_t keep_;
+  std::shared_ptr<Device> device_;
+};
+
+}  // namespace loader

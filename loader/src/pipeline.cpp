@@ -1,0 +1,514 @@
+#include "pipeline.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <system_error>
+
+#include "data_error.h"
+
+namespace loader {
+namespace {
+
+uint64_t steady_ns() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+// A thread takes so many small images at once.
+constexpr size_t kMostClaimed = 16;
+constexpr uint64_t kMostBytesClaimed = 64 << 10;
+
+// What random numbers of a unit are for.
+enum Choice : uint64_t { kChooseColumn = 1, kChooseRow = 2, kChooseFlip = 3 };
+
+uint64_t align(uint64_t at, uint64_t to) { return (at + to - 1) / to * to; }
+
+}  // namespace
+
+struct Pipeline::Scratch {
+  std::vector<uint8_t> pixels;
+};
+
+// Images that a thread begins one after the other.
+struct Pipeline::Claim {
+  std::array<Image*, kMostClaimed> images{};
+  size_t count = 0;
+};
+
+Pipeline::Pipeline(const l3_data_set& set, const l3_loader_options& options, std::shared_ptr<Device> device)
+    : set_(set),
+      options_(options),
+      device_(std::move(device)),
+      files_(options.max_bytes_in_flight),
+      reads_cached_(options.reading == L3_READING_AUTO),
+      begun_ns_(steady_ns()) {}
+
+uint64_t Pipeline::now() const { return steady_ns() - begun_ns_; }
+
+l3_status Pipeline::open(l3_data_error* error) {
+  if (const l3_status status = units_.open(set_, options_, error); status != L3_OK) return status;
+  options_.wanted = nullptr;
+  options_.groups = nullptr;
+  sharing_ = {units_.count(), options_.batch_size, options_.rank, options_.world_size,
+              static_cast<l3_ending>(options_.ending)};
+
+  // Opened models spare those who decode to build them for each file.
+  size_t count = 0;
+  const l3_model* const* of_set = l3_data_models(&set_, &count);
+  models_.assign(of_set, of_set + count);
+  for (uint32_t number = 1;; ++number) {
+    const uint8_t* bytes = nullptr;
+    size_t size = 0;
+    if (l3_default_model(number, &bytes, &size) != L3_OK) break;
+    l3_model* model = nullptr;
+    if (l3_open_model(bytes, size, &model, nullptr) != L3_OK) throw std::bad_alloc();
+    own_models_.emplace_back(model);
+    models_.push_back(model);
+  }
+
+  uint64_t batch_bytes = units_.batch_bytes();
+  if (device_ != nullptr) {
+    batch_bytes += options_.batch_size * sizeof(int64_t);
+    for (uint32_t i = 0; i < options_.prefetch; ++i) {
+      l3_error why{};
+      slots_.push_back(device_->make_slot(&why));
+      if (slots_.back() == nullptr) return fail(error, why.status, "", why.reason);
+      free_slots_.push_back(slots_.back().get());
+    }
+  }
+  free_slots_.reserve(slots_.size());
+  batches_ = std::make_shared<BatchPool>(batch_bytes, options_.prefetch + 2, device_);
+  return start(0, 0, error);
+}
+
+Pipeline::~Pipeline() {
+  stop_work();
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  work_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  engine_.reset();
+  if (batches_ != nullptr) batches_->close();
+}
+
+void Pipeline::stop_work() {
+  std::unique_lock lock(mutex_);
+  stopped_ = true;
+  idle_.wait(lock, [this] { return busy_ == 0; });
+  first_arrived_ = nullptr;
+  while (!jobs_.empty()) {
+    const std::unique_ptr<Job> job = std::move(jobs_.front());
+    jobs_.pop_front();
+    if (job->slot != nullptr) free_slots_.push_back(job->slot);
+    forget(*job);
+  }
+  in_flight_ = 0;
+}
+
+l3_status Pipeline::start(uint64_t epoch, uint64_t position, l3_data_error* error) {
+  if (position > units_.count()) {
+    return fail(error, L3_ERROR_ARGUMENT, "",
+                "position " + std::to_string(position) + " is behind the end of the epoch, which has " +
+                    std::to_string(units_.count()) + " units");
+  }
+  stop_work();
+  const std::lock_guard lock(mutex_);
+  epoch_ = epoch;
+  order_.emplace(units_.count(), units_.shards(),
+                 OrderOptions{static_cast<l3_order>(options_.order), options_.window, options_.seed}, epoch);
+  next_position_ = position;
+  next_number_ = 0;
+  stopped_ = false;
+  work_.notify_all();
+  return L3_OK;
+}
+
+void Pipeline::start_threads() {
+  while (threads_.size() < options_.threads) {
+    try {
+      threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;  // fewer will do
+      options_.threads = static_cast<uint32_t>(threads_.size());
+    }
+  }
+}
+
+std::unique_ptr<Job> Pipeline::take(uint32_t milliseconds, bool& ended, l3_data_error* error) {
+  ended = false;
+  try {
+    start_threads();
+  } catch (const std::system_error& why) {
+    (void)!fail(error, L3_ERROR_MEMORY, "", std::string("cannot start a thread: ") + why.what());
+    return nullptr;
+  }
+  std::unique_lock lock(mutex_);
+  const auto is_over = [this] { return jobs_.empty() && !opening_ && steps_from(sharing_, next_position_) == 0; };
+  const auto there = [&] {
+    return interrupted_ || out_of_memory_ || (!jobs_.empty() && jobs_.front()->is_ready) || is_over();
+  };
+  if (milliseconds == UINT32_MAX) {
+    ready_.wait(lock, there);
+  } else {
+    ready_.wait_for(lock, std::chrono::milliseconds(milliseconds), there);
+  }
+  if (std::exchange(interrupted_, false)) return nullptr;
+  if (std::exchange(out_of_memory_, false)) {
+    work_.notify_all();
+    (void)!fail(error, L3_ERROR_MEMORY, "", "out of memory");
+    return nullptr;
+  }
+  if (!jobs_.empty() && jobs_.front()->is_ready) {
+    std::unique_ptr<Job> job = std::move(jobs_.front());
+    jobs_.pop_front();
+    work_.notify_one();  // there is room for another one
+    return job;
+  }
+  ended = is_over();
+  return nullptr;
+}
+
+void Pipeline::interrupt() {
+  {
+    const std::lock_guard lock(mutex_);
+    interrupted_ = true;
+  }
+  ready_.notify_all();
+}
+
+// --------------------------------------------------------------------------------------------------- the threads
+
+bool Pipeline::can_open() const {
+  return !opening_ && !out_of_memory_ && jobs_.size() < options_.prefetch && steps_from(sharing_, next_position_) > 0 &&
+         (device_ == nullptr || !free_slots_.empty());
+}
+
+// The first job that has images to begin, as far as the bytes in flight allow.
+Job* Pipeline::job_to_begin() {
+  for (const std::unique_ptr<Job>& job : jobs_) {
+    if (!job->is_open) return nullptr;
+    if (job->next == job->images.size()) continue;
+    const uint64_t size = job->images[job->next].sample.size;
+    const uint64_t most = options_.max_bytes_in_flight;
+    return in_flight_ == 0 || (in_flight_ <= most && size <= most - in_flight_) ? job.get() : nullptr;
+  }
+  return nullptr;
+}
+
+// The next image, or a few small ones.
+Pipeline::Claim Pipeline::claim(Job& job) {
+  Claim claimed;
+  uint64_t bytes = 0;
+  while (job.next < job.images.size() && claimed.count < kMostClaimed) {
+    Image& image = job.images[job.next];
+    if (claimed.count > 0 && bytes + image.sample.size > kMostBytesClaimed) break;
+    bytes += image.sample.size;
+    claimed.images[claimed.count++] = &image;
+    ++job.next;
+  }
+  in_flight_ += bytes;
+  return claimed;
+}
+
+void Pipeline::work() {
+  Scratch scratch;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    Job* job = nullptr;
+    work_.wait(lock, [&] {
+      if (ends_) return true;
+      if (stopped_) return false;
+      job = job_to_begin();
+      return first_arrived_ != nullptr || job != nullptr || can_open();
+    });
+    if (ends_) return;
+    ++busy_;
+    if (first_arrived_ != nullptr) {
+      Image& image = *first_arrived_;
+      first_arrived_ = image.next_arrived;
+      lock.unlock();
+      go_on(image, scratch);
+    } else if (job != nullptr) {
+      const Claim claimed = claim(*job);
+      work_.notify_one();  // there may be more to do
+      lock.unlock();
+      for (size_t i = 0; i < claimed.count; ++i) begin(*claimed.images[i], scratch);
+    } else {
+      open_next(lock);
+    }
+    lock.lock();
+    if (--busy_ == 0) idle_.notify_all();
+  }
+}
+
+// `lock` is let go.
+void Pipeline::open_next(std::unique_lock<std::mutex>& lock) {
+  try {
+    jobs_.push_back(std::make_unique<Job>());
+  } catch (const std::bad_alloc&) {
+    out_of_memory_ = true;
+    lock.unlock();
+    return ready_.notify_all();
+  }
+  opening_ = true;
+  Job& job = *jobs_.back();
+  const Share share = share_at(sharing_, next_position_);
+  next_position_ = share.next;
+  job.pipeline = this;
+  job.epoch = epoch_;
+  job.number = next_number_++;
+  job.position = share.next;
+  if (device_ != nullptr) {
+    job.slot = free_slots_.back();
+    free_slots_.pop_back();
+  }
+  lock.unlock();
+  open_job(job, share);
+  lock.lock();
+  opening_ = false;
+  job.is_open = true;
+  job.is_ready = job.fault.has_value();
+  if (job.is_ready && job.slot != nullptr) free_slots_.push_back(std::exchange(job.slot, nullptr));
+  lock.unlock();
+  work_.notify_all();
+  ready_.notify_all();
+}
+
+void Pipeline::open_job(Job& job, const Share& share) {
+  job.times.begun = now();
+  const auto fail_job = [&](l3_status status, const char* reason) {
+    job.images.clear();
+    (void)!fail(&job.fault.emplace(), status, "", reason);
+  };
+  try {
+    job.memory = batches_->take();
+    if (job.memory == nullptr) return fail_job(L3_ERROR_MEMORY, "no memory for a batch");
+    job.units = static_cast<uint32_t>(share.own + share.repeats);
+    job.repeats = static_cast<uint32_t>(share.repeats);
+    for (uint32_t i = 0; i < job.units; ++i) {
+      const uint64_t place = i < share.own ? share.first + i : (share.first_repeat + i - share.own) % units_.count();
+      const uint64_t unit = order_->unit_at(place);
+      const uint64_t random = hash_of(hash_of(options_.seed, epoch_), units_.group(unit));
+      const auto choose = [&](Choice what, uint64_t count) { return scale_to(hash_of(random, what), count); };
+      for (const Tensor& tensor : units_.tensors()) {
+        Image& image = job.images.emplace_back();
+        image.job = &job;
+        image.place = i;
+        image.tensor = &tensor;
+        image.number = units_.sample_of(unit, tensor);
+        (void)!l3_data_get(&set_, image.number, &image.sample);
+        const uint32_t columns = image.sample.width - tensor.width, rows = image.sample.height - tensor.height;
+        if (options_.crop == L3_CROP_RANDOM) {
+          image.x = static_cast<uint32_t>(choose(kChooseColumn, uint64_t{columns} + 1));
+          image.y = static_cast<uint32_t>(choose(kChooseRow, uint64_t{rows} + 1));
+        } else {
+          image.x = columns / 2;
+          image.y = rows / 2;
+        }
+        image.is_whole = columns == 0 && rows == 0;
+        image.flip = options_.flip != 0 && choose(kChooseFlip, 2) == 1;
+        if (&tensor == units_.tensors().data()) {
+          job.ids.push_back(static_cast<int64_t>(image.number));
+          job.labels.push_back(image.sample.label == L3_NO_LABEL ? -1 : static_cast<int64_t>(image.sample.label));
+        }
+      }
+    }
+    job.left = job.images.size();
+    if (device_ != nullptr && place_images(job) != L3_OK) fail_job(L3_ERROR_MEMORY, "no pinned memory for a batch");
+  } catch (const std::bad_alloc&) {
+    fail_job(L3_ERROR_MEMORY, "out of memory");
+  }
+}
+
+// Where files go in the staging memory of a device's slot: labels first.
+l3_status Pipeline::place_images(Job& job) {
+  uint64_t at = align(options_.batch_size * sizeof(int64_t), 256);
+  for (Image& image : job.images) {
+    image.at = at;
+    at += align(image.sample.size, 256);
+  }
+  uint8_t* staging = job.slot->staging(at);
+  if (staging == nullptr) return L3_ERROR_MEMORY;
+  for (Image& image : job.images) image.file = staging + image.at;
+  return L3_OK;
+}
+
+// ---------------------------------------------------------------------------------------------------- one image
+
+void Pipeline::begin(Image& image, Scratch& scratch) {
+  const Shard& shard = *set_.shards[image.sample.shard];
+  image.read_begun = now();
+  image.use = ShardFile::Use(shard.file);
+  if (image.use.descriptor() < 0) {
+    const FileFault fault{{}, image.use.error()};
+    (void)!fail(&image.fault.emplace(), shard.file.path(), fault);
+  } else if (image.file == nullptr) {
+    image.room = files_.take(image.sample.size);
+    image.file = image.room.data();
+    if (image.file == nullptr) image.fail(shard, L3_ERROR_MEMORY, "out of memory", L3_DATA_NONE);
+  }
+  go_on(image, scratch);
+}
+
+// Reads what is in memory, asks the engine for the rest, and decodes when all is there.
+void Pipeline::go_on(Image& image, Scratch& scratch) {
+  const Shard& shard = *set_.shards[image.sample.shard];
+  if (const int error = image.read_error.load(); error == kFileEnds) {
+    image.fail(shard, L3_ERROR_TRUNCATED, "the file ends before it should", image.sample.offset);
+  } else if (error != 0) {
+    (void)!fail(&image.fault.emplace(), shard.file.path(), FileFault{{}, error});
+  }
+  try {
+    for (;;) {
+      plan_reads(image, shard);
+      if (image.reads.empty()) break;
+      bool is_all_there = true;
+      for (Read& read : image.reads) {
+        image.bytes_read += read.size;
+        bool supported = true;
+        const uint64_t got = reads_cached_.load(std::memory_order_relaxed)
+                                 ? read_cached(image.use.descriptor(), read.offset, read.to, read.size, supported)
+                                 : 0;
+        if (!supported) reads_cached_.store(false, std::memory_order_relaxed);
+        read.offset += got;
+        read.to += got;
+        read.size -= got;
+        is_all_there = is_all_there && read.size == 0;
+      }
+      if (!is_all_there) return submit(image);
+    }
+    image.reading = now() - image.read_begun;
+    image.use = {};
+    if (device_ == nullptr) decode(image, scratch);
+  } catch (const std::bad_alloc&) {
+    image.fail(shard, L3_ERROR_MEMORY, "out of memory", L3_DATA_NONE);
+  } catch (const std::system_error&) {
+    image.fail(shard, L3_ERROR_MEMORY, "cannot start a thread for reading", L3_DATA_NONE);
+  }
+  done(image);
+}
+
+ReadEngine& Pipeline::engine() {
+  const std::lock_guard lock(engine_mutex_);
+  if (engine_ == nullptr && options_.reading != L3_READING_THREADS) engine_ = make_uring_engine();
+  if (engine_ == nullptr) engine_ = make_thread_engine();
+  return *engine_;
+}
+
+void Pipeline::submit(Image& image) {
+  ReadEngine& engine = this->engine();
+  std::erase_if(image.reads, [](const Read& read) { return read.size == 0; });
+  image.pending = static_cast<uint32_t>(image.reads.size());
+  for (Read& read : image.reads) {
+    read.descriptor = image.use.descriptor();
+    read.finish = &Pipeline::finish_read;
+    read.context = &image;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    ++busy_;
+  }
+  // The last one may be done, and the image with it, before submit returns.
+  const std::vector<Read>::iterator last = image.reads.end() - 1;
+  for (auto read = image.reads.begin(); read != last; ++read) engine.submit(*read);
+  engine.submit(*last);
+}
+
+void Pipeline::finish_read(Read& read, int error) {
+  Image& image = *static_cast<Image*>(read.context);
+  if (error != 0) image.read_error = error;
+  if (image.pending.fetch_sub(1) > 1) return;
+  image.job->pipeline->arrived(image);
+}
+
+void Pipeline::arrived(Image& image) {
+  const std::lock_guard lock(mutex_);
+  image.next_arrived = nullptr;
+  (first_arrived_ == nullptr ? first_arrived_ : last_arrived_->next_arrived) = &image;
+  last_arrived_ = &image;
+  if (--busy_ == 0) idle_.notify_all();
+  work_.notify_one();
+}
+
+// The head, which the index describes.
+l3_status Pipeline::check_head(Image& image, l3_info& info) {
+  const Shard& shard = *set_.shards[image.sample.shard];
+  l3_error error{};
+  const l3_limits any = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+  const size_t size = static_cast<size_t>(image.is_whole ? image.sample.size : image.prefix);
+  if (l3_read_info(image.file, size, &any, &info, &error) != L3_OK) {
+    image.fail(shard, error);
+    return error.status;
+  }
+  const l3_data_sample& sample = image.sample;
+  if (info.width != sample.width || info.height != sample.height || info.channels != sample.channels ||
+      info.bits != sample.bits || info.colour != sample.colour) {
+    image.fail(shard, L3_ERROR_CORRUPT, "the image is not what the index says", sample.offset);
+    return L3_ERROR_CORRUPT;
+  }
+  l3_decode_options options = l3_decode_options_init();
+  options.as_colours = image.tensor->wanted.as_colours;
+  const uint32_t pixel_bytes = l3_pixel_bytes(&info, image.file, size, &options);
+  const uint32_t sample_bytes = image.tensor->bits > 8 ? 2 : 1;
+  if (pixel_bytes != image.tensor->channels * sample_bytes) {
+    image.fail(shard, L3_ERROR_CORRUPT, "as colours, the image has other channels than the first one", sample.offset);
+    return L3_ERROR_CORRUPT;
+  }
+  return L3_OK;
+}
+
+void Pipeline::decode(Image& image, Scratch& scratch) {
+  if (image.fault) return;
+  const uint64_t begun = now();
+  l3_info info = l3_info_init();
+  if (check_head(image, info) != L3_OK) return;
+  const Tensor& tensor = *image.tensor;
+  l3_decode_options options = l3_decode_options_init();
+  options.as_colours = tensor.wanted.as_colours;
+  options.limits = options_.limits;
+  options.models = models_.data();
+  options.model_count = models_.size();
+  uint8_t* out = image.job->memory + tensor.place + image.place * tensor.image_bytes;
+  const bool is_direct = tensor.writer->is_same() && !image.flip;
+  const uint64_t decoded_bytes = uint64_t{tensor.width} * tensor.height * tensor.channels * (tensor.bits > 8 ? 2 : 1);
+  if (!is_direct && scratch.pixels.size() < decoded_bytes) scratch.pixels.resize(decoded_bytes);
+  l3_error error{};
+  if (l3_decode_region(image.file, image.sample.size, image.x, image.y, tensor.width, tensor.height, &options,
+                       is_direct ? out : scratch.pixels.data(), decoded_bytes, 0, &error) != L3_OK) {
+    return image.fail(*set_.shards[image.sample.shard], error);
+  }
+  if (!is_direct) tensor.writer->write(scratch.pixels.data(), tensor.width, tensor.height, image.flip, out);
+  image.decoding = now() - begun;
+}
+
+// The image counts as done, well or not. The last one of a batch finishes it.
+void Pipeline::done(Image& image) {
+  Job& job = *image.job;
+  image.use = {};
+  if (image.room.data() != nullptr) files_.give(std::move(image.room));
+  const uint64_t time = now();
+  bool is_last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    in_flight_ -= image.sample.size;
+    l3_batch_times& times = job.times;
+    times.fetched = std::max(times.fetched, image.read_begun + image.reading);
+    times.reading += image.reading;
+    times.decoding += image.decoding;
+    times.bytes_read += image.bytes_read;
+    if (image.decoding > 0) {
+      const uint64_t begun = time - image.decoding;
+      times.decode_begun = times.decode_begun == 0 ? begun : std::min(times.decode_begun, begun);
+      times.decoded = time;
+    }
+    is_last = --job.left == 0;
+  }
+  work_.notify_one();  // bytes in flight are fewer
+  if (is_last) finish(job);
+}
+
+}  // namespace loader

@@ -1,0 +1,130 @@
+// Batches on their way: threads that open them, read, decode, and one consumer who takes them in order.
+//
+// Two invariants: images are begun in the order in which they are delivered, so that what the consumer waits for is
+// never behind something else; and what a job holds (memory, its place among `jobs_`) is given back exactly once, by
+// whoever takes it out of `jobs_`.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "image_reads.h"
+#include "loader/device.h"
+
+namespace loader {
+
+class Pipeline;
+
+// A batch that is being prepared.
+struct Job {
+  Pipeline* pipeline = nullptr;
+  uint64_t epoch = 0, number = 0;
+  uint64_t position = 0;  // behind it
+  uint32_t units = 0, repeats = 0;
+  std::vector<int64_t> ids, labels;
+  std::deque<Image> images;  // unit after unit, in each the tensors
+  size_t next = 0;           // image to be begun
+  size_t left = 0;           // images that are not done
+  bool is_open = false;      // `images` are there
+  bool is_ready = false;
+  uint8_t* memory = nullptr;
+  DeviceSlot* slot = nullptr;
+  std::vector<l3_failure> failures;    // at most one for each unit
+  std::optional<l3_data_error> fault;  // of the batch as a whole
+  uint32_t failed = 0;
+  l3_batch_times times{};
+};
+
+class Pipeline {
+ public:
+  Pipeline(const l3_data_set& set, const l3_loader_options& options, std::shared_ptr<Device> device);
+  ~Pipeline();
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  // To be called first.
+  l3_status open(l3_data_error* error);
+
+  const l3_loader_options& options() const { return options_; }
+  const Units& units() const { return units_; }
+  const Sharing& sharing() const { return sharing_; }
+  const std::shared_ptr<BatchPool>& batches() const { return batches_; }
+
+  // Throws away what is prepared, and goes to a position.
+  l3_status start(uint64_t epoch, uint64_t position, l3_data_error* error);
+  // The next job that is ready. Null where nothing comes any more (`ended`), nothing came in time, or the threads
+  // cannot be started (`error` tells).
+  std::unique_ptr<Job> take(uint32_t milliseconds, bool& ended, l3_data_error* error);
+  void interrupt();
+  // Gives back what a job holds that was not delivered.
+  void forget(Job& job);
+
+  uint64_t now() const;
+
+ private:
+  struct Scratch;
+  struct Claim;
+
+  void start_threads();
+  void stop_work();  // until start_work; nothing is under way when it returns
+  void work();
+  bool can_open() const;
+  void open_next(std::unique_lock<std::mutex>& lock);
+  Job* job_to_begin();
+  Claim claim(Job& job);
+  void open_job(Job& job, const Share& share);
+  l3_status place_images(Job& job);
+  void begin(Image& image, Scratch& scratch);
+  void go_on(Image& image, Scratch& scratch);
+  void submit(Image& image);
+  static void finish_read(Read& read, int error);
+  void arrived(Image& image);
+  void decode(Image& image, Scratch& scratch);
+  l3_status check_head(Image& image, l3_info& info);
+  void done(Image& image);
+  void finish(Job& job);
+  l3_status decode_on_device(Job& job, std::span<Image* const> images, std::span<const uint32_t> places);
+  l3_status zero_on_device(Job& job, const std::vector<bool>& failed);
+  l3_status run(Job& job, const DeviceWork& work, std::span<l3_error> verdicts);
+  void settle(Job& job);
+  void settle_on_device(Job& job);
+  static std::vector<bool> gather_failures(Job& job);
+  void leave_out(Job& job, const std::vector<bool>& failed) const;
+  ReadEngine& engine();
+
+  const l3_data_set& set_;
+  l3_loader_options options_;
+  std::shared_ptr<Device> device_;
+  Units units_;
+  Sharing sharing_;
+  std::optional<EpochOrder> order_;
+  uint64_t epoch_ = 0;
+  std::vector<const l3_model*> models_;
+  std::vector<std::unique_ptr<l3_model, CloseModel>> own_models_;
+  std::shared_ptr<BatchPool> batches_;
+  FilePool files_;
+  std::vector<std::unique_ptr<DeviceSlot>> slots_;
+  std::atomic<bool> reads_cached_;  // as far as files allow
+  std::mutex engine_mutex_;
+  std::unique_ptr<ReadEngine> engine_;
+  uint64_t begun_ns_;
+
+  std::mutex mutex_;
+  std::condition_variable work_, ready_, idle_;
+  std::deque<std::unique_ptr<Job>> jobs_;  // in the order of delivery
+  Image* first_arrived_ = nullptr;
+  Image* last_arrived_ = nullptr;
+  std::vector<DeviceSlot*> free_slots_;
+  uint64_t next_position_ = 0, next_number_ = 0;
+  uint64_t in_flight_ = 0;      // bytes
+  size_t busy_ = 0;             // threads at work, and images that wait for the engine
+  bool out_of_memory_ = false;  // a thread found no memory for a job
+  bool opening_ = false, stopped_ = false, ends_ = false, interrupted_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace loader

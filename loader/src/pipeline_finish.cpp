@@ -1,0 +1,210 @@
+// The end of a batch: what has failed is settled, and where there is a device it decodes.
+#include <algorithm>
+#include <cstring>
+
+#include "data_error.h"
+#include "pipeline.h"
+
+namespace loader {
+
+// One failure for each unit that has one, in the order of units.
+std::vector<bool> Pipeline::gather_failures(Job& job) {
+  std::vector<bool> failed(job.units);
+  job.failures.clear();
+  for (Image& image : job.images) {
+    if (!image.fault || failed[image.place]) continue;
+    failed[image.place] = true;
+    job.failures.push_back({job.epoch, image.number, *image.fault});
+  }
+  job.failed = static_cast<uint32_t>(job.failures.size());
+  return failed;
+}
+
+// Takes units out of a batch, but for their pixels.
+void Pipeline::leave_out(Job& job, const std::vector<bool>& failed) const {
+  uint32_t to = 0, repeats = 0;
+  for (uint32_t i = 0; i < job.units; ++i) {
+    if (failed[i]) continue;
+    job.ids[to] = job.ids[i];
+    job.labels[to] = job.labels[i];
+    ++to;
+    repeats += i >= job.units - job.repeats ? 1 : 0;
+  }
+  job.ids.resize(to);
+  job.labels.resize(to);
+  job.units = to;
+  job.repeats = repeats;
+}
+
+// On a CPU, where images are decoded.
+void Pipeline::settle(Job& job) {
+  const std::vector<bool> failed = gather_failures(job);
+  if (job.failed == 0 || options_.on_error == L3_ON_ERROR_FAIL) return;
+  for (const Tensor& tensor : units_.tensors()) {
+    uint8_t* const memory = job.memory + tensor.place;
+    uint64_t to = 0;
+    for (uint32_t i = 0; i < job.units; ++i) {
+      if (options_.on_error == L3_ON_ERROR_ZERO) {
+        if (failed[i]) std::memset(memory + i * tensor.image_bytes, 0, tensor.image_bytes);
+      } else if (!failed[i]) {
+        if (to != i)
+          std::memmove(memory + to * tensor.image_bytes, memory + i * tensor.image_bytes, tensor.image_bytes);
+        ++to;
+      }
+    }
+  }
+  if (options_.on_error == L3_ON_ERROR_SKIP) return leave_out(job, failed);
+  for (uint32_t i = 0; i < job.units; ++i) {
+    if (failed[i]) job.labels[i] = -1;
+  }
+}
+
+// ----------------------------------------------------------------------------------------------------- on a device
+
+l3_status Pipeline::run(Job& job, const DeviceWork& work, std::span<l3_error> verdicts) {
+  l3_error error{};
+  DeviceTimes times;
+  const uint64_t begun = now();
+  l3_status status = job.slot->begin(work, &error);
+  if (status == L3_OK) status = job.slot->finish(verdicts, times, &error);
+  if (status != L3_OK) {
+    return fail(&job.fault.emplace(), status, "", error.reason);
+  }
+  if (job.times.copy_begun == 0) {
+    job.times.copy_begun = begun;
+    job.times.copied = begun + times.copied;
+    job.times.decode_begun = job.times.copied;
+  }
+  job.times.decoded = begun + times.decoded;
+  return L3_OK;
+}
+
+// Decodes images to the places of units that are given, and brings the labels. Those that fail have a fault then.
+l3_status Pipeline::decode_on_device(Job& job, std::span<Image* const> images, std::span<const uint32_t> places) {
+  std::vector<DeviceImage> wanted;
+  std::vector<Image*> of_wanted;
+  for (size_t i = 0; i < images.size(); ++i) {
+    Image& image = *images[i];
+    DeviceImage next;
+    next.info = l3_info_init();
+    if (check_head(image, next.info) != L3_OK) continue;
+    const Tensor& tensor = *image.tensor;
+    next.at = image.at;
+    next.size = image.sample.size;
+    if (!image.is_whole) next.present = image.present;
+    next.x = image.x;
+    next.y = image.y;
+    next.width = tensor.width;
+    next.height = tensor.height;
+    next.flip = image.flip;
+    next.wanted = &tensor.wanted;
+    next.channels = tensor.channels;
+    next.out = job.memory + tensor.place + places[i] * tensor.image_bytes;
+    wanted.push_back(next);
+    of_wanted.push_back(&image);
+  }
+  const uint64_t label_bytes = job.labels.size() * sizeof(int64_t);
+  uint8_t* const staging = job.slot->staging(0);
+  if (label_bytes > 0) std::memcpy(staging, job.labels.data(), label_bytes);
+  const DeviceCopy labels{0, label_bytes, job.memory + units_.batch_bytes()};
+  std::vector<l3_error> verdicts(wanted.size());
+  DeviceWork work;
+  work.images = wanted;
+  if (label_bytes > 0) work.copies = {&labels, 1};
+  work.models = models_;
+  work.output = job.memory;
+  if (const l3_status status = run(job, work, verdicts); status != L3_OK) return status;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (verdicts[i].status != L3_OK) of_wanted[i]->fail(*set_.shards[of_wanted[i]->sample.shard], verdicts[i]);
+  }
+  return L3_OK;
+}
+
+// Zeros in the places of units that have failed. Their files in the staging memory are not needed any more.
+l3_status Pipeline::zero_on_device(Job& job, const std::vector<bool>& failed) {
+  uint64_t largest = 0;
+  for (const Tensor& tensor : units_.tensors()) largest = std::max(largest, tensor.image_bytes);
+  const uint64_t label_bytes = job.labels.size() * sizeof(int64_t);
+  const uint64_t zeros_at = (label_bytes + 255) / 256 * 256;
+  uint8_t* const staging = job.slot->staging(zeros_at + largest);
+  if (staging == nullptr) {
+    return fail(&job.fault.emplace(), L3_ERROR_MEMORY, "", "no pinned memory for a batch");
+  }
+  std::memcpy(staging, job.labels.data(), label_bytes);
+  std::memset(staging + zeros_at, 0, largest);
+  std::vector<DeviceCopy> copies{{0, label_bytes, job.memory + units_.batch_bytes()}};
+  for (const Tensor& tensor : units_.tensors()) {
+    for (uint32_t i = 0; i < job.units; ++i) {
+      if (failed[i])
+        copies.push_back({zeros_at, tensor.image_bytes, job.memory + tensor.place + i * tensor.image_bytes});
+    }
+  }
+  DeviceWork work;
+  work.copies = copies;
+  work.output = job.memory;
+  return run(job, work, {});
+}
+
+void Pipeline::settle_on_device(Job& job) {
+  std::vector<Image*> images;
+  std::vector<uint32_t> places;
+  const auto take_sound = [&](const std::vector<bool>& failed, bool packed) {
+    images.clear();
+    places.clear();
+    uint32_t place = 0;
+    for (size_t i = 0; i < job.images.size(); ++i) {
+      Image& image = job.images[i];
+      if (failed[image.place]) continue;
+      if (image.tensor == units_.tensors().data() && !images.empty()) ++place;
+      images.push_back(&image);
+      places.push_back(packed ? place : image.place);
+    }
+  };
+  // What could not be read takes no part.
+  take_sound(gather_failures(job), false);
+  if (decode_on_device(job, images, places) != L3_OK) return;
+  const std::vector<bool> failed = gather_failures(job);
+  if (job.failed == 0 || options_.on_error == L3_ON_ERROR_FAIL) return;
+  if (options_.on_error == L3_ON_ERROR_SKIP) {
+    // The others once more, side by side.
+    take_sound(failed, true);
+    leave_out(job, failed);
+    if (job.units > 0) (void)!decode_on_device(job, images, places);
+    return;
+  }
+  for (uint32_t i = 0; i < job.units; ++i) {
+    if (failed[i]) job.labels[i] = -1;
+  }
+  (void)!zero_on_device(job, failed);
+}
+
+// ----------------------------------------------------------------------------------------------------- either way
+
+void Pipeline::finish(Job& job) {
+  try {
+    if (device_ == nullptr) {
+      settle(job);
+    } else {
+      settle_on_device(job);
+    }
+    for (const Tensor& tensor : units_.tensors()) job.times.bytes_out += tensor.image_bytes * job.units;
+  } catch (const std::bad_alloc&) {
+    (void)!fail(&job.fault.emplace(), L3_ERROR_MEMORY, "", "out of memory");
+  }
+  std::deque<Image> images;  // which go away when others may go on
+  {
+    const std::lock_guard lock(mutex_);
+    images.swap(job.images);
+    if (job.slot != nullptr) free_slots_.push_back(std::exchange(job.slot, nullptr));
+    job.next = 0;
+    job.is_ready = true;
+  }
+  work_.notify_one();
+  ready_.notify_all();
+}
+
+void Pipeline::forget(Job& job) {
+  if (job.memory != nullptr) batches_->give(std::exchange(job.memory, nullptr), nullptr, false);
+}
+
+}  // namespace loader

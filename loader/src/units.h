@@ -1,0 +1,62 @@
+// What a loader has in each epoch: its units, what is wanted of them, and what that is in memory.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data_set.h"
+#include "l3/l3_loader.h"
+#include "sampler.h"
+#include "tensor_writer.h"
+
+namespace loader {
+
+// The images of a unit lie behind each other in as many tensors.
+struct Tensor {
+  l3_wanted wanted{};  // its type is not L3_VALUE_STORED
+  std::string role;
+  bool any_role = false;
+  uint32_t bits = 0;               // of samples as libl3 decodes them
+  uint32_t channels = 0;           // as they are written
+  uint32_t width = 0, height = 0;  // as they are written
+  uint64_t image_bytes = 0;
+  uint64_t place = 0;  // in a batch's memory
+  std::optional<TensorWriter> writer;
+
+  l3_tensor describe(uint64_t units, uint8_t* memory) const;
+};
+
+class Units {
+ public:
+  // `options` were completed with defaults. Fails as l3_loader_open says.
+  l3_status open(const l3_data_set& set, const l3_loader_options& options, l3_data_error* error);
+
+  uint64_t count() const { return all_groups_ ? set_->groups : groups_.size(); }
+  uint64_t group(uint64_t unit) const { return all_groups_ ? unit : groups_[unit]; }
+  const std::vector<ShardUnits>& shards() const { return shards_; }  // none but for windows
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  uint64_t batch_bytes() const { return batch_bytes_; }  // without labels
+
+  // The sample that a tensor is made of.
+  uint64_t sample_of(uint64_t unit, const Tensor& tensor) const;
+
+ private:
+  l3_status take_groups(const l3_loader_options& options, l3_data_error* error);
+  l3_status take_wanted(const l3_loader_options& options, l3_data_error* error);
+  l3_status check_unit(uint64_t unit, const l3_loader_options& options, l3_data_error* error);
+  l3_status check_image(uint64_t sample, Tensor& tensor, bool is_first, const l3_loader_options& options,
+                        l3_data_error* error);
+  l3_status settle_channels(uint64_t sample, Tensor& tensor, l3_data_error* error) const;
+  l3_status lay_out(const l3_loader_options& options, l3_data_error* error);
+  void find_shards();
+
+  const l3_data_set* set_ = nullptr;
+  bool all_groups_ = true;
+  std::vector<uint64_t> groups_;
+  std::vector<ShardUnits> shards_;
+  std::vector<Tensor> tensors_;
+  uint64_t batch_bytes_ = 0;
+};
+
+}  // namespace loader
