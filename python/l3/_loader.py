@@ -8,7 +8,7 @@ import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -26,6 +26,7 @@ _ON_ERROR = ("raise", "skip", "zero")
 _READING = ("auto", "uring", "threads")
 _CROPS = {"centre": 1, "center": 1, "random": 2}
 _STATE_VERSION = 1
+_Failures = tuple[list[tuple[int, Optional[int], str, str, str, Optional[int]]], int]
 
 
 @dataclass(frozen=True)
@@ -251,6 +252,7 @@ class Loader:
         self._position = 0
         self._begun = False
         self._loops = 0
+        self._last_failures: _Failures = ([], 0)
         _loaders.add(self)
 
     # -------------------------------------------------------------------------------------------------------- loops
@@ -339,14 +341,14 @@ class Loader:
     @property
     def failures(self) -> list[Failure]:
         """What failed since the loader was made, the first thousand."""
-        found, _ = self._native.failures()
+        found, _ = self._failures()
         return [Failure(epoch, sample, name or None, reason, file or None, offset)
                 for epoch, sample, name, reason, file, offset in found]
 
     @property
     def failure_count(self) -> int:
         """How many units failed since the loader was made."""
-        return self._native.failures()[1]
+        return self._failures()[1]
 
     def timeline(self) -> list[BatchTimes]:
         """The times of the last batches that were delivered (up to 4096), oldest first."""
@@ -357,8 +359,13 @@ class Loader:
         self._native.write_trace(os.fsencode(path))
 
     def close(self) -> None:
-        """Ends the threads. Batches that are there stay as they are."""
-        self._native.close()
+        """Ends the threads. Batches that are there stay as they are, and failures can still be asked for."""
+        if not self._native.closed:
+            self._last_failures = self._native.failures()
+            self._native.close()
+
+    def _failures(self) -> _Failures:
+        return self._last_failures if self._native.closed else self._native.failures()
 
     @property
     def closed(self) -> bool:
@@ -440,11 +447,8 @@ def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int
         arguments.check_scaling(name, means, stds)
         scales, biases = [0.0] * 4, [0.0] * 4
         if name in arguments.FLOATS:
-            bits = data_set.bits_of(role, groups, as_colours)
-            if len(bits) > 1:
-                raise ValueError(f"images{of_role} have {' and '.join(map(str, bits))} bits, so dtype {name!r} would "
-                                 "scale them differently: load them as stored")
-            most = 2 ** bits[0] - 1 if bits else 1
+            # All images of a role have as many bits where values are scaled, or the loader refuses them.
+            most = 2 ** data_set.bits_of(role, groups[0] if groups else 0, as_colours) - 1
             for i in range(4):
                 m = means[i % len(means)] if means else 0.0
                 s = stds[i % len(stds)] if stds else 1.0

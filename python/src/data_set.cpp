@@ -90,28 +90,18 @@ nb::list roles(const DataSet& self) {
   return names;
 }
 
-// How many bits the images of a role have, in the groups that are given or else in all; none stands for every image.
-std::vector<uint32_t> bits_of(const DataSet& self, const nb::object& role, const nb::object& groups, bool as_colours) {
-  l3_data_info info = l3_data_info_init();
-  (void)!l3_data_describe(self.set.get(), &info);
+// How many bits the image of a role has in a group, or the first image if the role is none; 8 where there is none.
+uint32_t bits_of(const DataSet& self, const nb::object& role, uint64_t group, bool as_colours) {
   const std::string wanted = role.is_none() ? std::string() : nb::cast<std::string>(role);
-  std::set<uint32_t> bits;
-  const auto look_at = [&](uint64_t group) {
-    uint64_t first = 0, count = 0;
-    if (l3_data_group(self.set.get(), group, &first, &count) != L3_OK) throw nb::index_error("there is no such group");
-    for (uint64_t i = first; i < first + count; ++i) {
-      const l3_data_sample sample = sample_at(self, i);
-      if (sample.kind != L3_DATA_IMAGE) continue;
-      if (!wanted.empty() && std::string_view(sample.role, sample.role_size) != wanted) continue;
-      bits.insert(as_colours && sample.colour == L3_COLOUR_PALETTE ? 8 : sample.bits);
-    }
-  };
-  if (groups.is_none()) {
-    for (uint64_t group = 0; group < info.groups; ++group) look_at(group);
-  } else {
-    for (const uint64_t group : nb::cast<std::vector<uint64_t>>(groups)) look_at(group);
+  uint64_t first = 0, count = 0;
+  if (l3_data_group(self.set.get(), group, &first, &count) != L3_OK) return 8;
+  for (uint64_t i = first; i < first + count; ++i) {
+    const l3_data_sample sample = sample_at(self, i);
+    if (sample.kind != L3_DATA_IMAGE) continue;
+    if (!role.is_none() && std::string_view(sample.role, sample.role_size) != wanted) continue;
+    return as_colours && sample.colour == L3_COLOUR_PALETTE ? 8 : sample.bits;
   }
-  return {bits.begin(), bits.end()};
+  return 8;
 }
 
 nb::bytes read(const DataSet& self, uint64_t index) {
@@ -174,7 +164,7 @@ void bind_data_set(nb::module_& module) {
       .def("describe", &describe)
       .def("describe_sample", &describe_sample)
       .def("roles", &roles)
-      .def("bits_of", &bits_of, "role"_a.none(), "groups"_a.none(), "as_colours"_a)
+      .def("bits_of", &bits_of, "role"_a.none(), "group"_a, "as_colours"_a)
       .def("group_of", [](const DataSet& self, uint64_t index) { return sample_at(self, index).group; })
       .def("label_of",
            [](const DataSet& self, uint64_t index) {

@@ -15,6 +15,7 @@
 
 #include "data_set.h"
 #include "l3/l3_loader.h"
+#include "loader/device.h"
 #include "raise.h"
 #include "tensor.h"
 
@@ -29,19 +30,26 @@ constexpr uint32_t kMilliseconds = 100;
 // A batch goes back to its loader with the last tensor of it.
 class BatchMemory : public Memory {
  public:
-  BatchMemory(l3_batch* batch, void* usual_stream) : batch_(batch), stream_(usual_stream) {}
-  ~BatchMemory() override { l3_batch_release(batch_, stream_); }
+  BatchMemory(l3_batch* batch, void* data, std::shared_ptr<loader::Device> device, void* usual_stream)
+      : batch_(batch), data_(data), device_(std::move(device)), usual_stream_(usual_stream) {}
+  ~BatchMemory() override {
+    // A batch takes one stream. Of others the device is told: its memory begins with the first tensor.
+    for (size_t i = 1; i < streams_.size() && device_ != nullptr; ++i) device_->use_until(data_, streams_[i]);
+    l3_batch_release(batch_, streams_.empty() ? usual_stream_ : streams_[0]);
+  }
 
   void used_by(void* stream) override {
     const std::lock_guard lock(mutex_);
-    stream_ = stream;
+    if (std::find(streams_.begin(), streams_.end(), stream) == streams_.end()) streams_.push_back(stream);
   }
-  const l3_batch* batch() const { return batch_; }
 
  private:
   l3_batch* batch_;
+  void* data_;
+  std::shared_ptr<loader::Device> device_;
+  void* usual_stream_;
   std::mutex mutex_;
-  void* stream_;
+  std::vector<void*> streams_;
 };
 
 struct Batch {
@@ -101,6 +109,8 @@ class Loader {
   // Any thread may close a loader in which another one waits.
   void close() {
     is_closed_ = true;
+    // What is the parent's stays, with locks that nobody here may ever open.
+    if (is_forked()) return;
     {
       // Only its owner may forget it, so whoever waits has a loader to be called back from.
       const std::lock_guard lock(closing_);
@@ -130,13 +140,15 @@ class Loader {
   template <class Body>
   auto with_loader(const Body& body) const {
     const nb::gil_scoped_release unlocked;
+    if (is_forked()) return body(is_closed_ ? nullptr : loader_);
     const std::lock_guard in_use(mutex_);
     return body(loader_);
   }
+  bool is_forked() const { return getpid() != process_; }
   [[noreturn]] static void raise_closed() { throw nb::value_error("the loader is closed"); }
   // In a forked child the library refuses everything.
   void raise_if_forked(const char* reason) const {
-    if (getpid() == process_) return;
+    if (!is_forked()) return;
     const std::string text = std::string(reason[0] != 0 ? reason : "a loader does not survive a fork") +
                              ": make the loader in the process that uses it, or start processes with 'spawn'";
     PyErr_SetString(PyExc_RuntimeError, text.c_str());
@@ -149,6 +161,7 @@ class Loader {
   std::atomic<bool> is_closed_{false};
   std::atomic<uint64_t> position_{0};
   DLDevice device_{kDLCPU, 0};
+  std::shared_ptr<loader::Device> opened_;  // on a GPU
   void* usual_stream_ = nullptr;
   pid_t process_ = getpid();
 };
@@ -214,6 +227,7 @@ Loader::Loader(const DataSet& set, const nb::dict& options, const nb::list& want
   {
     const nb::gil_scoped_release unlocked;
     status = l3_loader_open(set_.get(), &all, &loader_, &error);
+    if (status == L3_OK && all.device == L3_DEVICE_CUDA) opened_ = loader::open_cuda_device(all.device_number, &error);
   }
   if (status != L3_OK) raise_error(error);
 }
@@ -249,8 +263,9 @@ nb::object Loader::next() {
       raise_sample_error(failure.error, failure.sample, name);
     }
     if (what == L3_NEXT_BATCH) {
-      Batch made{std::make_shared<BatchMemory>(batch, usual_stream_), l3_batch_info_init(), device_, usual_stream_};
+      Batch made{nullptr, l3_batch_info_init(), device_, usual_stream_};
       (void)!l3_batch_describe(batch, &made.info);
+      made.memory = std::make_shared<BatchMemory>(batch, made.info.tensors[0].data, opened_, usual_stream_);
       position_ = made.info.position;
       return nb::cast(std::move(made));
     }
@@ -318,6 +333,7 @@ nb::tuple Loader::failures() const {
 }
 
 nb::list Loader::timeline() const {
+  if (is_closed()) raise_closed();
   constexpr size_t kMost = 4096;
   std::vector<l3_batch_times> all(kMost);
   size_t count = 0;
