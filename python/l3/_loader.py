@@ -243,6 +243,10 @@ class Loader:
         wanted = _wanted(self._set, self._roles, groups, layout, dtype, mean, std, colours)
         self._tensors = len(wanted)
         self._native = _native.Loader(self._set, options, wanted, groups)
+        for (shape, _), (role, *_, means, stds) in zip(self._native.tensors(), wanted):  # noqa: B905 (Python 3.9)
+            of_role = "" if role is None else f" of role {role!r}"
+            arguments.check_channels("mean" + of_role, means, shape[1 if layout == "CHW" else 3])
+            arguments.check_channels("std" + of_role, stds, shape[1 if layout == "CHW" else 3])
         described = self._native.describe()
         self._units: int = described["units"]
         self._batches: int = described["batches"]
@@ -453,7 +457,7 @@ def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int
                 m = means[i % len(means)] if means else 0.0
                 s = stds[i % len(stds)] if stds else 1.0
                 scales[i], biases[i] = 1 / (most * s), -m / s
-        wanted.append((role, name, layout == "CHW", as_colours, scales, biases))
+        wanted.append((role, name, layout == "CHW", as_colours, scales, biases, means, stds))
     return wanted
 
 
