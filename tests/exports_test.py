@@ -34,7 +34,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--source", type=Path, required=True)
-    parser.add_argument("--name", default="l3", help="of the header and of the map")
+    parser.add_argument("--name", default="l3", help="of the library and of the map")
     options = parser.parse_args()
 
     script = without_comments((options.source / f"{options.name}.map").read_text())
@@ -43,7 +43,8 @@ def main() -> int:
         print("the map: not one version with a list of names and `local: *`")
         return 1
     listed = {name.strip() for name in version[2].split(";") if name.strip()}
-    header = without_comments((options.source / "include" / "l3" / f"{options.name}.h").read_text())
+    headers = sorted((options.source / "include" / "l3").glob("*.h"))
+    header = "\n".join(without_comments(path.read_text()) for path in headers)
     declared = set(re.findall(r"^L3_API\b[^;(]*?\b(\w+)\(", header, re.MULTILINE))
     wrong = differences(declared, listed, "in the header, and missing in the map",
                         "in the map, and the header does not declare it")

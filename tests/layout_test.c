@@ -1,4 +1,4 @@
-// Pins what programs that are compiled already rely on: the values of the enumerations of l3.h and l3_data.h, and the
+// Pins what programs that are compiled already rely on: the values of the enumerations of l3.h, l3_data.h and l3_loader.h, and the
 // size of each public structure and the place of its members on 64-bit machines. A wrong change does not compile.
 //
 // May change here: the size of a structure that begins with struct_size, together with new members at its end. They go
@@ -8,6 +8,7 @@
 
 #include "l3/l3.h"
 #include "l3/l3_data.h"
+#include "l3/l3_loader.h"
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " has another size")
 #define VALUE(name, value) _Static_assert((name) == (value), #name " has another value")
@@ -29,6 +30,53 @@ VALUE(L3_ERROR_FILE, 11);
 SIZE(l3_data_kind, 4);
 VALUE(L3_DATA_IMAGE, 0);
 VALUE(L3_DATA_BYTES, 1);
+
+SIZE(l3_order, 4);
+VALUE(L3_ORDER_STORED, 0);
+VALUE(L3_ORDER_SHUFFLED, 1);
+VALUE(L3_ORDER_WINDOWS, 2);
+
+SIZE(l3_ending, 4);
+VALUE(L3_ENDING_EVEN, 0);
+VALUE(L3_ENDING_PAD, 1);
+VALUE(L3_ENDING_DROP, 2);
+VALUE(L3_ENDING_UNEVEN, 3);
+
+SIZE(l3_on_error, 4);
+VALUE(L3_ON_ERROR_FAIL, 0);
+VALUE(L3_ON_ERROR_SKIP, 1);
+VALUE(L3_ON_ERROR_ZERO, 2);
+
+SIZE(l3_crop, 4);
+VALUE(L3_CROP_NONE, 0);
+VALUE(L3_CROP_CENTRE, 1);
+VALUE(L3_CROP_RANDOM, 2);
+
+SIZE(l3_value_type, 4);
+VALUE(L3_VALUE_STORED, 0);
+VALUE(L3_VALUE_U8, 1);
+VALUE(L3_VALUE_U16, 2);
+VALUE(L3_VALUE_F16, 3);
+VALUE(L3_VALUE_BF16, 4);
+VALUE(L3_VALUE_F32, 5);
+
+SIZE(l3_layout, 4);
+VALUE(L3_LAYOUT_CHW, 0);
+VALUE(L3_LAYOUT_HWC, 1);
+
+SIZE(l3_reading, 4);
+VALUE(L3_READING_AUTO, 0);
+VALUE(L3_READING_URING, 1);
+VALUE(L3_READING_THREADS, 2);
+
+SIZE(l3_device_kind, 4);
+VALUE(L3_DEVICE_CPU, 0);
+VALUE(L3_DEVICE_CUDA, 1);
+
+SIZE(l3_next, 4);
+VALUE(L3_NEXT_BATCH, 0);
+VALUE(L3_NEXT_END, 1);
+VALUE(L3_NEXT_WAITING, 2);
 
 SIZE(l3_sample_type, 4);
 VALUE(L3_SAMPLE_U8, 0);
@@ -237,6 +285,89 @@ PLACE(l3_data_sample, model_bytes, 120);
 PLACE(l3_data_sample, model_size, 128);
 PLACE(l3_data_sample, check, 136);
 PLACE(l3_data_sample, digest, 140);
+
+SIZE(l3_wanted, 64);
+PLACE(l3_wanted, role, 0);
+PLACE(l3_wanted, role_size, 8);
+PLACE(l3_wanted, type, 16);
+PLACE(l3_wanted, layout, 20);
+PLACE(l3_wanted, as_colours, 24);
+PLACE(l3_wanted, reserved, 28);
+PLACE(l3_wanted, scale, 32);
+PLACE(l3_wanted, bias, 48);
+
+SIZE(l3_loader_options, 136);
+PLACE(l3_loader_options, struct_size, 0);
+PLACE(l3_loader_options, batch_size, 4);
+PLACE(l3_loader_options, seed, 8);
+PLACE(l3_loader_options, rank, 16);
+PLACE(l3_loader_options, world_size, 20);
+PLACE(l3_loader_options, order, 24);
+PLACE(l3_loader_options, window, 28);
+PLACE(l3_loader_options, ending, 32);
+PLACE(l3_loader_options, on_error, 36);
+PLACE(l3_loader_options, crop, 40);
+PLACE(l3_loader_options, crop_width, 44);
+PLACE(l3_loader_options, crop_height, 48);
+PLACE(l3_loader_options, flip, 52);
+PLACE(l3_loader_options, wanted, 56);
+PLACE(l3_loader_options, wanted_count, 64);
+PLACE(l3_loader_options, device, 68);
+PLACE(l3_loader_options, device_number, 72);
+PLACE(l3_loader_options, threads, 76);
+PLACE(l3_loader_options, prefetch, 80);
+PLACE(l3_loader_options, reading, 84);
+PLACE(l3_loader_options, max_bytes_in_flight, 88);
+PLACE(l3_loader_options, groups, 96);
+PLACE(l3_loader_options, group_count, 104);
+PLACE(l3_loader_options, limits, 112);
+
+SIZE(l3_tensor, 48);
+PLACE(l3_tensor, data, 0);
+PLACE(l3_tensor, type, 8);
+PLACE(l3_tensor, dimensions, 12);
+PLACE(l3_tensor, shape, 16);
+
+SIZE(l3_loader_info, 32);
+PLACE(l3_loader_info, struct_size, 0);
+PLACE(l3_loader_info, tensors, 4);
+PLACE(l3_loader_info, units, 8);
+PLACE(l3_loader_info, batches, 16);
+PLACE(l3_loader_info, threads, 24);
+PLACE(l3_loader_info, reading, 28);
+
+SIZE(l3_failure, 784);
+PLACE(l3_failure, epoch, 0);
+PLACE(l3_failure, sample, 8);
+PLACE(l3_failure, error, 16);
+
+SIZE(l3_batch_times, 96);
+PLACE(l3_batch_times, begun, 0);
+PLACE(l3_batch_times, fetched, 8);
+PLACE(l3_batch_times, copy_begun, 16);
+PLACE(l3_batch_times, copied, 24);
+PLACE(l3_batch_times, decode_begun, 32);
+PLACE(l3_batch_times, decoded, 40);
+PLACE(l3_batch_times, asked, 48);
+PLACE(l3_batch_times, given, 56);
+PLACE(l3_batch_times, reading, 64);
+PLACE(l3_batch_times, decoding, 72);
+PLACE(l3_batch_times, bytes_read, 80);
+PLACE(l3_batch_times, bytes_out, 88);
+
+SIZE(l3_batch_info, 208);
+PLACE(l3_batch_info, struct_size, 0);
+PLACE(l3_batch_info, units, 4);
+PLACE(l3_batch_info, repeats, 8);
+PLACE(l3_batch_info, failed, 12);
+PLACE(l3_batch_info, epoch, 16);
+PLACE(l3_batch_info, number, 24);
+PLACE(l3_batch_info, position, 32);
+PLACE(l3_batch_info, tensors, 40);
+PLACE(l3_batch_info, ids, 48);
+PLACE(l3_batch_info, labels, 56);
+PLACE(l3_batch_info, device_labels, 64);
+PLACE(l3_batch_info, times, 112);
 #endif
 
 int main(void) {
@@ -249,7 +380,10 @@ int main(void) {
                  l3_train_options_init().struct_size == sizeof(l3_train_options) &&
                  l3_data_options_init().struct_size == sizeof(l3_data_options) &&
                  l3_data_info_init().struct_size == sizeof(l3_data_info) &&
-                 l3_data_sample_init().struct_size == sizeof(l3_data_sample)
+                 l3_data_sample_init().struct_size == sizeof(l3_data_sample) &&
+                 l3_loader_options_init().struct_size == sizeof(l3_loader_options) &&
+                 l3_loader_info_init().struct_size == sizeof(l3_loader_info) &&
+                 l3_batch_info_init().struct_size == sizeof(l3_batch_info)
              ? 0
              : 1;
 }

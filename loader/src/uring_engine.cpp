@@ -138,17 +138,17 @@ class UringEngine final : public ReadEngine {
   }
 
   void take(Read& read, int result) {
-    const bool goes_on =
-        result == -EINTR || result == -EAGAIN || (result > 0 && static_cast<uint64_t>(result) < read.size);
+    bool goes_on = result == -EINTR || result == -EAGAIN;
     {
       const std::lock_guard lock(mutex_);
       --under_way_;
+      if (result > 0 && static_cast<uint64_t>(result) < read.size) {
+        goes_on = true;
+        read.offset += static_cast<uint64_t>(result);
+        read.size -= static_cast<uint64_t>(result);
+        read.to += result;
+      }
       if (goes_on) {
-        if (result > 0) {
-          read.offset += static_cast<uint64_t>(result);
-          read.size -= static_cast<uint64_t>(result);
-          read.to += result;
-        }
         push(IORING_OP_READ, &read);
       } else if (first_ != nullptr) {
         Read& waiting = *first_;

@@ -1,0 +1,75 @@
+// A thin C++20 face of l3_loader.h: what is opened closes itself, errors are values.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "l3/l3_data.hpp"
+#include "l3/l3_loader.h"
+
+namespace l3 {
+
+// A batch, which is given back when this ends, or by release() with the stream that still uses it.
+class Batch {
+ public:
+  explicit Batch(l3_batch* batch) : batch_(batch) { (void)!l3_batch_describe(batch, &info_); }
+
+  const l3_batch_info& info() const { return info_; }
+  const l3_tensor& tensor(uint32_t number = 0) const { return info_.tensors[number]; }
+  std::span<const int64_t> ids() const { return {info_.ids, info_.units}; }
+  std::span<const int64_t> labels() const { return {info_.labels, info_.units}; }
+  void release(void* stream) { l3_batch_release(batch_.release(), stream); }
+
+ private:
+  struct Release {
+    void operator()(l3_batch* batch) const { l3_batch_release(batch, nullptr); }
+  };
+
+  std::unique_ptr<l3_batch, Release> batch_;
+  l3_batch_info info_ = l3_batch_info_init();
+};
+
+// A loader. The data set stays open until it has ended.
+class Loader {
+ public:
+  static DataResult<Loader> open(const DataSet& set, const l3_loader_options& options) {
+    l3_loader* loader = nullptr;
+    l3_data_error error{};
+    if (l3_loader_open(set.get(), &options, &loader, &error) != L3_OK) return error;
+    return Loader(loader);
+  }
+
+  l3_loader* get() const { return loader_.get(); }
+
+  l3_loader_info info() const {
+    l3_loader_info info = l3_loader_info_init();
+    (void)!l3_loader_describe(get(), &info);
+    return info;
+  }
+  // Goes to a position of an epoch.
+  std::optional<l3_data_error> start(uint64_t epoch, uint64_t position = 0) {
+    l3_data_error error{};
+    return l3_loader_start(get(), epoch, position, &error) == L3_OK ? std::nullopt : std::optional(error);
+  }
+  // The next batch, or nothing at the end of the epoch.
+  DataResult<std::optional<Batch>> next() {
+    l3_next next = L3_NEXT_WAITING;
+    l3_batch* batch = nullptr;
+    while (next == L3_NEXT_WAITING) {
+      l3_failure failure{};
+      if (l3_loader_next(get(), UINT32_MAX, &next, &batch, nullptr, &failure) != L3_OK) return failure.error;
+    }
+    return batch != nullptr ? std::optional<Batch>(std::in_place, batch) : std::nullopt;
+  }
+
+ private:
+  struct Close {
+    void operator()(l3_loader* loader) const { l3_loader_close(loader); }
+  };
+
+  explicit Loader(l3_loader* loader) : loader_(loader) {}
+
+  std::unique_ptr<l3_loader, Close> loader_;
+};
+
+}  // namespace l3
