@@ -240,13 +240,12 @@ class Loader:
         self._set = self._data._open()
         groups = None if samples is None else _groups_of(self._data, samples)
         self._selection = None if groups is None else _digest(groups)
-        wanted = _wanted(self._set, self._roles, groups, layout, dtype, mean, std, colours)
+        wanted, scalings = _wanted(self._set, self._roles, groups, layout, dtype, mean, std, colours)
         self._tensors = len(wanted)
         self._native = _native.Loader(self._set, options, wanted, groups)
-        for (shape, _), (role, *_, means, stds) in zip(self._native.tensors(), wanted):  # noqa: B905 (Python 3.9)
-            of_role = "" if role is None else f" of role {role!r}"
-            arguments.check_channels("mean" + of_role, means, shape[1 if layout == "CHW" else 3])
-            arguments.check_channels("std" + of_role, stds, shape[1 if layout == "CHW" else 3])
+        for (shape, _), numbers in zip(self._native.tensors(), scalings):  # noqa: B905 (Python 3.9)
+            for name, values in numbers.items():
+                arguments.check_channels(name, values, shape[1 if layout == "CHW" else 3])
         described = self._native.describe()
         self._units: int = described["units"]
         self._batches: int = described["batches"]
@@ -434,10 +433,12 @@ def _digest(groups: Sequence[int]) -> str:
 
 
 def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int] | None, layout: str,
-            dtype: object, mean: object, std: object, colours: bool | Sequence[str]) -> list[Any]:
-    """What the extension takes for each role."""
+            dtype: object, mean: object, std: object,
+            colours: bool | Sequence[str]) -> tuple[list[Any], list[dict[str, list[float]]]]:
+    """What the extension takes for each role, and the means and deviations that are in it, by their names."""
     names: list[str | None] = [None] if roles is None else list(roles)
     wanted = []
+    scalings = []
     if isinstance(colours, str):
         colours = [colours]
     for role, one_dtype, one_mean, one_std in zip(  # noqa: B905 (Python 3.9)
@@ -457,8 +458,9 @@ def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int
                 m = means[i % len(means)] if means else 0.0
                 s = stds[i % len(stds)] if stds else 1.0
                 scales[i], biases[i] = 1 / (most * s), -m / s
-        wanted.append((role, name, layout == "CHW", as_colours, scales, biases, means, stds))
-    return wanted
+        wanted.append((role, name, layout == "CHW", as_colours, scales, biases))
+        scalings.append({"mean" + of_role: means, "std" + of_role: stds})
+    return wanted, scalings
 
 
 _loaders: weakref.WeakSet[Loader] = weakref.WeakSet()

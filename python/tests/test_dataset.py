@@ -11,10 +11,9 @@ import threading
 import unittest
 from pathlib import Path
 
+import l3
 import numpy as np
 from support import Sets, convert, number_of, picture, python, write_png
-
-import l3
 
 
 def decode_in_child(data: l3.Dataset, number: int) -> bytes:
@@ -153,7 +152,8 @@ class Lives(Sets):
         self.assertEqual(wrong, [])
 
     def test_end_of_interpreter(self) -> None:
-        ended = python("import sys, l3\nsys.kept = [l3.Dataset(sys.argv[1])]\nsys.kept += sys.kept[0][1], iter(sys.kept[0])\n"
+        ended = python("import sys, l3\nsys.kept = [l3.Dataset(sys.argv[1])]\n"
+                       "sys.kept += sys.kept[0][1], iter(sys.kept[0])\n"
                        "next(sys.kept[2])\n", self.classes_set())
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 

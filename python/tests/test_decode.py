@@ -7,10 +7,9 @@ import threading
 import unittest
 from pathlib import Path
 
+import l3
 import numpy as np
 from support import Folder, picture
-
-import l3
 
 FAST = {"method": "fast"}
 

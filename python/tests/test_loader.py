@@ -6,10 +6,9 @@ import json
 import pickle
 import unittest
 
+import l3
 import numpy as np
 from support import Sets, number_of, picture
-
-import l3
 
 
 def planes(pixels: np.ndarray) -> np.ndarray:

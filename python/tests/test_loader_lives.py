@@ -13,10 +13,9 @@ import threading
 import time
 import unittest
 
+import l3
 import numpy as np
 from support import Sets, child_environment, picture, python, write_png
-
-import l3
 
 
 def count_units(path: str) -> int:

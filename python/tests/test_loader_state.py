@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import unittest
 
+import l3
 import numpy as np
 from support import Sets
-
-import l3
 
 BROKEN = ("dogs/004.png", "cats/011.png")
 

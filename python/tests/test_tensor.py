@@ -9,10 +9,9 @@ import threading
 import unittest
 from types import ModuleType
 
+import l3
 import numpy as np
 from support import picture, python
-
-import l3
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 HAS_JAX = importlib.util.find_spec("jax") is not None
