@@ -36,35 +36,48 @@ class DeviceMemory : public Memory {
   std::vector<void*> streams_;
 };
 
-// Slots that are not in use: their pinned memory is dear. They are never destroyed, since at the end of a process the
-// driver may be gone before them.
-class Slots {
+// A device, and its slots that are not in use: their pinned memory is dear. They are never given back, since at the end
+// of a process the driver may be gone before them.
+class OpenDevices {
  public:
-  static Slots& get() {
-    static Slots& slots = *new Slots;
-    return slots;
+  static OpenDevices& get() {
+    static OpenDevices& devices = *new OpenDevices;
+    return devices;
   }
 
-  std::unique_ptr<loader::DeviceSlot> take(loader::Device& device, uint32_t number, l3_error& error) {
+  std::shared_ptr<loader::Device> open(uint32_t number, l3_data_error& error) {
+    std::shared_ptr<loader::Device> device = loader::open_cuda_device(number, &error);
+    const std::lock_guard lock(mutex_);
+    if (device != nullptr) devices_[number].device = device;
+    return device;
+  }
+  std::unique_ptr<loader::DeviceSlot> take_slot(uint32_t number, l3_error& error) {
+    std::shared_ptr<loader::Device> device;
     {
       const std::lock_guard lock(mutex_);
-      auto& idle = idle_[number];
-      if (!idle.empty()) {
-        auto slot = std::move(idle.back());
-        idle.pop_back();
+      Known& known = devices_[number];
+      if (!known.idle.empty()) {
+        auto slot = std::move(known.idle.back());
+        known.idle.pop_back();
         return slot;
       }
+      device = known.device;
     }
-    return device.make_slot(&error);
+    return device->make_slot(&error);
   }
   void give_back(uint32_t number, std::unique_ptr<loader::DeviceSlot> slot) {
     const std::lock_guard lock(mutex_);
-    idle_[number].push_back(std::move(slot));
+    devices_[number].idle.push_back(std::move(slot));
   }
 
  private:
+  struct Known {
+    std::shared_ptr<loader::Device> device;
+    std::vector<std::unique_ptr<loader::DeviceSlot>> idle;
+  };
+
   std::mutex mutex_;
-  std::map<uint32_t, std::vector<std::unique_ptr<loader::DeviceSlot>>> idle_;
+  std::map<uint32_t, Known> devices_;
 };
 
 uint64_t padded(uint64_t size) { return (size + 15) / 16 * 16; }
@@ -124,7 +137,7 @@ std::vector<Tensor> Files::decode_on_gpu(const std::vector<const Tensor*>& to, c
   std::vector<uint8_t*> out;
   const auto opened = [&] {
     const nb::gil_scoped_release unlocked;
-    return loader::open_cuda_device(device, &why);
+    return OpenDevices::get().open(device, why);
   }();
   if (opened == nullptr) raise_error(why);
   if (!to.empty()) {
@@ -155,7 +168,7 @@ std::vector<Tensor> Files::decode_on_gpu(const std::vector<const Tensor*>& to, c
   l3_error error{L3_OK, 0, L3_NO_TILE, ""};
   {
     const nb::gil_scoped_release unlocked;
-    auto slot = Slots::get().take(*opened, device, error);
+    auto slot = OpenDevices::get().take_slot(device, error);
     for (size_t first = 0; slot != nullptr && error.status == L3_OK && first < files_.size();) {
       size_t end = first;
       for (uint64_t size = 0; end < files_.size() && end - first < kMostImages; ++end) {
@@ -166,7 +179,7 @@ std::vector<Tensor> Files::decode_on_gpu(const std::vector<const Tensor*>& to, c
                           output, options_, *slot, stream);
       first = end;
     }
-    if (slot != nullptr && error.status == L3_OK) Slots::get().give_back(device, std::move(slot));
+    if (slot != nullptr && error.status == L3_OK) OpenDevices::get().give_back(device, std::move(slot));
   }
   if (error.status != L3_OK) raise_error(error);
   raise_first_error();
