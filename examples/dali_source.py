@@ -36,7 +36,7 @@ class Source:
 @pipeline_def
 def pipeline(source: Source, device: str) -> tuple[Any, Any]:
     images, labels = fn.external_source(source=source, num_outputs=2, batch=True, cycle="raise", device=device,
-                                        layout=["CHW", ""], dtype=[types.FLOAT16, types.INT64])
+                                        layout=["HWC", ""], dtype=[types.FLOAT, types.INT64])
     return fn.rotate(images, angle=fn.random.uniform(range=(-10.0, 10.0)), keep_size=True, fill_value=0), labels
 
 
@@ -54,7 +54,7 @@ def main() -> None:
     if not wanted:
         sys.exit(f"dali_source.py: {given.set} has no RGB images of 8 bits and {given.crop} x {given.crop} pixels")
     loader = l3.Loader(data, given.batch_size, samples=wanted, crop=(given.crop, given.crop), flip=True, seed=1,
-                       dtype="float16", mean=0.5, std=0.25, device=given.device)
+                       layout="HWC", dtype="float32", mean=0.5, std=0.25, device=given.device)
     built = pipeline(Source(loader), "gpu" if given.device == "cuda" else "cpu", batch_size=given.batch_size,
                      num_threads=2, device_id=0 if given.device == "cuda" else None)
     built.build()

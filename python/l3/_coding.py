@@ -229,11 +229,11 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
     places: list[_native.Tensor] = []
     for shape, name in shapes:
         if name == "bfloat16":
-            places.append(_native.Tensor.allocate(shape, name))
+            places.append(_native.allocate_tensor(shape, name))
             arrays.append(places[-1])
         else:
             array = np.empty(shape, name)
-            places.append(_native.Tensor.of_buffer(array, True))
+            places.append(_native.tensor_of_buffer(array, True))
             arrays.append(array)
     files.decode(places, *how, threads)
     return arrays[0] if single else arrays
@@ -254,12 +254,12 @@ def _output(out: Any, number: int | None, stream: int) -> _native.Tensor:
             raise ValueError(f"out has the type {out.dtype}, whose bytes are not in this machine's order")
         if out.dtype.name not in arguments.DTYPES:
             raise ValueError(f"out has the type {out.dtype}, and must have {arguments.either(arguments.DTYPES)}")
-        given = _native.Tensor.of_buffer(out, True)
+        given = _native.tensor_of_buffer(out, True)
     elif isinstance(out, _native.Tensor):
         given = out
     elif hasattr(out, "__dlpack__"):
         try:
-            given = _native.Tensor.of_dlpack(out, stream)
+            given = _native.tensor_of_dlpack(out, stream)
         except BufferError as error:
             raise ValueError(f"out is {error}") from error
     else:
@@ -347,7 +347,7 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
                          + arguments.either(sorted(possible)))
     if (colour == "palette") != bool(entries):
         raise ValueError("colour 'palette' and the argument palette need each other")
-    file = _native.encode(_native.Tensor.of_buffer(pixels, False), colour, bits,
+    file = _native.encode(_native.tensor_of_buffer(pixels, False), colour, bits,
                           arguments.truth("premultiplied", premultiplied), entries, transparency,
                           _METHODS.index(method), effort, tile_width, tile_height,
                           arguments.whole_number("threads", threads, 0, 1024))

@@ -23,9 +23,11 @@ void for_each_of(uint64_t count, uint64_t threads, const Body& body) {
   const auto work = [&] {
     for (uint64_t i = next++; i < count; i = next++) body(i);
   };
+  const uint64_t wanted = threads_for(threads, count);
   std::vector<std::thread> others;
+  others.reserve(wanted);
   try {
-    for (uint64_t i = 1; i < threads_for(threads, count); ++i) others.emplace_back(work);
+    for (uint64_t i = 1; i < wanted; ++i) others.emplace_back(work);
   } catch (const std::system_error&) {
     // With the threads that there are.
   }

@@ -359,25 +359,36 @@ Tensor tensor_of_dlpack(nb::handle object, void* stream) {
 }
 
 void bind_tensor(nb::module_& module) {
-  nb::class_<Tensor>(module, "Tensor", nb::is_final())
-      .def_static("allocate", [](const std::vector<int64_t>& shape,
-                                 const std::string& dtype) { return allocate_tensor(shape, type_named(dtype)); })
-      .def_static("of_buffer", &tensor_of_buffer)
-      .def_static(
-          "of_dlpack",
-          [](nb::handle object, uintptr_t stream) { return tensor_of_dlpack(object, reinterpret_cast<void*>(stream)); })
-      .def_prop_ro("shape", &shape_of)
-      .def_prop_ro("ndim", [](const Tensor& tensor) { return tensor.shape.size(); })
-      .def_prop_ro("dtype", [](const Tensor& tensor) { return type_name(tensor.type); })
-      .def_prop_ro("device", &device_name)
-      .def_prop_ro("nbytes", &Tensor::bytes)
+  nb::class_<Tensor>(
+      module, "Tensor", nb::is_final(),
+      "An array in memory of a CPU or a GPU, for libraries that have DLPack: torch.from_dlpack(tensor).\n\n"
+      "It has no values of its own to look at. Its memory lives as long as it, and what others made of "
+      "it, do. All\nwork that writes it is done before it is there, so that any stream may read it.")
+      .def_prop_ro("shape", &shape_of, "A tuple of whole numbers.")
+      .def_prop_ro(
+          "ndim", [](const Tensor& tensor) { return tensor.shape.size(); }, "The number of dimensions.")
+      .def_prop_ro(
+          "dtype", [](const Tensor& tensor) { return type_name(tensor.type); },
+          "'uint8', 'uint16', 'float16', 'bfloat16', 'float32' or 'int64'.")
+      .def_prop_ro("device", &device_name, "'cpu', or 'cuda:' and a number.")
+      .def_prop_ro("nbytes", &Tensor::bytes, "The size of the memory.")
       .def_prop_ro("__array_interface__", [](const Tensor& tensor) { return array_interface(tensor, false); })
       .def_prop_ro("__cuda_array_interface__", [](const Tensor& tensor) { return array_interface(tensor, true); })
       .def("__dlpack__", &to_dlpack, nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
-           "dl_device"_a = nb::none(), "copy"_a = nb::none())
+           "dl_device"_a = nb::none(), "copy"_a = nb::none(),
+           "A capsule of DLPack: 1.0 where max_version allows it. On a GPU `stream` is the one that will use the "
+           "tensor:\n"
+           "None or 1 the legacy default stream, 2 the one of each thread, -1 what is not said.")
       .def("__dlpack_device__",
            [](const Tensor& tensor) { return nb::make_tuple(tensor.device.device_type, tensor.device.device_id); })
       .def("__repr__", &describe);
+  module.def("allocate_tensor", [](const std::vector<int64_t>& shape, const std::string& dtype) {
+    return allocate_tensor(shape, type_named(dtype));
+  });
+  module.def("tensor_of_buffer", &tensor_of_buffer);
+  module.def("tensor_of_dlpack", [](nb::handle object, uintptr_t stream) {
+    return tensor_of_dlpack(object, reinterpret_cast<void*>(stream));
+  });
 }
 
 }  // namespace l3_python
