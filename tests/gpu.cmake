@@ -9,16 +9,43 @@ set_tests_properties(gpu_vectors PROPERTIES FIXTURES_SETUP gpu_vectors COST 600)
 
 if(TARGET emulated_gpu)
   set(emulated_sources emulated_kernels.cpp emulated_dense_kernels.cpp emulated_token_kernels.cpp)
-  add_executable(gpu_emulated_test ${gpu_sources} ${emulated_sources})
-  target_include_directories(gpu_emulated_test PRIVATE ${PROJECT_SOURCE_DIR}/kernels/include
-                                                       ${PROJECT_BINARY_DIR}/codec/generated)
-  add_dependencies(gpu_emulated_test l3_default_models)
-  target_link_libraries(gpu_emulated_test PRIVATE emulated_gpu)
+  add_library(emulated_kernels OBJECT ${emulated_sources})
+  target_include_directories(
+    emulated_kernels
+    PUBLIC ${PROJECT_SOURCE_DIR}/kernels/include
+    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/codec/generated)
+  add_dependencies(emulated_kernels l3_default_models)
+  target_link_libraries(emulated_kernels PRIVATE emulated_gpu l3_internals l3_warnings)
   # Kernels use their shared memory for this and that, and call parameters as they like.
   set_source_files_properties(${emulated_sources} PROPERTIES COMPILE_OPTIONS "-fno-strict-aliasing;-Wno-shadow")
+
+  add_executable(gpu_emulated_test ${gpu_sources})
   target_include_directories(gpu_emulated_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(gpu_emulated_test PRIVATE l3_internals GTest::gtest_main Threads::Threads l3_warnings)
+  target_link_libraries(gpu_emulated_test PRIVATE emulated_kernels emulated_gpu l3_internals GTest::gtest_main
+                                                  Threads::Threads l3_warnings)
   add_test(NAME gpu_emulated COMMAND gpu_emulated_test)
   set_tests_properties(gpu_emulated PROPERTIES FIXTURES_REQUIRED gpu_vectors TIMEOUT 3600 COST 500
                                                ENVIRONMENT L3_VECTORS=${vectors_folder})
+
+  # The loader's device on the same.
+  set(folder ${PROJECT_SOURCE_DIR}/loader/cuda)
+  add_library(emulated_cuda_device OBJECT ${folder}/context.cpp ${folder}/cuda_device.cpp ${folder}/models.cpp
+                                          ${folder}/outputs.cpp ${folder}/slot.cpp)
+  target_include_directories(
+    emulated_cuda_device
+    PUBLIC ${PROJECT_SOURCE_DIR}/kernels/include ${PROJECT_SOURCE_DIR}/loader/include)
+  target_link_libraries(emulated_cuda_device PRIVATE emulated_gpu l3 l3_warnings)
+
+  add_executable(loader_device_test loader_device_test.cpp)
+  target_link_libraries(
+    loader_device_test PRIVATE emulated_cuda_device emulated_kernels emulated_gpu l3_loader l3_internals
+                               GTest::gtest_main Threads::Threads l3_warnings)
+  add_test(NAME loader_device COMMAND loader_device_test)
+
+  # Whole loaders over it.
+  add_executable(loader_gpu_test loader_gpu_test.cpp)
+  target_include_directories(loader_gpu_test PRIVATE ${PROJECT_SOURCE_DIR}/loader/src)
+  target_link_libraries(loader_gpu_test PRIVATE emulated_cuda_device emulated_kernels emulated_gpu l3_loader
+                                                l3_internals GTest::gtest_main Threads::Threads l3_warnings)
+  add_test(NAME loader_gpu COMMAND loader_gpu_test)
 endif()

@@ -5,7 +5,7 @@
 set -euo pipefail
 kind=$1 build=$2 source=$3 work=$4
 rm -rf "$work"
-mkdir -p "$work/cpp" "$work/c" "$work/data" "$work/data_cpp"
+mkdir -p "$work/cpp" "$work/c" "$work/data" "$work/data_cpp" "$work/loader"
 
 no_pkg_config=-DPKG_CONFIG_EXECUTABLE=/nonexistent
 flags="-Wall -Wextra -Wpedantic -Werror"
@@ -51,9 +51,11 @@ int main(void) {
 }
 END
 
-# README's reader of data sets, and one in C that says how many samples one has.
+# README's reader of data sets and its loader, and a reader in C that says how many samples one has.
 project CXX main.cpp | sed 's/l3::l3)/l3::l3_data)/' >"$work/data_cpp/CMakeLists.txt"
 awk '/^```C\+\+$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md" >"$work/data_cpp/main.cpp"
+project CXX main.cpp | sed 's/l3::l3)/l3::l3_data)/' >"$work/loader/CMakeLists.txt"
+awk '/^```CPP$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md" >"$work/loader/main.cpp"
 project C main.c | sed 's/l3::l3)/l3::l3_data)/' >"$work/data/CMakeLists.txt"
 cat >"$work/data/main.c" <<'END'
 #include <l3/l3_data.h>
@@ -93,13 +95,14 @@ use() {  # PREFIX
   mkdir "$out"
   # A shared libl3 must do without pkg-config.
   [ "$kind" = static ] || options=("$no_pkg_config")
-  for language in cpp c data data_cpp; do
+  for language in cpp c data data_cpp loader; do
     said "$out/log" configure "$work/$language" "$out/$language" "$prefix" "${options[@]}"
     said "$out/log" cmake --build "$out/$language"
     case $language in cpp | c) "$out/$language/your_loader" | tee "$out/$language.said" ;; esac
   done
   read_sets "$out/data/your_loader"
   [ ! -e "$work/set" ] || [ "$("$out/data_cpp/your_loader" "$work/set")" = '1 samples' ] || fail "README's reader of data sets"
+  [ ! -e "$work/set" ] || [ "$("$out/loader/your_loader" "$work/set")" = '1 images in 1 batches' ] || fail "README's loader"
   grep -q '12288 bytes of crop' "$out/cpp.said"
 
   pc=$(dirname "$(find "$prefix" -name l3.pc)")

@@ -32,6 +32,13 @@ inline l3_data_info l3_data_info_of(const l3_data_set& set) {
   return info;
 }
 
+// How tests look at the memory of tensors, which may be a device's.
+using Copy = void (*)(void* to, const void* from, size_t size);
+inline Copy& copy_from_tensor() {
+  static Copy copy = [](void* to, const void* from, size_t size) { std::memcpy(to, from, size); };
+  return copy;
+}
+
 class Batch {
  public:
   Batch() = default;
@@ -50,6 +57,7 @@ class Batch {
 
   explicit operator bool() const { return batch_ != nullptr; }
   const l3_batch_info& info() const { return info_; }
+  void release(void* stream) { l3_batch_release(std::exchange(batch_, nullptr), stream); }
 
  private:
   l3_batch* batch_ = nullptr;
@@ -67,11 +75,13 @@ inline uint64_t bytes_of_unit(const l3_tensor& tensor) {
   return tensor.shape[1] * tensor.shape[2] * tensor.shape[3] * loader::value_bytes(tensor.type);
 }
 
-inline Unit unit_of(const l3_batch_info& info, uint32_t i) {
-  const uint64_t size = bytes_of_unit(info.tensors[0]);
-  const auto* data = static_cast<const uint8_t*>(info.tensors[0].data) + i * size;
-  return {info.ids[i], info.labels[i], Bytes(data, data + size)};
+inline Bytes bytes_of(const l3_batch_info& info, uint32_t i, uint32_t tensor = 0) {
+  const uint64_t size = bytes_of_unit(info.tensors[tensor]);
+  Bytes bytes(size);
+  copy_from_tensor()(bytes.data(), static_cast<const uint8_t*>(info.tensors[tensor].data) + i * size, size);
+  return bytes;
 }
+inline Unit unit_of(const l3_batch_info& info, uint32_t i) { return {info.ids[i], info.labels[i], bytes_of(info, i)}; }
 
 class Loader {
  public:
@@ -114,6 +124,18 @@ class Loader {
 
 class LoaderTest : public data_set_testing::DataSets {
  protected:
+  // Breaks a byte in the middle of a sample's payloads.
+  void damage(uint64_t sample) {
+    const l3::Sample told = set_->sample(sample);
+    const std::string file = l3_data_shard_path(set(), told.shard);
+    std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
+    const auto at = static_cast<std::streamoff>(told.offset + told.size - 8);
+    stream.seekg(at);
+    const char byte = static_cast<char>(stream.get() ^ 0x10);
+    stream.seekp(at);
+    stream.put(byte);
+  }
+
   const l3_data_set* set() const { return set_->get(); }
 
   static Bytes encode(const Drawing& drawing) {
@@ -272,10 +294,7 @@ class LoaderTest : public data_set_testing::DataSets {
       bytes += batch.info().times.bytes_read;
       units += batch.info().units;
       for (uint32_t t = 0; t < loader.info().tensors; ++t) {
-        const l3_tensor& tensor = batch.info().tensors[t];
-        const uint64_t size = bytes_of_unit(tensor);
         for (uint32_t i = 0; i < batch.info().units; ++i) {
-          const auto* data = static_cast<const uint8_t*>(tensor.data) + i * size;
           const uint64_t sample = static_cast<uint64_t>(batch.info().ids[i]) + t;
           const l3::Sample told = set_->sample(sample);
           if (t == 0) {
@@ -288,7 +307,7 @@ class LoaderTest : public data_set_testing::DataSets {
                                            (told.height - options.crop_height + 1) * (options.flip + 1);
           if (crops > kMostCrops) continue;
           const std::vector<Bytes> possible = decoded(sample, options, t);
-          EXPECT_NE(std::find(possible.begin(), possible.end(), Bytes(data, data + size)), possible.end())
+          EXPECT_NE(std::find(possible.begin(), possible.end(), bytes_of(batch.info(), i, t)), possible.end())
               << "sample " << sample << ", tensor " << t;
         }
       }

@@ -1,5 +1,6 @@
 #include "tensor_writer.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -35,6 +36,17 @@ uint16_t to_f16(float value) {
   return static_cast<uint16_t>(sign | (rounded >> 13));
 }
 
+const RowWriter* row_writer() {
+#ifdef L3_HAS_AVX2_ROWS
+  const char* target = l3_cpu_target();
+  if (target != nullptr && std::strcmp(target, "portable") != 0 && __builtin_cpu_supports("avx2") &&
+      __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
+    return &kAvx2RowWriter;
+  }
+#endif
+  return nullptr;
+}
+
 uint32_t value_bytes(uint32_t type) {
   switch (type) {
     case L3_VALUE_U8: return 1;
@@ -47,12 +59,17 @@ TensorWriter::TensorWriter(const l3_wanted& wanted, uint32_t bits, uint32_t chan
     : bits_(bits), channels_(channels), type_(wanted.type), planes_(wanted.layout == L3_LAYOUT_CHW && channels > 1) {
   const bool is_integer = type_ == L3_VALUE_U8 || type_ == L3_VALUE_U16;
   is_same_ = is_integer && !planes_ && value_bytes(type_) == (bits > 8 ? 2 : 1);
+  const bool no_scale = std::all_of(wanted.scale, wanted.scale + 4, [](float scale) { return scale == 0; });
+  for (uint32_t c = 0; c < 4; ++c) {
+    scale_[c] = no_scale ? 1.0f : wanted.scale[c];
+    bias_[c] = wanted.bias[c];
+  }
+  if (bits <= 8 && type_ != L3_VALUE_U16 && (channels == 1 || (planes_ && channels >= 3))) vectors_ = row_writer();
   if (is_integer) return;
-  const bool no_scale = wanted.scale[0] == 0 && wanted.scale[1] == 0 && wanted.scale[2] == 0 && wanted.scale[3] == 0;
   table_.resize(size_t{channels} << bits);
   for (uint32_t c = 0; c < channels; ++c) {
     for (uint32_t sample = 0; sample < 1u << bits; ++sample) {
-      const float value = std::fma(static_cast<float>(sample), no_scale ? 1.0f : wanted.scale[c], wanted.bias[c]);
+      const float value = std::fma(static_cast<float>(sample), scale_[c], bias_[c]);
       table_[(size_t{c} << bits) + sample] = type_ == L3_VALUE_F16    ? to_f16(value)
                                              : type_ == L3_VALUE_BF16 ? to_bf16(value)
                                                                       : std::bit_cast<uint32_t>(value);
@@ -93,7 +110,57 @@ void TensorWriter::write_as(const In* pixels, uint32_t width, uint32_t height, b
   }
 }
 
+// A row of one channel.
+void TensorWriter::write_row_with_vectors(uint32_t channel, const uint8_t* row, uint32_t width, uint8_t* out) const {
+  const float scale = scale_[channel], bias = bias_[channel];
+  const uint32_t* table = table_.data() + (size_t{channel} << bits_);
+  auto* wide = reinterpret_cast<uint16_t*>(out);
+  auto* widest = reinterpret_cast<uint32_t*>(out);
+  if (type_ == L3_VALUE_F32) {
+    for (size_t x = vectors_->to_f32(row, width, scale, bias, widest); x < width; ++x) widest[x] = table[row[x]];
+  } else {
+    const auto convert = type_ == L3_VALUE_F16 ? vectors_->to_f16 : vectors_->to_bf16;
+    for (size_t x = convert(row, width, scale, bias, wide); x < width; ++x)
+      wide[x] = static_cast<uint16_t>(table[row[x]]);
+  }
+}
+
+// Row by row: split into channels, turned round, converted.
+void TensorWriter::write_with_vectors(const uint8_t* pixels, uint32_t width, uint32_t height, bool flip,
+                                      uint8_t* out) const {
+  const uint32_t channels = channels_;
+  const size_t value = value_bytes(type_);
+  const bool converts = type_ != L3_VALUE_U8;
+  std::vector<uint8_t> room(size_t{width} * (channels + 1));
+  uint8_t* const turned = room.data() + size_t{width} * channels;
+  for (uint32_t y = 0; y < height; ++y, pixels += size_t{width} * channels) {
+    uint8_t* to[4] = {};
+    uint8_t* rows[4] = {};
+    for (uint32_t c = 0; c < channels; ++c) {
+      to[c] = out + (size_t{c} * height + y) * width * value;
+      rows[c] = converts || flip ? room.data() + size_t{c} * width : to[c];
+    }
+    if (channels > 1) {
+      const size_t begun =
+          channels == 3 ? vectors_->split3(pixels, width, rows) : vectors_->split4(pixels, width, rows);
+      for (size_t x = begun; x < width; ++x) {
+        for (uint32_t c = 0; c < channels; ++c) rows[c][x] = pixels[x * channels + c];
+      }
+    }
+    for (uint32_t c = 0; c < channels; ++c) {
+      const uint8_t* row = channels > 1 ? rows[c] : pixels;
+      if (flip) {
+        uint8_t* const back = converts ? turned : to[c];
+        for (size_t x = vectors_->reverse(row, width, back); x < width; ++x) back[width - 1 - x] = row[x];
+        row = back;
+      }
+      if (converts) write_row_with_vectors(c, row, width, to[c]);
+    }
+  }
+}
+
 void TensorWriter::write(const uint8_t* pixels, uint32_t width, uint32_t height, bool flip, uint8_t* out) const {
+  if (vectors_ != nullptr) return write_with_vectors(pixels, width, height, flip, out);
   const auto with_input = [&](const auto* in) {
     switch (value_bytes(type_)) {
       case 1: return write_as(in, width, height, flip, out);

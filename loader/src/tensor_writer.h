@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "l3/l3_loader.h"
+#include "row_writer.h"
 
 namespace loader {
 
@@ -32,10 +33,15 @@ class TensorWriter {
   template <class In, class Out, bool kFlip, bool kPlanes>
   void write_rows(const In* pixels, uint32_t width, uint32_t height, Out* out) const;
 
+  void write_with_vectors(const uint8_t* pixels, uint32_t width, uint32_t height, bool flip, uint8_t* out) const;
+  void write_row_with_vectors(uint32_t channel, const uint8_t* row, uint32_t width, uint8_t* out) const;
+
   uint32_t bits_, channels_, type_;
+  float scale_[4], bias_[4];
   bool planes_;
   bool is_same_;
-  std::vector<uint32_t> table_;  // what each sample of each channel becomes
+  const RowWriter* vectors_ = nullptr;  // where they can do it
+  std::vector<uint32_t> table_;         // what each sample of each channel becomes
 };
 
 }  // namespace loader

@@ -16,8 +16,9 @@ struct Control {
   int devices = 1;
   int multiprocessors = 2;
   size_t shared_of_block = kSharedBytes, shared_of_processor = 228 << 10;
-  bool has_code = true;                 // whether kernels were compiled for the device
-  uint64_t work_accepted = UINT64_MAX;  // so much more goes into streams; what comes then fails, once
+  bool has_code = true;                      // whether kernels were compiled for the device
+  uint64_t work_accepted = UINT64_MAX;       // so much more goes into streams; what comes then fails, once
+  uint64_t resources_accepted = UINT64_MAX;  // the same of memory, streams and events that are made
 };
 Control& control();
 
@@ -26,8 +27,15 @@ struct Counts {
   uint64_t allocations = 0;  // of device and pinned memory, tried ones too
   uint64_t work = 0;         // put into streams and graphs
   uint64_t kernels = 0;      // of that
+  uint64_t bytes_to_device = 0;
+  uint64_t contexts = 0;  // a bit for each device that has one
+  uint64_t events = 0;    // that are there
 };
 const Counts& counts();
+// Memory, streams and events that are there.
+uint32_t resources();
+// Begins anew with Counts::contexts.
+void forget_contexts();
 
 // Decides about every order that CUDA leaves open.
 std::mt19937& dice();

@@ -1,6 +1,9 @@
 // Eight bytes that choose a region and a stride, then any bytes as a file. All processor targets say the same of the
-// region; where the whole decodes, so does the region, and is a crop of it; nothing between its rows is touched.
+// region; where the whole decodes, so does the region, and is a crop of it; nothing between its rows is touched; and
+// with the parts alone that l3_find_payloads names it is the same.
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "file_mutator.h"
 #include "harness.h"
@@ -72,6 +75,26 @@ void check_crop(const Bytes& file, const l3_info& info, const Region& region, co
   }
 }
 
+void check_parts(const Bytes& file, const l3_info& info, const Region& region, const Outcome& outcome, uint32_t pixel,
+                 const l3_decode_options& options) {
+  const size_t start = static_cast<size_t>(std::min<uint64_t>(info.payload_start, file.size()));
+  const Bytes beginning = fuzz::exactly(file.data(), start);
+  l3_range ranges[64];
+  size_t count = 0;
+  const l3_status status = l3_find_payloads(beginning.data(), start, file.size(), region.x, region.y, region.width,
+                                            region.height, 0, ranges, std::size(ranges), &count, nullptr);
+  if (status == L3_ERROR_BUFFER) return;
+  FUZZ_EXPECT(status == L3_OK || !outcome.region.ok());
+  if (status != L3_OK) return;
+  Bytes parts(file.size(), kUntouched);
+  std::memcpy(parts.data(), beginning.data(), start);
+  for (size_t i = 0; i < count; ++i) {
+    FUZZ_EXPECT(ranges[i].offset >= start && ranges[i].size <= file.size() - ranges[i].offset);
+    std::memcpy(&parts[ranges[i].offset], &file[ranges[i].offset], ranges[i].size);
+  }
+  FUZZ_EXPECT(decode(parts, region, pixel, options) == outcome);
+}
+
 }  // namespace
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
@@ -94,5 +117,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Region region = choose(data, info);
   const Outcome outcome = fuzz::same_on_all_targets([&] { return decode(file, region, pixel, options); });
   check_crop(file, info, region, outcome, pixel, options);
+  check_parts(file, info, region, outcome, pixel, options);
   return 0;
 }

@@ -1,7 +1,7 @@
 // libl3_data: data sets of L3 images, read. spec/shard.md defines shards and data sets; words here are its words.
 //
 // A data set that is open never changes: any number of threads may use it at once, without locks, until it is closed.
-// The library starts no threads and never throws or aborts. Every byte of a shard or an index may be hostile: what is
+// What is here starts no threads (a loader does: l3_loader.h) and never throws or aborts. Every byte of a shard or an index may be hostile: what is
 // allocated is bounded by limits, and by what the files really hold.
 #ifndef L3_L3_DATA_H
 #define L3_L3_DATA_H

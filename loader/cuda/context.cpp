@@ -1,0 +1,46 @@
+#include "context.h"
+
+namespace loader::cuda {
+namespace {
+
+// Of the driver, which is not linked: it is there, or it is not.
+template <class Function>
+bool find(const char* name, Function& function) {
+  constexpr unsigned kOfVersion = 12000;  // as <cuda.h> of every toolkit that builds this declares them
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  const cudaError_t code = cudaGetDriverEntryPointByVersion(name, &found, kOfVersion, cudaEnableDefault, &result);
+  if (code != cudaSuccess) (void)cudaGetLastError();
+  if (code != cudaSuccess || result != cudaDriverEntryPointSuccess) return false;
+  function = reinterpret_cast<Function>(found);
+  return function != nullptr;
+}
+
+}  // namespace
+
+l3::Result<Context> Context::open(uint32_t number) {
+  int devices = 0;
+  if (const cudaError_t code = cudaGetDeviceCount(&devices); code != cudaSuccess || devices <= 0) {
+    (void)cudaGetLastError();
+    l3_error said{};
+    if (l3_cuda_check_device(&said) != L3_OK) return said;  // which has the words for it
+    return of_runtime(cudaErrorNoDevice);
+  }
+  if (number >= static_cast<uint32_t>(devices)) {
+    return refusal(L3_ERROR_DEVICE, "there is no CUDA device of that number");
+  }
+  CUresult (*get)(CUdevice*, int) = nullptr;
+  CUresult (*retain)(CUcontext*, CUdevice) = nullptr;
+  Context opened;
+  CUdevice device{};
+  if (!find("cuDeviceGet", get) || !find("cuDevicePrimaryCtxRetain", retain) ||
+      !find("cuCtxPushCurrent", opened.push_) || !find("cuCtxPopCurrent", opened.pop_)) {
+    return refusal(L3_ERROR_DEVICE, "the CUDA driver lacks functions that this library needs");
+  }
+  if (get(&device, static_cast<int>(number)) != CUDA_SUCCESS || retain(&opened.context_, device) != CUDA_SUCCESS) {
+    return refusal(L3_ERROR_DEVICE, "the CUDA device could not be started");
+  }
+  return opened;
+}
+
+}  // namespace loader::cuda

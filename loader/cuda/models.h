@@ -1,0 +1,40 @@
+// The models that files name, brought to the device once and kept.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+
+#include "context.h"
+
+namespace loader::cuda {
+
+// For any thread, in the context of the device.
+class Models {
+ public:
+  using Name = std::array<uint8_t, L3_MODEL_NAME_BYTES>;
+
+  // What of a model kernels are told, in `stream`, which waits for its bytes from here on. Where this fails, nothing of
+  // it is under way.
+  l3_error supply(const l3_model_info& model, cudaStream_t stream, l3_cuda_model& supplied);
+
+ private:
+  struct Kept {
+    l3::cuda::PinnedBuffer source;
+    l3::cuda::DeviceBuffer copy;
+    l3::cuda::Event arrived;
+  };
+  static l3::Result<Kept> bring(const l3_model_info& model, cudaStream_t stream);
+
+  std::mutex mutex_;
+  std::map<Name, Kept> kept_;
+};
+
+inline Models::Name name_of(const uint8_t* name) {
+  Models::Name copy;
+  std::copy_n(name, copy.size(), copy.begin());
+  return copy;
+}
+
+}  // namespace loader::cuda
