@@ -1,0 +1,35 @@
+"""Lossless images that a GPU decodes: L3 files, data sets of them, and batches for training.
+
+>>> import l3
+>>> pixels = l3.decode("photo.l3")                      # a NumPy array (height, width, channels)
+>>> l3.encode(pixels, "copy.l3")                        # the same samples, to the bit
+>>> tensor = l3.decode("photo.l3", device="cuda")       # for torch.from_dlpack(tensor) and others
+>>> for images, labels, ids in l3.Loader("set/", 64, crop=(224, 224), dtype="float32"):
+...     ...                                             # one epoch
+"""
+
+from ._coding import Info, Model, decode, encode, info
+from ._dataset import Dataset, Sample
+from ._errors import Error, SampleError
+from ._loader import Batch, BatchTimes, Failure, Loader
+from ._native import Tensor
+from ._native import version as _version
+
+__version__ = _version()
+
+__all__ = [
+    "Batch",
+    "BatchTimes",
+    "Dataset",
+    "Error",
+    "Failure",
+    "Info",
+    "Loader",
+    "Model",
+    "Sample",
+    "SampleError",
+    "Tensor",
+    "decode",
+    "encode",
+    "info",
+]

@@ -1,0 +1,184 @@
+"""Arguments as users write them, to what the extension takes. What is wrong is named with what is possible."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+
+from . import _native
+
+if TYPE_CHECKING:
+    from ._dataset import Dataset
+
+# A file: its bytes, or its path.
+Source = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]"]
+Numbers = Union[float, Sequence[float], "np.ndarray[Any, Any]"]
+
+DTYPES = ("uint8", "uint16", "float16", "bfloat16", "float32")
+FLOATS = ("float16", "bfloat16", "float32")
+LAYOUTS = ("CHW", "HWC")
+
+
+def either(names: Sequence[str]) -> str:
+    """The names for a message: 'a', 'b' or 'c'."""
+    quoted = [repr(name) for name in names]
+    return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " or " + quoted[-1]
+
+
+def one_of(name: str, value: object, possible: Sequence[str]) -> str:
+    """`value`, which must be one of `possible`."""
+    if not isinstance(value, str) or value not in possible:
+        raise ValueError(f"{name} is {value!r}, and must be {either(possible)}")
+    return value
+
+
+def whole_number(name: str, value: object, least: int = 0, most: int = 2**32 - 1) -> int:
+    """`value` as an int between two others."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is {value!r}, and must be a whole number")
+    number = int(value.__index__())
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {number}, and must be from {least} to {most}")
+    return number
+
+
+def truth(name: str, value: object) -> bool:
+    """`value` as a bool."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise TypeError(f"{name} is {value!r}, and must be True or False")
+
+
+def dtype_name(name: str, value: object, possible: Sequence[str] = DTYPES) -> str:
+    """The name of a type: from a text, NumPy's or torch's; '' for None, which is what is stored."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else str(value)
+    if text.startswith("torch."):
+        text = text[len("torch."):]
+    elif not isinstance(value, str):
+        try:
+            text = np.dtype(value).name  # type: ignore[call-overload]
+        except TypeError:
+            pass
+    if text not in possible:
+        raise ValueError(f"{name} is {value!r}, and must be None, {either(possible)}")
+    return str(text)
+
+
+def numbers(name: str, value: Numbers | None) -> list[float]:
+    """`value` as a list: empty for None, of one number for all channels, else of one for each channel."""
+    if value is None:
+        return []
+    try:
+        found = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}, and must be a number, or one for each channel") from None
+    if found.ndim > 1 or not 1 <= found.size <= 4 or not np.all(np.isfinite(found)):
+        raise ValueError(f"{name} is {value!r}, and must be a number, or one for each channel (up to 4)")
+    if name.startswith("std") and np.any(found == 0):
+        raise ValueError(f"{name} is {value!r}, and must not have a zero")
+    return [float(number) for number in found.reshape(-1)]
+
+
+def check_scaling(dtype: str, mean: list[float], std: list[float]) -> None:
+    """mean and std are for types that have fractions."""
+    if (mean or std) and dtype not in FLOATS:
+        raise ValueError(f"mean and std need dtype {either(FLOATS)}, and dtype is {dtype or None!r}")
+
+
+def check_channels(name: str, values: list[float], channels: int) -> None:
+    """One number for each channel, or one for all."""
+    if len(values) > 1 and len(values) != channels:
+        raise ValueError(f"{name} has {len(values)} numbers, and the image {channels} "
+                         f"channel{'s' if channels != 1 else ''}")
+
+
+def is_source(value: object) -> bool:
+    """Whether that is one file, and no list of them."""
+    return isinstance(value, (str, os.PathLike)) or not isinstance(value, (list, tuple))
+
+
+def native_source(value: object) -> object:
+    """A path as bytes in a tuple, or what has the buffer protocol."""
+    if isinstance(value, (str, os.PathLike)):
+        return (os.fsencode(value),)
+    try:
+        memoryview(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"source is {type(value).__name__}, and must be bytes, a path, or a list of these") from None
+    return value
+
+
+def native_models(models: object | Sequence[object]) -> list[_native.Model | _native.DataSet]:
+    """Models as the extension takes them."""
+    from ._coding import Model
+
+    if isinstance(models, (Model, _native.DataSet)) or is_source(models):
+        models = [models]
+    found: list[_native.Model | _native.DataSet] = []
+    for model in models:  # type: ignore[attr-defined]
+        if isinstance(model, _native.DataSet):
+            found.append(model)
+        else:
+            found.append((model if isinstance(model, Model) else Model(model))._native)
+    return found
+
+
+def is_gpu(device: object) -> int | None:
+    """None for a CPU, else the GPU's number, which is torch's where it says nothing."""
+    text = str(device)
+    if text == "cpu":
+        return None
+    kind, colon, number = text.partition(":")
+    if kind == "cuda" and (number.isdecimal() if colon else True) and len(number) < 6:
+        if colon:
+            return int(number)
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_initialized():
+            return int(torch.cuda.current_device())
+        return 0
+    raise ValueError(f"device is {device!r}, and must be 'cpu', 'cuda' or 'cuda:' and a number")
+
+
+def stream_address(stream: object, device: int) -> int:
+    """The address of a stream: of a number, of torch's and other objects; for None torch's current one, if loaded."""
+    if stream is None:
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_available():
+            return int(torch.cuda.current_stream(device).cuda_stream)
+        return 0
+    if hasattr(stream, "cuda_stream"):
+        stream = stream.cuda_stream
+    elif hasattr(stream, "__cuda_stream__"):
+        stream = stream.__cuda_stream__()[1]
+    if not isinstance(stream, int) or isinstance(stream, bool) or stream < 0:
+        raise TypeError(f"stream is {stream!r}, and must be None, the address of a stream, or an object that has one")
+    return stream
+
+
+def by_role(name: str, value: object, roles: Sequence[str | None]) -> list[object]:
+    """An argument for each role: a mapping says it by name, anything else is for the first one."""
+    if not isinstance(value, Mapping):
+        return [value] + [None] * (len(roles) - 1)
+    for role in value:
+        if role not in roles:
+            known = [known for known in roles if known is not None]
+            raise ValueError(f"{name} has the role {role!r}, and roles are "
+                             + (", ".join(map(repr, known)) if known else "not given"))
+    return [value.get(role) for role in roles]
+
+
+def open_data(data: object) -> Dataset:
+    """A data set, or what is at a path."""
+    from ._dataset import Dataset
+
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, (str, os.PathLike)):
+        return Dataset(data)
+    raise TypeError(f"data is {type(data).__name__}, and must be a path or an l3.Dataset")

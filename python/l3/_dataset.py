@@ -1,0 +1,195 @@
+"""Data sets: shards with an index, or a single shard."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from . import _native
+from ._coding import decode
+from ._errors import Error, SampleError
+
+
+class Sample:
+    """A sample of a data set, as the index has it. Reading waits until it is asked for.
+
+    It stays usable after its data set was closed.
+    """
+
+    __slots__ = ("_set", "bits", "channels", "class_name", "colour", "group", "height", "is_image", "label", "name",
+                 "number", "role", "shard", "size", "width")
+
+    def __init__(self, native: _native.DataSet, number: int, classes: list[str]) -> None:
+        entry = native.describe_sample(number)
+        self._set = native
+        self.number = number
+        self.name: str = entry["name"]
+        """the path of the file that it was made from"""
+        self.role: str = entry["role"]
+        """in its group: 'image' where there is nothing else"""
+        self.label: int | None = entry["label"]
+        self.class_name: str | None = None
+        """the name of its label, where labels have names"""
+        if self.label is not None and self.label < len(classes):
+            self.class_name = classes[self.label]
+        self.group: int = entry["group"]
+        self.width: int = entry["width"]
+        self.height: int = entry["height"]
+        self.channels: int = entry["channels"]
+        self.bits: int = entry["bits"]
+        self.colour: str | None = entry["colour"]
+        self.size: int = entry["size"]
+        """in bytes"""
+        self.is_image: bool = entry["is_image"]
+        """whether it is an L3 file; else it is other bytes, as they were"""
+        self.shard: int = entry["shard"]
+
+    @property
+    def metadata(self) -> Any:
+        """What came with it, as JSON has it; None where there is nothing. ValueError where it is no JSON."""
+        text = self._set.metadata_of(self.number)
+        return json.loads(text) if text else None
+
+    def bytes(self) -> bytes:
+        """The sample, whose check was verified."""
+        return self._set.read(self.number)
+
+    def decode(self, **options: Any) -> Any:
+        """Its pixels. Options are those of :func:`l3.decode`; the models of the data set need not be given."""
+        if not self.is_image:
+            raise ValueError(f"sample {self.number} {self.name!r} is no image: use bytes()")
+        options["models"] = [self._set, *_listed(options.get("models", ()))]
+        try:
+            return decode(self.bytes(), **options)
+        except SampleError:
+            raise
+        except Error as error:
+            raise SampleError(error.reason, error.offset, error.file, self.number, self.name) from None
+
+    def __repr__(self) -> str:
+        what = f"{self.width}x{self.height}x{self.channels}" if self.is_image else f"{self.size} bytes"
+        return f"l3.Sample({self.number}, {self.name!r}, {what})"
+
+
+def _listed(models: Any) -> list[Any]:
+    return list(models) if isinstance(models, (list, tuple)) else [models]
+
+
+class Dataset:
+    """A data set (a folder with index.json), or a single shard: a sequence of :class:`l3.Sample`.
+
+    >>> with l3.Dataset("set/") as data:
+    ...     print(len(data), data.classes)
+    ...     pixels = data[0].decode()
+    ...     pixels = data["a/b.png"].decode(layout="CHW")
+
+    Opening reads and verifies all indexes, and no sample. It has no threads, may be used by any number of them,
+    survives a fork, and is pickled by its path.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, max_open_files: int = 0) -> None:
+        self._path = os.fspath(path)
+        self._max_open_files = max_open_files
+        self._native: _native.DataSet | None = _native.DataSet.open(os.fsencode(self._path), max_open_files)
+        described = self._native.describe()
+        self._count: int = described["samples"]
+        self._classes: list[str] = described["classes"]
+        self._group_count: int = described["groups"]
+        self._shards: int = described["shards"]
+        self._size: int = described["bytes"]
+        self._roles: list[str] | None = None
+
+    @property
+    def path(self) -> str:
+        return self._path
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the labels: that of label 0 is the first. Empty where they have none."""
+        return list(self._classes)
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are. A group is what belongs together, such as an image and its labels."""
+        return self._group_count
+
+    @property
+    def shards(self) -> int:
+        return self._shards
+
+    @property
+    def size(self) -> int:
+        """Of all shards, in bytes."""
+        return self._size
+
+    @property
+    def roles(self) -> list[str]:
+        """The roles of samples, in the order in which they are met first."""
+        if self._roles is None:
+            self._roles = self._open().roles()
+        return list(self._roles)
+
+    def group(self, number: int) -> list[Sample]:
+        """The samples of a group."""
+        if not 0 <= number < self._group_count:
+            raise IndexError(f"there is no group {number}: there are {self._group_count}")
+        first, count = self._open().group(number)
+        return [self[i] for i in range(first, first + count)]
+
+    def find(self, name: str) -> int | None:
+        """The number of the sample of that name, or None."""
+        return self._open().find(name.encode("utf-8", "surrogateescape"))
+
+    def close(self) -> None:
+        """Closes it, for this object: samples and loaders that use it go on, and the last of them closes its files."""
+        self._native = None
+
+    @property
+    def closed(self) -> bool:
+        return self._native is None
+
+    def _open(self) -> _native.DataSet:
+        if self._native is None:
+            raise ValueError(f"the data set {self._path!r} is closed")
+        return self._native
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, which: int | str) -> Sample:
+        native = self._open()
+        if isinstance(which, str):
+            found = self.find(which)
+            if found is None:
+                raise KeyError(which)
+            return Sample(native, found, self._classes)
+        if isinstance(which, slice) or not hasattr(which, "__index__"):
+            raise TypeError(f"a sample is found by its number or its name, and not by {type(which).__name__}")
+        number = which.__index__()
+        if not -self._count <= number < self._count:
+            raise IndexError(f"there is no sample {number}: there are {self._count}")
+        return Sample(native, number % self._count, self._classes)
+
+    def __iter__(self) -> Iterator[Sample]:
+        for number in range(self._count):
+            yield self[number]
+
+    def __contains__(self, which: object) -> bool:
+        return isinstance(which, str) and self.find(which) is not None
+
+    def __enter__(self) -> Dataset:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> tuple[str, int]:
+        return os.path.abspath(self._path), self._max_open_files
+
+    def __setstate__(self, state: tuple[str, int]) -> None:
+        self.__init__(state[0], max_open_files=state[1])  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return f"l3.Dataset({self._path!r}, {self._count} samples" + (", closed)" if self.closed else ")")

@@ -1,0 +1,10 @@
+// Encoding, and what a file says of itself.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace l3_python {
+
+void bind_encode(nanobind::module_& module);
+
+}  // namespace l3_python

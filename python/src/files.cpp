@@ -1,0 +1,295 @@
+#include "files.h"
+
+#include <fcntl.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <new>
+#include <utility>
+
+#include "l3/l3.hpp"
+#include "parallel.h"
+#include "raise.h"
+#include "tensor_writer.h"
+
+namespace l3_python {
+
+// What writes the values of images, by their bits and channels.
+class Writers {
+ public:
+  Writers(const std::vector<File>& files, const Output& output) : flip_(output.flip) {
+    for (const File& file : files) {
+      const auto key = std::pair(file.bits, file.channels);
+      if (writers_.count(key) != 0) continue;
+      writers_.emplace(key,
+                       loader::TensorWriter(wanted_of(output, file.bits, file.channels), file.bits, file.channels));
+    }
+  }
+  const loader::TensorWriter& of(const File& file) const { return writers_.at({file.bits, file.channels}); }
+  bool flip() const { return flip_; }
+
+ private:
+  std::map<std::pair<uint32_t, uint32_t>, loader::TensorWriter> writers_;
+  bool flip_;
+};
+
+namespace {
+
+using namespace nb::literals;
+
+constexpr l3_error kNoMemory{L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
+// Smaller images are decoded sooner than threads begin.
+constexpr uint64_t kPixelsForThreads = uint64_t{1} << 19;
+
+// 0, or an errno.
+int read_file(const std::string& path, std::vector<uint8_t>& bytes) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return errno;
+  struct stat status {};
+  int error = fstat(descriptor, &status) == 0 ? 0 : errno;
+  if (error == 0 && S_ISDIR(status.st_mode)) error = EISDIR;
+  // What is no regular file has no size: it is read to its end. One byte more tells that the end is there.
+  size_t size = 0;
+  if (error == 0) bytes.resize(static_cast<size_t>(std::max<off_t>(status.st_size, 0)) + 1);
+  while (error == 0) {
+    if (size == bytes.size()) bytes.resize(2 * size);
+    const ssize_t count = read(descriptor, bytes.data() + size, std::min(bytes.size() - size, size_t{1} << 30));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) error = errno;
+    if (count <= 0) break;
+    size += static_cast<size_t>(count);
+  }
+  close(descriptor);
+  bytes.resize(error == 0 ? size : 0);
+  return error;
+}
+
+Region region_of(const nb::object& object) {
+  if (object.is_none()) return {};
+  const auto numbers = nb::cast<std::vector<uint32_t>>(object);
+  return {numbers.at(0), numbers.at(1), numbers.at(2), numbers.at(3), false};
+}
+
+void run_parallel(void* context, uint64_t count, void (*body)(void*, uint64_t), void* argument) {
+  for_each_of(count, *static_cast<const uint32_t*>(context), [&](uint64_t i) { body(argument, i); });
+}
+
+}  // namespace
+
+l3_wanted wanted_of(const Output& output, uint32_t bits, uint32_t channels) {
+  l3_wanted wanted{};
+  const uint32_t stored = bits > 8 ? L3_VALUE_U16 : L3_VALUE_U8;
+  wanted.type = output.type != L3_VALUE_STORED ? output.type : stored;
+  wanted.layout = output.layout;
+  const double most = (1u << bits) - 1;
+  for (uint32_t c = 0; c < channels; ++c) {
+    const double mean = output.mean.empty() ? 0 : output.mean[output.mean.size() > 1 ? c : 0];
+    const double deviation = output.deviation.empty() ? 1 : output.deviation[output.deviation.size() > 1 ? c : 0];
+    wanted.scale[c] = static_cast<float>(1 / (most * deviation));
+    wanted.bias[c] = static_cast<float>(-mean / deviation);
+  }
+  return wanted;
+}
+
+uint64_t output_bytes(const File& file, const Output& output) {
+  const l3_wanted wanted = wanted_of(output, file.bits, file.channels);
+  return uint64_t{file.region.width} * file.region.height * file.channels * loader::value_bytes(wanted.type);
+}
+
+Files::Files(const nb::list& sources, const nb::list& models, bool as_colours, const nb::object& region,
+             const l3_limits& limits, uint32_t threads)
+    : files_(nb::len(sources)), options_(l3_decode_options_init()) {
+  for (nb::handle item : models) {
+    if (nb::isinstance<Model>(item)) {
+      models_.push_back(nb::cast<const Model&>(item).model.get());
+    } else {
+      size_t count = 0;
+      const l3_model* const* all = l3_data_models(nb::cast<const DataSet&>(item).set.get(), &count);
+      models_.insert(models_.end(), all, all + count);
+    }
+    kept_.push_back(nb::borrow(item));
+  }
+  options_.as_colours = as_colours ? 1 : 0;
+  options_.limits = limits;
+  options_.models = models_.data();
+  options_.model_count = models_.size();
+  const Region wanted = region_of(region);
+  try {
+    for (size_t i = 0; i < files_.size(); ++i) {
+      const nb::handle source = sources[i];
+      if (PyTuple_Check(source.ptr())) {
+        const auto path = nb::cast<nb::bytes>(source[0]);
+        files_[i].name.assign(path.c_str(), path.size());
+      } else {
+        if (PyObject_GetBuffer(source.ptr(), &files_[i].buffer, PyBUF_SIMPLE) != 0) throw nb::python_error();
+        files_[i].bytes = {static_cast<const uint8_t*>(files_[i].buffer.buf),
+                           static_cast<size_t>(files_[i].buffer.len)};
+      }
+    }
+    {
+      const nb::gil_scoped_release unlocked;
+      for_each_of(files_.size(), threads, [&](uint64_t i) { read_head(files_[i], wanted); });
+    }
+    raise_first_error();
+  } catch (...) {
+    for (File& file : files_) PyBuffer_Release(&file.buffer);
+    throw;
+  }
+}
+
+Files::~Files() {
+  for (File& file : files_) PyBuffer_Release(&file.buffer);
+}
+
+void Files::raise_first_error() const {
+  for (const File& file : files_) {
+    if (file.system_error != 0) {
+      l3_data_error error{L3_ERROR_FILE, file.system_error, L3_DATA_NONE, "", ""};
+      file.name.copy(error.file, sizeof(error.file) - 1);
+      raise_error(error);
+    }
+    if (file.error.status != L3_OK) raise_error(file.error, file.name);
+  }
+}
+
+void Files::read_head(File& file, const Region& region) const {
+  try {
+    if (file.buffer.obj == nullptr) {
+      file.system_error = read_file(file.name, file.read);
+      if (file.system_error != 0) return;
+      file.bytes = file.read;
+    }
+    // Limits concern what is decoded.
+    const l3_limits any = l3::no_limits();
+    const l3_limits& limits = region.is_whole ? options_.limits : any;
+    file.info = l3_info_init();
+    if (l3_read_info(file.bytes.data(), file.bytes.size(), &limits, &file.info, &file.error) != L3_OK) return;
+    file.region = region.is_whole ? Region{0, 0, file.info.width, file.info.height, true} : region;
+    const Region& part = file.region;
+    const auto is_inside = [](uint32_t at, uint32_t size, uint32_t all) { return size <= all && at <= all - size; };
+    if (!is_inside(part.x, part.width, file.info.width) || !is_inside(part.y, part.height, file.info.height)) {
+      file.error = {L3_ERROR_ARGUMENT, 0, L3_NO_TILE, "the region is not inside the image"};
+      return;
+    }
+    // Before there is room for the pixels there must be a file behind the header.
+    if (l3_check(file.bytes.data(), file.bytes.size(), &any, &file.error) != L3_OK) return;
+    const bool is_palette = file.info.colour == L3_COLOUR_PALETTE && options_.as_colours != 0;
+    const uint32_t pixel_bytes = l3_pixel_bytes(&file.info, file.bytes.data(), file.bytes.size(), &options_);
+    file.bits = is_palette ? 8 : file.info.bits;
+    file.channels = is_palette ? pixel_bytes : file.info.channels;
+    const uint64_t pixels = uint64_t{part.width} * part.height;
+    const auto or_default = [](uint64_t limit, uint64_t usual) { return limit != 0 ? limit : usual; };
+    if (pixels > or_default(options_.limits.max_pixels, L3_DEFAULT_MAX_PIXELS)) {
+      file.error = {L3_ERROR_LIMIT, 20, L3_NO_TILE, "more pixels than the limit allows"};
+    } else if (pixels * pixel_bytes > or_default(options_.limits.max_output_bytes, L3_DEFAULT_MAX_OUTPUT_BYTES)) {
+      file.error = {L3_ERROR_LIMIT, 20, L3_NO_TILE, "more bytes of samples than the limit allows"};
+    }
+  } catch (const std::bad_alloc&) {
+    file.error = kNoMemory;
+  }
+}
+
+void Files::decode_one(File& file, uint8_t* to, const Writers& writers, const l3_parallel& parallel) const {
+  const loader::TensorWriter& writer = writers.of(file);
+  const Region& part = file.region;
+  l3_decode_options options = options_;
+  options.parallel = parallel;
+  const size_t size = size_t{part.width} * part.height * file.channels * (file.bits > 8 ? 2 : 1);
+  const auto decode_to = [&](uint8_t* pixels) {
+    return l3_decode_region(file.bytes.data(), file.bytes.size(), part.x, part.y, part.width, part.height, &options,
+                            pixels, size, 0, &file.error);
+  };
+  if (writer.is_same() && !writers.flip()) {
+    (void)!decode_to(to);
+    return;
+  }
+  const std::unique_ptr<uint8_t[]> pixels(new (std::nothrow) uint8_t[size]);
+  if (pixels == nullptr) {
+    file.error = kNoMemory;
+  } else if (decode_to(pixels.get()) == L3_OK) {
+    writer.write(pixels.get(), part.width, part.height, writers.flip(), to);
+  }
+}
+
+std::vector<uint8_t*> Files::places(const std::vector<const Tensor*>& to, const Output& output) const {
+  uint64_t needed = 0;
+  std::vector<uint8_t*> places;
+  const bool is_batch = to.size() == 1 && files_.size() != 1;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const Tensor& tensor = *to.at(is_batch ? 0 : i);
+    if (!is_batch) needed = 0;
+    places.push_back(static_cast<uint8_t*>(tensor.data) + needed);
+    needed += output_bytes(files_[i], output);
+    if (needed > tensor.bytes()) throw std::runtime_error("l3: an output is too small");
+  }
+  return places;
+}
+
+void Files::decode(const std::vector<const Tensor*>& to, const Output& output, uint32_t threads) {
+  const std::vector<uint8_t*> out = places(to, output);
+  {
+    const nb::gil_scoped_release unlocked;
+    const Writers writers(files_, output);
+    if (files_.size() == 1) {
+      const Region& part = files_[0].region;
+      const bool alone = uint64_t{part.width} * part.height < kPixelsForThreads || threads == 1;
+      const l3_parallel parallel{alone ? nullptr : run_parallel, &threads};
+      decode_one(files_[0], out[0], writers, parallel);
+    } else {
+      for_each_of(files_.size(), threads, [&](uint64_t i) { decode_one(files_[i], out[i], writers, {}); });
+    }
+  }
+  raise_first_error();
+}
+
+namespace {
+
+Output output_of(const std::string& dtype, bool planes, bool flip, std::vector<double> mean,
+                 std::vector<double> deviation) {
+  return {dtype.empty() ? uint32_t{L3_VALUE_STORED} : type_named(dtype),
+          planes ? uint32_t{L3_LAYOUT_CHW} : uint32_t{L3_LAYOUT_HWC}, flip, std::move(mean), std::move(deviation)};
+}
+
+}  // namespace
+
+void bind_files(nb::module_& module) {
+  nb::class_<Files>(module, "Files", nb::is_final())
+      .def(
+          "__init__",
+          [](Files* self, const nb::list& sources, const nb::list& models, bool as_colours, const nb::object& region,
+             uint64_t max_pixels, uint64_t max_bytes, uint32_t threads) {
+            new (self) Files(sources, models, as_colours, region, {max_pixels, max_bytes, 0}, threads);
+          },
+          "sources"_a, "models"_a, "as_colours"_a, "region"_a.none(), "max_pixels"_a, "max_bytes"_a, "threads"_a)
+      .def("shapes",
+           [](const Files& self) {
+             nb::list shapes;
+             for (const File& file : self.files()) {
+               shapes.append(nb::make_tuple(file.region.height, file.region.width, file.channels, file.bits));
+             }
+             return shapes;
+           })
+      .def(
+          "decode",
+          [](Files& self, const std::vector<const Tensor*>& to, const std::string& dtype, bool planes, bool flip,
+             std::vector<double> mean, std::vector<double> deviation, uint32_t threads) {
+            self.decode(to, output_of(dtype, planes, flip, std::move(mean), std::move(deviation)), threads);
+          },
+          "to"_a, "dtype"_a, "planes"_a, "flip"_a, "mean"_a, "std"_a, "threads"_a)
+      .def(
+          "decode_on_gpu",
+          [](Files& self, const std::vector<const Tensor*>& to, const std::string& dtype, bool planes, bool flip,
+             std::vector<double> mean, std::vector<double> deviation, uint32_t device, uintptr_t stream) {
+            return self.decode_on_gpu(to, output_of(dtype, planes, flip, std::move(mean), std::move(deviation)), device,
+                                      reinterpret_cast<void*>(stream));
+          },
+          "to"_a, "dtype"_a, "planes"_a, "flip"_a, "mean"_a, "std"_a, "device"_a, "stream"_a);
+}
+
+}  // namespace l3_python

@@ -1,0 +1,189 @@
+// Decoding files on a GPU, through the device that the loader has too.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "files.h"
+#include "loader/device.h"
+#include "raise.h"
+
+namespace l3_python {
+namespace {
+
+// What goes to a GPU at once.
+constexpr uint64_t kMostStaged = uint64_t{1} << 28;
+constexpr size_t kMostImages = 256;
+
+class DeviceMemory : public Memory {
+ public:
+  DeviceMemory(std::shared_ptr<loader::Device> device, void* output) : device_(std::move(device)), output_(output) {}
+  ~DeviceMemory() override {
+    for (void* stream : streams_) device_->use_until(output_, stream);
+    device_->free_output(output_);
+  }
+
+  void used_by(void* stream) override {
+    const std::lock_guard lock(mutex_);
+    if (std::find(streams_.begin(), streams_.end(), stream) == streams_.end()) streams_.push_back(stream);
+  }
+
+ private:
+  std::shared_ptr<loader::Device> device_;
+  void* output_;
+  std::mutex mutex_;
+  std::vector<void*> streams_;
+};
+
+// A device, and its slots that are not in use: their pinned memory is dear. They are never given back, since at the end
+// of a process the driver may be gone before them.
+class OpenDevices {
+ public:
+  static OpenDevices& get() {
+    static OpenDevices& devices = *new OpenDevices;
+    return devices;
+  }
+
+  std::shared_ptr<loader::Device> open(uint32_t number, l3_data_error& error) {
+    std::shared_ptr<loader::Device> device = loader::open_cuda_device(number, &error);
+    const std::lock_guard lock(mutex_);
+    if (device != nullptr) devices_[number].device = device;
+    return device;
+  }
+  std::unique_ptr<loader::DeviceSlot> take_slot(uint32_t number, l3_error& error) {
+    std::shared_ptr<loader::Device> device;
+    {
+      const std::lock_guard lock(mutex_);
+      Known& known = devices_[number];
+      if (!known.idle.empty()) {
+        auto slot = std::move(known.idle.back());
+        known.idle.pop_back();
+        return slot;
+      }
+      device = known.device;
+    }
+    return device->make_slot(&error);
+  }
+  void give_back(uint32_t number, std::unique_ptr<loader::DeviceSlot> slot) {
+    const std::lock_guard lock(mutex_);
+    devices_[number].idle.push_back(std::move(slot));
+  }
+
+ private:
+  struct Known {
+    std::shared_ptr<loader::Device> device;
+    std::vector<std::unique_ptr<loader::DeviceSlot>> idle;
+  };
+
+  std::mutex mutex_;
+  std::map<uint32_t, Known> devices_;
+};
+
+uint64_t padded(uint64_t size) { return (size + 15) / 16 * 16; }
+
+// Decodes some files, and says of each what became of it. The result is of the device as a whole.
+l3_error decode_some(std::span<File> files, std::span<uint8_t* const> to, const Output& output,
+                     const l3_decode_options& options, loader::DeviceSlot& slot, void* stream) {
+  l3_error error{L3_OK, 0, L3_NO_TILE, ""};
+  uint64_t size = 0;
+  for (const File& file : files) size += padded(file.bytes.size());
+  uint8_t* staging = slot.staging(size);
+  if (staging == nullptr) return {L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
+
+  std::vector<l3_wanted> wanted(files.size());
+  std::vector<loader::DeviceImage> images(files.size());
+  uint64_t at = 0;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const File& file = files[i];
+    std::memcpy(staging + at, file.bytes.data(), file.bytes.size());
+    std::memset(staging + at + file.bytes.size(), 0, padded(file.bytes.size()) - file.bytes.size());
+    wanted[i] = wanted_of(output, file.bits, file.channels);
+    wanted[i].as_colours = options.as_colours;
+    loader::DeviceImage& image = images[i];
+    image.at = at;
+    image.size = file.bytes.size();
+    image.info = file.info;
+    image.x = file.region.x;
+    image.y = file.region.y;
+    image.width = file.region.width;
+    image.height = file.region.height;
+    image.flip = output.flip;
+    image.wanted = &wanted[i];
+    image.channels = file.channels;
+    image.out = to[i];
+    at += padded(file.bytes.size());
+  }
+  loader::DeviceWork work;
+  work.images = images;
+  work.models = {options.models, options.model_count};
+  work.ordered = true;
+  work.after_stream = stream;
+  if (slot.begin(work, &error) != L3_OK) return error;
+  std::vector<l3_error> verdicts(files.size(), l3_error{L3_OK, 0, L3_NO_TILE, ""});
+  loader::DeviceTimes times;
+  if (slot.finish(verdicts, times, &error) != L3_OK) return error;
+  for (size_t i = 0; i < files.size(); ++i) files[i].error = verdicts[i];
+  error.status = L3_OK;
+  return error;
+}
+
+}  // namespace
+
+std::vector<Tensor> Files::decode_on_gpu(const std::vector<const Tensor*>& to, const Output& output, uint32_t device,
+                                         void* stream) {
+  l3_data_error why{};
+  std::vector<Tensor> made;
+  std::vector<uint8_t*> out;
+  const auto opened = [&] {
+    const nb::gil_scoped_release unlocked;
+    return OpenDevices::get().open(device, why);
+  }();
+  if (opened == nullptr) raise_error(why);
+  if (!to.empty()) {
+    for (const Tensor* tensor : to) {
+      if (!tensor->is_on_gpu()) throw std::runtime_error("l3: an output is not on a GPU");
+    }
+    out = places(to, output);
+  } else {
+    for (const File& file : files_) {
+      void* memory = opened->allocate_output(output_bytes(file, output));
+      if (memory == nullptr) raise_memory_error();
+      const l3_wanted wanted = wanted_of(output, file.bits, file.channels);
+      Tensor tensor;
+      tensor.memory = std::make_shared<DeviceMemory>(opened, memory);
+      tensor.data = memory;
+      tensor.type = wanted.type;
+      if (output.layout == L3_LAYOUT_CHW) {
+        tensor.shape = {file.channels, file.region.height, file.region.width};
+      } else {
+        tensor.shape = {file.region.height, file.region.width, file.channels};
+      }
+      tensor.device = {kDLCUDA, static_cast<int32_t>(device)};
+      tensor.usual_stream = stream;
+      out.push_back(static_cast<uint8_t*>(memory));
+      made.push_back(std::move(tensor));
+    }
+  }
+  l3_error error{L3_OK, 0, L3_NO_TILE, ""};
+  {
+    const nb::gil_scoped_release unlocked;
+    auto slot = OpenDevices::get().take_slot(device, error);
+    for (size_t first = 0; slot != nullptr && error.status == L3_OK && first < files_.size();) {
+      size_t end = first;
+      for (uint64_t size = 0; end < files_.size() && end - first < kMostImages; ++end) {
+        size += padded(files_[end].bytes.size());
+        if (end > first && size > kMostStaged) break;
+      }
+      error = decode_some(std::span(files_).subspan(first, end - first), std::span(out).subspan(first, end - first),
+                          output, options_, *slot, stream);
+      first = end;
+    }
+    if (slot != nullptr && error.status == L3_OK) OpenDevices::get().give_back(device, std::move(slot));
+  }
+  if (error.status != L3_OK) raise_error(error);
+  raise_first_error();
+  return made;
+}
+
+}  // namespace l3_python

@@ -1,0 +1,401 @@
+#include "loader.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data_set.h"
+#include "l3/l3_loader.h"
+#include "loader/device.h"
+#include "raise.h"
+#include "tensor.h"
+
+namespace l3_python {
+namespace {
+
+using namespace nb::literals;
+
+// How long the interpreter's lock is left alone before signals are looked at.
+constexpr uint32_t kMilliseconds = 100;
+
+// A batch goes back to its loader with the last tensor of it.
+class BatchMemory : public Memory {
+ public:
+  BatchMemory(l3_batch* batch, void* data, std::shared_ptr<loader::Device> device, void* usual_stream)
+      : batch_(batch), data_(data), device_(std::move(device)), usual_stream_(usual_stream) {}
+  ~BatchMemory() override {
+    // A batch takes one stream. Of others the device is told: its memory begins with the first tensor.
+    for (size_t i = 1; i < streams_.size() && device_ != nullptr; ++i) device_->use_until(data_, streams_[i]);
+    l3_batch_release(batch_, streams_.empty() ? usual_stream_ : streams_[0]);
+  }
+
+  void used_by(void* stream) override {
+    const std::lock_guard lock(mutex_);
+    if (std::find(streams_.begin(), streams_.end(), stream) == streams_.end()) streams_.push_back(stream);
+  }
+
+ private:
+  l3_batch* batch_;
+  void* data_;
+  std::shared_ptr<loader::Device> device_;
+  void* usual_stream_;
+  std::mutex mutex_;
+  std::vector<void*> streams_;
+};
+
+struct Batch {
+  std::shared_ptr<BatchMemory> memory;
+  l3_batch_info info;
+  DLDevice device;
+  void* usual_stream;
+
+  Tensor tensor_of(const l3_tensor& from) const {
+    Tensor tensor;
+    tensor.memory = memory;
+    tensor.data = from.data;
+    tensor.type = from.type;
+    tensor.shape.assign(from.shape, from.shape + from.dimensions);
+    tensor.device = device;
+    tensor.usual_stream = usual_stream;
+    return tensor;
+  }
+  // Numbers of the host, which are few: with a copy they do not keep the batch.
+  Tensor numbers(const int64_t* from) const {
+    Tensor tensor = allocate_tensor({static_cast<int64_t>(info.units)}, kInt64);
+    if (info.units != 0) std::memcpy(tensor.data, from, info.units * sizeof(int64_t));
+    return tensor;
+  }
+};
+
+nb::dict dict_of(const l3_batch_times& times) {
+  nb::dict shown;
+  shown["begun"] = times.begun;
+  shown["fetched"] = times.fetched;
+  shown["copy_begun"] = times.copy_begun;
+  shown["copied"] = times.copied;
+  shown["decode_begun"] = times.decode_begun;
+  shown["decoded"] = times.decoded;
+  shown["asked"] = times.asked;
+  shown["given"] = times.given;
+  shown["reading"] = times.reading;
+  shown["decoding"] = times.decoding;
+  shown["bytes_read"] = times.bytes_read;
+  shown["bytes_out"] = times.bytes_out;
+  return shown;
+}
+
+uint64_t number_in(const nb::dict& options, const char* name) { return nb::cast<uint64_t>(options[name]); }
+uint32_t small_number_in(const nb::dict& options, const char* name) { return nb::cast<uint32_t>(options[name]); }
+
+class Loader {
+ public:
+  Loader(const DataSet& set, const nb::dict& options, const nb::list& wanted, const nb::object& groups);
+  ~Loader() {
+    const nb::gil_scoped_release unlocked;
+    close();
+  }
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // Any thread may close a loader in which another one waits.
+  void close() {
+    is_closed_ = true;
+    // What is the parent's stays, with locks that nobody here may ever open.
+    if (is_forked()) return;
+    {
+      // Only its owner may forget it, so whoever waits has a loader to be called back from.
+      const std::lock_guard lock(closing_);
+      if (loader_ != nullptr) l3_loader_interrupt(loader_);
+    }
+    const std::lock_guard in_use(mutex_);
+    const std::lock_guard lock(closing_);
+    l3_loader_close(std::exchange(loader_, nullptr));
+    set_.reset();
+  }
+  bool is_closed() const { return is_closed_; }
+
+  void start(uint64_t epoch, uint64_t position);
+  // None at the end of the epoch.
+  nb::object next();
+  uint64_t position() const { return position_; }
+
+  nb::dict describe() const;
+  nb::list tensors() const;
+  uint64_t batches_from(uint64_t position) const;
+  nb::tuple failures() const;
+  nb::list timeline() const;
+  void write_trace(const nb::bytes& path) const;
+
+ private:
+  // Calls of the library come one at a time, without the interpreter's lock.
+  template <class Body>
+  auto with_loader(const Body& body) const {
+    const nb::gil_scoped_release unlocked;
+    if (is_forked()) return body(is_closed_ ? nullptr : loader_);
+    const std::lock_guard in_use(mutex_);
+    return body(loader_);
+  }
+  bool is_forked() const { return getpid() != process_; }
+  [[noreturn]] static void raise_closed() { throw nb::value_error("the loader is closed"); }
+  // In a forked child the library refuses everything.
+  void raise_if_forked(const char* reason) const {
+    if (!is_forked()) return;
+    const std::string text = std::string(reason[0] != 0 ? reason : "a loader does not survive a fork") +
+                             ": make the loader in the process that uses it, or start processes with 'spawn'";
+    PyErr_SetString(PyExc_RuntimeError, text.c_str());
+    throw nb::python_error();
+  }
+
+  std::shared_ptr<const l3_data_set> set_;
+  l3_loader* loader_ = nullptr;
+  mutable std::mutex mutex_, closing_;
+  std::atomic<bool> is_closed_{false};
+  std::atomic<uint64_t> position_{0};
+  DLDevice device_{kDLCPU, 0};
+  std::shared_ptr<loader::Device> opened_;  // on a GPU
+  void* usual_stream_ = nullptr;
+  pid_t process_ = getpid();
+};
+
+Loader::Loader(const DataSet& set, const nb::dict& options, const nb::list& wanted, const nb::object& groups)
+    : set_(set.set) {
+  l3_loader_options all = l3_loader_options_init();
+  all.batch_size = small_number_in(options, "batch_size");
+  all.seed = number_in(options, "seed");
+  all.rank = small_number_in(options, "rank");
+  all.world_size = small_number_in(options, "world_size");
+  all.order = small_number_in(options, "order");
+  all.window = small_number_in(options, "window");
+  all.ending = small_number_in(options, "ending");
+  all.on_error = small_number_in(options, "on_error");
+  all.crop = small_number_in(options, "crop");
+  all.crop_width = small_number_in(options, "crop_width");
+  all.crop_height = small_number_in(options, "crop_height");
+  all.flip = small_number_in(options, "flip");
+  all.device = small_number_in(options, "device");
+  all.device_number = small_number_in(options, "device_number");
+  all.threads = small_number_in(options, "threads");
+  all.prefetch = small_number_in(options, "prefetch");
+  all.reading = small_number_in(options, "reading");
+  all.max_bytes_in_flight = number_in(options, "max_bytes_in_flight");
+  all.limits = {number_in(options, "max_pixels"), number_in(options, "max_bytes"), 0};
+  usual_stream_ = reinterpret_cast<void*>(number_in(options, "stream"));
+  if (all.device == L3_DEVICE_CUDA) device_ = {kDLCUDA, static_cast<int32_t>(all.device_number)};
+
+  // (role or None, type or "", planes, as_colours, scales, biases) of each.
+  std::vector<l3_wanted> tensors(nb::len(wanted));
+  std::vector<std::string> roles(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const nb::handle row = wanted[i];
+    l3_wanted& tensor = tensors[i];
+    tensor = l3_wanted{};
+    if (const nb::object role = row[0]; !role.is_none()) {
+      roles[i] = nb::cast<std::string>(role);
+      tensor.role = roles[i].data();
+      tensor.role_size = roles[i].size();
+    }
+    const auto type = nb::cast<std::string>(nb::object(row[1]));
+    tensor.type = type.empty() ? uint32_t{L3_VALUE_STORED} : type_named(type);
+    tensor.layout = nb::cast<bool>(nb::object(row[2])) ? L3_LAYOUT_CHW : L3_LAYOUT_HWC;
+    tensor.as_colours = nb::cast<bool>(nb::object(row[3])) ? 1 : 0;
+    const auto scales = nb::cast<std::vector<float>>(nb::object(row[4]));
+    const auto biases = nb::cast<std::vector<float>>(nb::object(row[5]));
+    std::copy_n(scales.begin(), std::min<size_t>(scales.size(), 4), tensor.scale);
+    std::copy_n(biases.begin(), std::min<size_t>(biases.size(), 4), tensor.bias);
+  }
+  all.wanted = tensors.data();
+  all.wanted_count = static_cast<uint32_t>(tensors.size());
+  std::vector<uint64_t> units;
+  if (!groups.is_none()) {
+    units = nb::cast<std::vector<uint64_t>>(groups);
+    units.reserve(1);  // none of them is not all of them
+    all.groups = units.data();
+    all.group_count = units.size();
+  }
+
+  l3_data_error error{};
+  l3_status status = L3_OK;
+  {
+    const nb::gil_scoped_release unlocked;
+    status = l3_loader_open(set_.get(), &all, &loader_, &error);
+    if (status == L3_OK && all.device == L3_DEVICE_CUDA) opened_ = loader::open_cuda_device(all.device_number, &error);
+  }
+  if (status != L3_OK) raise_error(error);
+}
+
+void Loader::start(uint64_t epoch, uint64_t position) {
+  l3_data_error error{};
+  const l3_status status = with_loader(
+      [&](l3_loader* loader) { return loader == nullptr ? L3_OK : l3_loader_start(loader, epoch, position, &error); });
+  if (is_closed()) raise_closed();
+  if (status != L3_OK) {
+    raise_if_forked(error.reason);
+    raise_error(error);
+  }
+  position_ = position;
+}
+
+nb::object Loader::next() {
+  for (;;) {
+    l3_next what = L3_NEXT_END;
+    l3_batch* batch = nullptr;
+    l3_failure failure{};
+    uint64_t position = position_;
+    std::string name;
+    const l3_status status = with_loader([&](l3_loader* loader) {
+      if (loader == nullptr) return L3_OK;
+      const l3_status got = l3_loader_next(loader, kMilliseconds, &what, &batch, &position, &failure);
+      if (got != L3_OK) name = sample_name(set_.get(), failure.sample);
+      return got;
+    });
+    if (status != L3_OK) {
+      raise_if_forked(failure.error.reason);
+      position_ = position;
+      raise_sample_error(failure.error, failure.sample, name);
+    }
+    if (what == L3_NEXT_BATCH) {
+      Batch made{nullptr, l3_batch_info_init(), device_, usual_stream_};
+      (void)!l3_batch_describe(batch, &made.info);
+      made.memory = std::make_shared<BatchMemory>(batch, made.info.tensors[0].data, opened_, usual_stream_);
+      position_ = made.info.position;
+      return nb::cast(std::move(made));
+    }
+    if (is_closed()) raise_closed();
+    if (what == L3_NEXT_END) return nb::none();
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+nb::dict Loader::describe() const {
+  l3_loader_info info = l3_loader_info_init();
+  with_loader([&](l3_loader* loader) {
+    if (loader != nullptr) (void)!l3_loader_describe(loader, &info);
+  });
+  if (is_closed()) raise_closed();
+  nb::dict shown;
+  shown["tensors"] = info.tensors;
+  shown["units"] = info.units;
+  shown["batches"] = info.batches;
+  shown["threads"] = info.threads;
+  shown["reading"] = info.reading == L3_READING_URING ? "uring" : "threads";
+  return shown;
+}
+
+nb::list Loader::tensors() const {
+  std::vector<l3_tensor> all;
+  with_loader([&](l3_loader* loader) {
+    l3_tensor tensor{};
+    while (loader != nullptr && l3_loader_tensor(loader, static_cast<uint32_t>(all.size()), &tensor) == L3_OK) {
+      all.push_back(tensor);
+    }
+  });
+  nb::list shown;
+  for (const l3_tensor& tensor : all) {
+    const std::vector<uint64_t> shape(tensor.shape, tensor.shape + tensor.dimensions);
+    shown.append(nb::make_tuple(nb::tuple(nb::cast(shape)), type_name(tensor.type)));
+  }
+  return shown;
+}
+
+uint64_t Loader::batches_from(uint64_t position) const {
+  return with_loader(
+      [&](l3_loader* loader) { return loader != nullptr ? l3_loader_batches_from(loader, position) : uint64_t{0}; });
+}
+
+nb::tuple Loader::failures() const {
+  constexpr size_t kMost = 1000;
+  std::vector<l3_failure> all(kMost);
+  std::vector<std::string> names;
+  uint64_t count = 0;
+  with_loader([&](l3_loader* loader) {
+    if (loader != nullptr) (void)!l3_loader_failures(loader, all.data(), all.size(), &count);
+    all.resize(static_cast<size_t>(std::min<uint64_t>(count, kMost)));
+    for (const l3_failure& failure : all) names.push_back(sample_name(set_.get(), failure.sample));
+  });
+  const auto text_of = [](const char* text) { return nb::steal<nb::object>(PyUnicode_DecodeFSDefault(text)); };
+  const auto number_of = [](uint64_t number) { return number == UINT64_MAX ? nb::none() : nb::cast(number); };
+  nb::list shown;
+  for (size_t i = 0; i < all.size(); ++i) {
+    shown.append(nb::make_tuple(all[i].epoch, number_of(all[i].sample), text_of(names[i].c_str()),
+                                text_of(all[i].error.reason), text_of(all[i].error.file),
+                                number_of(all[i].error.offset)));
+  }
+  return nb::make_tuple(shown, count);
+}
+
+nb::list Loader::timeline() const {
+  if (is_closed()) raise_closed();
+  constexpr size_t kMost = 4096;
+  std::vector<l3_batch_times> all(kMost);
+  size_t count = 0;
+  with_loader([&](l3_loader* loader) {
+    if (loader != nullptr) (void)!l3_loader_timeline(loader, all.data(), all.size(), &count);
+  });
+  all.resize(std::min(count, kMost));
+  nb::list shown;
+  for (const l3_batch_times& times : all) shown.append(dict_of(times));
+  return shown;
+}
+
+void Loader::write_trace(const nb::bytes& path) const {
+  const std::string name(path.c_str(), path.size());
+  l3_data_error error{};
+  const l3_status status = with_loader([&](l3_loader* loader) {
+    return loader == nullptr ? L3_OK : l3_loader_write_trace(loader, name.c_str(), &error);
+  });
+  if (is_closed()) raise_closed();
+  if (status != L3_OK) raise_error(error);
+}
+
+}  // namespace
+
+void bind_loader(nb::module_& module) {
+  nb::class_<Batch>(module, "Batch", nb::is_final())
+      .def("tensors",
+           [](const Batch& self, uint32_t count) {
+             nb::list tensors;
+             for (uint32_t i = 0; i < count; ++i) tensors.append(self.tensor_of(self.info.tensors[i]));
+             return tensors;
+           })
+      .def("ids", [](const Batch& self) { return self.numbers(self.info.ids); })
+      .def("labels",
+           [](const Batch& self) {
+             return self.device.device_type == kDLCPU ? self.numbers(self.info.labels)
+                                                      : self.tensor_of(self.info.device_labels);
+           })
+      .def("times", [](const Batch& self) { return dict_of(self.info.times); })
+      .def_prop_ro("repeats", [](const Batch& self) { return self.info.repeats; })
+      .def_prop_ro("failed", [](const Batch& self) { return self.info.failed; })
+      .def_prop_ro("epoch", [](const Batch& self) { return self.info.epoch; })
+      .def_prop_ro("number", [](const Batch& self) { return self.info.number; })
+      .def_prop_ro("position", [](const Batch& self) { return self.info.position; });
+  nb::class_<Loader>(module, "Loader", nb::is_final())
+      .def(nb::init<const DataSet&, const nb::dict&, const nb::list&, const nb::object&>(), "data_set"_a, "options"_a,
+           "wanted"_a, "groups"_a.none())
+      .def("close",
+           [](Loader& self) {
+             const nb::gil_scoped_release unlocked;
+             self.close();
+           })
+      .def_prop_ro("closed", &Loader::is_closed)
+      .def("start", &Loader::start, "epoch"_a, "position"_a)
+      .def("next", &Loader::next)
+      .def_prop_ro("position", &Loader::position)
+      .def("describe", &Loader::describe)
+      .def("tensors", &Loader::tensors)
+      .def("batches_from", &Loader::batches_from)
+      .def("failures", &Loader::failures)
+      .def("timeline", &Loader::timeline)
+      .def("write_trace", &Loader::write_trace);
+}
+
+}  // namespace l3_python

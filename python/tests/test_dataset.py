@@ -1,0 +1,188 @@
+"""Data sets and their samples."""
+
+from __future__ import annotations
+
+import gc
+import json
+import multiprocessing
+import os
+import pickle
+import threading
+import unittest
+from pathlib import Path
+
+import l3
+import numpy as np
+from support import Sets, convert, number_of, picture, python, write_png
+
+
+def decode_in_child(data: l3.Dataset, number: int) -> bytes:
+    return data[number].decode().tobytes()
+
+
+class Datasets(Sets):
+    def test_what_it_says(self) -> None:
+        path = self.classes_set()
+        with l3.Dataset(path) as data:
+            self.assertEqual((len(data), data.path, data.groups), (self.COUNT, path, self.COUNT))
+            self.assertEqual((data.classes, data.roles), (["cats", "dogs"], ["image"]))
+            self.assertGreater(data.shards, 1)
+            self.assertIn(path, repr(data))
+            for sample in data:
+                i = number_of(sample.name)
+                self.assertEqual(sample.class_name, "cats" if i % 2 else "dogs")
+                self.assertEqual(data.classes[sample.label], sample.class_name)
+                self.assertEqual((sample.width, sample.height, sample.channels, sample.bits), (32, 24, 3, 8))
+                self.assertEqual((sample.role, sample.metadata, sample.is_image), ("image", None, True))
+                self.assertEqual(len(sample.bytes()), sample.size)
+                np.testing.assert_array_equal(sample.decode(), picture(i))
+                self.assertEqual(l3.info(sample.bytes()).shape, (24, 32, 3))
+
+    def test_finding(self) -> None:
+        data = l3.Dataset(Path(self.classes_set()))
+        self.assertEqual(data[-1].name, data[len(data) - 1].name)
+        self.assertEqual(data["cats/001.png"].number, data.find("cats/001.png"))
+        self.assertIsNone(data.find("cats/000.png"))
+        self.assertTrue("cats/001.png" in data and "cats" not in data and 1 not in data)
+        self.assertEqual(data[np.int64(3)].number, 3)
+        for wrong, error in ((len(data), IndexError), (-len(data) - 1, IndexError), ("none", KeyError),
+                             (slice(2), TypeError), (1.5, TypeError)):
+            with self.subTest(wrong), self.assertRaises(error):
+                data[wrong]
+        with self.assertRaises(IndexError):
+            data.group(self.COUNT)
+
+    def test_groups_and_metadata(self) -> None:
+        png = self.folder / "png"
+        for i in range(3):
+            write_png(png / f"{i}.png", picture(i))
+            (png / f"{i}.json").write_text(json.dumps({"number": i, "text": "é"}))
+            (png / f"{i}.txt").write_text(f"text {i}")
+        convert(png, self.folder / "set", "--group", "stem")
+        data = l3.Dataset(self.folder / "set")
+        self.assertEqual((len(data), data.groups), (6, 3))
+        for group in range(3):
+            samples = data.group(group)
+            self.assertEqual({sample.group for sample in samples}, {group})
+            image = next(sample for sample in samples if sample.is_image)
+            text = next(sample for sample in samples if not sample.is_image)
+            self.assertEqual(image.metadata, {"number": number_of(image.name), "text": "é"})
+            self.assertEqual(text.bytes().decode(), f"text {number_of(text.name)}")
+            self.assertEqual((text.colour, text.width), (None, 0))
+            with self.assertRaisesRegex(ValueError, "is no image: use bytes"):
+                text.decode()
+
+    def test_label_maps_and_depth(self) -> None:
+        data = l3.Dataset(self.pairs_set())
+        self.assertEqual(sorted(data.roles), ["image", "labels"])
+        for sample in data:
+            i = number_of(sample.name)
+            if sample.role == "image":
+                np.testing.assert_array_equal(sample.decode(), picture(i, bits=16))
+            else:
+                np.testing.assert_array_equal(sample.decode(), picture(i, channels=1) // 32)
+                self.assertEqual(sample.decode(colours=True, layout="CHW").shape, (3, 24, 32))
+
+    def test_models_of_the_set(self) -> None:
+        png = self.folder / "png"
+        for i in range(40):
+            write_png(png / f"{i}.png", picture(i, 20, 20))
+        convert(png, self.folder / "set", "--shared-model", "on", "--effort", "1", "--method", "dense")
+        data = l3.Dataset(self.folder / "set")
+        named = [sample for sample in data if l3.info(sample.bytes()).model == "named"]
+        if not named:
+            self.skipTest("no sample of this set names a model")
+        sample = named[0]
+        np.testing.assert_array_equal(sample.decode(), picture(number_of(sample.name), 20, 20))
+        with self.assertRaisesRegex(l3.Error, "model"):
+            l3.decode(sample.bytes())
+
+
+class Lives(Sets):
+    def test_closing(self) -> None:
+        data = l3.Dataset(self.classes_set())
+        sample = data[4]
+        data.close()
+        data.close()
+        self.assertTrue(data.closed)
+        self.assertEqual(sample.decode().shape, (24, 32, 3))
+        with self.assertRaisesRegex(ValueError, "is closed"):
+            data[0]
+
+    def test_files_are_closed(self) -> None:
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(3):
+            data = l3.Dataset(self.classes_set())
+            samples = list(data)
+            for sample in samples:
+                sample.bytes()
+            self.assertGreater(len(os.listdir("/proc/self/fd")), before)
+            data.close()
+            del data, samples, sample
+            gc.collect()
+            self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
+    def test_pickling(self) -> None:
+        data = pickle.loads(pickle.dumps(l3.Dataset(self.classes_set(), max_open_files=2)))
+        self.assertEqual(len(data), self.COUNT)
+        np.testing.assert_array_equal(data[3].decode(), picture(number_of(data[3].name)))
+
+    def test_fork_and_spawn(self) -> None:
+        data = l3.Dataset(self.classes_set())
+        data[0].bytes()
+        expected = [decode_in_child(data, i) for i in range(6)]
+        for method in ("fork", "spawn"):
+            with self.subTest(method), multiprocessing.get_context(method).Pool(2) as pool:
+                self.assertEqual(pool.starmap(decode_in_child, [(data, i) for i in range(6)]), expected)
+
+    def test_threads(self) -> None:
+        data = l3.Dataset(self.classes_set(), max_open_files=1)
+        wrong = []
+
+        def read_all() -> None:
+            for sample in data:
+                if not np.array_equal(sample.decode(), picture(number_of(sample.name))):
+                    wrong.append(sample.name)
+
+        threads = [threading.Thread(target=read_all) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_end_of_interpreter(self) -> None:
+        ended = python("import sys, l3\nsys.kept = [l3.Dataset(sys.argv[1])]\n"
+                       "sys.kept += sys.kept[0][1], iter(sys.kept[0])\n"
+                       "next(sys.kept[2])\n", self.classes_set())
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
+
+class Errors(Sets):
+    def test_no_set(self) -> None:
+        with self.assertRaises(FileNotFoundError) as caught:
+            l3.Dataset(self.folder / "none")
+        self.assertIn("none", str(caught.exception))
+        with self.assertRaises(OSError):
+            l3.Dataset(self.folder)
+        (self.folder / "index.json").write_text("{")
+        with self.assertRaises(l3.Error) as wrong:
+            l3.Dataset(self.folder)
+        self.assertIn("index.json", str(wrong.exception))
+
+    def test_broken_sample(self) -> None:
+        data = l3.Dataset(self.broken_set("dogs/004.png"))
+        sample = data["dogs/004.png"]
+        with self.assertRaises(l3.SampleError) as caught:
+            sample.decode()
+        error = caught.exception
+        self.assertEqual((error.sample, error.name), (sample.number, "dogs/004.png"))
+        self.assertTrue(error.file and error.file.endswith(".l3s"))
+        self.assertRegex(str(error), rf"^sample {sample.number} 'dogs/004.png' \(.*\.l3s, offset \d+\): the check")
+        same = pickle.loads(pickle.dumps(error))
+        self.assertEqual((str(same), same.sample), (str(error), error.sample))
+        data["dogs/002.png"].decode()
+
+
+if __name__ == "__main__":
+    unittest.main()
