@@ -145,6 +145,63 @@ TEST_F(LoaderFailures, BecomeZerosWithoutALabel) {
   EXPECT_EQ(batch.info().ids[1], 2);
 }
 
+// Whatever bytes a sample has: whole images and crops fail where decoding does, and nothing else.
+TEST_F(LoaderFailures, AreThoseOfDecoding) {
+  constexpr uint64_t kSamples = 24;
+  drawing::Dice dice(11);
+  for (int round = 0; round < 12; ++round) {
+    draw_set({{420, 300}}, {L3_COLOUR_RGB, 8}, kSamples);
+    l3_loader_options options = options_of(5);
+    options.on_error = L3_ON_ERROR_ZERO;
+    options.threads = 3;
+    if (round % 2 == 1) {
+      options.crop = L3_CROP_CENTRE;
+      options.crop_width = 40;
+      options.crop_height = 20;
+    }
+    for (uint64_t sample = 0; sample < kSamples; ++sample) {
+      const l3::Sample told = set_->sample(sample);
+      std::fstream stream(l3_data_shard_path(set(), told.shard), std::ios::binary | std::ios::in | std::ios::out);
+      // Heads and indexes more often than their share, and some samples not at all.
+      const uint64_t place = dice.chance(2) ? dice.roll(std::min<uint64_t>(told.size, 300)) : dice.roll(told.size);
+      if (dice.chance(4)) continue;
+      stream.seekp(static_cast<std::streamoff>(told.offset + place));
+      const Bytes noise = dice.bytes(1 + dice.roll(std::min<uint64_t>(8, told.size - place)));
+      stream.write(reinterpret_cast<const char*>(noise.data()), static_cast<std::streamsize>(noise.size()));
+    }
+    std::set<uint64_t> expected, failed;
+    std::vector<Bytes> pixels;
+    const uint32_t width = round % 2 == 1 ? 40 : 420, height = round % 2 == 1 ? 20 : 300;
+    for (uint64_t sample = 0; sample < kSamples; ++sample) {
+      Bytes file(set_->sample(sample).size), out(size_t{width} * height * 3);
+      ASSERT_EQ(l3_data_read_part(set(), sample, 0, file.data(), file.size(), nullptr), L3_OK);
+      if (l3_decode_region(file.data(), file.size(), (420 - width) / 2, (300 - height) / 2, width, height, nullptr,
+                           out.data(), out.size(), 0, nullptr) != L3_OK) {
+        expected.insert(sample);
+        std::fill(out.begin(), out.end(), uint8_t{0});
+      }
+      pixels.push_back(out);
+    }
+    l3_wanted wanted{};
+    wanted.layout = L3_LAYOUT_HWC;
+    options.wanted = &wanted;
+    options.wanted_count = 1;
+    Loader loader(*set(), options);
+    uint64_t sample = 0;
+    while (const Batch batch = loader.next()) {
+      for (uint32_t i = 0; i < batch.info().units; ++i, ++sample) EXPECT_EQ(bytes_of(batch.info(), i), pixels[sample]);
+    }
+    EXPECT_EQ(sample, kSamples);
+    l3_failure failures[kSamples];
+    uint64_t count = 0;
+    ASSERT_EQ(l3_loader_failures(loader.get(), failures, kSamples, &count), L3_OK);
+    for (uint64_t i = 0; i < count; ++i) failed.insert(failures[i].sample);
+    EXPECT_EQ(failed, expected);
+    EXPECT_EQ(count, expected.size());
+    EXPECT_GT(count, 5u);
+  }
+}
+
 TEST_F(LoaderFailures, AreNamedWhereShardsBecomeShortOrGoAway) {
   draw_set({{40, 24}}, {L3_COLOUR_RGB, 8}, 20);
   l3_loader_options options = options_of(4);
