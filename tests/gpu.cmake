@@ -36,7 +36,7 @@ if(TARGET emulated_gpu)
     PUBLIC ${PROJECT_SOURCE_DIR}/kernels/include ${PROJECT_SOURCE_DIR}/loader/include)
   target_link_libraries(emulated_cuda_device PRIVATE emulated_gpu l3 l3_warnings)
 
-  add_executable(loader_device_test loader_device_test.cpp)
+  add_executable(loader_device_test loader_device_test.cpp loader_device_order_test.cpp)
   target_link_libraries(
     loader_device_test PRIVATE emulated_cuda_device emulated_kernels emulated_gpu l3_loader l3_internals
                                GTest::gtest_main Threads::Threads l3_warnings)

@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include "control.h"
 #include "gpu_wishes.h"
 #include "loader/device.h"
 
@@ -333,6 +334,53 @@ class Round {
   std::vector<l3_error> verdicts_;
   loader::DeviceTimes times_;
   mutable std::vector<Expected> expected_;
+};
+
+// Everything that was made is gone in the end.
+class LoaderDevice : public testing::Test {
+ protected:
+  void SetUp() override { before_ = emulated::resources(); }
+  void TearDown() override {
+    emulated::control() = {};
+    EXPECT_EQ(emulated::resources(), before_);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  }
+
+ private:
+  uint32_t before_ = 0;
+};
+
+inline Model any_named_model(Dice& dice, uint32_t channels) {
+  const Bytes bytes = by_hand::any_model(dice, channels);
+  l3_model* model = nullptr;
+  EXPECT_EQ(l3_open_model(bytes.data(), bytes.size(), &model, nullptr), L3_OK);
+  return Model(model);
+}
+inline Bytes named_file(const drawing::Drawing& d, const l3_model* model) {
+  l3_encode_options options = codec_testing::options_of(L3_METHOD_DENSE, 32, 32, 1);
+  options.named_model = model;
+  options.model_origin = L3_MODEL_NAMED;
+  return codec_testing::encode(d, options);
+}
+
+// The streams that consumers have: of their own, that wait for the default one or do not, and the default ones.
+class Consumer {
+ public:
+  explicit Consumer(uint64_t kind) {
+    if (kind % 5 == 0) must(cudaStreamCreateWithFlags(&made_, cudaStreamNonBlocking));
+    if (kind % 5 == 1) must(cudaStreamCreate(&made_));
+    stream = made_ != nullptr ? made_ : reinterpret_cast<cudaStream_t>(kind % 5 - 2);
+  }
+  ~Consumer() {
+    if (made_ != nullptr) must(cudaStreamDestroy(made_));
+  }
+  Consumer(const Consumer&) = delete;
+  Consumer& operator=(const Consumer&) = delete;
+
+  cudaStream_t stream = nullptr;
+
+ private:
+  cudaStream_t made_ = nullptr;
 };
 
 }  // namespace device_testing

@@ -469,4 +469,4 @@ _loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
 @atexit.register
 def _close_all() -> None:
     for loader in list(_loaders):
-        loader.close()
+        loader._native.close_at_end()

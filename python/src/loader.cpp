@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -121,6 +122,10 @@ class Loader {
     l3_loader_close(std::exchange(loader_, nullptr));
     set_.reset();
   }
+  void close_at_end() {
+    is_ending_ = true;
+    close();
+  }
   bool is_closed() const { return is_closed_; }
 
   void start(uint64_t epoch, uint64_t position);
@@ -141,8 +146,23 @@ class Loader {
   auto with_loader(const Body& body) const {
     const nb::gil_scoped_release unlocked;
     if (is_forked()) return body(is_closed_ ? nullptr : loader_);
-    const std::lock_guard in_use(mutex_);
-    return body(loader_);
+    const auto call = [&] {
+      const std::lock_guard in_use(mutex_);
+      return body(loader_);
+    };
+    if constexpr (std::is_void_v<decltype(call())>) {
+      call();
+      wait_for_end();
+    } else {
+      const auto result = call();
+      wait_for_end();
+      return result;
+    }
+  }
+  // At the interpreter's end a thread that asks for its lock is unwound, which C++ does not survive: those that are
+  // here wait for the end of the process instead.
+  void wait_for_end() const {
+    while (is_ending_ && getpid() != static_cast<pid_t>(gettid())) pause();
   }
   bool is_forked() const { return getpid() != process_; }
   [[noreturn]] static void raise_closed() { throw nb::value_error("the loader is closed"); }
@@ -158,7 +178,7 @@ class Loader {
   std::shared_ptr<const l3_data_set> set_;
   l3_loader* loader_ = nullptr;
   mutable std::mutex mutex_, closing_;
-  std::atomic<bool> is_closed_{false};
+  std::atomic<bool> is_closed_{false}, is_ending_{false};
   std::atomic<uint64_t> position_{0};
   DLDevice device_{kDLCPU, 0};
   std::shared_ptr<loader::Device> opened_;  // on a GPU
@@ -385,6 +405,11 @@ void bind_loader(nb::module_& module) {
            [](Loader& self) {
              const nb::gil_scoped_release unlocked;
              self.close();
+           })
+      .def("close_at_end",
+           [](Loader& self) {
+             const nb::gil_scoped_release unlocked;
+             self.close_at_end();
            })
       .def_prop_ro("closed", &Loader::is_closed)
       .def("start", &Loader::start, "epoch"_a, "position"_a)

@@ -34,6 +34,8 @@ struct Counts {
 const Counts& counts();
 // Memory, streams and events that are there.
 uint32_t resources();
+// Whether nothing is left in any stream.
+bool is_idle();
 // Begins anew with Counts::contexts.
 void forget_contexts();
 

@@ -88,11 +88,6 @@ bool spoils_captures_of_others() {
   return this_thread().capture_mode != cudaStreamCaptureModeRelaxed && spoils_captures();
 }
 
-bool is_idle() {
-  const auto& streams = machine().streams;
-  return std::all_of(streams.begin(), streams.end(), [](const auto& stream) { return stream->work.empty(); });
-}
-
 }  // namespace
 
 Machine& machine() {
@@ -114,6 +109,11 @@ uint32_t resources() {
                                                                  [](const auto& stream) { return stream->is_made; })));
 }
 
+bool is_idle() {
+  const Lock lock;
+  const auto& streams = machine().streams;
+  return std::all_of(streams.begin(), streams.end(), [](const auto& stream) { return stream->work.empty(); });
+}
 void forget_contexts() {
   const Lock lock;
   machine().counts.contexts = 0;
