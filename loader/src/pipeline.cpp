@@ -292,7 +292,7 @@ void Pipeline::open_job(Job& job, const Share& share) {
     for (uint32_t i = 0; i < job.units; ++i) {
       const uint64_t place = i < share.own ? share.first + i : (share.first_repeat + i - share.own) % units_.count();
       const uint64_t unit = order_->unit_at(place);
-      const uint64_t random = hash_of(hash_of(options_.seed, epoch_), units_.group(unit));
+      const uint64_t random = random_of_group(options_.seed, epoch_, units_.group(unit));
       const auto choose = [&](Choice what, uint64_t count) { return scale_to(hash_of(random, what), count); };
       for (const Tensor& tensor : units_.tensors()) {
         Image& image = job.images.emplace_back();

@@ -17,7 +17,7 @@ uint64_t mix(uint64_t x) {
 }
 
 // What keys are for, so that no two uses share one.
-enum Use : uint64_t { kUseUnits = 1, kUseShards = 2, kUseWindow = 3 };
+enum Use : uint64_t { kUseUnits = 1, kUseShards = 2, kUseWindow = 3, kUseGroup = 4 };
 
 uint64_t units_in_step(const Sharing& sharing) {
   // The product may not fit; the data set ends long before.
@@ -28,6 +28,10 @@ uint64_t units_in_step(const Sharing& sharing) {
 }  // namespace
 
 uint64_t hash_of(uint64_t a, uint64_t b) { return mix(mix(a + 0x9E3779B97F4A7C15u) ^ (b * 0xD1342543DE82EF95u + 1)); }
+
+uint64_t random_of_group(uint64_t seed, uint64_t epoch, uint64_t group) {
+  return hash_of(hash_of(hash_of(seed, epoch), kUseGroup), group);
+}
 
 uint64_t Permutation::operator()(uint64_t place) const {
   for (uint64_t round = 0; round < kRounds; ++round) {

@@ -12,6 +12,9 @@ namespace loader {
 // A number that looks random, of numbers that may not.
 uint64_t hash_of(uint64_t a, uint64_t b);
 
+// What crop and mirroring of a group are made of: the same whatever its place in the epoch.
+uint64_t random_of_group(uint64_t seed, uint64_t epoch, uint64_t group);
+
 __extension__ typedef unsigned __int128 Wide;
 
 // A number below `count`, from one that looks random.
