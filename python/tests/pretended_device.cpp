@@ -62,7 +62,11 @@ class Slot : public loader::DeviceSlot {
     if (l3_decode_region(staging_.data() + image.at, image.size, image.x, image.y, image.width, image.height, &options,
                          pixels.data(), pixels.size(), 0, &error) == L3_OK) {
       const loader::TensorWriter writer(*image.wanted, bits, image.channels);
-      writer.write(pixels.data(), image.width, image.height, image.flip, static_cast<uint8_t*>(image.out));
+      if (writer.is_same() && !image.flip) {
+        std::memcpy(image.out, pixels.data(), pixels.size());
+      } else {
+        writer.write(pixels.data(), image.width, image.height, image.flip, static_cast<uint8_t*>(image.out));
+      }
     }
     return error;
   }
