@@ -304,6 +304,7 @@ TEST_F(LoaderFailures, InAForkedChildAreSaid) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+  l3_batch_release(batch, nullptr);
   EXPECT_EQ(l3_loader_next(loader, UINT32_MAX, &next, &batch, nullptr, nullptr), L3_OK);
   l3_batch_release(batch, nullptr);
   l3_loader_close(loader);

@@ -160,6 +160,10 @@ void TensorWriter::write_with_vectors(const uint8_t* pixels, uint32_t width, uin
 }
 
 void TensorWriter::write(const uint8_t* pixels, uint32_t width, uint32_t height, bool flip, uint8_t* out) const {
+  if (is_same_ && !flip) {
+    std::memcpy(out, pixels, size_t{width} * height * channels_ * value_bytes(type_));
+    return;
+  }
   if (vectors_ != nullptr) return write_with_vectors(pixels, width, height, flip, out);
   const auto with_input = [&](const auto* in) {
     switch (value_bytes(type_)) {
