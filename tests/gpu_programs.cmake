@@ -22,6 +22,9 @@ if(L3_TESTS)
                    --generated ${PROJECT_BINARY_DIR}/codec/generated
                    --against ${PROJECT_SOURCE_DIR}/bench/results/kernels.json)
   set_tests_properties(kernels_report PROPERTIES SKIP_RETURN_CODE 77)  # another compiler than the record's
+  # The loader's CUDA part, as it is loaded.
+  add_test(NAME cuda_library COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/cuda_library_test.py
+                                     $<TARGET_FILE:l3_data_cuda>)
   add_test(NAME gpu_leak COMMAND gpu_leak)
   add_test(NAME gpu_stream_order COMMAND gpu_stream_order)
   set_tests_properties(gpu_leak gpu_stream_order PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)

@@ -70,6 +70,10 @@ l3_status Pipeline::open(l3_data_error* error) {
 
   uint64_t batch_bytes = units_.batch_bytes();
   if (device_ != nullptr) {
+    constexpr uint64_t kMostImages = 65535;  // that a device takes at once
+    if (options_.batch_size * uint64_t{units_.tensors().size()} > kMostImages) {
+      return fail(error, L3_ERROR_ARGUMENT, "", "a batch has more than 65535 images, which are too many for a GPU");
+    }
     batch_bytes += options_.batch_size * sizeof(int64_t);
     for (uint32_t i = 0; i < options_.prefetch; ++i) {
       l3_error why{};

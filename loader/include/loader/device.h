@@ -35,9 +35,11 @@ struct DeviceWork {
   std::span<const DeviceCopy> copies;
   std::span<const l3_model* const> models;  // that files may name
   // Nothing is written to any `out` before the work that is in `after_stream` when this begins, and that stream goes
-  // on only when all is written. Where it is false, what DeviceOutputs::use_until says of `output` is waited for.
+  // on only when all is written. It must not be in a capture.
   bool ordered = false;
   void* after_stream = nullptr;
+  // Where it is not null: the one of allocate_output that holds every `out`. Nothing is written to it before what
+  // Device::use_until says of it, and before earlier work that had it here.
   void* output = nullptr;
 };
 
@@ -54,12 +56,15 @@ class DeviceSlot {
   // Pinned memory of at least that size, whose contents are kept from one call to the next only where it does not grow.
   // Nothing may be under way. Null where there is no memory.
   virtual uint8_t* staging(uint64_t size) = 0;
-  // Puts the work into a stream of the slot's own: copies, and decoding behind it. Waits for nothing.
+  // Puts the work into a stream of the slot's own: copies, and decoding behind it. Waits for nothing, but where memory
+  // grows, and where it fails: then nothing is under way. At most 65535 images.
   virtual l3_status begin(const DeviceWork& work, l3_error* error) = 0;
   // Waits until it is done. Says of each image what became of it.
   virtual l3_status finish(std::span<l3_error> verdicts, DeviceTimes& times, l3_error* error) = 0;
 };
 
+// Streams are each a cudaStream_t, of which null, 1 and 2 are default streams. A device outlives its slots. No call
+// changes the thread's current device.
 class Device {
  public:
   virtual ~Device() = default;
@@ -68,7 +73,8 @@ class Device {
   // Device memory at a multiple of 256; null where there is none. Any thread may call these three.
   virtual void* allocate_output(uint64_t size) = 0;
   virtual void free_output(void* output) = 0;  // waits for what uses it
-  // The work that is in `stream` now still uses that output.
+  // The work that is in `stream` now still uses that output; of several streams each counts. A stream that is being
+  // captured has no work.
   virtual void use_until(void* output, void* stream) = 0;
 };
 
