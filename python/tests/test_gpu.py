@@ -11,23 +11,31 @@ import os
 import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
-from support import Sets, picture, python
+from support import Folder, Sets, picture, python
 
 PRETENDED = os.environ.get("L3_PRETENDED_DEVICE", "")
+LIBRARY = "libl3_data_cuda.so"
 IN_CHILD = "L3_IN_PRETENDED" in os.environ
 
 
 @unittest.skipUnless(PRETENDED, "L3_PRETENDED_DEVICE is not set: it names a library that stands for libl3_data_cuda.so")
 @unittest.skipIf(IN_CHILD, "this is the child")
-class Outside(unittest.TestCase):
+class Outside(Folder):
     def test_all_of_it(self) -> None:
-        # The system looks for libraries where this variable said when the process began.
-        os.environ.update(LD_LIBRARY_PATH=str(Path(PRETENDED).parent), L3_IN_PRETENDED="1")
-        self.addCleanup(os.environ.pop, "LD_LIBRARY_PATH")
-        self.addCleanup(os.environ.pop, "L3_IN_PRETENDED")
-        ended = python("import sys, unittest; unittest.main('test_gpu', argv=['test_gpu', *sys.argv[1:]])", "-v")
+        import l3
+        # The package again, with the pretended device beside the extension, where the true one would be.
+        package = self.folder / "l3"
+        package.mkdir()
+        for part in Path(l3.__file__).parent.iterdir():
+            if part.name != LIBRARY:
+                (package / part.name).symlink_to(part.resolve())
+        (package / LIBRARY).symlink_to(PRETENDED)
+        with (mock.patch.object(sys, "path", [str(self.folder), *sys.path]),
+              mock.patch.dict(os.environ, L3_IN_PRETENDED="1")):
+            ended = python("import sys, unittest; unittest.main('test_gpu', argv=['test_gpu', *sys.argv[1:]])", "-v")
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertIn("test_stream_rules", ended.stderr)
 
