@@ -87,7 +87,7 @@ const char* complete(l3_loader_options& options) {
   if (options.reading == L3_READING_URING && !has_uring()) return "this system has no io_uring, or does not allow it";
   if (options.threads == 0) options.threads = on_gpu ? std::min(processors, 8u) : processors;
   if (options.threads > kMostThreads) return "more than 1024 threads";
-  if (options.prefetch == 0) options.prefetch = on_gpu ? 3 : 2;
+  if (options.prefetch == 0) options.prefetch = 3;
   if (options.prefetch > kMostPrefetch) return "more than 1024 batches ahead";
   if (options.max_bytes_in_flight == 0) options.max_bytes_in_flight = kDefaultBytesInFlight;
   return nullptr;

@@ -17,7 +17,7 @@ uint64_t steady_ns() {
 }
 
 // A thread takes so many small images at once.
-constexpr size_t kMostClaimed = 16;
+constexpr size_t kMostClaimed = 32;
 constexpr uint64_t kMostBytesClaimed = 64 << 10;
 
 // What random numbers of a unit are for.
@@ -235,14 +235,20 @@ void Pipeline::work() {
       Image& image = *first_arrived_;
       first_arrived_ = image.next_arrived;
       lock.unlock();
-      go_on(image, scratch);
-    } else if (job != nullptr) {
+      if (go_on(image, scratch)) done({{&image}, 1});
+    } else if (can_open()) {
+      // Before there is nothing else to do, or all would wait for it.
+      work_.notify_one();  // there may be images to begin
+      open_next(lock);
+    } else {
       const Claim claimed = claim(*job);
       work_.notify_one();  // there may be more to do
       lock.unlock();
-      for (size_t i = 0; i < claimed.count; ++i) begin(*claimed.images[i], scratch);
-    } else {
-      open_next(lock);
+      Claim finished;
+      for (size_t i = 0; i < claimed.count; ++i) {
+        if (begin(*claimed.images[i], scratch)) finished.images[finished.count++] = claimed.images[i];
+      }
+      done(finished);
     }
     lock.lock();
     if (--busy_ == 0) idle_.notify_all();
@@ -303,8 +309,7 @@ void Pipeline::open_job(Job& job, const Share& share) {
         image.job = &job;
         image.place = i;
         image.tensor = &tensor;
-        image.number = units_.sample_of(unit, tensor);
-        (void)!l3_data_get(&set_, image.number, &image.sample);
+        image.number = units_.sample_of(unit, tensor, image.sample);
         const uint32_t columns = image.sample.width - tensor.width, rows = image.sample.height - tensor.height;
         if (options_.crop == L3_CROP_RANDOM) {
           image.x = static_cast<uint32_t>(choose(kChooseColumn, uint64_t{columns} + 1));
@@ -343,7 +348,7 @@ l3_status Pipeline::place_images(Job& job) {
 
 // ---------------------------------------------------------------------------------------------------- one image
 
-void Pipeline::begin(Image& image, Scratch& scratch) {
+bool Pipeline::begin(Image& image, Scratch& scratch) {
   const Shard& shard = *set_.shards[image.sample.shard];
   image.read_begun = now();
   image.use = ShardFile::Use(shard.file);
@@ -355,11 +360,11 @@ void Pipeline::begin(Image& image, Scratch& scratch) {
     image.file = image.room.data();
     if (image.file == nullptr) image.fail(shard, L3_ERROR_MEMORY, "out of memory", L3_DATA_NONE);
   }
-  go_on(image, scratch);
+  return go_on(image, scratch);
 }
 
-// Reads what is in memory, asks the engine for the rest, and decodes when all is there.
-void Pipeline::go_on(Image& image, Scratch& scratch) {
+// Reads what is in memory, asks the engine for the rest, and decodes when all is there. Whether the image is through.
+bool Pipeline::go_on(Image& image, Scratch& scratch) {
   const Shard& shard = *set_.shards[image.sample.shard];
   if (const int error = image.read_error.load(); error == kFileEnds) {
     image.fail(shard, L3_ERROR_TRUNCATED, "the file ends before it should", image.sample.offset);
@@ -383,7 +388,10 @@ void Pipeline::go_on(Image& image, Scratch& scratch) {
         read.size -= got;
         is_all_there = is_all_there && read.size == 0;
       }
-      if (!is_all_there) return submit(image);
+      if (!is_all_there) {
+        submit(image);
+        return false;
+      }
     }
     image.reading = now() - image.read_begun;
     image.use = {};
@@ -393,7 +401,9 @@ void Pipeline::go_on(Image& image, Scratch& scratch) {
   } catch (const std::system_error&) {
     image.fail(shard, L3_ERROR_MEMORY, "cannot start a thread for reading", L3_DATA_NONE);
   }
-  done(image);
+  image.use = {};
+  if (image.room.data() != nullptr) files_.give(std::move(image.room));
+  return true;
 }
 
 ReadEngine& Pipeline::engine() {
@@ -489,27 +499,30 @@ void Pipeline::decode(Image& image, Scratch& scratch) {
   image.decoding = now() - begun;
 }
 
-// The image counts as done, well or not. The last one of a batch finishes it.
-void Pipeline::done(Image& image) {
-  Job& job = *image.job;
-  image.use = {};
-  if (image.room.data() != nullptr) files_.give(std::move(image.room));
+// These images of one batch are through, well or not. The last one of the batch finishes it.
+void Pipeline::done(const Claim& images) {
+  if (images.count == 0) return;
+  Job& job = *images.images[0]->job;
   const uint64_t time = now();
   bool is_last = false;
   {
     const std::lock_guard lock(mutex_);
-    in_flight_ -= image.sample.size;
     l3_batch_times& times = job.times;
-    times.fetched = std::max(times.fetched, image.read_begun + image.reading);
-    times.reading += image.reading;
-    times.decoding += image.decoding;
-    times.bytes_read += image.bytes_read;
-    if (image.decoding > 0) {
-      const uint64_t begun = time - image.decoding;
-      times.decode_begun = times.decode_begun == 0 ? begun : std::min(times.decode_begun, begun);
-      times.decoded = time;
+    for (size_t i = 0; i < images.count; ++i) {
+      const Image& image = *images.images[i];
+      in_flight_ -= image.sample.size;
+      times.fetched = std::max(times.fetched, image.read_begun + image.reading);
+      times.reading += image.reading;
+      times.decoding += image.decoding;
+      times.bytes_read += image.bytes_read;
+      if (image.decoding > 0) {
+        const uint64_t begun = image.read_begun + image.reading;
+        times.decode_begun = times.decode_begun == 0 ? begun : std::min(times.decode_begun, begun);
+        times.decoded = time;
+      }
     }
-    is_last = --job.left == 0;
+    job.left -= images.count;
+    is_last = job.left == 0;
   }
   work_.notify_one();  // bytes in flight are fewer
   if (is_last) finish(job);

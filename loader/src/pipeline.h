@@ -78,14 +78,14 @@ class Pipeline {
   Claim claim(Job& job);
   void open_job(Job& job, const Share& share);
   l3_status place_images(Job& job);
-  void begin(Image& image, Scratch& scratch);
-  void go_on(Image& image, Scratch& scratch);
+  bool begin(Image& image, Scratch& scratch);
+  bool go_on(Image& image, Scratch& scratch);
   void submit(Image& image);
   static void finish_read(Read& read, int error);
   void arrived(Image& image);
   void decode(Image& image, Scratch& scratch);
   l3_status check_head(Image& image, l3_info& info);
-  void done(Image& image);
+  void done(const Claim& images);
   void finish(Job& job);
   l3_status decode_on_device(Job& job, std::span<Image* const> images, std::span<const uint32_t> places);
   l3_status zero_on_device(Job& job, const std::vector<bool>& failed);

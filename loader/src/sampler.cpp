@@ -6,9 +6,6 @@
 namespace loader {
 namespace {
 
-// Enough for any count: each round halves how far from random the order is, about.
-constexpr uint64_t kRounds = 64;
-
 // The finalizer of splitmix64, by Steele, Lea and Flood.
 uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -33,12 +30,17 @@ uint64_t random_of_group(uint64_t seed, uint64_t epoch, uint64_t group) {
   return hash_of(hash_of(hash_of(seed, epoch), kUseGroup), group);
 }
 
+Permutation::Permutation(uint64_t count, uint64_t key) : count_(count) {
+  for (size_t i = 0; i < kRounds; ++i) {
+    const uint64_t of_round = mix(key + (i + 1) * 0x9E3779B97F4A7C15u);
+    rounds_[i] = {of_round, scale_to(of_round, count)};
+  }
+}
+
 uint64_t Permutation::operator()(uint64_t place) const {
-  for (uint64_t round = 0; round < kRounds; ++round) {
-    const uint64_t of_round = mix(key_ + (round + 1) * 0x9E3779B97F4A7C15u);
-    const uint64_t pivot = scale_to(of_round, count_);
-    const uint64_t partner = pivot >= place ? pivot - place : pivot + count_ - place;
-    if ((mix(of_round ^ std::max(place, partner)) & 1) != 0) place = partner;
+  for (const Round& round : rounds_) {
+    const uint64_t partner = round.pivot >= place ? round.pivot - place : round.pivot + count_ - place;
+    if ((mix(round.key ^ std::max(place, partner)) & 1) != 0) place = partner;
   }
   return place;
 }

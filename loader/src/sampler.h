@@ -2,6 +2,7 @@
 // without a table of all units.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -26,11 +27,18 @@ inline uint64_t scale_to(uint64_t random, uint64_t count) {
 // takes any count as it is.
 class Permutation {
  public:
-  Permutation(uint64_t count, uint64_t key) : count_(count), key_(key) {}
+  Permutation(uint64_t count, uint64_t key);
   uint64_t operator()(uint64_t place) const;
 
  private:
-  uint64_t count_, key_;
+  // Each round takes every place or leaves it, halving how far from random the order is, about: enough for any count.
+  static constexpr size_t kRounds = 64;
+  struct Round {
+    uint64_t key, pivot;
+  };
+
+  uint64_t count_;
+  std::array<Round, kRounds> rounds_;
 };
 
 // Units of one shard, in the order of units.

@@ -95,11 +95,11 @@ l3_status Units::take_wanted(const l3_loader_options& options, l3_data_error* er
   return L3_OK;
 }
 
-uint64_t Units::sample_of(uint64_t unit, const Tensor& tensor) const {
+uint64_t Units::sample_of(uint64_t unit, const Tensor& tensor, l3_data_sample& told) const {
   uint64_t first = 0, samples = 0;
   (void)!l3_data_group(set_, group(unit), &first, &samples);
   for (uint64_t sample = first; sample < first + samples; ++sample) {
-    const l3_data_sample told = describe(*set_, sample);
+    told = describe(*set_, sample);
     if (told.kind == L3_DATA_IMAGE && (tensor.any_role || std::string_view(told.role, told.role_size) == tensor.role)) {
       return sample;
     }

@@ -38,8 +38,8 @@ class Units {
   const std::vector<Tensor>& tensors() const { return tensors_; }
   uint64_t batch_bytes() const { return batch_bytes_; }  // without labels
 
-  // The sample that a tensor is made of.
-  uint64_t sample_of(uint64_t unit, const Tensor& tensor) const;
+  // The sample that a tensor is made of, and what the index says of it.
+  uint64_t sample_of(uint64_t unit, const Tensor& tensor, l3_data_sample& told) const;
 
  private:
   l3_status take_groups(const l3_loader_options& options, l3_data_error* error);

@@ -110,7 +110,7 @@ typedef struct l3_loader_options {
   uint32_t device;               // an l3_device_kind
   uint32_t device_number;        // of several
   uint32_t threads;              // that read and decode; 0: as many as processors, for a GPU at most 8
-  uint32_t prefetch;             // batches that are prepared ahead; 0: 2, for a GPU 3
+  uint32_t prefetch;             // batches that are prepared ahead; 0: 3
   uint32_t reading;              // an l3_reading
   uint64_t max_bytes_in_flight;  // of files that are asked for and not yet decoded; 0: 2^28. One file may have more
   const uint64_t* groups;        // those groups of the data set that are units, each at most once; null: all of them
