@@ -82,7 +82,7 @@ class Memory(Sets):
             run(30)
             gc.collect()
             before = resident_bytes()
-            run(200)
+            run(500)  # more than 10,000 batches
             gc.collect()
             self.assertLess(resident_bytes() - before, 4 << 20)
 
