@@ -1,5 +1,9 @@
 #include "tensor_writer.h"
 
+#ifdef L3_HAS_AVX2_ROWS
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -36,11 +40,23 @@ uint16_t to_f16(float value) {
   return static_cast<uint16_t>(sign | (rounded >> 13));
 }
 
+#ifdef L3_HAS_AVX2_ROWS
+namespace {
+
+// Clang 14 has no name for it in __builtin_cpu_supports.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
+}  // namespace
+#endif
+
 const RowWriter* row_writer() {
 #ifdef L3_HAS_AVX2_ROWS
   const char* target = l3_cpu_target();
   if (target != nullptr && std::strcmp(target, "portable") != 0 && __builtin_cpu_supports("avx2") &&
-      __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
+      __builtin_cpu_supports("fma") && has_f16c()) {
     return &kAvx2RowWriter;
   }
 #endif

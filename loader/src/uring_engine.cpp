@@ -133,6 +133,7 @@ class UringEngine final : public ReadEngine {
       const io_uring_cqe result = results[at & mask];
       store_release(head, at + 1);
       if (result.user_data == 0) return;
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): it is the address that push() put there
       take(*reinterpret_cast<Read*>(result.user_data), result.res);
     }
   }
