@@ -173,6 +173,7 @@ TEST_F(Loaders, BeginAgainWhereverTheyAre) {
   for (int round = 0; round < 60; ++round) {
     ASSERT_EQ(l3_loader_start(loader.get(), static_cast<uint64_t>(round), 0, nullptr), L3_OK);
     std::vector<Batch> held;
+    held.reserve(7);
     for (int i = 0; i < round % 7; ++i) held.push_back(loader.next());
     if (round % 3 == 0) held.clear();
     ASSERT_EQ(l3_loader_start(loader.get(), 9, 6, nullptr), L3_OK);

@@ -21,9 +21,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "CHANGELOG.md", "bench", "bridge", "cmake",
-         "codec", "formats", "kernels", "spec", "tests", "tools")
+         "codec", "formats", "kernels", "loader", "spec", "tests", "tools")
 PROGRAMS = ("vector_verdicts", "codec_test", "dense_test", "hostile_test", "allocation_test", "engine_test",
-            "oracle_samples", "gpu_emulated_test")
+            "oracle_samples", "gpu_emulated_test", "loader_order_test", "loader_test", "loader_gpu_test")
 
 
 @dataclass(frozen=True)
@@ -245,6 +245,29 @@ FAULTS = (
     Fault("keys of models stay from the call before", "kernels/src/decode_batch.cpp",
           "cudaMemsetAsync(batch.control, 0, zeros, stream)",
           "cudaMemsetAsync(batch.control, 0, sizeof(Control), stream)"),
+    Fault("ranks that have one less begin where the others do", "loader/src/sampler.cpp",
+          "position + sharing.rank * each + std::min(sharing.rank, more);", "position + sharing.rank * each;"),
+    Fault("a window has the order of the one before", "loader/src/sampler.cpp",
+          "hash_of(hash_of(key_, kUseWindow), window)", "hash_of(key_, kUseWindow)"),
+    Fault("crops do not depend on the epoch", "loader/src/sampler.cpp",
+          "hash_of(hash_of(hash_of(seed, epoch), kUseGroup), group)", "hash_of(hash_of(seed, kUseGroup), group)"),
+    Fault("a mask has a crop of its own", "loader/src/pipeline.cpp",
+          "choose(kChooseColumn, uint64_t{columns} + 1)", "choose(kChooseColumn, uint64_t{columns} + tensor.channels)"),
+    Fault("what a skipped unit leaves is not closed up", "loader/src/pipeline_finish.cpp",
+          "if (to != i)", "if (to > i)"),
+    Fault("a unit of zeros keeps its label", "loader/src/pipeline_finish.cpp",
+          "    if (failed[i]) job.labels[i] = -1;\n  }\n}", "  }\n}"),
+    Fault("an image that is not what the index says is decoded", "loader/src/pipeline.cpp",
+          "info.bits != sample.bits || info.colour != sample.colour", "info.colour != sample.colour"),
+    Fault("parts of a file begin a payload too late", "loader/src/image_reads.cpp",
+          "range.offset = std::max(range.offset, image.prefix);",
+          "range.offset = std::max(range.offset + 16, image.prefix);"),
+    Fault("memory is written while a stream still reads it", "loader/src/memory_pool.cpp",
+          "device_->use_until(memory, stream);", "(void)stream;"),
+    Fault("ties of halves are rounded up", "loader/src/tensor_writer.cpp",
+          "0xFFF + ((magnitude >> 13) & 1)", "0x1000"),
+    Fault("mirrored rows lose what is behind the last sixteen", "loader/src/tensor_writer.cpp",
+          "back[width - 1 - x] = row[x];", "back[x] = row[x];"),
 )
 
 
@@ -278,8 +301,8 @@ class Copy:
         done = run(["cmake", "--build", str(self.build), "--target", *PROGRAMS])
         return "" if done.returncode == 0 else done.stdout[-2000:]
 
-    def first_red(self, only_kernels: bool = False) -> str:
-        """The first test that fails, or nothing."""
+    def first_red(self, only: str = "") -> str:
+        """The first test that fails, of those whose names begin so, or nothing."""
         programs = self.build / "tests"
         tests = {
             "vectors": [sys.executable, str(self.tree / "tests" / "vectors_test.py"), "--no-oracle",
@@ -292,9 +315,11 @@ class Copy:
             "oracle": [sys.executable, str(self.tree / "tests" / "oracle_test.py"),
                        str(programs / "oracle_samples")],
             "gpu": [str(programs / "gpu_emulated_test"), "--gtest_fail_fast"],
+            "loader_order": [str(programs / "loader_order_test"), "--gtest_fail_fast"],
+            "loader": [str(programs / "loader_test"), "--gtest_fail_fast"],
+            "loader_gpu": [str(programs / "loader_gpu_test"), "--gtest_fail_fast"],
         }
-        if only_kernels:
-            tests = {"gpu": tests["gpu"]}
+        tests = {name: test for name, test in tests.items() if not only or name.startswith(only)}
         for name, command in tests.items():
             if run(command).returncode != 0:
                 return name
@@ -324,8 +349,8 @@ def main() -> int:
             sys.exit(f"mutation_check: fault {number} is not to be planted: {before.count(fault.old)} places")
         path.write_text(before.replace(fault.old, fault.new))
         problem = copy.compile()
-        only_kernels = fault.file.startswith("kernels/")
-        noticed = f"does not compile: {problem}" if problem else copy.first_red(only_kernels)
+        only = {"kernels": "gpu", "loader": "loader"}.get(fault.file.split("/")[0], "")
+        noticed = f"does not compile: {problem}" if problem else copy.first_red(only)
         path.write_text(before)
         unnoticed += not noticed
         print(f"{number:>3}  {fault.what}: {noticed or 'NOT NOTICED'}", flush=True)
