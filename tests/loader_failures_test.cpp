@@ -202,6 +202,35 @@ TEST_F(LoaderFailures, AreThoseOfDecoding) {
   }
 }
 
+// A file that is sound, but another one than the index describes.
+TEST_F(LoaderFailures, AreFilesThatTheIndexDoesNotDescribe) {
+  // Without payloads both have the same size.
+  const Bytes described = encode(drawing::draw({40, 24}, {L3_COLOUR_GRAY, 8}, Pattern::flat));
+  const Bytes others[] = {encode(drawing::draw({40, 24}, {L3_COLOUR_GRAY, 7}, Pattern::flat)),
+                          encode(drawing::draw({24, 40}, {L3_COLOUR_GRAY, 8}, Pattern::flat)),
+                          encode(drawing::draw({40, 24}, {L3_COLOUR_RGB, 8}, Pattern::flat))};
+  for (const Bytes& other : others) {
+    ASSERT_EQ(other.size(), described.size());
+    write_set({{Item{"a", described}, Item{"b", described}}});
+    std::fstream stream(l3_data_shard_path(set(), 0), std::ios::binary | std::ios::in | std::ios::out);
+    stream.seekp(static_cast<std::streamoff>(set_->sample(1).offset));
+    stream.write(reinterpret_cast<const char*>(other.data()), static_cast<std::streamsize>(other.size()));
+    stream.close();
+    l3_loader_options options = options_of(2);
+    options.on_error = L3_ON_ERROR_SKIP;
+    Loader loader(*set(), options);
+    const Batch batch = loader.next();
+    ASSERT_TRUE(batch);
+    EXPECT_EQ(batch.info().units, 1u);
+    l3_failure failure{};
+    uint64_t count = 0;
+    ASSERT_EQ(l3_loader_failures(loader.get(), &failure, 1, &count), L3_OK);
+    ASSERT_EQ(count, 1u);
+    EXPECT_EQ(failure.sample, 1u);
+    EXPECT_STREQ(failure.error.reason, "the image is not what the index says");
+  }
+}
+
 TEST_F(LoaderFailures, AreNamedWhereShardsBecomeShortOrGoAway) {
   draw_set({{40, 24}}, {L3_COLOUR_RGB, 8}, 20);
   l3_loader_options options = options_of(4);

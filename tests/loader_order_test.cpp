@@ -125,6 +125,29 @@ TEST(Order, OfWindowsKeepsToThem) {
   }
 }
 
+TEST(Order, OfEachWindowIsItsOwn) {
+  const std::vector<ShardUnits> shards = shards_of({30, 30, 30});
+  const std::vector<uint64_t> order = order_of(90, shards, {L3_ORDER_WINDOWS, 1, 1}, 0);
+  std::set<std::vector<uint64_t>> inside;
+  for (size_t window = 0; window < 3; ++window) {
+    std::vector<uint64_t> one(order.begin() + static_cast<ptrdiff_t>(30 * window),
+                              order.begin() + static_cast<ptrdiff_t>(30 * window + 30));
+    for (uint64_t& unit : one) unit %= 30;
+    inside.insert(one);
+  }
+  EXPECT_EQ(inside.size(), 3u);
+}
+
+TEST(Choices, DependOnSeedEpochAndGroup) {
+  std::set<uint64_t> seen;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    for (uint64_t epoch = 0; epoch < 10; ++epoch) {
+      for (uint64_t group = 0; group < 10; ++group) seen.insert(random_of_group(seed, epoch, group));
+    }
+  }
+  EXPECT_EQ(seen.size(), 1000u);
+}
+
 // What all ranks take of an epoch, step by step: places, and those of repeats.
 struct Taken {
   std::vector<uint64_t> places, repeats;

@@ -1,4 +1,6 @@
 // Batches of a data set against what libl3 decodes: whatever the threads, the way of reading, and where it begins.
+#include <bit>
+
 #include "loader_testing.h"
 
 namespace {
@@ -6,6 +8,35 @@ namespace {
 using namespace loader_testing;
 
 class Loaders : public LoaderTest {};
+
+// Every number of 16 bits comes back from its float, and what lies between two goes to the nearer, or the even one.
+TEST(Halves, AreTheNearest) {
+  for (uint32_t half = 0; half < 0x7C00; ++half) {
+    const auto value_of = [](uint32_t bits) {
+      const int exponent = static_cast<int>(bits >> 10), mantissa = static_cast<int>(bits & 0x3FF);
+      return exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
+    };
+    const float value = static_cast<float>(value_of(half));
+    ASSERT_EQ(loader::to_f16(value), half);
+    ASSERT_EQ(loader::to_f16(-value), half | 0x8000);
+    // Above the last one the next would be 2^16: infinite.
+    const float middle = static_cast<float>((value_of(half) + value_of(half + 1)) / 2);
+    ASSERT_EQ(loader::to_f16(middle), half + (half & 1)) << half;
+    ASSERT_EQ(loader::to_f16(std::nextafter(middle, 0.0f)), half);
+    ASSERT_EQ(loader::to_f16(std::nextafter(middle, INFINITY)), half + 1);
+  }
+  EXPECT_EQ(loader::to_f16(INFINITY), 0x7C00);
+  EXPECT_EQ(loader::to_f16(1e30f), 0x7C00);
+  EXPECT_GT(loader::to_f16(NAN) & 0x3FF, 0);
+  for (uint32_t bits = 0; bits < 0x7F80; ++bits) {
+    const float value = std::bit_cast<float>(bits << 16);
+    ASSERT_EQ(loader::to_bf16(value), bits);
+    ASSERT_EQ(loader::to_bf16(std::bit_cast<float>(bits << 16 | 0x8000)), bits + (bits & 1));
+    ASSERT_EQ(loader::to_bf16(std::bit_cast<float>(bits << 16 | 0x7FFF)), bits);
+    ASSERT_EQ(loader::to_bf16(std::bit_cast<float>(bits << 16 | 0x8001)), bits + 1);
+  }
+  EXPECT_TRUE(std::isnan(std::bit_cast<float>(uint32_t{loader::to_bf16(NAN)} << 16)));
+}
 
 TEST_F(Loaders, GiveWhatLibl3Decodes) {
   draw_set({{40, 24}}, {L3_COLOUR_RGB, 8}, 30);
