@@ -100,7 +100,8 @@ drawing::Drawing draw_ramp(Size size, Type type) {
 }
 
 constexpr drawing::Pattern kValid[] = {drawing::Pattern::natural, drawing::Pattern::gradient,
-                                       drawing::Pattern::outliers, drawing::Pattern::labels};
+                                       drawing::Pattern::outliers, drawing::Pattern::labels,
+                                       drawing::Pattern::noise};  // which the encoder stores as raw tiles
 constexpr int kLeastRounds = 3, kMostRounds = 60;
 
 // Times the subjects on every target: those from `valid_subjects` on against the slowest of those before.
