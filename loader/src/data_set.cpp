@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "caller_structs.h"
 #include "data_error.h"
 #include "loader/crc32.h"
 
@@ -192,19 +193,6 @@ l3_status l3_data_open(const char* path, const l3_data_options* options, l3_data
 }
 
 void l3_data_close(l3_data_set* set) { delete set; }
-
-namespace {
-
-// Fills a caller's structure as far as it reaches.
-template <typename T>
-l3_status give(T own, T* to) {
-  if (to->struct_size == 0) return L3_ERROR_ARGUMENT;
-  own.struct_size = to->struct_size;
-  std::memcpy(to, &own, std::min<size_t>(to->struct_size, sizeof own));
-  return L3_OK;
-}
-
-}  // namespace
 
 l3_status l3_data_describe(const l3_data_set* set, l3_data_info* info) {
   if (set == nullptr || info == nullptr) return L3_ERROR_ARGUMENT;

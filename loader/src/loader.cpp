@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "caller_structs.h"
 #include "data_error.h"
 #include "pipeline.h"
 #include "trace.h"
@@ -58,15 +59,6 @@ constexpr const char* kNull = "a pointer that must not be null is null";
 constexpr const char* kForked = "this loader belongs to the process that forked this one: open one here";
 
 l3_status wrong(l3_data_error* error, const char* reason) { return fail(error, L3_ERROR_ARGUMENT, "", reason); }
-
-// Fills a caller's structure as far as it reaches.
-template <typename T>
-l3_status give(T own, T* to) {
-  if (to->struct_size == 0) return L3_ERROR_ARGUMENT;
-  own.struct_size = to->struct_size;
-  std::memcpy(to, &own, std::min<size_t>(to->struct_size, sizeof own));
-  return L3_OK;
-}
 
 // Puts in what stands for 0. The reason why it cannot be, or null.
 const char* complete(l3_loader_options& options) {

@@ -59,9 +59,14 @@ class FilePool {
   }
   void give(Bytes bytes) {
     const std::lock_guard lock(mutex_);
-    if (bytes.data() == nullptr || bytes.size() > most_ - kept_) return;
-    kept_ += bytes.size();
-    free_.push_back(std::move(bytes));
+    const uint64_t size = bytes.size();
+    if (bytes.data() == nullptr || size > most_ - kept_) return;
+    try {
+      free_.push_back(std::move(bytes));
+      kept_ += size;
+    } catch (const std::bad_alloc&) {
+      // It is not kept, then.
+    }
   }
 
  private:
