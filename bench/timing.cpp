@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <new>
 #include <optional>
 #include <utility>
 
-#include "codec.h"
+#include "codecs/codec.h"
 
 namespace bench {
 namespace {
@@ -33,46 +34,103 @@ double seconds_of(Work work) {
 }
 
 double median(std::vector<double> values) {
-  if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
   const size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-uint64_t pixels_of(const Image& image) { return uint64_t{image.width} * image.height; }
+Speed speed_of(uint64_t pixels, std::span<const double> seconds) {
+  const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
+  if (seconds.empty() || *least <= 0) return {};
+  const double millions = static_cast<double>(pixels) / 1e6;
+  return {millions / median({seconds.begin(), seconds.end()}), millions / *most, millions / *least,
+          static_cast<uint32_t>(seconds.size())};
+}
 
-double per_second(uint64_t pixels, double seconds) {
-  return seconds > 0 ? static_cast<double>(pixels) / 1e6 / seconds : 0;
+double squared_error(const Image& a, const Image& b) {
+  double sum = 0;
+  for (size_t i = 0; i < std::min(a.pixels.size(), b.pixels.size()); ++i) {
+    const double difference = static_cast<double>(a.pixels[i]) - static_cast<double>(b.pixels[i]);
+    sum += difference * difference;
+  }
+  return sum;
+}
+
+void count_reason(CodecFigures& figures, const std::string& reason, uint64_t files) {
+  auto& had = figures.not_held;
+  const auto same = std::find_if(had.begin(), had.end(), [&](const auto& one) { return one.first == reason; });
+  if (same == had.end()) {
+    had.emplace_back(reason, files);
+  } else {
+    same->second += files;
+  }
+}
+
+// What `decode` is told of an image before.
+void set_shape(Image& image, const Image& of) {
+  image.width = of.width;
+  image.height = of.height;
+  image.bits = of.bits;
+  image.colour = of.colour;
+}
+
+// Where a codec keeps samples alone, samples alone are compared.
+std::string difference(const Adapter& adapter, const Image& source, Image& decoded) {
+  if (!adapter.keeps_everything) {
+    decoded.palette = source.palette;
+    decoded.transparency = source.transparency;
+    decoded.chunks = source.chunks;
+  }
+  return formats::difference(source, decoded);
 }
 
 }  // namespace
 
 // One sample on its way through the codecs.
 struct Timing::Trial {
+  struct Codec {
+    std::string cannot_hold;  // empty: it is measured
+    bridge::Buffer encoded;
+    std::string difference;  // from the sample, once decoded
+    double squared_error = 0;
+  };
   Sample sample;
-  std::vector<bridge::Buffer> encoded;  // of each codec
+  std::vector<Codec> codecs;
   Image decoded;
-  std::optional<Problem> failure;       // a codec cannot do this sample
-  std::vector<std::string> difference;  // of each codec, from the sample
+  std::optional<Problem> failure;  // a codec fails on this sample
 
-  std::span<const uint8_t> file_of(const Codec& codec, size_t index) const {
-    return codec.takes_supplied(sample.file.bytes()) ? sample.file.bytes() : encoded[index].bytes();
+  std::span<const uint8_t> file_of(const Adapter& adapter, size_t index) const {
+    const std::span<const uint8_t> supplied = sample.file.bytes();
+    return adapter.takes_supplied != nullptr && adapter.takes_supplied(supplied) ? supplied
+                                                                                 : codecs[index].encoded.bytes();
   }
 };
 
 std::vector<std::string> codec_names() {
   std::vector<std::string> names;
-  names.reserve(kCodecs.size());
-  for (const Codec* codec : kCodecs) names.emplace_back(codec->name);
+  for (const Codec& codec : all_codecs()) names.emplace_back(codec.name);
   return names;
 }
 
 Timing::Timing(const std::vector<std::string>& codecs, uint32_t rounds, l3_parallel parallel)
     : rounds_(rounds), parallel_(parallel) {
+  const Rounds empty{std::vector<double>(rounds), rounds};
   for (const std::string& name : codecs) {
-    for (size_t i = 0; i < kCodecs.size(); ++i) {
-      if (name != kCodecs[i]->name) continue;
-      codecs_.push_back({i, 0, true, std::vector<double>(rounds), std::vector<double>(rounds)});
+    for (size_t i = 0; i < all_codecs().size(); ++i) {
+      const Codec& codec = all_codecs()[i];
+      if (name != codec.name) continue;
+      Measured& measured = codecs_.emplace_back(Measured{{}, i, empty, empty, empty, empty});
+      CodecFigures& figures = measured.figures;
+      figures.name = codec.name;
+      figures.title = codec.title;
+      figures.lossy = codec.lossy;
+      if (const Adapter* adapter = codec.adapter(); adapter == nullptr) {
+        figures.absent = std::string("built without ") + codec.library;
+      } else {
+        figures.version = adapter->version();
+        figures.decodes_only = adapter->decodes_only;
+        figures.samples_only = !adapter->keeps_everything;
+      }
     }
   }
 }
@@ -82,22 +140,29 @@ std::vector<Timing::Trial> Timing::prove(std::vector<Sample> batch) {
   for_each(parallel_, batch.size(), [&](uint64_t i) {
     Trial& trial = trials[i];
     trial.sample = std::move(batch[i]);
-    trial.encoded.resize(codecs_.size());
-    trial.difference.resize(codecs_.size());
+    trial.codecs.resize(codecs_.size());
+    const Image& image = trial.sample.image;
     for (size_t c = 0; c < codecs_.size() && !trial.failure; ++c) {
-      const Codec& codec = *kCodecs[codecs_[c].codec];
+      const Codec& codec = all_codecs()[codecs_[c].codec];
+      const Adapter* const adapter = codec.adapter();
+      Trial::Codec& result = trial.codecs[c];
+      if (adapter == nullptr) {
+        result.cannot_hold = codecs_[c].figures.absent;
+        continue;
+      }
+      result.cannot_hold = adapter->cannot_hold(image);
+      if (!result.cannot_hold.empty()) continue;
       std::optional<Error> error;
       try {
-        error = codec.encode(trial.sample.image, trial.encoded[c]);
-        if (!error) error = codec.decode(trial.file_of(codec, c), trial.decoded);
+        error = adapter->encode(image, codec.level, result.encoded);
+        set_shape(trial.decoded, image);
+        if (!error) error = adapter->decode(trial.file_of(*adapter, c), trial.decoded);
+        if (!error && codec.lossy) result.squared_error = squared_error(image, trial.decoded);
+        if (!error) result.difference = difference(*adapter, image, trial.decoded);
       } catch (const std::bad_alloc&) {
-        error = Error{0, "out of memory"};
+        error = failed("out of memory");
       }
-      if (error) {
-        trial.failure = Problem{trial.sample.name, std::string(codec.name) + ": " + error->reason};
-      } else {
-        trial.difference[c] = formats::difference(trial.sample.image, trial.decoded);
-      }
+      if (error) trial.failure = Problem{trial.sample.name, std::string(codec.name) + ": " + error->reason};
     }
   });
   for (const Trial& trial : trials) {
@@ -107,54 +172,128 @@ std::vector<Timing::Trial> Timing::prove(std::vector<Sample> batch) {
   return trials;
 }
 
-void Timing::time_round(std::vector<Trial>& trials, uint32_t round) {
+void Timing::count(const Trial& trial) {
+  const Image& image = trial.sample.image;
+  const uint64_t pixels = uint64_t{image.width} * image.height;
+  ++files_;
+  pixels_ += pixels;
+  supplied_bytes_ += trial.sample.file.size();
+  sample_bytes_ += image.pixels.size();
   for (size_t c = 0; c < codecs_.size(); ++c) {
-    const Codec& codec = *kCodecs[codecs_[c].codec];
-    // What went well once goes well again, on the same input; errors were looked at in `prove`.
-    codecs_[c].encode_seconds[round] += seconds_of([&] {
-      for_each(parallel_, trials.size(),
-               [&](uint64_t i) { (void)codec.encode(trials[i].sample.image, trials[i].encoded[c]); });
-    });
-    codecs_[c].decode_seconds[round] += seconds_of([&] {
-      for_each(parallel_, trials.size(),
-               [&](uint64_t i) { (void)codec.decode(trials[i].file_of(codec, c), trials[i].decoded); });
-    });
+    const Trial::Codec& result = trial.codecs[c];
+    Measured& measured = codecs_[c];
+    CodecFigures& figures = measured.figures;
+    if (!figures.absent.empty()) continue;
+    if (!result.cannot_hold.empty()) {
+      count_reason(figures, result.cannot_hold, 1);
+      continue;
+    }
+    ++figures.files;
+    figures.pixels += pixels;
+    figures.bytes += trial.file_of(*all_codecs()[measured.codec].adapter(), c).size();
+    figures.supplied_bytes += trial.sample.file.size();
+    figures.sample_bytes += image.pixels.size();
+    measured.squared_error += result.squared_error;
+    measured.compared_samples += image.pixels.size();
+    if (result.difference.empty()) continue;
+    figures.lossless = false;
+    if (figures.lossy) continue;
+    problems_.push_back({trial.sample.name, figures.name + " is not lossless: " + result.difference});
   }
 }
 
-void Timing::measure(std::vector<Sample> batch) {
+void Timing::time_one(std::vector<Trial>& trials, uint32_t round, size_t at, const l3_parallel& parallel,
+                      Rounds& encode, Rounds& decode) {
+  const Codec& codec = all_codecs()[codecs_[at].codec];
+  const Adapter& adapter = *codec.adapter();
+  const auto is_held = [at](const Trial& trial) { return trial.codecs[at].cannot_hold.empty(); };
+  // What went well once goes well again, on the same input; errors were looked at in `prove`.
+  if (!adapter.decodes_only && !codecs_[at].slow) {
+    encode.seconds[round] += seconds_of([&] {
+      for_each(parallel, trials.size(), [&](uint64_t i) {
+        Trial& trial = trials[i];
+        if (is_held(trial)) (void)adapter.encode(trial.sample.image, codec.level, trial.codecs[at].encoded);
+      });
+    });
+  }
+  decode.seconds[round] += seconds_of([&] {
+    for_each(parallel, trials.size(), [&](uint64_t i) {
+      Trial& trial = trials[i];
+      if (!is_held(trial)) return;
+      set_shape(trial.decoded, trial.sample.image);
+      (void)adapter.decode(trial.file_of(adapter, at), trial.decoded);
+    });
+  });
+}
+
+void Timing::measure(std::vector<Sample> batch, double long_seconds) {
   std::vector<Trial> trials = prove(std::move(batch));
-  for (const Trial& trial : trials) {
-    ++files_;
-    pixels_ += pixels_of(trial.sample.image);
-    supplied_bytes_ += trial.sample.file.size();
+  for (const Trial& trial : trials) count(trial);
+  for (Measured& measured : codecs_) measured.slow = false;
+  for (uint32_t round = 0; round < rounds_; ++round) {
     for (size_t c = 0; c < codecs_.size(); ++c) {
-      const Codec& codec = *kCodecs[codecs_[c].codec];
-      codecs_[c].bytes += trial.file_of(codec, c).size();
-      if (trial.difference[c].empty()) continue;
-      codecs_[c].lossless = false;
-      problems_.push_back({trial.sample.name, std::string(codec.name) + " is not lossless: " + trial.difference[c]});
+      Measured& measured = codecs_[c];
+      if (!measured.figures.absent.empty()) continue;
+      const double before = measured.encode.seconds[round];
+      time_one(trials, round, c, l3_parallel{}, measured.encode, measured.decode);
+      if (parallel_.run != nullptr) {
+        time_one(trials, round, c, parallel_, measured.encode_all, measured.decode_all);
+      }
+      if (measured.slow || measured.encode.seconds[round] - before <= long_seconds) continue;
+      measured.slow = true;
+      measured.encode.rounds = std::min(measured.encode.rounds, round + 1);
+      measured.encode_all.rounds = std::min(measured.encode_all.rounds, round + 1);
     }
   }
-  for (uint32_t round = 0; round < rounds_; ++round) time_round(trials, round);
 }
 
-Report Timing::report() const {
-  Report report;
-  report.files = files_;
-  report.pixels = pixels_;
-  report.supplied_bytes = supplied_bytes_;
-  report.problems = problems_;
-  for (const Measured& measured : codecs_) {
-    CodecReport& codec = report.codecs.emplace_back();
-    codec.codec = kCodecs[measured.codec]->name;
-    codec.bytes = measured.bytes;
-    if (supplied_bytes_ > 0) codec.ratio = static_cast<double>(measured.bytes) / static_cast<double>(supplied_bytes_);
-    codec.encode_mpps = per_second(pixels_, median(measured.encode_seconds));
-    codec.decode_mpps = per_second(pixels_, median(measured.decode_seconds));
-    codec.lossless = measured.lossless;
+void Timing::Rounds::add(const Rounds& other) {
+  for (size_t i = 0; i < seconds.size(); ++i) seconds[i] += other.seconds[i];
+  rounds = std::min(rounds, other.rounds);
+}
+
+void Timing::add(const Timing& other) {
+  files_ += other.files_;
+  pixels_ += other.pixels_;
+  supplied_bytes_ += other.supplied_bytes_;
+  sample_bytes_ += other.sample_bytes_;
+  problems_.insert(problems_.end(), other.problems_.begin(), other.problems_.end());
+  for (size_t c = 0; c < codecs_.size(); ++c) {
+    Measured& sum = codecs_[c];
+    const Measured& more = other.codecs_[c];
+    sum.figures.files += more.figures.files;
+    sum.figures.pixels += more.figures.pixels;
+    sum.figures.bytes += more.figures.bytes;
+    sum.figures.supplied_bytes += more.figures.supplied_bytes;
+    sum.figures.sample_bytes += more.figures.sample_bytes;
+    sum.figures.lossless = sum.figures.lossless && more.figures.lossless;
+    for (const auto& [reason, files] : more.figures.not_held) count_reason(sum.figures, reason, files);
+    sum.encode.add(more.encode);
+    sum.decode.add(more.decode);
+    sum.encode_all.add(more.encode_all);
+    sum.decode_all.add(more.decode_all);
+    sum.squared_error += more.squared_error;
+    sum.compared_samples += more.compared_samples;
   }
-  return report;
+}
+
+SetFigures Timing::figures(const std::string& name) const {
+  SetFigures set{name, files_, pixels_, supplied_bytes_, sample_bytes_, {}};
+  for (const Measured& measured : codecs_) {
+    CodecFigures& codec = set.codecs.emplace_back(measured.figures);
+    const auto speed = [&](const Rounds& rounds) {
+      return speed_of(codec.pixels, std::span(rounds.seconds).first(rounds.rounds));
+    };
+    if (!codec.decodes_only) codec.encode = speed(measured.encode);
+    if (!codec.decodes_only) codec.encode_all = speed(measured.encode_all);
+    codec.decode = speed(measured.decode);
+    codec.decode_all = speed(measured.decode_all);
+    if (codec.lossy && measured.squared_error > 0) {
+      const double mean = measured.squared_error / static_cast<double>(measured.compared_samples);
+      codec.psnr = 10 * std::log10(255.0 * 255.0 / mean);
+    }
+  }
+  return set;
 }
 
 }  // namespace bench

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The l3 command on single files: what comes back, what it says, pipes, and l3 bench.
+"""The l3 command on single files: what comes back, what it says, and pipes.
 
 Usage: command_test.py --l3 COMMAND [names of tests, or options of unittest]
 """
@@ -412,54 +412,6 @@ class Pipes(CommandTest):
                 self.assertIn(b"No space left on device", result.stderr)
         self.l3("encode", source, "/dev/null")
         self.assertTrue(Path("/dev/null").is_char_device())
-
-
-class Benchmarks(CommandTest):
-    def test_json(self) -> None:
-        for i in range(3):
-            self.write(f"src/{i}.png", png(200, 100, seed=i, after=[(b"tEXt", b"k\0v")]))
-        self.write("src/g.pgm", pgm(100, 100))
-        supplied = sum(path.stat().st_size for path in (self.folder / "src").iterdir())
-        for threads in (1, 2):
-            said = self.l3("bench", self.folder / "src", "--codecs", "png,l3-fast", "--threads", threads, "--rounds", 2,
-                           "--json")
-            report = json.loads(said.stdout)
-            self.assertEqual([codec["codec"] for codec in report["codecs"]], ["png", "l3-fast"])
-            for codec in report["codecs"]:
-                self.assertLessEqual({"codec", "bytes", "ratio", "encode_mpps", "decode_mpps"}, set(codec))
-                self.assertTrue(codec["lossless"])
-                self.assertGreater(codec["encode_mpps"], 0)
-                self.assertGreater(codec["decode_mpps"], 0)
-                self.assertAlmostEqual(codec["ratio"], codec["bytes"] / supplied, places=5)
-            self.assertEqual((report["files"], report["pixels"], report["threads"]), (4, 70000, threads))
-        self.assertIn(b"l3-fast", self.l3("bench", self.folder / "src", "--rounds", 1).stdout)
-
-    def test_what_the_papers_scheme_holds(self) -> None:
-        self.write("src/a.png", png(200, 100, after=[(b"tEXt", b"k\0v")]))
-        self.write("src/g.pgm", pgm(100, 100))
-        report = json.loads(self.l3("bench", self.folder / "src", "--codecs", "l3-paper", "--json").stdout)
-        self.assertTrue(report["codecs"][0]["lossless"])
-        deep = self.write("src/deep.pgm", b"P5 2 1 65535\n\0\1\2\3")
-        said = self.l3("bench", self.folder / "src", "--codecs", "l3-paper", "--json", code=FAILED)
-        self.assertIn(f"l3: {deep}: l3-paper: holds images of 8 bits, not of 16\n".encode(), said.stderr)
-        self.assertEqual(json.loads(said.stdout)["files"], 2)
-
-    def test_broken_files_are_named(self) -> None:
-        self.write("src/a.png", png(20, 20))
-        bad = self.write("src/bad.png", b"x")
-        said = self.l3("bench", self.folder / "src", "--rounds", 1, "--json", code=FAILED)
-        self.assertIn(f"l3: {bad}: offset 0".encode(), said.stderr)
-        self.assertEqual(json.loads(said.stdout)["files"], 1)
-
-    def test_nothing_to_measure(self) -> None:
-        said = self.l3("bench", self.folder / "none", "--json", code=FAILED)
-        self.assertEqual(said.stdout, b"")
-        self.assertEqual(said.stderr.count(b"\n"), 1)
-
-    def test_a_codec_twice(self) -> None:
-        source = self.write("a.png", png(20, 20))
-        said = self.l3("bench", source, "--codecs", "png,png", "--rounds", 1, "--json").stdout
-        self.assertEqual([codec["codec"] for codec in json.loads(said)["codecs"]], ["png"])
 
 
 if __name__ == "__main__":

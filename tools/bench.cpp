@@ -1,147 +1,68 @@
 // l3 bench: codecs against each other on a folder of images.
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "bench/report.h"
 #include "bench/timing.h"
+#include "bench_run.h"
 #include "command_tree.h"
 #include "file_io.h"
 #include "image_tree.h"
-#include "json.h"
 #include "options.h"
-#include "parallel.h"
-#include "progress.h"
-
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 namespace tools {
 namespace {
 
-struct BenchOptions {
-  std::string folder;
-  std::vector<std::string> codecs = {"png", "l3-fast", "l3-dense5"};
-  l3_limits limits{};
-  uint32_t threads = 1;
-  uint32_t rounds = 3;
-  bool json = false;
-  bool quiet = false;
-};
+constexpr const char* kAll = "all";
+const std::vector<std::string> kDefaultCodecs = {"png", "spng", "jpeg90",   "webp",    "jxl3",      "jpegls",
+                                                 "qoi", "zstd", "l3-paper", "l3-fast", "l3-dense1", "l3-dense5"};
 
-// Samples of a batch, in bytes. More than any cache holds, so that every codec starts from memory; an image is there up
-// to three times.
-constexpr uint64_t kBatchBytes = uint64_t{256} << 20;
-
-// Keeps freed memory in the process, so that no codec pays in every round for pages that the system hands out anew.
-void keep_freed_memory() {
-#ifdef __GLIBC__
-  mallopt(M_MMAP_MAX, 0);
-  mallopt(M_TRIM_THRESHOLD, -1);
-#endif
-}
-
-Outcome<bench::Sample> read_sample(const std::string& path, const l3_limits& limits) try {
-  Outcome<bridge::Buffer> file = read_file(path);
-  if (!file) return file.failure();
-  formats::Result<formats::Image> image = formats::read(file->bytes(), read_options(limits));
-  if (!image) return failure_in(path, image.error());
-  return bench::Sample{path, std::move(*file), std::move(*image)};
-} catch (...) {
-  return caught(path);
-}
-
-std::string as_json(const bench::Report& report, const BenchOptions& options, uint32_t threads, uint64_t failed) {
-  Json json;
-  json.open_object().key("codecs").open_array();
-  for (const bench::CodecReport& codec : report.codecs) {
-    json.open_object().member("codec", codec.codec).member("bytes", codec.bytes);
-    json.key("ratio").number(codec.ratio, 6);
-    json.key("encode_mpps").number(codec.encode_mpps, 3);
-    json.key("decode_mpps").number(codec.decode_mpps, 3);
-    json.member("lossless", codec.lossless).close_object();
-  }
-  json.close_array().member("files", report.files).member("failed", failed).member("pixels", report.pixels);
-  json.member("supplied_bytes", report.supplied_bytes).member("threads", threads).member("rounds", options.rounds);
-  return json.member("cpu", l3_cpu_target()).close_object().line();
-}
-
-std::vector<std::string> each_once(const std::vector<std::string>& names) {
+// In the order of all codecs, each once.
+std::vector<std::string> chosen_codecs(const std::vector<std::string>& names) {
+  const bool all = std::find(names.begin(), names.end(), kAll) != names.end();
   std::vector<std::string> result;
-  for (const std::string& name : names) {
-    if (std::find(result.begin(), result.end(), name) == result.end()) result.push_back(name);
+  for (const std::string& name : bench::codec_names()) {
+    if (all || std::find(names.begin(), names.end(), name) != names.end()) result.push_back(name);
   }
   return result;
 }
 
-void print_table(const bench::Report& report, const BenchOptions& options, uint32_t threads, Console& console) {
-  char line[160];
-  std::snprintf(line, sizeof line, "%-10s %14s %8s %14s %14s  %s", "codec", "bytes", "ratio", "encode MP/s",
-                "decode MP/s", "lossless");
-  console.print(line);
-  for (const bench::CodecReport& codec : report.codecs) {
-    std::snprintf(line, sizeof line, "%-10s %14llu %8.4f %14.1f %14.1f  %s", codec.codec.c_str(),
-                  static_cast<unsigned long long>(codec.bytes), codec.ratio, codec.encode_mpps, codec.decode_mpps,
-                  codec.lossless ? "yes" : "NO");
-    console.print(line);
-  }
-  console.print(std::to_string(report.files) + " files, " + shown_number(static_cast<double>(report.pixels) / 1e6, 1) +
-                " MP, " + std::to_string(threads) + (threads == 1 ? " thread, " : " threads, ") + l3_cpu_target() +
-                ", median of " + std::to_string(options.rounds) + (options.rounds == 1 ? " round" : " rounds"));
-}
-
-int bench_folder(const BenchOptions& options, Context& context) {
+int bench_folder(BenchOptions options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
-  const Tree tree = is_folder(options.folder) ? list_tree(options.folder, Kind::foreign) : Tree{{""}, 0, {}, {}};
-  for (const std::string& skipped : tree.skipped) console.note(skipped, kSkipped);
-  for (const Failure& failure : tree.failures) console.fail(failure);
-  if (tree.files.empty()) {
-    if (!tree.failures.empty()) return kExitFailed;
-    console.fail({options.folder, std::nullopt, "no images in this folder"});
-    return kExitFailed;
-  }
-
-  keep_freed_memory();
-  Parallel parallel(options.threads);
-  bench::Timing timing(each_once(options.codecs), options.rounds, parallel.for_l3());
-  std::vector<bench::Sample> batch;
-  uint64_t batch_bytes = 0, failed = tree.failures.size(), done = 0;
-  const auto measure_batch = [&] {
-    if (console.stderr_is_terminal()) {
-      console.status(std::to_string(done) + "/" + std::to_string(tree.files.size()) + " files read, measuring");
+  options.codecs = chosen_codecs(options.codecs);
+  if (!options.out.empty()) {
+    if (const auto failure = make_folder_of(join(options.out, "report.html"))) {
+      console.fail(*failure);
+      return kExitFailed;
     }
-    timing.measure(std::move(batch));
-    batch.clear();
-    batch_bytes = 0;
-  };
-  for (const std::string& file : tree.files) {
-    Outcome<bench::Sample> sample =
-        read_sample(file.empty() ? options.folder : join(options.folder, file), options.limits);
-    ++done;
-    if (!sample) {
-      console.fail(sample.failure());
-      ++failed;
-      continue;
-    }
-    batch_bytes += sample->image.pixels.size();
-    batch.push_back(std::move(*sample));
-    if (batch_bytes >= kBatchBytes) measure_batch();
   }
-  if (!batch.empty()) measure_batch();
+  const bench::Results results = run_bench(options, context);
+  if (results.whole.files == 0) return kExitFailed;  // every failure is named; there is nothing to report
 
-  console.clear_status();
-  const bench::Report report = timing.report();
-  for (const bench::Problem& problem : report.problems) console.fail({problem.name, std::nullopt, problem.reason});
-  if (report.files == 0) return kExitFailed;  // every one is named; there is nothing to report
+  const std::string json = bench_json(results);
   if (options.json) {
-    console.print(as_json(report, options, parallel.threads(), failed + report.problems.size()));
+    console.print(json);
   } else {
-    print_table(report, options, parallel.threads(), console);
+    for (const std::string& line : bench_table(results)) console.print(line);
   }
-  return failed == 0 && report.problems.empty() ? kExitDone : kExitFailed;
+  bool written = true;
+  if (!options.out.empty()) {
+    std::vector<bench::ReportFile> files = bench::make_report(results);
+    files.push_back({"results.json", json + "\n"});
+    for (const bench::ReportFile& file : files) {
+      const std::string path = join(options.out, file.name);
+      const auto* bytes = reinterpret_cast<const uint8_t*>(file.contents.data());
+      if (const auto failure = write_file(path, {bytes, file.contents.size()}, Flush::none, context.unfinished)) {
+        console.fail(*failure);
+        written = false;
+      }
+    }
+    if (written) console.note(join(options.out, "report.html"), "written, with its tables and plots beside it");
+  }
+  return written && results.failed == 0 ? kExitDone : kExitFailed;
 }
 
 }  // namespace
@@ -149,35 +70,77 @@ int bench_folder(const BenchOptions& options, Context& context) {
 void add_bench(CLI::App& app, Command& chosen) {
   CLI::App* sub = app.add_subcommand("bench", "Measure size and speed of codecs on a folder of images");
   auto options = std::make_shared<BenchOptions>();
+  options->codecs = kDefaultCodecs;
   sub->add_option("DIR", options->folder, "A folder of images, with all folders below it, or one file")
       ->required()
       ->type_name("");
-  take_names(sub->add_option("--codecs", options->codecs, "Which to measure (default: png,l3-fast,l3-dense5)"),
-             bench::codec_names());
-  sub->add_option("-j,--threads", options->threads, "Files to work on side by side, 1 to 1024 (default: 1)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""));
+  std::vector<std::string> names = bench::codec_names();
+  names.emplace_back(kAll);
+  take_names(sub->add_option("--codecs", options->codecs,
+                             "Which to measure; all: each of them (default: those of them that take no minutes for an "
+                             "image: " +
+                                 joined(kDefaultCodecs, ",") + ")"),
+             names);
+  sub->add_option("--out", options->out, "Write a report to this folder: report.html, results.csv, results.json, SVG")
+      ->type_name(kPathType);
+  add_threads(*sub, options->threads, "-j,--threads",
+              "Threads that files are worked on side by side with, after one thread alone");
   sub->add_option("--rounds", options->rounds, "Rounds to take the median of, 1 to 1000 (default: 3)")
       ->type_name("N")
       ->check(CLI::Range(1, 1000).description(""));
+  sub->add_option("--seconds", options->seconds,
+                  "Begin no more images after so many seconds, shared by the categories; a sample of each is measured "
+                  "then, the same in every run of the same length. 0: measure all images (default: 60)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000000).description(""));
+  take_name(sub->add_option("--by", options->by,
+                            "folder: each folder in DIR is a category, where they are at most 24. none: there are no "
+                            "categories (default: folder)"),
+            {"folder", "none"});
+  sub->add_flag("!--no-memory", options->memory, "Leave out the memory that codecs take");
+  sub->add_flag("--training", options->training,
+                "Also write images of one shape as PNG, JPEG, WebP and l3 files and as l3 shards, and measure how each "
+                "of them feeds a training")
+      ->group("Training");
+  sub->add_option("--step-ms", options->step_ms,
+                  "A step of that training, in milliseconds (default: half of what PNG files take for a batch)")
+      ->type_name("MS")
+      ->check(CLI::Range(0.001, 1e6).description(""))
+      ->group("Training");
+  sub->add_option("--scratch", options->scratch,
+                  "The folder to write those to, for as long as it takes (default: that for temporary files)")
+      ->type_name(kPathType)
+      ->group("Training");
   sub->add_flag("--json", options->json, "One line of JSON, with keys that stay");
   add_quiet(*sub, options->quiet);
   add_limits(*sub, options->limits, false);
   sub->footer(
-      "png      bytes: the files as supplied (others than PNG: as libpng writes them at its default level);\n"
-      "         encode: libpng at its default level; decode: the supplied file.\n"
-      "l3-fast  bytes, encode and decode: libl3 with the method fast, checks and metadata included;\n"
-      "         l3-dense1, l3-dense5, l3-dense9: with the method dense at these efforts.\n"
-      "l3-paper the scheme of the paper arXiv 2208.08711, implemented anew, to compare with: images of 8 bits\n"
-      "         without a palette.\n\n"
-      "ratio is to the bytes of all files as supplied: less is better. MP/s are million pixels per second of the "
+      "Codecs:\n"
+      "  png, png9          libpng: the files as supplied (others than PNG: written at its default level); at level 9\n"
+      "  spng, stb          libspng and stb_image, which decode the same files; stb_image encodes nothing\n"
+      "  jpeg90, jpeg100    libjpeg-turbo at these qualities: lossy\n"
+      "  webp, webp90       libwebp: lossless as `cwebp -z 6` is, and at quality 90: lossy\n"
+      "  jxl1, jxl3, jxl7   libjxl, lossless, at these efforts\n"
+      "  jpegls, qoi        CharLS, and the reference implementation of QOI\n"
+      "  zstd               libzstd at level 3 on the bare samples\n"
+      "  l3-paper           the scheme of the paper arXiv 2208.08711, implemented anew\n"
+      "  l3-fast            libl3 with the method fast; l3-dense1, l3-dense5, l3-dense9: dense at these efforts\n\n"
+      "PNG and L3 keep palettes, transparency and all chunks; the others hold samples alone, palettes as indices. An "
+      "image\n"
+      "that a codec cannot hold is left out of that codec's figures, which are marked with a star: nothing is reduced "
+      "to\n"
+      "make it fit. Every decoded image is compared with its source; a difference is a failure (exit code 1).\n\n"
+      "ratio is to the bytes of the same files as supplied: less is better. MP/s are million pixels per second of the "
       "clock\n"
       "on the wall, from file in memory to samples in memory and back, the median over rounds in which the codecs "
       "take\n"
-      "turns. Every codec's images are compared with the source, chunks included; a difference is a failure (exit code "
-      "1).\n\n"
+      "turns, with half the distance between the slowest and the quickest; an encoder that takes more than 10 seconds "
+      "for\n"
+      "a batch (a fiftieth of --seconds) is timed once. Memory is what the process grows by while one image is encoded "
+      "or decoded.\n\n"
       "Examples:\n"
       "  l3 bench photos/\n"
+      "  l3 bench photos/ --codecs all --seconds 0 --out report/\n"
       "  l3 bench photos/ --codecs png,l3-fast --threads 1 --rounds 5 --json\n");
   sub->callback(
       [options, &chosen] { chosen = [options](Context& context) { return bench_folder(*options, context); }; });

@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "bench/figures.h"
 #include "bridge/buffer.h"
 #include "formats/formats.h"
 #include "l3/l3.h"
 
 namespace bench {
 
-// The names that Timing knows.
+// All names that Timing knows, whether their library is there or not.
 std::vector<std::string> codec_names();
 
 // An image and the file that it was read from.
@@ -22,61 +23,60 @@ struct Sample {
   formats::Image image;
 };
 
-struct CodecReport {
-  std::string codec;
-  uint64_t bytes = 0;      // of all its files
-  double ratio = 0;        // to the files as supplied
-  double encode_mpps = 0;  // million pixels per second: the median over the rounds
-  double decode_mpps = 0;
-  bool lossless = true;
-};
-
-struct Problem {
-  std::string name;  // of the sample
-  std::string reason;
-};
-
-struct Report {
-  std::vector<CodecReport> codecs;
-  uint64_t files = 0;  // measured
-  uint64_t pixels = 0;
-  uint64_t supplied_bytes = 0;
-  std::vector<Problem> problems;
-};
-
 // The one timing loop. Images come in batches, so that not all have to be in memory at once. Each batch goes through
 // every codec untimed first, which proves losslessness and warms up. Then come the rounds; in each one every codec
-// encodes the whole batch and decodes it, so that a disturbance hits all codecs alike. Time is that of the clock on the
-// wall, from a file in memory to samples in memory and back; files of the batch run side by side on the caller's
-// threads.
+// encodes the whole batch and decodes it, on one thread and on all, so that a disturbance hits all codecs alike. Time
+// is that of the clock on the wall, from a file in memory to samples in memory and back.
+//
+// An image that a codec cannot hold is left out of that codec's figures, and is counted there with the reason.
 class Timing {
  public:
-  // Unknown names are left out. `parallel` may be empty.
+  // Unknown names are left out. `parallel` may be empty: then there is one thread.
   Timing(const std::vector<std::string>& codecs, uint32_t rounds, l3_parallel parallel);
 
-  // A sample that a codec cannot encode or decode is left out for all of them and becomes a problem; so does one that
+  // A sample that a codec fails to encode or decode is left out for all of them and becomes a problem; so does one that
   // does not come back as it was, which is measured all the same.
-  void measure(std::vector<Sample> batch);
+  // An encoder that takes longer than `long_seconds` for the batch is timed once: its time has averaged the noise.
+  void measure(std::vector<Sample> batch, double long_seconds);
 
-  Report report() const;
+  // Adds what another one with the same codecs and rounds has measured.
+  void add(const Timing& other);
+
+  SetFigures figures(const std::string& name) const;
+  const std::vector<Problem>& problems() const { return problems_; }
 
  private:
+  // The time of each round over all batches; of these the first `rounds` count.
+  struct Rounds {
+    std::vector<double> seconds;
+    uint32_t rounds;
+
+    void add(const Rounds& other);
+  };
   struct Measured {
-    size_t codec;  // in kCodecs
-    uint64_t bytes = 0;
-    bool lossless = true;
-    std::vector<double> encode_seconds, decode_seconds;  // of each round, over all batches
+    CodecFigures figures;
+    size_t codec;  // of all_codecs()
+    Rounds encode, decode, encode_all, decode_all;
+    bool slow = false;  // too slow an encoder for more than a round of this batch
+    double squared_error = 0;
+    uint64_t compared_samples = 0;
   };
   struct Trial;
 
   std::vector<Trial> prove(std::vector<Sample> batch);
-  void time_round(std::vector<Trial>& trials, uint32_t round);
+  void count(const Trial& trial);
+  void time_one(std::vector<Trial>& trials, uint32_t round, size_t at, const l3_parallel& parallel, Rounds& encode,
+                Rounds& decode);
 
   std::vector<Measured> codecs_;
   uint32_t rounds_;
   l3_parallel parallel_;
-  uint64_t files_ = 0, pixels_ = 0, supplied_bytes_ = 0;
+  uint64_t files_ = 0, pixels_ = 0, supplied_bytes_ = 0, sample_bytes_ = 0;
   std::vector<Problem> problems_;
 };
+
+// What a codec takes for one image, of all codecs that are there and hold it; asked of the system in a process of each
+// codec's own. To be called where no other thread is running. Sets nothing where the system does not tell.
+void measure_memory(const Sample& sample, SetFigures& figures);
 
 }  // namespace bench

@@ -1,4 +1,4 @@
-// L3 by libl3: the method fast, and dense at three efforts.
+// L3 by libl3: the methods fast and dense.
 #include <memory>
 #include <vector>
 
@@ -8,11 +8,15 @@
 namespace bench {
 namespace {
 
-template <l3_method kMethod, uint32_t kEffort>
-std::optional<formats::Error> encode(const formats::Image& image, bridge::Buffer& file) {
+std::string version() { return std::string("libl3 ") + l3_version_text(); }
+
+std::string cannot_hold(const formats::Image&) { return ""; }
+
+template <l3_method kMethod>
+std::optional<formats::Error> encode(const formats::Image& image, int level, bridge::Buffer& file) {
   l3_encode_options options = l3_encode_options_init();
   options.method = kMethod;
-  options.effort = kEffort;
+  options.effort = static_cast<uint32_t>(level);
   return bridge::encode_l3(image, options, file);
 }
 
@@ -49,13 +53,12 @@ std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Ima
   return metadata_error;
 }
 
-bool never(std::span<const uint8_t>) { return false; }
+constexpr Adapter kFast = {version, cannot_hold, encode<L3_METHOD_FAST>, decode, nullptr, true, false};
+constexpr Adapter kDense = {version, cannot_hold, encode<L3_METHOD_DENSE>, decode, nullptr, true, false};
 
 }  // namespace
 
-const Codec kL3Fast = {"l3-fast", encode<L3_METHOD_FAST, 0>, decode, never};
-const Codec kL3Dense1 = {"l3-dense1", encode<L3_METHOD_DENSE, 1>, decode, never};
-const Codec kL3Dense5 = {"l3-dense5", encode<L3_METHOD_DENSE, 5>, decode, never};
-const Codec kL3Dense9 = {"l3-dense9", encode<L3_METHOD_DENSE, 9>, decode, never};
+const Adapter* l3_fast_adapter() { return &kFast; }
+const Adapter* l3_dense_adapter() { return &kDense; }
 
 }  // namespace bench

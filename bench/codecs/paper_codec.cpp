@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "codec.h"
+#include "l3/l3.h"
 #include "paper/paper_l3.h"
 
 namespace bench {
@@ -29,11 +30,14 @@ uint8_t* put_chunk(uint8_t* to, std::array<char, 4> type, uint8_t place, const s
   return to + kChunkHead + data.size();
 }
 
-std::optional<formats::Error> encode(const formats::Image& image, bridge::Buffer& file) {
-  if (image.bits != 8) {
-    return formats::Error{0, "holds images of 8 bits, not of " + std::to_string(image.bits)};
-  }
-  if (image.colour == formats::Colour::palette) return formats::Error{0, "does not hold images with a palette"};
+std::string version() { return std::string("bench/paper of libl3 ") + l3_version_text(); }
+
+std::string cannot_hold(const formats::Image& image) {
+  if (image.bits != 8) return std::to_string(image.bits) + (image.bits == 1 ? " bit" : " bits");
+  return image.colour == formats::Colour::palette ? "palette" : "";
+}
+
+std::optional<formats::Error> encode(const formats::Image& image, int, bridge::Buffer& file) {
   const paper::Shape shape{image.width, image.height, formats::channels(image.colour)};
   const uint64_t bound = paper::encode_bound(shape);
   uint64_t beside = 0;
@@ -90,10 +94,10 @@ std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Ima
   return std::nullopt;
 }
 
-bool never(std::span<const uint8_t>) { return false; }
+constexpr Adapter kAdapter = {version, cannot_hold, encode, decode, nullptr, true, false};
 
 }  // namespace
 
-const Codec kL3Paper = {"l3-paper", encode, decode, never};
+const Adapter* l3_paper_adapter() { return &kAdapter; }
 
 }  // namespace bench

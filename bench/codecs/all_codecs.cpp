@@ -1,0 +1,41 @@
+#include <array>
+
+#include "codec.h"
+
+namespace bench {
+namespace {
+
+// zlib's levels, -1 for libpng's own choice; of the others their libraries' qualities and efforts.
+constexpr std::array kCodecs = {
+    Codec{"png", "PNG", "libpng", png_adapter, -1, false},
+    Codec{"png9", "PNG, level 9", "libpng", png_level_adapter, 9, false},
+    Codec{"spng", "PNG by spng", "libspng", spng_adapter, 0, false},
+    Codec{"stb", "PNG by stb_image", "stb_image", stb_adapter, 0, false},
+    Codec{"jpeg90", "JPEG, quality 90", "libjpeg", jpeg_adapter, 90, true},
+    Codec{"jpeg100", "JPEG, quality 100", "libjpeg", jpeg_adapter, 100, true},
+    Codec{"webp", "WebP lossless", "libwebp", webp_adapter, 6, false},
+    Codec{"webp90", "WebP, quality 90", "libwebp", webp_lossy_adapter, 90, true},
+    Codec{"jxl1", "JPEG XL, effort 1", "libjxl", jxl_adapter, 1, false},
+    Codec{"jxl3", "JPEG XL, effort 3", "libjxl", jxl_adapter, 3, false},
+    Codec{"jxl7", "JPEG XL, effort 7", "libjxl", jxl_adapter, 7, false},
+    Codec{"jpegls", "JPEG-LS", "CharLS", jpegls_adapter, 0, false},
+    Codec{"qoi", "QOI", "qoi", qoi_adapter, 0, false},
+    Codec{"zstd", "Zstandard on samples", "libzstd", zstd_adapter, 3, false},
+    Codec{"l3-paper", "L3 of the paper", "l3", l3_paper_adapter, 0, false},
+    Codec{"l3-fast", "l3 fast", "l3", l3_fast_adapter, 0, false},
+    Codec{"l3-dense1", "l3 dense, effort 1", "l3", l3_dense_adapter, 1, false},
+    Codec{"l3-dense5", "l3 dense, effort 5", "l3", l3_dense_adapter, 5, false},
+    Codec{"l3-dense9", "l3 dense, effort 9", "l3", l3_dense_adapter, 9, false},
+};
+
+}  // namespace
+
+std::span<const Codec> all_codecs() { return kCodecs; }
+
+uint64_t sample_bytes(const formats::Image& image) {
+  return uint64_t{image.width} * image.height * formats::channels(image.colour) * formats::bytes_per_sample(image.bits);
+}
+
+void make_room(formats::Image& image) { image.pixels.resize(sample_bytes(image)); }
+
+}  // namespace bench

@@ -1,0 +1,82 @@
+#include "markup.h"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+
+namespace bench {
+namespace {
+
+// Bytes of the UTF-8 sequence that `text` begins with; 0 if there is none.
+size_t sequence(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const size_t size = byte(0) < 0x80                      ? 1
+                      : byte(0) >= 0xC2 && byte(0) < 0xE0 ? 2
+                      : byte(0) >= 0xE0 && byte(0) < 0xF0 ? 3
+                      : byte(0) >= 0xF0 && byte(0) < 0xF5 ? 4
+                                                          : 0;
+  if (size == 0 || size > text.size()) return 0;
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  return size;
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const size_t size = sequence(text);
+    const char c = text[0];
+    if (size == 0 || (size == 1 && static_cast<unsigned char>(c) < 0x20) || c == 0x7F) {
+      result += '?';
+    } else if (c == '&') {
+      result += "&amp;";
+    } else if (c == '<') {
+      result += "&lt;";
+    } else if (c == '>') {
+      result += "&gt;";
+    } else if (c == '"') {
+      result += "&quot;";
+    } else if (c == '\'') {
+      result += "&#39;";
+    } else {
+      result += text.substr(0, size);
+    }
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  return result;
+}
+
+std::string fixed(double value, int digits) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  return text.data();
+}
+
+std::string three_digits(double value) {
+  const double size = std::abs(value);
+  return fixed(value, size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3);
+}
+
+std::string grouped(uint64_t value) {
+  const std::string digits = std::to_string(value);
+  std::string result;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) result += ',';
+    result += digits[i];
+  }
+  return result;
+}
+
+std::string shown_size(uint64_t bytes) {
+  const double size = static_cast<double>(bytes);
+  if (size < 1e3) return std::to_string(bytes) + " bytes";
+  if (size < 1e6) return three_digits(size / 1e3) + " kB";
+  if (size < 1e9) return three_digits(size / 1e6) + " MB";
+  return three_digits(size / 1e9) + " GB";
+}
+
+}  // namespace bench

@@ -1,0 +1,40 @@
+// What `l3 bench` does with a folder: which files, in which order, and for how long.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/figures.h"
+#include "l3/l3.h"
+#include "options.h"
+
+namespace tools {
+
+struct BenchOptions {
+  std::string folder;
+  std::vector<std::string> codecs;
+  std::string by = "folder";
+  l3_limits limits{};
+  uint32_t threads = 0;
+  uint32_t rounds = 3;
+  uint32_t seconds = 60;
+  bool memory = true;
+  bool training = false;
+  double step_ms = 0;
+  std::string scratch;
+  std::string out;
+  bool json = false;
+  bool quiet = false;
+};
+
+// Measures a folder, or one file. Says what fails on the console, and counts it. Nothing (and said so) where there is
+// nothing to measure.
+bench::Results run_bench(const BenchOptions& options, Context& context);
+
+// All results as one line of JSON.
+std::string bench_json(const bench::Results& results);
+
+// The table for a terminal.
+std::vector<std::string> bench_table(const bench::Results& results);
+
+}  // namespace tools
