@@ -119,7 +119,7 @@ Timing::Timing(const std::vector<std::string>& codecs, uint32_t rounds, l3_paral
     for (size_t i = 0; i < all_codecs().size(); ++i) {
       const Codec& codec = all_codecs()[i];
       if (name != codec.name) continue;
-      Measured& measured = codecs_.emplace_back(Measured{{}, i, empty, empty, empty, empty});
+      Measured& measured = codecs_.emplace_back(Measured{{}, i, empty, empty, empty, empty, empty});
       CodecFigures& figures = measured.figures;
       figures.name = codec.name;
       figures.title = codec.title;
@@ -245,6 +245,27 @@ void Timing::measure(std::vector<Sample> batch, double long_seconds) {
       measured.encode_all.rounds = std::min(measured.encode_all.rounds, round + 1);
     }
   }
+  for (size_t c = 0; c < codecs_.size(); ++c) time_gpu(trials, c);
+}
+
+void Timing::time_gpu(const std::vector<Trial>& trials, size_t at) {
+  Measured& measured = codecs_[at];
+  const Adapter* const adapter = all_codecs()[measured.codec].adapter();
+  if (gpu_ == nullptr || adapter == nullptr || !adapter->gpu_decodes) return;
+  const std::unique_ptr<GpuBatch> batch = gpu_->make_batch();
+  std::optional<std::string> problem;
+  for (const Trial& trial : trials) {
+    if (!problem) problem = batch->add(trial.file_of(*adapter, at), trial.sample.image);
+  }
+  if (!problem && !trials.empty()) problem = batch->prove();
+  if (problem) {
+    // Its speed would be that of something else.
+    measured.decode_gpu.rounds = 0;
+    problems_.push_back({gpu_->name(), measured.figures.name + ": " + *problem});
+  }
+  for (uint32_t round = 0; round < measured.decode_gpu.rounds && !trials.empty(); ++round) {
+    measured.decode_gpu.seconds[round] += batch->run();
+  }
 }
 
 void Timing::Rounds::add(const Rounds& other) {
@@ -272,6 +293,7 @@ void Timing::add(const Timing& other) {
     sum.decode.add(more.decode);
     sum.encode_all.add(more.encode_all);
     sum.decode_all.add(more.decode_all);
+    sum.decode_gpu.add(more.decode_gpu);
     sum.squared_error += more.squared_error;
     sum.compared_samples += more.compared_samples;
   }
@@ -288,6 +310,7 @@ SetFigures Timing::figures(const std::string& name) const {
     if (!codec.decodes_only) codec.encode_all = speed(measured.encode_all);
     codec.decode = speed(measured.decode);
     codec.decode_all = speed(measured.decode_all);
+    codec.decode_gpu = speed(measured.decode_gpu);
     if (codec.lossy && measured.squared_error > 0) {
       const double mean = measured.squared_error / static_cast<double>(measured.compared_samples);
       codec.psnr = 10 * std::log10(255.0 * 255.0 / mean);

@@ -136,7 +136,8 @@ class Measuring(BenchTest):
         for kind, data in kinds.items():
             source = self.write(f"{kind}.png", data)
             with self.subTest(kind=kind):
-                said = self.l3("bench", source, "--codecs", QUICK, "--rounds", 1, "--threads", 1, "--json", "--no-memory")
+                said = self.l3("bench", source, "--codecs", QUICK, "--rounds", 1, "--threads", 1, "--json",
+                               "--no-memory")
                 codecs = self.by_name(json.loads(said.stdout))
                 self.assertLessEqual({"png", "png9", "jpeg90", "webp", "zstd", "l3-fast", "l3-dense1"}, set(codecs))
                 for name, codec in codecs.items():
@@ -163,7 +164,8 @@ class Measuring(BenchTest):
         self.write("src/a.png", png(60, 40))
         bad = {"cut.png": png(40, 40)[:300], "empty.png": b"", "text.png": b"no image",
                "crc.png": png(20, 20)[:60] + b"\0\0" + png(20, 20)[62:],
-               "large.png": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1 << 30, 1 << 30, 8, 2, 0, 0, 0))
+               "large.png": b"\x89PNG\r\n\x1a\n"
+               + chunk(b"IHDR", struct.pack(">IIBBBBB", 1 << 30, 1 << 30, 8, 2, 0, 0, 0))
                + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")}
         for name, data in bad.items():
             self.write(f"src/{name}", data)
@@ -227,7 +229,8 @@ class Measuring(BenchTest):
         self.write("src/a/3.png", png(30, 31, seed=3))
         self.write("src/4.png", png(30, 32, seed=4))
         report = self.bench("--codecs", "png,l3-fast", "--rounds", 1, "--no-memory")
-        self.assertEqual([(one["category"], one["files"]) for one in report["categories"]], [(".", 1), ("a", 1), ("b", 2)])
+        found = [(one["category"], one["files"]) for one in report["categories"]]
+        self.assertEqual(found, [(".", 1), ("a", 1), ("b", 2)])
         for key in ("files", "pixels", "bytes", "supplied_bytes"):
             for i, codec in enumerate(report["codecs"]):
                 self.assertEqual(codec[key], sum(one["codecs"][i][key] for one in report["categories"]), key)
@@ -380,7 +383,8 @@ class Training(BenchTest):
 
     def test_no_folder_to_write_to(self) -> None:
         self.write("src/1.png", png(20, 20))
-        report = self.bench("--codecs", "png", "--rounds", 1, "--training", "--scratch", self.folder / "none", code=FAILED)
+        report = self.bench("--codecs", "png", "--rounds", 1, "--training", "--scratch", self.folder / "none",
+                            code=FAILED)
         self.assertNotIn("training", report)
         self.assertIn("none", self.said)
 

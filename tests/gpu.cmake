@@ -27,6 +27,15 @@ if(TARGET emulated_gpu)
   set_tests_properties(gpu_emulated PROPERTIES FIXTURES_REQUIRED gpu_vectors TIMEOUT 3600 COST 500
                                                ENVIRONMENT L3_VECTORS=${vectors_folder})
 
+  # What `l3 bench` measures a GPU with.
+  if(L3_TOOLS)
+    add_executable(bench_gpu_test bench_gpu_test.cpp ${PROJECT_SOURCE_DIR}/bench/gpu.cpp)
+    target_include_directories(bench_gpu_test PRIVATE ${PROJECT_SOURCE_DIR}/bench/include)
+    target_link_libraries(bench_gpu_test PRIVATE emulated_kernels emulated_gpu l3_bridge l3::formats l3_internals
+                                                 GTest::gtest_main Threads::Threads l3_warnings)
+    add_test(NAME bench_gpu COMMAND bench_gpu_test)
+  endif()
+
   # The loader's device on the same.
   set(folder ${PROJECT_SOURCE_DIR}/loader/cuda)
   add_library(emulated_cuda_device OBJECT ${folder}/context.cpp ${folder}/cuda_device.cpp ${folder}/models.cpp

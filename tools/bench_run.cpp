@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <memory>
 #include <random>
 #include <utility>
 
+#include "bench/gpu.h"
 #include "bench/machine.h"
 #include "bench/timing.h"
 #include "bench_training.h"
@@ -90,7 +92,11 @@ void mix(std::vector<std::string>& paths) {
 class Run {
  public:
   Run(const BenchOptions& options, Console& console)
-      : options_(options), console_(console), parallel_(options.threads), whole_(new_timing()) {}
+      : options_(options),
+        console_(console),
+        parallel_(options.threads),
+        gpu_(bench::find_gpu()),
+        whole_(new_timing()) {}
 
   bench::Results measure(const Tree& tree) {
     bench::Results results;
@@ -118,11 +124,15 @@ class Run {
     return results;
   }
 
+  std::string gpu_name() const { return gpu_ == nullptr ? "" : gpu_->name(); }
   const std::string& memory_path() const { return memory_path_; }
 
  private:
   bench::Timing new_timing() {
-    return {options_.codecs, options_.rounds, parallel_.threads() > 1 ? parallel_.for_l3() : l3_parallel{}};
+    bench::Timing timing(options_.codecs, options_.rounds,
+                         parallel_.threads() > 1 ? parallel_.for_l3() : l3_parallel{});
+    timing.use(gpu_.get());
+    return timing;
   }
 
   void measure_category(Category& category, double end, bench::Timing& timing) {
@@ -183,6 +193,7 @@ class Run {
   const BenchOptions& options_;
   Console& console_;
   Parallel parallel_;
+  std::unique_ptr<bench::Gpu> gpu_;
   bench::Timing whole_;
   uint64_t files_ = 0, done_ = 0, failed_ = 0;
   bool sampled_ = false;
@@ -227,11 +238,12 @@ bench::Results run_bench(const BenchOptions& options, Context& context) {
 
   keep_freed_memory();
   bench::Results results;
-  std::string memory_path;
+  std::string memory_path, gpu_name;
   {
     Run run(options, console);
     results = run.measure(tree);
     memory_path = run.memory_path();
+    gpu_name = run.gpu_name();
   }
   // The threads have ended: codecs are now looked at in processes of their own.
   if (options.memory && results.whole.files > 0) {
@@ -254,6 +266,7 @@ bench::Results run_bench(const BenchOptions& options, Context& context) {
     if (!results.training) ++results.failed;
   }
   results.machine = bench::this_machine();
+  results.machine.gpu = gpu_name;
   results.command = command_of(options, results.threads);
   results.folder = options.folder;
   return results;

@@ -32,6 +32,7 @@ void add_codec(Json& json, const bench::CodecFigures& codec, bool all_threads) {
     if (!codec.decodes_only) add_speed(json, "encode_all_mpps", codec.encode_all);
     add_speed(json, "decode_all_mpps", codec.decode_all);
   }
+  if (codec.decode_gpu.median > 0) add_speed(json, "decode_gpu_mpps", codec.decode_gpu);
   json.member("lossy", codec.lossy).member("lossless", codec.lossless).member("samples_only", codec.samples_only);
   if (codec.psnr > 0) json.key("psnr_db").number(codec.psnr, 2);
   if (codec.memory) {
@@ -93,6 +94,8 @@ std::vector<std::string> formatted(const std::vector<std::vector<std::string>>& 
 
 std::vector<std::string> table_of(const bench::SetFigures& set, uint32_t threads) {
   const bool all = threads > 1;
+  const bool gpu = std::any_of(set.codecs.begin(), set.codecs.end(),
+                               [](const bench::CodecFigures& codec) { return codec.decode_gpu.median > 0; });
   const bool memory = std::any_of(set.codecs.begin(), set.codecs.end(),
                                   [](const bench::CodecFigures& codec) { return codec.memory.has_value(); });
   std::vector<std::vector<std::string>> rows;
@@ -102,6 +105,7 @@ std::vector<std::string> table_of(const bench::SetFigures& set, uint32_t threads
     head.push_back("encode x" + std::to_string(threads));
     head.push_back("decode x" + std::to_string(threads));
   }
+  if (gpu) head.emplace_back("decode GPU");
   if (memory) head.insert(head.end(), {"enc. MB", "dec. MB"});
   head.push_back("lossless");
   for (const bench::CodecFigures& codec : set.codecs) {
@@ -115,6 +119,7 @@ std::vector<std::string> table_of(const bench::SetFigures& set, uint32_t threads
              shown_speed(codec.decode),
              shown_spread(codec.decode)};
     if (all) cells.insert(cells.end(), {shown_speed(codec.encode_all), shown_speed(codec.decode_all)});
+    if (gpu) cells.push_back(shown_speed(codec.decode_gpu));
     if (memory) {
       const auto shown = [](uint64_t bytes) { return shown_number(static_cast<double>(bytes) / 1e6, 1); };
       cells.push_back(codec.memory && !codec.decodes_only ? shown(codec.memory->encode) : "-");
@@ -176,7 +181,7 @@ std::string bench_json(const bench::Results& results) {
   const bench::Machine& machine = results.machine;
   json.key("machine").open_object().member("processor", machine.processor).member("processors", machine.processors);
   json.member("memory", machine.memory).member("system", machine.system).member("compiler", machine.compiler);
-  json.member("library", machine.library).member("date", machine.date).close_object();
+  json.member("gpu", machine.gpu).member("library", machine.library).member("date", machine.date).close_object();
   return json.member("cpu", l3_cpu_target()).close_object().line();
 }
 

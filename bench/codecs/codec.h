@@ -32,6 +32,7 @@ struct Adapter {
 
   bool keeps_everything = false;  // palette, transparency and chunks too; else samples alone
   bool decodes_only = false;      // `encode` is another library's, and is not timed
+  bool gpu_decodes = false;       // its files are l3's, which a GPU (bench/gpu.h) decodes too
 };
 
 // Null where the library was not there when this was built.

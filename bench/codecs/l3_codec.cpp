@@ -53,8 +53,8 @@ std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Ima
   return metadata_error;
 }
 
-constexpr Adapter kFast = {version, cannot_hold, encode<L3_METHOD_FAST>, decode, nullptr, true, false};
-constexpr Adapter kDense = {version, cannot_hold, encode<L3_METHOD_DENSE>, decode, nullptr, true, false};
+constexpr Adapter kFast = {version, cannot_hold, encode<L3_METHOD_FAST>, decode, nullptr, true, false, true};
+constexpr Adapter kDense = {version, cannot_hold, encode<L3_METHOD_DENSE>, decode, nullptr, true, false, true};
 
 }  // namespace
 

@@ -28,7 +28,7 @@ void add_set(std::string& table, const std::string& name, const SetFigures& set)
              std::to_string(codec.files) + "," + std::to_string(set.files) + "," + std::to_string(codec.pixels) + "," +
              std::to_string(codec.bytes) + "," + std::to_string(codec.supplied_bytes) + "," + fixed(codec.ratio(), 6) +
              "," + fixed(codec.bits_per_pixel(), 4) + "," + speed(codec.encode) + "," + speed(codec.decode) + "," +
-             speed(codec.encode_all) + "," + speed(codec.decode_all) + ",";
+             speed(codec.encode_all) + "," + speed(codec.decode_all) + "," + speed(codec.decode_gpu) + ",";
     table += codec.memory && !codec.decodes_only ? std::to_string(codec.memory->encode) : "";
     table += ",";
     table += codec.memory ? std::to_string(codec.memory->decode) : "";
@@ -46,7 +46,8 @@ std::string csv_table(const Results& results) {
       "category,codec,version,files,files_of_set,pixels,bytes,supplied_bytes,ratio,bits_per_pixel,"
       "encode_mpps,encode_least,encode_most,decode_mpps,decode_least,decode_most,"
       "encode_all_mpps,encode_all_least,encode_all_most,decode_all_mpps,decode_all_least,decode_all_most,"
-      "encode_memory,decode_memory,lossy,lossless,psnr_db,not_held,decode_frontier,encode_frontier\n";
+      "decode_gpu_mpps,decode_gpu_least,decode_gpu_most,encode_memory,decode_memory,lossy,lossless,psnr_db,not_held,"
+      "decode_frontier,encode_frontier\n";
   for (const SetFigures& set : results.categories) add_set(table, set.name, set);
   add_set(table, "all", results.whole);
   return table;

@@ -34,6 +34,8 @@ std::string lossless_cell(const CodecFigures& codec) {
 
 std::string table(const SetFigures& set, uint32_t threads) {
   const bool all = threads > 1;
+  const bool gpu = std::any_of(set.codecs.begin(), set.codecs.end(),
+                               [](const CodecFigures& codec) { return codec.decode_gpu.median > 0; });
   const bool memory = std::any_of(set.codecs.begin(), set.codecs.end(),
                                   [](const CodecFigures& codec) { return codec.memory.has_value(); });
   const std::string count = std::to_string(threads);
@@ -41,6 +43,7 @@ std::string table(const SetFigures& set, uint32_t threads) {
       "<div class=\"wide\"><table><thead><tr><th>codec</th><th>size</th><th>bits/pixel</th>"
       "<th>encode</th><th>decode</th>";
   if (all) html += "<th>encode, " + count + " cores</th><th>decode, " + count + " cores</th>";
+  if (gpu) html += "<th>decode, GPU</th>";
   if (memory) html += "<th>MB to encode</th><th>MB to decode</th>";
   html += "<th>lossless</th><th>frontier</th></tr></thead><tbody>";
   for (const CodecFigures& codec : set.codecs) {
@@ -52,6 +55,7 @@ std::string table(const SetFigures& set, uint32_t threads) {
     html += "</th><td>" + fixed(codec.ratio(), 4) + "</td><td>" + three_digits(codec.bits_per_pixel()) + "</td>" +
             speed_cell(codec.encode) + speed_cell(codec.decode);
     if (all) html += speed_cell(codec.encode_all) + speed_cell(codec.decode_all);
+    if (gpu) html += speed_cell(codec.decode_gpu);
     if (memory) {
       const auto cell = [](bool there, uint64_t bytes) {
         return "<td>" + (there ? three_digits(static_cast<double>(bytes) / 1e6) : std::string("\u2013")) + "</td>";
@@ -133,6 +137,7 @@ std::string data_of(const Results& results) {
     const double decode = codec.decode_all.median > 0 ? codec.decode_all.median : codec.decode.median;
     json += std::string(first ? "" : ",") + "{\"name\":\"" + codec.name +
             "\",\"bytes\":" + std::to_string(codec.bytes) + ",\"decode\":" + fixed(decode, 3) +
+            ",\"gpu\":" + (codec.decode_gpu.median > 0 ? fixed(codec.decode_gpu.median, 3) : std::string("null")) +
             ",\"ours\":" + (is_ours(codec) ? "true" : "false") + ",\"lossy\":" + (codec.lossy ? "true" : "false") + "}";
     first = false;
   }
@@ -161,8 +166,8 @@ std::string calculator(const Results& results) {
          "<p class=\"note\">The store feeds files. Processors decode as measured here on " +
          threads + (results.threads == 1 ? " core" : " cores") +
          ", in proportion to their number. The link carries samples where processors decode, and files where a GPU "
-         "decodes l3. A GPU's share is the part of its time that decoding would take at the speed that you enter; "
-         "nothing is assumed where you enter none.</p>"
+         "decodes l3. A GPU's share is the part of its time that decoding would take at the speed that you enter, "
+         "or that was measured here; nothing is assumed where there is none.</p>"
          "<noscript><p class=\"note\">This table needs JavaScript; all others do not.</p></noscript>";
 }
 
@@ -172,7 +177,8 @@ std::string methods(const Results& results) {
       "<h2 id=\"how\">How it was measured</h2><pre>" + escaped(results.command) + "</pre><ul><li>" +
       escaped(machine.processor) + ", " + std::to_string(machine.processors) + " processors, " +
       escaped(machine.memory) + "; " + escaped(machine.system) + "; " + escaped(machine.compiler) + "; " +
-      escaped(machine.library) + "; " + escaped(machine.date) + ".</li>" +
+      escaped(machine.library) + (machine.gpu.empty() ? std::string() : "; " + escaped(machine.gpu)) + "; " +
+      escaped(machine.date) + ".</li>" +
       "<li>Size: bytes of all files over the bytes of the same files as supplied. MP/s: million pixels a second by the "
       "clock on the wall, from a file in memory to samples in memory and back; the median over rounds in which the "
       "codecs take turns, \u00b1 half the distance between the slowest and the quickest one. An encoder that takes "

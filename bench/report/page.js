@@ -51,7 +51,8 @@
       "GPU's time for decoding"].forEach(function (name) { cell(names, "th", name); });
     head.appendChild(names);
     var scale = megapixels === null ? null : megapixels * 1e6 / figures.pixels;
-    function row(name, bytes, decode, ours, lossy) {
+    function row(name, bytes, decode, ours, lossy, measuredGpu) {
+      var speed = gpu === null ? measuredGpu : gpu;
       var line = document.createElement("tr");
       if (ours) line.className = "ours";
       var file = scale === null ? null : bytes * scale;
@@ -71,13 +72,13 @@
       cell(line, "td", all === null || wanted === null ? "\u2013"
         : Math.min(100, Math.round(100 * all / wanted)) + "\u202f%");
       cell(line, "td", ours && file !== null && link !== null ? shown(link * 1e9 / file) : "\u2013");
-      cell(line, "td", ours && gpu !== null && wanted !== null && megapixels !== null
-        ? (100 * wanted * megapixels / gpu).toFixed(1) + "\u202f%" : "\u2013");
+      cell(line, "td", ours && speed !== null && wanted !== null && megapixels !== null
+        ? (100 * wanted * megapixels / speed).toFixed(1) + "\u202f%" : "\u2013");
       body.appendChild(line);
     }
-    row("bare samples", figures.sampleBytes, null, false, false);
+    row("bare samples", figures.sampleBytes, null, false, false, null);
     figures.codecs.forEach(function (codec) {
-      row(codec.name, codec.bytes, codec.decode, codec.ours, codec.lossy);
+      row(codec.name, codec.bytes, codec.decode, codec.ours, codec.lossy, codec.gpu);
     });
     table.appendChild(head);
     table.appendChild(body);

@@ -39,6 +39,7 @@ struct CodecFigures {
 
   Speed encode, decode;          // on one thread
   Speed encode_all, decode_all;  // on all of them; not measured where one is all
+  Speed decode_gpu;              // whole batches, from pinned memory of the host to memory of the GPU
   bool lossless = true;          // every image came back as it was; of lossy codecs: by chance
   double psnr = 0;               // of lossy codecs, in dB, from the mean error of all samples
   std::optional<PeakMemory> memory;
@@ -85,6 +86,7 @@ struct Machine {
   std::string system;
   std::string compiler;
   std::string library;  // libl3, and the processor target that it uses
+  std::string gpu;      // empty where none was measured
   std::string date;
 };
 

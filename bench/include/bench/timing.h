@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/figures.h"
+#include "bench/gpu.h"
 #include "bridge/buffer.h"
 #include "formats/formats.h"
 #include "l3/l3.h"
@@ -34,6 +35,9 @@ class Timing {
   // Unknown names are left out. `parallel` may be empty: then there is one thread.
   Timing(const std::vector<std::string>& codecs, uint32_t rounds, l3_parallel parallel);
 
+  // A GPU that decodes those files that it can, in rounds of its own after the others. It must outlive this.
+  void use(Gpu* gpu) { gpu_ = gpu; }
+
   // A sample that a codec fails to encode or decode is left out for all of them and becomes a problem; so does one that
   // does not come back as it was, which is measured all the same.
   // An encoder that takes longer than `long_seconds` for the batch is timed once: its time has averaged the noise.
@@ -56,7 +60,7 @@ class Timing {
   struct Measured {
     CodecFigures figures;
     size_t codec;  // of all_codecs()
-    Rounds encode, decode, encode_all, decode_all;
+    Rounds encode, decode, encode_all, decode_all, decode_gpu;
     bool slow = false;  // too slow an encoder for more than a round of this batch
     double squared_error = 0;
     uint64_t compared_samples = 0;
@@ -68,9 +72,12 @@ class Timing {
   void time_one(std::vector<Trial>& trials, uint32_t round, size_t at, const l3_parallel& parallel, Rounds& encode,
                 Rounds& decode);
 
+  void time_gpu(const std::vector<Trial>& trials, size_t at);
+
   std::vector<Measured> codecs_;
   uint32_t rounds_;
   l3_parallel parallel_;
+  Gpu* gpu_ = nullptr;
   uint64_t files_ = 0, pixels_ = 0, supplied_bytes_ = 0, sample_bytes_ = 0;
   std::vector<Problem> problems_;
 };
