@@ -16,7 +16,7 @@ from pathlib import Path
 from command_testing import USAGE, CommandTest, main
 
 SHELLS = ("bash", "zsh", "fish")
-OPTIONS = ("Options", "Data sets", "Limits")  # headings of help
+OPTIONS = ("Options", "Data sets", "Training", "Limits")  # headings of help
 
 # Calls the completion with the words "$@", of which the last one is being typed.
 BASH_DRIVER = """
@@ -41,18 +41,23 @@ class Help:
 
 
 def read_help(text: str) -> Help:
-    found, place = Help(), ""
+    found, place, names_go_on = Help(), "", False
     for line in text.splitlines():
         heading = re.fullmatch(r"([\w ]+):", line)
         if heading:
             place = heading[1]
+        elif names_go_on:
+            more = line.strip().split(" ", 1)[0]
+            names_go_on = more.endswith("|")
+            found.choices[next(reversed(found.choices))] += more.removesuffix(",...").strip("|").split("|")
         elif place == "Positionals" and (positional := re.match(r"  (\w+)", line)):
             found.positionals.append(positional[1])
         elif place in OPTIONS and (option := re.match(r"  (-\S+)(?: (\S+))?(?:  +(.*))?$", wide(line))):
             names = tuple(option[1].split(","))
             found.options[names] = option[3] or ""
             if "|" in (option[2] or ""):
-                found.choices[names[-1]] = option[2].removesuffix(",...").split("|")
+                names_go_on = option[2].endswith("|")
+                found.choices[names[-1]] = option[2].removesuffix(",...").strip("|").split("|")
         elif place in OPTIONS and line.startswith(" " * 28):
             last = next(reversed(found.options))
             found.options[last] = f"{found.options[last]} {line.strip()}".strip()
@@ -68,7 +73,7 @@ def wide(line: str) -> str:
 
 def unescaped(roff: str) -> str:
     for escape, text in {r"\-": "-", r"\fB": "", r"\fI": "", r"\fR": "", r"\(ga": "`", r"\(aq": "'", r"\&": "",
-                         r"\(ti": "~", r"\(ha": "^", r"\e": "\\"}.items():
+                         r"\(ti": "~", r"\(ha": "^", r"\:": "", r"\e": "\\"}.items():
         roff = roff.replace(escape, text)
     return roff
 

@@ -79,10 +79,10 @@ void add_bench(CLI::App& app, Command& chosen) {
   take_names(sub->add_option("--codecs", options->codecs,
                              "Which to measure; all: each of them (default: those of them that take no minutes for an "
                              "image: " +
-                                 joined(kDefaultCodecs, ",") + ")"),
+                                 joined(kDefaultCodecs, ", ") + ")"),
              names);
   sub->add_option("--out", options->out, "Write a report to this folder: report.html, results.csv, results.json, SVG")
-      ->type_name(kPathType);
+      ->type_name(kFolderType);
   add_threads(*sub, options->threads, "-j,--threads",
               "Threads that files are worked on side by side with, after one thread alone");
   sub->add_option("--rounds", options->rounds, "Rounds to take the median of, 1 to 1000 (default: 3)")
@@ -97,7 +97,7 @@ void add_bench(CLI::App& app, Command& chosen) {
                             "folder: each folder in DIR is a category, where they are at most 24. none: there are no "
                             "categories (default: folder)"),
             {"folder", "none"});
-  sub->add_flag("!--no-memory", options->memory, "Leave out the memory that codecs take");
+  sub->add_flag("--no-memory", options->no_memory, "Leave out the memory that codecs take");
   sub->add_flag("--training", options->training,
                 "Also write images of one shape as PNG, JPEG, WebP and l3 files and as l3 shards, and measure how each "
                 "of them feeds a training")
@@ -109,7 +109,7 @@ void add_bench(CLI::App& app, Command& chosen) {
       ->group("Training");
   sub->add_option("--scratch", options->scratch,
                   "The folder to write those to, for as long as it takes (default: that for temporary files)")
-      ->type_name(kPathType)
+      ->type_name(kFolderType)
       ->group("Training");
   sub->add_flag("--json", options->json, "One line of JSON, with keys that stay");
   add_quiet(*sub, options->quiet);
@@ -137,7 +137,10 @@ void add_bench(CLI::App& app, Command& chosen) {
       "turns, with half the distance between the slowest and the quickest; an encoder that takes more than 10 seconds "
       "for\n"
       "a batch (a fiftieth of --seconds) is timed once. Memory is what the process grows by while one image is encoded "
-      "or decoded.\n\n"
+      "or\n"
+      "decoded. Where there is a GPU that this l3 can use, it decodes whole batches of l3 files, from pinned memory to "
+      "its\n"
+      "own.\n\n"
       "Examples:\n"
       "  l3 bench photos/\n"
       "  l3 bench photos/ --codecs all --seconds 0 --out report/\n"

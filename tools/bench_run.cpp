@@ -218,7 +218,7 @@ std::string command_of(const BenchOptions& options, uint32_t threads) {
   command += " --threads " + std::to_string(threads) + " --rounds " + std::to_string(options.rounds) + " --seconds " +
              std::to_string(options.seconds);
   if (options.by != "folder") command += " --by " + options.by;
-  if (!options.memory) command += " --no-memory";
+  if (options.no_memory) command += " --no-memory";
   if (options.training) command += " --training";
   if (options.step_ms > 0) command += " --step-ms " + shown_number(options.step_ms, 3);
   return command;
@@ -246,7 +246,7 @@ bench::Results run_bench(const BenchOptions& options, Context& context) {
     gpu_name = run.gpu_name();
   }
   // The threads have ended: codecs are now looked at in processes of their own.
-  if (options.memory && results.whole.files > 0) {
+  if (!options.no_memory && results.whole.files > 0) {
     if (const Outcome<bench::Sample> sample = read_sample(memory_path, options.limits)) {
       bench::measure_memory(*sample, results.whole);
       results.memory_image = memory_path + ", " + std::to_string(sample->image.width) + " x " +

@@ -18,7 +18,7 @@ struct BenchOptions {
   uint32_t threads = 0;
   uint32_t rounds = 3;
   uint32_t seconds = 60;
-  bool memory = true;
+  bool no_memory = false;
   bool training = false;
   double step_ms = 0;
   std::string scratch;

@@ -48,7 +48,8 @@ Argument read_argument(const CLI::Option& option) {
     argument.takes = list ? Takes::names : Takes::name;
     argument.choices = split(names, '|');
   } else {
-    argument.takes = argument.positional || argument.type == kPathType ? Takes::path : Takes::other;
+    argument.takes =
+        argument.positional || argument.type == kPathType || argument.type == kFolderType ? Takes::path : Takes::other;
   }
   return argument;
 }

@@ -1,7 +1,8 @@
 // The command line as data: what help, the manual and completion say, read from CLI11's tree of the command.
 //
 // What an option takes stands in its type name, so that it is said once: "auto|fast" is one of these names, and
-// "png|l3-fast,..." a list of them. Positionals without such names, and options of the type kPathType, are paths.
+// "png|l3-fast,..." a list of them. Positionals without such names, and options of the types kPathType and kFolderType,
+// are paths.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,6 +12,7 @@
 namespace tools {
 
 inline constexpr const char* kPathType = "SOURCE";
+inline constexpr const char* kFolderType = "FOLDER";
 
 // Lets `option` take one of `names`, or a list of them with commas between.
 CLI::Option* take_name(CLI::Option* option, const std::vector<std::string>& names);

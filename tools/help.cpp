@@ -1,5 +1,6 @@
 #include "help.h"
 
+#include <algorithm>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -9,6 +10,7 @@ namespace {
 
 constexpr size_t kColumn = 28;  // where descriptions begin
 constexpr size_t kWidth = 110;
+constexpr size_t kNamesWidth = 80, kNamesIndent = 6;
 
 // CLI11 prints descriptions as one line each, however long; it indents the lines of those that have several.
 class WrappedHelp : public CLI::Formatter {
@@ -18,10 +20,27 @@ class WrappedHelp : public CLI::Formatter {
   }
   // Types, defaults and limits stand in the descriptions, where they can be said in words.
   std::string make_option_opts(const CLI::Option* option) const override {
-    return option->get_type_name().empty() ? "" : " " + option->get_type_name();
+    return option->get_type_name().empty() ? "" : " " + parted(option->get_type_name());
   }
 
  private:
+  // A long list of names goes on in further lines.
+  static std::string parted(const std::string& names) {
+    std::string result;
+    size_t used = 0;
+    for (size_t begin = 0; begin < names.size();) {
+      const size_t end = std::min(names.find('|', begin), names.size() - 1) + 1;
+      if (used > 0 && used + end - begin > kNamesWidth) {
+        result += "\n" + std::string(kNamesIndent, ' ');
+        used = 0;
+      }
+      result += names.substr(begin, end - begin);
+      used += end - begin;
+      begin = end;
+    }
+    return result;
+  }
+
   static std::string wrapped(const std::string& text) {
     std::istringstream words(text);
     std::string result, word;

@@ -24,6 +24,7 @@ std::string escaped(std::string_view text) {
       case '\'': result += "\\(aq"; break;
       case '^': result += "\\(ha"; break;
       case '~': result += "\\(ti"; break;
+      case '|': result += "|\\:"; break;  // where a list of names may be parted
       default: result += c;
     }
   }

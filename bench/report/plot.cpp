@@ -109,7 +109,8 @@ std::string frontier_line(const SetFigures& set, std::vector<Point> points, Dire
   std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; });
   if (points.empty()) return "";
   // A codec serves whoever wants less speed too, and whoever bears more bytes.
-  std::string path = "M" + number(canvas.left) + " " + number(points[0].y);
+  std::string path = "M ";
+  path += number(canvas.left) + " " + number(points[0].y);
   for (size_t i = 0; i < points.size(); ++i) {
     path += " L" + number(points[i].x) + " " + number(points[i].y);
     const double next = i + 1 < points.size() ? points[i + 1].y : canvas.top;
