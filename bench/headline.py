@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the table of the main README, and keeps README and records the same.
 
-    bench/headline.py FOLDER...    measures: writes bench/results/headline.json, adds lines to its history.tsv beside it,
+    bench/headline.py FOLDER...    measures: writes bench/results/headline.json, adds lines to history.tsv beside it,
                                    and puts the table into README.md
     bench/headline.py --print      the table of the record
     bench/headline.py --check      exit status 1 where README.md says something else than the record

@@ -48,7 +48,7 @@ struct Picture {
 
 FeedShape shape_of(const formats::Image& image) { return {image.width, image.height, image.bits, image.colour}; }
 
-// Those of the shape that most samples have.
+// Those of the commonest shape; of two, that with more samples.
 std::vector<Picture> read_pictures(const std::vector<std::string>& paths, const l3_limits& limits) {
   std::map<FeedShape, std::vector<Picture>> shapes;
   uint64_t bytes = 0;
@@ -61,7 +61,7 @@ std::vector<Picture> read_pictures(const std::vector<std::string>& paths, const 
     shapes[shape_of(*image)].push_back({std::move(*file), std::move(*image)});
   }
   const auto most = std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
-    return a.first.image_bytes() * a.second.size() < b.first.image_bytes() * b.second.size();
+    return std::pair(a.second.size(), a.first.image_bytes()) < std::pair(b.second.size(), b.first.image_bytes());
   });
   return most == shapes.end() ? std::vector<Picture>() : std::move(most->second);
 }

@@ -1,4 +1,5 @@
-// What a codec must be able to do to be measured. Each library that is compared has an adapter, in the file of its name.
+// What a codec must be able to do to be measured. Each library that is compared has an adapter, in the file of its
+// name.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ void pack(const formats::Image& image, uint8_t* out) {
   std::memset(out, 0, packed_row(image) * image.height);
   for (uint32_t y = 0; y < image.height; ++y, in += image.width, out += packed_row(image)) {
     for (uint32_t x = 0, bit = 0; x < image.width; ++x, bit += image.bits) {
-      out[bit / 8] = static_cast<uint8_t>(out[bit / 8] | in[x] << (8 - image.bits - bit % 8));
+      out[bit / 8] = static_cast<uint8_t>(out[bit / 8] | uint32_t{in[x]} << (8 - image.bits - bit % 8));
     }
   }
 }
@@ -48,7 +48,7 @@ void unpack(const uint8_t* in, formats::Image& image) {
   const uint32_t mask = (1U << image.bits) - 1;
   for (uint32_t y = 0; y < image.height; ++y, out += image.width, in += packed_row(image)) {
     for (uint32_t x = 0, bit = 0; x < image.width; ++x, bit += image.bits) {
-      out[x] = static_cast<uint8_t>(in[bit / 8] >> (8 - image.bits - bit % 8) & mask);
+      out[x] = static_cast<uint8_t>(uint32_t{in[bit / 8]} >> (8 - image.bits - bit % 8) & mask);
     }
   }
 }
