@@ -212,16 +212,15 @@ class Measuring(BenchTest):
         self.l3("bench", source, "--codecs", "gif", code=USAGE)
 
     def test_a_sample_when_time_is_up(self) -> None:
-        for i in range(40):
-            self.write(f"src/{i:02}.png", coloured_noise(400 + i, 400))
-        begun = time.monotonic()
-        report = self.bench("--codecs", "png,l3-dense5", "--seconds", 1, "--rounds", 2, "--no-memory")
-        self.assertLess(time.monotonic() - begun, 60)
+        data = coloured_noise(100, 100)
+        for i in range(1000):
+            self.write(f"src/{i}.png", data)
+        report = self.bench("--codecs", "png,l3-dense1", "--seconds", 1, "--rounds", 2, "--no-memory")
         self.assertTrue(report["sampled"])
-        self.assertTrue(0 < report["files"] < 40, report["files"])
-        self.assertEqual(report["listed_files"], 40)
-        report = self.bench("--codecs", "png,l3-fast", "--seconds", 0, "--rounds", 1, "--no-memory")
-        self.assertEqual((report["files"], report["sampled"]), (40, False))
+        self.assertTrue(0 < report["files"] < 1000, report["files"])
+        self.assertEqual(report["listed_files"], 1000)
+        report = self.bench("--codecs", "l3-fast", "--seconds", 0, "--rounds", 1, "--no-memory")
+        self.assertEqual((report["files"], report["sampled"]), (1000, False))
 
     def test_categories(self) -> None:
         self.write("src/b/1.png", png(30, 30))
@@ -298,7 +297,7 @@ class Reports(BenchTest):
                                     ("encode, 2 cores", "encode_all_mpps"), ("decode, 2 cores", "decode_all_mpps")):
                     shown = row[column].split(" ")[0]
                     if key in codec:
-                        self.assertAlmostEqual(float(shown) / codec[key], 1, delta=0.006)
+                        self.assertAlmostEqual(float(shown), codec[key], delta=max(0.006 * codec[key], 0.0006))
                     else:
                         self.assertEqual(shown, "\u2013")
                 self.assertTrue(row["lossless"].startswith("lossy" if codec["lossy"] else "yes"), row)

@@ -10,9 +10,15 @@
 namespace tools {
 namespace {
 
+constexpr int kSpeedDigits = 6;
+
 void add_speed(Json& json, const char* name, const bench::Speed& speed) {
-  json.key(name).number(speed.median, 3);
-  json.key(std::string(name) + "_spread").open_array().number(speed.least, 3).number(speed.most, 3).close_array();
+  json.key(name).number(speed.median, kSpeedDigits);
+  json.key(std::string(name) + "_spread")
+      .open_array()
+      .number(speed.least, kSpeedDigits)
+      .number(speed.most, kSpeedDigits)
+      .close_array();
 }
 
 void add_codec(Json& json, const bench::CodecFigures& codec, bool all_threads) {
