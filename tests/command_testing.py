@@ -96,7 +96,7 @@ class CommandTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
     def l3(self, *words: object, code: int = DONE, **options: object) -> subprocess.CompletedProcess[bytes]:
-        result = subprocess.run([_l3, *map(str, words)], capture_output=True, timeout=60, **options)
+        result = subprocess.run([_l3, *map(str, words)], capture_output=True, timeout=300, **options)
         said = result.stderr.decode(errors="replace")
         self.assertEqual(result.returncode, code, f"l3 {' '.join(map(str, words))}\n{said}")
         if code != DONE:

@@ -4,21 +4,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "bench_feeds.h"
 #include "file_io.h"
-#include "image_tree.h"
 #include "loader/data_set_index.h"
 #include "loader/shard_builder.h"
-#include "progress.h"
 
 namespace tools {
 namespace {
