@@ -1,6 +1,7 @@
 // The memory that codecs take, as the system counts it.
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "codecs/codec.h"
 
 #ifdef __linux__
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #endif
@@ -53,6 +55,8 @@ std::optional<PeakMemory> peak_memory(const Codec& codec, const Sample& sample) 
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
+    // Signals that end the command are blocked here: an encoder that takes minutes must not outlive it.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     std::array<uint64_t, 3> said{};
     {
       bridge::Buffer file;

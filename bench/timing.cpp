@@ -33,12 +33,6 @@ double seconds_of(Work work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 Speed speed_of(uint64_t pixels, std::span<const double> seconds) {
   const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
   if (seconds.empty() || *least <= 0) return {};
@@ -105,6 +99,13 @@ struct Timing::Trial {
                                                                                  : codecs[index].encoded.bytes();
   }
 };
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
 
 std::vector<std::string> codec_names() {
   std::vector<std::string> names;

@@ -88,6 +88,12 @@ void mix(std::vector<std::string>& paths) {
   for (size_t i = paths.size(); i > 1; --i) std::swap(paths[i - 1], paths[random() % i]);
 }
 
+// Asking for a GPU may take a second.
+bool wants_gpu(const BenchOptions& options) {
+  return std::any_of(options.codecs.begin(), options.codecs.end(),
+                     [](const std::string& name) { return name.starts_with("l3-"); });
+}
+
 // A run over all categories.
 class Run {
  public:
@@ -95,7 +101,7 @@ class Run {
       : options_(options),
         console_(console),
         parallel_(options.threads),
-        gpu_(bench::find_gpu()),
+        gpu_(wants_gpu(options) ? bench::find_gpu() : nullptr),
         whole_(new_timing()) {}
 
   bench::Results measure(const Tree& tree) {

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "bench/timing.h"
 #include "bench_feeds.h"
 #include "file_io.h"
 #include "loader/data_set_index.h"
@@ -35,11 +36,6 @@ constexpr double kLeastSeconds = 1;
 constexpr uint64_t kSteps = 24;  // of the training that waits
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
 
 struct Picture {
   bridge::Buffer file;
@@ -66,7 +62,8 @@ std::vector<Picture> read_pictures(const std::vector<std::string>& paths, const 
   return most == shapes.end() ? std::vector<Picture>() : std::move(most->second);
 }
 
-// A folder for data sets, which goes with all that is in it: also where a signal ends the process.
+// A folder for data sets, which goes with all that is in it. Where a signal ends the process, the files go, and
+// empty folders stay.
 class Scratch {
  public:
   Scratch(const std::string& below, Context& context) : context_(context) {
@@ -158,8 +155,8 @@ class Training {
     }
     bench::TrainingFigures figures;
     for (Way& way : ways_) {
-      way.figures.warm = median(warm_[way.figures.name]);
-      way.figures.cold = median(cold_[way.figures.name]);
+      way.figures.warm = bench::median(warm_[way.figures.name]);
+      way.figures.cold = bench::median(cold_[way.figures.name]);
     }
     const double first = ways_[0].figures.warm;
     figures.step_seconds = options_.step_seconds > 0 ? options_.step_seconds : batch_ / (2 * first);

@@ -76,15 +76,19 @@ Standing standing(const std::vector<const SetFigures*>& sets, const std::string&
 
 std::string in_words(const Standing& decode, const Standing& encode) {
   const auto wins = [](const Standing& one) { return one.contests > 0 && one.on_frontier == one.contests; };
-  const std::string everywhere =
-      decode.contests > 1 ? ", in any of the " + std::to_string(decode.contests) + " categories" : "";
-  if (wins(decode) && wins(encode)) return "no codec is both smaller and quicker, to decode or to encode" + everywhere;
+  const auto everywhere = [](const Standing& one) {
+    return one.contests > 1 ? ", in any of the " + std::to_string(one.contests) + " categories" : std::string();
+  };
+  if (wins(decode) && wins(encode) && decode.contests == encode.contests) {
+    return "no codec is both smaller and quicker, to decode or to encode" + everywhere(decode);
+  }
   std::string text;
   for (const auto& [one, quick] : {std::pair(&decode, "decode"), std::pair(&encode, "encode")}) {
     if (one->contests == 0) continue;
     text += text.empty() ? "" : ". ";
     if (wins(*one)) {
-      text += std::string(text.empty() ? "no" : "No") + " codec is both smaller and quicker to " + quick + everywhere;
+      text +=
+          std::string(text.empty() ? "no" : "No") + " codec is both smaller and quicker to " + quick + everywhere(*one);
       continue;
     }
     text += std::string(text.empty() ? "smaller" : "Smaller") + " and quicker to " + quick + ": " + one->winners;

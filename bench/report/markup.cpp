@@ -5,30 +5,13 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "loader/json_reader.h"
+
 namespace bench {
-namespace {
-
-// Bytes of the UTF-8 sequence that `text` begins with; 0 if there is none.
-size_t sequence(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const size_t size = byte(0) < 0x80                      ? 1
-                      : byte(0) >= 0xC2 && byte(0) < 0xE0 ? 2
-                      : byte(0) >= 0xE0 && byte(0) < 0xF0 ? 3
-                      : byte(0) >= 0xF0 && byte(0) < 0xF5 ? 4
-                                                          : 0;
-  if (size == 0 || size > text.size()) return 0;
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  return size;
-}
-
-}  // namespace
-
 std::string escaped(std::string_view text) {
   std::string result;
   while (!text.empty()) {
-    const size_t size = sequence(text);
+    const size_t size = loader::utf8_size(text);
     const char c = text[0];
     if (size == 0 || (size == 1 && static_cast<unsigned char>(c) < 0x20) || c == 0x7F) {
       result += '?';

@@ -82,6 +82,9 @@ class Timing {
   std::vector<Problem> problems_;
 };
 
+// Of an even number of values the mean of the two in the middle; of none 0.
+double median(std::vector<double> values);
+
 // What a codec takes for one image, of all codecs that are there and hold it; asked of the system in a process of each
 // codec's own. To be called where no other thread is running. Sets nothing where the system does not tell.
 void measure_memory(const Sample& sample, SetFigures& figures);
