@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from command_testing import DONE, FAILED, flip, l3_command, main, png
@@ -466,6 +467,16 @@ class Limits(SetTest):
         finally:
             process.kill()
             process.wait()
+
+    def test_how_far_it_is_in_a_log(self) -> None:
+        """No terminal: a line every ten seconds."""
+        held = Held(self)
+        time.sleep(10.5)
+        code, said = held.release()
+        self.assertEqual(code, FAILED)
+        self.assertRegex(said, r"(?m)^l3: \d+/156 files, \d+\.\d MP/s, ")
+        for line in said.splitlines():
+            self.assertRegex(line, r"^l3: ")
 
     def test_memory_and_time_grow_with_the_set(self) -> None:
         """Ten times as many files take about ten times as long, and little more memory."""

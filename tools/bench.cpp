@@ -67,54 +67,52 @@ int bench_folder(BenchOptions options, Context& context) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("bench", "Measure size and speed of codecs on a folder of images");
+void add_bench(CommandLine& line) {
+  Subcommand sub = line.command("bench", "Measure size and speed of codecs on a folder of images");
   auto options = std::make_shared<BenchOptions>();
   options->codecs = kDefaultCodecs;
-  sub->add_option("DIR", options->folder, "A folder of images, with all folders below it, or one file")
-      ->required()
-      ->type_name("");
+  sub.option("DIR", options->folder, "A folder of images, with all folders below it, or one file").required().type("");
   std::vector<std::string> names = bench::codec_names();
   names.emplace_back(kAll);
-  take_names(sub->add_option("--codecs", options->codecs,
-                             "Which to measure; all: each of them (default: those of them that take no minutes for an "
-                             "image: " +
-                                 joined(kDefaultCodecs, ", ") + ")"),
-             names);
-  sub->add_option("--out", options->out, "Write a report to this folder: report.html, results.csv, results.json, SVG")
-      ->type_name(kFolderType);
-  add_threads(*sub, options->threads, "-j,--threads",
+  sub.option("--codecs", options->codecs,
+             "Which to measure; all: each of them (default: those of them that take no minutes for an "
+             "image: " +
+                 joined(kDefaultCodecs, ", ") + ")")
+      .list_of(names);
+  sub.option("--out", options->out, "Write a report to this folder: report.html, results.csv, results.json, SVG")
+      .type(kFolderType);
+  add_threads(sub, options->threads, "-j,--threads",
               "Threads that files are worked on side by side with, after one thread alone");
-  sub->add_option("--rounds", options->rounds, "Rounds to take the median of, 1 to 1000 (default: 3)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000).description(""));
-  sub->add_option("--seconds", options->seconds,
-                  "Begin no more images after so many seconds, shared by the categories; a sample of each is measured "
-                  "then, the same in every run of the same length. 0: measure all images (default: 60)")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1000000).description(""));
-  take_name(sub->add_option("--by", options->by,
-                            "folder: each folder in DIR is a category, where they are at most 24. none: there are no "
-                            "categories (default: folder)"),
-            {"folder", "none"});
-  sub->add_flag("--no-memory", options->no_memory, "Leave out the memory that codecs take");
-  sub->add_flag("--training", options->training,
-                "Also write images of one shape as PNG, JPEG, WebP and l3 files and as l3 shards, and measure how each "
-                "of them feeds a training")
-      ->group("Training");
-  sub->add_option("--step-ms", options->step_ms,
-                  "A step of that training, in milliseconds (default: half of what PNG files take for a batch)")
-      ->type_name("MS")
-      ->check(CLI::Range(0.001, 1e6).description(""))
-      ->group("Training");
-  sub->add_option("--scratch", options->scratch,
-                  "The folder to write those to, for as long as it takes (default: that for temporary files)")
-      ->type_name(kFolderType)
-      ->group("Training");
-  sub->add_flag("--json", options->json, "One line of JSON, with keys that stay");
-  add_quiet(*sub, options->quiet);
-  add_limits(*sub, options->limits, false);
-  sub->footer(
+  sub.option("--rounds", options->rounds, "Rounds to take the median of, 1 to 1000 (default: 3)")
+      .type("N")
+      .whole_between(1, 1000);
+  sub.option("--seconds", options->seconds,
+             "Begin no more images after so many seconds, shared by the categories, and none that would take twice of "
+             "what is left; a sample of each category is measured then. 0: measure all images (default: 60)")
+      .type("N")
+      .whole_between(0, 1000000);
+  sub.option("--by", options->by,
+             "folder: each folder in DIR is a category, where they are at most 24. none: there are no "
+             "categories (default: folder)")
+      .one_of({"folder", "none"});
+  sub.flag("--no-memory", options->no_memory, "Leave out the memory that codecs take");
+  sub.flag("--training", options->training,
+           "Also write images of one shape as PNG, JPEG, WebP and l3 files and as l3 shards, and measure how each "
+           "of them feeds a training")
+      .group("Training");
+  sub.option("--step-ms", options->step_ms,
+             "A step of that training, in milliseconds (default: half of what PNG files take for a batch)")
+      .type("MS")
+      .between(0.001, 1e6)
+      .group("Training");
+  sub.option("--scratch", options->scratch,
+             "The folder to write those to, for as long as it takes (default: that for temporary files)")
+      .type(kFolderType)
+      .group("Training");
+  sub.flag("--json", options->json, "One line of JSON, with keys that stay");
+  add_quiet(sub, options->quiet);
+  add_limits(sub, options->limits, false);
+  sub.footer(
       "Codecs:\n"
       "  png, png9          libpng: the files as supplied (others than PNG: written at its default level); at level 9\n"
       "  spng, stb          libspng and stb_image, which decode the same files; stb_image encodes nothing\n"
@@ -145,8 +143,7 @@ void add_bench(CLI::App& app, Command& chosen) {
       "  l3 bench photos/\n"
       "  l3 bench photos/ --codecs all --seconds 0 --out report/\n"
       "  l3 bench photos/ --codecs png,l3-fast --threads 1 --rounds 5 --json\n");
-  sub->callback(
-      [options, &chosen] { chosen = [options](Context& context) { return bench_folder(*options, context); }; });
+  sub.run([options](Context& context) { return bench_folder(*options, context); });
 }
 
 }  // namespace tools

@@ -61,21 +61,20 @@ int cat(const CatOptions& options, Context& context) {
 
 }  // namespace
 
-void add_cat(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("cat", "Take one sample out of a data set");
+void add_cat(CommandLine& line) {
+  Subcommand sub = line.command("cat", "Take one sample out of a data set");
   auto options = std::make_shared<CatOptions>();
-  sub->add_option("SET", options->set, "The folder of a data set, or a shard")->required()->type_name("");
-  sub->add_option("NAME", options->name, "The sample's name, as l3 ls has it")->required()->type_name("NAME");
-  sub->add_option("OUT", options->out, "The file to write; replaced only when it is whole; default: stdout")
-      ->type_name("");
-  sub->footer(
+  sub.option("SET", options->set, "The folder of a data set, or a shard").required().type("");
+  sub.option("NAME", options->name, "The sample's name, as l3 ls has it").required().type("NAME");
+  sub.option("OUT", options->out, "The file to write; replaced only when it is whole; default: stdout").type("");
+  sub.footer(
       "An image comes as an L3 file that needs nothing else: a model that it shares with others is put into it. What\n"
       "is no image comes as it is.\n\n"
       "Examples:\n"
       "  l3 cat set/ n01440764/7.png 7.l3\n"
       "  l3 cat set/ 000017.txt\n"
       "  l3 cat set/ a.png | l3 decode - - --format ppm | viewer\n");
-  sub->callback([options, &chosen] { chosen = [options](Context& context) { return cat(*options, context); }; });
+  sub.run([options](Context& context) { return cat(*options, context); });
 }
 
 }  // namespace tools

@@ -1,12 +1,11 @@
 #include "command_tree.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string_view>
 
 namespace tools {
 namespace {
-
-constexpr std::string_view kListMark = ",...";
 
 std::vector<std::string> split(std::string_view text, char at) {
   std::vector<std::string> parts;
@@ -16,14 +15,6 @@ std::vector<std::string> split(std::string_view text, char at) {
     begin = end + 1;
   }
   return parts;
-}
-
-CLI::Validator one_of(const std::vector<std::string>& names) {
-  return {[names](const std::string& text) {
-            if (std::find(names.begin(), names.end(), text) != names.end()) return std::string();
-            return text + " is not one of " + joined(names, ", ");
-          },
-          ""};
 }
 
 Argument read_argument(const CLI::Option& option) {
@@ -44,7 +35,7 @@ Argument read_argument(const CLI::Option& option) {
   if (argument.type.find('|') != std::string::npos) {
     std::string_view names = argument.type;
     const bool list = names.ends_with(kListMark);
-    if (list) names.remove_suffix(kListMark.size());
+    if (list) names.remove_suffix(std::string_view(kListMark).size());
     argument.takes = list ? Takes::names : Takes::name;
     argument.choices = split(names, '|');
   } else {
@@ -69,18 +60,6 @@ std::string joined(const std::vector<std::string>& names, const char* between) {
   std::string result;
   for (const std::string& name : names) result += (result.empty() ? "" : between) + name;
   return result;
-}
-
-CLI::Option* take_name(CLI::Option* option, const std::vector<std::string>& names) {
-  return option->type_name(joined(names, "|"))->check(one_of(names));
-}
-
-void take_names(CLI::Option* option, const std::vector<std::string>& names) {
-  // Without the last call a list would also swallow the words that follow it.
-  option->type_name(joined(names, "|").append(kListMark))
-      ->delimiter(',')
-      ->check(one_of(names))
-      ->allow_extra_args(false);
 }
 
 CommandTree read_tree(const CLI::App& app) {

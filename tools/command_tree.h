@@ -5,18 +5,18 @@
 // are paths.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace tools {
 
 inline constexpr const char* kPathType = "SOURCE";
 inline constexpr const char* kFolderType = "FOLDER";
-
-// Lets `option` take one of `names`, or a list of them with commas between.
-CLI::Option* take_name(CLI::Option* option, const std::vector<std::string>& names);
-void take_names(CLI::Option* option, const std::vector<std::string>& names);
+inline constexpr const char* kListMark = ",...";  // behind the names that a list may have
 
 enum class Takes { nothing, name, names, path, other };
 

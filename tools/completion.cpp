@@ -260,26 +260,24 @@ constexpr Shell kShells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
 
 }  // namespace
 
-void add_completion(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("completion", "Print a script that lets a shell complete l3's words");
+void add_completion(CommandLine& line) {
+  Subcommand sub = line.command("completion", "Print a script that lets a shell complete l3's words");
   auto wanted = std::make_shared<std::string>();
   std::vector<std::string> names;
   for (const Shell& shell : kShells) names.emplace_back(shell.name);
-  take_name(sub->add_option("SHELL", *wanted, "The shell to complete in")->required(), names);
-  sub->footer(
+  sub.option("SHELL", *wanted, "The shell to complete in").required().one_of(names);
+  sub.footer(
       "Shells look for the scripts of installed commands by themselves. For one that is not installed:\n\n"
       "Examples:\n"
       "  source <(l3 completion bash)\n"
       "  l3 completion zsh > ~/.zfunc/_l3                  with ~/.zfunc in fpath\n"
       "  l3 completion fish > ~/.config/fish/completions/l3.fish\n");
-  sub->callback([&app, wanted, &chosen] {
-    chosen = [&app, wanted](Context& context) {
-      const CommandTree tree = read_tree(app);
-      for (const Shell& shell : kShells) {
-        if (*wanted == shell.name) context.console.print(shell.script(tree));
-      }
-      return kExitDone;
-    };
+  sub.run([&line, wanted](Context& context) {
+    const CommandTree tree = line.tree();
+    for (const Shell& shell : kShells) {
+      if (*wanted == shell.name) context.console.print(shell.script(tree));
+    }
+    return kExitDone;
   });
 }
 

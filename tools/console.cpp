@@ -55,7 +55,7 @@ void Console::write_error_line(std::string_view line) {
 
 void Console::status(std::string_view text) {
   if (quiet_) return;
-  if (!stderr_is_terminal_) return write_error_line(text);
+  if (!stderr_is_terminal_) return write_error_line(std::string("l3: ").append(text));
   const std::lock_guard lock(mutex_);
   put(stderr, std::string(kEraseLine).append(text));
   status_shown_ = true;

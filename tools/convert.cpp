@@ -18,12 +18,8 @@ std::string check_part(const std::string& text) {
   const std::string problem = text + " is not I/N, part I of N, from 1/N to N/N";
   const size_t slash = text.find('/');
   if (slash == text.npos || text.find_first_not_of("0123456789/") != text.npos || text.size() > 15) return problem;
-  uint32_t part = 0, parts = 0;
-  if (!CLI::detail::lexical_cast(text.substr(0, slash), part) ||
-      !CLI::detail::lexical_cast(text.substr(slash + 1), parts)) {
-    return problem;
-  }
-  return part >= 1 && part <= parts && parts <= kMostParts ? "" : problem;
+  const auto part = whole_number(text.substr(0, slash)), parts = whole_number(text.substr(slash + 1));
+  return part && parts && *part >= 1 && *part <= *parts && *parts <= kMostParts ? "" : problem;
 }
 
 // What only makes sense for data sets, where files are made.
@@ -69,85 +65,84 @@ int convert(const ConvertOptions& options, Context& context) {
   return convert_to_set(options, context);
 }
 
-void add_set_options(CLI::App& sub, ConvertOptions& options) {
-  sub.add_option("--list", options.source.list,
-                 "Take the files of this list, in its order, a path below SRC in each line, if wanted with a tab and "
-                 "the name of a class behind it; - is stdin")
-      ->type_name(kPathType)
-      ->group("Data sets");
-  sub.add_option("--pair", options.source.pairs,
-                 "Files that belong together, a role and a pattern for each, in which {} stands for what their names "
-                 "have in common: --pair image=images/{}.jpg --pair mask=masks/{}_gt.png")
-      ->type_name("ROLE=PATTERN")
-      ->allow_extra_args(false)
-      ->check(CLI::Validator(check_pair, ""))
-      ->group("Data sets");
-  take_name(sub.add_option("--group", options.source.group,
-                           "stem: files with one name up to its first dot belong together, with .json for metadata, "
-                           ".cls for a label, others as they are (default: stem in tars, else none)"),
-            {"none", "stem"})
-      ->group("Data sets");
-  take_name(sub.add_option("--labels", options.source.labels,
-                           "folder: the first folder below SRC is a file's class (default: folder where there are two "
-                           "or more, and neither pairs nor tars)"),
-            {"folder", "none"})
-      ->group("Data sets");
-  sub.add_option("--shard-size", options.shard_bytes,
-                 "Shards become at most so large, but for single samples (default: 256MB)")
-      ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(true).description(""))
-      ->group("Data sets");
-  take_name(sub.add_option("--shared-model", options.shared_model,
-                           "Whether small images share a model in each shard (default: auto, where a sample of them "
-                           "says that it saves more than one percent)"),
-            {"auto", "on", "off"})
-      ->group("Data sets");
-  sub.add_option("--part", options.part,
-                 "Convert part I of N only, with the same options for each; l3 merge then makes one data set of them")
-      ->type_name("I/N")
-      ->check(CLI::Validator(check_part, ""))
-      ->group("Data sets");
+void add_set_options(Subcommand& sub, ConvertOptions& options) {
+  sub.option("--list", options.source.list,
+             "Take the files of this list, in its order, a path below SRC in each line, if wanted with a tab and "
+             "the name of a class behind it; - is stdin")
+      .type(kPathType)
+      .group("Data sets");
+  sub.option("--pair", options.source.pairs,
+             "Files that belong together, a role and a pattern for each, in which {} stands for what their names "
+             "have in common: --pair image=images/{}.jpg --pair mask=masks/{}_gt.png")
+      .type("ROLE=PATTERN")
+      .one_word()
+      .check(check_pair)
+      .group("Data sets");
+  sub.option("--group", options.source.group,
+             "stem: files with one name up to its first dot belong together, with .json for metadata, "
+             ".cls for a label, others as they are (default: stem in tars, else none)")
+      .one_of({"none", "stem"})
+      .group("Data sets");
+  sub.option("--labels", options.source.labels,
+             "folder: the first folder below SRC is a file's class (default: folder where there are two "
+             "or more, and neither pairs nor tars)")
+      .one_of({"folder", "none"})
+      .group("Data sets");
+  sub.option("--shard-size", options.shard_bytes,
+             "Shards become at most so large, but for single samples (default: 256MB)")
+      .size(Option::Kilo::is_1000)
+      .group("Data sets");
+  sub.option("--shared-model", options.shared_model,
+             "Whether small images share a model in each shard (default: auto, where a sample of them "
+             "says that it saves more than one percent)")
+      .one_of({"auto", "on", "off"})
+      .group("Data sets");
+  sub.option("--part", options.part,
+             "Convert part I of N only, with the same options for each; l3 merge then makes one data set of them")
+      .type("I/N")
+      .check(check_part)
+      .group("Data sets");
 }
 
 }  // namespace
 
-void add_convert(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("convert", "Convert images to a data set, or to L3 files that mirror them");
+void add_convert(CommandLine& line) {
+  Subcommand sub = line.command("convert", "Convert images to a data set, or to L3 files that mirror them");
   auto options = std::make_shared<ConvertOptions>();
-  sub->add_option("SRC", options->source.source,
-                  "A folder, with all folders and tars below it, a tar of images, or a single image")
-      ->required()
-      ->type_name("");
-  sub->add_option("DST", options->destination,
-                  "The folder of the data set, made where it is missing. With --files the folder to mirror SRC in; "
-                  "for a single image also a name that ends in .l3")
-      ->required()
-      ->type_name("");
-  sub->add_flag("--files", options->files, "A file for each image, SRC/a/b.png becoming DST/a/b.l3, instead of shards");
-  add_method(*sub, options->method);
-  add_models(*sub, options->models,
+  sub.option("SRC", options->source.source,
+             "A folder, with all folders and tars below it, a tar of images, or a single image")
+      .required()
+      .type("");
+  sub.option("DST", options->destination,
+             "The folder of the data set, made where it is missing. With --files the folder to mirror SRC in; "
+             "for a single image also a name that ends in .l3")
+      .required()
+      .type("");
+  sub.flag("--files", options->files, "A file for each image, SRC/a/b.png becoming DST/a/b.l3, instead of shards");
+  add_method(sub, options->method);
+  add_models(sub, options->models,
              "Use a model of l3 train for images of its channels and bits: the result is smaller. A data set holds "
              "it; of files that have its name alone, none can be decoded without it. Again for images of others");
-  add_threads(*sub, options->jobs, "-j,--jobs,--threads", "Files to work on side by side");
-  take_name(sub->add_option("--on-error", options->on_error,
-                            "What to do about a file that fails (default: fail, stop there; skip: name it and go on)"),
-            {"fail", "skip"});
-  sub->add_option("--report", options->report,
-                  "Write what failed to this file, with tabs between file, offset and reason (default: errors.tsv in "
-                  "a data set where something failed)")
-      ->type_name("FILE");
-  CLI::Option* resume =
-      sub->add_flag("--resume", options->resume,
-                    "Go on with what was interrupted, with the same options: nothing that is finished is done again. "
-                    "With --files: keep outputs that are newer than their source; other options are not noticed");
-  sub->add_flag("--force", options->force, "Begin anew, whatever is there")->excludes(resume);
-  sub->add_flag("--no-verify", options->no_verify,
-                "Do not decode each result and compare it with its source before it counts");
-  add_quiet(*sub, options->quiet);
-  sub->add_flag("--json", options->json, "Events on stdout, a line of JSON each: begin, progress, failure, end");
-  add_set_options(*sub, *options);
-  add_limits(*sub, options->limits, true);
-  sub->footer(
+  add_threads(sub, options->jobs, "-j,--jobs,--threads", "Files to work on side by side");
+  sub.option("--on-error", options->on_error,
+             "What to do about a file that fails (default: fail, stop there; skip: name it and go on)")
+      .one_of({"fail", "skip"});
+  sub.option("--report", options->report,
+             "Write what failed to this file, with tabs between file, offset and reason (default: errors.tsv in "
+             "a data set where something failed)")
+      .type("FILE");
+  const Option resume =
+      sub.flag("--resume", options->resume,
+               "Go on with what was interrupted, with the same options: nothing that is finished is done again. "
+               "With --files: keep outputs that are newer than their source; other options are not noticed");
+  sub.flag("--force", options->force, "Begin anew, whatever is there").excludes(resume);
+  sub.flag("--no-verify", options->no_verify,
+           "Do not decode each result and compare it with its source before it counts");
+  add_quiet(sub, options->quiet);
+  sub.flag("--json", options->json, "Events on stdout, a line of JSON each: begin, progress, failure, end");
+  add_set_options(sub, *options);
+  add_limits(sub, options->limits, true);
+  sub.footer(
       "A data set is a folder of shards with an index.json: l3 info, ls, cat, verify and export read it. It is the\n"
       "same bytes whatever the number of jobs and of interruptions. A run that was ended in any way, also by a full\n"
       "disk, goes on with --resume; the work so far is in DST/.l3-convert. Lossy sources are kept at their decoded\n"
@@ -164,7 +159,7 @@ void add_convert(CLI::App& app, Command& chosen) {
       "  l3 convert --part 3/8 pngs/ set/                      one of eight machines; then l3 merge set/\n"
       "  l3 convert --files pngs/ l3s/                         a file for each image\n"
       "  l3 verify --against pngs/ set/                        prove the conversion\n");
-  sub->callback([options, &chosen] { chosen = [options](Context& context) { return convert(*options, context); }; });
+  sub.run([options](Context& context) { return convert(*options, context); });
 }
 
 }  // namespace tools

@@ -260,32 +260,32 @@ int decode(const DecodeOptions& options, Context& context) try { return decode_f
 
 }  // namespace
 
-void add_decode(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("decode", "Decode one L3 file, or a region of it, to PNG, PNM or PAM");
+void add_decode(CommandLine& line) {
+  Subcommand sub = line.command("decode", "Decode one L3 file, or a region of it, to PNG, PNM or PAM");
   auto options = std::make_shared<DecodeOptions>();
-  sub->add_option("IN", options->in, "An L3 file; - is stdin")->required()->type_name("");
-  sub->add_option("OUT", options->out,
-                  "The file to write: .png .ppm .pgm .pbm or .pam; replaced only when it is whole; - is stdout")
-      ->required()
-      ->type_name("");
-  sub->add_option("--roi", options->roi, "Only this region: column, row, width and height in pixels")
-      ->type_name("X,Y,W,H")
-      ->check(CLI::Validator(check_region, ""));
-  take_name(sub->add_option("--palette", options->palette,
-                            "What palette images become (default: indices for .png, which keeps the palette too, .pgm "
-                            "and .pam; colours for .ppm)"),
-            {"colours", "indices"});
-  take_name(sub->add_option("--format", options->format, "What to write (default: what OUT's extension says)"),
-            {"png", "ppm", "pgm", "pbm", "pam"});
-  take_name(sub->add_option("--device", options->device,
-                            "Where to decode (default: cpu). cuda: on the first GPU, with the same pixels and errors; "
-                            "for one image the CPU is sooner done"),
-            {"cpu", "cuda"});
-  add_models(*sub, options->models, "A model that the file may name, made by l3 train; as often as there are models");
-  add_threads(*sub, options->threads, "-j,--threads", "Threads to decode with");
-  add_quiet(*sub, options->quiet);
-  add_limits(*sub, options->limits, true);
-  sub->footer(
+  sub.option("IN", options->in, "An L3 file; - is stdin").required().type("");
+  sub.option("OUT", options->out,
+             "The file to write: .png .ppm .pgm .pbm or .pam; replaced only when it is whole; - is stdout")
+      .required()
+      .type("");
+  sub.option("--roi", options->roi, "Only this region: column, row, width and height in pixels")
+      .type("X,Y,W,H")
+      .check(check_region);
+  sub.option("--palette", options->palette,
+             "What palette images become (default: indices for .png, which keeps the palette too, .pgm "
+             "and .pam; colours for .ppm)")
+      .one_of({"colours", "indices"});
+  sub.option("--format", options->format, "What to write (default: what OUT's extension says)")
+      .one_of({"png", "ppm", "pgm", "pbm", "pam"});
+  sub.option("--device", options->device,
+             "Where to decode (default: cpu). cuda: on the first GPU, with the same pixels and errors; "
+             "for one image the CPU is sooner done")
+      .one_of({"cpu", "cuda"});
+  add_models(sub, options->models, "A model that the file may name, made by l3 train; as often as there are models");
+  add_threads(sub, options->threads, "-j,--threads", "Threads to decode with");
+  add_quiet(sub, options->quiet);
+  add_limits(sub, options->limits, true);
+  sub.footer(
       "A .png gets everything back: samples, bit depth, palette, transparency and ancillary chunks. The other\n"
       "formats hold samples only; a note says what is left out. Damaged pixels are never written. Damaged metadata\n"
       "costs the metadata, not the pixels: they are written, and the exit code is 1.\n\n"
@@ -294,7 +294,7 @@ void add_decode(CLI::App& app, Command& chosen) {
       "  l3 decode --roi 512,0,256,256 map.l3 corner.png    decodes only the tiles it needs\n"
       "  l3 decode labels.l3 labels.pgm                     the label of each pixel, not its colour\n"
       "  l3 decode photo.l3 - --format ppm | viewer\n");
-  sub->callback([options, &chosen] { chosen = [options](Context& context) { return decode(*options, context); }; });
+  sub.run([options](Context& context) { return decode(*options, context); });
 }
 
 }  // namespace tools

@@ -62,33 +62,33 @@ int encode(const EncodeOptions& options, Context& context) {
 
 }  // namespace
 
-void add_encode(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("encode", "Encode one image file to L3");
+void add_encode(CommandLine& line) {
+  Subcommand sub = line.command("encode", "Encode one image file to L3");
   auto options = std::make_shared<EncodeOptions>();
-  sub->add_option("IN", options->in, "A PNG, PBM, PGM, PPM or PAM file, told by its contents; - is stdin")
-      ->required()
-      ->type_name("");
-  sub->add_option("OUT", options->out, "The L3 file to write; replaced only when it is whole; - is stdout")
-      ->required()
-      ->type_name("");
-  add_method(*sub, options->method);
+  sub.option("IN", options->in, "A PNG, PBM, PGM, PPM or PAM file, told by its contents; - is stdin")
+      .required()
+      .type("");
+  sub.option("OUT", options->out, "The L3 file to write; replaced only when it is whole; - is stdout")
+      .required()
+      .type("");
+  add_method(sub, options->method);
   add_models(
-      *sub, options->models,
+      sub, options->models,
       "Use a model of l3 train for images of its channels and bits, by its name: the result is smaller, and cannot be "
       "decoded without it. Again for images of others");
-  add_threads(*sub, options->threads, "-j,--threads", "Threads to encode with");
-  sub->add_flag("--no-verify", options->no_verify,
-                "Do not decode the result and compare it with IN before it gets its name");
-  add_quiet(*sub, options->quiet);
-  add_limits(*sub, options->limits, true);
-  sub->footer(
+  add_threads(sub, options->threads, "-j,--threads", "Threads to encode with");
+  sub.flag("--no-verify", options->no_verify,
+           "Do not decode the result and compare it with IN before it gets its name");
+  add_quiet(sub, options->quiet);
+  add_limits(sub, options->limits, true);
+  sub.footer(
       "Kept: every sample, bit depth, palette, transparency and ancillary chunk.\n"
       "Not kept: how IN was compressed, filtered or interlaced.\n\n"
       "Examples:\n"
       "  l3 encode photo.png photo.l3\n"
       "  l3 encode --tile 64 map.png map.l3       small tiles, for reading small regions\n"
       "  render | l3 encode - - > frame.l3        in a pipe\n");
-  sub->callback([options, &chosen] { chosen = [options](Context& context) { return encode(*options, context); }; });
+  sub.run([options](Context& context) { return encode(*options, context); });
 }
 
 }  // namespace tools

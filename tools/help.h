@@ -1,7 +1,9 @@
 // How the command's help looks.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace tools {
 

@@ -339,18 +339,18 @@ int info(const InfoOptions& options, Context& context) try { return describe(opt
 
 }  // namespace
 
-void add_info(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("info", "Say what a data set or an image file holds");
+void add_info(CommandLine& line) {
+  Subcommand sub = line.command("info", "Say what a data set or an image file holds");
   auto options = std::make_shared<InfoOptions>();
-  sub->add_option("IN", options->in,
-                  "A data set, a shard, an L3 file, or one that l3 convert reads, told by its contents; - is stdin")
-      ->required()
-      ->type_name("");
-  sub->add_flag("--json", options->json, "One line of JSON, with keys that stay");
-  sub->add_flag("--sizes", options->sizes, "Also what the parts of an L3 file take; decodes it to measure");
-  add_models(*sub, options->models, "A model that the file may name, made by l3 train, for --sizes");
-  add_limits(*sub, options->limits, true);
-  sub->footer(
+  sub.option("IN", options->in,
+             "A data set, a shard, an L3 file, or one that l3 convert reads, told by its contents; - is stdin")
+      .required()
+      .type("");
+  sub.flag("--json", options->json, "One line of JSON, with keys that stay");
+  sub.flag("--sizes", options->sizes, "Also what the parts of an L3 file take; decodes it to measure");
+  add_models(sub, options->models, "A model that the file may name, made by l3 train, for --sizes");
+  add_limits(sub, options->limits, true);
+  sub.footer(
       "Of an L3 file the head, the index, the sections and the metadata are checked, of a data set the indexes;\n"
       "l3 verify checks all.\n"
       "ratio is the size of the file to that of its raw samples, packed to bits: less is better.\n\n"
@@ -358,7 +358,7 @@ void add_info(CLI::App& app, Command& chosen) {
       "  l3 info photo.l3\n"
       "  l3 info set/\n"
       "  l3 info --json photo.l3 | jq .digest\n");
-  sub->callback([options, &chosen] { chosen = [options](Context& context) { return info(*options, context); }; });
+  sub.run([options](Context& context) { return info(*options, context); });
 }
 
 }  // namespace tools

@@ -65,21 +65,20 @@ int list(const ListOptions& options, Context& context) {
 
 }  // namespace
 
-void add_list(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("ls", "List the samples of a data set");
+void add_list(CommandLine& line) {
+  Subcommand sub = line.command("ls", "List the samples of a data set");
   auto options = std::make_shared<ListOptions>();
-  sub->add_option("SET", options->set, "The folder of a data set, or a shard")->required()->type_name("");
-  CLI::Option* wide =
-      sub->add_flag("-l,--long", options->wide, "Name, bytes, shape, role and label, with tabs between");
-  sub->add_flag("--json", options->json, "A line of JSON for each, with all that the index says")->excludes(wide);
-  sub->footer(
+  sub.option("SET", options->set, "The folder of a data set, or a shard").required().type("");
+  const Option wide = sub.flag("-l,--long", options->wide, "Name, bytes, shape, role and label, with tabs between");
+  sub.flag("--json", options->json, "A line of JSON for each, with all that the index says").excludes(wide);
+  sub.footer(
       "Reads the index alone. Samples come in their order in the data set; control characters in names are spelled "
       "out.\n\n"
       "Examples:\n"
       "  l3 ls set/ | wc -l\n"
       "  l3 ls -l set/ | grep -v image\n"
       "  l3 ls --json set/ | jq -r 'select(.label == 3).name'\n");
-  sub->callback([options, &chosen] { chosen = [options](Context& context) { return list(*options, context); }; });
+  sub.run([options](Context& context) { return list(*options, context); });
 }
 
 }  // namespace tools

@@ -1,12 +1,12 @@
 // The l3 command. Each subcommand stands in the file of its name.
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
 #include <new>
 #include <string>
+#include <variant>
 
+#include "command_line.h"
 #include "console.h"
-#include "help.h"
 #include "l3/l3.h"
 #include "options.h"
 #include "unfinished.h"
@@ -33,42 +33,26 @@ constexpr const char* kClosing =
     "  L3_CPU=portable|avx2|vnni|avx512    the processor's instructions to use; results do not depend on it\n";
 
 int run(int argc, char** argv, tools::Context& context) {
-  CLI::App app(kAbout, "l3");
-  tools::teach(app);
-  app.set_version_flag("--version", std::string("l3 ") + l3_version_text());
-  app.require_subcommand(1);
-  app.footer(kClosing);
-  tools::Command chosen;
-  tools::add_encode(app, chosen);
-  tools::add_decode(app, chosen);
-  tools::add_info(app, chosen);
-  tools::add_verify(app, chosen);
-  tools::add_convert(app, chosen);
-  tools::add_merge(app, chosen);
-  tools::add_export(app, chosen);
-  tools::add_list(app, chosen);
-  tools::add_cat(app, chosen);
-  tools::add_train(app, chosen);
-  tools::add_bench(app, chosen);
-  tools::add_completion(app, chosen);
-  tools::add_manual(app, chosen);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    // Help and version arrive as errors too.
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-    const auto used = app.get_subcommands();
-    if (used.empty() && argc > 1 && argv[1][0] != '-') {
-      return tools::wrong_usage(context, "no command " + tools::one_line(argv[1]) + " (see l3 --help)");
-    }
-    const std::string command = used.empty() ? "" : used.front()->get_name() + ": ";
-    const std::string help = used.empty() ? "l3 --help" : "l3 " + used.front()->get_name() + " --help";
-    return tools::wrong_usage(context, command + error.what() + " (see " + help + ")");
-  }
+  tools::CommandLine line(kAbout, kClosing, std::string("l3 ") + l3_version_text());
+  tools::add_encode(line);
+  tools::add_decode(line);
+  tools::add_info(line);
+  tools::add_verify(line);
+  tools::add_convert(line);
+  tools::add_merge(line);
+  tools::add_export(line);
+  tools::add_list(line);
+  tools::add_cat(line);
+  tools::add_train(line);
+  tools::add_bench(line);
+  tools::add_completion(line);
+  tools::add_manual(line);
+  const auto parsed = line.parse(argc, argv, context);
+  if (const int* code = std::get_if<int>(&parsed)) return *code;
   if (l3_cpu_target() == nullptr) {
     return tools::wrong_usage(context, "L3_CPU names instructions that this processor or this version does not have");
   }
-  return chosen(context);
+  return std::get<tools::Command>(parsed)(context);
 }
 
 }  // namespace

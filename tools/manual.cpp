@@ -158,16 +158,14 @@ std::string page(const CommandTree& tree) {
 
 }  // namespace
 
-void add_manual(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("manual", "Print the manual page, in roff");
-  sub->footer(
+void add_manual(CommandLine& line) {
+  Subcommand sub = line.command("manual", "Print the manual page, in roff");
+  sub.footer(
       "Examples:\n"
       "  l3 manual | man -l -\n");
-  sub->callback([&app, &chosen] {
-    chosen = [&app](Context& context) {
-      context.console.print(page(read_tree(app)));
-      return kExitDone;
-    };
+  sub.run([&line](Context& context) {
+    context.console.print(page(line.tree()));
+    return kExitDone;
   });
 }
 

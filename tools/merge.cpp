@@ -124,17 +124,17 @@ int merge(const MergeOptions& options, Context& context) {
 
 }  // namespace
 
-void add_merge(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("merge", "Make one data set of the parts of l3 convert --part");
+void add_merge(CommandLine& line) {
+  Subcommand sub = line.command("merge", "Make one data set of the parts of l3 convert --part");
   auto options = std::make_shared<MergeOptions>();
-  sub->add_option("SET", options->folder, "The folder that all parts were written to")->required()->type_name("");
-  add_quiet(*sub, options->quiet);
-  sub->footer(
+  sub.option("SET", options->folder, "The folder that all parts were written to").required().type("");
+  add_quiet(sub, options->quiet);
+  sub.footer(
       "Reads and writes indexes alone; shards stay where they are. All parts must be there, made of the same sources\n"
       "with the same options.\n\n"
       "Examples:\n"
       "  for i in 1 2 3 4; do l3 convert --part $i/4 pngs/ set/ & done; wait; l3 merge set/\n");
-  sub->callback([options, &chosen] { chosen = [options](Context& context) { return merge(*options, context); }; });
+  sub.run([options](Context& context) { return merge(*options, context); });
 }
 
 }  // namespace tools

@@ -21,8 +21,8 @@ std::string name_text(std::span<const uint8_t> name) {
   return text;
 }
 
-void add_models(CLI::App& app, std::vector<std::string>& paths, const std::string& purpose) {
-  app.add_option("--model", paths, purpose)->type_name(kPathType)->allow_extra_args(false);
+void add_models(Subcommand& sub, std::vector<std::string>& paths, const std::string& purpose) {
+  sub.option("--model", paths, purpose).type(kPathType).one_word();
 }
 
 std::optional<Failure> ModelFiles::open(const std::vector<std::string>& paths) {

@@ -1,7 +1,6 @@
 // Model files: what l3 train writes, and what --model names.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "command_line.h"
 #include "failure.h"
 #include "l3/l3.h"
 
@@ -24,7 +24,7 @@ l3_model_info describe(const l3_model* model);
 std::string name_text(std::span<const uint8_t> name);
 
 // --model, as often as there are models.
-void add_models(CLI::App& app, std::vector<std::string>& paths, const std::string& purpose);
+void add_models(Subcommand& sub, std::vector<std::string>& paths, const std::string& purpose);
 
 // The models that --model names, opened.
 class ModelFiles {

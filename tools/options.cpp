@@ -1,9 +1,5 @@
 #include "options.h"
 
-#include <string_view>
-
-#include "command_tree.h"
-
 namespace tools {
 namespace {
 
@@ -11,76 +7,60 @@ constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kTileStep = 32;
 constexpr uint32_t kMostTile = 1024;
 
-// Of what CLI11 takes for a number: a sign would wrap around, and 0 stands for the default.
-std::string check_begins_with_digit(const std::string& text) {
-  return !text.empty() && text[0] >= '0' && text[0] <= '9' ? "" : text + " is no number of at least 1";
-}
-
+// 0 stands for the default.
 std::string check_count(const std::string& text) {
-  uint64_t count = 0;
-  const bool digits = text.find_first_not_of("0123456789") == text.npos;
-  return digits && CLI::detail::lexical_cast(text, count) && count > 0 ? "" : text + " is no number of at least 1";
+  return whole_number(text).value_or(0) > 0 ? "" : text + " is no number of at least 1";
 }
 
-void add_size(CLI::App& app, const std::string& name, uint64_t& size, const std::string& purpose) {
-  app.add_option(name, size, purpose)
-      ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->transform(CLI::Validator(check_begins_with_digit, ""))  // comes first
-      ->check(CLI::Validator(check_count, ""))
-      ->group("Limits");
+void add_size(Subcommand& sub, const std::string& name, uint64_t& size, const std::string& purpose) {
+  sub.option(name, size, purpose).size(Option::Kilo::is_1024).check(check_count).group("Limits");
 }
 
 }  // namespace
 
 std::string check_tile(const std::string& text) {
-  uint32_t tile = 0;
-  if (CLI::detail::lexical_cast(text, tile) && tile >= kTileStep && tile <= kMostTile && tile % kTileStep == 0) {
-    return "";
-  }
+  const auto tile = whole_number(text);
+  if (tile && *tile >= kTileStep && *tile <= kMostTile && *tile % kTileStep == 0) return "";
   return text + " is not a multiple of 32 from 32 to 1024";
 }
 
-void add_quiet(CLI::App& app, bool& quiet) {
-  app.add_flag("-q,--quiet", quiet, "No notes and no progress; failures are still said");
+void add_quiet(Subcommand& sub, bool& quiet) {
+  sub.flag("-q,--quiet", quiet, "No notes and no progress; failures are still said");
 }
 
-void add_threads(CLI::App& app, uint32_t& threads, const std::string& names, const std::string& purpose) {
-  app.add_option(names, threads, purpose + ", 1 to 1024 (default: one for each processor)")
-      ->type_name("N")
-      ->check(CLI::Range(1U, kMostThreads).description(""));
+void add_threads(Subcommand& sub, uint32_t& threads, const std::string& names, const std::string& purpose) {
+  sub.option(names, threads, purpose + ", 1 to 1024 (default: one for each processor)")
+      .type("N")
+      .whole_between(1, kMostThreads);
 }
 
-void add_limits(CLI::App& app, l3_limits& limits, bool with_metadata) {
-  app.add_option("--max-pixels", limits.max_pixels, "Refuse images of more pixels (default: 268435456)")
-      ->type_name("N")
-      ->check(CLI::Validator(check_count, ""))
-      ->group("Limits");
-  add_size(app, "--max-bytes", limits.max_output_bytes, "Refuse images of more bytes of samples (default: 1GiB)");
+void add_limits(Subcommand& sub, l3_limits& limits, bool with_metadata) {
+  sub.option("--max-pixels", limits.max_pixels, "Refuse images of more pixels (default: 268435456)")
+      .type("N")
+      .check(check_count)
+      .group("Limits");
+  add_size(sub, "--max-bytes", limits.max_output_bytes, "Refuse images of more bytes of samples (default: 1GiB)");
   if (!with_metadata) return;
-  add_size(app, "--max-metadata", limits.max_metadata_bytes, "Refuse more bytes of metadata (default: 64MiB)");
+  add_size(sub, "--max-metadata", limits.max_metadata_bytes, "Refuse more bytes of metadata (default: 64MiB)");
 }
 
-void add_method(CLI::App& app, MethodOptions& options) {
-  CLI::Option* method = app.add_option(
-      "--method", options.method,
-      "How to encode (default: auto, for each tile what takes the fewest bytes). fast: quick to encode and "
-      "decode. dense: small");
-  take_name(method, {"auto", "fast", "dense"});
-  app.add_option(
-         "--effort", options.effort,
-         "Time that auto and dense may spend, 1 (least) to 9 (for the fewest bytes; default: 5). On photographs, "
-         "against 1: 3 takes 1.4 times as long for 3.5 % fewer bytes, 5 five times for 4.7 %, 7 fourteen times "
-         "for 5.2 %, 9 thirty times for 5.3 %. Decoding takes the same time whatever it was")
-      ->type_name("N")
-      ->check(CLI::Range(1, 9).description(""));
-  app.add_option(
-         "--tile", options.tile,
-         "Edge of a tile in pixels, a multiple of 32 up to 1024 (default: 128); "
-         "smaller tiles make small regions cheaper to read. The samples of a tile must stay below 1 MiB: at most "
-         "992 for 8-bit gray, 576 for RGB, 480 for RGBA, 416 for 16-bit RGB, 352 for RGBA")
-      ->type_name("PIXELS")
-      ->check(CLI::Validator(check_tile, ""));
+void add_method(Subcommand& sub, MethodOptions& options) {
+  sub.option("--method", options.method,
+             "How to encode (default: auto, for each tile what takes the fewest bytes). fast: quick to encode and "
+             "decode. dense: small")
+      .one_of({"auto", "fast", "dense"});
+  sub.option("--effort", options.effort,
+             "Time that auto and dense may spend, 1 (least) to 9 (for the fewest bytes; default: 5). On photographs, "
+             "against 1: 3 takes 1.4 times as long for 3.5 % fewer bytes, 5 five times for 4.7 %, 7 fourteen times "
+             "for 5.2 %, 9 thirty times for 5.3 %. Decoding takes the same time whatever it was")
+      .type("N")
+      .whole_between(1, 9);
+  sub.option("--tile", options.tile,
+             "Edge of a tile in pixels, a multiple of 32 up to 1024 (default: 128); "
+             "smaller tiles make small regions cheaper to read. The samples of a tile must stay below 1 MiB: at most "
+             "992 for 8-bit gray, 576 for RGB, 480 for RGBA, 416 for 16-bit RGB, 352 for RGBA")
+      .type("PIXELS")
+      .check(check_tile);
 }
 
 l3_encode_options encode_options(const MethodOptions& options) {

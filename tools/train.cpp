@@ -211,34 +211,34 @@ int train(const TrainOptions& options, Context& context) {
 
 }  // namespace
 
-void add_train(CLI::App& app, Command& chosen) {
-  CLI::App* sub = app.add_subcommand("train", "Make one model of many images, for files that share it");
+void add_train(CommandLine& line) {
+  Subcommand sub = line.command("train", "Make one model of many images, for files that share it");
   auto options = std::make_shared<TrainOptions>();
-  sub->add_option("DIR", options->folder, "A folder of images, with all folders below it")->required()->type_name("");
-  sub->add_option("MODEL", options->out, "The model file to write; replaced only when it is whole; - is stdout")
-      ->required()
-      ->type_name("");
-  sub->add_option("--effort", options->effort, "Time to spend, 1 (least) to 9 (for the fewest bytes; default: 5)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 9).description(""));
-  sub->add_option("--max-images", options->max_images,
-                  "Look at so many images at most, spread evenly over all (default: 1000)")
-      ->type_name("N")
-      ->check(CLI::Range(uint64_t{1}, UINT64_MAX).description(""));
-  take_name(sub->add_option("--colour", options->colour, "Learn from images of this colour (default: that of most)"),
-            kColourOptions);
-  sub->add_option("--bits", options->bits, "Learn from images of so many bits a sample (default: those of most)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 16).description(""));
-  sub->add_flag("--complete", options->complete,
-                "Also for images that are quite unlike these: every value has a code, at the price of some percent");
-  sub->add_option("--tile", options->tile, "Edge of the tiles that the images will be encoded with (default: 128)")
-      ->type_name("PIXELS")
-      ->check(CLI::Validator(check_tile, ""));
-  add_threads(*sub, options->threads, "-j,--threads", "Threads to work with");
-  add_quiet(*sub, options->quiet);
-  add_limits(*sub, options->limits, true);
-  sub->footer(
+  sub.option("DIR", options->folder, "A folder of images, with all folders below it").required().type("");
+  sub.option("MODEL", options->out, "The model file to write; replaced only when it is whole; - is stdout")
+      .required()
+      .type("");
+  sub.option("--effort", options->effort, "Time to spend, 1 (least) to 9 (for the fewest bytes; default: 5)")
+      .type("N")
+      .whole_between(1, 9);
+  sub.option("--max-images", options->max_images,
+             "Look at so many images at most, spread evenly over all (default: 1000)")
+      .type("N")
+      .whole_between(1, UINT64_MAX);
+  sub.option("--colour", options->colour, "Learn from images of this colour (default: that of most)")
+      .one_of(kColourOptions);
+  sub.option("--bits", options->bits, "Learn from images of so many bits a sample (default: those of most)")
+      .type("N")
+      .whole_between(1, 16);
+  sub.flag("--complete", options->complete,
+           "Also for images that are quite unlike these: every value has a code, at the price of some percent");
+  sub.option("--tile", options->tile, "Edge of the tiles that the images will be encoded with (default: 128)")
+      .type("PIXELS")
+      .check(check_tile);
+  add_threads(sub, options->threads, "-j,--threads", "Threads to work with");
+  add_quiet(sub, options->quiet);
+  add_limits(sub, options->limits, true);
+  sub.footer(
       "Small images that are alike become smaller with a model that they share: none of them has to carry one. Files\n"
       "that are encoded with --model MODEL hold its name only, and cannot be decoded without it: keep it with them.\n\n"
       "A model is for images of one colour (gray, gray and alpha, RGB, RGBA, palette) and of so many bits a sample:\n"
@@ -249,7 +249,7 @@ void add_train(CLI::App& app, Command& chosen) {
       "  l3 train icons/ icons.l3model\n"
       "  l3 convert --model icons.l3model icons/ l3s/\n"
       "  l3 verify --model icons.l3model --against icons/ l3s/\n");
-  sub->callback([options, &chosen] { chosen = [options](Context& context) { return train(*options, context); }; });
+  sub.run([options](Context& context) { return train(*options, context); });
 }
 
 }  // namespace tools

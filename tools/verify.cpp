@@ -223,35 +223,35 @@ int verify(const VerifyOptions& options, Context& context) {
 
 }  // namespace
 
-void add_verify(CLI::App& app, Command& chosen) {
-  CLI::App* sub =
-      app.add_subcommand("verify", "Check that data sets and L3 files are whole, and compare them with their sources");
+void add_verify(CommandLine& line) {
+  Subcommand sub =
+      line.command("verify", "Check that data sets and L3 files are whole, and compare them with their sources");
   auto options = std::make_shared<VerifyOptions>();
-  sub->add_option("PATH", options->paths,
-                  "Data sets, shards, L3 files, or folders of them with all folders below; - is stdin")
-      ->required()
-      ->type_name("");
-  sub->add_option("--against", options->against,
-                  "Also compare with this image: every sample, palette and chunk. With a folder for PATH: with the "
-                  "folder or the tar that it was converted from; images that are not there are failures too")
-      ->type_name(kPathType);
-  sub->add_flag("--subset", options->subset,
-                "With --against: a data set need not have all images of its source (--list, --pair, --on-error skip)")
-      ->needs("--against");
-  add_models(*sub, options->models, "A model that files may name, made by l3 train; as often as there are models");
-  add_threads(*sub, options->threads, "-j,--threads",
+  sub.option("PATH", options->paths,
+             "Data sets, shards, L3 files, or folders of them with all folders below; - is stdin")
+      .required()
+      .type("");
+  sub.option("--against", options->against,
+             "Also compare with this image: every sample, palette and chunk. With a folder for PATH: with the "
+             "folder or the tar that it was converted from; images that are not there are failures too")
+      .type(kPathType);
+  sub.flag("--subset", options->subset,
+           "With --against: a data set need not have all images of its source (--list, --pair, --on-error skip)")
+      .needs("--against");
+  add_models(sub, options->models, "A model that files may name, made by l3 train; as often as there are models");
+  add_threads(sub, options->threads, "-j,--threads",
               "Threads to work with: on files side by side, or on the tiles of a single file");
-  sub->add_flag("-v,--verbose", options->verbose, "Say OK for each file also where stdout is no terminal");
-  add_quiet(*sub, options->quiet);
-  add_limits(*sub, options->limits, true);
-  sub->footer(
+  sub.flag("-v,--verbose", options->verbose, "Say OK for each file also where stdout is no terminal");
+  add_quiet(sub, options->quiet);
+  add_limits(sub, options->limits, true);
+  sub.footer(
       "Every byte of a file is covered: header, sections, index, pixels and metadata. Each failure is one line on\n"
       "stderr with file, offset and reason.\n\n"
       "Examples:\n"
       "  l3 verify photo.l3\n"
       "  l3 verify --against photo.png photo.l3\n"
       "  l3 verify --against pngs/ set/           the whole conversion, image by image\n");
-  sub->callback([options, &chosen] { chosen = [options](Context& context) { return verify(*options, context); }; });
+  sub.run([options](Context& context) { return verify(*options, context); });
 }
 
 }  // namespace tools
