@@ -222,6 +222,18 @@ class Measuring(BenchTest):
         report = self.bench("--codecs", "l3-fast", "--seconds", 0, "--rounds", 1, "--no-memory")
         self.assertEqual((report["files"], report["sampled"]), (1000, False))
 
+    def test_no_image_that_takes_longer_than_there_is_time(self) -> None:
+        for i in range(6):
+            self.write(f"src/{i}.png", coloured_noise(200, 200))
+        row = bytes((x * x * 7 + x * 13) & 255 for x in range(3 * 6000))
+        self.write("src/huge.png", png(6000, 4000, rows=[row] * 4000))
+        began = time.monotonic()
+        report = self.bench("--codecs", "l3-dense1", "--seconds", 1, "--rounds", 1, "--no-memory")
+        self.assertTrue(report["sampled"])
+        self.assertTrue(1 <= report["files"] <= 6, report["files"])
+        self.assertEqual(report["pixels"], report["files"] * 200 * 200)
+        self.assertLess(time.monotonic() - began, 60)
+
     def test_categories(self) -> None:
         self.write("src/b/1.png", png(30, 30))
         self.write("src/b/deep/2.png", png(30, 30, seed=2))

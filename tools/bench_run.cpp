@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <random>
@@ -27,11 +28,11 @@ namespace {
 // Samples of a batch, in bytes. More than most caches hold, so that every codec starts from memory; an image is there
 // up to three times, and once more by each codec.
 constexpr uint64_t kBatchBytes = uint64_t{128} << 20;
-// Where time is short: of the first batch, which tells how long the next one takes.
-constexpr uint64_t kFirstBatchBytes = uint64_t{1} << 20;
 // An encoder that takes so long for a batch is timed in one round only, and in a part of all the time where that is
 // short.
 constexpr double kLongSeconds = 10, kLongPart = 0.02;
+// An image that would take so many times what is left of the time is left out.
+constexpr double kOverrun = 2;
 // More folders than this are no categories.
 constexpr size_t kMostCategories = 24;
 // Memory is asked for on an image of at most so many pixels, as slow encoders take long for large ones.
@@ -86,6 +87,19 @@ std::vector<Category> categories_of(const Tree& tree, const BenchOptions& option
 void mix(std::vector<std::string>& paths) {
   std::mt19937_64 random(3);
   for (size_t i = paths.size(); i > 1; --i) std::swap(paths[i - 1], paths[random() % i]);
+}
+
+// Where time is short, a category's first batch is one image, which tells how long others take: one of middling size.
+void begin_with_middling(std::vector<std::string>& paths) {
+  constexpr size_t kLookedAt = 15;
+  std::vector<std::pair<uintmax_t, size_t>> sizes;
+  for (size_t i = 0; i < std::min(paths.size(), kLookedAt); ++i) {
+    std::error_code error;
+    const uintmax_t bytes = std::filesystem::file_size(paths[i], error);
+    sizes.emplace_back(error ? 0 : bytes, i);
+  }
+  std::sort(sizes.begin(), sizes.end());
+  std::swap(paths[0], paths[sizes[sizes.size() / 2].second]);
 }
 
 // Asking for a GPU may take a second.
@@ -144,15 +158,21 @@ class Run {
   void measure_category(Category& category, double end, bench::Timing& timing) {
     const bool hurry = options_.seconds != 0;
     const double long_seconds = hurry ? std::min(kLongSeconds, kLongPart * options_.seconds) : kLongSeconds;
-    if (hurry) mix(category.paths);
-    uint64_t target = hurry ? kFirstBatchBytes : kBatchBytes;
+    if (hurry) {
+      mix(category.paths);
+      begin_with_middling(category.paths);
+    }
+    uint64_t target = kBatchBytes;
+    uint64_t largest = UINT64_MAX;  // image for which there is time
     uint64_t measured_bytes = 0;
     const double begun = now();
     for (size_t next = 0; next < category.paths.size();) {
       std::vector<bench::Sample> batch;
       uint64_t bytes = 0;
+      const bool first = measured_bytes == 0;
       // With fewer images than threads, some would have nothing to do.
       const auto is_full = [&] {
+        if (hurry && (first ? !batch.empty() : now() > end)) return true;
         return bytes >= target && (batch.size() >= parallel_.threads() || bytes >= kBatchBytes);
       };
       for (; next < category.paths.size() && !is_full(); ++next) {
@@ -163,11 +183,18 @@ class Run {
           ++failed_;
           continue;
         }
+        if (sample->image.pixels.size() > largest) {
+          sampled_ = true;
+          continue;
+        }
         look_at(*sample);
         bytes += sample->image.pixels.size();
         batch.push_back(std::move(*sample));
       }
-      if (batch.empty()) break;
+      if (batch.empty()) {
+        sampled_ |= next < category.paths.size();
+        break;
+      }
       if (console_.stderr_is_terminal()) {
         console_.status(std::to_string(done_) + "/" + std::to_string(files_) + " files read, measuring " +
                         category.name);
@@ -182,6 +209,7 @@ class Run {
       }
       const double fits = left * static_cast<double>(measured_bytes) / std::max(now() - begun, 1e-9);
       target = static_cast<uint64_t>(std::clamp(fits, 1.0, static_cast<double>(kBatchBytes)));
+      largest = static_cast<uint64_t>(std::clamp(kOverrun * fits, 1.0, 1e18));
     }
   }
 

@@ -215,7 +215,7 @@ std::vector<std::string> bench_table(const bench::Results& results) {
   }
   lines.push_back(
       count_of(results.whole.files, "file", "files") +
-      (results.sampled ? " of " + std::to_string(results.listed_files) + " (the time was up: --seconds)" : "") + ", " +
+      (results.sampled ? " of " + std::to_string(results.listed_files) + " (the time was short: --seconds)" : "") + ", " +
       shown_number(static_cast<double>(results.whole.pixels) / 1e6, 1) + " MP, " +
       count_of(results.threads, "thread", "threads") + ", " + l3_cpu_target() + ", median of " +
       count_of(rounds, "round", "rounds"));
