@@ -15,6 +15,7 @@ if(TARGET emulated_gpu)
     PUBLIC ${PROJECT_SOURCE_DIR}/kernels/include
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/codec/generated)
   add_dependencies(emulated_kernels l3_default_models)
+  target_compile_options(emulated_kernels PRIVATE ${L3_HOT_OPTIONS} ${L3_LESS_SANITIZED})
   target_link_libraries(emulated_kernels PRIVATE emulated_gpu l3_internals l3_warnings)
   # Kernels use their shared memory for this and that, and call parameters as they like.
   set_source_files_properties(${emulated_sources} PROPERTIES COMPILE_OPTIONS "-fno-strict-aliasing;-Wno-shadow")

@@ -7,6 +7,7 @@ target_compile_options(gpu_spin PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --
 function(add_gpu_program name)
   add_executable(${name} ${ARGN})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_options(${name} PRIVATE ${L3_COLD_OPTIONS})
   target_link_libraries(${name} PRIVATE l3::l3_cuda l3_internals CUDA::cudart_static Threads::Threads l3_warnings)
   set_property(GLOBAL APPEND PROPERTY L3_GPU_PROGRAMS ${name})
 endfunction()

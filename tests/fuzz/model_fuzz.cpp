@@ -27,7 +27,7 @@ struct Answers {
 // A file of one tile, whose model has that name.
 Bytes file_of(const l3_model_info& model, Bytes payload) {
   by_hand::Parts parts;
-  const uint8_t parameters = payload.empty() ? uint8_t{} : payload[0] % 6;
+  const uint8_t parameters = static_cast<uint8_t>(payload.empty() ? 0 : payload[0] % 6);
   parts.header = by_hand::header(kWidth, kHeight, static_cast<l3_colour>(model.channels - 1), 8);
   parts.header[12] = 1;
   parts.name.assign(model.name, model.name + sizeof(model.name));

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the fuzz targets, each for so many seconds of processor time, two or more side by side.
 
-    soak.py BUILD                        60 s for each target of BUILD (the build folder of the preset fuzz)
+    soak.py BUILD                        60 s for each target of BUILD (the build folder of the preset fuzz, or of asan,
+                                         whose targets run blindly)
     soak.py BUILD --minutes 30 decode    for one target, or several
     soak.py BUILD --keep                 afterwards put what was found into tests/fuzz/corpus, few and small
 
@@ -13,6 +14,7 @@ named with its input and the exit status is 1.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import random
 import re
@@ -59,6 +61,11 @@ def max_input(target: str) -> int:
     return MAX_INPUT.get(target, 16 << 10)
 
 
+@functools.cache
+def vectors() -> dict[str, bytes]:
+    return {name: build.build_text(text) for name, text in build.recipes()}
+
+
 def seeds_of(target: str) -> dict[str, bytes]:
     """Inputs to begin with."""
     seeds: dict[str, bytes] = {}
@@ -99,8 +106,7 @@ def seeds_of(target: str) -> dict[str, bytes]:
             elif not recipe.is_sparse:
                 seeds[name] = b"s" + recipe.file().whole()[4096:]
         return {name: data for name, data in seeds.items() if len(data) <= max_input(target)}
-    for name, text in build.recipes():
-        data = build.build_text(text)
+    for name, data in vectors().items():
         if len(data) <= max_input(target) - 8:
             prefix = bytes((31 * len(seeds) + 17 * i) & 0xFF for i in range(8)) if target == "region" else b""
             seeds[name.replace("/", "_")] = prefix + data
