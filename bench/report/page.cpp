@@ -192,8 +192,9 @@ std::string methods(const Results& results) {
             ".</li>";
   }
   if (results.sampled) {
-    html += "<li>The time was up before all images were measured: " + grouped(results.whole.files) + " of " +
-            grouped(results.listed_files) + ", a sample drawn in the same order in each run.</li>";
+    html += "<li>There was no time for all images: " + grouped(results.whole.files) + " of " +
+            grouped(results.listed_files) +
+            " were measured, drawn in the same order in each run, without those that would have taken too long.</li>";
   }
   if (results.failed > 0) {
     html += "<li>" + grouped(results.failed) + (results.failed == 1 ? " file" : " files") +

@@ -101,7 +101,7 @@ struct Results {
   std::string folder;
   uint32_t threads = 1;
   uint64_t listed_files = 0;  // images that were there to measure
-  bool sampled = false;       // the time was up before all of them were measured
+  bool sampled = false;       // there was no time to measure all of them
   std::string memory_image;   // that PeakMemory is of, with its size; empty where it was not measured
   SetFigures whole;
   std::vector<SetFigures> categories;  // none where there is one alone
