@@ -80,6 +80,23 @@ TEST(Dense, EveryEffortComesBackAndMoreOfItTakesNoMoreBytes) {
   EXPECT_EQ(encode(d, options_of(L3_METHOD_DENSE)), encode(d, options_of(L3_METHOD_DENSE, 128, 128, 5)));
 }
 
+// Of few colours: little effort makes a plain model, which may be all that a small image is worth.
+TEST(Auto, MuchEffortTakesNoMoreBytesThanTheLeast) {
+  for (const l3_colour colour : {L3_COLOUR_GRAY, L3_COLOUR_RGB, L3_COLOUR_PALETTE}) {
+    for (const Size& size : {Size{40, 30}, Size{90, 60}, Size{200, 40}, Size{64, 200}, Size{150, 100}}) {
+      const Drawing d = drawing::draw(size, {colour, 8}, drawing::Pattern::labels);
+      l3_encode_options options = options_of(L3_METHOD_AUTO);
+      options.effort = 1;
+      const size_t least = encode(d, options).size();
+      for (const uint32_t effort : {6u, 9u}) {
+        if (kSanitized && effort > 6) continue;
+        options.effort = effort;
+        EXPECT_LE(encode(d, options).size(), least) << size.width << ", effort " << effort;
+      }
+    }
+  }
+}
+
 TEST(Dense, IsSmallerThanFast) {
   for (const l3_colour colour : {L3_COLOUR_GRAY, L3_COLOUR_RGB}) {
     const Drawing d = natural({512, 384}, colour);

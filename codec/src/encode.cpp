@@ -23,7 +23,7 @@ constexpr uint32_t kDefaultTileEdge = 128;
 // itself counts, and few lanes decode slowly.
 constexpr double kLeastTileBytes = 4096;
 constexpr uint32_t kMostTileEdge = 512;
-constexpr uint32_t kDefaultEffort = 5;
+constexpr uint32_t kDefaultEffort = 5, kLeastEffort = 1;
 // For images of 8 bits with more repeating pixels other models are not tried.
 constexpr double kMostRepeats = 0.8;
 constexpr uint64_t kLeastModelled = 256;  // samples; a model takes more than fewer ones
@@ -480,6 +480,18 @@ void add_plan(const Plan& plan, std::vector<Plan>& all) {
   all.push_back(plan);
 }
 
+// The plan with a token model, of the kind that suits the image as far as so much effort can tell.
+Plan with_tokens(const Plan& plan, const TileSource& source, uint32_t effort) {
+  Plan result = plan;
+  result.tokens = true;
+  result.options.effort = effort;
+  const auto choice = TokenEncoder(source, plan.options.parallel).choose(effort);
+  result.token_plan = choice.plan;
+  set_tiles(result, edge_for(choice.bytes / (static_cast<double>(plan.head.width) * plan.head.height)));
+  lay_out(result);
+  return result;
+}
+
 // The plans among which the smallest file is looked for, those first that take the least time.
 std::vector<Plan> plans_of(const Plan& plan) {
   std::vector<Plan> all;
@@ -491,14 +503,11 @@ std::vector<Plan> plans_of(const Plan& plan) {
   const TileSource source = source_of(plan);
   const double repeats = plan.head.bits == 8 ? share_of_repeats(source) : 1;
   if (repeats >= kRepeatsForTokens) {
-    Plan with_tokens = plan;
-    with_tokens.tokens = true;
-    const auto choice = TokenEncoder(source, plan.options.parallel).choose(effort_of(plan));
-    with_tokens.token_plan = choice.plan;
-    set_tiles(with_tokens, edge_for(choice.bytes / (static_cast<double>(plan.head.width) * plan.head.height)));
-    lay_out(with_tokens);
-    add_plan(with_tokens, all);
-    if (plan.head.bits != 8 || (choice.plan.literal && repeats > kMostRepeats)) return all;
+    // The plain model that little effort makes may be all that a small image is worth.
+    if (is_small(plan) && effort_of(plan) > kDefaultEffort) all.push_back(with_tokens(plan, source, kLeastEffort));
+    const Plan tokens = with_tokens(plan, source, effort_of(plan));
+    add_plan(tokens, all);
+    if (plan.head.bits != 8 || (tokens.token_plan.literal && repeats > kMostRepeats)) return all;
   }
   add_plan(plan, all);
   return all;
