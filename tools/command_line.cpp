@@ -1,6 +1,7 @@
 #include "command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "help.h"
 #include "options.h"
@@ -51,6 +52,7 @@ Option Option::one_of(const std::vector<std::string>& names) {
 
 Option Option::list_of(const std::vector<std::string>& names) {
   option_->delimiter(',');
+  // Without the last call a list would also swallow the words that follow it.
   return type(joined(names, "|").append(kListMark)).check(one_of_check(names)).one_word();
 }
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "bridge/image_bridge.h"
-#include "command_tree.h"
 #include "cuda_decoder.h"
 #include "file_io.h"
 #include "formats/formats.h"
