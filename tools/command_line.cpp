@@ -90,6 +90,8 @@ Option Subcommand::flag(const std::string& names, bool& variable, const std::str
 
 void Subcommand::footer(const std::string& text) { app_->footer(text); }
 
+void Subcommand::take_all_words() { app_->prefix_command(); }
+
 void Subcommand::run(const Command& command) {
   app_->callback([chosen = chosen_, command] { *chosen = command; });
 }

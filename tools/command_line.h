@@ -73,6 +73,8 @@ class Subcommand {
   Option flag(const std::string& names, bool& variable, const std::string& description);
   // What help says below the options.
   void footer(const std::string& text);
+  // Takes whatever words and options follow.
+  void take_all_words();
   // What it does.
   void run(const Command& command);
 

@@ -91,7 +91,7 @@ struct WordWarp {
     return {Lanes::of(value)};
   }
   L3_INLINE static Lanes numbers(uint32_t part) {
-    Vector r;
+    Vector r{};
     for (uint32_t i = 0; i < kPartLanes; ++i) r[i] = part * kPartLanes + i;
     return {r};
   }
