@@ -1,10 +1,14 @@
 // l3 convert: images to a data set, or to files that mirror them.
 #include "convert.h"
 
+#include <filesystem>
 #include <memory>
 #include <set>
+#include <string_view>
+#include <system_error>
 
 #include "command_tree.h"
+#include "file_io.h"
 #include "image_tree.h"
 #include "model_files.h"
 
@@ -34,6 +38,16 @@ std::string set_option_in_use(const ConvertOptions& options) {
   return "";
 }
 
+// How to come from an archive that is not read to a source that is; empty for other sources.
+std::string unpacking(const std::string& source) {
+  const std::string_view unpacker = unpacker_of(source);
+  std::error_code error;
+  if (unpacker.empty() || !std::filesystem::is_regular_file(source, error)) return "";
+  if (!formats::unread_extension(source).empty()) return "";  // .nii.gz
+  return "this archive is not read: unpack it first in a folder of its own (" + std::string(unpacker) + " " + source +
+         "), then convert that folder";
+}
+
 int convert(const ConvertOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
@@ -41,6 +55,10 @@ int convert(const ConvertOptions& options, Context& context) {
   const std::string& source = options.source.source;
   if (source == "-" || options.destination == "-") {
     return wrong_usage(context, "convert: works on files, not on stdin or stdout: l3 encode does");
+  }
+  if (const std::string hint = unpacking(source); !hint.empty()) {
+    console.fail({source, std::nullopt, hint});
+    return kExitFailed;
   }
   const bool is_single = !is_folder(source) && !is_tar(source);
   if (options.files || is_single) {
@@ -50,6 +68,11 @@ int convert(const ConvertOptions& options, Context& context) {
     }
     if (options.files && is_tar(source)) return wrong_usage(context, "convert: --files needs a folder, not a tar");
     return convert_to_files(options, context);
+  }
+  if (is_same_file(source, options.destination)) {
+    console.fail({options.destination, std::nullopt,
+                  "is SRC as well as DST: name another folder for the data set (--files can write beside the images)"});
+    return kExitFailed;
   }
   if (!options.source.list.empty() && !is_folder(source)) {
     return wrong_usage(context, "convert: --list names files below a folder, and SRC is none");
@@ -106,6 +129,13 @@ void add_set_options(Subcommand& sub, ConvertOptions& options) {
 
 }  // namespace
 
+void explain_interruption(const ConvertOptions& options, Context& context) {
+  if (options.quiet) return;
+  context.unfinished.set_last_words(
+      std::string("l3: Interrupted. Everything that was converted is kept; continue with the same command and ") +
+      (options.force ? "--resume instead of --force" : "--resume"));
+}
+
 void add_convert(CommandLine& line) {
   Subcommand sub = line.command("convert", "Convert images to a data set, or to L3 files that mirror them");
   auto options = std::make_shared<ConvertOptions>();
@@ -127,6 +157,8 @@ void add_convert(CommandLine& line) {
   sub.option("--on-error", options->on_error,
              "What to do about a file that fails (default: fail, stop there; skip: name it and go on)")
       .one_of({"fail", "skip"});
+  sub.flag("--ignore-unsupported", options->source.ignore_unsupported,
+           "Leave out images of types that are not read, such as .dcm, and compressed tars; else they are a failure");
   sub.option("--report", options->report,
              "Write what failed to this file, with tabs between file, offset and reason (default: errors.tsv in "
              "a data set where something failed)")
@@ -146,7 +178,11 @@ void add_convert(CommandLine& line) {
       "A data set is a folder of shards with an index.json: l3 info, ls, cat, verify and export read it. It is the\n"
       "same bytes whatever the number of jobs and of interruptions. A run that was ended in any way, also by a full\n"
       "disk, goes on with --resume; the work so far is in DST/.l3-convert. Lossy sources are kept at their decoded\n"
-      "pixels, with a note. Other files than images are counted and ignored, but for those that belong to a group.\n\n"
+      "pixels, with a note. Files that are no images are counted and ignored, unless they belong to a group or --list\n"
+      "names them. Images of types that are not read, such as .dcm, are a failure unless --ignore-unsupported is "
+      "given.\n"
+      "What --list names is taken for an image whatever its name. In tars, links have the bytes of what they lead "
+      "to.\n\n"
       "With --files, outputs that exist already stop the run before it begins, unless --resume or --force says what\n"
       "to do; so do two sources for one output, such as a.png and a.pgm. Outputs are not flushed to disk one by one:\n"
       "after a power cut run l3 verify.\n\n"

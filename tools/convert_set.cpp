@@ -113,8 +113,7 @@ void print_summary(const Report& report, bool finished, Console& console) {
             shown_number(static_cast<double>(now.pixels) / 1e6 / report.seconds, 1) + " MP/s";
   }
   if (report.writer.kept().files > 0) line += "; " + std::to_string(report.writer.kept().files) + " kept from before";
-  if (report.sources.ignored > 0)
-    line += "; " + counted(report.sources.ignored, "other file", "other files") + " ignored";
+  line += report.sources.ignored.summary();
   if (!report.sources.skipped.empty()) line += "; " + std::to_string(report.sources.skipped.size()) + " skipped";
   if (report.failed > 0) line += "; " + std::to_string(report.failed) + " failed";
   if (report.outcome.not_begun > 0) line += "; " + std::to_string(report.outcome.not_begun) + " not begun";
@@ -143,7 +142,9 @@ void print_end(const Report& report, bool finished, Console& console) {
   json.member("groups", now.groups).member("files", now.files).member("kept_groups", kept.groups);
   json.member("kept_files", kept.files);
   json.member("failed", report.failed);
-  json.member("ignored", report.sources.ignored).member("not_begun", report.outcome.not_begun);
+  const Ignored& ignored = report.sources.ignored;
+  json.member("ignored", Ignored::count_of(ignored.others)).member("unsupported", Ignored::count_of(ignored.unread));
+  json.member("not_begun", report.outcome.not_begun);
   json.member("pixels", now.pixels).member("bytes_in", now.bytes_in).member("bytes_out", now.bytes_out);
   json.member("shards", report.writer.shards()).member("bytes", report.writer.bytes());
   json.key("seconds").number(report.seconds, 3);
@@ -176,6 +177,7 @@ std::optional<Failure> prepare(const ConvertOptions& options, const Sources& sou
                                const ConversionSettings& settings, const ModelFiles& models, Parallel& parallel,
                                SetWriter& writer, Context& context) {
   if (auto failure = writer.begin()) return failure;
+  explain_interruption(options, context);
   if (writer.was_whole() || writer.trained()) return std::nullopt;
   const SharedModels which = options.shared_model == "on"    ? SharedModels::always
                              : options.shared_model == "off" ? SharedModels::never
@@ -255,6 +257,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
     if (!broken) broken = failure;
   }
   if (all_done && !broken) broken = writer.finish(sources.classes);
+  context.unfinished.set_last_words("");
   const bool finished = all_done && !broken;
   if (finished && failures.empty() && options.report.empty()) {
     std::error_code ignored;  // what an earlier one left

@@ -1,5 +1,6 @@
 #include "progress.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -20,6 +21,12 @@ std::string shown_time(double seconds) {
     std::snprintf(text, sizeof text, "%llu:%02llu:%02llu", whole / 3600, whole / 60 % 60, whole % 60);
   }
   return text;
+}
+
+// What the time for files is taken to be proportional to: also a small file takes its time.
+double weight(uint64_t bytes, uint64_t files) {
+  constexpr double kBytesOfFile = 4096;
+  return static_cast<double>(bytes) + kBytesOfFile * static_cast<double>(files);
 }
 
 }  // namespace
@@ -45,14 +52,52 @@ std::string shown_bytes(uint64_t bytes) {
 Progress::Progress(Console& console, uint64_t files, uint64_t bytes, Style style)
     : console_(console), style_(style), files_(files), bytes_(bytes) {}
 
-void Progress::add(const Totals& done, uint64_t listed_bytes) {
+void Progress::begin(uint64_t listed_bytes, uint64_t files) {
+  const std::lock_guard lock(mutex_);
+  const bool is_first = begun_ == 0;
+  begun_ += weight(listed_bytes, files);
+  if (is_first && style_ == Style::person && console_.stderr_is_terminal()) console_.status(line());
+}
+
+void Progress::end(uint64_t listed_bytes, uint64_t files) {
+  const std::lock_guard lock(mutex_);
+  ended_ += weight(listed_bytes, files);
+}
+
+void Progress::count(const Totals& done) {
   const std::lock_guard lock(mutex_);
   totals_.files += done.files;
   totals_.failed += done.failed;
   totals_.pixels += done.pixels;
   totals_.bytes_in += done.bytes_in;
   totals_.bytes_out += done.bytes_out;
-  listed_done_ += listed_bytes;
+  show();
+}
+
+void Progress::count(const Failure& failure) {
+  console_.fail(failure);
+  if (style_ == Style::json) {
+    Json json;
+    json.open_object().member("event", "failure").member("file", failure.file);
+    if (failure.offset) json.member("offset", *failure.offset);
+    console_.print(json.member("reason", failure.reason).close_object().line());
+  }
+  Totals failed;
+  failed.failed = 1;
+  count(failed);
+}
+
+void Progress::add(const Totals& done, uint64_t listed_bytes) {
+  end(listed_bytes);
+  count(done);
+}
+
+void Progress::fail(const Failure& failure, uint64_t listed_bytes) {
+  end(listed_bytes);
+  count(failure);
+}
+
+void Progress::show() {
   const Clock::time_point now = Clock::now();
   if (style_ == Style::json) {
     if (now - shown_ < 1s) return;
@@ -65,19 +110,6 @@ void Progress::add(const Totals& done, uint64_t listed_bytes) {
   console_.status(line());
 }
 
-void Progress::fail(const Failure& failure, uint64_t listed_bytes) {
-  console_.fail(failure);
-  if (style_ == Style::json) {
-    Json json;
-    json.open_object().member("event", "failure").member("file", failure.file);
-    if (failure.offset) json.member("offset", *failure.offset);
-    console_.print(json.member("reason", failure.reason).close_object().line());
-  }
-  Totals failed;
-  failed.failed = 1;
-  add(failed, listed_bytes);
-}
-
 Totals Progress::totals() const {
   const std::lock_guard lock(mutex_);
   return totals_;
@@ -87,9 +119,11 @@ double Progress::seconds() const { return std::chrono::duration<double>(Clock::n
 
 std::string Progress::line() const {
   const double elapsed = seconds();
-  std::string text = std::to_string(totals_.files + totals_.failed) + "/" + std::to_string(files_) + " files, " +
-                     shown_number(static_cast<double>(totals_.pixels) / 1e6 / elapsed, 1) + " MP/s";
-  if (totals_.bytes_in > 0) {
+  std::string text = std::to_string(totals_.files + totals_.failed) + "/" + std::to_string(files_) + " files";
+  if (totals_.pixels > 0) {
+    text += ", " + shown_number(static_cast<double>(totals_.pixels) / 1e6 / elapsed, 1) + " MP/s";
+  }
+  if (totals_.bytes_in > 0 && totals_.bytes_out > 0) {
     text +=
         ", ratio " + shown_number(static_cast<double>(totals_.bytes_out) / static_cast<double>(totals_.bytes_in), 3);
   }
@@ -108,8 +142,13 @@ std::string Progress::event() const {
 }
 
 std::optional<double> Progress::seconds_left() const {
-  if (listed_done_ == 0 || listed_done_ > bytes_) return std::nullopt;
-  return seconds() * static_cast<double>(bytes_ - listed_done_) / static_cast<double>(listed_done_);
+  // The first files to be done are the smallest ones of those that were begun: they say little of the others. What is
+  // being worked on counts as half done.
+  constexpr double kSoonest = 1;
+  const double all = weight(bytes_, files_), in_work = std::max(0.0, begun_ - ended_);
+  if (ended_ <= 0 || ended_ < in_work || ended_ > all || seconds() < kSoonest) return std::nullopt;
+  const double done = std::min(all, ended_ + in_work / 2);
+  return seconds() * (all - done) / done;
 }
 
 }  // namespace tools

@@ -33,11 +33,18 @@ class Progress {
   // `files` to come, of `bytes` in all, by which the time left is estimated.
   Progress(Console& console, uint64_t files, uint64_t bytes, Style style = Style::person);
 
-  // One file is done, of `listed_bytes` when it was listed. Adds to the totals, and now and then shows them: on a
-  // terminal some times a second, else every ten seconds.
-  void add(const Totals& done, uint64_t listed_bytes);
+  // The work on files of so many bytes, when they were listed, begins, and ends. Who says where it begins gets a better
+  // estimate: it then knows what is half done.
+  void begin(uint64_t listed_bytes, uint64_t files = 1);
+  void end(uint64_t listed_bytes, uint64_t files = 1);
 
+  // Adds to the totals, and now and then shows them: on a terminal some times a second, else every ten seconds.
+  void count(const Totals& done);
   // The same for what failed, which is said.
+  void count(const Failure& failure);
+
+  // One file is done: end and count.
+  void add(const Totals& done, uint64_t listed_bytes);
   void fail(const Failure& failure, uint64_t listed_bytes);
 
   Totals totals() const;
@@ -48,6 +55,7 @@ class Progress {
   std::string line() const;
   std::string event() const;
   std::optional<double> seconds_left() const;
+  void show();
 
   Console& console_;
   const Style style_;
@@ -56,7 +64,7 @@ class Progress {
   const Clock::time_point start_ = Clock::now();
   mutable std::mutex mutex_;
   Clock::time_point shown_ = start_;
-  uint64_t listed_done_ = 0;
+  double begun_ = 0, ended_ = 0;  // weights, as weight() has them
   Totals totals_;
 };
 

@@ -161,8 +161,11 @@ class Pipeline {
         read_.erase(at);
         if (++taken_ == sources_.groups.size() - first_) ready_.notify_all();
       }
+      const uint64_t files = sources_.groups[number].count;
+      progress_.begin(bytes_of(number), files);
       StageTimes times;
       NewGroup converted = convert(number, std::move(group), times);
+      progress_.end(bytes_of(number), files);
       {
         const std::lock_guard lock(mutex_);
         converted_.emplace(number, std::move(converted));
@@ -277,7 +280,7 @@ class Pipeline {
     const bool failed = group.failure.has_value();
     if (failed) {
       ++outcome_.failed;
-      progress_.fail(*group.failure, bytes_of(next_to_write_));
+      progress_.count(*group.failure);
       if (conversion_.stop_at_failure) {
         const std::lock_guard lock(mutex_);
         outcome_.stopped_by = std::move(group.failure);
@@ -296,9 +299,7 @@ class Pipeline {
     }
     if (outcome_.broken) return false;
     outcome_.totals.add(totals);
-    if (!failed) {
-      progress_.add({totals.files, 0, totals.pixels, totals.bytes_in, totals.bytes_out}, bytes_of(next_to_write_));
-    }
+    if (!failed) progress_.count({totals.files, 0, totals.pixels, totals.bytes_in, totals.bytes_out});
     return true;
   }
 

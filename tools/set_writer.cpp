@@ -42,7 +42,7 @@ bool exists(const std::string& path) {
   return fs::exists(fs::symlink_status(path, error));
 }
 
-// The number in "PREFIX00012.l3s"; nothing in other names.
+// Whether a name is "PREFIX00012.l3s".
 bool is_shard_of(const std::string& name, const std::string& prefix) {
   constexpr std::string_view kSuffix = ".l3s";
   if (!name.starts_with(prefix) || !name.ends_with(kSuffix) || name.size() < prefix.size() + kSuffix.size() + 5) {
@@ -61,6 +61,19 @@ std::vector<std::string> shards_in(const std::string& folder, const std::string&
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+// What of a folder belongs to no data set; empty where nothing does. Hidden files do no harm.
+std::string file_of_others(const std::string& folder) {
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    const bool is_own = name.starts_with('.') || name == loader::kIndexFile || name.ends_with(".l3s") ||
+                        name.starts_with("part-") || name.ends_with("errors.tsv") || name == "lost+found";
+    if (!is_own) return name;
+  }
+  return "";
 }
 
 }  // namespace
@@ -197,6 +210,11 @@ std::optional<Failure> SetWriter::look_at_existing() {
   }
   if (!unfinished && !shards.empty()) {
     return Failure{in_folder(shards.front()), std::nullopt, "exists already, without an index: --force begins anew"};
+  }
+  if (const std::string other = unfinished ? "" : file_of_others(target_.folder); !other.empty()) {
+    return Failure{target_.folder, std::nullopt,
+                   "is no data set and not empty, it holds " + other +
+                       ": name a new folder, or write into this one with --force, which keeps what is there"};
   }
   return std::nullopt;
 }
