@@ -236,6 +236,24 @@ class Interrupted(SetTest):
                 self.assertRegex(done.stdout, rb"^110 files converted: .*; 6 kept from before; 40 failed\n")
                 self.assertEqual(contents(self.set), self.uninterrupted("--force", *held.options, code=FAILED))
 
+    def test_an_interruption_says_how_to_go_on(self) -> None:
+        for i in range(20):
+            self.write(f"src/{i:02}.pgm", b"P5\n512 512\n255\n" + random.Random(i).randbytes(1 << 18))
+        journal = self.set / WORK / "journal"
+        for words, how_on in (((), "--resume"), (("--force",), "--resume instead of --force"), (("-q", "--force"), "")):
+            shutil.rmtree(self.set, ignore_errors=True)
+            command = [l3_command(), "convert", self.source, self.set, "-j1", "--shared-model", "off", *words]
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            while process.poll() is None and not (journal.exists() and journal.stat().st_size > 0):
+                time.sleep(0.002)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=30)[1].decode()
+            self.assertEqual(process.returncode, -signal.SIGINT)
+            wanted = "l3: Interrupted. Everything that was converted is kept; continue with the same command and "
+            self.assertEqual(said, f"{wanted}{how_on}\n" if how_on else "")
+        self.l3("convert", self.source, self.set, "--shared-model", "off", "--resume")
+        self.l3("verify", self.set, "--against", self.source)
+
     def test_two_at_one_target(self) -> None:
         held = Held(self)
         for words in ((), ("--resume",), ("--force",)):

@@ -236,7 +236,8 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
     bytes += sources.bytes_of(sources.groups[i]);
     files += sources.groups[i].count;
   }
-  Progress progress(console, files, bytes, options.json ? Progress::Style::json : Progress::Style::person);
+  Progress progress(console, files, bytes, options.json ? Progress::Style::json : Progress::Style::person,
+                    groups - writer.done());
   if (options.json) {
     Json json;
     json.open_object().member("event", "begin").member("groups", groups - writer.done()).member("files", files);

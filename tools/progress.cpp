@@ -1,9 +1,9 @@
 #include "progress.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "json.h"
 
@@ -21,12 +21,6 @@ std::string shown_time(double seconds) {
     std::snprintf(text, sizeof text, "%llu:%02llu:%02llu", whole / 3600, whole / 60 % 60, whole % 60);
   }
   return text;
-}
-
-// What the time for files is taken to be proportional to: also a small file takes its time.
-double weight(uint64_t bytes, uint64_t files) {
-  constexpr double kBytesOfFile = 4096;
-  return static_cast<double>(bytes) + kBytesOfFile * static_cast<double>(files);
 }
 
 }  // namespace
@@ -49,19 +43,22 @@ std::string shown_bytes(uint64_t bytes) {
   return shown_number(value, 2) + " " + kUnits[unit];
 }
 
-Progress::Progress(Console& console, uint64_t files, uint64_t bytes, Style style)
-    : console_(console), style_(style), files_(files), bytes_(bytes) {}
+Progress::Progress(Console& console, uint64_t files, uint64_t bytes, Style style, uint64_t pieces)
+    : console_(console),
+      style_(style),
+      files_(files),
+      time_left_({static_cast<double>(pieces != 0 ? pieces : files), static_cast<double>(bytes)}) {}
 
-void Progress::begin(uint64_t listed_bytes, uint64_t files) {
+void Progress::begin(uint64_t listed_bytes) {
   const std::lock_guard lock(mutex_);
-  const bool is_first = begun_ == 0;
-  begun_ += weight(listed_bytes, files);
-  if (is_first && style_ == Style::person && console_.stderr_is_terminal()) console_.status(line());
+  time_left_.begin(static_cast<double>(listed_bytes));
+  if (std::exchange(begun_, true) || style_ == Style::json || !console_.stderr_is_terminal()) return;
+  console_.status(line());
 }
 
-void Progress::end(uint64_t listed_bytes, uint64_t files) {
+void Progress::end(uint64_t listed_bytes, uint64_t pixels) {
   const std::lock_guard lock(mutex_);
-  ended_ += weight(listed_bytes, files);
+  time_left_.end(static_cast<double>(listed_bytes), static_cast<double>(pixels));
 }
 
 void Progress::count(const Totals& done) {
@@ -88,12 +85,12 @@ void Progress::count(const Failure& failure) {
 }
 
 void Progress::add(const Totals& done, uint64_t listed_bytes) {
-  end(listed_bytes);
+  end(listed_bytes, done.pixels);
   count(done);
 }
 
 void Progress::fail(const Failure& failure, uint64_t listed_bytes) {
-  end(listed_bytes);
+  end(listed_bytes, 0);
   count(failure);
 }
 
@@ -128,7 +125,7 @@ std::string Progress::line() const {
         ", ratio " + shown_number(static_cast<double>(totals_.bytes_out) / static_cast<double>(totals_.bytes_in), 3);
   }
   if (totals_.failed > 0) text += ", " + std::to_string(totals_.failed) + " failed";
-  if (const auto left = seconds_left()) text += ", ETA " + shown_time(*left);
+  if (const auto left = time_left_.seconds(seconds())) text += ", ETA " + shown_time(*left);
   return text;
 }
 
@@ -137,18 +134,8 @@ std::string Progress::event() const {
   json.open_object().member("event", "progress").member("files", totals_.files).member("of", files_);
   json.member("failed", totals_.failed).member("pixels", totals_.pixels).member("bytes_in", totals_.bytes_in);
   json.member("bytes_out", totals_.bytes_out).key("seconds").number(seconds(), 3);
-  if (const auto left = seconds_left()) json.key("seconds_left").number(*left, 0);
+  if (const auto left = time_left_.seconds(seconds())) json.key("seconds_left").number(*left, 0);
   return json.close_object().line();
-}
-
-std::optional<double> Progress::seconds_left() const {
-  // The first files to be done are the smallest ones of those that were begun: they say little of the others. What is
-  // being worked on counts as half done.
-  constexpr double kSoonest = 1;
-  const double all = weight(bytes_, files_), in_work = std::max(0.0, begun_ - ended_);
-  if (ended_ <= 0 || ended_ < in_work || ended_ > all || seconds() < kSoonest) return std::nullopt;
-  const double done = std::min(all, ended_ + in_work / 2);
-  return seconds() * (all - done) / done;
 }
 
 }  // namespace tools

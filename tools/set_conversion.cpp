@@ -161,11 +161,10 @@ class Pipeline {
         read_.erase(at);
         if (++taken_ == sources_.groups.size() - first_) ready_.notify_all();
       }
-      const uint64_t files = sources_.groups[number].count;
-      progress_.begin(bytes_of(number), files);
+      progress_.begin(bytes_of(number));
       StageTimes times;
       NewGroup converted = convert(number, std::move(group), times);
-      progress_.end(bytes_of(number), files);
+      progress_.end(bytes_of(number), converted.totals.pixels);
       {
         const std::lock_guard lock(mutex_);
         converted_.emplace(number, std::move(converted));
