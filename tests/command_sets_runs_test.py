@@ -237,7 +237,7 @@ class Interrupted(SetTest):
                 self.assertEqual(contents(self.set), self.uninterrupted("--force", *held.options, code=FAILED))
 
     def test_an_interruption_says_how_to_go_on(self) -> None:
-        for i in range(20):
+        for i in range(8):
             self.write(f"src/{i:02}.pgm", b"P5\n512 512\n255\n" + random.Random(i).randbytes(1 << 18))
         journal = self.set / WORK / "journal"
         for words, how_on in (((), "--resume"), (("--force",), "--resume instead of --force"), (("-q", "--force"), "")):

@@ -6,6 +6,7 @@ Usage: command_sets_sources_test.py --l3 COMMAND [names of tests, or options of 
 
 from __future__ import annotations
 
+import gzip
 import os
 import socket
 import subprocess
@@ -301,7 +302,7 @@ class Tars(SetTest):
         second = 1024  # the header of b.png
         cases = {"in the middle of a header": whole[:second + 100], "past the end of the file": whole[:second + 520],
                  "without its end mark": whole[:second], "checksum of a tar's header": None,
-                 "no tar: the checksum": b"not a tar at all" * 64, "ends in the middle": b"short"}
+                 "no tar: the checksum": b"not a tar at all" * 64, "shorter than a header": b"short"}
         for reason, data in cases.items():
             broken = bytearray(whole)
             broken[second + 1] ^= 1
@@ -403,6 +404,10 @@ class Tars(SetTest):
             path = self.write(name, b"x")
             said = self.l3("convert", path, self.set, code=FAILED).stderr.decode()
             self.assert_one_line(said, rf"unpack it first in a folder of its own \({how} .*{name}\)")
+        for size in (9, 9999):
+            self.assert_one_line(self.take(self.write("x.tar", gzip.compress(bytes(size))), code=FAILED),
+                                 "is no tar but compressed: unpack it first")
+        self.take(self.tar([("BZh.png", SMALL)]))  # begins as a file of bzip2 does
         self.write("src/a.tar.gz", b"x")
         self.images(1)
         self.assertIn("1 image or archive of a type that is not read: 1 .tar.gz", self.refused())
@@ -481,9 +486,11 @@ class Trees(SetTest):
 
     def test_targets_that_are_not_empty(self) -> None:
         self.images(2)
+        self.write("file", b"x")
         before = contents(self.folder)
         for words in ((), ("--force",), ("--resume",)):
             self.assert_one_line(self.refused(*words, to=self.source), "is SRC as well as DST: name another folder")
+        self.assert_one_line(self.refused(to=self.folder / "file"), "file: is no folder: DST is the folder of a")
         self.write("set/thesis.txt", b"mine")
         for words in ((), ("--resume",)):
             self.assert_one_line(self.refused(*words), r"set: is no data set and not empty, it holds thesis\.txt: name")

@@ -69,6 +69,11 @@ int convert(const ConvertOptions& options, Context& context) {
     if (options.files && is_tar(source)) return wrong_usage(context, "convert: --files needs a folder, not a tar");
     return convert_to_files(options, context);
   }
+  std::error_code error;
+  if (std::filesystem::exists(options.destination, error) && !is_folder(options.destination)) {
+    console.fail({options.destination, std::nullopt, "is no folder: DST is the folder of a data set"});
+    return kExitFailed;
+  }
   if (is_same_file(source, options.destination)) {
     console.fail({options.destination, std::nullopt,
                   "is SRC as well as DST: name another folder for the data set (--files can write beside the images)"});

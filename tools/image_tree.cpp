@@ -59,7 +59,8 @@ std::string type_of(const std::string& name) {
   const std::string file = fs::path(name).filename().string();
   if (file.starts_with("._")) return std::string(kAppleDouble);
   const std::string extension = lower_extension(file);
-  return extension.empty() ? file.starts_with('.') ? file : "without extension" : extension;
+  if (!extension.empty()) return extension;
+  return file.starts_with('.') ? file : "without extension";
 }
 
 using FolderId = std::pair<dev_t, ino_t>;

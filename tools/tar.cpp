@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -62,8 +63,16 @@ bool has_right_checksum(const Block& block) {
   return number_of(block, kChecksum) == sum;
 }
 
-bool is_zero(std::span<const uint8_t> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
+bool is_zero(const Block& block) {
+  return std::all_of(block.begin(), block.end(), [](uint8_t byte) { return byte == 0; });
+}
+
+// Whether a file begins as those of gzip, bzip2, xz, zstd or zip do.
+bool is_compressed(const Block& begin_of_file) {
+  using namespace std::string_view_literals;
+  const std::string_view begin(reinterpret_cast<const char*>(begin_of_file.data()), begin_of_file.size());
+  constexpr std::array kMagics = {"\x1F\x8B"sv, "BZh"sv, "\xFD\x37zXZ"sv, "\x28\xB5\x2F\xFD"sv, "PK\x03\x04"sv};
+  return std::any_of(kMagics.begin(), kMagics.end(), [&](std::string_view magic) { return begin.starts_with(magic); });
 }
 
 // Without ./ before it.
@@ -122,7 +131,7 @@ class TarReader {
   std::optional<Failure> read() {
     Block block;
     for (; at_ < file_.size(); at_ += kBlock) {
-      if (file_.size() - at_ < kBlock) return at("a tar ends in the middle of a header");
+      if (file_.size() - at_ < kBlock) return at_ == 0 ? no_tar() : at("a tar ends in the middle of a header");
       if (auto failure = file_.read(at_, block)) return failure;
       if (is_zero(block)) {
         if (auto failure = skip_zeros()) return failure;
@@ -133,8 +142,7 @@ class TarReader {
         if (!has_right_checksum(block)) return at("bytes behind the end mark of a tar are no tar");
       }
       if (!has_right_checksum(block)) {
-        return at(at_ == 0 ? "no tar: the checksum of the first header does not match"
-                           : "the checksum of a tar's header does not match");
+        return at_ == 0 ? no_tar() : at("the checksum of a tar's header does not match");
       }
       if (auto failure = take(block)) return failure;
     }
@@ -146,6 +154,15 @@ class TarReader {
 
  private:
   Failure at(const std::string& reason) const { return {path_, at_, reason}; }
+
+  Failure no_tar() const {
+    Block block{};
+    const auto size = static_cast<size_t>(std::min(kBlock, file_.size()));
+    if (auto failure = file_.read(0, std::span(block).first(size))) return *failure;
+    if (is_compressed(block)) return {path_, std::nullopt, "is no tar but compressed: unpack it first"};
+    return at(size < kBlock ? "no tar: it is shorter than a header"
+                            : "no tar: the checksum of the first header does not match");
+  }
 
   // To the first block that is not all zeros, or to the end.
   std::optional<Failure> skip_zeros() {
