@@ -95,13 +95,13 @@ int convert(const ConvertOptions& options, Context& context) {
 
 void add_set_options(Subcommand& sub, ConvertOptions& options) {
   sub.option("--list", options.source.list,
-             "Take the files of this list, in its order, a path below SRC in each line, if wanted with a tab and "
-             "the name of a class behind it; - is stdin")
+             "Take the files of this list, in its order: each line is a path below SRC, which a tab and the name of "
+             "a class may follow; - is stdin")
       .type(kPathType)
       .group("Data sets");
   sub.option("--pair", options.source.pairs,
-             "Files that belong together, a role and a pattern for each, in which {} stands for what their names "
-             "have in common: --pair image=images/{}.jpg --pair mask=masks/{}_gt.png")
+             "Files that belong together, as a role and a pattern. {} stands for what their names have in common: "
+             "--pair image=images/{}.jpg --pair mask=masks/{}_gt.png")
       .type("ROLE=PATTERN")
       .one_word()
       .check(check_pair)
@@ -117,7 +117,7 @@ void add_set_options(Subcommand& sub, ConvertOptions& options) {
       .one_of({"folder", "none"})
       .group("Data sets");
   sub.option("--shard-size", options.shard_bytes,
-             "Shards become at most so large, but for single samples (default: 256MB)")
+             "The most bytes of a shard; only a larger single sample exceeds it (default: 256MB)")
       .size(Option::Kilo::is_1000)
       .group("Data sets");
   sub.option("--shared-model", options.shared_model,
@@ -157,10 +157,10 @@ void add_convert(CommandLine& line) {
   add_method(sub, options->method);
   add_models(sub, options->models,
              "Use a model of l3 train for images of its channels and bits: the result is smaller. A data set holds "
-             "it; of files that have its name alone, none can be decoded without it. Again for images of others");
+             "the model; files hold only its name and cannot be decoded without it. May be given more than once");
   add_threads(sub, options->jobs, "-j,--jobs,--threads", "Files to work on side by side");
   sub.option("--on-error", options->on_error,
-             "What to do about a file that fails (default: fail, stop there; skip: name it and go on)")
+             "What to do about a file that fails: stop (fail, the default), or name it and continue (skip)")
       .one_of({"fail", "skip"});
   sub.flag("--ignore-unsupported", options->source.ignore_unsupported,
            "Leave out images of types that are not read, such as .dcm, and compressed tars; else they are a failure");
@@ -170,9 +170,9 @@ void add_convert(CommandLine& line) {
       .type("FILE");
   const Option resume =
       sub.flag("--resume", options->resume,
-               "Go on with what was interrupted, with the same options: nothing that is finished is done again. "
-               "With --files: keep outputs that are newer than their source; other options are not noticed");
-  sub.flag("--force", options->force, "Begin anew, whatever is there").excludes(resume);
+               "Continue a run that was interrupted, with the same options: nothing that is finished is done again. "
+               "With --files: keep outputs that are newer than their source, whatever the options");
+  sub.flag("--force", options->force, "Start over, and replace an earlier result").excludes(resume);
   sub.flag("--no-verify", options->no_verify,
            "Do not decode each result and compare it with its source before it counts");
   add_quiet(sub, options->quiet);
@@ -181,19 +181,19 @@ void add_convert(CommandLine& line) {
   add_limits(sub, options->limits, true);
   sub.footer(
       "A data set is a folder of shards with an index.json: l3 info, ls, cat, verify and export read it. It is the\n"
-      "same bytes whatever the number of jobs and of interruptions. A run that was ended in any way, also by a full\n"
-      "disk, goes on with --resume; the work so far is in DST/.l3-convert. Lossy sources are kept at their decoded\n"
-      "pixels, with a note. Files that are no images are counted and ignored, unless they belong to a group or --list\n"
-      "names them. Images of types that are not read, such as .dcm, are a failure unless --ignore-unsupported is "
-      "given.\n"
-      "What --list names is taken for an image whatever its name. In tars, links have the bytes of what they lead "
-      "to.\n\n"
+      "same bytes whatever the number of jobs and of interruptions. A run is safe to interrupt: continue with "
+      "--resume,\n"
+      "also after a full disk. The work so far is in DST/.l3-convert. Lossy sources are kept at their decoded pixels,\n"
+      "with a note. Files that are no images are counted and ignored, unless they belong to a group. Images of types\n"
+      "that are not read, such as .dcm, are a failure, unless --ignore-unsupported is given. Files that --list names\n"
+      "are never ignored, whatever their names. Links in tars are followed.\n\n"
       "With --files, outputs that exist already stop the run before it begins, unless --resume or --force says what\n"
       "to do; so do two sources for one output, such as a.png and a.pgm. Outputs are not flushed to disk one by one:\n"
       "after a power cut run l3 verify.\n\n"
       "Examples:\n"
       "  l3 convert pngs/ set/                                 folders become classes, where there are some\n"
-      "  l3 convert --on-error skip --resume pngs/ set/        go on after an interruption, past broken files\n"
+      "  l3 convert --on-error skip --resume pngs/ set/        continue after an interruption, and leave out broken "
+      "files\n"
       "  l3 convert train-000.tar set/                         images with .json and .cls beside them\n"
       "  l3 convert --pair 'image=leftImg8bit/{}_leftImg8bit.png' \\\n"
       "             --pair 'labels=gtFine/{}_gtFine_labelIds.png' cityscapes/ set/\n"

@@ -34,7 +34,7 @@ Part part_of(const ConvertOptions& options) {
           static_cast<uint32_t>(std::stoul(options.part.substr(slash + 1)))};
 }
 
-// The report of a part must not be another's.
+// Each part has a report of its own.
 std::string report_name(const Part& part) {
   const std::string of_part = "part-" + std::to_string(part.number) + "of" + std::to_string(part.of) + "-";
   return (part.of > 1 ? of_part : "") + kReport;
@@ -267,9 +267,11 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   console.clear_status();
   if (broken) {
     console.fail(*broken);
-    console.inform("l3: what is converted is kept: --resume goes on");
+    console.inform("l3: everything that was converted is kept: continue with --resume");
   } else if (!finished && outcome.failed > 0) {
-    console.inform("l3: stopped; what is converted is kept: --resume goes on, with --on-error skip past such files");
+    console.inform(
+        "l3: stopped; everything that was converted is kept: continue with --resume, and leave out files that fail "
+        "with --on-error skip");
   }
 
   const Report report{sources, writer, outcome, progress.seconds(), failures.size()};

@@ -52,7 +52,7 @@ struct Sources {
   std::vector<SourceGroup> groups;
   std::vector<std::string> classes;
   uint64_t bytes = 0;
-  Ignored ignored;
+  Ignored ignored;                   // files that nothing is made of
   std::vector<std::string> skipped;  // no files, or links in circles
   std::vector<Failure> left_out;     // what could not be read or is not there, groups that are not whole
   std::vector<Failure> refused;      // why nothing must begin
