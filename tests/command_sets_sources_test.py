@@ -391,6 +391,13 @@ class Tars(SetTest):
         self.tar([members[0], ("boxes/1.txt", b"4 3 2 1")])
         said = self.l3("verify", self.set, "--against", tar, code=FAILED).stderr
         self.assertIn(b"differs from boxes/1.txt", said)
+        for label, names in ((b"3", ("1.json", "1.cls")), (b"3\n", ("1.JSON", "1.CLS")), (b"4", ("1.json", "1.cls"))):
+            tar = self.tar([("1.png", SMALL), (names[0], b"{}"), (names[1], label)])
+            if label != b"4":
+                self.take(tar)
+                self.l3("verify", self.set, "--against", tar)
+        said = self.l3("verify", self.set, "--against", tar, code=FAILED).stderr
+        self.assertIn(b"its label differs from 1.cls", said)
 
     def test_what_macos_keeps_in_tars(self) -> None:
         tar = self.tar([("._a.png", APPLE_DOUBLE), ("a.png", SMALL), ("._real.png", SMALL)])

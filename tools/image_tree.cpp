@@ -20,13 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kAppleDouble = "._ files of macOS";
 
-std::string lower(std::string text) {
-  for (char& letter : text) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  return text;
-}
-
 std::string lower_extension(const std::string& path) { return lower(fs::path(path).extension().string()); }
 
 struct Archive {
@@ -111,6 +104,13 @@ struct Listing {
 };
 
 }  // namespace
+
+std::string lower(std::string text) {
+  for (char& letter : text) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return text;
+}
 
 bool has_extension_of(Kind kind, const std::string& path) {
   if (kind == Kind::any) return true;

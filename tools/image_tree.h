@@ -12,6 +12,9 @@
 
 namespace tools {
 
+// With ASCII's capital letters as small ones.
+std::string lower(std::string text);
+
 enum class Kind : uint8_t { foreign, l3, any };
 
 // What the extension of a path says: one that formats::is_readable_name() knows, or .l3, in either case; or whatever it

@@ -30,14 +30,6 @@ struct ReadGroup {
   std::optional<Failure> failure;
 };
 
-// A number in digits, as .cls files have it.
-std::optional<uint32_t> label_in(std::span<const uint8_t> bytes) {
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
-  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != text.npos) return std::nullopt;
-  return static_cast<uint32_t>(std::stoul(std::string(text)));
-}
-
 class Pipeline {
  public:
   Pipeline(const Sources& sources, const SetConversion& conversion, SetWriter& writer, Progress& progress,

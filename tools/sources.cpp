@@ -22,13 +22,6 @@ namespace {
 constexpr std::string_view kHole = "{}";                     // of a pattern
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // of UTF-8
 
-std::string lower(std::string text) {
-  for (char& letter : text) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  return text;
-}
-
 int64_t time_of(const struct stat& status) {
   return int64_t{status.st_mtim.tv_sec} * 1000000000 + status.st_mtim.tv_nsec;
 }
@@ -486,6 +479,15 @@ std::string check_pair(const std::string& text) {
 }
 
 std::string metadata_name(const std::string& name) { return stem_and_rest(name).first + ".json"; }
+
+std::string label_name(const std::string& name) { return stem_and_rest(name).first + ".cls"; }
+
+std::optional<uint32_t> label_in(std::span<const uint8_t> bytes) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != text.npos) return std::nullopt;
+  return static_cast<uint32_t>(std::stoul(std::string(text)));
+}
 
 int64_t modified(const std::string& path) {
   struct stat status {};

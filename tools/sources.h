@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -85,8 +86,12 @@ void keep_part(Sources& sources, uint32_t part, uint32_t parts);
 // What is wrong with ROLE=PATTERN; empty where nothing is.
 std::string check_pair(const std::string& text);
 
-// What stands for a sample's metadata among files: its name up to the first dot behind the last slash, and .json.
+// The file of a sample's metadata: its name up to the first dot behind the last slash, and .json.
 std::string metadata_name(const std::string& name);
+
+// The file of a sample's label, as .cls, and the number that stands in it in digits.
+std::string label_name(const std::string& name);
+std::optional<uint32_t> label_in(std::span<const uint8_t> bytes);
 
 // When a file was written to, in nanoseconds; 0 if it cannot be told.
 int64_t modified(const std::string& path);

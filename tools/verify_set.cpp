@@ -40,6 +40,12 @@ class SetVerifier {
     for (const Failure& failure : sources_.left_out) fail(failure);
     for (const Failure& failure : sources_.refused) fail(failure);
     for (const SourceItem& item : sources_.items) source_of_.emplace(item.name, &item);
+    // Metadata and labels may be named .JSON and .CLS.
+    for (const SourceItem& item : sources_.items) {
+      const size_t dot = item.name.rfind('.');
+      const std::string extension = dot == item.name.npos ? "" : lower(item.name.substr(dot));
+      if (extension == ".json" || extension == ".cls") source_of_.emplace(item.name.substr(0, dot) + extension, &item);
+    }
     if (wanted_.subset) return failed;
     Ignored ignored;
     for (const SourceItem& item : sources_.items) {
@@ -68,6 +74,10 @@ class SetVerifier {
     if (!wanted_.against.empty() && sample.metadata_size > 0) {
       if (auto failure = compare_bytes(metadata_name(std::string(sample.name_text())), name, sample.metadata_text()))
         return failure;
+    }
+    // Labels without names are those of .cls files.
+    if (!wanted_.against.empty() && sample.label != L3_NO_LABEL && set_.info().classes == 0) {
+      if (auto failure = compare_label(label_name(std::string(sample.name_text())), name, sample.label)) return failure;
     }
     if (!sample.is_image()) {
       if (wanted_.against.empty()) return std::nullopt;
@@ -99,6 +109,15 @@ class SetVerifier {
                                  [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
     if (same) return std::nullopt;
     return Failure{name, std::nullopt, "differs from " + key + " in " + wanted_.against};
+  }
+
+  std::optional<Failure> compare_label(const std::string& key, const std::string& name, uint32_t label) const {
+    const auto source = source_of_.find(key);
+    if (source == source_of_.end()) return Failure{name, std::nullopt, "no " + key + " in " + wanted_.against};
+    const Outcome<bridge::Buffer> bytes = sources_.read(*source->second);
+    if (!bytes) return bytes.failure();
+    if (label_in(bytes->bytes()) == label) return std::nullopt;
+    return Failure{name, std::nullopt, "its label differs from " + key + " in " + wanted_.against};
   }
 
   std::optional<Failure> compare(const std::string& key, const std::string& name, std::span<const uint8_t> file,
