@@ -527,6 +527,8 @@ class Trees(SetTest):
         done = self.convert("--ignore-unsupported", "--force").stdout.decode()
         self.assertIn("; 5 files of types that are not read ignored: 2 .exr, 1 .avif, 1 .dcm, 1 .heic; "
                       "1 other file ignored: 1 .npy\n", done)
+        done = self.convert("--ignore-unsupported", "--force", "--json").stdout.decode()
+        self.assertIn('"ignored":1,"unsupported":5,', done)
         self.assertIn(kinds, self.l3("verify", self.set, "--against", self.source, code=FAILED).stderr.decode())
         self.l3("verify", self.set, "--against", self.source, "--ignore-unsupported")
         self.l3("verify", self.set, "--against", self.source, "--subset")
