@@ -17,8 +17,8 @@ std::string lower(std::string text);
 
 enum class Kind : uint8_t { foreign, l3, any };
 
-// What the extension of a path says: one that formats::is_readable_name() knows, or .l3, in either case; or whatever it
-// is.
+// Whether a path has an extension of the kind, in either case: one that formats::is_readable_name() knows, or .l3. Every
+// path is of the kind `any`.
 bool has_extension_of(Kind kind, const std::string& path);
 
 bool is_folder(const std::string& path);
@@ -30,7 +30,7 @@ std::string_view unpacker_of(const std::string& path);
 
 // Files that nothing is made of, by type.
 struct Ignored {
-  // How many of each type, as messages call it: ".txt", "no extension", kAppleDouble.
+  // How many of each type, as messages call it: ".txt", "without extension".
   using Types = std::map<std::string, uint64_t>;
 
   Types others;              // no images
@@ -38,7 +38,6 @@ struct Ignored {
   std::string first_unread;  // the name of one
 
   void add(const std::string& name);
-  uint64_t count() const { return count_of(others) + count_of(unread); }
   // "12 .txt, 3 .json"
   static std::string text(const Types& types);
   static uint64_t count_of(const Types& types);
@@ -61,8 +60,8 @@ inline constexpr const char* kSkipped = "skipped: no file, or a link to a folder
 // macOS keeps beside files (is_apple_double) is ignored, whatever the kind.
 Tree list_tree(const std::string& folder, Kind kind);
 
-// Whether a file is what macOS keeps beside another where it cannot keep it in there: ._x.png beside x.png, which has
-// the extension of an image and is none. Looks at the bytes, which begin at `offset` of `path`, if the name begins so.
+// Whether a file holds what macOS knows of another one and the file system has no place for: ._x.png beside x.png, which
+// has the extension of an image and is none. Only if the name begins so, looks at the bytes, from `offset` of `path` on.
 bool is_apple_double(const std::string& name, const std::string& path, uint64_t offset = 0);
 
 // a/b.png -> a/b.l3; also what two names have in common that stand for one image.
