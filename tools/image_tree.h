@@ -17,8 +17,8 @@ std::string lower(std::string text);
 
 enum class Kind : uint8_t { foreign, l3, any };
 
-// Whether a path has an extension of the kind, in either case: one that formats::is_readable_name() knows, or .l3. Every
-// path is of the kind `any`.
+// Whether a path has an extension of the kind, in either case: one that formats::is_readable_name() knows, or .l3.
+// Every path is of the kind `any`.
 bool has_extension_of(Kind kind, const std::string& path);
 
 bool is_folder(const std::string& path);
@@ -60,8 +60,9 @@ inline constexpr const char* kSkipped = "skipped: no file, or a link to a folder
 // macOS keeps beside files (is_apple_double) is ignored, whatever the kind.
 Tree list_tree(const std::string& folder, Kind kind);
 
-// Whether a file holds what macOS knows of another one and the file system has no place for: ._x.png beside x.png, which
-// has the extension of an image and is none. Only if the name begins so, looks at the bytes, from `offset` of `path` on.
+// Whether a file holds what macOS knows of another one and the file system has no place for: ._x.png beside x.png,
+// which has the extension of an image and is none. Only if the name begins so, looks at the bytes, from `offset` of
+// `path` on.
 bool is_apple_double(const std::string& name, const std::string& path, uint64_t offset = 0);
 
 // a/b.png -> a/b.l3; also what two names have in common that stand for one image.
