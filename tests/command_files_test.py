@@ -15,7 +15,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from command_testing import DONE, FAILED, CommandTest, flip, l3_command, main, pgm, png
+from command_testing import APPLE_DOUBLE, DONE, FAILED, CommandTest, flip, l3_command, main, pgm, png
 
 
 class Atomicity(CommandTest):
@@ -66,11 +66,14 @@ class Atomicity(CommandTest):
             self.write(f"src/{i}.pgm", b"P5\n1024 512\n255\n" + random.Random(i).randbytes(1 << 19))
         process = subprocess.Popen([l3_command(), "convert", "--files", self.folder / "src", self.folder / "dst", "-j2",
                                     "--method", "fast"],
-                                   stdout=subprocess.DEVNULL)
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         while process.poll() is None and len(list((self.folder / "dst").glob("*.l3"))) < 5:
             pass
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        said = process.communicate(timeout=30)[1]
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        self.assertEqual(said, b"l3: Interrupted. Everything that was converted is kept; continue with the same "
+                               b"command and --resume\n")
         self.assert_no_temporaries()
         self.l3("verify", self.folder / "dst")
         self.l3("convert", "--files", self.folder / "src", self.folder / "dst", "--resume", "--method", "fast")
@@ -151,9 +154,33 @@ class Converting(CommandTest):
     def test_mirrors_the_tree(self) -> None:
         said = self.l3("convert", "--files", self.source, self.out, "--tile", 32).stdout.decode()
         self.assertEqual(self.outputs(), ["a.l3", "b/c.l3", "b/d.e.l3", "b/f.l3"])
-        self.assertRegex(said, r"^4 files converted: .* ratio .* MP/s; 1 other files ignored\n$")
+        self.assertRegex(said, r"^4 files converted: .* ratio .* MP/s; 1 other file ignored: 1 \.txt\n$")
         self.l3("verify", self.out, "--against", self.source)
         self.assertEqual(self.l3("convert", "--files", "-q", "--force", self.source, self.out).stdout, b"")
+
+    def test_images_that_are_not_read(self) -> None:
+        self.write("src/b/scan.dcm", b"DICOM")
+        self.write("src/more.tar", b"read only where a data set is made")
+        said = self.l3("convert", "--files", self.source, self.out, code=FAILED).stderr.decode()
+        self.assertIn("types that are not read: 1 .dcm, 1 .tar, such as b/scan.dcm (--ignore-unsupported", said)
+        self.assertFalse(self.out.exists())
+        said = self.l3("convert", "--files", "--on-error", "skip", self.source, self.out, code=FAILED)
+        self.assertIn(b"4 files converted", said.stdout)
+        said = self.l3("convert", "--files", "--force", "--ignore-unsupported", self.source, self.out).stdout
+        self.assertIn(b"; 2 files of types that are not read ignored: 1 .dcm, 1 .tar; 1 other file", said)
+        said = self.l3("verify", self.out, "--against", self.source, code=FAILED).stderr
+        self.assertIn(b"1 .dcm, 1 .tar", said)
+        self.l3("verify", self.out, "--against", self.source, "--ignore-unsupported")
+
+    def test_what_systems_keep_beside_images(self) -> None:
+        for name in ("._a.png", "__MACOSX/b/._c.PNG"):
+            self.write(f"src/{name}", APPLE_DOUBLE)
+        self.write("src/Thumbs.db", b"x")
+        self.write("src/.DS_Store", b"x")
+        said = self.l3("convert", "--files", self.source, self.out).stdout
+        self.assertIn(b"; 5 other files ignored: 2 ._ files of macOS, 1 .DS_Store, 1 .db, 1 .txt\n", said)
+        self.write("dst/._a.l3", APPLE_DOUBLE)
+        self.l3("verify", self.out, "--against", self.source)
 
     def test_corrupt_among_good(self) -> None:
         self.write("src/b/bad.png", png(40, 30)[:-30])

@@ -131,7 +131,7 @@ class Existing(SetTest):
     def test_nothing_is_replaced_unasked(self) -> None:
         self.convert()
         before = contents(self.set)
-        self.assert_one_line(self.refused(), "holds a data set already: --force begins anew")
+        self.assert_one_line(self.refused(), "holds a data set already: start over with --force")
         self.assertEqual(contents(self.set), before)
         self.assertIn(b"nothing to do", self.convert("--resume").stdout)
         self.assertEqual(contents(self.set), before)
@@ -142,7 +142,7 @@ class Existing(SetTest):
         self.assertEqual((self.set / "mine.txt").read_bytes(), b"stays")
         (self.set / "index.json").unlink()
         for words in ((), ("--resume",)):
-            self.assert_one_line(self.refused(*words), r"shard-00000\.l3s: exists already, without an index: --force")
+            self.assert_one_line(self.refused(*words), r"shard-00000\.l3s: exists already, without an index: start over with --force")
         self.assertEqual(sorted(os.listdir(self.set)), ["mine.txt", "shard-00000.l3s"])
 
     def test_resume_where_nothing_is(self) -> None:
@@ -231,10 +231,28 @@ class Interrupted(SetTest):
                 self.assertEqual(held.process.wait(30), -how)
                 self.assertEqual(sorted(os.listdir(self.set)), [WORK])
                 self.assertEqual([name for name in os.listdir(self.set / WORK) if "tmp" in name], [])
-                self.assert_one_line(self.refused(*held.options), "holds an unfinished data set: --resume goes on")
+                self.assert_one_line(self.refused(*held.options), "holds an unfinished data set: continue it with --resume")
                 done = self.convert("--resume", *held.options, code=FAILED)
                 self.assertRegex(done.stdout, rb"^110 files converted: .*; 6 kept from before; 40 failed\n")
                 self.assertEqual(contents(self.set), self.uninterrupted("--force", *held.options, code=FAILED))
+
+    def test_an_interruption_says_how_to_go_on(self) -> None:
+        for i in range(8):
+            self.write(f"src/{i:02}.pgm", b"P5\n512 512\n255\n" + random.Random(i).randbytes(1 << 18))
+        journal = self.set / WORK / "journal"
+        for words, how_on in (((), "--resume"), (("--force",), "--resume instead of --force"), (("-q", "--force"), "")):
+            shutil.rmtree(self.set, ignore_errors=True)
+            command = [l3_command(), "convert", self.source, self.set, "-j1", "--shared-model", "off", *words]
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            while process.poll() is None and not (journal.exists() and journal.stat().st_size > 0):
+                time.sleep(0.002)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=30)[1].decode()
+            self.assertEqual(process.returncode, -signal.SIGINT)
+            wanted = "l3: Interrupted. Everything that was converted is kept; continue with the same command and "
+            self.assertEqual(said, f"{wanted}{how_on}\n" if how_on else "")
+        self.l3("convert", self.source, self.set, "--shared-model", "off", "--resume")
+        self.l3("verify", self.set, "--against", self.source)
 
     def test_two_at_one_target(self) -> None:
         held = Held(self)
@@ -320,9 +338,9 @@ class Interrupted(SetTest):
         shard = self.set / "shard-00001.l3s"
         data = shard.read_bytes()
         shard.write_bytes(data[:-1])
-        self.assert_one_line(self.refused("--resume", *held.options), r"shard-00001\.l3s: is missing or not as it was")
+        self.assert_one_line(self.refused("--resume", *held.options), r"shard-00001\.l3s: is missing or has changed")
         shard.unlink()
-        self.assert_one_line(self.refused("--resume", *held.options), r"shard-00001\.l3s: is missing or not as it was")
+        self.assert_one_line(self.refused("--resume", *held.options), r"shard-00001\.l3s: is missing or has changed")
         shard.write_bytes(data)
         self.convert("--resume", *held.options, code=FAILED)
         self.assertEqual(contents(self.set), self.uninterrupted(*held.options, code=FAILED))
@@ -386,7 +404,7 @@ class Limits(SetTest):
 
         for words in ((), ("--resume",)):
             said = self.refused(*words, preexec_fn=limited)
-            self.assertRegex(said, rf"\Al3: [^\n]*{too_large}\nl3: [^\n]*--resume goes on\n\Z")
+            self.assertRegex(said, rf"\Al3: [^\n]*{too_large}\nl3: [^\n]*continue with --resume\n\Z")
         done = self.convert("--resume").stdout.decode()
         self.assertRegex(done, r"; \d+ kept from before\n")
         self.assertEqual(contents(self.set), contents(whole))

@@ -6,13 +6,14 @@ Usage: command_sets_sources_test.py --l3 COMMAND [names of tests, or options of 
 
 from __future__ import annotations
 
+import gzip
 import os
 import socket
 import subprocess
 import tarfile
 from pathlib import Path
 
-from command_testing import DONE, FAILED, USAGE, l3_command, main, pgm, png
+from command_testing import APPLE_DOUBLE, DONE, FAILED, USAGE, l3_command, main, pgm, png
 from sets_testing import SetTest, contents, write_tar
 
 SMALL = png(8, 8)
@@ -71,6 +72,7 @@ class Lists(SetTest):
         super().setUp()
         self.images(4)
         self.write("src/sub/x.pgm", pgm(3, 3))
+        self.write("src/note.txt", b"no image")
         self.list = self.folder / "list.txt"
 
     def test_order_and_classes(self) -> None:
@@ -92,16 +94,41 @@ class Lists(SetTest):
     def test_what_is_wrong_with_a_list(self) -> None:
         for line, reason in (("../x.png", "line 2: no path below"), ("/etc/x.png", "line 2: no path below"),
                              ("./0001.png", "line 2: no path below"), ("0000.png", "is there twice"),
-                             ("none.png", r"none\.png: cannot open"), ("sub", "no images here|ignored")):
+                             ("none.png", r"none\.png: cannot open"), ("none", "none: cannot open"),
+                             ("sub", "sub: is a folder; a list names files"), ("n" * 5000, "longer than 4096 bytes"),
+                             ("0001.png 7", "No such file or directory; 0001.png is there: a tab, not a space"),
+                             ("note.txt", "note.txt: offset 0: neither PNG")):
             self.list.write_text(f"0000.png\n{line}\n")
-            if line == "sub":
-                self.assertIn(b"1 other file ignored", self.convert("--list", self.list, "--force").stdout)
-            else:
-                self.assertRegex(self.refused("--list", self.list, "--force"), reason)
+            self.assertRegex(self.refused("--list", self.list, "--force"), reason)
         self.list.write_bytes(b"")
         self.assert_one_line(self.refused("--list", self.list, to=self.folder / "new"), "no images here")
         self.assert_one_line(self.refused("--list", self.folder / "nowhere", to=self.folder / "new"), "cannot open")
         self.assertFalse((self.folder / "new").exists())
+
+    def test_what_a_list_names_is_never_left_out_in_silence(self) -> None:
+        self.write("src/odd", SMALL)
+        self.write("src/scan.dcm", png(5, 5))
+        self.list.write_text("odd\nscan.dcm\n0000.png\n")
+        for group in ("none", "stem"):
+            self.convert("--list", self.list, "--group", group, "--force")
+            self.assertEqual(self.names(), ["odd", "scan.dcm", "0000.png"])
+            self.l3("verify", self.set, "--against", self.source, "--subset")
+        self.list.write_text("gone1.png\n0000.png\ngone2\n0001.png\n")
+        said = self.refused("--list", self.list, "--force")
+        self.assertEqual(said.count("cannot open: No such file"), 2)
+        said = self.convert("--list", self.list, "--force", "--on-error", "skip", code=FAILED).stderr
+        self.assertEqual(said.count(b"cannot open: No such file"), 2)
+        self.assertEqual(self.names(), ["0000.png", "0001.png"])
+        self.list.write_text("0000.png\n0001.png\n")
+        said = self.refused("--list", self.list, "--pair", "image={}0.png", to=self.folder / "other")
+        self.assertIn("0001.png: fits no pattern of --pair", said)
+
+    def test_byte_order_marks(self) -> None:
+        self.list.write_bytes(b"\xef\xbb\xbf0001.png\tcat\n0002.png\n")
+        self.convert("--list", self.list)
+        self.assertEqual(self.names(), ["0001.png", "0002.png"])
+        self.list.write_bytes("0001.png\n".encode("utf-16"))
+        self.assert_one_line(self.refused("--list", self.list, "--force"), "is UTF-16: save it as UTF-8")
 
     def test_thousands_of_duplicates_are_few_lines(self) -> None:
         self.list.write_text("0000.png\n" * 3000)
@@ -137,7 +164,8 @@ class Groups(SetTest):
     def test_pairs(self) -> None:
         self.cityscapes()
         said = self.convert(*self.PAIR).stdout.decode()
-        self.assertRegex(said, r"(?s)\A6 files converted: .*; 3 other files ignored\nthe data set has 3 samples of 6 ")
+        self.assertRegex(said, r"(?s)\A6 files converted: .*; 3 other files ignored: 3 that fit no pattern\n"
+                               r"the data set has 3 samples of 6 ")
         found = [(entry["group"], entry["role"], str(entry["name"]).rsplit("/", 1)[1]) for entry in self.entries()]
         self.assertEqual(found[:3], [(0, "image", "aachen_000001_leftImg8bit.png"),
                                      (0, "labels", "aachen_000001_gtFine_labelIds.png"),
@@ -261,6 +289,10 @@ class Tars(SetTest):
         for name in ("../a.png", "/a.png", "b/../../a.png", "a//b.png"):
             tar = self.tar([("ok.png", SMALL), (name, SMALL)])
             self.assert_one_line(self.take(tar, code=FAILED), "leads elsewhere")
+        tar = self.tar([("n" * 5000 + ".png", SMALL)], tarfile.PAX_FORMAT)
+        said = self.take(tar, code=FAILED)
+        self.assert_one_line(said, "the name of a tar's member is longer than 4096 bytes: n")
+        self.assertLess(len(said), 500)
         self.assertEqual(list(contents(self.folder)), ["x.tar"])
         self.assert_one_line(self.take(self.tar([("a.png", SMALL), ("a.png", SMALL)]), code=FAILED), "is there twice")
 
@@ -270,7 +302,7 @@ class Tars(SetTest):
         second = 1024  # the header of b.png
         cases = {"in the middle of a header": whole[:second + 100], "past the end of the file": whole[:second + 520],
                  "without its end mark": whole[:second], "checksum of a tar's header": None,
-                 "no tar: the checksum": b"not a tar at all" * 64, "ends in the middle": b"short"}
+                 "no tar: the checksum": b"not a tar at all" * 64, "shorter than a header": b"short"}
         for reason, data in cases.items():
             broken = bytearray(whole)
             broken[second + 1] ^= 1
@@ -296,19 +328,96 @@ class Tars(SetTest):
             said = self.take(self.folder / "x.tar", code=FAILED)
             self.assertEqual(said.count("\n"), 1, said)
 
-    def test_what_is_no_file_is_skipped(self) -> None:
-        with tarfile.open(self.folder / "x.tar", "w") as tar:
+    def with_links(self, *links: tuple[str, bytes, str], form: int = tarfile.GNU_FORMAT) -> Path:
+        """A tar of a.png and of what is no regular file: name, type and target."""
+        with tarfile.open(self.folder / "x.tar", "w", format=form) as tar:
             (self.folder / "small").write_bytes(SMALL)
             tar.add(self.folder / "small", "a.png")
-            for name, kind in (("soft.png", tarfile.SYMTYPE), ("hard.png", tarfile.LNKTYPE),
-                               ("device", tarfile.CHRTYPE), ("pipe", tarfile.FIFOTYPE),
-                               ("folder", tarfile.DIRTYPE), ("other", b"V")):
+            for name, kind, target in links:
                 info = tarfile.TarInfo(name)
-                info.type, info.linkname = kind, "a.png"
+                info.type, info.linkname = kind, target
                 tar.addfile(info)
-        said = self.take(self.folder / "x.tar")
-        self.assertEqual(said.count(": note: skipped"), 5)
+        return self.folder / "x.tar"
+
+    def test_what_is_no_file_is_skipped(self) -> None:
+        said = self.take(self.with_links(("device", tarfile.CHRTYPE, ""), ("pipe", tarfile.FIFOTYPE, ""),
+                                         ("folder", tarfile.DIRTYPE, ""), ("label", b"V", ""),
+                                         ("elsewhere", tarfile.SYMTYPE, "/etc")))
+        self.assertEqual(said.count(": note: skipped"), 4)
         self.assertEqual(self.names(), ["a.png"])
+        self.assert_one_line(self.take(self.with_links(("b.png", b"M", "")), code=FAILED),
+                             "a type that is not known, M: b.png")
+
+    def test_links(self) -> None:
+        long = "deep/" * 30 + "hard.png"
+        for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+            tar = self.with_links(("x/to.link.png", tarfile.SYMTYPE, "../x/soft.png"),
+                                  ("x/soft.png", tarfile.SYMTYPE, "../a.png"), (long, tarfile.LNKTYPE, "./a.png"),
+                                  ("again.png", tarfile.LNKTYPE, long), form=form)
+            self.take(tar)
+            self.assertEqual(self.names(), ["a.png", "x/to.link.png", "x/soft.png", long, "again.png"])
+            self.assertEqual(len({entry["digest"] for entry in self.entries()}), 1)
+            self.l3("verify", self.set, "--against", tar)
+        self.assert_one_line(self.take(self.with_links(("h.png", tarfile.LNKTYPE, "gone.png")), code=FAILED),
+                             "a hard link of a tar leads to none of its members: h.png")
+        for target in ("gone.png", "../a.png", "/a.png", "s.png"):
+            said = self.take(self.with_links(("s.png", tarfile.SYMTYPE, target)), code=FAILED)
+            self.assertIn("x.tar: s.png: a link that leads to no member", said)
+
+    def test_tars_behind_a_tar(self) -> None:
+        first = self.tar([("a.png", SMALL)]).read_bytes()
+        both = first + self.tar([("b.png", png(5, 5))]).read_bytes()
+        tar = self.write("x.tar", both)
+        self.take(tar)
+        self.assertEqual(self.names(), ["a.png", "b.png"])
+        self.l3("verify", self.set, "--against", tar)
+        self.write("x.tar", first)
+        self.assertIn(b"b.png", self.l3("verify", self.set, "--against", tar, code=FAILED).stderr)
+        for rest in (b"x", b"no tar" * 512, both[-512:] + b"\1"):
+            self.write("x.tar", first + rest)
+            self.assert_one_line(self.take(tar, code=FAILED), "bytes behind the end mark of a tar are no tar")
+        self.write("x.tar", first + bytes(100))
+        self.take(tar)
+
+    def test_sparse_members_of_old_gnu_tars(self) -> None:
+        self.assert_one_line(self.take(self.with_links(("s.png", b"S", "")), code=FAILED),
+                             "sparse members of a tar cannot be read: s.png")
+
+    def test_verify_compares_with_all_that_a_tar_holds(self) -> None:
+        members = [("img/1.png", SMALL), ("boxes/1.txt", b"1 2 3 4")]
+        tar = self.tar(members)
+        self.take(tar, "--pair", "image=img/{}.png", "--pair", "boxes=boxes/{}.txt")
+        self.l3("verify", self.set, "--against", tar)
+        self.tar([members[0], ("boxes/1.txt", b"4 3 2 1")])
+        said = self.l3("verify", self.set, "--against", tar, code=FAILED).stderr
+        self.assertIn(b"differs from boxes/1.txt", said)
+        for label, names in ((b"3", ("1.json", "1.cls")), (b"3\n", ("1.JSON", "1.CLS")), (b"4", ("1.json", "1.cls"))):
+            tar = self.tar([("1.png", SMALL), (names[0], b"{}"), (names[1], label)])
+            if label != b"4":
+                self.take(tar)
+                self.l3("verify", self.set, "--against", tar)
+        said = self.l3("verify", self.set, "--against", tar, code=FAILED).stderr
+        self.assertIn(b"its label differs from 1.cls", said)
+
+    def test_what_macos_keeps_in_tars(self) -> None:
+        tar = self.tar([("._a.png", APPLE_DOUBLE), ("a.png", SMALL), ("._real.png", SMALL)])
+        done = self.l3("convert", tar, self.set, "--method", "fast")
+        self.assertIn(b"; 1 other file ignored: 1 ._ files of macOS", done.stdout)
+        self.assertEqual(self.names(), ["a.png", "._real.png"])
+        self.l3("verify", self.set, "--against", tar)
+
+    def test_archives_that_are_not_read(self) -> None:
+        for name, how in (("x.tar.gz", "tar -xf"), ("x.TGZ", "tar -xf"), ("x.zip", "unzip")):
+            path = self.write(name, b"x")
+            said = self.l3("convert", path, self.set, code=FAILED).stderr.decode()
+            self.assert_one_line(said, rf"unpack it first in a folder of its own \({how} .*{name}\)")
+        for size in (9, 9999):
+            self.assert_one_line(self.take(self.write("x.tar", gzip.compress(bytes(size))), code=FAILED),
+                                 "is no tar but compressed: unpack it first")
+        self.take(self.tar([("BZh.png", SMALL)]))  # begins as a file of bzip2 does
+        self.write("src/a.tar.gz", b"x")
+        self.images(1)
+        self.assertIn("1 image or archive of a type that is not read: 1 .tar.gz", self.refused())
 
     def test_a_tar_of_nothing(self) -> None:
         self.assert_one_line(self.take(self.tar([("a.txt", b"x")]), code=FAILED), "no images here")
@@ -379,11 +488,70 @@ class Trees(SetTest):
         self.convert("--force", to=inside)
         self.assertEqual(contents(inside), before)
         self.l3("verify", inside, "--against", self.source)
-        self.l3("convert", self.source, self.folder, "--method", "fast")
+        self.l3("convert", self.source, self.folder, "--method", "fast", "--force")
         self.l3("verify", self.folder / "shard-00000.l3s")
-        self.convert("--group", "stem", to=self.source)
-        self.assert_whole(self.source)
-        self.assertEqual(self.names(self.source), [f"{i:04}.png" for i in range(3)])
+
+    def test_targets_that_are_not_empty(self) -> None:
+        self.images(2)
+        self.write("file", b"x")
+        before = contents(self.folder)
+        for words in ((), ("--force",), ("--resume",)):
+            self.assert_one_line(self.refused(*words, to=self.source), "is SRC as well as DST: name another folder")
+        self.assert_one_line(self.refused(to=self.folder / "file"), "file: is no folder: DST is the folder of a")
+        self.write("set/thesis.txt", b"mine")
+        for words in ((), ("--resume",)):
+            self.assert_one_line(self.refused(*words), r"set: is no data set and not empty, it holds thesis\.txt: name")
+        (self.set / "thesis.txt").unlink()
+        self.set.rmdir()
+        self.assertEqual(contents(self.folder), before)
+        self.write("set/.DS_Store", b"harmless")
+        self.convert()
+        self.write("set/thesis.txt", b"mine")
+        self.convert("--force")
+        self.assertEqual((self.set / "thesis.txt").read_bytes(), b"mine")
+
+    def test_images_that_are_not_read(self) -> None:
+        self.images(2)
+        for name in ("a.dcm", "b/c.EXR", "b/d.avif", "b/e.heic", "b/f.exr"):
+            self.write(f"src/{name}", b"x")
+        self.write("src/boxes.npy", b"an array may be anything")
+        kinds = "5 images or archives of types that are not read: 2 .exr, 1 .avif, 1 .dcm, 1 .heic, such as a.dcm"
+        for words in ((), ("--group", "stem")):
+            said = self.refused(*words)
+            self.assertIn(kinds, said)
+            self.assertIn("nothing is converted", said)
+            self.assertFalse(self.set.exists())
+        self.convert("--on-error", "skip", code=FAILED)
+        self.assertIn(kinds, (self.set / "errors.tsv").read_text())
+        self.assertEqual(len(self.names()), 2)
+        done = self.convert("--ignore-unsupported", "--force").stdout.decode()
+        self.assertIn("; 5 files of types that are not read ignored: 2 .exr, 1 .avif, 1 .dcm, 1 .heic; "
+                      "1 other file ignored: 1 .npy\n", done)
+        done = self.convert("--ignore-unsupported", "--force", "--json").stdout.decode()
+        self.assertIn('"ignored":1,"unsupported":5,', done)
+        self.assertIn(kinds, self.l3("verify", self.set, "--against", self.source, code=FAILED).stderr.decode())
+        self.l3("verify", self.set, "--against", self.source, "--ignore-unsupported")
+        self.l3("verify", self.set, "--against", self.source, "--subset")
+        (self.source / "0000.png").unlink()
+        (self.source / "0001.png").unlink()
+        said = self.refused("--ignore-unsupported", to=self.folder / "other")
+        self.assert_one_line(said, "no images here; 5 files of types")
+
+    def test_what_belongs_to_a_group_is_not_lost(self) -> None:
+        self.write("src/a.png", SMALL)
+        self.write("src/a.depth.exr", b"kept as it is")
+        self.convert("--group", "stem")
+        self.assertEqual(self.names(), ["a.png", "a.depth.exr"])
+        self.l3("verify", self.set, "--against", self.source)
+
+    def test_what_systems_keep_beside_images(self) -> None:
+        self.images(1)
+        for name in ("._0000.png", "__MACOSX/sub/._x.png"):
+            self.write(f"src/{name}", APPLE_DOUBLE)
+        self.write("src/Thumbs.db", b"x")
+        done = self.convert("--labels", "none").stdout
+        self.assertIn(b"; 3 other files ignored: 2 ._ files of macOS, 1 .db\n", done)
+        self.l3("verify", self.set, "--against", self.source)
 
     def test_a_folder_that_cannot_be_read(self) -> None:
         if os.geteuid() == 0:

@@ -98,7 +98,7 @@ class Contents(SetTest):
     def test_corrupt_files_are_skipped_and_named(self) -> None:
         self.both()
         done = self.convert("--on-error", "skip", code=FAILED)
-        self.assertRegex(done.stdout.decode(), r"\A8 files converted: .*; 1 other file ignored; 5 failed\n")
+        self.assertRegex(done.stdout.decode(), r"\A8 files converted: .*; 1 other file ignored: 1 \.txt; 5 failed\n")
         said = done.stderr.decode().splitlines()
         table = [line.split("\t") for line in (self.set / "errors.tsv").read_text().splitlines()]
         self.assertEqual(table[0], ["file", "offset", "reason"])

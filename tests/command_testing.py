@@ -17,6 +17,7 @@ from pathlib import Path
 _l3 = "l3"
 
 DONE, FAILED, USAGE = 0, 1, 2
+APPLE_DOUBLE = b"\0\5\x16\7\0\2\0\0Mac OS X        " + bytes(96)  # how ._x.png begins
 METADATA_SECTION = 0x8001
 CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of PNG's colour types
 

@@ -262,7 +262,7 @@ std::string command_of(const BenchOptions& options, uint32_t threads) {
 
 bench::Results run_bench(const BenchOptions& options, Context& context) {
   Console& console = context.console;
-  const Tree tree = is_folder(options.folder) ? list_tree(options.folder, Kind::foreign) : Tree{{""}, 0, {}, {}};
+  const Tree tree = is_folder(options.folder) ? list_tree(options.folder, Kind::foreign) : Tree{{""}, {}, {}, {}};
   for (const std::string& skipped : tree.skipped) console.note(skipped, kSkipped);
   for (const Failure& failure : tree.failures) console.fail(failure);
   if (tree.files.empty()) {

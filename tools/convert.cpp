@@ -1,10 +1,14 @@
 // l3 convert: images to a data set, or to files that mirror them.
 #include "convert.h"
 
+#include <filesystem>
 #include <memory>
 #include <set>
+#include <string_view>
+#include <system_error>
 
 #include "command_tree.h"
+#include "file_io.h"
 #include "image_tree.h"
 #include "model_files.h"
 
@@ -34,6 +38,16 @@ std::string set_option_in_use(const ConvertOptions& options) {
   return "";
 }
 
+// How to come from an archive that is not read to a source that is; empty for other sources.
+std::string unpacking(const std::string& source) {
+  const std::string_view unpacker = unpacker_of(source);
+  std::error_code error;
+  if (unpacker.empty() || !std::filesystem::is_regular_file(source, error)) return "";
+  if (!formats::unread_extension(source).empty()) return "";  // .nii.gz
+  return "this archive is not read: unpack it first in a folder of its own (" + std::string(unpacker) + " " + source +
+         "), then convert that folder";
+}
+
 int convert(const ConvertOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
@@ -41,6 +55,10 @@ int convert(const ConvertOptions& options, Context& context) {
   const std::string& source = options.source.source;
   if (source == "-" || options.destination == "-") {
     return wrong_usage(context, "convert: works on files, not on stdin or stdout: l3 encode does");
+  }
+  if (const std::string hint = unpacking(source); !hint.empty()) {
+    console.fail({source, std::nullopt, hint});
+    return kExitFailed;
   }
   const bool is_single = !is_folder(source) && !is_tar(source);
   if (options.files || is_single) {
@@ -50,6 +68,16 @@ int convert(const ConvertOptions& options, Context& context) {
     }
     if (options.files && is_tar(source)) return wrong_usage(context, "convert: --files needs a folder, not a tar");
     return convert_to_files(options, context);
+  }
+  std::error_code error;
+  if (std::filesystem::exists(options.destination, error) && !is_folder(options.destination)) {
+    console.fail({options.destination, std::nullopt, "is no folder: DST is the folder of a data set"});
+    return kExitFailed;
+  }
+  if (is_same_file(source, options.destination)) {
+    console.fail({options.destination, std::nullopt,
+                  "is SRC as well as DST: name another folder for the data set (--files can write beside the images)"});
+    return kExitFailed;
   }
   if (!options.source.list.empty() && !is_folder(source)) {
     return wrong_usage(context, "convert: --list names files below a folder, and SRC is none");
@@ -67,13 +95,13 @@ int convert(const ConvertOptions& options, Context& context) {
 
 void add_set_options(Subcommand& sub, ConvertOptions& options) {
   sub.option("--list", options.source.list,
-             "Take the files of this list, in its order, a path below SRC in each line, if wanted with a tab and "
-             "the name of a class behind it; - is stdin")
+             "Take the files of this list, in its order: each line is a path below SRC, which a tab and the name of "
+             "a class may follow; - is stdin")
       .type(kPathType)
       .group("Data sets");
   sub.option("--pair", options.source.pairs,
-             "Files that belong together, a role and a pattern for each, in which {} stands for what their names "
-             "have in common: --pair image=images/{}.jpg --pair mask=masks/{}_gt.png")
+             "Files that belong together, as a role and a pattern. {} stands for what their names have in common: "
+             "--pair image=images/{}.jpg --pair mask=masks/{}_gt.png")
       .type("ROLE=PATTERN")
       .one_word()
       .check(check_pair)
@@ -89,7 +117,7 @@ void add_set_options(Subcommand& sub, ConvertOptions& options) {
       .one_of({"folder", "none"})
       .group("Data sets");
   sub.option("--shard-size", options.shard_bytes,
-             "Shards become at most so large, but for single samples (default: 256MB)")
+             "The most bytes of a shard; only a larger single sample exceeds it (default: 256MB)")
       .size(Option::Kilo::is_1000)
       .group("Data sets");
   sub.option("--shared-model", options.shared_model,
@@ -105,6 +133,13 @@ void add_set_options(Subcommand& sub, ConvertOptions& options) {
 }
 
 }  // namespace
+
+void explain_interruption(const ConvertOptions& options, Context& context) {
+  if (options.quiet) return;
+  context.unfinished.set_last_words(
+      std::string("l3: Interrupted. Everything that was converted is kept; continue with the same command and ") +
+      (options.force ? "--resume instead of --force" : "--resume"));
+}
 
 void add_convert(CommandLine& line) {
   Subcommand sub = line.command("convert", "Convert images to a data set, or to L3 files that mirror them");
@@ -122,20 +157,22 @@ void add_convert(CommandLine& line) {
   add_method(sub, options->method);
   add_models(sub, options->models,
              "Use a model of l3 train for images of its channels and bits: the result is smaller. A data set holds "
-             "it; of files that have its name alone, none can be decoded without it. Again for images of others");
+             "the model; files hold only its name and cannot be decoded without it. May be given more than once");
   add_threads(sub, options->jobs, "-j,--jobs,--threads", "Files to work on side by side");
   sub.option("--on-error", options->on_error,
-             "What to do about a file that fails (default: fail, stop there; skip: name it and go on)")
+             "What to do about a file that fails: stop (fail, the default), or name it and continue (skip)")
       .one_of({"fail", "skip"});
+  sub.flag("--ignore-unsupported", options->source.ignore_unsupported,
+           "Leave out images of types that are not read, such as .dcm, and compressed tars; else they are a failure");
   sub.option("--report", options->report,
              "Write what failed to this file, with tabs between file, offset and reason (default: errors.tsv in "
              "a data set where something failed)")
       .type("FILE");
   const Option resume =
       sub.flag("--resume", options->resume,
-               "Go on with what was interrupted, with the same options: nothing that is finished is done again. "
-               "With --files: keep outputs that are newer than their source; other options are not noticed");
-  sub.flag("--force", options->force, "Begin anew, whatever is there").excludes(resume);
+               "Continue a run that was interrupted, with the same options: nothing that is finished is done again. "
+               "With --files: keep outputs that are newer than their source, whatever the options");
+  sub.flag("--force", options->force, "Start over, and replace an earlier result").excludes(resume);
   sub.flag("--no-verify", options->no_verify,
            "Do not decode each result and compare it with its source before it counts");
   add_quiet(sub, options->quiet);
@@ -144,15 +181,19 @@ void add_convert(CommandLine& line) {
   add_limits(sub, options->limits, true);
   sub.footer(
       "A data set is a folder of shards with an index.json: l3 info, ls, cat, verify and export read it. It is the\n"
-      "same bytes whatever the number of jobs and of interruptions. A run that was ended in any way, also by a full\n"
-      "disk, goes on with --resume; the work so far is in DST/.l3-convert. Lossy sources are kept at their decoded\n"
-      "pixels, with a note. Other files than images are counted and ignored, but for those that belong to a group.\n\n"
+      "same bytes whatever the number of jobs and of interruptions. A run is safe to interrupt: continue with "
+      "--resume,\n"
+      "also after a full disk. The work so far is in DST/.l3-convert. Lossy sources are kept at their decoded pixels,\n"
+      "with a note. Files that are no images are counted and ignored, unless they belong to a group. Images of types\n"
+      "that are not read, such as .dcm, are a failure, unless --ignore-unsupported is given. Files that --list names\n"
+      "are never ignored, whatever their names. Links in tars are followed.\n\n"
       "With --files, outputs that exist already stop the run before it begins, unless --resume or --force says what\n"
       "to do; so do two sources for one output, such as a.png and a.pgm. Outputs are not flushed to disk one by one:\n"
       "after a power cut run l3 verify.\n\n"
       "Examples:\n"
       "  l3 convert pngs/ set/                                 folders become classes, where there are some\n"
-      "  l3 convert --on-error skip --resume pngs/ set/        go on after an interruption, past broken files\n"
+      "  l3 convert --on-error skip --resume pngs/ set/        continue after an interruption, and leave out broken "
+      "files\n"
       "  l3 convert train-000.tar set/                         images with .json and .cls beside them\n"
       "  l3 convert --pair 'image=leftImg8bit/{}_leftImg8bit.png' \\\n"
       "             --pair 'labels=gtFine/{}_gtFine_labelIds.png' cityscapes/ set/\n"

@@ -36,6 +36,9 @@ int convert_to_files(const ConvertOptions& options, Context& context);
 // Shards with an index.
 int convert_to_set(const ConvertOptions& options, Context& context);
 
+// What a signal says when it ends the run from here on; nothing where the run is quiet.
+void explain_interruption(const ConvertOptions& options, Context& context);
+
 // Writes a line for each failure: file, offset, reason, with tabs between.
 std::optional<Failure> write_report(const std::string& path, const std::vector<Failure>& failures, Context& context);
 

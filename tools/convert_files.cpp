@@ -33,10 +33,10 @@ struct Job {
 struct Plan {
   std::vector<Job> jobs;
   uint64_t bytes = 0;
-  uint64_t ignored = 0;  // files that are no images
-  uint64_t kept = 0;     // by --resume
+  Ignored ignored;
+  uint64_t kept = 0;  // by --resume
   std::vector<std::string> skipped;
-  std::vector<Failure> unreadable;  // folders
+  std::vector<Failure> left_out;  // folders that could not be read, images of types that are not read
 };
 
 // Whether an earlier run has made `out` of `in` as it is now. Outputs get their name only when they are whole, so that
@@ -68,9 +68,12 @@ Plan plan_jobs(const ConvertOptions& options, std::vector<Failure>& failures) {
     plan.jobs.push_back({options.source.source, names_file ? options.destination : join(options.destination, name), 0});
   } else {
     Tree tree = list_tree(options.source.source, Kind::foreign);
-    plan.ignored = tree.others;
+    plan.ignored = std::move(tree.ignored);
     plan.skipped = std::move(tree.skipped);
-    plan.unreadable = std::move(tree.failures);
+    plan.left_out = std::move(tree.failures);
+    if (auto failure = plan.ignored.failure(options.source.source); failure && !options.source.ignore_unsupported) {
+      plan.left_out.push_back(*std::move(failure));
+    }
     std::map<std::string, std::string> source_of;
     for (const std::string& file : tree.files) {
       const std::string in = join(options.source.source, file);
@@ -82,8 +85,9 @@ Plan plan_jobs(const ConvertOptions& options, std::vector<Failure>& failures) {
         failures.push_back({in, std::nullopt, "would become " + out + ", as " + other->second + " would"});
       }
     }
-    if (tree.files.empty() && plan.unreadable.empty())
-      failures.push_back({options.source.source, std::nullopt, "no images in this folder"});
+    if (tree.files.empty()) {
+      failures.push_back({options.source.source, std::nullopt, "no images in this folder" + plan.ignored.summary()});
+    }
   }
   return plan;
 }
@@ -141,10 +145,10 @@ void print_summary(const Plan& plan, const Progress& progress, uint64_t not_begu
             shown_number(static_cast<double>(totals.pixels) / 1e6 / seconds, 1) + " MP/s";
   }
   if (plan.kept > 0) line += "; " + std::to_string(plan.kept) + " kept from before";
-  if (plan.ignored > 0) line += "; " + std::to_string(plan.ignored) + " other files ignored";
+  line += plan.ignored.summary();
   if (!plan.skipped.empty()) line += "; " + std::to_string(plan.skipped.size()) + " skipped";
-  if (!plan.unreadable.empty()) line += "; " + std::to_string(plan.unreadable.size()) + " folders not read";
-  if (totals.failed > 0) line += "; " + std::to_string(totals.failed) + " failed";
+  const uint64_t failed = totals.failed + plan.left_out.size();
+  if (failed > 0) line += "; " + std::to_string(failed) + " failed";
   if (not_begun > 0) line += "; " + std::to_string(not_begun) + " not begun";
   console.print(line);
 }
@@ -153,8 +157,12 @@ void print_summary(const Plan& plan, const Progress& progress, uint64_t not_begu
 void print_end(const Plan& plan, const Progress& progress, uint64_t not_begun, Console& console) {
   const Totals totals = progress.totals();
   Json json;
-  json.open_object().member("event", "end").member("files", totals.files).member("failed", totals.failed);
-  json.member("kept", plan.kept).member("ignored", plan.ignored).member("not_begun", not_begun);
+  json.open_object()
+      .member("event", "end")
+      .member("files", totals.files)
+      .member("failed", totals.failed + plan.left_out.size());
+  json.member("kept", plan.kept).member("ignored", Ignored::count_of(plan.ignored.others));
+  json.member("unsupported", Ignored::count_of(plan.ignored.unread)).member("not_begun", not_begun);
   json.member("pixels", totals.pixels).member("bytes_in", totals.bytes_in).member("bytes_out", totals.bytes_out);
   console.print(json.key("seconds").number(progress.seconds(), 3).close_object().line());
 }
@@ -182,10 +190,11 @@ int run_jobs(const Plan& plan, const ConvertOptions& options, const ModelFiles& 
                     options.json ? Progress::Style::json : Progress::Style::person);
   std::atomic<bool> stop{false};
   std::mutex mutex;
-  std::vector<Failure> failures = plan.unreadable;
+  std::vector<Failure> failures = plan.left_out;
   const auto convert_one = [&](uint64_t index) {
     if (stop) return;
     const Job& job = plan.jobs[index];
+    progress.begin(job.bytes);
     const Outcome<Converted> converted = do_job(job, settings, context);
     if (converted) {
       progress.add({1, 0, converted->pixels, converted->bytes_in, converted->bytes_out}, job.bytes);
@@ -196,11 +205,13 @@ int run_jobs(const Plan& plan, const ConvertOptions& options, const ModelFiles& 
     failures.push_back(converted.failure());
     if (options.on_error == "fail") stop = true;
   };
+  explain_interruption(options, context);
   if (single) {
     convert_one(0);
   } else {
     parallel.for_each(plan.jobs.size(), convert_one);
   }
+  context.unfinished.set_last_words("");
   const Totals totals = progress.totals();
   console.clear_status();
   const uint64_t not_begun = plan.jobs.size() - totals.files - totals.failed;
@@ -215,7 +226,7 @@ int run_jobs(const Plan& plan, const ConvertOptions& options, const ModelFiles& 
       return kExitFailed;
     }
   }
-  return totals.failed == 0 && plan.unreadable.empty() ? kExitDone : kExitFailed;
+  return totals.failed == 0 && plan.left_out.empty() ? kExitDone : kExitFailed;
 }
 
 }  // namespace
@@ -231,9 +242,13 @@ int convert_to_files(const ConvertOptions& options, Context& context) {
   refuse_overwritten_sources(plan, failures);
   look_at_outputs(options, plan, failures);
   for (const std::string& skipped : plan.skipped) context.console.note(skipped, kSkipped);
-  for (const Failure& failure : plan.unreadable) context.console.fail(failure);
+  for (const Failure& failure : plan.left_out) context.console.fail(failure);
   for (const Failure& failure : failures) context.console.fail(failure);
-  if (!failures.empty() || (!plan.unreadable.empty() && options.on_error == "fail")) return kExitFailed;
+  if (!failures.empty()) return kExitFailed;
+  if (!plan.left_out.empty() && options.on_error == "fail") {
+    context.console.inform("l3: nothing is converted; --on-error skip leaves these out");
+    return kExitFailed;
+  }
   std::vector<std::string> outputs;
   for (const Job& job : plan.jobs) outputs.push_back(job.out);
   if (options.resume || options.force) remove_abandoned_of(outputs);

@@ -34,7 +34,7 @@ Part part_of(const ConvertOptions& options) {
           static_cast<uint32_t>(std::stoul(options.part.substr(slash + 1)))};
 }
 
-// The report of a part must not be another's.
+// Each part has a report of its own.
 std::string report_name(const Part& part) {
   const std::string of_part = "part-" + std::to_string(part.number) + "of" + std::to_string(part.of) + "-";
   return (part.of > 1 ? of_part : "") + kReport;
@@ -113,8 +113,7 @@ void print_summary(const Report& report, bool finished, Console& console) {
             shown_number(static_cast<double>(now.pixels) / 1e6 / report.seconds, 1) + " MP/s";
   }
   if (report.writer.kept().files > 0) line += "; " + std::to_string(report.writer.kept().files) + " kept from before";
-  if (report.sources.ignored > 0)
-    line += "; " + counted(report.sources.ignored, "other file", "other files") + " ignored";
+  line += report.sources.ignored.summary();
   if (!report.sources.skipped.empty()) line += "; " + std::to_string(report.sources.skipped.size()) + " skipped";
   if (report.failed > 0) line += "; " + std::to_string(report.failed) + " failed";
   if (report.outcome.not_begun > 0) line += "; " + std::to_string(report.outcome.not_begun) + " not begun";
@@ -143,7 +142,9 @@ void print_end(const Report& report, bool finished, Console& console) {
   json.member("groups", now.groups).member("files", now.files).member("kept_groups", kept.groups);
   json.member("kept_files", kept.files);
   json.member("failed", report.failed);
-  json.member("ignored", report.sources.ignored).member("not_begun", report.outcome.not_begun);
+  const Ignored& ignored = report.sources.ignored;
+  json.member("ignored", Ignored::count_of(ignored.others)).member("unsupported", Ignored::count_of(ignored.unread));
+  json.member("not_begun", report.outcome.not_begun);
   json.member("pixels", now.pixels).member("bytes_in", now.bytes_in).member("bytes_out", now.bytes_out);
   json.member("shards", report.writer.shards()).member("bytes", report.writer.bytes());
   json.key("seconds").number(report.seconds, 3);
@@ -176,6 +177,7 @@ std::optional<Failure> prepare(const ConvertOptions& options, const Sources& sou
                                const ConversionSettings& settings, const ModelFiles& models, Parallel& parallel,
                                SetWriter& writer, Context& context) {
   if (auto failure = writer.begin()) return failure;
+  explain_interruption(options, context);
   if (writer.was_whole() || writer.trained()) return std::nullopt;
   const SharedModels which = options.shared_model == "on"    ? SharedModels::always
                              : options.shared_model == "off" ? SharedModels::never
@@ -234,7 +236,8 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
     bytes += sources.bytes_of(sources.groups[i]);
     files += sources.groups[i].count;
   }
-  Progress progress(console, files, bytes, options.json ? Progress::Style::json : Progress::Style::person);
+  Progress progress(console, files, bytes, options.json ? Progress::Style::json : Progress::Style::person,
+                    groups - writer.done());
   if (options.json) {
     Json json;
     json.open_object().member("event", "begin").member("groups", groups - writer.done()).member("files", files);
@@ -255,6 +258,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
     if (!broken) broken = failure;
   }
   if (all_done && !broken) broken = writer.finish(sources.classes);
+  context.unfinished.set_last_words("");
   const bool finished = all_done && !broken;
   if (finished && failures.empty() && options.report.empty()) {
     std::error_code ignored;  // what an earlier one left
@@ -263,9 +267,11 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   console.clear_status();
   if (broken) {
     console.fail(*broken);
-    console.inform("l3: what is converted is kept: --resume goes on");
+    console.inform("l3: everything that was converted is kept: continue with --resume");
   } else if (!finished && outcome.failed > 0) {
-    console.inform("l3: stopped; what is converted is kept: --resume goes on, with --on-error skip past such files");
+    console.inform(
+        "l3: stopped; everything that was converted is kept: continue with --resume, and leave out files that fail "
+        "with --on-error skip");
   }
 
   const Report report{sources, writer, outcome, progress.seconds(), failures.size()};

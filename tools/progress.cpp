@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "json.h"
 
@@ -42,17 +43,58 @@ std::string shown_bytes(uint64_t bytes) {
   return shown_number(value, 2) + " " + kUnits[unit];
 }
 
-Progress::Progress(Console& console, uint64_t files, uint64_t bytes, Style style)
-    : console_(console), style_(style), files_(files), bytes_(bytes) {}
+Progress::Progress(Console& console, uint64_t files, uint64_t bytes, Style style, uint64_t pieces)
+    : console_(console),
+      style_(style),
+      files_(files),
+      time_left_({static_cast<double>(pieces != 0 ? pieces : files), static_cast<double>(bytes)}) {}
 
-void Progress::add(const Totals& done, uint64_t listed_bytes) {
+void Progress::begin(uint64_t listed_bytes) {
+  const std::lock_guard lock(mutex_);
+  time_left_.begin(static_cast<double>(listed_bytes));
+  if (std::exchange(begun_, true) || style_ == Style::json || !console_.stderr_is_terminal()) return;
+  console_.status(line());
+}
+
+void Progress::end(uint64_t listed_bytes, uint64_t pixels) {
+  const std::lock_guard lock(mutex_);
+  time_left_.end(static_cast<double>(listed_bytes), static_cast<double>(pixels));
+}
+
+void Progress::count(const Totals& done) {
   const std::lock_guard lock(mutex_);
   totals_.files += done.files;
   totals_.failed += done.failed;
   totals_.pixels += done.pixels;
   totals_.bytes_in += done.bytes_in;
   totals_.bytes_out += done.bytes_out;
-  listed_done_ += listed_bytes;
+  show();
+}
+
+void Progress::count(const Failure& failure) {
+  console_.fail(failure);
+  if (style_ == Style::json) {
+    Json json;
+    json.open_object().member("event", "failure").member("file", failure.file);
+    if (failure.offset) json.member("offset", *failure.offset);
+    console_.print(json.member("reason", failure.reason).close_object().line());
+  }
+  Totals failed;
+  failed.failed = 1;
+  count(failed);
+}
+
+void Progress::add(const Totals& done, uint64_t listed_bytes) {
+  end(listed_bytes, done.pixels);
+  count(done);
+}
+
+void Progress::fail(const Failure& failure, uint64_t listed_bytes) {
+  end(listed_bytes, 0);
+  count(failure);
+}
+
+void Progress::show() {
   const Clock::time_point now = Clock::now();
   if (style_ == Style::json) {
     if (now - shown_ < 1s) return;
@@ -65,19 +107,6 @@ void Progress::add(const Totals& done, uint64_t listed_bytes) {
   console_.status(line());
 }
 
-void Progress::fail(const Failure& failure, uint64_t listed_bytes) {
-  console_.fail(failure);
-  if (style_ == Style::json) {
-    Json json;
-    json.open_object().member("event", "failure").member("file", failure.file);
-    if (failure.offset) json.member("offset", *failure.offset);
-    console_.print(json.member("reason", failure.reason).close_object().line());
-  }
-  Totals failed;
-  failed.failed = 1;
-  add(failed, listed_bytes);
-}
-
 Totals Progress::totals() const {
   const std::lock_guard lock(mutex_);
   return totals_;
@@ -87,14 +116,16 @@ double Progress::seconds() const { return std::chrono::duration<double>(Clock::n
 
 std::string Progress::line() const {
   const double elapsed = seconds();
-  std::string text = std::to_string(totals_.files + totals_.failed) + "/" + std::to_string(files_) + " files, " +
-                     shown_number(static_cast<double>(totals_.pixels) / 1e6 / elapsed, 1) + " MP/s";
-  if (totals_.bytes_in > 0) {
+  std::string text = std::to_string(totals_.files + totals_.failed) + "/" + std::to_string(files_) + " files";
+  if (totals_.pixels > 0) {
+    text += ", " + shown_number(static_cast<double>(totals_.pixels) / 1e6 / elapsed, 1) + " MP/s";
+  }
+  if (totals_.bytes_in > 0 && totals_.bytes_out > 0) {
     text +=
         ", ratio " + shown_number(static_cast<double>(totals_.bytes_out) / static_cast<double>(totals_.bytes_in), 3);
   }
   if (totals_.failed > 0) text += ", " + std::to_string(totals_.failed) + " failed";
-  if (const auto left = seconds_left()) text += ", ETA " + shown_time(*left);
+  if (const auto left = time_left_.seconds(seconds())) text += ", ETA " + shown_time(*left);
   return text;
 }
 
@@ -103,13 +134,8 @@ std::string Progress::event() const {
   json.open_object().member("event", "progress").member("files", totals_.files).member("of", files_);
   json.member("failed", totals_.failed).member("pixels", totals_.pixels).member("bytes_in", totals_.bytes_in);
   json.member("bytes_out", totals_.bytes_out).key("seconds").number(seconds(), 3);
-  if (const auto left = seconds_left()) json.key("seconds_left").number(*left, 0);
+  if (const auto left = time_left_.seconds(seconds())) json.key("seconds_left").number(*left, 0);
   return json.close_object().line();
-}
-
-std::optional<double> Progress::seconds_left() const {
-  if (listed_done_ == 0 || listed_done_ > bytes_) return std::nullopt;
-  return seconds() * static_cast<double>(bytes_ - listed_done_) / static_cast<double>(listed_done_);
 }
 
 }  // namespace tools

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <string>
 
 #include "console.h"
+#include "time_left.h"
 
 namespace tools {
 
@@ -30,14 +30,20 @@ class Progress {
   // For a person, or events for a program: a line of JSON each on stdout.
   enum class Style : uint8_t { person, json };
 
-  // `files` to come, of `bytes` in all, by which the time left is estimated.
-  Progress(Console& console, uint64_t files, uint64_t bytes, Style style = Style::person);
+  // `files` to come, of `bytes` in all, in so many pieces that are done as a whole (0: each file is one).
+  Progress(Console& console, uint64_t files, uint64_t bytes, Style style = Style::person, uint64_t pieces = 0);
 
-  // One file is done, of `listed_bytes` when it was listed. Adds to the totals, and now and then shows them: on a
-  // terminal some times a second, else every ten seconds.
-  void add(const Totals& done, uint64_t listed_bytes);
+  // A piece of so many listed bytes begins, and ends (TimeLeft).
+  void begin(uint64_t listed_bytes);
+  void end(uint64_t listed_bytes, uint64_t pixels);
 
+  // Adds to the totals, and now and then shows them: on a terminal some times a second, else every ten seconds.
+  void count(const Totals& done);
   // The same for what failed, which is said.
+  void count(const Failure& failure);
+
+  // A piece of one file is done: end and count.
+  void add(const Totals& done, uint64_t listed_bytes);
   void fail(const Failure& failure, uint64_t listed_bytes);
 
   Totals totals() const;
@@ -47,16 +53,16 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   std::string line() const;
   std::string event() const;
-  std::optional<double> seconds_left() const;
+  void show();
 
   Console& console_;
   const Style style_;
   const uint64_t files_;
-  const uint64_t bytes_;
   const Clock::time_point start_ = Clock::now();
   mutable std::mutex mutex_;
   Clock::time_point shown_ = start_;
-  uint64_t listed_done_ = 0;
+  TimeLeft time_left_;
+  bool begun_ = false;
   Totals totals_;
 };
 

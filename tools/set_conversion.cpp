@@ -30,14 +30,6 @@ struct ReadGroup {
   std::optional<Failure> failure;
 };
 
-// A number in digits, as .cls files have it.
-std::optional<uint32_t> label_in(std::span<const uint8_t> bytes) {
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
-  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != text.npos) return std::nullopt;
-  return static_cast<uint32_t>(std::stoul(std::string(text)));
-}
-
 class Pipeline {
  public:
   Pipeline(const Sources& sources, const SetConversion& conversion, SetWriter& writer, Progress& progress,
@@ -161,8 +153,10 @@ class Pipeline {
         read_.erase(at);
         if (++taken_ == sources_.groups.size() - first_) ready_.notify_all();
       }
+      progress_.begin(bytes_of(number));
       StageTimes times;
       NewGroup converted = convert(number, std::move(group), times);
+      progress_.end(bytes_of(number), converted.totals.pixels);
       {
         const std::lock_guard lock(mutex_);
         converted_.emplace(number, std::move(converted));
@@ -277,7 +271,7 @@ class Pipeline {
     const bool failed = group.failure.has_value();
     if (failed) {
       ++outcome_.failed;
-      progress_.fail(*group.failure, bytes_of(next_to_write_));
+      progress_.count(*group.failure);
       if (conversion_.stop_at_failure) {
         const std::lock_guard lock(mutex_);
         outcome_.stopped_by = std::move(group.failure);
@@ -296,9 +290,7 @@ class Pipeline {
     }
     if (outcome_.broken) return false;
     outcome_.totals.add(totals);
-    if (!failed) {
-      progress_.add({totals.files, 0, totals.pixels, totals.bytes_in, totals.bytes_out}, bytes_of(next_to_write_));
-    }
+    if (!failed) progress_.count({totals.files, 0, totals.pixels, totals.bytes_in, totals.bytes_out});
     return true;
   }
 

@@ -27,7 +27,7 @@ constexpr const char* kState = "state";
 constexpr const char* kGrowing = "growing.l3s";
 constexpr const char* kJournal = "journal";
 constexpr const char* kLock = "lock";
-constexpr const char* kRemedy = ": --resume goes on with it, --force begins anew";
+constexpr const char* kRemedy = ": continue it with --resume, or start over with --force";
 
 Failure system_failure(const std::string& file, const std::string& doing, int error) {
   return {file, std::nullopt, doing + ": " + std::strerror(error)};
@@ -42,7 +42,7 @@ bool exists(const std::string& path) {
   return fs::exists(fs::symlink_status(path, error));
 }
 
-// The number in "PREFIX00012.l3s"; nothing in other names.
+// Whether a name is "PREFIX00012.l3s".
 bool is_shard_of(const std::string& name, const std::string& prefix) {
   constexpr std::string_view kSuffix = ".l3s";
   if (!name.starts_with(prefix) || !name.ends_with(kSuffix) || name.size() < prefix.size() + kSuffix.size() + 5) {
@@ -61,6 +61,19 @@ std::vector<std::string> shards_in(const std::string& folder, const std::string&
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+// What of a folder belongs to no data set; empty where nothing does. Hidden files do no harm.
+std::string file_of_others(const std::string& folder) {
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    const bool is_own = name.starts_with('.') || name == loader::kIndexFile || name.ends_with(".l3s") ||
+                        name.starts_with("part-") || name.ends_with("errors.tsv") || name == "lost+found";
+    if (!is_own) return name;
+  }
+  return "";
 }
 
 }  // namespace
@@ -191,12 +204,18 @@ std::optional<Failure> SetWriter::look_at_existing() {
     was_whole_ = true;
     return std::nullopt;
   }
-  if (whole) return Failure{target_.folder, std::nullopt, "holds a data set already: --force begins anew"};
+  if (whole) return Failure{target_.folder, std::nullopt, "holds a data set already: start over with --force"};
   if (unfinished && target_.existing == Existing::refuse) {
     return Failure{target_.folder, std::nullopt, std::string("holds an unfinished data set") + kRemedy};
   }
   if (!unfinished && !shards.empty()) {
-    return Failure{in_folder(shards.front()), std::nullopt, "exists already, without an index: --force begins anew"};
+    return Failure{in_folder(shards.front()), std::nullopt,
+                   "exists already, without an index: start over with --force"};
+  }
+  if (const std::string other = unfinished ? "" : file_of_others(target_.folder); !other.empty()) {
+    return Failure{target_.folder, std::nullopt,
+                   "is no data set and not empty, it holds " + other +
+                       ": name a new folder, or write into this one with --force, which keeps what is there"};
   }
   return std::nullopt;
 }
@@ -231,7 +250,7 @@ std::optional<Failure> SetWriter::compare_settings() const {
       const bool is_option = !a.starts_with("version=") && !a.starts_with("sources=");
       return Failure{target_.folder, std::nullopt,
                      std::string("was begun with other ") + (is_option ? "options (--" : "things (") + std::string(a) +
-                         ", now " + std::string(b) + "): use the same, or --force to begin anew"};
+                         ", now " + std::string(b) + "): use the same, or start over with --force"};
     }
     before.remove_prefix(std::min(before.size(), a.size() + 1));
     now.remove_prefix(std::min(now.size(), b.size() + 1));
@@ -244,7 +263,7 @@ std::optional<Failure> SetWriter::resume() {
   if (!file) return file.failure();
   std::optional<SetState> state = state_of(file->bytes());
   if (!state) {
-    return Failure{in_work_folder(kState), std::nullopt, "is damaged: --force begins the data set anew"};
+    return Failure{in_work_folder(kState), std::nullopt, "is damaged: start over with --force"};
   }
   state_ = *std::move(state);
   name_models();
@@ -252,13 +271,13 @@ std::optional<Failure> SetWriter::resume() {
   remove_abandoned_of({in_work_folder(kState), in_folder(index_name())});
   const Failure changed{target_.folder, std::nullopt,
                         "sources that were converted already are not what they were (changed, removed or new ones "
-                        "before them): --force begins anew"};
+                        "before them): start over with --force"};
   if (state_.next > sources_.groups.size()) return changed;
   while (chain_.count() < state_.next) chain_.advance();
   if (chain_.value() != state_.sources) return changed;
   for (const loader::ShardSummary& shard : state_.shards) {
     if (listed_size(in_folder(shard.file)) != shard.bytes) {
-      return Failure{in_folder(shard.file), std::nullopt, "is missing or not as it was: --force begins anew"};
+      return Failure{in_folder(shard.file), std::nullopt, "is missing or has changed: start over with --force"};
     }
   }
   failures_ = state_.failures;
@@ -290,7 +309,7 @@ std::optional<Failure> SetWriter::read_journal() {
     chain_.advance();
     if (chain_.value() != entry->sources) {
       return Failure{sources_.shown(*sources_.begin_of(sources_.groups[done_])), std::nullopt,
-                     "was done already, and it or its neighbour is not what it was: --force begins anew"};
+                     "was done already, and it or its neighbour has changed: start over with --force"};
     }
     rest = behind;
     kept_bytes = file->size() - rest.size();

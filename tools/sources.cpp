@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <unordered_map>
@@ -17,13 +19,11 @@
 namespace tools {
 namespace {
 
-constexpr std::string_view kHole = "{}";  // of a pattern
+constexpr std::string_view kHole = "{}";                     // of a pattern
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // of UTF-8
 
-std::string lower(std::string text) {
-  for (char& letter : text) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  return text;
+int64_t time_of(const struct stat& status) {
+  return int64_t{status.st_mtim.tv_sec} * 1000000000 + status.st_mtim.tv_nsec;
 }
 
 struct Pair {
@@ -53,6 +53,16 @@ std::pair<std::string, std::string> stem_and_rest(const std::string& name) {
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
+// A line of a list.
+struct Line {
+  std::string name, label;
+};
+
+Line parse_line(std::string_view line) {
+  const size_t tab = line.find('\t');
+  return {std::string(line.substr(0, tab)), std::string(tab == line.npos ? "" : line.substr(tab + 1))};
+}
+
 class Lister {
  public:
   explicit Lister(const SourceOptions& options) : options_(options) {}
@@ -63,9 +73,20 @@ class Lister {
     if (sources_.refused.empty()) refuse_twins();
     if (sources_.refused.empty()) group();
     if (sources_.refused.empty()) label();
-    if (sources_.refused.empty() && sources_.groups.empty() && sources_.left_out.empty()) {
-      refuse(options_.source, "no images here");
+    if (!sources_.refused.empty()) return std::move(sources_);
+    if (auto failure = sources_.ignored.failure(options_.source); failure && !options_.ignore_unsupported) {
+      sources_.left_out.push_back(*std::move(failure));
     }
+    if (sources_.groups.empty()) refuse(options_.source, "no images here" + sources_.ignored.summary());
+    return std::move(sources_);
+  }
+
+  Sources list_all() {
+    sources_.folder = options_.source;
+    collect();
+    if (sources_.refused.empty()) refuse_twins();
+    for (SourceItem& item : found_) item.use = use_of(item);
+    sources_.items = std::move(found_);
     return std::move(sources_);
   }
 
@@ -74,10 +95,16 @@ class Lister {
     sources_.refused.push_back({file, std::nullopt, reason});
   }
 
+  bool is_list() const { return !options_.list.empty(); }
+
+  static Use use_of(const SourceItem& item) {
+    return has_extension_of(Kind::foreign, item.name) ? Use::image : Use::bytes;
+  }
+
   // ---- files
 
   void collect() {
-    if (!options_.list.empty()) {
+    if (is_list()) {
       collect_list();
     } else if (is_folder(options_.source)) {
       collect_folder();
@@ -90,13 +117,17 @@ class Lister {
     Tree tree = list_tree(options_.source, Kind::any);
     sources_.skipped = std::move(tree.skipped);
     sources_.left_out = std::move(tree.failures);
+    sources_.ignored = std::move(tree.ignored);
     found_.reserve(tree.files.size());
     for (std::string& name : tree.files) {
       if (is_tar(name)) {
         auto failure = add_tar(join(options_.source, name), name.substr(0, name.size() - 4) + "/");
         if (failure) sources_.left_out.push_back(*std::move(failure));
       } else {
-        add_file(std::move(name));
+        // What cannot be looked at fails when it is read.
+        struct stat status {};
+        if (stat(join(options_.source, name).c_str(), &status) != 0) status = {};
+        add_file(std::move(name), status);
       }
     }
   }
@@ -108,41 +139,78 @@ class Lister {
       return;
     }
     std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->size());
+    if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
+      return refuse(shown(options_.list, "stdin"), "is UTF-16: save it as UTF-8");
+    }
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
     for (uint64_t number = 1; !text.empty(); ++number) {
       const size_t end = text.find('\n');
       std::string_view line = text.substr(0, end);
       text.remove_prefix(end == text.npos ? text.size() : end + 1);
       if (line.ends_with('\r')) line.remove_suffix(1);
-      if (line.empty()) continue;
-      const size_t tab = line.find('\t');
-      const std::string name(line.substr(0, tab));
-      if (!loader::is_name(name)) {
-        refuse(shown(options_.list, "stdin"),
-               "line " + std::to_string(number) + ": no path below " + options_.source + ": " + name);
-        continue;
-      }
-      listed_labels_.resize(found_.size());
-      listed_labels_.emplace_back(tab == line.npos ? std::string_view() : line.substr(tab + 1));
-      add_file(name);
+      if (!line.empty()) take_line(line, number);
     }
   }
 
-  void add_file(std::string name) {
-    const std::string path = join(options_.source, name);
+  void take_line(std::string_view text, uint64_t number) {
+    Line line = parse_line(text);
+    const std::string problem = name_problem(line.name);
+    if (!problem.empty()) {
+      return refuse(shown(options_.list, "stdin"), "line " + std::to_string(number) + ": no path below " +
+                                                       options_.source + ", it " + problem + ": " + line.name);
+    }
+    const std::string path = join(options_.source, line.name);
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0) {
+      const std::string reason = std::strerror(errno);
+      return leave_out(path, "cannot open: " + reason + hint(line));
+    }
+    if (S_ISDIR(status.st_mode)) return leave_out(path, "is a folder; a list names files");
+    listed_labels_.resize(found_.size());
+    listed_labels_.push_back(std::move(line.label));
+    add_file(std::move(line.name), status);
+  }
+
+  void leave_out(const std::string& path, const std::string& reason) {
+    sources_.left_out.push_back({path, std::nullopt, reason});
+  }
+
+  // Where a file is not there, but what stands before the last space of its name is.
+  std::string hint(const Line& line) const {
+    const size_t space = line.name.rfind(' ');
+    struct stat status {};
+    if (space == line.name.npos || stat(join(options_.source, line.name.substr(0, space)).c_str(), &status) != 0) {
+      return "";
+    }
+    return "; " + line.name.substr(0, space) + " is there: a tab, not a space, goes before the name of a class";
+  }
+
+  void add_file(std::string name, const struct stat& status) {
     SourceItem& item = found_.emplace_back();
     item.name = std::move(name);
-    // What cannot be looked at fails when it is read.
-    item.size = listed_size(path);
-    item.modified = modified(path);
+    item.size = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
+    item.modified = time_of(status);
   }
 
   std::optional<Failure> add_tar(const std::string& path, const std::string& prefix) {
     Outcome<TarContents> contents = list_tar(path);
     if (!contents) return contents.failure();
     sources_.skipped.insert(sources_.skipped.end(), contents->skipped.begin(), contents->skipped.end());
+    for (Failure& broken : contents->broken_links) {
+      // As in a folder, where a link that leads nowhere fails if its name is an image's.
+      if (has_extension_of(Kind::foreign, broken.file)) {
+        sources_.left_out.push_back(std::move(broken));
+      } else {
+        sources_.skipped.push_back(std::move(broken.file));
+      }
+    }
     const int64_t of_tar = modified(path);
     sources_.tars.push_back(path);
     for (TarMember& member : contents->members) {
+      if (is_apple_double(member.name, path, member.offset)) {
+        sources_.ignored.add(member.name);
+        continue;
+      }
       SourceItem& item = found_.emplace_back();
       item.name = prefix + member.name;
       item.offset = member.offset;
@@ -155,7 +223,7 @@ class Lister {
 
   // A folder has each name once; a list, a tar and a tar beside a folder need not.
   void refuse_twins() {
-    if (sources_.tars.empty() && options_.list.empty()) return;
+    if (sources_.tars.empty() && !is_list()) return;
     std::vector<uint64_t> order(found_.size());
     std::iota(order.begin(), order.end(), uint64_t{0});
     std::sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) { return found_[a].name < found_[b].name; });
@@ -194,8 +262,9 @@ class Lister {
   void group_none() {
     const uint32_t role = number_of_role("image");
     for (uint64_t i = 0; i < found_.size(); ++i) {
-      if (!has_extension_of(Kind::foreign, found_[i].name)) {
-        ++sources_.ignored;
+      // What a list names is taken for an image whatever its name: its bytes say what it is.
+      if (!is_list() && use_of(found_[i]) != Use::image) {
+        sources_.ignored.add(found_[i].name);
         continue;
       }
       found_[i].role = role;
@@ -222,7 +291,7 @@ class Lister {
     for (const uint64_t member : members) {
       SourceItem& item = found_[member];
       const std::string role = lower(sources_.role_of(item));
-      if (has_extension_of(Kind::foreign, item.name)) {
+      if (use_of(item) == Use::image) {
         item.use = Use::image;
         has_image = true;
       } else if (role == "json" && !std::exchange(has_metadata, true)) {
@@ -234,9 +303,15 @@ class Lister {
         item.use = Use::bytes;
       }
     }
-    if (!has_image) {
-      sources_.ignored += members.size();
+    if (!has_image && !is_list()) {
+      for (const uint64_t member : members) sources_.ignored.add(found_[member].name);
       return;
+    }
+    // What a list names is never ignored: one of these is an image, or it fails.
+    if (!has_image) {
+      const auto bytes = std::find_if(members.begin(), members.end(),
+                                      [&](uint64_t member) { return found_[member].use == Use::bytes; });
+      found_[bytes == members.end() ? members.front() : *bytes].use = Use::image;
     }
     std::stable_partition(members.begin(), members.end(),
                           [&](uint64_t member) { return found_[member].use == Use::image; });
@@ -257,7 +332,11 @@ class Lister {
         if (pair.match(item.name) && (best == nullptr || pair.size() > best->size())) best = &pair;
       }
       if (best == nullptr) {
-        ++sources_.ignored;
+        if (is_list()) {
+          leave_out(sources_.shown(item), "fits no pattern of --pair");
+        } else {
+          ++sources_.ignored.others["that fit no pattern"];
+        }
         continue;
       }
       const std::string key = *best->match(item.name);
@@ -266,7 +345,7 @@ class Lister {
       // A pattern and a key make one name, so that no other file is there yet.
       at->second[static_cast<size_t>(best - pairs.data())] = i;
       item.role = number_of_role(best->role);
-      item.use = has_extension_of(Kind::foreign, item.name) ? Use::image : Use::bytes;
+      item.use = use_of(item);
     }
     for (const std::string& key : keys) {
       const std::vector<uint64_t>& members = members_of[key];
@@ -328,7 +407,7 @@ class Lister {
   const SourceOptions& options_;
   Sources sources_;
   std::vector<SourceItem> found_;
-  std::vector<std::string> listed_labels_;  // of what was found by a list
+  std::vector<std::string> listed_labels_;  // of what a list named
   std::unordered_map<std::string, uint32_t> role_numbers_;
   std::map<std::string, uint32_t> class_numbers_;
   bool has_label_files_ = false;
@@ -358,6 +437,21 @@ uint64_t Sources::bytes_of(const SourceGroup& group) const {
 
 Sources list_sources(const SourceOptions& options) { return Lister(options).list(); }
 
+Sources list_files(const std::string& source) {
+  SourceOptions options;
+  options.source = source;
+  return Lister(options).list_all();
+}
+
+std::string name_problem(const std::string& name) {
+  if (loader::is_name(name)) return "";
+  if (name.size() > loader::kMostNameBytes) {
+    return "is longer than " + std::to_string(loader::kMostNameBytes) + " bytes";
+  }
+  if (name.find('\0') != name.npos) return "holds a zero byte";
+  return "leads elsewhere";
+}
+
 void keep_part(Sources& sources, uint32_t part, uint32_t parts) {
   std::vector<SourceGroup> kept;
   uint64_t before = 0, bytes = 0;
@@ -386,12 +480,18 @@ std::string check_pair(const std::string& text) {
 
 std::string metadata_name(const std::string& name) { return stem_and_rest(name).first + ".json"; }
 
-int64_t modified(const std::string& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return 0;
-  return int64_t{status.st_mtim.tv_sec} * 1000000000 + status.st_mtim.tv_nsec;
+std::string label_name(const std::string& name) { return stem_and_rest(name).first + ".cls"; }
+
+std::optional<uint32_t> label_in(std::span<const uint8_t> bytes) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != text.npos) return std::nullopt;
+  return static_cast<uint32_t>(std::stoul(std::string(text)));
 }
 
-bool is_tar(const std::string& path) { return path.size() > 4 && lower(path.substr(path.size() - 4)) == ".tar"; }
+int64_t modified(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 ? time_of(status) : 0;
+}
 
 }  // namespace tools

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "bridge/buffer.h"
 #include "failure.h"
+#include "image_tree.h"
 #include "l3/l3_data.h"
 
 namespace tools {
@@ -18,6 +20,7 @@ struct SourceOptions {
   std::vector<std::string> pairs;  // ROLE=PATTERN
   std::string group;               // "none", "stem"; empty: what suits the source
   std::string labels;              // "folder", "none"; empty: what suits the source
+  bool ignore_unsupported = false;
 };
 
 enum class Use : uint8_t {
@@ -50,9 +53,9 @@ struct Sources {
   std::vector<SourceGroup> groups;
   std::vector<std::string> classes;
   uint64_t bytes = 0;
-  uint64_t ignored = 0;              // files that nothing was made of
+  Ignored ignored;                   // files that nothing is made of
   std::vector<std::string> skipped;  // no files, or links in circles
-  std::vector<Failure> left_out;     // folders that could not be read, groups that are not whole
+  std::vector<Failure> left_out;     // what could not be read or is not there, groups that are not whole
   std::vector<Failure> refused;      // why nothing must begin
 
   std::vector<SourceItem>::const_iterator begin_of(const SourceGroup& group) const {
@@ -70,18 +73,27 @@ struct Sources {
 
 Sources list_sources(const SourceOptions& options);
 
+// All files of a folder or a tar, whether a data set would take them or not, without groups. Those whose name says that
+// they are images are such; nothing is ignored.
+Sources list_files(const std::string& source);
+
+// What is wrong with the name of a sample: "is longer than 4096 bytes"; empty where nothing is.
+std::string name_problem(const std::string& name);
+
 // The part `part` (from 1) of `parts`: groups one after the other, about as many bytes as in the others.
 void keep_part(Sources& sources, uint32_t part, uint32_t parts);
 
 // What is wrong with ROLE=PATTERN; empty where nothing is.
 std::string check_pair(const std::string& text);
 
-// What stands for a sample's metadata among files: its name up to the first dot behind the last slash, and .json.
+// The file of a sample's metadata: its name up to the first dot behind the last slash, and .json.
 std::string metadata_name(const std::string& name);
+
+// The file of a sample's label, as .cls, and the number that stands in it in digits.
+std::string label_name(const std::string& name);
+std::optional<uint32_t> label_in(std::span<const uint8_t> bytes);
 
 // When a file was written to, in nanoseconds; 0 if it cannot be told.
 int64_t modified(const std::string& path);
-
-bool is_tar(const std::string& path);
 
 }  // namespace tools

@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "file_io.h"
-#include "loader/names.h"
+#include "sources.h"
 
 namespace tools {
 namespace {
@@ -19,7 +24,7 @@ using Block = std::array<uint8_t, kBlock>;
 struct Field {
   size_t offset, size;
 };
-constexpr Field kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kMagic{257, 5}, kPrefix{345, 155};
+constexpr Field kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kLink{157, 100}, kMagic{257, 5}, kPrefix{345, 155};
 constexpr size_t kType = 156;
 
 std::string text_of(const Block& block, Field field) {
@@ -62,9 +67,28 @@ bool is_zero(const Block& block) {
   return std::all_of(block.begin(), block.end(), [](uint8_t byte) { return byte == 0; });
 }
 
+// Whether a file begins as those of gzip, bzip2, xz, zstd or zip do.
+bool is_compressed(const Block& begin_of_file) {
+  using namespace std::string_view_literals;
+  const std::string_view begin(reinterpret_cast<const char*>(begin_of_file.data()), begin_of_file.size());
+  constexpr std::array kMagics = {"\x1F\x8B"sv, "BZh"sv, "\xFD\x37zXZ"sv, "\x28\xB5\x2F\xFD"sv, "PK\x03\x04"sv};
+  return std::any_of(kMagics.begin(), kMagics.end(), [&](std::string_view magic) { return begin.starts_with(magic); });
+}
+
+// Without ./ before it.
+std::string plain(std::string name) {
+  while (name.starts_with("./")) name.erase(0, name.find_first_not_of('/', 1));
+  return name;
+}
+
+// Where a symbolic link leads, as a member is named.
+std::string target_path(const std::string& link, const std::string& target) {
+  return (std::filesystem::path(link).parent_path() / target).lexically_normal().string();
+}
+
 // What pax headers say of the members after them.
 struct Extended {
-  std::optional<std::string> path;
+  std::optional<std::string> path, link;
   std::optional<uint64_t> size;
   bool sparse = false;
 };
@@ -85,6 +109,7 @@ bool read_pax(std::string_view records, Extended& extended) {
     if (equals == record.npos) return false;
     const std::string_view key = record.substr(0, equals), value = record.substr(equals + 1);
     if (key == "path") extended.path = std::string(value);
+    if (key == "linkpath") extended.link = std::string(value);
     if (key == "size") {
       uint64_t size = 0;
       for (const char digit : value) {
@@ -103,26 +128,61 @@ class TarReader {
  public:
   TarReader(const std::string& path, const RandomFile& file) : path_(path), file_(file) {}
 
-  std::optional<Failure> read(TarContents& contents) {
+  std::optional<Failure> read() {
     Block block;
     for (; at_ < file_.size(); at_ += kBlock) {
-      if (file_.size() - at_ < kBlock) return at("a tar ends in the middle of a header");
+      if (file_.size() - at_ < kBlock) return at_ == 0 ? no_tar() : at("a tar ends in the middle of a header");
       if (auto failure = file_.read(at_, block)) return failure;
-      if (is_zero(block)) return std::nullopt;
-      if (!has_right_checksum(block)) {
-        return at(at_ == 0 ? "no tar: the checksum of the first header does not match"
-                           : "the checksum of a tar's header does not match");
+      if (is_zero(block)) {
+        if (auto failure = skip_zeros()) return failure;
+        if (at_ == file_.size()) return follow_links();
+        // What follows the end mark is another tar, or nothing that is known.
+        if (file_.size() - at_ < kBlock) return at("bytes behind the end mark of a tar are no tar");
+        if (auto failure = file_.read(at_, block)) return failure;
+        if (!has_right_checksum(block)) return at("bytes behind the end mark of a tar are no tar");
       }
-      if (auto failure = take(block, contents)) return failure;
+      if (!has_right_checksum(block)) {
+        return at_ == 0 ? no_tar() : at("the checksum of a tar's header does not match");
+      }
+      if (auto failure = take(block)) return failure;
     }
     // Without zero blocks at the end nobody knows whether it is whole.
     return at("a tar ends without its end mark: it may be cut");
   }
 
+  TarContents contents() && { return std::move(contents_); }
+
  private:
   Failure at(const std::string& reason) const { return {path_, at_, reason}; }
 
-  std::optional<Failure> take(const Block& block, TarContents& contents) {
+  Failure no_tar() const {
+    Block block{};
+    const auto size = static_cast<size_t>(std::min(kBlock, file_.size()));
+    if (auto failure = file_.read(0, std::span(block).first(size))) return *failure;
+    if (is_compressed(block)) return {path_, std::nullopt, "is no tar but compressed: unpack it first"};
+    return at(size < kBlock ? "no tar: it is shorter than a header"
+                            : "no tar: the checksum of the first header does not match");
+  }
+
+  // To the first block that is not all zeros, or to the end.
+  std::optional<Failure> skip_zeros() {
+    constexpr uint64_t kStep = 128 * kBlock;
+    std::vector<uint8_t> bytes(kStep);
+    while (at_ < file_.size()) {
+      const std::span<uint8_t> step(bytes.data(), static_cast<size_t>(std::min(kStep, file_.size() - at_)));
+      if (auto failure = file_.read(at_, step)) return failure;
+      const auto other = std::find_if(step.begin(), step.end(), [](uint8_t byte) { return byte != 0; });
+      const auto zeros = static_cast<uint64_t>(other - step.begin());
+      if (other != step.end()) {
+        at_ += zeros / kBlock * kBlock;
+        return std::nullopt;
+      }
+      at_ += zeros;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Failure> take(const Block& block) {
     std::optional<uint64_t> size = number_of(block, kSize);
     const char type = static_cast<char>(block[kType]);
     const bool describes_next = type == 'x' || type == 'g' || type == 'L' || type == 'K';
@@ -136,7 +196,7 @@ class TarReader {
     if (describes_next) {
       if (auto failure = take_description(type, bytes, *size)) return failure;
     } else {
-      if (auto failure = take_member(block, type, bytes, *size, contents)) return failure;
+      if (auto failure = take_member(block, type, bytes, *size)) return failure;
       next_ = {};
     }
     at_ += (*size + kBlock - 1) / kBlock * kBlock;
@@ -149,35 +209,100 @@ class TarReader {
     if (auto failure = file_.read(offset, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()})) return failure;
     if (type == 'x' && !read_pax(bytes, next_)) return at("a tar's pax header is damaged");
     if (type == 'L') next_.path = bytes.substr(0, bytes.find('\0'));
+    if (type == 'K') next_.link = bytes.substr(0, bytes.find('\0'));
     return std::nullopt;
   }
 
-  std::optional<Failure> take_member(const Block& block, char type, uint64_t offset, uint64_t size,
-                                     TarContents& contents) {
+  std::optional<Failure> take_member(const Block& block, char type, uint64_t offset, uint64_t size) {
     std::string name = text_of(block, kName);
     if (std::memcmp(block.data() + kMagic.offset, "ustar", kMagic.size) == 0) {
       // GNU's old format keeps other things where the prefix is.
       const bool is_gnu = block[kMagic.offset + 5] == ' ';
       if (const std::string prefix = is_gnu ? "" : text_of(block, kPrefix); !prefix.empty()) name = prefix + "/" + name;
     }
-    if (next_.path) name = *next_.path;
-    while (name.starts_with("./")) name.erase(0, name.find_first_not_of('/', 1));
+    name = plain(next_.path ? *next_.path : std::move(name));
     if (type == '5' || name.empty() || name == ".") return std::nullopt;
-    if (type != '0' && type != '\0' && type != '7') {
-      contents.skipped.push_back(path_ + ": " + name);
-      return std::nullopt;
+    switch (type) {
+      case '0':
+      case '\0':
+      case '7': break;
+      case '1':
+      case '2': return take_link(std::move(name), next_.link ? *next_.link : text_of(block, kLink), type == '1');
+      case '3':
+      case '4':
+      case '6':
+      case 'V':  // the name of the tar itself
+        contents_.skipped.push_back(path_ + ": " + name);
+        return std::nullopt;
+      case 'S': next_.sparse = true; break;
+      default: return at(std::string("a tar's member is of a type that is not known, ") + type + ": " + name);
     }
     if (next_.sparse) return at("sparse members of a tar cannot be read: " + name);
     if (name.back() == '/') return std::nullopt;  // a folder, in the oldest format
-    if (!loader::is_name(name)) return at("the name of a tar's member leads elsewhere: " + name);
-    contents.members.push_back({std::move(name), offset, size});
+    return add({std::move(name), offset, size});
+  }
+
+  // A symbolic link may come before what it leads to.
+  std::optional<Failure> take_link(std::string name, const std::string& target, bool hard) {
+    links_.emplace(contents_.members.size(), Link{hard ? plain(target) : target_path(name, target), hard, at_});
+    return add({std::move(name), 0, 0});
+  }
+
+  std::optional<Failure> add(TarMember member) {
+    if (const std::string problem = name_problem(member.name); !problem.empty()) {
+      constexpr size_t kMostShown = 200;
+      return at("the name of a tar's member " + problem + ": " + member.name.substr(0, kMostShown));
+    }
+    number_of_[member.name] = contents_.members.size();
+    contents_.members.push_back(std::move(member));
     return std::nullopt;
   }
+
+  // Gives links the bytes of the members that they lead to, and takes those out that lead to none.
+  std::optional<Failure> follow_links() {
+    constexpr uint64_t kBroken = UINT64_MAX;
+    for (const auto& [number, link] : links_) {
+      TarMember& member = contents_.members[number];
+      if (const TarMember* target = target_of(number)) {
+        member.offset = target->offset;
+        member.size = target->size;
+        continue;
+      }
+      if (link.hard)
+        return Failure{path_, link.at, "a hard link of a tar leads to none of its members: " + member.name};
+      contents_.broken_links.push_back({path_ + ": " + member.name, std::nullopt, "a link that leads to no member"});
+      member.size = kBroken;
+    }
+    std::erase_if(contents_.members, [](const TarMember& member) { return member.size == kBroken; });
+    return std::nullopt;
+  }
+
+  // The member that has the bytes of a link; null where there is none.
+  const TarMember* target_of(uint64_t number) const {
+    constexpr int kMostLinks = 40;  // in a row, as Linux has it
+    for (int i = 0; i < kMostLinks; ++i) {
+      const auto link = links_.find(number);
+      if (link == links_.end()) return &contents_.members[number];
+      const auto target = number_of_.find(link->second.target);
+      if (target == number_of_.end()) return nullptr;
+      number = target->second;
+    }
+    return nullptr;
+  }
+
+  struct Link {
+    std::string target;
+    bool hard;
+    uint64_t at;  // of its header
+  };
 
   const std::string& path_;
   const RandomFile& file_;
   uint64_t at_ = 0;
   Extended next_;  // of the member that follows
+  TarContents contents_;
+  std::unordered_map<std::string, uint64_t> number_of_;  // of the members, by name
+  std::map<uint64_t, Link> links_;                       // by the number of the member
 };
 
 }  // namespace
@@ -185,9 +310,9 @@ class TarReader {
 Outcome<TarContents> list_tar(const std::string& path) {
   RandomFile file;
   if (auto failure = file.open(path)) return *failure;
-  TarContents contents;
-  if (auto failure = TarReader(path, file).read(contents)) return *failure;
-  return contents;
+  TarReader reader(path, file);
+  if (auto failure = reader.read()) return *failure;
+  return std::move(reader).contents();
 }
 
 }  // namespace tools

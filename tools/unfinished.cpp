@@ -1,6 +1,7 @@
 #include "unfinished.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ namespace tools {
 struct Unfinished::State {
   std::mutex mutex;
   std::set<std::string> paths;
+  std::string last_words;
 };
 
 namespace {
@@ -27,6 +29,13 @@ constexpr std::array kEndings = {SIGINT, SIGTERM, SIGHUP};
 bool is_ignored(int signal) {
   struct sigaction action {};
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+// Without waiting for a reader: a pipe that is full must keep nobody alive.
+void say(const std::string& words) {
+  pollfd poll_for{STDERR_FILENO, POLLOUT, 0};
+  if (words.empty() || poll(&poll_for, 1, 0) != 1 || (poll_for.revents & POLLOUT) == 0) return;
+  [[maybe_unused]] const ssize_t count = write(STDERR_FILENO, words.data(), words.size());
 }
 
 void die_by(int signal) {
@@ -56,6 +65,7 @@ Unfinished::Unfinished() : state_(std::make_shared<State>()) {
       // Never released: nothing is created or named from here on.
       state->mutex.lock();
       for (const std::string& path : state->paths) unlink(path.c_str());
+      say(state->last_words);
       die_by(signal);
     }).detach();
   } catch (const std::system_error&) {
@@ -83,6 +93,13 @@ void Unfinished::discard(const std::string& path) {
   const std::lock_guard lock(state_->mutex);
   unlink(path.c_str());
   state_->paths.erase(path);
+}
+
+void Unfinished::set_last_words(const std::string& line) {
+  // The terminal may show how far the work has come, and ^C.
+  const std::string erase = isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "";
+  const std::lock_guard lock(state_->mutex);
+  state_->last_words = line.empty() ? "" : erase + line + "\n";
 }
 
 }  // namespace tools

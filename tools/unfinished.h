@@ -27,6 +27,9 @@ class Unfinished {
   // Removes it.
   void discard(const std::string& path);
 
+  // What to say on stderr when a signal ends the process, such as how to go on; empty: nothing.
+  void set_last_words(const std::string& line);
+
  private:
   struct State;
   std::shared_ptr<State> state_;  // shared with the waiting thread, which may outlive this object

@@ -25,6 +25,7 @@ struct VerifyOptions {
   std::vector<std::string> paths;
   std::string against;
   bool subset = false;
+  bool ignore_unsupported = false;
   std::vector<std::string> models;
   l3_limits limits{};
   uint32_t threads = 0;
@@ -60,7 +61,8 @@ void plan_folder(const std::string& folder, Plan& plan) {
 }
 
 // Pairs the L3 files of one tree with the images of another by their names.
-void plan_mirror(const std::string& folder, const std::string& source_folder, Plan& plan) {
+void plan_mirror(const VerifyOptions& options, Plan& plan) {
+  const std::string &folder = options.paths.front(), &source_folder = options.against;
   const Tree files = list_tree(folder, Kind::l3);
   const Tree sources = list_tree(source_folder, Kind::foreign);
   plan.take_troubles(files);
@@ -84,6 +86,9 @@ void plan_mirror(const std::string& folder, const std::string& source_folder, Pl
     plan.works.push_back({join(folder, file), join(source_folder, source->second)});
     source_of.erase(source);
   }
+  if (auto failure = sources.ignored.failure(source_folder); failure && !options.ignore_unsupported) {
+    plan.failures.push_back(*std::move(failure));
+  }
   for (const auto& [expected, source] : source_of) {
     plan.failures.push_back({join(source_folder, source), std::nullopt, "no " + join(folder, expected)});
   }
@@ -99,7 +104,7 @@ Plan make_plan(const VerifyOptions& options) {
     return plan;
   }
   if (!options.against.empty() && is_folder(options.against)) {
-    plan_mirror(options.paths.front(), options.against, plan);
+    plan_mirror(options, plan);
     return plan;
   }
   for (const std::string& path : options.paths) {
@@ -199,12 +204,14 @@ int verify(const VerifyOptions& options, Context& context) {
   const bool single = plan.works.size() == 1;
   const auto verify_one = [&](uint64_t index) {
     const Work& work = plan.works[index];
+    const uint64_t bytes_of_file = listed_size(work.file);
+    progress.begin(bytes_of_file);
     const Outcome<Totals> verified = verify_file(work, options, models, single ? parallel.for_l3() : l3_parallel{});
     if (!verified) console.fail(verified.failure());
     if (verified && say_each) console.print("OK " + one_line(shown(work.file, "stdin")));
     Totals failed;
     failed.failed = 1;
-    progress.add(verified ? *verified : failed, listed_size(work.file));
+    progress.add(verified ? *verified : failed, bytes_of_file);
   };
   if (single) {
     verify_one(0);
@@ -213,7 +220,9 @@ int verify(const VerifyOptions& options, Context& context) {
   }
   uint64_t failed = progress.totals().failed + plan.failures.size();
   for (const std::string& set : plan.sets) {
-    failed += verify_data_set({set, options.against, options.subset, say_each, options.limits}, parallel, context);
+    failed +=
+        verify_data_set({set, options.against, options.subset, options.ignore_unsupported, say_each, options.limits},
+                        parallel, context);
   }
   if (say_each && plan.works.size() > 1) {
     console.print(std::to_string(progress.totals().files) + " files OK, " + std::to_string(failed) + " failed");
@@ -237,6 +246,10 @@ void add_verify(CommandLine& line) {
       .type(kPathType);
   sub.flag("--subset", options->subset,
            "With --against: a data set need not have all images of its source (--list, --pair, --on-error skip)")
+      .needs("--against");
+  sub.flag("--ignore-unsupported", options->ignore_unsupported,
+           "With --against: images of types that are not read, such as .dcm, and compressed tars may be missing; else "
+           "they are a failure")
       .needs("--against");
   add_models(sub, options->models, "A model that files may name, made by l3 train; as often as there are models");
   add_threads(sub, options->threads, "-j,--threads",

@@ -35,19 +35,29 @@ class SetVerifier {
       if (l3_data_verify_shard(set_.get(), shard, &error) != L3_OK) fail(failure_of(error));
     }
     if (wanted_.against.empty()) return failed;
-    SourceOptions options;
-    options.source = wanted_.against;
-    options.group = "stem";  // so that what goes with images is found too
-    options.labels = "none";
-    sources_ = list_sources(options);
+    sources_ = list_files(wanted_.against);
+    for (const std::string& skipped : sources_.skipped) context_.console.note(skipped, kSkipped);
     for (const Failure& failure : sources_.left_out) fail(failure);
     for (const Failure& failure : sources_.refused) fail(failure);
     for (const SourceItem& item : sources_.items) source_of_.emplace(item.name, &item);
-    if (wanted_.subset) return failed;
+    // Metadata and labels may be named .JSON and .CLS.
     for (const SourceItem& item : sources_.items) {
-      if (item.use == Use::image && !set_.find(item.name))
-        fail({sources_.shown(item), std::nullopt, "is not in the data set (--subset allows that)"});
+      const size_t dot = item.name.rfind('.');
+      const std::string extension = dot == item.name.npos ? "" : lower(item.name.substr(dot));
+      if (extension == ".json" || extension == ".cls") source_of_.emplace(item.name.substr(0, dot) + extension, &item);
     }
+    if (wanted_.subset) return failed;
+    Ignored ignored;
+    for (const SourceItem& item : sources_.items) {
+      if (set_.find(item.name)) continue;
+      if (item.use == Use::image) {
+        fail({sources_.shown(item), std::nullopt, "is not in the data set (--subset allows that)"});
+      } else {
+        ignored.add(item.name);
+      }
+    }
+    const auto unsupported = ignored.failure(wanted_.against);
+    if (unsupported && !wanted_.ignore_unsupported) fail(*unsupported);
     return failed;
   }
 
@@ -64,6 +74,10 @@ class SetVerifier {
     if (!wanted_.against.empty() && sample.metadata_size > 0) {
       if (auto failure = compare_bytes(metadata_name(std::string(sample.name_text())), name, sample.metadata_text()))
         return failure;
+    }
+    // Labels without names are those of .cls files.
+    if (!wanted_.against.empty() && sample.label != L3_NO_LABEL && set_.info().classes == 0) {
+      if (auto failure = compare_label(label_name(std::string(sample.name_text())), name, sample.label)) return failure;
     }
     if (!sample.is_image()) {
       if (wanted_.against.empty()) return std::nullopt;
@@ -88,17 +102,22 @@ class SetVerifier {
   // Files that are kept as they are.
   std::optional<Failure> compare_bytes(const std::string& key, const std::string& name, std::string_view kept) const {
     const auto source = source_of_.find(key);
-    if (source == source_of_.end() && !is_folder(wanted_.against)) {
-      return Failure{name, std::nullopt, "no " + key + " in " + wanted_.against};
-    }
-    // What --pair put together need not be beside an image.
-    const Outcome<bridge::Buffer> bytes =
-        source != source_of_.end() ? sources_.read(*source->second) : read_file(join(wanted_.against, key));
+    if (source == source_of_.end()) return Failure{name, std::nullopt, "no " + key + " in " + wanted_.against};
+    const Outcome<bridge::Buffer> bytes = sources_.read(*source->second);
     if (!bytes) return bytes.failure();
     const bool same = std::equal(kept.begin(), kept.end(), bytes->bytes().begin(), bytes->bytes().end(),
                                  [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
     if (same) return std::nullopt;
     return Failure{name, std::nullopt, "differs from " + key + " in " + wanted_.against};
+  }
+
+  std::optional<Failure> compare_label(const std::string& key, const std::string& name, uint32_t label) const {
+    const auto source = source_of_.find(key);
+    if (source == source_of_.end()) return Failure{name, std::nullopt, "no " + key + " in " + wanted_.against};
+    const Outcome<bridge::Buffer> bytes = sources_.read(*source->second);
+    if (!bytes) return bytes.failure();
+    if (label_in(bytes->bytes()) == label) return std::nullopt;
+    return Failure{name, std::nullopt, "its label differs from " + key + " in " + wanted_.against};
   }
 
   std::optional<Failure> compare(const std::string& key, const std::string& name, std::span<const uint8_t> file,
@@ -150,6 +169,7 @@ uint64_t verify_data_set(const SetVerification& wanted, Parallel& parallel, Cont
   const auto verify_one = [&](uint64_t index) {
     Totals done;
     const uint64_t bytes = set->sample(index).size;
+    progress.begin(bytes);
     if (const auto failure = verifier.check(index, single ? parallel.for_l3() : l3_parallel{}, done)) {
       progress.fail(*failure, bytes);
     } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 
@@ -31,8 +32,29 @@ constexpr std::array kExtensions = {Extension{".png", Format::png}, Extension{".
                                     Extension{".pam", Format::pam}};
 
 // Beside those that are written too.
-constexpr std::array<std::string_view, 9> kReadExtensions = {".pnm", ".jpg", ".jpeg", ".jpe", ".webp",
-                                                             ".bmp", ".gif", ".psd",  ".tga"};
+constexpr std::string_view kReadExtensions[] = {".pnm", ".jpg", ".jpeg", ".jpe",  ".jfif", ".webp",
+                                                ".bmp", ".dib", ".gif",  ".apng", ".psd",  ".tga"};
+
+// Image types that nothing here reads, but for those that the lists above name as well. Only extensions that mean
+// images and little else: NumPy's .npy is left out because it is as often labels or features as pixels.
+constexpr std::string_view kImageExtensions[] = {
+    ".tif", ".tiff", ".btf", ".jxl", ".avif", ".avifs", ".heic", ".heif", ".hif", ".jp2", ".j2k", ".jpf", ".jpx",
+    ".jpm", ".j2c", ".jpc", ".jph", ".jhc", ".jxr", ".wdp", ".hdp", ".jls", ".bpg", ".flif", ".qoi", ".mng", ".jng",
+    // floating point
+    ".exr", ".hdr", ".rgbe", ".pfm", ".phm",
+    // cameras
+    ".dng", ".nef", ".nrw", ".cr2", ".cr3", ".crw", ".arw", ".srf", ".sr2", ".raf", ".orf", ".rw2", ".pef", ".srw",
+    ".x3f", ".3fr", ".fff", ".iiq", ".rwl", ".kdc", ".dcr", ".mrw", ".erf", ".mef", ".mos", ".raw",
+    // medicine and microscopy
+    ".dcm", ".dicom", ".nii", ".nii.gz", ".nrrd", ".nhdr", ".mha", ".mhd", ".mgz", ".mnc", ".svs", ".ndpi", ".scn",
+    ".mrxs", ".vms", ".bif", ".vsi", ".czi", ".lif", ".nd2", ".oib", ".oif", ".lsm", ".stk", ".ims",
+    // astronomy and maps
+    ".fits", ".fit", ".fts", ".fits.fz", ".ntf", ".nitf", ".ecw", ".sid",
+    // textures and screens
+    ".dds", ".ktx", ".ktx2", ".basis", ".astc", ".pvr", ".ico", ".cur", ".icns", ".svg", ".svgz",
+    // editors and older systems
+    ".psb", ".xcf", ".kra", ".ora", ".pcx", ".sgi", ".rgb", ".rgba", ".bw", ".ras", ".sun", ".xbm", ".xpm", ".pict",
+    ".pct", ".wmf", ".emf", ".icb", ".vda", ".vst"};
 
 const Reader* reader_of(std::span<const uint8_t> file) {
   const auto found =
@@ -95,8 +117,15 @@ std::optional<Format> format_of(std::string_view path) {
 }
 
 bool is_readable_name(std::string_view path) {
-  return format_of(path) || std::any_of(kReadExtensions.begin(), kReadExtensions.end(),
+  return format_of(path) || std::any_of(std::begin(kReadExtensions), std::end(kReadExtensions),
                                         [&](std::string_view extension) { return ends_with(path, extension); });
+}
+
+std::string_view unread_extension(std::string_view path) {
+  if (is_readable_name(path)) return {};
+  const auto found = std::find_if(std::begin(kImageExtensions), std::end(kImageExtensions),
+                                  [&](std::string_view extension) { return ends_with(path, extension); });
+  return found == std::end(kImageExtensions) ? std::string_view() : *found;
 }
 
 std::optional<Error> over_limit(const Image& header, const ReadOptions& options, uint64_t offset) {

@@ -103,7 +103,11 @@ Result<std::vector<uint8_t>> write(Format format, const Image& image, const Writ
 std::optional<Format> format_of(std::string_view path);
 
 // Whether a path's extension is one of a format that `read` knows, in either case: one of those, .pnm, .jpg, .jpeg,
-// .jpe, .webp, .bmp, .gif, .psd or .tga.
+// .jpe, .jfif, .webp, .bmp, .dib, .gif, .apng, .psd or .tga.
 bool is_readable_name(std::string_view path);
+
+// The extension of a path, in small letters, where it is one of an image format that `read` does not know, such as
+// .dcm; else empty.
+std::string_view unread_extension(std::string_view path);
 
 }  // namespace formats
