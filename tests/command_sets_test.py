@@ -14,7 +14,7 @@ import subprocess
 import zlib
 from pathlib import Path
 
-from command_testing import DONE, FAILED, chunk, l3_command, main, pgm, png, png_chunks
+from command_testing import DONE, FAILED, USAGE, chunk, l3_command, main, pgm, png, png_chunks
 from sets_testing import SetTest, contents, rows_of_png
 
 HEAD, FOOTER = 4096, 64
@@ -242,6 +242,11 @@ class Reading(SetTest):
         self.l3("decode", out, self.folder / "one.png")
         self.assertEqual(rows_of_png((self.folder / "one.png").read_bytes()),
                          rows_of_png((self.source / name).read_bytes()))
+        said = self.l3("cat", self.set, name, self.folder / "two.png", code=USAGE).stderr
+        self.assertIn(b"an image comes as an L3 file: write .l3, or pipe it: l3 cat SET NAME | l3 decode - OUT", said)
+        self.assertFalse((self.folder / "two.png").exists())
+        self.assertRegex(self.l3("verify", self.set).stdout, rb"^OK .+: 36 samples OK\n$")
+        self.assertEqual(self.l3("verify", "-q", self.set).stdout, b"")
         self.assertIn(b"no sample of the name 1/70.png", self.l3("cat", self.set, "1/70.png", code=FAILED).stderr)
         self.l3("export", self.set, self.folder / "out")
         self.assertEqual(len(contents(self.folder / "out")), 36)

@@ -103,7 +103,7 @@ void add_bench(CommandLine& line) {
   sub.option("--step-ms", options->step_ms,
              "A step of that training, in milliseconds (default: half of what PNG files take for a batch)")
       .type("MS")
-      .between(0.001, 1e6)
+      .above_0()
       .group("Training");
   sub.option("--scratch", options->scratch,
              "The folder to write those to, for as long as it takes (default: that for temporary files)")

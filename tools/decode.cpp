@@ -194,12 +194,11 @@ Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& 
 int decode_file(const DecodeOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
-  const std::optional<Format> format = formats::format_of(options.format.empty() ? options.out : "." + options.format);
+  const std::string wanted = !options.format.empty() ? options.format : options.out == "-" ? "png" : "";
+  const std::optional<Format> format = formats::format_of(wanted.empty() ? options.out : "." + wanted);
   if (!format) {
-    return wrong_usage(context, options.out == "-" ? "decode: OUT is -, which needs --format png, ppm, pgm, pbm or pam"
-                                                   : "decode: " + one_line(options.out) +
-                                                         ": the extension is none of .png .ppm .pgm .pbm .pam; "
-                                                         "say --format");
+    return wrong_usage(context,
+                       "decode: " + options.out + ": the extension is none of .png .ppm .pgm .pbm .pam; say --format");
   }
   if (options.out == "-" && console.stdout_is_terminal()) {
     return wrong_usage(context, "decode: OUT is -, but stdout is a terminal");
@@ -274,7 +273,7 @@ void add_decode(CommandLine& line) {
              "What palette images become (default: indices for .png, which keeps the palette too, .pgm "
              "and .pam; colours for .ppm)")
       .one_of({"colours", "indices"});
-  sub.option("--format", options->format, "What to write (default: what OUT's extension says)")
+  sub.option("--format", options->format, "What to write (default: what OUT's extension says, and PNG to stdout)")
       .one_of({"png", "ppm", "pgm", "pbm", "pam"});
   sub.option("--device", options->device,
              "Where to decode (default: cpu). cuda: on the first GPU, with the same pixels and errors; "
@@ -292,6 +291,7 @@ void add_decode(CommandLine& line) {
       "  l3 decode photo.l3 photo.png\n"
       "  l3 decode --roi 512,0,256,256 map.l3 corner.png    decodes only the tiles it needs\n"
       "  l3 decode labels.l3 labels.pgm                     the label of each pixel, not its colour\n"
+      "  l3 decode photo.l3 - | viewer                      a PNG\n"
       "  l3 decode photo.l3 - --format ppm | viewer\n");
   sub.run([options](Context& context) { return decode(*options, context); });
 }

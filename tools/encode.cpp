@@ -65,7 +65,7 @@ int encode(const EncodeOptions& options, Context& context) {
 void add_encode(CommandLine& line) {
   Subcommand sub = line.command("encode", "Encode one image file to L3");
   auto options = std::make_shared<EncodeOptions>();
-  sub.option("IN", options->in, "A PNG, PBM, PGM, PPM or PAM file, told by its contents; - is stdin")
+  sub.option("IN", options->in, "An image file, told by its contents: " + formats::readable_formats() + "; - is stdin")
       .required()
       .type("");
   sub.option("OUT", options->out, "The L3 file to write; replaced only when it is whole; - is stdout")

@@ -54,7 +54,7 @@ int list(const ListOptions& options, Context& context) {
     return kExitFailed;
   }
   const uint64_t count = set->count();
-  for (uint64_t i = 0; i < count; ++i) {
+  for (uint64_t i = 0; i < count && context.console.can_print(); ++i) {
     const l3::Sample sample = set->sample(i);
     context.console.print(options.json   ? as_json(*set, sample)
                           : options.wide ? as_columns(*set, sample)

@@ -20,7 +20,7 @@ constexpr const char* kAbout =
     "transparency and ancillary chunks.";
 
 constexpr const char* kClosing =
-    "l3 COMMAND --help tells more, with examples.\n"
+    "l3 COMMAND --help, or l3 help COMMAND, tells more, with examples.\n"
     "\n"
     "An output has its name only once it is whole: whatever ends a run leaves no half file.\n"
     "\n"

@@ -49,10 +49,10 @@ void add_method(Subcommand& sub, MethodOptions& options) {
              "How to encode (default: auto, for each tile what takes the fewest bytes). fast: quick to encode and "
              "decode. dense: small")
       .one_of({"auto", "fast", "dense"});
-  sub.option("--effort", options.effort,
-             "Time that auto and dense may spend, 1 (least) to 9 (for the fewest bytes; default: 5). On photographs, "
-             "against 1: 3 takes 1.4 times as long for 3.5 % fewer bytes, 5 five times for 4.7 %, 7 fourteen times "
-             "for 5.2 %, 9 thirty times for 5.3 %. Decoding takes the same time whatever it was")
+  sub.option(kEffort, options.effort,
+             "Time that auto and dense may spend, 1 (least) to 9 (fewest bytes; default: 5), or -1 to -9 for short. On "
+             "photographs, against 1: 3 takes 1.4 times as long for 3.5 % fewer bytes, 5 takes 5 times as long for "
+             "4.7 %, 7 takes 14 times for 5.2 %, 9 takes 30 times for 5.3 %. The time to decode stays the same")
       .type("N")
       .whole_between(1, 9);
   sub.option("--tile", options.tile,

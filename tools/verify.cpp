@@ -194,9 +194,10 @@ int verify(const VerifyOptions& options, Context& context) {
   for (const Work& work : plan.works) bytes += listed_size(work.file);
   Parallel parallel(options.threads);
   Progress progress(console, plan.works.size(), bytes);
-  const bool say_each = options.verbose || (console.stdout_is_terminal() && !options.quiet);
+  const bool say_result = options.verbose || !options.quiet;
   // Many files are worked on side by side; the tiles of a single one are.
   const bool single = plan.works.size() == 1;
+  const bool say_each = options.verbose || (say_result && (single || console.stdout_is_terminal()));
   const auto verify_one = [&](uint64_t index) {
     const Work& work = plan.works[index];
     const Outcome<Totals> verified = verify_file(work, options, models, single ? parallel.for_l3() : l3_parallel{});
@@ -212,11 +213,13 @@ int verify(const VerifyOptions& options, Context& context) {
     parallel.for_each(plan.works.size(), verify_one);
   }
   uint64_t failed = progress.totals().failed + plan.failures.size();
-  for (const std::string& set : plan.sets) {
-    failed += verify_data_set({set, options.against, options.subset, say_each, options.limits}, parallel, context);
+  console.clear_status();
+  if (say_result && plan.works.size() > 1) {
+    console.print(std::to_string(progress.totals().files) + " files OK" +
+                  (failed > 0 ? ", " + std::to_string(failed) + " failed" : std::string()));
   }
-  if (say_each && plan.works.size() > 1) {
-    console.print(std::to_string(progress.totals().files) + " files OK, " + std::to_string(failed) + " failed");
+  for (const std::string& set : plan.sets) {
+    failed += verify_data_set({set, options.against, options.subset, say_result, options.limits}, parallel, context);
   }
   return failed == 0 ? kExitDone : kExitFailed;
 }
@@ -241,12 +244,12 @@ void add_verify(CommandLine& line) {
   add_models(sub, options->models, "A model that files may name, made by l3 train; as often as there are models");
   add_threads(sub, options->threads, "-j,--threads",
               "Threads to work with: on files side by side, or on the tiles of a single file");
-  sub.flag("-v,--verbose", options->verbose, "Say OK for each file also where stdout is no terminal");
+  sub.flag("-v,--verbose", options->verbose, "Say OK for each file, also where stdout is no terminal");
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);
   sub.footer(
       "Every byte of a file is covered: header, sections, index, pixels and metadata. Each failure is one line on\n"
-      "stderr with file, offset and reason.\n\n"
+      "stderr with file, offset and reason. The last line on stdout says how much was found OK.\n\n"
       "Examples:\n"
       "  l3 verify photo.l3\n"
       "  l3 verify --against photo.png photo.l3\n"

@@ -297,6 +297,7 @@ Result<Image> read_png(std::span<const uint8_t> file, const ReadOptions& options
     return Error{layout.pixels.begin, "more than 2^31 - 1 bytes of compressed pixels"};
   }
   if (!can_hold_pixels(layout)) return Error{layout.pixels.begin, "the IDATs are too short for the image's size"};
+  if (!options.with_pixels) return std::move(image);
   image.pixels.resize(pixel_bytes(image));
 
   const std::array<uint8_t, 8> idat = merged_header(layout.compressed_bytes);
