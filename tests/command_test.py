@@ -302,6 +302,9 @@ class Messages(CommandTest):
             with self.subTest(words=words):
                 self.assertNotIn(b"did you mean", self.l3(*words, code=USAGE).stderr)
         self.assertEqual(self.l3("nonsense", "--help", code=USAGE).stdout, b"", "help of no command")
+        self.assertIn(b"l3: no option --versoin; did you mean --version? (see l3 --help)",
+                      self.l3("--versoin", code=USAGE).stderr)
+        self.assertEqual(self.l3(code=USAGE).stderr, b"l3: no command is given (see l3 --help)\n")
         self.assertIn(b"encode: a word too many: c.l3 (", self.l3("encode", "a", "b", "c.l3", code=USAGE).stderr)
 
     def test_wrong_values(self) -> None:
@@ -317,7 +320,8 @@ class Messages(CommandTest):
                                  f"l3: {command}: {said} (see l3 {command} --help)\n")
 
     def test_help_of_a_command(self) -> None:
-        self.assertEqual(self.l3("help").stdout, self.l3("--help").stdout)
+        for words in (["help"], ["help", "help"], ["help", "--help"]):
+            self.assertEqual(self.l3(*words).stdout, self.l3("--help").stdout)
         self.assertEqual(self.l3("help", "convert").stdout, self.l3("convert", "--help").stdout)
         self.assertIn(b"did you mean convert?", self.l3("help", "convrt", code=USAGE).stderr)
 
@@ -370,6 +374,11 @@ class Messages(CommandTest):
                 self.assertFalse((self.folder / "x.l3").exists())
                 said = self.l3("verify", source, code=FAILED).stderr.decode()
                 self.assertRegex(said, rf"^l3: {re.escape(str(source))}: offset \d+: .+\n$")
+
+    def test_l3_file_in_place_of_an_image(self) -> None:
+        image = self.encoded("a.png", png(4, 4))
+        said = self.l3("encode", image, self.folder / "b.l3", code=FAILED).stderr
+        self.assertEqual(said, f"l3: {image}: offset 0: this is an L3 file already\n".encode())
 
     def test_files_that_cannot_be_opened(self) -> None:
         source = self.write("a.png", png(4, 4))

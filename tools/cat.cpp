@@ -43,7 +43,7 @@ int cat(const CatOptions& options, Context& context) {
   }
   const std::optional<uint64_t> index = set->find(options.name);
   if (!index) {
-    console.fail({options.set, std::nullopt, "no sample of the name " + options.name + " (l3 ls has the names)"});
+    console.fail({options.set, std::nullopt, "no sample of the name " + options.name + " (l3 ls prints the names)"});
     return kExitFailed;
   }
   const l3::Sample sample = set->sample(*index);
@@ -71,10 +71,10 @@ void add_cat(CommandLine& line) {
   Subcommand sub = line.command("cat", "Take one sample out of a data set");
   auto options = std::make_shared<CatOptions>();
   sub.option("SET", options->set, "The folder of a data set, or a shard").required().type("");
-  sub.option("NAME", options->name, "The sample's name, as l3 ls has it").required().type("NAME");
+  sub.option("NAME", options->name, "The sample's name, as l3 ls prints it").required().type("");
   sub.option("OUT", options->out, "The file to write; replaced only when it is whole (default: stdout)").type("");
   sub.footer(
-      "An image comes as an L3 file that needs nothing else: a model that it shares with others is put into it.\n"
+      "An image becomes an L3 file that needs nothing else: it gets a copy of the model that it shares with others.\n"
       "Anything else comes as it is.\n\n"
       "Examples:\n"
       "  l3 cat set/ n01440764/7.png 7.l3\n"

@@ -177,7 +177,8 @@ void Subcommand::run(const Command& command) {
 CommandLine::CommandLine(const std::string& about, const std::string& closing, const std::string& version)
     : app_(std::make_unique<CLI::App>(about, "l3")) {
   teach(*app_);
-  app_->set_version_flag("--version", version);
+  app_->set_help_flag("-h,--help", "Print this help");
+  app_->set_version_flag("--version", version, "Print the version");
   app_->require_subcommand(1);
   app_->footer(closing);
 }
@@ -192,15 +193,15 @@ std::variant<Command, int> CommandLine::parse(int argc, char** argv, Context& co
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   // "help X" is "X --help".
   if (!words.empty() && words.front() == "help") {
-    words.erase(words.begin());
-    words.resize(std::min<size_t>(words.size(), 1));
-    words.emplace_back("--help");
+    const std::string of = words.size() > 1 && words[1] != "help" ? words[1] : "--help";
+    words = {of, "--help"};
   }
+  if (words.empty()) return wrong_usage(context, "no command is given (see l3 --help)");
   const std::vector<std::string> names = command_names(*app_);
-  if (!words.empty() && !words.front().starts_with('-') && std::count(names.begin(), names.end(), words.front()) == 0) {
+  if (!words.front().starts_with('-') && std::count(names.begin(), names.end(), words.front()) == 0) {
     return wrong_usage(context, no_command(*app_, words.front()));
   }
-  if (!words.empty()) spell_out_efforts(*app_, words);
+  spell_out_efforts(*app_, words);
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the end
   try {
     app_->parse(std::move(words));
@@ -218,7 +219,7 @@ std::variant<Command, int> CommandLine::parse(int argc, char** argv, Context& co
     const auto used = app_->get_subcommands();
     const CLI::App& app = used.empty() ? *app_ : *used.front();
     const std::string command = used.empty() ? "" : app.get_name() + ": ";
-    const bool extras = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+    const bool extras = used.empty() || error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
     const std::string problem = extras ? not_expected(app) : wrong_argument(error.what());
     return wrong_usage(context,
                        command + problem + " (see l3 " + (used.empty() ? "" : app.get_name() + " ") + "--help)");

@@ -74,11 +74,10 @@ void add_encode(CommandLine& line) {
   add_method(sub, options->method);
   add_models(
       sub, options->models,
-      "Use a model of l3 train for images of its channels and bits, by its name: the result is smaller, and cannot be "
-      "decoded without it. Again for images of others");
+      "A model of l3 train, for images of its channels and bits. The result is smaller, and cannot be decoded without "
+      "the model. Can be given once for each kind of images");
   add_threads(sub, options->threads, "-j,--threads", "Threads to encode with");
-  sub.flag("--no-verify", options->no_verify,
-           "Do not decode the result and compare it with IN before it gets its name");
+  sub.flag("--no-verify", options->no_verify, "Skip the proof: do not decode the result and compare it with IN");
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);
   sub.footer(

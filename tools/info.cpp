@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bridge/image_bridge.h"
+#include "conversion.h"
 #include "data_sets.h"
 #include "file_io.h"
 #include "formats/formats.h"
@@ -71,10 +72,6 @@ uint64_t raw_bytes(const FileInfo& info) {
 }
 
 std::string tag(const formats::Chunk& chunk) { return {chunk.type.data(), chunk.type.size()}; }
-
-bool is_l3(std::span<const uint8_t> file) {
-  return file.size() >= 4 && file[0] == 0x8B && file[1] == 'L' && file[2] == '3' && file[3] == 'I';
-}
 
 // Name and size of the model, wherever it is.
 std::optional<Failure> describe_model(std::span<const uint8_t> file, std::span<const l3_model* const> supplied,
@@ -347,9 +344,9 @@ void add_info(CommandLine& line) {
              "A data set, a shard, an L3 file or another image file, told by its contents; - is stdin")
       .required()
       .type("");
-  sub.flag("--json", options->json, "One line of JSON, with keys that stay");
-  sub.flag("--sizes", options->sizes, "Also what the parts of an L3 file take; decodes it to measure");
-  add_models(sub, options->models, "A model that the file may name, made by l3 train, for --sizes");
+  sub.flag("--json", options->json, "Print one line of JSON; keys keep their meaning in later versions");
+  sub.flag("--sizes", options->sizes, "Also say how many bytes the parts of an L3 file take. This decodes the file");
+  add_models(sub, options->models, "A model of l3 train that the file may need, for --sizes");
   add_limits(sub, options->limits, true);
   sub.footer(
       "No pixels are decoded to tell of an L3 file or of a PNG. The head, the index, the sections and the metadata of\n"

@@ -235,15 +235,15 @@ void add_verify(CommandLine& line) {
       .required()
       .type("");
   sub.option("--against", options->against,
-             "Also compare with this image: every sample, palette and chunk. With a folder for PATH: with the "
-             "folder or the tar that it was converted from; images that are not there are failures too")
+             "Also compare with this image: every sample, palette and chunk. Where PATH is a folder, this is the "
+             "folder or the tar that it was converted from; images that are missing from either are failures too")
       .type(kPathType);
   sub.flag("--subset", options->subset,
-           "With --against: a data set need not have all images of its source (--list, --pair, --on-error skip)")
+           "With --against: a data set may lack images of its source, as after --list, --pair or --on-error skip")
       .needs("--against");
-  add_models(sub, options->models, "A model that files may name, made by l3 train; as often as there are models");
+  add_models(sub, options->models, "A model of l3 train that files may need. Can be given more than once");
   add_threads(sub, options->threads, "-j,--threads",
-              "Threads to work with: on files side by side, or on the tiles of a single file");
+              "Threads to work with, on several files at a time or on the tiles of a single file");
   sub.flag("-v,--verbose", options->verbose, "Say OK for each file, also where stdout is no terminal");
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);

@@ -284,7 +284,7 @@ bool is_png(std::span<const uint8_t> file) {
                                             kPngSignature.begin() + static_cast<std::ptrdiff_t>(end),
                                             file.begin() + static_cast<std::ptrdiff_t>(begin));
   };
-  return same(1, 4) || same(4, 8);
+  return same(1, 4) || (same(0, 1) && same(4, 8));
 }
 
 Result<Image> read_png(std::span<const uint8_t> file, const ReadOptions& options) {
