@@ -319,6 +319,13 @@ class Messages(CommandTest):
                 self.assertEqual(self.l3(*words.split(), code=USAGE).stderr.decode(),
                                  f"l3: {command}: {said} (see l3 {command} --help)\n")
 
+    def test_names_that_begin_with_a_dash(self) -> None:
+        self.write("-d.png", png(4, 4))
+        said = self.l3("encode", "-d.png", "d.l3", code=USAGE, cwd=self.folder).stderr
+        self.assertEqual(said, b"l3: encode: no option -d.png; the file is ./-d.png (see l3 encode --help)\n")
+        self.l3("encode", "--", "-d.png", "d.l3", cwd=self.folder)
+        self.assertIn(b"no option --oops (", self.l3("encode", "--oops", code=USAGE).stderr)
+
     def test_help_of_a_command(self) -> None:
         for words in (["help"], ["help", "help"], ["help", "--help"]):
             self.assertEqual(self.l3(*words).stdout, self.l3("--help").stdout)

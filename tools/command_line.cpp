@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <sstream>
 
 #include "help.h"
@@ -74,12 +75,15 @@ std::string wrong_argument(const std::string& what) {
   return missing != what.npos ? what.substr(0, missing) + " needs a value" : what;
 }
 
-// The first word that is neither an option of `app` nor one of its positionals.
+// What is wrong with the first word that is neither an option of `app` nor one of its positionals; empty where all are.
 std::string not_expected(const CLI::App& app) {
   const std::vector<std::string> words = app.remaining(true);
+  if (words.empty()) return "";
   const auto option =
       std::find_if(words.begin(), words.end(), [](const std::string& word) { return word.starts_with('-'); });
-  if (option == words.end()) return words.empty() ? "a word too many" : "a word too many: " + words.front();
+  if (option == words.end()) return "a word too many: " + words.front();
+  std::error_code error;
+  if (std::filesystem::exists(*option, error)) return "no option " + *option + "; the file is ./" + *option;
   const std::string name = option->substr(0, option->find('='));
   return "no option " + name + did_you_mean(name, option_names(app));
 }
@@ -219,8 +223,8 @@ std::variant<Command, int> CommandLine::parse(int argc, char** argv, Context& co
     const auto used = app_->get_subcommands();
     const CLI::App& app = used.empty() ? *app_ : *used.front();
     const std::string command = used.empty() ? "" : app.get_name() + ": ";
-    const bool extras = used.empty() || error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-    const std::string problem = extras ? not_expected(app) : wrong_argument(error.what());
+    std::string problem = not_expected(app);  // comes first: a mistyped option may leave another one without its value
+    if (problem.empty()) problem = wrong_argument(error.what());
     return wrong_usage(context,
                        command + problem + " (see l3 " + (used.empty() ? "" : app.get_name() + " ") + "--help)");
   }
