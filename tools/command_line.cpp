@@ -217,6 +217,7 @@ std::variant<Command, int> CommandLine::parse(int argc, char** argv, Context& co
       const int code = app_->exit(error, text, nothing);
       std::string lines = text.str();
       while (lines.ends_with('\n')) lines.pop_back();
+      for (size_t at = 0; (at = lines.find("\n\n\n", at)) != lines.npos;) lines.erase(at, 1);
       context.console.print(lines);
       return code;
     }
