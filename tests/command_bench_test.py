@@ -252,7 +252,7 @@ class Measuring(BenchTest):
         said = self.l3("bench", self.folder / "src", "--codecs", ",".join(["png", *packages])).stdout.decode()
         self.assertEqual("built without their libraries" in said, bool(absent))
         for name, package in absent.items():
-            self.assertRegex(said, rf"without their libraries: .*{name}.* \(Debian has them in .*{package}")
+            self.assertRegex(said, rf"without their libraries: .*{name}.* \(on Debian: apt-get install .*{package}")
 
     def test_a_sample_when_time_is_up(self) -> None:
         data = coloured_noise(100, 100)

@@ -301,6 +301,12 @@ class Messages(CommandTest):
         for words in (["frobnicate"], ["x"], ["encode", source, "b.l3", "--quux"], ["verify", source, "-z"]):
             with self.subTest(words=words):
                 self.assertNotIn(b"did you mean", self.l3(*words, code=USAGE).stderr)
+        image = self.encoded("b.png", png(4, 4))
+        for path, meant in {source: b"encode", image: b"decode", self.folder: b"convert"}.items():
+            self.assertIn(b"; did you mean " + meant + b"? (", self.l3(path, code=USAGE).stderr)
+        for words in (["ls", image], ["cat", image, "x"]):
+            said = self.l3(*words, code=FAILED).stderr
+            self.assertEqual(said, f"l3: {image}: one L3 file, not a data set (see l3 info)\n".encode())
         self.assertEqual(self.l3("nonsense", "--help", code=USAGE).stdout, b"", "help of no command")
         self.assertIn(b"l3: no option --versoin; did you mean --version? (see l3 --help)",
                       self.l3("--versoin", code=USAGE).stderr)

@@ -147,8 +147,8 @@ std::vector<std::string> training_table(const bench::TrainingFigures& training) 
   std::vector<std::string> lines = {"feeding a training: " + training.about};
   for (std::string& line : formatted(rows)) lines.push_back(std::move(line));
   lines.push_back(std::to_string(training.threads) + " threads, batches of " + std::to_string(training.batch) +
-                  "; stalled: what a training waits whose steps take " + shown_number(training.step_seconds * 1e3, 1) +
-                  " ms");
+                  "; stalled: the share of its time that a training waits, at " +
+                  shown_number(training.step_seconds * 1e3, 1) + " ms a step");
   return lines;
 }
 
@@ -221,22 +221,22 @@ std::vector<std::string> bench_table(const bench::Results& results) {
   }
   lines.push_back(
       count_of(results.whole.files, "file", "files") +
-      (results.sampled ? " of " + std::to_string(results.listed_files) + " (the time was short: --seconds)" : "") +
+      (results.sampled ? " of " + std::to_string(results.listed_files) + " (the time ran out: see --seconds)" : "") +
       ", " + shown_number(static_cast<double>(results.whole.pixels) / 1e6, 1) + " MP, " +
       count_of(results.threads, "thread", "threads") + ", " + l3_cpu_target() + ", median of " +
       count_of(rounds, "round", "rounds"));
-  if (!left_out.empty()) lines.emplace_back("*images that a codec cannot hold, and was not measured on:");
+  if (!left_out.empty()) lines.emplace_back("* measured without the images that the codec cannot hold:");
   lines.insert(lines.end(), left_out.begin(), left_out.end());
   if (!absent.empty()) {
-    lines.push_back("absent, as this l3 was built without their libraries: " + absent + " (Debian has them in " +
-                    joined(packages, ", ") + "; build l3 again with those)");
+    lines.push_back("absent, as this l3 was built without their libraries: " + absent +
+                    " (on Debian: apt-get install " + joined(packages, " ") + ", then build l3 again)");
   }
   if (results.whole.busy() >= bench::kBusy) {
     lines.push_back("this machine was busy: work on one thread took " + shown_number(results.whole.busy(), 1) +
                     " times its processor time" +
                     (results.threads > 1 ? ", and columns of more threads are too low" : std::string()));
   }
-  if (!results.memory_image.empty()) lines.push_back("memory: of " + results.memory_image);
+  if (!results.memory_image.empty()) lines.push_back("memory was measured on " + results.memory_image);
   if (results.training) {
     lines.emplace_back();
     for (std::string& line : training_table(*results.training)) lines.push_back(std::move(line));

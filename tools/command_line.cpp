@@ -47,10 +47,18 @@ std::string other_name(const std::string& word) {
   return found == std::end(kNames) ? "" : found->second;
 }
 
+// What a file in place of a command is likely to want.
+std::string command_for_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return "";
+  return std::filesystem::is_directory(path, error) ? "convert" : path.ends_with(".l3") ? "decode" : "encode";
+}
+
 std::string no_command(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names = command_names(app);
   names.emplace_back("help");
-  const std::string other = other_name(word);
+  std::string other = other_name(word);
+  if (other.empty()) other = command_for_file(word);
   return "no command " + word + (other.empty() ? did_you_mean(word, names) : "; did you mean " + other + "?") +
          " (see l3 --help)";
 }
