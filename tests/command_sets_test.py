@@ -6,7 +6,10 @@ Usage: command_sets_test.py --l3 COMMAND [names of tests, or options of unittest
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import random
 import re
 import struct
@@ -217,6 +220,22 @@ class Reading(SetTest):
             sizes[shared] = info["bytes"]
             self.l3("verify", self.set, "--against", self.source)
         self.assertLess(sizes["auto"], sizes["off"])
+
+    def test_verifying_shows_no_ratio(self) -> None:
+        picture = png(1200, 1200)
+        for i in range(20):
+            self.write(f"in/{i}.png", picture)
+        self.l3("convert", "-q", self.folder / "in", self.set, "--method", "fast", "--no-verify")
+        ours, its = pty.openpty()
+        subprocess.run([l3_command(), "verify", "-j1", self.set], stdout=subprocess.DEVNULL, stderr=its, check=True)
+        os.close(its)
+        said = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while part := os.read(ours, 4096):
+                said += part
+        os.close(ours)
+        self.assertIn(b"/20 files", said)
+        self.assertNotIn(b"ratio", said)
 
     def test_shared_models_and_cat(self) -> None:
         self.alike()
