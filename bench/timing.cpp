@@ -1,5 +1,7 @@
 #include "bench/timing.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -26,11 +28,24 @@ void for_each(const l3_parallel& parallel, uint64_t count, Body body) {
       parallel.context, count, [](void* argument, uint64_t index) { (*static_cast<Body*>(argument))(index); }, &body);
 }
 
+// Of this thread alone.
+double processor_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+struct Seconds {
+  double clock = 0, processor = 0;
+};
+
 template <typename Work>
-double seconds_of(Work work) {
+Seconds seconds_of(Work work) {
   const auto start = std::chrono::steady_clock::now();
+  const double before = processor_time();
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double processor = processor_time() - before;
+  return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), processor};
 }
 
 Speed speed_of(uint64_t pixels, std::span<const double> seconds) {
@@ -127,6 +142,7 @@ Timing::Timing(const std::vector<std::string>& codecs, uint32_t rounds, l3_paral
       figures.lossy = codec.lossy;
       if (const Adapter* adapter = codec.adapter(); adapter == nullptr) {
         figures.absent = std::string("built without ") + codec.library;
+        figures.package = codec.package;
       } else {
         figures.version = adapter->version();
         figures.decodes_only = adapter->decodes_only;
@@ -208,23 +224,30 @@ void Timing::time_one(std::vector<Trial>& trials, uint32_t round, size_t at, con
   const Codec& codec = all_codecs()[codecs_[at].codec];
   const Adapter& adapter = *codec.adapter();
   const auto is_held = [at](const Trial& trial) { return trial.codecs[at].cannot_hold.empty(); };
+  const bool one_core = parallel.run == nullptr;
+  const auto counted = [&](const Seconds& seconds) {
+    if (!one_core) return seconds.clock;
+    clock_seconds_ += seconds.clock;
+    processor_seconds_ += seconds.processor;
+    return seconds.processor;
+  };
   // What went well once goes well again, on the same input; errors were looked at in `prove`.
   if (!adapter.decodes_only && !codecs_[at].slow) {
-    encode.seconds[round] += seconds_of([&] {
+    encode.seconds[round] += counted(seconds_of([&] {
       for_each(parallel, trials.size(), [&](uint64_t i) {
         Trial& trial = trials[i];
         if (is_held(trial)) (void)adapter.encode(trial.sample.image, codec.level, trial.codecs[at].encoded);
       });
-    });
+    }));
   }
-  decode.seconds[round] += seconds_of([&] {
+  decode.seconds[round] += counted(seconds_of([&] {
     for_each(parallel, trials.size(), [&](uint64_t i) {
       Trial& trial = trials[i];
       if (!is_held(trial)) return;
       set_shape(trial.decoded, trial.sample.image);
       (void)adapter.decode(trial.file_of(adapter, at), trial.decoded);
     });
-  });
+  }));
 }
 
 void Timing::measure(std::vector<Sample> batch, double long_seconds) {
@@ -279,6 +302,8 @@ void Timing::add(const Timing& other) {
   pixels_ += other.pixels_;
   supplied_bytes_ += other.supplied_bytes_;
   sample_bytes_ += other.sample_bytes_;
+  clock_seconds_ += other.clock_seconds_;
+  processor_seconds_ += other.processor_seconds_;
   problems_.insert(problems_.end(), other.problems_.begin(), other.problems_.end());
   for (size_t c = 0; c < codecs_.size(); ++c) {
     Measured& sum = codecs_[c];
@@ -301,7 +326,7 @@ void Timing::add(const Timing& other) {
 }
 
 SetFigures Timing::figures(const std::string& name) const {
-  SetFigures set{name, files_, pixels_, supplied_bytes_, sample_bytes_, {}};
+  SetFigures set{name, files_, pixels_, supplied_bytes_, sample_bytes_, {}, clock_seconds_, processor_seconds_};
   for (const Measured& measured : codecs_) {
     CodecFigures& codec = set.codecs.emplace_back(measured.figures);
     const auto speed = [&](const Rounds& rounds) {

@@ -8,11 +8,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import shlex
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -211,6 +213,47 @@ class Measuring(BenchTest):
         self.assertEqual(len(everything), len(set(everything)))
         self.l3("bench", source, "--codecs", "gif", code=USAGE)
 
+    def test_a_busy_machine(self) -> None:
+        self.write("src/a.png", coloured_noise(300, 200))
+        processor = {min(os.sched_getaffinity(0))}
+
+        def pin() -> None:
+            os.sched_setaffinity(0, processor)
+
+        def measure(others: int) -> tuple[str, dict[str, Any]]:
+            words = ("bench", self.folder / "src", "--codecs", "png,qoi,l3-fast", "--threads", 1, "--no-memory",
+                     "--rounds", 5)
+            spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=pin)
+                        for _ in range(others)]
+            try:
+                table = self.l3(*words, preexec_fn=pin).stdout.decode()
+                return table, json.loads(self.l3(*words, "--json", preexec_fn=pin).stdout)
+            finally:
+                for each in spinning:
+                    each.kill()
+                    each.wait()
+
+        _, alone = measure(0)
+        said, busy = measure(3)
+        self.assertRegex(said, r"this machine was busy: work on one thread took \d+\.\d times its processor time")
+        self.assertGreater(busy["clock_seconds"], 1.25 * busy["processor_seconds"])
+        # A quarter of the processor does not make codecs four times as slow.
+        for one, other in zip(alone["codecs"], busy["codecs"], strict=True):
+            if "absent" not in one:
+                self.assertGreater(other["decode_mpps"], 0.5 * one["decode_mpps"], one["codec"])
+
+    def test_says_what_brings_codecs_that_are_absent(self) -> None:
+        packages = {"spng": "libspng-dev", "stb": "libstb-dev", "jxl1": "libjxl-dev", "jpegls": "libcharls-dev",
+                    "qoi": "libqoi-dev"}
+        self.write("src/a.png", png(40, 30))
+        codecs = self.bench("--codecs", ",".join(packages))["codecs"]
+        absent = {codec["codec"]: codec["package"] for codec in codecs if "absent" in codec}
+        self.assertEqual(absent, {name: packages[name] for name in absent})
+        said = self.l3("bench", self.folder / "src", "--codecs", ",".join(["png", *packages])).stdout.decode()
+        self.assertEqual("built without their libraries" in said, bool(absent))
+        for name, package in absent.items():
+            self.assertRegex(said, rf"without their libraries: .*{name}.* \(on Debian: apt-get install .*{package}")
+
     def test_a_sample_when_time_is_up(self) -> None:
         data = coloured_noise(100, 100)
         for i in range(1000):
@@ -316,6 +359,15 @@ class Reports(BenchTest):
         self.assertIn("16 bits", text)  # what WebP cannot hold
         data = re.search(r'id="figures">(.*?)</script>', text)
         self.assertEqual(json.loads(data[1])["files"], results["files"])
+
+    def test_wide_tables_say_that_they_scroll(self) -> None:
+        self.write("src/a.png", png(40, 30))
+        out = self.folder / "report"
+        self.l3("bench", "-q", self.folder / "src", "--codecs", "png,l3-fast", "--no-memory", "--out", out)
+        page = (out / "report.html").read_text()
+        self.assertEqual(page.count("<table"), page.count('<div class="wide"><table'))
+        for part in ("Scroll sideways for more columns", 'classList.toggle("cut"'):
+            self.assertTrue(part in page, part)
 
     def test_plots(self) -> None:
         results, out = self.report("--no-memory")

@@ -120,7 +120,8 @@ class Verifying(CommandTest):
             self.write(name, png(20, 20) if name.endswith("png") else pgm(20, 20))
         source, out = self.folder / "src", self.folder / "dst"
         self.l3("convert", "--files", source, out)
-        self.assertEqual(self.l3("verify", out).stdout, b"")
+        self.assertEqual(self.l3("verify", out).stdout, b"3 files OK\n")
+        self.assertEqual(self.l3("verify", "-q", out).stdout, b"")
         self.assertEqual(self.l3("verify", "-v", out).stdout.count(b"OK "), 3)
         self.l3("verify", out, "--against", source)
 

@@ -6,7 +6,10 @@ Usage: command_sets_test.py --l3 COMMAND [names of tests, or options of unittest
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import random
 import re
 import struct
@@ -14,7 +17,7 @@ import subprocess
 import zlib
 from pathlib import Path
 
-from command_testing import DONE, FAILED, chunk, l3_command, main, pgm, png, png_chunks
+from command_testing import DONE, FAILED, USAGE, chunk, l3_command, main, pgm, png, png_chunks
 from sets_testing import SetTest, contents, rows_of_png
 
 HEAD, FOOTER = 4096, 64
@@ -218,6 +221,22 @@ class Reading(SetTest):
             self.l3("verify", self.set, "--against", self.source)
         self.assertLess(sizes["auto"], sizes["off"])
 
+    def test_verifying_shows_no_ratio(self) -> None:
+        picture = png(1200, 1200)
+        for i in range(20):
+            self.write(f"in/{i}.png", picture)
+        self.l3("convert", "-q", self.folder / "in", self.set, "--method", "fast", "--no-verify")
+        ours, its = pty.openpty()
+        subprocess.run([l3_command(), "verify", "-j1", self.set], stdout=subprocess.DEVNULL, stderr=its, check=True)
+        os.close(its)
+        said = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while part := os.read(ours, 4096):
+                said += part
+        os.close(ours)
+        self.assertIn(b"/20 files", said)
+        self.assertNotIn(b"ratio", said)
+
     def test_shared_models_and_cat(self) -> None:
         self.alike()
         self.l3("verify", self.set, "--against", self.source)
@@ -242,6 +261,11 @@ class Reading(SetTest):
         self.l3("decode", out, self.folder / "one.png")
         self.assertEqual(rows_of_png((self.folder / "one.png").read_bytes()),
                          rows_of_png((self.source / name).read_bytes()))
+        said = self.l3("cat", self.set, name, self.folder / "two.png", code=USAGE).stderr
+        self.assertIn(b"an image comes as an L3 file: write .l3, or pipe it: l3 cat SET NAME | l3 decode - OUT", said)
+        self.assertFalse((self.folder / "two.png").exists())
+        self.assertRegex(self.l3("verify", self.set).stdout, rb"^OK .+: 36 samples OK\n$")
+        self.assertEqual(self.l3("verify", "-q", self.set).stdout, b"")
         self.assertIn(b"no sample of the name 1/70.png", self.l3("cat", self.set, "1/70.png", code=FAILED).stderr)
         self.l3("export", self.set, self.folder / "out")
         self.assertEqual(len(contents(self.folder / "out")), 36)

@@ -155,6 +155,16 @@ class RoundTrips(CommandTest):
 
 
 class Decoding(CommandTest):
+    def test_short_efforts(self) -> None:
+        source = self.write("a.png", png(100, 80))
+        for effort in (1, 9):
+            self.l3("encode", "--effort", effort, source, self.folder / "long.l3")
+            self.l3("encode", f"-{effort}", source, self.folder / "short.l3")
+            self.assertEqual((self.folder / "long.l3").read_bytes(), (self.folder / "short.l3").read_bytes())
+        self.l3("convert", source, self.folder / "last.l3", "-9")
+        self.assertEqual((self.folder / "long.l3").read_bytes(), (self.folder / "last.l3").read_bytes())
+        self.assertNotEqual(self.l3("encode", "-1", source, "-").stdout, (self.folder / "last.l3").read_bytes())
+
     def test_region_is_a_crop(self) -> None:
         image = self.encoded("a.png", png(200, 150), "--tile", 64)
         _, whole = self.samples(image)
@@ -265,7 +275,8 @@ class Messages(CommandTest):
                       ["encode", source, "b.l3", "--tile", 2048],
                       ["encode", source, "b.l3", "--effort", 10], ["encode", source, "b.l3", "--effort", 0],
                       ["encode", source, "b.l3", "--method", "x"], ["encode", source, source],
-                      ["encode", source, "b.l3", "--threads", 0], ["decode", "a.l3", "x.tiff"], ["decode", "a.l3", "-"],
+                      ["encode", source, "b.l3", "--threads", 0], ["decode", "a.l3", "x.tiff"],
+                      ["encode", source, "b.l3", "-9", "--effort", 9], ["encode", "-0", source, "b.l3"],
                       ["decode", "a.l3", "x.png", "--palette", "x"], ["verify"], ["convert", source],
                       ["convert", source, "x", "--resume", "--force"], ["bench", source, "--codecs", "gif"],
                       ["verify", source, source, "--against", source], ["verify", "-", "-"],
@@ -275,6 +286,63 @@ class Messages(CommandTest):
             with self.subTest(words=words):
                 said = self.l3(*words, code=USAGE).stderr.decode()
                 self.assertEqual(said.count("\n"), 1, said)
+
+    def test_did_you_mean(self) -> None:
+        source = self.write("a.png", png(4, 4))
+        for meant, words in {"encode": ["encod"], "decode": ["dceode"], "convert": ["conv"], "ls": ["list"],
+                             "help": ["hlep"], "--effort": ["encode", source, "b.l3", "--efort", 3],
+                             "--no-verify": ["convert", source, "b.l3", "--noverify"],
+                             "--roi": ["decode", "--rio=1,1,1,1", source, "b.png"],
+                             "dense": ["encode", source, "b.l3", "--method", "dens"],
+                             "jpegls": ["bench", source, "--codecs", "png,jpgls"]}.items():
+            with self.subTest(words=words):
+                said = self.l3(*words, code=USAGE).stderr.decode()
+                self.assertIn(f"; did you mean {meant}? (see l3 ", said)
+        for words in (["frobnicate"], ["x"], ["encode", source, "b.l3", "--quux"], ["verify", source, "-z"]):
+            with self.subTest(words=words):
+                self.assertNotIn(b"did you mean", self.l3(*words, code=USAGE).stderr)
+        image = self.encoded("b.png", png(4, 4))
+        for path, meant in {source: b"encode", image: b"decode", self.folder: b"convert"}.items():
+            self.assertIn(b"; did you mean " + meant + b"? (", self.l3(path, code=USAGE).stderr)
+        for words in (["ls", image], ["cat", image, "x"]):
+            said = self.l3(*words, code=FAILED).stderr
+            self.assertEqual(said, f"l3: {image}: one L3 file, not a data set (see l3 info)\n".encode())
+        self.assertEqual(self.l3("nonsense", "--help", code=USAGE).stdout, b"", "help of no command")
+        self.assertIn(b"l3: no option --versoin; did you mean --version? (see l3 --help)",
+                      self.l3("--versoin", code=USAGE).stderr)
+        self.assertEqual(self.l3(code=USAGE).stderr, b"l3: no command is given (see l3 --help)\n")
+        self.assertIn(b"encode: a word too many: c.l3 (", self.l3("encode", "a", "b", "c.l3", code=USAGE).stderr)
+
+    def test_wrong_values(self) -> None:
+        cases = {"encode a b --tile": "--tile needs a value",
+                 "encode a b -9 --effort 3": "--effort is given more than once",
+                 "encode a b -0": "--effort: 0 is not a whole number from 1 to 9",
+                 "encode a b -j x": "--threads: x is not a whole number from 1 to 1024",
+                 "bench a --codecs": "--codecs needs a value",
+                 "bench a --step-ms 0": "--step-ms: 0 is not above 0",
+                 "convert a b --shard-size 5x": "--shard-size: 5x is no size, such as 1000000, 500kB, 64MiB or 2GB"}
+        for words, said in cases.items():
+            with self.subTest(words=words):
+                command = words.split()[0]
+                self.assertEqual(self.l3(*words.split(), code=USAGE).stderr.decode(),
+                                 f"l3: {command}: {said} (see l3 {command} --help)\n")
+
+    def test_names_that_begin_with_a_dash(self) -> None:
+        self.write("-d.png", png(4, 4))
+        said = self.l3("encode", "-d.png", "d.l3", code=USAGE, cwd=self.folder).stderr
+        self.assertEqual(said, b"l3: encode: no option -d.png; the file is ./-d.png (see l3 encode --help)\n")
+        self.l3("encode", "--", "-d.png", "d.l3", cwd=self.folder)
+        self.assertIn(b"no option --oops (", self.l3("encode", "--oops", code=USAGE).stderr)
+
+    def test_help_of_a_command(self) -> None:
+        for words in (["help"], ["help", "help"], ["help", "--help"]):
+            self.assertEqual(self.l3(*words).stdout, self.l3("--help").stdout)
+        self.assertEqual(self.l3("help", "convert").stdout, self.l3("convert", "--help").stdout)
+        self.assertIn(b"did you mean convert?", self.l3("help", "convrt", code=USAGE).stderr)
+
+    def test_formats_in_help(self) -> None:
+        for name in (b"PNG", b"PAM", b"JPEG", b"WebP", b"BMP", b"GIF", b"PSD", b"TGA"):
+            self.assertIn(name, self.l3("encode", "--help").stdout)
 
     def test_largest_tiles(self) -> None:
         cases = {(8, 0): 992, (8, 2): 576, (8, 6): 480, (16, 2): 416, (16, 6): 352, (4, 0): 1024}
@@ -321,6 +389,11 @@ class Messages(CommandTest):
                 self.assertFalse((self.folder / "x.l3").exists())
                 said = self.l3("verify", source, code=FAILED).stderr.decode()
                 self.assertRegex(said, rf"^l3: {re.escape(str(source))}: offset \d+: .+\n$")
+
+    def test_l3_file_in_place_of_an_image(self) -> None:
+        image = self.encoded("a.png", png(4, 4))
+        said = self.l3("encode", image, self.folder / "b.l3", code=FAILED).stderr
+        self.assertEqual(said, f"l3: {image}: offset 0: this is an L3 file already\n".encode())
 
     def test_files_that_cannot_be_opened(self) -> None:
         source = self.write("a.png", png(4, 4))
@@ -374,6 +447,15 @@ class Messages(CommandTest):
         self.assertEqual((foreign["format"], foreign["width"], len(foreign["chunks"])), ("png", 300, 2))
         self.assertEqual(self.info(self.write("b.pgm", pgm(3, 2)))["format"], "pgm")
 
+    def test_info_reads_no_pixels(self) -> None:
+        chunks = [(b"PLTE", bytes(range(96))), (b"tRNS", b"\0\1"), (b"gAMA", bytes(4))]
+        whole = png(50, 20, 8, 3, before=chunks, after=[(b"tEXt", b"k\0v")])
+        broken = png(50, 20, 8, 3, before=chunks, after=[(b"tEXt", b"k\0v")], rows=[])  # no row of pixels
+        told = [self.info(self.write("a.png", data)) for data in (whole, broken)]
+        for key in ("width", "height", "bits", "colour", "palette_entries", "sections", "chunks", "raw_bytes"):
+            self.assertEqual(told[0][key], told[1][key], key)
+        self.l3("encode", self.folder / "a.png", self.folder / "a.l3", code=FAILED)
+
     def test_sizes(self) -> None:
         for method in ("fast", "dense"):
             image = self.encoded("a.png", png(300, 200), "--method", method)
@@ -393,6 +475,32 @@ class Pipes(CommandTest):
         self.l3("verify", "-", input=image[:-1], code=FAILED)
         self.assertEqual(json.loads(self.l3("info", "-", "--json", input=image).stdout)["file"], "stdin")
         self.assertRegex(self.l3("encode", "-", "-", input=b"x", code=FAILED).stderr, rb"^l3: stdin: offset 0: ")
+
+    def test_png_to_stdout(self) -> None:
+        image = self.encoded("a.png", png(30, 20, after=[(b"tEXt", b"k\0v")]))
+        self.l3("decode", image, self.folder / "b.png")
+        self.assertEqual(self.l3("decode", image, "-").stdout, (self.folder / "b.png").read_bytes())
+        deep = self.l3("encode", "-", "-", input=b"P5\n2 1\n1023\n" + bytes(4)).stdout
+        self.assertIn(b"write .pam", self.l3("decode", "-", "-", input=deep, code=FAILED).stderr)
+
+    def test_readers_that_leave_at_once(self) -> None:
+        # Some of it is more than a buffer holds, so that it is not the last flush that meets the closed pipe.
+        pictures = self.folder / "set"
+        for i in range(3):
+            self.write(f"src/{i}{'x' * 200}.png", png(4, 4, seed=i))
+        self.l3("convert", "-q", self.folder / "src", pictures)
+        many = self.encoded("many.png", png(4, 4, after=[(b"tEXt", b"k\0v")] * 2000))
+        for words in (["--help"], ["help", "convert"], ["manual"], ["completion", "bash"], ["ls", pictures],
+                      ["ls", "--json", pictures], ["info", many],
+                      ["verify", "-v", pictures, many],
+                      ["cat", pictures, f"0{'x' * 200}.png"], ["decode", many, "-"]):
+            with self.subTest(words=words[0]):
+                reading, writing = os.pipe()
+                os.close(reading)
+                done = subprocess.run([l3_command(), *map(str, words)], stdout=writing, stderr=subprocess.PIPE,
+                                      timeout=60)
+                os.close(writing)
+                self.assertEqual((done.stderr, done.returncode), (b"", FAILED))
 
     def test_reader_that_leaves(self) -> None:
         image = self.encoded("a.png", png(1000, 1000), "--method", "fast")

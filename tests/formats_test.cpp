@@ -331,6 +331,21 @@ TEST(Png, NamesTheOffset) {
   EXPECT_EQ(image.error().offset, 8U + 25U);
 }
 
+TEST(Png, TellsOfItselfWithoutPixels) {
+  // The pixels' stream is none, which only their reader can see.
+  const Bytes palette = raw_chunk("PLTE", Bytes(6)), text = raw_chunk("tEXt", {0x6B, 0, 0x76});
+  const Bytes file = png({header(2, 1, 8, 3), palette, raw_chunk("IDAT", bytes("no stream")), text, kEnd});
+  formats::ReadOptions options;
+  EXPECT_FALSE(formats::read(file, options));
+  options.with_pixels = false;
+  const auto image = formats::read(file, options);
+  ASSERT_TRUE(image);
+  EXPECT_EQ(image->width, 2U);
+  EXPECT_EQ(image->palette.size(), 6U);
+  EXPECT_EQ(image->chunks.size(), 1U);
+  EXPECT_TRUE(image->pixels.empty());
+}
+
 TEST(Png, ChecksLimitsBeforeAllocating) {
   EXPECT_REASON(refusal(png({header(0x7FFFFFFF, 0x7FFFFFFF, 16, 6), kTwoPixels, kEnd})), "limit");
   const Bytes large = png({header(1U << 14, 1U << 14, 8, 0), kTwoPixels, kEnd});
@@ -448,6 +463,9 @@ TEST(Hostile, NoFormatAtAll) {
   EXPECT_REASON(refusal(bytes("GIF88a")), "neither");
   EXPECT_REASON(refusal(bytes("P8\n1 1\n")), "neither");
   EXPECT_REASON(refusal(bytes("\x89PNG\n\x1A\n")), "signature is damaged");
+  EXPECT_REASON(refusal(bytes("\x89XYZ\r\n\x1A\n")), "signature is damaged");
+  EXPECT_REASON(refusal(bytes("\x8BL3I\r\n\x1A\n")), "neither PNG, PBM");
+  EXPECT_EQ(formats::readable_formats().substr(0, 9), "PNG, PBM,");
 }
 
 TEST(Corpus, PngSuite) {

@@ -75,46 +75,45 @@ void add_bench(CommandLine& line) {
   std::vector<std::string> names = bench::codec_names();
   names.emplace_back(kAll);
   sub.option("--codecs", options->codecs,
-             "Which to measure; all: each of them (default: those of them that take no minutes for an "
-             "image: " +
-                 joined(kDefaultCodecs, ", ") + ")")
+             "Codecs to measure; all: all of them (default: the quicker ones: " + joined(kDefaultCodecs, ", ") + ")")
       .list_of(names);
   sub.option("--out", options->out, "Write a report to this folder: report.html, results.csv, results.json, SVG")
       .type(kFolderType);
   add_threads(sub, options->threads, "-j,--threads",
-              "Threads that files are worked on side by side with, after one thread alone");
+              "Also measure with so many threads, each on files of its own, after one thread alone");
   sub.option("--rounds", options->rounds, "Rounds to take the median of, 1 to 1000 (default: 3)")
       .type("N")
       .whole_between(1, 1000);
   sub.option("--seconds", options->seconds,
-             "Begin no more images after so many seconds, shared by the categories, and none that would take twice of "
-             "what is left; a sample of each category is measured then. 0: measure all images (default: 60)")
+             "Begin no image after so many seconds, and none that would take more than twice the time left. The "
+             "categories share the time; of each, a sample is measured. 0: measure all images (default: 60)")
       .type("N")
       .whole_between(0, 1000000);
   sub.option("--by", options->by,
-             "folder: each folder in DIR is a category, where they are at most 24. none: there are no "
-             "categories (default: folder)")
+             "folder: each folder in DIR is a category, unless there are more than 24 (default). none: no categories")
       .one_of({"folder", "none"});
-  sub.flag("--no-memory", options->no_memory, "Leave out the memory that codecs take");
+  sub.flag("--no-memory", options->no_memory, "Do not measure the memory that codecs take");
   sub.flag("--training", options->training,
-           "Also write images of one shape as PNG, JPEG, WebP and l3 files and as l3 shards, and measure how each "
-           "of them feeds a training")
+           "Also write images of one shape as PNG, JPEG, WebP and L3 files and as L3 shards, and measure how fast "
+           "each of them feeds a training")
       .group("Training");
   sub.option("--step-ms", options->step_ms,
-             "A step of that training, in milliseconds (default: half of what PNG files take for a batch)")
+             "Time that a step of that training takes, in milliseconds (default: half the time of a batch of PNG "
+             "files)")
       .type("MS")
-      .between(0.001, 1e6)
+      .above_0()
       .group("Training");
   sub.option("--scratch", options->scratch,
-             "The folder to write those to, for as long as it takes (default: that for temporary files)")
+             "Folder to write those files to; they are removed again (default: the one for temporary files)")
       .type(kFolderType)
       .group("Training");
-  sub.flag("--json", options->json, "One line of JSON, with keys that stay");
+  sub.flag("--json", options->json, "Print one line of JSON; keys keep their meaning in later versions");
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, false);
   sub.footer(
       "Codecs:\n"
-      "  png, png9          libpng: the files as supplied (others than PNG: written at its default level); at level 9\n"
+      "  png, png9          libpng. png: PNG files as supplied, others written at the default level. png9: all at "
+      "level 9\n"
       "  spng, stb          libspng and stb_image, which decode the same files; stb_image encodes nothing\n"
       "  jpeg90, jpeg100    libjpeg-turbo at these qualities: lossy\n"
       "  webp, webp90       libwebp: lossless as `cwebp -z 6` is, and at quality 90: lossy\n"
@@ -123,22 +122,21 @@ void add_bench(CommandLine& line) {
       "  zstd               libzstd at level 3 on the bare samples\n"
       "  l3-paper           the scheme of the paper arXiv 2208.08711, implemented anew\n"
       "  l3-fast            libl3 with the method fast; l3-dense1, l3-dense5, l3-dense9: dense at these efforts\n\n"
-      "PNG and L3 keep palettes, transparency and all chunks; the others hold samples alone, palettes as indices. An "
-      "image\n"
-      "that a codec cannot hold is left out of that codec's figures, which are marked with a star: nothing is reduced "
-      "to\n"
-      "make it fit. Every decoded image is compared with its source; a difference is a failure (exit code 1).\n\n"
-      "ratio is to the bytes of the same files as supplied: less is better. MP/s are million pixels per second of the "
-      "clock\n"
-      "on the wall, from file in memory to samples in memory and back, the median over rounds in which the codecs "
-      "take\n"
-      "turns, with half the distance between the slowest and the quickest; an encoder that takes more than 10 seconds "
-      "for\n"
-      "a batch (a fiftieth of --seconds) is timed once. Memory is what the process grows by while one image is encoded "
-      "or\n"
-      "decoded. Where there is a GPU that this l3 can use, it decodes whole batches of l3 files, from pinned memory to "
-      "its\n"
-      "own.\n\n"
+      "PNG and L3 keep palettes, transparency and all chunks; the others hold samples alone, palettes as indices. An\n"
+      "image that a codec cannot hold is left out of that codec's figures, which are marked with a star: nothing is\n"
+      "reduced to make it fit. Every decoded image is compared with its source; a difference is a failure (exit code "
+      "1).\n"
+      "\n"
+      "ratio is to the bytes of the same files as supplied: less is better. MP/s are million pixels per second, from "
+      "file\n"
+      "in memory to samples in memory and back: on one thread of its processor time, which other programs do not "
+      "change,\n"
+      "on more threads of the clock on the wall. Each is the median over rounds in which the codecs take turns, with "
+      "half\n"
+      "the distance between the slowest and the quickest. An encoder that takes more than 10 seconds for a batch (a\n"
+      "fiftieth of --seconds) is timed once. Memory is what the process grows by while one image is encoded or "
+      "decoded.\n"
+      "A GPU that this l3 can use decodes whole batches of l3 files, from pinned memory to its own.\n\n"
       "Examples:\n"
       "  l3 bench photos/\n"
       "  l3 bench photos/ --codecs all --seconds 0 --out report/\n"

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "bench_run.h"
+#include "command_tree.h"
 #include "json.h"
 #include "progress.h"
 
@@ -24,7 +25,7 @@ void add_speed(Json& json, const char* name, const bench::Speed& speed) {
 void add_codec(Json& json, const bench::CodecFigures& codec, bool all_threads) {
   json.open_object().member("codec", codec.name).member("title", codec.title);
   if (!codec.absent.empty()) {
-    json.member("absent", codec.absent).close_object();
+    json.member("absent", codec.absent).member("package", codec.package).close_object();
     return;
   }
   json.member("version", codec.version).member("files", codec.files).member("pixels", codec.pixels);
@@ -55,6 +56,7 @@ void add_set(Json& json, const bench::SetFigures& set, bool all_threads) {
   for (const bench::CodecFigures& codec : set.codecs) add_codec(json, codec, all_threads);
   json.close_array().member("files", set.files).member("pixels", set.pixels);
   json.member("supplied_bytes", set.supplied_bytes).member("sample_bytes", set.sample_bytes);
+  json.key("clock_seconds").number(set.clock_seconds, 6).key("processor_seconds").number(set.processor_seconds, 6);
 }
 
 std::string shown_speed(const bench::Speed& speed) {
@@ -145,8 +147,8 @@ std::vector<std::string> training_table(const bench::TrainingFigures& training) 
   std::vector<std::string> lines = {"feeding a training: " + training.about};
   for (std::string& line : formatted(rows)) lines.push_back(std::move(line));
   lines.push_back(std::to_string(training.threads) + " threads, batches of " + std::to_string(training.batch) +
-                  "; stalled: what a training waits whose steps take " + shown_number(training.step_seconds * 1e3, 1) +
-                  " ms");
+                  "; stalled: the share of its time that a training waits, at " +
+                  shown_number(training.step_seconds * 1e3, 1) + " ms a step");
   return lines;
 }
 
@@ -203,10 +205,14 @@ std::vector<std::string> bench_table(const bench::Results& results) {
   for (std::string& line : table_of(results.whole, results.threads)) lines.push_back(std::move(line));
   uint32_t rounds = 0;
   std::string absent;
-  std::vector<std::string> left_out;
+  std::vector<std::string> packages, left_out;
   for (const bench::CodecFigures& codec : results.whole.codecs) {
     rounds = std::max(rounds, codec.decode.rounds);
-    if (!codec.absent.empty()) absent += (absent.empty() ? "" : ", ") + codec.name;
+    if (!codec.absent.empty()) {
+      absent += (absent.empty() ? "" : ", ") + codec.name;
+      if (std::find(packages.begin(), packages.end(), codec.package) == packages.end())
+        packages.push_back(codec.package);
+    }
     std::string reasons;
     for (const auto& [reason, files] : codec.not_held) {
       reasons += (reasons.empty() ? "" : ", ") + std::to_string(files) + " (" + reason + ")";
@@ -215,14 +221,22 @@ std::vector<std::string> bench_table(const bench::Results& results) {
   }
   lines.push_back(
       count_of(results.whole.files, "file", "files") +
-      (results.sampled ? " of " + std::to_string(results.listed_files) + " (the time was short: --seconds)" : "") + ", " +
-      shown_number(static_cast<double>(results.whole.pixels) / 1e6, 1) + " MP, " +
+      (results.sampled ? " of " + std::to_string(results.listed_files) + " (the time ran out: see --seconds)" : "") +
+      ", " + shown_number(static_cast<double>(results.whole.pixels) / 1e6, 1) + " MP, " +
       count_of(results.threads, "thread", "threads") + ", " + l3_cpu_target() + ", median of " +
       count_of(rounds, "round", "rounds"));
-  if (!left_out.empty()) lines.emplace_back("*images that a codec cannot hold, and was not measured on:");
+  if (!left_out.empty()) lines.emplace_back("* measured without the images that the codec cannot hold:");
   lines.insert(lines.end(), left_out.begin(), left_out.end());
-  if (!absent.empty()) lines.push_back("absent, as this l3 was built without their libraries: " + absent);
-  if (!results.memory_image.empty()) lines.push_back("memory: of " + results.memory_image);
+  if (!absent.empty()) {
+    lines.push_back("absent, as this l3 was built without their libraries: " + absent +
+                    " (on Debian: apt-get install " + joined(packages, " ") + ", then build l3 again)");
+  }
+  if (results.whole.busy() >= bench::kBusy) {
+    lines.push_back("this machine was busy: work on one thread took " + shown_number(results.whole.busy(), 1) +
+                    " times its processor time" +
+                    (results.threads > 1 ? ", and columns of more threads are too low" : std::string()));
+  }
+  if (!results.memory_image.empty()) lines.push_back("memory was measured on " + results.memory_image);
   if (results.training) {
     lines.emplace_back();
     for (std::string& line : training_table(*results.training)) lines.push_back(std::move(line));

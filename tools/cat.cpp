@@ -5,6 +5,7 @@
 
 #include "data_sets.h"
 #include "file_io.h"
+#include "formats/formats.h"
 #include "options.h"
 
 namespace tools {
@@ -42,10 +43,15 @@ int cat(const CatOptions& options, Context& context) {
   }
   const std::optional<uint64_t> index = set->find(options.name);
   if (!index) {
-    console.fail({options.set, std::nullopt, "no sample of the name " + options.name + " (l3 ls has the names)"});
+    console.fail({options.set, std::nullopt, "no sample of the name " + options.name + " (l3 ls prints the names)"});
     return kExitFailed;
   }
   const l3::Sample sample = set->sample(*index);
+  if (sample.is_image() && formats::is_readable_name(options.out)) {
+    return wrong_usage(context, "cat: OUT is " + options.out +
+                                    ", but an image comes as an L3 file: write .l3, or pipe "
+                                    "it: l3 cat SET NAME | l3 decode - OUT");
+  }
   Outcome<bridge::Buffer> file = read_sample(*set, *index);
   if (file) file = with_its_model(std::move(*file), sample, shown(*set, sample));
   if (!file) {
@@ -65,15 +71,16 @@ void add_cat(CommandLine& line) {
   Subcommand sub = line.command("cat", "Take one sample out of a data set");
   auto options = std::make_shared<CatOptions>();
   sub.option("SET", options->set, "The folder of a data set, or a shard").required().type("");
-  sub.option("NAME", options->name, "The sample's name, as l3 ls has it").required().type("NAME");
-  sub.option("OUT", options->out, "The file to write; replaced only when it is whole; default: stdout").type("");
+  sub.option("NAME", options->name, "The sample's name, as l3 ls prints it").required().type("");
+  sub.option("OUT", options->out, "The file to write; replaced only when it is whole (default: stdout)").type("");
   sub.footer(
-      "An image comes as an L3 file that needs nothing else: a model that it shares with others is put into it. What\n"
-      "is no image comes as it is.\n\n"
+      "An image becomes an L3 file that needs nothing else: it gets a copy of the model that it shares with others.\n"
+      "Anything else comes as it is.\n\n"
       "Examples:\n"
       "  l3 cat set/ n01440764/7.png 7.l3\n"
       "  l3 cat set/ 000017.txt\n"
-      "  l3 cat set/ a.png | l3 decode - - --format ppm | viewer\n");
+      "  l3 cat set/ a.png | l3 decode - a.png            the image as a PNG\n"
+      "  l3 cat set/ a.png | l3 decode - - | viewer\n");
   sub.run([options](Context& context) { return cat(*options, context); });
 }
 

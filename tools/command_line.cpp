@@ -2,9 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <sstream>
 
 #include "help.h"
 #include "options.h"
+#include "suggestion.h"
 
 namespace tools {
 namespace {
@@ -12,13 +16,94 @@ namespace {
 Check one_of_check(const std::vector<std::string>& names) {
   return [names](const std::string& text) {
     if (std::find(names.begin(), names.end(), text) != names.end()) return std::string();
-    return text + " is not one of " + joined(names, ", ");
+    return text + " is not one of " + joined(names, ", ") + did_you_mean(text, names);
   };
 }
 
-// Of what CLI11 takes for a number: a sign would wrap around.
-std::string check_begins_with_digit(const std::string& text) {
-  return !text.empty() && text[0] >= '0' && text[0] <= '9' ? "" : text + " is no number of at least 1";
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+// The command that others call so.
+std::string other_name(const std::string& word) {
+  constexpr std::pair<const char*, const char*> kNames[] = {
+      {"compress", "encode"}, {"pack", "convert"},   {"import", "convert"}, {"decompress", "decode"},
+      {"unpack", "export"},   {"extract", "export"}, {"list", "ls"},        {"dir", "ls"},
+      {"check", "verify"},    {"test", "verify"},    {"show", "info"},      {"identify", "info"},
+      {"man", "manual"},      {"benchmark", "bench"}};
+  const auto* const found =
+      std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& name) { return word == name.first; });
+  return found == std::end(kNames) ? "" : found->second;
+}
+
+// What a file in place of a command is likely to want.
+std::string command_for_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return "";
+  return std::filesystem::is_directory(path, error) ? "convert" : path.ends_with(".l3") ? "decode" : "encode";
+}
+
+std::string no_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names = command_names(app);
+  names.emplace_back("help");
+  std::string other = other_name(word);
+  if (other.empty()) other = command_for_file(word);
+  return "no command " + word + (other.empty() ? did_you_mean(word, names) : "; did you mean " + other + "?") +
+         " (see l3 --help)";
+}
+
+// "-9" is short for "--effort=9", where there are efforts.
+void spell_out_efforts(const CLI::App& app, std::vector<std::string>& words) {
+  const auto commands = app.get_subcommands([&](const CLI::App* command) { return command->get_name() == words[0]; });
+  if (commands.empty() || commands.front()->get_option_no_throw(kEffort) == nullptr) return;
+  const auto end = std::find(words.begin(), words.end(), "--");
+  for (auto word = words.begin(); word != end; ++word) {
+    if (word->size() == 2 && (*word)[0] == '-' && (*word)[1] >= '0' && (*word)[1] <= '9') {
+      *word = std::string(kEffort) + "=" + (*word)[1];
+    }
+  }
+}
+
+// What CLI11 says, with words in place of its arithmetic.
+std::string wrong_argument(const std::string& what) {
+  const size_t twice = what.find(": At Most 1 required");
+  if (twice != what.npos) return what.substr(0, twice) + " is given more than once";
+  const size_t missing = what.find(": 1 required");
+  return missing != what.npos ? what.substr(0, missing) + " needs a value" : what;
+}
+
+// What is wrong with the first word that is neither an option of `app` nor one of its positionals; empty where all are.
+std::string not_expected(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining(true);
+  if (words.empty()) return "";
+  const auto option =
+      std::find_if(words.begin(), words.end(), [](const std::string& word) { return word.starts_with('-'); });
+  if (option == words.end()) return "a word too many: " + words.front();
+  std::error_code error;
+  if (std::filesystem::exists(*option, error)) return "no option " + *option + "; the file is ./" + *option;
+  const std::string name = option->substr(0, option->find('='));
+  return "no option " + name + did_you_mean(name, option_names(app));
+}
+
+// Some of what CLI11 takes for a size: a sign would wrap around.
+std::string check_size(const std::string& text) {
+  const size_t unit = std::min(text.find_first_not_of("0123456789"), text.size());
+  std::string rest = CLI::detail::to_lower(text.substr(unit));
+  if (rest.ends_with('b')) rest.pop_back();
+  if (rest.size() == 2 && rest[1] == 'i') rest.pop_back();
+  const bool known = rest.empty() || (rest.size() == 1 && std::string("kmgtpe").find(rest) != std::string::npos);
+  return unit > 0 && known ? "" : text + " is no size, such as 1000000, 500kB, 64MiB or 2GB";
 }
 
 }  // namespace
@@ -37,13 +122,20 @@ Option Option::one_word() { return Option(option_->allow_extra_args(false)); }
 Option Option::excludes(Option other) { return Option(option_->excludes(other.option_)); }
 Option Option::needs(const std::string& other) { return Option(option_->needs(other)); }
 
-// Ranges would stand in help with the types' names, but for an empty description.
 Option Option::whole_between(uint64_t least, uint64_t most) {
-  return Option(option_->check(CLI::Range(least, most).description("")));
+  return check([=](const std::string& text) {
+    const auto number = whole_number(text);
+    if (number && *number >= least && *number <= most) return std::string();
+    return text + " is not a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  });
 }
 
-Option Option::between(double least, double most) {
-  return Option(option_->check(CLI::Range(least, most).description("")));
+Option Option::above_0() {
+  return check([](const std::string& text) {
+    double number = 0;
+    return CLI::detail::lexical_cast(text, number) && number > 0 && std::isfinite(number) ? std::string()
+                                                                                          : text + " is not above 0";
+  });
 }
 
 Option Option::one_of(const std::vector<std::string>& names) {
@@ -59,7 +151,7 @@ Option Option::list_of(const std::vector<std::string>& names) {
 Option Option::size(Kilo kilo) {
   type("SIZE");
   option_->transform(CLI::AsSizeValue(kilo == Kilo::is_1000).description(""));
-  option_->transform(CLI::Validator(Check(check_begins_with_digit), ""));  // comes first
+  option_->transform(CLI::Validator(Check(check_size), ""));  // comes first
   return *this;
 }
 
@@ -99,7 +191,8 @@ void Subcommand::run(const Command& command) {
 CommandLine::CommandLine(const std::string& about, const std::string& closing, const std::string& version)
     : app_(std::make_unique<CLI::App>(about, "l3")) {
   teach(*app_);
-  app_->set_version_flag("--version", version);
+  app_->set_help_flag("-h,--help", "Print this help");
+  app_->set_version_flag("--version", version, "Print the version");
   app_->require_subcommand(1);
   app_->footer(closing);
 }
@@ -111,19 +204,40 @@ Subcommand CommandLine::command(const std::string& name, const std::string& desc
 }
 
 std::variant<Command, int> CommandLine::parse(int argc, char** argv, Context& context) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  // "help X" is "X --help".
+  if (!words.empty() && words.front() == "help") {
+    const std::string of = words.size() > 1 && words[1] != "help" ? words[1] : "--help";
+    words = {of, "--help"};
+  }
+  if (words.empty()) return wrong_usage(context, "no command is given (see l3 --help)");
+  const std::vector<std::string> names = command_names(*app_);
+  if (!words.front().starts_with('-') && std::count(names.begin(), names.end(), words.front()) == 0) {
+    return wrong_usage(context, no_command(*app_, words.front()));
+  }
+  spell_out_efforts(*app_, words);
+  std::reverse(words.begin(), words.end());  // CLI11 takes them from the end
   try {
-    app_->parse(argc, argv);
+    app_->parse(std::move(words));
     return chosen_;
   } catch (const CLI::ParseError& error) {
     // Help and version arrive as errors too.
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app_->exit(error);
-    const auto used = app_->get_subcommands();
-    if (used.empty() && argc > 1 && argv[1][0] != '-') {
-      return wrong_usage(context, "no command " + one_line(argv[1]) + " (see l3 --help)");
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      std::ostringstream text, nothing;
+      const int code = app_->exit(error, text, nothing);
+      std::string lines = text.str();
+      while (lines.ends_with('\n')) lines.pop_back();
+      for (size_t at = 0; (at = lines.find("\n\n\n", at)) != lines.npos;) lines.erase(at, 1);
+      context.console.print(lines);
+      return code;
     }
-    const std::string command = used.empty() ? "" : used.front()->get_name() + ": ";
-    const std::string help = used.empty() ? "l3 --help" : "l3 " + used.front()->get_name() + " --help";
-    return wrong_usage(context, command + error.what() + " (see " + help + ")");
+    const auto used = app_->get_subcommands();
+    const CLI::App& app = used.empty() ? *app_ : *used.front();
+    const std::string command = used.empty() ? "" : app.get_name() + ": ";
+    std::string problem = not_expected(app);  // comes first: a mistyped option may leave another one without its value
+    if (problem.empty()) problem = wrong_argument(error.what());
+    return wrong_usage(context,
+                       command + problem + " (see l3 " + (used.empty() ? "" : app.get_name() + " ") + "--help)");
   }
 }
 

@@ -20,6 +20,9 @@ class Option;
 
 namespace tools {
 
+// The one option that has short forms, -1 to -9.
+inline constexpr const char* kEffort = "--effort";
+
 // What a subcommand works with. Both outlive it.
 struct Context {
   Console& console;
@@ -44,7 +47,7 @@ class Option {
   Option group(const std::string& heading);
   Option check(const Check& check);
   Option whole_between(uint64_t least, uint64_t most);
-  Option between(double least, double most);
+  Option above_0();
   // One of these names, or a list of them with commas between. They are the type.
   Option one_of(const std::vector<std::string>& names);
   Option list_of(const std::vector<std::string>& names);

@@ -261,13 +261,13 @@ constexpr Shell kShells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
 }  // namespace
 
 void add_completion(CommandLine& line) {
-  Subcommand sub = line.command("completion", "Print a script that lets a shell complete l3's words");
+  Subcommand sub = line.command("completion", "Print a script with which a shell completes l3's commands and options");
   auto wanted = std::make_shared<std::string>();
   std::vector<std::string> names;
   for (const Shell& shell : kShells) names.emplace_back(shell.name);
   sub.option("SHELL", *wanted, "The shell to complete in").required().one_of(names);
   sub.footer(
-      "Shells look for the scripts of installed commands by themselves. For one that is not installed:\n\n"
+      "An installed l3 needs none of this: shells find its script by themselves.\n\n"
       "Examples:\n"
       "  source <(l3 completion bash)\n"
       "  l3 completion zsh > ~/.zfunc/_l3                  with ~/.zfunc in fpath\n"

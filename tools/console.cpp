@@ -22,9 +22,17 @@ void Console::print(std::string_view line) {
   const std::lock_guard lock(mutex_);
   if (status_shown_) put(stderr, kEraseLine);
   status_shown_ = false;
+  errno = 0;
   put(stdout, line);
   put(stdout, "\n");
   if (stdout_is_terminal_ || prompt_) std::fflush(stdout);
+  // What fills the buffer is what meets the error; the last flush may find nothing left to write.
+  if (stdout_error_ == 0 && std::ferror(stdout) != 0) stdout_error_ = errno;
+}
+
+bool Console::can_print() const {
+  const std::lock_guard lock(mutex_);
+  return stdout_error_ == 0;
 }
 
 void Console::fail(const Failure& failure) {
@@ -78,10 +86,9 @@ bool Console::finish() {
   clear_status();
   say_what_notes_were_left_out();
   errno = 0;
-  const bool flushed = std::fflush(stdout) == 0;
-  const int error = errno;
-  if (flushed && std::ferror(stdout) == 0) return true;
-  fail({"stdout", std::nullopt, std::string("cannot write: ") + std::strerror(error), error == EPIPE});
+  if (std::fflush(stdout) != 0 && stdout_error_ == 0) stdout_error_ = errno;
+  if (stdout_error_ == 0) return true;
+  fail({"stdout", std::nullopt, std::string("cannot write: ") + std::strerror(stdout_error_), stdout_error_ == EPIPE});
   return false;
 }
 

@@ -27,6 +27,8 @@ class Console {
 
   // A line on stdout.
   void print(std::string_view line);
+  // Whether all lines so far could be written. Where not, `finish` says why, and more of them are in vain.
+  bool can_print() const;
 
   // On stderr: what went wrong, and what the user should know of although nothing did.
   void fail(const Failure& failure);
@@ -47,12 +49,13 @@ class Console {
   void write_error_line(std::string_view line);
   void say_what_notes_were_left_out();
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   bool stderr_is_terminal_;
   bool stdout_is_terminal_;
   bool quiet_ = false;
   bool prompt_ = false;
   bool status_shown_ = false;
+  int stdout_error_ = 0;                                // the errno of the first line that could not be written
   std::map<std::string, uint64_t, std::less<>> notes_;  // how often each text came
 };
 

@@ -75,6 +75,10 @@ bool Stamp::is_still(const std::string& path) const {
   return known_ && now.known_ && seconds_ == now.seconds_ && nanoseconds_ == now.nanoseconds_ && size_ == now.size_;
 }
 
+bool is_l3(std::span<const uint8_t> file) {
+  return file.size() >= 4 && file[0] == 0x8B && file[1] == 'L' && file[2] == '3' && file[3] == 'I';
+}
+
 Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t> bytes, const l3_limits& limits,
                                Context& context) {
   std::vector<std::string> notices;
@@ -83,6 +87,7 @@ Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t>
   read.max_edge = kMostPixelsOfEdge;
   formats::Result<formats::Image> image = formats::read(bytes, read);
   for (const std::string& notice : notices) context.console.note(name, notice);
+  if (!image && is_l3(bytes)) return Failure{name, 0, "this is an L3 file already"};
   if (!image) return failure_in(name, image.error());
   return std::move(*image);
 }

@@ -74,6 +74,9 @@ class Stamp {
   int64_t seconds_ = 0, nanoseconds_ = 0, size_ = 0;
 };
 
+// Whether it begins as L3 files do.
+bool is_l3(std::span<const uint8_t> file);
+
 // Unpacks the bytes of a foreign image.
 Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t> bytes, const l3_limits& limits,
                                Context& context);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "conversion.h"
 #include "file_io.h"
 #include "image_tree.h"
 #include "loader/data_set_index.h"
@@ -47,8 +48,10 @@ Failure failure_of(const l3_data_error& error) {
 
 Outcome<l3::DataSet> open_data_set(const std::string& path) {
   l3::DataResult<l3::DataSet> set = l3::DataSet::open(path);
-  if (!set) return failure_of(set.error());
-  return std::move(*set);
+  if (set) return std::move(*set);
+  const Outcome<bridge::Buffer> start = is_folder(path) ? Outcome(bridge::Buffer()) : read_start(path, 4);
+  if (start && is_l3(start->bytes())) return Failure{path, std::nullopt, "one L3 file, not a data set (see l3 info)"};
+  return failure_of(set.error());
 }
 
 std::string shown(const l3::DataSet& set, const l3::Sample& sample) {

@@ -194,12 +194,11 @@ Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& 
 int decode_file(const DecodeOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
-  const std::optional<Format> format = formats::format_of(options.format.empty() ? options.out : "." + options.format);
+  const std::string wanted = !options.format.empty() ? options.format : options.out == "-" ? "png" : "";
+  const std::optional<Format> format = formats::format_of(wanted.empty() ? options.out : "." + wanted);
   if (!format) {
-    return wrong_usage(context, options.out == "-" ? "decode: OUT is -, which needs --format png, ppm, pgm, pbm or pam"
-                                                   : "decode: " + one_line(options.out) +
-                                                         ": the extension is none of .png .ppm .pgm .pbm .pam; "
-                                                         "say --format");
+    return wrong_usage(context,
+                       "decode: " + options.out + ": the extension is none of .png .ppm .pgm .pbm .pam; say --format");
   }
   if (options.out == "-" && console.stdout_is_terminal()) {
     return wrong_usage(context, "decode: OUT is -, but stdout is a terminal");
@@ -271,27 +270,28 @@ void add_decode(CommandLine& line) {
       .type("X,Y,W,H")
       .check(check_region);
   sub.option("--palette", options->palette,
-             "What palette images become (default: indices for .png, which keeps the palette too, .pgm "
-             "and .pam; colours for .ppm)")
+             "What becomes of palette images (default: colours for .ppm, which holds nothing else; indices for .pgm, "
+             ".pam and .png, which keeps the palette too)")
       .one_of({"colours", "indices"});
-  sub.option("--format", options->format, "What to write (default: what OUT's extension says)")
+  sub.option("--format", options->format, "What to write (default: what OUT's extension says, and PNG to stdout)")
       .one_of({"png", "ppm", "pgm", "pbm", "pam"});
   sub.option("--device", options->device,
-             "Where to decode (default: cpu). cuda: on the first GPU, with the same pixels and errors; "
-             "for one image the CPU is sooner done")
+             "Where to decode (default: cpu). cuda: on the first GPU, with the same pixels and errors; one image "
+             "alone takes longer there")
       .one_of({"cpu", "cuda"});
-  add_models(sub, options->models, "A model that the file may name, made by l3 train; as often as there are models");
+  add_models(sub, options->models, "A model of l3 train that the file may need. Can be given more than once");
   add_threads(sub, options->threads, "-j,--threads", "Threads to decode with");
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);
   sub.footer(
       "A .png gets everything back: samples, bit depth, palette, transparency and ancillary chunks. The other\n"
-      "formats hold samples only; a note says what is left out. Damaged pixels are never written. Damaged metadata\n"
-      "costs the metadata, not the pixels: they are written, and the exit code is 1.\n\n"
+      "formats hold samples only; a note says what is left out. Damaged pixels are never written. Where only the\n"
+      "metadata is damaged, the pixels are written without it, and the exit code is 1.\n\n"
       "Examples:\n"
       "  l3 decode photo.l3 photo.png\n"
       "  l3 decode --roi 512,0,256,256 map.l3 corner.png    decodes only the tiles it needs\n"
       "  l3 decode labels.l3 labels.pgm                     the label of each pixel, not its colour\n"
+      "  l3 decode photo.l3 - | viewer                      a PNG\n"
       "  l3 decode photo.l3 - --format ppm | viewer\n");
   sub.run([options](Context& context) { return decode(*options, context); });
 }

@@ -65,7 +65,7 @@ int encode(const EncodeOptions& options, Context& context) {
 void add_encode(CommandLine& line) {
   Subcommand sub = line.command("encode", "Encode one image file to L3");
   auto options = std::make_shared<EncodeOptions>();
-  sub.option("IN", options->in, "A PNG, PBM, PGM, PPM or PAM file, told by its contents; - is stdin")
+  sub.option("IN", options->in, "An image file, told by its contents: " + formats::readable_formats() + "; - is stdin")
       .required()
       .type("");
   sub.option("OUT", options->out, "The L3 file to write; replaced only when it is whole; - is stdout")
@@ -74,11 +74,10 @@ void add_encode(CommandLine& line) {
   add_method(sub, options->method);
   add_models(
       sub, options->models,
-      "Use a model of l3 train for images of its channels and bits, by its name: the result is smaller, and cannot be "
-      "decoded without it. Again for images of others");
+      "A model of l3 train, for images of its channels and bits. The result is smaller, and cannot be decoded without "
+      "the model. Can be given once for each kind of images");
   add_threads(sub, options->threads, "-j,--threads", "Threads to encode with");
-  sub.flag("--no-verify", options->no_verify,
-           "Do not decode the result and compare it with IN before it gets its name");
+  sub.flag("--no-verify", options->no_verify, "Skip the proof: do not decode the result and compare it with IN");
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);
   sub.footer(

@@ -296,21 +296,23 @@ void add_export(CommandLine& line) {
   Subcommand sub = line.command("export", "Write a data set, or a folder of L3 files, back to PNG files");
   auto options = std::make_shared<ExportOptions>();
   sub.option("SRC", options->source, "The folder of a data set, a shard, or a folder of L3 files").required().type("");
-  sub.option("DST", options->destination, "The folder to write to, made where it is missing").required().type("");
-  add_models(sub, options->models, "A model that L3 files of a folder may name; as often as there are models");
+  sub.option("DST", options->destination, "The folder to write to; it is made if it does not exist")
+      .required()
+      .type("");
+  add_models(sub, options->models, "A model of l3 train that files of a folder may need. Can be given more than once");
   add_threads(sub, options->jobs, "-j,--jobs,--threads", "Files to work on side by side");
   sub.option("--on-error", options->on_error,
-             "What to do about a sample that fails (default: fail, stop there; skip: name it and go on)")
+             "What to do when a sample fails. fail: stop there (default). skip: say so and go on")
       .one_of({"fail", "skip"});
   const Option resume = sub.flag("--resume", options->resume, "Keep files that are there already");
   sub.flag("--force", options->force, "Write all files anew").excludes(resume);
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);
   sub.footer(
-      "Images get the names that they had, and .png where those were of other formats: a.jpg becomes a.png, or\n"
-      "a.jpg.png beside another a.png. Samples, depth, palette, transparency and ancillary chunks are as they were.\n"
-      "What is no image comes back as it was, and metadata as a .json file. A file has its name only once it is "
-      "whole.\n\n"
+      "Images get back their names. Those of other formats get the extension .png: a.jpg becomes a.png, or a.jpg.png\n"
+      "where there is an a.png already. Samples, depth, palette, transparency and ancillary chunks are as they were.\n"
+      "Other files come back as they were, and metadata comes back as a .json file. A file gets its name only when it\n"
+      "is whole.\n\n"
       "Examples:\n"
       "  l3 export set/ pngs/\n");
   sub.run([options](Context& context) { return export_all(*options, context); });

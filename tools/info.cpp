@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bridge/image_bridge.h"
+#include "conversion.h"
 #include "data_sets.h"
 #include "file_io.h"
 #include "formats/formats.h"
@@ -71,10 +72,6 @@ uint64_t raw_bytes(const FileInfo& info) {
 }
 
 std::string tag(const formats::Chunk& chunk) { return {chunk.type.data(), chunk.type.size()}; }
-
-bool is_l3(std::span<const uint8_t> file) {
-  return file.size() >= 4 && file[0] == 0x8B && file[1] == 'L' && file[2] == '3' && file[3] == 'I';
-}
 
 // Name and size of the model, wherever it is.
 std::optional<Failure> describe_model(std::span<const uint8_t> file, std::span<const l3_model* const> supplied,
@@ -178,9 +175,10 @@ std::optional<Failure> describe_foreign(std::span<const uint8_t> file, const Inf
   std::vector<std::string> notices;
   formats::ReadOptions read = read_options(options.limits);
   read.notices = &notices;
+  read.with_pixels = false;
   formats::Result<formats::Image> image = formats::read(file, read);
   if (!file.empty() && !formats::is_known(file)) {
-    return Failure{info.file, 0, "neither L3 nor an image of a format that is known"};
+    return Failure{info.file, 0, "neither L3 nor any of " + formats::readable_formats()};
   }
   if (!image) return failure_in(info.file, image.error());
   for (const std::string& notice : notices) console.note(info.file, notice);
@@ -343,17 +341,17 @@ void add_info(CommandLine& line) {
   Subcommand sub = line.command("info", "Say what a data set or an image file holds");
   auto options = std::make_shared<InfoOptions>();
   sub.option("IN", options->in,
-             "A data set, a shard, an L3 file, or one that l3 convert reads, told by its contents; - is stdin")
+             "A data set, a shard, an L3 file or another image file, told by its contents; - is stdin")
       .required()
       .type("");
-  sub.flag("--json", options->json, "One line of JSON, with keys that stay");
-  sub.flag("--sizes", options->sizes, "Also what the parts of an L3 file take; decodes it to measure");
-  add_models(sub, options->models, "A model that the file may name, made by l3 train, for --sizes");
+  sub.flag("--json", options->json, "Print one line of JSON; keys keep their meaning in later versions");
+  sub.flag("--sizes", options->sizes, "Also say how many bytes the parts of an L3 file take. This decodes the file");
+  add_models(sub, options->models, "A model of l3 train that the file may need, for --sizes");
   add_limits(sub, options->limits, true);
   sub.footer(
-      "Of an L3 file the head, the index, the sections and the metadata are checked, of a data set the indexes;\n"
-      "l3 verify checks all.\n"
-      "ratio is the size of the file to that of its raw samples, packed to bits: less is better.\n\n"
+      "No pixels are decoded to tell of an L3 file or of a PNG. The head, the index, the sections and the metadata of\n"
+      "an L3 file are checked, and the indexes of a data set; l3 verify checks everything.\n"
+      "ratio is the size of the file divided by that of its raw samples, packed to bits: less is better.\n\n"
       "Examples:\n"
       "  l3 info photo.l3\n"
       "  l3 info set/\n"

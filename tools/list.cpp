@@ -54,7 +54,7 @@ int list(const ListOptions& options, Context& context) {
     return kExitFailed;
   }
   const uint64_t count = set->count();
-  for (uint64_t i = 0; i < count; ++i) {
+  for (uint64_t i = 0; i < count && context.console.can_print(); ++i) {
     const l3::Sample sample = set->sample(i);
     context.console.print(options.json   ? as_json(*set, sample)
                           : options.wide ? as_columns(*set, sample)
@@ -69,11 +69,12 @@ void add_list(CommandLine& line) {
   Subcommand sub = line.command("ls", "List the samples of a data set");
   auto options = std::make_shared<ListOptions>();
   sub.option("SET", options->set, "The folder of a data set, or a shard").required().type("");
-  const Option wide = sub.flag("-l,--long", options->wide, "Name, bytes, shape, role and label, with tabs between");
-  sub.flag("--json", options->json, "A line of JSON for each, with all that the index says").excludes(wide);
+  const Option wide =
+      sub.flag("-l,--long", options->wide, "Print name, bytes, shape, role and label, with tabs between them");
+  sub.flag("--json", options->json, "Print a line of JSON for each, with all that the index says").excludes(wide);
   sub.footer(
-      "Reads the index alone. Samples come in their order in the data set; control characters in names are spelled "
-      "out.\n\n"
+      "Samples come in their order in the data set. Only the index is read. A control character in a name is printed\n"
+      "as \\x and two hexadecimal digits.\n\n"
       "Examples:\n"
       "  l3 ls set/ | wc -l\n"
       "  l3 ls -l set/ | grep -v image\n"

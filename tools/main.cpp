@@ -16,21 +16,26 @@ namespace {
 constexpr const char* kAbout =
     "l3: lossless images that decode fast, tile by tile.\n"
     "\n"
-    "Converts images and data sets of images to L3 and back, with nothing lost: samples, bit depth, palette,\n"
-    "transparency and ancillary chunks.";
+    "Converts images and data sets of images to L3 and back. Nothing is lost: samples, bit depth, palette,\n"
+    "transparency and ancillary chunks all come back.";
 
 constexpr const char* kClosing =
-    "l3 COMMAND --help tells more, with examples.\n"
+    "Examples:\n"
+    "  l3 encode photo.png photo.l3\n"
+    "  l3 decode photo.l3 photo.png\n"
+    "  l3 convert pngs/ set/\n"
+    "  l3 verify --against pngs/ set/\n"
+    "  l3 help convert                 what convert can do; the same as l3 convert --help\n"
     "\n"
-    "An output has its name only once it is whole: whatever ends a run leaves no half file.\n"
+    "An output gets its name only when it is whole: a run that is stopped leaves no half-written file.\n"
     "\n"
     "Exit codes:\n"
     "  0    done\n"
-    "  1    some input failed, each named on stderr as `l3: FILE: offset N: reason`\n"
+    "  1    something failed; stderr says what, as `l3: FILE: offset N: reason`\n"
     "  2    wrong usage\n"
     "\n"
     "Environment:\n"
-    "  L3_CPU=portable|avx2|vnni|avx512    the processor's instructions to use; results do not depend on it\n";
+    "  L3_CPU=portable|avx2|vnni|avx512    processor instructions to use; results are the same with all of them\n";
 
 int run(int argc, char** argv, tools::Context& context) {
   tools::CommandLine line(kAbout, kClosing, std::string("l3 ") + l3_version_text());

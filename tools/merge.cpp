@@ -130,8 +130,8 @@ void add_merge(CommandLine& line) {
   sub.option("SET", options->folder, "The folder that all parts were written to").required().type("");
   add_quiet(sub, options->quiet);
   sub.footer(
-      "Reads and writes indexes alone; shards stay where they are. All parts must be there, made of the same sources\n"
-      "with the same options.\n\n"
+      "Only indexes are read and written; shards stay where they are. All parts must be there, made of the same\n"
+      "sources with the same options.\n\n"
       "Examples:\n"
       "  for i in 1 2 3 4; do l3 convert --part $i/4 pngs/ set/ & done; wait; l3 merge set/\n");
   sub.run([options](Context& context) { return merge(*options, context); });

@@ -24,9 +24,7 @@ std::string check_tile(const std::string& text) {
   return text + " is not a multiple of 32 from 32 to 1024";
 }
 
-void add_quiet(Subcommand& sub, bool& quiet) {
-  sub.flag("-q,--quiet", quiet, "No notes and no progress; failures are still said");
-}
+void add_quiet(Subcommand& sub, bool& quiet) { sub.flag("-q,--quiet", quiet, "Say nothing but what failed"); }
 
 void add_threads(Subcommand& sub, uint32_t& threads, const std::string& names, const std::string& purpose) {
   sub.option(names, threads, purpose + ", 1 to 1024 (default: one for each processor)")
@@ -46,19 +44,19 @@ void add_limits(Subcommand& sub, l3_limits& limits, bool with_metadata) {
 
 void add_method(Subcommand& sub, MethodOptions& options) {
   sub.option("--method", options.method,
-             "How to encode (default: auto, for each tile what takes the fewest bytes). fast: quick to encode and "
+             "How to encode. auto: for each tile, what takes the fewest bytes (default). fast: quick to encode and "
              "decode. dense: small")
       .one_of({"auto", "fast", "dense"});
-  sub.option("--effort", options.effort,
-             "Time that auto and dense may spend, 1 (least) to 9 (for the fewest bytes; default: 5). On photographs, "
-             "against 1: 3 takes 1.4 times as long for 3.5 % fewer bytes, 5 five times for 4.7 %, 7 fourteen times "
-             "for 5.2 %, 9 thirty times for 5.3 %. Decoding takes the same time whatever it was")
+  sub.option(kEffort, options.effort,
+             "Time that auto and dense may spend, 1 (least) to 9 (fewest bytes; default: 5), or -1 to -9 for short. On "
+             "photographs, against 1: 3 takes 1.4 times as long for 3.5 % fewer bytes, 5 takes 5 times as long for "
+             "4.7 %, 7 takes 14 times for 5.2 %, 9 takes 30 times for 5.3 %. The time to decode stays the same")
       .type("N")
       .whole_between(1, 9);
   sub.option("--tile", options.tile,
-             "Edge of a tile in pixels, a multiple of 32 up to 1024 (default: 128); "
-             "smaller tiles make small regions cheaper to read. The samples of a tile must stay below 1 MiB: at most "
-             "992 for 8-bit gray, 576 for RGB, 480 for RGBA, 416 for 16-bit RGB, 352 for RGBA")
+             "Edge of a tile in pixels, a multiple of 32 up to 1024 (default: 128). Small regions are read faster "
+             "from small tiles. The samples of a tile must stay below 1 MiB: the edge is at most 992 for 8-bit gray, "
+             "576 for RGB, 480 for RGBA, 416 for 16-bit RGB and 352 for 16-bit RGBA")
       .type("PIXELS")
       .check(check_tile);
 }

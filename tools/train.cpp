@@ -161,7 +161,8 @@ void print_summary(const l3_model_info& model, const Lessons& lessons, const Lay
 int train(const TrainOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
-  if (!is_folder(options.folder)) return wrong_usage(context, "train: " + one_line(options.folder) + " is no folder");
+  if (!is_folder(options.folder))
+    return wrong_usage(context, "train: " + one_line(options.folder) + " is not a folder");
   const Tree tree = list_tree(options.folder, Kind::foreign);
   for (const std::string& skipped : tree.skipped) console.note(skipped, kSkipped);
   for (const Failure& failure : tree.failures) console.fail(failure);
@@ -218,20 +219,21 @@ void add_train(CommandLine& line) {
   sub.option("MODEL", options->out, "The model file to write; replaced only when it is whole; - is stdout")
       .required()
       .type("");
-  sub.option("--effort", options->effort, "Time to spend, 1 (least) to 9 (for the fewest bytes; default: 5)")
+  sub.option(kEffort, options->effort,
+             "Time to spend, 1 (least) to 9 (fewest bytes; default: 5), or -1 to -9 for short")
       .type("N")
       .whole_between(1, 9);
   sub.option("--max-images", options->max_images,
-             "Look at so many images at most, spread evenly over all (default: 1000)")
+             "Learn from at most so many images, spread evenly over all (default: 1000)")
       .type("N")
       .whole_between(1, UINT64_MAX);
-  sub.option("--colour", options->colour, "Learn from images of this colour (default: that of most)")
+  sub.option("--colour", options->colour, "Learn from images of this colour (default: the colour of most)")
       .one_of(kColourOptions);
-  sub.option("--bits", options->bits, "Learn from images of so many bits a sample (default: those of most)")
+  sub.option("--bits", options->bits, "Learn from images of so many bits a sample (default: the bits of most)")
       .type("N")
       .whole_between(1, 16);
   sub.flag("--complete", options->complete,
-           "Also for images that are quite unlike these: every value has a code, at the price of some percent");
+           "Give every value a code, so that the model also suits images quite unlike these; costs some percent");
   sub.option("--tile", options->tile, "Edge of the tiles that the images will be encoded with (default: 128)")
       .type("PIXELS")
       .check(check_tile);
@@ -239,12 +241,13 @@ void add_train(CommandLine& line) {
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);
   sub.footer(
-      "Small images that are alike become smaller with a model that they share: none of them has to carry one. Files\n"
-      "that are encoded with --model MODEL hold its name only, and cannot be decoded without it: keep it with them.\n\n"
-      "A model is for images of one colour (gray, gray and alpha, RGB, RGBA, palette) and of so many bits a sample:\n"
-      "those of most images in DIR are taken, or what --colour and --bits say, and the others are left out, which is "
-      "said.\n"
-      "Label maps, masks and screens get a model of another kind than photographs: which one suits is tried.\n\n"
+      "Small images that are alike become smaller when they share a model: no file has to hold one of its own. A file\n"
+      "that is encoded with --model MODEL holds only the name of the model. It cannot be decoded without the model, "
+      "so\n"
+      "keep that.\n\n"
+      "A model is for one colour (gray, gray and alpha, RGB, RGBA, palette) and one number of bits a sample: those of\n"
+      "most images in DIR, or those that --colour and --bits name. Other images are left out, and a line says so.\n"
+      "Label maps, masks and screens get another kind of model than photographs; train finds out which one suits.\n\n"
       "Examples:\n"
       "  l3 train icons/ icons.l3model\n"
       "  l3 convert --model icons.l3model icons/ l3s/\n"

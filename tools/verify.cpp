@@ -199,9 +199,10 @@ int verify(const VerifyOptions& options, Context& context) {
   for (const Work& work : plan.works) bytes += listed_size(work.file);
   Parallel parallel(options.threads);
   Progress progress(console, plan.works.size(), bytes);
-  const bool say_each = options.verbose || (console.stdout_is_terminal() && !options.quiet);
+  const bool say_result = options.verbose || !options.quiet;
   // Many files are worked on side by side; the tiles of a single one are.
   const bool single = plan.works.size() == 1;
+  const bool say_each = options.verbose || (say_result && (single || console.stdout_is_terminal()));
   const auto verify_one = [&](uint64_t index) {
     const Work& work = plan.works[index];
     const uint64_t bytes_of_file = listed_size(work.file);
@@ -219,13 +220,15 @@ int verify(const VerifyOptions& options, Context& context) {
     parallel.for_each(plan.works.size(), verify_one);
   }
   uint64_t failed = progress.totals().failed + plan.failures.size();
+  console.clear_status();
+  if (say_result && plan.works.size() > 1) {
+    console.print(std::to_string(progress.totals().files) + " files OK" +
+                  (failed > 0 ? ", " + std::to_string(failed) + " failed" : std::string()));
+  }
   for (const std::string& set : plan.sets) {
     failed +=
-        verify_data_set({set, options.against, options.subset, options.ignore_unsupported, say_each, options.limits},
+        verify_data_set({set, options.against, options.subset, options.ignore_unsupported, say_result, options.limits},
                         parallel, context);
-  }
-  if (say_each && plan.works.size() > 1) {
-    console.print(std::to_string(progress.totals().files) + " files OK, " + std::to_string(failed) + " failed");
   }
   return failed == 0 ? kExitDone : kExitFailed;
 }
@@ -241,25 +244,25 @@ void add_verify(CommandLine& line) {
       .required()
       .type("");
   sub.option("--against", options->against,
-             "Also compare with this image: every sample, palette and chunk. With a folder for PATH: with the "
-             "folder or the tar that it was converted from; images that are not there are failures too")
+             "Also compare with this image: every sample, palette and chunk. Where PATH is a folder, this is the "
+             "folder or the tar that it was converted from; images that are missing from either are failures too")
       .type(kPathType);
   sub.flag("--subset", options->subset,
-           "With --against: a data set need not have all images of its source (--list, --pair, --on-error skip)")
+           "With --against: a data set may lack images of its source, as after --list, --pair or --on-error skip")
       .needs("--against");
   sub.flag("--ignore-unsupported", options->ignore_unsupported,
            "With --against: images of types that are not read, such as .dcm, and compressed tars may be missing; else "
            "they are a failure")
       .needs("--against");
-  add_models(sub, options->models, "A model that files may name, made by l3 train; as often as there are models");
+  add_models(sub, options->models, "A model of l3 train that files may need. Can be given more than once");
   add_threads(sub, options->threads, "-j,--threads",
-              "Threads to work with: on files side by side, or on the tiles of a single file");
-  sub.flag("-v,--verbose", options->verbose, "Say OK for each file also where stdout is no terminal");
+              "Threads to work with, on several files at a time or on the tiles of a single file");
+  sub.flag("-v,--verbose", options->verbose, "Say OK for each file, also where stdout is no terminal");
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);
   sub.footer(
       "Every byte of a file is covered: header, sections, index, pixels and metadata. Each failure is one line on\n"
-      "stderr with file, offset and reason.\n\n"
+      "stderr with file, offset and reason. The last line on stdout says how much was found OK.\n\n"
       "Examples:\n"
       "  l3 verify photo.l3\n"
       "  l3 verify --against photo.png photo.l3\n"

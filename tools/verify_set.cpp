@@ -70,7 +70,7 @@ class SetVerifier {
     if (l3_data_check_sample(set_.get(), index, file->bytes().data(), file->size(), &data_error) != L3_OK) {
       return Failure{name, std::nullopt, data_error.reason};
     }
-    done = {1, 0, uint64_t{sample.width} * sample.height, file->size(), 0};
+    done = {1, 0, uint64_t{sample.width} * sample.height, 0, 0};
     if (!wanted_.against.empty() && sample.metadata_size > 0) {
       if (auto failure = compare_bytes(metadata_name(std::string(sample.name_text())), name, sample.metadata_text()))
         return failure;
@@ -183,7 +183,7 @@ uint64_t verify_data_set(const SetVerification& wanted, Parallel& parallel, Cont
   }
   console.clear_status();
   const uint64_t all = failed + progress.totals().failed;
-  if (wanted.say_each) {
+  if (wanted.say_result) {
     console.print((all == 0 ? "OK " : "DAMAGED ") + one_line(wanted.set) + ": " +
                   std::to_string(progress.totals().files) + " samples OK" +
                   (all > 0 ? ", " + std::to_string(all) + " failures" : std::string()));

@@ -14,7 +14,7 @@ struct SetVerification {
   std::string against;  // a folder or a tar; empty: compare with nothing
   bool subset = false;  // the source may have images that the data set has not
   bool ignore_unsupported = false;
-  bool say_each = false;
+  bool say_result = false;
   l3_limits limits{};
 };
 

@@ -60,6 +60,7 @@ struct Codec {
   const Adapter* (*adapter)();
   int level;
   bool lossy;
+  const char* package = "";  // that brings the library in Debian, where this may be built without it
 };
 
 // All codecs, whether their library is there or not, in the order in which they are shown.

@@ -91,9 +91,11 @@ std::string in_words(const Standing& decode, const Standing& encode) {
           std::string(text.empty() ? "no" : "No") + " codec is both smaller and quicker to " + quick + everywhere(*one);
       continue;
     }
-    text += std::string(text.empty() ? "smaller" : "Smaller") + " and quicker to " + quick + ": " + one->winners;
-    if (one->contests > 1) {
-      text += " (none in " + std::to_string(one->on_frontier) + " of " + std::to_string(one->contests) + " categories)";
+    text += std::string(text.empty() ? "beaten" : "Beaten") + ", both in size and in speed to " + quick + ", by " +
+            one->winners;
+    if (one->on_frontier > 0) {
+      text +=
+          " (by none in " + std::to_string(one->on_frontier) + " of " + std::to_string(one->contests) + " categories)";
     }
   }
   return text;

@@ -179,17 +179,23 @@ std::string methods(const Results& results) {
       escaped(machine.memory) + "; " + escaped(machine.system) + "; " + escaped(machine.compiler) + "; " +
       escaped(machine.library) + (machine.gpu.empty() ? std::string() : "; " + escaped(machine.gpu)) + "; " +
       escaped(machine.date) + ".</li>" +
-      "<li>Size: bytes of all files over the bytes of the same files as supplied. MP/s: million pixels a second by the "
-      "clock on the wall, from a file in memory to samples in memory and back; the median over rounds in which the "
-      "codecs take turns, \u00b1 half the distance between the slowest and the quickest one. An encoder that takes "
-      "more "
-      "than 10 seconds for a batch (a fiftieth of --seconds) is timed once.</li>"
+      "<li>Size: bytes of all files over the bytes of the same files as supplied. MP/s: million pixels a second, from "
+      "a "
+      "file in memory to samples in memory and back; the median over rounds in which the codecs take turns, \u00b1 "
+      "half "
+      "the distance between the slowest and the quickest one. On one core a second is one of the thread's processor "
+      "time; on more cores and on a GPU it is one of the clock on the wall. An encoder that takes more than 10 seconds "
+      "for a batch (a fiftieth of --seconds) is timed once.</li>"
       "<li>Every decoded image was compared with its source. <i>Everything</i>: palette, transparency and all chunks "
       "too. <i>Samples</i>: those alone, palettes as indices. Lossy codecs are there as a reference, with the error "
       "of all samples; they are in no frontier.</li>";
   if (!results.memory_image.empty()) {
     html += "<li>Memory: what the process grows by while it encodes, and decodes, " + escaped(results.memory_image) +
             ".</li>";
+  }
+  if (results.whole.busy() >= kBusy) {
+    html += "<li>The machine was busy: work on one core took " + fixed(results.whole.busy(), 1) +
+            " times its processor time. Figures by the clock on the wall are too low.</li>";
   }
   if (results.sampled) {
     html += "<li>There was no time for all images: " + grouped(results.whole.files) + " of " +
@@ -203,7 +209,10 @@ std::string methods(const Results& results) {
   html += "</ul><div class=\"wide\"><table><thead><tr><th>codec</th><th>what</th><th>library</th></tr></thead><tbody>";
   for (const CodecFigures& codec : results.whole.codecs) {
     html += "<tr><th>" + codec.name + "</th><td>" + escaped(codec.title) + "</td><td>" +
-            escaped(codec.absent.empty() ? codec.version : "absent: " + codec.absent) + "</td></tr>";
+            escaped(codec.absent.empty()    ? codec.version
+                    : codec.package.empty() ? "absent: " + codec.absent
+                                            : "absent: " + codec.absent + " (Debian: " + codec.package + ")") +
+            "</td></tr>";
   }
   return html + "</tbody></table></div>";
 }

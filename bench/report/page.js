@@ -84,7 +84,18 @@
     table.appendChild(body);
   }
 
-  form.addEventListener("input", show);
+  // Tables that are wider than the page scroll within their boxes, which say so.
+  function mark() {
+    Array.prototype.forEach.call(document.querySelectorAll(".wide"), function (box) {
+      var cut = box.scrollWidth > box.clientWidth + 1;
+      box.classList.toggle("cut", cut);
+      if (cut) box.tabIndex = 0; else box.removeAttribute("tabindex");
+    });
+  }
+
+  form.addEventListener("input", function () { show(); mark(); });
   form.addEventListener("submit", function (event) { event.preventDefault(); });
+  window.addEventListener("resize", mark);
   show();
+  mark();
 })();

@@ -13,14 +13,15 @@ namespace {
 
 struct Reader {
   std::string_view name;
+  std::string_view title;  // for people
   bool (*recognises)(std::span<const uint8_t> file);
   Result<Image> (*read)(std::span<const uint8_t> file, const ReadOptions& options);
 };
 
-constexpr std::array kReaders = {Reader{"png", is_png, read_png},    Reader{"pnm", is_pnm, read_pnm},
-                                 Reader{"jpeg", is_jpeg, read_jpeg}, Reader{"webp", is_webp, read_webp},
-                                 Reader{"bmp", is_bmp, read_bmp},    Reader{"gif", is_gif, read_gif},
-                                 Reader{"psd", is_psd, read_psd},    Reader{"tga", is_tga, read_tga}};
+constexpr Reader kReaders[] = {{"png", "PNG", is_png, read_png},     {"pnm", "PBM, PGM, PPM, PAM", is_pnm, read_pnm},
+                               {"jpeg", "JPEG", is_jpeg, read_jpeg}, {"webp", "WebP", is_webp, read_webp},
+                               {"bmp", "BMP", is_bmp, read_bmp},     {"gif", "GIF", is_gif, read_gif},
+                               {"psd", "PSD", is_psd, read_psd},     {"tga", "TGA (version 2)", is_tga, read_tga}};
 
 struct Extension {
   std::string_view name;
@@ -57,9 +58,9 @@ constexpr std::string_view kImageExtensions[] = {
     ".pct", ".wmf", ".emf", ".icb", ".vda", ".vst"};
 
 const Reader* reader_of(std::span<const uint8_t> file) {
-  const auto found =
-      std::find_if(kReaders.begin(), kReaders.end(), [&](const Reader& reader) { return reader.recognises(file); });
-  return found == kReaders.end() ? nullptr : &*found;
+  const auto found = std::find_if(std::begin(kReaders), std::end(kReaders),
+                                  [&](const Reader& reader) { return reader.recognises(file); });
+  return found == std::end(kReaders) ? nullptr : &*found;
 }
 
 // The one place where running out of memory becomes a value.
@@ -91,11 +92,18 @@ Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options) {
   return guarded([&]() -> Result<Image> {
     if (file.empty()) return Error{0, "the file is empty"};
     if (const Reader* reader = reader_of(file)) return reader->read(file, options);
-    return Error{0, "neither PNG, PNM, PAM, JPEG, WebP, BMP, GIF, PSD nor TGA of version 2"};
+    std::string titles = readable_formats();
+    return Error{0, "neither " + titles.replace(titles.rfind(", "), 2, " nor ")};
   });
 }
 
 bool is_known(std::span<const uint8_t> file) { return reader_of(file) != nullptr; }
+
+std::string readable_formats() {
+  std::string titles;
+  for (const Reader& reader : kReaders) titles.append(titles.empty() ? "" : ", ").append(reader.title);
+  return titles;
+}
 
 std::string_view known_name(std::span<const uint8_t> file) {
   const Reader* reader = reader_of(file);

@@ -284,7 +284,7 @@ bool is_png(std::span<const uint8_t> file) {
                                             kPngSignature.begin() + static_cast<std::ptrdiff_t>(end),
                                             file.begin() + static_cast<std::ptrdiff_t>(begin));
   };
-  return same(1, 4) || same(4, 8);
+  return same(1, 4) || (same(0, 1) && same(4, 8));
 }
 
 Result<Image> read_png(std::span<const uint8_t> file, const ReadOptions& options) {
@@ -297,6 +297,7 @@ Result<Image> read_png(std::span<const uint8_t> file, const ReadOptions& options
     return Error{layout.pixels.begin, "more than 2^31 - 1 bytes of compressed pixels"};
   }
   if (!can_hold_pixels(layout)) return Error{layout.pixels.begin, "the IDATs are too short for the image's size"};
+  if (!options.with_pixels) return std::move(image);
   image.pixels.resize(pixel_bytes(image));
 
   const std::array<uint8_t, 8> idat = merged_header(layout.compressed_bytes);

@@ -9,7 +9,7 @@
 
 namespace bench {
 
-// Million pixels per second of the clock on the wall, over the rounds. All 0 where nothing was measured.
+// Million pixels per second over the rounds. All 0 where nothing was measured.
 struct Speed {
   double median = 0, least = 0, most = 0;
   uint32_t rounds = 0;
@@ -25,6 +25,7 @@ struct CodecFigures {
   std::string title;
   std::string version;  // of the library
   std::string absent;   // why nothing was measured; else empty
+  std::string package;  // what Debian calls the library that is absent
   bool lossy = false;
   bool decodes_only = false;  // has no encode speeds
   bool samples_only = false;  // keeps no palette, no transparency and no chunks
@@ -37,8 +38,8 @@ struct CodecFigures {
   uint64_t sample_bytes = 0;
   std::vector<std::pair<std::string, uint64_t>> not_held;  // why not, and how many images
 
-  Speed encode, decode;          // on one thread
-  Speed encode_all, decode_all;  // on all of them; not measured where one is all
+  Speed encode, decode;          // on one thread, in its processor time
+  Speed encode_all, decode_all;  // on all of them, by the clock on the wall; not measured where one is all
   Speed decode_gpu;              // whole batches, from pinned memory of the host to memory of the GPU
   bool lossless = true;          // every image came back as it was; of lossy codecs: by chance
   double psnr = 0;               // of lossy codecs, in dB, from the mean error of all samples
@@ -60,7 +61,14 @@ struct SetFigures {
   uint64_t supplied_bytes = 0;
   uint64_t sample_bytes = 0;
   std::vector<CodecFigures> codecs;
+  double clock_seconds = 0, processor_seconds = 0;  // what everything on one thread took
+
+  // How many times its processor time everything took: 1 on an idle machine.
+  double busy() const { return processor_seconds > 0 ? clock_seconds / processor_seconds : 1; }
 };
+
+// From here on figures by the clock on the wall are too low to go by.
+inline constexpr double kBusy = 1.25;
 
 // A way to feed a training: a data set as it lies in the store, and who unpacks it.
 struct FeedFigures {

@@ -27,7 +27,8 @@ struct Sample {
 // The one timing loop. Images come in batches, so that not all have to be in memory at once. Each batch goes through
 // every codec untimed first, which proves losslessness and warms up. Then come the rounds; in each one every codec
 // encodes the whole batch and decodes it, on one thread and on all, so that a disturbance hits all codecs alike. Time
-// is that of the clock on the wall, from a file in memory to samples in memory and back.
+// goes from a file in memory to samples in memory and back. On one thread it is the thread's processor time, which does
+// not count what other programs take; on all threads it is that of the clock on the wall.
 //
 // An image that a codec cannot hold is left out of that codec's figures, and is counted there with the reason.
 class Timing {
@@ -79,6 +80,7 @@ class Timing {
   l3_parallel parallel_;
   Gpu* gpu_ = nullptr;
   uint64_t files_ = 0, pixels_ = 0, supplied_bytes_ = 0, sample_bytes_ = 0;
+  double clock_seconds_ = 0, processor_seconds_ = 0;  // of all that was timed on one thread
   std::vector<Problem> problems_;
 };
 

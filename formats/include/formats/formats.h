@@ -63,6 +63,9 @@ struct ReadOptions {
   // Of the data of all chunks that are kept, with kChunkOverhead for each.
   uint64_t max_chunk_bytes = UINT64_MAX;
 
+  // Without them Image::pixels stays empty where a reader can skip them: that of PNG does, and does not check them.
+  bool with_pixels = true;
+
   // Where set, one line is appended for each thing that the Image does not hold, such as an animation's frames.
   std::vector<std::string>* notices = nullptr;
 };
@@ -93,6 +96,9 @@ bool is_known(std::span<const uint8_t> file);
 
 // That format: "png", "pnm" (PAM too), "jpeg", "webp", "bmp", "gif", "psd" or "tga"; empty if there is none.
 std::string_view known_name(std::span<const uint8_t> file);
+
+// All formats that `read` knows, for people: "PNG, PBM, ...".
+std::string readable_formats();
 
 // The bytes of a file that holds `image`, or why the format cannot hold its samples.
 // png: everything, chunks at the places that they name. pbm: gray images of one bit. pgm: gray images, and the indices
