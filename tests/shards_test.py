@@ -109,8 +109,8 @@ def pixels(file: bytes, models: l3_decode.Models) -> bytes:
 
 
 def compare_samples(recipe: Recipe, path: Path, command: list[str], seen: Counter[str]) -> list[str]:
-    """What `l3 cat` gives of the samples is what the oracle reads, and nothing where the oracle refuses one; a named model
-    is in the file then."""
+    """`l3 cat` gives of the samples what the oracle reads, with a named model in the file, and refuses those that the
+    oracle refuses."""
     complaints = []
     for shard, entry in samples_of(path):
         done = subprocess.run([*command, "cat", path, os.fsdecode(entry.name), "-"], capture_output=True,
