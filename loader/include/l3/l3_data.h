@@ -1,8 +1,8 @@
 // libl3_data: data sets of L3 images, read. spec/shard.md defines shards and data sets; words here are its words.
 //
 // A data set that is open never changes: any number of threads may use it at once, without locks, until it is closed.
-// What is here starts no threads (a loader does: l3_loader.h) and never throws or aborts. Every byte of a shard or an index may be hostile: what is
-// allocated is bounded by limits, and by what the files really hold.
+// What is here starts no threads (a loader does: l3_loader.h) and never throws or aborts. Every byte of a shard or an
+// index may be hostile: what is allocated is bounded by limits, and by what the files really hold.
 #ifndef L3_L3_DATA_H
 #define L3_L3_DATA_H
 
@@ -123,8 +123,8 @@ L3_API const l3_model* const* l3_data_models(const l3_data_set* set, size_t* cou
 L3_API L3_MUST_USE l3_status l3_data_read(const l3_data_set* set, uint64_t index, void* out, size_t out_size,
                                           l3_data_error* error);
 
-// Reads `size` bytes of a sample from its byte `offset` on. Of an image it verifies that the head is what its entry says
-// (and reads it for that where the part has it not); the other parts of an L3 file have checks of their own, which
+// Reads `size` bytes of a sample from its byte `offset` on. Of an image it verifies that the head is what its entry
+// says (and reads it for that where the part has it not); the other parts of an L3 file have checks of their own, which
 // decoding verifies. Of other bytes it verifies nothing. On failure the contents of `out` are unspecified.
 L3_API L3_MUST_USE l3_status l3_data_read_part(const l3_data_set* set, uint64_t index, uint64_t offset, void* out,
                                                size_t size, l3_data_error* error);
@@ -134,8 +134,8 @@ L3_API L3_MUST_USE l3_status l3_data_read_part(const l3_data_set* set, uint64_t 
 // l3_data_check_sample verifies.
 L3_API L3_MUST_USE l3_status l3_data_verify_shard(const l3_data_set* set, uint64_t shard, l3_data_error* error);
 
-// Whether the bytes of a sample are what its entry says: shape, digest and model in the head of an image, and the digest
-// of others. Of an image the first L3_HEAD_MAX_BYTES are enough. Pixels are not looked at: l3_verify does.
+// Whether the bytes of a sample are what its entry says: shape, digest and model in the head of an image, and the
+// digest of others. Of an image the first L3_HEAD_MAX_BYTES are enough. Pixels are not looked at: l3_verify does.
 L3_API L3_MUST_USE l3_status l3_data_check_sample(const l3_data_set* set, uint64_t index, const void* data, size_t size,
                                                   l3_data_error* error);
 
