@@ -7,9 +7,13 @@
 from __future__ import annotations
 
 import json
+import random
+import resource
+import subprocess
 from pathlib import Path
 
-from command_testing import FAILED, USAGE, CommandTest, main, pgm, png
+from command_testing import DONE, FAILED, USAGE, CommandTest, l3_command, main, pgm, png
+from sets_testing import SetTest, contents, is_sanitized
 
 
 def labels(width: int, height: int, seed: int) -> bytes:
@@ -116,6 +120,45 @@ class Models(CommandTest):
         said = self.l3("train", images, self.folder / "m", "--effort", 1, code=FAILED).stderr.decode()
         self.assertIn("broken.png", said)
         self.assertTrue((self.folder / "m").exists())
+
+
+class SharedModels(SetTest):
+    """Models that l3 convert makes for a data set."""
+
+    def alike(self, count: int) -> None:
+        for i in range(count):
+            noise = random.Random(i)
+            rows = [bytes((x * y + i) % 7 * 9 + 40 + noise.randrange(4) for x in range(64)) for y in range(64)]
+            self.write(f"src/{i:02}.png", png(64, 64, 8, 0, rows=rows))
+
+    def test_without_memory_there_is_no_other_data_set(self) -> None:
+        """Out of memory is not "no model pays": what --resume then makes has the same bytes."""
+        if is_sanitized():
+            self.skipTest("a sanitizer takes memory of its own")
+        self.alike(24)
+        options = ["--method", "dense", "--effort", "1", "--shared-model", "on", "-j1", "-q"]
+        self.l3("convert", self.source, self.set, *options)
+        expected = contents(self.set)
+        failed = 0
+        for mebibytes in range(20, 60, 8):
+            out, most = self.folder / str(mebibytes), mebibytes << 20
+            run = subprocess.run([l3_command(), "convert", self.source, out, *options], capture_output=True,
+                                 preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
+            if run.returncode != DONE:
+                failed += 1
+                self.l3("convert", self.source, out, *options, "--resume")
+            # (assertEqual would take minutes to show how they differ.)
+            same = contents(out) == expected
+            self.assertTrue(same, f"{mebibytes} MiB: other bytes after {run.stderr.decode(errors='replace')}")
+        self.assertGreater(failed, 0)
+
+    def test_on_is_never_off(self) -> None:
+        self.write("src/a.png", b"\x89PNG\r\n\x1a\nno image")
+        words = ["convert", self.source, self.set, "--shared-model", "on", "--on-error", "skip"]
+        said = self.l3(*words, code=FAILED).stderr.decode()
+        self.assertIn("none of the images that it would be made of can be read", said)
+        said = self.l3(*words, "--method", "fast", code=USAGE).stderr.decode()
+        self.assertIn("--shared-model on is not for --method fast", said)
 
 
 if __name__ == "__main__":

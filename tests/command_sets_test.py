@@ -274,6 +274,38 @@ class Reading(SetTest):
                 "-j1")
         self.assertEqual(contents(self.set), before)
 
+    def test_images_of_another_set_are_refused(self) -> None:
+        """Of two sets whose samples have equal sizes, the samples of one in the other: an interrupted copy."""
+        shards = []
+        for name in ("ours", "theirs"):
+            for i in range(3):
+                rows = [random.Random(f"{name} {i} {y}").randbytes(40) for y in range(30)]
+                self.write(f"{name}-png/{i}.png", png(40, 30, 8, 0, rows=rows))
+            self.l3("convert", self.folder / f"{name}-png", self.folder / name, "--method", "fast")
+            shards.append(self.folder / name / "shard-00000.l3s")
+        ours, theirs = (bytearray(shard.read_bytes()) for shard in shards)
+        end = int.from_bytes(ours[-48:-40], "little")
+        self.assertEqual(end, int.from_bytes(theirs[-48:-40], "little"))
+        ours[HEAD:end] = theirs[HEAD:end]
+
+        def expect_refused(reason: str) -> None:
+            shards[0].write_bytes(ours)
+            out = self.folder / "out"
+            for words in (["cat", shards[0], "1.png", out], ["verify", shards[0]],
+                          ["export", "--on-error", "skip", shards[0], out]):
+                said = self.l3(*words, code=FAILED).stderr.decode()
+                self.assertIn(f"{shards[0]}: offset", said)
+                self.assertIn(reason, said)
+                self.assertFalse(out.is_file() or list(out.rglob("*.png")))
+
+        expect_refused("the check of a sample does not match")
+        # Even where the index has the checks of the wrong samples.
+        for entry in range(end, end + 3 * 80, 80):
+            ours[entry + 32:entry + 36] = theirs[entry + 32:entry + 36]
+        ours[-20:-16] = zlib.crc32(ours[end:-64]).to_bytes(4, "little")
+        ours[-4:] = zlib.crc32(ours[-64:-4]).to_bytes(4, "little")
+        expect_refused("the digest of an image is not what the index says")
+
     def test_ls(self) -> None:
         self.write("src/x/a.png", png(7, 5))
         self.write("src/y/b.pgm", pgm(6, 4))

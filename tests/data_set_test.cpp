@@ -131,6 +131,57 @@ TEST_F(DataSets, ReadParts) {
   EXPECT_EQ(l3_data_read(nullptr, 0, out, 8, &error), L3_ERROR_ARGUMENT);
 }
 
+// Two shards whose samples have equal sizes, and the samples of one in the other: each of them is a sound file.
+TEST_F(DataSets, RefuseImagesOfAnotherShard) {
+  const Bytes red = image_of(30, 20, 7), blue = image_of(30, 20, 9);
+  ASSERT_EQ(red.size(), blue.size());
+  const uint64_t size = red.size();
+  shard("red.l3s", {{"a", red}, {"b", red}});
+  shard("blue.l3s", {{"a", blue}, {"b", blue}});
+  const auto set = l3::DataSet::open(path("red.l3s"));
+  ASSERT_TRUE(set) << l3::message(set.error());
+  const uint64_t begin = set->sample(0).offset, end = set->sample(1).offset + size;
+  Bytes out(size);
+  l3_data_error error{};
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{1}, size - 1, size}) {
+    EXPECT_EQ(l3_data_read_part(set->get(), 1, offset, out.data(), size - offset, &error), L3_OK) << error.reason;
+  }
+  copy_between(path("blue.l3s"), path("red.l3s"), begin, end);
+  for (uint64_t i = 0; i < 2; ++i) {
+    EXPECT_FALSE(set->read(i));
+    const l3::Sample told = set->sample(i);
+    for (const uint64_t offset : {uint64_t{0}, uint64_t{1}, size - 1, size}) {
+      EXPECT_EQ(l3_data_read_part(set->get(), i, offset, out.data(), size - offset, &error), L3_ERROR_CORRUPT);
+      EXPECT_STREQ(error.reason, "the digest of an image is not what the index says");
+      EXPECT_EQ(error.offset, told.offset);
+      EXPECT_EQ(std::string(error.file), path("red.l3s"));
+    }
+    EXPECT_EQ(l3_data_check_sample(set->get(), i, blue.data(), blue.size(), &error), L3_ERROR_CORRUPT);
+    EXPECT_EQ(l3_data_check_sample(set->get(), i, red.data(), red.size(), &error), L3_OK);
+    EXPECT_EQ(l3_data_check_sample(set->get(), i, red.data(), std::min<size_t>(size, L3_HEAD_MAX_BYTES), &error),
+              L3_OK);
+  }
+}
+
+// The same where the entry's check is that of the wrong bytes.
+TEST_F(DataSets, RefuseImagesThatTheIndexDoesNotDescribe) {
+  Item item{"a", image_of(30, 20, 9)};
+  const std::pair<Bytes, const char*> cases[] = {
+      {image_of(30, 20, 7), "the digest of an image is not what the index says"},
+      {image_of(20, 30, 9), "the shape of an image is not what the index says"},
+  };
+  for (const auto& [described, reason] : cases) {
+    item.described = described;
+    shard("a.l3s", {item});
+    const auto set = l3::DataSet::open(path("a.l3s"));
+    ASSERT_TRUE(set) << l3::message(set.error());
+    const auto bytes = set->read(0);
+    ASSERT_FALSE(bytes);
+    EXPECT_EQ(bytes.error().status, L3_ERROR_CORRUPT);
+    EXPECT_STREQ(bytes.error().reason, reason);
+  }
+}
+
 TEST_F(DataSets, SayWhatIsWrongAndWhere) {
   const loader::ShardSummary summary = shard("a.l3s", {{"a", image_of(9, 9, 3)}});
   const auto damage = [&](uint64_t offset) {

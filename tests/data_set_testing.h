@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "l3/l3_data.hpp"
+#include "loader/crc32.h"
 #include "loader/data_set_index.h"
 #include "loader/names.h"
 #include "loader/shard_builder.h"
@@ -61,6 +62,7 @@ class DataSets : public testing::Test {
     bool opens_group = true;
     uint32_t label = L3_NO_LABEL;
     std::string metadata{};
+    Bytes described{};  // what the index says the bytes are, but for their check; empty: the bytes themselves
   };
 
   // Writes a shard, and gives what index.json says of it.
@@ -74,7 +76,8 @@ class DataSets : public testing::Test {
       sample.opens_group = item.opens_group;
       sample.label = item.label;
       sample.metadata = item.metadata;
-      EXPECT_TRUE(loader::describe(item.bytes, item.kind, sample));
+      EXPECT_TRUE(loader::describe(item.described.empty() ? item.bytes : item.described, item.kind, sample));
+      sample.check = loader::crc32(item.bytes);
       EXPECT_EQ(loader::problem(sample), nullptr);
       file.resize(builder.next());
       file.insert(file.end(), item.bytes.begin(), item.bytes.end());
@@ -89,6 +92,18 @@ class DataSets : public testing::Test {
     summary.file = name;
     write(name, file);
     return summary;
+  }
+
+  // Puts what lies between two places of a shard into another one, as a copy does that was interrupted.
+  void copy_between(const std::string& from, const std::string& to, uint64_t begin, uint64_t end) const {
+    Bytes bytes(end - begin);
+    std::ifstream in(from, std::ios::binary);
+    in.seekg(static_cast<std::streamoff>(begin));
+    in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::fstream out(to, std::ios::binary | std::ios::in | std::ios::out);
+    out.seekp(static_cast<std::streamoff>(begin));
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    EXPECT_TRUE(in && out);
   }
 
   void index(const loader::DataSetIndex& index) const {

@@ -174,7 +174,10 @@ TEST_F(LoaderFailures, AreThoseOfDecoding) {
     const uint32_t width = round % 2 == 1 ? 40 : 420, height = round % 2 == 1 ? 20 : 300;
     for (uint64_t sample = 0; sample < kSamples; ++sample) {
       Bytes file(set_->sample(sample).size), out(size_t{width} * height * 3);
-      ASSERT_EQ(l3_data_read_part(set(), sample, 0, file.data(), file.size(), nullptr), L3_OK);
+      const l3::Sample told = set_->sample(sample);
+      std::ifstream stream(l3_data_shard_path(set(), told.shard), std::ios::binary);
+      stream.seekg(static_cast<std::streamoff>(told.offset));
+      ASSERT_TRUE(stream.read(reinterpret_cast<char*>(file.data()), static_cast<std::streamsize>(file.size())));
       if (l3_decode_region(file.data(), file.size(), (420 - width) / 2, (300 - height) / 2, width, height, nullptr,
                            out.data(), out.size(), 0, nullptr) != L3_OK) {
         expected.insert(sample);
@@ -227,9 +230,11 @@ TEST_F(LoaderFailures, AreFilesThatTheIndexDoesNotDescribe) {
     ASSERT_EQ(l3_loader_failures(loader.get(), &failure, 1, &count), L3_OK);
     ASSERT_EQ(count, 1u);
     EXPECT_EQ(failure.sample, 1u);
-    EXPECT_STREQ(failure.error.reason, "the image is not what the index says");
+    EXPECT_STREQ(failure.error.reason, "the shape of an image is not what the index says");
   }
 }
+
+TEST_F(LoaderFailures, AreImagesOfAnotherShard) { expect_images_of_another_shard_refused({L3_DEVICE_CPU}); }
 
 TEST_F(LoaderFailures, AreNamedWhereShardsBecomeShortOrGoAway) {
   draw_set({{40, 24}}, {L3_COLOUR_RGB, 8}, 20);

@@ -137,6 +137,8 @@ TEST_F(LoadersOnDevices, TakeErrorsAsProcessorsDo) {
   EXPECT_EQ(good, 2u);
 }
 
+TEST_F(LoadersOnDevices, RefuseImagesOfAnotherShard) { expect_images_of_another_shard_refused({L3_DEVICE_CUDA}); }
+
 TEST_F(LoadersOnDevices, BringLabels) {
   draw_set({{8, 8}}, {L3_COLOUR_GRAY, 8}, 10);
   l3_loader_options options = options_of(4);

@@ -316,6 +316,50 @@ class LoaderTest : public data_set_testing::DataSets {
     return bytes;
   }
 
+  // Two shards whose samples have equal sizes, and the samples of one in the other: whole images and crops of that one
+  // are refused on each device, and those of the other one are delivered.
+  void expect_images_of_another_shard_refused(const std::vector<l3_device_kind>& devices) {
+    const Size sizes[] = {{40, 24}, {300, 310}};  // read at once, and in parts
+    for (const Size size : sizes) {
+      std::vector<std::vector<Item>> items(2);
+      for (size_t i = 0; i < 4; ++i) {
+        items[i / 2].push_back(
+            {std::to_string(i), encode(drawing::draw(size, {L3_COLOUR_GRAY, 8}, Pattern::noise, i))});
+        ASSERT_EQ(items[i / 2].back().bytes.size(), items[0][0].bytes.size());
+      }
+      write_set(items);
+      const l3::Sample last = set_->sample(1);
+      copy_between(l3_data_shard_path(set(), 1), l3_data_shard_path(set(), 0), set_->sample(0).offset,
+                   last.offset + last.size);
+      l3_loader_options options = options_of(4);
+      options.on_error = L3_ON_ERROR_SKIP;
+      for (const l3_device_kind device : devices) {
+        for (const l3_crop crop : {L3_CROP_NONE, L3_CROP_CENTRE}) {
+          options.device = device;
+          options.crop = crop;
+          options.crop_width = options.crop_height = crop == L3_CROP_NONE ? 0 : 16;
+          Loader loader(*set(), options);
+          const Batch batch = loader.next();
+          ASSERT_TRUE(batch);
+          ASSERT_EQ(batch.info().units, 2u);
+          for (uint32_t i = 0; i < 2; ++i) {
+            EXPECT_EQ(batch.info().ids[i], i + 2);
+            EXPECT_EQ(bytes_of(batch.info(), i), decoded(i + 2, options)[0]);
+          }
+          l3_failure failures[2];
+          uint64_t count = 0;
+          ASSERT_EQ(l3_loader_failures(loader.get(), failures, 2, &count), L3_OK);
+          ASSERT_EQ(count, 2u);
+          for (uint64_t i = 0; i < 2; ++i) {
+            EXPECT_EQ(failures[i].sample, i);
+            EXPECT_EQ(failures[i].error.status, L3_ERROR_CORRUPT);
+            EXPECT_STREQ(failures[i].error.reason, "the digest of an image is not what the index says");
+          }
+        }
+      }
+    }
+  }
+
   std::optional<l3::DataSet> set_;
 
  private:

@@ -82,6 +82,9 @@ int convert(const ConvertOptions& options, Context& context) {
   if (!options.source.list.empty() && !is_folder(source)) {
     return wrong_usage(context, "convert: --list names files below a folder, and SRC is none");
   }
+  if (options.shared_model == "on" && options.method.method == "fast") {
+    return wrong_usage(context, "convert: --shared-model on is not for --method fast, which uses no model");
+  }
   if (!options.source.pairs.empty() && options.source.group == "stem") {
     return wrong_usage(context, "convert: --pair and --group stem both say what belongs together");
   }

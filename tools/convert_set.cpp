@@ -182,12 +182,13 @@ std::optional<Failure> prepare(const ConvertOptions& options, const Sources& sou
   const SharedModels which = options.shared_model == "on"    ? SharedModels::always
                              : options.shared_model == "off" ? SharedModels::never
                                                              : SharedModels::where_they_pay;
-  std::vector<std::vector<uint8_t>> shared = train_models(sources, settings, which, parallel.for_l3(), context);
+  auto shared = train_models(sources, settings, which, parallel.for_l3(), context);
+  if (!shared) return shared.failure();
   for (const l3_model* model : models.all()) {
     const l3_model_info info = describe(model);
-    shared.emplace_back(info.bytes, info.bytes + info.size);
+    shared->emplace_back(info.bytes, info.bytes + info.size);
   }
-  return writer.set_models(std::move(shared));
+  return writer.set_models(std::move(*shared));
 }
 
 int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& models, Context& context) {
@@ -222,7 +223,11 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
       options.report.empty() ? join(options.destination, report_name(part)) : options.report;
   if (options.resume || options.force) remove_abandoned_of({report_path});
   if (writer.was_whole()) return say_whole(options, join(options.destination, report_name(part)), context);
-  const OpenModels shared(writer.models());
+  OpenModels shared;
+  if (const auto failure = shared.open(writer.models())) {
+    console.fail(*failure);
+    return kExitFailed;
+  }
   conversion.settings.models = shared.all();
   // Groups are worked on side by side; the tiles of a single one are.
   const uint64_t groups = sources.groups.size();

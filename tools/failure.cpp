@@ -39,6 +39,12 @@ Failure caught(std::string file) {
   }
 }
 
+bool is_out_of_memory(const Failure& failure) {
+  // Libraries of formats, and the system, say it in words of their own: "Insufficient memory", "Cannot allocate
+  // memory".
+  return failure.reason.find("memory") != std::string::npos;
+}
+
 std::string message(const Failure& failure) {
   std::string text = "l3: ";
   if (!failure.file.empty()) text += one_line(failure.file) + ": ";

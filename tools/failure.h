@@ -36,6 +36,10 @@ inline Failure failure_in(std::string file, const formats::Error& error) {
 // handler.
 Failure caught(std::string file);
 
+// Whether a failure says nothing of the file: with more memory the same file is read, so that it must not count as one
+// that is no good.
+bool is_out_of_memory(const Failure& failure);
+
 // A T or the Failure that took its place. `value` and the operators need a T to be there, `failure` a Failure.
 template <typename T>
 class [[nodiscard]] Outcome {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "bridge/image_bridge.h"
@@ -31,18 +34,25 @@ struct Sample {
   uint64_t looked_at = 0, all = 0;
 };
 
-std::optional<formats::Image> read_image(const Sources& sources, const SourceItem& item, const l3_limits& limits) try {
-  const Outcome<bridge::Buffer> bytes = sources.read(item);
-  if (!bytes) return std::nullopt;
-  formats::Result<formats::Image> image = formats::read(bytes->bytes(), read_options(limits));
-  // What is wrong with it will be said when it is converted.
-  if (!image) return std::nullopt;
-  return std::move(*image);
-} catch (...) {
-  return std::nullopt;
+// Nothing of an image that is no good: what is wrong with it will be said when it is converted.
+Outcome<std::optional<formats::Image>> read_image(const Sources& sources, const SourceItem& item,
+                                                  const l3_limits& limits) {
+  const auto without = [](Failure failure) -> Outcome<std::optional<formats::Image>> {
+    if (is_out_of_memory(failure)) return failure;
+    return std::optional<formats::Image>();
+  };
+  try {
+    const Outcome<bridge::Buffer> bytes = sources.read(item);
+    if (!bytes) return without(bytes.failure());
+    formats::Result<formats::Image> image = formats::read(bytes->bytes(), read_options(limits));
+    if (!image) return without(failure_in(sources.shown(item), image.error()));
+    return std::optional(std::move(*image));
+  } catch (...) {
+    return without(caught(sources.shown(item)));
+  }
 }
 
-Sample take_sample(const Sources& sources, const l3_limits& limits) {
+Outcome<Sample> take_sample(const Sources& sources, const l3_limits& limits) {
   Sample sample;
   std::vector<const SourceItem*> images;
   for (const SourceItem& item : sources.items) {
@@ -53,10 +63,12 @@ Sample take_sample(const Sources& sources, const l3_limits& limits) {
   uint64_t pixels = 0;
   for (uint64_t i = 0; i < wanted && pixels < kMostPixels; ++i) {
     ++sample.looked_at;
-    std::optional<formats::Image> image = read_image(sources, *images[i * images.size() / wanted], limits);
-    if (!image) continue;
-    pixels += uint64_t{image->width} * image->height;
-    sample.images[{image->colour, image->bits}].push_back(std::move(*image));
+    Outcome<std::optional<formats::Image>> read = read_image(sources, *images[i * images.size() / wanted], limits);
+    if (!read) return read.failure();
+    if (!*read) continue;
+    formats::Image& image = **read;
+    pixels += uint64_t{image.width} * image.height;
+    sample.images[{image.colour, image.bits}].push_back(std::move(image));
   }
   return sample;
 }
@@ -71,96 +83,117 @@ bool are_small(const std::vector<formats::Image>& images) {
 
 bool is_test(size_t number) { return number % kOneOfTests == kOneOfTests - 1; }
 
-Model fit(const std::vector<formats::Image>& images, const l3_encode_options& encode, l3_parallel parallel,
-          bool with_tests) {
+Failure failure_of_model(const char* reason) {
+  return {"", std::nullopt, std::string("a model that images share: ") + reason};
+}
+
+// There is one for any images of one layout: where there is none, something failed.
+Outcome<Model> fit(const std::vector<formats::Image>& images, const l3_encode_options& encode, l3_parallel parallel,
+                   bool with_tests) {
   l3_train_options options = l3_train_options_init();
   options.effort = encode.effort;
   options.tile_width = encode.tile_width;
   options.tile_height = encode.tile_height;
   options.parallel = parallel;
+  l3_error error{};
   l3_training* begun = nullptr;
-  if (l3_start_training(&options, &begun, nullptr) != L3_OK) return nullptr;
+  if (l3_start_training(&options, &begun, &error) != L3_OK) return failure_of_model(error.reason);
   const std::unique_ptr<l3_training, CloseTraining> training(begun);
   for (size_t i = 0; i < images.size(); ++i) {
     if (!with_tests && is_test(i)) continue;
     const bridge::L3Image image(images[i]);
-    if (l3_add_to_training(training.get(), &image.get(), nullptr) != L3_OK) return nullptr;
+    if (l3_add_to_training(training.get(), &image.get(), &error) != L3_OK) return failure_of_model(error.reason);
   }
   l3_model* model = nullptr;
-  if (l3_finish_training(training.get(), &model, nullptr) != L3_OK) return nullptr;
+  if (l3_finish_training(training.get(), &model, &error) != L3_OK) return failure_of_model(error.reason);
   return Model(model);
 }
 
-// Bytes of the images that the model did not see.
-uint64_t bytes_of_tests(const std::vector<formats::Image>& images, const l3_model* model, l3_encode_options encode) {
+// Bytes of the images that the model did not see. Those that cannot be encoded count with neither model nor none: their
+// conversion says why.
+Outcome<uint64_t> bytes_of_tests(const std::vector<formats::Image>& images, const l3_model* model,
+                                 l3_encode_options encode) {
   uint64_t bytes = 0;
   bridge::Buffer file;
   encode.named_model = model;
   for (size_t i = 0; i < images.size(); ++i) {
-    if (!is_test(i) || bridge::encode_l3(images[i], encode, file)) continue;
+    if (!is_test(i)) continue;
+    if (const auto error = bridge::encode_l3(images[i], encode, file)) {
+      if (const Failure failure = failure_of_model(error->reason.c_str()); is_out_of_memory(failure)) return failure;
+      continue;
+    }
     bytes += file.size();
   }
   return bytes;
 }
 
 // Whether images like these become so much smaller that the model is worth it.
-bool pays(const std::vector<formats::Image>& images, const Sample& sample, const l3_encode_options& encode,
-          l3_parallel parallel) {
-  const Model model = fit(images, encode, parallel, false);
-  if (model == nullptr) return false;
-  const auto without = static_cast<double>(bytes_of_tests(images, nullptr, encode));
-  const auto with = static_cast<double>(bytes_of_tests(images, model.get(), encode));
+Outcome<bool> pays(const std::vector<formats::Image>& images, const Sample& sample, const l3_encode_options& encode,
+                   l3_parallel parallel) {
+  const Outcome<Model> model = fit(images, encode, parallel, false);
+  if (!model) return model.failure();
+  const Outcome<uint64_t> bytes_without = bytes_of_tests(images, nullptr, encode);
+  if (!bytes_without) return bytes_without.failure();
+  const Outcome<uint64_t> bytes_with = bytes_of_tests(images, model->get(), encode);
+  if (!bytes_with) return bytes_with.failure();
+  const auto without = static_cast<double>(*bytes_without), with = static_cast<double>(*bytes_with);
   if (without == 0 || with > without * (1 - kLeastGain)) return false;
   const double tests = static_cast<double>(images.size() / kOneOfTests);
   const double all =
       static_cast<double>(images.size()) / static_cast<double>(sample.looked_at) * static_cast<double>(sample.all);
-  return (without - with) / tests * all > static_cast<double>(describe(model.get()).size);
+  return (without - with) / tests * all > static_cast<double>(describe(model->get()).size);
 }
 
 }  // namespace
 
-std::vector<std::vector<uint8_t>> train_models(const Sources& sources, const ConversionSettings& settings,
-                                               SharedModels which, l3_parallel parallel, Context& context) {
+Outcome<std::vector<std::vector<uint8_t>>> train_models(const Sources& sources, const ConversionSettings& settings,
+                                                        SharedModels which, l3_parallel parallel, Context& context) {
   std::vector<std::vector<uint8_t>> models;
   if (which == SharedModels::never || settings.encode.method == L3_METHOD_FAST) return models;
   if (context.console.stderr_is_terminal()) context.console.status("looking for models that images can share");
-  const Sample sample = take_sample(sources, settings.limits);
+  const Outcome<Sample> sample = take_sample(sources, settings.limits);
+  if (!sample) return sample.failure();
+  if (which == SharedModels::always && sample->all > 0 && sample->images.empty()) {
+    return failure_of_model("none of the images that it would be made of can be read");
+  }
   l3_encode_options encode = settings.encode;
   encode.parallel = parallel;
   // The most frequent ones first: of two of as many channels and bits, such as palettes and gray, one gets a model.
   std::vector<std::pair<Layout, const std::vector<formats::Image>*>> layouts;
-  for (const auto& [layout, images] : sample.images) layouts.emplace_back(layout, &images);
+  for (const auto& [layout, images] : sample->images) layouts.emplace_back(layout, &images);
   std::stable_sort(layouts.begin(), layouts.end(),
                    [](const auto& a, const auto& b) { return a.second->size() > b.second->size(); });
+  std::set<std::pair<uint32_t, uint32_t>> taken;  // channels and bits of `models`
   for (const auto& [layout, found] : layouts) {
     const std::vector<formats::Image>& images = *found;
+    const uint32_t channels = formats::channels(layout.first), bits = layout.second;
     // One that the user supplied is for the same images.
-    if (model_for(settings.models, formats::channels(layout.first), layout.second) != nullptr) continue;
-    const bool taken = std::any_of(models.begin(), models.end(), [&, &of = layout](const auto& bytes) {
-      const OpenModels open({&bytes, 1});
-      return model_for(open.all(), formats::channels(of.first), of.second) != nullptr;
-    });
-    if (taken) continue;
-    if (which == SharedModels::where_they_pay &&
-        (images.size() < kLeastImages || !are_small(images) || !pays(images, sample, encode, parallel))) {
-      continue;
+    if (model_for(settings.models, channels, bits) != nullptr || taken.contains({channels, bits})) continue;
+    if (which == SharedModels::where_they_pay) {
+      if (images.size() < kLeastImages || !are_small(images)) continue;
+      const Outcome<bool> worth = pays(images, *sample, encode, parallel);
+      if (!worth) return worth.failure();
+      if (!*worth) continue;
     }
-    const Model model = fit(images, encode, parallel, true);
-    if (model == nullptr) continue;
-    const l3_model_info info = describe(model.get());
+    const Outcome<Model> model = fit(images, encode, parallel, true);
+    if (!model) return model.failure();
+    const l3_model_info info = describe(model->get());
     models.emplace_back(info.bytes, info.bytes + info.size);
+    taken.insert({channels, bits});
   }
   context.console.clear_status();
   return models;
 }
 
-OpenModels::OpenModels(std::span<const std::vector<uint8_t>> models) {
+std::optional<Failure> OpenModels::open(std::span<const std::vector<uint8_t>> models) {
   for (const std::vector<uint8_t>& bytes : models) {
     l3_model* model = nullptr;
-    if (l3_open_model(bytes.data(), bytes.size(), &model, nullptr) != L3_OK) continue;
+    l3_error error{};
+    if (l3_open_model(bytes.data(), bytes.size(), &model, &error) != L3_OK) return failure_of_model(error.reason);
     models_.emplace_back(model);
     handles_.push_back(model);
   }
+  return std::nullopt;
 }
 
 }  // namespace tools

@@ -129,9 +129,9 @@ std::optional<Failure> learn(const std::string& path, const TrainOptions& option
   return caught(path);
 }
 
-// Gives how many images failed.
-uint64_t learn_all(const std::vector<std::string>& files, const TrainOptions& options, Lessons& lessons,
-                   Console& console) {
+// Gives how many images failed; nothing where memory ran out, since a model of the others would be another one.
+std::optional<uint64_t> learn_all(const std::vector<std::string>& files, const TrainOptions& options, Lessons& lessons,
+                                  Console& console) {
   uint64_t bytes = 0;
   for (const std::string& file : files) bytes += listed_size(join(options.folder, file));
   Progress progress(console, files.size(), bytes);
@@ -141,6 +141,7 @@ uint64_t learn_all(const std::vector<std::string>& files, const TrainOptions& op
     if (const auto failure = learn(path, options, lessons, done)) {
       done.failed = 1;
       console.fail(*failure);
+      if (is_out_of_memory(*failure)) return std::nullopt;
     }
     progress.add(done, listed_size(path));
   }
@@ -178,7 +179,8 @@ int train(const TrainOptions& options, Context& context) {
   train.parallel = parallel.for_l3();
   train.complete = options.complete ? 1 : 0;
   Lessons lessons(train);
-  const uint64_t failed = learn_all(files, options, lessons, console);
+  const std::optional<uint64_t> failed = learn_all(files, options, lessons, console);
+  if (!failed) return kExitFailed;
 
   std::optional<size_t> colour;
   if (!options.colour.empty()) colour = number_of(options.colour);
@@ -207,7 +209,7 @@ int train(const TrainOptions& options, Context& context) {
   if (!options.quiet && options.out != "-") {
     print_summary(info, lessons, *layout, tree.files.size() - files.size(), console);
   }
-  return failed == 0 && tree.failures.empty() ? kExitDone : kExitFailed;
+  return *failed == 0 && tree.failures.empty() ? kExitDone : kExitFailed;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "caller_structs.h"
 #include "data_error.h"
+#include "image_head.h"
 #include "loader/crc32.h"
 
 namespace loader {
@@ -289,22 +290,44 @@ const l3_model* const* l3_data_models(const l3_data_set* set, size_t* count) {
   return set != nullptr ? set->valid_models.data() : nullptr;
 }
 
+namespace {
+
+l3_status read_bytes(const Shard& shard, uint64_t offset, void* out, size_t size, l3_data_error* error) {
+  const FileFault fault = shard.file.read(offset, out, size);
+  return fault ? fail(error, shard.file.path(), fault) : succeed(error);
+}
+
+l3_status check_head(const Shard& shard, const l3_data_sample& sample, const void* bytes, l3_data_error* error) {
+  l3_info info = l3_info_init();
+  l3_error why{};
+  if (check_image_head(sample, {static_cast<const uint8_t*>(bytes), head_bytes(sample)}, info, why) == L3_OK) {
+    return succeed(error);
+  }
+  return fail(error, why.status, shard.file.path(), why.reason, sample.offset + why.offset);
+}
+
+}  // namespace
+
 l3_status l3_data_read_part(const l3_data_set* set, uint64_t index, uint64_t offset, void* out, size_t size,
                             l3_data_error* error) {
   if (set == nullptr || (out == nullptr && size > 0)) {
     return fail(error, L3_ERROR_ARGUMENT, "", "a pointer that must not be null is null");
   }
-  if (index >= set->samples) return fail(error, L3_ERROR_ARGUMENT, "", "no sample of this number");
-  const Shard& shard = set->shard_of(index);
-  const uint8_t* at = shard.index.entry(static_cast<uint32_t>(index - shard.first_sample));
-  const uint64_t whole = load_u64(at + entry::kSize);
-  if (offset > whole || size > whole - offset) {
+  l3_data_sample sample = l3_data_sample_init();
+  if (l3_data_get(set, index, &sample) != L3_OK) {
+    return fail(error, L3_ERROR_ARGUMENT, "", "no sample of this number");
+  }
+  const Shard& shard = *set->shards[sample.shard];
+  if (offset > sample.size || size > sample.size - offset) {
     return fail(error, L3_ERROR_ARGUMENT, shard.file.path(), "the part reaches outside the sample");
   }
-  if (const FileFault fault = shard.file.read(load_u64(at + entry::kOffset) + offset, out, size)) {
-    return fail(error, shard.file.path(), fault);
-  }
-  return succeed(error);
+  const l3_status status = read_bytes(shard, sample.offset + offset, out, size, error);
+  if (status != L3_OK || sample.kind != L3_DATA_IMAGE) return status;
+  const size_t head_size = head_bytes(sample);
+  if (offset == 0 && size >= head_size) return check_head(shard, sample, out, error);
+  uint8_t head[L3_HEAD_MAX_BYTES];
+  if (const l3_status read = read_bytes(shard, sample.offset, head, head_size, error); read != L3_OK) return read;
+  return check_head(shard, sample, head, error);
 }
 
 l3_status l3_data_read(const l3_data_set* set, uint64_t index, void* out, size_t out_size, l3_data_error* error) {
@@ -313,10 +336,14 @@ l3_status l3_data_read(const l3_data_set* set, uint64_t index, void* out, size_t
     return fail(error, L3_ERROR_ARGUMENT, "", "no sample of this number");
   }
   if (out_size < sample.size) return fail(error, L3_ERROR_BUFFER, "", "the buffer is smaller than the sample");
-  const size_t size = static_cast<size_t>(sample.size);
-  if (const l3_status status = l3_data_read_part(set, index, 0, out, size, error); status != L3_OK) return status;
-  if (crc32({static_cast<const uint8_t*>(out), size}) != sample.check) {
-    return fail(error, set->shard_of(index).file.path(), Fault{"the check of a sample does not match", sample.offset});
+  if (out == nullptr && sample.size > 0) {
+    return fail(error, L3_ERROR_ARGUMENT, "", "a pointer that must not be null is null");
   }
-  return succeed(error);
+  const Shard& shard = *set->shards[sample.shard];
+  const size_t size = static_cast<size_t>(sample.size);
+  if (const l3_status status = read_bytes(shard, sample.offset, out, size, error); status != L3_OK) return status;
+  if (crc32({static_cast<const uint8_t*>(out), size}) != sample.check) {
+    return fail(error, shard.file.path(), Fault{"the check of a sample does not match", sample.offset});
+  }
+  return sample.kind == L3_DATA_IMAGE ? check_head(shard, sample, out, error) : L3_OK;
 }

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "data_error.h"
+#include "image_head.h"
 
 namespace loader {
 namespace {
@@ -448,28 +449,23 @@ void Pipeline::arrived(Image& image) {
   work_.notify_one();
 }
 
-// The head, which the index describes.
+// Also before a device decodes. The entry's check of the whole file is not tested: the checks of the head and of each
+// payload say the same of all that is decoded, and libl3 tests them anyway.
 l3_status Pipeline::check_head(Image& image, l3_info& info) {
   const Shard& shard = *set_.shards[image.sample.shard];
   l3_error error{};
-  const l3_limits any = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
   const size_t size = static_cast<size_t>(image.is_whole ? image.sample.size : image.prefix);
-  if (l3_read_info(image.file, size, &any, &info, &error) != L3_OK) {
+  if (check_image_head(image.sample, {image.file, size}, info, error) != L3_OK) {
     image.fail(shard, error);
     return error.status;
-  }
-  const l3_data_sample& sample = image.sample;
-  if (info.width != sample.width || info.height != sample.height || info.channels != sample.channels ||
-      info.bits != sample.bits || info.colour != sample.colour) {
-    image.fail(shard, L3_ERROR_CORRUPT, "the image is not what the index says", sample.offset);
-    return L3_ERROR_CORRUPT;
   }
   l3_decode_options options = l3_decode_options_init();
   options.as_colours = image.tensor->wanted.as_colours;
   const uint32_t pixel_bytes = l3_pixel_bytes(&info, image.file, size, &options);
   const uint32_t sample_bytes = image.tensor->bits > 8 ? 2 : 1;
   if (pixel_bytes != image.tensor->channels * sample_bytes) {
-    image.fail(shard, L3_ERROR_CORRUPT, "as colours, the image has other channels than the first one", sample.offset);
+    image.fail(shard, L3_ERROR_CORRUPT, "as colours, the image has other channels than the first one",
+               image.sample.offset);
     return L3_ERROR_CORRUPT;
   }
   return L3_OK;

@@ -1,10 +1,11 @@
 // What opening a data set does not look at.
+#include <algorithm>
 #include <array>
 #include <new>
 
 #include "data_error.h"
 #include "data_set.h"
-#include "loader/shard_builder.h"
+#include "image_head.h"
 
 namespace loader {
 namespace {
@@ -52,24 +53,6 @@ l3_status verify_shard(const Shard& shard, l3_data_error* error) {
   return succeed(error);
 }
 
-// What of an entry its sample says otherwise; null where nothing is.
-const char* difference(const l3_data_sample& sample, const NewSample& found) {
-  if (!std::equal(found.digest.begin(), found.digest.end(), sample.digest)) {
-    return "the digest of a sample is not that of its entry";
-  }
-  if (found.width != sample.width || found.height != sample.height || found.channels != sample.channels ||
-      found.bits != sample.bits || found.colour != sample.colour) {
-    return "the shape of a sample is not that of its entry";
-  }
-  if (found.model.has_value() != (sample.model_bytes != nullptr)) {
-    return "whether a sample names a model is not what its entry says";
-  }
-  if (!found.model) return nullptr;
-  Digest name{};
-  l3_digest(sample.model_bytes, sample.model_size, name.data());
-  return name == *found.model ? nullptr : "a sample names another model than its entry";
-}
-
 }  // namespace
 }  // namespace loader
 
@@ -94,10 +77,16 @@ l3_status l3_data_check_sample(const l3_data_set* set, uint64_t index, const voi
   if (l3_data_get(set, index, &sample) != L3_OK) {
     return fail(error, L3_ERROR_ARGUMENT, "", "no sample of this number");
   }
-  NewSample found;
-  const char* reason = describe({static_cast<const uint8_t*>(data), size}, sample.kind, found)
-                           ? difference(sample, found)
-                           : "a sample is no L3 file";
-  if (reason == nullptr) return succeed(error);
-  return fail(error, set->shard_of(index).file.path(), Fault{reason, sample.offset});
+  const std::span<const uint8_t> bytes(static_cast<const uint8_t*>(data), size);
+  const std::string& file = set->shards[sample.shard]->file.path();
+  if (sample.kind == L3_DATA_IMAGE) {
+    l3_info info = l3_info_init();
+    l3_error why{};
+    if (check_image_head(sample, bytes, info, why) == L3_OK) return succeed(error);
+    return fail(error, why.status, file, why.reason, sample.offset + why.offset);
+  }
+  Digest found{};
+  l3_digest(bytes.data(), bytes.size(), found.data());
+  if (std::equal(found.begin(), found.end(), std::begin(sample.digest))) return succeed(error);
+  return fail(error, file, Fault{"the digest of a sample is not what the index says", sample.offset});
 }

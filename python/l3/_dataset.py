@@ -53,7 +53,7 @@ class Sample:
         return json.loads(text) if text else None
 
     def bytes(self) -> bytes:
-        """The sample, whose check was verified."""
+        """The sample. Its check was verified, and of an image that its head is what the index says."""
         return self._set.read(self.number)
 
     def decode(self, **options: Any) -> Any:

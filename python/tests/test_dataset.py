@@ -9,6 +9,7 @@ import os
 import pickle
 import threading
 import unittest
+import zlib
 from pathlib import Path
 
 import l3
@@ -182,6 +183,44 @@ class Errors(Sets):
         same = pickle.loads(pickle.dumps(error))
         self.assertEqual((str(same), same.sample), (str(error), error.sample))
         data["dogs/002.png"].decode()
+
+    def test_images_of_another_shard(self) -> None:
+        """Of two sets whose samples have equal sizes, the samples of one in the other."""
+        rng = np.random.default_rng(3)
+        sets = []
+        for name in ("ours", "theirs"):
+            for i in range(4):
+                write_png(self.folder / f"{name}-png/{i}.png", rng.integers(0, 256, (30, 40, 3), np.uint8))
+            convert(self.folder / f"{name}-png", self.folder / name)
+            sets.append(self.folder / name / "shard-00000.l3s")
+        ours, theirs = (bytearray(shard.read_bytes()) for shard in sets)
+        end = int.from_bytes(ours[-48:-40], "little")
+        self.assertEqual(end, int.from_bytes(theirs[-48:-40], "little"))
+        ours[4096:end] = theirs[4096:end]
+        sets[0].write_bytes(ours)
+
+        def expect_refused(reason: str) -> None:
+            data = l3.Dataset(sets[0])
+            for sample in data:
+                for read in (sample.decode, sample.bytes):
+                    with self.assertRaisesRegex(l3.SampleError, reason):
+                        read()
+            for crop in ({}, {"crop": (8, 8)}):
+                with l3.Loader(data, 2, on_error="skip", **crop) as loader:
+                    self.assertEqual(list(loader), [])
+                    self.assertEqual(loader.failure_count, 4)
+                    for failure in loader.failures:
+                        self.assertRegex(failure.reason, "the digest of an image is not what the index says")
+
+        expect_refused("the check of a sample does not match")
+        # Even an index whose checks are those of the wrong samples.
+        for i in range(4):
+            entry = end + 80 * i
+            ours[entry + 32:entry + 36] = theirs[entry + 32:entry + 36]
+        ours[-20:-16] = zlib.crc32(ours[end:-64]).to_bytes(4, "little")
+        ours[-4:] = zlib.crc32(ours[-64:-4]).to_bytes(4, "little")
+        sets[0].write_bytes(ours)
+        expect_refused("the digest of an image is not what the index says")
 
 
 if __name__ == "__main__":

@@ -309,7 +309,7 @@ def unverified_shards() -> Iterator[Recipe]:
 
     def bad(name: str, reason: str, control: str, shard: Shard, *changes: str, section: str = "4") -> Recipe:
         return Recipe(f"unverified/{name}", section, reason, shard, verifying=REFUSE, changes=changes,
-                      control=f"valid/{control}", reads=False)
+                      control=f"valid/{control}")
 
     def bad_mixed(name: str, reason: str, *changes: str) -> Recipe:
         return bad(name, reason, "mixed", mixed(), *changes)

@@ -1,8 +1,8 @@
 // libl3_data: data sets of L3 images, read. spec/shard.md defines shards and data sets; words here are its words.
 //
 // A data set that is open never changes: any number of threads may use it at once, without locks, until it is closed.
-// What is here starts no threads (a loader does: l3_loader.h) and never throws or aborts. Every byte of a shard or an index may be hostile: what is
-// allocated is bounded by limits, and by what the files really hold.
+// What is here starts no threads (a loader does: l3_loader.h) and never throws or aborts. Every byte of a shard or an
+// index may be hostile: what is allocated is bounded by limits, and by what the files really hold.
 #ifndef L3_L3_DATA_H
 #define L3_L3_DATA_H
 
@@ -118,23 +118,24 @@ L3_API const char* l3_data_shard_path(const l3_data_set* set, uint64_t shard);
 // The models that samples name, each once, as l3_decode_options takes them. Those that are not valid are left out.
 L3_API const l3_model* const* l3_data_models(const l3_data_set* set, size_t* count);
 
-// Reads a sample's bytes, `size` of l3_data_get of them, and verifies their check. On failure the contents of `out` are
-// unspecified.
+// Reads a sample's bytes, `size` of l3_data_get of them, and verifies their check; of an image also that its head is
+// what its entry says. On failure the contents of `out` are unspecified.
 L3_API L3_MUST_USE l3_status l3_data_read(const l3_data_set* set, uint64_t index, void* out, size_t out_size,
                                           l3_data_error* error);
 
-// Reads `size` bytes of a sample from its byte `offset` on; verifies nothing (an L3 file has checks of its own for all
-// its parts).
+// Reads `size` bytes of a sample from its byte `offset` on. Of an image it verifies that the head is what its entry
+// says (and reads it for that where the part has it not); the other parts of an L3 file have checks of their own, which
+// decoding verifies. Of other bytes it verifies nothing. On failure the contents of `out` are unspecified.
 L3_API L3_MUST_USE l3_status l3_data_read_part(const l3_data_set* set, uint64_t index, uint64_t offset, void* out,
                                                size_t size, l3_data_error* error);
 
 // Verifies what opening does not: the head of a shard, zero bytes between samples, its digest where index.json has one,
-// and its models. Samples are verified by reading them; that their headers agree with their entries is told by
-// l3_data_check_sample.
+// and its models. Samples are verified by reading them, but for the digests of other bytes than images, which
+// l3_data_check_sample verifies.
 L3_API L3_MUST_USE l3_status l3_data_verify_shard(const l3_data_set* set, uint64_t shard, l3_data_error* error);
 
-// Whether the bytes of a sample, as l3_data_read gave them, are what its entry says: an image's header, others' digest.
-// Pixels are not looked at: l3_verify does.
+// Whether the bytes of a sample are what its entry says: shape, digest and model in the head of an image, and the
+// digest of others. Of an image the first L3_HEAD_MAX_BYTES are enough. Pixels are not looked at: l3_verify does.
 L3_API L3_MUST_USE l3_status l3_data_check_sample(const l3_data_set* set, uint64_t index, const void* data, size_t size,
                                                   l3_data_error* error);
 

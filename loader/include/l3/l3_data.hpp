@@ -76,7 +76,7 @@ class DataSet {
     const uint64_t index = l3_data_find(get(), name.data(), name.size());
     return index != L3_DATA_NONE ? std::optional(index) : std::nullopt;
   }
-  // The bytes of a sample, whose check was verified.
+  // The bytes of a sample, as l3_data_read gives them: its check was verified, and of an image its head too.
   DataResult<std::vector<uint8_t>> read(uint64_t index) const {
     l3_data_error error{};
     std::vector<uint8_t> bytes;
