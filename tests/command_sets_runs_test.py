@@ -142,7 +142,8 @@ class Existing(SetTest):
         self.assertEqual((self.set / "mine.txt").read_bytes(), b"stays")
         (self.set / "index.json").unlink()
         for words in ((), ("--resume",)):
-            self.assert_one_line(self.refused(*words), r"shard-00000\.l3s: exists already, without an index: start over with --force")
+            self.assert_one_line(self.refused(*words),
+                                 r"shard-00000\.l3s: exists already, without an index: start over with --force")
         self.assertEqual(sorted(os.listdir(self.set)), ["mine.txt", "shard-00000.l3s"])
 
     def test_resume_where_nothing_is(self) -> None:
@@ -231,7 +232,8 @@ class Interrupted(SetTest):
                 self.assertEqual(held.process.wait(30), -how)
                 self.assertEqual(sorted(os.listdir(self.set)), [WORK])
                 self.assertEqual([name for name in os.listdir(self.set / WORK) if "tmp" in name], [])
-                self.assert_one_line(self.refused(*held.options), "holds an unfinished data set: continue it with --resume")
+                self.assert_one_line(self.refused(*held.options),
+                                     "holds an unfinished data set: continue it with --resume")
                 done = self.convert("--resume", *held.options, code=FAILED)
                 self.assertRegex(done.stdout, rb"^110 files converted: .*; 6 kept from before; 40 failed\n")
                 self.assertEqual(contents(self.set), self.uninterrupted("--force", *held.options, code=FAILED))
