@@ -24,6 +24,7 @@ bool has_vnni() {
 }
 bool has_avx512() { return has_vnni() && (kEmulatesVbmi || __builtin_cpu_supports("avx512vbmi")); }
 
+#if !defined(L3_WITHOUT_VNNI)
 // AVX2's, but for decoding of dense tiles.
 const Target& vnni_target() {
   static const Target combined = [] {
@@ -36,6 +37,7 @@ const Target& vnni_target() {
   return combined;
 }
 #endif
+#endif
 
 }  // namespace
 
@@ -44,11 +46,20 @@ const Target* target() {
   const bool any = forced == nullptr || *forced == 0;
   const auto wanted = [&](const char* name) { return any || std::strcmp(forced, name) == 0; };
 #if defined(__x86_64__)
+#if !defined(L3_WITHOUT_AVX512)
   if (wanted("avx512") && has_avx512()) return &kAvx512Target;
+#endif
+#if !defined(L3_WITHOUT_VNNI)
   if (wanted("vnni") && has_vnni()) return &vnni_target();
+#endif
+#if !defined(L3_WITHOUT_AVX2)
   if (wanted("avx2") && has_avx2()) return &kAvx2Target;
 #endif
-  return wanted("portable") ? &kPortableTarget : nullptr;
+#endif
+#if !defined(L3_WITHOUT_PORTABLE)
+  if (wanted("portable")) return &kPortableTarget;
+#endif
+  return nullptr;
 }
 
 }  // namespace l3
