@@ -205,7 +205,8 @@ void read_samples(std::span<const uint8_t> file, const Layout& layout, Image& im
 
 // A program may have put alpha into the unused byte: it is told, unless the byte is the same 0 or 255 everywhere.
 void notice_fourth_byte(std::span<const uint8_t> file, const Layout& layout, const ReadOptions& options) {
-  const auto pixels = file.subspan(static_cast<size_t>(layout.pixels), static_cast<size_t>(layout.end() - layout.pixels));
+  const auto pixels =
+      file.subspan(static_cast<size_t>(layout.pixels), static_cast<size_t>(layout.end() - layout.pixels));
   const uint8_t first = pixels[3];
   bool same = first == 0 || first == 255;
   for (size_t i = 3; i < pixels.size() && same; i += 4) same = pixels[i] == first;
@@ -229,7 +230,8 @@ std::optional<Error> read_runs(std::span<const uint8_t> file, const Layout& layo
       return true;
     }
     if (index >= entries) {
-      error = Error{offset, "index " + std::to_string(index) + " in a palette of " + std::to_string(entries) + " colours"};
+      error =
+          Error{offset, "index " + std::to_string(index) + " in a palette of " + std::to_string(entries) + " colours"};
       return false;
     }
     image.pixels[static_cast<size_t>((image.height - 1 - y) * width + x)] = static_cast<uint8_t>(index);
@@ -268,6 +270,7 @@ std::optional<Error> read_runs(std::span<const uint8_t> file, const Layout& layo
       if (file.size() - at < 2) return short_file;
       x += file[at];
       y += file[at + 1];
+      if (x > width || y >= image.height) return Error{at, "a delta that leaves the image"};
       at += 2;
     } else {
       const size_t bytes = nibbles ? (value + 1) / 2 : value;
@@ -332,7 +335,8 @@ Result<Image> read_bmp(std::span<const uint8_t> file, const ReadOptions& options
       return Error{kFileHeader, "the file is too short for the image's size"};
     }
     if (layout->pixels > file.size()) return Error{file.size(), "the file ends before the pixels"};
-  } else if (file.size() < end) return Error{file.size(), "the file ends inside the pixels"};
+  } else if (file.size() < end)
+    return Error{file.size(), "the file ends inside the pixels"};
   if (std::optional<Error> error = take_metadata(file, *layout, image, options)) return *std::move(error);
 
   image.pixels.resize(pixel_bytes(image));

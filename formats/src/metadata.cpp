@@ -48,8 +48,8 @@ uint32_t orientation_of(std::span<const uint8_t> exif) {
 
 void notice_orientation(const ReadOptions& options, std::span<const uint8_t> exif) {
   if (const uint32_t orientation = orientation_of(exif); orientation >= 2 && orientation <= 8) {
-    notice(options.notices, "EXIF orientation " + std::to_string(orientation) +
-                                ": it is carried, and the pixels are not turned");
+    notice(options.notices,
+           "EXIF orientation " + std::to_string(orientation) + ": it is carried, and the pixels are not turned");
   }
 }
 

@@ -193,7 +193,8 @@ void notice_left(std::span<const uint8_t> file, const Layout& layout, const Read
   }
   if (layout.scaled) notice(options.notices, "16-bit TGA: samples of 5 bits are scaled to 8");
   if (layout.attributes) {
-    notice(options.notices, "TGA: the part of a pixel beside its colours is left out: the file says that it is no alpha");
+    notice(options.notices,
+           "TGA: the part of a pixel beside its colours is left out: the file says that it is no alpha");
   }
   if (layout.scaled && layout.image.colour == Colour::rgb_alpha) {
     notice(options.notices, "16-bit TGA: the attribute bit is taken as alpha, 0 as opaque");
