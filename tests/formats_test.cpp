@@ -420,6 +420,15 @@ TEST(Png, KeepsAncillaryChunksWithAWrongCrc) {
   EXPECT_EQ(notices, std::vector<std::string>{"the CRC of chunk tEXt is wrong: kept as it is, with a right one"});
 }
 
+TEST(Png, TellsOfAnOrientation) {
+  Bytes exif = bytes("MM");
+  for (const int byte : {0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, 3, 0, 0})
+    exif.push_back(static_cast<uint8_t>(byte));
+  std::vector<std::string> notices;
+  (void)read_back(png({header(2, 1, 8, 0), raw_chunk("eXIf", exif), kTwoPixels, kEnd}), {.notices = &notices});
+  EXPECT_EQ(notices, std::vector<std::string>{"EXIF orientation 3: it is carried, and the pixels are not turned"});
+}
+
 TEST(Hostile, EveryBitFlipInAPngIsRefusedOrTold) {
   for (const Bytes& file : small_files()) {
     for (size_t bit = 0; bit < 8 * file.size(); ++bit) {
