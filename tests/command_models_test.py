@@ -146,11 +146,27 @@ class SharedModels(SetTest):
                                  preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
             if run.returncode != DONE:
                 failed += 1
+                # An error, on whatever thread, and not a signal's end.
+                self.assertEqual(run.returncode, FAILED, run.stderr.decode(errors="replace"))
+                self.assertIn(b"memory", run.stderr)
                 self.l3("convert", self.source, out, *options, "--resume")
             # (assertEqual would take minutes to show how they differ.)
             same = contents(out) == expected
             self.assertTrue(same, f"{mebibytes} MiB: other bytes after {run.stderr.decode(errors='replace')}")
         self.assertGreater(failed, 0)
+
+    def test_no_thread_ends_the_program_for_want_of_memory(self) -> None:
+        if is_sanitized():
+            self.skipTest("a sanitizer takes memory of its own")
+        self.alike(60)
+        ends = set()
+        for mebibytes in range(60, 150, 6):
+            command = [l3_command(), "convert", self.source, self.set, "--effort", "1", "-j2", "-q", "--force"]
+            run = subprocess.run(command, capture_output=True, timeout=60, preexec_fn=lambda most=mebibytes << 20:
+                                 resource.setrlimit(resource.RLIMIT_AS, (most, most)))
+            self.assertIn(run.returncode, (DONE, FAILED), f"{mebibytes} MiB: {run.stderr.decode(errors='replace')}")
+            ends.add(run.returncode)
+        self.assertIn(FAILED, ends)
 
     def test_on_is_never_off(self) -> None:
         self.write("src/a.png", b"\x89PNG\r\n\x1a\nno image")

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <system_error>
 #include <utility>
 
 namespace tools {
@@ -33,8 +32,8 @@ Parallel::Parallel(uint32_t threads) {
   for (uint32_t i = 1; i < threads; ++i) {
     try {
       workers_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {
-      break;  // the system allows no more; fewer do the same work
+    } catch (const std::exception&) {
+      break;  // the system allows no more, or memory runs out: fewer do the same work
     }
   }
 }

@@ -45,24 +45,24 @@ class Pipeline {
 
   SetOutcome run() {
     std::vector<std::thread> threads;
-    const auto start = [&](uint32_t count, auto body) {
+    const auto start = [&](uint32_t count, void (Pipeline::*body)()) {
       for (uint32_t i = 0; i < count; ++i) {
         try {
-          threads.emplace_back(body);
-        } catch (const std::system_error&) {
-          break;  // the system allows no more; fewer do the same work
+          threads.emplace_back([this, body] { guard(body); });
+        } catch (const std::exception&) {
+          break;  // the system allows no more, or memory runs out: fewer do the same work
         }
       }
     };
     const uint64_t groups = sources_.groups.size() - first_;
-    start(static_cast<uint32_t>(std::min<uint64_t>(conversion_.threads, groups)), [this] { convert_all(); });
+    start(static_cast<uint32_t>(std::min<uint64_t>(conversion_.threads, groups)), &Pipeline::convert_all);
     const size_t converters = threads.size();
-    start(static_cast<uint32_t>(std::min<uint64_t>(kReaders, groups)), [this] { read_all(); });
+    start(static_cast<uint32_t>(std::min<uint64_t>(kReaders, groups)), &Pipeline::read_all);
     if ((converters == 0 || threads.size() == converters) && groups > 0) {
       stop();
       outcome_.broken = Failure{"", std::nullopt, "the system allows no threads"};
     } else {
-      write_all();
+      guard(&Pipeline::write_all);
     }
     for (std::thread& thread : threads) thread.join();
     outcome_.not_begun = sources_.groups.size() - next_to_write_;
@@ -70,6 +70,20 @@ class Pipeline {
   }
 
  private:
+  // What a thread's body throws, for want of memory, ends the conversion and not the program.
+  void guard(void (Pipeline::*body)()) {
+    try {
+      (this->*body)();
+    } catch (...) {
+      Failure failure = caught("");
+      {
+        const std::lock_guard lock(mutex_);
+        if (!outcome_.broken) outcome_.broken = std::move(failure);
+      }
+      stop();
+    }
+  }
+
   // ---- reading
 
   void read_all() {
@@ -250,7 +264,9 @@ class Pipeline {
       NewGroup group;
       {
         std::unique_lock lock(mutex_);
-        written_.wait(lock, [&] { return !converted_.empty() && converted_.begin()->first == next_to_write_; });
+        const auto is_next = [&] { return !converted_.empty() && converted_.begin()->first == next_to_write_; };
+        written_.wait(lock, [&] { return stopped_ || is_next(); });
+        if (stopped_) return;
         group = std::move(converted_.begin()->second);
         converted_.erase(converted_.begin());
       }
@@ -280,15 +296,17 @@ class Pipeline {
       }
     }
     StageTimes times;
+    std::optional<Failure> broken;
     {
       const Stopwatch watch(times.write);
-      outcome_.broken = writer_.add(std::move(group));
+      broken = writer_.add(std::move(group));
     }
     {
       const std::lock_guard lock(mutex_);
       outcome_.times.add(times);
+      if (broken) outcome_.broken = std::move(broken);
+      if (outcome_.broken) return false;
     }
-    if (outcome_.broken) return false;
     outcome_.totals.add(totals);
     if (!failed) progress_.count({totals.files, 0, totals.pixels, totals.bytes_in, totals.bytes_out});
     return true;
@@ -301,6 +319,7 @@ class Pipeline {
     }
     room_.notify_all();
     ready_.notify_all();
+    written_.notify_all();
   }
 
   const Sources& sources_;

@@ -38,8 +38,8 @@ class ThreadEngine final : public ReadEngine {
     threads_.reserve(kThreads);
     try {
       for (size_t i = 0; i < kThreads; ++i) threads_.emplace_back([this] { run(); });
-    } catch (const std::system_error&) {
-      if (threads_.empty()) throw;  // fewer will do
+    } catch (const std::exception&) {  // no more threads, or no memory
+      if (threads_.empty()) throw;     // fewer will do
     }
   }
   ~ThreadEngine() override {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -28,8 +28,8 @@ void for_each_of(uint64_t count, uint64_t threads, const Body& body) {
   others.reserve(wanted);
   try {
     for (uint64_t i = 1; i < wanted; ++i) others.emplace_back(work);
-  } catch (const std::system_error&) {
-    // With the threads that there are.
+  } catch (const std::exception&) {
+    // No more threads, or no memory: with those that there are.
   }
   work();
   for (std::thread& other : others) other.join();
