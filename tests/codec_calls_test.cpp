@@ -182,9 +182,62 @@ TEST(EncodeCall, RefusesMetadataThatIsNotRecords) {
       reserved, [](l3_image&) {}, kReason);
 }
 
-TEST(EncodeCall, RefusesAStrideBelowARow) {
-  expect_image_refused(
-      rgb(), [](l3_image& i) { i.stride = 149; }, "the stride is smaller than a row");
+TEST(EncodeCall, RefusesAStrideBelowARowOrBeyondMemory) {
+  constexpr const char* kReason = "the stride is smaller than a row, or rows would end behind all memory";
+  for (const size_t stride : {size_t{149}, SIZE_MAX, SIZE_MAX - 149, SIZE_MAX / 2, SIZE_MAX / 39}) {
+    expect_image_refused(
+        rgb(), [&](l3_image& i) { i.stride = stride; }, kReason);
+    l3_training* training = nullptr;
+    ASSERT_EQ(l3_start_training(nullptr, &training, nullptr), L3_OK);
+    const drawing::Drawing drawn = rgb();
+    l3_image image = drawn.image();
+    image.stride = stride;
+    l3_error error{};
+    EXPECT_EQ(l3_add_to_training(training, &image, &error), L3_ERROR_ARGUMENT);
+    EXPECT_STREQ(error.reason, kReason);
+    l3_close_training(training);
+  }
+}
+
+// What is read must not be written by the same call.
+TEST(Calls, RefuseInputAndOutputThatOverlap) {
+  const drawing::Drawing drawn = drawing::with_sections(drawing::draw_mixed({50, 40}, {L3_COLOUR_RGB, 8}));
+  const Bytes file = codec_testing::encode(drawn, codec_testing::fast_options());
+  const size_t pixels = drawn.pixels.size(), room = file.size() + pixels;
+  Bytes memory(file.size() + 2 * pixels);
+  l3_error error{};
+  const auto expect_refused = [&](l3_status status) {
+    EXPECT_EQ(status, L3_ERROR_ARGUMENT);
+    EXPECT_STREQ(error.reason, "input and output overlap in memory");
+  };
+  for (const size_t at : {size_t{0}, size_t{1}, pixels - 1, pixels, pixels + file.size() - 1, pixels + file.size()}) {
+    // The file lies behind room for the pixels.
+    std::copy(file.begin(), file.end(), memory.begin() + static_cast<ptrdiff_t>(pixels));
+    const bool overlaps = at + pixels > pixels && at < room;
+    const l3_status whole =
+        l3_decode(memory.data() + pixels, file.size(), nullptr, memory.data() + at, pixels, 0, &error);
+    if (overlaps) {
+      expect_refused(whole);
+      EXPECT_TRUE(std::equal(file.begin(), file.end(), memory.begin() + static_cast<ptrdiff_t>(pixels)));
+    } else {
+      EXPECT_EQ(whole, L3_OK);
+    }
+  }
+  std::copy(file.begin(), file.end(), memory.begin());
+  expect_refused(l3_decode_region(memory.data(), file.size(), 1, 1, 1, 1, nullptr, memory.data() + 9, 3, 0, &error));
+  size_t needed = 0;
+  expect_refused(
+      l3_unpack_metadata(memory.data(), file.size(), nullptr, memory.data(), memory.size(), &needed, &error));
+  l3_image image = drawn.image();
+  Bytes place(l3_encode_bound(&image, nullptr) + drawn.pixels.size());
+  std::copy(drawn.pixels.begin(), drawn.pixels.end(), place.begin());
+  image.pixels = place.data();
+  size_t written = 0;
+  expect_refused(l3_encode(&image, nullptr, place.data() + drawn.pixels.size() - 1,
+                           place.size() - drawn.pixels.size() + 1, &written, &error));
+  EXPECT_EQ(l3_encode(&image, nullptr, place.data() + drawn.pixels.size(), place.size() - drawn.pixels.size(), &written,
+                      &error),
+            L3_OK);
 }
 
 TEST(EncodeCall, RefusesOptionsThatDoNotExist) {
@@ -276,7 +329,8 @@ TEST(DecodeCall, RefusesRegionsThatAreNotInside) {
 }
 
 TEST(DecodeCall, RefusesStridesBelowARowOrBeyondMemory) {
-  const Said wanted{L3_ERROR_ARGUMENT, "the stride is smaller than a row", 0, L3_NO_TILE};
+  const Said wanted{L3_ERROR_ARGUMENT, "the stride is smaller than a row, or rows would end behind all memory", 0,
+                    L3_NO_TILE};
   EXPECT_EQ(decode_region_said(0, 0, 50, 40, 6000, 149), wanted);
   EXPECT_EQ(decode_region_said(0, 0, 50, 40, 6000, 1), wanted);
   EXPECT_NE(decode_region_said(0, 0, 50, 40, 6000, SIZE_MAX).status, L3_OK);

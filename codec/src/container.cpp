@@ -50,7 +50,10 @@ l3_limits with_defaults(const l3_limits* limits) {
 }
 
 Verdict read_head(const uint8_t* data, uint64_t size, const Target& target, const l3_limits& limits, Head& head) {
-  const Verdict verdict = read_head(Processor{target}, data, size, head);
+  // Of a copy, so that one that changes meanwhile is what was checked.
+  uint8_t copy[L3_HEAD_MAX_BYTES];
+  std::memcpy(copy, data, size < sizeof(copy) ? size : sizeof(copy));
+  const Verdict verdict = read_head(Processor{target}, copy, size, head);
   return verdict.ok() ? check_limits(head, limits) : verdict;
 }
 

@@ -341,8 +341,7 @@ L3_INLINE Verdict check_end(uint64_t size, uint64_t next) {
 }
 
 // An entry of an index that was verified. `data` is where the file begins.
-L3_INLINE TileEntry read_entry(const uint8_t* data, uint64_t head_bytes, uint64_t tile) {
-  const uint8_t* entry = data + head_bytes + tile * kIndexEntryBytes;
+L3_INLINE TileEntry read_entry(const uint8_t* entry, const uint8_t* data) {
   TileEntry result{};
   result.method = static_cast<Method>(entry[0]);
   result.parameters = entry[1];
@@ -355,6 +354,9 @@ L3_INLINE TileEntry read_entry(const uint8_t* data, uint64_t head_bytes, uint64_
     result.check = load_u32(entry + 8);
   }
   return result;
+}
+L3_INLINE TileEntry read_entry(const uint8_t* data, uint64_t head_bytes, uint64_t tile) {
+  return read_entry(data + head_bytes + tile * kIndexEntryBytes, data);
 }
 
 }  // namespace l3

@@ -34,9 +34,10 @@ uint32_t colour_bytes(const Head& head) { return head.find(L3_SECTION_TRANSPAREN
 // Decodes the tiles that a region touches.
 class RegionDecoder {
  public:
-  RegionDecoder(const uint8_t* data, const Head& head, const Target& target, const ModelTables& model,
+  RegionDecoder(const uint8_t* data, uint64_t size, const Head& head, const Target& target, const ModelTables& model,
                 const Region& region, uint8_t* out, size_t stride, const uint8_t* colours)
       : data_(data),
+        size_(size),
         head_(head),
         target_(target),
         model_(model),
@@ -54,7 +55,9 @@ class RegionDecoder {
     run_parallel(parallel, uint64_t{columns_} * rows_, *this);
     // Which tile failed first in time depends on threads; the lowest one does not.
     const uint64_t failed = failed_.load();
-    return failed == L3_NO_TILE ? Verdict{} : decode_tile(failed);
+    if (failed == L3_NO_TILE) return {};
+    const Verdict verdict = decode_tile(failed);
+    return verdict.ok() ? Verdict{Reason::tile_check, 0, failed} : verdict;  // the file changes as it is read
   }
 
   void operator()(uint64_t i) {
@@ -72,7 +75,15 @@ class RegionDecoder {
     const uint32_t row = first_row_ + static_cast<uint32_t>(i / columns_);
     const uint64_t tile = uint64_t{row} * head_.tiles_across + column;
     const TileShape shape = head_.tile_shape(tile);
-    const TileEntry entry = read_entry(data_, head_.head_bytes, tile);
+    // The index was verified; of bytes that change meanwhile, what is used is checked again.
+    uint8_t copy[kIndexEntryBytes];
+    const uint64_t at = head_.head_bytes + tile * kIndexEntryBytes;
+    std::memcpy(copy, data_ + at, sizeof(copy));
+    if (check_entry_fields(copy, head_, shape).reason != Reason::none) return {Reason::index_check, at, tile};
+    const TileEntry entry = read_entry(copy, data_);
+    if (entry.payload_bytes > size_ || static_cast<uint64_t>(entry.payload - data_) > size_ - entry.payload_bytes) {
+      return {Reason::index_check, at, tile};
+    }
     const uint64_t offset = static_cast<uint64_t>(entry.payload - data_);
     if (entry.method != Method::constant && target_.check(entry.payload, entry.payload_bytes / 4) != entry.check) {
       return {Reason::tile_check, offset, tile};
@@ -101,6 +112,7 @@ class RegionDecoder {
   }
 
   const uint8_t* data_;
+  uint64_t size_;
   const Head& head_;
   const Target& target_;
   const ModelTables& model_;
@@ -193,14 +205,16 @@ l3_status decode_region(const Opened& file, const uint8_t* data, size_t size, co
     return fail(error, Reason::over_pixel_limit, header::kWidth);
   }
   if (row * region.height > file.limits.max_output_bytes) return fail(error, Reason::over_output_limit, header::kWidth);
-  if (step * (region.height - 1) + row > out_size) return fail(error, Reason::buffer_too_small);
+  const uint64_t needed = step * (region.height - 1) + row;
+  if (needed > out_size) return fail(error, Reason::buffer_too_small);
+  if (overlap(data, size, out, needed)) return fail(error, Reason::buffers_overlap);
 
   FileModel model;
   const Verdict container = check_container(data, size, *file.target, head, &file.models, model);
   if (!container.ok()) return give(error, container);
   uint8_t colours[4 * 256];
   if (as_colours) build_colours(data, head, colours);
-  RegionDecoder decoder(data, head, *file.target, *model.tables, region, static_cast<uint8_t*>(out), step,
+  RegionDecoder decoder(data, size, head, *file.target, *model.tables, region, static_cast<uint8_t*>(out), step,
                         as_colours ? colours : nullptr);
   return give(error, decoder.run(file.options.parallel));
 }
@@ -324,7 +338,7 @@ l3_status l3_verify(const void* data, size_t size, const l3_decode_options* opti
   FileModel model;
   Verdict verdict = check_container(bytes, size, *file.target, head, &file.models, model);
   if (verdict.ok()) {
-    RegionDecoder decoder(bytes, head, *file.target, *model.tables, {0, 0, head.width, head.height}, nullptr, 0,
+    RegionDecoder decoder(bytes, size, head, *file.target, *model.tables, {0, 0, head.width, head.height}, nullptr, 0,
                           nullptr);
     verdict = decoder.run(file.options.parallel);
   }
@@ -361,6 +375,7 @@ l3_status l3_unpack_metadata(const void* data, size_t size, const l3_limits* lim
   *needed = unpacked;
   if (out == nullptr) return succeed(error);
   if (out_size < unpacked) return fail(error, Reason::buffer_too_small);
+  if (overlap(data, size, out, unpacked)) return fail(error, Reason::buffers_overlap);
   return give(error, unpack_metadata(start, {L3_SECTION_METADATA, 0, offset, bytes_size}, most,
                                      static_cast<uint8_t*>(out), out_size));
 }

@@ -104,6 +104,7 @@ l3_status l3_embed_model(const void* data, size_t size, const l3_model* model, v
   if (embedding.size() > kMaxFileBytes) return fail(error, Reason::file_too_large);
   *written = embedding.size();
   if (out == nullptr || out_size < *written) return fail(error, Reason::buffer_too_small);
+  if (overlap(data, size, out, *written)) return fail(error, Reason::buffers_overlap);
   embedding.write(static_cast<uint8_t*>(out));
   return succeed(error);
 }

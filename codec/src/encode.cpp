@@ -155,9 +155,7 @@ Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& 
   set_tiles(plan, kDefaultTileEdge);
   if (!fit_payloads(head)) return Reason::bad_tile_size;
 
-  const uint64_t row = uint64_t{in.width} * head.pixel_bytes();
-  plan.stride = in.stride != 0 ? in.stride : row;
-  if (plan.stride < row) return Reason::bad_stride;
+  plan.stride = stride_of(in);
 
   const uint32_t origin = planned_origin(plan);
   if (origin == L3_MODEL_NAMED && !is_for(*plan.options.named_model, head)) return Reason::wrong_model;
@@ -614,6 +612,7 @@ l3_status l3_encode(const l3_image* image, const l3_encode_options* options, voi
   const Target* chosen = target();
   if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
   if (out_size < room_for(plan)) return fail(error, Reason::buffer_too_small);
+  if (overlap(plan.image.pixels, bytes_of(plan.image), out, out_size)) return fail(error, Reason::buffers_overlap);
 
   try {
     uint8_t* const to = static_cast<uint8_t*>(out);

@@ -18,6 +18,10 @@ Reason check_image(const l3_image& image) {
                                     : image.alpha == L3_ALPHA_NONE;
   const bool indexed = image.colour == L3_COLOUR_PALETTE;
   if (!alpha_fits || (indexed && image.bits > 8)) return Reason::bad_image_type;
+  const uint64_t row = row_bytes(image), rest = UINTPTR_MAX - reinterpret_cast<uintptr_t>(image.pixels);
+  if (stride_of(image) < row || row > rest || (rest - row) / stride_of(image) < image.height - 1) {
+    return Reason::bad_stride;
+  }
 
   const bool has_palette = image.palette != nullptr && image.palette_entries != 0;
   if (indexed != has_palette || (indexed && image.palette_entries > (1u << image.bits))) return Reason::bad_palette;
@@ -42,12 +46,15 @@ Reason check_image(const l3_image& image) {
   return Reason::none;
 }
 
+uint64_t row_bytes(const l3_image& image) {
+  return uint64_t{image.width} * channels_of(image) * (image.bits > 8 ? 2 : 1);
+}
+
 bool samples_in_range(const l3_image& image) {
   if (image.bits % 8 == 0) return true;
   const size_t samples = size_t{image.width} * channels_of(image);
-  const size_t stride = image.stride != 0 ? image.stride : samples * (image.bits > 8 ? 2 : 1);
   for (uint32_t y = 0; y < image.height; ++y) {
-    const uint8_t* row = static_cast<const uint8_t*>(image.pixels) + y * stride;
+    const uint8_t* row = static_cast<const uint8_t*>(image.pixels) + y * stride_of(image);
     uint32_t all = 0;
     for (size_t i = 0; i < samples; ++i) {
       all |= image.bits > 8 ? reinterpret_cast<const uint16_t*>(row)[i] : row[i];

@@ -8,7 +8,7 @@ const char* text_of(Reason reason) {
     case Reason::null_argument: return "a pointer that must not be null is null";
     case Reason::bad_struct_size: return "struct_size is not set: use the _init function";
     case Reason::bad_region: return "the region is empty or not inside the image";
-    case Reason::bad_stride: return "the stride is smaller than a row";
+    case Reason::bad_stride: return "the stride is smaller than a row, or rows would end behind all memory";
     case Reason::buffer_too_small: return "the output buffer is too small";
     case Reason::unknown_method: return "unknown method";
     case Reason::bad_model_size: return "a model is 1 to 131072 bytes long";
@@ -109,8 +109,15 @@ const char* text_of(Reason reason) {
     case Reason::over_tile_capacity: return "the batch has more tiles than its workspace is for";
     case Reason::over_model_capacity: return "the batch has more models than its workspace is for";
     case Reason::over_staging_capacity: return "the batch has more bytes to stage than its workspace is for";
+    case Reason::buffers_overlap: return "input and output overlap in memory";
   }
   return "unknown reason";
+}
+
+bool overlap(const void* a, uint64_t a_size, const void* b, uint64_t b_size) {
+  const uint64_t a_begin = reinterpret_cast<uintptr_t>(a), b_begin = reinterpret_cast<uintptr_t>(b);
+  if (a_size > UINTPTR_MAX - a_begin || b_size > UINTPTR_MAX - b_begin) return true;
+  return a_begin < b_begin + b_size && b_begin < a_begin + a_size;
 }
 
 l3_status fail(l3_error* error, Reason reason, uint64_t offset, uint64_t tile) {

@@ -119,6 +119,8 @@ enum class Reason : uint32_t {
   over_tile_capacity,
   over_model_capacity,
   over_staging_capacity,
+  // the call, once more: numbers do not change
+  buffers_overlap,
 };
 
 // Where a tile went wrong: `at` counts bytes from the start of its payload.
@@ -157,7 +159,8 @@ L3_INLINE constexpr l3_status status_of(Reason reason) {
     case Reason::unaligned_file:
     case Reason::wrong_shape:
     case Reason::wrong_channels:
-    case Reason::bad_output: return L3_ERROR_ARGUMENT;
+    case Reason::bad_output:
+    case Reason::buffers_overlap: return L3_ERROR_ARGUMENT;
     case Reason::not_l3: return L3_ERROR_NOT_L3;
     case Reason::bad_version:
     case Reason::required_feature:
@@ -188,6 +191,9 @@ L3_INLINE constexpr l3_status status_of(Reason reason) {
 
 // A reason in words.
 const char* text_of(Reason reason);
+
+// Whether two buffers share a byte. One that would end behind the last address overlaps everything.
+bool overlap(const void* a, uint64_t a_size, const void* b, uint64_t b_size);
 
 // Fills *error (when there is one) and gives the status that goes with the reason.
 l3_status fail(l3_error* error, Reason reason, uint64_t offset = 0, uint64_t tile = L3_NO_TILE);

@@ -50,7 +50,7 @@ class TileSample {
   static SampleTile copy(const l3_image& image, uint32_t x, uint32_t y, uint32_t width, uint32_t height) {
     const uint32_t channels = channels_of(image);
     const size_t pixel = channels * (image.bits > 8 ? 2 : 1);
-    const size_t stride = image.stride != 0 ? image.stride : image.width * pixel;
+    const size_t stride = stride_of(image);
     const uint8_t* from = static_cast<const uint8_t*>(image.pixels) + y * stride + x * pixel;
     const size_t row = width * pixel;
     SampleTile tile{{width, height, channels, image.bits}, std::vector<uint8_t>(row * height)};
@@ -156,8 +156,6 @@ l3_status l3_add_to_training(l3_training* training, const l3_image* image, l3_er
   if (!tiles.empty() && (tiles.front().shape.channels != channels || tiles.front().shape.bits != own.bits)) {
     return fail(error, Reason::unlike_images);
   }
-  const size_t row = size_t{own.width} * channels * (own.bits > 8 ? 2 : 1);
-  if (own.stride != 0 && own.stride < row) return fail(error, Reason::bad_stride);
   if (!samples_in_range(own)) return fail(error, Reason::sample_out_of_range);
   try {
     training->sample.add(own, training->options.tile_width, training->options.tile_height);

@@ -5,6 +5,10 @@
 // and says so); l3_open_model and training make objects that the caller closes. Every byte of an input file may be
 // hostile.
 //
+// A call refuses input and output that overlap in memory (L3_ERROR_ARGUMENT). The bytes of an input must not change
+// during a call: if another thread writes them, the call gives an error, or pixels that are not the file's. What
+// decoding takes from head and index is checked again as it is used, so that it stays within its buffers.
+//
 // A structure whose first member is `struct_size` begins as what its _init function returns: all zero but for its size,
 // which keeps programs working when later versions add members at its end. The other structures (l3_error, l3_limits,
 // l3_parallel) are fixed for ever: what is new goes into structures that have their size.
