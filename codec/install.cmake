@@ -1,14 +1,16 @@
 # What others need to build on libl3. Read by CMakeLists.txt beside it.
 
 # A static libl3 leaves libzstd, libm and the C++ library to the programs that link it; a shared one has found them already.
-set(L3_PC_PRIVATE "")
+set(L3_PC_REQUIRES "")
+set(L3_PC_LIBS "")
 if(l3_type STREQUAL "STATIC_LIBRARY")
   set(cxx_libraries ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
   list(FILTER cxx_libraries INCLUDE REGEX "^((std)?c\\+\\+(abi)?|m)$")
   list(REMOVE_DUPLICATES cxx_libraries)
   list(TRANSFORM cxx_libraries PREPEND "-l")
-  list(JOIN cxx_libraries " " cxx_libraries)
-  set(L3_PC_PRIVATE "Requires.private: libzstd\nLibs.private: ${cxx_libraries}\n")
+  # Not in Requires.private, so that `pkg-config --libs l3` links without --static.
+  list(JOIN cxx_libraries " " L3_PC_LIBS)
+  set(L3_PC_REQUIRES "Requires: libzstd\n")
 endif()
 
 install(

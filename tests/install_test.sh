@@ -108,7 +108,6 @@ use() {  # PREFIX
   pc=$(dirname "$(find "$prefix" -name l3.pc)")
   (
     if [ "$kind" = static ]; then
-      words+=(--static)
       export PKG_CONFIG_PATH=$pc
     else
       export PKG_CONFIG_LIBDIR=$pc PKG_CONFIG_PATH=  # there is no libzstd.pc then
@@ -171,7 +170,7 @@ use_cuda() {  # PREFIX
 
 refuses 'compatible with requested version "9.9"' 9.9 "$work/prefix"
 if [ -z "$(find "$work/prefix" -name libl3_cuda.a)" ]; then
-  refuses 'l3' 'COMPONENTS cuda' "$work/prefix"
+  refuses 'installed without the component cuda' 'COMPONENTS cuda' "$work/prefix"
 else
   use_cuda "$work/prefix"
 fi
@@ -179,6 +178,12 @@ if [ "$kind" = static ]; then
   PKG_CONFIG_LIBDIR=/nonexistent PKG_CONFIG_PATH='' refuses 'needs libzstd' '' "$work/prefix"
   refuses 'needs libzstd' '' "$work/prefix" "$no_pkg_config"
 fi
+for header in l3 l3_data l3_loader; do
+  printf '#include "l3/%s.hpp"\n' $header >"$work/old.cpp"
+  "${CXX:-c++}" -std=c++17 -fsyntax-only -I"$work/prefix/include" "$work/old.cpp" >"$work/old.log" 2>&1 &&
+    fail "$header.hpp compiled as C++17"
+  grep -q "$header.hpp needs C++20" "$work/old.log" || fail "$header.hpp under C++17 does not say what it needs"
+done
 use "$work/prefix"
 mv "$work/prefix" "$work/moved"
 use "$work/moved"

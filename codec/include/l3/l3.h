@@ -187,8 +187,8 @@ L3_API L3_MUST_USE l3_status l3_check(const void* data, size_t size, const l3_li
 // A model of dense tiles, verified and ready for use: read-only, for any number of threads at once, until it is closed.
 typedef struct l3_model l3_model;
 
-// Opens a model: the bytes of a model section, which are what a model file holds. They are copied. Allocates some
-// 80 KiB. An error's offset counts from the first of the bytes.
+// Opens a model: the bytes of a model section, which are what a model file holds. They are copied. Allocates
+// about 120 KiB. An error's offset counts from the first of the bytes.
 L3_API L3_MUST_USE l3_status l3_open_model(const void* bytes, size_t size, l3_model** model, l3_error* error);
 
 // Frees a model, which nothing may be using; null is one that needs no closing.
@@ -389,9 +389,8 @@ L3_API uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* 
 
 // Encodes an image. *written is the size of the file. A sample above 2^bits - 1 is an argument error. The bytes depend
 // on image, options and library version (of metadata, libzstd's too), never on threads or processor. `options` may be
-// null. Takes no memory but `out` with L3_METHOD_FAST; otherwise some 10 MiB (and 56 more with a parallel-for), 6 bytes
-// for each sample that the model is fitted to (at most 2^23 pixels) and up to 3 for each of the image; up to 8 MiB to
-// pack metadata. On failure the contents of `out` are unspecified.
+// null. Takes no memory but `out` with L3_METHOD_FAST; otherwise up to 26 bytes for each sample (5 to 7 of large
+// images, at efforts up to 5), and up to 8 MiB to pack metadata. On failure the contents of `out` are unspecified.
 L3_API L3_MUST_USE l3_status l3_encode(const l3_image* image, const l3_encode_options* options, void* out,
                                        size_t out_size, size_t* written, l3_error* error);
 

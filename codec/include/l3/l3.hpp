@@ -1,6 +1,10 @@
 // A thin C++20 face of l3.h: spans in, vectors and spans out, errors as values.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "l3.hpp needs C++20: compile with -std=c++20, or use l3.h, which is C"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <new>

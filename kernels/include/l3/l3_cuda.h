@@ -110,7 +110,7 @@ L3_API l3_error l3_cuda_explain(const l3_cuda_result* result);
 // is sound count, also where they fail later.
 typedef struct l3_cuda_capacity {
   uint32_t images;
-  uint32_t models;        // different ones that the files use, from wherever, 70 KiB each; 0: as many as images
+  uint32_t models;        // different ones that the files use, from wherever, 120 KiB each; 0: as many as images
   uint64_t tiles;         // that the regions of all images touch; l3_cuda_count_tiles
   uint64_t staged_bytes;  // files with L3_CUDA_STAGE, each rounded up to a multiple of 16
 } l3_cuda_capacity;

@@ -8,6 +8,10 @@
 // Everything belongs to the device that is current when it is made, which must be current when it is used.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "l3_cuda.hpp needs C++20: compile with -std=c++20, or use l3_cuda.h, which is C"
+#endif
+
 #include <cuda_runtime_api.h>
 
 #include <cstddef>

@@ -1,6 +1,10 @@
 // A thin C++20 face of l3_data.h: what is opened closes itself, errors are values.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "l3_data.hpp needs C++20: compile with -std=c++20, or use l3_data.h, which is C"
+#endif
+
 #include <memory>
 #include <new>
 #include <optional>
