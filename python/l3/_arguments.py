@@ -20,7 +20,7 @@ Numbers = Union[float, Sequence[float], "np.ndarray[Any, Any]"]
 
 DTYPES = ("uint8", "uint16", "float16", "bfloat16", "float32")
 FLOATS = ("float16", "bfloat16", "float32")
-LAYOUTS = ("CHW", "HWC")
+LAYOUTS = ("CHW", "HWC", "HW")
 
 
 def either(names: Sequence[str]) -> str:
@@ -38,12 +38,21 @@ def one_of(name: str, value: object, possible: Sequence[str]) -> str:
 
 def whole_number(name: str, value: object, least: int = 0, most: int = 2**32 - 1) -> int:
     """`value` as an int between two others."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} is {value!r}, and must be a whole number")
     number = int(value.__index__())
     if not least <= number <= most:
         raise ValueError(f"{name} is {number}, and must be from {least} to {most}")
     return number
+
+
+def whole_numbers(name: str, value: object, count: int, meaning: str, least: int = 0) -> list[int]:
+    """`value` as so many ints; `meaning` says what they are."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
+        raise TypeError(f"{name} is {value!r}, and must be {meaning}")
+    if len(value) != count:
+        raise ValueError(f"{name} is {value!r}, and must be {meaning}")
+    return [whole_number(name, value[i], least) for i in range(count)]
 
 
 def truth(name: str, value: object) -> bool:
@@ -103,10 +112,20 @@ def is_source(value: object) -> bool:
     return isinstance(value, (str, os.PathLike)) or not isinstance(value, (list, tuple))
 
 
+def path_bytes(path: str | os.PathLike[str]) -> bytes:
+    """A path as the system takes it."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError(f"embedded null character in path {os.fspath(path)!r}")
+    return name
+
+
 def native_source(value: object) -> object:
     """A path as bytes in a tuple, or what has the buffer protocol."""
     if isinstance(value, (str, os.PathLike)):
-        return (os.fsencode(value),)
+        return (path_bytes(value),)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "UO":
+        raise TypeError("source is an array of texts or objects, and must be a list of them: source.tolist()")
     try:
         memoryview(value)  # type: ignore[arg-type]
     except TypeError:
@@ -127,6 +146,12 @@ def native_models(models: object | Sequence[object]) -> list[_native.Model | _na
         else:
             found.append((model if isinstance(model, Model) else Model(model))._native)
     return found
+
+
+def pillow_mode(value: object) -> str | None:
+    """The mode of an image of Pillow's; None for anything else."""
+    mode = getattr(value, "mode", None)
+    return mode if isinstance(mode, str) and hasattr(value, "getpalette") and hasattr(value, "convert") else None
 
 
 def is_gpu(device: object) -> int | None:

@@ -15,7 +15,7 @@ from . import _native
 from ._arguments import Numbers, Source
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Sources = Union[list[Source], tuple[Source, ...]]
+Sources = Sequence[Source]
 Decoded = Union[Array, _native.Tensor]
 
 _HEAD_BYTES = 336
@@ -111,8 +111,9 @@ def info(source: Source) -> Info:
 # ----------------------------------------------------------------------------------------------------------- decode
 
 
-@overload
-def decode(source: Source, *, layout: str = ..., dtype: object = ..., mean: Numbers | None = ...,
+@overload  # a text is a sequence of texts too, and is a path here
+def decode(  # type: ignore[overload-overlap]
+        source: Source, *, layout: str = ..., dtype: object = ..., mean: Numbers | None = ...,
            std: Numbers | None = ..., region: Sequence[int] | None = ..., colours: bool = ..., flip: bool = ...,
            out: None = ..., device: Literal["cpu"] = ..., stream: object = ..., threads: int = ...,
            models: object = ..., max_pixels: int | None = ..., max_bytes: int | None = ...) -> Array: ...
@@ -146,9 +147,11 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
     >>> l3.decode("a.l3", region=(100, 200, 64, 64), device="cuda")                  # an l3.Tensor
 
     source
-        bytes or anything with the buffer protocol, or a path. One gives an array; a list gives a list of arrays.
+        bytes or anything with the buffer protocol, or a path. One gives an array; a list gives a list of arrays. The
+        bytes must not change meanwhile: pixels would be wrong, or an error would say that the file is damaged.
     layout
-        ``"HWC"`` or ``"CHW"``. There are always three dimensions: one channel has shape (H, W, 1) or (1, H, W).
+        ``"HWC"`` or ``"CHW"``: three dimensions, so that one channel has shape (H, W, 1) or (1, H, W). ``"HW"``: two,
+        for images of one channel, as ``PIL.Image.fromarray`` and matplotlib want them.
     dtype
         None: as stored, uint8 up to 8 bits and uint16 above (with ``out``: its type). ``"float16"``, ``"float32"`` and
         ``"bfloat16"`` are samples divided by the largest one that their bits allow, from 0 to 1, then
@@ -164,7 +167,7 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
         mirrors left to right.
     out
         an array to decode into, without gaps, of the right shape and type: NumPy's, or a tensor with DLPack. With a
-        list of sources a batch, (N, ...). It is returned.
+        list of sources a batch, (N, ...). It is returned. It must not share memory with a source.
     device, stream
         ``"cuda"`` or ``"cuda:1"`` decodes there and gives an :class:`l3.Tensor`, in the order of `stream`: the address
         of a stream or an object that has one; None is torch's current one if torch is loaded, else the default one.
@@ -181,9 +184,7 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
     wanted = arguments.dtype_name("dtype", dtype)
     means, stds = arguments.numbers("mean", mean), arguments.numbers("std", std)
     if region is not None:
-        if len(region) != 4:
-            raise ValueError(f"region is {region!r}, and must be (x, y, width, height)")
-        region = [arguments.whole_number("region", number) for number in region]
+        region = arguments.whole_numbers("region", region, 4, "(x, y, width, height)")
         if 0 in region[2:]:
             raise ValueError(f"region is {tuple(region)!r}, and must have a width and a height of at least 1")
     threads = arguments.whole_number("threads", threads, 0, 1024)
@@ -209,7 +210,11 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
         stored = "uint16" if bits > 8 else "uint8"
         if wanted == "uint8" and bits > 8:
             raise ValueError(f"samples of {bits} bits do not fit dtype 'uint8'")
-        shape = (channels, height, width) if layout == "CHW" else (height, width, channels)
+        shape: tuple[int, ...] = (channels, height, width) if layout == "CHW" else (height, width, channels)
+        if layout == "HW":
+            if channels != 1:
+                raise ValueError(f"layout 'HW' is for images of one channel, and this one has {channels}")
+            shape = (height, width)
         shapes.append((shape, wanted or stored))
 
     how = (wanted, layout == "CHW", arguments.truth("flip", flip), means, stds)
@@ -223,6 +228,8 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
             files.decode([given], *how, threads)
         return out
     if number is not None:
+        if layout == "HW":
+            raise ValueError("layout 'HW' needs out=, or device 'cpu'")
         tensors = files.decode_on_gpu([], *how, number, address)
         return tensors[0] if single else tensors
     arrays: list[Decoded] = []
@@ -270,7 +277,7 @@ def _output(out: Any, number: int | None, stream: int) -> _native.Tensor:
     return given
 
 
-def _check_shape(given: _native.Tensor, shapes: list[tuple[int, int, int]], single: bool) -> None:
+def _check_shape(given: _native.Tensor, shapes: list[tuple[int, ...]], single: bool) -> None:
     if not single and len(set(shapes)) > 1:
         other = next(i for i, shape in enumerate(shapes) if shape != shapes[0])
         raise ValueError(f"the images have different shapes: {shapes[0]}, and {shapes[other]} of number {other}")
@@ -305,7 +312,8 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
 
     array
         uint8 or uint16, of shape (H, W) or (H, W, C) with up to 4 channels (with ``layout="CHW"``: (C, H, W)): NumPy's,
-        or anything on a CPU that NumPy takes.
+        or anything on a CPU that NumPy takes. An image of Pillow's of mode 1, L, LA, RGB, RGBA, I;16 or P; the latter
+        keeps its palette, unless `colour` is ``"gray"``.
     path
         of the file to write. Without one the bytes are returned.
     method, effort
@@ -315,7 +323,7 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
     bits
         of a sample, 1 to 16; None: 8 or 16, as the type says.
     palette
-        of indices: an array of (N, 3) or, with alpha, (N, 4) bytes.
+        of indices: an array of (N, 3) or, with alpha, (N, 4) bytes. An index that has no entry is a ValueError.
     premultiplied
         whether colours are multiplied by alpha.
     tile
@@ -330,6 +338,12 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
     if len(tiles) != 2:
         raise ValueError(f"tile is {tile!r}, and must be a number or (width, height)")
     tile_width, tile_height = (arguments.whole_number("tile", edge) for edge in tiles)
+    mode = arguments.pillow_mode(array)
+    if mode is not None:
+        palette = _pillow_palette(array, mode, palette, colour)
+        if mode == "1" and bits is None:
+            bits = 1
+        array = np.asarray(array, np.uint8) if mode == "1" else np.asarray(array)
     pixels = _pixels(array, layout)
     most = 8 * pixels.itemsize
     if bits is None:
@@ -347,6 +361,10 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
                          + arguments.either(sorted(possible)))
     if (colour == "palette") != bool(entries):
         raise ValueError("colour 'palette' and the argument palette need each other")
+    if entries and int(pixels.max()) >= len(entries) // 3:
+        row, column = np.argwhere(pixels[:, :, 0] >= len(entries) // 3)[0]
+        raise ValueError(f"array has the index {pixels[row, column, 0]} at row {row}, column {column}, and the palette "
+                         f"{len(entries) // 3} entries")
     file = _native.encode(_native.tensor_of_buffer(pixels, False), colour, bits,
                           arguments.truth("premultiplied", premultiplied), entries, transparency,
                           _METHODS.index(method), effort, tile_width, tile_height,
@@ -375,6 +393,35 @@ def _pixels(array: Any, layout: str) -> Array:
         raise ValueError(f"array has the shape {np.shape(array)}, and must have (H, W) or {expected}, with 1 to 4 "
                          "channels")
     return np.ascontiguousarray(pixels)
+
+
+_PILLOW_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16", "I;16L", "I;16B", "I;16N")
+_CONVERTED = {"CMYK": "RGB", "YCbCr": "RGB", "LAB": "RGB", "HSV": "RGB", "RGBX": "RGB", "PA": "RGBA", "RGBa": "RGBA",
+              "La": "LA"}
+
+
+def _pillow_palette(image: Any, mode: str, palette: Any, colour: str | None) -> Any:
+    """The palette of an image of Pillow's, if it has one and none is given. ValueError for modes that have no like."""
+    if mode not in _PILLOW_MODES:
+        write = f"image.convert({_CONVERTED[mode]!r})" if mode in _CONVERTED else "an array of its samples"
+        raise ValueError(f"the image has the mode {mode!r}, which l3 has not: encode {write} instead")
+    if mode != "P" or palette is not None or colour not in (None, "palette"):
+        return palette
+    indices = np.asarray(image)
+    given = np.asarray(image.getpalette("RGB") or [], np.uint8).reshape(-1, 3)
+    # Pillow leaves out what it thinks unused, and takes it for black.
+    entries = np.zeros((max(len(given), int(indices.max(initial=0)) + 1), 4), np.uint8)
+    entries[:len(given), :3] = given
+    entries[:, 3] = 255
+    transparency = image.info.get("transparency")
+    if transparency is None:
+        return entries[:, :3]
+    if isinstance(transparency, bytes):
+        count = min(len(transparency), len(entries))
+        entries[:count, 3] = np.frombuffer(transparency, np.uint8)[:count]
+    else:
+        entries[int(transparency), 3] = 0
+    return entries
 
 
 def _palette(palette: Any) -> tuple[bytes, bytes]:

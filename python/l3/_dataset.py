@@ -7,6 +7,9 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
+from . import _arguments as arguments
 from . import _native
 from ._coding import decode
 from ._errors import Error, SampleError
@@ -92,7 +95,7 @@ class Dataset:
     def __init__(self, path: str | os.PathLike[str], *, max_open_files: int = 0) -> None:
         self._path = os.fspath(path)
         self._max_open_files = max_open_files
-        self._native: _native.DataSet | None = _native.DataSet.open(os.fsencode(self._path), max_open_files)
+        self._native: _native.DataSet | None = _native.DataSet.open(arguments.path_bytes(self._path), max_open_files)
         described = self._native.describe()
         self._count: int = described["samples"]
         self._classes: list[str] = described["classes"]
@@ -165,7 +168,7 @@ class Dataset:
             if found is None:
                 raise KeyError(which)
             return Sample(native, found, self._classes)
-        if isinstance(which, slice) or not hasattr(which, "__index__"):
+        if isinstance(which, (slice, bool, np.bool_)) or not hasattr(which, "__index__"):
             raise TypeError(f"a sample is found by its number or its name, and not by {type(which).__name__}")
         number = which.__index__()
         if not -self._count <= number < self._count:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,36 +67,44 @@ class Failure:
     offset: int | None
 
 
-class Batch:
-    """What a loop gets: ``images, labels, ids = batch``.
+class Batch(tuple[Any, Any, Any]):
+    """What a loop gets: ``images, labels, ids = batch``, a tuple with names.
 
     On a CPU these are NumPy arrays, on a GPU images and labels are :class:`l3.Tensor`. A batch may be kept: its memory
     goes back to the loader with the last of its arrays, and of what other libraries made of them.
     """
 
-    __slots__ = ("_names", "_set", "epoch", "failed", "ids", "images", "labels", "number", "position", "repeats",
-                 "times")
+    _fields = ("images", "labels", "ids")
 
-    def __init__(self, native: _native.Batch, roles: Sequence[str] | None, tensors: int,
-                 data_set: _native.DataSet) -> None:
-        arrays = [_array(tensor) for tensor in native.tensors(tensors)]
-        self.images: Any = dict(zip(roles, arrays)) if roles is not None else arrays[0]  # noqa: B905 (Python 3.9)
+    repeats: int = 0
+    """how many units at the end are there for the second time in this epoch"""
+    failed: int = 0
+    """how many were skipped, or are zero"""
+    epoch: int = 0
+    number: int = 0
+    position: int = 0
+    """units that all ranks have taken with this batch, since the epoch began"""
+    times: BatchTimes
+    _set: _native.DataSet
+    _names: list[str] | None = None
+
+    def __new__(cls, images: Any, labels: Any, ids: Any) -> Batch:
+        return super().__new__(cls, (images, labels, ids))
+
+    @property
+    def images(self) -> Any:
         """an array of the loader's layout, units first; with ``roles`` a dict of them"""
-        self.labels: Any = _array(native.labels())
+        return self[0]
+
+    @property
+    def labels(self) -> Any:
         """int64; -1 where there is none"""
-        self.ids: Array = np.asarray(native.ids())
+        return self[1]
+
+    @property
+    def ids(self) -> Array:
         """for each unit the number of the sample that it is made of (of the first role)"""
-        self.repeats: int = native.repeats
-        """how many units at the end are there for the second time in this epoch"""
-        self.failed: int = native.failed
-        """how many were skipped, or are zero"""
-        self.epoch: int = native.epoch
-        self.number: int = native.number
-        self.position: int = native.position
-        """units that all ranks have taken with this batch, since the epoch began"""
-        self.times = BatchTimes(**native.times())
-        self._set = data_set
-        self._names: list[str] | None = None
+        return self[2]  # type: ignore[no-any-return]
 
     @property
     def names(self) -> list[str]:
@@ -104,14 +113,23 @@ class Batch:
             self._names = [self._set.name_of(int(number)) for number in self.ids]
         return list(self._names)
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.images, self.labels, self.ids))
-
     def __repr__(self) -> str:
-        return f"l3.Batch({len(self)} units, epoch {self.epoch}, position {self.position})"
+        return f"l3.Batch({len(self.ids)} units, epoch {self.epoch}, position {self.position})"
+
+
+def _batch(native: _native.Batch, roles: Sequence[str] | None, layouts: Sequence[str],
+           data_set: _native.DataSet) -> Batch:
+    arrays: list[Any] = [_array(tensor) for tensor in native.tensors(len(layouts))]
+    for i, layout in enumerate(layouts):
+        if layout == "HW":
+            arrays[i] = arrays[i][..., 0]
+    images = dict(zip(roles, arrays)) if roles is not None else arrays[0]  # noqa: B905 (Python 3.9)
+    batch = Batch(images, _array(native.labels()), np.asarray(native.ids()))
+    batch.repeats, batch.failed = native.repeats, native.failed
+    batch.epoch, batch.number, batch.position = native.epoch, native.number, native.position
+    batch.times = BatchTimes(**native.times())
+    batch._set = data_set
+    return batch
 
 
 def _array(tensor: _native.Tensor) -> Images:
@@ -130,7 +148,8 @@ class Loader:
     Each loop is an epoch: the first one is epoch 0. A *unit* is what an epoch has once: a group of the data set, which
     is a single image unless the data set has more. What comes is a pure function of seed, order, epoch and position,
     never of threads, and does not depend on how many ranks share it. One process for each GPU, and no workers: a
-    loader has threads of its own, cannot be pickled, and does not survive a fork.
+    loader has threads of its own, cannot be pickled, and does not survive a fork. Where a program wants a DataLoader
+    of torch, ``DataLoader(loader, batch_size=None)`` is one, without workers (import torch before making the loader).
 
     data
         a path or an :class:`l3.Dataset`.
@@ -142,15 +161,15 @@ class Loader:
     seed
         of order, crops and mirroring.
     crop, crop_mode
-        (height, width) of what is cut out of each image, at random or in the ``"centre"``: alike for all roles. None:
-        whole images, which must have one size.
+        (height, width) of what is cut out of each image, or a number for both, at random or in the ``"centre"``: alike
+        for all roles. None: whole images, which must have one size.
     flip
         mirrors half of the units, left to right.
     dtype, mean, std
         as for :func:`l3.decode`. With `roles` they are those of the first role, and others come as stored; a mapping
         from roles says it for each.
     layout
-        ``"CHW"`` or ``"HWC"``.
+        ``"CHW"``, ``"HWC"``, or ``"HW"`` for images of one channel on a CPU; a mapping from roles says it for each.
     roles
         for groups of more than an image: ``["image", "labels"]``. ``batch.images`` is then a dict.
     colours
@@ -181,8 +200,8 @@ class Loader:
 
     def __init__(self, data: str | os.PathLike[str] | Dataset, batch_size: int, *,
                  shuffle: bool | str = True, seed: int = 0, window: int = 8,
-                 crop: Sequence[int] | None = None, crop_mode: str = "random", flip: bool = False,
-                 dtype: object = None, layout: str = "CHW", mean: object = None, std: object = None,
+                 crop: int | Sequence[int] | None = None, crop_mode: str = "random", flip: bool = False,
+                 dtype: object = None, layout: str | Mapping[str, str] = "CHW", mean: object = None, std: object = None,
                  roles: Sequence[str] | None = None, colours: bool | Sequence[str] = False,
                  device: object = "cpu", stream: object = None, rank: int = 0, world_size: int = 1,
                  last_batch: str = "even", on_error: str = "raise", threads: int = 0, prefetch: int | None = None,
@@ -193,9 +212,9 @@ class Loader:
             raise ValueError(f"shuffle is {shuffle!r}, and must be True, False or 'windows'")
         if crop_mode not in _CROPS:
             raise ValueError(f"crop_mode is {crop_mode!r}, and must be {arguments.either(tuple(_CROPS))}")
-        if crop is not None and len(crop) != 2:
-            raise ValueError(f"crop is {crop!r}, and must be (height, width)")
-        cut = [0, 0] if crop is None else [arguments.whole_number("crop", edge, 1) for edge in crop]
+        if isinstance(crop, int):
+            crop = (crop, crop)
+        cut = [0, 0] if crop is None else arguments.whole_numbers("crop", crop, 2, "(height, width)", 1)
         world_size = arguments.whole_number("world_size", world_size, 1)
         number = arguments.is_gpu(device)
         self._order = _ORDERS["windows" if shuffle == "windows" else bool(shuffle)]
@@ -228,7 +247,6 @@ class Loader:
             "max_bytes": 0 if max_bytes is None else arguments.whole_number("max_bytes", max_bytes, 1, 2**64 - 1),
             "stream": arguments.stream_address(stream, number) if number is not None else 0,
         }
-        arguments.one_of("layout", layout, arguments.LAYOUTS)
         if roles is not None:
             if isinstance(roles, str) or not roles or not all(isinstance(role, str) for role in roles):
                 raise ValueError(f"roles is {roles!r}, and must be a list of the names of roles")
@@ -240,12 +258,18 @@ class Loader:
         self._set = self._data._open()
         groups = None if samples is None else _groups_of(self._data, samples)
         self._selection = None if groups is None else _digest(groups)
-        wanted, scalings = _wanted(self._set, self._roles, groups, layout, dtype, mean, std, colours)
-        self._tensors = len(wanted)
+        names: list[str | None] = [None] if self._roles is None else list(self._roles)
+        self._layouts = _layouts_of(layout, names)
+        wanted, scalings = _wanted(self._set, self._roles, groups, self._layouts, dtype, mean, std, colours)
         self._native = _native.Loader(self._set, options, wanted, groups)
-        for (shape, _), numbers in zip(self._native.tensors(), scalings):  # noqa: B905 (Python 3.9)
+        for (shape, kind), numbers, one in zip(self._native.tensors(), scalings, self._layouts):  # noqa: B905
+            channels = shape[1 if one == "CHW" else 3]
             for name, values in numbers.items():
-                arguments.check_channels(name, values, shape[1 if layout == "CHW" else 3])
+                arguments.check_channels(name, values, channels)
+            if one == "HW" and (channels != 1 or number is not None or kind == "bfloat16"):
+                self._native.close()
+                raise ValueError(f"layout 'HW' is for NumPy arrays of one channel, and these images have {channels}"
+                                 if channels != 1 else "layout 'HW' is for NumPy arrays: take 'CHW' or 'HWC' here")
         described = self._native.describe()
         self._units: int = described["units"]
         self._batches: int = described["batches"]
@@ -257,6 +281,7 @@ class Loader:
         self._loops = 0
         self._last_failures: _Failures = ([], 0)
         _loaders.add(self)
+        _be_iterable_for_torch()
 
     # -------------------------------------------------------------------------------------------------------- loops
 
@@ -292,7 +317,7 @@ class Loader:
         if native is None:
             self._go_to(self._epoch + 1, 0)
             raise StopIteration
-        return Batch(native, self._roles, self._tensors, self._set)
+        return _batch(native, self._roles, self._layouts, self._set)
 
     # -------------------------------------------------------------------------------------------------------- state
 
@@ -359,7 +384,7 @@ class Loader:
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the timeline as a file for chrome://tracing and ui.perfetto.dev."""
-        self._native.write_trace(os.fsencode(path))
+        self._native.write_trace(arguments.path_bytes(path))
 
     def close(self) -> None:
         """Ends the threads. Batches that are there stay as they are, and failures can still be asked for."""
@@ -432,7 +457,13 @@ def _digest(groups: Sequence[int]) -> str:
     return hashlib.sha256(np.asarray(groups, "<u8").tobytes()).hexdigest()[:32]
 
 
-def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int] | None, layout: str,
+def _layouts_of(layout: str | Mapping[str, str], roles: Sequence[str | None]) -> list[str]:
+    """The layout of each role: one for all, or by name; those that are not named have "CHW"."""
+    found = arguments.by_role("layout", layout, roles) if isinstance(layout, Mapping) else [layout] * len(roles)
+    return [arguments.one_of("layout", "CHW" if one is None else one, arguments.LAYOUTS) for one in found]
+
+
+def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int] | None, layouts: list[str],
             dtype: object, mean: object, std: object,
             colours: bool | Sequence[str]) -> tuple[list[Any], list[dict[str, list[float]]]]:
     """What the extension takes for each role, and the means and deviations that are in it, by their names."""
@@ -441,8 +472,8 @@ def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int
     scalings = []
     if isinstance(colours, str):
         colours = [colours]
-    for role, one_dtype, one_mean, one_std in zip(  # noqa: B905 (Python 3.9)
-            names, arguments.by_role("dtype", dtype, names), arguments.by_role("mean", mean, names),
+    for role, layout, one_dtype, one_mean, one_std in zip(  # noqa: B905 (Python 3.9)
+            names, layouts, arguments.by_role("dtype", dtype, names), arguments.by_role("mean", mean, names),
             arguments.by_role("std", std, names)):
         of_role = "" if role is None else f" of role {role!r}"
         as_colours = role in colours if isinstance(colours, Sequence) else arguments.truth("colours", colours)
@@ -461,6 +492,13 @@ def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int
         wanted.append((role, name, layout == "CHW", as_colours, scales, biases))
         scalings.append({"mean" + of_role: means, "std" + of_role: stds})
     return wanted, scalings
+
+
+def _be_iterable_for_torch() -> None:
+    """torch's DataLoader iterates over an IterableDataset, and asks anything else for its items by number."""
+    data = sys.modules.get("torch.utils.data")
+    if data is not None and not issubclass(Loader, data.IterableDataset):
+        data.IterableDataset.register(Loader)
 
 
 _loaders: weakref.WeakSet[Loader] = weakref.WeakSet()

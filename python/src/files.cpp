@@ -233,6 +233,15 @@ std::vector<uint8_t*> Files::places(const std::vector<const Tensor*>& to, const 
 
 void Files::decode(const std::vector<const Tensor*>& to, const Output& output, uint32_t threads) {
   const std::vector<uint8_t*> out = places(to, output);
+  for (const File& file : files_) {
+    // Memory of the caller's is one tensor; what was made for the call is nobody else's.
+    if (to.size() != 1 || file.buffer.obj == nullptr) continue;
+    const auto begin = reinterpret_cast<uintptr_t>(to[0]->data),
+               source = reinterpret_cast<uintptr_t>(file.bytes.data());
+    if (begin < source + file.bytes.size() && source < begin + to[0]->bytes()) {
+      throw nb::value_error("out shares memory with a source");
+    }
+  }
   {
     const nb::gil_scoped_release unlocked;
     const Writers writers(files_, output);

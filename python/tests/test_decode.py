@@ -256,7 +256,7 @@ class Errors(Folder):
 
     def test_arguments(self) -> None:
         for how, error, text in (
-            ({"layout": "NHWC"}, ValueError, "layout is 'NHWC', and must be 'CHW' or 'HWC'"),
+            ({"layout": "NHWC"}, ValueError, "layout is 'NHWC', and must be 'CHW', 'HWC' or 'HW'"),
             ({"dtype": "float64"}, ValueError, "dtype is 'float64', and must be None, 'uint8'"),
             ({"dtype": np.float64}, ValueError, "dtype"),
             ({"mean": 0.5}, ValueError, "mean and std need dtype 'float16', 'bfloat16' or 'float32'"),

@@ -24,7 +24,7 @@ class Values(Sets):
             images, labels, ids = batch
             self.assertIs(images, batch.images)
             self.assertEqual((images.dtype, labels.dtype, ids.dtype), (np.uint8, np.int64, np.int64))
-            self.assertEqual(images.shape, (len(batch), 3, 24, 32))
+            self.assertEqual(images.shape, (len(batch.ids), 3, 24, 32))
             self.assertEqual(batch.names, [data[int(i)].name for i in ids])
             for image, label, name in zip(images, labels, batch.names):  # noqa: B905 (Python 3.9)
                 np.testing.assert_array_equal(image, planes(picture(number_of(name))))
@@ -130,7 +130,7 @@ class Orders(Sets):
                     batches.append(list(loader))
                     self.assertEqual(len(batches[-1]), len(loader))
             ids = [int(i) for rank in batches for batch in rank
-                   for i in batch.ids[:len(batch) - batch.repeats]]
+                   for i in batch.ids[:len(batch.ids) - batch.repeats]]
             self.assertEqual(len(set(ids)), len(ids))
             self.assertEqual(len(ids), 12 if ending == "drop" else self.COUNT)
             self.assertEqual(sum(batch.repeats for rank in batches for batch in rank), repeats)
@@ -155,7 +155,7 @@ class Arguments(Sets):
             ({"batch_size": 0}, ValueError, "batch_size is 0, and must be from 1"),
             ({"batch_size": 2.5}, TypeError, "batch_size is 2.5"),
             ({"shuffle": "yes"}, ValueError, "shuffle is 'yes', and must be True, False or 'windows'"),
-            ({"crop": 5}, TypeError, ""),
+            ({"crop": "5"}, TypeError, r"crop is '5', and must be \(height, width\)"),
             ({"crop": (5, 0)}, ValueError, "crop is 0"),
             ({"crop": (25, 5)}, ValueError, "crop"),
             ({"crop_mode": "left"}, ValueError, "crop_mode is 'left', and must be 'centre', 'center' or 'random'"),

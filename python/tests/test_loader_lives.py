@@ -20,7 +20,7 @@ from support import Sets, child_environment, picture, python, write_png
 
 def count_units(path: str) -> int:
     with l3.Loader(path, 4) as loader:
-        return sum(len(batch) for batch in loader)
+        return sum(len(batch.ids) for batch in loader)
 
 
 def use_in_child(loader: l3.Loader, results: multiprocessing.SimpleQueue[str]) -> None:
@@ -226,7 +226,7 @@ class Ends(Sets):
             child.join(30)
             self.assertEqual(child.exitcode, 0)
             self.assertEqual(len(list(loop)), 5)
-            self.assertEqual(len(kept), 4)
+            self.assertEqual(len(kept.ids), 4)
 
     def test_forked_child_ends(self) -> None:
         ended = python("import os, sys, l3\n"
@@ -234,7 +234,7 @@ class Ends(Sets):
                        "child = os.fork()\n"
                        "if child == 0: sys.exit(7)\n"
                        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7\n"
-                       "print(sum(len(batch) for batch in loop))\n", self.classes_set())
+                       "print(sum(len(batch.ids) for batch in loop))\n", self.classes_set())
         self.assertEqual((ended.returncode, ended.stdout.strip()), (0, str(self.COUNT - 2)), ended.stderr)
 
     def test_processes_of_their_own(self) -> None:

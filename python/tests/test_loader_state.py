@@ -55,7 +55,7 @@ class States(Sets):
                         with self.make(batch_size, rank=rank, world_size=world_size) as loader:
                             loader.load_state_dict(state)
                             for batch in loader:
-                                rest += [int(i) for i in batch.ids[:len(batch) - batch.repeats]]
+                                rest += [int(i) for i in batch.ids[:len(batch.ids) - batch.repeats]]
                     self.assertEqual(sorted(rest), sorted(order[4 * cut:]))
 
     def test_between_and_within(self) -> None:
@@ -160,7 +160,7 @@ class Failures(Sets):
         with l3.Loader(self.broken_set(*BROKEN), 4, on_error="zero", dtype="float32", mean=0.5) as loader:
             count = 0
             for batch in loader:
-                count += len(batch)
+                count += len(batch.ids)
                 for image, label, name in zip(batch.images, batch.labels, batch.names):  # noqa: B905 (Python 3.9)
                     self.assertEqual(label == -1, name in BROKEN)
                     self.assertEqual(not np.any(image), name in BROKEN)
