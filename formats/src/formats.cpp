@@ -19,7 +19,8 @@ struct Reader {
 constexpr std::array kReaders = {Reader{"png", is_png, read_png},    Reader{"pnm", is_pnm, read_pnm},
                                  Reader{"jpeg", is_jpeg, read_jpeg}, Reader{"webp", is_webp, read_webp},
                                  Reader{"bmp", is_bmp, read_bmp},    Reader{"gif", is_gif, read_gif},
-                                 Reader{"psd", is_psd, read_psd},    Reader{"tga", is_tga, read_tga}};
+                                 Reader{"psd", is_psd, read_psd},    Reader{"tiff", is_tiff, read_tiff},
+                                 Reader{"jxl", is_jxl, read_jxl},    Reader{"tga", is_tga, read_tga}};
 
 struct Extension {
   std::string_view name;
@@ -31,8 +32,8 @@ constexpr std::array kExtensions = {Extension{".png", Format::png}, Extension{".
                                     Extension{".pam", Format::pam}};
 
 // Beside those that are written too.
-constexpr std::array<std::string_view, 9> kReadExtensions = {".pnm", ".jpg", ".jpeg", ".jpe", ".webp",
-                                                             ".bmp", ".gif", ".psd",  ".tga"};
+constexpr std::array<std::string_view, 12> kReadExtensions = {
+    ".pnm", ".jpg", ".jpeg", ".jpe", ".webp", ".bmp", ".gif", ".psd", ".tga", ".tif", ".tiff", ".jxl"};
 
 const Reader* reader_of(std::span<const uint8_t> file) {
   const auto found =
@@ -69,8 +70,12 @@ Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options) {
   return guarded([&]() -> Result<Image> {
     if (file.empty()) return Error{0, "the file is empty"};
     if (const Reader* reader = reader_of(file)) return reader->read(file, options);
-    return Error{0, "neither PNG, PNM, PAM, JPEG, WebP, BMP, GIF, PSD nor TGA of version 2"};
+    return Error{0, "neither PNG, PNM, PAM, JPEG, WebP, BMP, GIF, PSD, TIFF, JPEG XL nor TGA of version 2"};
   });
+}
+
+Result<uint32_t> count_pages(std::span<const uint8_t> file) {
+  return guarded([&]() -> Result<uint32_t> { return is_tiff(file) ? count_tiff_pages(file) : Result<uint32_t>(1U); });
 }
 
 bool is_known(std::span<const uint8_t> file) { return reader_of(file) != nullptr; }
