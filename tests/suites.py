@@ -198,11 +198,12 @@ def main() -> int:
     parser.add_argument("-j", type=int, default=os.cpu_count(), help="files to look at side by side")
     options = parser.parse_args()
     Image.MAX_IMAGE_PIXELS = MOST_PIXELS // 2  # Pillow refuses from twice as many on
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # Pillow's libraries write there
     wrong = 0
     for folder in options.folders:
         files = sorted(path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts)
         if not files:
-            print(f"{folder}: there are no files", file=sys.stderr)
+            print(f"{folder}: there are no files")
             return 2
         with tempfile.TemporaryDirectory() as work, multiprocessing.pool.ThreadPool(options.j) as pool:
             verdicts = pool.map(lambda path, work=work: judge(options.l3, path, Path(work)), files, chunksize=1)

@@ -1,4 +1,4 @@
-// l3 export: a data set, or a folder of L3 files, back to PNG files.
+// l3 export: a data set, or a folder of L3 files, back to PNG files, and to PAM files where PNG has no such depth.
 #include <atomic>
 #include <filesystem>
 #include <memory>

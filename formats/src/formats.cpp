@@ -32,8 +32,8 @@ constexpr std::array kExtensions = {Extension{".png", Format::png}, Extension{".
                                     Extension{".pam", Format::pam}};
 
 // Beside those that are written too.
-constexpr std::array<std::string_view, 12> kReadExtensions = {
-    ".pnm", ".jpg", ".jpeg", ".jpe", ".webp", ".bmp", ".gif", ".psd", ".tga", ".tif", ".tiff", ".jxl"};
+constexpr std::array<std::string_view, 12> kReadExtensions = {".pnm", ".jpg", ".jpeg", ".jpe", ".webp", ".bmp",
+                                                              ".gif", ".psd", ".tga",  ".tif", ".tiff", ".jxl"};
 
 const Reader* reader_of(std::span<const uint8_t> file) {
   const auto found =

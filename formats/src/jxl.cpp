@@ -78,8 +78,8 @@ class Reader {
       : file_(file), options_(options), decoder_(JxlDecoderCreate(nullptr)) {}
 
   Result<Image> read() {
-    constexpr int kEvents = JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING | JXL_DEC_JPEG_RECONSTRUCTION |
-                            JXL_DEC_FULL_IMAGE | JXL_DEC_BOX;
+    constexpr int kEvents =
+        JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING | JXL_DEC_JPEG_RECONSTRUCTION | JXL_DEC_FULL_IMAGE | JXL_DEC_BOX;
     if (decoder_ == nullptr || JxlDecoderSubscribeEvents(decoder_.get(), kEvents) != JXL_DEC_SUCCESS ||
         JxlDecoderSetInput(decoder_.get(), file_.data(), file_.size()) != JXL_DEC_SUCCESS) {
       return Error{0, "libjxl cannot begin"};
@@ -113,8 +113,8 @@ class Reader {
     image_.height = info_.ysize;
     image_.bits = info_.bits_per_sample;
     const bool gray = info_.num_color_channels == 1;
-    image_.colour = info_.alpha_bits == 0 ? (gray ? Colour::gray : Colour::rgb)
-                                          : (gray ? Colour::gray_alpha : Colour::rgb_alpha);
+    image_.colour =
+        info_.alpha_bits == 0 ? (gray ? Colour::gray : Colour::rgb) : (gray ? Colour::gray_alpha : Colour::rgb_alpha);
     format_.num_channels = channels(image_.colour);
     format_.data_type = image_.bits > 8 ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8;
     return over_limit(image_, options_, 0);
@@ -156,8 +156,8 @@ class Reader {
     if (info_.have_animation) notice(options_.notices, "an animation: frames after the first are left out");
     const uint32_t others = info_.num_extra_channels - (info_.alpha_bits != 0);
     if (others > 0) {
-      notice(options_.notices, std::to_string(others) + (others == 1 ? " extra channel is" : " extra channels are") +
-                                   " left out");
+      notice(options_.notices,
+             std::to_string(others) + (others == 1 ? " extra channel is" : " extra channels are") + " left out");
     }
     return std::move(image_);
   }

@@ -270,8 +270,8 @@ std::optional<Error> read_grid(TIFF* tiff, const Layout& layout, const ReadOptio
   const Image& image = layout.image;
   grid.tiled = TIFFIsTiled(tiff) != 0;
   grid.width = grid.tiled ? field_u32(tiff, TIFFTAG_TILEWIDTH) : image.width;
-  grid.height = grid.tiled ? field_u32(tiff, TIFFTAG_TILELENGTH)
-                           : std::min(image.height, field_u32(tiff, TIFFTAG_ROWSPERSTRIP));
+  grid.height =
+      grid.tiled ? field_u32(tiff, TIFFTAG_TILELENGTH) : std::min(image.height, field_u32(tiff, TIFFTAG_ROWSPERSTRIP));
   if (grid.width == 0 || grid.height == 0) return Error{offset, "tiles or strips without pixels"};
   grid.across = (image.width - 1) / grid.width + 1;
   grid.down = (image.height - 1) / grid.height + 1;
@@ -501,8 +501,8 @@ Result<Image> read_tiff(std::span<const uint8_t> file, const ReadOptions& option
   }
   Result<Image> image = read_page(file, pages->offsets[options.page == 0 ? 0 : options.page - 1], options);
   if (image && pages->left_out > 0) {
-    notice(options.notices, std::to_string(pages->left_out) + (pages->left_out == 1 ? " reduced image or mask is"
-                                                                                     : " reduced images or masks are") +
+    notice(options.notices, std::to_string(pages->left_out) +
+                                (pages->left_out == 1 ? " reduced image or mask is" : " reduced images or masks are") +
                                 " left out");
   }
   return image;

@@ -18,8 +18,8 @@ constexpr uint64_t kMostPages = 65536;
 
 // Tags that say how pixels are stored, or that become chunks of their own; in order.
 constexpr std::array<uint32_t, 56> kStorageTags = {
-    254, 255, 256, 257, 258, 259, 262, 263, 264, 265, 266, 273, 277, 278, 279, 280, 281, 282, 283,
-    284, 288, 289, 290, 291, 292, 293, 296, 297, 317, 320, 321, 322, 323, 324, 325, 326, 327, 328,
+    254, 255, 256, 257, 258, 259, 262, 263, 264, 265, 266, 273, 277, 278, 279, 280, 281, 282,  283,
+    284, 288, 289, 290, 291, 292, 293, 296, 297, 317, 320, 321, 322, 323, 324, 325, 326, 327,  328,
     330, 332, 334, 338, 339, 340, 341, 347, 512, 513, 514, 519, 520, 521, 530, 531, 532, 34675};
 
 struct Entry {
@@ -129,8 +129,8 @@ class TagWriter {
 
   // False where the tags together are larger than the file that they come from, as happens where they overlap.
   bool write(uint64_t offset) {
-    const std::string_view head = reader_.little() ? std::string_view("II*\0\x08\0\0\0", 8)
-                                                   : std::string_view("MM\0*\0\0\0\x08", 8);
+    const std::string_view head =
+        reader_.little() ? std::string_view("II*\0\x08\0\0\0", 8) : std::string_view("MM\0*\0\0\0\x08", 8);
     out_.assign(head.begin(), head.end());
     if (!write_directory(offset, true)) return false;
     if (empty_) out_.clear();

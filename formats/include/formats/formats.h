@@ -101,7 +101,8 @@ Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options = {
 // Whether a file is of a format that `read` knows: by its first bytes, TGA by its last.
 bool is_known(std::span<const uint8_t> file);
 
-// That format: "png", "pnm" (PAM too), "jpeg", "webp", "bmp", "gif", "psd", "tiff", "jxl" or "tga"; empty if there is none.
+// That format: "png", "pnm" (PAM too), "jpeg", "webp", "bmp", "gif", "psd", "tiff", "jxl" or "tga"; empty if there is
+// none.
 std::string_view known_name(std::span<const uint8_t> file);
 
 // How many images `read` can be asked for by ReadOptions::page: 1 unless the file is a TIFF. Of other files only those
