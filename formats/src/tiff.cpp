@@ -301,9 +301,10 @@ void store_samples(const uint8_t* row, uint32_t first, uint32_t count, uint32_t 
       std::memcpy(to + uint64_t{i} * to_step * 2, &sample, 2);
       continue;
     }
-    uint32_t sample = row[index];
-    if (bits != 8) {
-      sample = 0;
+    uint32_t sample = 0;
+    if (bits == 8) {
+      sample = row[index];
+    } else {
       for (uint64_t bit = index * bits, left = bits; left > 0;) {
         const auto take = static_cast<uint32_t>(std::min<uint64_t>(left, 8 - bit % 8));
         const uint32_t byte = row[bit / 8];
