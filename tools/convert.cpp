@@ -28,6 +28,7 @@ std::string set_option_in_use(const ConvertOptions& options) {
   if (!options.source.pairs.empty()) return "--pair";
   if (!options.source.group.empty()) return "--group";
   if (!options.source.labels.empty()) return "--labels";
+  if (options.source.pages) return "--pages";
   if (!options.part.empty()) return "--part";
   if (!options.shared_model.empty()) return "--shared-model";
   if (options.shard_bytes != 0) return "--shard-size";
@@ -56,6 +57,12 @@ int convert(const ConvertOptions& options, Context& context) {
   }
   if (!options.source.pairs.empty() && options.source.group == "stem") {
     return wrong_usage(context, "convert: --pair and --group stem both say what belongs together");
+  }
+  if (options.source.pages && (!options.source.pairs.empty() || options.source.group == "stem" ||
+                               (is_tar(source) && options.source.group.empty()))) {
+    return wrong_usage(context,
+                       "convert: --pages makes a sample of each page, so that nothing can be grouped: add "
+                       "--group none, without --pair");
   }
   std::set<std::string> roles;
   for (const std::string& pair : options.source.pairs) {
@@ -87,6 +94,11 @@ void add_set_options(Subcommand& sub, ConvertOptions& options) {
              "folder: the first folder below SRC is a file's class (default: folder where there are two "
              "or more, and neither pairs nor tars)")
       .one_of({"folder", "none"})
+      .group("Data sets");
+  sub.flag(
+         "--pages", options.source.pages,
+         "A sample for each page of a TIFF that has several, a.tif becoming a#1.tif, a#2.tif ... (default: such files "
+         "fail). Each page is read for itself")
       .group("Data sets");
   sub.option("--shard-size", options.shard_bytes,
              "Shards become at most so large, but for single samples (default: 256MB)")

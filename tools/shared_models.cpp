@@ -34,7 +34,9 @@ struct Sample {
 std::optional<formats::Image> read_image(const Sources& sources, const SourceItem& item, const l3_limits& limits) try {
   const Outcome<bridge::Buffer> bytes = sources.read(item);
   if (!bytes) return std::nullopt;
-  formats::Result<formats::Image> image = formats::read(bytes->bytes(), read_options(limits));
+  formats::ReadOptions options = read_options(limits);
+  options.page = item.page;
+  formats::Result<formats::Image> image = formats::read(bytes->bytes(), options);
   // What is wrong with it will be said when it is converted.
   if (!image) return std::nullopt;
   return std::move(*image);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bridge/buffer.h"
@@ -18,6 +19,7 @@ struct SourceOptions {
   std::vector<std::string> pairs;  // ROLE=PATTERN
   std::string group;               // "none", "stem"; empty: what suits the source
   std::string labels;              // "folder", "none"; empty: what suits the source
+  bool pages = false;              // a sample for each page of a TIFF that has several; only where nothing is grouped
 };
 
 enum class Use : uint8_t {
@@ -35,6 +37,7 @@ struct SourceItem {
   int64_t modified = 0;  // of the file, in nanoseconds
   uint32_t tar = 0;      // 1 for the first of Sources::tars; 0: a file of its own
   uint32_t role = 0;     // of Sources::roles
+  uint32_t page = 0;     // of its file, from 1; 0: the only one
   Use use = Use::image;
 };
 
@@ -77,6 +80,15 @@ void keep_part(Sources& sources, uint32_t part, uint32_t parts);
 std::string check_pair(const std::string& text);
 
 // What stands for a sample's metadata among files: its name up to the first dot behind the last slash, and .json.
+// The sample of a page: a/b.tif becomes a/b#2.tif.
+std::string page_name(const std::string& name, uint32_t page);
+
+// What page_name() was given; nothing where `name` is no page's.
+std::optional<std::pair<std::string, uint32_t>> page_of_name(const std::string& name);
+
+// How many pages a source has; a failure where it cannot be read.
+Outcome<uint32_t> count_pages(const Sources& sources, const SourceItem& item);
+
 std::string metadata_name(const std::string& name);
 
 // When a file was written to, in nanoseconds; 0 if it cannot be told.
