@@ -188,9 +188,9 @@ TEST(Jpeg, KeepsProfileExifAndDensity) {
   EXPECT_EQ(inflated_profile(image.chunks[0]), profile);
   EXPECT_EQ(image.chunks[1].data, kExif);
   EXPECT_EQ(image.chunks[2].data, (Bytes{0, 0, 0x2E, 0x23, 0, 0, 0x0B, 0x13, 1}));  // 11811 and 2835 a metre
-  ASSERT_EQ(notices.size(), 3U);
-  EXPECT_EQ(notices[0], "a comment of 5 bytes is left out");
-  EXPECT_EQ(notices[1], "application data (APP13) of 9 bytes is left out");
+  ASSERT_EQ(notices.size(), 4U);
+  EXPECT_EQ(std::count(notices.begin(), notices.end(), "a comment of 5 bytes is left out"), 1);
+  EXPECT_EQ(std::count(notices.begin(), notices.end(), "application data (APP13) of 9 bytes is left out"), 1);
   // It survives a PNG.
   EXPECT_EQ(difference(image, read_back(written(Format::png, image))), "");
 
@@ -231,12 +231,43 @@ TEST(Jpeg, LeavesOutExifThatIsNone) {
   EXPECT_EQ(notices[0], "EXIF without a TIFF header of 4 bytes is left out");
 }
 
-TEST(Jpeg, RefusesInks) {
-  const Image image = drawn(8, 8, 8, Colour::rgb_alpha);  // four channels, whatever they mean
-  EXPECT_REASON(refusal(jpeg(image, JCS_CMYK, 4)), "a CMYK JPEG");
-  EXPECT_REASON(
-      refusal(jpeg(image, JCS_CMYK, 4, [](jpeg_compress_struct& info) { jpeg_set_colorspace(&info, JCS_YCCK); })),
-      "a CMYK JPEG");
+TEST(Jpeg, InksBecomeColours) {
+  Image image = drawn(8, 8, 8, Colour::rgb_alpha);  // four channels: inks, 255 for none
+  for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = std::array<uint8_t, 4>{255, 128, 0, 200}[i % 4];
+  const auto best = [](jpeg_compress_struct& info) { jpeg_set_quality(&info, 100, TRUE); };
+  const Bytes file = jpeg(image, JCS_CMYK, 4, best);
+  std::vector<std::string> notices;
+  const Image colours = read_back(file, {.notices = &notices});
+  ASSERT_EQ(colours.colour, Colour::rgb);
+  EXPECT_EQ((Bytes{colours.pixels[0], colours.pixels[1], colours.pixels[2]}), (Bytes{200, 100, 0}));
+  EXPECT_REASON(notices[0], "CMYK JPEG");
+  EXPECT_EQ(
+      read_back(jpeg(image, JCS_CMYK, 4, [](jpeg_compress_struct& info) { jpeg_set_colorspace(&info, JCS_YCCK); }))
+          .colour,
+      Colour::rgb);
+}
+
+TEST(Jpeg, ReadsPastBytesBetweenMarkers) {
+  const Bytes plain = jpeg(scene(8, 8, Colour::gray));
+  Bytes file = plain;
+  file.insert(file.end() - 2, 40, uint8_t{0});
+  std::vector<std::string> notices;
+  EXPECT_EQ(read_back(file, {.notices = &notices}).pixels, read_back(plain).pixels);
+  EXPECT_REASON(notices[0], "extraneous bytes before marker 0xd9");
+}
+
+TEST(Jpeg, TellsOfAnOrientation) {
+  const Bytes file = jpeg(scene(2, 2, Colour::gray), {}, [](jpeg_compress_struct& info) {
+    const Bytes exif =
+        bytes(std::string_view("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0", 32));
+    jpeg_write_marker(&info, JPEG_APP0 + 1, exif.data(), static_cast<unsigned>(exif.size()));
+  });
+  std::vector<std::string> notices;
+  (void)read_back(file, {.notices = &notices});
+  EXPECT_EQ(notices[0], "EXIF orientation 6: it is carried, and the pixels are not turned");
+}
+
+TEST(Jpeg, RefusesOtherComponents) {
   EXPECT_REASON(refusal(jpeg(drawn(8, 8, 8, Colour::gray_alpha), JCS_UNKNOWN, 2)), "a JPEG of 2 components");
 }
 
@@ -401,13 +432,15 @@ TEST(WebP, KeepsProfileAndExif) {
     ASSERT_EQ(types_of(image), (std::vector<std::string>{"iCCP", "eXIf"}));
     EXPECT_EQ(inflated_profile(image.chunks[0]), profile);
     EXPECT_EQ(image.chunks[1].data, kExif);
-    EXPECT_EQ(notices, std::vector<std::string>{"XMP of 4 bytes is left out"});
+    ASSERT_EQ(notices.size(), 2U);
+    EXPECT_REASON(notices[0], "EXIF orientation 6");
+    EXPECT_EQ(notices[1], "XMP of 4 bytes is left out");
     EXPECT_EQ(difference(image, read_back(written(Format::png, image))), "");
     EXPECT_REASON(refusal(file, {.max_chunk_bytes = 100}), "over the limit");
   }
 }
 
-TEST(WebP, RefusesAnimations) {
+TEST(WebP, ReadsTheFirstFrame) {
   WebPAnimEncoderOptions options;
   ASSERT_TRUE(WebPAnimEncoderOptionsInit(&options));
   WebPAnimEncoder* encoder = WebPAnimEncoderNew(8, 8, &options);
@@ -428,7 +461,11 @@ TEST(WebP, RefusesAnimations) {
   WebPAnimEncoderDelete(encoder);
   const Bytes file(out.bytes, out.bytes + out.size);
   WebPDataClear(&out);
-  EXPECT_REASON(refusal(file), "an animated WebP");
+  std::vector<std::string> notices;
+  const Image read = read_back(file, {.notices = &notices});
+  EXPECT_EQ(read.width, 8U);
+  EXPECT_EQ(read.height, 8U);
+  EXPECT_EQ(notices[0], "animated WebP: only the first frame is read, 1 frame is left out");
 }
 
 TEST(WebP, ChecksLimitsBeforeAllocating) {

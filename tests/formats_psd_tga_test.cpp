@@ -98,9 +98,24 @@ TEST(Tga, TurnsRowsAround) {
 }
 
 TEST(Tga, WidensFiveBits) {
-  const Bytes file = tga(2, 2, 1, 16, 0x21, {0x1F, 0x7C, 0x21, 0x04});
-  EXPECT_EQ(read_back(file).pixels, (Bytes{255, 0, 255, 8, 8, 8}));
+  const Bytes file = tga(2, 2, 1, 16, 0x20, {0x1F, 0x7C, 0x23, 0x84});
+  EXPECT_EQ(read_back(file).pixels, (Bytes{255, 0, 255, 8, 8, 24}));
   EXPECT_REASON(notices_of(file)[0], "scaled to 8");
+}
+
+TEST(Tga, HasAlphaWhereItSaysSo) {
+  EXPECT_EQ(read_back(tga(2, 2, 1, 32, 0x20, {1, 2, 3, 0, 4, 5, 6, 9})).pixels, (Bytes{3, 2, 1, 6, 5, 4}));
+  EXPECT_EQ(read_back(tga(2, 1, 1, 32, 0x28, {1, 2, 3, 9})).pixels, (Bytes{3, 2, 1, 9}));
+  for (const uint8_t descriptor : {uint8_t{0x21}, uint8_t{0x28}}) {
+    const Bytes file = tga(2, 2, 1, 16, descriptor, {0x1F, 0x7C, 0x1F, 0xFC});
+    EXPECT_EQ(read_back(file).pixels, (Bytes{255, 0, 255, 255, 255, 0, 255, 0}));
+  }
+  // An extension area that denies it.
+  Bytes file = tga(2, 1, 1, 32, 0x28, {1, 2, 3, 9});
+  const size_t area = file.size() - 26;
+  file.insert(file.end() - 26, 495, uint8_t{0});
+  file[area + 495] = static_cast<uint8_t>(area);
+  EXPECT_EQ(read_back(file).pixels, (Bytes{3, 2, 1}));
 }
 
 TEST(Tga, RefusesWhatItCannotTell) {
@@ -247,6 +262,10 @@ TEST(PsdAndTga, DamageIsRefusedOrHarmless) {
     expect_truncations_are_refused(file);
     expect_flips_are_harmless(file);
   }
+}
+
+TEST(Facade, NamesPfm) {
+  EXPECT_REASON(refusal(bytes("PF\n1 1\n-1.0\n............")), "a PFM: its samples are floating-point");
 }
 
 TEST(Facade, KnowsFormatsAndNames) {

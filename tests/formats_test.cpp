@@ -286,8 +286,8 @@ TEST(Png, RefusesWhatIsNotAPng) {
   bad_sum.back() ^= 1;
   Bytes cut = deflated({0, 10, 20});
   cut.resize(cut.size() - 4);
-  Bytes bad_crc = raw_chunk("tEXt", bytes("k"));
-  bad_crc.back() ^= 1;
+  Bytes bad_transparency_crc = raw_chunk("tRNS", {0, 1});
+  bad_transparency_crc.back() ^= 1;
   const Case cases[] = {
       {png({}), "before IEND"},
       {png({kTwoPixels, kEnd}), "first chunk is not IHDR"},
@@ -297,7 +297,7 @@ TEST(Png, RefusesWhatIsNotAPng) {
       {png({head, kTwoPixels, raw_chunk("IEND", {0})}), "IEND is not empty"},
       {png({head, kTwoPixels, raw_chunk("tEXt", {}), kTwoPixels, kEnd}), "not consecutive"},
       {png({head, raw_chunk("CgBI", {}), kTwoPixels, kEnd}), "unknown critical chunk CgBI"},
-      {png({head, bad_crc, kTwoPixels, kEnd}), "CRC of chunk tEXt"},
+      {png({head, bad_transparency_crc, kTwoPixels, kEnd}), "CRC of chunk tRNS"},
       {png({head, raw_chunk("a b1", {}), kTwoPixels, kEnd}), "four letters"},
       {png({head, raw_chunk("PLTE", Bytes(3)), kTwoPixels, kEnd}), "PLTE in a gray"},
       {png({palette_head, kTwoPixels, kEnd}), "no PLTE"},
@@ -324,7 +324,7 @@ TEST(Png, RefusesWhatIsNotAPng) {
 }
 
 TEST(Png, NamesTheOffset) {
-  Bytes bad_crc = raw_chunk("tEXt", bytes("k"));
+  Bytes bad_crc = raw_chunk("tRNS", bytes("k"));
   bad_crc.back() ^= 1;
   const auto image = formats::read(png({header(2, 1, 8, 0), bad_crc, kTwoPixels, kEnd}));
   ASSERT_FALSE(image);
@@ -410,14 +410,39 @@ TEST(Hostile, EveryTruncationIsRefusedOrHarmless) {
   }
 }
 
-TEST(Hostile, EveryBitFlipInAPngIsRefused) {
+TEST(Png, KeepsAncillaryChunksWithAWrongCrc) {
+  Bytes text = raw_chunk("tEXt", bytes("k"));
+  text.back() ^= 1;
+  std::vector<std::string> notices;
+  const Image image = read_back(png({header(2, 1, 8, 0), text, kTwoPixels, kEnd}), {.notices = &notices});
+  ASSERT_EQ(image.chunks.size(), 1U);
+  EXPECT_EQ(image.chunks[0].data, bytes("k"));
+  EXPECT_EQ(notices, std::vector<std::string>{"the CRC of chunk tEXt is wrong: kept as it is, with a right one"});
+}
+
+TEST(Png, TellsOfAnOrientation) {
+  Bytes exif = bytes("MM");
+  for (const int byte : {0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, 3, 0, 0})
+    exif.push_back(static_cast<uint8_t>(byte));
+  std::vector<std::string> notices;
+  (void)read_back(png({header(2, 1, 8, 0), raw_chunk("eXIf", exif), kTwoPixels, kEnd}), {.notices = &notices});
+  EXPECT_EQ(notices, std::vector<std::string>{"EXIF orientation 3: it is carried, and the pixels are not turned"});
+}
+
+TEST(Hostile, EveryBitFlipInAPngIsRefusedOrTold) {
   for (const Bytes& file : small_files()) {
     for (size_t bit = 0; bit < 8 * file.size(); ++bit) {
       Bytes flipped = file;
       flipped[bit / 8] = static_cast<uint8_t>(flipped[bit / 8] ^ (1U << bit % 8));
       const auto image = read_exact(flipped.data(), flipped.size());
       if (!image) continue;
-      EXPECT_NE(file[0], 0x89) << "bit " << bit;
+      if (file[0] == 0x89) {
+        std::vector<std::string> notices;
+        (void)formats::read(flipped, {.notices = &notices});
+        EXPECT_TRUE(std::any_of(notices.begin(), notices.end(),
+                                [](const std::string& notice) { return mentions(notice, "the CRC of chunk"); }))
+            << "bit " << bit;
+      }
       EXPECT_EQ(formats::problem(*image), "");
     }
   }

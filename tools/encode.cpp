@@ -83,7 +83,8 @@ void add_encode(CommandLine& line) {
   add_limits(sub, options->limits, true);
   sub.footer(
       "Kept: every sample, bit depth, palette, transparency and ancillary chunk.\n"
-      "Not kept: how IN was compressed, filtered or interlaced.\n\n"
+      "Not kept: how IN was compressed, filtered or interlaced, and where the chunks\n"
+      "cICP, gAMA, sRGB, cHRM, iCCP and eXIf stood among the others: they come first.\n\n"
       "Examples:\n"
       "  l3 encode photo.png photo.l3\n"
       "  l3 encode --tile 64 map.png map.l3       small tiles, for reading small regions\n"

@@ -1,4 +1,4 @@
-// BMP: indices with their palette, and samples, both without compression.
+// BMP: indices with their palette, also run-length coded, and samples.
 //
 // Read here and not through a library: stb_image gives colours in place of indices, takes what the file lacks for
 // zeros, and shows memory that nothing has set where an index is past the palette.
@@ -24,6 +24,8 @@ constexpr uint32_t kHeader4 = 108;  // with a colour space
 constexpr uint32_t kHeader5 = 124;  // with a profile
 
 constexpr uint32_t kUncompressed = 0;
+constexpr uint32_t kRuns8 = 1;
+constexpr uint32_t kRuns4 = 2;
 constexpr uint32_t kBitFields = 3;
 
 // The bits of one channel in a pixel.
@@ -33,12 +35,13 @@ struct Field {
 };
 
 struct Layout {
-  Image image;                    // without pixels; a fourth byte that nothing is said of makes it RGB with alpha
+  Image image;                    // without pixels
   bool upwards = true;            // the last row stands first
   uint32_t header = 0;            // bytes of the second header
   uint32_t bits = 0;              // of a pixel
   std::array<Field, 4> fields{};  // where a pixel has 16 or more: red, green, blue, alpha
   bool masked = false;            // the file itself says where they are
+  bool runs = false;              // run-length coded indices
   uint64_t pixels = 0;            // where they begin
   uint64_t row_bytes = 0;
 
@@ -94,8 +97,12 @@ Result<Layout> take_header(std::span<const uint8_t> file, uint64_t& before) {
     return refuse("a BMP of " + std::to_string(bits) + " bits per pixel");
   }
   const uint32_t compression = old ? kUncompressed : load_u32_little(header + 16);
-  if (compression == 1 || compression == 2) return refuse("a run-length coded BMP, which is not read");
-  if (compression != kUncompressed && compression != kBitFields) {
+  layout.runs = compression == kRuns8 || compression == kRuns4;
+  if (layout.runs && bits != (compression == kRuns8 ? 8 : 4)) {
+    return refuse("a run-length coded BMP of " + std::to_string(bits) + " bits per pixel");
+  }
+  if (layout.runs && !layout.upwards) return refuse("a run-length coded BMP whose first row stands first");
+  if (!layout.runs && compression != kUncompressed && compression != kBitFields) {
     return refuse("a BMP of compression " + std::to_string(compression) + ", which is not read");
   }
   layout.masked = compression == kBitFields;
@@ -141,7 +148,8 @@ Result<Layout> layout_of(std::span<const uint8_t> file) {
   } else if (layout.bits == 16) {
     layout.fields = {Field{10, 5}, Field{5, 5}, Field{0, 5}, Field{}};
   } else if (layout.bits > 16) {
-    layout.fields = {Field{16, 8}, Field{8, 8}, Field{0, 8}, layout.bits == 32 ? Field{24, 8} : Field{}};
+    // The fourth byte of a pixel without masks is unused.
+    layout.fields = {Field{16, 8}, Field{8, 8}, Field{0, 8}, Field{}};
   }
   if (layout.bits < 16) {
     if (std::optional<Error> error = take_palette(file, before, layout)) return *std::move(error);
@@ -195,22 +203,89 @@ void read_samples(std::span<const uint8_t> file, const Layout& layout, Image& im
   }
 }
 
-// By the book the fourth byte of a pixel without masks is unused; many a program has alpha there. It is left out where
-// it is the same 0 or 255 everywhere.
-void judge_alpha(Image& image, const ReadOptions& options) {
-  const uint8_t first = image.pixels[3];
+// A program may have put alpha into the unused byte: it is told, unless the byte is the same 0 or 255 everywhere.
+void notice_fourth_byte(std::span<const uint8_t> file, const Layout& layout, const ReadOptions& options) {
+  const auto pixels =
+      file.subspan(static_cast<size_t>(layout.pixels), static_cast<size_t>(layout.end() - layout.pixels));
+  const uint8_t first = pixels[3];
   bool same = first == 0 || first == 255;
-  for (size_t i = 3; i < image.pixels.size() && same; i += 4) same = image.pixels[i] == first;
-  if (!same) {
-    notice(options.notices, "32-bit BMP without masks: the fourth byte of a pixel is taken as alpha");
-    return;
+  for (size_t i = 3; i < pixels.size() && same; i += 4) same = pixels[i] == first;
+  if (!same) notice(options.notices, "32-bit BMP without masks: the unused fourth byte of each pixel is left out");
+}
+
+// Expands run-length coded indices. Pixels that no run sets stay index 0. A run that passes the end of its row is cut
+// off there. `end` becomes the first byte of the file behind the runs.
+std::optional<Error> read_runs(std::span<const uint8_t> file, const Layout& layout, Image& image, uint64_t& end,
+                               const ReadOptions& options) {
+  const size_t entries = image.palette.size() / 3;
+  const uint64_t width = image.width;
+  const bool nibbles = layout.bits == 4;
+  size_t at = static_cast<size_t>(layout.pixels);
+  uint64_t x = 0, y = 0, set = 0;
+  bool cut = false;
+  std::optional<Error> error;
+  const auto put = [&](size_t offset, uint32_t index) {
+    if (x >= width) {
+      cut = true;
+      return true;
+    }
+    if (index >= entries) {
+      error =
+          Error{offset, "index " + std::to_string(index) + " in a palette of " + std::to_string(entries) + " colours"};
+      return false;
+    }
+    image.pixels[static_cast<size_t>((image.height - 1 - y) * width + x)] = static_cast<uint8_t>(index);
+    ++x;
+    ++set;
+    return true;
+  };
+  // Index `i` of those that begin at `offset`.
+  const auto index_at = [&](size_t offset, uint32_t i) -> uint32_t {
+    if (!nibbles) return file[offset];
+    return i % 2 == 0 ? uint32_t{file[offset]} >> 4 : file[offset] & 15U;
+  };
+  const Error short_file{file.size(), "the file ends inside the pixels"};
+  for (;;) {
+    // The mark at the end may be missing once every row is there.
+    const bool full = y + 1 == image.height && x >= width;
+    if (y >= image.height || file.size() - std::min(at, file.size()) < 2) {
+      if (y >= image.height || full) break;
+      return short_file;
+    }
+    const uint32_t count = file[at];
+    const uint32_t value = file[at + 1];
+    at += 2;
+    if (count > 0) {
+      for (uint32_t i = 0; i < count; ++i) {
+        if (!put(at - 1, index_at(at - 1, i))) return error;
+      }
+    } else if (value == 0) {
+      x = 0;
+      ++y;
+      // The mark at the end belongs to the pixels.
+      if (y == image.height && file.size() - at >= 2 && file[at] == 0 && file[at + 1] == 1) at += 2;
+    } else if (value == 1) {
+      break;
+    } else if (value == 2) {
+      if (file.size() - at < 2) return short_file;
+      x += file[at];
+      y += file[at + 1];
+      if (x > width || y >= image.height) return Error{at, "a delta that leaves the image"};
+      at += 2;
+    } else {
+      const size_t bytes = nibbles ? (value + 1) / 2 : value;
+      if (file.size() - at < bytes) return short_file;
+      for (uint32_t i = 0; i < value; ++i) {
+        const size_t offset = at + (nibbles ? i / 2 : i);
+        if (!put(offset, index_at(offset, i))) return error;
+      }
+      at = std::min(at + bytes + bytes % 2, file.size());
+    }
   }
-  size_t to = 0;
-  for (size_t from = 0; from < image.pixels.size(); from += 4) {
-    for (size_t c = 0; c < 3; ++c) image.pixels[to++] = image.pixels[from + c];
-  }
-  image.pixels.resize(to);
-  image.colour = Colour::rgb;
+  end = at;
+  if (set < width * image.height) notice(options.notices, "BMP: pixels that no run sets are index 0");
+  if (cut) notice(options.notices, "BMP: runs that pass the end of a row are cut off there");
+  return std::nullopt;
 }
 
 // Density and profile.
@@ -252,21 +327,32 @@ Result<Image> read_bmp(std::span<const uint8_t> file, const ReadOptions& options
   Image image = std::move(layout->image);
   layout->image.height = image.height;
   if (std::optional<Error> error = over_limit(image, options, kFileHeader)) return *std::move(error);
-  if (file.size() < layout->end()) return Error{file.size(), "the file ends inside the pixels"};
+  uint64_t end = layout->end();
+  if (layout->runs) {
+    // Deltas and an early end may skip a lot, but a small file must not ask for very much memory.
+    constexpr uint64_t kFree = 1U << 20, kMostPerByte = 1024;
+    if (pixel_bytes(image) > kFree && pixel_bytes(image) / kMostPerByte > file.size()) {
+      return Error{kFileHeader, "the file is too short for the image's size"};
+    }
+    if (layout->pixels > file.size()) return Error{file.size(), "the file ends before the pixels"};
+  } else if (file.size() < end)
+    return Error{file.size(), "the file ends inside the pixels"};
   if (std::optional<Error> error = take_metadata(file, *layout, image, options)) return *std::move(error);
 
   image.pixels.resize(pixel_bytes(image));
-  if (image.colour == Colour::palette) {
+  if (layout->runs) {
+    if (std::optional<Error> error = read_runs(file, *layout, image, end, options)) return *std::move(error);
+  } else if (image.colour == Colour::palette) {
     if (std::optional<Error> error = read_indices(file, *layout, image)) return *std::move(error);
   } else {
     read_samples(file, *layout, image);
-    if (image.colour == Colour::rgb_alpha && !layout->masked) judge_alpha(image, options);
+    if (layout->bits == 32 && !layout->masked) notice_fourth_byte(file, *layout, options);
     const bool scaled = std::any_of(layout->fields.begin(), layout->fields.end(),
                                     [](Field field) { return field.bits != 0 && field.bits < 8; });
     if (scaled) notice(options.notices, "BMP with samples of fewer than 8 bits: they are scaled to 8");
   }
   // A profile stands there too, which is kept.
-  if (const uint64_t left = file.size() - layout->end(); left > 0 && layout->header != kHeader5) {
+  if (const uint64_t left = file.size() - end; left > 0 && layout->header != kHeader5) {
     notice(options.notices, std::to_string(left) + " bytes after the pixels are left out");
   }
   return image;

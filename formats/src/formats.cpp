@@ -70,6 +70,10 @@ Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options) {
   return guarded([&]() -> Result<Image> {
     if (file.empty()) return Error{0, "the file is empty"};
     if (const Reader* reader = reader_of(file)) return reader->read(file, options);
+    if (file.size() >= 3 && file[0] == 'P' && (file[1] == 'F' || file[1] == 'f') &&
+        (file[2] == '\n' || file[2] == '\r')) {
+      return Error{0, "a PFM: its samples are floating-point numbers, which are not read"};
+    }
     return Error{0, "neither PNG, PNM, PAM, JPEG, WebP, BMP, GIF, PSD, TIFF, JPEG XL nor TGA of version 2"};
   });
 }

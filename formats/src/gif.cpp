@@ -249,14 +249,18 @@ std::string unpack(const Frame& frame, std::span<uint8_t> samples, bool* surplus
   return "";
 }
 
-// Rows of an interlaced frame come every eighth, and then those between.
-void deinterlace(const std::vector<uint8_t>& rows, Image& image) {
-  constexpr struct { size_t first, step; } kPasses[] = {{0, 8}, {4, 8}, {2, 4}, {1, 2}};
+// Puts a frame where it stands on the screen. Rows of an interlaced one come every eighth, and then those between.
+void place(const Frame& frame, const std::vector<uint8_t>& rows, Image& image) {
+  struct Pass {
+    size_t first, step;
+  };
+  constexpr Pass kPasses[] = {{0, 8}, {4, 8}, {2, 4}, {1, 2}}, kAtOnce[] = {{0, 1}};
   auto row = rows.begin();
-  for (const auto& pass : kPasses) {
-    for (size_t y = pass.first; y < image.height; y += pass.step) {
-      std::copy_n(row, image.width, image.pixels.begin() + static_cast<std::ptrdiff_t>(y * image.width));
-      row += image.width;
+  for (const Pass& pass : frame.interlaced ? std::span<const Pass>(kPasses) : std::span<const Pass>(kAtOnce)) {
+    for (size_t y = pass.first; y < frame.height; y += pass.step) {
+      const size_t to = (frame.top + y) * image.width + frame.left;
+      std::copy_n(row, frame.width, image.pixels.begin() + static_cast<std::ptrdiff_t>(to));
+      row += frame.width;
     }
   }
 }
@@ -265,16 +269,14 @@ void deinterlace(const std::vector<uint8_t>& rows, Image& image) {
 Result<Image> image_of(const Layout& layout) {
   const Frame& frame = *layout.first;
   if (frame.width == 0 || frame.height == 0) return Error{frame.offset, "width or height is 0"};
-  if (frame.left != 0 || frame.top != 0 || frame.width != layout.width || frame.height != layout.height) {
-    return Error{frame.offset, "the first frame does not cover the screen: what is around it is not told"};
-  }
   if (frame.colours.empty()) return Error{frame.offset, "no colour table"};
   if (frame.code_bits < 1 || frame.code_bits > 8) {
     return Error{frame.offset, "samples of " + std::to_string(frame.code_bits) + " bits"};
   }
   Image image;
-  image.width = frame.width;
-  image.height = frame.height;
+  // A screen that is too small grows, as viewers have it.
+  image.width = std::max(layout.width, frame.left + frame.width);
+  image.height = std::max(layout.height, frame.top + frame.height);
   image.colour = Colour::palette;
   image.palette.assign(frame.colours.begin(), frame.colours.end());
   const size_t entries = image.palette.size() / 3;
@@ -302,7 +304,11 @@ Result<Image> read_gif(std::span<const uint8_t> file, const ReadOptions& options
   if (!image) return image;
   if (std::optional<Error> error = over_limit(*image, options, frame.offset)) return *std::move(error);
   // A code of two bits or more stands for less than 4096 samples.
-  if (pixel_bytes(*image) / kMostCodes / 4 > frame.codes.size()) {
+  const size_t frame_pixels = size_t{frame.width} * frame.height;
+  // The screen may be larger than its frame, but a small file must not ask for very much memory.
+  constexpr size_t kFree = 1U << 20;
+  if (frame_pixels / kMostCodes / 4 > frame.codes.size() ||
+      (pixel_bytes(*image) > kFree && pixel_bytes(*image) / kMostCodes / 4 > file.size())) {
     return Error{frame.offset, "the file is too short for the image's size"};
   }
   if (layout->aspect != 0) {  // (aspect + 15) / 64 is a pixel's width by its height
@@ -311,7 +317,7 @@ Result<Image> read_gif(std::span<const uint8_t> file, const ReadOptions& options
     }
   }
 
-  std::vector<uint8_t> samples(pixel_bytes(*image));
+  std::vector<uint8_t> samples(frame_pixels);
   bool surplus = false;
   if (const std::string reason = unpack(frame, samples, &surplus); !reason.empty()) {
     return Error{frame.offset, "pixels: " + reason};
@@ -322,11 +328,15 @@ Result<Image> read_gif(std::span<const uint8_t> file, const ReadOptions& options
     return Error{frame.offset,
                  "pixels: index " + std::to_string(*beyond) + " in a table of " + std::to_string(entries) + " colours"};
   }
-  if (frame.interlaced) {
-    image->pixels.resize(samples.size());
-    deinterlace(samples, *image);
-  } else {
-    image->pixels = std::move(samples);
+  // Around a frame there is what Pillow has there: the transparent index, or else index 0.
+  const bool clear = !image->transparency.empty();
+  const size_t around = clear ? image->transparency.size() - 1 : 0;
+  const bool covers = pixel_bytes(*image) == frame_pixels;
+  image->pixels.assign(pixel_bytes(*image), static_cast<uint8_t>(around));
+  place(frame, samples, *image);
+  if (!covers) {
+    notice(options.notices, std::string("the first frame does not cover the screen: the rest is ") +
+                                (clear ? "transparent" : "index 0"));
   }
   if (surplus) notice(options.notices, "pixels go on after the last one; the rest is left out");
   if (layout->later_frames > 0) {

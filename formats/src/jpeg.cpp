@@ -1,9 +1,11 @@
-// JPEG, read through libjpeg-turbo: 8-bit gray and colours, at the pixels that the accurate transform gives.
+// JPEG, read through libjpeg-turbo: 8-bit gray, colours and inks (as RGB), at the pixels that the accurate transform
+// gives.
 //
 // libjpeg reports errors by longjmp. The functions that call setjmp, and the callbacks that libjpeg calls, hold nothing
 // with a destructor while it may jump, and what they share with the C++ around them is a plain struct.
 #include <cstdio>  // before jpeglib.h, which needs it
 
+#include <jerror.h>
 #include <jpeglib.h>
 
 #include <algorithm>
@@ -26,6 +28,7 @@ struct Failure {
   jpeg_error_mgr manager;
   jmp_buf jump;
   char text[JMSG_LENGTH_MAX];
+  char harmless[JMSG_LENGTH_MAX];  // the first warning that concerns no pixel
 };
 
 struct Decoder {
@@ -36,6 +39,7 @@ struct Decoder {
   size_t size;
   uint8_t* pixels;
   size_t row_bytes;
+  uint8_t* inks;    // room for a row of CMYK; null unless the file has inks
   JOCTET* profile;  // from malloc
   unsigned int profile_bytes;
 };
@@ -48,8 +52,16 @@ struct Decoder {
 }
 
 // libjpeg warns of damage and goes on with pixels that it makes up. Those are not the file's.
+// Some warnings concern no pixel: bytes between two markers, but for a restart's (there a scan lost its place), and
+// versions or transforms that the file names wrongly.
 void on_message(j_common_ptr info, int level) {
-  if (level < 0) on_error(info);
+  if (level >= 0) return;
+  const int code = info->err->msg_code;
+  const int marker = info->err->msg_parm.i[1];
+  const bool extraneous = code == JWRN_EXTRANEOUS_DATA && !(marker >= JPEG_RST0 && marker <= JPEG_RST0 + 7);
+  if (!extraneous && code != JWRN_JFIF_MAJOR && code != JWRN_ADOBE_XFORM) on_error(info);
+  Failure* failure = reinterpret_cast<Failure*>(info->err);
+  if (failure->harmless[0] == '\0') info->err->format_message(info, failure->harmless);
 }
 
 void on_progress(j_common_ptr info) {
@@ -118,10 +130,23 @@ bool has_all_components(const jpeg_decompress_struct& info) {
                      [](const jpeg_component_info& component) { return component.quant_table != nullptr; });
 }
 
+// As Pillow's convert("RGB"): files have inks as Adobe has them, where 255 is none.
+void inks_to_colours(const uint8_t* inks, size_t count, uint8_t* colours) {
+  for (size_t i = 0; i < count; ++i, inks += 4, colours += 3) {
+    const uint32_t light = inks[3];
+    for (size_t c = 0; c < 3; ++c) {
+      const uint32_t product = (255U - inks[c]) * light + 128;
+      colours[c] = static_cast<uint8_t>(light - (((product >> 8) + product) >> 8));
+    }
+  }
+}
+
 bool read_rows(Decoder* decoder) {
   if (setjmp(decoder->failure.jump)) return false;
   jpeg_decompress_struct* info = &decoder->info;
-  info->out_color_space = info->jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
+  info->out_color_space = info->jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE
+                          : decoder->inks != nullptr              ? JCS_CMYK
+                                                                  : JCS_RGB;
   info->dct_method = JDCT_ISLOW;
   // It would guess at what a progressive file leaves out, and each version of libjpeg-turbo in its own way.
   info->do_block_smoothing = FALSE;
@@ -132,8 +157,10 @@ bool read_rows(Decoder* decoder) {
     return false;
   }
   while (info->output_scanline < info->output_height) {
-    JSAMPROW row = decoder->pixels + info->output_scanline * decoder->row_bytes;
+    uint8_t* pixels = decoder->pixels + info->output_scanline * decoder->row_bytes;
+    JSAMPROW row = decoder->inks != nullptr ? decoder->inks : pixels;
     jpeg_read_scanlines(info, &row, 1);
+    if (decoder->inks != nullptr) inks_to_colours(decoder->inks, info->output_width, pixels);
   }
   jpeg_finish_decompress(info);
   return true;
@@ -144,10 +171,11 @@ std::string kind_problem(const jpeg_decompress_struct& info) {
   switch (info.jpeg_color_space) {
     case JCS_GRAYSCALE:
     case JCS_YCbCr:
-    case JCS_RGB: return "";
+    case JCS_RGB:
     case JCS_CMYK:
-    case JCS_YCCK: return "a CMYK JPEG: inks become colours only by a profile, and only nearly";
-    default: return "a JPEG of " + std::to_string(info.num_components) + " components that are neither gray nor RGB";
+    case JCS_YCCK: return "";
+    default:
+      return "a JPEG of " + std::to_string(info.num_components) + " components that are neither gray nor RGB nor CMYK";
   }
 }
 
@@ -237,7 +265,13 @@ Result<Image> read_jpeg(std::span<const uint8_t> file, const ReadOptions& option
   if (!can_hold_pixels(info, file.size())) return Error{offset, "the file is too short for the image's size"};
 
   if (!read_profile(handle.get())) return handle.error("colour profile");
-  const std::span<const uint8_t> profile(handle->profile, handle->profile_bytes);
+  const bool has_inks = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+  std::span<const uint8_t> profile(handle->profile, handle->profile_bytes);
+  // It is one of inks, which the pixels are not any more.
+  if (has_inks && !profile.empty()) {
+    notice_left_out(options, "the profile of the inks", profile.size());
+    profile = {};
+  }
   if (std::optional<Error> error = add_profile(image, profile, options, offset)) return *std::move(error);
   if (std::optional<Error> error = take_exif_and_notice(info, image, options, offset)) return *std::move(error);
   if (std::optional<Error> error = take_density(info, image, options, offset)) return *std::move(error);
@@ -245,7 +279,13 @@ Result<Image> read_jpeg(std::span<const uint8_t> file, const ReadOptions& option
   image.pixels.resize(pixel_bytes(image));
   handle->pixels = image.pixels.data();
   handle->row_bytes = pixel_bytes(image) / image.height;
+  std::vector<uint8_t> inks(has_inks ? size_t{4} * image.width : 0);
+  handle->inks = has_inks ? inks.data() : nullptr;
   if (!read_rows(handle.get())) return handle.error("pixels");
+  if (has_inks) notice(options.notices, "CMYK JPEG: inks become RGB without a profile, as Pillow does it");
+  if (handle->failure.harmless[0] != '\0') {
+    notice(options.notices, std::string("libjpeg warns, but no pixel is concerned: ") + handle->failure.harmless);
+  }
   notice_lossy(options, "JPEG");
   if (const size_t left = handle.left(); left > 0) {
     notice(options.notices, std::to_string(left) + " bytes after the image are left out");

@@ -19,6 +19,9 @@ std::optional<Error> add_profile(Image& image, std::span<const uint8_t> profile,
 // eXIf, from a TIFF header on; what has none is left out with a notice.
 std::optional<Error> add_exif(Image& image, std::span<const uint8_t> exif, const ReadOptions& options, uint64_t offset);
 
+// Tells of an orientation that EXIF, from its TIFF header on, has and the pixels have not.
+void notice_orientation(const ReadOptions& options, std::span<const uint8_t> exif);
+
 enum class DensityUnit : uint8_t { none, metre };  // none: only their ratio is told
 
 // pHYs: pixels per unit, across and down. Passed over where it says nothing: zeros, or square pixels without a unit.

@@ -12,11 +12,9 @@ inline uint32_t load_u32_little(const uint8_t* bytes) {
 inline uint32_t load_u16_big(const uint8_t* bytes) { return uint32_t{bytes[0]} << 8 | uint32_t{bytes[1]}; }
 inline uint32_t load_u32_big(const uint8_t* bytes) { return load_u16_big(bytes) << 16 | load_u16_big(bytes + 2); }
 
-// A sample of 1 to 8 bits as one of 8: its bits are repeated, so that the least and the greatest stay what they are.
+// A sample of 1 to 8 bits as one of 8: the exact quotient, rounded down, as Pillow does it.
 inline uint8_t widened(uint32_t sample, uint32_t bits) {
-  uint32_t wide = sample << (8 - bits);
-  for (uint32_t have = bits; have < 8; have *= 2) wide |= wide >> have;
-  return static_cast<uint8_t>(wide);
+  return static_cast<uint8_t>(sample * 255 / ((1U << bits) - 1));
 }
 
 }  // namespace formats

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "adapters.h"
+#include "metadata.h"
 
 namespace formats {
 namespace {
@@ -17,6 +18,7 @@ constexpr ChunkType kPaletteType = {'P', 'L', 'T', 'E'};
 constexpr ChunkType kPixelsType = {'I', 'D', 'A', 'T'};
 constexpr ChunkType kEndType = {'I', 'E', 'N', 'D'};
 constexpr ChunkType kTransparencyType = {'t', 'R', 'N', 'S'};
+constexpr ChunkType kExifType = {'e', 'X', 'I', 'f'};
 constexpr ChunkType kFrameType = {'f', 'c', 'T', 'L'};
 constexpr size_t kFrame = 12;  // bytes of a chunk around its data: length, type, CRC
 
@@ -24,6 +26,7 @@ struct RawChunk {
   ChunkType type;
   std::span<const uint8_t> data;
   Extent extent;
+  bool crc_holds = true;
 };
 
 uint32_t big_endian(const uint8_t* bytes) {
@@ -32,7 +35,8 @@ uint32_t big_endian(const uint8_t* bytes) {
 
 std::string text(const ChunkType& type) { return std::string(type.data(), type.size()); }
 
-// The chunk that begins at `offset`, its type, length and CRC checked.
+// The chunk that begins at `offset`, its type and length checked. Its CRC may be wrong only where it is ancillary and
+// says nothing about the pixels.
 Result<RawChunk> chunk_at(std::span<const uint8_t> file, size_t offset) {
   const size_t left = file.size() - offset;
   if (left == 0) return Error{offset, "the file ends before IEND"};
@@ -45,7 +49,8 @@ Result<RawChunk> chunk_at(std::span<const uint8_t> file, size_t offset) {
   if (length > kPngMaximum) return Error{offset, "chunk " + text(chunk.type) + " has an impossible length"};
   if (length > left - kFrame) return Error{offset, "the file ends inside chunk " + text(chunk.type)};
   // zlib counts in 32 bits, and length + 4 fits them.
-  if (crc32(0, at + 4, length + 4) != big_endian(at + 8 + length)) {
+  chunk.crc_holds = crc32(0, at + 4, length + 4) == big_endian(at + 8 + length);
+  if (!chunk.crc_holds && (is_critical(chunk.type) || chunk.type == kTransparencyType || is_animation(chunk.type))) {
     return Error{offset, "the CRC of chunk " + text(chunk.type) + " is wrong"};
   }
   chunk.data = file.subspan(offset + 8, length);
@@ -83,6 +88,11 @@ class Walk {
   }
 
   Result<PngLayout> finish(size_t bytes_after_end) && {
+    if (wrong_crcs_ > 0) {
+      notice(notices_, "the CRC of chunk " + text(wrong_crc_) + " is wrong" +
+                           (wrong_crcs_ > 1 ? ", and of " + std::to_string(wrong_crcs_ - 1) + " more" : "") +
+                           ": kept as it is, with a right one");
+    }
     if (animated_) {
       notice(notices_, "animated PNG: only the default image is read, " + std::to_string(frames_) +
                            (frames_ == 1 ? " frame is left out" : " frames are left out"));
@@ -171,6 +181,8 @@ class Walk {
   }
 
   Result<bool> take_ancillary(const RawChunk& chunk) {
+    if (!chunk.crc_holds && wrong_crcs_++ == 0) wrong_crc_ = chunk.type;
+    if (chunk.type == kExifType && !std::exchange(exif_seen_, true)) notice_orientation(options_, chunk.data);
     if (is_animation(chunk.type)) {
       animated_ = true;
       // A frame control before IDAT belongs to the default image, which is read.
@@ -222,7 +234,10 @@ class Walk {
   bool pixels_closed_ = false;
   bool stray_transparency_ = false;
   bool animated_ = false;
+  bool exif_seen_ = false;
   size_t frames_ = 0;
+  size_t wrong_crcs_ = 0;
+  ChunkType wrong_crc_{};  // the first of them
 };
 
 }  // namespace

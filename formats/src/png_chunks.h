@@ -34,7 +34,8 @@ struct PngLayout {
   size_t compressed_bytes = 0;     // of them all
 };
 
-// Walks the whole file. On success: every CRC holds; the critical chunks are in order, none is missing, none is
+// Walks the whole file. On success: every CRC holds, but for those of ancillary chunks that say
+// nothing about the pixels, of which a notice tells; the critical chunks are in order, none is missing, none is
 // unknown; the header is a legal one; the palette fits it. `image.chunks` holds all the rest, in order, byte for
 // byte. Whether the IDATs hold the pixels is not looked at. Of the limits, those of the edge and the
 // chunks hold.

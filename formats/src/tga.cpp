@@ -28,7 +28,8 @@ struct Layout {
   uint32_t bits = 0;        // of a pixel
   size_t pixels = 0;        // where they begin
   size_t end = 0;           // where they end at the latest
-  bool loses_bits = false;  // attributes of 16-bit pixels
+  bool attributes = false;  // a pixel has a part for alpha, which the file says is none
+  bool scaled = false;      // samples of 5 bits
 
   size_t pixel_size() const { return (bits + 7) / 8; }
 };
@@ -44,19 +45,29 @@ size_t end_of_pixels(std::span<const uint8_t> file) {
   return end;
 }
 
-// A colour of 15 to 32 bits as red, green, blue and, of 32, alpha.
-void load_colour(const uint8_t* from, uint32_t bits, uint8_t* to) {
+// A colour of 15 to 32 bits as red, green, blue and, where it is wanted, alpha. The one bit of 16 is 0 where a pixel is
+// opaque, as Pillow has it.
+void load_colour(const uint8_t* from, uint32_t bits, bool alpha, uint8_t* to) {
   if (bits <= 16) {
     const uint32_t colour = load_u16_little(from);
     to[0] = widened(colour >> 10 & 31, 5);
     to[1] = widened(colour >> 5 & 31, 5);
     to[2] = widened(colour & 31, 5);
+    if (alpha) to[3] = colour >> 15 ? 0 : 255;
     return;
   }
   to[0] = from[2];
   to[1] = from[1];
   to[2] = from[0];
-  if (bits == 32) to[3] = from[3];
+  if (alpha) to[3] = from[3];
+}
+
+// Whether an extension area says that there is no alpha, whatever the header says.
+bool denies_alpha(std::span<const uint8_t> file) {
+  constexpr size_t kKindOfAlpha = 494, kNoAlpha = 0;
+  const size_t area = load_u32_little(&file[file.size() - kFooter]);
+  return area >= kHeader && area < file.size() && file.size() - area > kKindOfAlpha &&
+         file[area + kKindOfAlpha] == kNoAlpha;
 }
 
 bool is_colour_size(uint32_t bits) { return bits == 15 || bits == 16 || bits == 24 || bits == 32; }
@@ -79,11 +90,12 @@ std::optional<Error> take_map(std::span<const uint8_t> file, Layout& layout, boo
   }
   for (uint32_t i = 0; i < entries; ++i) {
     uint8_t colour[4] = {};
-    load_colour(&file[begin + i * entry_size], bits, colour);
+    load_colour(&file[begin + i * entry_size], bits, bits == 32, colour);
     layout.image.palette.insert(layout.image.palette.end(), colour, colour + 3);
     if (bits == 32) layout.image.transparency.push_back(colour[3]);
   }
-  layout.loses_bits = bits <= 16;
+  layout.scaled = bits <= 16;
+  layout.attributes = bits == 16;
   return std::nullopt;
 }
 
@@ -113,11 +125,16 @@ Result<Layout> layout_of(std::span<const uint8_t> file) {
   } else if (type == kGray) {
     image.colour = layout.bits == 8 ? Colour::gray : Colour::gray_alpha;
   } else {
-    image.colour = layout.bits == 32 ? Colour::rgb_alpha : Colour::rgb;
-    layout.loses_bits = layout.bits <= 16;
+    const bool room = layout.bits == 16 || layout.bits == 32;
+    const bool alpha = room && attribute_bits != 0 && !denies_alpha(file);
+    image.colour = alpha ? Colour::rgb_alpha : Colour::rgb;
+    layout.attributes = room && !alpha;
+    layout.scaled = layout.bits <= 16;
   }
   const bool alpha = image.colour == Colour::gray_alpha || image.colour == Colour::rgb_alpha;
-  if (alpha && attribute_bits != 0 && attribute_bits != 8) {
+  // Some programs write 8 where there is 1.
+  const bool one_bit = layout.bits == 16 && type == kColours && attribute_bits == 1;
+  if (alpha && attribute_bits != 0 && attribute_bits != 8 && !one_bit) {
     return Error{17, "a TGA with " + std::to_string(attribute_bits) + " bits of alpha"};
   }
   layout.pixels = kHeader + file[0];
@@ -155,7 +172,7 @@ std::optional<Error> place(const Layout& layout, const uint8_t* stored, Image& i
       const size_t column = layout.from_right ? image.width - 1 - x : x;
       uint8_t* pixel = &image.pixels[(row * image.width + column) * count];
       if (image.colour == Colour::rgb || image.colour == Colour::rgb_alpha) {
-        load_colour(stored, layout.bits, pixel);
+        load_colour(stored, layout.bits, image.colour == Colour::rgb_alpha, pixel);
         continue;
       }
       if (image.colour == Colour::palette && stored[0] >= entries) {
@@ -174,8 +191,13 @@ void notice_left(std::span<const uint8_t> file, const Layout& layout, const Read
   if (alpha && (file[17] & 15) == 0) {
     notice(options.notices, "TGA: the last byte of a pixel, of which nothing is said, is taken as alpha");
   }
-  if (layout.loses_bits) {
-    notice(options.notices, "16-bit TGA: samples of 5 bits are scaled to 8, and the bit beside them is left out");
+  if (layout.scaled) notice(options.notices, "16-bit TGA: samples of 5 bits are scaled to 8");
+  if (layout.attributes) {
+    notice(options.notices,
+           "TGA: the part of a pixel beside its colours is left out: the file says that it is no alpha");
+  }
+  if (layout.scaled && layout.image.colour == Colour::rgb_alpha) {
+    notice(options.notices, "16-bit TGA: the attribute bit is taken as alpha, 0 as opaque");
   }
   const size_t footer = file.size() - kFooter;
   if (load_u32_little(&file[footer]) != 0) notice(options.notices, "the extension area is left out");

@@ -1,4 +1,4 @@
-// WebP, read through libwebp: still images, lossy and lossless.
+// WebP, read through libwebp: still images and the first frame of animations, lossy and lossless.
 #include <webp/decode.h>
 #include <webp/demux.h>
 
@@ -19,6 +19,30 @@ struct DemuxerDelete {
   void operator()(WebPDemuxer* demuxer) const { WebPDemuxDelete(demuxer); }
 };
 using Demuxer = std::unique_ptr<WebPDemuxer, DemuxerDelete>;
+
+// Where a frame stands on its canvas.
+struct Place {
+  size_t left = 0, top = 0, width = 0, height = 0;
+};
+
+// The first frame of an animation, whose bytes point into the file.
+class FrameIterator {
+ public:
+  FrameIterator() { std::memset(&frame_, 0, sizeof frame_); }
+  ~FrameIterator() { WebPDemuxReleaseIterator(&frame_); }
+  FrameIterator(const FrameIterator&) = delete;
+  FrameIterator& operator=(const FrameIterator&) = delete;
+
+  bool first(const WebPDemuxer* demuxer) { return WebPDemuxGetFrame(demuxer, 1, &frame_) && frame_.complete; }
+  std::span<const uint8_t> bytes() const { return {frame_.fragment.bytes, frame_.fragment.size}; }
+  Place place() const {
+    return {static_cast<size_t>(frame_.x_offset), static_cast<size_t>(frame_.y_offset),
+            static_cast<size_t>(frame_.width), static_cast<size_t>(frame_.height)};
+  }
+
+ private:
+  WebPIterator frame_;
+};
 
 const char* reason_of(VP8StatusCode status) {
   switch (status) {
@@ -61,15 +85,16 @@ std::optional<Error> take_metadata(const WebPDemuxer* demuxer, Image& image, con
   return std::nullopt;
 }
 
-VP8StatusCode decode(std::span<const uint8_t> file, Image& image) {
+VP8StatusCode decode(std::span<const uint8_t> file, const Place& place, Image& image) {
   WebPDecoderConfig config;
   if (!WebPInitDecoderConfig(&config)) return VP8_STATUS_INVALID_PARAM;
   const size_t row_bytes = pixel_bytes(image) / image.height;
   config.output.colorspace = image.colour == Colour::rgb_alpha ? MODE_RGBA : MODE_RGB;
   config.output.is_external_memory = 1;
-  config.output.u.RGBA.rgba = image.pixels.data();
+  const size_t begin = place.top * row_bytes + place.left * channels(image.colour);
+  config.output.u.RGBA.rgba = image.pixels.data() + begin;
   config.output.u.RGBA.stride = static_cast<int>(row_bytes);  // at most 4 * 16384
-  config.output.u.RGBA.size = image.pixels.size();
+  config.output.u.RGBA.size = image.pixels.size() - begin;
   const VP8StatusCode status = WebPDecode(file.data(), file.size(), &config);
   WebPFreeDecBuffer(&config.output);
   return status;
@@ -90,24 +115,44 @@ Result<Image> read_webp(std::span<const uint8_t> file, const ReadOptions& option
   const WebPData data{riff.data(), riff.size()};
   const Demuxer demuxer(WebPDemux(&data));
   if (demuxer == nullptr) return Error{kRiffHeader, "the RIFF chunks are damaged"};
-  if (WebPDemuxGetI(demuxer.get(), WEBP_FF_FORMAT_FLAGS) & ANIMATION_FLAG) {
-    return Error{kRiffHeader, "an animated WebP: its frames are no still image"};
-  }
+  const bool animated = WebPDemuxGetI(demuxer.get(), WEBP_FF_FORMAT_FLAGS) & ANIMATION_FLAG;
+  FrameIterator frame;
+  if (animated && !frame.first(demuxer.get())) return Error{kRiffHeader, "an animated WebP without a whole frame"};
+  const std::span<const uint8_t> coded = animated ? frame.bytes() : riff;
   WebPBitstreamFeatures features;
-  if (const VP8StatusCode status = WebPGetFeatures(riff.data(), riff.size(), &features); status != VP8_STATUS_OK) {
+  if (const VP8StatusCode status = WebPGetFeatures(coded.data(), coded.size(), &features); status != VP8_STATUS_OK) {
     return Error{kRiffHeader, reason_of(status)};
   }
   Image image;
   image.width = static_cast<uint32_t>(features.width);
   image.height = static_cast<uint32_t>(features.height);
   image.colour = features.has_alpha ? Colour::rgb_alpha : Colour::rgb;
+  Place place{0, 0, image.width, image.height};
+  if (animated) {
+    place = frame.place();
+    if (place.width != image.width || place.height != image.height)
+      return Error{kRiffHeader, "a frame of another size"};
+    image.width = WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_WIDTH);
+    image.height = WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_HEIGHT);
+    if (place.left + place.width > image.width || place.top + place.height > image.height) {
+      return Error{kRiffHeader, "a frame that is not on its canvas"};
+    }
+    const bool covers = place.width == image.width && place.height == image.height;
+    // What is around a frame is transparent.
+    if (!covers || (WebPDemuxGetI(demuxer.get(), WEBP_FF_FORMAT_FLAGS) & ALPHA_FLAG)) image.colour = Colour::rgb_alpha;
+    if (!covers) notice(options.notices, "the first frame does not cover the canvas: the rest is transparent");
+  }
   if (image.width == 0 || image.height == 0) return Error{kRiffHeader, "width or height is 0"};
   if (std::optional<Error> error = over_limit(image, options, kRiffHeader)) return *std::move(error);
   if (std::optional<Error> error = take_metadata(demuxer.get(), image, options, riff)) return *std::move(error);
 
   image.pixels.resize(pixel_bytes(image));
-  if (const VP8StatusCode status = decode(riff, image); status != VP8_STATUS_OK) {
+  if (const VP8StatusCode status = decode(coded, place, image); status != VP8_STATUS_OK) {
     return Error{kRiffHeader, reason_of(status)};
+  }
+  if (const uint32_t frames = WebPDemuxGetI(demuxer.get(), WEBP_FF_FRAME_COUNT); animated && frames > 1) {
+    notice(options.notices, "animated WebP: only the first frame is read, " + std::to_string(frames - 1) +
+                                (frames == 2 ? " frame is left out" : " frames are left out"));
   }
   if (features.format == kLossy) notice_lossy(options, "WebP");
   if (const size_t left = file.size() - riff.size(); left > 0) {

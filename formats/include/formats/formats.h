@@ -79,13 +79,15 @@ struct WriteOptions {
 
 // Reads an image file. What is damaged is refused, also where a viewer would show something. Bytes after the image are
 // left out with a notice; only PNM refuses them.
-// PNG: every chunk's CRC must hold; of an animation only the default image is read, with a notice. Bytes after the
-// compressed pixels are left out with a notice too.
-// PNM (P1 to P6) and PAM (P7): maxval must be 2^n - 1; a PBM becomes gray samples of one bit, with 1 for white.
-// JPEG: gray or RGB of 8 bits, at the pixels of the accurate transform, not rotated; no inks (CMYK).
-// WebP: RGB, with alpha where the file has it; no animations.
-// BMP: without compression. GIF: the first frame, which must cover the screen. PSD: the merged image of gray and RGB
-// files, unless it has partly transparent pixels. TGA: of version 2. Those with palettes become palette images, with
+// PNG: every chunk's CRC must hold, but an ancillary chunk that says nothing about the pixels is kept with a notice. Of
+// an animation only the default image is read, with a notice. Bytes after the compressed pixels are left out with a
+// notice too. PNM (P1 to P6) and PAM (P7): maxval must be 2^n - 1; a PBM becomes gray samples of one bit, with 1 for
+// white. JPEG: gray, RGB or CMYK of 8 bits, at the pixels of the accurate transform, not rotated; inks become RGB with
+// a notice, as Pillow converts them. WebP: RGB, with alpha where the file has it; of an animation the first frame. BMP:
+// also run-length coded, with index 0 where no run sets a pixel; alpha only where a mask names it. GIF: the first
+// frame; around it the screen is transparent, or else index 0. PSD: the merged image of gray and RGB
+// files, unless it has partly transparent pixels. TGA: of version 2; of 16 or 32
+// bits, alpha only where the file says that there are attribute bits. Those with palettes become palette images, with
 // indices that are in the palette; samples of fewer than 8 bits are scaled to 8, with a notice.
 // TIFF: whole numbers of 1 to 16 bits without a sign, gray (min-is-white becomes 0 for black), RGB and palettes, in
 // strips or tiles, with channels together or apart. Palettes of 16 bits become their upper 8, with a notice where that
