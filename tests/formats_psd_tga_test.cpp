@@ -278,10 +278,10 @@ TEST(Facade, KnowsFormatsAndNames) {
   EXPECT_EQ(formats::known_name(bytes("P7\n")), "pnm");
   EXPECT_EQ(formats::known_name(bytes("RIFF....WAVE")), "");
   for (const char* name : {"a.png", "a.pbm", "a.pgm", "a.ppm", "a.pnm", "a.pam", "a.jpg", "b/a.JPEG", "a.jpe", "a.WebP",
-                           "a.bmp", "a.gif", "a.psd", "x.y.Tga", ".jpg"}) {
+                           "a.bmp", "a.gif", "a.psd", "x.y.Tga", ".jpg", "a.tif", "a.TIFF", "a.jxl"}) {
     EXPECT_TRUE(formats::is_readable_name(name)) << name;
   }
-  for (const char* name : {"a.l3", "jpg", "a.jpg.gz", "", "a.hdr", "a.tiff"}) {
+  for (const char* name : {"a.l3", "jpg", "a.jpg.gz", "", "a.hdr", "a.exr"}) {
     EXPECT_FALSE(formats::is_readable_name(name)) << name;
   }
 }
