@@ -65,7 +65,10 @@ int encode(const EncodeOptions& options, Context& context) {
 void add_encode(CommandLine& line) {
   Subcommand sub = line.command("encode", "Encode one image file to L3");
   auto options = std::make_shared<EncodeOptions>();
-  sub.option("IN", options->in, "A PNG, PBM, PGM, PPM or PAM file, told by its contents; - is stdin")
+  sub.option(
+         "IN", options->in,
+         "A PNG, PNM, PAM, JPEG, WebP, BMP, GIF, PSD, TGA, TIFF or JPEG XL file (the last where libjxl was there at "
+         "build time), told by its contents; - is stdin")
       .required()
       .type("");
   sub.option("OUT", options->out, "The L3 file to write; replaced only when it is whole; - is stdout")
