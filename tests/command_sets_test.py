@@ -55,7 +55,7 @@ CORRUPT = {
     "a/cut.png": GOOD["a/photo.png"][:-300],
     "b/empty.png": b"",
     "c/text.png": b"no image at all",
-    "c/wrong check.png": GOOD["b/mask.png"].replace(b"Title\0a", b"Title\0b"),
+    "c/wrong check.png": GOOD["b/mask.png"][:32] + bytes([GOOD["b/mask.png"][32] ^ 1]) + GOOD["b/mask.png"][33:],
     "d/size.png": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 0, 1, 8, 0, 0, 0, 0)),
 }
 
