@@ -95,7 +95,7 @@ struct WriteOptions {
 // samples without a stated meaning are left out with a notice (one of gray, up to three of RGB). Samples multiplied by
 // alpha are refused, unless all of the alpha is 0 or the maximum. Reduced images and masks are no pages. Tags that do
 // not say how pixels are stored (GeoTIFF's, a description, an orientation ...) are kept in one eXIf chunk.
-// JPEG XL: whole numbers of up to 16 bits; the first frame, upright.
+// JPEG XL: whole numbers of up to 16 bits; the first frame, upright; EXIF and XMP are left out.
 // A lossy file's pixels are its decoded ones, and a notice says so. Colour profiles, EXIF and densities become the
 // chunks that a PNG would have them in; of other metadata notices say that it is left out.
 Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options = {});
