@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 import socket
+import struct
 import subprocess
 import tarfile
 from pathlib import Path
@@ -17,6 +18,59 @@ from command_testing import APPLE_DOUBLE, DONE, FAILED, USAGE, l3_command, main,
 from sets_testing import SetTest, contents, write_tar
 
 SMALL = png(8, 8)
+
+
+def tiff(*pages: tuple[int, int, bytes], orientation: int = 1) -> bytes:
+    """Gray pages of 8 bits: width, height and samples of each."""
+    data, link = b"II*\0" + bytes(4), 4
+    for width, height, samples in pages:
+        strip = len(data)
+        data += samples + bytes(len(samples) % 2)
+        tags = [(256, width), (257, height), (258, 8), (259, 1), (262, 1), (273, strip), (274, orientation), (277, 1),
+                (278, height), (279, len(samples))]
+        data = data[:link] + struct.pack("<I", len(data)) + data[link + 4:]
+        data += struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags)
+        link = len(data)
+        data += bytes(4)
+    return data
+
+
+class Pages(SetTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.pages = [(4, 3, bytes(range(12))), (2, 2, b"abcd"), (1, 5, b"vwxyz")]
+        self.write("src/a.tif", tiff(*self.pages))
+        self.write("src/b.tiff", tiff(self.pages[0], orientation=6))
+        self.write("src/c.png", SMALL)
+
+    def test_several_pages_are_refused(self) -> None:
+        self.assertRegex(self.refused(), r"a\.tif: offset \d+: a TIFF of 3 pages, not of one .*--pages")
+        for words in (("--files", "--pages"), ("--pages", "--group", "stem"), ("--pages", "--pair", "x={}.tif")):
+            self.convert(*words, code=USAGE, to=self.folder / "x")
+
+    def test_pages_are_samples(self) -> None:
+        self.convert("--pages")
+        self.assertEqual(self.names(), ["a#1.tif", "a#2.tif", "a#3.tif", "b.tiff", "c.png"])
+        for number, (width, height, samples) in enumerate(self.pages, 1):
+            self.l3("cat", self.set, f"a#{number}.tif", self.folder / "x.l3")
+            self.l3("decode", self.folder / "x.l3", self.folder / "x.pgm")
+            expected = b"P5\n%d %d\n255\n" % (width, height) + samples
+            self.assertEqual((self.folder / "x.pgm").read_bytes(), expected)
+        self.l3("verify", self.set, "--against", self.source)
+        self.assert_whole()
+
+    def test_verify_tells_pages_that_changed(self) -> None:
+        self.convert("--pages")
+        self.write("src/a.tif", tiff(*self.pages, (1, 1, b"x")))
+        said = self.l3("verify", self.set, "--against", self.source, code=FAILED).stderr.decode()
+        self.assertRegex(said, r"a\.tif: page 4 is not in the data set")
+        self.write("src/a.tif", tiff(self.pages[0], (2, 2, b"abcX"), self.pages[2]))
+        said = self.l3("verify", self.set, "--against", self.source, code=FAILED).stderr.decode()
+        self.assertRegex(said, r"a#2\.tif: differs from .*a\.tif")
+
+    def test_a_page_does_not_take_the_name_of_a_file(self) -> None:
+        self.write("src/a#2.tif", tiff(self.pages[0]))
+        self.assert_one_line(self.refused("--pages"), "has the name of a page of another file")
 
 
 class Labels(SetTest):

@@ -341,6 +341,31 @@ class Reading(SetTest):
         self.l3("export", self.set, self.folder / "out")
         self.assertEqual(sorted(contents(self.folder / "out")), ["a.png", "b.pgm.png", "b.png"])
 
+    def test_export_of_depths_that_png_has_not(self) -> None:
+        def samples(count: int, most: int) -> bytes:
+            values = [37 * i % (most + 1) for i in range(count)]
+            return b"".join(value.to_bytes(2 if most > 255 else 1, "big") for value in values)
+
+        sources = {
+            "a.pgm": b"P5\n4 3\n4095\n" + samples(12, 4095),
+            "b.ppm": b"P6\n4 3\n511\n" + samples(36, 511),
+            "c.pam": b"P7\nWIDTH 4\nHEIGHT 3\nDEPTH 4\nMAXVAL 16383\nTUPLTYPE RGB_ALPHA\nENDHDR\n" + samples(48, 16383),
+            "d.ppm": b"P6\n4 3\n31\n" + samples(36, 31),
+            "e.pgm": b"P5\n4 3\n255\n" + samples(12, 255),
+        }
+        for name, data in sources.items():
+            self.write(f"src/{name}", data)
+        self.convert()
+        mirror = self.folder / "mirror"
+        self.l3("convert", "--files", self.source, mirror)
+        for source, out in ((self.set, self.folder / "out"), (mirror, self.folder / "out of files")):
+            self.l3("export", source, out)
+            exported = contents(out)
+            self.assertEqual(sorted(exported), ["a.pgm", "b.ppm", "c.pam", "d.ppm", "e.png"])
+            for name in ("a.pgm", "b.ppm", "c.pam", "d.ppm"):
+                self.assertEqual(exported[name], sources[name], name)
+            self.assertRegex(self.l3("export", "--resume", source, out).stdout, rb"^0 files exported: .*; 5 kept")
+
     def test_export_where_a_folder_has_the_name_of_a_file(self) -> None:
         self.write("src/a.pgm", pgm(4, 4))
         self.write("src/a.png/b.pgm", pgm(4, 4))

@@ -277,12 +277,13 @@ TEST(Facade, KnowsFormatsAndNames) {
   EXPECT_EQ(formats::known_name(bytes("RIFF....WEBP")), "webp");
   EXPECT_EQ(formats::known_name(bytes("P7\n")), "pnm");
   EXPECT_EQ(formats::known_name(bytes("RIFF....WAVE")), "");
-  for (const char* name : {"a.png", "a.pbm", "a.pgm", "a.ppm", "a.pnm", "a.pam", "a.jpg", "b/a.JPEG", "a.jpe", "a.WebP",
-                           "a.bmp", "a.gif", "a.psd", "x.y.Tga", ".jpg", "a.JFIF", "a.dib", "a.apng"}) {
+  for (const char* name :
+       {"a.png", "a.pbm", "a.pgm",   "a.ppm", "a.pnm",  "a.pam", "a.jpg",  "b/a.JPEG", "a.jpe",  "a.WebP", "a.bmp",
+        "a.gif", "a.psd", "x.y.Tga", ".jpg",  "a.JFIF", "a.dib", "a.apng", "a.tif",    "a.TIFF", "a.jxl"}) {
     EXPECT_TRUE(formats::is_readable_name(name)) << name;
     EXPECT_EQ(formats::unread_extension(name), "") << name;
   }
-  for (const char* name : {"a.l3", "jpg", "a.jpg.gz", "", "a.hdr", "a.tiff"}) {
+  for (const char* name : {"a.l3", "jpg", "a.jpg.gz", "", "a.hdr", "a.exr"}) {
     EXPECT_FALSE(formats::is_readable_name(name)) << name;
   }
   for (const char* name : {"a.dcm", "a.b/c.exr", "a.avif", "a.heic", "a.jp2", "a.nef", "a.dng", "a.svg", "a.ico"}) {

@@ -80,15 +80,22 @@ bool is_l3(std::span<const uint8_t> file) {
 }
 
 Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t> bytes, const l3_limits& limits,
-                               Context& context) {
+                               Context& context, uint32_t page) {
   std::vector<std::string> notices;
   formats::ReadOptions read = read_options(limits);
   read.notices = &notices;
+  read.page = page;
   read.max_edge = kMostPixelsOfEdge;
   formats::Result<formats::Image> image = formats::read(bytes, read);
   for (const std::string& notice : notices) context.console.note(name, notice);
   if (!image && is_l3(bytes)) return Failure{name, 0, "this is an L3 file already"};
-  if (!image) return failure_in(name, image.error());
+  if (!image) {
+    Failure failure = failure_in(name, image.error());
+    const formats::Result<uint32_t> pages = formats::count_pages(bytes);
+    if (page == 0 && pages && *pages > 1)
+      failure.reason += " (l3 convert --pages makes a sample of each in a data set)";
+    return failure;
+  }
   return std::move(*image);
 }
 

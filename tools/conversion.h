@@ -77,9 +77,9 @@ class Stamp {
 // Whether it begins as L3 files do.
 bool is_l3(std::span<const uint8_t> file);
 
-// Unpacks the bytes of a foreign image.
+// Unpacks the bytes of a foreign image, or of a page of one (see ReadOptions::page).
 Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t> bytes, const l3_limits& limits,
-                               Context& context);
+                               Context& context, uint32_t page = 0);
 
 // Encodes an image, decodes the result and compares, unless that is not wanted. `name` is for messages.
 Outcome<bridge::Buffer> encode_image(const std::string& name, const formats::Image& image,

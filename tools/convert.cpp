@@ -32,6 +32,7 @@ std::string set_option_in_use(const ConvertOptions& options) {
   if (!options.source.pairs.empty()) return "--pair";
   if (!options.source.group.empty()) return "--group";
   if (!options.source.labels.empty()) return "--labels";
+  if (options.source.pages) return "--pages";
   if (!options.part.empty()) return "--part";
   if (!options.shared_model.empty()) return "--shared-model";
   if (options.shard_bytes != 0) return "--shard-size";
@@ -88,6 +89,12 @@ int convert(const ConvertOptions& options, Context& context) {
   if (!options.source.pairs.empty() && options.source.group == "stem") {
     return wrong_usage(context, "convert: --pair and --group stem both say what belongs together");
   }
+  if (options.source.pages && (!options.source.pairs.empty() || options.source.group == "stem" ||
+                               (is_tar(source) && options.source.group.empty()))) {
+    return wrong_usage(context,
+                       "convert: --pages makes a sample of each page, so that nothing can be grouped: add "
+                       "--group none, without --pair");
+  }
   std::set<std::string> roles;
   for (const std::string& pair : options.source.pairs) {
     const std::string role = pair.substr(0, pair.find('='));
@@ -118,6 +125,11 @@ void add_set_options(Subcommand& sub, ConvertOptions& options) {
              "folder: the first folder below SRC is a file's class (default: folder where there are two "
              "or more, and neither pairs nor tars)")
       .one_of({"folder", "none"})
+      .group("Data sets");
+  sub.flag(
+         "--pages", options.source.pages,
+         "A sample for each page of a TIFF that has several, a.tif becoming a#1.tif, a#2.tif ... (default: such files "
+         "fail). Each page is read for itself")
       .group("Data sets");
   sub.option("--shard-size", options.shard_bytes,
              "The most bytes of a shard; only a larger single sample exceeds it (default: 256MB)")
@@ -189,7 +201,8 @@ void add_convert(CommandLine& line) {
       "also after a full disk. The work so far is in DST/.l3-convert. Lossy sources are kept at their decoded pixels,\n"
       "with a note. Files that are no images are counted and ignored, unless they belong to a group. Images of types\n"
       "that are not read, such as .dcm, are a failure, unless --ignore-unsupported is given. Files that --list names\n"
-      "are never ignored, whatever their names. Links in tars are followed.\n\n"
+      "are never ignored, whatever their names. Links in tars are followed. GeoTIFF's and other tags of a TIFF are\n"
+      "kept as EXIF, which l3 export writes into a PNG's eXIf chunk.\n\n"
       "With --files, outputs that exist already stop the run before it begins, unless --resume or --force says what\n"
       "to do; so do two sources for one output, such as a.png and a.pgm. Outputs are not flushed to disk one by one:\n"
       "after a power cut run l3 verify.\n\n"

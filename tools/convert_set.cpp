@@ -58,6 +58,7 @@ std::string settings_text(const ConvertOptions& options, const Sources& all, con
           line("shared-model", options.shared_model.empty() ? "auto" : options.shared_model);
   for (const l3_model* model : models.all()) text += line("model", name_text(describe(model).name));
   for (const std::string& pair : options.source.pairs) text += line("pair", as_text(pair));
+  if (options.source.pages) text += line("pages", "on");
   text += line("group", options.source.group) + line("labels", options.source.labels);
   if (options.part.empty()) return text;
   // Where a part begins depends on all sources, and so do the numbers of classes. Times may differ from machine to

@@ -1,4 +1,4 @@
-// l3 export: a data set, or a folder of L3 files, back to PNG files.
+// l3 export: a data set, or a folder of L3 files, back to PNG files, or PNM and PAM files where PNG has no such depth.
 #include <atomic>
 #include <filesystem>
 #include <memory>
@@ -56,28 +56,40 @@ struct Plan {
   uint64_t bytes = 0;
 };
 
+// What holds the samples of an image: .png, and for depths that PNG has not .pgm, .ppm or .pam.
+std::string extension_for(uint32_t colour, uint32_t bits) {
+  const bool is_gray = colour == L3_COLOUR_GRAY, is_palette = colour == L3_COLOUR_PALETTE;
+  const bool fits =
+      bits == 8 || (bits == 16 && !is_palette) || ((is_gray || is_palette) && (bits == 1 || bits == 2 || bits == 4));
+  if (fits) return ".png";
+  return is_gray ? ".pgm" : is_palette || colour == L3_COLOUR_RGB ? ".ppm" : ".pam";
+}
+
 // a/b.jpg -> a/b.png, and, where that is the name of another, a/b.jpg.png.
-class PngNames {
+class OutputNames {
  public:
   // Names that images have already go to them, and those of folders to what is in them.
-  void reserve(const std::string& name) {
-    if (is_png(name)) taken_.insert(name);
+  void reserve(const std::string& name, const std::string& extension) {
+    if (has(name, extension)) taken_.insert(name);
     for (size_t slash = name.rfind('/'); slash != name.npos;
          slash = slash > 0 ? name.rfind('/', slash - 1) : name.npos) {
       if (!taken_.insert(name.substr(0, slash)).second) break;
     }
   }
-  std::string name_for(const std::string& name) {
-    if (is_png(name)) return name;
-    std::string changed = fs::path(name).replace_extension(".png").string();
-    while (!taken_.insert(changed).second) changed = (changed.size() < name.size() + 4 ? name : changed) + ".png";
+  std::string name_for(const std::string& name, const std::string& extension) {
+    if (has(name, extension)) return name;
+    std::string changed = fs::path(name).replace_extension(extension).string();
+    while (!taken_.insert(changed).second) changed = (changed.size() < name.size() + 4 ? name : changed) + extension;
     return changed;
   }
   // False where the name is another's.
   bool take(const std::string& name) { return taken_.insert(name).second; }
 
  private:
-  static bool is_png(const std::string& name) { return formats::format_of(name) == formats::Format::png; }
+  static bool has(const std::string& name, const std::string& extension) {
+    const auto format = formats::format_of(name);
+    return format && format == formats::format_of(extension);
+  }
   std::unordered_set<std::string> taken_;
 };
 
@@ -88,19 +100,21 @@ void plan_set(const std::string& path, Plan& plan) {
     return;
   }
   plan.set.emplace(std::move(*set));
-  PngNames names;
+  OutputNames names;
   const uint64_t count = plan.set->count();
   for (uint64_t i = 0; i < count; ++i) {
     const l3::Sample sample = plan.set->sample(i);
     const std::string name(sample.name_text());
-    names.reserve(name);
+    names.reserve(name, extension_for(sample.colour, sample.bits));
     if (!sample.is_image()) names.take(name);
   }
   for (uint64_t i = 0; i < count; ++i) {
     const l3::Sample sample = plan.set->sample(i);
     const std::string name(sample.name_text());
     const What what = sample.is_image() ? What::image : What::bytes;
-    plan.jobs.push_back({what, i, "", what == What::image ? names.name_for(name) : name, sample.size});
+    plan.jobs.push_back({what, i, "",
+                         what == What::image ? names.name_for(name, extension_for(sample.colour, sample.bits)) : name,
+                         sample.size});
     if (sample.metadata_size == 0) continue;
     const std::string json = metadata_name(name);
     if (names.take(json)) {
@@ -112,15 +126,24 @@ void plan_set(const std::string& path, Plan& plan) {
   }
 }
 
+// Of a file whose header cannot be read .png: it fails when it is its turn.
+std::string extension_in(const std::string& path) {
+  const Outcome<bridge::Buffer> start = read_start(path, L3_HEAD_MAX_BYTES);
+  constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+  l3_info info = l3_info_init();
+  if (!start || l3_read_info(start->bytes().data(), start->size(), &kUnlimited, &info, nullptr) != L3_OK) return ".png";
+  return extension_for(info.colour, info.bits);
+}
+
 void plan_folder(const std::string& folder, Plan& plan) {
   Tree tree = list_tree(folder, Kind::l3);
   plan.skipped = std::move(tree.skipped);
   plan.failures = std::move(tree.failures);
-  PngNames names;
-  for (const std::string& file : tree.files) names.reserve(file);
+  OutputNames names;
+  for (const std::string& file : tree.files) names.reserve(file, ".png");
   for (const std::string& file : tree.files) {
     const std::string path = join(folder, file);
-    plan.jobs.push_back({What::image, 0, path, names.name_for(file), listed_size(path)});
+    plan.jobs.push_back({What::image, 0, path, names.name_for(file, extension_in(path)), listed_size(path)});
   }
   if (tree.files.empty() && plan.failures.empty()) {
     plan.failures.push_back({folder, std::nullopt, "neither a data set nor a folder of .l3 files"});
@@ -150,7 +173,7 @@ class Exporter {
     const Outcome<bridge::Buffer> file = plan_.set ? read_sample(*plan_.set, job.sample) : read_file(job.file);
     if (!file) return file.failure();
     if (job.what == What::bytes) return write(job, file->bytes(), {0, file->size(), 0});
-    return write_png(job, name, file->bytes(), parallel);
+    return write_image(job, name, file->bytes(), parallel);
   } catch (...) {
     return caught(name_of(job));
   }
@@ -160,8 +183,8 @@ class Exporter {
     return plan_.set ? shown(*plan_.set, plan_.set->sample(job.sample)) : job.file;
   }
 
-  Outcome<Exported> write_png(const Job& job, const std::string& name, std::span<const uint8_t> file,
-                              l3_parallel parallel) const {
+  Outcome<Exported> write_image(const Job& job, const std::string& name, std::span<const uint8_t> file,
+                                l3_parallel parallel) const {
     l3_info info = l3_info_init();
     if (l3_read_info(file.data(), file.size(), &options_.limits, &info, nullptr) == L3_OK &&
         info.alpha == L3_ALPHA_PREMULTIPLIED) {
@@ -178,10 +201,11 @@ class Exporter {
     formats::WriteOptions write_options;
     std::vector<std::string> notices;
     write_options.notices = &notices;
-    const formats::Result<std::vector<uint8_t>> png = formats::write(formats::Format::png, image, write_options);
-    if (!png) return failure_in(name, png.error());
+    const formats::Format format = formats::format_of(job.out).value_or(formats::Format::png);
+    const formats::Result<std::vector<uint8_t>> written = formats::write(format, image, write_options);
+    if (!written) return failure_in(name, written.error());
     for (const std::string& notice : notices) context_.console.note(name, notice);
-    return write(job, *png, {uint64_t{image.width} * image.height, file.size(), 0});
+    return write(job, *written, {uint64_t{image.width} * image.height, file.size(), 0});
   }
 
   Outcome<Exported> write(const Job& job, std::span<const uint8_t> bytes, Exported done) const {
@@ -311,6 +335,8 @@ void add_export(CommandLine& line) {
   sub.footer(
       "Images get back their names. Those of other formats get the extension .png: a.jpg becomes a.png, or a.jpg.png\n"
       "where there is an a.png already. Samples, depth, palette, transparency and ancillary chunks are as they were.\n"
+      "Depths that PNG does not have, such as 12 bits, become .pgm or .ppm, with alpha .pam: those hold samples only,\n"
+      "and a note names what is left out.\n"
       "Other files come back as they were, and metadata comes back as a .json file. A file gets its name only when it\n"
       "is whole.\n\n"
       "Examples:\n"

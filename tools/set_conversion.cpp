@@ -249,7 +249,7 @@ class Pipeline {
     std::optional<Outcome<formats::Image>> image;
     {
       const Stopwatch watch(times.unpack);
-      image.emplace(unpack(name, bytes.bytes(), conversion_.settings.limits, context_));
+      image.emplace(unpack(name, bytes.bytes(), conversion_.settings.limits, context_, item.page));
     }
     if (!*image) return image->failure();
     bytes = bridge::Buffer();  // not needed any more, and large

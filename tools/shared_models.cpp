@@ -44,7 +44,9 @@ Outcome<std::optional<formats::Image>> read_image(const Sources& sources, const 
   try {
     const Outcome<bridge::Buffer> bytes = sources.read(item);
     if (!bytes) return without(bytes.failure());
-    formats::Result<formats::Image> image = formats::read(bytes->bytes(), read_options(limits));
+    formats::ReadOptions options = read_options(limits);
+    options.page = item.page;
+    formats::Result<formats::Image> image = formats::read(bytes->bytes(), options);
     if (!image) return without(failure_in(sources.shown(item), image.error()));
     return std::optional(std::move(*image));
   } catch (...) {

@@ -7,10 +7,12 @@
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "file_io.h"
+#include "formats/formats.h"
 #include "image_tree.h"
 #include "loader/data_set_index.h"
 #include "loader/names.h"
@@ -268,7 +270,38 @@ class Lister {
         continue;
       }
       found_[i].role = role;
-      add_group({i});
+      if (options_.pages && is_tiff_name(found_[i].name)) {
+        add_pages(i);
+      } else {
+        add_group({i});
+      }
+    }
+    if (options_.pages) refuse_page_twins();
+  }
+
+  static bool is_tiff_name(const std::string& name) {
+    const std::string path = lower(name);
+    return path.ends_with(".tif") || path.ends_with(".tiff");
+  }
+
+  // A group for each page of a file; one for the file where it has one page, or fails later.
+  void add_pages(uint64_t at) {
+    const Outcome<uint32_t> pages = count_pages(sources_, found_[at]);
+    if (!pages || *pages == 1) return add_group({at});
+    const SourceItem file = found_[at];
+    for (uint32_t page = 1; page <= *pages; ++page) {
+      found_[at] = file;
+      found_[at].name = page_name(file.name, page);
+      found_[at].page = page;
+      add_group({at});
+    }
+  }
+
+  // A file may have the name that a page gets.
+  void refuse_page_twins() {
+    std::set<std::string_view> names;
+    for (const SourceItem& item : sources_.items) {
+      if (!names.insert(item.name).second) refuse(sources_.shown(item), "has the name of a page of another file");
     }
   }
 
@@ -416,11 +449,12 @@ class Lister {
 }  // namespace
 
 std::string Sources::path_of(const SourceItem& item) const {
-  return item.tar != 0 ? tars[item.tar - 1] : join(folder, item.name);
+  if (item.tar != 0) return tars[item.tar - 1];
+  return join(folder, item.page == 0 ? item.name : page_of_name(item.name)->first);
 }
 
 std::string Sources::shown(const SourceItem& item) const {
-  return item.tar != 0 ? path_of(item) + ": " + item.name : path_of(item);
+  return item.tar != 0 ? path_of(item) + ": " + item.name : join(folder, item.name);
 }
 
 Outcome<bridge::Buffer> Sources::read(const SourceItem& item) const {
@@ -476,6 +510,27 @@ std::string check_pair(const std::string& text) {
   const size_t hole = text.find(kHole, equals);
   if (hole == text.npos || text.find(kHole, hole + 1) != text.npos) return "the pattern of " + text + " needs one {}";
   return "";
+}
+
+std::string page_name(const std::string& name, uint32_t page) {
+  const size_t dot = name.rfind('.');
+  return name.substr(0, dot) + "#" + std::to_string(page) + name.substr(dot);
+}
+
+std::optional<std::pair<std::string, uint32_t>> page_of_name(const std::string& name) {
+  const size_t dot = name.rfind('.'), mark = name.rfind('#', dot);
+  if (dot == name.npos || mark == name.npos || dot - mark > 10) return std::nullopt;
+  const std::string number = name.substr(mark + 1, dot - mark - 1);
+  if (number.empty() || number[0] == '0' || number.find_first_not_of("0123456789") != number.npos) return std::nullopt;
+  return std::pair(name.substr(0, mark) + name.substr(dot), static_cast<uint32_t>(std::stoul(number)));
+}
+
+Outcome<uint32_t> count_pages(const Sources& sources, const SourceItem& item) {
+  const Outcome<bridge::Buffer> file = sources.read(item);
+  if (!file) return file.failure();
+  const formats::Result<uint32_t> pages = formats::count_pages(file->bytes());
+  if (!pages) return failure_in(sources.shown(item), pages.error());
+  return *pages;
 }
 
 std::string metadata_name(const std::string& name) { return stem_and_rest(name).first + ".json"; }

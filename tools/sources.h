@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bridge/buffer.h"
@@ -21,6 +22,7 @@ struct SourceOptions {
   std::string group;               // "none", "stem"; empty: what suits the source
   std::string labels;              // "folder", "none"; empty: what suits the source
   bool ignore_unsupported = false;
+  bool pages = false;  // a sample for each page of a TIFF that has several; only where nothing is grouped
 };
 
 enum class Use : uint8_t {
@@ -38,6 +40,7 @@ struct SourceItem {
   int64_t modified = 0;  // of the file, in nanoseconds
   uint32_t tar = 0;      // 1 for the first of Sources::tars; 0: a file of its own
   uint32_t role = 0;     // of Sources::roles
+  uint32_t page = 0;     // of its file, from 1; 0: the only one
   Use use = Use::image;
 };
 
@@ -85,6 +88,15 @@ void keep_part(Sources& sources, uint32_t part, uint32_t parts);
 
 // What is wrong with ROLE=PATTERN; empty where nothing is.
 std::string check_pair(const std::string& text);
+
+// The sample of a page: a/b.tif becomes a/b#2.tif.
+std::string page_name(const std::string& name, uint32_t page);
+
+// What page_name() was given; nothing where `name` is no page's.
+std::optional<std::pair<std::string, uint32_t>> page_of_name(const std::string& name);
+
+// How many pages a source has; a failure where it cannot be read.
+Outcome<uint32_t> count_pages(const Sources& sources, const SourceItem& item);
 
 // The file of a sample's metadata: its name up to the first dot behind the last slash, and .json.
 std::string metadata_name(const std::string& name);

@@ -50,10 +50,12 @@ class SetVerifier {
     Ignored ignored;
     for (const SourceItem& item : sources_.items) {
       if (set_.find(item.name)) continue;
-      if (item.use == Use::image) {
-        fail({sources_.shown(item), std::nullopt, "is not in the data set (--subset allows that)"});
-      } else {
+      if (item.use != Use::image) {
         ignored.add(item.name);
+      } else if (set_.find(page_name(item.name, 1))) {
+        for_missing_pages(item, fail);
+      } else {
+        fail({sources_.shown(item), std::nullopt, "is not in the data set (--subset allows that)"});
       }
     }
     const auto unsupported = ignored.failure(wanted_.against);
@@ -111,6 +113,18 @@ class SetVerifier {
     return Failure{name, std::nullopt, "differs from " + key + " in " + wanted_.against};
   }
 
+  // Of a file whose first page is in the data set.
+  template <class Fail>
+  void for_missing_pages(const SourceItem& item, const Fail& fail) const {
+    const Outcome<uint32_t> pages = count_pages(sources_, item);
+    if (!pages) fail(pages.failure());
+    for (uint32_t page = 2; pages && page <= *pages; ++page) {
+      if (!set_.find(page_name(item.name, page))) {
+        fail({sources_.shown(item), std::nullopt, "page " + std::to_string(page) + " is not in the data set"});
+      }
+    }
+  }
+
   std::optional<Failure> compare_label(const std::string& key, const std::string& name, uint32_t label) const {
     const auto source = source_of_.find(key);
     if (source == source_of_.end()) return Failure{name, std::nullopt, "no " + key + " in " + wanted_.against};
@@ -122,12 +136,19 @@ class SetVerifier {
 
   std::optional<Failure> compare(const std::string& key, const std::string& name, std::span<const uint8_t> file,
                                  l3_parallel parallel) const {
-    const auto source = source_of_.find(key);
+    auto source = source_of_.find(key);
+    formats::ReadOptions read = read_options(wanted_.limits);
+    if (source == source_of_.end()) {
+      if (const auto of_page = page_of_name(key)) {
+        source = source_of_.find(of_page->first);
+        read.page = of_page->second;
+      }
+    }
     if (source == source_of_.end()) return Failure{name, std::nullopt, "no image of this name in " + wanted_.against};
     const SourceItem& item = *source->second;
     const Outcome<bridge::Buffer> bytes = sources_.read(item);
     if (!bytes) return bytes.failure();
-    const formats::Result<formats::Image> expected = formats::read(bytes->bytes(), read_options(wanted_.limits));
+    const formats::Result<formats::Image> expected = formats::read(bytes->bytes(), read);
     if (!expected) return failure_in(sources_.shown(item), expected.error());
     bridge::DecodeSettings settings;
     settings.limits = wanted_.limits;

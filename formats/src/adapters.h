@@ -38,6 +38,13 @@ Result<Image> read_gif(std::span<const uint8_t> file, const ReadOptions& options
 bool is_psd(std::span<const uint8_t> file);
 Result<Image> read_psd(std::span<const uint8_t> file, const ReadOptions& options);
 
+bool is_tiff(std::span<const uint8_t> file);
+Result<Image> read_tiff(std::span<const uint8_t> file, const ReadOptions& options);
+Result<uint32_t> count_tiff_pages(std::span<const uint8_t> file);
+
+bool is_jxl(std::span<const uint8_t> file);
+Result<Image> read_jxl(std::span<const uint8_t> file, const ReadOptions& options);
+
 // By the last bytes, so that it is asked last.
 bool is_tga(std::span<const uint8_t> file);
 Result<Image> read_tga(std::span<const uint8_t> file, const ReadOptions& options);

@@ -21,7 +21,8 @@ struct Reader {
 constexpr Reader kReaders[] = {{"png", "PNG", is_png, read_png},     {"pnm", "PBM, PGM, PPM, PAM", is_pnm, read_pnm},
                                {"jpeg", "JPEG", is_jpeg, read_jpeg}, {"webp", "WebP", is_webp, read_webp},
                                {"bmp", "BMP", is_bmp, read_bmp},     {"gif", "GIF", is_gif, read_gif},
-                               {"psd", "PSD", is_psd, read_psd},     {"tga", "TGA (version 2)", is_tga, read_tga}};
+                               {"psd", "PSD", is_psd, read_psd},     {"tiff", "TIFF", is_tiff, read_tiff},
+                               {"jxl", "JPEG XL", is_jxl, read_jxl}, {"tga", "TGA (version 2)", is_tga, read_tga}};
 
 struct Extension {
   std::string_view name;
@@ -33,8 +34,8 @@ constexpr std::array kExtensions = {Extension{".png", Format::png}, Extension{".
                                     Extension{".pam", Format::pam}};
 
 // Beside those that are written too.
-constexpr std::string_view kReadExtensions[] = {".pnm", ".jpg", ".jpeg", ".jpe",  ".jfif", ".webp",
-                                                ".bmp", ".dib", ".gif",  ".apng", ".psd",  ".tga"};
+constexpr std::string_view kReadExtensions[] = {".pnm", ".jpg",  ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".dib",
+                                                ".gif", ".apng", ".psd",  ".tga", ".tif",  ".tiff", ".jxl"};
 
 // Image types that nothing here reads, but for those that the lists above name as well. Only extensions that mean
 // images and little else: NumPy's .npy is left out because it is as often labels or features as pixels.
@@ -99,6 +100,10 @@ Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options) {
     std::string titles = readable_formats();
     return Error{0, "neither " + titles.replace(titles.rfind(", "), 2, " nor ")};
   });
+}
+
+Result<uint32_t> count_pages(std::span<const uint8_t> file) {
+  return guarded([&]() -> Result<uint32_t> { return is_tiff(file) ? count_tiff_pages(file) : Result<uint32_t>(1U); });
 }
 
 bool is_known(std::span<const uint8_t> file) { return reader_of(file) != nullptr; }

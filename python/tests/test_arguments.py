@@ -52,7 +52,8 @@ class Pillow(unittest.TestCase):
         rgba = picture(1, channels=4)
         np.testing.assert_array_equal(l3.decode(l3.encode(PillowImage("RGBA", rgba), **FAST)), rgba)
         for mode, write in (("CMYK", r"image\.convert\('RGB'\)"), ("YCbCr", "'RGB'"), ("LAB", "'RGB'"),
-                            ("HSV", "'RGB'"), ("RGBa", "'RGBA'"), ("PA", "'RGBA'"), ("F", "an array"), ("I", "an array")):
+                            ("HSV", "'RGB'"), ("RGBa", "'RGBA'"), ("PA", "'RGBA'"), ("F", "an array"),
+                            ("I", "an array")):
             with self.subTest(mode), self.assertRaisesRegex(ValueError, f"mode '{mode}'.*{write}"):
                 l3.encode(PillowImage(mode, rgba))
 

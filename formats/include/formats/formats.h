@@ -1,5 +1,5 @@
-// Foreign image files to Image and back: PNG in full, PBM, PGM, PPM and PAM. JPEG, WebP, BMP, GIF, PSD and TGA are read
-// only.
+// Foreign image files to Image and back: PNG in full, PBM, PGM, PPM and PAM. JPEG, WebP, BMP, GIF, PSD, TGA, TIFF
+// and JPEG XL are read only, JPEG XL where libjxl was there when this was built.
 //
 // Every function here is thread-safe, throws nothing, and writes to no stream; failure is a value. File contents are
 // hostile: any bytes either give an Image or an Error.
@@ -60,6 +60,9 @@ struct ReadOptions {
   uint64_t max_bytes = uint64_t{1} << 30;   // of Image::pixels
   uint32_t max_edge = UINT32_MAX;           // width and height
 
+  // Of a file of several pages: which one, from 1. 0: the only one, and a file of more is refused.
+  uint32_t page = 0;
+
   // Of the data of all chunks that are kept, with kChunkOverhead for each.
   uint64_t max_chunk_bytes = UINT64_MAX;
 
@@ -89,6 +92,13 @@ struct WriteOptions {
 // files, unless it has partly transparent pixels. TGA: of version 2; of 16 or 32
 // bits, alpha only where the file says that there are attribute bits. Those with palettes become palette images, with
 // indices that are in the palette; samples of fewer than 8 bits are scaled to 8, with a notice.
+// TIFF: whole numbers of 1 to 16 bits without a sign, gray (min-is-white becomes 0 for black), RGB and palettes, in
+// strips or tiles, with channels together or apart. Palettes of 16 bits become their upper 8, with a notice where that
+// changes them. The first extra sample is alpha where its tag says so, and the fourth sample of RGB without that tag;
+// samples without a stated meaning are left out with a notice (one of gray, up to three of RGB). Samples multiplied by
+// alpha are refused, unless all of the alpha is 0 or the maximum. Reduced images and masks are no pages. Tags that do
+// not say how pixels are stored (GeoTIFF's, a description, an orientation ...) are kept in one eXIf chunk.
+// JPEG XL: whole numbers of up to 16 bits; the first frame, upright; EXIF and XMP are left out.
 // A lossy file's pixels are its decoded ones, and a notice says so. Colour profiles, EXIF and densities become the
 // chunks that a PNG would have them in; of other metadata notices say that it is left out.
 Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options = {});
@@ -96,11 +106,16 @@ Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options = {
 // Whether a file is of a format that `read` knows: by its first bytes, TGA by its last.
 bool is_known(std::span<const uint8_t> file);
 
-// That format: "png", "pnm" (PAM too), "jpeg", "webp", "bmp", "gif", "psd" or "tga"; empty if there is none.
+// That format: "png", "pnm" (PAM too), "jpeg", "webp", "bmp", "gif", "psd", "tiff", "jxl" or "tga"; empty if there is
+// none.
 std::string_view known_name(std::span<const uint8_t> file);
 
 // All formats that `read` knows, for people: "PNG, PBM, ...".
 std::string readable_formats();
+
+// How many images `read` can be asked for by ReadOptions::page: 1 unless the file is a TIFF. Of other files only those
+// bytes are looked at that tell a TIFF.
+Result<uint32_t> count_pages(std::span<const uint8_t> file);
 
 // The bytes of a file that holds `image`, or why the format cannot hold its samples.
 // png: everything, chunks at the places that they name. pbm: gray images of one bit. pgm: gray images, and the indices
@@ -111,7 +126,7 @@ Result<std::vector<uint8_t>> write(Format format, const Image& image, const Writ
 std::optional<Format> format_of(std::string_view path);
 
 // Whether a path's extension is one of a format that `read` knows, in either case: one of those, .pnm, .jpg, .jpeg,
-// .jpe, .jfif, .webp, .bmp, .dib, .gif, .apng, .psd or .tga.
+// .jpe, .jfif, .webp, .bmp, .dib, .gif, .apng, .psd, .tga, .tif, .tiff or .jxl.
 bool is_readable_name(std::string_view path);
 
 // The extension of a path, in small letters, where it is one of an image format that `read` does not know, such as
