@@ -144,7 +144,7 @@ std::string bash(const CommandTree& tree) {
 
 std::string zsh_value(const Argument& argument) {
   const std::string label = argument.positional ? argument.names.front() : argument.type;
-  const std::string message = ":" + escaped(label, "\\:") + ":";
+  const std::string message = std::string(":") + escaped(label, "\\:") + ":";
   switch (argument.takes) {
     case Takes::nothing: return "";
     case Takes::name: return message + "(" + joined(argument.choices, " ") + ")";
@@ -162,7 +162,7 @@ std::string zsh_option(const Argument& option, const std::string& excluded) {
     const char* joint = option.takes == Takes::nothing ? "" : is_long ? "=" : "+";
     std::string spec = "(" + excluded + ")";
     spec += name + joint;
-    spec += "[" + escaped(brief(option.description), "\\[]") + "]" + zsh_value(option);
+    spec += std::string("[") + escaped(brief(option.description), "\\[]") + "]" + zsh_value(option);
     result += " \\\n        " + in_quotes(spec);
   }
   return result;
@@ -205,7 +205,7 @@ std::string zsh(const CommandTree& tree) {
 
 // ----------------------------------------------------------------------------------------------------------- fish
 
-std::string fish_quotes(std::string_view text) { return "'" + escaped(text, "\\'") + "'"; }
+std::string fish_quotes(std::string_view text) { return std::string("'") + escaped(text, "\\'") + "'"; }
 
 std::string fish_value(const Argument& argument) {
   switch (argument.takes) {
@@ -240,7 +240,7 @@ std::string fish(const CommandTree& tree) {
   }
   for (const CommandEntry& command : tree.commands) {
     const std::string condition = fish_quotes("__fish_seen_subcommand_from " + command.name);
-    result += "\n" + fish_options(command, condition);
+    result += std::string("\n") + fish_options(command, condition);
     if (command.positionals.empty()) continue;
     const Argument& positional = command.positionals.front();
     const bool is_path = positional.takes == Takes::path;

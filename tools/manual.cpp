@@ -85,7 +85,7 @@ std::string body(const Paragraph& paragraph) {
 std::string usage(const CommandEntry& command) {
   std::string result = bold("l3 " + command.name) + " [" + italic("OPTIONS") + "]";
   for (const Argument& positional : command.positionals) {
-    result += " " + italic(positional.names.front()) + (positional.repeated ? " ..." : "");
+    result.append(" ").append(italic(positional.names.front())).append(positional.repeated ? " ..." : "");
   }
   return result;
 }
@@ -95,7 +95,7 @@ std::string entry(const Argument& argument) {
   for (const std::string& name : argument.names) {
     names += (names.empty() ? "" : ", ") + (argument.positional ? italic(name) : bold(name));
   }
-  if (!argument.type.empty()) names += " " + italic(argument.type);
+  if (!argument.type.empty()) names += std::string(" ") + italic(argument.type);
   return ".TP\n" + names + "\n" + line_of(argument.description);
 }
 

@@ -34,7 +34,7 @@ Failure system_failure(const std::string& file, const std::string& doing, int er
 }
 
 std::string part_suffix(uint32_t part, uint32_t parts) {
-  return parts > 1 ? "-" + std::to_string(part) + "of" + std::to_string(parts) : "";
+  return parts > 1 ? std::string("-") + std::to_string(part) + "of" + std::to_string(parts) : "";
 }
 
 bool exists(const std::string& path) {
