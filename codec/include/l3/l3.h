@@ -172,8 +172,8 @@ L3_API L3_MUST_USE l3_status l3_read_palette(const void* data, size_t size, uint
                                              uint32_t* entries, l3_error* error);
 
 // Unpacks the metadata section to the records that the spec describes. *needed is set to their size (0 where there is
-// no metadata), also where `out_size` is too small; with `out` null nothing else happens. Allocates and frees working
-// memory of about 200 KiB within the call.
+// no metadata), also where `out_size` is too small; with `out` null nothing else happens. Allocates and frees libzstd's
+// working memory, some 100 KiB, within the call.
 L3_API L3_MUST_USE l3_status l3_unpack_metadata(const void* data, size_t size, const l3_limits* limits, void* out,
                                                 size_t out_size, size_t* needed, l3_error* error);
 
