@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ._dataset import Dataset
 
 # A file: its bytes, or its path.
-Source = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]"]
+Source = Union[bytes, bytearray, memoryview, "np.ndarray[Any, Any]", str, "os.PathLike[str]"]
 Numbers = Union[float, Sequence[float], "np.ndarray[Any, Any]"]
 
 DTYPES = ("uint8", "uint16", "float16", "bfloat16", "float32")
@@ -48,11 +48,20 @@ def whole_number(name: str, value: object, least: int = 0, most: int = 2**32 - 1
 
 def whole_numbers(name: str, value: object, count: int, meaning: str, least: int = 0) -> list[int]:
     """`value` as so many ints; `meaning` says what they are."""
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
         raise TypeError(f"{name} is {value!r}, and must be {meaning}")
     if len(value) != count:
         raise ValueError(f"{name} is {value!r}, and must be {meaning}")
-    return [whole_number(name, value[i], least) for i in range(count)]
+    return [whole_number(name, number, least) for number in value]
+
+
+def two_edges(name: str, value: object, meaning: str, least: int = 0) -> list[int]:
+    """`value` as two ints: of a whole number for both, or of two; `meaning` says which is which."""
+    if hasattr(value, "__index__") and not isinstance(value, np.ndarray):
+        return [whole_number(name, value, least)] * 2
+    return whole_numbers(name, value, 2, f"a whole number or {meaning}", least)
 
 
 def truth(name: str, value: object) -> bool:
@@ -109,7 +118,13 @@ def check_channels(name: str, values: list[float], channels: int) -> None:
 
 def is_source(value: object) -> bool:
     """Whether that is one file, and no list of them."""
-    return isinstance(value, (str, os.PathLike)) or not isinstance(value, (list, tuple))
+    if isinstance(value, (str, os.PathLike)) or not isinstance(value, Sequence):
+        return True
+    try:
+        memoryview(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
 
 
 def path_bytes(path: str | os.PathLike[str]) -> bytes:
@@ -127,9 +142,11 @@ def native_source(value: object) -> object:
     if isinstance(value, np.ndarray) and value.dtype.kind in "UO":
         raise TypeError("source is an array of texts or objects, and must be a list of them: source.tolist()")
     try:
-        memoryview(value)  # type: ignore[arg-type]
+        view = memoryview(value)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(f"source is {type(value).__name__}, and must be bytes, a path, or a list of these") from None
+    if not view.c_contiguous:
+        raise ValueError("source has gaps between its bytes, and must have none: source.tobytes()")
     return value
 
 

@@ -68,7 +68,7 @@ class Model:
         if isinstance(source, (str, os.PathLike)):
             with open(source, "rb") as file:
                 source = file.read()
-        self._native = _native.Model.open(bytes(source))
+        self._native = _native.Model.open(bytes(arguments.native_source(source)))  # type: ignore[call-overload]
 
     @property
     def name(self) -> str:
@@ -292,18 +292,18 @@ def _check_shape(given: _native.Tensor, shapes: list[tuple[int, ...]], single: b
 @overload
 def encode(array: Any, path: None = ..., *, method: str = ..., effort: int = ..., colour: str | None = ...,
            bits: int | None = ..., palette: Any = ..., premultiplied: bool = ...,
-           tile: None | int | tuple[int, int] = ..., threads: int = ..., layout: str = ...) -> bytes: ...
+           tile: None | int | Sequence[int] = ..., threads: int = ..., layout: str = ...) -> bytes: ...
 
 
 @overload
 def encode(array: Any, path: str | os.PathLike[str], *, method: str = ..., effort: int = ...,
            colour: str | None = ..., bits: int | None = ..., palette: Any = ..., premultiplied: bool = ...,
-           tile: None | int | tuple[int, int] = ..., threads: int = ..., layout: str = ...) -> None: ...
+           tile: None | int | Sequence[int] = ..., threads: int = ..., layout: str = ...) -> None: ...
 
 
 def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: str = "auto", effort: int = 5,
            colour: str | None = None, bits: int | None = None, palette: Any = None, premultiplied: bool = False,
-           tile: None | int | tuple[int, int] = None, threads: int = 0, layout: str = "HWC") -> bytes | None:
+           tile: None | int | Sequence[int] = None, threads: int = 0, layout: str = "HWC") -> bytes | None:
     """Encodes an array, to bytes or to a file, which then appears at once and whole.
 
     >>> file = l3.encode(np.zeros((480, 640, 3), np.uint8))
@@ -312,8 +312,9 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
 
     array
         uint8 or uint16, of shape (H, W) or (H, W, C) with up to 4 channels (with ``layout="CHW"``: (C, H, W)): NumPy's,
-        or anything on a CPU that NumPy takes. An image of Pillow's of mode 1, L, LA, RGB, RGBA, I;16 or P; the latter
-        keeps its palette, unless `colour` is ``"gray"``.
+        or anything on a CPU that NumPy takes. Or an image of Pillow's of mode 1, L, LA, RGB, RGBA, I;16 or P. Mode P
+        keeps its palette and its transparency, unless `colour` is ``"gray"``. Of the other modes only samples are
+        kept: where ``image.info`` has a transparent colour, ``image.convert("RGBA")`` makes it samples.
     path
         of the file to write. Without one the bytes are returned.
     method, effort
@@ -334,12 +335,10 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
     arguments.one_of("layout", layout, arguments.LAYOUTS)
     arguments.one_of("method", method, _METHODS)
     effort = arguments.whole_number("effort", effort, 1, 9)
-    tiles = (0, 0) if tile is None else tile if isinstance(tile, tuple) else (tile, tile)
-    if len(tiles) != 2:
-        raise ValueError(f"tile is {tile!r}, and must be a number or (width, height)")
-    tile_width, tile_height = (arguments.whole_number("tile", edge) for edge in tiles)
+    tile_width, tile_height = (0, 0) if tile is None else arguments.two_edges("tile", tile, "(width, height)")
     mode = arguments.pillow_mode(array)
     if mode is not None:
+        layout = "HWC"  # as Pillow has it
         palette = _pillow_palette(array, mode, palette, colour)
         if mode == "1" and bits is None:
             bits = 1
@@ -371,7 +370,7 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
                           arguments.whole_number("threads", threads, 0, 1024))
     if path is None:
         return file
-    _write(os.fspath(path), file)
+    _write(os.fsdecode(path), file)
     return None
 
 
@@ -384,6 +383,8 @@ def _pixels(array: Any, layout: str) -> Array:
         if pixels.dtype.newbyteorder("=") != np.dtype(np.uint16):
             raise TypeError(f"array has the type {pixels.dtype}, and must have 'uint8' or 'uint16'")
         pixels = pixels.astype(np.uint16)
+    if layout == "HW" and pixels.ndim != 2:
+        raise ValueError(f"array has the shape {pixels.shape}, and with layout 'HW' must have two dimensions")
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]
     elif pixels.ndim == 3 and layout == "CHW":
@@ -397,31 +398,31 @@ def _pixels(array: Any, layout: str) -> Array:
 
 _PILLOW_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16", "I;16L", "I;16B", "I;16N")
 _CONVERTED = {"CMYK": "RGB", "YCbCr": "RGB", "LAB": "RGB", "HSV": "RGB", "RGBX": "RGB", "PA": "RGBA", "RGBa": "RGBA",
-              "La": "LA"}
+              "La": "LA", "I": "I;16"}
 
 
 def _pillow_palette(image: Any, mode: str, palette: Any, colour: str | None) -> Any:
-    """The palette of an image of Pillow's, if it has one and none is given. ValueError for modes that have no like."""
+    """The palette of an image of Pillow's, if it has one and none is given. ValueError for modes that L3 lacks."""
     if mode not in _PILLOW_MODES:
-        write = f"image.convert({_CONVERTED[mode]!r})" if mode in _CONVERTED else "an array of its samples"
-        raise ValueError(f"the image has the mode {mode!r}, which l3 has not: encode {write} instead")
+        write = f"image.convert({_CONVERTED[mode]!r})" if mode in _CONVERTED else "an array of uint8 or uint16"
+        clips = ", which clips samples above 65535" if mode == "I" else ""
+        raise ValueError(f"L3 files have no mode {mode!r}: encode {write} instead{clips}")
     if mode != "P" or palette is not None or colour not in (None, "palette"):
         return palette
     indices = np.asarray(image)
-    given = np.asarray(image.getpalette("RGB") or [], np.uint8).reshape(-1, 3)
+    given = np.asarray(image.getpalette("RGBA") or [], np.uint8).reshape(-1, 4)
     # Pillow leaves out what it thinks unused, and takes it for black.
     entries = np.zeros((max(len(given), int(indices.max(initial=0)) + 1), 4), np.uint8)
-    entries[:len(given), :3] = given
     entries[:, 3] = 255
+    entries[:len(given)] = given
+    # Alpha is in the palette, or beside it. A GIF may name an entry that it does not have, and that no pixel uses.
     transparency = image.info.get("transparency")
-    if transparency is None:
-        return entries[:, :3]
     if isinstance(transparency, bytes):
         count = min(len(transparency), len(entries))
         entries[:count, 3] = np.frombuffer(transparency, np.uint8)[:count]
-    else:
-        entries[int(transparency), 3] = 0
-    return entries
+    elif transparency is not None and transparency < len(entries):
+        entries[transparency, 3] = 0
+    return entries if np.any(entries[:, 3] != 255) else entries[:, :3]
 
 
 def _palette(palette: Any) -> tuple[bytes, bytes]:

@@ -93,8 +93,8 @@ class Dataset:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, max_open_files: int = 0) -> None:
-        self._path = os.fspath(path)
-        self._max_open_files = max_open_files
+        self._path = os.fsdecode(path)
+        self._max_open_files = max_open_files = arguments.whole_number("max_open_files", max_open_files)
         self._native: _native.DataSet | None = _native.DataSet.open(arguments.path_bytes(self._path), max_open_files)
         described = self._native.describe()
         self._count: int = described["samples"]
@@ -136,6 +136,7 @@ class Dataset:
 
     def group(self, number: int) -> list[Sample]:
         """The samples of a group."""
+        number = arguments.whole_number("group", number, -2**63, 2**64 - 1)
         if not 0 <= number < self._group_count:
             raise IndexError(f"there is no group {number}: there are {self._group_count}")
         first, count = self._open().group(number)
@@ -143,6 +144,8 @@ class Dataset:
 
     def find(self, name: str) -> int | None:
         """The number of the sample of that name, or None."""
+        if not isinstance(name, str):
+            raise TypeError(f"name is {name!r}, and must be a text")
         return self._open().find(name.encode("utf-8", "surrogateescape"))
 
     def close(self) -> None:

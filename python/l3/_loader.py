@@ -9,7 +9,7 @@ import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Optional, Union
+from typing import Any, NamedTuple, NoReturn, Optional, Union
 
 import numpy as np
 
@@ -67,14 +67,21 @@ class Failure:
     offset: int | None
 
 
-class Batch(tuple[Any, Any, Any]):
+class _Arrays(NamedTuple):
+    images: Any
+    """an array of the loader's layout, units first; with ``roles`` a dict of them"""
+    labels: Any
+    """int64; -1 where there is none"""
+    ids: Any
+    """for each unit the number of the sample that it is made of (of the first role): an array of int64"""
+
+
+class Batch(_Arrays):
     """What a loop gets: ``images, labels, ids = batch``, a tuple with names.
 
     On a CPU these are NumPy arrays, on a GPU images and labels are :class:`l3.Tensor`. A batch may be kept: its memory
     goes back to the loader with the last of its arrays, and of what other libraries made of them.
     """
-
-    _fields = ("images", "labels", "ids")
 
     repeats: int = 0
     """how many units at the end are there for the second time in this epoch"""
@@ -85,30 +92,15 @@ class Batch(tuple[Any, Any, Any]):
     position: int = 0
     """units that all ranks have taken with this batch, since the epoch began"""
     times: BatchTimes
-    _set: _native.DataSet
+    _set: _native.DataSet | None = None
     _names: list[str] | None = None
-
-    def __new__(cls, images: Any, labels: Any, ids: Any) -> Batch:
-        return super().__new__(cls, (images, labels, ids))
-
-    @property
-    def images(self) -> Any:
-        """an array of the loader's layout, units first; with ``roles`` a dict of them"""
-        return self[0]
-
-    @property
-    def labels(self) -> Any:
-        """int64; -1 where there is none"""
-        return self[1]
-
-    @property
-    def ids(self) -> Array:
-        """for each unit the number of the sample that it is made of (of the first role)"""
-        return self[2]  # type: ignore[no-any-return]
 
     @property
     def names(self) -> list[str]:
         """The names of the samples of `ids`."""
+        if self._set is None:
+            raise AttributeError("this batch was made of another one, as torch's DataLoader does, and has the arrays "
+                                 "alone: loader.data[number].name is the name of each number in ids")
         if self._names is None:
             self._names = [self._set.name_of(int(number)) for number in self.ids]
         return list(self._names)
@@ -208,13 +200,10 @@ class Loader:
                  reading: str = "auto", max_bytes_in_flight: int | None = None,
                  samples: Sequence[int | str] | None = None, max_pixels: int | None = None,
                  max_bytes: int | None = None) -> None:
-        if not isinstance(shuffle, (bool, np.bool_)) and shuffle != "windows":
+        if not isinstance(shuffle, (bool, np.bool_)) and not (isinstance(shuffle, str) and shuffle == "windows"):
             raise ValueError(f"shuffle is {shuffle!r}, and must be True, False or 'windows'")
-        if crop_mode not in _CROPS:
-            raise ValueError(f"crop_mode is {crop_mode!r}, and must be {arguments.either(tuple(_CROPS))}")
-        if isinstance(crop, int):
-            crop = (crop, crop)
-        cut = [0, 0] if crop is None else arguments.whole_numbers("crop", crop, 2, "(height, width)", 1)
+        arguments.one_of("crop_mode", crop_mode, tuple(_CROPS))
+        cut = [0, 0] if crop is None else arguments.two_edges("crop", crop, "(height, width)", 1)
         world_size = arguments.whole_number("world_size", world_size, 1)
         number = arguments.is_gpu(device)
         self._order = _ORDERS["windows" if shuffle == "windows" else bool(shuffle)]
@@ -248,8 +237,10 @@ class Loader:
             "stream": arguments.stream_address(stream, number) if number is not None else 0,
         }
         if roles is not None:
-            if isinstance(roles, str) or not roles or not all(isinstance(role, str) for role in roles):
+            listed = [] if isinstance(roles, str) or not hasattr(roles, "__iter__") else list(roles)
+            if not listed or not all(isinstance(role, str) for role in listed):
                 raise ValueError(f"roles is {roles!r}, and must be a list of the names of roles")
+            roles = listed
             if len(set(roles)) != len(roles):
                 raise ValueError(f"roles is {roles!r}, and has one twice")
         self._roles = None if roles is None else list(roles)
@@ -297,6 +288,10 @@ class Loader:
     def __len__(self) -> int:
         """Batches of a whole epoch on this rank."""
         return self._batches
+
+    def __getitem__(self, which: object) -> NoReturn:
+        raise TypeError("an l3.Loader has no batches by number: loop over it. For torch's DataLoader, import torch "
+                        "before making the loader, and write DataLoader(loader, batch_size=None)")
 
     def set_epoch(self, epoch: int) -> None:
         """Lets the next loop run that epoch, from its beginning. A loop that runs is not changed."""
@@ -350,6 +345,8 @@ class Loader:
         Data set, seed, order and samples must be as they were (ValueError names what differs); batch size and number of
         ranks need not: the units that follow are the same, in the same order.
         """
+        if not isinstance(state, Mapping):
+            raise TypeError(f"state is {type(state).__name__}, and must be a dict of l3.Loader.state_dict()")
         own = self.state_dict()
         missing = [name for name in own if name not in state]
         if missing:
@@ -437,6 +434,8 @@ class _Loop(Iterator[Batch]):
 
 def _groups_of(data: Dataset, samples: Sequence[int | str]) -> list[int]:
     """The groups of samples, each once."""
+    if isinstance(samples, (str, bytes)) or not hasattr(samples, "__iter__"):
+        raise TypeError(f"samples is {samples!r}, and must be a list of numbers or names")
     native = data._open()
     groups: dict[int, None] = {}
     for which in samples:
@@ -472,6 +471,9 @@ def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int
     scalings = []
     if isinstance(colours, str):
         colours = [colours]
+    if isinstance(colours, Sequence):
+        # A role that nobody asked for is a mistake, and by_role says so.
+        arguments.by_role("colours", dict.fromkeys(colours), names)
     for role, layout, one_dtype, one_mean, one_std in zip(  # noqa: B905 (Python 3.9)
             names, layouts, arguments.by_role("dtype", dtype, names), arguments.by_role("mean", mean, names),
             arguments.by_role("std", std, names)):
@@ -496,9 +498,9 @@ def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int
 
 def _be_iterable_for_torch() -> None:
     """torch's DataLoader iterates over an IterableDataset, and asks anything else for its items by number."""
-    data = sys.modules.get("torch.utils.data")
-    if data is not None and not issubclass(Loader, data.IterableDataset):
-        data.IterableDataset.register(Loader)
+    data_set = getattr(sys.modules.get("torch.utils.data"), "IterableDataset", None)
+    if data_set is not None and not issubclass(Loader, data_set):
+        data_set.register(Loader)
 
 
 _loaders: weakref.WeakSet[Loader] = weakref.WeakSet()

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import array
+import copy
+import io
 import sys
 import types
 import unittest
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
 import l3
 import numpy as np
 from support import Folder, Sets, picture
+
+try:
+    from PIL import Image
+except ImportError:
+    Image = None  # type: ignore[assignment]
 
 FAST = {"method": "fast"}
 
@@ -23,7 +32,9 @@ class PillowImage:
         self._pixels, self._palette = pixels, palette
 
     def getpalette(self, rawmode: str = "RGB") -> list[int] | None:
-        return self._palette
+        if self._palette is None or rawmode == "RGB":
+            return self._palette
+        return np.insert(np.reshape(self._palette, (-1, 3)), 3, 255, axis=1).reshape(-1).tolist()
 
     def convert(self, mode: str) -> PillowImage:
         return PillowImage(mode, self._pixels)
@@ -45,6 +56,37 @@ class Pillow(unittest.TestCase):
             colours = l3.decode(l3.encode(shown, **FAST), colours=True)
             np.testing.assert_array_equal(colours[:, :, 3], alpha)
         self.assertEqual(l3.info(l3.encode(image, colour="gray", **FAST)).colour, "gray")
+        # No pixel has the entry that is transparent, and neither has the palette.
+        absent = PillowImage("P", indices, [1, 2, 3, 4, 5, 6], transparency=250)
+        self.assertEqual(l3.decode(l3.encode(absent, **FAST), colours=True).shape[2], 3)
+
+    @unittest.skipIf(Image is None, "Pillow is not installed")
+    def test_images_of_pillow_itself(self) -> None:
+        pixels = picture(5, channels=4)
+        opaque = Image.fromarray(pixels[:, :, :3])
+        images = {"alpha in the palette": Image.fromarray(pixels).quantize(16), "opaque": opaque.quantize(200),
+                  "gray": opaque.convert("L").convert("P"), "no palette": Image.new("P", (5, 4), 3)}
+        for transparency in (3, b"\1\2\3", 250):
+            for palette in ("alpha in the palette", "opaque"):
+                image = images[palette].copy()
+                image.info["transparency"] = transparency
+                images[f"{palette}, transparency {transparency!r}"] = image
+        few = opaque.quantize(8)
+        few.info["transparency"] = 250
+        file = io.BytesIO()
+        few.save(file, "GIF")
+        images["GIF"] = Image.open(file)
+        for name, image in images.items():
+            with self.subTest(name):
+                wanted = np.asarray(image.convert("RGBA"))
+                colours = l3.decode(l3.encode(image, **FAST), colours=True)
+                if colours.shape[2] == 3:
+                    colours = np.insert(colours, 3, 255, axis=2)
+                np.testing.assert_array_equal(colours, wanted)
+        for mode in ("L", "LA", "RGB", "RGBA"):
+            image = Image.fromarray(pixels).convert(mode)
+            np.testing.assert_array_equal(np.squeeze(l3.decode(l3.encode(image, layout="CHW", **FAST))),
+                                          np.asarray(image))
 
     def test_modes(self) -> None:
         bits = np.array([[True, False]])
@@ -53,7 +95,7 @@ class Pillow(unittest.TestCase):
         np.testing.assert_array_equal(l3.decode(l3.encode(PillowImage("RGBA", rgba), **FAST)), rgba)
         for mode, write in (("CMYK", r"image\.convert\('RGB'\)"), ("YCbCr", "'RGB'"), ("LAB", "'RGB'"),
                             ("HSV", "'RGB'"), ("RGBa", "'RGBA'"), ("PA", "'RGBA'"), ("F", "an array"),
-                            ("I", "an array")):
+                            ("I", "'I;16'")):
             with self.subTest(mode), self.assertRaisesRegex(ValueError, f"mode '{mode}'.*{write}"):
                 l3.encode(PillowImage(mode, rgba))
 
@@ -100,6 +142,31 @@ class Words(Folder):
             l3.decode(np.array(["a.l3"]))
         with self.assertRaisesRegex(TypeError, "threads is .*True"):
             l3.decode(file, threads=np.bool_(True))
+        with self.assertRaisesRegex(TypeError, "region is {.*, and must be"):
+            l3.decode(file, region={"x": 0, "y": 0, "width": 1, "height": 1})
+        with self.assertRaisesRegex(ValueError, "source has gaps"):
+            l3.decode(np.frombuffer(file + file, np.uint8)[::2])
+        for models in (5, [5]):
+            with self.assertRaisesRegex(TypeError, "source is int"):
+                l3.decode(file, models=models)
+        with self.assertRaisesRegex(TypeError, "source is int"):
+            l3.Model(5)
+
+    def test_sequences_of_sources(self) -> None:
+        file = l3.encode(picture(1, channels=1), **FAST)
+        self.assertEqual(len(l3.decode(deque([file, file]))), 2)
+        self.assertEqual(l3.decode(array.array("B", file)).shape, (24, 32, 1))
+
+    def test_encode(self) -> None:
+        pixels = picture(1)
+        self.assertEqual(l3.encode(pixels, tile=[64, 32], **FAST), l3.encode(pixels, tile=(64, 32), **FAST))
+        with self.assertRaisesRegex(TypeError, r"tile is '64', and must be a whole number or \(width, height\)"):
+            l3.encode(pixels, tile="64")
+        with self.assertRaisesRegex(ValueError, "with layout 'HW' must have two dimensions"):
+            l3.encode(pixels, layout="HW")
+        path = self.folder / "a.l3"
+        l3.encode(pixels, bytes(path), **FAST)
+        np.testing.assert_array_equal(l3.decode(path), pixels)
 
     def test_two_dimensions(self) -> None:
         gray, colours = picture(1, channels=1), picture(1)
@@ -123,19 +190,52 @@ class Batches(Sets):
                 self.assertIs(batch[i], one)
             self.assertIs(batch.images, images)
             self.assertEqual(len(batch.names), 4)
+            self.assertEqual(copy.copy(batch).names, batch.names)
+            self.assertIs(batch._replace(labels=None).images, images)
             # As torch's default_convert and pin_memory make them anew.
             again = type(batch)(*(np.array(one) for one in batch))
             self.assertEqual((again.ids.tolist(), again.repeats), (ids.tolist(), 0))
+            with self.assertRaisesRegex(AttributeError, "made of another one"):
+                again.names  # noqa: B018
+            with self.assertRaisesRegex(TypeError, r"batch_size=None"):
+                loader[0]
+            with self.assertRaisesRegex(TypeError, "state is int"):
+                loader.load_state_dict(5)
 
     def test_crops_and_selections(self) -> None:
         path = self.classes_set()
-        with l3.Loader(path, 2, crop=16) as loader:
-            self.assertEqual(next(iter(loader)).images.shape, (2, 3, 16, 16))
+        for crop in (16, np.int64(16), [16, 16], np.array([16, 16])):
+            with l3.Loader(path, 2, crop=crop) as loader:
+                self.assertEqual(next(iter(loader)).images.shape, (2, 3, 16, 16))
+        for how, error, text in (
+            ({"crop": True}, TypeError, "crop is True"),
+            ({"crop": {0: 1, 1: 2}}, TypeError, "crop is {.*whole number or"),
+            ({"samples": 5}, TypeError, "samples is 5, and must be a list"),
+            ({"samples": "cats"}, TypeError, "samples is 'cats', and must be a list"),
+            ({"roles": 5}, ValueError, "roles is 5"),
+            ({"colours": ["image"]}, ValueError, "colours has the role 'image', and roles are not given"),
+            ({"roles": ["image"], "colours": ["labels"]}, ValueError, "colours has the role 'labels'"),
+            ({"shuffle": np.ones(2, bool)}, ValueError, "shuffle is array"),
+            ({"crop_mode": []}, ValueError, "crop_mode is"),
+        ):
+            with self.subTest(**how), self.assertRaisesRegex(error, text):
+                l3.Loader(path, 2, **how)
         for samples in ([np.bool_(True)], np.ones(3, bool)):
             with self.assertRaisesRegex(TypeError, "samples is .*True_?, and must be a whole number"):
                 l3.Loader(path, 2, samples=samples)
         with l3.Dataset(path) as data, self.assertRaisesRegex(TypeError, "bool"):
             data[np.bool_(True)]
+
+    def test_data_sets(self) -> None:
+        path = self.classes_set()
+        with l3.Dataset(path.encode() if isinstance(path, str) else bytes(path)) as data:
+            self.assertEqual(data.path, str(path))
+            for call, text in ((lambda: data.group("a"), "group is 'a'"), (lambda: data.group(1.0), "group is 1.0"),
+                               (lambda: data.group(True), "group is True"), (lambda: data.find(5), "name is 5")):
+                with self.assertRaisesRegex(TypeError, text):
+                    call()
+        with self.assertRaisesRegex(ValueError, "max_open_files is -1"):
+            l3.Dataset(path, max_open_files=-1)
 
     def test_write_trace_to_a_path_with_nul(self) -> None:
         with l3.Loader(self.classes_set(), 2) as loader, self.assertRaisesRegex(ValueError, "embedded null"):

@@ -155,7 +155,7 @@ class Arguments(Sets):
             ({"batch_size": 0}, ValueError, "batch_size is 0, and must be from 1"),
             ({"batch_size": 2.5}, TypeError, "batch_size is 2.5"),
             ({"shuffle": "yes"}, ValueError, "shuffle is 'yes', and must be True, False or 'windows'"),
-            ({"crop": "5"}, TypeError, r"crop is '5', and must be \(height, width\)"),
+            ({"crop": "5"}, TypeError, r"crop is '5', and must be a whole number or \(height, width\)"),
             ({"crop": (5, 0)}, ValueError, "crop is 0"),
             ({"crop": (25, 5)}, ValueError, "crop"),
             ({"crop_mode": "left"}, ValueError, "crop_mode is 'left', and must be 'centre', 'center' or 'random'"),
