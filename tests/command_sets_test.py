@@ -226,7 +226,10 @@ class Reading(SetTest):
         for i in range(20):
             self.write(f"in/{i}.png", picture)
         self.l3("convert", "-q", self.folder / "in", self.set, "--method", "fast", "--no-verify")
-        ours, its = pty.openpty()
+        try:
+            ours, its = pty.openpty()
+        except OSError as error:
+            self.skipTest(f"there are no terminals here: {error}")
         subprocess.run([l3_command(), "verify", "-j1", self.set], stdout=subprocess.DEVNULL, stderr=its, check=True)
         os.close(its)
         said = b""
