@@ -32,12 +32,12 @@ class CudaBatch : public GpuBatch {
     return std::nullopt;
   }
 
-  std::optional<std::string> prove() override {
+  std::optional<std::string> check_lossless() override {
     if (const auto problem = prepare()) return problem;
     if (const auto problem = decode()) return problem;
     for (uint32_t i = 0; i < items_.size(); ++i) {
-      const l3_error said = decoder_->result(i);
-      if (said.status != L3_OK) return l3::message(said);
+      const l3_error error = decoder_->result(i);
+      if (error.status != L3_OK) return l3::message(error);
     }
     std::vector<uint8_t> got(wanted_.size());
     const cudaError_t code = cudaMemcpy(got.data(), samples_.data(), got.size(), cudaMemcpyDeviceToHost);

@@ -126,14 +126,14 @@ int main(int count, char** words) {
   const size_t images = options.epochs * samples.size();
   const uint64_t image_bytes = uint64_t{shape[0]} * shape[1] * shape[2] * (bits > 8 ? 2 : 1);
 
-  const auto load = [&](const l3_wanted& wanted, l3_order order) {
+  const auto load = [&](const l3_tensor_options& wanted, l3_order order) {
     return [&, wanted, order] {
       l3_loader_options wish = l3_loader_options_init();
       wish.batch_size = options.batch;
       wish.threads = options.threads;
       wish.order = order;
-      wish.wanted = &wanted;
-      wish.wanted_count = 1;
+      wish.tensors = &wanted;
+      wish.tensor_count = 1;
       wish.groups = groups.data();
       wish.group_count = groups.size();
       auto loader = l3::Loader::open(set, wish);
@@ -148,7 +148,7 @@ int main(int count, char** words) {
       }
     };
   };
-  l3_wanted stored{}, half{};
+  l3_tensor_options stored{}, half{};
   stored.layout = L3_LAYOUT_HWC;
   half.type = L3_VALUE_F16;
   for (uint32_t c = 0; c < 4; ++c) {

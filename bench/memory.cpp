@@ -57,7 +57,7 @@ std::optional<PeakMemory> peak_memory(const Codec& codec, const Sample& sample) 
   if (child == 0) {
     // Signals that end the command are blocked here: an encoder that takes minutes must not outlive it.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    std::array<uint64_t, 3> said{};
+    std::array<uint64_t, 3> reply{};
     {
       bridge::Buffer file;
       formats::Image image;
@@ -69,18 +69,18 @@ std::optional<PeakMemory> peak_memory(const Codec& codec, const Sample& sample) 
       const bool supplied = adapter.takes_supplied != nullptr && adapter.takes_supplied(sample.file.bytes());
       const auto decode = growth_during(
           [&] { return !adapter.decode(supplied ? sample.file.bytes() : file.bytes(), image).has_value(); });
-      if (encode && decode) said = {1, adapter.decodes_only ? 0 : *encode, *decode};
+      if (encode && decode) reply = {1, adapter.decodes_only ? 0 : *encode, *decode};
     }
-    const bool told = write(ends[1], said.data(), sizeof said) == static_cast<ssize_t>(sizeof said);
+    const bool told = write(ends[1], reply.data(), sizeof reply) == static_cast<ssize_t>(sizeof reply);
     _exit(told ? 0 : 1);
   }
   close(ends[1]);
-  std::array<uint64_t, 3> said{};
-  const bool heard = child > 0 && read(ends[0], said.data(), sizeof said) == static_cast<ssize_t>(sizeof said);
+  std::array<uint64_t, 3> reply{};
+  const bool heard = child > 0 && read(ends[0], reply.data(), sizeof reply) == static_cast<ssize_t>(sizeof reply);
   close(ends[0]);
   if (child > 0) waitpid(child, nullptr, 0);
-  if (!heard || said[0] == 0) return std::nullopt;
-  return PeakMemory{said[1], said[2]};
+  if (!heard || reply[0] == 0) return std::nullopt;
+  return PeakMemory{reply[1], reply[2]};
 }
 
 #else

@@ -49,10 +49,10 @@ Seconds seconds_of(Work work) {
 }
 
 Speed speed_of(uint64_t pixels, std::span<const double> seconds) {
-  const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
-  if (seconds.empty() || *least <= 0) return {};
+  const auto [minimum, maximum] = std::minmax_element(seconds.begin(), seconds.end());
+  if (seconds.empty() || *minimum <= 0) return {};
   const double millions = static_cast<double>(pixels) / 1e6;
-  return {millions / median({seconds.begin(), seconds.end()}), millions / *most, millions / *least,
+  return {millions / median({seconds.begin(), seconds.end()}), millions / *maximum, millions / *minimum,
           static_cast<uint32_t>(seconds.size())};
 }
 
@@ -152,7 +152,7 @@ Timing::Timing(const std::vector<std::string>& codecs, uint32_t rounds, l3_paral
   }
 }
 
-std::vector<Timing::Trial> Timing::prove(std::vector<Sample> batch) {
+std::vector<Timing::Trial> Timing::check_lossless(std::vector<Sample> batch) {
   std::vector<Trial> trials(batch.size());
   for_each(parallel_, batch.size(), [&](uint64_t i) {
     Trial& trial = trials[i];
@@ -251,7 +251,7 @@ void Timing::time_one(std::vector<Trial>& trials, uint32_t round, size_t at, con
 }
 
 void Timing::measure(std::vector<Sample> batch, double long_seconds) {
-  std::vector<Trial> trials = prove(std::move(batch));
+  std::vector<Trial> trials = check_lossless(std::move(batch));
   for (const Trial& trial : trials) count(trial);
   for (Measured& measured : codecs_) measured.slow = false;
   for (uint32_t round = 0; round < rounds_; ++round) {
@@ -281,7 +281,7 @@ void Timing::time_gpu(const std::vector<Trial>& trials, size_t at) {
   for (const Trial& trial : trials) {
     if (!problem) problem = batch->add(trial.file_of(*adapter, at), trial.sample.image);
   }
-  if (!problem && !trials.empty()) problem = batch->prove();
+  if (!problem && !trials.empty()) problem = batch->check_lossless();
   if (problem) {
     // Its speed would be that of something else.
     measured.decode_gpu.rounds = 0;

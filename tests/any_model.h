@@ -11,7 +11,7 @@ namespace by_hand {
 
 struct Tap {
   uint32_t bits = 0;
-  int least = 0;
+  int minimum = 0;
   std::vector<int> weights;  // of each class; none where the tap is not coded
 };
 using Taps = std::array<Tap, 24>;
@@ -26,10 +26,10 @@ inline bool is_coded(uint32_t channel, uint32_t tap) {
 inline Tap any_tap(Dice& dice, uint32_t classes, bool wide) {
   Tap tap;
   tap.bits = dice.roll(wide ? 9 : 5);
-  tap.least = wide ? static_cast<int>(dice.roll(256)) - 128 : static_cast<int>(dice.roll(30)) - 15;
+  tap.minimum = wide ? static_cast<int>(dice.roll(256)) - 128 : static_cast<int>(dice.roll(30)) - 15;
   for (uint32_t k = 0; k < classes; ++k) {
-    const uint32_t room = static_cast<uint32_t>(std::min(128 - tap.least, 1 << tap.bits));
-    tap.weights.push_back(tap.least + static_cast<int>(dice.roll(room)));
+    const uint32_t room = static_cast<uint32_t>(std::min(128 - tap.minimum, 1 << tap.bits));
+    tap.weights.push_back(tap.minimum + static_cast<int>(dice.roll(room)));
   }
   return tap;
 }
@@ -70,12 +70,12 @@ inline Taps put_weights(BitString& bits, Dice& dice, uint32_t c, uint32_t classe
   for (uint32_t tap = 0; tap < 24; ++tap) {
     if (!is_coded(c, tap)) continue;
     bits.put(taps[tap].bits, 4);
-    bits.put(static_cast<uint32_t>(taps[tap].least) & 0xFF, 8);
+    bits.put(static_cast<uint32_t>(taps[tap].minimum) & 0xFF, 8);
   }
   for (uint32_t tap = 0; tap < 24; ++tap) {
     if (!is_coded(c, tap)) continue;
     const Tap& of = taps[tap];
-    for (const int weight : of.weights) bits.put(static_cast<uint32_t>(weight - of.least), of.bits);
+    for (const int weight : of.weights) bits.put(static_cast<uint32_t>(weight - of.minimum), of.bits);
   }
   return taps;
 }
@@ -83,17 +83,17 @@ inline Taps put_weights(BitString& bits, Dice& dice, uint32_t c, uint32_t classe
 inline std::vector<uint32_t> put_activity_weights(BitString& bits, Dice& dice, uint32_t c) {
   const uint32_t terms = 9 + std::min(c, 2u);
   // They may add up to 1000.
-  const uint32_t most = dice.chance(3) ? 87 : 1 + dice.roll(40), largest = dice.roll(2 * terms);
+  const uint32_t maximum = dice.chance(3) ? 87 : 1 + dice.roll(40), largest = dice.roll(2 * terms);
   std::vector<uint32_t> weights;
   for (uint32_t i = 0; i < terms; ++i) {
-    weights.push_back(i == largest ? 127 : dice.roll(1 + most));
+    weights.push_back(i == largest ? 127 : dice.roll(1 + maximum));
     bits.put(weights.back(), 7);
   }
   return weights;
 }
 
-inline uint32_t put_below(BitString& bits, Dice& dice, uint32_t most, uint32_t width) {
-  const uint32_t value = dice.roll(most);
+inline uint32_t put_below(BitString& bits, Dice& dice, uint32_t maximum, uint32_t width) {
+  const uint32_t value = dice.roll(maximum);
   bits.put(value, width);
   return value;
 }

@@ -186,28 +186,28 @@ class TokenModelMaker {
     BitString bits;
     const uint32_t values = 1u << model_.section.bits, channels = model_.section.channels;
     for (uint32_t c = 0; c < channels; ++c) {
-      const uint32_t most = std::min(values, dice_.chance(20) ? 32768 / channels : 1 + dice_.roll(200));
-      const uint32_t wanted = dice_.chance(3) ? most : 1 + dice_.roll(most);
+      const uint32_t maximum = std::min(values, dice_.chance(20) ? 32768 / channels : 1 + dice_.roll(200));
+      const uint32_t wanted = dice_.chance(3) ? maximum : 1 + dice_.roll(maximum);
       // So many of all values, in order.
       std::vector<uint32_t> listed;
       for (uint32_t v = 0; v < values; ++v) {
         if (dice_.roll(values - v) < wanted - listed.size()) listed.push_back(v);
       }
-      uint32_t least = 65535;
-      for (size_t i = 1; i < listed.size(); ++i) least = std::min(least, listed[i] - listed[i - 1]);
-      if (dice_.chance(4)) least = 1 + dice_.roll(least);
+      uint32_t minimum = 65535;
+      for (size_t i = 1; i < listed.size(); ++i) minimum = std::min(minimum, listed[i] - listed[i - 1]);
+      if (dice_.chance(4)) minimum = 1 + dice_.roll(minimum);
       bits.put(listed.size(), 16);
       bits.put(listed[0], 16);
-      bits.put(least, 16);
+      bits.put(minimum, 16);
       for (size_t i = 1; i < listed.size(); i += 32) {
         const size_t end = std::min(i + 32, listed.size());
         uint32_t width = 0;
         for (size_t k = i; k < end; ++k) {
-          while ((listed[k] - listed[k - 1] - least) >> width != 0) ++width;
+          while ((listed[k] - listed[k - 1] - minimum) >> width != 0) ++width;
         }
         if (dice_.chance(4)) width += dice_.roll(17 - width);
         bits.put(width, 5);
-        for (size_t k = i; k < end; ++k) bits.put(listed[k] - listed[k - 1] - least, width);
+        for (size_t k = i; k < end; ++k) bits.put(listed[k] - listed[k - 1] - minimum, width);
       }
       model_.widths.push_back(width_of(listed.size()));
       model_.listed.push_back(std::move(listed));

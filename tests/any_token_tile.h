@@ -248,11 +248,11 @@ class TokenTileWriter {
       const int64_t weight = channel.weight(tap, of_class);
       if (weight != 0) a += weight * tap_value(e, tap, place);
     }
-    const int64_t most = (int64_t{1} << model_.widths[e]) - 1;
-    p = std::clamp<int64_t>(a >> 6, 0, most);
+    const int64_t maximum = (int64_t{1} << model_.widths[e]) - 1;
+    p = std::clamp<int64_t>(a >> 6, 0, maximum);
     up = a - 64 * p >= 32;
 
-    const uint32_t distance = static_cast<uint32_t>(up ? most - p : p);
+    const uint32_t distance = static_cast<uint32_t>(up ? maximum - p : p);
     const uint32_t zone = distance == 0 ? 0 : std::min(log2(distance) + 1, 15u);
     uint32_t signs = 0;
     for (uint32_t i = 0; i < 4; ++i) signs |= uint32_t{error(e, static_cast<Neighbour>(i), place) < 0} << i;

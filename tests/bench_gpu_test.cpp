@@ -49,7 +49,7 @@ TEST(BenchGpu, BatchesComeBackAsTheyWere) {
                                draw(50, 40, 4, Colour::palette, ++seed), draw(1, 1, 8, Colour::rgb_alpha, ++seed)}) {
       EXPECT_EQ(batch->add(encoded(image, method).bytes(), image), std::nullopt);
     }
-    EXPECT_EQ(batch->prove(), std::nullopt);
+    EXPECT_EQ(batch->check_lossless(), std::nullopt);
     EXPECT_GT(batch->run(), 0);
     EXPECT_GT(batch->run(), 0);
   }
@@ -64,14 +64,14 @@ TEST(BenchGpu, WhatIsWrongIsSaid) {
   image.pixels.back() ^= 1;
   std::unique_ptr<bench::GpuBatch> batch = gpu->make_batch();
   EXPECT_EQ(batch->add(file.bytes(), image), std::nullopt);
-  EXPECT_EQ(batch->prove(), "the GPU gives other samples");
+  EXPECT_EQ(batch->check_lossless(), "the GPU gives other samples");
   image.pixels.back() ^= 1;
 
   std::vector<uint8_t> broken(file.bytes().begin(), file.bytes().end());
   broken.back() ^= 1;
   batch = gpu->make_batch();
   EXPECT_EQ(batch->add(broken, image), std::nullopt);
-  EXPECT_NE(batch->prove(), std::nullopt);
+  EXPECT_NE(batch->check_lossless(), std::nullopt);
 
   broken[0] ^= 1;
   EXPECT_NE(gpu->make_batch()->add(broken, image), std::nullopt);

@@ -341,7 +341,7 @@ TEST(Json, SkipsWhatItIsNotAskedFor) {
   EXPECT_EQ(name, "a");
   EXPECT_TRUE(json.skip()) << json.reason();
   ASSERT_TRUE(json.next_member(name)) << json.reason();
-  EXPECT_TRUE(json.whole_number(number));
+  EXPECT_TRUE(json.integer(number));
   EXPECT_EQ(number, 7u);
   EXPECT_FALSE(json.next_member(name));
   EXPECT_TRUE(json.end());

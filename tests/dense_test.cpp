@@ -88,11 +88,11 @@ TEST(Auto, MuchEffortTakesNoMoreBytesThanTheLeast) {
       const Drawing d = drawing::draw(size, {colour, 8}, drawing::Pattern::labels);
       l3_encode_options options = options_of(L3_METHOD_AUTO);
       options.effort = 1;
-      const size_t least = encode(d, options).size();
+      const size_t minimum = encode(d, options).size();
       for (const uint32_t effort : {6u, 9u}) {
         if (kSanitized && effort > 6) continue;
         options.effort = effort;
-        EXPECT_LE(encode(d, options).size(), least) << size.width << ", effort " << effort;
+        EXPECT_LE(encode(d, options).size(), minimum) << size.width << ", effort " << effort;
       }
     }
   }

@@ -104,7 +104,7 @@ struct Drawing {
   uint32_t sample_bytes() const { return bits > 8 ? 2 : 1; }
   uint32_t pixel_bytes() const { return channels() * sample_bytes(); }
   size_t row_bytes() const { return size_t{width} * pixel_bytes(); }
-  uint32_t most() const { return (1u << bits) - 1; }
+  uint32_t maximum() const { return (1u << bits) - 1; }
 
   uint32_t sample(uint32_t x, uint32_t y, uint32_t c) const {
     const uint8_t* at = pixels.data() + y * row_bytes() + x * pixel_bytes() + c * sample_bytes();
@@ -184,9 +184,9 @@ inline uint32_t cell(uint32_t x, uint32_t y, uint32_t c, uint64_t seed) {
 inline Drawing draw(Size size, Type type, Pattern pattern, uint64_t seed = 1) {
   Drawing d = blank(size, type);
   Dice dice(seed * 1000003 + type.bits * 101 + static_cast<uint64_t>(type.colour) * 11 + size.width);
-  const uint32_t most = d.most();
+  const uint32_t maximum = d.maximum();
   uint32_t flat[4];
-  for (uint32_t& value : flat) value = dice.roll(uint64_t{most} + 1);
+  for (uint32_t& value : flat) value = dice.roll(uint64_t{maximum} + 1);
   for (uint32_t y = 0; y < size.height; ++y) {
     for (uint32_t x = 0; x < size.width; ++x) {
       const uint32_t grain = dice.roll(17);  // common to the channels
@@ -194,20 +194,20 @@ inline Drawing draw(Size size, Type type, Pattern pattern, uint64_t seed = 1) {
         uint32_t value = flat[c];
         switch (pattern) {
           case Pattern::flat: break;
-          case Pattern::noise: value = dice.roll(uint64_t{most} + 1); break;
-          case Pattern::gradient: value = static_cast<uint32_t>(uint64_t{most} * (x * (c + 1) + 2 * y) / 701); break;
-          case Pattern::extremes: value = ((x ^ y ^ c) & 1) != 0 ? most : 0; break;
+          case Pattern::noise: value = dice.roll(uint64_t{maximum} + 1); break;
+          case Pattern::gradient: value = static_cast<uint32_t>(uint64_t{maximum} * (x * (c + 1) + 2 * y) / 701); break;
+          case Pattern::extremes: value = ((x ^ y ^ c) & 1) != 0 ? maximum : 0; break;
           case Pattern::natural: {
             const uint32_t light = shape::wave(x + y / 3, 61 + c) + shape::wave(2 * y + x / 5, 47) + 2 * grain;
-            value = static_cast<uint32_t>((uint64_t{most} * (light + dice.roll(5)) + 280) / 560);
+            value = static_cast<uint32_t>((uint64_t{maximum} * (light + dice.roll(5)) + 280) / 560);
             break;
           }
           case Pattern::outliers:
-            if (dice.chance(97)) value = dice.roll(uint64_t{most} + 1);
+            if (dice.chance(97)) value = dice.roll(uint64_t{maximum} + 1);
             break;
           case Pattern::labels: value = shape::cell(x, y, c, seed); break;
         }
-        d.set_sample(x, y, c, value & most);
+        d.set_sample(x, y, c, value & maximum);
       }
     }
   }
@@ -222,7 +222,7 @@ inline Drawing draw_mixed(Size third, Type type, uint64_t seed = 1) {
   for (uint32_t y = 0; y < d.height; ++y) {
     for (uint32_t x = third.width; x < d.width; ++x) {
       for (uint32_t c = 0; c < d.channels(); ++c) {
-        d.set_sample(x, y, c, x < 2 * third.width ? d.most() - c % 2 : dice.roll(uint64_t{d.most()} + 1));
+        d.set_sample(x, y, c, x < 2 * third.width ? d.maximum() - c % 2 : dice.roll(uint64_t{d.maximum()} + 1));
       }
     }
   }

@@ -32,9 +32,10 @@ class Engine : public ::testing::TestWithParam<std::string> {
 
   // Numbers below 2^bits, extremes among them.
   Row row(uint32_t bits = 16) {
-    const uint32_t most = (1u << bits) - 1;
+    const uint32_t maximum = (1u << bits) - 1;
     Row r;
-    for (uint16_t& v : r) v = static_cast<uint16_t>(dice.chance(8) ? most : dice.chance(8) ? 0 : dice.roll(most + 1u));
+    for (uint16_t& v : r)
+      v = static_cast<uint16_t>(dice.chance(8) ? maximum : dice.chance(8) ? 0 : dice.roll(maximum + 1u));
     return r;
   }
 
@@ -142,7 +143,7 @@ struct Block {
   Bytes fields, codes;
 
   // With `uniform` all widths are the base.
-  Block(Dice& dice, uint32_t base_width, uint32_t most, bool uniform) : base(base_width), bits(most) {
+  Block(Dice& dice, uint32_t base_width, uint32_t maximum, bool uniform) : base(base_width), bits(maximum) {
     width_bits = uniform ? 0 : dice.roll(5);
     groups = dice.chance(2) ? 8 : 1 + dice.roll(8);
     by_hand::BitString field_bits, code_bits;

@@ -37,11 +37,11 @@ Bytes jxl(const Image& image, float distance, JxlOrientation orientation = JXL_O
   // The encoder wants samples that are scaled to their type.
   Bytes pixels = image.pixels;
   const size_t unit = formats::bytes_per_sample(image.bits);
-  const uint32_t most = (1U << image.bits) - 1, wide = unit == 2 ? 65535 : 255;
+  const uint32_t maximum = (1U << image.bits) - 1, wide = unit == 2 ? 65535 : 255;
   for (size_t at = 0; at < pixels.size(); at += unit) {
     uint16_t sample = pixels[at];
     if (unit == 2) std::memcpy(&sample, pixels.data() + at, 2);
-    sample = static_cast<uint16_t>((uint64_t{sample} * wide + most / 2) / most);
+    sample = static_cast<uint16_t>((uint64_t{sample} * wide + maximum / 2) / maximum);
     if (unit == 2) std::memcpy(pixels.data() + at, &sample, 2);
     if (unit == 1) pixels[at] = static_cast<uint8_t>(sample);
   }

@@ -29,15 +29,15 @@ std::vector<Wish> some_wishes(uint64_t seed, uint32_t count = 6) {
 }
 // Room for any of these.
 l3_cuda_capacity capacity_for_each(const std::vector<std::vector<Wish>>& batches) {
-  l3_cuda_capacity most{};
+  l3_cuda_capacity maximum{};
   for (const std::vector<Wish>& wishes : batches) {
     const l3_cuda_capacity one = capacity_for(wishes);
-    most.images = std::max(most.images, one.images);
-    most.models = std::max(most.models, one.models);
-    most.tiles = std::max(most.tiles, one.tiles);
-    most.staged_bytes = std::max(most.staged_bytes, one.staged_bytes);
+    maximum.images = std::max(maximum.images, one.images);
+    maximum.models = std::max(maximum.models, one.models);
+    maximum.tiles = std::max(maximum.tiles, one.tiles);
+    maximum.staged_bytes = std::max(maximum.staged_bytes, one.staged_bytes);
   }
-  return most;
+  return maximum;
 }
 
 TEST_F(GpuCall, RefusesWhatIsWrongAndDoesNothing) {

@@ -33,7 +33,7 @@ class GpuHostile : public Gpu {};
 // An image that is not too large for a test; otherwise a part of it.
 void keep_small(Dice& dice, Wish& wish) {
   const l3_cuda_image& image = wish.image;
-  if (uint64_t{image.width} * image.height > scale().most_pixels) any_region(dice, wish, scale().most_pixels);
+  if (uint64_t{image.width} * image.height > scale().max_pixels) any_region(dice, wish, scale().max_pixels);
 }
 
 // What a hostile file is asked for, in an output that begins and ends with bytes of somebody else.
@@ -100,7 +100,7 @@ TEST_F(GpuHostile, EveryVector) {
     wishes.back().name = name;
     if (!dice.chance(4)) continue;
     wishes.push_back(hostile(dice, file, name));
-    any_region(dice, wishes.back(), scale().most_pixels);
+    any_region(dice, wishes.back(), scale().max_pixels);
   }
   // In an order in which they have not been drawn up: what one leaves behind is not what suits the next.
   for (size_t i = wishes.size(); i > 1; --i) std::swap(wishes[i - 1], wishes[dice.roll(i)]);

@@ -16,7 +16,7 @@ TEST_F(GpuBatch, ImagesOfAllKindsAtOnce) {
   Dice dice(1);
   for (uint32_t round = 0; round < 20 * scale().rounds; ++round) {
     std::vector<Wish> wishes;
-    for (uint32_t i = 1 + dice.roll(scale().most_images); i > 0; --i) {
+    for (uint32_t i = 1 + dice.roll(scale().max_images); i > 0; --i) {
       wishes.push_back(dice.chance(10) ? nothing() : any_wish(dice));
     }
     SCOPED_TRACE("round " + std::to_string(round));

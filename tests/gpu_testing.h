@@ -30,11 +30,11 @@ constexpr bool kEmulated = false;
 
 // How much is done.
 struct Scale {
-  uint32_t rounds;       // of tests that roll dice
-  uint32_t most_images;  // of a batch
-  uint32_t edge;         // of a large image
-  uint32_t mutations;    // of files
-  uint64_t most_pixels;  // that are decoded of a file that claims more
+  uint32_t rounds;      // of tests that roll dice
+  uint32_t max_images;  // of a batch
+  uint32_t edge;        // of a large image
+  uint32_t mutations;   // of files
+  uint64_t max_pixels;  // that are decoded of a file that claims more
 };
 inline const Scale& scale() {
   static constexpr Scale kOnProcessor{1, 12, 200, 500, 1 << 12}, kOnGpu{4, 100, 1500, 5000, 1 << 20};
@@ -125,10 +125,10 @@ inline uint32_t type_bytes(uint32_t type) { return type == L3_CUDA_U8 ? 1 : type
 
 // The number of so many bits of mantissa (the leading one among them) that is nearest, ties to even; multiples of
 // 2^least only.
-inline double rounded(double v, int bits, int least) {
+inline double rounded(double v, int bits, int minimum) {
   int exponent;
   std::frexp(v, &exponent);
-  const int unit = std::max(exponent - bits, least);
+  const int unit = std::max(exponent - bits, minimum);
   return std::ldexp(std::nearbyint(std::ldexp(v, -unit)), unit);
 }
 inline uint32_t half_of(float v) {

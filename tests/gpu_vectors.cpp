@@ -18,7 +18,7 @@ using l3::cuda::PinnedBuffer;
 using l3::cuda::Stream;
 
 constexpr uint32_t kBatch = 64;
-constexpr uint64_t kMostPixelBytes = 16 << 20;  // what has more is decoded in part
+constexpr uint64_t kMaxPixelBytes = 16 << 20;  // what has more is decoded in part
 constexpr uint32_t kPart = 256;
 constexpr uint64_t kQuickFile = 16 << 10, kQuickPixelBytes = 64 << 10;
 constexpr uint8_t kPoison = 0xA5;
@@ -35,7 +35,7 @@ void add_samples(const std::filesystem::path& path, bool quick, std::vector<Samp
   }
   if (quick && (file.size() > kQuickFile || info.image_bytes > kQuickPixelBytes)) return;
   const std::string name = path.parent_path().filename().string() + "/" + path.filename().string();
-  const bool small = info.image_bytes <= kMostPixelBytes;
+  const bool small = info.image_bytes <= kMaxPixelBytes;
   const uint32_t width = small ? info.width : std::min(info.width, kPart);
   const uint32_t height = small ? info.height : std::min(info.height, kPart);
   samples.push_back(sample(name, file, info, {0, 0, width, height}, 0));

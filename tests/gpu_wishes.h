@@ -6,15 +6,15 @@
 
 namespace gpu_testing {
 
-inline Size any_size(Dice& dice, uint32_t most) {
+inline Size any_size(Dice& dice, uint32_t maximum) {
   switch (dice.roll(8)) {
     case 0: return {1, 1};
-    case 1: return {1 + dice.roll(most), 1};
-    case 2: return {1, 1 + dice.roll(most)};
+    case 1: return {1 + dice.roll(maximum), 1};
+    case 2: return {1, 1 + dice.roll(maximum)};
     case 3: return {32 * (1 + dice.roll(3)), 32 * (1 + dice.roll(2))};
     case 4: return {32 * (1 + dice.roll(2)) + 1, 32 * (1 + dice.roll(2)) - 1};
-    case 5: return {1 + dice.roll(most), 1 + dice.roll(20)};
-    case 6: return {1 + dice.roll(20), 1 + dice.roll(most)};
+    case 5: return {1 + dice.roll(maximum), 1 + dice.roll(20)};
+    case 6: return {1 + dice.roll(20), 1 + dice.roll(maximum)};
     default: return {1 + dice.roll(70), 1 + dice.roll(70)};
   }
 }
@@ -24,8 +24,8 @@ inline drawing::Type any_type(Dice& dice) {
   return {static_cast<l3_colour>(dice.roll(bits <= 8 ? 5 : 4)), bits};
 }
 
-inline Drawing any_drawing(Dice& dice, uint32_t most) {
-  const Size size = any_size(dice, most);
+inline Drawing any_drawing(Dice& dice, uint32_t maximum) {
+  const Size size = any_size(dice, maximum);
   const drawing::Type type = any_type(dice);
   Drawing d = dice.chance(4) ? drawing::draw_mixed({(size.width + 2) / 3, size.height}, type, dice.next())
                              : drawing::draw(size, type, dice.pick(drawing::kPatterns), dice.next());
@@ -33,11 +33,11 @@ inline Drawing any_drawing(Dice& dice, uint32_t most) {
 }
 
 // A file of any colour, depth, size and method; now and then one that no encoder would write.
-inline Bytes any_file(Dice& dice, uint32_t most, std::string* name = nullptr) {
+inline Bytes any_file(Dice& dice, uint32_t maximum, std::string* name = nullptr) {
   const uint32_t tile_width = 32 * (1 + dice.roll(dice.chance(6) ? 32 : 4));
   const uint32_t tile_height = 32 * (1 + dice.roll(tile_width > 512 ? 8 : dice.chance(6) ? 32 : 4));
   if (dice.chance(6)) {
-    const Size size = any_size(dice, most);
+    const Size size = any_size(dice, maximum);
     const drawing::Type type = any_type(dice);
     if (name != nullptr) *name = "by hand";
     // The edges of a tile are to suit all types.
@@ -45,7 +45,7 @@ inline Bytes any_file(Dice& dice, uint32_t most, std::string* name = nullptr) {
         by_hand::any_parts(dice, size, type, std::min(tile_width, 256u), std::min(tile_height, 256u)));
   }
   if (dice.chance(6)) {
-    const Size size = any_size(dice, std::min(most, 200u));
+    const Size size = any_size(dice, std::min(maximum, 200u));
     const drawing::Type type = any_type(dice);
     const uint32_t channels = type.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(type.colour) + 1;
     if (name != nullptr) *name = "by hand, a token model";
@@ -54,7 +54,7 @@ inline Bytes any_file(Dice& dice, uint32_t most, std::string* name = nullptr) {
         by_hand::any_token_file(dice, size, type, model, std::min(tile_width, 256u), std::min(tile_height, 256u))
             .parts);
   }
-  const Drawing d = any_drawing(dice, most);
+  const Drawing d = any_drawing(dice, maximum);
   constexpr l3_method kMethods[] = {L3_METHOD_FAST, L3_METHOD_DENSE, L3_METHOD_AUTO};
   l3_encode_options options =
       codec_testing::options_of(dice.pick(kMethods), std::min(tile_width, 256u), std::min(tile_height, 256u), 1);
@@ -88,11 +88,11 @@ inline void choose_region(Wish& wish, uint32_t x, uint32_t y, uint32_t width, ui
   wish.image.region_width = width;
   wish.image.region_height = height;
 }
-inline void any_region(Dice& dice, Wish& wish, uint64_t most_pixels = UINT64_MAX) {
+inline void any_region(Dice& dice, Wish& wish, uint64_t max_pixels = UINT64_MAX) {
   const l3_cuda_image& image = wish.image;
   uint32_t width = dice.chance(6) ? 1 : 1 + dice.roll(image.width);
   uint32_t height = dice.chance(6) ? 1 : 1 + dice.roll(image.height);
-  while (uint64_t{width} * height > most_pixels) (width > height ? width : height) /= 2;
+  while (uint64_t{width} * height > max_pixels) (width > height ? width : height) /= 2;
   const auto begin = [&](uint32_t room) { return dice.chance(4) ? 0 : dice.chance(4) ? room : dice.roll(room + 1); };
   choose_region(wish, begin(image.width - width), begin(image.height - height), width, height);
 }
@@ -129,9 +129,9 @@ inline Wish any_wish(Dice& dice, Bytes file) {
   any_numbers(dice, wish);
   return wish;
 }
-inline Wish any_wish(Dice& dice, uint32_t most = 0) {
+inline Wish any_wish(Dice& dice, uint32_t maximum = 0) {
   std::string name;
-  Bytes file = any_file(dice, most != 0 ? most : scale().edge, &name);
+  Bytes file = any_file(dice, maximum != 0 ? maximum : scale().edge, &name);
   Wish wish = any_wish(dice, std::move(file));
   wish.name = std::move(name);
   return wish;

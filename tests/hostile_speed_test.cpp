@@ -93,7 +93,7 @@ drawing::Drawing draw_ramp(Size size, Type type) {
   drawing::Drawing d = drawing::blank(size, type);
   for (uint32_t y = 0; y < size.height; ++y) {
     for (uint32_t x = 0; x < size.width; ++x) {
-      for (uint32_t c = 0; c < d.channels(); ++c) d.set_sample(x, y, c, (d.most() - y) & d.most());
+      for (uint32_t c = 0; c < d.channels(); ++c) d.set_sample(x, y, c, (d.maximum() - y) & d.maximum());
     }
   }
   return d;
@@ -102,7 +102,7 @@ drawing::Drawing draw_ramp(Size size, Type type) {
 constexpr drawing::Pattern kValid[] = {drawing::Pattern::natural, drawing::Pattern::gradient,
                                        drawing::Pattern::outliers, drawing::Pattern::labels,
                                        drawing::Pattern::noise};  // which the encoder stores as raw tiles
-constexpr int kLeastRounds = 3, kMostRounds = 60;
+constexpr int kMinRounds = 3, kMaxRounds = 60;
 
 // Times the subjects on every target: those from `valid_subjects` on against the slowest of those before.
 void compare(std::vector<Subject>& subjects, size_t valid_subjects, Size size, Type type, uint32_t tile) {
@@ -112,7 +112,7 @@ void compare(std::vector<Subject>& subjects, size_t valid_subjects, Size size, T
     for (Subject& subject : subjects) subject.seconds = 1e9;
     // A busy machine disturbs some rounds, never makes one faster: stop as soon as the bound is shown.
     double valid = 0, hostile = 0;
-    for (int round = 0; round < kMostRounds && (round < kLeastRounds || hostile > 2 * valid); ++round) {
+    for (int round = 0; round < kMaxRounds && (round < kMinRounds || hostile > 2 * valid); ++round) {
       for (Subject& subject : subjects) time_once(subject, out);
       valid = hostile = 0;
       for (size_t i = 0; i < subjects.size(); ++i) {

@@ -1,5 +1,6 @@
-// Pins what programs that are compiled already rely on: the values of the enumerations of l3.h, l3_data.h and l3_loader.h, and the
-// size of each public structure and the place of its members on 64-bit machines. A wrong change does not compile.
+// Pins what programs that are compiled already rely on: the values of the enumerations of l3.h, l3_data.h and
+// l3_loader.h, and the size of each public structure and the place of its members on 64-bit machines. A wrong change
+// does not compile.
 //
 // May change here: the size of a structure that begins with struct_size, together with new members at its end. They go
 // behind the padding that is there now (l3_info ends in 4 bytes of it), so that struct_size tells who knows them.
@@ -36,11 +37,11 @@ VALUE(L3_ORDER_STORED, 0);
 VALUE(L3_ORDER_SHUFFLED, 1);
 VALUE(L3_ORDER_WINDOWS, 2);
 
-SIZE(l3_ending, 4);
-VALUE(L3_ENDING_EVEN, 0);
-VALUE(L3_ENDING_PAD, 1);
-VALUE(L3_ENDING_DROP, 2);
-VALUE(L3_ENDING_UNEVEN, 3);
+SIZE(l3_last_batch, 4);
+VALUE(L3_LAST_BATCH_EVEN, 0);
+VALUE(L3_LAST_BATCH_PAD, 1);
+VALUE(L3_LAST_BATCH_DROP, 2);
+VALUE(L3_LAST_BATCH_UNEVEN, 3);
 
 SIZE(l3_on_error, 4);
 VALUE(L3_ON_ERROR_FAIL, 0);
@@ -286,15 +287,15 @@ PLACE(l3_data_sample, model_size, 128);
 PLACE(l3_data_sample, check, 136);
 PLACE(l3_data_sample, digest, 140);
 
-SIZE(l3_wanted, 64);
-PLACE(l3_wanted, role, 0);
-PLACE(l3_wanted, role_size, 8);
-PLACE(l3_wanted, type, 16);
-PLACE(l3_wanted, layout, 20);
-PLACE(l3_wanted, as_colours, 24);
-PLACE(l3_wanted, reserved, 28);
-PLACE(l3_wanted, scale, 32);
-PLACE(l3_wanted, bias, 48);
+SIZE(l3_tensor_options, 64);
+PLACE(l3_tensor_options, role, 0);
+PLACE(l3_tensor_options, role_size, 8);
+PLACE(l3_tensor_options, type, 16);
+PLACE(l3_tensor_options, layout, 20);
+PLACE(l3_tensor_options, as_colours, 24);
+PLACE(l3_tensor_options, reserved, 28);
+PLACE(l3_tensor_options, scale, 32);
+PLACE(l3_tensor_options, bias, 48);
 
 SIZE(l3_loader_options, 136);
 PLACE(l3_loader_options, struct_size, 0);
@@ -304,14 +305,14 @@ PLACE(l3_loader_options, rank, 16);
 PLACE(l3_loader_options, world_size, 20);
 PLACE(l3_loader_options, order, 24);
 PLACE(l3_loader_options, window, 28);
-PLACE(l3_loader_options, ending, 32);
+PLACE(l3_loader_options, last_batch, 32);
 PLACE(l3_loader_options, on_error, 36);
 PLACE(l3_loader_options, crop, 40);
 PLACE(l3_loader_options, crop_width, 44);
 PLACE(l3_loader_options, crop_height, 48);
 PLACE(l3_loader_options, flip, 52);
-PLACE(l3_loader_options, wanted, 56);
-PLACE(l3_loader_options, wanted_count, 64);
+PLACE(l3_loader_options, tensors, 56);
+PLACE(l3_loader_options, tensor_count, 64);
 PLACE(l3_loader_options, device, 68);
 PLACE(l3_loader_options, device_number, 72);
 PLACE(l3_loader_options, threads, 76);
@@ -373,8 +374,7 @@ PLACE(l3_batch_info, times, 112);
 int main(void) {
   return l3_info_init().struct_size == sizeof(l3_info) &&
                  l3_decode_options_init().struct_size == sizeof(l3_decode_options) &&
-                 l3_sizes_init().struct_size == sizeof(l3_sizes) &&
-                 l3_image_init().struct_size == sizeof(l3_image) &&
+                 l3_sizes_init().struct_size == sizeof(l3_sizes) && l3_image_init().struct_size == sizeof(l3_image) &&
                  l3_encode_options_init().struct_size == sizeof(l3_encode_options) &&
                  l3_model_info_init().struct_size == sizeof(l3_model_info) &&
                  l3_train_options_init().struct_size == sizeof(l3_train_options) &&

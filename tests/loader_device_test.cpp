@@ -295,7 +295,7 @@ TEST_F(LoaderDevice, WrongCalls) {
   const auto refuses = [&](const auto& spoil) {
     const std::vector<loader::DeviceImage> images = round.images();
     loader::DeviceWork work = round.work();
-    l3_wanted wanted = *images[1].wanted;
+    l3_tensor_options wanted = *images[1].wanted;
     spoil(work, round.images()[1], wanted);
     if (std::memcmp(&wanted, images[1].wanted, sizeof(wanted)) != 0) round.images()[1].wanted = &wanted;
     l3_error error{};
@@ -305,20 +305,20 @@ TEST_F(LoaderDevice, WrongCalls) {
   };
   using Work = loader::DeviceWork;
   using Image = loader::DeviceImage;
-  refuses([](Work&, Image& image, l3_wanted&) { image.at += 8; });
-  refuses([](Work&, Image& image, l3_wanted&) { image.at = uint64_t{1} << 32; });
-  refuses([](Work&, Image& image, l3_wanted&) { image.size = UINT64_MAX; });
+  refuses([](Work&, Image& image, l3_tensor_options&) { image.at += 8; });
+  refuses([](Work&, Image& image, l3_tensor_options&) { image.at = uint64_t{1} << 32; });
+  refuses([](Work&, Image& image, l3_tensor_options&) { image.size = UINT64_MAX; });
   const l3_range outside{16, UINT64_MAX - 100};
-  refuses([&](Work&, Image& image, l3_wanted&) { image.present = {&outside, 1}; });
-  refuses([](Work&, Image& image, l3_wanted&) { image.width = 0; });
-  refuses([](Work&, Image& image, l3_wanted&) { image.out = nullptr; });
-  refuses([](Work&, Image&, l3_wanted& wanted) { wanted.type = L3_VALUE_STORED; });
-  refuses([](Work&, Image&, l3_wanted& wanted) { wanted.type = L3_VALUE_F32 + 1; });
-  refuses([](Work&, Image&, l3_wanted& wanted) { wanted.layout = 2; });
+  refuses([&](Work&, Image& image, l3_tensor_options&) { image.present = {&outside, 1}; });
+  refuses([](Work&, Image& image, l3_tensor_options&) { image.width = 0; });
+  refuses([](Work&, Image& image, l3_tensor_options&) { image.out = nullptr; });
+  refuses([](Work&, Image&, l3_tensor_options& wanted) { wanted.type = L3_VALUE_STORED; });
+  refuses([](Work&, Image&, l3_tensor_options& wanted) { wanted.type = L3_VALUE_F32 + 1; });
+  refuses([](Work&, Image&, l3_tensor_options& wanted) { wanted.layout = 2; });
   const loader::DeviceCopy copy{0, UINT64_MAX, round.output()};
-  refuses([&](Work& work, Image&, l3_wanted&) { work.copies = {&copy, 1}; });
+  refuses([&](Work& work, Image&, l3_tensor_options&) { work.copies = {&copy, 1}; });
   int not_an_output = 0;
-  refuses([&](Work& work, Image&, l3_wanted&) { work.output = &not_an_output; });
+  refuses([&](Work& work, Image&, l3_tensor_options&) { work.output = &not_an_output; });
   device->use_until(&not_an_output, nullptr);
   device->free_output(&not_an_output);
 

@@ -38,7 +38,7 @@ struct Ask {
   l3_info info{};
   uint32_t x = 0, y = 0, width = 0, height = 0;
   bool flip = false;
-  l3_wanted wanted{};
+  l3_tensor_options wanted{};
   bool in_parts = false;  // only what the region needs is there
   std::string name;
 
@@ -78,9 +78,9 @@ inline Ask any_ask(Dice& dice, Bytes file) {
   for (float& bias : ask.wanted.bias) bias = gpu_testing::any_number(dice);
   return ask;
 }
-inline Ask any_ask(Dice& dice, uint32_t most = 90) {
+inline Ask any_ask(Dice& dice, uint32_t maximum = 90) {
   std::string name;
-  Bytes file = gpu_testing::any_file(dice, most, &name);
+  Bytes file = gpu_testing::any_file(dice, maximum, &name);
   Ask ask = any_ask(dice, std::move(file));
   ask.name = std::move(name);
   return ask;

@@ -117,14 +117,14 @@ TEST_F(LoaderFailures, BecomeZerosWithoutALabel) {
   draw_pairs(6);
   damage(3);  // the second group's mask
   damage(8);  // the fifth group's image
-  l3_wanted wanted[2] = {};
+  l3_tensor_options wanted[2] = {};
   wanted[0].role = "image";
   wanted[0].role_size = 5;
   wanted[1].role = "mask";
   wanted[1].role_size = 4;
   l3_loader_options options = options_of(6);
-  options.wanted = wanted;
-  options.wanted_count = 2;
+  options.tensors = wanted;
+  options.tensor_count = 2;
   options.crop = L3_CROP_CENTRE;
   options.crop_width = 20;
   options.crop_height = 10;
@@ -185,10 +185,10 @@ TEST_F(LoaderFailures, AreThoseOfDecoding) {
       }
       pixels.push_back(out);
     }
-    l3_wanted wanted{};
+    l3_tensor_options wanted{};
     wanted.layout = L3_LAYOUT_HWC;
-    options.wanted = &wanted;
-    options.wanted_count = 1;
+    options.tensors = &wanted;
+    options.tensor_count = 1;
     Loader loader(*set(), options);
     uint64_t sample = 0;
     while (const Batch batch = loader.next()) {
@@ -285,11 +285,11 @@ TEST_F(LoaderFailures, OfOptionsNameTheReason) {
   options.group_count = 0;
   expect_refused(options, "nothing to load");
   options.groups = nullptr;
-  l3_wanted wanted{};
+  l3_tensor_options wanted{};
   wanted.role = "depth";
   wanted.role_size = 5;
-  options.wanted = &wanted;
-  options.wanted_count = 1;
+  options.tensors = &wanted;
+  options.tensor_count = 1;
   expect_refused(options, "the group of 'image 0' has no image of role 'depth'");
   options.device = L3_DEVICE_CUDA;
   l3_data_error error{};
@@ -305,8 +305,8 @@ TEST_F(LoaderFailures, OfOptionsNameTheReason) {
   options = options_of(2);
   wanted = {};
   wanted.type = L3_VALUE_U8;
-  options.wanted = &wanted;
-  options.wanted_count = 1;
+  options.tensors = &wanted;
+  options.tensor_count = 1;
   expect_refused(options, "16 bits, which do not fit 8");
 }
 

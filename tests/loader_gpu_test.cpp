@@ -56,7 +56,7 @@ TEST_F(LoadersOnDevices, GiveWhatProcessorsGive) {
     draw_set({{21, 13}}, type, 7);
     for (uint32_t value = L3_VALUE_STORED; value <= L3_VALUE_F32; ++value) {
       if (value == L3_VALUE_U8 && type.bits > 8) continue;
-      l3_wanted wanted{};
+      l3_tensor_options wanted{};
       wanted.type = value;
       wanted.layout = value % 2;
       wanted.as_colours = value / 2 % 2;
@@ -65,8 +65,8 @@ TEST_F(LoadersOnDevices, GiveWhatProcessorsGive) {
       std::copy(bias, bias + 4, wanted.bias);
       l3_loader_options options = options_of(3);
       options.order = L3_ORDER_SHUFFLED;
-      options.wanted = &wanted;
-      options.wanted_count = 1;
+      options.tensors = &wanted;
+      options.tensor_count = 1;
       options.flip = 1;
       options.crop = L3_CROP_RANDOM;
       options.crop_width = 9;
@@ -89,15 +89,15 @@ TEST_F(LoadersOnDevices, ReadAndBringOnlyWhatCropsNeed) {
 
 TEST_F(LoadersOnDevices, TakeGroupsAndRanksAndPositions) {
   draw_pairs(11);
-  l3_wanted wanted[2] = {};
+  l3_tensor_options wanted[2] = {};
   wanted[0].role = "mask";
   wanted[0].role_size = 4;
   wanted[1].role = "image";
   wanted[1].role_size = 5;
   wanted[1].type = L3_VALUE_F16;
   l3_loader_options options = options_of(2);
-  options.wanted = wanted;
-  options.wanted_count = 2;
+  options.tensors = wanted;
+  options.tensor_count = 2;
   options.order = L3_ORDER_WINDOWS;
   options.crop = L3_CROP_CENTRE;
   options.crop_width = 20;

@@ -154,10 +154,10 @@ struct Taken {
   std::vector<uint64_t> batches, sizes;  // of each rank: how many, and units in all
 };
 
-Taken take(uint64_t units, uint64_t batch_size, uint64_t world_size, l3_ending ending, uint64_t position = 0) {
+Taken take(uint64_t units, uint64_t batch_size, uint64_t world_size, l3_last_batch last_batch, uint64_t position = 0) {
   Taken taken;
   for (uint64_t rank = 0; rank < world_size; ++rank) {
-    const Sharing sharing{units, batch_size, rank, world_size, ending};
+    const Sharing sharing{units, batch_size, rank, world_size, last_batch};
     uint64_t batches = 0, size = 0;
     for (uint64_t at = position; at < units;) {
       const Share share = share_at(sharing, at);
@@ -184,29 +184,30 @@ TEST(Sharing, GivesEachPlaceOnceToOneRank) {
   for (const uint64_t units : {1u, 2u, 5u, 7u, 24u, 50u, 101u}) {
     for (const uint64_t batch_size : {1u, 2u, 3u, 8u}) {
       for (const uint64_t world_size : {1u, 2u, 3u, 8u}) {
-        for (const l3_ending ending : {L3_ENDING_EVEN, L3_ENDING_PAD, L3_ENDING_DROP, L3_ENDING_UNEVEN}) {
+        for (const l3_last_batch last_batch :
+             {L3_LAST_BATCH_EVEN, L3_LAST_BATCH_PAD, L3_LAST_BATCH_DROP, L3_LAST_BATCH_UNEVEN}) {
           SCOPED_TRACE(testing::Message() << units << " units, batches of " << batch_size << ", " << world_size
-                                          << " ranks, ending " << ending);
-          Taken taken = take(units, batch_size, world_size, ending);
+                                          << " ranks, ending " << last_batch);
+          Taken taken = take(units, batch_size, world_size, last_batch);
           std::sort(taken.places.begin(), taken.places.end());
           const uint64_t all = batch_size * world_size;
-          const uint64_t expected = ending == L3_ENDING_DROP ? units / all * all : units;
+          const uint64_t expected = last_batch == L3_LAST_BATCH_DROP ? units / all * all : units;
           ASSERT_EQ(taken.places.size(), expected);
           for (uint64_t i = 0; i < expected; ++i) ASSERT_EQ(taken.places[i], i);
           // Repeats are of the epoch's beginning, none twice.
           std::sort(taken.repeats.begin(), taken.repeats.end());
           for (uint64_t i = 0; i < taken.repeats.size(); ++i) ASSERT_EQ(taken.repeats[i], i);
-          switch (ending) {
-            case L3_ENDING_EVEN: EXPECT_LT(taken.repeats.size(), world_size); break;
-            case L3_ENDING_PAD: EXPECT_EQ((units + taken.repeats.size()) % all, 0u); break;
+          switch (last_batch) {
+            case L3_LAST_BATCH_EVEN: EXPECT_LT(taken.repeats.size(), world_size); break;
+            case L3_LAST_BATCH_PAD: EXPECT_EQ((units + taken.repeats.size()) % all, 0u); break;
             default: EXPECT_TRUE(taken.repeats.empty());
           }
-          if (ending != L3_ENDING_UNEVEN) {
+          if (last_batch != L3_LAST_BATCH_UNEVEN) {
             EXPECT_TRUE(all_alike(taken.batches));
             EXPECT_TRUE(all_alike(taken.sizes));
           } else {
-            const auto [least, most] = std::minmax_element(taken.sizes.begin(), taken.sizes.end());
-            EXPECT_LE(*most - *least, 1u);
+            const auto [minimum, maximum] = std::minmax_element(taken.sizes.begin(), taken.sizes.end());
+            EXPECT_LE(*maximum - *minimum, 1u);
           }
         }
       }
@@ -220,7 +221,7 @@ TEST(Sharing, GoesOnAnywhereWithOtherRanks) {
   for (uint64_t position = 0; position <= kUnits; ++position) {
     for (const uint64_t batch_size : {1u, 3u, 7u}) {
       for (const uint64_t world_size : {1u, 2u, 3u, 8u}) {
-        Taken taken = take(kUnits, batch_size, world_size, L3_ENDING_EVEN, position);
+        Taken taken = take(kUnits, batch_size, world_size, L3_LAST_BATCH_EVEN, position);
         std::sort(taken.places.begin(), taken.places.end());
         ASSERT_EQ(taken.places.size(), kUnits - position);
         for (uint64_t i = 0; i < taken.places.size(); ++i) ASSERT_EQ(taken.places[i], position + i);
@@ -230,9 +231,9 @@ TEST(Sharing, GoesOnAnywhereWithOtherRanks) {
 }
 
 TEST(Sharing, TakesNumbersThatDoNotFit) {
-  const Sharing sharing{10, UINT32_MAX, UINT32_MAX - 1, UINT32_MAX, L3_ENDING_UNEVEN};
+  const Sharing sharing{10, UINT32_MAX, UINT32_MAX - 1, UINT32_MAX, L3_LAST_BATCH_UNEVEN};
   EXPECT_EQ(steps_from(sharing, 0), 0u);
-  const Sharing first{10, UINT32_MAX, 3, UINT32_MAX, L3_ENDING_EVEN};
+  const Sharing first{10, UINT32_MAX, 3, UINT32_MAX, L3_LAST_BATCH_EVEN};
   EXPECT_EQ(share_at(first, 0).own, 1u);
   EXPECT_EQ(share_at(first, 0).first, 3u);
 }

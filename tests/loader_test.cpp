@@ -60,7 +60,7 @@ TEST_F(Loaders, GiveAllTypesAndLayouts) {
       if (value == L3_VALUE_U8 && type.bits > 8) continue;
       for (const l3_layout layout : {L3_LAYOUT_CHW, L3_LAYOUT_HWC}) {
         for (const uint32_t as_colours : {0u, 1u}) {
-          l3_wanted wanted{};
+          l3_tensor_options wanted{};
           wanted.type = value;
           wanted.layout = layout;
           wanted.as_colours = as_colours;
@@ -68,8 +68,8 @@ TEST_F(Loaders, GiveAllTypesAndLayouts) {
           std::copy(scale, scale + 4, wanted.scale);
           std::copy(bias, bias + 4, wanted.bias);
           l3_loader_options options = options_of(3);
-          options.wanted = &wanted;
-          options.wanted_count = 1;
+          options.tensors = &wanted;
+          options.tensor_count = 1;
           options.flip = 1;
           options.crop = L3_CROP_RANDOM;
           options.crop_width = 7;
@@ -100,15 +100,15 @@ TEST_F(Loaders, CropImagesOfAnySizeAndReadOnlyWhatTheyNeed) {
 
 TEST_F(Loaders, CropImagesAndMasksOfAGroupAlike) {
   draw_pairs(12);
-  l3_wanted wanted[2] = {};
+  l3_tensor_options wanted[2] = {};
   wanted[0].role = "image";
   wanted[0].role_size = 5;
   wanted[0].type = L3_VALUE_F32;
   wanted[1].role = "mask";
   wanted[1].role_size = 4;
   l3_loader_options options = options_of(5);
-  options.wanted = wanted;
-  options.wanted_count = 2;
+  options.tensors = wanted;
+  options.tensor_count = 2;
   options.order = L3_ORDER_SHUFFLED;
   options.crop = L3_CROP_RANDOM;
   options.crop_width = 20;
@@ -262,9 +262,9 @@ TEST_F(Loaders, ComeBackWhenInterruptedOrOutOfTime) {
 
 TEST_F(Loaders, KeepToBytesInFlightAndStillTakeLargeFiles) {
   draw_set({{300, 300}}, {L3_COLOUR_RGB, 8}, 12);
-  for (const uint64_t most : {uint64_t{1}, uint64_t{300000}, uint64_t{0}}) {
+  for (const uint64_t maximum : {uint64_t{1}, uint64_t{300000}, uint64_t{0}}) {
     l3_loader_options options = options_of(5);
-    options.max_bytes_in_flight = most;
+    options.max_bytes_in_flight = maximum;
     options.threads = 3;
     options.reading = L3_READING_THREADS;
     expect_epoch(options);

@@ -227,8 +227,8 @@ class LoaderTest : public data_set_testing::DataSets {
 
   // What a tensor may hold of a sample: whole images one way, mirrored ones two, random crops as many as there are.
   std::vector<Bytes> decoded(uint64_t sample, const l3_loader_options& options, uint32_t tensor = 0) const {
-    const l3_wanted none{};
-    const l3_wanted& wanted = options.wanted_count > 0 ? options.wanted[tensor] : none;
+    const l3_tensor_options none{};
+    const l3_tensor_options& wanted = options.tensor_count > 0 ? options.tensors[tensor] : none;
     const l3::Sample told = set_->sample(sample);
     const auto file = set_->read(sample);
     EXPECT_TRUE(file);
@@ -276,7 +276,7 @@ class LoaderTest : public data_set_testing::DataSets {
       if (options.crop == L3_CROP_RANDOM) {
         for (uint32_t y = 0; y <= told.height - height; ++y) {
           for (uint32_t x = 0; x <= told.width - width; ++x) {
-            if (all.size() < kMostCrops) add(x, y, flip != 0);
+            if (all.size() < kMaxCrops) add(x, y, flip != 0);
           }
         }
       } else {
@@ -305,7 +305,7 @@ class LoaderTest : public data_set_testing::DataSets {
                                      ? 1
                                      : uint64_t{told.width - options.crop_width + 1} *
                                            (told.height - options.crop_height + 1) * (options.flip + 1);
-          if (crops > kMostCrops) continue;
+          if (crops > kMaxCrops) continue;
           const std::vector<Bytes> possible = decoded(sample, options, t);
           EXPECT_NE(std::find(possible.begin(), possible.end(), bytes_of(batch.info(), i, t)), possible.end())
               << "sample " << sample << ", tensor " << t;
@@ -363,10 +363,10 @@ class LoaderTest : public data_set_testing::DataSets {
   std::optional<l3::DataSet> set_;
 
  private:
-  static constexpr size_t kMostCrops = 2000;
+  static constexpr size_t kMaxCrops = 2000;
 
   // By the compiler's own types, not by the loader's tables.
-  static uint8_t* put_value(uint8_t* to, uint32_t type, uint32_t value, const l3_wanted& wanted, uint32_t c) {
+  static uint8_t* put_value(uint8_t* to, uint32_t type, uint32_t value, const l3_tensor_options& wanted, uint32_t c) {
     const bool no_scale = wanted.scale[0] == 0 && wanted.scale[1] == 0 && wanted.scale[2] == 0 && wanted.scale[3] == 0;
     const float number = std::fma(static_cast<float>(value), no_scale ? 1.0f : wanted.scale[c], wanted.bias[c]);
     const auto put = [&](auto what) {

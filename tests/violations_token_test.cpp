@@ -273,15 +273,15 @@ TEST(TokenModel, RanksRise) {
   refuse(kGray16, {{34, 16}, {0, 16}, {1, 16}, {0, 5}, {17, 5}, {0, 17}});
   refuse(kGray16, {{2, 16}, {65535, 16}, {1, 16}, {0, 5}});
   refuse(kGray16, {{3, 16}, {65535, 16}, {65535, 16}, {16, 5}, {65535, 16}, {65535, 16}});
-  std::vector<Field> most{{32768, 16}, {0, 16}, {1, 16}};
-  for (uint32_t block = 0; block < 1024; ++block) most.push_back({0, 5});
-  expect_model_accepted(with_ranks(plain(kGray16), most), kGray16);
-  most[0].value = 32769;
-  refuse(kGray16, most);
+  std::vector<Field> maximum{{32768, 16}, {0, 16}, {1, 16}};
+  for (uint32_t block = 0; block < 1024; ++block) maximum.push_back({0, 5});
+  expect_model_accepted(with_ranks(plain(kGray16), maximum), kGray16);
+  maximum[0].value = 32769;
+  refuse(kGray16, maximum);
   const Type two{L3_COLOUR_GRAY_ALPHA, 16};
-  most[0].value = 32767;
-  expect_model_accepted(with_ranks(plain(two), joined(most, {{1, 16}, {9, 16}, {1, 16}})), two);
-  refuse(two, joined(most, {{2, 16}, {9, 16}, {1, 16}, {0, 5}}));
+  maximum[0].value = 32767;
+  expect_model_accepted(with_ranks(plain(two), joined(maximum, {{1, 16}, {9, 16}, {1, 16}})), two);
+  refuse(two, joined(maximum, {{2, 16}, {9, 16}, {1, 16}, {0, 5}}));
 }
 
 TEST(TokenModel, ColoursAreNotTooMany) {
@@ -292,11 +292,11 @@ TEST(TokenModel, ColoursAreNotTooMany) {
     expect_part_refused(section, type, section.count() - 1, Reason::model_values);
   };
   for (const l3_colour colour : {L3_COLOUR_GRAY, L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB, L3_COLOUR_RGB_ALPHA}) {
-    const uint32_t most = 32768 / channels_of({colour, 1});
+    const uint32_t maximum = 32768 / channels_of({colour, 1});
     refuse({colour, 1}, 0, 0);
     refuse({colour, 1}, 0, 8);
     refuse({colour, 1}, 9, 1);
-    refuse({colour, 1}, most + 1, most + 1);
+    refuse({colour, 1}, maximum + 1, maximum + 1);
   }
 }
 

@@ -126,16 +126,16 @@ class SetFeed : public Feed {
       return;
     }
     set_.emplace(std::move(*set));
-    l3_wanted wanted{};
+    l3_tensor_options wanted{};
     wanted.layout = L3_LAYOUT_HWC;
     l3_loader_options wish = l3_loader_options_init();
     wish.batch_size = options.batch;
     wish.threads = options.threads;
     wish.order = L3_ORDER_SHUFFLED;
-    wish.ending = L3_ENDING_UNEVEN;
+    wish.last_batch = L3_LAST_BATCH_UNEVEN;
     wish.device = on_gpu ? L3_DEVICE_CUDA : L3_DEVICE_CPU;
-    wish.wanted = &wanted;
-    wish.wanted_count = 1;
+    wish.tensors = &wanted;
+    wish.tensor_count = 1;
     auto loader = l3::Loader::open(*set_, wish);
     if (!loader) {
       problem_ = l3::message(loader.error());

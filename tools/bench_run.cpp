@@ -34,7 +34,7 @@ constexpr double kLongSeconds = 10, kLongPart = 0.02;
 // An image that would take so many times what is left of the time is left out.
 constexpr double kOverrun = 2;
 // More folders than this are no categories.
-constexpr size_t kMostCategories = 24;
+constexpr size_t kMaxCategories = 24;
 // Memory is asked for on an image of at most so many pixels, as slow encoders take long for large ones.
 constexpr uint64_t kMemoryPixels = uint64_t{1} << 22;
 
@@ -74,7 +74,7 @@ std::vector<Category> categories_of(const Tree& tree, const BenchOptions& option
     by_name[slash == file.npos ? "" : file.substr(0, slash)].push_back(path_of(options, file));
   }
   std::vector<Category> categories;
-  if (options.by != "folder" || by_name.size() > kMostCategories) {
+  if (options.by != "folder" || by_name.size() > kMaxCategories) {
     Category& all = categories.emplace_back();
     for (auto& [name, paths] : by_name) all.paths.insert(all.paths.end(), paths.begin(), paths.end());
   } else {
@@ -254,7 +254,7 @@ std::string command_of(const BenchOptions& options, uint32_t threads) {
   if (options.by != "folder") command += " --by " + options.by;
   if (options.no_memory) command += " --no-memory";
   if (options.training) command += " --training";
-  if (options.step_ms > 0) command += " --step-ms " + shown_number(options.step_ms, 3);
+  if (options.step_ms > 0) command += " --step-ms " + format_number(options.step_ms, 3);
   return command;
 }
 

@@ -17,8 +17,8 @@ void add_speed(Json& json, const char* name, const bench::Speed& speed) {
   json.key(name).number(speed.median, kSpeedDigits);
   json.key(std::string(name) + "_spread")
       .open_array()
-      .number(speed.least, kSpeedDigits)
-      .number(speed.most, kSpeedDigits)
+      .number(speed.minimum, kSpeedDigits)
+      .number(speed.maximum, kSpeedDigits)
       .close_array();
 }
 
@@ -59,18 +59,18 @@ void add_set(Json& json, const bench::SetFigures& set, bool all_threads) {
   json.key("clock_seconds").number(set.clock_seconds, 6).key("processor_seconds").number(set.processor_seconds, 6);
 }
 
-std::string shown_speed(const bench::Speed& speed) {
-  return speed.median > 0 ? shown_number(speed.median, speed.median < 10 ? 2 : speed.median < 100 ? 1 : 0) : "-";
+std::string format_speed(const bench::Speed& speed) {
+  return speed.median > 0 ? format_number(speed.median, speed.median < 10 ? 2 : speed.median < 100 ? 1 : 0) : "-";
 }
 
 // How far rounds lie apart, in percent of the median.
-std::string shown_spread(const bench::Speed& speed) {
+std::string format_spread(const bench::Speed& speed) {
   if (speed.rounds < 2 || speed.median <= 0) return "";
-  return "+-" + shown_number(50 * (speed.most - speed.least) / speed.median, 0) + "%";
+  return "+-" + format_number(50 * (speed.maximum - speed.minimum) / speed.median, 0) + "%";
 }
 
-std::string shown_lossless(const bench::CodecFigures& codec) {
-  if (codec.lossy) return codec.psnr > 0 ? "lossy, " + shown_number(codec.psnr, 1) + " dB" : "lossy";
+std::string format_lossless(const bench::CodecFigures& codec) {
+  if (codec.lossy) return codec.psnr > 0 ? "lossy, " + format_number(codec.psnr, 1) + " dB" : "lossy";
   return codec.lossless ? (codec.samples_only ? "yes, samples" : "yes") : "NO";
 }
 
@@ -121,19 +121,19 @@ std::vector<std::string> table_of(const bench::SetFigures& set, uint32_t threads
     std::vector<std::string>& cells = rows.emplace_back();
     cells = {codec.name + (codec.files < set.files ? "*" : ""),
              std::to_string(codec.bytes),
-             shown_number(codec.ratio(), 4),
-             shown_speed(codec.encode),
-             shown_spread(codec.encode),
-             shown_speed(codec.decode),
-             shown_spread(codec.decode)};
-    if (all) cells.insert(cells.end(), {shown_speed(codec.encode_all), shown_speed(codec.decode_all)});
-    if (gpu) cells.push_back(shown_speed(codec.decode_gpu));
+             format_number(codec.ratio(), 4),
+             format_speed(codec.encode),
+             format_spread(codec.encode),
+             format_speed(codec.decode),
+             format_spread(codec.decode)};
+    if (all) cells.insert(cells.end(), {format_speed(codec.encode_all), format_speed(codec.decode_all)});
+    if (gpu) cells.push_back(format_speed(codec.decode_gpu));
     if (memory) {
-      const auto shown = [](uint64_t bytes) { return shown_number(static_cast<double>(bytes) / 1e6, 1); };
-      cells.push_back(codec.memory && !codec.decodes_only ? shown(codec.memory->encode) : "-");
-      cells.push_back(codec.memory ? shown(codec.memory->decode) : "-");
+      const auto display_name = [](uint64_t bytes) { return format_number(static_cast<double>(bytes) / 1e6, 1); };
+      cells.push_back(codec.memory && !codec.decodes_only ? display_name(codec.memory->encode) : "-");
+      cells.push_back(codec.memory ? display_name(codec.memory->decode) : "-");
     }
-    cells.push_back(shown_lossless(codec));
+    cells.push_back(format_lossless(codec));
   }
   return formatted(rows);
 }
@@ -141,14 +141,14 @@ std::vector<std::string> table_of(const bench::SetFigures& set, uint32_t threads
 std::vector<std::string> training_table(const bench::TrainingFigures& training) {
   std::vector<std::vector<std::string>> rows = {{"data set as", "bytes", "images/s", "from disk", "stalled", ""}};
   for (const bench::FeedFigures& feed : training.feeds) {
-    rows.push_back({feed.name, std::to_string(feed.bytes), shown_number(feed.warm, 1), shown_number(feed.cold, 1),
-                    shown_number(100 * feed.stalled, 0) + "%", feed.lossy ? "lossy" : ""});
+    rows.push_back({feed.name, std::to_string(feed.bytes), format_number(feed.warm, 1), format_number(feed.cold, 1),
+                    format_number(100 * feed.stalled, 0) + "%", feed.lossy ? "lossy" : ""});
   }
   std::vector<std::string> lines = {"feeding a training: " + training.about};
   for (std::string& line : formatted(rows)) lines.push_back(std::move(line));
   lines.push_back(std::to_string(training.threads) + " threads, batches of " + std::to_string(training.batch) +
                   "; stalled: the share of its time that a training waits, at " +
-                  shown_number(training.step_seconds * 1e3, 1) + " ms a step");
+                  format_number(training.step_seconds * 1e3, 1) + " ms a step");
   return lines;
 }
 
@@ -197,7 +197,7 @@ std::vector<std::string> bench_table(const bench::Results& results) {
   std::vector<std::string> lines;
   for (const bench::SetFigures& set : results.categories) {
     lines.push_back(set.name + ": " + count_of(set.files, "file", "files") + ", " +
-                    shown_number(static_cast<double>(set.pixels) / 1e6, 1) + " MP");
+                    format_number(static_cast<double>(set.pixels) / 1e6, 1) + " MP");
     for (std::string& line : table_of(set, results.threads)) lines.push_back(std::move(line));
     lines.emplace_back();
   }
@@ -222,7 +222,7 @@ std::vector<std::string> bench_table(const bench::Results& results) {
   lines.push_back(
       count_of(results.whole.files, "file", "files") +
       (results.sampled ? " of " + std::to_string(results.listed_files) + " (the time ran out: see --seconds)" : "") +
-      ", " + shown_number(static_cast<double>(results.whole.pixels) / 1e6, 1) + " MP, " +
+      ", " + format_number(static_cast<double>(results.whole.pixels) / 1e6, 1) + " MP, " +
       count_of(results.threads, "thread", "threads") + ", " + l3_cpu_target() + ", median of " +
       count_of(rounds, "round", "rounds"));
   if (!left_out.empty()) lines.emplace_back("* measured without the images that the codec cannot hold:");
@@ -232,7 +232,7 @@ std::vector<std::string> bench_table(const bench::Results& results) {
                     " (on Debian: apt-get install " + joined(packages, " ") + ", then build l3 again)");
   }
   if (results.whole.busy() >= bench::kBusy) {
-    lines.push_back("this machine was busy: work on one thread took " + shown_number(results.whole.busy(), 1) +
+    lines.push_back("this machine was busy: work on one thread took " + format_number(results.whole.busy(), 1) +
                     " times its processor time" +
                     (results.threads > 1 ? ", and columns of more threads are too low" : std::string()));
   }

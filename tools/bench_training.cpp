@@ -28,11 +28,11 @@ namespace fs = std::filesystem;
 using bench::OneCodec;
 
 // Samples that the training is measured with, at most; and images.
-constexpr uint64_t kMostBytes = uint64_t{384} << 20;
-constexpr size_t kMostImages = 2000;
-constexpr uint32_t kMostBatch = 16;
+constexpr uint64_t kMaxBytes = uint64_t{384} << 20;
+constexpr size_t kMaxImages = 2000;
+constexpr uint32_t kMaxBatch = 16;
 // A measurement goes through whole epochs until so much time has passed.
-constexpr double kLeastSeconds = 1;
+constexpr double kMinSeconds = 1;
 constexpr uint64_t kSteps = 24;  // of the training that waits
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -48,7 +48,7 @@ FeedShape shape_of(const formats::Image& image) { return {image.width, image.hei
 std::vector<Picture> read_pictures(const std::vector<std::string>& paths, const l3_limits& limits) {
   std::map<FeedShape, std::vector<Picture>> shapes;
   uint64_t bytes = 0;
-  for (size_t i = 0; i < paths.size() && i < kMostImages && bytes < kMostBytes; ++i) {
+  for (size_t i = 0; i < paths.size() && i < kMaxImages && bytes < kMaxBytes; ++i) {
     Outcome<bridge::Buffer> file = read_file(paths[i]);
     if (!file) continue;  // it was named when codecs were measured
     formats::Result<formats::Image> image = formats::read(file->bytes(), read_options(limits));
@@ -56,10 +56,10 @@ std::vector<Picture> read_pictures(const std::vector<std::string>& paths, const 
     bytes += image->pixels.size();
     shapes[shape_of(*image)].push_back({std::move(*file), std::move(*image)});
   }
-  const auto most = std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
+  const auto maximum = std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
     return std::pair(a.second.size(), a.first.image_bytes()) < std::pair(b.second.size(), b.first.image_bytes());
   });
-  return most == shapes.end() ? std::vector<Picture>() : std::move(most->second);
+  return maximum == shapes.end() ? std::vector<Picture>() : std::move(maximum->second);
 }
 
 // A folder for data sets, which goes with all that is in it. Where a signal ends the process, the files go, and
@@ -138,7 +138,7 @@ class Training {
         context_(context),
         scratch_(options.scratch, context),
         shape_(shape_of(pictures_[0].image)) {
-    batch_ = static_cast<uint32_t>(std::clamp<size_t>(pictures_.size() / 4, 1, kMostBatch));
+    batch_ = static_cast<uint32_t>(std::clamp<size_t>(pictures_.size() / 4, 1, kMaxBatch));
   }
 
   std::optional<bench::TrainingFigures> measure() {
@@ -275,7 +275,7 @@ class Training {
     cold_[way.figures.name].push_back(images / (now() - cold_begun));
     const double warm_begun = now();
     double epochs = 0;
-    while (now() - warm_begun < kLeastSeconds) {
+    while (now() - warm_begun < kMinSeconds) {
       if (!through(static_cast<uint64_t>(++epochs))) return false;
     }
     warm_[way.figures.name].push_back(images * epochs / (now() - warm_begun));

@@ -53,7 +53,7 @@ int cat(const CatOptions& options, Context& context) {
                                     "it: l3 cat SET NAME | l3 decode - OUT");
   }
   Outcome<bridge::Buffer> file = read_sample(*set, *index);
-  if (file) file = with_its_model(std::move(*file), sample, shown(*set, sample));
+  if (file) file = with_its_model(std::move(*file), sample, display_name(*set, sample));
   if (!file) {
     console.fail(file.failure());
     return kExitFailed;

@@ -108,7 +108,7 @@ std::string check_size(const std::string& text) {
 
 }  // namespace
 
-std::optional<uint64_t> whole_number(const std::string& text) {
+std::optional<uint64_t> parse_integer(const std::string& text) {
   uint64_t number = 0;
   if (text.empty() || text.find_first_not_of("0123456789") != text.npos) return std::nullopt;
   return CLI::detail::lexical_cast(text, number) ? std::optional(number) : std::nullopt;
@@ -122,11 +122,11 @@ Option Option::one_word() { return Option(option_->allow_extra_args(false)); }
 Option Option::excludes(Option other) { return Option(option_->excludes(other.option_)); }
 Option Option::needs(const std::string& other) { return Option(option_->needs(other)); }
 
-Option Option::whole_between(uint64_t least, uint64_t most) {
+Option Option::whole_between(uint64_t minimum, uint64_t maximum) {
   return check([=](const std::string& text) {
-    const auto number = whole_number(text);
-    if (number && *number >= least && *number <= most) return std::string();
-    return text + " is not a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+    const auto number = parse_integer(text);
+    if (number && *number >= minimum && *number <= maximum) return std::string();
+    return text + " is not a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum);
   });
 }
 
@@ -190,7 +190,7 @@ void Subcommand::run(const Command& command) {
 
 CommandLine::CommandLine(const std::string& about, const std::string& closing, const std::string& version)
     : app_(std::make_unique<CLI::App>(about, "l3")) {
-  teach(*app_);
+  set_help_format(*app_);
   app_->set_help_flag("-h,--help", "Print this help");
   app_->set_version_flag("--version", version, "Print the version");
   app_->require_subcommand(1);

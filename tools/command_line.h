@@ -46,7 +46,7 @@ class Option {
   // The heading in help that it stands under.
   Option group(const std::string& heading);
   Option check(const Check& check);
-  Option whole_between(uint64_t least, uint64_t most);
+  Option whole_between(uint64_t minimum, uint64_t maximum);
   Option above_0();
   // One of these names, or a list of them with commas between. They are the type.
   Option one_of(const std::vector<std::string>& names);
@@ -105,6 +105,6 @@ class CommandLine {
 };
 
 // A whole number as options take it.
-std::optional<uint64_t> whole_number(const std::string& text);
+std::optional<uint64_t> parse_integer(const std::string& text);
 
 }  // namespace tools

@@ -10,7 +10,7 @@ namespace tools {
 namespace {
 
 constexpr std::string_view kEraseLine = "\r\x1b[K";
-constexpr uint64_t kMostNotesAlike = 8;
+constexpr uint64_t kMaxNotesAlike = 8;
 
 void put(std::FILE* to, std::string_view text) { std::fwrite(text.data(), 1, text.size(), to); }
 
@@ -44,7 +44,7 @@ void Console::note(const std::string& file, std::string_view text) {
     const std::lock_guard lock(mutex_);
     auto at = notes_.find(text);
     if (at == notes_.end()) at = notes_.emplace(std::string(text), 0).first;
-    if (++at->second > kMostNotesAlike) return;
+    if (++at->second > kMaxNotesAlike) return;
   }
   inform("l3: " + one_line(file) + ": note: " + one_line(text));
 }
@@ -75,16 +75,16 @@ void Console::clear_status() {
   status_shown_ = false;
 }
 
-void Console::say_what_notes_were_left_out() {
+void Console::summarise_hidden_notes() {
   for (const auto& [text, count] : notes_) {
-    if (count <= kMostNotesAlike) continue;
-    inform("l3: note: " + one_line(text) + " (" + std::to_string(count - kMostNotesAlike) + " more)");
+    if (count <= kMaxNotesAlike) continue;
+    inform("l3: note: " + one_line(text) + " (" + std::to_string(count - kMaxNotesAlike) + " more)");
   }
 }
 
 bool Console::finish() {
   clear_status();
-  say_what_notes_were_left_out();
+  summarise_hidden_notes();
   errno = 0;
   if (std::fflush(stdout) != 0 && stdout_error_ == 0) stdout_error_ = errno;
   if (stdout_error_ == 0) return true;

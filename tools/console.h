@@ -47,7 +47,7 @@ class Console {
 
  private:
   void write_error_line(std::string_view line);
-  void say_what_notes_were_left_out();
+  void summarise_hidden_notes();
 
   mutable std::mutex mutex_;
   bool stderr_is_terminal_;

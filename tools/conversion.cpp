@@ -12,7 +12,7 @@
 namespace tools {
 namespace {
 
-constexpr uint32_t kMostPixelsOfEdge = uint32_t{1} << 20;  // of an L3 image
+constexpr uint32_t kMaxPixelsOfEdge = uint32_t{1} << 20;  // of an L3 image
 
 // Why `file` does not hold `image`; empty if it does.
 std::string difference_from(const formats::Image& image, std::span<const uint8_t> file,
@@ -30,16 +30,16 @@ std::string difference_from(const formats::Image& image, std::span<const uint8_t
 
 // The largest edge of square tiles whose samples, packed to bits, are within the format's bound for a tile.
 uint32_t largest_tile(const formats::Image& image) {
-  constexpr uint64_t kMostBits = uint64_t{8} * 16 * 65535;
-  constexpr uint64_t kStep = 32, kMost = 1024;
-  uint64_t edge = kMost;
-  while (edge * edge * formats::channels(image.colour) * image.bits > kMostBits) edge -= kStep;
+  constexpr uint64_t kMaxBits = uint64_t{8} * 16 * 65535;
+  constexpr uint64_t kStep = 32, kMax = 1024;
+  uint64_t edge = kMax;
+  while (edge * edge * formats::channels(image.colour) * image.bits > kMaxBits) edge -= kStep;
   return static_cast<uint32_t>(edge);
 }
 
 Outcome<Converted> convert(const std::string& in, const std::string& out, const ConversionSettings& settings,
                            Context& context) {
-  const std::string name = shown(in, "stdin");
+  const std::string name = display_name(in, "stdin");
   const Stamp before(in);
   Outcome<bridge::Buffer> source = read_file(in);
   if (!source) return source.failure();
@@ -85,7 +85,7 @@ Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t>
   formats::ReadOptions read = read_options(limits);
   read.notices = &notices;
   read.page = page;
-  read.max_edge = kMostPixelsOfEdge;
+  read.max_edge = kMaxPixelsOfEdge;
   formats::Result<formats::Image> image = formats::read(bytes, read);
   for (const std::string& notice : notices) context.console.note(name, notice);
   if (!image && is_l3(bytes)) return Failure{name, 0, "this is an L3 file already"};
@@ -101,12 +101,12 @@ Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t>
 
 Outcome<bridge::Buffer> encode_image(const std::string& name, const formats::Image& image,
                                      const ConversionSettings& settings, StageTimes& times) {
-  if (const uint32_t most = largest_tile(image); settings.encode.tile_width > most) {
+  if (const uint32_t maximum = largest_tile(image); settings.encode.tile_width > maximum) {
     const std::string edge = std::to_string(settings.encode.tile_width);
     return Failure{name, std::nullopt,
                    "tiles of " + edge + " x " + edge +
                        " pixels hold 1 MiB of samples or more; the largest square for this image is --tile " +
-                       std::to_string(most)};
+                       std::to_string(maximum)};
   }
   bridge::Buffer encoded;
   {
@@ -132,7 +132,7 @@ Outcome<Converted> convert_file(const std::string& in, const std::string& out, c
   try {
     return convert(in, out, settings, context);
   } catch (...) {
-    return caught(shown(in, "stdin"));
+    return caught(display_name(in, "stdin"));
   }
 }
 

@@ -15,15 +15,15 @@
 namespace tools {
 namespace {
 
-constexpr uint32_t kMostParts = 1000000;
+constexpr uint32_t kMaxParts = 1000000;
 
 // Of "2/8".
 std::string check_part(const std::string& text) {
   const std::string problem = text + " is not I/N, part I of N, from 1/N to N/N";
   const size_t slash = text.find('/');
   if (slash == text.npos || text.find_first_not_of("0123456789/") != text.npos || text.size() > 15) return problem;
-  const auto part = whole_number(text.substr(0, slash)), parts = whole_number(text.substr(slash + 1));
-  return part && parts && *part >= 1 && *part <= *parts && *parts <= kMostParts ? "" : problem;
+  const auto part = parse_integer(text.substr(0, slash)), parts = parse_integer(text.substr(slash + 1));
+  return part && parts && *part >= 1 && *part <= *parts && *parts <= kMaxParts ? "" : problem;
 }
 
 // What only makes sense for data sets, where files are made.

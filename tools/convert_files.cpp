@@ -140,9 +140,9 @@ void print_summary(const Plan& plan, const Progress& progress, uint64_t not_begu
   const double seconds = progress.seconds();
   std::string line = std::to_string(totals.files) + (totals.files == 1 ? " file" : " files") + " converted";
   if (totals.files > 0) {
-    line += ": " + shown_bytes(totals.bytes_in) + " -> " + shown_bytes(totals.bytes_out) + ", ratio " +
-            shown_number(static_cast<double>(totals.bytes_out) / static_cast<double>(totals.bytes_in), 4) + ", " +
-            shown_number(static_cast<double>(totals.pixels) / 1e6 / seconds, 1) + " MP/s";
+    line += ": " + format_bytes(totals.bytes_in) + " -> " + format_bytes(totals.bytes_out) + ", ratio " +
+            format_number(static_cast<double>(totals.bytes_out) / static_cast<double>(totals.bytes_in), 4) + ", " +
+            format_number(static_cast<double>(totals.pixels) / 1e6 / seconds, 1) + " MP/s";
   }
   if (plan.kept > 0) line += "; " + std::to_string(plan.kept) + " kept from before";
   line += plan.ignored.summary();

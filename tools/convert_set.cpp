@@ -97,7 +97,7 @@ std::string shares(const StageTimes& times) {
   for (const auto& stage : stages) sum += stage.second;
   std::string text;
   for (const auto& [name, seconds] : stages) {
-    text += (text.empty() ? "" : ", ") + std::string(name) + " " + shown_number(sum > 0 ? 100 * seconds / sum : 0, 1) +
+    text += (text.empty() ? "" : ", ") + std::string(name) + " " + format_number(sum > 0 ? 100 * seconds / sum : 0, 1) +
             " %";
   }
   return text;
@@ -109,9 +109,9 @@ void print_summary(const Report& report, bool finished, Console& console) {
   all.add(now);
   std::string line = counted(now.files, "file", "files") + " converted";
   if (now.files > 0 && report.seconds > 0) {
-    line += ": " + shown_bytes(now.bytes_in) + " -> " + shown_bytes(now.bytes_out) + ", ratio " +
-            shown_number(ratio(now), 4) + ", " +
-            shown_number(static_cast<double>(now.pixels) / 1e6 / report.seconds, 1) + " MP/s";
+    line += ": " + format_bytes(now.bytes_in) + " -> " + format_bytes(now.bytes_out) + ", ratio " +
+            format_number(ratio(now), 4) + ", " +
+            format_number(static_cast<double>(now.pixels) / 1e6 / report.seconds, 1) + " MP/s";
   }
   if (report.writer.kept().files > 0) line += "; " + std::to_string(report.writer.kept().files) + " kept from before";
   line += report.sources.ignored.summary();
@@ -122,15 +122,15 @@ void print_summary(const Report& report, bool finished, Console& console) {
   if (finished) {
     console.print("the data set has " + counted(all.groups, "sample", "samples") +
                   (all.files != all.groups ? " of " + counted(all.files, "file", "files") : std::string()) + " in " +
-                  counted(report.writer.shards(), "shard", "shards") + ": " + shown_bytes(report.writer.bytes()));
+                  counted(report.writer.shards(), "shard", "shards") + ": " + format_bytes(report.writer.bytes()));
   }
   const StageTimes& times = report.outcome.times;
   if (now.files == 0) return;
   console.print("time of threads: " + shares(times));
-  std::string cost = "unpacking the sources takes " + shown_number(times.unpack, times.unpack < 10 ? 2 : 0) +
+  std::string cost = "unpacking the sources takes " + format_number(times.unpack, times.unpack < 10 ? 2 : 0) +
                      " s of one core, in each epoch of a training that reads them";
   if (times.verify > 0) {
-    cost += "; decoding these takes less than " + shown_number(times.verify, times.verify < 10 ? 2 : 0) + " s";
+    cost += "; decoding these takes less than " + format_number(times.verify, times.verify < 10 ? 2 : 0) + " s";
   }
   console.print(cost);
 }
@@ -179,7 +179,7 @@ std::optional<Failure> prepare(const ConvertOptions& options, const Sources& sou
                                SetWriter& writer, Context& context) {
   if (auto failure = writer.begin()) return failure;
   explain_interruption(options, context);
-  if (writer.was_whole() || writer.trained()) return std::nullopt;
+  if (writer.was_complete() || writer.trained()) return std::nullopt;
   const SharedModels which = options.shared_model == "on"    ? SharedModels::always
                              : options.shared_model == "off" ? SharedModels::never
                                                              : SharedModels::where_they_pay;
@@ -223,7 +223,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   const std::string report_path =
       options.report.empty() ? join(options.destination, report_name(part)) : options.report;
   if (options.resume || options.force) remove_abandoned_of({report_path});
-  if (writer.was_whole()) return say_whole(options, join(options.destination, report_name(part)), context);
+  if (writer.was_complete()) return say_whole(options, join(options.destination, report_name(part)), context);
   OpenModels shared;
   if (const auto failure = shared.open(writer.models())) {
     console.fail(*failure);

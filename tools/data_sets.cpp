@@ -54,7 +54,7 @@ Outcome<l3::DataSet> open_data_set(const std::string& path) {
   return failure_of(set.error());
 }
 
-std::string shown(const l3::DataSet& set, const l3::Sample& sample) {
+std::string display_name(const l3::DataSet& set, const l3::Sample& sample) {
   return std::string(l3_data_shard_path(set.get(), sample.shard)) + ": " + std::string(sample.name_text());
 }
 

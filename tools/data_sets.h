@@ -19,7 +19,7 @@ Failure failure_of(const l3_data_error& error);
 Outcome<l3::DataSet> open_data_set(const std::string& path);
 
 // What messages call a sample: the shard's path and the name.
-std::string shown(const l3::DataSet& set, const l3::Sample& sample);
+std::string display_name(const l3::DataSet& set, const l3::Sample& sample);
 
 // The bytes of a sample, whose check was verified.
 Outcome<bridge::Buffer> read_sample(const l3::DataSet& set, uint64_t index);

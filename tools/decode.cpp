@@ -210,7 +210,7 @@ int decode_file(const DecodeOptions& options, Context& context) {
     return wrong_usage(context, "decode: --palette indices: a PPM holds colours; write .png, .pgm or .pam");
   }
 
-  const std::string name = shown(options.in, "stdin");
+  const std::string name = display_name(options.in, "stdin");
   const Outcome<bridge::Buffer> file = read_file(options.in);
   if (!file) {
     console.fail(file.failure());
@@ -252,7 +252,7 @@ int decode_file(const DecodeOptions& options, Context& context) {
 }
 
 int decode(const DecodeOptions& options, Context& context) try { return decode_file(options, context); } catch (...) {
-  context.console.fail(caught(shown(options.in, "stdin")));
+  context.console.fail(caught(display_name(options.in, "stdin")));
   return kExitFailed;
 }
 

@@ -54,8 +54,8 @@ int encode(const EncodeOptions& options, Context& context) {
   }
   if (console.stderr_is_terminal()) {
     const double ratio = static_cast<double>(converted->bytes_out) / static_cast<double>(converted->bytes_in);
-    console.inform(shown_bytes(converted->bytes_in) + " -> " + shown_bytes(converted->bytes_out) + ", ratio " +
-                   shown_number(ratio, 3));
+    console.inform(format_bytes(converted->bytes_in) + " -> " + format_bytes(converted->bytes_out) + ", ratio " +
+                   format_number(ratio, 3));
   }
   return kExitDone;
 }

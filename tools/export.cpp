@@ -120,8 +120,8 @@ void plan_set(const std::string& path, Plan& plan) {
     if (names.take(json)) {
       plan.jobs.push_back({What::metadata, i, "", json, sample.metadata_size});
     } else {
-      plan.failures.push_back(
-          {shown(*plan.set, sample), std::nullopt, "its metadata would become " + json + ", which another sample is"});
+      plan.failures.push_back({display_name(*plan.set, sample), std::nullopt,
+                               "its metadata would become " + json + ", which another sample is"});
     }
   }
 }
@@ -180,7 +180,7 @@ class Exporter {
 
  private:
   std::string name_of(const Job& job) const {
-    return plan_.set ? shown(*plan_.set, plan_.set->sample(job.sample)) : job.file;
+    return plan_.set ? display_name(*plan_.set, plan_.set->sample(job.sample)) : job.file;
   }
 
   Outcome<Exported> write_image(const Job& job, const std::string& name, std::span<const uint8_t> file,
@@ -304,7 +304,7 @@ int export_all(const ExportOptions& options, Context& context) {
   const Totals totals = progress.totals();
   if (!options.quiet) {
     std::string line = std::to_string(totals.files) + (totals.files == 1 ? " file" : " files") +
-                       " exported: " + shown_bytes(totals.bytes_in) + " -> " + shown_bytes(totals.bytes_out);
+                       " exported: " + format_bytes(totals.bytes_in) + " -> " + format_bytes(totals.bytes_out);
     if (kept > 0) line += "; " + std::to_string(kept) + " kept from before";
     if (totals.failed > 0) line += "; " + std::to_string(totals.failed) + " failed";
     const uint64_t not_begun = plan.jobs.size() - totals.files - totals.failed;

@@ -7,7 +7,7 @@
 
 namespace tools {
 
-std::string shown(const std::string& path, const char* when_dash) { return path == "-" ? when_dash : path; }
+std::string display_name(const std::string& path, const char* when_dash) { return path == "-" ? when_dash : path; }
 
 std::string one_line(std::string_view text) {
   std::string line;

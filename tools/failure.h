@@ -20,7 +20,7 @@ struct Failure {
 };
 
 // What a path is called in messages: "-" is what the caller says it is, "stdin" or "stdout".
-std::string shown(const std::string& path, const char* when_dash);
+std::string display_name(const std::string& path, const char* when_dash);
 
 // `text` with control characters spelled out, so that a message stays one line.
 std::string one_line(std::string_view text);

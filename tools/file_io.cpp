@@ -22,8 +22,8 @@ namespace tools {
 namespace {
 
 // What has no end, such as /dev/zero, is not read for ever.
-constexpr size_t kMostOfStream = size_t{1} << 36;
-constexpr size_t kMostPerCall = size_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes at a time
+constexpr size_t kMaxOfStream = size_t{1} << 36;
+constexpr size_t kMaxPerCall = size_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes at a time
 
 Failure system_failure(const std::string& file, const char* doing, int error) {
   return {file, std::nullopt, std::string(doing) + ": " + std::strerror(error), error == EPIPE};
@@ -48,7 +48,7 @@ class Descriptor {
 // Fills `to`, or stops at the end of the file. 0 or an errno.
 int read_up_to(int descriptor, uint8_t* to, size_t size, size_t& got) {
   for (got = 0; got < size;) {
-    const ssize_t count = read(descriptor, to + got, std::min(size - got, kMostPerCall));
+    const ssize_t count = read(descriptor, to + got, std::min(size - got, kMaxPerCall));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno;
     if (count == 0) return 0;
@@ -59,7 +59,7 @@ int read_up_to(int descriptor, uint8_t* to, size_t size, size_t& got) {
 
 int write_all(int descriptor, std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = write(descriptor, bytes.data(), std::min(bytes.size(), kMostPerCall));
+    const ssize_t count = write(descriptor, bytes.data(), std::min(bytes.size(), kMaxPerCall));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno;
     bytes = bytes.subspan(static_cast<size_t>(count));
@@ -82,7 +82,7 @@ Outcome<bridge::Buffer> read_open(int descriptor, const std::string& name, size_
     size += got;
     whole = std::move(larger);
     if (size < room) break;
-    if (!is_regular && size > kMostOfStream) return system_failure(name, "cannot read", EFBIG);
+    if (!is_regular && size > kMaxOfStream) return system_failure(name, "cannot read", EFBIG);
   }
   whole.truncate(size);
   return whole;
@@ -217,7 +217,7 @@ std::optional<Failure> RandomFile::open(const std::string& path) {
 
 std::optional<Failure> RandomFile::read(uint64_t offset, std::span<uint8_t> to) const {
   while (!to.empty()) {
-    const ssize_t count = pread(descriptor_, to.data(), std::min(to.size(), kMostPerCall), static_cast<off_t>(offset));
+    const ssize_t count = pread(descriptor_, to.data(), std::min(to.size(), kMaxPerCall), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return system_failure(path_, "cannot read", errno);
     if (count == 0) return Failure{path_, offset, "the file ends before it should"};

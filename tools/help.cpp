@@ -61,7 +61,7 @@ class WrappedHelp : public CLI::Formatter {
 
 }  // namespace
 
-void teach(CLI::App& app) {
+void set_help_format(CLI::App& app) {
   auto formatter = std::make_shared<WrappedHelp>();
   formatter->column_width(kColumn);
   app.formatter(formatter);

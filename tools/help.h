@@ -8,6 +8,6 @@ class App;
 namespace tools {
 
 // Lets `app`, and the subcommands that are added to it later, print help whose lines fit a terminal.
-void teach(CLI::App& app);
+void set_help_format(CLI::App& app);
 
 }  // namespace tools

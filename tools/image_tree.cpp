@@ -138,13 +138,13 @@ void Ignored::add(const std::string& name) {
 }
 
 std::string Ignored::text(const Types& types) {
-  constexpr size_t kMostNamed = 8;
+  constexpr size_t kMaxNamed = 8;
   std::vector<std::pair<std::string, uint64_t>> sorted(types.begin(), types.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
   uint64_t more = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
-    if (i >= kMostNamed) {
+    if (i >= kMaxNamed) {
       more += sorted[i].second;
     } else {
       text += (i > 0 ? ", " : "") + std::to_string(sorted[i].second) + " " + one_line(sorted[i].first);

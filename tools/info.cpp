@@ -254,8 +254,8 @@ void print_text(const FileInfo& info, Console& console) {
                     std::to_string(info.bits) + (info.bits == 1 ? " bit" : " bits") +
                     (info.alpha == "none" ? "" : ", alpha " + info.alpha));
   if (info.palette_entries > 0) line("palette", std::to_string(info.palette_entries) + " colours");
-  line("size", std::to_string(info.file_bytes) + " bytes, " + shown_number(bits_per_pixel(info), 3) +
-                   " bits per pixel, ratio " + shown_number(ratio(info), 4) + " to raw (" +
+  line("size", std::to_string(info.file_bytes) + " bytes, " + format_number(bits_per_pixel(info), 3) +
+                   " bits per pixel, ratio " + format_number(ratio(info), 4) + " to raw (" +
                    std::to_string(info.raw_bytes) + " bytes)");
   if (info.l3) {
     std::string methods;
@@ -310,7 +310,7 @@ int describe(const InfoOptions& options, Context& context) {
     return kExitFailed;
   }
   FileInfo found;
-  found.file = shown(options.in, "stdin");
+  found.file = display_name(options.in, "stdin");
   found.file_bytes = file->size();
   std::vector<Failure> failures;
   const std::optional<Failure> failure = is_l3(file->bytes())
@@ -331,7 +331,7 @@ int describe(const InfoOptions& options, Context& context) {
 }
 
 int info(const InfoOptions& options, Context& context) try { return describe(options, context); } catch (...) {
-  context.console.fail(caught(shown(options.in, "stdin")));
+  context.console.fail(caught(display_name(options.in, "stdin")));
   return kExitFailed;
 }
 

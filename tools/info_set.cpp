@@ -91,8 +91,8 @@ std::string as_json(const std::string& path, const l3::DataSet& set, const SetCo
 void print_counts(const char* what, const std::map<std::string, Count>& counts, Console& console) {
   for (const auto& [name, each] : counts) {
     std::string line = std::string(what) + one_line(name) + ": " + std::to_string(each.samples) +
-                       (each.samples == 1 ? " sample, " : " samples, ") + shown_bytes(each.bytes);
-    if (each.raw_bytes > 0) line += ", ratio " + shown_number(ratio_of(each), 3);
+                       (each.samples == 1 ? " sample, " : " samples, ") + format_bytes(each.bytes);
+    if (each.raw_bytes > 0) line += ", ratio " + format_number(ratio_of(each), 3);
     console.print(line);
     what = "            ";
   }
@@ -102,15 +102,15 @@ void print_text(const std::string& path, const l3::DataSet& set, const SetCounts
   const l3_data_info info = set.info();
   size_t models = 0;
   (void)l3_data_models(set.get(), &models);
-  console.print("file        " + one_line(path) + ": data set, " + shown_bytes(info.bytes) + " in " +
+  console.print("file        " + one_line(path) + ": data set, " + format_bytes(info.bytes) + " in " +
                 std::to_string(info.shards) + (info.shards == 1 ? " shard" : " shards") + ", indexes " +
-                shown_bytes(info.index_bytes));
+                format_bytes(info.index_bytes));
   console.print("samples     " + std::to_string(info.samples) +
                 (info.groups != info.samples ? " in " + std::to_string(info.groups) + " groups" : std::string()));
   if (counts.all.pixels > 0) {
-    console.print("images      " + shown_number(static_cast<double>(counts.all.pixels) / 1e6, 2) +
+    console.print("images      " + format_number(static_cast<double>(counts.all.pixels) / 1e6, 2) +
                   " megapixels, up to " + std::to_string(counts.widest) + " wide and " +
-                  std::to_string(counts.highest) + " high; ratio " + shown_number(ratio_of(counts.all), 3) +
+                  std::to_string(counts.highest) + " high; ratio " + format_number(ratio_of(counts.all), 3) +
                   " to raw samples");
   }
   print_counts("layouts     ", counts.layouts, console);
@@ -120,15 +120,15 @@ void print_text(const std::string& path, const l3::DataSet& set, const SetCounts
                   " samples");
   }
   if (!counts.labels.empty()) {
-    uint64_t labelled = 0, least = UINT64_MAX, most = 0;
+    uint64_t labelled = 0, minimum = UINT64_MAX, maximum = 0;
     for (const auto& [label, samples] : counts.labels) {
       labelled += samples;
-      least = std::min(least, samples);
-      most = std::max(most, samples);
+      minimum = std::min(minimum, samples);
+      maximum = std::max(maximum, samples);
     }
     console.print("labels      " + std::to_string(counts.labels.size()) + (info.classes > 0 ? " with names" : "") +
-                  ", of " + std::to_string(labelled) + " samples: " + std::to_string(least) + " to " +
-                  std::to_string(most) + " each");
+                  ", of " + std::to_string(labelled) + " samples: " + std::to_string(minimum) + " to " +
+                  std::to_string(maximum) + " each");
   }
   if (counts.with_metadata > 0) console.print("metadata    of " + std::to_string(counts.with_metadata) + " samples");
 }

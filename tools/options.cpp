@@ -3,13 +3,13 @@
 namespace tools {
 namespace {
 
-constexpr uint32_t kMostThreads = 1024;
+constexpr uint32_t kMaxThreads = 1024;
 constexpr uint32_t kTileStep = 32;
-constexpr uint32_t kMostTile = 1024;
+constexpr uint32_t kMaxTile = 1024;
 
 // 0 stands for the default.
 std::string check_count(const std::string& text) {
-  return whole_number(text).value_or(0) > 0 ? "" : text + " is no number of at least 1";
+  return parse_integer(text).value_or(0) > 0 ? "" : text + " is no number of at least 1";
 }
 
 void add_size(Subcommand& sub, const std::string& name, uint64_t& size, const std::string& purpose) {
@@ -19,8 +19,8 @@ void add_size(Subcommand& sub, const std::string& name, uint64_t& size, const st
 }  // namespace
 
 std::string check_tile(const std::string& text) {
-  const auto tile = whole_number(text);
-  if (tile && *tile >= kTileStep && *tile <= kMostTile && *tile % kTileStep == 0) return "";
+  const auto tile = parse_integer(text);
+  if (tile && *tile >= kTileStep && *tile <= kMaxTile && *tile % kTileStep == 0) return "";
   return text + " is not a multiple of 32 from 32 to 1024";
 }
 
@@ -29,7 +29,7 @@ void add_quiet(Subcommand& sub, bool& quiet) { sub.flag("-q,--quiet", quiet, "Sa
 void add_threads(Subcommand& sub, uint32_t& threads, const std::string& names, const std::string& purpose) {
   sub.option(names, threads, purpose + ", 1 to 1024 (default: one for each processor)")
       .type("N")
-      .whole_between(1, kMostThreads);
+      .whole_between(1, kMaxThreads);
 }
 
 void add_limits(Subcommand& sub, l3_limits& limits, bool with_metadata) {

@@ -31,9 +31,9 @@ Outcome<PartIndex> read_part_index(const std::string& path) {
   json.open_object();
   while (json.next_member(name)) {
     if (name == "part") {
-      json.whole_number(part);
+      json.integer(part);
     } else if (name == "parts") {
-      json.whole_number(parts);
+      json.integer(parts);
     } else if (name == "settings") {
       json.text(result.settings);
     } else {

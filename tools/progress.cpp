@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string shown_time(double seconds) {
+std::string format_time(double seconds) {
   const auto whole = static_cast<unsigned long long>(std::llround(seconds));
   char text[48];
   if (whole < 3600) {
@@ -25,13 +25,13 @@ std::string shown_time(double seconds) {
 
 }  // namespace
 
-std::string shown_number(double value, int digits) {
+std::string format_number(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, value);
   return text;
 }
 
-std::string shown_bytes(uint64_t bytes) {
+std::string format_bytes(uint64_t bytes) {
   constexpr std::array kUnits = {"kB", "MB", "GB", "TB", "PB", "EB"};
   if (bytes < 1000) return std::to_string(bytes) + " bytes";
   double value = static_cast<double>(bytes) / 1000;
@@ -40,7 +40,7 @@ std::string shown_bytes(uint64_t bytes) {
     value /= 1000;
     ++unit;
   }
-  return shown_number(value, 2) + " " + kUnits[unit];
+  return format_number(value, 2) + " " + kUnits[unit];
 }
 
 Progress::Progress(Console& console, uint64_t files, uint64_t bytes, Style style, uint64_t pieces)
@@ -118,14 +118,14 @@ std::string Progress::line() const {
   const double elapsed = seconds();
   std::string text = std::to_string(totals_.files + totals_.failed) + "/" + std::to_string(files_) + " files";
   if (totals_.pixels > 0) {
-    text += ", " + shown_number(static_cast<double>(totals_.pixels) / 1e6 / elapsed, 1) + " MP/s";
+    text += ", " + format_number(static_cast<double>(totals_.pixels) / 1e6 / elapsed, 1) + " MP/s";
   }
   if (totals_.bytes_in > 0 && totals_.bytes_out > 0) {
     text +=
-        ", ratio " + shown_number(static_cast<double>(totals_.bytes_out) / static_cast<double>(totals_.bytes_in), 3);
+        ", ratio " + format_number(static_cast<double>(totals_.bytes_out) / static_cast<double>(totals_.bytes_in), 3);
   }
   if (totals_.failed > 0) text += ", " + std::to_string(totals_.failed) + " failed";
-  if (const auto left = time_left_.seconds(seconds())) text += ", ETA " + shown_time(*left);
+  if (const auto left = time_left_.seconds(seconds())) text += ", ETA " + format_time(*left);
   return text;
 }
 

@@ -12,9 +12,9 @@
 namespace tools {
 
 // "1.234 GB", in powers of 1000.
-std::string shown_bytes(uint64_t bytes);
+std::string format_bytes(uint64_t bytes);
 // A number with so many digits after the point.
-std::string shown_number(double value, int digits);
+std::string format_number(double value, int digits);
 
 struct Totals {
   uint64_t files = 0;

@@ -19,9 +19,9 @@ namespace {
 
 // What may be in memory between reading and writing: sources that were read, and results that wait for those before
 // them. One group is let in whatever it takes.
-constexpr uint64_t kMostBytesAhead = uint64_t{192} << 20;
+constexpr uint64_t kMaxBytesAhead = uint64_t{192} << 20;
 constexpr uint64_t kGroupsAheadOfThread = 64;
-constexpr uint64_t kMostFilesOfGroup = 4096;
+constexpr uint64_t kMaxFilesOfGroup = 4096;
 // Threads that wait for disks and servers.
 constexpr uint32_t kReaders = 4;
 
@@ -110,7 +110,7 @@ class Pipeline {
   bool has_room() const {
     if (next_to_read_ == next_to_write_) return true;
     return next_to_read_ - next_to_write_ < kGroupsAheadOfThread * conversion_.threads &&
-           bytes_ahead_ + bytes_of(next_to_read_) <= kMostBytesAhead;
+           bytes_ahead_ + bytes_of(next_to_read_) <= kMaxBytesAhead;
   }
 
   uint64_t bytes_of(uint64_t number) const { return sources_.bytes_of(sources_.groups[number]); }
@@ -119,10 +119,10 @@ class Pipeline {
     const SourceGroup& group = sources_.groups[number];
     const Stopwatch watch(times.read);
     ReadGroup result;
-    if (group.count > kMostFilesOfGroup) {
-      result.failure = Failure{sources_.shown(*sources_.begin_of(group)), std::nullopt,
+    if (group.count > kMaxFilesOfGroup) {
+      result.failure = Failure{sources_.display_name(*sources_.begin_of(group)), std::nullopt,
                                "is one of " + std::to_string(group.count) + " files of a group: more than " +
-                                   std::to_string(kMostFilesOfGroup)};
+                                   std::to_string(kMaxFilesOfGroup)};
     }
     for (uint64_t i = 0; i < group.count && !result.failure; ++i) {
       const SourceItem& item = sources_.items[group.first + i];
@@ -134,7 +134,7 @@ class Pipeline {
           result.failure = bytes.failure();
         }
       } catch (...) {
-        result.failure = caught(sources_.shown(item));
+        result.failure = caught(sources_.display_name(item));
       }
     }
     return result;
@@ -145,7 +145,7 @@ class Pipeline {
     Outcome<bridge::Buffer> bytes = sources_.read(item);
     const int64_t now = modified(sources_.path_of(item));
     if (now != 0 && now != item.modified) {
-      return Failure{sources_.shown(item), std::nullopt, "changed while the conversion ran"};
+      return Failure{sources_.display_name(item), std::nullopt, "changed while the conversion ran"};
     }
     return bytes;
   }
@@ -193,7 +193,7 @@ class Pipeline {
       try {
         result.failure = take(item, std::move(files.files[i]), result, label, times);
       } catch (...) {
-        result.failure = caught(sources_.shown(item));
+        result.failure = caught(sources_.display_name(item));
       }
     }
     std::set<std::string_view> roles;
@@ -218,12 +218,13 @@ class Pipeline {
                               StageTimes& times) {
     if (item.use == Use::label) {
       const auto number = label_in(bytes.bytes());
-      if (!number) return Failure{sources_.shown(item), std::nullopt, "a label is a number of up to nine digits"};
+      if (!number)
+        return Failure{sources_.display_name(item), std::nullopt, "a label is a number of up to nine digits"};
       label = *number;
       return std::nullopt;
     }
     if (item.use == Use::metadata) {
-      if (group.parts.empty()) return Failure{sources_.shown(item), std::nullopt, "metadata without an image"};
+      if (group.parts.empty()) return Failure{sources_.display_name(item), std::nullopt, "metadata without an image"};
       group.parts.front().sample.metadata.assign(bytes.bytes().begin(), bytes.bytes().end());
       return std::nullopt;
     }
@@ -237,7 +238,7 @@ class Pipeline {
     }
     group.totals.bytes_out += bytes.size();
     if (!loader::describe(bytes.bytes(), item.use == Use::image ? L3_DATA_IMAGE : L3_DATA_BYTES, part.sample)) {
-      return Failure{sources_.shown(item), std::nullopt, "became no L3 file"};
+      return Failure{sources_.display_name(item), std::nullopt, "became no L3 file"};
     }
     part.bytes = std::move(bytes);
     group.parts.push_back(std::move(part));
@@ -245,7 +246,7 @@ class Pipeline {
   }
 
   Outcome<bridge::Buffer> encode(const SourceItem& item, bridge::Buffer bytes, SetTotals& totals, StageTimes& times) {
-    const std::string name = sources_.shown(item);
+    const std::string name = sources_.display_name(item);
     std::optional<Outcome<formats::Image>> image;
     {
       const Stopwatch watch(times.unpack);

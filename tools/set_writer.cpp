@@ -176,7 +176,7 @@ std::optional<Failure> SetWriter::take_lock() {
 std::optional<Failure> SetWriter::begin() {
   const bool had_work_folder = exists(work_folder_);
   if (auto failure = take_lock()) return failure;
-  if (auto failure = look_at_existing()) {
+  if (auto failure = inspect_existing()) {
     if (!had_work_folder) remove_work_folder();
     return failure;
   }
@@ -190,7 +190,7 @@ std::optional<Failure> SetWriter::begin() {
   return open_shard(false);
 }
 
-std::optional<Failure> SetWriter::look_at_existing() {
+std::optional<Failure> SetWriter::inspect_existing() {
   std::error_code error;
   const bool whole = fs::is_regular_file(in_folder(index_name()), error);
   const bool unfinished = exists(in_work_folder(kState));
@@ -308,7 +308,7 @@ std::optional<Failure> SetWriter::read_journal() {
     if (!entry || !samples_are_there(*entry)) break;
     chain_.advance();
     if (chain_.value() != entry->sources) {
-      return Failure{sources_.shown(*sources_.begin_of(sources_.groups[done_])), std::nullopt,
+      return Failure{sources_.display_name(*sources_.begin_of(sources_.groups[done_])), std::nullopt,
                      "was done already, and it or its neighbour has changed: start over with --force"};
     }
     rest = behind;

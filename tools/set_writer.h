@@ -67,7 +67,7 @@ class SetWriter {
   // Takes the folder, and reads what an earlier run has left.
   std::optional<Failure> begin();
   // The data set was whole already: nothing is to be done.
-  bool was_whole() const { return was_whole_; }
+  bool was_complete() const { return was_whole_; }
 
   // Groups that need not be converted any more, and what there is to say of them.
   uint64_t done() const { return done_; }
@@ -93,7 +93,7 @@ class SetWriter {
   class File;
 
   std::optional<Failure> take_lock();
-  std::optional<Failure> look_at_existing();
+  std::optional<Failure> inspect_existing();
   std::optional<Failure> resume();
   std::optional<Failure> read_journal();
   bool samples_are_there(const JournalEntry& entry);

@@ -14,13 +14,13 @@
 namespace tools {
 namespace {
 
-constexpr uint64_t kMostImages = 400;       // to look at
-constexpr uint64_t kMostPixels = 24 << 20;  // of them
-constexpr uint64_t kLeastImages = 24;       // of a layout, among those
+constexpr uint64_t kMaxImages = 400;       // to look at
+constexpr uint64_t kMaxPixels = 24 << 20;  // of them
+constexpr uint64_t kMinImages = 24;        // of a layout, among those
 // An image of more samples than this can afford a model of its own.
-constexpr uint64_t kMostSamplesOfSmall = 1 << 18;
+constexpr uint64_t kMaxSamplesOfSmall = 1 << 18;
 constexpr uint64_t kOneOfTests = 8;  // images that a model does not see
-constexpr double kLeastGain = 0.01;
+constexpr double kMinGain = 0.01;
 
 struct CloseTraining {
   void operator()(l3_training* training) const { l3_close_training(training); }
@@ -47,10 +47,10 @@ Outcome<std::optional<formats::Image>> read_image(const Sources& sources, const 
     formats::ReadOptions options = read_options(limits);
     options.page = item.page;
     formats::Result<formats::Image> image = formats::read(bytes->bytes(), options);
-    if (!image) return without(failure_in(sources.shown(item), image.error()));
+    if (!image) return without(failure_in(sources.display_name(item), image.error()));
     return std::optional(std::move(*image));
   } catch (...) {
-    return without(caught(sources.shown(item)));
+    return without(caught(sources.display_name(item)));
   }
 }
 
@@ -61,9 +61,9 @@ Outcome<Sample> take_sample(const Sources& sources, const l3_limits& limits) {
     if (item.use == Use::image) images.push_back(&item);
   }
   sample.all = images.size();
-  const uint64_t wanted = std::min<uint64_t>(kMostImages, images.size());
+  const uint64_t wanted = std::min<uint64_t>(kMaxImages, images.size());
   uint64_t pixels = 0;
-  for (uint64_t i = 0; i < wanted && pixels < kMostPixels; ++i) {
+  for (uint64_t i = 0; i < wanted && pixels < kMaxPixels; ++i) {
     ++sample.looked_at;
     Outcome<std::optional<formats::Image>> read = read_image(sources, *images[i * images.size() / wanted], limits);
     if (!read) return read.failure();
@@ -80,7 +80,7 @@ bool are_small(const std::vector<formats::Image>& images) {
   for (const formats::Image& image : images) {
     samples += uint64_t{image.width} * image.height * formats::channels(image.colour);
   }
-  return samples / images.size() <= kMostSamplesOfSmall;
+  return samples / images.size() <= kMaxSamplesOfSmall;
 }
 
 bool is_test(size_t number) { return number % kOneOfTests == kOneOfTests - 1; }
@@ -139,7 +139,7 @@ Outcome<bool> pays(const std::vector<formats::Image>& images, const Sample& samp
   const Outcome<uint64_t> bytes_with = bytes_of_tests(images, model->get(), encode);
   if (!bytes_with) return bytes_with.failure();
   const auto without = static_cast<double>(*bytes_without), with = static_cast<double>(*bytes_with);
-  if (without == 0 || with > without * (1 - kLeastGain)) return false;
+  if (without == 0 || with > without * (1 - kMinGain)) return false;
   const double tests = static_cast<double>(images.size() / kOneOfTests);
   const double all =
       static_cast<double>(images.size()) / static_cast<double>(sample.looked_at) * static_cast<double>(sample.all);
@@ -172,7 +172,7 @@ Outcome<std::vector<std::vector<uint8_t>>> train_models(const Sources& sources, 
     // One that the user supplied is for the same images.
     if (model_for(settings.models, channels, bits) != nullptr || taken.contains({channels, bits})) continue;
     if (which == SharedModels::where_they_pay) {
-      if (images.size() < kLeastImages || !are_small(images)) continue;
+      if (images.size() < kMinImages || !are_small(images)) continue;
       const Outcome<bool> worth = pays(images, *sample, encode, parallel);
       if (!worth) return worth.failure();
       if (!*worth) continue;

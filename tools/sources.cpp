@@ -142,7 +142,7 @@ class Lister {
     }
     std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->size());
     if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
-      return refuse(shown(options_.list, "stdin"), "is UTF-16: save it as UTF-8");
+      return refuse(display_name(options_.list, "stdin"), "is UTF-16: save it as UTF-8");
     }
     if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
     for (uint64_t number = 1; !text.empty(); ++number) {
@@ -158,22 +158,22 @@ class Lister {
     Line line = parse_line(text);
     const std::string problem = name_problem(line.name);
     if (!problem.empty()) {
-      return refuse(shown(options_.list, "stdin"), "line " + std::to_string(number) + ": no path below " +
-                                                       options_.source + ", it " + problem + ": " + line.name);
+      return refuse(display_name(options_.list, "stdin"), "line " + std::to_string(number) + ": no path below " +
+                                                              options_.source + ", it " + problem + ": " + line.name);
     }
     const std::string path = join(options_.source, line.name);
     struct stat status {};
     if (stat(path.c_str(), &status) != 0) {
       const std::string reason = std::strerror(errno);
-      return leave_out(path, "cannot open: " + reason + hint(line));
+      return skip_file(path, "cannot open: " + reason + hint(line));
     }
-    if (S_ISDIR(status.st_mode)) return leave_out(path, "is a folder; a list names files");
+    if (S_ISDIR(status.st_mode)) return skip_file(path, "is a folder; a list names files");
     listed_labels_.resize(found_.size());
     listed_labels_.push_back(std::move(line.label));
     add_file(std::move(line.name), status);
   }
 
-  void leave_out(const std::string& path, const std::string& reason) {
+  void skip_file(const std::string& path, const std::string& reason) {
     sources_.left_out.push_back({path, std::nullopt, reason});
   }
 
@@ -229,10 +229,10 @@ class Lister {
     std::vector<uint64_t> order(found_.size());
     std::iota(order.begin(), order.end(), uint64_t{0});
     std::sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) { return found_[a].name < found_[b].name; });
-    constexpr size_t kMostToName = 10;
-    for (size_t i = 1; i < order.size() && sources_.refused.size() < kMostToName; ++i) {
+    constexpr size_t kMaxToName = 10;
+    for (size_t i = 1; i < order.size() && sources_.refused.size() < kMaxToName; ++i) {
       const SourceItem& item = found_[order[i]];
-      if (item.name == found_[order[i - 1]].name) refuse(sources_.shown(item), "is there twice");
+      if (item.name == found_[order[i - 1]].name) refuse(sources_.display_name(item), "is there twice");
     }
   }
 
@@ -301,7 +301,8 @@ class Lister {
   void refuse_page_twins() {
     std::set<std::string_view> names;
     for (const SourceItem& item : sources_.items) {
-      if (!names.insert(item.name).second) refuse(sources_.shown(item), "has the name of a page of another file");
+      if (!names.insert(item.name).second)
+        refuse(sources_.display_name(item), "has the name of a page of another file");
     }
   }
 
@@ -366,7 +367,7 @@ class Lister {
       }
       if (best == nullptr) {
         if (is_list()) {
-          leave_out(sources_.shown(item), "fits no pattern of --pair");
+          skip_file(sources_.display_name(item), "fits no pattern of --pair");
         } else {
           ++sources_.ignored.others["that fit no pattern"];
         }
@@ -389,7 +390,7 @@ class Lister {
       }
       const auto there = std::find_if(members.begin(), members.end(), [](uint64_t i) { return i != kMissing; });
       const Pair& pair = pairs[static_cast<size_t>(missing - members.begin())];
-      sources_.left_out.push_back({sources_.shown(found_[*there]), std::nullopt,
+      sources_.left_out.push_back({sources_.display_name(found_[*there]), std::nullopt,
                                    "has no " + pair.role + ": " + pair.before + key + pair.after + " is missing"});
     }
     if (sources_.groups.empty() && sources_.left_out.empty()) {
@@ -453,7 +454,7 @@ std::string Sources::path_of(const SourceItem& item) const {
   return join(folder, item.page == 0 ? item.name : page_of_name(item.name)->first);
 }
 
-std::string Sources::shown(const SourceItem& item) const {
+std::string Sources::display_name(const SourceItem& item) const {
   return item.tar != 0 ? path_of(item) + ": " + item.name : join(folder, item.name);
 }
 
@@ -479,8 +480,8 @@ Sources list_files(const std::string& source) {
 
 std::string name_problem(const std::string& name) {
   if (loader::is_name(name)) return "";
-  if (name.size() > loader::kMostNameBytes) {
-    return "is longer than " + std::to_string(loader::kMostNameBytes) + " bytes";
+  if (name.size() > loader::kMaxNameBytes) {
+    return "is longer than " + std::to_string(loader::kMaxNameBytes) + " bytes";
   }
   if (name.find('\0') != name.npos) return "holds a zero byte";
   return "leads elsewhere";
@@ -529,7 +530,7 @@ Outcome<uint32_t> count_pages(const Sources& sources, const SourceItem& item) {
   const Outcome<bridge::Buffer> file = sources.read(item);
   if (!file) return file.failure();
   const formats::Result<uint32_t> pages = formats::count_pages(file->bytes());
-  if (!pages) return failure_in(sources.shown(item), pages.error());
+  if (!pages) return failure_in(sources.display_name(item), pages.error());
   return *pages;
 }
 

@@ -69,7 +69,7 @@ struct Sources {
   // The file that has the item.
   std::string path_of(const SourceItem& item) const;
   // What messages call it.
-  std::string shown(const SourceItem& item) const;
+  std::string display_name(const SourceItem& item) const;
   // Its bytes.
   Outcome<bridge::Buffer> read(const SourceItem& item) const;
 };

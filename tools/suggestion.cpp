@@ -33,16 +33,16 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   constexpr size_t kShortestStart = 3;
   if (word.size() > kLongest) return "";
   const std::string* nearest = nullptr;
-  size_t least = 0;
+  size_t minimum = 0;
   for (const std::string& name : names) {
     const bool starts = word.size() >= kShortestStart && name.starts_with(word);
     const size_t far = starts ? 0 : distance(word, name);
     if (far > std::max<size_t>(1, std::max(word.size(), name.size()) / 3)) continue;
     // One letter for another says nothing.
     if (far >= std::min(letters(word), letters(name))) continue;
-    if (nearest == nullptr || far < least) {
+    if (nearest == nullptr || far < minimum) {
       nearest = &name;
-      least = far;
+      minimum = far;
     }
   }
   return nearest == nullptr ? "" : "; did you mean " + *nearest + "?";

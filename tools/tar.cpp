@@ -17,7 +17,7 @@ namespace tools {
 namespace {
 
 constexpr uint64_t kBlock = 512;
-constexpr uint64_t kMostLongName = uint64_t{1} << 20;
+constexpr uint64_t kMaxLongName = uint64_t{1} << 20;
 
 using Block = std::array<uint8_t, kBlock>;
 
@@ -204,7 +204,7 @@ class TarReader {
   }
 
   std::optional<Failure> take_description(char type, uint64_t offset, uint64_t size) {
-    if (size > kMostLongName) return at("more than 1 MiB of a tar's names");
+    if (size > kMaxLongName) return at("more than 1 MiB of a tar's names");
     std::string bytes(static_cast<size_t>(size), '\0');
     if (auto failure = file_.read(offset, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()})) return failure;
     if (type == 'x' && !read_pax(bytes, next_)) return at("a tar's pax header is damaged");
@@ -250,8 +250,8 @@ class TarReader {
 
   std::optional<Failure> add(TarMember member) {
     if (const std::string problem = name_problem(member.name); !problem.empty()) {
-      constexpr size_t kMostShown = 200;
-      return at("the name of a tar's member " + problem + ": " + member.name.substr(0, kMostShown));
+      constexpr size_t kMaxShown = 200;
+      return at("the name of a tar's member " + problem + ": " + member.name.substr(0, kMaxShown));
     }
     number_of_[member.name] = contents_.members.size();
     contents_.members.push_back(std::move(member));
@@ -279,8 +279,8 @@ class TarReader {
 
   // The member that has the bytes of a link; null where there is none.
   const TarMember* target_of(uint64_t number) const {
-    constexpr int kMostLinks = 40;  // in a row, as Linux has it
-    for (int i = 0; i < kMostLinks; ++i) {
+    constexpr int kMaxLinks = 40;  // in a row, as Linux has it
+    for (int i = 0; i < kMaxLinks; ++i) {
       const auto link = links_.find(number);
       if (link == links_.end()) return &contents_.members[number];
       const auto target = number_of_.find(link->second.target);

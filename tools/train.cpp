@@ -76,13 +76,13 @@ class Lessons {
 
   // That of most images, of those of a colour and bits where such are wanted; null where there are none.
   const Layout* most_frequent(const std::optional<size_t>& colour, uint32_t bits) const {
-    const Layout* most = nullptr;
+    const Layout* maximum = nullptr;
     for (const Layout& layout : layouts_) {
       if (layout.images == 0 || layout.colour != colour.value_or(layout.colour)) continue;
       if (bits != 0 && layout.bits != bits) continue;
-      if (most == nullptr || layout.images > most->images) most = &layout;
+      if (maximum == nullptr || layout.images > maximum->images) maximum = &layout;
     }
-    return most;
+    return maximum;
   }
 
   // "2 gray of 8 bits, 1 RGB of 16 bits": all but those of a layout; empty where that is all.
@@ -110,10 +110,10 @@ class Lessons {
 };
 
 // At most so many, evenly from all.
-std::vector<std::string> chosen_of(const std::vector<std::string>& files, uint64_t most) {
-  if (files.size() <= most) return files;
+std::vector<std::string> chosen_of(const std::vector<std::string>& files, uint64_t maximum) {
+  if (files.size() <= maximum) return files;
   std::vector<std::string> chosen;
-  for (uint64_t i = 0; i < most; ++i) chosen.push_back(files[i * files.size() / most]);
+  for (uint64_t i = 0; i < maximum; ++i) chosen.push_back(files[i * files.size() / maximum]);
   return chosen;
 }
 

@@ -124,7 +124,7 @@ std::optional<Failure> compare(std::span<const uint8_t> file, const Work& work, 
   const Outcome<bridge::Buffer> source_file = read_file(work.source);
   if (!source_file) return source_file.failure();
   const formats::Result<formats::Image> source = formats::read(source_file->bytes(), read_options(options.limits));
-  if (!source) return failure_in(shown(work.source, "stdin"), source.error());
+  if (!source) return failure_in(display_name(work.source, "stdin"), source.error());
 
   bridge::DecodeSettings settings;
   settings.limits = options.limits;
@@ -132,17 +132,17 @@ std::optional<Failure> compare(std::span<const uint8_t> file, const Work& work, 
   settings.parallel = parallel;
   formats::Image image;
   std::optional<formats::Error> metadata_error;
-  const std::string name = shown(work.file, "stdin");
+  const std::string name = display_name(work.file, "stdin");
   if (const auto error = bridge::decode_l3(file, settings, image, &metadata_error)) return failure_in(name, *error);
   if (metadata_error) return failure_in(name, *metadata_error);
   const std::string difference = formats::difference(image, *source);
   if (difference.empty()) return std::nullopt;
-  return Failure{name, std::nullopt, "differs from " + shown(work.source, "stdin") + ": " + difference};
+  return Failure{name, std::nullopt, "differs from " + display_name(work.source, "stdin") + ": " + difference};
 }
 
 Outcome<Totals> verify_file(const Work& work, const VerifyOptions& options, const ModelFiles& models,
                             l3_parallel parallel) try {
-  const std::string name = shown(work.file, "stdin");
+  const std::string name = display_name(work.file, "stdin");
   const Outcome<bridge::Buffer> file = read_file(work.file);
   if (!file) return file.failure();
   l3_decode_options decode = l3_decode_options_init();
@@ -165,7 +165,7 @@ Outcome<Totals> verify_file(const Work& work, const VerifyOptions& options, cons
   }
   return totals;
 } catch (...) {
-  return caught(shown(work.file, "stdin"));
+  return caught(display_name(work.file, "stdin"));
 }
 
 int verify(const VerifyOptions& options, Context& context) {
@@ -209,7 +209,7 @@ int verify(const VerifyOptions& options, Context& context) {
     progress.begin(bytes_of_file);
     const Outcome<Totals> verified = verify_file(work, options, models, single ? parallel.for_l3() : l3_parallel{});
     if (!verified) console.fail(verified.failure());
-    if (verified && say_each) console.print("OK " + one_line(shown(work.file, "stdin")));
+    if (verified && say_each) console.print("OK " + one_line(display_name(work.file, "stdin")));
     Totals failed;
     failed.failed = 1;
     progress.add(verified ? *verified : failed, bytes_of_file);

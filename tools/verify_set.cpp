@@ -55,7 +55,7 @@ class SetVerifier {
       } else if (set_.find(page_name(item.name, 1))) {
         for_missing_pages(item, fail);
       } else {
-        fail({sources_.shown(item), std::nullopt, "is not in the data set (--subset allows that)"});
+        fail({sources_.display_name(item), std::nullopt, "is not in the data set (--subset allows that)"});
       }
     }
     const auto unsupported = ignored.failure(wanted_.against);
@@ -65,7 +65,7 @@ class SetVerifier {
 
   std::optional<Failure> check(uint64_t index, l3_parallel parallel, Totals& done) const try {
     const l3::Sample sample = set_.sample(index);
-    const std::string name = shown(set_, sample);
+    const std::string name = display_name(set_, sample);
     const Outcome<bridge::Buffer> file = read_sample(set_, index);
     if (!file) return file.failure();
     l3_data_error data_error{};
@@ -120,7 +120,7 @@ class SetVerifier {
     if (!pages) fail(pages.failure());
     for (uint32_t page = 2; pages && page <= *pages; ++page) {
       if (!set_.find(page_name(item.name, page))) {
-        fail({sources_.shown(item), std::nullopt, "page " + std::to_string(page) + " is not in the data set"});
+        fail({sources_.display_name(item), std::nullopt, "page " + std::to_string(page) + " is not in the data set"});
       }
     }
   }
@@ -149,7 +149,7 @@ class SetVerifier {
     const Outcome<bridge::Buffer> bytes = sources_.read(item);
     if (!bytes) return bytes.failure();
     const formats::Result<formats::Image> expected = formats::read(bytes->bytes(), read);
-    if (!expected) return failure_in(sources_.shown(item), expected.error());
+    if (!expected) return failure_in(sources_.display_name(item), expected.error());
     bridge::DecodeSettings settings;
     settings.limits = wanted_.limits;
     settings.parallel = parallel;
@@ -162,7 +162,7 @@ class SetVerifier {
     if (metadata_error) return failure_in(name, *metadata_error);
     const std::string difference = formats::difference(image, *expected);
     if (difference.empty()) return std::nullopt;
-    return Failure{name, std::nullopt, "differs from " + sources_.shown(item) + ": " + difference};
+    return Failure{name, std::nullopt, "differs from " + sources_.display_name(item) + ": " + difference};
   }
 
   const SetVerification& wanted_;

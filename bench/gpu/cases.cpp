@@ -20,8 +20,8 @@ using tools::Parallel;
 constexpr uint32_t kBatch = 64;
 constexpr uint64_t kAlignment = 256;
 
-uint32_t shrunk(uint32_t value, const Settings& settings, uint32_t least) {
-  return std::max(value / settings.shrink, least);
+uint32_t shrunk(uint32_t value, const Settings& settings, uint32_t minimum) {
+  return std::max(value / settings.shrink, minimum);
 }
 
 uint32_t distinct_of(uint32_t batch, const Settings& settings, const Parallel& parallel) {
@@ -82,15 +82,15 @@ formats::Result<formats::Image> read(const std::filesystem::path& path) {
 }
 
 // Real images of a folder, those of 8 bits RGB: as many as there may be different ones, from all over the folder.
-Street read_street(const Settings& settings, uint32_t most, Parallel& parallel) {
+Street read_street(const Settings& settings, uint32_t maximum, Parallel& parallel) {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(settings.images)) {
     if (entry.is_regular_file()) paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
   std::vector<std::filesystem::path> chosen;
-  for (size_t i = 0; i < std::min<size_t>(most, paths.size()); ++i) {
-    chosen.push_back(paths[i * paths.size() / std::min<size_t>(most, paths.size())]);
+  for (size_t i = 0; i < std::min<size_t>(maximum, paths.size()); ++i) {
+    chosen.push_back(paths[i * paths.size() / std::min<size_t>(maximum, paths.size())]);
   }
   auto pictures = std::make_shared<Pictures>(chosen.size());
   parallel.for_each(chosen.size(), [&](uint64_t i) {

@@ -27,7 +27,7 @@ class Management {
     int device = 0;
     working_ = find(init_, "nvmlInit_v2") && find(by_bus_, "nvmlDeviceGetHandleByPciBusId_v2") &&
                find(driver_, "nvmlSystemGetDriverVersion") && find(clock_, "nvmlDeviceGetClockInfo") &&
-               find(most_, "nvmlDeviceGetMaxClockInfo") && init_() == 0 && cudaGetDevice(&device) == cudaSuccess &&
+               find(max_, "nvmlDeviceGetMaxClockInfo") && init_() == 0 && cudaGetDevice(&device) == cudaSuccess &&
                cudaDeviceGetPCIBusId(bus, sizeof(bus), device) == cudaSuccess && by_bus_(bus, &device_) == 0;
   }
 
@@ -43,7 +43,7 @@ class Management {
 
   // MHz of a kind of clock, or "?".
   std::string now(unsigned kind) const { return megahertz(clock_, kind); }
-  std::string most(unsigned kind) const { return megahertz(most_, kind); }
+  std::string maximum(unsigned kind) const { return megahertz(max_, kind); }
   bool working() const { return working_; }
 
  private:
@@ -65,7 +65,7 @@ class Management {
   int (*init_)() = nullptr;
   int (*by_bus_)(const char*, void**) = nullptr;
   int (*driver_)(char*, unsigned) = nullptr;
-  Clock clock_ = nullptr, most_ = nullptr;
+  Clock clock_ = nullptr, max_ = nullptr;
 };
 
 // Bytes of `size` a second that `copy` moves, the median of some.
@@ -135,7 +135,7 @@ std::string describe_device() {
   return device.name + ", driver " + device.driver;
 }
 
-Device look_at_device() {
+Device query_device() {
   Device device = identify();
   size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "the device's memory");
@@ -159,11 +159,11 @@ std::string clocks() {
   constexpr unsigned kMultiprocessors = 1, kMemory = 2;
   const Management& management = Management::get();
   if (!management.working()) return "";
-  return "SM " + management.now(kMultiprocessors) + " MHz of " + management.most(kMultiprocessors) + ", memory " +
-         management.now(kMemory) + " MHz of " + management.most(kMemory);
+  return "SM " + management.now(kMultiprocessors) + " MHz of " + management.maximum(kMultiprocessors) + ", memory " +
+         management.now(kMemory) + " MHz of " + management.maximum(kMemory);
 }
 
-void hold_up(cudaStream_t stream, const l3::cuda::DeviceBuffer& scratch) {
+void stall_stream(cudaStream_t stream, const l3::cuda::DeviceBuffer& scratch) {
   constexpr int kFills = 32;
   for (int i = 0; i < kFills; ++i) check(cudaMemsetAsync(scratch.data(), i, scratch.size(), stream), "filling memory");
 }

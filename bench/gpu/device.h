@@ -55,12 +55,12 @@ struct Device {
 std::string describe_device();
 
 // Measures the current device.
-Device look_at_device();
+Device query_device();
 
 // "SM 1980 MHz of 1980, memory 3201 MHz" as the driver's management library says now; empty where there is none.
 std::string clocks();
 
 // Keeps the stream busy for a while, so that the host's next calls are queued before the device comes to them.
-void hold_up(cudaStream_t stream, const l3::cuda::DeviceBuffer& scratch);
+void stall_stream(cudaStream_t stream, const l3::cuda::DeviceBuffer& scratch);
 
 }  // namespace gpu_bench

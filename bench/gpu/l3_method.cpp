@@ -31,7 +31,7 @@ File encode(const formats::Image& picture, const l3_encode_options& options) {
 }
 
 // That a file is the picture again when libl3 decodes it.
-void prove(const File& file, const formats::Image& picture) {
+void check_lossless(const File& file, const formats::Image& picture) {
   l3_decode_options options = l3_decode_options_init();
   options.limits = l3::no_limits();
   if (take(l3::decode(file, options), "decoding by libl3").bytes != picture.pixels) {
@@ -60,7 +60,7 @@ Files encode_all(const Case& a_case, l3_method method, const Settings& settings,
   } else {
     parallel.for_each(files.size(), [&](uint64_t i) { files[i] = encode(pictures[i], options); });
   }
-  parallel.for_each(files.size(), [&](uint64_t i) { prove(files[i], pictures[i]); });
+  parallel.for_each(files.size(), [&](uint64_t i) { check_lossless(files[i], pictures[i]); });
   return files;
 }
 

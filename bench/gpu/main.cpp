@@ -41,16 +41,16 @@ struct Options {
 };
 
 // A whole number from `least` on; none where `text` is no such number.
-std::optional<uint32_t> whole(const char* text, uint32_t least) {
+std::optional<uint32_t> whole(const char* text, uint32_t minimum) {
   char* end = nullptr;
   const unsigned long value = std::strtoul(text, &end, 10);
-  if (*text < '0' || *text > '9' || *end != 0 || value < least || value > 1'000'000) return std::nullopt;
+  if (*text < '0' || *text > '9' || *end != 0 || value < minimum || value > 1'000'000) return std::nullopt;
   return static_cast<uint32_t>(value);
 }
 
 bool take_option(Options& options, const std::string& name, const char* value) {
-  const auto number = [&](uint32_t& to, uint32_t least) {
-    const std::optional<uint32_t> read = whole(value, least);
+  const auto number = [&](uint32_t& to, uint32_t minimum) {
+    const std::optional<uint32_t> read = whole(value, minimum);
     if (read) to = *read;
     return read.has_value();
   };
@@ -92,7 +92,7 @@ class Bench {
   explicit Bench(const Options& options) : options_(options), parallel_(options.threads) {}
 
   int run() {
-    run_.device = look_at_device();
+    run_.device = query_device();
     run_.commit = options_.commit;
     run_.command = options_.command;
     run_.threads = parallel_.threads();

@@ -17,7 +17,7 @@ constexpr uint32_t kWarmUps = 3, kCalls = 20;
 constexpr uint32_t kLoops = 3;
 constexpr uint32_t kSlots = 2;   // of batches on their way to the device
 constexpr double kLongLoop = 2;  // seconds; what takes longer is done fewer times
-constexpr uint32_t kMostSets = 64;
+constexpr uint32_t kMaxSets = 64;
 constexpr uint64_t kScratchBytes = uint64_t{256} << 20;
 
 struct DestroyGraph {
@@ -63,7 +63,7 @@ class Measurement {
     check(cudaMemGetInfo(&free, &total), "the device's memory");
     // Beside output and files a set has the decoder's workspace, which is taken for a quarter of them at most.
     const uint64_t set_bytes = (case_.output_bytes + job_.encoded_bytes()) * 5 / 4 + 1;
-    const uint64_t wanted = std::clamp<uint64_t>(4 * device.l2_bytes / set_bytes + 1, 3, kMostSets);
+    const uint64_t wanted = std::clamp<uint64_t>(4 * device.l2_bytes / set_bytes + 1, 3, kMaxSets);
     const uint64_t possible = (free - free / 10) / set_bytes;
     if (possible < kSlots) throw Failure("the device has too little memory for this case");
     for (uint64_t i = 0; i < std::min(wanted, possible); ++i) {
@@ -130,7 +130,7 @@ class Measurement {
     for (uint32_t i = 0; i < std::max(kWarmUps, sets); ++i) put(mode, call++ % sets, into);  // each set once at least
     check(cudaStreamSynchronize(into), "warming up");
     Stopwatch each(kCalls + 1);
-    hold_up(into, scratch_);
+    stall_stream(into, scratch_);
     each.lap(into);
     for (uint32_t i = 0; i < kCalls; ++i) {
       put(mode, call++ % sets, into);
@@ -142,7 +142,7 @@ class Measurement {
     std::vector<double> loops;
     for (uint32_t loop = 0; loop < kLoops; ++loop) {
       Stopwatch whole(2);
-      hold_up(into, scratch_);
+      stall_stream(into, scratch_);
       whole.lap(into);
       for (uint32_t i = 0; i < kCalls; ++i) put(mode, call++ % sets, into);
       whole.lap(into);

@@ -46,7 +46,7 @@ File encode(const formats::Image& picture) {
 }
 
 // That a file is the picture again when the processor decodes it.
-void prove(const File& file, const formats::Image& picture) {
+void check_lossless(const File& file, const formats::Image& picture) {
   paper::Shape shape;
   paper::Reason reason = paper::read_head(file, shape);
   std::vector<uint8_t> pixels(picture.pixels.size());
@@ -66,7 +66,7 @@ std::shared_ptr<const Files> encoded(const Case& a_case, Parallel& parallel) {
   parallel.for_each(made->size(), [&](uint64_t i) {
     const formats::Image& picture = (*a_case.pictures)[i];
     (*made)[i] = encode(picture);
-    prove((*made)[i], picture);
+    check_lossless((*made)[i], picture);
   });
   return files = std::move(made);
 }

@@ -53,8 +53,8 @@ double share(const Run& run, const Case& a_case, const char* method, const Job& 
 
 std::array<double, 2> range(const Measured& measured) {
   if (measured.seconds.empty()) return {0, 0};
-  const auto [least, most] = std::minmax_element(measured.seconds.begin(), measured.seconds.end());
-  return {*least, *most};
+  const auto [minimum, maximum] = std::minmax_element(measured.seconds.begin(), measured.seconds.end());
+  return {*minimum, *maximum};
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ std::string json_line(const Run& run, const Settings& settings, const Case& a_ca
                       const Measured& measured) {
   constexpr int kDigits = 9;
   const double seconds = measured.median_seconds();
-  const auto [least, most] = range(measured);
+  const auto [minimum, maximum] = range(measured);
   tools::Json json;
   json.open_object();
   json.member("device", run.device.name).member("driver", run.device.driver).member("commit", run.commit);
@@ -72,8 +72,8 @@ std::string json_line(const Run& run, const Settings& settings, const Case& a_ca
   json.member("size", size_of(a_case)).member("source", a_case.source);
   json.member("decoded_bytes", a_case.decoded_bytes()).member("written_bytes", a_case.written_bytes());
   json.member("encoded_bytes", job.encoded_bytes());
-  json.key("seconds").number(seconds, kDigits).key("seconds_min").number(least, kDigits);
-  json.key("seconds_max").number(most, kDigits).member("runs", measured.seconds.size());
+  json.key("seconds").number(seconds, kDigits).key("seconds_min").number(minimum, kDigits);
+  json.key("seconds_max").number(maximum, kDigits).member("runs", measured.seconds.size());
   if (measured.loop_seconds > 0) json.key("seconds_loop").number(measured.loop_seconds, kDigits);
   if (measured.batches > 0) json.member("batches", measured.batches);
   if (measured.sets > 0) json.member("sets", measured.sets);
@@ -102,7 +102,7 @@ std::string table_head() {
 std::string table_row(const Run& run, const Case& a_case, const char* method, const Job& job,
                       const Measured& measured) {
   const double seconds = measured.median_seconds();
-  const auto [least, most] = range(measured);
+  const auto [minimum, maximum] = range(measured);
   const auto percent = [&](double value) { return seconds > 0 ? 100 * (value / seconds - 1) : 0; };
   std::array<char, 256> text{};
   std::snprintf(text.data(), text.size(),
@@ -110,7 +110,7 @@ std::string table_row(const Run& run, const Case& a_case, const char* method, co
                 a_case.name.c_str(), method, name_of(measured.mode), a_case.items.size(),
                 static_cast<double>(a_case.decoded_bytes()) / 1e6,
                 static_cast<double>(job.encoded_bytes()) / static_cast<double>(a_case.decoded_bytes()), seconds * 1e3,
-                percent(least), percent(most), giga_per_second(a_case.decoded_bytes(), seconds),
+                percent(minimum), percent(maximum), giga_per_second(a_case.decoded_bytes(), seconds),
                 seconds > 0 ? static_cast<double>(a_case.items.size()) / seconds : 0,
                 100 * share(run, a_case, method, job, measured), measured.equal ? "yes" : "NO");
   std::string row = text.data();

@@ -104,8 +104,8 @@ struct Layout {
   }
 
   void fill(uint8_t index, float left, float top, float right, float bottom, Shape shape) {
-    const auto clamp = [](float value, uint32_t most) {
-      return static_cast<uint32_t>(std::clamp(value, 0.0f, static_cast<float>(most)));
+    const auto clamp = [](float value, uint32_t maximum) {
+      return static_cast<uint32_t>(std::clamp(value, 0.0f, static_cast<float>(maximum)));
     };
     const uint32_t y1 = clamp(bottom, height);
     for (uint32_t y = clamp(top, height); y < y1; ++y) {

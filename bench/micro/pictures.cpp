@@ -55,12 +55,12 @@ class Patches {
         static_cast<int32_t>(x) + (waves(x, y, 12, 71) - 128) / 12 + (grain(x, y / 2, 73) - 128) / 90;
     const int32_t row = static_cast<int32_t>(y) + (waves(x, y, 12, 72) - 128) / 12;
     uint32_t nearest = 0;
-    int32_t least = INT32_MAX;
+    int32_t minimum = INT32_MAX;
     for (uint32_t i = 0; i < kCount; ++i) {
       const int32_t across = column - columns_[i], down = row - rows_[i];
       const int32_t distance = across * across + down * down;
-      if (distance >= least) continue;
-      least = distance;
+      if (distance >= minimum) continue;
+      minimum = distance;
       nearest = i;
     }
     return nearest;

@@ -47,17 +47,17 @@ Columns predict(const Columns& above, uint32_t columns) {
 // Writes a row of residuals; returns how many bytes it took.
 uint32_t encode_row(std::array<uint8_t, kPatchEdge>& residuals, uint32_t columns, uint8_t* out) {
   // Residuals are numbers modulo 256, and lie close to each other either as signed or as unsigned ones.
-  uint8_t least[2] = {UINT8_MAX, UINT8_MAX}, most[2] = {0, 0};
+  uint8_t minimum[2] = {UINT8_MAX, UINT8_MAX}, maximum[2] = {0, 0};
   for (uint32_t k = 0; k < 2; ++k) {
     for (uint32_t x = 0; x < columns; ++x) {
       const uint8_t r = static_cast<uint8_t>(residuals[x] ^ (k << 7));
-      least[k] = std::min(least[k], r);
-      most[k] = std::max(most[k], r);
+      minimum[k] = std::min(minimum[k], r);
+      maximum[k] = std::max(maximum[k], r);
     }
   }
-  const uint32_t chosen = most[1] - least[1] < most[0] - least[0] ? 1 : 0;
-  const uint32_t base = least[chosen] ^ (chosen << 7);
-  const uint32_t bits = static_cast<uint32_t>(std::bit_width(static_cast<uint32_t>(most[chosen] - least[chosen])));
+  const uint32_t chosen = maximum[1] - minimum[1] < maximum[0] - minimum[0] ? 1 : 0;
+  const uint32_t base = minimum[chosen] ^ (chosen << 7);
+  const uint32_t bits = static_cast<uint32_t>(std::bit_width(static_cast<uint32_t>(maximum[chosen] - minimum[chosen])));
 
   uint8_t row[kRowRoom] = {static_cast<uint8_t>(bits | base << 4), static_cast<uint8_t>(base >> 4)};
   std::fill(residuals.begin() + columns, residuals.end(), static_cast<uint8_t>(base));
@@ -163,8 +163,9 @@ const char* text(Reason reason) {
 
 uint64_t encode_bound(const Shape& shape) {
   if (!possible(shape)) return 0;
-  const uint64_t most = shape.payload_start() + shape.patches() * shape.channels * (kPatchEdge * kMaxRowBytes) + kUnit;
-  return most <= kMaxFileBytes ? most : 0;
+  const uint64_t maximum =
+      shape.payload_start() + shape.patches() * shape.channels * (kPatchEdge * kMaxRowBytes) + kUnit;
+  return maximum <= kMaxFileBytes ? maximum : 0;
 }
 
 uint64_t encode(const Shape& shape, const uint8_t* pixels, uint8_t* file) {

@@ -36,7 +36,7 @@ const CodecFigures* find(const SetFigures& set, const std::string& name) {
 }
 
 // "jxl7 in medical and satellite": those that beat a codec anywhere.
-std::string who_beats(const std::vector<const SetFigures*>& sets, const std::string& name, Direction direction) {
+std::string beaten_by(const std::vector<const SetFigures*>& sets, const std::string& name, Direction direction) {
   std::vector<std::pair<std::string, std::vector<std::string>>> winners;
   for (const SetFigures* set : sets) {
     for (const CodecFigures* winner : beaten_by(*set, *find(*set, name), direction)) {
@@ -70,7 +70,7 @@ Standing standing(const std::vector<const SetFigures*>& sets, const std::string&
     result.on_frontier += on_frontier(*set, *codec, direction);
   }
   result.contests = contests.size();
-  result.winners = who_beats(contests, name, direction);
+  result.winners = beaten_by(contests, name, direction);
   return result;
 }
 

@@ -15,7 +15,7 @@ std::string cell(const std::string& text) {
 
 std::string speed(const Speed& speed) {
   if (speed.median <= 0) return ",,";
-  return fixed(speed.median, 6) + "," + fixed(speed.least, 6) + "," + fixed(speed.most, 6);
+  return fixed(speed.median, 6) + "," + fixed(speed.minimum, 6) + "," + fixed(speed.maximum, 6);
 }
 
 void add_set(std::string& table, const std::string& name, const SetFigures& set) {

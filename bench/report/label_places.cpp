@@ -65,11 +65,11 @@ std::vector<LabelPlace> place_labels(const std::vector<LabelWish>& wishes, const
     for (size_t i = 0; i < wishes.size(); ++i) {
       const size_t known = pass == 0 ? i : wishes.size();
       size_t best = 0;
-      double least = cost(i, 0, known);
+      double minimum = cost(i, 0, known);
       for (size_t place = 1; place < candidates[i].size(); ++place) {
         const double here = cost(i, place, known);
-        if (here >= least) continue;
-        least = here;
+        if (here >= minimum) continue;
+        minimum = here;
         best = place;
       }
       chosen[i] = candidates[i][best];

@@ -54,7 +54,7 @@ std::string grouped(uint64_t value) {
   return result;
 }
 
-std::string shown_size(uint64_t bytes) {
+std::string format_size(uint64_t bytes) {
   const double size = static_cast<double>(bytes);
   if (size < 1e3) return std::to_string(bytes) + " bytes";
   if (size < 1e6) return three_digits(size / 1e3) + " kB";

@@ -19,6 +19,6 @@ std::string three_digits(double value);
 std::string grouped(uint64_t value);
 
 // "12.3 MB".
-std::string shown_size(uint64_t bytes);
+std::string format_size(uint64_t bytes);
 
 }  // namespace bench

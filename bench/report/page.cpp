@@ -18,7 +18,7 @@ std::string speed_cell(const Speed& speed) {
   if (speed.median <= 0) return "<td>\u2013</td>";
   std::string cell = "<td>" + three_digits(speed.median);
   if (speed.rounds > 1) {
-    cell += " <small>\u00b1" + fixed(50 * (speed.most - speed.least) / speed.median, 0) + "\u202f%</small>";
+    cell += " <small>\u00b1" + fixed(50 * (speed.maximum - speed.minimum) / speed.median, 0) + "\u202f%</small>";
   }
   return cell + "</td>";
 }
@@ -101,8 +101,8 @@ std::string plots(const SetFigures& set) {
 
 std::string head_line(const SetFigures& set) {
   return grouped(set.files) + (set.files == 1 ? " image, " : " images, ") +
-         three_digits(static_cast<double>(set.pixels) / 1e6) + " MP, " + shown_size(set.supplied_bytes) +
-         " as supplied, " + shown_size(set.sample_bytes) + " of samples";
+         three_digits(static_cast<double>(set.pixels) / 1e6) + " MP, " + format_size(set.supplied_bytes) +
+         " as supplied, " + format_size(set.sample_bytes) + " of samples";
 }
 
 std::string training(const TrainingFigures& training) {
@@ -117,7 +117,7 @@ std::string training(const TrainingFigures& training) {
   for (const FeedFigures& feed : training.feeds) {
     const auto cell = [](double value) { return "<td>" + (value > 0 ? three_digits(value) : "\u2013") + "</td>"; };
     html += std::string("<tr") + (feed.name.starts_with("l3") ? " class=\"ours\"" : "") + "><th>" + escaped(feed.name) +
-            (feed.lossy ? " <small>lossy</small>" : "") + "</th><td>" + shown_size(feed.bytes) + "</td>" +
+            (feed.lossy ? " <small>lossy</small>" : "") + "</th><td>" + format_size(feed.bytes) + "</td>" +
             cell(feed.warm) + "<td>" + (first > 0 ? three_digits(feed.warm / first) : "\u2013") + "</td>" +
             cell(feed.cold) + "<td>" + fixed(100 * feed.stalled, 0) + "\u202f%</td></tr>";
   }

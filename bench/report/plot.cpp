@@ -25,11 +25,11 @@ std::string number(double value) { return fixed(value, 1); }
 class Axis {
  public:
   // From `begin` to `end` on the canvas.
-  Axis(double least, double most, double begin, double end) : begin_(begin), end_(end) {
+  Axis(double minimum, double maximum, double begin, double end) : begin_(begin), end_(end) {
     // Room beside the outermost points, and at least a factor of 2 in all.
-    const double middle = std::sqrt(least * most);
-    low_ = std::log(std::min(least / 1.25, middle / std::sqrt(2.0)));
-    high_ = std::log(std::max(most * 1.25, middle * std::sqrt(2.0)));
+    const double middle = std::sqrt(minimum * maximum);
+    low_ = std::log(std::min(minimum / 1.25, middle / std::sqrt(2.0)));
+    high_ = std::log(std::max(maximum * 1.25, middle * std::sqrt(2.0)));
   }
 
   double at(double value) const { return begin_ + (std::log(value) - low_) / (high_ - low_) * (end_ - begin_); }
@@ -182,24 +182,24 @@ std::string trade_plot(const SetFigures& set, Direction direction, PlotSize size
 
 std::string size_bars(const SetFigures& set) {
   std::vector<const CodecFigures*> codecs;
-  double most = 0;
+  double maximum = 0;
   for (const CodecFigures& codec : set.codecs) {
     if (codec.files == 0 || codec.decodes_only) continue;
     codecs.push_back(&codec);
-    most = std::max(most, codec.ratio());
+    maximum = std::max(maximum, codec.ratio());
   }
   std::stable_sort(codecs.begin(), codecs.end(),
                    [](const CodecFigures* a, const CodecFigures* b) { return a->ratio() < b->ratio(); });
   constexpr double kWidth = 360, kNames = 84, kValues = 48, kRow = 19;
   const double height = kRow * static_cast<double>(codecs.size()) + 6, room = kWidth - kNames - kValues;
   std::string svg = open(kWidth, height, "Sizes: " + set.name);
-  if (most > 1) {
-    const double one = kNames + room / most;
+  if (maximum > 1) {
+    const double one = kNames + room / maximum;
     svg += line("edge", one, 0, one, height);
   }
   double top = 3;
   for (const CodecFigures* codec : codecs) {
-    const double width = most > 0 ? std::max(room * codec->ratio() / most, 1.0) : 1;
+    const double width = maximum > 0 ? std::max(room * codec->ratio() / maximum, 1.0) : 1;
     const std::string style = style_of(set, *codec);
     svg += text(("label " + style).c_str(), kNames - 6, top + 13, "end", codec->name);
     svg += "<rect class=\"bar " + style + "\" x=\"" + number(kNames) + "\" y=\"" + number(top + 2) + "\" width=\"" +

@@ -159,10 +159,10 @@ std::optional<Error> read_chunks(Bytes file, const l3_limits& limits, Image& ima
 }
 
 std::optional<Error> over_limit(const Region& region, size_t pixel_bytes, const l3_limits& limits) {
-  const uint64_t most_pixels = limits.max_pixels != 0 ? limits.max_pixels : L3_DEFAULT_MAX_PIXELS;
-  const uint64_t most_bytes = limits.max_output_bytes != 0 ? limits.max_output_bytes : L3_DEFAULT_MAX_OUTPUT_BYTES;
+  const uint64_t max_pixels = limits.max_pixels != 0 ? limits.max_pixels : L3_DEFAULT_MAX_PIXELS;
+  const uint64_t max_bytes = limits.max_output_bytes != 0 ? limits.max_output_bytes : L3_DEFAULT_MAX_OUTPUT_BYTES;
   const uint64_t pixels = uint64_t{region.width} * region.height;
-  if (pixels <= most_pixels && pixels <= most_bytes / pixel_bytes) return std::nullopt;
+  if (pixels <= max_pixels && pixels <= max_bytes / pixel_bytes) return std::nullopt;
   return Error{0, "a region of " + std::to_string(region.width) + " x " + std::to_string(region.height) +
                       " pixels is over the limit"};
 }

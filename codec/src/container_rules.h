@@ -297,8 +297,8 @@ L3_INLINE Fault check_entry_fields(const uint8_t* entry, const Head& head, const
       if (parameters != 0) return {Reason::tile_parameters, 1};
       if (units != 0) return {Reason::tile_size, 2};
       for (uint32_t c = 0; c < kMaxChannels; ++c) {
-        const uint32_t most = c < head.channels ? (1u << head.bits) - 1 : 0;
-        if (load_u16(entry + 4 + 2 * c) > most) return {Reason::constant_value, 4 + 2 * c};
+        const uint32_t maximum = c < head.channels ? (1u << head.bits) - 1 : 0;
+        if (load_u16(entry + 4 + 2 * c) > maximum) return {Reason::constant_value, 4 + 2 * c};
       }
       return {};
     case Method::raw:
@@ -314,7 +314,7 @@ L3_INLINE Fault check_entry_fields(const uint8_t* entry, const Head& head, const
     case Method::dense:
       if (head.model_origin() == L3_MODEL_NONE) return {Reason::tile_needs_model, 0};
       if ((parameters & 7) > kMaxLogLanes || dense_ending(parameters) > kMaxEnding ||
-          shape.width * shape.height > kMostPixelsOfLane * dense_lanes(parameters)) {
+          shape.width * shape.height > kMaxPixelsOfLane * dense_lanes(parameters)) {
         return {Reason::tile_parameters, 1};
       }
       if (units * kUnit < 4 * dense_lanes(parameters)) return {Reason::tile_size, 2};

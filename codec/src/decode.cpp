@@ -14,7 +14,7 @@ struct Region {
   uint32_t x, y, width, height;
 };
 
-l3_status give(l3_error* error, const Verdict& verdict) {
+l3_status report(l3_error* error, const Verdict& verdict) {
   return fail(error, verdict.reason, verdict.offset, verdict.tile);
 }
 
@@ -211,12 +211,12 @@ l3_status decode_region(const Opened& file, const uint8_t* data, size_t size, co
 
   FileModel model;
   const Verdict container = check_container(data, size, *file.target, head, &file.models, model);
-  if (!container.ok()) return give(error, container);
+  if (!container.ok()) return report(error, container);
   uint8_t colours[4 * 256];
   if (as_colours) build_colours(data, head, colours);
   RegionDecoder decoder(data, size, head, *file.target, *model.tables, region, static_cast<uint8_t*>(out), step,
                         as_colours ? colours : nullptr);
-  return give(error, decoder.run(file.options.parallel));
+  return report(error, decoder.run(file.options.parallel));
 }
 
 }  // namespace
@@ -231,7 +231,7 @@ l3_status l3_read_info(const void* data, size_t size, const l3_limits* limits, l
   l3_decode_options options = l3_decode_options_init();
   if (limits != nullptr) options.limits = *limits;
   const Opened file = open(data, size, &options);
-  if (!file.verdict.ok()) return give(error, file.verdict);
+  if (!file.verdict.ok()) return report(error, file.verdict);
   fill_info(static_cast<const uint8_t*>(data), file.head, own);
   std::memcpy(info, &own, own.struct_size < sizeof(own) ? own.struct_size : sizeof(own));
   return succeed(error);
@@ -243,12 +243,12 @@ l3_status l3_find_section(const void* data, size_t size, uint32_t type, const ui
   *bytes = nullptr;
   *bytes_size = 0;
   const Opened file = open(data, size, nullptr, Size::any);
-  if (!file.verdict.ok()) return give(error, file.verdict);
+  if (!file.verdict.ok()) return report(error, file.verdict);
   const Section* section = file.head.find(type);
   if (section == nullptr) return succeed(error);
   const uint8_t* start = static_cast<const uint8_t*>(data);
   const Verdict verdict = check_section(start, size, *file.target, *section);
-  if (!verdict.ok()) return give(error, verdict);
+  if (!verdict.ok()) return report(error, verdict);
   *bytes = start + section->offset;
   *bytes_size = section->size;
   return succeed(error);
@@ -259,13 +259,13 @@ l3_status l3_read_palette(const void* data, size_t size, uint8_t* colours, size_
   if (entries == nullptr) return fail(error, Reason::null_argument);
   *entries = 0;
   const Opened file = open(data, size, nullptr, Size::any);
-  if (!file.verdict.ok()) return give(error, file.verdict);
+  if (!file.verdict.ok()) return report(error, file.verdict);
   const Section* section = file.head.find(L3_SECTION_PALETTE);
   if (section == nullptr) return succeed(error);
   const uint8_t* start = static_cast<const uint8_t*>(data);
   Verdict verdict = check_section(start, size, *file.target, *section);
   if (verdict.ok()) verdict = check_palette(start, file.head, *section);
-  if (!verdict.ok()) return give(error, verdict);
+  if (!verdict.ok()) return report(error, verdict);
   const Palette palette = palette_of(start, *section);
   *entries = palette.entries;
   if (colours == nullptr) return succeed(error);
@@ -281,20 +281,21 @@ l3_status l3_check(const void* data, size_t size, const l3_limits* limits, l3_er
   l3_decode_options options = l3_decode_options_init();
   if (limits != nullptr) options.limits = *limits;
   const Opened file = open(data, size, &options);
-  if (!file.verdict.ok()) return give(error, file.verdict);
+  if (!file.verdict.ok()) return report(error, file.verdict);
   FileModel model;
-  return give(error, check_container(static_cast<const uint8_t*>(data), size, *file.target, file.head, nullptr, model));
+  return report(error,
+                check_container(static_cast<const uint8_t*>(data), size, *file.target, file.head, nullptr, model));
 }
 
 l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_t* count, l3_error* error) {
   if (count == nullptr) return fail(error, Reason::null_argument);
   *count = 0;
   const Opened file = open(data, size, nullptr, Size::any);
-  if (!file.verdict.ok()) return give(error, file.verdict);
+  if (!file.verdict.ok()) return report(error, file.verdict);
   const uint8_t* bytes = static_cast<const uint8_t*>(data);
   FileModel model;
   const Verdict verdict = check_container(bytes, size, *file.target, file.head, nullptr, model);
-  if (!verdict.ok()) return give(error, verdict);
+  if (!verdict.ok()) return report(error, verdict);
   for (uint64_t tile = 0; tile < file.head.tile_count; ++tile) {
     *count += static_cast<uint32_t>(read_entry(bytes, file.head.head_bytes, tile).method) == method;
   }
@@ -316,7 +317,7 @@ uint32_t l3_pixel_bytes(const l3_info* info, const void* data, size_t size, cons
 l3_status l3_decode(const void* data, size_t size, const l3_decode_options* options, void* out, size_t out_size,
                     size_t stride, l3_error* error) {
   const Opened file = open(data, size, options);
-  if (!file.verdict.ok()) return give(error, file.verdict);
+  if (!file.verdict.ok()) return report(error, file.verdict);
   return decode_region(file, static_cast<const uint8_t*>(data), size, {0, 0, file.head.width, file.head.height}, out,
                        out_size, stride, error);
 }
@@ -325,14 +326,14 @@ l3_status l3_decode_region(const void* data, size_t size, uint32_t x, uint32_t y
                            const l3_decode_options* options, void* out, size_t out_size, size_t stride,
                            l3_error* error) {
   const Opened file = open(data, size, options, Size::any);
-  if (!file.verdict.ok()) return give(error, file.verdict);
+  if (!file.verdict.ok()) return report(error, file.verdict);
   return decode_region(file, static_cast<const uint8_t*>(data), size, {x, y, width, height}, out, out_size, stride,
                        error);
 }
 
 l3_status l3_verify(const void* data, size_t size, const l3_decode_options* options, l3_error* error) {
   const Opened file = open(data, size, options);
-  if (!file.verdict.ok()) return give(error, file.verdict);
+  if (!file.verdict.ok()) return report(error, file.verdict);
   const Head& head = file.head;
   const uint8_t* bytes = static_cast<const uint8_t*>(data);
   FileModel model;
@@ -355,7 +356,7 @@ l3_status l3_verify(const void* data, size_t size, const l3_decode_options* opti
     digest_of(bytes, head.payload_start, digest);
     if (std::memcmp(digest, bytes + header::kDigest, sizeof(digest)) != 0) verdict = {Reason::digest, header::kDigest};
   }
-  return give(error, verdict);
+  return report(error, verdict);
 }
 
 l3_status l3_unpack_metadata(const void* data, size_t size, const l3_limits* limits, void* out, size_t out_size,
@@ -370,14 +371,14 @@ l3_status l3_unpack_metadata(const void* data, size_t size, const l3_limits* lim
   const uint64_t offset = static_cast<uint64_t>(bytes - start);
   if (bytes_size < kMinMetadataBytes) return fail(error, Reason::metadata_size, offset);
   const uint32_t unpacked = load_u32(bytes);
-  const uint64_t most = with_defaults(limits).max_metadata_bytes;
-  if (unpacked > most) return fail(error, Reason::over_metadata_limit, offset);
+  const uint64_t maximum = with_defaults(limits).max_metadata_bytes;
+  if (unpacked > maximum) return fail(error, Reason::over_metadata_limit, offset);
   *needed = unpacked;
   if (out == nullptr) return succeed(error);
   if (out_size < unpacked) return fail(error, Reason::buffer_too_small);
   if (overlap(data, size, out, unpacked)) return fail(error, Reason::buffers_overlap);
-  return give(error, unpack_metadata(start, {L3_SECTION_METADATA, 0, offset, bytes_size}, most,
-                                     static_cast<uint8_t*>(out), out_size));
+  return report(error, unpack_metadata(start, {L3_SECTION_METADATA, 0, offset, bytes_size}, maximum,
+                                       static_cast<uint8_t*>(out), out_size));
 }
 
 const char* l3_status_text(l3_status status) {

@@ -7,7 +7,7 @@ namespace l3 {
 
 constexpr uint32_t kBlockEdge = 16;  // of the blocks that choose a predictor
 constexpr uint32_t kMaxLogLanes = 5;
-constexpr uint32_t kMostPixelsOfLane = 1u << 15;
+constexpr uint32_t kMaxPixelsOfLane = 1u << 15;
 constexpr uint32_t kMaxClasses = 32;
 constexpr uint32_t kMaxTables = 24;
 constexpr uint32_t kMaxSymbols = 256;
@@ -15,8 +15,8 @@ constexpr uint32_t kProbabilityBits = 12;
 constexpr uint32_t kProbabilities = 1u << kProbabilityBits;
 constexpr uint32_t kStateFloor = 1u << 16;
 constexpr uint32_t kLevels = 64;
-constexpr int32_t kLeastError = -128, kMostError = 127;  // errors saturate there
-constexpr uint32_t kWeightShift = 6;                     // a prediction's weights count in 64ths
+constexpr int32_t kMinError = -128, kMaxError = 127;  // errors saturate there
+constexpr uint32_t kWeightShift = 6;                  // a prediction's weights count in 64ths
 
 // Taps of a prediction, four to a word: own neighbours in two words, errors in two, then a word for each of the one
 // or two channels before.

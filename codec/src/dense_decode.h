@@ -21,8 +21,8 @@ class DenseDecoder {
                          typename W::Delay& delay, typename W::Classes& classes)
       : width_(shape.width),
         height_(shape.height),
-        lanes_(W::keep(dense_lanes(entry.parameters))),
-        ending_(ending_of(W::keep(entry.parameters), shape.width, shape.height)),
+        lanes_(W::uniform(dense_lanes(entry.parameters))),
+        ending_(ending_of(W::uniform(entry.parameters), shape.width, shape.height)),
         parts_(ceil_div(lanes_, W::kPartLanes)),
         payload_bytes_(entry.payload_bytes),
         payload_(entry.payload),
@@ -80,10 +80,10 @@ class DenseDecoder {
   }
 
   L3_INLINE bool decode_samples() {
-    const uint32_t period = W::keep(dense_period(width_, lanes_));
-    const uint32_t steps = W::keep(dense_steps(width_, height_, lanes_));
+    const uint32_t period = W::uniform(dense_period(width_, lanes_));
+    const uint32_t steps = W::uniform(dense_steps(width_, height_, lanes_));
     const uint32_t last_part = kParts == 1 ? 0 : (lanes_ - 1) / W::kPartLanes,
-                   last_lane = W::keep((lanes_ - 1) % W::kPartLanes);
+                   last_lane = W::uniform((lanes_ - 1) % W::kPartLanes);
     delay_.clear(dense_delay(width_, lanes_));
     sink_.begin(width_, height_, lanes_);
     L3_FOR_USED_PARTS {
@@ -98,7 +98,7 @@ class DenseDecoder {
     for (uint32_t step = 0; step < steps; ++step) {
       const typename W::Delay::Entry from_last = delay_.load();
       // Backwards, since each part looks at what the one before it was.
-      for (uint32_t part = parts(); part-- > 0;) look_around(part, from_last);
+      for (uint32_t part = parts(); part-- > 0;) gather_neighbours(part, from_last);
       const Window window = reader_.window(at_);
       uint32_t taken = 0;
       decode_channel<0>(window, taken);
@@ -108,7 +108,7 @@ class DenseDecoder {
       if (!advance(taken)) return false;
       L3_FOR_USED_PARTS {
         sink_.put(step, part, row_[part], column_[part], pixel_here_[part], active_[part]);
-        go_on(part, period);
+        next_column(part, period);
       }
       delay_.store(last_lane, pixel_here_[last_part], error_here_[last_part], pixel_[last_part].n, error_[last_part].n);
     }
@@ -116,7 +116,7 @@ class DenseDecoder {
   }
 
   // To the next column, or to the first one of the lane's next row.
-  L3_INLINE void go_on(uint32_t part, uint32_t period) {
+  L3_INLINE void next_column(uint32_t part, uint32_t period) {
     column_[part] = column_[part] + constant<1>;
     const Mask wraps = W::equal(column_[part], period);
     column_[part] = W::select(wraps, W::splat(0), column_[part]);
@@ -124,7 +124,7 @@ class DenseDecoder {
   }
 
   // What the lanes of a part see where they are now.
-  L3_INLINE void look_around(uint32_t part, typename W::Delay::Entry from_last) {
+  L3_INLINE void gather_neighbours(uint32_t part, typename W::Delay::Entry from_last) {
     DenseWindow<Lanes>& pixel = pixel_[part];
     DenseWindow<Lanes>& error = error_[part];
     const uint32_t before = part == 0 ? 0 : part - 1;
@@ -139,11 +139,11 @@ class DenseDecoder {
     const Lanes column = column_[part], row = row_[part];
     const Mask active = W::both(W::less(column, width_), W::less(row, height_));
     active_[part] = active;
-    takes_[part] = Front::takers(active, column, row, ending_);
+    refills_[part] = Front::refilling_lanes(active, column, row, ending_);
     const auto edges = Front::Edges::of(column, row, width_);
     const Lanes corner = W::splat(0);
-    const auto of_pixel = Front::mend(pixel, edges, corner), of_error = Front::mend(error, edges, corner);
-    const auto entering = W::which(W::both(active, W::equal(column & constant<kBlockEdge - 1>, 0)));
+    const auto of_pixel = Front::fix_edges(pixel, edges, corner), of_error = Front::fix_edges(error, edges, corner);
+    const auto entering = W::lane_bits(W::both(active, W::equal(column & constant<kBlockEdge - 1>, 0)));
     if (entering) {
       const Lanes block = (row >> 4) * ceil_div(width_, kBlockEdge) + (column >> 4);
       weights_.enter(part, entering, block, classes_);
@@ -184,7 +184,7 @@ class DenseDecoder {
           Front::template decode_symbol<kTableBuckets>(own[part], other[part], state_[part], active_[part], sink_);
       finish<c>(part, p[part], up[part], difference);
     }
-    L3_FOR_USED_PARTS Front::refill(state_[part], takes_[part], window, taken);
+    L3_FOR_USED_PARTS Front::refill(state_[part], refills_[part], window, taken);
   }
 
   // The sums of prediction and activity, as far as the channel before has no part in them.
@@ -266,7 +266,7 @@ class DenseDecoder {
   uint32_t at_ = 0;  // in the payload
   Lanes state_[kParts];
   Lanes column_[kParts], row_[kParts];
-  Mask active_[kParts], takes_[kParts];  // decodes a sample; takes words for it
+  Mask active_[kParts], refills_[kParts];  // decodes a sample; takes words for it
   DenseWindow<Lanes> pixel_[kParts], error_[kParts];
   Lanes pixel_here_[kParts], error_here_[kParts];
   View view_[kParts];

@@ -11,7 +11,7 @@ namespace l3 {
 namespace {
 
 // Symbols of an image are kept from counting to encoding where they take no more than this.
-constexpr uint64_t kMostKeptBytes = uint64_t{1} << 28;
+constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
 
 constexpr double kBitsOfLane = 512;
 
@@ -74,14 +74,14 @@ void DenseEncoder::fit(uint32_t effort, ModelUse use) {
   fit_predictors(tiles, source_.channels(), effort_, kernels_, parallel_, fitted_, scales_, class_costs_);
   uint64_t seen_samples = 0;
   for (const auto& tile : tiles) seen_samples += tile->samples();
-  const uint32_t weight = weight_of_samples(use);
+  const uint32_t weight = sample_weight(use);
   const double share = static_cast<double>(seen_samples) / (static_cast<double>(pixels) * weight);
   fit_groups(tiles, kernels_, parallel_, share, effort_.group_levels, fitted_);
   if (effort_.refine_rounds > 0) refine_in_rounds(tiles, share);
 
   SymbolCounts counts(fitted_);
   count_all(seen, tiles, counts);
-  weigh(counts, weight);
+  scale_counts(counts, weight);
   fit_tables(counts, effort_.tables, effort_.table_rounds, fitted_);
 
   auto class_counts = std::make_unique<ClassCounts[]>(1);
@@ -104,18 +104,18 @@ void DenseEncoder::fit(uint32_t effort, ModelUse use) {
   make_codes();
 }
 
-void DenseEncoder::weigh(SymbolCounts& counts, uint32_t weight) const {
+void DenseEncoder::scale_counts(SymbolCounts& counts, uint32_t weight) const {
   for (uint32_t c = 0; c < fitted_.channels; ++c) {
     uint32_t* const of_channel = counts.of(c);
     for (size_t i = 0; i < size_t{counts.rows(c)} * kLevels * kMaxSymbols; ++i) of_channel[i] *= weight;
   }
 }
 
-uint32_t DenseEncoder::weight_of_samples(ModelUse use) const {
-  constexpr uint64_t kEnough = uint64_t{1} << 22, kMostWeight = 8;
+uint32_t DenseEncoder::sample_weight(ModelUse use) const {
+  constexpr uint64_t kEnough = uint64_t{1} << 22, kMaxWeight = 8;
   if (use == ModelUse::these) return 1;
   const uint64_t samples = source_.pixels() * source_.channels();
-  return static_cast<uint32_t>(std::clamp<uint64_t>(kEnough / samples, 1, kMostWeight));
+  return static_cast<uint32_t>(std::clamp<uint64_t>(kEnough / samples, 1, kMaxWeight));
 }
 
 // A code for a symbol takes a slot of 4096 from the others. A tile that has a symbol without a code takes some bits
@@ -220,7 +220,7 @@ void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std:
   for (uint32_t c = 0; c < source_.channels(); ++c) RowMap(fitted_, c).contexts(row_of[c]);
   classes_.resize(source_.tile_count());
   const uint64_t bytes = source_.pixels() * source_.channels() * (sizeof(uint8_t) + sizeof(uint16_t));
-  if (bytes <= kMostKeptBytes) symbols_.resize(source_.tile_count());
+  if (bytes <= kMaxKeptBytes) symbols_.resize(source_.tile_count());
   const auto count_tile = [&](uint64_t i, const DenseTile& tile, SymbolCounts& to) {
     const DensePlanes& planes = tile.planes();
     for (uint32_t c = 0; c < planes.channels; ++c) {
@@ -238,7 +238,7 @@ void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std:
       known.reset();
     } else {
       const auto loaded = load(tile);
-      settle(*loaded);
+      start_classes(*loaded);
       count_tile(tile, *loaded, to);
     }
   });
@@ -250,7 +250,7 @@ Fault DenseEncoder::use(const uint8_t* model, size_t size, uint32_t effort) {
   if (fault.reason != Reason::none) return fault;
   model_bytes_.assign(model, model + size);
   make_codes();
-  recall_fitted();
+  restore_fitted();
   // The costs of classes and of errors are not in a model: these are near enough to begin with.
   effort_ = effort_of(effort);
   for (uint32_t c = 0; c < source_.channels(); ++c) {
@@ -298,7 +298,7 @@ void DenseEncoder::make_codes() {
   }
 }
 
-void DenseEncoder::recall_fitted() {
+void DenseEncoder::restore_fitted() {
   const Codes& codes = *codes_;
   const DenseTables& tables = codes.tables;
   fitted_.channels = tables.channels;
@@ -325,10 +325,10 @@ void DenseEncoder::recall_fitted() {
   }
 }
 
-std::unique_ptr<DenseTile> DenseEncoder::load_settled(uint64_t tile) const {
+std::unique_ptr<DenseTile> DenseEncoder::load_with_classes(uint64_t tile) const {
   std::vector<std::unique_ptr<DenseTile>> alone(1);
   alone[0] = load(tile);
-  settle(*alone[0]);
+  start_classes(*alone[0]);
   // Once at least: what settling knows of errors is only near enough.
   for (uint32_t round = 0; round < std::max(effort_.refine_rounds, 1u); ++round) {
     refine_classes(alone, kernels_, l3_parallel{}, fitted_);
@@ -336,7 +336,7 @@ std::unique_ptr<DenseTile> DenseEncoder::load_settled(uint64_t tile) const {
   return std::move(alone[0]);
 }
 
-void DenseEncoder::settle(const DenseTile& tile) const {
+void DenseEncoder::start_classes(const DenseTile& tile) const {
   const DensePlanes& planes = tile.planes();
   const uint32_t* const classes = codes_ != nullptr ? codes_->tables.classes : fitted_.classes;
   for (uint32_t c = 0; c < planes.channels; ++c) {
@@ -379,7 +379,7 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
   TileSymbols own_symbols;
   std::vector<uint8_t> own_classes;
   if (symbols_.empty()) {
-    const auto loaded = classes_.empty() ? load_settled(tile) : load(tile);
+    const auto loaded = classes_.empty() ? load_with_classes(tile) : load(tile);
     const DensePlanes& planes = loaded->planes();
     if (classes_.empty()) {
       for (uint32_t c = 0; c < channels; ++c) {

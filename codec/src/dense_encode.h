@@ -41,7 +41,7 @@ class DenseEncoder : public ModelEncoder {
 
   std::unique_ptr<DenseTile> load(uint64_t tile) const;
   // Chooses the classes of a tile that the fit did not see, and predicts it.
-  void settle(const DenseTile& tile) const;
+  void start_classes(const DenseTile& tile) const;
   static void add_symbols(const TileSymbols& read, const DenseTile& tile, SymbolCounts& counts);
   template <class Count>
   void count_in_chunks(uint64_t tiles, SymbolCounts& counts, const Count& count) const;
@@ -54,13 +54,13 @@ class DenseEncoder : public ModelEncoder {
   // Gives codes to symbols that were not seen. `counts` are those of the tables, times `weight`.
   void complete(SymbolCounts& counts, uint32_t weight, ModelUse use);
   // How often each sample is taken to be there: a model for others is not to be smaller for how few were looked at.
-  uint32_t weight_of_samples(ModelUse use) const;
-  void weigh(SymbolCounts& counts, uint32_t weight) const;
+  uint32_t sample_weight(ModelUse use) const;
+  void scale_counts(SymbolCounts& counts, uint32_t weight) const;
   void make_codes();
   // Fills `fitted_` from the codes, but for what is said of classes.
-  void recall_fitted();
+  void restore_fitted();
   // A tile that the fit did not see, with its classes chosen as the codes want them.
-  std::unique_ptr<DenseTile> load_settled(uint64_t tile) const;
+  std::unique_ptr<DenseTile> load_with_classes(uint64_t tile) const;
   TileSymbols read_symbols(const DenseTile& tile, const uint8_t (*activity)[kActivityTerms],
                            const uint16_t (*row_of)[kZones * kSignPatterns]) const;
 

@@ -72,8 +72,8 @@ inline void round_solution(Equations& equations, Equations& solution, uint32_t s
     slope[i] = -equations.right(i) * kOne;
     for (uint32_t j = 0; j < size; ++j) slope[i] += cell(i, j) * rounded[j];
   }
-  constexpr uint32_t kMostSteps = 64;
-  for (uint32_t step = 0; step < kMostSteps; ++step) {
+  constexpr uint32_t kMaxSteps = 64;
+  for (uint32_t step = 0; step < kMaxSteps; ++step) {
     uint32_t best = size;
     double best_gain = 0;
     for (uint32_t i = 0; i < size; ++i) {

@@ -29,7 +29,7 @@ constexpr uint32_t kMaxProducts = (kMaxFeatures + 1) * (kMaxFeatures + 2) / 2;
 // What is multiplied by a scale is shifted by kScaledShift before and the scale by kScaleShift, so that both use their
 // 16 bits well; the product is shifted right by 15 and bounded so that sums of 256 products fit 32 bits.
 constexpr uint32_t kScaledShift = 7, kScaleShift = 5;
-constexpr int16_t kMostScaled = 2896;
+constexpr int16_t kMaxScaled = 2896;
 
 // What an error e costs is 256 log2(kCostOne + a e + b (e^2 / 4)): a and b by the level, 16 bits each.
 constexpr int32_t kCostOne = 4096;
@@ -115,7 +115,7 @@ struct FitKernels {
       for (uint32_t i = 0; i < kBlockSamples; i += S::kShorts) {
         const typename S::Shorts scaled =
             S::multiply_rounded(S::load(rows[f] + i) << kScaledShift, S::load(scales + i));
-        S::store(rows[f] + i, S::between(scaled, -kMostScaled, kMostScaled));
+        S::store(rows[f] + i, S::between(scaled, -kMaxScaled, kMaxScaled));
       }
     }
   }
@@ -150,32 +150,32 @@ struct FitKernels {
   // counted much further than `bound`.
   template <uint32_t kPairs>
   L3_INLINE static uint32_t cost_of(const BlockFeatures& block,
-                                    const typename S::Turns (*paired)[kBlockSamples / S::kShorts],
-                                    const typename S::Turns* costs, const int32_t* weights, int16_t most,
+                                    const typename S::Interleaved (*paired)[kBlockSamples / S::kShorts],
+                                    const typename S::Interleaved* costs, const int32_t* weights, int16_t maximum,
                                     uint32_t bound) {
     constexpr uint32_t kVectors = kBlockSamples / S::kShorts, kVectorsAtOnce = kVectors / 4;
-    constexpr int32_t kLeastCost = std::bit_cast<int32_t>(static_cast<float>(kCostOne)) >> 15;
+    constexpr int32_t kMinCost = std::bit_cast<int32_t>(static_cast<float>(kCostOne)) >> 15;
     typename S::Sums weight[kPairs];
     for (uint32_t p = 0; p < kPairs; ++p) weight[p] = S::all_pairs(weights[p]);
     typename S::Sums total{};
     uint32_t sum_of_all = 0;
     for (uint32_t i = 0; i < kVectors; ++i) {
-      typename S::SumsOfTurns sum{S::all_pairs(32), S::all_pairs(32)};
+      typename S::InterleavedSums sum{S::all_pairs(32), S::all_pairs(32)};
       for (uint32_t p = 0; p < kPairs; ++p) sum.add(paired[p][i], weight[p]);
       sum.low >>= kWeightShift;
       sum.high >>= kWeightShift;
       const uint32_t at = i * S::kShorts;
-      const auto predicted = S::between(S::narrow(sum) + S::load(block.base + at), 0, most);
+      const auto predicted = S::between(S::narrow(sum) + S::load(block.base + at), 0, maximum);
       const auto error = S::magnitude(S::load(block.value + at) - predicted);
       const auto size = (typename VectorTypes<sizeof(error)>::U16)error;  // its square has 16 bits
       const auto square = size * size >> 2;
-      const typename S::Turns turns = S::take_turns(error, (typename S::Shorts)square);
+      const typename S::Interleaved turns = S::interleave(error, (typename S::Shorts)square);
       using Floats = typename S::Floats;
       const auto cost = [&](const auto& v, const auto& by) {
         const auto sum_of_one = S::multiply_pairs(v, (typename S::Sums)by) + kCostOne;
         return (typename S::Sums) __builtin_convertvector(sum_of_one, Floats) >> 15;
       };
-      total += cost(turns.low, costs[i].low) + cost(turns.high, costs[i].high) - 2 * kLeastCost;
+      total += cost(turns.low, costs[i].low) + cost(turns.high, costs[i].high) - 2 * kMinCost;
       if ((i + 1) % kVectorsAtOnce != 0) continue;
       sum_of_all = 0;
       for (uint32_t k = 0; k < S::kSums; ++k) sum_of_all += static_cast<uint32_t>(total[k]);
@@ -188,7 +188,7 @@ struct FitKernels {
   static void assign_as(const DensePlanes& planes, uint32_t channel, const FitScales& scales,
                         const TapWeights* predictors, const uint32_t* class_costs, uint32_t classes) {
     const uint32_t count = feature_count(channel);
-    const int16_t most = static_cast<int16_t>((1u << planes.bits) - 1);
+    const int16_t maximum = static_cast<int16_t>((1u << planes.bits) - 1);
     int32_t weights[kMaxClasses][kPairs];
     for (uint32_t k = 0; k < classes; ++k) {
       for (uint32_t p = 0; p < kPairs; ++p) {
@@ -198,7 +198,7 @@ struct FitKernels {
     }
     constexpr uint32_t kVectors = kBlockSamples / S::kShorts;
     BlockFeatures block;
-    typename S::Turns paired[kPairs][kVectors], costs[kVectors];
+    typename S::Interleaved paired[kPairs][kVectors], costs[kVectors];
     for (uint32_t b = 0; b < planes.block_count(); ++b) {
       read_block(planes, channel, b, block);
       // Samples that are not there cost all classes the same.
@@ -212,20 +212,20 @@ struct FitKernels {
       }
       for (uint32_t i = 0; i < kVectors; ++i) {
         const uint32_t at = i * S::kShorts;
-        costs[i] = S::take_turns(S::load(scale[0] + at), S::load(scale[1] + at));
+        costs[i] = S::interleave(S::load(scale[0] + at), S::load(scale[1] + at));
         for (uint32_t p = 0; p < kPairs; ++p) {
           const auto second = 2 * p + 1 < count ? S::load(block.features[2 * p + 1] + at) : S::all(0);
-          paired[p][i] = S::take_turns(S::load(block.features[2 * p] + at), second);
+          paired[p][i] = S::interleave(S::load(block.features[2 * p] + at), second);
         }
       }
       // The class that it has is a good bound for the others.
       const uint32_t old = planes.classes[channel][b];
       uint32_t best_class = old;
-      uint32_t best = class_costs[old] + cost_of<kPairs>(block, paired, costs, weights[old], most, UINT32_MAX);
+      uint32_t best = class_costs[old] + cost_of<kPairs>(block, paired, costs, weights[old], maximum, UINT32_MAX);
       for (uint32_t k = 0; k < classes; ++k) {
         if (k == old || class_costs[k] >= best) continue;
         const uint32_t bound = best - class_costs[k];
-        const uint32_t cost = cost_of<kPairs>(block, paired, costs, weights[k], most, bound);
+        const uint32_t cost = cost_of<kPairs>(block, paired, costs, weights[k], maximum, bound);
         if (cost < bound) {
           best = cost + class_costs[k];
           best_class = k;
@@ -261,7 +261,7 @@ struct FitKernels {
   template <uint32_t kCross, bool kGuess>
   static void evaluate_as(const DensePlanes& planes, uint32_t channel, const TapWeights* predictors,
                           uint64_t (*sums)[2]) {
-    const int16_t most = static_cast<int16_t>((1u << planes.bits) - 1);
+    const int16_t maximum = static_cast<int16_t>((1u << planes.bits) - 1);
     PairedWeights<kCross> paired[kMaxClasses];
     uint32_t read = 0;                     // a bit for each class
     uint64_t level_sums[kFitLevels] = {};  // the number above bit 32, the sum below
@@ -290,9 +290,9 @@ struct FitKernels {
         int16_t least_here[kBlockEdge], most_here[kBlockEdge];
         for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
           const auto pair = [&](const int16_t* a, const int16_t* b) {
-            return R::take_turns(R::load(a + k), R::load(b + k));
+            return R::interleave(R::load(a + k), R::load(b + k));
           };
-          typename R::SumsOfTurns total{R::all_pairs(32), R::all_pairs(32)};
+          typename R::InterleavedSums total{R::all_pairs(32), R::all_pairs(32)};
           for (uint32_t i = 0; i < 4; ++i) {
             total.add(pair(own.at[2 * i], own.at[2 * i + 1]), R::all_pairs(weights[i]));
           }
@@ -313,14 +313,14 @@ struct FitKernels {
           if constexpr (kGuess) {
             total.low >>= kWeightShift - 1;
             total.high >>= kWeightShift - 1;
-            const Row twice = R::between(R::narrow(total), 0, static_cast<int16_t>(2 * most + 1));
+            const Row twice = R::between(R::narrow(total), 0, static_cast<int16_t>(2 * maximum + 1));
             R::store(planes.predicted[channel] + at + k, twice);
-            R::store(errors + x + k, R::between(v - (twice >> 1), kLeastError, kMostError));
+            R::store(errors + x + k, R::between(v - (twice >> 1), kMinError, kMaxError));
           } else {
             R::store_sums(sum + k, total);
             // Predictions beyond these give errors that saturate.
-            R::store(least_here + k, R::larger(v - static_cast<int16_t>(kMostError), R::all(0)));
-            R::store(most_here + k, R::lesser(v - static_cast<int16_t>(kLeastError), R::all(most)));
+            R::store(least_here + k, R::larger(v - static_cast<int16_t>(kMaxError), R::all(0)));
+            R::store(most_here + k, R::lesser(v - static_cast<int16_t>(kMinError), R::all(maximum)));
           }
         }
         if constexpr (kGuess) continue;
@@ -339,7 +339,7 @@ struct FitKernels {
         }
         // Twice the prediction, plus 1 where it leans upwards: also where it was beyond the range.
         for (uint32_t k = 0; k < kBlockEdge; ++k) {
-          const int32_t twice = sum[k] >> (kWeightShift - 1), limit = 2 * most + 1;
+          const int32_t twice = sum[k] >> (kWeightShift - 1), limit = 2 * maximum + 1;
           planes.predicted[channel][at + k] = static_cast<int16_t>(twice < 0 ? 0 : twice > limit ? limit : twice);
         }
         if (sums != nullptr) {
@@ -421,9 +421,9 @@ struct FitKernels {
   // Of samples k and those after it that fit a vector. A term that is not there is multiplied by 0.
   L3_INLINE static Row read_levels(const ContextRow& row, const ActivityPairs& weights, uint32_t k) {
     const auto floor = R::all_pairs(kActivityFloor);
-    typename R::SumsOfTurns activity{floor, floor};
+    typename R::InterleavedSums activity{floor, floor};
     for (uint32_t i = 0; i < weights.count; ++i) {
-      activity.add(R::take_turns(R::load(row.terms[2 * i] + k), R::load(row.terms[2 * i + 1] + k)),
+      activity.add(R::interleave(R::load(row.terms[2 * i] + k), R::load(row.terms[2 * i + 1] + k)),
                    R::all_pairs(weights.of[i]));
     }
     return R::levels_of(activity);
@@ -475,8 +475,8 @@ struct FitKernels {
           const Row predicted = R::load(planes.predicted[channel] + at + k);
           const Row p = predicted >> 1, up = -(predicted & 1);
           // 3 * 20641 is 61923.
-          typename R::SumsOfTurns zones{};
-          zones.add(R::take_turns((p ^ up) & 0xFF, R::all(3)), R::all_pairs(R::pair_of(3613, 20641)));
+          typename R::InterleavedSums zones{};
+          zones.add(R::interleave((p ^ up) & 0xFF, R::all(3)), R::all_pairs(R::pair_of(3613, 20641)));
           zones.low >>= 16;
           zones.high >>= 16;
           Row pattern = up & 63;

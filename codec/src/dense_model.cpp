@@ -24,7 +24,7 @@ void put_channel(Bits& bits, const DenseModel& model, uint32_t c) {
 void complete_frequencies(uint16_t* frequencies, uint32_t symbols) {
   uint32_t last = symbols - 1;
   while (frequencies[last] == 0) --last;
-  const uint32_t rest = rest_symbol(frequencies, last);
+  const uint32_t rest = implicit_symbol(frequencies, last);
   int32_t lacking = 0;
   for (uint32_t i = 0; i < symbols; ++i) {
     if (frequencies[i] != 0) continue;

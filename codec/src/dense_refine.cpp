@@ -60,19 +60,19 @@ class Chooser {
       const uint32_t at = i * S::kShorts;
       for (uint32_t p = 0; p < pairs_; ++p) {
         const auto second = 2 * p + 1 < count_ ? S::load(block_.features[2 * p + 1] + at) : S::all(0);
-        paired_[i][p] = S::take_turns(S::load(block_.features[2 * p] + at), second);
+        paired_[i][p] = S::interleave(S::load(block_.features[2 * p] + at), second);
       }
     }
   }
 
   // Not counted further than `most`.
-  uint32_t cost_of(uint32_t k, uint32_t most) const {
+  uint32_t cost_of(uint32_t k, uint32_t maximum) const {
     uint32_t cost = 0;
-    for (uint32_t r = 0; r < block_.rows && cost < most; ++r) {
+    for (uint32_t r = 0; r < block_.rows && cost < maximum; ++r) {
       int32_t sums[kBlockEdge];
       for (uint32_t i = 0; i < kBlockEdge; i += S::kShorts) {
-        S::SumsOfTurns sum{S::all_pairs(32), S::all_pairs(32)};
-        const S::Turns* features = paired_[(r * kBlockEdge + i) / S::kShorts];
+        S::InterleavedSums sum{S::all_pairs(32), S::all_pairs(32)};
+        const S::Interleaved* features = paired_[(r * kBlockEdge + i) / S::kShorts];
         for (uint32_t p = 0; p < pairs_; ++p) sum.add(features[p], S::all_pairs(weights_[k][p]));
         S::store_sums(sums + i, sum);
       }
@@ -97,7 +97,7 @@ class Chooser {
   int32_t weights_[kMaxClasses][kMaxPairs];
   BlockFeatures block_;
   BlockPlaces places_;
-  S::Turns paired_[kVectors][kMaxPairs];
+  S::Interleaved paired_[kVectors][kMaxPairs];
 };
 
 // What naming a class takes, for each class.

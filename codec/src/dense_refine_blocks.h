@@ -95,8 +95,8 @@ struct BlockOfTile {
 };
 
 // At most about so many of them, evenly.
-inline std::vector<BlockOfTile> some_of(const std::vector<BlockOfTile>& blocks, uint32_t most) {
-  const size_t step = (blocks.size() + most - 1) / most;
+inline std::vector<BlockOfTile> some_of(const std::vector<BlockOfTile>& blocks, uint32_t maximum) {
+  const size_t step = (blocks.size() + maximum - 1) / maximum;
   std::vector<BlockOfTile> some;
   for (size_t i = step / 2; i < blocks.size(); i += step) some.push_back(blocks[i]);
   return some;

@@ -56,8 +56,8 @@ class PredictorRefinement {
   }
 
   // Calls see(sample, outcome) for all samples of a block that are there, with a weight higher by `step`.
-  template <class See>
-  L3_INLINE void see_outcomes(const Block& block, uint32_t feature, int32_t step, const See& see) const {
+  template <class Visit>
+  L3_INLINE void for_each_outcome(const Block& block, uint32_t feature, int32_t step, const Visit& visit) const {
     int32_t twice[kBlockSamples];
     const int16_t* of_feature = block.own.features[feature];
     const int32_t sign = step < 0 ? -1 : 0, any = step == 0 ? 0 : -1;
@@ -68,8 +68,8 @@ class PredictorRefinement {
     for (uint32_t r = 0; r < block.own.rows; ++r) {
       for (uint32_t i = r * kBlockEdge; i < r * kBlockEdge + block.own.columns; ++i) {
         const int32_t w = block.own.base[i];
-        see(i,
-            outcome_of(twice[i], block.own.value[i], w, w + block.own.features[0][i], block.places.signs[i], tables_));
+        visit(i, outcome_of(twice[i], block.own.value[i], w, w + block.own.features[0][i], block.places.signs[i],
+                            tables_));
       }
     }
   }
@@ -83,7 +83,7 @@ class PredictorRefinement {
     uint64_t sum = 0;
     for (const auto& block : blocks_) {
       uint32_t of_block = 0;
-      see_outcomes(*block, feature, step, [&](uint32_t i, const Outcome& outcome) {
+      for_each_outcome(*block, feature, step, [&](uint32_t i, const Outcome& outcome) {
         of_block += lengths_.of[table_of(*block, i, outcome)][outcome.symbol];
       });
       sum += of_block;
@@ -137,7 +137,7 @@ class PredictorRefinement {
   void add_products(const Block& block, int64_t* products) const {
     alignas(64) int16_t rows[kMaxFeatures + 1][kBlockSamples];
     alignas(64) int16_t scale[kBlockSamples] = {};
-    see_outcomes(block, 0, 0, [&](uint32_t i, const Outcome& outcome) {
+    for_each_outcome(block, 0, 0, [&](uint32_t i, const Outcome& outcome) {
       scale[i] = scales_.of[table_of(block, i, outcome)][std::abs(outcome.error)];
     });
     std::memcpy(rows, block.own.features, sizeof(rows[0]) * count_);
@@ -247,10 +247,10 @@ class ActivityRefinement {
 
   // Moves one weight, by ones, as long as that pays. False where it does not.
   bool walk(uint8_t* weights, uint32_t term, int32_t step) {
-    constexpr int32_t kMost = 90;
+    constexpr int32_t kMax = 90;
     for (bool moved = false;; moved = true) {
       const int32_t to = weights[term] + step;
-      if (to < 0 || to > kMost) return moved;
+      if (to < 0 || to > kMax) return moved;
       const uint64_t now = cost(term, step);
       if (now >= best_) return moved;
       best_ = now;

@@ -50,7 +50,7 @@ class Grouping {
     for (uint32_t i = 0; i < size; ++i) group_[i] = i;
   }
 
-  uint32_t run(uint32_t most, uint8_t* groups) {
+  uint32_t run(uint32_t maximum, uint8_t* groups) {
     std::vector<uint32_t> alive(size_);
     for (uint32_t i = 0; i < size_; ++i) alive[i] = i;
     std::vector<double> loss(size_t{size_} * size_);
@@ -69,7 +69,7 @@ class Grouping {
           }
         }
       }
-      if (alive.size() <= most && best * scale_ > price_) break;
+      if (alive.size() <= maximum && best * scale_ > price_) break;
       uint32_t* into = counts_.of(best_b);
       const uint32_t* from = counts_.of(best_a);
       for (uint32_t i = 0; i < counts_.size(); ++i) into[i] += from[i];
@@ -201,8 +201,8 @@ class TableFit {
     table_of_.resize(contexts_.size());
   }
 
-  double run(uint32_t most, uint32_t rounds) {
-    tables_ = static_cast<uint32_t>(std::clamp<size_t>(contexts_.size(), 1, most));
+  double run(uint32_t maximum, uint32_t rounds) {
+    tables_ = static_cast<uint32_t>(std::clamp<size_t>(contexts_.size(), 1, maximum));
     start();
     for (uint32_t round = 0; round < rounds; ++round) assign();
     merge();
@@ -452,8 +452,8 @@ void fit_groups(const std::vector<std::unique_ptr<DenseTile>>& tiles, const Dens
   run_parallel(parallel, model.channels, fit_channel);
 }
 
-double fit_tables(SymbolCounts& counts, uint32_t most, uint32_t rounds, DenseModel& model) {
-  return TableFit(counts, model).run(most, rounds);
+double fit_tables(SymbolCounts& counts, uint32_t maximum, uint32_t rounds, DenseModel& model) {
+  return TableFit(counts, model).run(maximum, rounds);
 }
 
 template <class Model>

@@ -38,7 +38,7 @@ void fit_groups(const std::vector<std::unique_ptr<DenseTile>>& tiles, const Dens
                 const l3_parallel& parallel, double share, uint32_t levels, DenseModel& model);
 
 // Fits rows and at most `most` tables to the counts. Gives the bits of tables and of what was counted.
-double fit_tables(SymbolCounts& counts, uint32_t most, uint32_t rounds, DenseModel& model);
+double fit_tables(SymbolCounts& counts, uint32_t maximum, uint32_t rounds, DenseModel& model);
 
 // How often each class was seen, by channel and the class of the channel before.
 using ClassCounts = uint32_t[kMaxChannels][kMaxClasses][kMaxClasses];

@@ -21,16 +21,16 @@ namespace {
 constexpr uint32_t kDefaultTileEdge = 128;
 // Where a tile of the default size would hold less than this with a token model, larger ones pay: what a tile costs by
 // itself counts, and few lanes decode slowly.
-constexpr double kLeastTileBytes = 4096;
-constexpr uint32_t kMostTileEdge = 512;
-constexpr uint32_t kDefaultEffort = 5, kLeastEffort = 1;
+constexpr double kMinTileBytes = 4096;
+constexpr uint32_t kMaxPlannedTileEdge = 512;
+constexpr uint32_t kDefaultEffort = 5, kMinEffort = 1;
 // For images of 8 bits with more repeating pixels other models are not tried.
-constexpr double kMostRepeats = 0.8;
-constexpr uint64_t kLeastModelled = 256;  // samples; a model takes more than fewer ones
+constexpr double kMaxRepeats = 0.8;
+constexpr uint64_t kMinModelled = 256;  // samples; a model takes more than fewer ones
 // Images of so many samples at most may be better off with the default model.
-constexpr uint64_t kMostWithDefault = uint64_t{1} << 20;
+constexpr uint64_t kMaxWithDefault = uint64_t{1} << 20;
 // An own model takes more than it could save of so few bytes of payloads.
-constexpr uint64_t kLeastForOwn = 1024;
+constexpr uint64_t kMinSavedByOwnModel = 1024;
 
 constexpr uint8_t kNotYet = 0;  // in place of a section that is made later
 
@@ -81,7 +81,7 @@ Reason check_options(const l3_encode_options& options) {
   return Reason::none;
 }
 
-void lay_out(Plan& plan) {
+void assign_offsets(Plan& plan) {
   Head& head = plan.head;
   head.head_bytes = head.entries_at() + uint64_t{head.section_count} * kSectionEntryBytes;
   head.index_end = pad_to_unit(head.head_bytes + head.tile_count * kIndexEntryBytes);
@@ -101,7 +101,7 @@ uint32_t planned_origin(const Plan& plan) {
   if (options.model != nullptr) return L3_MODEL_OWN;
   const bool has_default = default_model_for(plan.head.channels, plan.image.bits) != 0;
   if (options.model_origin == L3_MODEL_DEFAULT) return has_default ? L3_MODEL_DEFAULT : L3_MODEL_NONE;
-  const bool pays = uint64_t{plan.image.width} * plan.image.height * plan.head.channels > kLeastModelled;
+  const bool pays = uint64_t{plan.image.width} * plan.image.height * plan.head.channels > kMinModelled;
   const bool forced = options.model_origin == L3_MODEL_OWN && options.method == L3_METHOD_DENSE;
   if (pays || forced) return L3_MODEL_OWN;
   return has_default && options.model_origin == L3_MODEL_NONE ? L3_MODEL_DEFAULT : L3_MODEL_NONE;
@@ -178,7 +178,7 @@ Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& 
   for (const NewSection& section : all) {
     if (section.bytes != nullptr && section.size != 0) plan.sections[head.section_count++] = section;
   }
-  lay_out(plan);
+  assign_offsets(plan);
   return Reason::none;
 }
 
@@ -274,15 +274,16 @@ class TileWriter {
   // Makes a tile dense where that is smaller than what was chosen before, or, where nothing was, than raw.
   bool try_dense(uint64_t tile, uint8_t* place, TileChoice& choice) {
     const TileShape shape = plan_.head.tile_shape(tile);
-    const uint32_t most = choice.payload_bytes != 0
-                              ? choice.payload_bytes
-                              : static_cast<uint32_t>(raw_bytes(shape.width, shape.height, shape.channels, shape.bits));
-    const auto payload = std::make_unique_for_overwrite<uint8_t[]>(most);
+    const uint32_t maximum =
+        choice.payload_bytes != 0
+            ? choice.payload_bytes
+            : static_cast<uint32_t>(raw_bytes(shape.width, shape.height, shape.channels, shape.bits));
+    const auto payload = std::make_unique_for_overwrite<uint8_t[]>(maximum);
     uint8_t parameters = 0;
-    const uint32_t bytes = dense_->encode(tile, payload.get(), most - kUnit, parameters);
+    const uint32_t bytes = dense_->encode(tile, payload.get(), maximum - kUnit, parameters);
     if (bytes == 0) return false;
     std::memcpy(place, payload.get(), bytes);
-    saved_bytes_ += most - bytes;
+    saved_bytes_ += maximum - bytes;
     choice.method = Method::dense;
     choice.parameters = parameters;
     choice.payload_bytes = bytes;
@@ -312,7 +313,7 @@ Reason write_sections(Plan& plan, const Target& target, uint8_t* out) {
       std::memcpy(at, section.bytes, section.size);
     }
   }
-  lay_out(plan);
+  assign_offsets(plan);
   for (uint32_t i = 0; i < head.section_count; ++i) {
     Section& section = head.sections[i];
     const uint64_t padded = pad_to_unit(section.size);
@@ -377,7 +378,7 @@ void change_origin(Plan& plan, uint32_t origin) {
     NewSection& section = plan.sections[i];
     if (section.type == L3_SECTION_METADATA) section.size = metadata_bound(plan.image.metadata_size);
   }
-  lay_out(plan);
+  assign_offsets(plan);
 }
 
 // The bytes of the model that is not to be fitted; none where one is.
@@ -427,7 +428,7 @@ Reason make_encoder(Plan& plan, const Target& target, std::unique_ptr<ModelEncod
     NewSection* section = plan.model();
     section->bytes = encoder->model().data();
     section->size = encoder->model().size();
-    lay_out(plan);
+    assign_offsets(plan);
   }
   return Reason::none;
 }
@@ -459,13 +460,13 @@ Reason write_as_planned(Plan& plan, const Target& target, uint8_t* out, size_t& 
 // The edge of tiles for a token model that needs so many bytes a pixel.
 uint32_t edge_for(double bytes_of_pixel) {
   uint32_t edge = kDefaultTileEdge;
-  while (edge < kMostTileEdge && bytes_of_pixel * edge * edge < kLeastTileBytes) edge *= 2;
+  while (edge < kMaxPlannedTileEdge && bytes_of_pixel * edge * edge < kMinTileBytes) edge *= 2;
   return edge;
 }
 
 // Whether all models that an image might have are worth trying.
 bool is_small(const Plan& plan) {
-  return uint64_t{plan.head.width} * plan.head.height * plan.head.channels <= kMostWithDefault;
+  return uint64_t{plan.head.width} * plan.head.height * plan.head.channels <= kMaxWithDefault;
 }
 
 // Adds a plan; of a small image, to which a model of many parts may not be worth what it takes, also one that looks
@@ -486,7 +487,7 @@ Plan with_tokens(const Plan& plan, const TileSource& source, uint32_t effort) {
   const auto choice = TokenEncoder(source, plan.options.parallel).choose(effort);
   result.token_plan = choice.plan;
   set_tiles(result, edge_for(choice.bytes / (static_cast<double>(plan.head.width) * plan.head.height)));
-  lay_out(result);
+  assign_offsets(result);
   return result;
 }
 
@@ -502,10 +503,10 @@ std::vector<Plan> plans_of(const Plan& plan) {
   const double repeats = plan.head.bits == 8 ? share_of_repeats(source) : 1;
   if (repeats >= kRepeatsForTokens) {
     // The plain model that little effort makes may be all that a small image is worth.
-    if (is_small(plan) && effort_of(plan) > kDefaultEffort) all.push_back(with_tokens(plan, source, kLeastEffort));
+    if (is_small(plan) && effort_of(plan) > kDefaultEffort) all.push_back(with_tokens(plan, source, kMinEffort));
     const Plan tokens = with_tokens(plan, source, effort_of(plan));
     add_plan(tokens, all);
-    if (plan.head.bits != 8 || (tokens.token_plan.literal && repeats > kMostRepeats)) return all;
+    if (plan.head.bits != 8 || (tokens.token_plan.literal && repeats > kMaxRepeats)) return all;
   }
   add_plan(plan, all);
   return all;
@@ -516,7 +517,7 @@ Reason write_smallest(const Plan& plan, const Target& target, uint8_t* out, size
   if (!samples_in_range(plan.image)) return Reason::sample_out_of_range;
   std::vector<Plan> plans = plans_of(plan);
   std::unique_ptr<uint8_t[]> best;
-  size_t least = SIZE_MAX;
+  size_t minimum = SIZE_MAX;
   bool own_pays = true;
   for (size_t i = 0; i < plans.size(); ++i) {
     if (i + 1 == plans.size() && !own_pays) break;
@@ -524,9 +525,9 @@ Reason write_smallest(const Plan& plan, const Target& target, uint8_t* out, size
     size_t size = 0;
     const Reason reason = write_as_planned(plans[i], target, out, size);
     if (reason != Reason::none) return reason;
-    if (is_default) own_pays = size - plans[i].head.payload_start > kLeastForOwn;
-    if (size >= least) continue;
-    least = size;
+    if (is_default) own_pays = size - plans[i].head.payload_start > kMinSavedByOwnModel;
+    if (size >= minimum) continue;
+    minimum = size;
     if (i + 1 == plans.size()) {
       written = size;
       return Reason::none;
@@ -534,8 +535,8 @@ Reason write_smallest(const Plan& plan, const Target& target, uint8_t* out, size
     best = std::make_unique_for_overwrite<uint8_t[]>(size);
     std::memcpy(best.get(), out, size);
   }
-  std::memcpy(out, best.get(), least);
-  written = least;
+  std::memcpy(out, best.get(), minimum);
+  written = minimum;
   return Reason::none;
 }
 
@@ -570,7 +571,7 @@ Reason write_named(const Plan& plan, const Target& target, uint8_t* out, size_t&
     // Now it is known how large its tiles should be.
     const double bytes = static_cast<double>(written - named.head.payload_start);
     set_tiles(named, edge_for(bytes / (static_cast<double>(named.head.width) * named.head.height)));
-    lay_out(named);
+    assign_offsets(named);
     if (named.head.tile_count != plan.head.tile_count) reason = write_as_planned(named, target, out, written);
   }
   if (reason != Reason::none || !(is_small(plan) || has_other_tiles(named, out))) return reason;

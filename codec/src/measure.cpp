@@ -20,14 +20,14 @@ class SymbolBits {
   template <class Pixels>
   void put(uint32_t, uint32_t, const Lanes&, const Lanes&, const Pixels&, const Mask&) {}
   template <uint32_t kBuckets>
-  void saw(const Lanes& frequency, const Mask& active) {
+  void on_symbol(const Lanes& frequency, const Mask& active) {
     double& bits = kBuckets == kClassBuckets ? classes : samples;
     for (uint32_t i = 0; i < Warp::kPartLanes; ++i) {
       if (active.v[i] != 0) bits += kProbabilityBits - logarithm(frequency.v[i]);
     }
   }
 
-  void saw_raw(const Lanes& count) {
+  void on_raw_bits(const Lanes& count) {
     for (uint32_t i = 0; i < Warp::kPartLanes; ++i) samples += count.v[i];
   }
 

@@ -133,13 +133,13 @@ size_t pack_metadata(const uint8_t* records, size_t size, uint8_t* out, size_t o
   return ZSTD_isError(packed) != 0 ? 0 : 4 + packed;
 }
 
-Verdict unpack_metadata(const uint8_t* data, const Section& section, uint64_t most, uint8_t* out, size_t out_size) {
+Verdict unpack_metadata(const uint8_t* data, const Section& section, uint64_t maximum, uint8_t* out, size_t out_size) {
   const Verdict wrong{Reason::metadata_contents, section.offset};
   if (section.size < kMinMetadataBytes) return {Reason::metadata_size, section.offset};
   const uint8_t* frame = data + section.offset + 4;
   const size_t frame_bytes = static_cast<size_t>(section.size - 4);
   const uint64_t unpacked = load_u32(data + section.offset);
-  if (unpacked > most) return {Reason::over_metadata_limit, section.offset};
+  if (unpacked > maximum) return {Reason::over_metadata_limit, section.offset};
   if (out != nullptr && out_size < unpacked) return {Reason::buffer_too_small};
   if (!is_allowed_frame(frame, frame_bytes, unpacked)) return wrong;
   const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());

@@ -18,6 +18,6 @@ uint64_t metadata_bound(size_t size);
 size_t pack_metadata(const uint8_t* records, size_t size, uint8_t* out, size_t out_size);
 
 // Unpacks a section whose check matches, and verifies its contents. `out` may be null: then nothing is written.
-Verdict unpack_metadata(const uint8_t* data, const Section& section, uint64_t most, uint8_t* out, size_t out_size);
+Verdict unpack_metadata(const uint8_t* data, const Section& section, uint64_t maximum, uint8_t* out, size_t out_size);
 
 }  // namespace l3

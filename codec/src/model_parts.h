@@ -49,7 +49,7 @@ struct Expectation {
   L3_INLINE uint32_t next() const {
     return mode == 0 ? before : mode == 1 ? before_that : (before + before_that + 1) / 2;
   }
-  L3_INLINE void saw(uint32_t bits) {
+  L3_INLINE void update(uint32_t bits) {
     before_that = before;
     before = bits;
   }
@@ -72,11 +72,11 @@ struct ModelParts {
   // Straight to where they belong: a GPU's threads have no room for them all.
   L3_INLINE static bool read_weights(Tables& tables, BitReader& bits, uint32_t c) {
     uint8_t width[kMaxTaps];
-    int8_t least[kMaxTaps];
+    int8_t minimum[kMaxTaps];
     for (uint32_t tap = 0; tap < kMaxTaps; ++tap) {
       if (!is_coded_tap(c, tap)) continue;
       width[tap] = static_cast<uint8_t>(bits.take(4));
-      least[tap] = static_cast<int8_t>(bits.take(8));
+      minimum[tap] = static_cast<int8_t>(bits.take(8));
       if (width[tap] > 8) return false;
     }
     for (uint32_t k = 0; k < tables.classes[c]; ++k) {
@@ -85,7 +85,7 @@ struct ModelParts {
     for (uint32_t tap = 0; tap < kMaxTaps; ++tap) {
       if (!is_coded_tap(c, tap)) continue;
       for (uint32_t k = 0; k < tables.classes[c]; ++k) {
-        if (!put_weight(tables, c, k, tap, least[tap] + static_cast<int32_t>(bits.take(width[tap])))) return false;
+        if (!put_weight(tables, c, k, tap, minimum[tap] + static_cast<int32_t>(bits.take(width[tap])))) return false;
       }
     }
     for (uint32_t k = 0; k < tables.classes[c]; ++k) {
@@ -194,7 +194,7 @@ struct ModelParts {
       const uint32_t guess = expected.next();
       if (negative ? magnitude > guess : magnitude > kMaxFrequencyBits - guess) return false;
       const uint32_t n = negative ? guess - magnitude : guess + magnitude;
-      expected.saw(n);
+      expected.update(n);
       uint32_t frequency = 0;
       if (n > 0) {
         const uint32_t t = smaller(n - 1, kMantissaBits);

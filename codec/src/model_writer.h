@@ -38,23 +38,23 @@ inline uint32_t bit_length(uint32_t v) { return v == 0 ? 0 : 32 - static_cast<ui
 // The weights of a channel's classes.
 template <class Bits>
 void put_weights(Bits& bits, const TapWeights* weights, uint32_t classes, uint32_t c) {
-  int32_t least[kMaxTaps], width[kMaxTaps];
+  int32_t minimum[kMaxTaps], width[kMaxTaps];
   for (uint32_t tap = 0; tap < kMaxTaps; ++tap) {
     if (!is_coded_tap(c, tap)) continue;
-    int32_t most = least[tap] = weights[0].of[tap];
+    int32_t maximum = minimum[tap] = weights[0].of[tap];
     for (uint32_t k = 1; k < classes; ++k) {
       const int32_t weight = weights[k].of[tap];
-      least[tap] = weight < least[tap] ? weight : least[tap];
-      most = weight > most ? weight : most;
+      minimum[tap] = weight < minimum[tap] ? weight : minimum[tap];
+      maximum = weight > maximum ? weight : maximum;
     }
-    width[tap] = static_cast<int32_t>(bit_length(static_cast<uint32_t>(most - least[tap])));
+    width[tap] = static_cast<int32_t>(bit_length(static_cast<uint32_t>(maximum - minimum[tap])));
     bits.put(static_cast<uint32_t>(width[tap]), 4);
-    bits.put(static_cast<uint32_t>(least[tap]) & 0xFF, 8);
+    bits.put(static_cast<uint32_t>(minimum[tap]) & 0xFF, 8);
   }
   for (uint32_t tap = 0; tap < kMaxTaps; ++tap) {
     if (!is_coded_tap(c, tap)) continue;
     for (uint32_t k = 0; k < classes; ++k) {
-      bits.put(static_cast<uint32_t>(weights[k].of[tap] - least[tap]), static_cast<uint32_t>(width[tap]));
+      bits.put(static_cast<uint32_t>(weights[k].of[tap] - minimum[tap]), static_cast<uint32_t>(width[tap]));
     }
   }
 }
@@ -121,7 +121,7 @@ void put_frequencies(Bits& bits, const uint16_t* frequencies, uint32_t last, uin
     for (uint32_t i = 0; i < magnitude; ++i) bits.put(1, 1);
     bits.put(0, 1);
     if (magnitude != 0) bits.put(n < guess ? 1 : 0, 1);
-    expected.saw(n);
+    expected.update(n);
     if (n > 1) {
       const uint32_t t = smaller(n - 1, kMantissaBits);
       bits.put(frequencies[symbol] >> (n - 1 - t) & ((1u << t) - 1), t);
@@ -130,7 +130,7 @@ void put_frequencies(Bits& bits, const uint16_t* frequencies, uint32_t last, uin
 }
 
 // The one symbol whose frequency need not be writable: the rest. The first of 32 where all are.
-inline uint32_t rest_symbol(const uint16_t* frequencies, uint32_t last) {
+inline uint32_t implicit_symbol(const uint16_t* frequencies, uint32_t last) {
   uint32_t rest = 0;
   for (uint32_t i = 0; i <= smaller(last, 31); ++i) {
     if (frequencies[i] != writable_frequency(frequencies[i])) return i;
@@ -146,7 +146,7 @@ void complete_frequencies(uint16_t* frequencies, uint32_t symbols);
 inline uint32_t put_table(BitWriter* bits, const uint16_t* frequencies, uint32_t symbols) {
   uint32_t last = symbols - 1;
   while (frequencies[last] == 0) --last;
-  const uint32_t rest = rest_symbol(frequencies, last);
+  const uint32_t rest = implicit_symbol(frequencies, last);
   uint32_t best_mode = 0, best = UINT32_MAX;
   for (uint32_t mode = 0; mode < 3; ++mode) {
     BitCounter counter;

@@ -71,10 +71,10 @@ inline uint8_t cost_of_frequency(uint32_t frequency) {
 }
 
 // How many lanes a tile that takes about so many bits is worth, as a power of two: each costs some bytes.
-inline uint32_t log_lanes_for(uint32_t width, uint32_t height, double bits, double bits_of_lane, uint32_t least = 0) {
-  while (width * height > kMostPixelsOfLane << least) ++least;
+inline uint32_t log_lanes_for(uint32_t width, uint32_t height, double bits, double bits_of_lane, uint32_t minimum = 0) {
+  while (width * height > kMaxPixelsOfLane << minimum) ++minimum;
   uint32_t log = 0;
-  while (log < kMaxLogLanes && 1u << log < height && (log < least || bits > bits_of_lane * (2 << log))) ++log;
+  while (log < kMaxLogLanes && 1u << log < height && (log < minimum || bits > bits_of_lane * (2 << log))) ++log;
   return log;
 }
 
@@ -103,7 +103,7 @@ class EndingState {
 // lane saves what its part of the ending takes, up to two bytes; more than a state can hold must not be in it.
 template <class Cost>
 uint32_t choose_ending(uint32_t width, uint32_t height, uint32_t log_lanes, const Cost& cost) {
-  constexpr uint32_t kUnitsOfBit = 16, kMostSaved = 16 * kUnitsOfBit, kMostHeld = 31 * kUnitsOfBit;
+  constexpr uint32_t kUnitsOfBit = 16, kMaxSaved = 16 * kUnitsOfBit, kMaxHeld = 31 * kUnitsOfBit;
   const uint32_t lanes = 1u << log_lanes;
   uint32_t taken[kLanes] = {};
   uint32_t best = 0, most_saved = 0;
@@ -112,7 +112,7 @@ uint32_t choose_ending(uint32_t width, uint32_t height, uint32_t log_lanes, cons
     const Ending ending = ending_of(t << 3 | log_lanes, width, height);
     const auto add = [&](uint32_t row, uint32_t from, uint32_t to) {
       uint32_t& of_lane = taken[row % lanes];
-      for (uint32_t x = from; x < to && of_lane <= kMostHeld; ++x) of_lane += cost(size_t{row} * width + x);
+      for (uint32_t x = from; x < to && of_lane <= kMaxHeld; ++x) of_lane += cost(size_t{row} * width + x);
     };
     for (uint32_t row = ending.row; row < height; ++row) {
       add(row, ending.column, row >= before.row ? before.column : width);
@@ -120,8 +120,8 @@ uint32_t choose_ending(uint32_t width, uint32_t height, uint32_t log_lanes, cons
     before = ending;
     uint32_t saved = 0;
     for (uint32_t lane = 0; lane < lanes; ++lane) {
-      if (taken[lane] > kMostHeld) return best;
-      saved += smaller(taken[lane], kMostSaved);
+      if (taken[lane] > kMaxHeld) return best;
+      saved += smaller(taken[lane], kMaxSaved);
     }
     if (saved > most_saved) {
       most_saved = saved;
@@ -161,7 +161,7 @@ class ReverseCoder {
     states_[lane] = times << kProbabilityBits | table.slots[code.first + x - times * code.frequency];
   }
   // One of two, the first of which has this frequency.
-  void put_either(uint32_t lane, uint32_t frequency, bool is_first) {
+  void put_binary(uint32_t lane, uint32_t frequency, bool is_first) {
     const uint32_t own = is_first ? frequency : kProbabilities - frequency, before = is_first ? 0 : frequency;
     uint32_t x = states_[lane];
     if (x >= own << (32 - kProbabilityBits)) {

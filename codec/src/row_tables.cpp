@@ -35,10 +35,10 @@ void RowTables::add_row(const uint32_t* counts, uint32_t contexts) {
   rows_.push_back(std::move(row));
 }
 
-void RowTables::fit(uint32_t most, uint32_t rounds) {
+void RowTables::fit(uint32_t maximum, uint32_t rounds) {
   size_t contexts = 0;
   for_contexts([&](const Context&) { ++contexts; });
-  tables_ = static_cast<uint32_t>(std::clamp<size_t>(contexts, 1, most));
+  tables_ = static_cast<uint32_t>(std::clamp<size_t>(contexts, 1, maximum));
   start();
   for (uint32_t round = 0; round < rounds; ++round) assign();
   merge();
@@ -231,8 +231,8 @@ double RowTables::bits() const {
   return sum;
 }
 
-uint32_t group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contexts, uint32_t symbols, uint32_t most,
-                      double price, uint8_t* groups) {
+uint32_t group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contexts, uint32_t symbols,
+                      uint32_t maximum, double price, uint8_t* groups) {
   const size_t size = size_t{contexts} * symbols;
   std::vector<uint64_t> totals(size_t{values} * contexts);  // of each value and context
   for (size_t i = 0; i < totals.size(); ++i) {
@@ -272,7 +272,7 @@ uint32_t group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t co
         }
       }
     }
-    if (alive.size() <= most && best > price) break;
+    if (alive.size() <= maximum && best > price) break;
     for (size_t i = 0; i < size; ++i) counts[best_b * size + i] += counts[best_a * size + i];
     for (uint32_t i = 0; i < contexts; ++i) {
       totals[size_t{best_b} * contexts + i] += totals[size_t{best_a} * contexts + i];

@@ -16,7 +16,7 @@ class RowTables {
   void add_row(const uint32_t* counts, uint32_t contexts);
 
   // Finds at most `most` tables and the table of each context.
-  void fit(uint32_t most, uint32_t rounds);
+  void fit(uint32_t maximum, uint32_t rounds);
 
   uint32_t table_count() const { return tables_; }
   // Contexts in which nothing was seen have the table of the one before them.
@@ -50,7 +50,7 @@ class RowTables {
 
 // Groups values of a property by what follows them. `counts` has for each value `contexts` times `symbols` numbers;
 // groups are at most `most`, and each further one saves at least `price` bits.
-uint32_t group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contexts, uint32_t symbols, uint32_t most,
-                      double price, uint8_t* groups);
+uint32_t group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contexts, uint32_t symbols,
+                      uint32_t maximum, double price, uint8_t* groups);
 
 }  // namespace l3

@@ -30,25 +30,25 @@ struct ShortVectors {
   L3_INLINE static Shorts larger(const Shorts& a, const Shorts& b) { return a > b ? a : b; }
   L3_INLINE static Shorts lesser(const Shorts& a, const Shorts& b) { return a < b ? a : b; }
   L3_INLINE static Shorts magnitude(const Shorts& a) { return larger(a, -a); }
-  L3_INLINE static Shorts between(const Shorts& v, int16_t least, int16_t most) {
-    return lesser(larger(v, all(least)), all(most));
+  L3_INLINE static Shorts between(const Shorts& v, int16_t minimum, int16_t maximum) {
+    return lesser(larger(v, all(minimum)), all(maximum));
   }
 
   // Numbers of two vectors in turn, in two vectors. Which numbers these are is up to the processor; narrow() and
   // store_sums() put them back in order.
-  struct Turns {
+  struct Interleaved {
     Shorts low, high;
   };
-  struct SumsOfTurns {
+  struct InterleavedSums {
     Sums low, high;
 
-    L3_INLINE void add(const Turns& turns, const Sums& weights) {
+    L3_INLINE void add(const Interleaved& turns, const Sums& weights) {
       low += multiply_pairs(turns.low, weights);
       high += multiply_pairs(turns.high, weights);
     }
   };
 
-  L3_INLINE static Turns take_turns(const Shorts& a, const Shorts& b) {
+  L3_INLINE static Interleaved interleave(const Shorts& a, const Shorts& b) {
 #if defined(__AVX512BW__)
     if constexpr (kBytes == 64) {
       return {(Shorts)_mm512_unpacklo_epi16((__m512i)a, (__m512i)b),
@@ -68,7 +68,7 @@ struct ShortVectors {
   }
 
   // Saturates at the ends of 16 bits.
-  L3_INLINE static Shorts narrow(const SumsOfTurns& v) {
+  L3_INLINE static Shorts narrow(const InterleavedSums& v) {
 #if defined(__AVX512BW__)
     if constexpr (kBytes == 64) return (Shorts)_mm512_packs_epi32((__m512i)v.low, (__m512i)v.high);
 #endif
@@ -87,7 +87,7 @@ struct ShortVectors {
 #endif
   }
 
-  L3_INLINE static void store_sums(int32_t* to, const SumsOfTurns& v) {
+  L3_INLINE static void store_sums(int32_t* to, const InterleavedSums& v) {
     Sums first = v.low, second = v.high;
 #if defined(__AVX2__)
     if constexpr (kBytes == 32) {
@@ -132,20 +132,20 @@ struct ShortVectors {
 #if defined(__AVX2__)
     if constexpr (kBytes == 32) return (Shorts)_mm256_mulhrs_epi16((__m256i)a, (__m256i)b);
 #endif
-    const Turns turns = take_turns(a, Shorts{} + static_cast<int16_t>(1 << 14));
-    const Turns by = take_turns(b, Shorts{} + static_cast<int16_t>(1));
+    const Interleaved turns = interleave(a, Shorts{} + static_cast<int16_t>(1 << 14));
+    const Interleaved by = interleave(b, Shorts{} + static_cast<int16_t>(1));
     return narrow({multiply_pairs(turns.low, (Sums)by.low) >> 15, multiply_pairs(turns.high, (Sums)by.high) >> 15});
   }
 
   // The logarithm of numbers from 8 to 2^24 to base 2, less 3, in quarters: exact at powers of two, and linear between.
-  L3_INLINE static Shorts levels_of(const SumsOfTurns& v) {
+  L3_INLINE static Shorts levels_of(const InterleavedSums& v) {
     return narrow({((Sums) __builtin_convertvector(v.low, Floats) >> 21) - (130 << 2),
                    ((Sums) __builtin_convertvector(v.high, Floats) >> 21) - (130 << 2)});
   }
   L3_INLINE static Shorts levels_of(const Shorts& v) {
-    const Turns turns = take_turns(v, Shorts{});
+    const Interleaved turns = interleave(v, Shorts{});
     const Sums one = all_pairs(pair_of(1, 0));
-    return levels_of(SumsOfTurns{multiply_pairs(turns.low, one), multiply_pairs(turns.high, one)});
+    return levels_of(InterleavedSums{multiply_pairs(turns.low, one), multiply_pairs(turns.high, one)});
   }
 
   // sums[j] += the dot product of a and b[j], 256 numbers each, which fits 32 bits.

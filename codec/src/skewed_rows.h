@@ -28,7 +28,7 @@ class SkewedRows {
 
   // A symbol of this frequency, in each active lane.
   template <uint32_t kBuckets>
-  L3_INLINE void saw(Lanes, Mask) {}
+  L3_INLINE void on_symbol(Lanes, Mask) {}
 
   L3_INLINE void put(uint32_t step, uint32_t part, Lanes, Lanes, Lanes pixels, Mask) {
     W::store(pixels_[step % kSteps] + part * W::kPartLanes, pixels);

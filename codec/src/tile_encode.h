@@ -15,11 +15,11 @@ struct WidthPlan {
 // The cheapest way to code these widths, of which `absent` are zero because their groups are not there.
 template <class W>
 L3_INLINE WidthPlan plan_widths(const typename W::GroupWidths& widths, uint32_t absent) {
-  const uint32_t most = W::greatest(widths);
-  WidthPlan best{most, 0, 4 * most * (64 - absent)};
+  const uint32_t maximum = W::greatest(widths);
+  WidthPlan best{maximum, 0, 4 * maximum * (64 - absent)};
   for (uint32_t d = 1; d <= kMaxWidthBits; ++d) {
     const uint32_t span = (1u << d) - 1;
-    const uint32_t base = most > span ? most - span : 0;
+    const uint32_t base = maximum > span ? maximum - span : 0;
     const uint32_t bits = 64 * d + 4 * (W::sum_raised(widths, base) - absent * base);
     if (bits < best.bits) best = {base, d, bits};
     if (base == 0) break;
@@ -53,7 +53,7 @@ struct WidthRow {
 class BitWriter {
  public:
   L3_INLINE explicit BitWriter(uint8_t* out) : out_(out) {}
-  static constexpr uint32_t kMost = 56;
+  static constexpr uint32_t kMax = 56;
   // At most kMost bits, nothing above them set.
   L3_INLINE void put(uint64_t value, uint32_t bits) {
     pending_ |= value << filled_;
@@ -167,11 +167,11 @@ class TileEncoder {
       return 0;
     } else {
       uint32_t best = 0;
-      uint32_t least = ~0u;
+      uint32_t minimum = ~0u;
       for (uint32_t transform = 0; transform < kTransforms; ++transform) {
         const uint32_t bits = sampled_bits(transform);
-        if (bits < least) {
-          least = bits;
+        if (bits < minimum) {
+          minimum = bits;
           best = transform;
         }
       }
@@ -260,12 +260,12 @@ class TileEncoder {
     predict(x, rows, c, samples, left, corner, residuals);
     GroupWidths widths[kPredictors];
     uint32_t best = 0;
-    uint32_t least = ~0u;
+    uint32_t minimum = ~0u;
     for (uint32_t p = 0; p < kPredictors; ++p) {
       widths[p] = W::template group_widths<Sample>(residuals[p], shape_.bits);
       const uint32_t sum = W::sum(widths[p]);
-      if (sum < least) {
-        least = sum;
+      if (sum < minimum) {
+        minimum = sum;
         best = p;
       }
     }
@@ -330,7 +330,7 @@ class TileEncoder {
       for (uint32_t k = 0; k < kRowGroups; k += 2, bits >>= 16, sums >>= 16) {
         const uint32_t first = bits & 0xFF;
         const uint32_t both = sums & 0xFF;
-        if (sizeof(Sample) == 1 && both <= BitWriter::kMost) {
+        if (sizeof(Sample) == 1 && both <= BitWriter::kMax) {
           writer.put(codes[k] | codes[k + 1] << first, both);
         } else {
           put_group(writer, codes[k], first);

@@ -17,8 +17,8 @@ constexpr uint32_t kMaxMatchRows = 32;
 constexpr uint32_t kMatchPatterns = 256;
 constexpr uint32_t kLiteralContexts = 256;
 constexpr uint32_t kMaxValues = 32768;  // that a model lists, of all channels together
-constexpr int32_t kMostTokenError = 32767;
-constexpr uint32_t kMostActivity = (1u << 24) - 1;
+constexpr int32_t kMaxTokenError = 32767;
+constexpr uint32_t kMaxActivity = (1u << 24) - 1;
 
 // Values lie in 16 bits of a word, two channels to a word, less 32768: so a product of pairs of signed numbers takes
 // them. The weights of values add up to a constant, which makes up for it.

@@ -10,7 +10,7 @@ struct Avx512TokenWarp : TokenWarp<Avx512TokenWarp, Avx512WordWarp> {
   L3_INLINE static Mask same(Lanes a, Lanes b) { return _mm512_cmpeq_epi32_mask(native(a), native(b)); }
   L3_INLINE static Mask not_less(Lanes a, Lanes b) { return _mm512_cmpge_epi32_mask(native(a), native(b)); }
   L3_INLINE static Mask without(Mask a, Mask b) { return static_cast<Mask>(a & ~b); }
-  L3_INLINE static Lanes only(Mask mask, Lanes a) { return lanes(_mm512_maskz_mov_epi32(mask, native(a))); }
+  L3_INLINE static Lanes select_or_zero(Mask mask, Lanes a) { return lanes(_mm512_maskz_mov_epi32(mask, native(a))); }
   L3_INLINE static Lanes at_least_zero(Lanes a) { return lanes(_mm512_max_epi32(native(a), _mm512_setzero_si512())); }
   L3_INLINE static Lanes at_most(Lanes a, Lanes b) { return lanes(_mm512_min_epi32(native(a), native(b))); }
   L3_INLINE static Lanes magnitude_pairs(Lanes a) { return lanes(_mm512_abs_epi16(native(a))); }

@@ -34,7 +34,7 @@ L3_INLINE uint32_t activity_pair(const uint32_t* words, uint32_t pair) {
 }
 
 // The neighbours of a pixel.
-enum class At { w, n, nw, ne, ww, nn, nne, nww };
+enum class NeighbourAt { w, n, nw, ne, ww, nn, nne, nww };
 
 // What a decoder is made for. A processor has one for models with holes and one for those without; a GPU asks the
 // model.
@@ -60,7 +60,7 @@ class TokenDecoder {
                          typename W::Classes& classes)
       : width_(shape.width),
         height_(shape.height),
-        lanes_(W::keep(dense_lanes(entry.parameters))),
+        lanes_(W::uniform(dense_lanes(entry.parameters))),
         ending_(ending_of(entry.parameters, shape.width, shape.height)),
         parts_((lanes_ + W::kPartLanes - 1) / W::kPartLanes),
         payload_bytes_(entry.payload_bytes),
@@ -77,7 +77,7 @@ class TokenDecoder {
     at_ = 4 * lanes_;
     if (!decode_blocks()) return {Reason::dense_words, payload_bytes_};
     if constexpr (W::kLooksAhead) {
-      if (tables_.still()) ahead_.look(width_, height_, classes_);
+      if (tables_.still()) ahead_.scan(width_, height_, classes_);
     }
     if (!decode_values()) return {Reason::dense_words, payload_bytes_};
     return check_end();
@@ -87,33 +87,33 @@ class TokenDecoder {
   using Upper = typename Front::Upper;
 
   // The lanes' pixels or errors there, edges mended.
-  template <At at>
-  L3_INLINE static Lanes around(const DenseWindow<Lanes>& window, const Upper& upper) {
-    if constexpr (at == At::w) return window.w;
-    if constexpr (at == At::n) return window.n;
-    if constexpr (at == At::nw) return window.nw;
-    if constexpr (at == At::ww) return window.ww;
-    if constexpr (at == At::nww) return window.nww;
-    if constexpr (at == At::ne) return upper.ne;
-    if constexpr (at == At::nn) return upper.nn;
-    if constexpr (at == At::nne) return upper.nne;
+  template <NeighbourAt at>
+  L3_INLINE static Lanes neighbour(const DenseWindow<Lanes>& window, const Upper& upper) {
+    if constexpr (at == NeighbourAt::w) return window.w;
+    if constexpr (at == NeighbourAt::n) return window.n;
+    if constexpr (at == NeighbourAt::nw) return window.nw;
+    if constexpr (at == NeighbourAt::ww) return window.ww;
+    if constexpr (at == NeighbourAt::nww) return window.nww;
+    if constexpr (at == NeighbourAt::ne) return upper.ne;
+    if constexpr (at == NeighbourAt::nn) return upper.nn;
+    if constexpr (at == NeighbourAt::nne) return upper.nne;
   }
-  template <At at>
+  template <NeighbourAt at>
   L3_INLINE Lanes pixel(uint32_t part, uint32_t word) const {
-    return around<at>(pixel_[part][word], above_[part][word]);
+    return neighbour<at>(pixel_[part][word], above_[part][word]);
   }
   // What predictions look at: pixels, holes filled.
-  template <At at>
+  template <NeighbourAt at>
   L3_INLINE Lanes value(uint32_t part, uint32_t word) const {
     if constexpr (kMayHaveHoles) {
       const Lanes seen = pixel<at>(part, word);
-      return has_holes() ? W::select(is_hole(seen), held_[part], seen) : seen;
+      return has_holes() ? W::select(is_hole(seen), last_value_[part], seen) : seen;
     }
     return pixel<at>(part, word);
   }
-  template <At at>
+  template <NeighbourAt at>
   L3_INLINE Lanes error(uint32_t part, uint32_t word) const {
-    return around<at>(error_[part][word], errors_above_[part][word]);
+    return neighbour<at>(error_[part][word], errors_above_[part][word]);
   }
 
   static constexpr bool kMayHaveHoles = kUse == TokenUse::holes;
@@ -145,8 +145,8 @@ class TokenDecoder {
       if (tables_.still()) {
         L3_FOR_USED_PARTS {
           const Mask still = decode_still(part, first, across, window, taken);
-          active_[part] = W::without(active_[part], still);
-          all[part] = W::only(still, W::splat(kStillBlock));
+          active_[part] = W::and_not(active_[part], still);
+          all[part] = W::select_or_zero(still, W::splat(kStillBlock));
         }
       }
       for (uint32_t c = 0; c < kChannels && !kLiteral; ++c) {
@@ -158,8 +158,8 @@ class TokenDecoder {
           Lanes own, other;
           W::look_up_token_class(tables_, c, before[part] & constant<kMaxClasses - 1>,
                                  Front::template bucket_of<kClassBuckets>(state_[part]), own, other);
-          before[part] = W::only(active_[part], Front::template decode_symbol<kClassBuckets>(own, other, state_[part],
-                                                                                             active_[part], sink_));
+          before[part] = W::select_or_zero(active_[part], Front::template decode_symbol<kClassBuckets>(
+                                                              own, other, state_[part], active_[part], sink_));
           Front::refill(state_[part], active_[part], window, taken);
           all[part] = all[part] | before[part] << static_cast<int>(8 * c);
         }
@@ -175,13 +175,13 @@ class TokenDecoder {
     const Lanes lane = W::numbers(part);
     // The block above counts where an earlier round had it.
     const Mask known = W::both(W::less(lane, across), W::not_less(lane + first, W::splat(across)));
-    const Lanes above = classes_.of(lane + (first - across), W::which(known));
+    const Lanes above = classes_.of(lane + (first - across), W::lane_bits(known));
     const Lanes frequency = W::select(W::equal(above & constant<kStillBlock>, kStillBlock),
                                       W::splat(tables_.still_frequency(1)), W::splat(tables_.still_frequency(0)));
     const Lanes slot = state_[part] & constant<kProbabilities - 1>;
-    const Mask still = W::without(active_[part], W::not_less(slot, frequency));
+    const Mask still = W::and_not(active_[part], W::not_less(slot, frequency));
     const Lanes own_frequency = W::select(still, frequency, W::splat(constant<kProbabilities>) - frequency);
-    sink_.template saw<kClassBuckets>(own_frequency, active_[part]);
+    sink_.template on_symbol<kClassBuckets>(own_frequency, active_[part]);
     const Lanes number = W::select(still, slot, slot - frequency);
     const Lanes next = own_frequency * (state_[part] >> kProbabilityBits) + number;
     state_[part] = W::select(active_[part], next, state_[part]);
@@ -190,10 +190,10 @@ class TokenDecoder {
   }
 
   L3_INLINE bool decode_values() {
-    const uint32_t period = W::keep(dense_period(width_, lanes_));
-    const uint32_t steps = W::keep(dense_steps(width_, height_, lanes_));
+    const uint32_t period = W::uniform(dense_period(width_, lanes_));
+    const uint32_t steps = W::uniform(dense_steps(width_, height_, lanes_));
     const uint32_t last_part = kParts == 1 ? 0 : (lanes_ - 1) / W::kPartLanes,
-                   last_lane = W::keep((lanes_ - 1) % W::kPartLanes);
+                   last_lane = W::uniform((lanes_ - 1) % W::kPartLanes);
     delay_.clear(dense_delay(width_, lanes_));
     sink_.begin(width_, height_, lanes_);
     L3_FOR_PARTS {
@@ -207,7 +207,7 @@ class TokenDecoder {
           error_here_[part][word] = zero;
         }
       }
-      held_[part] = W::splat(kValueBias);
+      last_value_[part] = W::splat(kValueBias);
       still_[part] = W::equal(lane, uint32_t{kLanes});  // none
       column_[part] = zero - lane - lane;
       // A lane beyond the tile's lanes is below its last row for ever.
@@ -223,29 +223,29 @@ class TokenDecoder {
           ++turn;
         }
         inside = turn * lanes_ > 1 && lead + 1 >= 2 * lanes_ && lead + 1 < width_;
-        uint32_t quiet = 0;
+        uint32_t idle = 0;
         if (inside && step >= ask_at && tables_.still()) {
           const auto steps_ahead = ahead_.from(lead, turn * lanes_, lanes_);
-          quiet = steps_ahead.quiet;
-          ask_at = step + steps_ahead.restless;
+          idle = steps_ahead.idle;
+          ask_at = step + steps_ahead.busy;
         }
-        if (quiet > 0) {
-          for (uint32_t i = 0; i < quiet; ++i) stay_everywhere(step + i, last_part, last_lane);
-          go_on_after(quiet);
-          lead += quiet;
-          step += quiet - 1;
+        if (idle > 0) {
+          for (uint32_t i = 0; i < idle; ++i) still_step(step + i, last_part, last_lane);
+          skip_columns(idle);
+          lead += idle;
+          step += idle - 1;
           continue;
         }
         ++lead;
       }
       const typename Delay::Entry from_last = delay_.load();
-      mind_errors(from_last);
+      track_errors(from_last);
       // Backwards, since each part looks at what the one before it was.
-      for (uint32_t part = parts(); part-- > 0;) look_around(part, from_last, inside);
-      if (any_of(coded_) && !decode_step()) return false;
+      for (uint32_t part = parts(); part-- > 0;) gather_neighbours(part, from_last, inside);
+      if (any_of(to_decode_) && !decode_step()) return false;
       L3_FOR_USED_PARTS {
         sink_.put(step, part, row_[part], column_[part], pixel_here_[part], active_[part]);
-        go_on(part, period);
+        next_column(part, period);
       }
       store_delay(last_part, last_lane);
     }
@@ -253,16 +253,16 @@ class TokenDecoder {
   }
 
   // A step in which all lanes are in still blocks, and none is at an edge of the tile.
-  L3_INLINE void stay_everywhere(uint32_t step, uint32_t last_part, uint32_t last_lane) {
+  L3_INLINE void still_step(uint32_t step, uint32_t last_part, uint32_t last_lane) {
     const typename Delay::Entry from_last = delay_.load();
-    mind_errors(from_last);
+    track_errors(from_last);
     for (uint32_t part = parts(); part-- > 0;) {
       slide(part, from_last);
       Mask level = W::same(pixel_[part][0].n, pixel_[part][0].nw);
       for (uint32_t word = 1; word < kWords; ++word) {
         level = W::both(level, W::same(pixel_[part][word].n, pixel_[part][word].nw));
       }
-      if (has_holes()) hold(part, W::equal(W::numbers(part), uint32_t{kLanes}));
+      if (has_holes()) track_last_value(part, W::equal(W::numbers(part), uint32_t{kLanes}));
       for (uint32_t word = 0; word < kWords; ++word) {
         pixel_here_[part][word] = W::select(level, pixel_[part][word].w, pixel_[part][word].n);
         if constexpr (!kLiteral) error_here_[part][word] = W::splat(0);
@@ -273,9 +273,9 @@ class TokenDecoder {
   }
 
   // What such steps leave as it was.
-  L3_INLINE void go_on_after(uint32_t quiet) {
+  L3_INLINE void skip_columns(uint32_t idle) {
     L3_FOR_USED_PARTS {
-      column_[part] = column_[part] + quiet;
+      column_[part] = column_[part] + idle;
       still_[part] = W::less(W::numbers(part), uint32_t{kLanes});  // each lane may have entered another block
       for (uint32_t word = 0; word < kWords && !kLiteral; ++word) {
         errors_above_[part][word] = Front::upper_of(error_[part][word]);
@@ -284,7 +284,7 @@ class TokenDecoder {
   }
 
   // Errors that are all 0 need not be moved. One that is not is somewhere in the windows for five steps at most.
-  L3_INLINE void mind_errors(const typename Delay::Entry& from_last) {
+  L3_INLINE void track_errors(const typename Delay::Entry& from_last) {
     if constexpr (W::kLooksAhead && !kLiteral) {
       uint32_t errors = 0;
       for (uint32_t word = 0; word < kWords; ++word) errors |= from_last[4 * word + 2] | from_last[4 * word + 3];
@@ -312,7 +312,7 @@ class TokenDecoder {
     if (tables_.match()) {
       decode_match(window, taken);
     } else {
-      L3_FOR_USED_PARTS escaped_[part] = coded_[part];
+      L3_FOR_USED_PARTS escaped_[part] = to_decode_[part];
     }
     if (any_of(escaped_)) {
       has_escapes_ = true;
@@ -325,7 +325,7 @@ class TokenDecoder {
   }
 
   // To the next column, or to the first one of the lane's next row.
-  L3_INLINE void go_on(uint32_t part, uint32_t period) {
+  L3_INLINE void next_column(uint32_t part, uint32_t period) {
     column_[part] = column_[part] + constant<1>;
     const Mask wraps = W::equal(column_[part], period);
     column_[part] = W::select(wraps, W::splat(0), column_[part]);
@@ -366,12 +366,12 @@ class TokenDecoder {
   }
 
   // What the lanes of a part see where they are now; `inside`, where none is at an edge of the tile.
-  L3_INLINE void look_around(uint32_t part, const typename Delay::Entry& from_last, bool inside) {
+  L3_INLINE void gather_neighbours(uint32_t part, const typename Delay::Entry& from_last, bool inside) {
     slide(part, from_last);
     const Lanes column = column_[part], row = row_[part];
     const Mask active = W::both(W::less(column, width_), W::less(row, height_));
     active_[part] = active;
-    takes_[part] = Front::takers(active, column, row, ending_);
+    refills_[part] = Front::refilling_lanes(active, column, row, ending_);
     const Lanes none = W::splat(kValueBias << 16 | kValueBias);
     if (inside) {
       for (uint32_t word = 0; word < kWords; ++word) {
@@ -381,33 +381,33 @@ class TokenDecoder {
     } else {
       const auto edges = Front::Edges::of(column, row, width_);
       for (uint32_t word = 0; word < kWords; ++word) {
-        above_[part][word] = Front::mend(pixel_[part][word], edges, none);
-        if (has_errors()) errors_above_[part][word] = Front::mend(error_[part][word], edges, W::splat(0));
+        above_[part][word] = Front::fix_edges(pixel_[part][word], edges, none);
+        if (has_errors()) errors_above_[part][word] = Front::fix_edges(error_[part][word], edges, W::splat(0));
       }
     }
     for (uint32_t word = 0; word < kWords; ++word) {
       pixel_here_[part][word] = none;
       if constexpr (!kLiteral) error_here_[part][word] = W::splat(0);
     }
-    if (has_holes()) hold(part, W::equal(column, 0));
-    coded_[part] = active;
-    const bool minds_classes = !kLiteral && weights_.change();
-    if (!minds_classes && !tables_.still()) return;
+    if (has_holes()) track_last_value(part, W::equal(column, 0));
+    to_decode_[part] = active;
+    const bool has_classes = !kLiteral && weights_.change();
+    if (!has_classes && !tables_.still()) return;
     const Mask enters = W::both(active, W::equal(column & constant<kBlockEdge - 1>, 0));
-    const auto entering = W::which(enters);
+    const auto entering = W::lane_bits(enters);
     if (entering) {
       const Lanes block = block_at(row, column);
-      if (minds_classes) weights_.enter(part, entering, block, classes_);
+      if (has_classes) weights_.enter(part, entering, block, classes_);
       if constexpr (W::kLooksAhead) {
-        if (tables_.still()) still_[part] = W::either(W::without(still_[part], enters), still_among(block, entering));
+        if (tables_.still()) still_[part] = W::either(W::and_not(still_[part], enters), still_among(block, entering));
       }
     }
     if (!tables_.still()) return;
     if constexpr (W::kLooksAhead) {
-      stay(part, W::both(active, still_[part]));
+      copy_still(part, W::both(active, still_[part]));
     } else {
       // A GPU looks again rather than remember.
-      stay(part, still_among(block_at(row, column), active));
+      copy_still(part, still_among(block_at(row, column), active));
     }
   }
   L3_INLINE Lanes block_at(Lanes row, Lanes column) const {
@@ -420,39 +420,40 @@ class TokenDecoder {
   }
 
   // In still blocks pixels are what goes on from above: W where N is as NW, else N.
-  L3_INLINE void stay(uint32_t part, Mask stays) {
-    coded_[part] = W::without(active_[part], stays);
-    Mask level = stays;
+  L3_INLINE void copy_still(uint32_t part, Mask still) {
+    to_decode_[part] = W::and_not(active_[part], still);
+    Mask level = still;
     for (uint32_t word = 0; word < kWords; ++word) {
-      level = W::both(level, W::same(pixel<At::n>(part, word), pixel<At::nw>(part, word)));
+      level = W::both(level, W::same(pixel<NeighbourAt::n>(part, word), pixel<NeighbourAt::nw>(part, word)));
     }
     for (uint32_t word = 0; word < kWords; ++word) {
-      const Lanes goes_on = W::select(level, pixel<At::w>(part, word), pixel<At::n>(part, word));
-      pixel_here_[part][word] = W::select(stays, goes_on, pixel_here_[part][word]);
+      const Lanes goes_on = W::select(level, pixel<NeighbourAt::w>(part, word), pixel<NeighbourAt::n>(part, word));
+      pixel_here_[part][word] = W::select(still, goes_on, pixel_here_[part][word]);
     }
   }
 
   // Which neighbours are the same, a bit for each of the eight pairs.
   L3_INLINE Lanes equalities(uint32_t part) const {
-    return same<At::w, At::n, 1>(part) | same<At::n, At::ne, 2>(part) | same<At::n, At::nw, 4>(part) |
-           same<At::w, At::nw, 8>(part) | same<At::ww, At::w, 16>(part) | same<At::nn, At::n, 32>(part) |
-           same<At::nne, At::ne, 64>(part) | same<At::nww, At::nw, 128>(part);
+    return same<NeighbourAt::w, NeighbourAt::n, 1>(part) | same<NeighbourAt::n, NeighbourAt::ne, 2>(part) |
+           same<NeighbourAt::n, NeighbourAt::nw, 4>(part) | same<NeighbourAt::w, NeighbourAt::nw, 8>(part) |
+           same<NeighbourAt::ww, NeighbourAt::w, 16>(part) | same<NeighbourAt::nn, NeighbourAt::n, 32>(part) |
+           same<NeighbourAt::nne, NeighbourAt::ne, 64>(part) | same<NeighbourAt::nww, NeighbourAt::nw, 128>(part);
   }
-  template <At a, At b, uint32_t kBit>
+  template <NeighbourAt a, NeighbourAt b, uint32_t kBit>
   L3_INLINE Lanes same(uint32_t part) const {
     Mask all = W::same(pixel<a>(part, 0), pixel<b>(part, 0));
     for (uint32_t word = 1; word < kWords; ++word) {
       all = W::both(all, W::same(pixel<a>(part, word), pixel<b>(part, word)));
     }
-    return W::only(all, W::splat(constant<kBit>));
+    return W::select_or_zero(all, W::splat(constant<kBit>));
   }
 
   // Where there are holes, lanes hold the last value that was none.
-  L3_INLINE void hold(uint32_t part, Mask first_column) {
-    const Lanes n = pixel<At::n>(part, 0), w = pixel<At::w>(part, 0);
-    Lanes held = W::select(first_column, W::splat(constant<kValueBias>), held_[part]);
-    held = W::select(is_hole(n), held, n & constant<0xFFFF>);
-    held_[part] = W::select(is_hole(w), held, w & constant<0xFFFF>);
+  L3_INLINE void track_last_value(uint32_t part, Mask first_column) {
+    const Lanes n = pixel<NeighbourAt::n>(part, 0), w = pixel<NeighbourAt::w>(part, 0);
+    Lanes last_value = W::select(first_column, W::splat(constant<kValueBias>), last_value_[part]);
+    last_value = W::select(is_hole(n), last_value, n & constant<0xFFFF>);
+    last_value_[part] = W::select(is_hole(w), last_value, w & constant<0xFFFF>);
   }
   L3_INLINE Mask is_hole(Lanes v) const {
     return W::same(v & constant<0xFFFF>, W::splat(tables_.hole_value() ^ kValueBias));
@@ -462,7 +463,7 @@ class TokenDecoder {
   L3_INLINE void decode_match(Window window, uint32_t& taken) {
     Lanes own[kParts], other[kParts];
     L3_FOR_USED_PARTS {
-      if (kParts > 1 && !W::any(coded_[part])) continue;
+      if (kParts > 1 && !W::any(to_decode_[part])) continue;
       Lanes octave = W::splat(0);
       if constexpr (!kLiteral) {
         if (tables_.match_by_activity()) {
@@ -474,30 +475,30 @@ class TokenDecoder {
                        own[part], other[part]);
     }
     L3_FOR_USED_PARTS {
-      escaped_[part] = coded_[part];
-      if (kParts > 1 && !W::any(coded_[part])) continue;
+      escaped_[part] = to_decode_[part];
+      if (kParts > 1 && !W::any(to_decode_[part])) continue;
       const Lanes symbol =
-          Front::template decode_symbol<kTokenBuckets>(own[part], other[part], state_[part], coded_[part], sink_);
-      Front::refill(state_[part], W::both(coded_[part], takes_[part]), window, taken);
+          Front::template decode_symbol<kTokenBuckets>(own[part], other[part], state_[part], to_decode_[part], sink_);
+      Front::refill(state_[part], W::both(to_decode_[part], refills_[part]), window, taken);
       const Mask is_n = W::equal(symbol, kMatchN), is_ne = W::equal(symbol, kMatchNe),
                  is_nw = W::equal(symbol, kMatchNw);
       for (uint32_t word = 0; word < kWords; ++word) {
-        const Lanes w_or_n = W::select(is_n, pixel<At::n>(part, word), pixel<At::w>(part, word));
-        const Lanes matched =
-            W::select(is_nw, pixel<At::nw>(part, word), W::select(is_ne, pixel<At::ne>(part, word), w_or_n));
-        pixel_here_[part][word] = W::select(coded_[part], matched, pixel_here_[part][word]);
+        const Lanes w_or_n = W::select(is_n, pixel<NeighbourAt::n>(part, word), pixel<NeighbourAt::w>(part, word));
+        const Lanes matched = W::select(is_nw, pixel<NeighbourAt::nw>(part, word),
+                                        W::select(is_ne, pixel<NeighbourAt::ne>(part, word), w_or_n));
+        pixel_here_[part][word] = W::select(to_decode_[part], matched, pixel_here_[part][word]);
       }
       const Mask repeats = W::less(symbol, uint32_t{kMatchNone});
       Mask known = repeats;
       if constexpr (kMayHaveHoles) {
         if (has_holes()) {
-          const Mask hole = W::both(coded_[part], W::equal(symbol, kMatchHole));
+          const Mask hole = W::both(to_decode_[part], W::equal(symbol, kMatchHole));
           known = W::either(known, hole);
           pixel_here_[part][0] =
               W::select(hole, W::splat((tables_.hole_value() ^ kValueBias) | kValueBias << 16), pixel_here_[part][0]);
         }
       }
-      escaped_[part] = W::without(coded_[part], known);
+      escaped_[part] = W::and_not(to_decode_[part], known);
     }
   }
 
@@ -514,12 +515,13 @@ class TokenDecoder {
     const auto add = [&](uint32_t i, Lanes terms) {
       activity = W::dot_pairs(terms, W::splat(weights_.activity(c, i)), activity);
     };
-    add(0, W::magnitude_pairs(pair<c>(error<At::w>(part, word), error<At::n>(part, word))));
-    add(1, W::magnitude_pairs(pair<c>(error<At::nw>(part, word), error<At::ne>(part, word))));
-    add(2, W::magnitude_pairs(pair<c>(error<At::ww>(part, word), error<At::nn>(part, word))));
-    const Lanes w = value<At::w>(part, word), n = value<At::n>(part, word), nw = value<At::nw>(part, word);
+    add(0, W::magnitude_pairs(pair<c>(error<NeighbourAt::w>(part, word), error<NeighbourAt::n>(part, word))));
+    add(1, W::magnitude_pairs(pair<c>(error<NeighbourAt::nw>(part, word), error<NeighbourAt::ne>(part, word))));
+    add(2, W::magnitude_pairs(pair<c>(error<NeighbourAt::ww>(part, word), error<NeighbourAt::nn>(part, word))));
+    const Lanes w = value<NeighbourAt::w>(part, word), n = value<NeighbourAt::n>(part, word),
+                nw = value<NeighbourAt::nw>(part, word);
     const auto w_nw = W::distance_pairs(w, nw), n_nw = W::distance_pairs(n, nw),
-               n_ne = W::distance_pairs(n, value<At::ne>(part, word));
+               n_ne = W::distance_pairs(n, value<NeighbourAt::ne>(part, word));
     add(4, pair<c>(w_nw, n_nw));
     add(5, pair<c>(n_ne, n_ne) & constant<0xFFFF>);
     return activity;
@@ -563,9 +565,9 @@ class TokenDecoder {
       if (kParts > 1 && !W::any(escaped_[part])) continue;
       const Lanes token =
           Front::template decode_symbol<kTokenBuckets>(own[part], other[part], state_[part], escaped_[part], sink_);
-      Front::refill(state_[part], W::both(escaped_[part], takes_[part]), window, taken);
+      Front::refill(state_[part], W::both(escaped_[part], refills_[part]), window, taken);
       const Mask direct = W::less(token, kDirectTokens);
-      raw_[part] = W::without(escaped_[part], direct);
+      raw_[part] = W::and_not(escaped_[part], direct);
       any_raw = any_raw || W::any(raw_[part]);
       number[part] = token;
       raw_bits[part] = ((token - W::splat(constant<kDirectTokens>)) >> 1) + constant<4>;
@@ -573,13 +575,13 @@ class TokenDecoder {
     if (any_raw) {
       L3_FOR_USED_PARTS {
         if (kParts > 1 && !W::any(raw_[part])) continue;
-        const Lanes count = W::only(raw_[part], raw_bits[part]);
-        sink_.saw_raw(count);
+        const Lanes count = W::select_or_zero(raw_[part], raw_bits[part]);
+        sink_.on_raw_bits(count);
         const Lanes raw = state_[part] & (W::shifted_left(W::splat(constant<1>), count) - W::splat(constant<1>));
         const Lanes long_number = W::shifted_left((number[part] & constant<1>) | constant<2>, count) | raw;
         number[part] = W::select(raw_[part], long_number, number[part]);
         state_[part] = W::shifted_right(state_[part], count);
-        Front::refill(state_[part], W::both(raw_[part], takes_[part]), window, taken);
+        Front::refill(state_[part], W::both(raw_[part], refills_[part]), window, taken);
       }
     }
     L3_FOR_USED_PARTS {
@@ -595,13 +597,13 @@ class TokenDecoder {
     const bool is_prepared = c == 0 && tables_.match() && tables_.match_by_activity();
     Lanes activity = is_prepared ? activity_[part] : prepare_activity<c>(part);
     const auto add = [&](uint32_t i, Lanes pairs) { sum = W::dot_pairs(pairs, weights_.pair(c, i, part), sum); };
-    add(0, pair<c>(value<At::w>(part, word), value<At::n>(part, word)));
-    add(1, pair<c>(value<At::nw>(part, word), value<At::ne>(part, word)));
-    add(2, pair<c>(value<At::ww>(part, word), value<At::nn>(part, word)));
-    add(3, pair<c>(value<At::nne>(part, word), value<At::nww>(part, word)));
-    add(kErrorPair, pair<c>(error<At::w>(part, word), error<At::n>(part, word)));
-    add(kErrorPair + 1, pair<c>(error<At::nw>(part, word), error<At::ne>(part, word)));
-    add(kErrorPair + 2, pair<c>(error<At::ww>(part, word), error<At::nn>(part, word)));
+    add(0, pair<c>(value<NeighbourAt::w>(part, word), value<NeighbourAt::n>(part, word)));
+    add(1, pair<c>(value<NeighbourAt::nw>(part, word), value<NeighbourAt::ne>(part, word)));
+    add(2, pair<c>(value<NeighbourAt::ww>(part, word), value<NeighbourAt::nn>(part, word)));
+    add(3, pair<c>(value<NeighbourAt::nne>(part, word), value<NeighbourAt::nww>(part, word)));
+    add(kErrorPair, pair<c>(error<NeighbourAt::w>(part, word), error<NeighbourAt::n>(part, word)));
+    add(kErrorPair + 1, pair<c>(error<NeighbourAt::nw>(part, word), error<NeighbourAt::ne>(part, word)));
+    add(kErrorPair + 2, pair<c>(error<NeighbourAt::ww>(part, word), error<NeighbourAt::nn>(part, word)));
     if constexpr (c > 0) {
       Lanes before = half_of<c - 1>(error_here_[part][(c - 1) / 2]);
       if constexpr (c > 1) before = before | half_of<c - 2>(error_here_[part][(c - 2) / 2]) << 16;
@@ -610,14 +612,14 @@ class TokenDecoder {
       add_cross<c - 1>(part, c, kCrossPair, sum);
       if constexpr (c > 1) add_cross<c - 2>(part, c, kCrossPair + 2, sum);
     }
-    W::split_tokens(sum, tables_.most(c), p, up);
+    W::split_tokens(sum, tables_.max_value(c), p, up);
     activity_[part] = activity;
   }
   template <uint32_t kFrom>
   L3_INLINE void add_cross(uint32_t part, uint32_t c, uint32_t i, Lanes& sum) {
     constexpr uint32_t word = kFrom / 2;
-    const Lanes w_n = pair<kFrom>(value<At::w>(part, word), value<At::n>(part, word));
-    const Lanes nw_here = pair<kFrom>(value<At::nw>(part, word), pixel_here_[part][word]);
+    const Lanes w_n = pair<kFrom>(value<NeighbourAt::w>(part, word), value<NeighbourAt::n>(part, word));
+    const Lanes nw_here = pair<kFrom>(value<NeighbourAt::nw>(part, word), pixel_here_[part][word]);
     sum = W::dot_pairs(w_n, weights_.pair(c, i, part), sum);
     sum = W::dot_pairs(nw_here, weights_.pair(c, i + 1, part), sum);
   }
@@ -627,34 +629,34 @@ class TokenDecoder {
     const Lanes level = W::token_level(activity_[part]);
     if (!tables_.grouped(c)) return level;
     constexpr uint32_t word = c / 2;
-    const Lanes most = W::splat(tables_.most(c));
-    const Lanes distance = (p ^ up) & most;  // most - p where the prediction leans upwards
+    const Lanes max_value = W::splat(tables_.max_value(c));
+    const Lanes distance = (p ^ up) & max_value;  // most - p where the prediction leans upwards
     const auto sign = [&](Lanes e, int bit) { return c % 2 == 0 ? (e >> 15 & constant<1>) << bit : (e >> 31) << bit; };
     const auto at_least = [&](Lanes neighbour, Lanes bit) {
-      return W::only(W::not_less(half_of<c>(neighbour) ^ constant<kValueBias>, p), bit);
+      return W::select_or_zero(W::not_less(half_of<c>(neighbour) ^ constant<kValueBias>, p), bit);
     };
     // In the engine's order: W and N against p, then the errors.
-    const Lanes pattern = at_least(value<At::w>(part, word), W::splat(constant<1>)) |
-                          at_least(value<At::n>(part, word), W::splat(constant<2>)) |
-                          sign(error<At::w>(part, word), 2) | sign(error<At::n>(part, word), 3) |
-                          sign(error<At::nw>(part, word), 4) | sign(error<At::ne>(part, word), 5);
+    const Lanes pattern = at_least(value<NeighbourAt::w>(part, word), W::splat(constant<1>)) |
+                          at_least(value<NeighbourAt::n>(part, word), W::splat(constant<2>)) |
+                          sign(error<NeighbourAt::w>(part, word), 2) | sign(error<NeighbourAt::n>(part, word), 3) |
+                          sign(error<NeighbourAt::nw>(part, word), 4) | sign(error<NeighbourAt::ne>(part, word), 5);
     return level + W::token_row(tables_, c, W::bit_length_at_most_15(distance), (pattern ^ up) & constant<63>);
   }
 
   // Odd numbers go the way in which the prediction leans.
   template <uint32_t c>
   L3_INLINE void finish(uint32_t part, Lanes p, Lanes up, Lanes number) {
-    const Lanes most = W::splat(tables_.most(c));
+    const Lanes max_value = W::splat(tables_.max_value(c));
     Lanes& here = pixel_here_[part][c / 2];
     if constexpr (kLiteral) {
-      here = with_half<c>(here, (number & most) ^ constant<kValueBias>, escaped_[part]);
+      here = with_half<c>(here, (number & max_value) ^ constant<kValueBias>, escaped_[part]);
     } else {
       const Lanes odd = W::splat(0) - (number & constant<1>);
       const Lanes difference = (number >> 1) ^ odd;  // of a prediction that does not lean upwards
-      const Lanes value = (p + (difference ^ up) - up) & most;
+      const Lanes value = (p + (difference ^ up) - up) & max_value;
       const Lanes error = W::token_error(value - p) & constant<0xFFFF>;
       here = with_half<c>(here, value ^ constant<kValueBias>, escaped_[part]);
-      error_here_[part][c / 2] = error_here_[part][c / 2] | W::only(escaped_[part], in_place<c>(error));
+      error_here_[part][c / 2] = error_here_[part][c / 2] | W::select_or_zero(escaped_[part], in_place<c>(error));
     }
   }
 
@@ -684,11 +686,11 @@ class TokenDecoder {
   uint32_t at_ = 0;  // in the payload
   Lanes state_[kParts];
   Lanes column_[kParts], row_[kParts];
-  Mask active_[kParts], takes_[kParts], still_[kParts], coded_[kParts], escaped_[kParts], raw_[kParts];
+  Mask active_[kParts], refills_[kParts], still_[kParts], to_decode_[kParts], escaped_[kParts], raw_[kParts];
   DenseWindow<Lanes> pixel_[kParts][kWords], error_[kParts][kWords];
   Lanes pixel_here_[kParts][kWords], error_here_[kParts][kWords];
   Upper above_[kParts][kWords], errors_above_[kParts][kWords];
-  Lanes held_[kParts], activity_[kParts];
+  Lanes last_value_[kParts], activity_[kParts];
   typename W::Ahead ahead_;
   uint32_t error_steps_ = 0;
   bool has_escapes_ = false;

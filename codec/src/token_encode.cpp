@@ -11,12 +11,12 @@ namespace l3 {
 namespace {
 
 // Fewer pixels than this are their neighbours: matching them is not tried.
-constexpr double kLeastRepeats = 0.08;
+constexpr double kMinRepeats = 0.08;
 // Still blocks decode several times as fast as others: they may take this much more in a trial, which sees them as
 // dearer than they turn out to be, but must not be fewer than this.
-constexpr double kPriceOfStill = 1.15, kLeastStill = 0.05;
+constexpr double kPriceOfStill = 1.15, kMinStill = 0.05;
 constexpr uint64_t kTrialPixels = 1u << 18;
-constexpr uint32_t kMostColours = 8192;
+constexpr uint32_t kMaxColours = 8192;
 
 uint32_t sample_at(const uint8_t* pixels, uint32_t i, bool wide) {
   return wide ? reinterpret_cast<const uint16_t*>(pixels)[i] : pixels[i];
@@ -37,7 +37,7 @@ uint32_t depth_of(size_t count) {
 
 // A tile that is not small has at least eight lanes, since a step takes a processor's vector the same time for fewer.
 constexpr double kBitsOfLane = 640;
-constexpr uint32_t kLeastLogOfLarge = 3, kLargePixels = 1u << 12;
+constexpr uint32_t kMinLogLanesOfLarge = 3, kLargePixels = 1u << 12;
 
 // Calls use(samples, x, y) for each pixel of a tile.
 template <class Use>
@@ -75,13 +75,13 @@ struct Colour {
 // All colours, those first that most often are not what is beside them; empty where there are too many.
 std::vector<Colour> colours_of(const TileSource& source) {
   std::unordered_map<uint64_t, uint64_t> times;
-  const size_t most = std::min(kMostColours, kMaxValues / source.channels());
+  const size_t maximum = std::min(kMaxColours, kMaxValues / source.channels());
   for (uint64_t tile = 0; tile < source.tile_count(); ++tile) {
     // One that repeats its neighbours is not named by its number.
     for_repeats(source, tile, [&](uint64_t pixel, bool repeats) {
-      if (!repeats && times.size() <= most) ++times[pixel];
+      if (!repeats && times.size() <= maximum) ++times[pixel];
     });
-    if (times.size() > most) return {};
+    if (times.size() > maximum) return {};
   }
   std::vector<Colour> colours;
   for (const auto& [samples, count] : times) colours.push_back({samples, count});
@@ -199,8 +199,8 @@ std::unique_ptr<TokenTile> TokenEncoder::load(uint64_t tile, const TokenModel& m
 }
 
 // Tiles to fit a model to: about so many pixels, at least one tile.
-std::vector<uint64_t> TokenEncoder::choose_tiles(uint64_t most) const {
-  const uint64_t step = std::clamp<uint64_t>((source_.pixels() + most / 2) / most, 1, source_.tile_count());
+std::vector<uint64_t> TokenEncoder::choose_tiles(uint64_t maximum) const {
+  const uint64_t step = std::clamp<uint64_t>((source_.pixels() + maximum / 2) / maximum, 1, source_.tile_count());
   std::vector<uint64_t> seen;
   for (uint64_t tile = step / 2; tile < source_.tile_count(); tile += step) seen.push_back(tile);
   return seen;
@@ -292,7 +292,7 @@ std::vector<TokenPlan> TokenEncoder::plans(ModelUse use) const {
   for (const Listing listing : {Listing::none, Listing::ranks}) {
     if (listing == Listing::ranks && !ranks) continue;
     all.push_back({listing, false, false, -1});
-    if (repeats < kLeastRepeats) continue;
+    if (repeats < kMinRepeats) continue;
     all.push_back({listing, true, false, -1});
     if (channels > 1) continue;
     all.push_back({listing, true, false, values[0].front()});
@@ -316,7 +316,7 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
     TokenPlan plan = best.plan;
     plan.still = true;
     const Trial trial = try_plan(plan, seen);
-    if (trial.still_share >= kLeastStill && trial.bytes < kPriceOfStill * best.bytes) best = {plan, trial.bytes};
+    if (trial.still_share >= kMinStill && trial.bytes < kPriceOfStill * best.bytes) best = {plan, trial.bytes};
   }
   return best;
 }
@@ -358,7 +358,7 @@ void TokenEncoder::count_all(TokenCounts& counts) {
     for (uint64_t tile = chunk; tile < tiles; tile += chunks) {
       const auto loaded = load(tile, model_, map_);
       for (uint32_t c = 0; c < model_.engine_channels && !model_.literal; ++c) {
-        settle_token_tile(*loaded, c, model_, scales_[c]);
+        choose_tile_classes(*loaded, c, model_, scales_[c]);
         classes_[tile].insert(classes_[tile].end(), loaded->classes[c].begin(), loaded->classes[c].end());
       }
       to.add(*loaded, model_);
@@ -466,7 +466,7 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
   const uint32_t blocks = tile->block_count();
   for (uint32_t c = 0; c < tile->channels && !tables.literal; ++c) {
     if (classes_.empty()) {
-      settle_token_tile(*tile, c, model_, scales_[c]);
+      choose_tile_classes(*tile, c, model_, scales_[c]);
     } else {
       const uint8_t* from = classes_[number].data() + size_t{c} * blocks;
       tile->classes[c].assign(from, from + blocks);
@@ -478,7 +478,7 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
   if (!code(*tile, coded)) return 0;
 
   const uint32_t log_lanes = log_lanes_for(tile->width, tile->height, coded.bits, kBitsOfLane,
-                                           tile->pixels() >= kLargePixels ? kLeastLogOfLarge : 0);
+                                           tile->pixels() >= kLargePixels ? kMinLogLanesOfLarge : 0);
   const uint32_t lanes = 1u << log_lanes;
   // A symbol takes one word at most, raw bits another, and the coder looks one ahead.
   const size_t room_for_words = tile->pixels() * (1 + 2 * tile->channels) + size_t{blocks} * (1 + tile->channels) + 1;
@@ -537,7 +537,7 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
     }
     for (uint32_t lane = tables.still ? smaller(lanes, blocks - first) : 0; lane-- > 0;) {
       const bool above = lane < tile->blocks_across && tile->still_above(first + lane);  // decoded in an earlier round
-      coder.put_either(lane, tables.still_frequency[above], tile->still[first + lane] != 0);
+      coder.put_binary(lane, tables.still_frequency[above], tile->still[first + lane] != 0);
     }
     if (first == 0) break;
   }

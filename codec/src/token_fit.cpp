@@ -11,7 +11,7 @@ namespace l3 {
 namespace {
 
 constexpr uint32_t kMaxActivityWeight = 90;
-constexpr float kLeastScale = 0.3f;
+constexpr float kMinScale = 0.3f;
 // Rounds that may make it no shorter; and what one loses, in bits of a sample, that is followed by half steps.
 constexpr uint32_t kPatience = 6;
 constexpr double kWild = 0.02;
@@ -293,8 +293,8 @@ class ChannelFit {
     double bits = 0, samples = 0;
     for (uint32_t level = 0; level < TokenScales::kLevels; ++level) {
       const auto [number, sum] = sums[level];
-      if (number >= 16) scales_.of[level] = kLeastScale + static_cast<float>(sum / number);
-      if (number > 0) bits += number * logarithm(kLeastScale + sum / number);
+      if (number >= 16) scales_.of[level] = kMinScale + static_cast<float>(sum / number);
+      if (number > 0) bits += number * logarithm(kMinScale + sum / number);
       samples += number;
     }
     estimate_ = samples > 0 ? bits / samples : 0;
@@ -447,7 +447,7 @@ TokenEffort token_effort_of(uint32_t effort) {
 TokenScales first_token_scales() {
   TokenScales scales;
   for (uint32_t level = 0; level < TokenScales::kLevels; ++level) {
-    scales.of[level] = kLeastScale + std::bit_cast<float>((level + (127u << 1)) << 22) / 8;
+    scales.of[level] = kMinScale + std::bit_cast<float>((level + (127u << 1)) << 22) / 8;
   }
   return scales;
 }
@@ -457,7 +457,7 @@ void fit_token_channel(const TokenTiles& tiles, uint32_t c, const TokenEffort& e
   ChannelFit(tiles, c, effort, model, scales).run();
 }
 
-void settle_token_tile(TokenTile& tile, uint32_t c, const TokenModel& model, const TokenScales& scales) {
+void choose_tile_classes(TokenTile& tile, uint32_t c, const TokenModel& model, const TokenScales& scales) {
   std::fill(tile.classes[c].begin(), tile.classes[c].end(), static_cast<uint8_t>(model.classes[c] / 2));
   predict_tile(tile, c, model.weights[c], model.depth[c], hole_of(model));
   if (model.classes[c] == 1) return;

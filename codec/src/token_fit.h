@@ -30,6 +30,6 @@ void fit_token_channel(const TokenTiles& tiles, uint32_t c, const TokenEffort& e
                        TokenScales& scales);
 
 // Chooses the classes of a tile that the fit did not see, and predicts it.
-void settle_token_tile(TokenTile& tile, uint32_t c, const TokenModel& model, const TokenScales& scales);
+void choose_tile_classes(TokenTile& tile, uint32_t c, const TokenModel& model, const TokenScales& scales);
 
 }  // namespace l3

@@ -12,17 +12,17 @@ void put_ranks(BitWriter& bits, const std::vector<uint16_t>& values) {
   const size_t count = values.size();
   bits.put(static_cast<uint32_t>(count), 16);
   bits.put(values[0], 16);
-  uint32_t least = 65535;
-  for (size_t i = 1; i < count; ++i) least = smaller(least, values[i] - uint32_t{values[i - 1]});
-  bits.put(least, 16);
+  uint32_t minimum = 65535;
+  for (size_t i = 1; i < count; ++i) minimum = smaller(minimum, values[i] - uint32_t{values[i - 1]});
+  bits.put(minimum, 16);
   for (size_t first = 1; first < count; first += kValueBlock) {
     const size_t end = std::min(first + kValueBlock, count);
     uint32_t width = 0;
     for (size_t i = first; i < end; ++i) {
-      width = std::max(width, bit_length(values[i] - uint32_t{values[i - 1]} - least));
+      width = std::max(width, bit_length(values[i] - uint32_t{values[i - 1]} - minimum));
     }
     bits.put(width, 5);
-    for (size_t i = first; i < end; ++i) bits.put(values[i] - uint32_t{values[i - 1]} - least, width);
+    for (size_t i = first; i < end; ++i) bits.put(values[i] - uint32_t{values[i - 1]} - minimum, width);
   }
 }
 
@@ -74,7 +74,7 @@ void put_match(BitWriter& bits, const TokenModel& model) {
 }
 
 // A bound of what a model takes.
-size_t most_bytes(const TokenModel& model) {
+size_t max_bytes(const TokenModel& model) {
   size_t values = 0;
   for (const auto& list : model.values) values += 3 * list.size();
   return (1u << 16) + values;
@@ -113,7 +113,7 @@ std::vector<uint8_t> write_token_model(const TokenModel& model) {
   for (uint32_t c = 0; c < model.engine_channels; ++c) class_tables += model.classes[c] > 1 ? model.class_tables[c] : 0;
   const uint32_t wide = model.engine_channels + 1;
   const uint32_t narrow = model.table_count + class_tables;
-  std::vector<uint8_t> bytes(most_bytes(model));
+  std::vector<uint8_t> bytes(max_bytes(model));
   bytes[0] = kTokenModelKind;
   bytes[1] = static_cast<uint8_t>(model.channels);
   bytes[2] = static_cast<uint8_t>(model.bits);

@@ -54,9 +54,9 @@ class TokenModelReader {
     if (tables_.class_table_count > kMaxClassTables) return {Reason::model_head, 7};
     for (uint32_t c = 0; c < kMaxChannels; ++c) {
       const uint32_t classes = bytes_[8 + c];
-      const uint32_t most = tables_.literal ? 1 : kMaxClasses;
+      const uint32_t maximum = tables_.literal ? 1 : kMaxClasses;
       tables_.classes[c] = classes;
-      if (c < tables_.engine_channels ? classes == 0 || classes > most : classes != 0) {
+      if (c < tables_.engine_channels ? classes == 0 || classes > maximum : classes != 0) {
         return {Reason::model_head, 8 + c};
       }
     }
@@ -159,7 +159,7 @@ class TokenModelReader {
 
   L3_INLINE bool read_ranks(BitReader& bits) {
     uint32_t sum = 0;
-    const uint32_t most = (1u << tables_.bits) - 1;
+    const uint32_t maximum = (1u << tables_.bits) - 1;
     for (uint32_t c = 0; c < tables_.channels; ++c) {
       const uint32_t count = bits.take(16);
       tables_.first_value[c] = sum;
@@ -168,16 +168,16 @@ class TokenModelReader {
       tables_.value_count[c] = count;
       tables_.depth[c] = depth_of(count);
       uint32_t value = bits.take(16);
-      const uint32_t least = bits.take(16);
-      if (least == 0 || value > most) return false;
+      const uint32_t minimum = bits.take(16);
+      if (minimum == 0 || value > maximum) return false;
       uint16_t* const values = tables_.values + tables_.first_value[c];
       values[0] = static_cast<uint16_t>(value);
       uint32_t width = 0;
       for (uint32_t i = 1; i < count; ++i) {
         if ((i - 1) % kValueBlock == 0) width = bits.take(5);
         if (width > 16) return false;
-        value += least + bits.take(width);
-        if (value > most) return false;
+        value += minimum + bits.take(width);
+        if (value > maximum) return false;
         values[i] = static_cast<uint16_t>(value);
       }
     }

@@ -29,8 +29,8 @@ class TokenRows {
   }
 
   template <uint32_t kBuckets>
-  L3_INLINE void saw(Lanes, Mask) {}
-  L3_INLINE void saw_raw(Lanes) {}
+  L3_INLINE void on_symbol(Lanes, Mask) {}
+  L3_INLINE void on_raw_bits(Lanes) {}
 
   L3_INLINE void put(uint32_t step, uint32_t part, Lanes, Lanes, const Lanes* pixels, Mask) {
     for (uint32_t word = 0; word < kWords; ++word) {

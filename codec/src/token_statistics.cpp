@@ -10,10 +10,10 @@
 namespace l3 {
 namespace {
 
-constexpr uint32_t kMostMatchTables = 20;
-constexpr uint32_t kMostLiteralTables = 24;
-constexpr uint32_t kLeastOfStill = 16;  // frequency of a block being still, or not
-constexpr uint32_t kRowBits = 60;       // what a row and the tables that it brings take, about
+constexpr uint32_t kMaxMatchTables = 20;
+constexpr uint32_t kMaxLiteralTables = 24;
+constexpr uint32_t kMinStillFrequency = 16;  // frequency of a block being still, or not
+constexpr uint32_t kRowBits = 60;            // what a row and the tables that it brings take, about
 
 int32_t hole_of(const TokenModel& model) { return model.hole ? static_cast<int32_t>(model.hole_value) : -1; }
 
@@ -106,7 +106,7 @@ void fit_matches(const std::vector<uint32_t>& matches, const TokenEffort& effort
   }
   RowTables tables(kMatchSymbols);
   for (uint32_t row = 0; row < rows; ++row) tables.add_row(&of_rows[size_t{row} * size], octaves);
-  tables.fit(kMostMatchTables, effort.table_rounds);
+  tables.fit(kMaxMatchTables, effort.table_rounds);
   for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t octave = 0; octave < kMatchOctaves; ++octave) {
       model.match_table[row][octave] = tables.table_of(row, std::min(octave, octaves - 1));
@@ -262,7 +262,7 @@ void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, Toke
     const uint64_t all = uint64_t{counts.still_[above][0]} + counts.still_[above][1] + 2;
     const uint64_t share = kProbabilities * (uint64_t{counts.still_[above][1]} + 1) / all;
     model.still_frequency[above] =
-        static_cast<uint32_t>(std::clamp<uint64_t>(share, kLeastOfStill, kProbabilities - kLeastOfStill));
+        static_cast<uint32_t>(std::clamp<uint64_t>(share, kMinStillFrequency, kProbabilities - kMinStillFrequency));
   }
   if (model.match) fit_matches(counts.matches_, effort, model);
   const uint32_t first = model.table_count;
@@ -276,8 +276,8 @@ void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, Toke
       }
     }
   }
-  const uint32_t most = std::min(kMaxTokenTables - first, model.literal ? kMostLiteralTables : effort.tables);
-  tables.fit(most, effort.table_rounds);
+  const uint32_t maximum = std::min(kMaxTokenTables - first, model.literal ? kMaxLiteralTables : effort.tables);
+  tables.fit(maximum, effort.table_rounds);
   uint32_t row = 0;
   for (uint32_t w = 0; w < kLiteralContexts && model.literal; ++w) {
     model.literal_table[w] = static_cast<uint8_t>(first + tables.table_of(0, w));

@@ -147,7 +147,7 @@ void predict_tile(TokenTile& tile, uint32_t c, const TapWeights* weights, uint32
   NeighbourRows own(w), errors(w);
   std::vector<NeighbourRows> cross(cross_channels(c), NeighbourRows(w));
   std::vector<int32_t> sums(w);
-  const int32_t most = (1 << depth) - 1;
+  const int32_t maximum = (1 << depth) - 1;
   for (uint32_t y = 0; y < tile.height; ++y) {
     own.find(tile.values[c].data(), y);
     if (hole >= 0) own.fill_holes(hole);
@@ -186,10 +186,10 @@ void predict_tile(TokenTile& tile, uint32_t c, const TapWeights* weights, uint32
         const int32_t e_ww = x > 1 ? tile.errors[c][row + x - 2] : corner;
         const int32_t total = sum[x] + (of_w + of_above) * e_w + of_ww * e_ww;
         const int32_t twice = total >> (kWeightShift - 1);
-        const int32_t p = std::clamp(twice >> 1, 0, most);
+        const int32_t p = std::clamp(twice >> 1, 0, maximum);
         const int32_t up = total - (p << kWeightShift) >= 1 << kWeightShift >> 1;
         tile.predicted[c][row + x] = p << 1 | up;
-        const int32_t error = std::clamp(tile.values[c][row + x] - p, -kMostTokenError, kMostTokenError);
+        const int32_t error = std::clamp(tile.values[c][row + x] - p, -kMaxTokenError, kMaxTokenError);
         tile.errors[c][row + x] = tile.symbols[row + x] == kMatchNone ? error : 0;
       }
     }
@@ -212,7 +212,7 @@ const std::vector<int32_t>* ContextFinder::terms(uint32_t c, uint32_t y) {
     for (uint32_t x = 0; x < w; ++x) terms_[i][x] = std::abs(from[x]);
   }
   const auto slope = [&](uint32_t i, uint32_t a, uint32_t b) {
-    for (uint32_t x = 0; x < w; ++x) terms_[i][x] = std::min(std::abs(values_[a][x] - values_[b][x]), kMostTokenError);
+    for (uint32_t x = 0; x < w; ++x) terms_[i][x] = std::min(std::abs(values_[a][x] - values_[b][x]), kMaxTokenError);
   };
   slope(6, kTokenW, kTokenNw);
   slope(7, kTokenN, kTokenNw);
@@ -233,13 +233,13 @@ void ContextFinder::find(uint32_t c, uint32_t y, const uint8_t* activity, uint32
     if (weight == 0) continue;
     for (uint32_t x = 0; x < w; ++x) sum_[x] += weight * terms_[i][x];
   }
-  const int32_t most = (1 << depth) - 1;
+  const int32_t maximum = (1 << depth) - 1;
   const int32_t* predicted = tile_.predicted[c].data() + size_t{y} * w;
   for (uint32_t x = 0; x < w; ++x) {
-    row.level[x] = static_cast<uint8_t>(level_of(std::min(static_cast<uint32_t>(sum_[x]), kMostActivity)));
+    row.level[x] = static_cast<uint8_t>(level_of(std::min(static_cast<uint32_t>(sum_[x]), kMaxActivity)));
     const int32_t p = predicted[x] >> 1;
     const bool up = (predicted[x] & 1) != 0;
-    row.zone[x] = static_cast<uint8_t>(std::min(15u, bit_length_of(static_cast<uint32_t>(up ? most - p : p))));
+    row.zone[x] = static_cast<uint8_t>(std::min(15u, bit_length_of(static_cast<uint32_t>(up ? maximum - p : p))));
     const uint32_t pattern = static_cast<uint32_t>((errors_[kTokenW][x] < 0) | (errors_[kTokenN][x] < 0) << 1 |
                                                    (errors_[kTokenNw][x] < 0) << 2 | (errors_[kTokenNe][x] < 0) << 3 |
                                                    (values_[kTokenW][x] >= p) << 4 | (values_[kTokenN][x] >= p) << 5);
@@ -252,7 +252,7 @@ void ContextFinder::find_octaves(uint32_t y, const uint8_t* activity, uint8_t* o
   for (uint32_t x = 0; x < tile_.width; ++x) {
     uint32_t sum = kActivityFloor;
     for (uint32_t i = 0; i < 9; ++i) sum += activity[i] * static_cast<uint32_t>(terms_[i][x]);
-    octaves[x] = static_cast<uint8_t>(level_of(std::min(sum, kMostActivity)) / 4);
+    octaves[x] = static_cast<uint8_t>(level_of(std::min(sum, kMaxActivity)) / 4);
   }
 }
 

@@ -29,7 +29,7 @@ class TokenView {
   uint32_t still_frequency(uint32_t i) const { return tables_.still_frequency[i]; }
   uint32_t classes(uint32_t c) const { return tables_.classes[c]; }
   bool grouped(uint32_t c) const { return tables_.grouped[c]; }
-  uint32_t most(uint32_t c) const { return (1u << tables_.depth[c]) - 1; }
+  uint32_t max_value(uint32_t c) const { return (1u << tables_.depth[c]) - 1; }
 
  private:
   const TokenTables& tables_;
@@ -40,7 +40,7 @@ class TokenView {
 class StillAhead {
  public:
   template <class Classes>
-  void look(uint32_t width, uint32_t height, const Classes& classes) {
+  void scan(uint32_t width, uint32_t height, const Classes& classes) {
     width_ = width;
     height_ = height;
     across_ = ceil_div(width, kBlockEdge);
@@ -56,7 +56,7 @@ class StillAhead {
   // many steps that will not be so. Lane 0 is in that row and column, and each other lane in the next row and two
   // columns behind.
   struct Steps {
-    uint32_t quiet, restless;
+    uint32_t idle, busy;
   };
   Steps from(uint32_t column, uint32_t row, uint32_t lanes) const {
     uint32_t steps = width_ - 1 - column;
@@ -96,7 +96,7 @@ struct TokenWarp : Base {
   L3_INLINE static Mask not_less(Lanes a, Lanes b) { return {(Vector)((Signed)a.v >= (Signed)b.v)}; }
   L3_INLINE static bool any(Mask mask) { return Base::bits(mask) != 0; }
   // The lanes of the mask; 0 in the others.
-  L3_INLINE static Lanes only(Mask mask, Lanes a) { return a & mask; }
+  L3_INLINE static Lanes select_or_zero(Mask mask, Lanes a) { return a & mask; }
   L3_INLINE static Lanes at_least_zero(Lanes a) { return {a.v & ~(Vector)((Signed)a.v >> 31)}; }
   // The smaller one, of numbers below 2^31.
   L3_INLINE static Lanes at_most(Lanes a, Lanes b) {
@@ -125,18 +125,18 @@ struct TokenWarp : Base {
   }
 
   L3_INLINE static Lanes token_level(Lanes activity) {
-    return Base::level(Self::at_most(activity, Base::splat(constant<kMostActivity>)));
+    return Base::level(Self::at_most(activity, Base::splat(constant<kMaxActivity>)));
   }
-  L3_INLINE static Lanes token_error(Lanes a) { return Base::template clamp<-kMostTokenError, kMostTokenError>(a); }
+  L3_INLINE static Lanes token_error(Lanes a) { return Base::template clamp<-kMaxTokenError, kMaxTokenError>(a); }
   // From the exponent of twice the number and one.
   L3_INLINE static Lanes bit_length_at_most_15(Lanes a) {
     const Vector exponent = (Vector) __builtin_convertvector((Signed)((a.v << 1) + 1), Floats) >> 23;
     return Self::at_most({exponent - 127}, Base::splat(constant<15>));
   }
   // The prediction, at least 0 and at most `most`; and all bits where it leans upwards.
-  L3_INLINE static void split_tokens(Lanes sum, uint32_t most, Lanes& p, Lanes& up) {
-    const Lanes least = Self::at_least_zero(sum);
-    const Lanes within = Self::at_most(least, Base::splat((most << kWeightShift) + (1u << kWeightShift) - 1));
+  L3_INLINE static void split_tokens(Lanes sum, uint32_t max_value, Lanes& p, Lanes& up) {
+    const Lanes minimum = Self::at_least_zero(sum);
+    const Lanes within = Self::at_most(minimum, Base::splat((max_value << kWeightShift) + (1u << kWeightShift) - 1));
     p = within >> kWeightShift;
     up = Base::shift_right_signed(within << (32 - kWeightShift), 31);
   }

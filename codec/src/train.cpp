@@ -82,10 +82,10 @@ class TileSample {
 
 // What the sample, or the first tiles of it, takes with a model, the model included.
 uint64_t bytes_with(const ModelEncoder& encoder, const std::vector<SampleTile>& tiles) {
-  constexpr uint64_t kMostPixels = uint64_t{1} << 20;
+  constexpr uint64_t kMaxPixels = uint64_t{1} << 20;
   uint64_t bytes = encoder.model().size(), pixels = 0;
   std::vector<uint8_t> out;
-  for (size_t i = 0; i < tiles.size() && pixels < kMostPixels; ++i) {
+  for (size_t i = 0; i < tiles.size() && pixels < kMaxPixels; ++i) {
     const uint32_t raw = static_cast<uint32_t>(tiles[i].samples.size());
     out.resize(raw + kUnit);
     uint8_t parameters = 0;
@@ -104,17 +104,17 @@ std::vector<uint8_t> fit_model(const std::vector<SampleTile>& tiles, const l3_tr
   const ModelUse use = options.complete != 0 ? ModelUse::any : ModelUse::similar;
   const bool bytes = tiles.front().shape.bits == 8;
   std::vector<uint8_t> best;
-  uint64_t least = UINT64_MAX;
+  uint64_t minimum = UINT64_MAX;
   if (!bytes || share_of_repeats(source) >= kRepeatsForTokens) {
     TokenEncoder encoder(source, options.parallel);
     encoder.fit(encoder.choose(options.effort, use).plan, options.effort, use);
     best = encoder.model();
-    if (bytes) least = bytes_with(encoder, tiles);
+    if (bytes) minimum = bytes_with(encoder, tiles);
   }
   if (bytes) {
     DenseEncoder encoder(source, target.dense, options.parallel);
     encoder.fit(options.effort, use);
-    if (best.empty() || bytes_with(encoder, tiles) < least) best = encoder.model();
+    if (best.empty() || bytes_with(encoder, tiles) < minimum) best = encoder.model();
   }
   return best;
 }

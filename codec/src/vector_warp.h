@@ -383,17 +383,17 @@ struct VectorWarp {
   L3_INLINE static uint32_t greatest(const GroupWidths& widths) {
     uint8_t bytes[64];
     std::memcpy(bytes, widths.groups, sizeof(bytes));
-    uint8_t most = 0;
-    for (uint32_t i = 0; i < 64; ++i) most = bytes[i] > most ? bytes[i] : most;
-    return most;
+    uint8_t maximum = 0;
+    for (uint32_t i = 0; i < 64; ++i) maximum = bytes[i] > maximum ? bytes[i] : maximum;
+    return maximum;
   }
   L3_INLINE static uint32_t sum_raised(const GroupWidths& widths, uint32_t floor) {
-    const SignedBytes least = SignedBytes{} + static_cast<int8_t>(floor);
+    const SignedBytes minimum = SignedBytes{} + static_cast<int8_t>(floor);
     Bytes sum{};
     for (int i = 0; i < kVectors; ++i) {
       const SignedBytes v = (SignedBytes)widths.groups[i];
-      const SignedBytes above = v > least;
-      sum += (Bytes)((v & above) | (least & ~above));
+      const SignedBytes above = v > minimum;
+      sum += (Bytes)((v & above) | (minimum & ~above));
     }
     return sum_bytes(sum);
   }

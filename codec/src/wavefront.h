@@ -73,7 +73,7 @@ struct Wavefront {
   L3_INLINE static Upper upper_of(const DenseWindow<Lanes>& window) { return {window.ne, window.nn, window.nne}; }
 
   // The neighbours at the tile's edges; `corner` takes the place of what the first pixel of all does not have.
-  L3_INLINE static Upper mend(DenseWindow<Lanes>& window, const Edges& edges, Lanes corner) {
+  L3_INLINE static Upper fix_edges(DenseWindow<Lanes>& window, const Edges& edges, Lanes corner) {
     window.n = W::select(edges.first_row, W::select(edges.first_column, corner, window.w), window.n);
     window.w = W::select(edges.first_column, window.n, window.w);
     window.ww = W::select(edges.first_column, window.n, window.ww);
@@ -100,15 +100,15 @@ struct Wavefront {
     const Lanes chosen = W::select(is_own, own & constant<0xFF000FFF>, other);
     const Lanes number = ((chosen >> 12) + place) & constant<kProbabilities - 1>;
     const Lanes frequency = chosen & constant<kProbabilities - 1>;
-    sink.template saw<kBuckets>(frequency, active);
+    sink.template on_symbol<kBuckets>(frequency, active);
     const Lanes next = frequency * (state >> kProbabilityBits) + number;
     state = W::select(active, next, state);
     return W::top_byte(chosen);
   }
 
   // The lanes of these that take words where they are.
-  L3_INLINE static Mask takers(Mask active, Lanes column, Lanes row, const Ending& ending) {
-    return W::without(active, W::both(W::at_least(row, ending.row), W::at_least(column, ending.column)));
+  L3_INLINE static Mask refilling_lanes(Mask active, Lanes column, Lanes row, const Ending& ending) {
+    return W::and_not(active, W::both(W::at_least(row, ending.row), W::at_least(column, ending.column)));
   }
   template <class Window>
   L3_INLINE static void refill(Lanes& state, Mask active, Window window, uint32_t& taken) {

@@ -104,16 +104,16 @@ struct WordWarp {
 
   L3_INLINE static Lanes shift_right_signed(Lanes a, int count) { return {(Vector)((Signed)a.v >> count)}; }
   // As signed numbers: at least kLeast and at most kMost.
-  template <int32_t kLeast, int32_t kMost>
+  template <int32_t kMin, int32_t kMax>
   L3_INLINE static Lanes clamp(Lanes a) {
     Signed v = (Signed)a.v;
-    const Signed below = v < kLeast;
-    v = (v & ~below) | (kLeast & below);
-    const Signed above = v > kMost;
-    return {(Vector)((v & ~above) | (kMost & above))};
+    const Signed below = v < kMin;
+    v = (v & ~below) | (kMin & below);
+    const Signed above = v > kMax;
+    return {(Vector)((v & ~above) | (kMax & above))};
   }
   // An error, in the lowest byte.
-  L3_INLINE static Lanes to_error(Lanes a) { return Self::template clamp<kLeastError, kMostError>(a) & constant<0xFF>; }
+  L3_INLINE static Lanes to_error(Lanes a) { return Self::template clamp<kMinError, kMaxError>(a) & constant<0xFF>; }
   // A sum of weights times values: the prediction, and all bits where it lies in the upper half of what is rounded to
   // it.
   L3_INLINE static void split(Lanes sum, Lanes& p, Lanes& up) {
@@ -123,7 +123,7 @@ struct WordWarp {
   }
 
   // A number that a compiler might compute again and again, where registers are few.
-  L3_INLINE static uint32_t keep(uint32_t number) { return number; }
+  L3_INLINE static uint32_t uniform(uint32_t number) { return number; }
 
   // Four levels to an octave, 0 for 8: from exponent and top bits of a float.
   L3_INLINE static Lanes level(Lanes a) {
@@ -139,7 +139,7 @@ struct WordWarp {
   L3_INLINE static Mask equal(Lanes a, uint32_t b) { return {(Vector)(a.v == b)}; }
   L3_INLINE static Mask both(Mask a, Mask b) { return a & b; }
   L3_INLINE static Mask either(Mask a, Mask b) { return a | b; }
-  L3_INLINE static Mask without(Mask a, Mask b) { return a & ~b; }
+  L3_INLINE static Mask and_not(Mask a, Mask b) { return a & ~b; }
   L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) { return (a & mask) | (b & ~mask); }
   // A bit for each lane of the part.
   L3_INLINE static uint32_t bits(Mask mask) {
@@ -149,7 +149,7 @@ struct WordWarp {
   }
   // The same for Weights::enter().
   template <class M>
-  L3_INLINE static uint32_t which(M mask) {
+  L3_INLINE static uint32_t lane_bits(M mask) {
     return Self::bits(mask);
   }
   static constexpr uint32_t kAllBits = kPartLanes == 32 ? UINT32_MAX : (1u << kPartLanes % 32) - 1;

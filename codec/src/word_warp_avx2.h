@@ -113,9 +113,9 @@ struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
   L3_INLINE static __m256i native(Lanes a) { return (__m256i)a.v; }
   L3_INLINE static Lanes lanes(__m256i v) { return {(Vector)v}; }
 
-  template <int32_t kLeast, int32_t kMost>
+  template <int32_t kMin, int32_t kMax>
   L3_INLINE static Lanes clamp(Lanes a) {
-    constexpr uint32_t kLow = static_cast<uint32_t>(kLeast), kHigh = static_cast<uint32_t>(kMost);
+    constexpr uint32_t kLow = static_cast<uint32_t>(kMin), kHigh = static_cast<uint32_t>(kMax);
     return lanes(
         _mm256_min_epi32(_mm256_max_epi32(native(a), native(splat(constant<kLow>))), native(splat(constant<kHigh>))));
   }
@@ -194,8 +194,8 @@ struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
     return shuffle<0x80808000 + kByte>(word);
   }
   L3_INLINE static Lanes sign_pattern(Lanes near, Lanes near_errors, Lanes p, Lanes up) {
-    const __m256i least = native(shuffle<0>(p));
-    const Lanes at_least = lanes(_mm256_cmpeq_epi8(_mm256_max_epu8(native(near), least), native(near)));
+    const __m256i minimum = native(shuffle<0>(p));
+    const Lanes at_least = lanes(_mm256_cmpeq_epi8(_mm256_max_epu8(native(near), minimum), native(near)));
     return join_signs(at_least, near_errors, up);
   }
 

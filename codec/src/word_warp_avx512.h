@@ -12,9 +12,9 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
   L3_INLINE static __m512i native(Lanes a) { return (__m512i)a.v; }
   L3_INLINE static Lanes lanes(__m512i v) { return {(Vector)v}; }
 
-  template <int32_t kLeast, int32_t kMost>
+  template <int32_t kMin, int32_t kMax>
   L3_INLINE static Lanes clamp(Lanes a) {
-    return lanes(_mm512_min_epi32(_mm512_max_epi32(native(a), _mm512_set1_epi32(kLeast)), _mm512_set1_epi32(kMost)));
+    return lanes(_mm512_min_epi32(_mm512_max_epi32(native(a), _mm512_set1_epi32(kMin)), _mm512_set1_epi32(kMax)));
   }
 
   L3_INLINE static Mask less(Lanes a, uint32_t b) { return less_small(a, splat(b)); }
@@ -24,7 +24,7 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
   L3_INLINE static Mask equal(Lanes a, uint32_t b) { return _mm512_cmpeq_epi32_mask(native(a), native(splat(b))); }
   L3_INLINE static Mask both(Mask a, Mask b) { return static_cast<Mask>(a & b); }
   L3_INLINE static Mask either(Mask a, Mask b) { return static_cast<Mask>(a | b); }
-  L3_INLINE static Mask without(Mask a, Mask b) { return static_cast<Mask>(a & ~b); }
+  L3_INLINE static Mask and_not(Mask a, Mask b) { return static_cast<Mask>(a & ~b); }
   L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) {
     return lanes(_mm512_mask_blend_epi32(mask, native(b), native(a)));
   }

@@ -113,10 +113,10 @@ Result<Layout> take_header(std::span<const uint8_t> file, uint64_t& before) {
 // The palette that begins at `before`, which is moved behind it.
 std::optional<Error> take_palette(std::span<const uint8_t> file, uint64_t& before, Layout& layout) {
   const bool old = layout.header == kOldHeader;
-  const uint32_t most = 1U << layout.bits;
+  const uint32_t maximum = 1U << layout.bits;
   const uint32_t told = old ? 0 : load_u32_little(&file[kFileHeader + 32]);
-  if (told > most) return refuse("a palette of " + std::to_string(told) + " colours");
-  const uint32_t entries = told == 0 ? most : told;
+  if (told > maximum) return refuse("a palette of " + std::to_string(told) + " colours");
+  const uint32_t entries = told == 0 ? maximum : told;
   const uint32_t entry_bytes = old ? 3 : 4;
   const uint64_t begin = before;
   before += uint64_t{entries} * entry_bytes;
@@ -330,8 +330,8 @@ Result<Image> read_bmp(std::span<const uint8_t> file, const ReadOptions& options
   uint64_t end = layout->end();
   if (layout->runs) {
     // Deltas and an early end may skip a lot, but a small file must not ask for very much memory.
-    constexpr uint64_t kFree = 1U << 20, kMostPerByte = 1024;
-    if (pixel_bytes(image) > kFree && pixel_bytes(image) / kMostPerByte > file.size()) {
+    constexpr uint64_t kFree = 1U << 20, kMaxPerByte = 1024;
+    if (pixel_bytes(image) > kFree && pixel_bytes(image) / kMaxPerByte > file.size()) {
       return Error{kFileHeader, "the file is too short for the image's size"};
     }
     if (layout->pixels > file.size()) return Error{file.size(), "the file ends before the pixels"};

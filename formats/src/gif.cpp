@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kHeaderBytes = 13;  // signature and screen
 constexpr size_t kFrameBytes = 10;   // of a frame's header, with its 0x2C
-constexpr uint32_t kMostCodes = 4096;
+constexpr uint32_t kMaxCodes = 4096;
 
 struct Frame {
   uint32_t left = 0, top = 0, width = 0, height = 0;
@@ -189,10 +189,10 @@ class CodeReader {
 
 // What each code stands for: the string of another code and one sample more.
 struct Strings {
-  std::array<uint16_t, kMostCodes> before{};
-  std::array<uint8_t, kMostCodes> last{};
-  std::array<uint8_t, kMostCodes> first{};
-  std::array<uint16_t, kMostCodes> length{};
+  std::array<uint16_t, kMaxCodes> before{};
+  std::array<uint8_t, kMaxCodes> last{};
+  std::array<uint8_t, kMaxCodes> first{};
+  std::array<uint16_t, kMaxCodes> length{};
 };
 
 // Fills `samples` in the order of the file; the reason if it cannot. `surplus` says that there was more.
@@ -204,7 +204,7 @@ std::string unpack(const Frame& frame, std::span<uint8_t> samples, bool* surplus
     strings.last[i] = strings.first[i] = static_cast<uint8_t>(i);
     strings.length[i] = 1;
   }
-  constexpr uint32_t kNone = kMostCodes;
+  constexpr uint32_t kNone = kMaxCodes;
   CodeReader reader(frame.codes);
   uint32_t bits = frame.code_bits + 1;
   uint32_t next = end + 1;
@@ -221,9 +221,9 @@ std::string unpack(const Frame& frame, std::span<uint8_t> samples, bool* surplus
       continue;
     }
     // The next code may be used while its string is still being told.
-    const bool told = *code < next || (*code == next && previous != kNone && next < kMostCodes);
+    const bool told = *code < next || (*code == next && previous != kNone && next < kMaxCodes);
     if (!told) return "a code that stands for nothing";
-    if (previous != kNone && next < kMostCodes) {
+    if (previous != kNone && next < kMaxCodes) {
       strings.before[next] = static_cast<uint16_t>(previous);
       strings.length[next] = static_cast<uint16_t>(strings.length[previous] + 1);
       strings.first[next] = strings.first[previous];
@@ -307,8 +307,8 @@ Result<Image> read_gif(std::span<const uint8_t> file, const ReadOptions& options
   const size_t frame_pixels = size_t{frame.width} * frame.height;
   // The screen may be larger than its frame, but a small file must not ask for very much memory.
   constexpr size_t kFree = 1U << 20;
-  if (frame_pixels / kMostCodes / 4 > frame.codes.size() ||
-      (pixel_bytes(*image) > kFree && pixel_bytes(*image) / kMostCodes / 4 > file.size())) {
+  if (frame_pixels / kMaxCodes / 4 > frame.codes.size() ||
+      (pixel_bytes(*image) > kFree && pixel_bytes(*image) / kMaxCodes / 4 > file.size())) {
     return Error{frame.offset, "the file is too short for the image's size"};
   }
   if (layout->aspect != 0) {  // (aspect + 15) / 64 is a pixel's width by its height

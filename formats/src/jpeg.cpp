@@ -21,7 +21,7 @@ namespace formats {
 namespace {
 
 // A scan costs time for the whole image, however few bytes it has. Encoders write about ten.
-constexpr int kMostScans = 100;
+constexpr int kMaxScans = 100;
 
 // Why libjpeg gave up. `manager` is first: libjpeg knows only that part.
 struct Failure {
@@ -65,8 +65,8 @@ void on_message(j_common_ptr info, int level) {
 }
 
 void on_progress(j_common_ptr info) {
-  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMostScans) return;
-  std::snprintf(reinterpret_cast<Failure*>(info->err)->text, JMSG_LENGTH_MAX, "more than %d scans", kMostScans);
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
+  std::snprintf(reinterpret_cast<Failure*>(info->err)->text, JMSG_LENGTH_MAX, "more than %d scans", kMaxScans);
   give_up(info);
 }
 

@@ -29,8 +29,8 @@ std::string kind_problem(const JxlBasicInfo& info) {
     return "samples multiplied by their alpha, which dividing would change";
   }
   // Others are read and thrown away, and a hostile file may name thousands.
-  constexpr uint32_t kMostExtra = 4;
-  if (info.num_extra_channels > kMostExtra) return std::to_string(info.num_extra_channels) + " extra channels";
+  constexpr uint32_t kMaxExtra = 4;
+  if (info.num_extra_channels > kMaxExtra) return std::to_string(info.num_extra_channels) + " extra channels";
   if (info.num_color_channels != 1 && info.num_color_channels != 3) return "neither gray nor RGB";
   return "";
 }
@@ -39,13 +39,13 @@ std::string kind_problem(const JxlBasicInfo& info) {
 // of a step.
 template <typename Sample>
 void scale_back(std::vector<uint8_t>& pixels, uint32_t bits) {
-  constexpr uint32_t kMost = (1U << (8 * sizeof(Sample))) - 1;
-  const uint32_t most = (1U << bits) - 1;
-  if (most == kMost) return;
+  constexpr uint32_t kMax = (1U << (8 * sizeof(Sample))) - 1;
+  const uint32_t maximum = (1U << bits) - 1;
+  if (maximum == kMax) return;
   for (size_t at = 0; at < pixels.size(); at += sizeof(Sample)) {
     Sample sample = 0;
     std::memcpy(&sample, pixels.data() + at, sizeof sample);
-    sample = static_cast<Sample>((uint64_t{sample} * most + kMost / 2) / kMost);
+    sample = static_cast<Sample>((uint64_t{sample} * maximum + kMax / 2) / kMax);
     std::memcpy(pixels.data() + at, &sample, sizeof sample);
   }
 }

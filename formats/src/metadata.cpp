@@ -83,8 +83,8 @@ std::optional<Error> add_exif(Image& image, std::span<const uint8_t> exif, const
 
 std::optional<Error> add_density(Image& image, uint32_t across, uint32_t down, DensityUnit unit,
                                  const ReadOptions& options, uint64_t offset) {
-  constexpr uint32_t kMost = 0x7FFFFFFF;  // of any number in a PNG
-  if (across == 0 || down == 0 || across > kMost || down > kMost) return std::nullopt;
+  constexpr uint32_t kMax = 0x7FFFFFFF;  // of any number in a PNG
+  if (across == 0 || down == 0 || across > kMax || down > kMax) return std::nullopt;
   if (unit == DensityUnit::none && across == down) return std::nullopt;
   std::vector<uint8_t> data;
   append_u32(data, across);

@@ -128,10 +128,10 @@ bool read_rows(png_structp png, png_infop info, Source* source) {
 // Deflate spends at least two bits on 258 bytes, so a header that promises more pixels than that lies, and is found
 // out before the pixels are allocated.
 bool can_hold_pixels(const PngLayout& layout) {
-  constexpr uint64_t kMostBytesPerByte = 1032;
+  constexpr uint64_t kMaxBytesPerByte = 1032;
   const uint64_t bytes = pixel_bytes(layout.image);
   const uint64_t packed = layout.image.bits < 8 ? bytes / (8 / layout.image.bits) : bytes;
-  return packed / kMostBytesPerByte <= layout.compressed_bytes;
+  return packed / kMaxBytesPerByte <= layout.compressed_bytes;
 }
 
 // Pieces of about 64 KiB and all of one size, so that the last is not a scrap that parts the stream from its end.

@@ -13,7 +13,7 @@ namespace formats {
 namespace {
 
 constexpr size_t kHeader = 26;
-constexpr uint32_t kMostEdge = 30000;    // Photoshop's own
+constexpr uint32_t kMaxEdge = 30000;     // Photoshop's own
 constexpr uint32_t kGray = 1, kRgb = 3;  // colour modes
 
 // Numbers of image resources.
@@ -104,8 +104,8 @@ Result<Image> image_of(std::span<const uint8_t> file) {
     return Error{22, "a PSD of " + std::to_string(image.bits) + " bits per sample"};
   }
   if (image.width == 0 || image.height == 0) return Error{14, "width or height is 0"};
-  if (image.width > kMostEdge || image.height > kMostEdge) {
-    return Error{14, "a side of more than " + std::to_string(kMostEdge) + " pixels"};
+  if (image.width > kMaxEdge || image.height > kMaxEdge) {
+    return Error{14, "a side of more than " + std::to_string(kMaxEdge) + " pixels"};
   }
   if (mode == kGray) {
     image.colour = count == 1 ? Colour::gray : Colour::gray_alpha;
@@ -206,9 +206,9 @@ Result<Image> read_psd(std::span<const uint8_t> file, const ReadOptions& options
     return Error{layout->pixels, "a PSD of compression " + std::to_string(compression) + ", which is not read"};
   }
   // Packed, two bytes stand for 128 at most.
-  const uint64_t least =
+  const uint64_t minimum =
       compression == 0 ? plane * channels(image.colour) : uint64_t{image.height} * planes * 2 + plane / 128 * 2;
-  if (data.size() < least) return ends_inside(file, "pixels");
+  if (data.size() < minimum) return ends_inside(file, "pixels");
   image.pixels.resize(pixel_bytes(image));
   if (compression == 0) {
     read_plain(data, image);

@@ -220,8 +220,8 @@ Result<Image> read_tga(std::span<const uint8_t> file, const ReadOptions& options
   const uint64_t pixels = uint64_t{image.width} * image.height;
   const uint64_t bytes = pixels * layout->pixel_size();
   // A packet of a byte and a pixel stands for 128 of them at most.
-  const uint64_t least = layout->packed ? (pixels + 127) / 128 * (layout->pixel_size() + 1) : bytes;
-  if (stored.size() < least) return Error{layout->end, "the file ends inside the pixels"};
+  const uint64_t minimum = layout->packed ? (pixels + 127) / 128 * (layout->pixel_size() + 1) : bytes;
+  if (stored.size() < minimum) return Error{layout->end, "the file ends inside the pixels"};
 
   image.pixels.resize(pixel_bytes(image));
   std::vector<uint8_t> unpacked;

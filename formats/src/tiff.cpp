@@ -79,9 +79,9 @@ using Tiff = std::unique_ptr<TIFF, TiffDelete>;
 Tiff open_tiff(Source& source, const ReadOptions& options) {
   const std::unique_ptr<TIFFOpenOptions, OptionsDelete> open_options(TIFFOpenOptionsAlloc());
   if (open_options == nullptr) return nullptr;
-  constexpr uint64_t kLeast = uint64_t{1} << 20, kMost = PTRDIFF_MAX;
+  constexpr uint64_t kMin = uint64_t{1} << 20, kMax = PTRDIFF_MAX;
   TIFFOpenOptionsSetMaxSingleMemAlloc(open_options.get(),
-                                      static_cast<tmsize_t>(std::clamp(options.max_bytes, kLeast, kMost)));
+                                      static_cast<tmsize_t>(std::clamp(options.max_bytes, kMin, kMax)));
   TIFFOpenOptionsSetErrorHandlerExtR(open_options.get(), on_error, &source);
   TIFFOpenOptionsSetWarningHandlerExtR(open_options.get(), on_warning, &source);
   // m: no mapping, h: no directory yet.
@@ -187,7 +187,7 @@ std::string photometric_name(uint32_t photometric) {
 
 // The rule of formats.h for samples beyond the colours. A reason where there is none.
 std::string take_extra_samples(TIFF* tiff, bool has_tag, uint32_t colours, Layout& layout, const ReadOptions& options) {
-  constexpr uint32_t kMostUnspecified = 3;
+  constexpr uint32_t kMaxUnspecified = 3;
   if (layout.samples < colours) return std::to_string(layout.samples) + " samples for each pixel are too few";
   const uint32_t extra = layout.samples - colours;
   if (extra == 0) return "";
@@ -199,7 +199,7 @@ std::string take_extra_samples(TIFF* tiff, bool has_tag, uint32_t colours, Layou
   if (!has_tag && colours == 3 && extra == 1) kind = EXTRASAMPLE_UNASSALPHA;
   const bool is_alpha = kind != EXTRASAMPLE_UNSPECIFIED;
   const uint32_t left_out = extra - is_alpha;
-  if (left_out > (colours == 1 ? 1 : kMostUnspecified)) {
+  if (left_out > (colours == 1 ? 1 : kMaxUnspecified)) {
     return std::to_string(layout.samples) + " samples for each pixel";
   }
   if (is_alpha) {
@@ -280,9 +280,9 @@ std::optional<Error> read_grid(TIFF* tiff, const Layout& layout, const ReadOptio
   const uint64_t by_libtiff = grid.tiled ? TIFFTileRowSize64(tiff) : TIFFScanlineSize64(tiff);
   if (by_libtiff != grid.row_bytes) return Error{offset, "rows of another size than their samples"};
   // Tiles may reach far beyond the image, and all of their bytes are unpacked.
-  const uint64_t most = options.max_bytes < UINT64_MAX / 2 ? 2 * options.max_bytes : UINT64_MAX;
+  const uint64_t maximum = options.max_bytes < UINT64_MAX / 2 ? 2 * options.max_bytes : UINT64_MAX;
   const uint64_t tiles = uint64_t{grid.across} * grid.down * (layout.samples / samples_together(layout));
-  if (grid.tiled && grid.height > most / grid.row_bytes / tiles) {
+  if (grid.tiled && grid.height > maximum / grid.row_bytes / tiles) {
     return Error{offset, std::to_string(tiles) + " tiles of " + std::to_string(grid.width) + " x " +
                              std::to_string(grid.height) + " pixels are over the limit of bytes"};
   }
@@ -354,9 +354,9 @@ class PixelReader {
                                      : TIFFReadEncodedStrip(tiff_, number, tile_.data(), size);
     // libtiff warns of damage and makes pixels up. Those are not the file's.
     if (got != size || source_.error[0] != '\0' || source_.warning[0] != '\0') {
-      const char* said = source_.error[0] != '\0' ? source_.error : source_.warning;
+      const char* message = source_.error[0] != '\0' ? source_.error : source_.warning;
       return Error{TIFFGetStrileOffset(tiff_, number), (grid_.tiled ? "tile " : "strip ") + std::to_string(number) +
-                                                           ": " + (said[0] != '\0' ? said : "it ends early")};
+                                                           ": " + (message[0] != '\0' ? message : "it ends early")};
     }
     store_tile(plane, down, across, rows);
     return std::nullopt;
@@ -411,12 +411,12 @@ std::optional<Error> read_colour_map(TIFF* tiff, uint64_t offset, const ReadOpti
 
 // Alpha that is nowhere between its ends divides nothing, so that associated samples are the plain ones.
 bool has_partial_alpha(const Image& image) {
-  const uint32_t most = (1U << image.bits) - 1;
+  const uint32_t maximum = (1U << image.bits) - 1;
   const size_t step = channels(image.colour), unit = bytes_per_sample(image.bits);
   for (size_t i = step - 1; i < image.pixels.size() / unit; i += step) {
     uint16_t alpha = image.pixels[i * unit];
     if (unit == 2) std::memcpy(&alpha, image.pixels.data() + 2 * i, 2);
-    if (alpha != 0 && alpha != most) return true;
+    if (alpha != 0 && alpha != maximum) return true;
   }
   return false;
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kNewSubfileType = 254, kOldSubfileType = 255, kOrientation = 274, kExifDirectory = 34665,
                    kGpsDirectory = 34853;
-constexpr uint64_t kMostPages = 65536;
+constexpr uint64_t kMaxPages = 65536;
 
 // Tags that say how pixels are stored, or that become chunks of their own; in order.
 constexpr std::array<uint32_t, 56> kStorageTags = {
@@ -124,8 +124,8 @@ bool is_full_image(const Reader& reader, uint64_t offset, uint64_t count) {
 // Writes a classic TIFF in the byte order of the file that it copies from.
 class TagWriter {
  public:
-  TagWriter(const Reader& reader, uint64_t most_bytes, const ReadOptions& options)
-      : reader_(reader), most_bytes_(most_bytes), options_(options) {}
+  TagWriter(const Reader& reader, uint64_t max_bytes, const ReadOptions& options)
+      : reader_(reader), max_bytes_(max_bytes), options_(options) {}
 
   // False where the tags together are larger than the file that they come from, as happens where they overlap.
   bool write(uint64_t offset) {
@@ -186,7 +186,7 @@ class TagWriter {
           if (!write_directory(reader_.value_of(entry), false)) return false;
         } else {
           const std::span<const uint8_t> bytes = reader_.bytes_of(entry);
-          if (bytes.size() > most_bytes_ - std::min<uint64_t>(out_.size(), most_bytes_)) return false;
+          if (bytes.size() > max_bytes_ - std::min<uint64_t>(out_.size(), max_bytes_)) return false;
           out_.insert(out_.end(), bytes.begin(), bytes.end());
         }
       }
@@ -202,7 +202,7 @@ class TagWriter {
   }
 
   const Reader& reader_;
-  uint64_t most_bytes_;
+  uint64_t max_bytes_;
   const ReadOptions& options_;
   std::vector<uint8_t> out_;
   bool empty_ = true;
@@ -227,7 +227,7 @@ Result<TiffPages> find_tiff_pages(std::span<const uint8_t> file) {
     if (!seen.insert(offset).second) return Error{offset, "the directories go in a circle"};
     entries += *count + 1;
     // Directories that overlap would cost time without end.
-    if (entries > file.size() || seen.size() > kMostPages) return Error{offset, "too many directories"};
+    if (entries > file.size() || seen.size() > kMaxPages) return Error{offset, "too many directories"};
     if (is_full_image(reader, offset, *count)) {
       pages.offsets.push_back(offset);
     } else {

@@ -7,7 +7,7 @@
 namespace l3 {
 
 // Running sums over symbols, in shared memory.
-struct BucketRoom {
+struct BucketScratch {
   uint16_t excess[kTableBuckets];   // what frequencies of a bucket's size or more are above it
   uint16_t missing[kTableBuckets];  // what the others are below it
   uint16_t next_large[kTableBuckets + 1];
@@ -29,7 +29,7 @@ L3_INLINE uint32_t first_at_least(const uint16_t* rising, uint32_t number) {
 // filled by the first large one whose sum is at least what was wanted before q. Large symbol b itself becomes small
 // when what was wanted passes its sum, and is then filled up by the next large one.
 template <uint32_t kBuckets>
-L3_INLINE void build_buckets_by_warp(const uint16_t* frequencies, BucketRoom& room, Bucket* buckets) {
+L3_INLINE void build_buckets_by_warp(const uint16_t* frequencies, BucketScratch& scratch, Bucket* buckets) {
   constexpr uint32_t kSlots = kProbabilities / kBuckets;
   constexpr bool kOfSamples = kBuckets == kTableBuckets;
   constexpr uint32_t kRounds = kBuckets / kLanes;
@@ -42,20 +42,20 @@ L3_INLINE void build_buckets_by_warp(const uint16_t* frequencies, BucketRoom& ro
     const bool is_large = f >= kSlots;
     // Both sums are below 2^16.
     const uint32_t sums = running_sum(is_large ? f - kSlots : (kSlots - f) << 16);
-    room.excess[q] = static_cast<uint16_t>(given + (sums & 0xFFFF));
-    room.missing[q] = static_cast<uint16_t>(wanted + (sums >> 16));
+    scratch.excess[q] = static_cast<uint16_t>(given + (sums & 0xFFFF));
+    scratch.missing[q] = static_cast<uint16_t>(wanted + (sums >> 16));
     const uint32_t all = __shfl_sync(kAllLanes, sums, kLanes - 1);
     given += all & 0xFFFF;
     wanted += all >> 16;
   }
   // Backwards: the next large symbol from each on.
   uint32_t beyond = kBuckets;
-  if (lane_number() == 0) room.next_large[kBuckets] = kBuckets;
+  if (lane_number() == 0) scratch.next_large[kBuckets] = kBuckets;
   for (uint32_t round = kRounds; round-- > 0;) {
     const uint32_t q = round * kLanes + lane_number();
     const uint32_t large = __ballot_sync(kAllLanes, frequencies[q] >= kSlots);
     const uint32_t from_here = large & ~(lanes_so_far() >> 1);
-    room.next_large[q] = static_cast<uint16_t>(
+    scratch.next_large[q] = static_cast<uint16_t>(
         from_here != 0 ? round * kLanes + static_cast<uint32_t>(__ffs(static_cast<int>(from_here)) - 1) : beyond);
     if (large != 0) beyond = round * kLanes + static_cast<uint32_t>(__ffs(static_cast<int>(large)) - 1);
   }
@@ -65,17 +65,17 @@ L3_INLINE void build_buckets_by_warp(const uint16_t* frequencies, BucketRoom& ro
     const uint32_t f = frequencies[q];
     uint32_t own = kSlots, by = kBuckets, left = 0;
     if (f < kSlots) {
-      const uint32_t before = room.missing[q] - (kSlots - f);
+      const uint32_t before = scratch.missing[q] - (kSlots - f);
       // The first small symbol wants nothing before it: any large one will do, also one that has nothing to give.
-      by = before == 0 ? room.next_large[0] : first_at_least<kBuckets>(room.excess, before);
+      by = before == 0 ? scratch.next_large[0] : first_at_least<kBuckets>(scratch.excess, before);
       own = f;
-      left = room.excess[by] - room.missing[q] + kSlots;
+      left = scratch.excess[by] - scratch.missing[q] + kSlots;
     } else {
-      const uint32_t passed = first_at_least<kBuckets>(room.missing, room.excess[q] + 1u);
-      by = room.next_large[q + 1];
+      const uint32_t passed = first_at_least<kBuckets>(scratch.missing, scratch.excess[q] + 1u);
+      by = scratch.next_large[q + 1];
       if (passed < kBuckets && by < kBuckets) {
-        own = room.excess[q] - room.missing[passed] + kSlots;
-        left = room.excess[by] - room.missing[passed] + kSlots;
+        own = scratch.excess[q] - scratch.missing[passed] + kSlots;
+        left = scratch.excess[by] - scratch.missing[passed] + kSlots;
       } else {
         by = kBuckets;
       }

@@ -11,10 +11,10 @@ constexpr uint32_t kModelWarps = 8;
 constexpr uint32_t kModelThreads = kModelWarps * kLanes;
 
 // What a block works with in shared memory.
-struct ModelRoom {
+struct ModelScratch {
   uint16_t frequencies[kMaxTables * kTableBuckets];  // of tables of either kind
   uint16_t class_frequencies[kMaxClassTables * kClassBuckets];
-  BucketRoom room[kModelWarps];
+  BucketScratch scratch[kModelWarps];
   Fault faults[kMaxTokenTables], class_faults[kMaxClassTables];  // of tables
   Fault fault, values_fault, match_fault;
   bool is_read[kMaxChannels];
@@ -41,7 +41,7 @@ L3_INLINE bool differ(const ImageState& a, const ImageState& b) {
 }
 
 // What of the batch comes before an image.
-L3_INLINE void look_back(const Batch& batch, uint32_t image, uint32_t owner, ModelRoom& room) {
+L3_INLINE void look_back(const Batch& batch, uint32_t image, uint32_t owner, ModelScratch& scratch) {
   unsigned long long tiles = 0;
   uint32_t owners = 0, owners_before = 0;
   for (uint32_t i = threadIdx.x; i < batch.count; i += kModelThreads) {
@@ -52,9 +52,9 @@ L3_INLINE void look_back(const Batch& batch, uint32_t image, uint32_t owner, Mod
       owners_before += i < owner;
     }
   }
-  atomicAdd(&room.tiles, tiles);
-  atomicAdd(&room.owners, owners);
-  atomicAdd(&room.owners_before, owners_before);
+  atomicAdd(&scratch.tiles, tiles);
+  atomicAdd(&scratch.owners, owners);
+  atomicAdd(&scratch.owners_before, owners_before);
   __syncthreads();
 }
 
@@ -66,7 +66,7 @@ struct PackedModel {
 
   L3_INLINE static Fault read_head(Reader& reader, const ImageState& state) { return reader.read_head(state.channels); }
   L3_INLINE static uint32_t channels(const Tables& tables) { return tables.channels; }
-  L3_INLINE static void read_more(Reader&, Tables&, ModelRoom&) {}
+  L3_INLINE static void read_more(Reader&, Tables&, ModelScratch&) {}
 };
 struct TokenModel {
   using Tables = TokenTables;
@@ -78,15 +78,15 @@ struct TokenModel {
   }
   L3_INLINE static uint32_t channels(const Tables& tables) { return tables.engine_channels; }
   // By the last two warps.
-  L3_INLINE static void read_more(Reader& reader, Tables& tables, ModelRoom& room) {
+  L3_INLINE static void read_more(Reader& reader, Tables& tables, ModelScratch& scratch) {
     const uint32_t warp = threadIdx.x / kLanes;
-    if (warp == kModelWarps - 2 && lane_number() == 0) room.match_fault = reader.read_match();
+    if (warp == kModelWarps - 2 && lane_number() == 0) scratch.match_fault = reader.read_match();
     if (warp == kModelWarps - 1) {
       if (lane_number() == 0) reader.begin_values();
       __syncwarp();
       const bool sound = ValueLists(reader, tables).read();
       __syncwarp();
-      if (lane_number() == 0) room.values_fault = reader.end_values(sound);
+      if (lane_number() == 0) scratch.values_fault = reader.end_values(sound);
     }
   }
 };
@@ -97,25 +97,25 @@ class ModelBuilder {
   using Tables = typename Model::Tables;
 
  public:
-  L3_INLINE ModelBuilder(const ImageState& state, Tables& tables, ModelRoom& room)
-      : state_(state), tables_(tables), room_(room), reader_(state.model, state.model_size, tables) {}
+  L3_INLINE ModelBuilder(const ImageState& state, Tables& tables, ModelScratch& scratch)
+      : state_(state), tables_(tables), scratch_(scratch), reader_(state.model, state.model_size, tables) {}
 
   L3_INLINE void build() {
     if (thread_ == 0) {
-      room_.fault = Model::read_head(reader_, state_);
-      room_.values_fault = room_.match_fault = {};
+      scratch_.fault = Model::read_head(reader_, state_);
+      scratch_.values_fault = scratch_.match_fault = {};
     }
     clear();
     __syncthreads();
     if (is_faulty()) return;
     read_parts();
     __syncthreads();
-    if (thread_ == 0) room_.fault = fault_of_parts();
+    if (thread_ == 0) scratch_.fault = fault_of_parts();
     __syncthreads();
     if (is_faulty()) return;
     place_classes();
     __syncthreads();
-    if (thread_ == 0) room_.fault = fault_of_tables();
+    if (thread_ == 0) scratch_.fault = fault_of_tables();
     __syncthreads();
     if (is_faulty()) return;
     build_buckets();
@@ -124,7 +124,7 @@ class ModelBuilder {
  private:
   // The same answer in all threads, who may change the fault afterwards.
   L3_INLINE bool is_faulty() const {
-    const bool faulty = room_.fault.reason != Reason::none;
+    const bool faulty = scratch_.fault.reason != Reason::none;
     __syncthreads();
     return faulty;
   }
@@ -136,84 +136,84 @@ class ModelBuilder {
   L3_INLINE void clear() {
     zero(reinterpret_cast<uint32_t*>(tables_.table_of), sizeof(tables_.table_of));
     zero(reinterpret_cast<uint32_t*>(tables_.class_table_of), sizeof(tables_.class_table_of));
-    zero(room_.frequencies, sizeof(room_.frequencies));
-    zero(room_.class_frequencies, sizeof(room_.class_frequencies));
+    zero(scratch_.frequencies, sizeof(scratch_.frequencies));
+    zero(scratch_.class_frequencies, sizeof(scratch_.class_frequencies));
   }
 
   // Each part by a thread; parts of different kinds in different warps.
   L3_INLINE void read_parts() {
     if (lane_ == 0 && warp_ < Model::channels(tables_)) {
-      room_.is_read[warp_] = reader_.read_channel(warp_, room_.class_tables[warp_]);
+      scratch_.is_read[warp_] = reader_.read_channel(warp_, scratch_.class_tables[warp_]);
     }
     const uint32_t table = thread_ - kMaxChannels * kLanes;
     if (table < tables_.table_count) {
-      room_.faults[table] = reader_.read_table(table, room_.frequencies + table * Model::kBuckets);
+      scratch_.faults[table] = reader_.read_table(table, scratch_.frequencies + table * Model::kBuckets);
     }
-    Model::read_more(reader_, tables_, room_);
+    Model::read_more(reader_, tables_, scratch_);
   }
   // In libl3's order: the values, the channels, the match.
   L3_INLINE Fault fault_of_parts() {
-    if (room_.values_fault.reason != Reason::none) return room_.values_fault;
-    const Fault fault = reader_.place_class_tables(room_.is_read, room_.class_tables, room_.first_class_table);
-    return fault.reason != Reason::none ? fault : room_.match_fault;
+    if (scratch_.values_fault.reason != Reason::none) return scratch_.values_fault;
+    const Fault fault = reader_.place_class_tables(scratch_.is_read, scratch_.class_tables, scratch_.first_class_table);
+    return fault.reason != Reason::none ? fault : scratch_.match_fault;
   }
 
   L3_INLINE void place_classes() {
     if (lane_ == 0 && warp_ < Model::channels(tables_)) {
-      reader_.move_class_tables(warp_, room_.first_class_table[warp_]);
+      reader_.move_class_tables(warp_, scratch_.first_class_table[warp_]);
     }
     if (warp_ == kMaxChannels && lane_ < tables_.class_table_count) {
       uint32_t c = 0;
-      while (lane_ >= room_.first_class_table[c] + room_.class_tables[c]) ++c;
-      room_.class_faults[lane_] =
-          reader_.read_class_table(lane_, tables_.classes[c], room_.class_frequencies + lane_ * kClassBuckets);
+      while (lane_ >= scratch_.first_class_table[c] + scratch_.class_tables[c]) ++c;
+      scratch_.class_faults[lane_] =
+          reader_.read_class_table(lane_, tables_.classes[c], scratch_.class_frequencies + lane_ * kClassBuckets);
     }
   }
   L3_INLINE Fault fault_of_tables() const {
     for (uint32_t t = 0; t < tables_.table_count; ++t) {
-      if (room_.faults[t].reason != Reason::none) return room_.faults[t];
+      if (scratch_.faults[t].reason != Reason::none) return scratch_.faults[t];
     }
     for (uint32_t t = 0; t < tables_.class_table_count; ++t) {
-      if (room_.class_faults[t].reason != Reason::none) return room_.class_faults[t];
+      if (scratch_.class_faults[t].reason != Reason::none) return scratch_.class_faults[t];
     }
     return {};
   }
 
   L3_INLINE void build_buckets() {
     for (uint32_t t = warp_; t < tables_.table_count; t += kModelWarps) {
-      build_buckets_by_warp<Model::kBuckets>(room_.frequencies + t * Model::kBuckets, room_.room[warp_],
+      build_buckets_by_warp<Model::kBuckets>(scratch_.frequencies + t * Model::kBuckets, scratch_.scratch[warp_],
                                              tables_.buckets + t * Model::kBuckets);
     }
     for (uint32_t t = warp_; t < tables_.class_table_count; t += kModelWarps) {
-      build_buckets_by_warp<kClassBuckets>(room_.class_frequencies + t * kClassBuckets, room_.room[warp_],
+      build_buckets_by_warp<kClassBuckets>(scratch_.class_frequencies + t * kClassBuckets, scratch_.scratch[warp_],
                                            tables_.class_buckets + t * kClassBuckets);
     }
   }
 
   const ImageState& state_;
   Tables& tables_;
-  ModelRoom& room_;
+  ModelScratch& scratch_;
   typename Model::Reader reader_;
   const uint32_t thread_ = threadIdx.x, warp_ = thread_ / kLanes, lane_ = thread_ % kLanes;
 };
 
 // Reads an image's model into its slot.
-L3_INLINE void build_model(const ImageState& state, ModelSlot& slot, ModelRoom& room) {
+L3_INLINE void build_model(const ImageState& state, ModelSlot& slot, ModelScratch& scratch) {
   const bool is_token = is_token_model(state.model, state.model_size);
   if (is_token) {
-    ModelBuilder<TokenModel>(state, slot.tables.token, room).build();
+    ModelBuilder<TokenModel>(state, slot.tables.token, scratch).build();
   } else {
-    ModelBuilder<PackedModel>(state, slot.tables.dense, room).build();
+    ModelBuilder<PackedModel>(state, slot.tables.dense, scratch).build();
   }
   if (threadIdx.x == 0) {
     slot.tables.is_token = is_token;
-    slot.fault = room.fault;
+    slot.fault = scratch.fault;
   }
 }
 
 __global__ void __launch_bounds__(kModelThreads, 1) models_kernel(const __grid_constant__ Batch batch) {
   extern __shared__ uint4 shared[];
-  ModelRoom& room = *reinterpret_cast<ModelRoom*>(shared);
+  ModelScratch& scratch = *reinterpret_cast<ModelScratch*>(shared);
   const uint32_t i = blockIdx.x;
   // What other blocks read of it stays as it is here; what is written, only this block looks at.
   ImageState& state = batch.states[i];
@@ -221,22 +221,22 @@ __global__ void __launch_bounds__(kModelThreads, 1) models_kernel(const __grid_c
   const bool with_model = batch.summaries[i].key != kNone;
   const uint32_t owner = with_model ? owner_of(batch, state.key) : i;
   if (threadIdx.x == 0) {
-    room.tiles = 0;
-    room.owners = room.owners_before = 0;
+    scratch.tiles = 0;
+    scratch.owners = scratch.owners_before = 0;
   }
   __syncthreads();
-  look_back(batch, i, owner, room);
-  const bool too_many_tiles = batch.summaries[i].tiles != 0 && room.tiles > batch.tile_capacity;
+  look_back(batch, i, owner, scratch);
+  const bool too_many_tiles = batch.summaries[i].tiles != 0 && scratch.tiles > batch.tile_capacity;
   if (threadIdx.x == 0 && too_many_tiles) state.is_refused = static_cast<uint32_t>(Reason::over_tile_capacity);
   if (!with_model) return;
 
   const bool is_twin = owner != i && differ(batch.states[owner], state);
   const bool owns = owner == i || is_twin;
   if (threadIdx.x == 0) {
-    room.slot = is_twin ? room.owners + atomicAdd(&batch.control->twin_models, 1u) : room.owners_before;
+    scratch.slot = is_twin ? scratch.owners + atomicAdd(&batch.control->twin_models, 1u) : scratch.owners_before;
   }
   __syncthreads();
-  const uint32_t slot = room.slot;
+  const uint32_t slot = scratch.slot;
   if (slot >= batch.slot_count) {
     if (threadIdx.x == 0) state.is_refused = static_cast<uint32_t>(Reason::over_model_capacity);
     return;
@@ -246,13 +246,13 @@ __global__ void __launch_bounds__(kModelThreads, 1) models_kernel(const __grid_c
     state.owns_slot = owns;
     if (state.is_sound() && !too_many_tiles) atomicAdd(&batch.slot_counts[slot].tiles, state.dense_tiles);
   }
-  if (owns) build_model(state, batch.slots[slot], room);
+  if (owns) build_model(state, batch.slots[slot], scratch);
 }
 
 cudaError_t load_models() { return load(models_kernel); }
 
 cudaError_t build_models(const Batch& batch, cudaStream_t stream) {
-  return launch(models_kernel, batch.count, kModelThreads, sizeof(ModelRoom), stream, batch);
+  return launch(models_kernel, batch.count, kModelThreads, sizeof(ModelScratch), stream, batch);
 }
 
 }  // namespace l3

@@ -40,10 +40,10 @@ struct CudaTokenTables {
     const uint32_t predicted = tables.literal ? 0 : tables.engine_channels;  // channels; of literals no rows are read
     for (uint32_t c = 0; c < predicted; ++c) bits |= tables.grouped[c] ? kGroupedFlag << c : 0u;
     const auto top = [&](uint32_t c) { return (1u << tables.depth[c]) - 1; };
-    flags_ = CudaWordWarp::keep(bits);
-    most_[0] = CudaWordWarp::keep(top(0) | top(1) << 16);
-    most_[1] = CudaWordWarp::keep(top(2) | top(3) << 16);
-    hole_value_ = CudaWordWarp::keep(tables.hole_value);
+    flags_ = CudaWordWarp::uniform(bits);
+    max_value_[0] = CudaWordWarp::uniform(top(0) | top(1) << 16);
+    max_value_[1] = CudaWordWarp::uniform(top(2) | top(3) << 16);
+    hole_value_ = CudaWordWarp::uniform(tables.hole_value);
   }
 
   L3_INLINE bool match() const { return (flags_ & kMatchFlag) != 0; }
@@ -54,13 +54,15 @@ struct CudaTokenTables {
   L3_INLINE uint32_t still_frequency(uint32_t i) const { return model->still_frequency[i]; }
   L3_INLINE uint32_t classes(uint32_t c) const { return model->classes[c]; }
   L3_INLINE bool grouped(uint32_t c) const { return (flags_ & kGroupedFlag << c) != 0; }
-  L3_INLINE uint32_t most(uint32_t c) const { return c % 2 == 0 ? most_[c / 2] & 0xFFFF : most_[c / 2] >> 16; }
+  L3_INLINE uint32_t max_value(uint32_t c) const {
+    return c % 2 == 0 ? max_value_[c / 2] & 0xFFFF : max_value_[c / 2] >> 16;
+  }
 
   uint32_t memory;
   const TokenTables* model;
 
  private:
-  uint32_t flags_, most_[2], hole_value_;
+  uint32_t flags_, max_value_[2], hole_value_;
 };
 static_assert(4 * CudaTokenTables::first_weight(kMaxChannels) == sizeof(CudaTokenTables::Memory::weights));
 
@@ -82,7 +84,7 @@ struct CudaTokenWarp : CudaWordWarp {
   L3_INLINE static bool any(Mask mask) { return __any_sync(kAllLanes, mask); }
   L3_INLINE static Mask same(Lanes a, Lanes b) { return a.v == b.v; }
   L3_INLINE static Mask not_less(Lanes a, Lanes b) { return a.v >= b.v; }
-  L3_INLINE static Lanes only(Mask mask, Lanes a) { return {mask ? a.v : 0}; }
+  L3_INLINE static Lanes select_or_zero(Mask mask, Lanes a) { return {mask ? a.v : 0}; }
   L3_INLINE static Lanes at_most(Lanes a, Lanes b) { return {min(a.v, b.v)}; }
 
   L3_INLINE static Lanes shifted_left(Lanes a, Lanes count) { return {a.v << count.v}; }
@@ -117,15 +119,15 @@ struct CudaTokenWarp : CudaWordWarp {
   // ---- predictions and contexts
 
   L3_INLINE static Lanes token_level(Lanes activity) {
-    const uint32_t number = __float_as_uint(__uint2float_rn(min(activity.v, kMostActivity)));
+    const uint32_t number = __float_as_uint(__uint2float_rn(min(activity.v, kMaxActivity)));
     return {(number >> 21) - kLevelOfLeast};
   }
   L3_INLINE static Lanes token_error(Lanes a) {
-    return {static_cast<uint32_t>(min(max(static_cast<int32_t>(a.v), -kMostTokenError), kMostTokenError))};
+    return {static_cast<uint32_t>(min(max(static_cast<int32_t>(a.v), -kMaxTokenError), kMaxTokenError))};
   }
   L3_INLINE static Lanes bit_length_at_most_15(Lanes a) { return {min(32u - static_cast<uint32_t>(__clz(a.v)), 15u)}; }
-  L3_INLINE static void split_tokens(Lanes sum, uint32_t most, Lanes& p, Lanes& up) {
-    const uint32_t within = clamp_to_top(sum.v, (most << kWeightShift) + (1u << kWeightShift) - 1);
+  L3_INLINE static void split_tokens(Lanes sum, uint32_t max_value, Lanes& p, Lanes& up) {
+    const uint32_t within = clamp_to_top(sum.v, (max_value << kWeightShift) + (1u << kWeightShift) - 1);
     p = {within >> kWeightShift};
     up = {static_cast<uint32_t>(static_cast<int32_t>(within << (32 - kWeightShift)) >> 31)};
   }
@@ -187,7 +189,7 @@ struct CudaTokenWarp : CudaWordWarp {
     L3_INLINE void clear(uint32_t steps) {
       uint32_t* const words = reinterpret_cast<uint32_t*>(first_);
       for (uint32_t i = lane_number(); i < steps * kWords; i += kLanes) words[i] = kValueBias << 16 | kValueBias;
-      end_ = first_ + keep(steps) * kParts;
+      end_ = first_ + uniform(steps) * kParts;
       __syncwarp();
     }
     L3_INLINE Entry load() const {
@@ -270,7 +272,7 @@ struct CudaTokenWarp : CudaWordWarp {
  private:
   L3_INLINE static constexpr uint32_t at(size_t offset) { return static_cast<uint32_t>(offset); }
   L3_INLINE static uint32_t distance(int32_t a, int32_t b) {
-    return min(__sad(a, b, 0), static_cast<uint32_t>(kMostTokenError));
+    return min(__sad(a, b, 0), static_cast<uint32_t>(kMaxTokenError));
   }
   L3_INLINE static void look_up_bucket(const TokenTables& tables, uint32_t table, Lanes bucket, Lanes& own,
                                        Lanes& other) {

@@ -98,7 +98,7 @@ struct CudaWordWarp {
     return {kValue};
   }
   // The same number, in a way that the compiler does not see through: it will not be computed again.
-  L3_INLINE static uint32_t keep(uint32_t number) { return __reduce_max_sync(kAllLanes, number); }
+  L3_INLINE static uint32_t uniform(uint32_t number) { return __reduce_max_sync(kAllLanes, number); }
   L3_INLINE static Lanes numbers(uint32_t) { return {lane_number()}; }
   // A sum of weights times values: the prediction, and all bits where it lies in the upper half of what is rounded to
   // it.
@@ -108,7 +108,7 @@ struct CudaWordWarp {
     up = {signs_of_bytes<0x8888>(within)};
   }
   L3_INLINE static Lanes to_error(Lanes a) {
-    return {static_cast<uint32_t>(min(max(static_cast<int32_t>(a.v), kLeastError), kMostError))};
+    return {static_cast<uint32_t>(min(max(static_cast<int32_t>(a.v), kMinError), kMaxError))};
   }
 
   // ---- masks
@@ -120,9 +120,9 @@ struct CudaWordWarp {
   L3_INLINE static Mask equal(Lanes a, uint32_t b) { return a.v == b; }
   L3_INLINE static Mask both(Mask a, Mask b) { return a && b; }
   L3_INLINE static Mask either(Mask a, Mask b) { return a || b; }
-  L3_INLINE static Mask without(Mask a, Mask b) { return a && !b; }
+  L3_INLINE static Mask and_not(Mask a, Mask b) { return a && !b; }
   L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) { return mask ? a : b; }
-  L3_INLINE static Mask which(Mask mask) { return mask; }
+  L3_INLINE static Mask lane_bits(Mask mask) { return mask; }
   L3_INLINE static uint32_t bits(Mask mask) { return __ballot_sync(kAllLanes, mask); }
 
   // ---- four bytes to a lane
@@ -257,7 +257,7 @@ struct CudaWordWarp {
 
     L3_INLINE void clear(uint32_t steps) {
       for (uint32_t i = lane_number(); i < steps; i += kLanes) first_[i] = make_uint4(0, 0, 0, 0);
-      end_ = first_ + keep(steps);
+      end_ = first_ + uniform(steps);
       __syncwarp();
     }
     // The oldest entry, which store() replaces.

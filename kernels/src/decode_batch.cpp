@@ -152,13 +152,13 @@ l3_error l3_cuda_explain(const l3_cuda_result* result) {
 uint64_t l3_cuda_count_tiles(const l3_info* info, uint32_t region_width, uint32_t region_height) {
   if (info == nullptr || info->tile_width == 0 || info->tile_height == 0) return 0;
   // A region that begins at the last column of a tile touches the most.
-  const auto most = [](uint32_t size, uint32_t region, uint32_t tile) {
+  const auto maximum = [](uint32_t size, uint32_t region, uint32_t tile) {
     const uint64_t all = (uint64_t{size} + tile - 1) / tile;
     return region == 0 ? all : std::min(all, (uint64_t{region} + tile - 2) / tile + 1);
   };
   const bool whole = region_width == 0 && region_height == 0;
   if (!whole && (region_width == 0 || region_height == 0)) return 0;
-  return most(info->width, region_width, info->tile_width) * most(info->height, region_height, info->tile_height);
+  return maximum(info->width, region_width, info->tile_width) * maximum(info->height, region_height, info->tile_height);
 }
 
 uint64_t l3_cuda_workspace_size(const l3_cuda_capacity* capacity) {

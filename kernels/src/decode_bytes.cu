@@ -6,15 +6,15 @@ namespace l3 {
 
 struct ByteTiles {
   static constexpr uint32_t kDepth = 0;
-  static constexpr uint32_t kRoomBytes = sizeof(FastRoom) + kLineStrips * kLanes;
+  static constexpr uint32_t kRoomBytes = sizeof(FastScratch) + kLineStrips * kLanes;
 
   template <uint32_t kChannels>
   L3_INLINE static Fault decode_as(const TileShape& shape, const TileEntry& entry, const TilePlace& place,
-                                   uint8_t* room) {
+                                   uint8_t* scratch) {
     if (entry.method == Method::fast) {
       const FourPixels<kChannels> pixels(place);
-      return FourWideDecoder<kChannels>(shape, entry, pixels, *reinterpret_cast<FastRoom*>(room),
-                                        reinterpret_cast<uint32_t*>(room + sizeof(FastRoom)))
+      return FourWideDecoder<kChannels>(shape, entry, pixels, *reinterpret_cast<FastScratch*>(scratch),
+                                        reinterpret_cast<uint32_t*>(scratch + sizeof(FastScratch)))
           .decode();
     }
     const TileOutput part{nullptr, 0, place.x0, place.y0, place.x1, place.y1, nullptr, 0};
@@ -22,12 +22,13 @@ struct ByteTiles {
     return entry.method == Method::raw ? decode_raw<CudaWarp, uint8_t, kChannels>(shape, entry, part, pixels)
                                        : decode_constant<CudaWarp, uint8_t, kChannels>(entry, part, pixels);
   }
-  L3_INLINE static Fault decode(const TileShape& shape, const TileEntry& entry, const TilePlace& place, uint8_t* room) {
+  L3_INLINE static Fault decode(const TileShape& shape, const TileEntry& entry, const TilePlace& place,
+                                uint8_t* scratch) {
     switch (shape.channels) {
-      case 1: return decode_as<1>(shape, entry, place, room);
-      case 2: return decode_as<2>(shape, entry, place, room);
-      case 3: return decode_as<3>(shape, entry, place, room);
-      default: return decode_as<4>(shape, entry, place, room);
+      case 1: return decode_as<1>(shape, entry, place, scratch);
+      case 2: return decode_as<2>(shape, entry, place, scratch);
+      case 3: return decode_as<3>(shape, entry, place, scratch);
+      default: return decode_as<4>(shape, entry, place, scratch);
     }
   }
 };

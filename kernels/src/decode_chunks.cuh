@@ -1,7 +1,7 @@
 // Tiles of the dense method, a warp for each. Blocks stay, and take chunks of a model's tiles, whose tables lie in
 // shared memory for all warps. Included by one file for each kind of them.
 //
-// `Tiles` says what kind they are: kKind, kMostWarps (of a block), kDelayBytes (most of an entry of the delay line),
+// `Tiles` says what kind they are: kKind, kMaxWarps (of a block), kDelayBytes (most of an entry of the delay line),
 // Tables (of a model), tables_of() a slot; Memory (the tables in shared memory), load() and memory_bytes(); room_of() a
 // tile, and decode().
 #pragma once
@@ -15,11 +15,11 @@
 namespace l3 {
 
 // What a warp needs of shared memory beside the tables: a delay line, and the classes of the blocks.
-struct TileRoom {
+struct TileScratch {
   uint32_t delay_bytes, class_bytes;  // multiples of 16
 
-  L3_INLINE static TileRoom of(const TileShape& shape, const TileEntry& entry, uint32_t entry_bytes,
-                               uint32_t block_bytes) {
+  L3_INLINE static TileScratch of(const TileShape& shape, const TileEntry& entry, uint32_t entry_bytes,
+                                  uint32_t block_bytes) {
     const uint32_t blocks = ceil_div(shape.width, kBlockEdge) * ceil_div(shape.height, kBlockEdge);
     return {(dense_delay(shape.width, dense_lanes(entry.parameters)) * entry_bytes + 15) & ~15u,
             (blocks * block_bytes + 15) & ~15u};
@@ -51,43 +51,43 @@ struct ModelTile {
 
 // What a block shares, before the tables.
 template <class Tiles>
-struct ChunkRoom {
+struct ChunkScratch {
   uint32_t taken;         // the chunk's number
   uint32_t loaded_slot;   // whose tables are there
-  uint32_t most_bytes;    // that a tile of the chunk needs
+  uint32_t max_bytes;     // that a tile of the chunk needs
   uint32_t first, count;  // of the chunk's tiles
   uint32_t tiles_at;      // where tiles have their room, in bytes
   uint32_t side_by_side;  // where tiles are large, not all warps have room at once
   uint32_t padding;
   const typename Tiles::Tables* tables;
-  TilePlace places[Tiles::kMostWarps];
+  TilePlace places[Tiles::kMaxWarps];
 };
 template <class Tiles>
-constexpr uint32_t kTablesAt = (sizeof(ChunkRoom<Tiles>) + 15) / 16 * 16;
+constexpr uint32_t kTablesAt = (sizeof(ChunkScratch<Tiles>) + 15) / 16 * 16;
 
 // Brings a chunk's tables, and shares out the room behind them. All threads of the block.
 template <class Tiles>
-L3_INLINE void begin_chunk(const Batch& batch, ChunkRoom<Tiles>& room, typename Tiles::Memory& memory) {
+L3_INLINE void begin_chunk(const Batch& batch, ChunkScratch<Tiles>& scratch, typename Tiles::Memory& memory) {
   const ChunkShape& shape = batch.chunk_shapes[Tiles::kKind];
-  const Chunk chunk = batch.chunks[batch.control->chunks[Tiles::kKind].first + room.taken];
+  const Chunk chunk = batch.chunks[batch.control->chunks[Tiles::kKind].first + scratch.taken];
   const typename Tiles::Tables& tables = Tiles::tables_of(batch.slots[chunk.slot].tables);
   // The tiles of images that turned out to be wrong are not there.
   const uint32_t last = smaller(chunk.last, chunk.slot_first + batch.slot_counts[chunk.slot].listed);
   const uint32_t count = last > chunk.first ? last - chunk.first : 0;
-  if (count != 0 && room.loaded_slot != chunk.slot) Tiles::load(tables, memory);
+  if (count != 0 && scratch.loaded_slot != chunk.slot) Tiles::load(tables, memory);
   const uint32_t thread = threadIdx.x;
   if (thread < count) {
     const ModelTile tile = ModelTile::of(batch, batch.dense_tiles[chunk.first + thread]);
-    atomicMax(&room.most_bytes, Tiles::room_of(tile.shape, tile.entry, tables).bytes());
+    atomicMax(&scratch.max_bytes, Tiles::scratch_of(tile.shape, tile.entry, tables).bytes());
   }
   __syncthreads();
   if (thread == 0) {
-    if (count != 0) room.loaded_slot = chunk.slot;
-    room.first = chunk.first;
-    room.count = count;
-    room.tables = &tables;
-    room.tiles_at = kTablesAt<Tiles> + Tiles::memory_bytes(tables);
-    room.side_by_side = smaller((shape.shared_bytes - room.tiles_at) / room.most_bytes, shape.warps);
+    if (count != 0) scratch.loaded_slot = chunk.slot;
+    scratch.first = chunk.first;
+    scratch.count = count;
+    scratch.tables = &tables;
+    scratch.tiles_at = kTablesAt<Tiles> + Tiles::memory_bytes(tables);
+    scratch.side_by_side = smaller((shape.shared_bytes - scratch.tiles_at) / scratch.max_bytes, shape.warps);
   }
   __syncthreads();
 }
@@ -96,46 +96,47 @@ L3_INLINE void begin_chunk(const Batch& batch, ChunkRoom<Tiles>& room, typename 
 // engine.
 template <class Tiles>
 L3_INLINE void decode_tile_of_chunk(const Batch& batch, uint4* memory, uint32_t warp, uint32_t i) {
-  ChunkRoom<Tiles>& room = *reinterpret_cast<ChunkRoom<Tiles>*>(memory);
-  const TileJob job = batch.dense_tiles[room.first + i];
+  ChunkScratch<Tiles>& scratch = *reinterpret_cast<ChunkScratch<Tiles>*>(memory);
+  const TileJob job = batch.dense_tiles[scratch.first + i];
   const ModelTile tile = ModelTile::of(batch, job);
   Fault fault;
   if (check_of<CudaWarp>(tile.entry.payload, tile.entry.payload_bytes / 4) != tile.entry.check) {
     fault.reason = Reason::tile_check;
   } else {
     const uint32_t tables_at = from_here_on(shared_address(memory + kTablesAt<Tiles> / 16));
-    TilePlace& place = room.places[warp];
+    TilePlace& place = scratch.places[warp];
     if (lane_number() == 0) {
       place = place_of(*tile.state, batch.colours + 256 * job.image, tile.column, tile.row, tile.shape);
     }
     __syncwarp();
-    fault = Tiles::decode(tile, place, tables_at, *room.tables, memory + (room.tiles_at + warp * room.most_bytes) / 16);
+    fault = Tiles::decode(tile, place, tables_at, *scratch.tables,
+                          memory + (scratch.tiles_at + warp * scratch.max_bytes) / 16);
   }
   __syncwarp();
   if (fault.reason != Reason::none && lane_number() == 0) {
-    const TileJob failed = batch.dense_tiles[room.first + i];
+    const TileJob failed = batch.dense_tiles[scratch.first + i];
     atomicMin(&batch.states[failed.image].fault, key_of(failed.place, fault));
   }
 }
 
 template <class Tiles>
 L3_INLINE void decode_chunks(const Batch& batch, uint4* shared) {
-  ChunkRoom<Tiles>& room = *reinterpret_cast<ChunkRoom<Tiles>*>(shared);
+  ChunkScratch<Tiles>& scratch = *reinterpret_cast<ChunkScratch<Tiles>*>(shared);
   typename Tiles::Memory& memory = *reinterpret_cast<typename Tiles::Memory*>(shared + kTablesAt<Tiles> / 16);
   ChunkList& chunks = batch.control->chunks[Tiles::kKind];
   // From lane 0, so that the compiler sees that it is the same in all of them.
   const uint32_t warp = __shfl_sync(kAllLanes, threadIdx.x / kLanes, 0);
-  if (threadIdx.x == 0) room.loaded_slot = kNone;
+  if (threadIdx.x == 0) scratch.loaded_slot = kNone;
   for (;;) {
     if (threadIdx.x == 0) {
-      room.taken = atomicAdd(&chunks.next, 1u);
-      room.most_bytes = 16;
+      scratch.taken = atomicAdd(&chunks.next, 1u);
+      scratch.max_bytes = 16;
     }
     __syncthreads();
-    if (room.taken >= chunks.count) return;
-    begin_chunk<Tiles>(batch, room, memory);
-    if (warp < room.side_by_side) {
-      for (uint32_t i = warp; i < room.count; i += room.side_by_side) {
+    if (scratch.taken >= chunks.count) return;
+    begin_chunk<Tiles>(batch, scratch, memory);
+    if (warp < scratch.side_by_side) {
+      for (uint32_t i = warp; i < scratch.count; i += scratch.side_by_side) {
         decode_tile_of_chunk<Tiles>(batch, shared, warp, i);
       }
     }
@@ -182,10 +183,10 @@ cudaError_t shape_of_chunks(int device, ChunkShape& shape) {
   if (error == cudaSuccess) error = cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device);
   if (error != cudaSuccess) return error;
   for (uint32_t blocks = 4; blocks >= 1; blocks /= 2) {
-    const uint32_t most = static_cast<uint32_t>(of_block);
+    const uint32_t maximum = static_cast<uint32_t>(of_block);
     const uint32_t share = static_cast<uint32_t>(of_processor) / blocks - static_cast<uint32_t>(reserved);
-    const uint32_t bytes = (share < most ? share : most) / 16 * 16;
-    const uint32_t warps = Tiles::kMostWarps / blocks;
+    const uint32_t bytes = (share < maximum ? share : maximum) / 16 * 16;
+    const uint32_t warps = Tiles::kMaxWarps / blocks;
     if (bytes >= kTables + warps * kUsualRoom || blocks == 1) {
       const uint32_t have_room = (bytes - kTables) / kUsualRoom;
       shape = {static_cast<uint32_t>(processors) * blocks, warps < have_room ? warps : have_room, bytes};

@@ -16,11 +16,11 @@ class PixelWords {
 
   L3_INLINE void begin(uint32_t width, uint32_t, uint32_t) {
     const bool aligned = ((reinterpret_cast<uintptr_t>(pixels_) | stride_) & 3) == 0;
-    in_words_ = CudaWordWarp::keep(aligned ? width & ~3u : 0);
+    in_words_ = CudaWordWarp::uniform(aligned ? width & ~3u : 0);
   }
 
   template <uint32_t kBuckets>
-  L3_INLINE void saw(Lanes, bool) {}
+  L3_INLINE void on_symbol(Lanes, bool) {}
   L3_INLINE void put(uint32_t, uint32_t, Lanes row, Lanes column, Lanes pixel, bool active) {
     const uint32_t x = column.v;
     if (active) {
@@ -56,12 +56,12 @@ class AnyPixels {
 
   L3_INLINE void begin(uint32_t, uint32_t, uint32_t) {
     const GroupRange range = GroupRange::of_channels(place_);
-    groups_.from = CudaWordWarp::keep(range.from);
-    groups_.to = CudaWordWarp::keep(range.to);
+    groups_.from = CudaWordWarp::uniform(range.from);
+    groups_.to = CudaWordWarp::uniform(range.to);
   }
 
   template <uint32_t kBuckets>
-  L3_INLINE void saw(Lanes, bool) {}
+  L3_INLINE void on_symbol(Lanes, bool) {}
   L3_INLINE void put(uint32_t, uint32_t, Lanes row, Lanes column, Lanes pixel, bool active) {
     const uint32_t x = column.v, y = row.v;
     if (active && y >= place_.y0 && y < place_.y1 && x >= place_.x0 && x < place_.x1) {
@@ -140,7 +140,7 @@ L3_INLINE Fault decode_dense_tile(const ModelTile& tile, const TilePlace& place,
 
 struct DenseTiles {
   static constexpr TileKind kKind = kPackedTiles;
-  static constexpr uint32_t kMostWarps = 32;  // registers allow as many on a multiprocessor
+  static constexpr uint32_t kMaxWarps = 32;  // registers allow as many on a multiprocessor
   static constexpr uint32_t kDelayBytes = 16;
   using Tables = DenseTables;
   using Memory = CudaTables::Memory;
@@ -151,15 +151,16 @@ struct DenseTiles {
     return static_cast<uint32_t>(offsetof(Memory, buckets)) +
            tables.table_count * static_cast<uint32_t>(kTableBuckets * sizeof(Bucket));
   }
-  L3_INLINE static TileRoom room_of(const TileShape& shape, const TileEntry& entry, const Tables&) {
-    return TileRoom::of(shape, entry, kDelayBytes, CudaWordWarp::Classes::bytes_of_block(shape.channels));
+  L3_INLINE static TileScratch scratch_of(const TileShape& shape, const TileEntry& entry, const Tables&) {
+    return TileScratch::of(shape, entry, kDelayBytes, CudaWordWarp::Classes::bytes_of_block(shape.channels));
   }
   L3_INLINE static Fault decode(const ModelTile& tile, const TilePlace& place, uint32_t memory, const Tables& model,
-                                uint4* room) {
+                                uint4* scratch) {
     const CudaTables tables{memory, model.classes, model.class_buckets, model.class_table_of};
-    CudaWordWarp::Delay delay(room);
-    CudaWordWarp::Classes classes(reinterpret_cast<uint8_t*>(room) + room_of(tile.shape, tile.entry, model).delay_bytes,
-                                  tile.shape.channels);
+    CudaWordWarp::Delay delay(scratch);
+    CudaWordWarp::Classes classes(
+        reinterpret_cast<uint8_t*>(scratch) + scratch_of(tile.shape, tile.entry, model).delay_bytes,
+        tile.shape.channels);
     switch (tile.shape.channels) {
       case 1: return decode_dense_tile<1>(tile, place, tables, delay, classes);
       case 2: return decode_dense_tile<2>(tile, place, tables, delay, classes);
@@ -171,7 +172,7 @@ struct DenseTiles {
 // A tile of as many blocks as two channels leave room for.
 static_assert(has_room_for_all<DenseTiles>(4 * (kMaxPayloadUnits * kUnit / 2 / (kBlockEdge * kBlockEdge) + 1)));
 
-__global__ void __launch_bounds__(DenseTiles::kMostWarps* kLanes, 1) dense_kernel(const __grid_constant__ Batch batch) {
+__global__ void __launch_bounds__(DenseTiles::kMaxWarps* kLanes, 1) dense_kernel(const __grid_constant__ Batch batch) {
   extern __shared__ uint4 shared[];
   decode_chunks<DenseTiles>(batch, shared);
 }

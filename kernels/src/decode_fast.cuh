@@ -55,7 +55,7 @@ L3_INLINE void four_to_image(uint32_t transform, uint32_t mask, uint32_t* c) {
 }
 
 // What a warp needs of shared memory beside the row above.
-struct FastRoom {
+struct FastScratch {
   uint4 widths[4 * kBandRows];           // of a row's groups, by channel and row: widths, and where codes begin
   uint32_t samples[kBandRows * kLanes];  // four to a word, by row, channel and group
 };
@@ -65,7 +65,7 @@ class FourWideDecoder {
  public:
   // `line` has eight words for each channel of each strip.
   L3_INLINE FourWideDecoder(const TileShape& shape, const TileEntry& entry, const FourPixels<kChannels>& out,
-                            FastRoom& room, uint32_t* line)
+                            FastScratch& scratch, uint32_t* line)
       : width_(shape.width),
         height_(shape.height),
         bits_(shape.bits),
@@ -74,7 +74,7 @@ class FourWideDecoder {
         last_pair_(entry.payload_bytes / 4 - 2),
         transform_(entry.parameters),
         out_(out),
-        room_(room),
+        scratch_(scratch),
         line_(line),
         channel_(smaller(lane_number() / kPlaneLanes, kChannels - 1)),
         has_channel_(lane_number() / kPlaneLanes < kChannels),
@@ -193,7 +193,7 @@ class FourWideDecoder {
     const uint32_t so_far = sum_of_eight(of_row);
     row_start_ = so_far - of_row;
     __syncwarp();  // the strip before has been read
-    room_.widths[lane_number()] = make_uint4(low, high, sums - low, sums_above - high);
+    scratch_.widths[lane_number()] = make_uint4(low, high, sums - low, sums_above - high);
     __syncwarp();
   }
 
@@ -238,8 +238,8 @@ class FourWideDecoder {
     uint32_t nw_before = corner_;
     corner_ = __shfl_sync(kAllLanes, n, first_lane_ + kPlaneLanes - 1) >> 24;
     uint32_t next_left = 0;
-    uint32_t widths = shared_address(&room_.widths[first_lane_]) + group_;
-    uint32_t* samples = &room_.samples[lane_number()];
+    uint32_t widths = shared_address(&scratch_.widths[first_lane_]) + group_;
+    uint32_t* samples = &scratch_.samples[lane_number()];
     const uint32_t mask = __shfl_sync(kAllLanes, mask_, lane_number());  // as in choice()
     for (uint32_t r = 0; r < rows; ++r, widths += 16, samples += kLanes) {
       const uint32_t width = load_shared_u8_here<0>(widths);
@@ -290,7 +290,7 @@ class FourWideDecoder {
     for (uint32_t r = lane_number() / kPlaneLanes; r < rows; r += kLanes / kPlaneLanes) {
       uint32_t four[kChannels];
 #pragma unroll
-      for (uint32_t c = 0; c < kChannels; ++c) four[c] = room_.samples[r * kLanes + c * kPlaneLanes + group_];
+      for (uint32_t c = 0; c < kChannels; ++c) four[c] = scratch_.samples[r * kLanes + c * kPlaneLanes + group_];
       if constexpr (kChannels >= 3) four_to_image(transform_, mask_, four);
       out_.put(x + kGroupSamples * group_, y + r, four);
     }
@@ -309,7 +309,7 @@ class FourWideDecoder {
   const uint8_t* payload_;
   const uint32_t payload_bytes_, last_pair_, transform_;  // last_pair_: the word before the last one
   const FourPixels<kChannels>& out_;
-  FastRoom& room_;
+  FastScratch& scratch_;
   uint32_t* line_;
   const uint32_t channel_;
   const bool has_channel_;  // lanes beyond the last channel do what its own do, with nothing of their own

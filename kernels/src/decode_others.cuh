@@ -109,7 +109,7 @@ constexpr uint32_t kOtherWarps = 8;  // of a block
 
 // `Tiles` has decode(shape, entry, place, room), and the bytes of shared memory that a warp needs.
 template <class Tiles>
-L3_INLINE void decode_other(const Batch& batch, const TileJob& job, uint8_t* room) {
+L3_INLINE void decode_other(const Batch& batch, const TileJob& job, uint8_t* scratch) {
   const ImageState& state = batch.states[job.image];
   const uint32_t column = state.first_column + job.place % state.columns;
   const uint32_t row = state.first_row + job.place / state.columns;
@@ -122,7 +122,7 @@ L3_INLINE void decode_other(const Batch& batch, const TileJob& job, uint8_t* roo
     fault.reason = Reason::tile_check;
   } else {
     const TilePlace place = place_of(state, batch.colours + 256 * job.image, column, row, shape);
-    fault = Tiles::decode(shape, entry, place, room);
+    fault = Tiles::decode(shape, entry, place, scratch);
   }
   if (fault.reason != Reason::none && lane_number() == 0) {
     atomicMin(&batch.states[job.image].fault, key_of(job.place, fault));
@@ -130,7 +130,7 @@ L3_INLINE void decode_other(const Batch& batch, const TileJob& job, uint8_t* roo
 }
 
 template <class Tiles>
-L3_INLINE void decode_others(const Batch& batch, uint8_t* rooms) {
+L3_INLINE void decode_others(const Batch& batch, uint8_t* scratches) {
   const uint32_t warp = __shfl_sync(kAllLanes, threadIdx.x / kLanes, 0);
   for (uint32_t line = 0; line < 2; ++line) {
     OtherTiles& tiles = batch.control->others[Tiles::kDepth][line];
@@ -143,7 +143,7 @@ L3_INLINE void decode_others(const Batch& batch, uint8_t* rooms) {
       next = __shfl_sync(kAllLanes, next, 0);
       if (next >= count) break;
       const uint64_t place = line == 0 ? next : batch.tile_capacity - 1 - next;
-      decode_other<Tiles>(batch, batch.other_tiles[Tiles::kDepth][place], rooms + warp * Tiles::kRoomBytes);
+      decode_other<Tiles>(batch, batch.other_tiles[Tiles::kDepth][place], scratches + warp * Tiles::kRoomBytes);
       __syncwarp();
     }
     __syncthreads();

@@ -58,7 +58,7 @@ class TokenTablesLoader {
 template <bool kWide>
 struct TokenTiles {
   static constexpr TileKind kKind = kWide ? kWideTokenTiles : kTokenTiles;
-  static constexpr uint32_t kMostWarps = kWide ? 24 : 32;  // registers allow as many on a multiprocessor
+  static constexpr uint32_t kMaxWarps = kWide ? 24 : 32;  // registers allow as many on a multiprocessor
   static constexpr uint32_t kDelayBytes = kWide ? 32 : 16;
   using Tables = TokenTables;
   using Memory = CudaTokenTables::Memory;
@@ -69,47 +69,47 @@ struct TokenTiles {
     return static_cast<uint32_t>(offsetof(Memory, buckets)) +
            tables.table_count * static_cast<uint32_t>(kTokenBuckets * sizeof(Bucket));
   }
-  L3_INLINE static TileRoom room_of(const TileShape& shape, const TileEntry& entry, const Tables& tables) {
+  L3_INLINE static TileScratch scratch_of(const TileShape& shape, const TileEntry& entry, const Tables& tables) {
     const uint32_t entry_bytes = (tables.literal ? 8 : 16) * token_words(tables.engine_channels);
-    return TileRoom::of(shape, entry, entry_bytes, CudaWordWarp::Classes::bytes_of_block(tables.engine_channels));
+    return TileScratch::of(shape, entry, entry_bytes, CudaWordWarp::Classes::bytes_of_block(tables.engine_channels));
   }
   L3_INLINE static Fault decode(const ModelTile& tile, const TilePlace& place, uint32_t memory, const Tables& model,
-                                uint4* room) {
+                                uint4* scratch) {
     const CudaTokenTables tables(memory, model);
     if constexpr (kWide) {
-      return model.engine_channels == 3 ? decode_as<3, TokenUse::plain>(tile, place, tables, room)
-                                        : decode_as<4, TokenUse::plain>(tile, place, tables, room);
+      return model.engine_channels == 3 ? decode_as<3, TokenUse::plain>(tile, place, tables, scratch)
+                                        : decode_as<4, TokenUse::plain>(tile, place, tables, scratch);
     } else {
-      if (model.literal) return decode_as<1, TokenUse::literal>(tile, place, tables, room);
-      return model.engine_channels == 1 ? decode_as<1, TokenUse::holes>(tile, place, tables, room)
-                                        : decode_as<2, TokenUse::plain>(tile, place, tables, room);
+      if (model.literal) return decode_as<1, TokenUse::literal>(tile, place, tables, scratch);
+      return model.engine_channels == 1 ? decode_as<1, TokenUse::holes>(tile, place, tables, scratch)
+                                        : decode_as<2, TokenUse::plain>(tile, place, tables, scratch);
     }
   }
 
  private:
   template <uint32_t kChannels, TokenUse kUse>
   L3_INLINE static Fault decode_as(const ModelTile& tile, const TilePlace& place, const CudaTokenTables& tables,
-                                   uint4* room) {
+                                   uint4* scratch) {
     using Sink = TokenPixels<kChannels>;
     using Decoder = TokenDecoder<CudaTokenWarp, kChannels, kUse, Sink>;
     Sink sink(place, *tables.model);
-    typename Decoder::Delay delay(room);
+    typename Decoder::Delay delay(scratch);
     CudaWordWarp::Classes classes(
-        reinterpret_cast<uint8_t*>(room) + room_of(tile.shape, tile.entry, *tables.model).delay_bytes, kChannels);
+        reinterpret_cast<uint8_t*>(scratch) + scratch_of(tile.shape, tile.entry, *tables.model).delay_bytes, kChannels);
     return Decoder(tile.shape, tile.entry, tables, sink, delay, classes).decode();
   }
 };
 // A tile of as many blocks as its edges allow: samples may have a single bit.
-constexpr uint32_t kMostClassBytes = 4 * (kMaxTileEdge / kBlockEdge) * (kMaxTileEdge / kBlockEdge);
-static_assert(has_room_for_all<TokenTiles<false>>(kMostClassBytes) &&
-              has_room_for_all<TokenTiles<true>>(kMostClassBytes));
+constexpr uint32_t kMaxClassBytes = 4 * (kMaxTileEdge / kBlockEdge) * (kMaxTileEdge / kBlockEdge);
+static_assert(has_room_for_all<TokenTiles<false>>(kMaxClassBytes) &&
+              has_room_for_all<TokenTiles<true>>(kMaxClassBytes));
 
-__global__ void __launch_bounds__(TokenTiles<false>::kMostWarps* kLanes, 1)
+__global__ void __launch_bounds__(TokenTiles<false>::kMaxWarps* kLanes, 1)
     tokens_kernel(const __grid_constant__ Batch batch) {
   extern __shared__ uint4 shared[];
   decode_chunks<TokenTiles<false>>(batch, shared);
 }
-__global__ void __launch_bounds__(TokenTiles<true>::kMostWarps* kLanes, 1)
+__global__ void __launch_bounds__(TokenTiles<true>::kMaxWarps* kLanes, 1)
     wide_tokens_kernel(const __grid_constant__ Batch batch) {
   extern __shared__ uint4 shared[];
   decode_chunks<TokenTiles<true>>(batch, shared);

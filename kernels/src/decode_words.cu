@@ -9,18 +9,19 @@ struct WordTiles {
 
   template <uint32_t kChannels>
   L3_INLINE static Fault decode_as(const TileShape& shape, const TileEntry& entry, const TilePlace& place,
-                                   uint8_t* room) {
+                                   uint8_t* scratch) {
     const TileOutput part{nullptr, 0, place.x0, place.y0, place.x1, place.y1, nullptr, 0};
     const DevicePixels<uint16_t, kChannels> pixels(place);
-    CudaWarp::Line line{reinterpret_cast<uint16_t*>(room), kChannels};
+    CudaWarp::Line line{reinterpret_cast<uint16_t*>(scratch), kChannels};
     return decode_tile<CudaWarp, uint16_t, kChannels>(shape, entry, part, pixels, line);
   }
-  L3_INLINE static Fault decode(const TileShape& shape, const TileEntry& entry, const TilePlace& place, uint8_t* room) {
+  L3_INLINE static Fault decode(const TileShape& shape, const TileEntry& entry, const TilePlace& place,
+                                uint8_t* scratch) {
     switch (shape.channels) {
-      case 1: return decode_as<1>(shape, entry, place, room);
-      case 2: return decode_as<2>(shape, entry, place, room);
-      case 3: return decode_as<3>(shape, entry, place, room);
-      default: return decode_as<4>(shape, entry, place, room);
+      case 1: return decode_as<1>(shape, entry, place, scratch);
+      case 2: return decode_as<2>(shape, entry, place, scratch);
+      case 3: return decode_as<3>(shape, entry, place, scratch);
+      default: return decode_as<4>(shape, entry, place, scratch);
     }
   }
 };

@@ -8,7 +8,7 @@ namespace l3 {
 
 constexpr uint32_t kListThreads = 128;
 
-struct ListRoom {
+struct ListScratch {
   uint32_t tiles_before;  // those of the slots before the image's
   uint32_t next_dense, next_other;
   uint32_t chunks_before;  // of its kind, in those slots
@@ -39,21 +39,21 @@ L3_INLINE Verdict verdict_of(const Batch& batch, const ImageState& state) {
 }
 
 // Those of a kind lie behind those of the kinds before it.
-L3_INLINE uint32_t first_chunk(const ListRoom& room, uint32_t kind) {
+L3_INLINE uint32_t first_chunk(const ListScratch& scratch, uint32_t kind) {
   uint32_t first = 0;
-  for (uint32_t k = 0; k < kind; ++k) first += room.chunks[k];
+  for (uint32_t k = 0; k < kind; ++k) first += scratch.chunks[k];
   return first;
 }
-L3_INLINE void place_chunks(const Batch& batch, const ListRoom& room) {
+L3_INLINE void place_chunks(const Batch& batch, const ListScratch& scratch) {
   for (uint32_t kind = 0; kind < kTileKinds; ++kind) {
-    batch.control->chunks[kind].first = first_chunk(room, kind);
-    batch.control->chunks[kind].count = room.chunks[kind];
+    batch.control->chunks[kind].first = first_chunk(scratch, kind);
+    batch.control->chunks[kind].count = scratch.chunks[kind];
   }
 }
 
 __global__ void __launch_bounds__(kListThreads) list_kernel(const __grid_constant__ Batch batch) {
   extern __shared__ uint4 shared[];
-  ListRoom& room = *reinterpret_cast<ListRoom*>(shared);
+  ListScratch& scratch = *reinterpret_cast<ListScratch*>(shared);
   const uint32_t image = blockIdx.x, thread = threadIdx.x;
   ImageState& state = batch.states[image];
   const Verdict verdict = verdict_of(batch, state);
@@ -62,15 +62,15 @@ __global__ void __launch_bounds__(kListThreads) list_kernel(const __grid_constan
   __syncthreads();
   if (thread == 0) {
     state.before_model = verdict;
-    room = {};
+    scratch = {};
   }
   __syncthreads();
 
   for (uint32_t s = thread; s < batch.slot_count; s += kListThreads) {
     const uint32_t tiles = batch.slot_counts[s].tiles;
     if (tiles == 0) continue;
-    atomicAdd(&room.tiles[kind_of(batch, s)], tiles);
-    if (s < slot) atomicAdd(&room.tiles_before, tiles);
+    atomicAdd(&scratch.tiles[kind_of(batch, s)], tiles);
+    if (s < slot) atomicAdd(&scratch.tiles_before, tiles);
   }
   __syncthreads();
   const TileKind kind = slot != kNone ? kind_of(batch, slot) : kPackedTiles;
@@ -78,19 +78,20 @@ __global__ void __launch_bounds__(kListThreads) list_kernel(const __grid_constan
     const uint32_t tiles = batch.slot_counts[s].tiles;
     if (tiles == 0) continue;
     const TileKind of = kind_of(batch, s);
-    const uint32_t chunks = ceil_div(tiles, chunk_tiles(batch.chunk_shapes[of], room.tiles[of]));
-    atomicAdd(&room.chunks[of], chunks);
-    if (s < slot && of == kind) atomicAdd(&room.chunks_before, chunks);
+    const uint32_t chunks = ceil_div(tiles, chunk_tiles(batch.chunk_shapes[of], scratch.tiles[of]));
+    atomicAdd(&scratch.chunks[of], chunks);
+    if (s < slot && of == kind) atomicAdd(&scratch.chunks_before, chunks);
   }
   __syncthreads();
-  if (image == 0 && thread == 0) place_chunks(batch, room);
+  if (image == 0 && thread == 0) place_chunks(batch, scratch);
   if (owns_slot) {
     const uint32_t count = batch.slot_counts[slot].tiles;
-    const uint32_t each = chunk_tiles(batch.chunk_shapes[kind], room.tiles[kind]);
-    const uint32_t before = first_chunk(room, kind) + room.chunks_before;
+    const uint32_t each = chunk_tiles(batch.chunk_shapes[kind], scratch.tiles[kind]);
+    const uint32_t before = first_chunk(scratch, kind) + scratch.chunks_before;
     for (uint32_t i = thread; i < ceil_div(count, each); i += kListThreads) {
-      const uint32_t first = room.tiles_before + i * each;
-      batch.chunks[before + i] = {slot, room.tiles_before, first, smaller(first + each, room.tiles_before + count)};
+      const uint32_t first = scratch.tiles_before + i * each;
+      batch.chunks[before + i] = {slot, scratch.tiles_before, first,
+                                  smaller(first + each, scratch.tiles_before + count)};
     }
   }
   if (!verdict.ok() || state.dense_tiles + state.other_tiles == 0) return;
@@ -98,25 +99,25 @@ __global__ void __launch_bounds__(kListThreads) list_kernel(const __grid_constan
   const uint32_t long_line = has_long_line(state.tile_width, state.channels);
   const uint32_t depth = state.bits > 8;
   if (thread == 0) {
-    room.next_dense = room.tiles_before;
-    if (state.dense_tiles != 0) room.next_dense += atomicAdd(&batch.slot_counts[slot].listed, state.dense_tiles);
-    room.next_other =
+    scratch.next_dense = scratch.tiles_before;
+    if (state.dense_tiles != 0) scratch.next_dense += atomicAdd(&batch.slot_counts[slot].listed, state.dense_tiles);
+    scratch.next_other =
         state.other_tiles != 0 ? atomicAdd(&batch.control->others[depth][long_line].count, state.other_tiles) : 0;
   }
   __syncthreads();
   const uint32_t count = state.columns * state.rows;
   for (uint32_t i = thread; i < count; i += kListThreads) {
     if (state.method_at(i) == Method::dense) {
-      batch.dense_tiles[atomicAdd(&room.next_dense, 1u)] = {image, i};
+      batch.dense_tiles[atomicAdd(&scratch.next_dense, 1u)] = {image, i};
     } else {
-      const uint64_t place = atomicAdd(&room.next_other, 1u);
+      const uint64_t place = atomicAdd(&scratch.next_other, 1u);
       batch.other_tiles[depth][long_line != 0 ? batch.tile_capacity - 1 - place : place] = {image, i};
     }
   }
 }
 
 cudaError_t list_tiles(const Batch& batch, cudaStream_t stream) {
-  return launch(list_kernel, batch.count, kListThreads, (sizeof(ListRoom) + 15) / 16 * 16, stream, batch);
+  return launch(list_kernel, batch.count, kListThreads, (sizeof(ListScratch) + 15) / 16 * 16, stream, batch);
 }
 
 // What became of each image: its lowest tile that failed is libl3's verdict.

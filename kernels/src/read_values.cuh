@@ -69,18 +69,18 @@ class ValueLists {
   // A block of gaps at a time.
   L3_INLINE bool read_list(uint16_t* values, uint32_t count) {
     static_assert(kValueBlock == kLanes);
-    const uint32_t most = (1u << tables_.bits) - 1;
+    const uint32_t maximum = (1u << tables_.bits) - 1;
     uint32_t value = take(16);
-    const uint32_t least = take(16);
-    if (least == 0 || value > most) return false;
+    const uint32_t minimum = take(16);
+    if (minimum == 0 || value > maximum) return false;
     if (lane_number() == 0) values[0] = static_cast<uint16_t>(value);
     for (uint32_t first = 1; first < count; first += kValueBlock) {
       const uint32_t width = take(5);
       if (width > 16) return false;
       const bool is_there = first + lane_number() < count;
-      const uint32_t gap = is_there ? least + bits_.field(at_ + lane_number() * width, width) : 0;
+      const uint32_t gap = is_there ? minimum + bits_.field(at_ + lane_number() * width, width) : 0;
       const uint32_t here = value + running_sum(gap);
-      if (__any_sync(kAllLanes, here > most)) return false;
+      if (__any_sync(kAllLanes, here > maximum)) return false;
       if (is_there) values[first + lane_number()] = static_cast<uint16_t>(here);
       value = __shfl_sync(kAllLanes, here, kLanes - 1);
       at_ += smaller(kValueBlock, count - first) * width;

@@ -25,16 +25,16 @@ class TokenPixels {
     } else if (in_a_word || channels == 1) {
       range = GroupRange::of_channels(place_);
     }
-    groups_.from = CudaWordWarp::keep(range.from);
-    groups_.to = CudaWordWarp::keep(range.to);
-    sample_bits_ = CudaWordWarp::keep(in_a_word ? 8 : 16);
-    in_words_ = CudaWordWarp::keep(in_order && channels > 1 ? channels : 0);
-    listing_ = CudaWordWarp::keep(static_cast<uint32_t>(model_.listing));
+    groups_.from = CudaWordWarp::uniform(range.from);
+    groups_.to = CudaWordWarp::uniform(range.to);
+    sample_bits_ = CudaWordWarp::uniform(in_a_word ? 8 : 16);
+    in_words_ = CudaWordWarp::uniform(in_order && channels > 1 ? channels : 0);
+    listing_ = CudaWordWarp::uniform(static_cast<uint32_t>(model_.listing));
   }
 
   template <uint32_t kBuckets>
-  L3_INLINE void saw(Lanes, bool) {}
-  L3_INLINE void saw_raw(Lanes) {}
+  L3_INLINE void on_symbol(Lanes, bool) {}
+  L3_INLINE void on_raw_bits(Lanes) {}
   L3_INLINE void put(uint32_t, uint32_t, Lanes row, Lanes column, const Lanes* values, bool active) {
     const uint32_t x = column.v, y = row.v;
     uint64_t pixel = 0;

@@ -22,12 +22,12 @@ l3::Result<Context> Context::open(uint32_t number) {
   int devices = 0;
   if (const cudaError_t code = cudaGetDeviceCount(&devices); code != cudaSuccess || devices <= 0) {
     (void)cudaGetLastError();
-    l3_error said{};
-    if (l3_cuda_check_device(&said) != L3_OK) return said;  // which has the words for it
-    return of_runtime(cudaErrorNoDevice);
+    l3_error result{};
+    if (l3_cuda_check_device(&result) != L3_OK) return result;  // which has the words for it
+    return from_cuda(cudaErrorNoDevice);
   }
   if (number >= static_cast<uint32_t>(devices)) {
-    return refusal(L3_ERROR_DEVICE, "there is no CUDA device of that number");
+    return make_error(L3_ERROR_DEVICE, "there is no CUDA device of that number");
   }
   CUresult (*get)(CUdevice*, int) = nullptr;
   CUresult (*retain)(CUcontext*, CUdevice) = nullptr;
@@ -35,10 +35,10 @@ l3::Result<Context> Context::open(uint32_t number) {
   CUdevice device{};
   if (!find("cuDeviceGet", get) || !find("cuDevicePrimaryCtxRetain", retain) ||
       !find("cuCtxPushCurrent", opened.push_) || !find("cuCtxPopCurrent", opened.pop_)) {
-    return refusal(L3_ERROR_DEVICE, "the CUDA driver lacks functions that this library needs");
+    return make_error(L3_ERROR_DEVICE, "the CUDA driver lacks functions that this library needs");
   }
   if (get(&device, static_cast<int>(number)) != CUDA_SUCCESS || retain(&opened.context_, device) != CUDA_SUCCESS) {
-    return refusal(L3_ERROR_DEVICE, "the CUDA device could not be started");
+    return make_error(L3_ERROR_DEVICE, "the CUDA device could not be started");
   }
   return opened;
 }

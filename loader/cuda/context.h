@@ -7,12 +7,12 @@
 
 namespace loader::cuda {
 
-inline l3_error sound() { return {L3_OK, 0, L3_NO_TILE, "no error"}; }
-inline l3_error refusal(l3_status status, const char* reason) { return {status, 0, L3_NO_TILE, reason}; }
-inline l3_error of_runtime(cudaError_t code) { return code == cudaSuccess ? sound() : l3::cuda::failure(code); }
-inline l3_status give(l3_error* error, const l3_error& said) {
-  if (error != nullptr) *error = said;
-  return said.status;
+inline l3_error no_error() { return {L3_OK, 0, L3_NO_TILE, "no error"}; }
+inline l3_error make_error(l3_status status, const char* reason) { return {status, 0, L3_NO_TILE, reason}; }
+inline l3_error from_cuda(cudaError_t code) { return code == cudaSuccess ? no_error() : l3::cuda::failure(code); }
+inline l3_status return_error(l3_error* error, const l3_error& result) {
+  if (error != nullptr) *error = result;
+  return result.status;
 }
 
 inline bool is_captured(cudaStream_t stream) {
@@ -58,7 +58,7 @@ class InContext {
   InContext& operator=(const InContext&) = delete;
 
   explicit operator bool() const { return is_there_; }
-  static l3_error problem() { return refusal(L3_ERROR_DEVICE, "the device is no longer there"); }
+  static l3_error problem() { return make_error(L3_ERROR_DEVICE, "the device is no longer there"); }
 
  private:
   Context::Pop pop_;

@@ -18,13 +18,13 @@ class CudaDevice final : public Device {
 
   std::unique_ptr<DeviceSlot> make_slot(l3_error* error) override {
     const InContext here(shared_->context);
-    if (!here) return (void)give(error, InContext::problem()), nullptr;
+    if (!here) return (void)return_error(error, InContext::problem()), nullptr;
     try {
       auto slot = Slot::make(*shared_);
-      (void)give(error, slot ? sound() : slot.error());
+      (void)return_error(error, slot ? no_error() : slot.error());
       return slot ? std::move(*slot) : nullptr;
     } catch (const std::bad_alloc&) {
-      return (void)give(error, refusal(L3_ERROR_MEMORY, "out of memory")), nullptr;
+      return (void)return_error(error, make_error(L3_ERROR_MEMORY, "out of memory")), nullptr;
     }
   }
 
@@ -59,20 +59,20 @@ extern "C" __attribute__((visibility("default"))) loader::Device* l3_data_open_c
                                                                                            l3_error* error) {
   using namespace loader::cuda;
   if (version != loader::kDeviceVersion) {
-    (void)give(error, refusal(L3_ERROR_DEVICE, "libl3_data_cuda.so is of another version"));
+    (void)return_error(error, make_error(L3_ERROR_DEVICE, "libl3_data_cuda.so is of another version"));
     return nullptr;
   }
   try {
     const auto context = Context::open(number);
-    if (!context) return (void)give(error, context.error()), nullptr;
+    if (!context) return (void)return_error(error, context.error()), nullptr;
     const InContext here(*context);
-    if (!here) return (void)give(error, InContext::problem()), nullptr;
+    if (!here) return (void)return_error(error, InContext::problem()), nullptr;
     if (l3_cuda_check_device(error) != L3_OK) return nullptr;
     auto* const device = new CudaDevice(*context);
-    (void)give(error, sound());
+    (void)return_error(error, no_error());
     return device;
   } catch (const std::bad_alloc&) {
-    (void)give(error, refusal(L3_ERROR_MEMORY, "out of memory"));
+    (void)return_error(error, make_error(L3_ERROR_MEMORY, "out of memory"));
     return nullptr;
   }
 }

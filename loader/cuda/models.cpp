@@ -2,7 +2,7 @@
 
 namespace loader::cuda {
 
-l3::Result<Models::Kept> Models::bring(const l3_model_info& model, cudaStream_t stream) {
+l3::Result<Models::Kept> Models::upload(const l3_model_info& model, cudaStream_t stream) {
   const uint64_t size = (model.size + 15) / 16 * 16;
   auto source = l3::cuda::PinnedBuffer::make(size);
   if (!source) return source.error();
@@ -16,17 +16,17 @@ l3::Result<Models::Kept> Models::bring(const l3_model_info& model, cudaStream_t 
   if (code == cudaSuccess) code = cudaEventRecord(arrived->get(), stream);
   if (code != cudaSuccess) {
     (void)cudaStreamSynchronize(stream);  // memory goes now
-    return of_runtime(code);
+    return from_cuda(code);
   }
   return Kept{std::move(*source), std::move(*copy), std::move(*arrived)};
 }
 
-l3_error Models::supply(const l3_model_info& model, cudaStream_t stream, l3_cuda_model& supplied) {
+l3_error Models::get(const l3_model_info& model, cudaStream_t stream, l3_cuda_model& supplied) {
   const std::lock_guard lock(mutex_);
   auto known = kept_.find(name_of(model.name));
   if (known == kept_.end()) {
     known = kept_.try_emplace(name_of(model.name)).first;
-    auto brought = bring(model, stream);
+    auto brought = upload(model, stream);
     if (!brought) {
       kept_.erase(known);
       return brought.error();
@@ -34,12 +34,12 @@ l3_error Models::supply(const l3_model_info& model, cudaStream_t stream, l3_cuda
     known->second = std::move(*brought);
   } else if (const cudaError_t code = cudaStreamWaitEvent(stream, known->second.arrived.get(), 0);
              code != cudaSuccess) {
-    return of_runtime(code);
+    return from_cuda(code);
   }
   supplied.data = known->second.copy.data();
   supplied.size = model.size;
   std::copy_n(model.name, sizeof(supplied.name), supplied.name);
-  return sound();
+  return no_error();
 }
 
 }  // namespace loader::cuda

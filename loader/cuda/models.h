@@ -17,7 +17,7 @@ class Models {
 
   // What of a model kernels are told, in `stream`, which waits for its bytes from here on. Where this fails, nothing of
   // it is under way.
-  l3_error supply(const l3_model_info& model, cudaStream_t stream, l3_cuda_model& supplied);
+  l3_error get(const l3_model_info& model, cudaStream_t stream, l3_cuda_model& supplied);
 
  private:
   struct Kept {
@@ -25,7 +25,7 @@ class Models {
     l3::cuda::DeviceBuffer copy;
     l3::cuda::Event arrived;
   };
-  static l3::Result<Kept> bring(const l3_model_info& model, cudaStream_t stream);
+  static l3::Result<Kept> upload(const l3_model_info& model, cudaStream_t stream);
 
   std::mutex mutex_;
   std::map<Name, Kept> kept_;

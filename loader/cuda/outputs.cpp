@@ -65,13 +65,13 @@ void Outputs::use_until(void* output, cudaStream_t stream) {
 l3_error Outputs::wait_for_users(void* output, cudaStream_t stream) {
   const std::lock_guard lock(mutex_);
   const auto known = outputs_.find(output);
-  if (known == outputs_.end()) return refusal(L3_ERROR_ARGUMENT, "the output is not one of this device");
+  if (known == outputs_.end()) return make_error(L3_ERROR_ARGUMENT, "the output is not one of this device");
   for (const l3::cuda::Event& user : known->second.users) {
     if (const cudaError_t code = cudaStreamWaitEvent(stream, user.get(), 0); code != cudaSuccess) {
-      return of_runtime(code);
+      return from_cuda(code);
     }
   }
-  return sound();
+  return no_error();
 }
 
 }  // namespace loader::cuda

@@ -6,21 +6,21 @@
 namespace loader::cuda {
 namespace {
 
-constexpr uint32_t kMostImages = 65535;  // of a call of l3_cuda.h
-constexpr uint64_t kMostTiles = uint64_t{1} << 31;
+constexpr uint32_t kMaxImages = 65535;  // of a call of l3_cuda.h
+constexpr uint64_t kMaxTiles = uint64_t{1} << 31;
 // Stretches that are no further apart travel as one: to begin a copy takes as long as that many bytes.
 constexpr uint64_t kGap = 16 << 10;
 
 static_assert(L3_VALUE_U8 - 1 == L3_CUDA_U8 && L3_VALUE_U16 - 1 == L3_CUDA_U16 && L3_VALUE_F16 - 1 == L3_CUDA_F16 &&
               L3_VALUE_BF16 - 1 == L3_CUDA_BF16 && L3_VALUE_F32 - 1 == L3_CUDA_F32);
 static_assert(L3_LAYOUT_CHW != L3_LAYOUT_HWC && L3_CUDA_CHW != L3_CUDA_HWC);
-static_assert(sizeof(l3_wanted::scale) == sizeof(l3_cuda_image::scale) &&
-              sizeof(l3_wanted::bias) == sizeof(l3_cuda_image::bias));
+static_assert(sizeof(l3_tensor_options::scale) == sizeof(l3_cuda_image::scale) &&
+              sizeof(l3_tensor_options::bias) == sizeof(l3_cuda_image::bias));
 // They lie one behind the other.
 static_assert(sizeof(l3_cuda_image) % alignof(l3_cuda_result) == 0 &&
               sizeof(l3_cuda_result) % alignof(l3_cuda_model) == 0);
 
-l3_error wrong(const char* reason) { return refusal(L3_ERROR_ARGUMENT, reason); }
+l3_error argument_error(const char* reason) { return make_error(L3_ERROR_ARGUMENT, reason); }
 
 cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
 
@@ -37,13 +37,13 @@ l3::Result<std::unique_ptr<DeviceSlot>> Slot::make(Shared& shared) {
     auto made = l3::cuda::make_event(flags);
     if (!made) return made.error();
     event = std::move(*made);
-    return sound();
+    return no_error();
   };
-  l3_error said = make(machinery->begun, cudaEventDefault);
-  if (said.status == L3_OK) said = make(machinery->copied, cudaEventDefault);
-  if (said.status == L3_OK) said = make(machinery->done, cudaEventBlockingSync);
-  if (said.status == L3_OK) said = make(machinery->asked, cudaEventDisableTiming);
-  if (said.status != L3_OK) return said;
+  l3_error result = make(machinery->begun, cudaEventDefault);
+  if (result.status == L3_OK) result = make(machinery->copied, cudaEventDefault);
+  if (result.status == L3_OK) result = make(machinery->done, cudaEventBlockingSync);
+  if (result.status == L3_OK) result = make(machinery->asked, cudaEventDisableTiming);
+  if (result.status != L3_OK) return result;
   std::unique_ptr<Slot> slot(new Slot(shared));
   slot->machinery_ = std::move(machinery);
   return std::unique_ptr<DeviceSlot>(std::move(slot));
@@ -62,36 +62,37 @@ uint8_t* Slot::staging(uint64_t size) {
 }
 
 l3_status Slot::begin(const DeviceWork& work, l3_error* error) {
-  if (is_under_way_) return give(error, wrong("the slot has work under way"));
+  if (is_under_way_) return return_error(error, argument_error("the slot has work under way"));
   const InContext here(shared_.context);
-  if (!here) return give(error, InContext::problem());
-  l3_error said = sound();
+  if (!here) return return_error(error, InContext::problem());
+  l3_error result = no_error();
   try {
-    said = plan(work);
-    if (said.status != L3_OK) return give(error, said);
-    said = put(work);
+    result = plan(work);
+    if (result.status != L3_OK) return return_error(error, result);
+    result = put(work);
   } catch (const std::bad_alloc&) {
-    said = refusal(L3_ERROR_MEMORY, "out of memory");
+    result = make_error(L3_ERROR_MEMORY, "out of memory");
   }
-  is_under_way_ = said.status == L3_OK;
+  is_under_way_ = result.status == L3_OK;
   if (!is_under_way_) {
     (void)cudaStreamSynchronize(machinery_->stream.get());  // for what was put there before it failed
     (void)cudaGetLastError();
   }
-  return give(error, said);
+  return return_error(error, result);
 }
 
 l3_status Slot::finish(std::span<l3_error> verdicts, DeviceTimes& times, l3_error* error) {
-  if (!is_under_way_) return give(error, wrong("the slot has no work under way"));
-  if (verdicts.size() != image_count_) return give(error, wrong("there is not one verdict for each image"));
+  if (!is_under_way_) return return_error(error, argument_error("the slot has no work under way"));
+  if (verdicts.size() != image_count_)
+    return return_error(error, argument_error("there is not one verdict for each image"));
   const InContext here(shared_.context);
-  if (!here) return give(error, InContext::problem());
+  if (!here) return return_error(error, InContext::problem());
   is_under_way_ = false;
   if (const cudaError_t code = cudaEventSynchronize(machinery_->done.get()); code != cudaSuccess) {
-    const l3_error said = of_runtime(code);
+    const l3_error result = from_cuda(code);
     (void)cudaStreamSynchronize(machinery_->stream.get());
     (void)cudaGetLastError();
-    return give(error, said);
+    return return_error(error, result);
   }
   for (uint32_t i = 0; i < image_count_; ++i) verdicts[i] = l3_cuda_explain(results() + i);
   const auto since_begun = [&](const l3::cuda::Event& event, uint64_t& nanoseconds) {
@@ -102,7 +103,7 @@ l3_status Slot::finish(std::span<l3_error> verdicts, DeviceTimes& times, l3_erro
   };
   cudaError_t code = since_begun(machinery_->copied, times.copied);
   if (code == cudaSuccess) code = since_begun(machinery_->done, times.decoded);
-  return give(error, of_runtime(code));
+  return return_error(error, from_cuda(code));
 }
 
 // ---- what is to be done
@@ -113,17 +114,17 @@ l3_error Slot::plan(const DeviceWork& work) {
   names_.clear();
   capacity_ = {};
   files_end_ = 0;
-  if (work.images.size() > kMostImages) return wrong("a batch has at most 65535 images");
+  if (work.images.size() > kMaxImages) return argument_error("a batch has at most 65535 images");
   for (const DeviceImage& image : work.images) {
-    if (const l3_error said = plan_image(image); said.status != L3_OK) return said;
+    if (const l3_error result = plan_image(image); result.status != L3_OK) return result;
   }
   for (const DeviceCopy& copy : work.copies) {
     if (!is_inside(copy.at, copy.size, machinery_->staging.size()) || (copy.out == nullptr && copy.size != 0)) {
-      return wrong("a copy is not inside the staging memory");
+      return argument_error("a copy is not inside the staging memory");
     }
   }
   if (work.ordered && is_captured(stream_of(work.after_stream))) {
-    return wrong("the stream is being captured, and a batch cannot be part of a graph");
+    return argument_error("the stream is being captured, and a batch cannot be part of a graph");
   }
   merge_stretches();
   std::sort(model_uses_.begin(), model_uses_.end());
@@ -134,24 +135,24 @@ l3_error Slot::plan(const DeviceWork& work) {
   capacity_.images = static_cast<uint32_t>(work.images.size());
   capacity_.models = std::max(capacity_.models, 1U);  // 0 would be one for each image
   capacity_.tiles = std::max<uint64_t>(capacity_.tiles, 1);
-  if (capacity_.tiles > kMostTiles) return refusal(L3_ERROR_LIMIT, "a batch has at most 2^31 tiles");
-  if (const l3_error said = make_room(work.images.size()); said.status != L3_OK) return said;
+  if (capacity_.tiles > kMaxTiles) return make_error(L3_ERROR_LIMIT, "a batch has at most 2^31 tiles");
+  if (const l3_error result = make_room(work.images.size()); result.status != L3_OK) return result;
   image_count_ = capacity_.images;
   model_count_ = 0;
   for (uint32_t i = 0; i < image_count_; ++i) {
     ::new (static_cast<void*>(images() + i)) l3_cuda_image(describe(work.images[i]));
   }
-  return sound();
+  return no_error();
 }
 
 l3_error Slot::plan_image(const DeviceImage& image) {
   const uint64_t end = machinery_->staging.size();
   if (image.at % 16 != 0 || !is_inside(image.at, image.size, end)) {
-    return wrong("a file is not inside the staging memory, at a multiple of 16");
+    return argument_error("a file is not inside the staging memory, at a multiple of 16");
   }
   if (image.wanted == nullptr || image.wanted->type < L3_VALUE_U8 || image.wanted->type > L3_VALUE_F32 ||
       image.wanted->layout > L3_LAYOUT_HWC || image.out == nullptr || image.width == 0 || image.height == 0) {
-    return wrong("an image has no possible output");
+    return argument_error("an image has no possible output");
   }
   files_end_ = std::max(files_end_, image.at + image.size);
   if (image.present.empty()) {
@@ -159,7 +160,7 @@ l3_error Slot::plan_image(const DeviceImage& image) {
   }
   for (const l3_range& range : image.present) {
     if (!is_inside(range.offset, range.size, end - image.at)) {
-      return wrong("what is there of a file is not inside the staging memory");
+      return argument_error("what is there of a file is not inside the staging memory");
     }
     stretches_.push_back({image.at + range.offset, image.at + range.offset + range.size});
     files_end_ = std::max(files_end_, stretches_.back().end);
@@ -175,7 +176,7 @@ l3_error Slot::plan_image(const DeviceImage& image) {
     model_uses_.push_back({name_of(image.info.model_name), image.info.channels, image.info.bits});
     if (origin == L3_MODEL_NAMED) names_.push_back(model_uses_.back().name);
   }
-  return sound();
+  return no_error();
 }
 
 void Slot::merge_stretches() {
@@ -193,20 +194,20 @@ void Slot::merge_stretches() {
 }
 
 l3_error Slot::make_room(size_t images) {
-  if (images == 0) return sound();
+  if (images == 0) return no_error();
   Machinery& of = *machinery_;
   // A file of no bytes has a place too.
-  l3_error said = of.files.grow(std::max<uint64_t>(files_end_, 16));
-  if (said.status == L3_OK) said = of.workspace.grow(l3_cuda_workspace_size(&capacity_));
-  if (said.status == L3_OK) {
-    said = of.pinned.grow(images * (sizeof(l3_cuda_image) + sizeof(l3_cuda_result)) +
-                          names_.size() * sizeof(l3_cuda_model));
+  l3_error result = of.files.grow(std::max<uint64_t>(files_end_, 16));
+  if (result.status == L3_OK) result = of.workspace.grow(l3_cuda_workspace_size(&capacity_));
+  if (result.status == L3_OK) {
+    result = of.pinned.grow(images * (sizeof(l3_cuda_image) + sizeof(l3_cuda_result)) +
+                            names_.size() * sizeof(l3_cuda_model));
   }
-  return said;
+  return result;
 }
 
 l3_cuda_image Slot::describe(const DeviceImage& image) const {
-  const l3_wanted& wanted = *image.wanted;
+  const l3_tensor_options& wanted = *image.wanted;
   l3_cuda_image described = l3_cuda_image_init();
   described.data = machinery_->files.bytes() + image.at;
   described.size = image.size;
@@ -232,16 +233,16 @@ l3_cuda_image Slot::describe(const DeviceImage& image) const {
 
 l3_error Slot::put(const DeviceWork& work) {
   const cudaStream_t stream = machinery_->stream.get();
-  l3_error said = of_runtime(cudaEventRecord(machinery_->begun.get(), stream));
-  if (said.status == L3_OK) said = of_runtime(put_files());
-  if (said.status == L3_OK) said = put_models(work);
-  if (said.status == L3_OK) said = of_runtime(cudaEventRecord(machinery_->copied.get(), stream));
+  l3_error result = from_cuda(cudaEventRecord(machinery_->begun.get(), stream));
+  if (result.status == L3_OK) result = from_cuda(put_files());
+  if (result.status == L3_OK) result = put_models(work);
+  if (result.status == L3_OK) result = from_cuda(cudaEventRecord(machinery_->copied.get(), stream));
   // From here on outputs are written.
-  if (said.status == L3_OK) said = put_waits(work);
-  if (said.status == L3_OK) said = of_runtime(put_copies(work));
-  if (said.status == L3_OK) said = put_decoding();
-  if (said.status == L3_OK) said = of_runtime(put_end(work));
-  return said;
+  if (result.status == L3_OK) result = put_waits(work);
+  if (result.status == L3_OK) result = from_cuda(put_copies(work));
+  if (result.status == L3_OK) result = put_decoding();
+  if (result.status == L3_OK) result = from_cuda(put_end(work));
+  return result;
 }
 
 cudaError_t Slot::put_files() {
@@ -256,7 +257,7 @@ cudaError_t Slot::put_files() {
 
 // Those that no one supplies are what the device says of their images.
 l3_error Slot::put_models(const DeviceWork& work) {
-  if (names_.empty()) return sound();
+  if (names_.empty()) return no_error();
   std::vector<bool> supplied(names_.size());
   for (const l3_model* model : work.models) {
     l3_model_info info = l3_model_info_init();
@@ -267,23 +268,23 @@ l3_error Slot::put_models(const DeviceWork& work) {
     if (supplied[place]) continue;
     supplied[place] = true;
     l3_cuda_model* const known = ::new (static_cast<void*>(models() + model_count_)) l3_cuda_model{};
-    const l3_error said = shared_.models.supply(info, machinery_->stream.get(), *known);
-    if (said.status != L3_OK) return said;
+    const l3_error result = shared_.models.get(info, machinery_->stream.get(), *known);
+    if (result.status != L3_OK) return result;
     if (++model_count_ == names_.size()) break;
   }
-  return sound();
+  return no_error();
 }
 
 l3_error Slot::put_waits(const DeviceWork& work) {
   const cudaStream_t stream = machinery_->stream.get();
   if (work.output != nullptr) {
-    const l3_error said = shared_.outputs.wait_for_users(work.output, stream);
-    if (said.status != L3_OK) return said;
+    const l3_error result = shared_.outputs.wait_for_users(work.output, stream);
+    if (result.status != L3_OK) return result;
   }
-  if (!work.ordered) return sound();
+  if (!work.ordered) return no_error();
   cudaError_t code = cudaEventRecord(machinery_->asked.get(), stream_of(work.after_stream));
   if (code == cudaSuccess) code = cudaStreamWaitEvent(stream, machinery_->asked.get(), 0);
-  return of_runtime(code);
+  return from_cuda(code);
 }
 
 cudaError_t Slot::put_copies(const DeviceWork& work) {
@@ -298,7 +299,7 @@ cudaError_t Slot::put_copies(const DeviceWork& work) {
 }
 
 l3_error Slot::put_decoding() {
-  if (image_count_ == 0) return sound();
+  if (image_count_ == 0) return no_error();
   l3_cuda_batch batch = l3_cuda_batch_init();
   batch.image_count = image_count_;
   batch.images = images();
@@ -308,9 +309,9 @@ l3_error Slot::put_decoding() {
   batch.workspace_size = machinery_->workspace.size();
   batch.models = models();
   batch.model_count = model_count_;
-  l3_error said = sound();
-  (void)!l3_cuda_decode_batch_async(&batch, &said, machinery_->stream.get());
-  return said;
+  l3_error result = no_error();
+  (void)!l3_cuda_decode_batch_async(&batch, &result, machinery_->stream.get());
+  return result;
 }
 
 cudaError_t Slot::put_end(const DeviceWork& work) {

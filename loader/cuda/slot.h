@@ -22,12 +22,12 @@ class Growing {
  public:
   // Makes it at least that large. Where it has to grow, what was in it is gone, and nothing may be using it.
   [[nodiscard]] l3_error grow(uint64_t size) {
-    if (size <= memory_.size()) return sound();
+    if (size <= memory_.size()) return no_error();
     memory_ = {};  // first, so that there is never both
     auto made = l3::cuda::Buffer<Memory>::make((size + size / 4 + kStep - 1) / kStep * kStep);
     if (!made) return made.error();
     memory_ = std::move(*made);
-    return sound();
+    return no_error();
   }
   uint8_t* bytes() const { return memory_.bytes(); }
   uint64_t size() const { return memory_.size(); }

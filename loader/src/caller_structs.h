@@ -10,7 +10,7 @@ namespace loader {
 
 // Fills a caller's structure as far as it reaches.
 template <typename T>
-l3_status give(T own, T* to) {
+l3_status copy_out(T own, T* to) {
   if (to->struct_size == 0) return L3_ERROR_ARGUMENT;
   own.struct_size = to->struct_size;
   std::memcpy(to, &own, std::min<size_t>(to->struct_size, sizeof own));

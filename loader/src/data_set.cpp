@@ -28,7 +28,7 @@ uint32_t default_open_files() {
 
 constexpr uint64_t kDefaultIndexBytes = uint64_t{1} << 33;
 constexpr uint64_t kDefaultJsonBytes = uint64_t{1} << 28;
-constexpr size_t kMostModelsOpen = 4096;
+constexpr size_t kMaxModelsOpen = 4096;
 
 }  // namespace
 }  // namespace loader
@@ -129,7 +129,7 @@ l3_status l3_data_set::open_models(Shard& shard, l3_data_error* error) {
     Digest name{};
     l3_digest(bytes_of_model.data(), bytes_of_model.size(), name.data());
     const auto [at, is_new] = models.try_emplace(name);
-    if (is_new && models.size() > kMostModelsOpen) {
+    if (is_new && models.size() > kMaxModelsOpen) {
       return fail(error, L3_ERROR_LIMIT, shard.file.path(), "more than 4096 models", footer.index_offset);
     }
     if (is_new) {
@@ -145,8 +145,8 @@ l3_status l3_data_set::open_models(Shard& shard, l3_data_error* error) {
 
 // Names, which are each there once, and labels, which have names where any has.
 l3_status l3_data_set::build_table(l3_data_error* error) {
-  constexpr uint64_t kMostSamples = uint64_t{1} << 40;
-  if (samples >= kMostSamples || NameTable::bytes_for(samples) > 2 * options.max_index_bytes) {
+  constexpr uint64_t kMaxSamples = uint64_t{1} << 40;
+  if (samples >= kMaxSamples || NameTable::bytes_for(samples) > 2 * options.max_index_bytes) {
     return fail(error, L3_ERROR_LIMIT, shards.back()->file.path(), "more samples than the limit allows");
   }
   table.emplace(samples);
@@ -205,7 +205,7 @@ l3_status l3_data_describe(const l3_data_set* set, l3_data_info* info) {
   own.bytes = set->bytes;
   own.index_bytes = set->index_bytes;
   own.sample_bytes = set->sample_bytes;
-  return give(own, info);
+  return copy_out(own, info);
 }
 
 l3_status l3_data_get(const l3_data_set* set, uint64_t index, l3_data_sample* sample) {
@@ -241,7 +241,7 @@ l3_status l3_data_get(const l3_data_set* set, uint64_t index, l3_data_sample* sa
   }
   own.check = load_u32(at + entry::kCheck);
   std::copy(at + entry::kDigest, at + entry::kDigest + L3_DIGEST_BYTES, own.digest);
-  return give(own, sample);
+  return copy_out(own, sample);
 }
 
 uint64_t l3_data_find(const l3_data_set* set, const char* name, size_t name_size) {

@@ -50,11 +50,11 @@ bool read_shard(JsonReader& json, ShardSummary& shard) {
           json.fail("the name of a shard's file is none");
         }
         break;
-      case 1: json.whole_number(shard.bytes); break;
-      case 2: json.whole_number(shard.samples); break;
-      case 3: json.whole_number(shard.groups); break;
+      case 1: json.integer(shard.bytes); break;
+      case 2: json.integer(shard.samples); break;
+      case 3: json.integer(shard.groups); break;
       case 4:
-        if (json.whole_number(check) && check > UINT32_MAX) json.fail("an index check is below 2^32");
+        if (json.integer(check) && check > UINT32_MAX) json.fail("an index check is below 2^32");
         shard.index_check = static_cast<uint32_t>(check);
         break;
       case 5: read_digest(json, shard.digest); break;
@@ -75,10 +75,10 @@ bool read_members(JsonReader& json, DataSetIndex& index) {
         if (json.text(text) && text != kFormat) json.fail("not the index of an l3 data set");
         break;
       case 1:
-        if (json.whole_number(number) && number != 0) json.fail("a version that is not known");
+        if (json.integer(number) && number != 0) json.fail("a version that is not known");
         break;
-      case 2: json.whole_number(samples); break;
-      case 3: json.whole_number(groups); break;
+      case 2: json.integer(samples); break;
+      case 3: json.integer(groups); break;
       case 4:
         for (json.open_array(); json.next_element();) {
           if (json.text(text)) index.classes.push_back(text);

@@ -60,11 +60,11 @@ std::shared_ptr<Device> open_or_share(Library& of, uint32_t number, l3_data_erro
   if (std::shared_ptr<Device> known = of.devices[number].lock()) return known;
   if (of.open == nullptr) of.open = load(error);
   if (of.open == nullptr) return nullptr;
-  l3_error said{};
-  std::shared_ptr<Device> device(of.open(kDeviceVersion, number, &said));
+  l3_error result{};
+  std::shared_ptr<Device> device(of.open(kDeviceVersion, number, &result));
   if (device == nullptr) {
     const std::string which = "CUDA device " + std::to_string(number) + ": ";
-    (void)fail(error, said.status, "", which + (said.reason == nullptr ? "it cannot be used" : said.reason));
+    (void)fail(error, result.status, "", which + (result.reason == nullptr ? "it cannot be used" : result.reason));
     return nullptr;
   }
   of.devices[number] = device;

@@ -161,15 +161,15 @@ bool JsonReader::text(std::string& value) {
   }
 }
 
-bool JsonReader::whole_number(uint64_t& value) {
-  constexpr uint64_t kMost = uint64_t{1} << 53;
+bool JsonReader::integer(uint64_t& value) {
+  constexpr uint64_t kMax = uint64_t{1} << 53;
   skip_space();
   value = 0;
   const size_t begin = at_;
   while (!failed() && at_ < text_.size() && is_digit(text_[at_])) {
     value = value * 10 + static_cast<uint64_t>(text_[at_] - '0');
     ++at_;
-    if (value > kMost) return fail("a number above 2^53");
+    if (value > kMax) return fail("a number above 2^53");
   }
   if (at_ == begin) return fail("a whole number was expected");
   if (at_ - begin > 1 && text_[begin] == '0') return fail("a number with a leading zero");

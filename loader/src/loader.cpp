@@ -25,7 +25,7 @@ struct l3_batch {
   l3_batch_info info{};
 
   ~l3_batch() {
-    if (pool != nullptr) pool->give(memory, nullptr, false);
+    if (pool != nullptr) pool->release(memory, nullptr, false);
   }
   l3_batch() = default;
   l3_batch(const l3_batch&) = delete;
@@ -50,9 +50,9 @@ struct l3_loader {
 
 namespace {
 
-constexpr size_t kMostFailures = 1000;
-constexpr size_t kMostTimes = 4096;
-constexpr uint32_t kMostBatchSize = 1 << 20, kMostThreads = 1024, kMostPrefetch = 1024;
+constexpr size_t kMaxFailures = 1000;
+constexpr size_t kMaxTimes = 4096;
+constexpr uint32_t kMaxBatchSize = 1 << 20, kMaxThreads = 1024, kMaxPrefetch = 1024;
 constexpr uint64_t kDefaultBytesInFlight = uint64_t{1} << 28;
 
 constexpr const char* kNull = "a pointer that must not be null is null";
@@ -66,21 +66,21 @@ const char* complete(l3_loader_options& options) {
   const bool on_gpu = options.device == L3_DEVICE_CUDA;
   if (options.device > L3_DEVICE_CUDA) return "an unknown kind of device";
   if (options.batch_size == 0) return "a batch has at least one unit";
-  if (options.batch_size > kMostBatchSize) return "a batch has at most 2^20 units";
+  if (options.batch_size > kMaxBatchSize) return "a batch has at most 2^20 units";
   if (options.world_size == 0) options.world_size = 1;
   if (options.rank >= options.world_size) return "the rank is not below the number of ranks";
   if (options.order > L3_ORDER_WINDOWS) return "an unknown order";
   if (options.window == 0) options.window = 8;
-  if (options.ending > L3_ENDING_UNEVEN) return "an unknown ending of epochs";
+  if (options.last_batch > L3_LAST_BATCH_UNEVEN) return "an unknown ending of epochs";
   if (options.on_error > L3_ON_ERROR_ZERO) return "an unknown way to take errors";
   if (options.crop > L3_CROP_RANDOM) return "an unknown crop";
   if (options.crop != L3_CROP_NONE && (options.crop_width == 0 || options.crop_height == 0)) return "an empty crop";
   if (options.reading > L3_READING_THREADS) return "an unknown way of reading";
   if (options.reading == L3_READING_URING && !has_uring()) return "this system has no io_uring, or does not allow it";
   if (options.threads == 0) options.threads = on_gpu ? std::min(processors, 8u) : processors;
-  if (options.threads > kMostThreads) return "more than 1024 threads";
+  if (options.threads > kMaxThreads) return "more than 1024 threads";
   if (options.prefetch == 0) options.prefetch = 3;
-  if (options.prefetch > kMostPrefetch) return "more than 1024 batches ahead";
+  if (options.prefetch > kMaxPrefetch) return "more than 1024 batches ahead";
   if (options.max_bytes_in_flight == 0) options.max_bytes_in_flight = kDefaultBytesInFlight;
   return nullptr;
 }
@@ -89,7 +89,7 @@ const char* complete(l3_loader_options& options) {
 
 void l3_loader::keep(const l3_failure& failure) {
   ++failure_count;
-  if (failures.size() < kMostFailures) failures.push_back(failure);
+  if (failures.size() < kMaxFailures) failures.push_back(failure);
 }
 
 l3_status l3_loader_open(const l3_data_set* set, const l3_loader_options* options, l3_loader** loader,
@@ -113,7 +113,7 @@ l3_status l3_loader_open(const l3_data_set* set, const l3_loader_options* option
     }
     auto opened = std::make_unique<l3_loader>(*set, own, std::move(device));
     if (const l3_status status = opened->pipeline.open(error); status != L3_OK) return status;
-    opened->failures.reserve(kMostFailures);
+    opened->failures.reserve(kMaxFailures);
     *loader = opened.release();
   } catch (const std::bad_alloc&) {
     return fail(error, L3_ERROR_MEMORY, "", "out of memory");
@@ -137,7 +137,7 @@ l3_status l3_loader_describe(const l3_loader* loader, l3_loader_info* info) {
   own.batches = steps_from(pipeline.sharing(), 0);
   own.threads = pipeline.options().threads;
   own.reading = pipeline.options().reading != L3_READING_THREADS && has_uring() ? L3_READING_URING : L3_READING_THREADS;
-  return give(own, info);
+  return copy_out(own, info);
 }
 
 l3_status l3_loader_tensor(const l3_loader* loader, uint32_t number, l3_tensor* tensor) {
@@ -225,7 +225,7 @@ l3_status l3_loader_next(l3_loader* loader, uint32_t milliseconds, l3_next* next
   try {
     for (;;) {
       bool ended = false;
-      job = pipeline.take(milliseconds, ended, &error);
+      job = pipeline.wait_for_job(milliseconds, ended, &error);
       if (job == nullptr) {
         if (error.status != L3_OK) return fail_next(failure, failure_of(0, error));
         if (ended) {
@@ -246,12 +246,12 @@ l3_status l3_loader_next(l3_loader* loader, uint32_t milliseconds, l3_next* next
         why = job->failures.front();
       }
       if (why) {
-        pipeline.forget(*job);
+        pipeline.discard(*job);
         loader->asked = 0;
         return fail_next(failure, *why);
       }
       if (job->units > 0) break;
-      pipeline.forget(*job);  // nothing is left of it: the next one
+      pipeline.discard(*job);  // nothing is left of it: the next one
     }
     std::unique_ptr<l3_batch> made = make_batch(pipeline, *job);
     job->times.asked = loader->asked;
@@ -259,11 +259,11 @@ l3_status l3_loader_next(l3_loader* loader, uint32_t milliseconds, l3_next* next
     loader->asked = 0;
     made->info.times = job->times;
     loader->timeline.push_back(job->times);
-    if (loader->timeline.size() > kMostTimes) loader->timeline.pop_front();
+    if (loader->timeline.size() > kMaxTimes) loader->timeline.pop_front();
     *batch = made.release();
     *next = L3_NEXT_BATCH;
   } catch (const std::bad_alloc&) {
-    if (job != nullptr) pipeline.forget(*job);
+    if (job != nullptr) pipeline.discard(*job);
     (void)!fail(&error, L3_ERROR_MEMORY, "", "out of memory");
     return fail_next(failure, failure_of(0, error));
   }
@@ -283,12 +283,12 @@ l3_status l3_loader_failures(const l3_loader* loader, l3_failure* failures, size
 
 l3_status l3_batch_describe(const l3_batch* batch, l3_batch_info* info) {
   if (batch == nullptr || info == nullptr) return L3_ERROR_ARGUMENT;
-  return give(batch->info, info);
+  return copy_out(batch->info, info);
 }
 
 void l3_batch_release(l3_batch* batch, void* stream) {
   if (batch == nullptr || batch->process != getpid()) return;  // it is the parent's
-  batch->pool->give(std::exchange(batch->memory, nullptr), stream, true);
+  batch->pool->release(std::exchange(batch->memory, nullptr), stream, true);
   delete batch;
 }
 

@@ -9,7 +9,7 @@ constexpr std::align_val_t kAlignment{4096};
 
 BatchPool::~BatchPool() { close(); }
 
-uint8_t* BatchPool::take() {
+uint8_t* BatchPool::acquire() {
   {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
@@ -23,7 +23,7 @@ uint8_t* BatchPool::take() {
   return static_cast<uint8_t*>(memory);
 }
 
-void BatchPool::give(uint8_t* memory, void* stream, bool was_delivered) {
+void BatchPool::release(uint8_t* memory, void* stream, bool was_delivered) {
   if (memory == nullptr) return;
   if (device_ != nullptr && was_delivered) device_->use_until(memory, stream);
   {

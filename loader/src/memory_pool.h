@@ -35,10 +35,10 @@ class Bytes {
 // Room for files. What is free is kept, up to so many bytes in all.
 class FilePool {
  public:
-  explicit FilePool(uint64_t most) : most_(most) {}
+  explicit FilePool(uint64_t maximum) : most_(maximum) {}
 
   // At least `size` bytes, or none.
-  Bytes take(uint64_t size) {
+  Bytes acquire(uint64_t size) {
     {
       const std::lock_guard lock(mutex_);
       // What was used last is in the caches.
@@ -57,7 +57,7 @@ class FilePool {
     }
     return Bytes((size + kStep) / kStep * kStep);
   }
-  void give(Bytes bytes) {
+  void release(Bytes bytes) {
     const std::lock_guard lock(mutex_);
     const uint64_t size = bytes.size();
     if (bytes.data() == nullptr || size > most_ - kept_) return;
@@ -89,9 +89,9 @@ class BatchPool {
   BatchPool& operator=(const BatchPool&) = delete;
 
   // Null where there is no memory.
-  uint8_t* take();
+  uint8_t* acquire();
   // The work that is in `stream` now still uses it.
-  void give(uint8_t* memory, void* stream, bool was_delivered);
+  void release(uint8_t* memory, void* stream, bool was_delivered);
   // From now on nothing is kept.
   void close();
 

@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kNumberBits = 40;
 constexpr uint64_t kNumberMask = (uint64_t{1} << kNumberBits) - 1;
 
-uint64_t slots_for(uint64_t most) { return std::bit_ceil(most * 2 + 2); }
+uint64_t slots_for(uint64_t maximum) { return std::bit_ceil(maximum * 2 + 2); }
 
 // Both halves of a product of 128 bits, folded.
 uint64_t mix(uint64_t a, uint64_t b) {
@@ -24,9 +24,9 @@ uint64_t mix(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-uint64_t NameTable::bytes_for(uint64_t most) { return slots_for(most) * sizeof(uint64_t); }
+uint64_t NameTable::bytes_for(uint64_t maximum) { return slots_for(maximum) * sizeof(uint64_t); }
 
-NameTable::NameTable(uint64_t most) : slots_(slots_for(most)) {
+NameTable::NameTable(uint64_t maximum) : slots_(slots_for(maximum)) {
   if (getrandom(secret_, sizeof secret_, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof secret_)) {
     secret_[0] = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
     secret_[1] = reinterpret_cast<uintptr_t>(this) * 0x9E3779B97F4A7C15;

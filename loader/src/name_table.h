@@ -14,13 +14,13 @@ class NameTable {
   // Gives the name of a number.
   using NameOf = std::function<std::string_view(uint64_t number)>;
 
-  explicit NameTable(uint64_t most);
+  explicit NameTable(uint64_t maximum);
   // False where there is one of that name already, whose number `other` becomes then.
   bool add(std::string_view name, uint64_t number, const NameOf& name_of, uint64_t& other);
   // The number, or UINT64_MAX.
   uint64_t find(std::string_view name, const NameOf& name_of) const;
 
-  static uint64_t bytes_for(uint64_t most);
+  static uint64_t bytes_for(uint64_t maximum);
 
  private:
   uint64_t hash(std::string_view name) const;

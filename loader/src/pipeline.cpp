@@ -18,8 +18,8 @@ uint64_t steady_ns() {
 }
 
 // A thread takes so many small images at once.
-constexpr size_t kMostClaimed = 32;
-constexpr uint64_t kMostBytesClaimed = 64 << 10;
+constexpr size_t kMaxClaimed = 32;
+constexpr uint64_t kMaxBytesClaimed = 64 << 10;
 
 // What random numbers of a unit are for.
 enum Choice : uint64_t { kChooseColumn = 1, kChooseRow = 2, kChooseFlip = 3 };
@@ -34,7 +34,7 @@ struct Pipeline::Scratch {
 
 // Images that a thread begins one after the other.
 struct Pipeline::Claim {
-  std::array<Image*, kMostClaimed> images{};
+  std::array<Image*, kMaxClaimed> images{};
   size_t count = 0;
 };
 
@@ -50,10 +50,10 @@ uint64_t Pipeline::now() const { return steady_ns() - begun_ns_; }
 
 l3_status Pipeline::open(l3_data_error* error) {
   if (const l3_status status = units_.open(set_, options_, error); status != L3_OK) return status;
-  options_.wanted = nullptr;
+  options_.tensors = nullptr;
   options_.groups = nullptr;
   sharing_ = {units_.count(), options_.batch_size, options_.rank, options_.world_size,
-              static_cast<l3_ending>(options_.ending)};
+              static_cast<l3_last_batch>(options_.last_batch)};
 
   // Opened models spare those who decode to build them for each file.
   size_t count = 0;
@@ -71,8 +71,8 @@ l3_status Pipeline::open(l3_data_error* error) {
 
   uint64_t batch_bytes = units_.batch_bytes();
   if (device_ != nullptr) {
-    constexpr uint64_t kMostImages = 65535;  // that a device takes at once
-    if (options_.batch_size * uint64_t{units_.tensors().size()} > kMostImages) {
+    constexpr uint64_t kMaxImages = 65535;  // that a device takes at once
+    if (options_.batch_size * uint64_t{units_.tensors().size()} > kMaxImages) {
       return fail(error, L3_ERROR_ARGUMENT, "", "a batch has more than 65535 images, which are too many for a GPU");
     }
     batch_bytes += options_.batch_size * sizeof(int64_t);
@@ -109,7 +109,7 @@ void Pipeline::stop_work() {
     const std::unique_ptr<Job> job = std::move(jobs_.front());
     jobs_.pop_front();
     if (job->slot != nullptr) free_slots_.push_back(job->slot);
-    forget(*job);
+    discard(*job);
   }
   in_flight_ = 0;
 }
@@ -143,7 +143,7 @@ void Pipeline::start_threads() {
   }
 }
 
-std::unique_ptr<Job> Pipeline::take(uint32_t milliseconds, bool& ended, l3_data_error* error) {
+std::unique_ptr<Job> Pipeline::wait_for_job(uint32_t milliseconds, bool& ended, l3_data_error* error) {
   ended = false;
   try {
     start_threads();
@@ -198,8 +198,8 @@ Job* Pipeline::job_to_begin() {
     if (!job->is_open) return nullptr;
     if (job->next == job->images.size()) continue;
     const uint64_t size = job->images[job->next].sample.size;
-    const uint64_t most = options_.max_bytes_in_flight;
-    return in_flight_ == 0 || (in_flight_ <= most && size <= most - in_flight_) ? job.get() : nullptr;
+    const uint64_t maximum = options_.max_bytes_in_flight;
+    return in_flight_ == 0 || (in_flight_ <= maximum && size <= maximum - in_flight_) ? job.get() : nullptr;
   }
   return nullptr;
 }
@@ -208,9 +208,9 @@ Job* Pipeline::job_to_begin() {
 Pipeline::Claim Pipeline::claim(Job& job) {
   Claim claimed;
   uint64_t bytes = 0;
-  while (job.next < job.images.size() && claimed.count < kMostClaimed) {
+  while (job.next < job.images.size() && claimed.count < kMaxClaimed) {
     Image& image = job.images[job.next];
-    if (claimed.count > 0 && bytes + image.sample.size > kMostBytesClaimed) break;
+    if (claimed.count > 0 && bytes + image.sample.size > kMaxBytesClaimed) break;
     bytes += image.sample.size;
     claimed.images[claimed.count++] = &image;
     ++job.next;
@@ -236,7 +236,7 @@ void Pipeline::work() {
       Image& image = *first_arrived_;
       first_arrived_ = image.next_arrived;
       lock.unlock();
-      if (go_on(image, scratch)) done({{&image}, 1});
+      if (read_and_decode(image, scratch)) done({{&image}, 1});
     } else if (can_open()) {
       // Before there is nothing else to do, or all would wait for it.
       work_.notify_one();  // there may be images to begin
@@ -296,7 +296,7 @@ void Pipeline::open_job(Job& job, const Share& share) {
     (void)!fail(&job.fault.emplace(), status, "", reason);
   };
   try {
-    job.memory = batches_->take();
+    job.memory = batches_->acquire();
     if (job.memory == nullptr) return fail_job(L3_ERROR_MEMORY, "no memory for a batch");
     job.units = static_cast<uint32_t>(share.own + share.repeats);
     job.repeats = static_cast<uint32_t>(share.repeats);
@@ -357,15 +357,15 @@ bool Pipeline::begin(Image& image, Scratch& scratch) {
     const FileFault fault{{}, image.use.error()};
     (void)!fail(&image.fault.emplace(), shard.file.path(), fault);
   } else if (image.file == nullptr) {
-    image.room = files_.take(image.sample.size);
+    image.room = files_.acquire(image.sample.size);
     image.file = image.room.data();
     if (image.file == nullptr) image.fail(shard, L3_ERROR_MEMORY, "out of memory", L3_DATA_NONE);
   }
-  return go_on(image, scratch);
+  return read_and_decode(image, scratch);
 }
 
 // Reads what is in memory, asks the engine for the rest, and decodes when all is there. Whether the image is through.
-bool Pipeline::go_on(Image& image, Scratch& scratch) {
+bool Pipeline::read_and_decode(Image& image, Scratch& scratch) {
   const Shard& shard = *set_.shards[image.sample.shard];
   if (const int error = image.read_error.load(); error == kFileEnds) {
     image.fail(shard, L3_ERROR_TRUNCATED, "the file ends before it should", image.sample.offset);
@@ -403,7 +403,7 @@ bool Pipeline::go_on(Image& image, Scratch& scratch) {
     image.fail(shard, L3_ERROR_MEMORY, "cannot start a thread for reading", L3_DATA_NONE);
   }
   image.use = {};
-  if (image.room.data() != nullptr) files_.give(std::move(image.room));
+  if (image.room.data() != nullptr) files_.release(std::move(image.room));
   return true;
 }
 

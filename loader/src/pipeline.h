@@ -58,10 +58,10 @@ class Pipeline {
   l3_status start(uint64_t epoch, uint64_t position, l3_data_error* error);
   // The next job that is ready. Null where nothing comes any more (`ended`), nothing came in time, or the threads
   // cannot be started (`error` tells).
-  std::unique_ptr<Job> take(uint32_t milliseconds, bool& ended, l3_data_error* error);
+  std::unique_ptr<Job> wait_for_job(uint32_t milliseconds, bool& ended, l3_data_error* error);
   void interrupt();
   // Gives back what a job holds that was not delivered.
-  void forget(Job& job);
+  void discard(Job& job);
 
   uint64_t now() const;
 
@@ -79,7 +79,7 @@ class Pipeline {
   void open_job(Job& job, const Share& share);
   l3_status place_images(Job& job);
   bool begin(Image& image, Scratch& scratch);
-  bool go_on(Image& image, Scratch& scratch);
+  bool read_and_decode(Image& image, Scratch& scratch);
   void submit(Image& image);
   static void finish_read(Read& read, int error);
   void arrived(Image& image);
@@ -90,10 +90,10 @@ class Pipeline {
   l3_status decode_on_device(Job& job, std::span<Image* const> images, std::span<const uint32_t> places);
   l3_status zero_on_device(Job& job, const std::vector<bool>& failed);
   l3_status run(Job& job, const DeviceWork& work, std::span<l3_error> verdicts);
-  void settle(Job& job);
-  void settle_on_device(Job& job);
+  void finish_on_cpu(Job& job);
+  void finish_on_device(Job& job);
   static std::vector<bool> gather_failures(Job& job);
-  void leave_out(Job& job, const std::vector<bool>& failed) const;
+  void drop_units(Job& job, const std::vector<bool>& failed) const;
   ReadEngine& engine();
 
   const l3_data_set& set_;

@@ -21,7 +21,7 @@ std::vector<bool> Pipeline::gather_failures(Job& job) {
 }
 
 // Takes units out of a batch, but for their pixels.
-void Pipeline::leave_out(Job& job, const std::vector<bool>& failed) const {
+void Pipeline::drop_units(Job& job, const std::vector<bool>& failed) const {
   uint32_t to = 0, repeats = 0;
   for (uint32_t i = 0; i < job.units; ++i) {
     if (failed[i]) continue;
@@ -37,7 +37,7 @@ void Pipeline::leave_out(Job& job, const std::vector<bool>& failed) const {
 }
 
 // On a CPU, where images are decoded.
-void Pipeline::settle(Job& job) {
+void Pipeline::finish_on_cpu(Job& job) {
   const std::vector<bool> failed = gather_failures(job);
   if (job.failed == 0 || options_.on_error == L3_ON_ERROR_FAIL) return;
   for (const Tensor& tensor : units_.tensors()) {
@@ -53,7 +53,7 @@ void Pipeline::settle(Job& job) {
       }
     }
   }
-  if (options_.on_error == L3_ON_ERROR_SKIP) return leave_out(job, failed);
+  if (options_.on_error == L3_ON_ERROR_SKIP) return drop_units(job, failed);
   for (uint32_t i = 0; i < job.units; ++i) {
     if (failed[i]) job.labels[i] = -1;
   }
@@ -145,10 +145,10 @@ l3_status Pipeline::zero_on_device(Job& job, const std::vector<bool>& failed) {
   return run(job, work, {});
 }
 
-void Pipeline::settle_on_device(Job& job) {
+void Pipeline::finish_on_device(Job& job) {
   std::vector<Image*> images;
   std::vector<uint32_t> places;
-  const auto take_sound = [&](const std::vector<bool>& failed, bool packed) {
+  const auto collect_intact = [&](const std::vector<bool>& failed, bool packed) {
     images.clear();
     places.clear();
     uint32_t place = 0;
@@ -161,14 +161,14 @@ void Pipeline::settle_on_device(Job& job) {
     }
   };
   // What could not be read takes no part.
-  take_sound(gather_failures(job), false);
+  collect_intact(gather_failures(job), false);
   if (decode_on_device(job, images, places) != L3_OK) return;
   const std::vector<bool> failed = gather_failures(job);
   if (job.failed == 0 || options_.on_error == L3_ON_ERROR_FAIL) return;
   if (options_.on_error == L3_ON_ERROR_SKIP) {
     // The others once more, side by side.
-    take_sound(failed, true);
-    leave_out(job, failed);
+    collect_intact(failed, true);
+    drop_units(job, failed);
     if (job.units > 0) (void)!decode_on_device(job, images, places);
     return;
   }
@@ -183,9 +183,9 @@ void Pipeline::settle_on_device(Job& job) {
 void Pipeline::finish(Job& job) {
   try {
     if (device_ == nullptr) {
-      settle(job);
+      finish_on_cpu(job);
     } else {
-      settle_on_device(job);
+      finish_on_device(job);
     }
     for (const Tensor& tensor : units_.tensors()) job.times.bytes_out += tensor.image_bytes * job.units;
   } catch (const std::bad_alloc&) {
@@ -203,8 +203,8 @@ void Pipeline::finish(Job& job) {
   ready_.notify_all();
 }
 
-void Pipeline::forget(Job& job) {
-  if (job.memory != nullptr) batches_->give(std::exchange(job.memory, nullptr), nullptr, false);
+void Pipeline::discard(Job& job) {
+  if (job.memory != nullptr) batches_->release(std::exchange(job.memory, nullptr), nullptr, false);
 }
 
 }  // namespace loader

@@ -97,16 +97,16 @@ Share share_at(const Sharing& sharing, uint64_t position) {
     return share;
   }
   share.next = sharing.units;
-  if (sharing.ending == L3_ENDING_DROP) return share;
+  if (sharing.last_batch == L3_LAST_BATCH_DROP) return share;
   // As even as it gets: the first `more` ranks have one more than the others.
   const uint64_t each = left / sharing.world_size, more = left % sharing.world_size;
   share.own = each + (sharing.rank < more ? 1 : 0);
   share.first = position + sharing.rank * each + std::min(sharing.rank, more);
   const uint64_t before = sharing.rank - std::min(sharing.rank, more);  // ranks before this one that have one less
-  if (sharing.ending == L3_ENDING_EVEN) {
+  if (sharing.last_batch == L3_LAST_BATCH_EVEN) {
     share.repeats = each + (more > 0 ? 1 : 0) - share.own;
     share.first_repeat = before;
-  } else if (sharing.ending == L3_ENDING_PAD) {
+  } else if (sharing.last_batch == L3_LAST_BATCH_PAD) {
     share.repeats = sharing.batch_size - share.own;
     // Whoever comes before takes batch_size too.
     share.first_repeat = sharing.rank * sharing.batch_size - (share.first - position);

@@ -75,7 +75,7 @@ class EpochOrder {
 struct Sharing {
   uint64_t units = 0;
   uint64_t batch_size = 1, rank = 0, world_size = 1;
-  l3_ending ending = L3_ENDING_EVEN;
+  l3_last_batch last_batch = L3_LAST_BATCH_EVEN;
 };
 
 // What a rank takes in a step: places [first, first + own), then repeats, which are places of the epoch's beginning.

@@ -9,9 +9,9 @@ namespace loader {
 namespace {
 
 // Texts have places of 32 bits; this leaves room for one more sample whatever it has.
-constexpr uint64_t kMostTexts = uint64_t{3} << 30;
-constexpr uint64_t kMostSamples = uint64_t{1} << 31;
-constexpr size_t kMostMetadata = size_t{1} << 26;
+constexpr uint64_t kMaxTexts = uint64_t{3} << 30;
+constexpr uint64_t kMaxSamples = uint64_t{1} << 31;
+constexpr size_t kMaxMetadata = size_t{1} << 26;
 
 }  // namespace
 
@@ -42,8 +42,8 @@ bool describe(std::span<const uint8_t> bytes, uint32_t kind, NewSample& sample) 
 const char* problem(const NewSample& sample) {
   if (!is_name(sample.name)) return "a name has 1 to 4096 bytes, no zero byte, and no part that is empty, . or ..";
   if (!is_role(sample.role)) return "a role has 1 to 255 bytes, none of them zero or /";
-  if (sample.metadata.size() > kMostMetadata) return "more than 64 MiB of metadata";
-  if (sample.size > kMostSampleBytes) return "more than 64 GiB";
+  if (sample.metadata.size() > kMaxMetadata) return "more than 64 MiB of metadata";
+  if (sample.size > kMaxSampleBytes) return "more than 64 GiB";
   return nullptr;
 }
 
@@ -63,8 +63,8 @@ uint64_t ShardBuilder::finished_size() const {
 }
 
 bool ShardBuilder::has_room(uint64_t count, uint64_t texts) const {
-  return samples_ + count <= kMostSamples && texts_.size() + texts <= kMostTexts &&
-         models_.size() + count <= kMostModels && roles_.size() + count < UINT16_MAX;
+  return samples_ + count <= kMaxSamples && texts_.size() + texts <= kMaxTexts &&
+         models_.size() + count <= kMaxModels && roles_.size() + count < UINT16_MAX;
 }
 
 ShardBuilder::Text ShardBuilder::add_text(std::span<const uint8_t> bytes) {

@@ -10,7 +10,7 @@
 namespace loader {
 namespace {
 
-constexpr uint64_t kMostPerCall = uint64_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes at a time
+constexpr uint64_t kMaxPerCall = uint64_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes at a time
 
 // What is no regular file, such as a pipe, must not keep anyone waiting.
 constexpr int kHowToOpen = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
@@ -18,7 +18,7 @@ constexpr int kHowToOpen = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 FileFault read_at(int descriptor, uint64_t offset, uint8_t* to, uint64_t size) {
   while (size > 0) {
     const ssize_t count =
-        pread(descriptor, to, static_cast<size_t>(std::min(size, kMostPerCall)), static_cast<off_t>(offset));
+        pread(descriptor, to, static_cast<size_t>(std::min(size, kMaxPerCall)), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return {{}, errno};
     if (count == 0) return {{"the file ends before it should", offset, L3_ERROR_TRUNCATED}, 0};
@@ -31,7 +31,7 @@ FileFault read_at(int descriptor, uint64_t offset, uint8_t* to, uint64_t size) {
 
 }  // namespace
 
-bool OpenFiles::take() {
+bool OpenFiles::acquire() {
   uint32_t open = open_.load();
   while (open < most_) {
     if (open_.compare_exchange_weak(open, open + 1)) return true;
@@ -44,12 +44,12 @@ ShardFile::Use::Use(const ShardFile& file) : descriptor_(file.kept_.load()) {
   if (descriptor_ >= 0) return;
   descriptor_ = file.open_file(error_);
   owned_ = descriptor_ >= 0;
-  if (!owned_ || !file.open_files_.take()) return;
+  if (!owned_ || !file.open_files_.acquire()) return;
   int none = -1;
   if (file.kept_.compare_exchange_strong(none, descriptor_)) {
     owned_ = false;
   } else {
-    file.open_files_.give_back();
+    file.open_files_.release();
   }
 }
 
@@ -60,7 +60,7 @@ ShardFile::Use::~Use() {
 ShardFile::~ShardFile() {
   if (const int kept = kept_.load(); kept >= 0) {
     close(kept);
-    open_files_.give_back();
+    open_files_.release();
   }
 }
 
@@ -87,11 +87,11 @@ FileFault ShardFile::read(uint64_t offset, void* to, uint64_t size) const {
   return read_at(use.descriptor(), offset, static_cast<uint8_t*>(to), size);
 }
 
-FileFault read_whole(const std::string& path, uint64_t most, std::vector<uint8_t>& bytes) {
+FileFault read_whole(const std::string& path, uint64_t maximum, std::vector<uint8_t>& bytes) {
   OpenFiles none(0);
   ShardFile file(path, none);
   if (const FileFault fault = file.measure()) return fault;
-  if (file.size() > most) return {{"larger than the limit allows", most, L3_ERROR_LIMIT}, 0};
+  if (file.size() > maximum) return {{"larger than the limit allows", maximum, L3_ERROR_LIMIT}, 0};
   bytes.resize(static_cast<size_t>(file.size()));
   return file.read(0, bytes.data(), bytes.size());
 }

@@ -23,10 +23,10 @@ struct FileFault {
 // How many files may stay open, for all shards of a data set.
 class OpenFiles {
  public:
-  explicit OpenFiles(uint32_t most) : most_(most) {}
+  explicit OpenFiles(uint32_t maximum) : most_(maximum) {}
   // Whether one more may; if so it counts.
-  bool take();
-  void give_back() { --open_; }
+  bool acquire();
+  void release() { --open_; }
 
  private:
   uint32_t most_;
@@ -84,6 +84,6 @@ class ShardFile {
 };
 
 // All of a file that is not larger than `most`.
-FileFault read_whole(const std::string& path, uint64_t most, std::vector<uint8_t>& bytes);
+FileFault read_whole(const std::string& path, uint64_t maximum, std::vector<uint8_t>& bytes);
 
 }  // namespace loader

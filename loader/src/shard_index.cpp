@@ -27,8 +27,8 @@ Fault check_shape(const uint8_t* at, uint64_t place) {
     }
     return {};
   }
-  if (width == 0 || width > kMostEdge) return {"the width of an entry is out of range", place + entry::kWidth};
-  if (height == 0 || height > kMostEdge) return {"the height of an entry is out of range", place + entry::kHeight};
+  if (width == 0 || width > kMaxEdge) return {"the width of an entry is out of range", place + entry::kWidth};
+  if (height == 0 || height > kMaxEdge) return {"the height of an entry is out of range", place + entry::kHeight};
   if (colour > L3_COLOUR_PALETTE) return {"the colour of an entry is unknown", place + entry::kColour};
   if (channels != channels_of(colour)) {
     return {"the channels of an entry are not those of its colour", place + entry::kChannels};
@@ -64,7 +64,7 @@ Fault read_footer(const uint8_t* bytes, uint64_t file_size, Footer& result) {
   result.groups = load_u32(bytes + footer::kGroups);
   result.texts = load_u32(bytes + footer::kTexts);
   result.index_check = load_u32(bytes + footer::kIndexCheck);
-  if (result.models > kMostModels) return {"more than 1024 models", place + footer::kModels};
+  if (result.models > kMaxModels) return {"more than 1024 models", place + footer::kModels};
   if (result.roles == 0 && result.entries > 0) return {"there are entries, and no roles", place + footer::kRoles};
   const uint64_t size = uint64_t{result.entries} * kEntryBytes + uint64_t{result.models} * kModelEntryBytes +
                         uint64_t{result.roles} * kRoleEntryBytes + result.texts;
@@ -120,7 +120,7 @@ Fault ShardIndex::check_models_and_roles() const {
   for (uint32_t i = 0; i < footer_.models; ++i, place += kModelEntryBytes) {
     const uint8_t* at = models() + size_t{i} * kModelEntryBytes;
     const uint32_t size = load_u32(at + 4);
-    if (size == 0 || size > kMostModelBytes) return {"the size of a model is out of range", place + 4};
+    if (size == 0 || size > kMaxModelBytes) return {"the size of a model is out of range", place + 4};
     if (!is_text(load_u32(at), size)) return {"a model lies outside the texts", place};
   }
   std::set<std::string_view> names;
@@ -144,7 +144,7 @@ Fault ShardIndex::check_entry(uint32_t number, std::vector<uint64_t>& group_with
   if (offset != expected) return {"a sample does not begin where the one before ends", place + entry::kOffset};
   if (at[entry::kKind] > kBytes) return {"the kind of an entry is unknown", place + entry::kKind};
   const bool is_image = at[entry::kKind] != kBytes;
-  if ((is_image && size == 0) || size > kMostSampleBytes) {
+  if ((is_image && size == 0) || size > kMaxSampleBytes) {
     return {"the size of a sample is out of range", place + entry::kSize};
   }
   if (offset > footer_.index_offset || size > footer_.index_offset - offset) {

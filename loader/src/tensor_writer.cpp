@@ -71,7 +71,7 @@ uint32_t value_bytes(uint32_t type) {
   }
 }
 
-TensorWriter::TensorWriter(const l3_wanted& wanted, uint32_t bits, uint32_t channels)
+TensorWriter::TensorWriter(const l3_tensor_options& wanted, uint32_t bits, uint32_t channels)
     : bits_(bits), channels_(channels), type_(wanted.type), planes_(wanted.layout == L3_LAYOUT_CHW && channels > 1) {
   const bool is_integer = type_ == L3_VALUE_U8 || type_ == L3_VALUE_U16;
   is_same_ = is_integer && !planes_ && value_bytes(type_) == (bits > 8 ? 2 : 1);

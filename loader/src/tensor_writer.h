@@ -20,7 +20,7 @@ class TensorWriter {
  public:
   // For samples of `bits` bits in `channels` channels, which are bytes, or from 9 bits on two of them. The type that is
   // wanted is not L3_VALUE_STORED, and has room for the samples.
-  TensorWriter(const l3_wanted& wanted, uint32_t bits, uint32_t channels);
+  TensorWriter(const l3_tensor_options& wanted, uint32_t bits, uint32_t channels);
 
   // Whether pixels are already what is wanted of them, but for mirroring.
   bool is_same() const { return is_same_; }

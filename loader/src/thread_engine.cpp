@@ -16,13 +16,13 @@ namespace {
 
 // Threads that wait cost little, and stores that are far away need many.
 constexpr size_t kThreads = 32;
-constexpr uint64_t kMostPerCall = uint64_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes at a time
+constexpr uint64_t kMaxPerCall = uint64_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes at a time
 
 int read_all(const Read& read) {
   uint64_t done = 0;
   while (done < read.size) {
     const ssize_t count =
-        pread(read.descriptor, read.to + done, static_cast<size_t>(std::min(read.size - done, kMostPerCall)),
+        pread(read.descriptor, read.to + done, static_cast<size_t>(std::min(read.size - done, kMaxPerCall)),
               static_cast<off_t>(read.offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno;
@@ -93,7 +93,7 @@ uint64_t read_cached(int descriptor, uint64_t offset, uint8_t* to, uint64_t size
   uint64_t done = 0;
 #ifdef RWF_NOWAIT
   while (done < size) {
-    const iovec part{to + done, static_cast<size_t>(std::min(size - done, kMostPerCall))};
+    const iovec part{to + done, static_cast<size_t>(std::min(size - done, kMaxPerCall))};
     const ssize_t count = preadv2(descriptor, &part, 1, static_cast<off_t>(offset + done), RWF_NOWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno != EAGAIN) supported = false;

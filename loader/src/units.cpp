@@ -7,9 +7,9 @@
 namespace loader {
 namespace {
 
-constexpr uint32_t kMostWanted = 16;
+constexpr uint32_t kMaxWanted = 16;
 constexpr uint64_t kTensorAlignment = 256;
-constexpr uint64_t kMostBatchBytes = uint64_t{1} << 40;
+constexpr uint64_t kMaxBatchBytes = uint64_t{1} << 40;
 
 l3_status wrong(l3_data_error* error, const std::string& reason) { return fail(error, L3_ERROR_ARGUMENT, "", reason); }
 
@@ -25,9 +25,9 @@ l3_data_sample describe(const l3_data_set& set, uint64_t sample) {
 
 // "'a/b.png'", of what may be long.
 std::string name_text(const l3_data_sample& sample) {
-  constexpr size_t kMost = 80;
-  const std::string name(sample.name, std::min(sample.name_size, kMost));
-  return "'" + name + (sample.name_size > kMost ? "...'" : "'");
+  constexpr size_t kMax = 80;
+  const std::string name(sample.name, std::min(sample.name_size, kMax));
+  return "'" + name + (sample.name_size > kMax ? "...'" : "'");
 }
 
 bool is_float(uint32_t type) { return type >= L3_VALUE_F16; }
@@ -49,15 +49,15 @@ l3_tensor Tensor::describe(uint64_t units, uint8_t* memory) const {
 
 l3_status Units::open(const l3_data_set& set, const l3_loader_options& options, l3_data_error* error) {
   set_ = &set;
-  l3_status status = take_groups(options, error);
-  if (status == L3_OK) status = take_wanted(options, error);
+  l3_status status = read_groups(options, error);
+  if (status == L3_OK) status = read_tensors(options, error);
   for (uint64_t unit = 0; unit < count() && status == L3_OK; ++unit) status = check_unit(unit, options, error);
-  if (status == L3_OK) status = lay_out(options, error);
+  if (status == L3_OK) status = compute_layout(options, error);
   if (status == L3_OK && options.order == L3_ORDER_WINDOWS) find_shards();
   return status;
 }
 
-l3_status Units::take_groups(const l3_loader_options& options, l3_data_error* error) {
+l3_status Units::read_groups(const l3_loader_options& options, l3_data_error* error) {
   all_groups_ = options.groups == nullptr;
   if (!all_groups_) {
     groups_.assign(options.groups, options.groups + options.group_count);
@@ -76,22 +76,22 @@ l3_status Units::take_groups(const l3_loader_options& options, l3_data_error* er
   return count() > 0 ? L3_OK : wrong(error, "there is nothing to load: no groups");
 }
 
-l3_status Units::take_wanted(const l3_loader_options& options, l3_data_error* error) {
-  if (options.wanted_count > kMostWanted) return wrong(error, "more than 16 tensors are wanted");
-  if (options.wanted_count > 0 && options.wanted == nullptr) {
+l3_status Units::read_tensors(const l3_loader_options& options, l3_data_error* error) {
+  if (options.tensor_count > kMaxWanted) return wrong(error, "more than 16 tensors are wanted");
+  if (options.tensor_count > 0 && options.tensors == nullptr) {
     return wrong(error, "a pointer that must not be null is null");
   }
-  tensors_.resize(std::max(options.wanted_count, 1u));
-  for (uint32_t i = 0; i < options.wanted_count; ++i) {
+  tensors_.resize(std::max(options.tensor_count, 1u));
+  for (uint32_t i = 0; i < options.tensor_count; ++i) {
     Tensor& tensor = tensors_[i];
-    tensor.wanted = options.wanted[i];
+    tensor.wanted = options.tensors[i];
     if (tensor.wanted.type > L3_VALUE_F32) return wrong(error, "an unknown type of values");
     if (tensor.wanted.layout > L3_LAYOUT_HWC) return wrong(error, "an unknown layout");
     if (tensor.wanted.role != nullptr) tensor.role.assign(tensor.wanted.role, tensor.wanted.role_size);
     tensor.any_role = tensor.wanted.role == nullptr;
     tensor.wanted.role = nullptr;
   }
-  if (options.wanted_count == 0) tensors_[0].any_role = true;
+  if (options.tensor_count == 0) tensors_[0].any_role = true;
   return L3_OK;
 }
 
@@ -149,7 +149,7 @@ l3_status Units::check_image(uint64_t sample, Tensor& tensor, bool is_first, con
     tensor.bits = bits;
     tensor.channels = told.channels;
     if (as_colours) {
-      if (const l3_status status = settle_channels(sample, tensor, error); status != L3_OK) return status;
+      if (const l3_status status = resolve_channels(sample, tensor, error); status != L3_OK) return status;
     }
     tensor.width = options.crop == L3_CROP_NONE ? told.width : options.crop_width;
     tensor.height = options.crop == L3_CROP_NONE ? told.height : options.crop_height;
@@ -180,7 +180,7 @@ l3_status Units::check_image(uint64_t sample, Tensor& tensor, bool is_first, con
 }
 
 // Colours are three channels, or four where the file has transparency, which its head says.
-l3_status Units::settle_channels(uint64_t sample, Tensor& tensor, l3_data_error* error) const {
+l3_status Units::resolve_channels(uint64_t sample, Tensor& tensor, l3_data_error* error) const {
   const l3_data_sample told = describe(*set_, sample);
   uint8_t head[L3_HEAD_MAX_BYTES];
   const size_t size = static_cast<size_t>(std::min<uint64_t>(told.size, sizeof head));
@@ -197,12 +197,12 @@ l3_status Units::settle_channels(uint64_t sample, Tensor& tensor, l3_data_error*
   return L3_OK;
 }
 
-l3_status Units::lay_out(const l3_loader_options& options, l3_data_error* error) {
+l3_status Units::compute_layout(const l3_loader_options& options, l3_data_error* error) {
   for (Tensor& tensor : tensors_) {
     // Each factor is below 2^21.
     tensor.image_bytes = uint64_t{tensor.width} * tensor.height * tensor.channels * value_bytes(tensor.wanted.type);
     tensor.place = batch_bytes_;
-    if (tensor.image_bytes > kMostBatchBytes / options.batch_size) {
+    if (tensor.image_bytes > kMaxBatchBytes / options.batch_size) {
       return fail(error, L3_ERROR_LIMIT, "", "a batch is larger than 2^40 bytes");
     }
     batch_bytes_ +=

@@ -14,7 +14,7 @@ namespace loader {
 
 // The images of a unit lie behind each other in as many tensors.
 struct Tensor {
-  l3_wanted wanted{};  // its type is not L3_VALUE_STORED
+  l3_tensor_options wanted{};  // its type is not L3_VALUE_STORED
   std::string role;
   bool any_role = false;
   uint32_t bits = 0;               // of samples as libl3 decodes them
@@ -42,13 +42,13 @@ class Units {
   uint64_t sample_of(uint64_t unit, const Tensor& tensor, l3_data_sample& told) const;
 
  private:
-  l3_status take_groups(const l3_loader_options& options, l3_data_error* error);
-  l3_status take_wanted(const l3_loader_options& options, l3_data_error* error);
+  l3_status read_groups(const l3_loader_options& options, l3_data_error* error);
+  l3_status read_tensors(const l3_loader_options& options, l3_data_error* error);
   l3_status check_unit(uint64_t unit, const l3_loader_options& options, l3_data_error* error);
   l3_status check_image(uint64_t sample, Tensor& tensor, bool is_first, const l3_loader_options& options,
                         l3_data_error* error);
-  l3_status settle_channels(uint64_t sample, Tensor& tensor, l3_data_error* error) const;
-  l3_status lay_out(const l3_loader_options& options, l3_data_error* error);
+  l3_status resolve_channels(uint64_t sample, Tensor& tensor, l3_data_error* error) const;
+  l3_status compute_layout(const l3_loader_options& options, l3_data_error* error);
   void find_shards();
 
   const l3_data_set* set_ = nullptr;

@@ -19,8 +19,8 @@ namespace loader {
 #ifdef L3_HAS_URING
 namespace {
 
-constexpr uint32_t kEntries = 256;                    // reads under way at once; further ones wait here
-constexpr uint64_t kMostPerRead = uint64_t{1} << 30;  // the field has 32 bits
+constexpr uint32_t kEntries = 256;                   // reads under way at once; further ones wait here
+constexpr uint64_t kMaxPerRead = uint64_t{1} << 30;  // the field has 32 bits
 
 uint32_t load_acquire(const uint32_t* at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 void store_release(uint32_t* at, uint32_t value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
@@ -108,7 +108,7 @@ class UringEngine final : public ReadEngine {
       entry.fd = read->descriptor;
       entry.off = read->offset;
       entry.addr = reinterpret_cast<uint64_t>(read->to);
-      entry.len = static_cast<uint32_t>(std::min(read->size, kMostPerRead));
+      entry.len = static_cast<uint32_t>(std::min(read->size, kMaxPerRead));
       entry.user_data = reinterpret_cast<uint64_t>(read);
     }
     submissions_.at<uint32_t>(offsets_.sq_off.array)[place] = place;

@@ -82,23 +82,23 @@ void run_parallel(void* context, uint64_t count, void (*body)(void*, uint64_t), 
 
 }  // namespace
 
-l3_wanted wanted_of(const Output& output, uint32_t bits, uint32_t channels) {
-  l3_wanted wanted{};
+l3_tensor_options wanted_of(const Output& output, uint32_t bits, uint32_t channels) {
+  l3_tensor_options wanted{};
   const uint32_t stored = bits > 8 ? L3_VALUE_U16 : L3_VALUE_U8;
   wanted.type = output.type != L3_VALUE_STORED ? output.type : stored;
   wanted.layout = output.layout;
-  const double most = (1u << bits) - 1;
+  const double maximum = (1u << bits) - 1;
   for (uint32_t c = 0; c < channels; ++c) {
     const double mean = output.mean.empty() ? 0 : output.mean[output.mean.size() > 1 ? c : 0];
     const double deviation = output.deviation.empty() ? 1 : output.deviation[output.deviation.size() > 1 ? c : 0];
-    wanted.scale[c] = static_cast<float>(1 / (most * deviation));
+    wanted.scale[c] = static_cast<float>(1 / (maximum * deviation));
     wanted.bias[c] = static_cast<float>(-mean / deviation);
   }
   return wanted;
 }
 
 uint64_t output_bytes(const File& file, const Output& output) {
-  const l3_wanted wanted = wanted_of(output, file.bits, file.channels);
+  const l3_tensor_options wanted = wanted_of(output, file.bits, file.channels);
   return uint64_t{file.region.width} * file.region.height * file.channels * loader::value_bytes(wanted.type);
 }
 

@@ -74,7 +74,7 @@ class Files {
 };
 
 // What an image of so many bits becomes, as the loader takes it.
-l3_wanted wanted_of(const Output& output, uint32_t bits, uint32_t channels);
+l3_tensor_options wanted_of(const Output& output, uint32_t bits, uint32_t channels);
 // The bytes that an image takes as a tensor.
 uint64_t output_bytes(const File& file, const Output& output);
 

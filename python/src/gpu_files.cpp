@@ -13,8 +13,8 @@ namespace l3_python {
 namespace {
 
 // What goes to a GPU at once.
-constexpr uint64_t kMostStaged = uint64_t{1} << 28;
-constexpr size_t kMostImages = 256;
+constexpr uint64_t kMaxStaged = uint64_t{1} << 28;
+constexpr size_t kMaxImages = 256;
 
 class DeviceMemory : public Memory {
  public:
@@ -65,7 +65,7 @@ class OpenDevices {
     }
     return device->make_slot(&error);
   }
-  void give_back(uint32_t number, std::unique_ptr<loader::DeviceSlot> slot) {
+  void release(uint32_t number, std::unique_ptr<loader::DeviceSlot> slot) {
     const std::lock_guard lock(mutex_);
     devices_[number].idle.push_back(std::move(slot));
   }
@@ -91,7 +91,7 @@ l3_error decode_some(std::span<File> files, std::span<uint8_t* const> to, const 
   uint8_t* staging = slot.staging(size);
   if (staging == nullptr) return {L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
 
-  std::vector<l3_wanted> wanted(files.size());
+  std::vector<l3_tensor_options> wanted(files.size());
   std::vector<loader::DeviceImage> images(files.size());
   uint64_t at = 0;
   for (size_t i = 0; i < files.size(); ++i) {
@@ -149,7 +149,7 @@ std::vector<Tensor> Files::decode_on_gpu(const std::vector<const Tensor*>& to, c
     for (const File& file : files_) {
       void* memory = opened->allocate_output(output_bytes(file, output));
       if (memory == nullptr) raise_memory_error();
-      const l3_wanted wanted = wanted_of(output, file.bits, file.channels);
+      const l3_tensor_options wanted = wanted_of(output, file.bits, file.channels);
       Tensor tensor;
       tensor.memory = std::make_shared<DeviceMemory>(opened, memory);
       tensor.data = memory;
@@ -171,15 +171,15 @@ std::vector<Tensor> Files::decode_on_gpu(const std::vector<const Tensor*>& to, c
     auto slot = OpenDevices::get().take_slot(device, error);
     for (size_t first = 0; slot != nullptr && error.status == L3_OK && first < files_.size();) {
       size_t end = first;
-      for (uint64_t size = 0; end < files_.size() && end - first < kMostImages; ++end) {
+      for (uint64_t size = 0; end < files_.size() && end - first < kMaxImages; ++end) {
         size += padded(files_[end].bytes.size());
-        if (end > first && size > kMostStaged) break;
+        if (end > first && size > kMaxStaged) break;
       }
       error = decode_some(std::span(files_).subspan(first, end - first), std::span(out).subspan(first, end - first),
                           output, options_, *slot, stream);
       first = end;
     }
-    if (slot != nullptr && error.status == L3_OK) OpenDevices::get().give_back(device, std::move(slot));
+    if (slot != nullptr && error.status == L3_OK) OpenDevices::get().release(device, std::move(slot));
   }
   if (error.status != L3_OK) raise_error(error);
   raise_first_error();

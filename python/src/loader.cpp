@@ -195,7 +195,7 @@ Loader::Loader(const DataSet& set, const nb::dict& options, const nb::list& want
   all.world_size = small_number_in(options, "world_size");
   all.order = small_number_in(options, "order");
   all.window = small_number_in(options, "window");
-  all.ending = small_number_in(options, "ending");
+  all.last_batch = small_number_in(options, "ending");
   all.on_error = small_number_in(options, "on_error");
   all.crop = small_number_in(options, "crop");
   all.crop_width = small_number_in(options, "crop_width");
@@ -212,12 +212,12 @@ Loader::Loader(const DataSet& set, const nb::dict& options, const nb::list& want
   if (all.device == L3_DEVICE_CUDA) device_ = {kDLCUDA, static_cast<int32_t>(all.device_number)};
 
   // (role or None, type or "", planes, as_colours, scales, biases) of each.
-  std::vector<l3_wanted> tensors(nb::len(wanted));
+  std::vector<l3_tensor_options> tensors(nb::len(wanted));
   std::vector<std::string> roles(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     const nb::handle row = wanted[i];
-    l3_wanted& tensor = tensors[i];
-    tensor = l3_wanted{};
+    l3_tensor_options& tensor = tensors[i];
+    tensor = l3_tensor_options{};
     if (const nb::object role = row[0]; !role.is_none()) {
       roles[i] = nb::cast<std::string>(role);
       tensor.role = roles[i].data();
@@ -233,7 +233,7 @@ Loader::Loader(const DataSet& set, const nb::dict& options, const nb::list& want
     std::copy_n(biases.begin(), std::min<size_t>(biases.size(), 4), tensor.bias);
   }
   all.wanted = tensors.data();
-  all.wanted_count = static_cast<uint32_t>(tensors.size());
+  all.tensor_count = static_cast<uint32_t>(tensors.size());
   std::vector<uint64_t> units;
   if (!groups.is_none()) {
     units = nb::cast<std::vector<uint64_t>>(groups);
@@ -332,13 +332,13 @@ uint64_t Loader::batches_from(uint64_t position) const {
 }
 
 nb::tuple Loader::failures() const {
-  constexpr size_t kMost = 1000;
-  std::vector<l3_failure> all(kMost);
+  constexpr size_t kMax = 1000;
+  std::vector<l3_failure> all(kMax);
   std::vector<std::string> names;
   uint64_t count = 0;
   with_loader([&](l3_loader* loader) {
     if (loader != nullptr) (void)!l3_loader_failures(loader, all.data(), all.size(), &count);
-    all.resize(static_cast<size_t>(std::min<uint64_t>(count, kMost)));
+    all.resize(static_cast<size_t>(std::min<uint64_t>(count, kMax)));
     for (const l3_failure& failure : all) names.push_back(sample_name(set_.get(), failure.sample));
   });
   const auto text_of = [](const char* text) { return nb::steal<nb::object>(PyUnicode_DecodeFSDefault(text)); };
@@ -354,13 +354,13 @@ nb::tuple Loader::failures() const {
 
 nb::list Loader::timeline() const {
   if (is_closed()) raise_closed();
-  constexpr size_t kMost = 4096;
-  std::vector<l3_batch_times> all(kMost);
+  constexpr size_t kMax = 4096;
+  std::vector<l3_batch_times> all(kMax);
   size_t count = 0;
   with_loader([&](l3_loader* loader) {
     if (loader != nullptr) (void)!l3_loader_timeline(loader, all.data(), all.size(), &count);
   });
-  all.resize(std::min(count, kMost));
+  all.resize(std::min(count, kMax));
   nb::list shown;
   for (const l3_batch_times& times : all) shown.append(dict_of(times));
   return shown;

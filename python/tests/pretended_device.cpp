@@ -118,15 +118,15 @@ __attribute__((visibility("default"))) loader::Device* l3_data_open_cuda_device(
 }
 
 // What was written down since it was asked for last; valid until it is asked for again.
-__attribute__((visibility("default"))) const char* pretended_log() {
-  static std::string& said = *new std::string;
+__attribute__((visibility("default"))) const char* fake_log() {
+  static std::string& text = *new std::string;
   const std::lock_guard lock(log().mutex);
-  said = log().text;
+  text = log().text;
   log().text.clear();
-  return said.c_str();
+  return text.c_str();
 }
 
-__attribute__((visibility("default"))) int pretended_outputs() {
+__attribute__((visibility("default"))) int fake_outputs() {
   const std::lock_guard lock(log().mutex);
   return static_cast<int>(log().outputs.size());
 }

@@ -137,7 +137,7 @@ inline void Block::run(uint32_t index, uint32_t threads, size_t shared_bytes, st
   block.kernel_ = &kernel;
   block.noise_.state = dice();
   block.shared_bytes_ = shared_bytes;
-  block.expect(shared_bytes <= kSharedBytes && threads > 0 && threads % kLanes == 0 && threads <= kMostThreads,
+  block.expect(shared_bytes <= kSharedBytes && threads > 0 && threads % kLanes == 0 && threads <= kMaxThreads,
                "no GPU has such blocks");
   block.fill_shared_memory();
   block.threads_.resize(threads);
@@ -224,7 +224,7 @@ inline bool Block::finish_warp() {
   Thread all;
   all.value = UINT64_MAX;
   all.result = 0;
-  uint32_t bits = 0, sum = 0, least = UINT32_MAX, most = 0, common = UINT32_MAX, any = 0, odd = 0;
+  uint32_t bits = 0, sum = 0, minimum = UINT32_MAX, maximum = 0, common = UINT32_MAX, any = 0, odd = 0;
   for (uint32_t i = 0; i < kLanes; ++i) {
     expect(lanes[i].state != Thread::done, "left while its warp met", first + i);
     expect(lanes[i].meeting == lanes[0].meeting && lanes[i].line == lanes[0].line, "met its warp at another place",
@@ -233,8 +233,8 @@ inline bool Block::finish_warp() {
     const uint32_t value = static_cast<uint32_t>(lanes[i].value);
     bits |= (value != 0 ? 1u : 0u) << i;
     sum += value;
-    least = std::min(least, value);
-    most = std::max(most, value);
+    minimum = std::min(minimum, value);
+    maximum = std::max(maximum, value);
     common &= value;
     any |= value;
     odd ^= value;
@@ -249,8 +249,8 @@ inline bool Block::finish_warp() {
         for (uint32_t k = 0; k < kLanes; ++k) lane.result |= (lanes[k].value == lane.value ? 1u : 0u) << k;
         break;
       case Meeting::sum: lane.result = sum; break;
-      case Meeting::minimum: lane.result = least; break;
-      case Meeting::maximum: lane.result = most; break;
+      case Meeting::minimum: lane.result = minimum; break;
+      case Meeting::maximum: lane.result = maximum; break;
       case Meeting::bitwise_and: lane.result = common; break;
       case Meeting::bitwise_or: lane.result = any; break;
       case Meeting::bitwise_xor: lane.result = odd; break;

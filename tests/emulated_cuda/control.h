@@ -10,7 +10,7 @@ namespace emulated {
 
 constexpr size_t kSharedBytes = 227 << 10;        // the most that a block may have
 constexpr size_t kSharedBytesUnasked = 48 << 10;  // without cudaFuncSetAttribute
-constexpr uint32_t kMostThreads = 1024;           // of a block
+constexpr uint32_t kMaxThreads = 1024;            // of a block
 
 struct Control {
   int devices = 1;

@@ -251,15 +251,15 @@ cudaError_t wait_for_all() {
 cudaError_t put_kernel(cudaStream_t stream, const void* kernel, uint32_t blocks, uint32_t threads, size_t shared,
                        std::function<void()> run) {
   const Lock lock;
-  const auto asked = machine().most_shared.find(kernel);
-  const size_t most_shared = asked == machine().most_shared.end() ? kSharedBytesUnasked : asked->second;
+  const auto asked = machine().max_shared.find(kernel);
+  const size_t max_shared = asked == machine().max_shared.end() ? kSharedBytesUnasked : asked->second;
   const CUstream_st* const known = find(stream);
   cudaError_t error = cudaSuccess;
   if (is_there() && !machine().control.has_code) {
     error = cudaErrorNoKernelImageForDevice;
-  } else if (blocks == 0 || blocks > INT32_MAX || threads == 0 || threads > kMostThreads) {
+  } else if (blocks == 0 || blocks > INT32_MAX || threads == 0 || threads > kMaxThreads) {
     error = cudaErrorInvalidConfiguration;
-  } else if (shared > most_shared) {
+  } else if (shared > max_shared) {
     error = cudaErrorInvalidValue;
   } else if (known != nullptr && known->device != this_thread().device()) {
     error = cudaErrorInvalidResourceHandle;  // copies may be put into streams of another device, kernels not

@@ -65,7 +65,7 @@ struct Machine {
   uint64_t now = 0;  // in pieces of work
   std::map<char*, Allocation> allocations;
   std::vector<std::unique_ptr<CUstream_st>> streams;
-  std::map<const void*, size_t> most_shared;  // of kernels that asked for more
+  std::map<const void*, size_t> max_shared;  // of kernels that asked for more
 };
 Machine& machine();
 

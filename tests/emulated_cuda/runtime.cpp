@@ -8,14 +8,14 @@
 namespace emulated {
 namespace {
 
-size_t most_shared(const void* kernel) {
-  const auto asked = machine().most_shared.find(kernel);
-  return asked == machine().most_shared.end() ? kSharedBytesUnasked : asked->second;
+size_t max_shared(const void* kernel) {
+  const auto asked = machine().max_shared.find(kernel);
+  return asked == machine().max_shared.end() ? kSharedBytesUnasked : asked->second;
 }
 
 int attribute_of(cudaDeviceAttr attribute) {
   switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock: return kMostThreads;
+    case cudaDevAttrMaxThreadsPerBlock: return kMaxThreads;
     case cudaDevAttrMaxSharedMemoryPerBlock: return kSharedBytesUnasked;
     case cudaDevAttrWarpSize: return 32;
     case cudaDevAttrMultiProcessorCount: return machine().control.multiprocessors;
@@ -348,7 +348,7 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
   if (!machine().control.has_code) return give(cudaErrorNoKernelImageForDevice);
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
   if (value < 0 || static_cast<size_t>(value) > machine().control.shared_of_block) return give(cudaErrorInvalidValue);
-  machine().most_shared[kernel] = static_cast<size_t>(value);
+  machine().max_shared[kernel] = static_cast<size_t>(value);
   return cudaSuccess;
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
@@ -356,19 +356,19 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
   if (!is_there()) return give(cudaErrorNoDevice);
   if (!machine().control.has_code) return give(cudaErrorNoKernelImageForDevice);
   *attributes = {};
-  attributes->maxThreadsPerBlock = kMostThreads;
+  attributes->maxThreadsPerBlock = kMaxThreads;
   attributes->numRegs = 64;
   attributes->ptxVersion = attributes->binaryVersion = 90;
-  attributes->maxDynamicSharedSizeBytes = static_cast<int>(most_shared(kernel));
+  attributes->maxDynamicSharedSizeBytes = static_cast<int>(max_shared(kernel));
   return cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads, size_t shared) {
   const Lock lock;
   if (!is_there()) return give(cudaErrorNoDevice);
   if (!machine().control.has_code) return give(cudaErrorNoKernelImageForDevice);
-  if (threads <= 0 || threads > static_cast<int>(kMostThreads)) return give(cudaErrorInvalidValue);
+  if (threads <= 0 || threads > static_cast<int>(kMaxThreads)) return give(cudaErrorInvalidValue);
   const size_t by_shared = (size_t{228} << 10) / (shared + (1 << 10));
-  *blocks = shared > most_shared(kernel)
+  *blocks = shared > max_shared(kernel)
                 ? 0
                 : static_cast<int>(std::min({size_t{32}, by_shared, size_t{2048} / static_cast<size_t>(threads)}));
   return cudaSuccess;

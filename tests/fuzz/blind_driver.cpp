@@ -27,7 +27,7 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 using Clock = std::chrono::steady_clock;
 
-constexpr unsigned kMostSeconds = 60;  // for one input
+constexpr unsigned kMaxSeconds = 60;  // for one input
 
 std::mt19937_64 dice(1);
 
@@ -55,20 +55,20 @@ void end(int signal) {
 
 void run(const Bytes& input) {
   running = &input;
-  alarm(kMostSeconds);
+  alarm(kMaxSeconds);
   // A copy of its very size, so that reading past its end is noticed.
   const Bytes exact(input.begin(), input.end());
   LLVMFuzzerTestOneInput(exact.data(), exact.size());
   running = nullptr;
 }
 
-Bytes changed(const Bytes& seed, size_t most) {
+Bytes changed(const Bytes& seed, size_t maximum) {
   Bytes input = seed;
-  const size_t size = std::min(input.size(), most);
-  input.resize(most);
+  const size_t size = std::min(input.size(), maximum);
+  input.resize(maximum);
   const size_t left = LLVMFuzzerCustomMutator != nullptr
-                          ? LLVMFuzzerCustomMutator(input.data(), size, most, static_cast<unsigned>(dice()))
-                          : LLVMFuzzerMutate(input.data(), size, most);
+                          ? LLVMFuzzerCustomMutator(input.data(), size, maximum, static_cast<unsigned>(dice()))
+                          : LLVMFuzzerMutate(input.data(), size, maximum);
   input.resize(left);
   return input;
 }
@@ -118,7 +118,7 @@ int main(int count, char** words) {
   std::signal(SIGABRT, end);
   std::signal(SIGALRM, end);
   double seconds = 10;
-  size_t most = 4096;
+  size_t maximum = 4096;
   std::vector<Bytes> seeds;
   for (int i = 1; i < count; ++i) {
     const std::string_view word = words[i];
@@ -126,7 +126,7 @@ int main(int count, char** words) {
     if (starts_with(word, "-max_total_time=", value)) {
       seconds = std::stod(value);
     } else if (starts_with(word, "-max_len=", value)) {
-      most = std::stoul(value);
+      maximum = std::stoul(value);
     } else if (starts_with(word, "-artifact_prefix=", value)) {
       artifact_prefix = value;
     } else if (!word.starts_with('-')) {
@@ -147,7 +147,7 @@ int main(int count, char** words) {
     ++executions;
   }
   while (std::chrono::duration<double>(Clock::now() - begun).count() < seconds) {
-    run(changed(seeds[below(seeds.size())], most));
+    run(changed(seeds[below(seeds.size())], maximum));
     ++executions;
   }
   std::fprintf(stderr, "stat::number_of_executed_units: %llu\n", static_cast<unsigned long long>(executions));

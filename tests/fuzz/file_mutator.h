@@ -17,12 +17,12 @@ using by_hand::Parts;
 using drawing::Bytes;
 using drawing::Dice;
 
-constexpr size_t kMostTiles = 64;
+constexpr size_t kMaxTiles = 64;
 
 // libFuzzer's own mutations, of some bytes.
-inline void mutate_bytes(Bytes& bytes, size_t most) {
+inline void mutate_bytes(Bytes& bytes, size_t maximum) {
   const size_t size = bytes.size();
-  bytes.resize(std::max(most, size));
+  bytes.resize(std::max(maximum, size));
   bytes.resize(LLVMFuzzerMutate(bytes.data(), size, bytes.size()));
 }
 
@@ -151,7 +151,7 @@ inline void mutate_shape(Dice& dice, Parts& parts) {
   if (header[38] == 0 || header[39] == 0 || parts.tiles.empty()) return;
   const uint64_t across = (by_hand::get(header + 20, 4) + 32u * header[38] - 1) / (32u * header[38]);
   const uint64_t down = (by_hand::get(header + 24, 4) + 32u * header[39] - 1) / (32u * header[39]);
-  if (across > kMostTiles || down > kMostTiles || across * down > kMostTiles) return;
+  if (across > kMaxTiles || down > kMaxTiles || across * down > kMaxTiles) return;
   while (parts.tiles.size() < across * down) parts.tiles.push_back(parts.tiles[dice.roll(parts.tiles.size())]);
   parts.tiles.resize(across * down);
 }
@@ -200,7 +200,7 @@ inline size_t give(const Bytes& file, uint8_t* data, size_t max_size) {
 inline size_t mutate_file(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   Dice dice(seed);
   std::optional<Parts> parts;
-  if (!dice.chance(12)) parts = find_parts(data, size, kMostTiles);
+  if (!dice.chance(12)) parts = find_parts(data, size, kMaxTiles);
   if (!parts) return LLVMFuzzerMutate(data, size, max_size);
   by_hand::Edit edit;
   for (uint32_t changes = 1 + dice.roll(3); changes > 0; --changes) {
@@ -227,8 +227,8 @@ inline size_t mutate_file(uint8_t* data, size_t size, size_t max_size, unsigned 
 inline size_t cross_files(const uint8_t* a, size_t a_size, const uint8_t* b, size_t b_size, uint8_t* out,
                           size_t max_out_size, unsigned seed) {
   Dice dice(seed);
-  std::optional<Parts> parts = find_parts(a, a_size, kMostTiles);
-  std::optional<Parts> others = find_parts(b, b_size, kMostTiles);
+  std::optional<Parts> parts = find_parts(a, a_size, kMaxTiles);
+  std::optional<Parts> others = find_parts(b, b_size, kMaxTiles);
   if (!parts || !others || parts->tiles.empty() || others->tiles.empty()) return 0;
   by_hand::TilePart& tile = dice.pick(parts->tiles);
   tile = dice.pick(others->tiles);

@@ -10,7 +10,7 @@ using fuzz::Bytes;
 using fuzz::Said;
 using fuzz::said;
 
-constexpr uint64_t kMostMetadata = 1 << 20;
+constexpr uint64_t kMaxMetadata = 1 << 20;
 
 struct Answers {
   Said info, check, metadata;
@@ -22,7 +22,7 @@ struct Answers {
 };
 
 Answers ask(const Bytes& file) {
-  const l3_limits limits{UINT64_MAX, UINT64_MAX, kMostMetadata};
+  const l3_limits limits{UINT64_MAX, UINT64_MAX, kMaxMetadata};
   Answers answers;
   l3_error error{};
   l3_info info = l3_info_init();
@@ -65,7 +65,7 @@ Answers ask(const Bytes& file) {
   size_t needed = 0;
   answers.metadata = said(l3_unpack_metadata(file.data(), file.size(), &limits, nullptr, 0, &needed, &error), error);
   if (answers.metadata.ok() && needed != 0) {
-    FUZZ_EXPECT(needed <= kMostMetadata);
+    FUZZ_EXPECT(needed <= kMaxMetadata);
     answers.records.resize(needed);
     answers.metadata = said(
         l3_unpack_metadata(file.data(), file.size(), &limits, answers.records.data(), needed, &needed, &error), error);

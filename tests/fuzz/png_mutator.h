@@ -23,7 +23,7 @@ struct Chunk {
 };
 
 constexpr uint8_t kPngSignature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
-constexpr size_t kMostUnpacked = 1 << 16;
+constexpr size_t kMaxUnpacked = 1 << 16;
 
 inline uint32_t get_big(const uint8_t* at) {
   return static_cast<uint32_t>(at[0]) << 24 | static_cast<uint32_t>(at[1]) << 16 | static_cast<uint32_t>(at[2]) << 8 |
@@ -69,11 +69,11 @@ inline void mutate_pixels(Dice& dice, std::vector<Chunk>& chunks) {
   for (const Chunk& chunk : chunks) {
     if (is_pixels(chunk)) packed.insert(packed.end(), chunk.data.begin(), chunk.data.end());
   }
-  Bytes rows(kMostUnpacked);
+  Bytes rows(kMaxUnpacked);
   uLongf unpacked = rows.size();
   if (uncompress(rows.data(), &unpacked, packed.data(), packed.size()) != Z_OK) return;
-  const size_t most = std::min<size_t>(kMostUnpacked, unpacked + dice.roll(64));
-  rows.resize(LLVMFuzzerMutate(rows.data(), unpacked, std::max<size_t>(most, unpacked)));
+  const size_t maximum = std::min<size_t>(kMaxUnpacked, unpacked + dice.roll(64));
+  rows.resize(LLVMFuzzerMutate(rows.data(), unpacked, std::max<size_t>(maximum, unpacked)));
   Chunk chunk{first->tag, Bytes(compressBound(rows.size()))};
   uLongf size = chunk.data.size();
   compress2(chunk.data.data(), &size, rows.data(), rows.size(), static_cast<int>(dice.roll(3)));

@@ -11,7 +11,7 @@ namespace bench {
 
 // Million pixels per second over the rounds. All 0 where nothing was measured.
 struct Speed {
-  double median = 0, least = 0, most = 0;
+  double median = 0, minimum = 0, maximum = 0;
   uint32_t rounds = 0;
 };
 

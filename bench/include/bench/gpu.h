@@ -23,7 +23,7 @@ class GpuBatch {
   virtual std::optional<std::string> add(std::span<const uint8_t> file, const formats::Image& image) = 0;
 
   // Decodes the batch once and compares every sample. Says what is wrong.
-  virtual std::optional<std::string> prove() = 0;
+  virtual std::optional<std::string> check_lossless() = 0;
 
   // The seconds from files in pinned memory of the host to samples in the GPU's memory, of all images together.
   virtual double run() = 0;

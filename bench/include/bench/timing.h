@@ -68,7 +68,7 @@ class Timing {
   };
   struct Trial;
 
-  std::vector<Trial> prove(std::vector<Sample> batch);
+  std::vector<Trial> check_lossless(std::vector<Sample> batch);
   void count(const Trial& trial);
   void time_one(std::vector<Trial>& trials, uint32_t round, size_t at, const l3_parallel& parallel, Rounds& encode,
                 Rounds& decode);

@@ -81,12 +81,12 @@ inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, u
   if (width > info.width || height > info.height) {
     return l3_error{L3_ERROR_ARGUMENT, 0, L3_NO_TILE, "the region is not inside the image"};
   }
-  const uint64_t most =
+  const uint64_t maximum =
       options.limits.max_output_bytes != 0 ? options.limits.max_output_bytes : L3_DEFAULT_MAX_OUTPUT_BYTES;
   // Not before there is a file behind the header.
   if (l3_check(file.data(), file.size(), &any, &error) != L3_OK) return error;
   const uint64_t size = uint64_t{width} * height * l3_pixel_bytes(&info, file.data(), file.size(), &options);
-  if (size > most) return l3_error{L3_ERROR_LIMIT, 20, L3_NO_TILE, "more bytes of samples than the limit allows"};
+  if (size > maximum) return l3_error{L3_ERROR_LIMIT, 20, L3_NO_TILE, "more bytes of samples than the limit allows"};
   Pixels pixels{info, {}};
   try {
     pixels.bytes.resize(static_cast<size_t>(size));

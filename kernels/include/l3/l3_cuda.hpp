@@ -177,9 +177,9 @@ class Decoder {
     cudaError_t code = cudaStreamIsCapturing(stream, &capture);
     if (code != cudaSuccess || capture == cudaStreamCaptureStatusNone) code = cudaEventRecord(passed_.get(), stream);
     if (status != L3_OK || code == cudaSuccess) return status;
-    const l3_error said = failure(code);
-    if (error != nullptr) *error = said;
-    return said.status;
+    const l3_error result = failure(code);
+    if (error != nullptr) *error = result;
+    return result.status;
   }
 
   // Whether the stream has passed the last call, or broken down before that.
@@ -188,9 +188,9 @@ class Decoder {
   // Returns when the stream has passed the last call. L3_ERROR_DEVICE where the device broke down.
   [[nodiscard]] l3_status wait(l3_error* error = nullptr) const {
     const cudaError_t code = cudaEventSynchronize(passed_.get());
-    const l3_error said = code == cudaSuccess ? l3_error{L3_OK, 0, L3_NO_TILE, "no error"} : failure(code);
-    if (error != nullptr) *error = said;
-    return said.status;
+    const l3_error result = code == cudaSuccess ? l3_error{L3_OK, 0, L3_NO_TILE, "no error"} : failure(code);
+    if (error != nullptr) *error = result;
+    return result.status;
   }
 
   // What became of the image in slot `i`, once the stream has passed.
@@ -309,7 +309,7 @@ inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, u
   if (code == cudaSuccess) code = end;
   if (code != cudaSuccess) return failure(code);
   if (error.status != L3_OK) return error;
-  if (const l3_error said = decoder->result(0); said.status != L3_OK) return said;
+  if (const l3_error result = decoder->result(0); result.status != L3_OK) return result;
   return pixels;
 }
 

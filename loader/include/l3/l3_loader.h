@@ -34,12 +34,13 @@ typedef enum l3_order {
 
 // How an epoch ends where the number of units is no multiple of batch_size * world_size. A *repeat* is a unit from the
 // beginning of the epoch's order, given once more; a batch says how many of its last units are repeats.
-typedef enum l3_ending {
-  L3_ENDING_EVEN = 0,  // the last batch is shared evenly, with at most a repeat for each rank: same sizes on all ranks
-  L3_ENDING_PAD = 1,   // every batch is full: the last one with as many repeats as it takes
-  L3_ENDING_DROP = 2,  // every batch is full: what is left over is left out
-  L3_ENDING_UNEVEN = 3,  // no repeats: ranks may differ by a unit, and so by a batch
-} l3_ending;
+typedef enum l3_last_batch {
+  L3_LAST_BATCH_EVEN =
+      0,  // the last batch is shared evenly, with at most a repeat for each rank: same sizes on all ranks
+  L3_LAST_BATCH_PAD = 1,     // every batch is full: the last one with as many repeats as it takes
+  L3_LAST_BATCH_DROP = 2,    // every batch is full: what is left over is left out
+  L3_LAST_BATCH_UNEVEN = 3,  // no repeats: ranks may differ by a unit, and so by a batch
+} l3_last_batch;
 
 // What becomes of a unit that cannot be read or decoded. It is reported in any case (l3_loader_failures).
 typedef enum l3_on_error {
@@ -71,7 +72,7 @@ typedef enum l3_layout {
 } l3_layout;
 
 // A tensor that is wanted of each unit. Fixed for ever.
-typedef struct l3_wanted {
+typedef struct l3_tensor_options {
   const char* role;  // of `role_size` bytes. Null: the one image that each group has
   size_t role_size;
   uint32_t type;        // an l3_value_type
@@ -82,7 +83,7 @@ typedef struct l3_wanted {
   // to even) to F16 or BF16. All scales zero stand for ones.
   float scale[4];
   float bias[4];
-} l3_wanted;
+} l3_tensor_options;
 
 typedef enum l3_reading {
   L3_READING_AUTO = 0,  // io_uring where there is one, else threads
@@ -100,13 +101,13 @@ typedef struct l3_loader_options {
   uint32_t world_size;  // 0: 1
   uint32_t order;       // an l3_order
   uint32_t window;      // shards of a window; 0: 8
-  uint32_t ending;      // an l3_ending
+  uint32_t last_batch;  // an l3_last_batch
   uint32_t on_error;    // an l3_on_error
   uint32_t crop;        // an l3_crop; alike for all tensors of a unit
   uint32_t crop_width, crop_height;
-  uint32_t flip;            // 1: half of the units are mirrored, left to right; alike for all tensors of a unit
-  const l3_wanted* wanted;  // at most 16; none: one, as stored, CHW
-  uint32_t wanted_count;
+  uint32_t flip;  // 1: half of the units are mirrored, left to right; alike for all tensors of a unit
+  const l3_tensor_options* tensors;  // at most 16; none: one, as stored, CHW
+  uint32_t tensor_count;
   uint32_t device;               // an l3_device_kind
   uint32_t device_number;        // of several
   uint32_t threads;              // that read and decode; 0: as many as processors, for a GPU at most 8
@@ -164,7 +165,7 @@ static inline l3_loader_info l3_loader_info_init(void) {
 
 L3_API L3_MUST_USE l3_status l3_loader_describe(const l3_loader* loader, l3_loader_info* info);
 
-// A tensor of a full batch, by the place of its l3_wanted, without data.
+// A tensor of a full batch, by the place of its l3_tensor_options, without data.
 L3_API L3_MUST_USE l3_status l3_loader_tensor(const l3_loader* loader, uint32_t number, l3_tensor* tensor);
 
 // Goes to a position of an epoch: units that all ranks together have taken since the epoch began, as l3_batch_info

@@ -18,9 +18,9 @@ struct DeviceImage {
   l3_info info{};                     // as l3_read_info gives it
   uint32_t x = 0, y = 0, width = 0, height = 0;  // the region
   bool flip = false;
-  const l3_wanted* wanted = nullptr;  // whose type is not L3_VALUE_STORED
-  uint32_t channels = 0;              // as they are written
-  void* out = nullptr;                // in device memory, without gaps
+  const l3_tensor_options* wanted = nullptr;  // whose type is not L3_VALUE_STORED
+  uint32_t channels = 0;                      // as they are written
+  void* out = nullptr;                        // in device memory, without gaps
 };
 
 // Bytes that go to the device as they are.

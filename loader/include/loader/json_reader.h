@@ -22,7 +22,7 @@ class JsonReader {
 
   bool text(std::string& value);
   // A whole number up to 2^53, written without a fraction and an exponent.
-  bool whole_number(uint64_t& value);
+  bool integer(uint64_t& value);
   // Any value.
   bool skip();
   // Nothing but white space follows.

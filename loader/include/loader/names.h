@@ -6,11 +6,11 @@
 
 namespace loader {
 
-inline constexpr size_t kMostNameBytes = 4096;
-inline constexpr size_t kMostRoleBytes = 255;
+inline constexpr size_t kMaxNameBytes = 4096;
+inline constexpr size_t kMaxRoleBytes = 255;
 
 inline bool is_name(std::string_view text) {
-  if (text.empty() || text.size() > kMostNameBytes) return false;
+  if (text.empty() || text.size() > kMaxNameBytes) return false;
   if (text.find('\0') != text.npos) return false;
   for (size_t begin = 0;;) {
     const size_t slash = text.find('/', begin);
@@ -22,7 +22,7 @@ inline bool is_name(std::string_view text) {
 }
 
 inline bool is_role(std::string_view text) {
-  return text.size() <= kMostRoleBytes && is_name(text) && text.find('/') == text.npos;
+  return text.size() <= kMaxRoleBytes && is_name(text) && text.find('/') == text.npos;
 }
 
 }  // namespace loader
