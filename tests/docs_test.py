@@ -36,6 +36,9 @@ LONGEST_LINE = 120
 LONGEST_README = 120
 
 SHELL_WORDS = ("do", "then", "else", "if", "while", "until", "time", "!", "{", "exec", "env", "sudo")
+# What commands of ./run pass their options to.
+RUN_SCRIPTS = {"fuzz": ["tests/fuzz/soak.py"], "soak": ["tests/fuzz/soak.py"], "mutate": ["tests/mutation_check.py"],
+               "resume-soak": ["tests/resume_soak.py"], "bench": ["bench/gate.py", "bench/headline.py"]}
 SCRIPT = re.compile(r"(?:\./)?(?:bench|examples|kernels|python|spec|tests|codec|build)/[\w./-]+\.(?:py|sh|slurm)")
 
 
@@ -134,7 +137,7 @@ def fault_of_run(words: list[str]) -> str:
         known |= options_in(help_of(name))
     if "Google Benchmark" in run_commands()[name]:
         known |= {word.split("=")[0] for word in words if word.startswith("--benchmark_")}
-    for script in re.findall(r"[\w/]+\.py", run_commands()[name]):
+    for script in RUN_SCRIPTS.get(name, ()):
         known |= set(re.findall(r'"(--?[a-z][\w-]*)"', (ROOT / script).read_text()))
     wrong = unknown_options(words[2:], known)
     if wrong:
@@ -223,6 +226,7 @@ class Blocks(unittest.TestCase):
                   "./run test --deep  # and more --words": "",
                   "./run setup lnt": "./run setup has no lnt",
                   "./run bench photos/ --codecs png": "",
+                  "./run soak 30 --keep": "",
                   "bench/no_such.py x": "there is no bench/no_such.py",
                   "bench/sizes.py --nothing x": "bench/sizes.py has no option --nothing",
                   "cmake -B b -DL3_NOTHING=ON": "CMake knows no L3_NOTHING"}
@@ -324,6 +328,8 @@ def all_pages() -> list[Path]:
 
 
 class Style(unittest.TestCase):
+    maxDiff = None
+
     def test_lines_are_short(self) -> None:
         for page in SHORT:
             with self.subTest(relative(page)):
