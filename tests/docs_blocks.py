@@ -72,7 +72,8 @@ def split(page: Path) -> tuple[list[tuple[int, str]], list[Block]]:
     """A page's lines outside of blocks, with their numbers from 1, and its blocks."""
     prose: list[tuple[int, str]] = []
     blocks: list[Block] = []
-    fence, begin, info, inside = "", 0, "", []
+    inside: list[str] = []
+    fence, begin, info = "", 0, ""
     for number, line in enumerate(page.read_text().splitlines(), 1):
         if not fence:
             found = re.match(r" {0,3}(`{3,}|~{3,})(.*)$", line)
