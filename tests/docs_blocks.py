@@ -37,7 +37,7 @@ class Block:
 
     page: Path
     line: int  # of its first fence, counted from 1
-    info: str  # the words behind the backticks
+    info: str  # the words after the backticks
     text: str
 
     @property

@@ -2,7 +2,7 @@
 """Every command on the Markdown pages exists and works, every link leads somewhere, and lines are short.
 
 Programs of the pages are compiled by install_test.sh, and their Python is run by python/tests/test_docs.py.
-docs_blocks.py says how blocks are marked.
+docs_blocks.py describes how blocks are marked.
 
 Usage: docs_test.py --l3 COMMAND [names of tests, or options of unittest]
 """

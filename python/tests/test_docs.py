@@ -1,4 +1,4 @@
-"""The Python of README.md and docs/, as it stands there. tests/docs_blocks.py says how blocks are marked."""
+"""The Python of README.md and docs/, as written there. tests/docs_blocks.py describes how blocks are marked."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Pages(Folder):
             blocks = blocks_that_run(page)
             if blocks:
                 with self.subTest(page.name):
-                    # Each block at its line, so that an error says where it is.
+                    # Each block at its line, so that an error names the line.
                     text = ""
                     for block in blocks:
                         text += "\n" * (block.line - text.count("\n")) + block.text
