@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs libl3 into a folder and uses it as strangers do: README's program and a C program in foreign CMake projects,
-# and the C program by a plain compiler line with pkg-config; then all of it again after the folder has moved.
+# Installs libl3 into a folder and uses it as strangers do: the programs of the pages in foreign CMake projects, and
+# those in C by a plain compiler line with pkg-config; then all of it again after the folder has moved.
 # Usage: install_test.sh static|shared BUILD_DIR SOURCE_DIR WORK_DIR
 set -euo pipefail
 kind=$1 build=$2 source=$3 work=$4
 rm -rf "$work"
-mkdir -p "$work/cpp" "$work/c" "$work/data" "$work/data_cpp" "$work/loader"
+mkdir -p "$work"
 
 no_pkg_config=-DPKG_CONFIG_EXECUTABLE=/nonexistent
 flags="-Wall -Wextra -Wpedantic -Werror"
@@ -19,65 +19,35 @@ fail() {
   exit 1
 }
 
-project() {  # LANGUAGE SOURCE_FILE; the CMake snippet comes from the README
-  echo 'cmake_minimum_required(VERSION 3.25)'
-  echo "project(app $1)"
-  echo "add_executable(your_loader $2)"
-  awk '/^```cmake$/ && !seen {on = seen = 1; next} /^```$/ {on = 0} on' "$source/README.md"
+# The programs of the pages, each with the CMakeLists.txt of its page; those in C as a project in C.
+blocks() { python3 "$source/tests/docs_blocks.py" "$@"; }
+program() {  # FOLDER PAGE NAME [PAGE_OF_CMAKE]
+  local language=CXX
+  case $3 in *.c) language=C ;; esac
+  mkdir -p "$work/$1"
+  blocks "$source/$2" "$3" >"$work/$1/$3"
+  blocks "$source/${4:-$2}" CMakeLists.txt | sed "s/ [a-z_]*\.cpp)/ $3)/; s/ CXX)/ $language)/" >"$work/$1/CMakeLists.txt"
 }
-project CXX main.cpp >"$work/cpp/CMakeLists.txt"
-project C main.c >"$work/c/CMakeLists.txt"
-awk '/^```cpp$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md" >"$work/cpp/main.cpp"
-cat >"$work/c/main.c" <<'END'
-#include <l3/l3.h>
-#include <stdio.h>
-#include <string.h>
+program crop docs/cpp.md crop.cpp
+program crop_c docs/cpp.md crop.c
+program parallel docs/cpp.md parallel.cpp
+program read_set docs/datasets.md read_set.cpp
+program count_samples_c docs/datasets.md count_samples.c
+program epoch docs/loader.md epoch.cpp
+program epoch_c docs/loader.md epoch.c
+readme_programs=()
+for name in $(blocks "$source/README.md"); do
+  program "readme_$name" README.md "$name" docs/cpp.md
+  readme_programs+=("readme_$name")
+done
 
-int main(void) {
-  unsigned char pixels[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, file[512], back[16];
-  size_t size = 0;
-  l3_error error;
-  l3_image image = l3_image_init();
-  image.width = 4;
-  image.height = 4;
-  image.bits = 8;
-  image.pixels = pixels;
-  if (l3_encode(&image, NULL, file, sizeof(file), &size, &error) != L3_OK ||
-      l3_decode(file, size, NULL, back, sizeof(back), 0, &error) != L3_OK || memcmp(pixels, back, 16) != 0) {
-    return 1;
-  }
-  printf("C: libl3 %s, target %s, %u bytes\n", l3_version_text(), l3_cpu_target(), (unsigned)size);
-  return 0;
-}
-END
-
-# README's reader of data sets and its loader, and a reader in C that says how many samples one has.
-project CXX main.cpp | sed 's/l3::l3)/l3::l3_data)/' >"$work/data_cpp/CMakeLists.txt"
-awk '/^```C\+\+$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md" >"$work/data_cpp/main.cpp"
-project CXX main.cpp | sed 's/l3::l3)/l3::l3_data)/' >"$work/loader/CMakeLists.txt"
-awk '/^```CPP$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md" >"$work/loader/main.cpp"
-project C main.c | sed 's/l3::l3)/l3::l3_data)/' >"$work/data/CMakeLists.txt"
-cat >"$work/data/main.c" <<'END'
-#include <l3/l3_data.h>
-#include <stdio.h>
-
-int main(int count, char** words) {
-  l3_data_set* set = NULL;
-  l3_data_info info = l3_data_info_init();
-  l3_data_error error;
-  if (l3_data_open(words[count - 1], NULL, &set, &error) != L3_OK) {
-    printf("%s: %s\n", error.file, error.reason);
-    return 1;
-  }
-  if (l3_data_describe(set, &info) != L3_OK) return 2;
-  printf("%u samples\n", (unsigned)info.samples);
-  l3_data_close(set);
-  return 0;
-}
-END
 read_sets() {  # PROGRAM
-  [ "$("$1" /nonexistent)" = '/nonexistent: cannot read: No such file or directory' ] || fail "$1 reads what is not there"
+  [ "$("$1" /nonexistent 2>&1)" = '/nonexistent: cannot read: No such file or directory' ] || fail "$1 reads what is not there"
   [ ! -e "$work/set" ] || [ "$("$1" "$work/set")" = '1 samples' ] || fail "$1 does not read $work/set"
+}
+
+run_epoch() {  # PROGRAM
+  [ ! -e "$work/set" ] || [ "$("$1" "$work/set")" = '1 images in 1 batches' ] || fail "$1 does not load $work/set"
 }
 
 said() {  # LOG COMMAND...: what the command says is shown only where it fails
@@ -95,15 +65,21 @@ use() {  # PREFIX
   mkdir "$out"
   # A shared libl3 must do without pkg-config.
   [ "$kind" = static ] || options=("$no_pkg_config")
-  for language in cpp c data data_cpp loader; do
-    said "$out/log" configure "$work/$language" "$out/$language" "$prefix" "${options[@]}"
-    said "$out/log" cmake --build "$out/$language"
-    case $language in cpp | c) "$out/$language/your_loader" | tee "$out/$language.said" ;; esac
+  for each in crop crop_c parallel read_set count_samples_c epoch epoch_c "${readme_programs[@]}"; do
+    said "$out/log" configure "$work/$each" "$out/$each" "$prefix" "${options[@]}"
+    said "$out/log" cmake --build "$out/$each"
   done
-  read_sets "$out/data/your_loader"
-  [ ! -e "$work/set" ] || [ "$("$out/data_cpp/your_loader" "$work/set")" = '1 samples' ] || fail "README's reader of data sets"
-  [ ! -e "$work/set" ] || [ "$("$out/loader/your_loader" "$work/set")" = '1 images in 1 batches' ] || fail "README's loader"
-  grep -q '12288 bytes of crop' "$out/cpp.said"
+  grep -q '^[0-9]* bytes of file, 12288 bytes of crop$' <("$out/crop/crop") || fail "crop.cpp of docs/cpp.md"
+  grep -q '^[0-9]* bytes of file, 12288 bytes of crop$' <("$out/crop_c/crop") || fail "crop.c of docs/cpp.md"
+  [ "$("$out/parallel/crop")" = 'the same pixels' ] || fail "parallel.cpp of docs/cpp.md"
+  read_sets "$out/read_set/read_set"
+  read_sets "$out/count_samples_c/read_set"
+  run_epoch "$out/epoch/epoch"
+  run_epoch "$out/epoch_c/epoch"
+  for each in "${readme_programs[@]}"; do
+    # README's programs may read photo.l3, where there is a command that makes it.
+    [ ! -e "$work/photo.l3" ] || (cd "$work" && "$out/$each/crop" photo.l3) || fail "$each"
+  done
 
   pc=$(dirname "$(find "$prefix" -name l3.pc)")
   (
@@ -114,9 +90,9 @@ use() {  # PREFIX
     fi
     [ "$(pkg-config --modversion l3)" = "$version" ]
     # shellcheck disable=SC2046,SC2086
-    "$compiler" $flags "$work/c/main.c" $(pkg-config "${words[@]}" l3) -o "$out/main_c"
+    "$compiler" $flags "$work/crop_c/crop.c" $(pkg-config "${words[@]}" l3) -o "$out/main_c"
     # shellcheck disable=SC2046,SC2086
-    "$compiler" $flags "$work/data/main.c" $(pkg-config "${words[@]}" l3_data) -o "$out/main_data"
+    "$compiler" $flags "$work/count_samples_c/count_samples.c" $(pkg-config "${words[@]}" l3_data) -o "$out/main_data"
   )
   LD_LIBRARY_PATH=$(dirname "$pc") "$out/main_c"
   LD_LIBRARY_PATH=$(dirname "$pc") read_sets "$out/main_data"
@@ -143,29 +119,31 @@ esac || fail "installed as a $kind libl3: $libraries"
 for file in README.md CHANGELOG.md LICENSE spec/format.md spec/shard.md; do
   cmp "$source/$file" "$work/prefix/share/doc/l3/$file"
 done
+diff -r "$source/docs" "$work/prefix/share/doc/l3/docs"
 if [ -e "$build/bin/l3" ]; then
   "$work/prefix/bin/l3" --version
   mkdir "$work/src"
   printf 'P5\n2 2\n255\nabcd' >"$work/src/a.pgm"
   "$work/prefix/bin/l3" convert -q "$work/src" "$work/set"
+  {
+    printf 'P6\n640 480\n255\n'
+    head -c $((640 * 480 * 3)) /dev/zero
+  } >"$work/photo.ppm"
+  "$work/prefix/bin/l3" encode -q "$work/photo.ppm" "$work/photo.l3"
   for file in man/man1/l3.1 bash-completion/completions/l3 zsh/site-functions/_l3 fish/vendor_completions.d/l3.fish; do
     [ -s "$work/prefix/share/$file" ] || fail "share/$file was not installed"
   done
 fi
 
-# The CUDA decoder: README's program and its CMake lines.
+# The CUDA decoder: the program of docs/cuda.md.
 use_cuda() {  # PREFIX
   local out=$1.cuda code=0
   mkdir -p "$out"
-  awk '/^```c\+\+$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md" >"$out/main.cpp"
-  {
-    printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(app CXX)' 'add_executable(your_loader main.cpp)'
-    awk '/^```cmake$/ {on = ++seen == 2; next} /^```$/ {on = 0} on' "$source/README.md"
-  } >"$out/CMakeLists.txt"
-  said "$out/log" configure "$out" "$out/build" "$1"
+  program tensors docs/cuda.md tensors.cpp
+  said "$out/log" configure "$work/tensors" "$out/build" "$1"
   said "$out/log" cmake --build "$out/build"
-  "$out/build/your_loader" >"$out/said" 2>&1 || code=$?
-  [ "$code" = 2 ] && grep -q '^usage: ' "$out/said" || fail "README's program for GPUs: exit code $code"
+  "$out/build/tensors" >"$out/said" 2>&1 || code=$?
+  [ "$code" = 2 ] && grep -q '^usage: ' "$out/said" || fail "the program of docs/cuda.md: exit code $code"
 }
 
 refuses 'compatible with requested version "9.9"' 9.9 "$work/prefix"
