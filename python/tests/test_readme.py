@@ -1,4 +1,4 @@
-"""README's first example, as it stands there."""
+"""Runs the first example of the README."""
 
 from __future__ import annotations
 
