@@ -3,10 +3,10 @@
 namespace loader::cuda {
 namespace {
 
-// Of the driver, which is not linked: it is there, or it is not.
+// Finds a function of the driver, which is not linked and may be absent.
 template <class Function>
 bool find(const char* name, Function& function) {
-  constexpr unsigned kOfVersion = 12000;  // as <cuda.h> of every toolkit that builds this declares them
+  constexpr unsigned kOfVersion = 12000;  // the version of these functions in <cuda.h>
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};
   const cudaError_t code = cudaGetDriverEntryPointByVersion(name, &found, kOfVersion, cudaEnableDefault, &result);
@@ -23,7 +23,7 @@ l3::Result<Context> Context::open(uint32_t number) {
   if (const cudaError_t code = cudaGetDeviceCount(&devices); code != cudaSuccess || devices <= 0) {
     (void)cudaGetLastError();
     l3_error result{};
-    if (l3_cuda_check_device(&result) != L3_OK) return result;  // which has the words for it
+    if (l3_cuda_check_device(&result) != L3_OK) return result;  // its message is the most specific
     return from_cuda(cudaErrorNoDevice);
   }
   if (number >= static_cast<uint32_t>(devices)) {

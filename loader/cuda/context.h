@@ -1,4 +1,4 @@
-// Work on one device, from any thread, that leaves the thread as it was.
+// Work on one device from any thread. It leaves the thread's current device unchanged.
 #pragma once
 
 #include <cuda.h>
@@ -22,11 +22,11 @@ inline bool is_captured(cudaStream_t stream) {
   return code == cudaSuccess && status != cudaStreamCaptureStatusNone;
 }
 
-// The context of a device that its process shares with all that uses the CUDA runtime. It stays until the process ends:
-// the runtime cannot bear that it goes and comes again.
+// The primary context of a device, which the process shares with all users of the CUDA runtime. It is kept until the
+// process ends, because the runtime does not support releasing and retaining it again.
 class Context {
  public:
-  // Starts CUDA on the device of that number.
+  // Starts CUDA on a device.
   static l3::Result<Context> open(uint32_t number);
 
  private:
@@ -39,9 +39,9 @@ class Context {
   Pop pop_ = nullptr;
 };
 
-// Makes a device the current one as long as it lives. cudaSetDevice would do for that, but not for giving back: where
-// the thread had no context yet, it makes one, on a device that the process perhaps never uses.
-// Meanwhile the thread may allocate and wait although others capture a graph, whose streams are not ours.
+// Makes a device current for its lifetime. cudaSetDevice could not restore the state before: if the thread had no
+// context yet, it would make one, on a device that the process may never use. Within its lifetime the thread may
+// allocate and wait while other threads capture graphs in other streams.
 class InContext {
  public:
   explicit InContext(const Context& context) : pop_(context.pop_) {

@@ -1,4 +1,4 @@
-// What libl3_data_cuda.so is for: a Device of loader/device.h over the CUDA runtime and l3_cuda.h.
+// The content of libl3_data_cuda.so: implements Device of loader/device.h with the CUDA runtime and l3_cuda.h.
 #include <new>
 
 #include "slot.h"

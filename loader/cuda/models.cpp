@@ -15,7 +15,7 @@ l3::Result<Models::Kept> Models::upload(const l3_model_info& model, cudaStream_t
   cudaError_t code = cudaMemcpyAsync(copy->data(), source->data(), size, cudaMemcpyHostToDevice, stream);
   if (code == cudaSuccess) code = cudaEventRecord(arrived->get(), stream);
   if (code != cudaSuccess) {
-    (void)cudaStreamSynchronize(stream);  // memory goes now
+    (void)cudaStreamSynchronize(stream);  // before its memory is freed
     return from_cuda(code);
   }
   return Kept{std::move(*source), std::move(*copy), std::move(*arrived)};

@@ -1,4 +1,4 @@
-// The models that files name, brought to the device once and kept.
+// The models that files name, copied to the device once and kept there.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,12 @@
 
 namespace loader::cuda {
 
-// For any thread, in the context of the device.
+// Any thread may use it, in the context of the device.
 class Models {
  public:
   using Name = std::array<uint8_t, L3_MODEL_NAME_BYTES>;
 
-  // What of a model kernels are told, in `stream`, which waits for its bytes from here on. Where this fails, nothing of
-  // it is under way.
+  // Describes a model for kernels, and makes `stream` wait for its bytes. If it fails, no copy is in progress.
   l3_error get(const l3_model_info& model, cudaStream_t stream, l3_cuda_model& supplied);
 
  private:

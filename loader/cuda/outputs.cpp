@@ -5,7 +5,7 @@
 namespace loader::cuda {
 namespace {
 
-// Makes one of the events say when a stream has passed this point.
+// Records this point of a stream in one of the events.
 bool record(std::vector<l3::cuda::Event>& events, cudaStream_t stream) {
   const auto is_through = [](const l3::cuda::Event& event) {
     const cudaError_t code = cudaEventQuery(event.get());
@@ -50,13 +50,13 @@ void Outputs::free(void* output) {
 }
 
 void Outputs::use_until(void* output, cudaStream_t stream) {
-  if (is_captured(stream)) return;  // that is work of a graph, which runs whenever it is launched
+  if (is_captured(stream)) return;  // work of a graph runs later, whenever the graph is launched
   {
     const std::lock_guard lock(mutex_);
     const auto known = outputs_.find(output);
     if (known == outputs_.end() || record(known->second.users, stream)) return;
   }
-  (void)cudaGetLastError();  // then the host has to wait
+  (void)cudaGetLastError();  // no event could be recorded: the host waits
   if (cudaStreamSynchronize(stream) == cudaSuccess) return;
   (void)cudaDeviceSynchronize();
   (void)cudaGetLastError();

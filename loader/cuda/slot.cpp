@@ -6,9 +6,9 @@
 namespace loader::cuda {
 namespace {
 
-constexpr uint32_t kMaxImages = 65535;  // of a call of l3_cuda.h
+constexpr uint32_t kMaxImages = 65535;  // the limit of a call of l3_cuda.h
 constexpr uint64_t kMaxTiles = uint64_t{1} << 31;
-// Stretches that are no further apart travel as one: to begin a copy takes as long as that many bytes.
+// Stretches that are at most this far apart are copied as one. Starting a copy costs as much as this many bytes.
 constexpr uint64_t kGap = 16 << 10;
 
 static_assert(L3_VALUE_U8 - 1 == L3_CUDA_U8 && L3_VALUE_U16 - 1 == L3_CUDA_U16 && L3_VALUE_F16 - 1 == L3_CUDA_F16 &&
@@ -16,7 +16,7 @@ static_assert(L3_VALUE_U8 - 1 == L3_CUDA_U8 && L3_VALUE_U16 - 1 == L3_CUDA_U16 &
 static_assert(L3_LAYOUT_CHW != L3_LAYOUT_HWC && L3_CUDA_CHW != L3_CUDA_HWC);
 static_assert(sizeof(l3_tensor_options::scale) == sizeof(l3_cuda_image::scale) &&
               sizeof(l3_tensor_options::bias) == sizeof(l3_cuda_image::bias));
-// They lie one behind the other.
+// They are stored one after the other.
 static_assert(sizeof(l3_cuda_image) % alignof(l3_cuda_result) == 0 &&
               sizeof(l3_cuda_result) % alignof(l3_cuda_model) == 0);
 
@@ -75,7 +75,7 @@ l3_status Slot::begin(const DeviceWork& work, l3_error* error) {
   }
   is_under_way_ = result.status == L3_OK;
   if (!is_under_way_) {
-    (void)cudaStreamSynchronize(machinery_->stream.get());  // for what was put there before it failed
+    (void)cudaStreamSynchronize(machinery_->stream.get());  // wait for the work that was enqueued before the failure
     (void)cudaGetLastError();
   }
   return return_error(error, result);
@@ -106,7 +106,7 @@ l3_status Slot::finish(std::span<l3_error> verdicts, DeviceTimes& times, l3_erro
   return return_error(error, from_cuda(code));
 }
 
-// ---- what is to be done
+// ---- planning
 
 l3_error Slot::plan(const DeviceWork& work) {
   stretches_.clear();
@@ -133,7 +133,7 @@ l3_error Slot::plan(const DeviceWork& work) {
   std::sort(names_.begin(), names_.end());
   names_.erase(std::unique(names_.begin(), names_.end()), names_.end());
   capacity_.images = static_cast<uint32_t>(work.images.size());
-  capacity_.models = std::max(capacity_.models, 1U);  // 0 would be one for each image
+  capacity_.models = std::max(capacity_.models, 1U);  // 0 would mean one per image
   capacity_.tiles = std::max<uint64_t>(capacity_.tiles, 1);
   if (capacity_.tiles > kMaxTiles) return make_error(L3_ERROR_LIMIT, "a batch has at most 2^31 tiles");
   if (const l3_error result = make_room(work.images.size()); result.status != L3_OK) return result;
@@ -165,7 +165,7 @@ l3_error Slot::plan_image(const DeviceImage& image) {
     stretches_.push_back({image.at + range.offset, image.at + range.offset + range.size});
     files_end_ = std::max(files_end_, stretches_.back().end);
   }
-  // Files that end before their payloads are refused before their tiles are counted, however many they claim.
+  // Tiles of a file that ends before its payloads do not count, however many it claims: such a file is refused.
   if (image.size >= image.info.payload_start) {
     capacity_.tiles += l3_cuda_count_tiles(&image.info, image.width, image.height);
   }
@@ -196,7 +196,7 @@ void Slot::merge_stretches() {
 l3_error Slot::make_room(size_t images) {
   if (images == 0) return no_error();
   Machinery& of = *machinery_;
-  // A file of no bytes has a place too.
+  // An empty file needs an address too.
   l3_error result = of.files.grow(std::max<uint64_t>(files_end_, 16));
   if (result.status == L3_OK) result = of.workspace.grow(l3_cuda_workspace_size(&capacity_));
   if (result.status == L3_OK) {
@@ -229,7 +229,7 @@ l3_cuda_image Slot::describe(const DeviceImage& image) const {
   return described;
 }
 
-// ---- its way into the stream
+// ---- enqueueing
 
 l3_error Slot::put(const DeviceWork& work) {
   const cudaStream_t stream = machinery_->stream.get();
@@ -237,7 +237,7 @@ l3_error Slot::put(const DeviceWork& work) {
   if (result.status == L3_OK) result = from_cuda(put_files());
   if (result.status == L3_OK) result = put_models(work);
   if (result.status == L3_OK) result = from_cuda(cudaEventRecord(machinery_->copied.get(), stream));
-  // From here on outputs are written.
+  // From here on, outputs are written.
   if (result.status == L3_OK) result = put_waits(work);
   if (result.status == L3_OK) result = from_cuda(put_copies(work));
   if (result.status == L3_OK) result = put_decoding();
@@ -255,7 +255,7 @@ cudaError_t Slot::put_files() {
   return code;
 }
 
-// Those that no one supplies are what the device says of their images.
+// If nobody supplies a model, the device reports that for its images.
 l3_error Slot::put_models(const DeviceWork& work) {
   if (names_.empty()) return no_error();
   std::vector<bool> supplied(names_.size());

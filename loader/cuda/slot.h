@@ -1,4 +1,4 @@
-// A batch on its way: files from pinned memory to the device, and decoded there, in a stream of the slot's own.
+// A batch in progress: copies files from pinned memory to the device and decodes them there, in the slot's own stream.
 #pragma once
 
 #include "loader/device.h"
@@ -7,7 +7,7 @@
 
 namespace loader::cuda {
 
-// What the slots of a device share. It outlives them.
+// State that the slots of a device share. It must outlive them.
 struct Shared {
   explicit Shared(const Context& of) : context(of) {}
 
@@ -16,14 +16,14 @@ struct Shared {
   Outputs outputs;
 };
 
-// Memory of one kind that grows by more than it has to.
+// A buffer that grows by more than requested, to grow seldom.
 template <class Memory>
 class Growing {
  public:
-  // Makes it at least that large. Where it has to grow, what was in it is gone, and nothing may be using it.
+  // Makes the buffer at least `size` bytes large. If it must grow, its contents are lost, and nothing may use it.
   [[nodiscard]] l3_error grow(uint64_t size) {
     if (size <= memory_.size()) return no_error();
-    memory_ = {};  // first, so that there is never both
+    memory_ = {};  // first, so that old and new memory never exist together
     auto made = l3::cuda::Buffer<Memory>::make((size + size / 4 + kStep - 1) / kStep * kStep);
     if (!made) return made.error();
     memory_ = std::move(*made);
@@ -40,7 +40,7 @@ class Growing {
 
 class Slot final : public DeviceSlot {
  public:
-  // In the device's context.
+  // Must be called in the device's context.
   static l3::Result<std::unique_ptr<DeviceSlot>> make(Shared& shared);
 
   ~Slot() override;
@@ -52,20 +52,20 @@ class Slot final : public DeviceSlot {
   l3_status finish(std::span<l3_error> verdicts, DeviceTimes& times, l3_error* error) override;
 
  private:
-  // All that is CUDA's; goes in the device's context.
+  // All CUDA objects. They must be destroyed in the device's context.
   struct Machinery {
-    Growing<l3::cuda::PinnedMemory> staging;  // files as the loader puts them there
-    Growing<l3::cuda::DeviceMemory> files;    // the same on the device, each at the same place
+    Growing<l3::cuda::PinnedMemory> staging;  // files as the loader stores them
+    Growing<l3::cuda::DeviceMemory> files;    // the same files on the device, at the same offsets
     Growing<l3::cuda::DeviceMemory> workspace;
     Growing<l3::cuda::PinnedMemory> pinned;  // images, results and models, in this order
-    l3::cuda::Event begun, copied, done;     // with the time
-    l3::cuda::Event asked;                   // of the stream that is to be followed
-    l3::cuda::Stream stream;                 // goes first
+    l3::cuda::Event begun, copied, done;     // these record times
+    l3::cuda::Event asked;                   // for DeviceWork::after_stream
+    l3::cuda::Stream stream;                 // destroyed first
   };
   struct Stretch {
     uint64_t begin, end;
   };
-  // A model that is not in its file. The same one is another for images of another kind.
+  // A model that is not in its file. For images of another kind, the same model counts as another.
   struct ModelUse {
     Models::Name name;
     uint32_t channels, bits;
@@ -97,13 +97,13 @@ class Slot final : public DeviceSlot {
   std::unique_ptr<Machinery> machinery_;
   bool is_under_way_ = false;
 
-  // Of the batch that is under way.
+  // Of the batch in progress.
   uint32_t image_count_ = 0, model_count_ = 0;
   l3_cuda_capacity capacity_{};
   uint64_t files_end_ = 0;          // in the staging memory
-  std::vector<Stretch> stretches_;  // of it, that travel
+  std::vector<Stretch> stretches_;  // its parts to copy
   std::vector<ModelUse> model_uses_;
-  std::vector<Models::Name> names_;  // of models that files name, in order
+  std::vector<Models::Name> names_;  // of models that files name, sorted
 };
 
 }  // namespace loader::cuda

@@ -1,4 +1,4 @@
-// Structures of callers, which may be of another version than ours.
+// Structures of callers, which may have been compiled for another version.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace loader {
 
-// Fills a caller's structure as far as it reaches.
+// Fills the members that the caller's version of a structure has.
 template <typename T>
 l3_status copy_out(T own, T* to) {
   if (to->struct_size == 0) return L3_ERROR_ARGUMENT;

@@ -9,8 +9,7 @@ namespace {
 
 constexpr size_t kSlices = 8;
 
-// The CRC of each byte, followed by 0 to 7 zero bytes, so that eight bytes take eight look-ups that need not wait for
-// each other.
+// The CRC of each byte followed by 0 to 7 zero bytes. Eight bytes then take eight independent look-ups.
 constexpr std::array<std::array<uint32_t, 256>, kSlices> make_tables() {
   constexpr uint32_t kPolynomial = 0xEDB88320;
   std::array<std::array<uint32_t, 256>, kSlices> tables{};

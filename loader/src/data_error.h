@@ -1,4 +1,4 @@
-// Filling an l3_data_error.
+// Fills an l3_data_error.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace loader {
 
-// Copies what fits, and ends it with a zero byte.
+// Copies as much as fits, and adds a zero byte.
 template <size_t kSize>
 void copy_text(char (&to)[kSize], std::string_view text) {
   const size_t size = std::min(text.size(), kSize - 1);

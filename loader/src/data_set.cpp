@@ -1,4 +1,4 @@
-// l3_data.h: a data set that is open.
+// l3_data.h: opening, describing and reading data sets.
 #include "data_set.h"
 
 #include <sys/resource.h>
@@ -19,7 +19,7 @@
 namespace loader {
 namespace {
 
-// As many as half of what the process may have open.
+// Half of the files that the process may open.
 uint32_t default_open_files() {
   struct rlimit limit {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 256;
@@ -143,7 +143,7 @@ l3_status l3_data_set::open_models(Shard& shard, l3_data_error* error) {
   return L3_OK;
 }
 
-// Names, which are each there once, and labels, which have names where any has.
+// Builds the table of names. Checks that names are unique, and that all labels have class names if any has.
 l3_status l3_data_set::build_table(l3_data_error* error) {
   constexpr uint64_t kMaxSamples = uint64_t{1} << 40;
   if (samples >= kMaxSamples || NameTable::bytes_for(samples) > 2 * options.max_index_bytes) {
@@ -258,7 +258,7 @@ l3_status l3_data_group(const l3_data_set* set, uint64_t group, uint64_t* first,
   const Shard& shard = **at;
   const auto group_of = [&](uint32_t number) { return load_u32(shard.index.entry(number) + entry::kGroup); };
   const uint32_t wanted = static_cast<uint32_t>(group - shard.first_group);
-  // The first entry of at least that group, by bisection: groups rise by 1 at most, so that none is left out.
+  // Bisects for the first entry whose group is at least `from`. Group numbers rise by at most 1, so none is skipped.
   const auto first_from = [&](uint64_t from) {
     uint32_t low = 0, high = shard.index.footer().entries;
     while (low < high) {

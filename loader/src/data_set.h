@@ -1,4 +1,4 @@
-// A data set that is open, from inside.
+// The implementation of an open data set.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@ struct Shard {
   ShardFile file;
   ShardIndex index;
   uint64_t first_sample = 0, first_group = 0;
-  std::vector<const l3_model*> models;  // null where one is not valid
-  std::optional<Digest> digest;         // that index.json has
+  std::vector<const l3_model*> models;  // null for a model that is not valid
+  std::optional<Digest> digest;         // from index.json, if it has one
 };
 
 }  // namespace loader
@@ -39,7 +39,7 @@ struct l3_data_set {
 
   l3_status open(const std::string& path, l3_data_error* error);
 
-  // The number of the shard that has a sample.
+  // The number of the shard that contains a sample.
   size_t shard_number_of(uint64_t sample) const {
     const auto next = std::upper_bound(shards.begin(), shards.end(), sample,
                                        [](uint64_t number, const auto& shard) { return number < shard->first_sample; });

@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::string_view kFormat = "l3 data set";
 
-// Which of the members that must be there were there.
+// Tracks which of the required members have been read.
 class Members {
  public:
-  // Gives the number of a name that is known, and notes that it came; -1 for others.
+  // Returns the number of a known name and marks it as read; -1 for other names.
   int take(std::string_view name, JsonReader& json) {
     for (size_t i = 0; i < names_.size(); ++i) {
       if (names_[i] != name) continue;
@@ -93,7 +93,7 @@ bool read_members(JsonReader& json, DataSetIndex& index) {
     }
   }
   if (json.failed() || !members.all(json) || !json.end()) return false;
-  // A sum that wraps is found when the shards are opened.
+  // A sum that overflows is detected when the shards are opened.
   if (samples != index.samples()) return json.fail("the samples are not those of the shards together");
   if (groups != index.groups()) return json.fail("the groups are not those of the shards together");
   return true;

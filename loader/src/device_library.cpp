@@ -1,4 +1,4 @@
-// Finds libl3_data_cuda.so, and the devices that were opened already.
+// Finds libl3_data_cuda.so, and shares devices that are open.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kLibrary = "libl3_data_cuda.so";
 
-// What all loaders of the process share.
+// State that all loaders of the process share.
 struct Library {
   std::mutex mutex;
   OpenDevice open = nullptr;
@@ -26,7 +26,7 @@ Library& library() {
   return the_one;
 }
 
-// The folder of the library or program that this code is in, with the slash behind it; empty where that is not known.
+// The folder of the library or program that contains this code, with a slash at the end; empty if unknown.
 std::string own_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&open_cuda_device), &info) == 0 || info.dli_fname == nullptr) return {};
@@ -34,7 +34,7 @@ std::string own_folder() {
   return path.substr(0, path.rfind('/') + 1);  // npos + 1 is 0
 }
 
-// The library stays: what it says is wrong lies in it, and CUDA's runtime cannot be unloaded.
+// The library is never unloaded: it owns the texts of errors, and the CUDA runtime cannot be unloaded.
 OpenDevice load(l3_data_error* error) {
   const std::string folder = own_folder(), beside = folder + kLibrary;
   const bool is_beside = !folder.empty() && access(beside.c_str(), F_OK) == 0;
@@ -42,7 +42,7 @@ OpenDevice load(l3_data_error* error) {
   if (handle == nullptr) {
     const char* const text = dlerror();
     const std::string why = text == nullptr ? "it cannot be loaded" : text;
-    // Of a file that is not there, the system says no more than that.
+    // For a missing file the system's message says only that.
     const bool is_missing = !is_beside && why.find("No such file") != std::string::npos;
     const std::string where = folder.empty() ? "where libraries are" : "beside this library in " + folder;
     (void)fail(error, L3_ERROR_DEVICE, is_beside ? beside : "",

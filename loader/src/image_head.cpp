@@ -14,12 +14,12 @@ ModelName name_of_model(const l3_data_sample& sample) {
   if (l3_describe_model(sample.model, &known, nullptr) == L3_OK) {
     std::copy(std::begin(known.name), std::end(known.name), name.begin());
   } else {
-    l3_digest(sample.model_bytes, sample.model_size, name.data());  // a model that is not valid has a name too
+    l3_digest(sample.model_bytes, sample.model_size, name.data());  // invalid models have names too
   }
   return name;
 }
 
-// What the head says otherwise than the entry; null where they agree.
+// Returns the first difference between head and entry, or null if they agree.
 const char* difference(const l3_data_sample& sample, const l3_info& info) {
   if (info.width != sample.width || info.height != sample.height || info.channels != sample.channels ||
       info.bits != sample.bits || info.colour != sample.colour) {

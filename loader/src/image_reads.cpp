@@ -7,11 +7,11 @@
 namespace loader {
 namespace {
 
-// Of a file that is read in parts, so much comes first: head and index of nearly any.
+// The first read of a file that is read in parts. It holds the head and the index of nearly every file.
 constexpr uint64_t kFirst = 16 << 10;
-// A file that is not much larger is read at once.
+// Files up to this size are read at once.
 constexpr uint64_t kSmall = 64 << 10;
-// Reading so much more costs less than reading once more.
+// Reading this many unneeded bytes costs less than another read.
 constexpr uint64_t kGap = 16 << 10;
 
 constexpr l3_limits kAny = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
@@ -31,7 +31,7 @@ void ask_for_rest(Image& image) {
   image.is_planned = true;
 }
 
-// The file's beginning is there. Whatever is wrong with it, decoding says so.
+// Plans the reads after the beginning of the file. Faults in it are reported by decoding.
 void plan_parts(Image& image, const Shard& shard) {
   l3_info info = l3_info_init();
   l3_error error{};
@@ -43,7 +43,7 @@ void plan_parts(Image& image, const Shard& shard) {
     return;
   }
   if (image.x + uint64_t{image.tensor->width} > info.width || image.y + uint64_t{image.tensor->height} > info.height) {
-    return ask_for_rest(image);  // it is not what the index says
+    return ask_for_rest(image);  // it does not match the index
   }
   const auto find = [&](l3_range* ranges, size_t capacity, size_t* count) {
     return l3_find_payloads(image.file, image.prefix, image.sample.size, image.x, image.y, image.tensor->width,
@@ -96,7 +96,7 @@ void plan_reads(Image& image, const Shard& shard) {
     return;
   }
   plan_parts(image, shard);
-  // Everything may have been there already.
+  // Everything may be present already.
   if (image.reads.empty() && !image.is_planned && !image.fault) plan_reads(image, shard);
 }
 

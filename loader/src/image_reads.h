@@ -1,4 +1,4 @@
-// What of a sample's file is read: all of it, or the parts that a region needs.
+// Plans which parts of a sample's file to read: all of it, or the parts that a region needs.
 #pragma once
 
 #include <atomic>
@@ -13,23 +13,23 @@ namespace loader {
 
 struct Job;
 
-// An image of a batch on its way.
+// An image of a batch in preparation.
 struct Image {
   Job* job = nullptr;
-  uint32_t place = 0;  // of its unit in the batch
+  uint32_t place = 0;  // the number of its unit in the batch
   const Tensor* tensor = nullptr;
-  uint64_t number = 0;  // of its sample
+  uint64_t number = 0;  // the number of its sample in the data set
   l3_data_sample sample = l3_data_sample_init();
-  uint32_t x = 0, y = 0;  // where its region begins
+  uint32_t x = 0, y = 0;  // the corner of its region
   bool flip = false;
 
-  uint8_t* file = nullptr;  // memory of the file's size, in which what is read goes to its place
-  Bytes room;               // that memory, where it is the image's own
-  uint64_t at = 0;          // or where it is in the batch's staging memory
+  uint8_t* file = nullptr;  // memory of the file's size; each part is read to its own offset
+  Bytes room;               // owns that memory, unless it is in the batch's staging memory
+  uint64_t at = 0;          // its offset in the staging memory
   bool is_whole = true;
-  uint64_t prefix = 0;            // so many bytes are there from the file's beginning on
-  std::vector<l3_range> present;  // and these, where it is not whole
-  bool is_planned = false;        // nothing is to be read any more when what was asked for is there
+  uint64_t prefix = 0;            // how many bytes from the beginning of the file are present
+  std::vector<l3_range> present;  // all parts that are present, if not the whole file
+  bool is_planned = false;        // no further reads are needed after those in `reads`
   std::vector<Read> reads;
   std::atomic<uint32_t> pending{0};
   std::atomic<int> read_error{0};
@@ -37,14 +37,14 @@ struct Image {
 
   uint64_t bytes_read = 0, reading = 0, decoding = 0, read_begun = 0;  // times in nanoseconds
   std::optional<l3_data_error> fault;
-  Image* next_arrived = nullptr;  // the pipeline's
+  Image* next_arrived = nullptr;  // used by the pipeline
 
   void fail(const Shard& shard, l3_status status, std::string_view reason, uint64_t offset, int system_error = 0);
-  // What libl3 said of the file.
+  // Records an error of libl3.
   void fail(const Shard& shard, const l3_error& error);
 };
 
-// Sets `reads` to what is to be read next; none where all is there, or where the image has failed.
+// Sets `reads` to the next reads. They are empty if everything is present or the image has failed.
 void plan_reads(Image& image, const Shard& shard);
 
 }  // namespace loader

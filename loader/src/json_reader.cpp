@@ -71,7 +71,7 @@ bool JsonReader::open(char bracket) {
   return true;
 }
 
-// Behind a bracket that was opened, or behind a value in it.
+// Called after an opening bracket or after a value.
 bool JsonReader::close_or_comma(char bracket, bool& closed) {
   closed = false;
   if (failed()) return false;
@@ -203,7 +203,7 @@ bool JsonReader::skip_number() {
 }
 
 bool JsonReader::skip() {
-  std::string open;  // the brackets that are open
+  std::string open;  // the open brackets
   std::string unused;
   for (;;) {
     skip_space();
@@ -226,7 +226,7 @@ bool JsonReader::skip() {
       if (!skip_number()) return false;
       first_ = false;
     }
-    // On to the next value that must be skipped, out of what ends here.
+    // Leaves everything that ends here, and moves to the next value to skip.
     for (;;) {
       if (open.empty()) return true;
       if (open.back() == '{' ? next_member(unused) : next_element()) break;

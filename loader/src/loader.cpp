@@ -1,4 +1,4 @@
-// l3_loader.h: what is asked of a loader, checked, and what it gives.
+// The functions of l3_loader.h: checks options, and hands out batches.
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ struct l3_loader {
 
   Pipeline pipeline;
   pid_t process = getpid();
-  uint64_t position = 0;  // behind what was delivered
+  uint64_t position = 0;  // after the last delivered batch
   std::vector<l3_failure> failures;
   uint64_t failure_count = 0;
   std::deque<l3_batch_times> timeline;
@@ -60,7 +60,7 @@ constexpr const char* kForked = "this loader belongs to the process that forked 
 
 l3_status wrong(l3_data_error* error, const char* reason) { return fail(error, L3_ERROR_ARGUMENT, "", reason); }
 
-// Puts in what stands for 0. The reason why it cannot be, or null.
+// Replaces zeros by defaults. Returns why the options are wrong, or null.
 const char* complete(l3_loader_options& options) {
   const uint32_t processors = std::max(std::thread::hardware_concurrency(), 1u);
   const bool on_gpu = options.device == L3_DEVICE_CUDA;
@@ -197,7 +197,7 @@ std::unique_ptr<l3_batch> make_batch(const Pipeline& pipeline, Job& job) {
     info.device_labels.dimensions = 1;
     info.device_labels.shape[0] = job.units;
   }
-  // From here on the batch gives the memory back.
+  // From here on the batch owns the memory.
   batch->pool = pipeline.batches();
   batch->memory = std::exchange(job.memory, nullptr);
   return batch;
@@ -251,7 +251,7 @@ l3_status l3_loader_next(l3_loader* loader, uint32_t milliseconds, l3_next* next
         return fail_next(failure, *why);
       }
       if (job->units > 0) break;
-      pipeline.discard(*job);  // nothing is left of it: the next one
+      pipeline.discard(*job);  // it has no units left: take the next one
     }
     std::unique_ptr<l3_batch> made = make_batch(pipeline, *job);
     job->times.asked = loader->asked;
@@ -287,7 +287,7 @@ l3_status l3_batch_describe(const l3_batch* batch, l3_batch_info* info) {
 }
 
 void l3_batch_release(l3_batch* batch, void* stream) {
-  if (batch == nullptr || batch->process != getpid()) return;  // it is the parent's
+  if (batch == nullptr || batch->process != getpid()) return;  // it belongs to the parent
   batch->pool->release(std::exchange(batch->memory, nullptr), stream, true);
   delete batch;
 }

@@ -1,4 +1,4 @@
-// Memory that is used again and again: files on their way, and batches.
+// Memory that is reused, for files in progress and for batches.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace loader {
 
-// Bytes at a multiple of 256, neither cleared nor copied.
+// Memory aligned to 256 bytes, not initialised.
 class Bytes {
  public:
   Bytes() = default;
-  // Null where there is no memory.
+  // data() is null if there is not enough memory.
   explicit Bytes(uint64_t size)
       : bytes_(static_cast<uint8_t*>(::operator new(static_cast<size_t>(size), kAlignment, std::nothrow))),
         size_(bytes_ != nullptr ? size : 0) {}
@@ -32,16 +32,16 @@ class Bytes {
   uint64_t size_ = 0;
 };
 
-// Room for files. What is free is kept, up to so many bytes in all.
+// Memory for files. Keeps free memory, at most `most` bytes in all.
 class FilePool {
  public:
   explicit FilePool(uint64_t maximum) : most_(maximum) {}
 
-  // At least `size` bytes, or none.
+  // Returns at least `size` bytes, or none if there is not enough memory.
   Bytes acquire(uint64_t size) {
     {
       const std::lock_guard lock(mutex_);
-      // What was used last is in the caches.
+      // The memory used last is most likely in the caches.
       for (size_t i = free_.size(); i-- > 0;) {
         if (free_[i].size() < size) continue;
         Bytes found = std::move(free_[i]);
@@ -49,7 +49,7 @@ class FilePool {
         kept_ -= found.size();
         return found;
       }
-      // None is large enough: one that is too small makes room for one that will be.
+      // None is large enough: free a small one to make room for a larger one.
       if (!free_.empty()) {
         kept_ -= free_.back().size();
         free_.pop_back();
@@ -65,7 +65,7 @@ class FilePool {
       free_.push_back(std::move(bytes));
       kept_ += size;
     } catch (const std::bad_alloc&) {
-      // It is not kept, then.
+      // Not kept.
     }
   }
 
@@ -77,22 +77,22 @@ class FilePool {
   uint64_t kept_ = 0, most_;
 };
 
-// Room for batches, which may outlive the loader.
+// Memory for batches, which may outlive the loader.
 class BatchPool {
  public:
   BatchPool(uint64_t size, size_t keep, std::shared_ptr<Device> device)
       : size_(size), keep_(keep), device_(std::move(device)) {
-    free_.reserve(keep);  // giving back must not fail
+    free_.reserve(keep);  // returning memory must not fail
   }
   ~BatchPool();
   BatchPool(const BatchPool&) = delete;
   BatchPool& operator=(const BatchPool&) = delete;
 
-  // Null where there is no memory.
+  // Returns null if there is not enough memory.
   uint8_t* acquire();
-  // The work that is in `stream` now still uses it.
+  // Returns memory to the pool. If the batch was delivered, the work that is in `stream` now still uses it.
   void release(uint8_t* memory, void* stream, bool was_delivered);
-  // From now on nothing is kept.
+  // From now on, returned memory is freed.
   void close();
 
   Device* device() const { return device_.get(); }

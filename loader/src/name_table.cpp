@@ -14,7 +14,7 @@ constexpr uint64_t kNumberMask = (uint64_t{1} << kNumberBits) - 1;
 
 uint64_t slots_for(uint64_t maximum) { return std::bit_ceil(maximum * 2 + 2); }
 
-// Both halves of a product of 128 bits, folded.
+// Folds both halves of a 128-bit product.
 uint64_t mix(uint64_t a, uint64_t b) {
   const uint64_t low_a = a & UINT32_MAX, high_a = a >> 32, low_b = b & UINT32_MAX, high_b = b >> 32;
   const uint64_t low = low_a * low_b, high = high_a * high_b;

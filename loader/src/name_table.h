@@ -1,4 +1,4 @@
-// Names of samples, found in constant time.
+// Finds samples by name in constant time.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,24 @@
 
 namespace loader {
 
-// Numbers of things, by names that the things keep themselves. Names may be hostile: the hash has a secret.
+// A hash table from names to numbers. It stores no names; a callback returns the name of a number. Because names may be
+// hostile, the hash has a secret.
 class NameTable {
  public:
-  // Gives the name of a number.
+  // Returns the name of a number.
   using NameOf = std::function<std::string_view(uint64_t number)>;
 
   explicit NameTable(uint64_t maximum);
-  // False where there is one of that name already, whose number `other` becomes then.
+  // Returns false if the name exists already, and sets `other` to its number.
   bool add(std::string_view name, uint64_t number, const NameOf& name_of, uint64_t& other);
-  // The number, or UINT64_MAX.
+  // Returns the number, or UINT64_MAX.
   uint64_t find(std::string_view name, const NameOf& name_of) const;
 
   static uint64_t bytes_for(uint64_t maximum);
 
  private:
   uint64_t hash(std::string_view name) const;
-  // Where the name is, or where it would be.
+  // The slot of the name, or the slot in which it would be inserted.
   uint64_t slot_of(std::string_view name, const NameOf& name_of) const;
 
   std::vector<uint64_t> slots_;  // a number and, above it, bits of its name's hash, plus 1; 0: empty

@@ -17,11 +17,11 @@ uint64_t steady_ns() {
           .count());
 }
 
-// A thread takes so many small images at once.
+// A thread takes at most this many small images at once.
 constexpr size_t kMaxClaimed = 32;
 constexpr uint64_t kMaxBytesClaimed = 64 << 10;
 
-// What random numbers of a unit are for.
+// The uses of a unit's random numbers.
 enum Choice : uint64_t { kChooseColumn = 1, kChooseRow = 2, kChooseFlip = 3 };
 
 uint64_t align(uint64_t at, uint64_t to) { return (at + to - 1) / to * to; }
@@ -32,7 +32,7 @@ struct Pipeline::Scratch {
   std::vector<uint8_t> pixels;
 };
 
-// Images that a thread begins one after the other.
+// Images that one thread begins in turn.
 struct Pipeline::Claim {
   std::array<Image*, kMaxClaimed> images{};
   size_t count = 0;
@@ -55,7 +55,7 @@ l3_status Pipeline::open(l3_data_error* error) {
   sharing_ = {units_.count(), options_.batch_size, options_.rank, options_.world_size,
               static_cast<l3_last_batch>(options_.last_batch)};
 
-  // Opened models spare those who decode to build them for each file.
+  // Open the models once, so that decoding need not build their tables for each file.
   size_t count = 0;
   const l3_model* const* of_set = l3_data_models(&set_, &count);
   models_.assign(of_set, of_set + count);
@@ -71,7 +71,7 @@ l3_status Pipeline::open(l3_data_error* error) {
 
   uint64_t batch_bytes = units_.batch_bytes();
   if (device_ != nullptr) {
-    constexpr uint64_t kMaxImages = 65535;  // that a device takes at once
+    constexpr uint64_t kMaxImages = 65535;  // the limit of a device call
     if (options_.batch_size * uint64_t{units_.tensors().size()} > kMaxImages) {
       return fail(error, L3_ERROR_ARGUMENT, "", "a batch has more than 65535 images, which are too many for a GPU");
     }
@@ -137,7 +137,7 @@ void Pipeline::start_threads() {
     try {
       threads_.emplace_back([this] { work(); });
     } catch (const std::system_error&) {
-      if (threads_.empty()) throw;  // fewer will do
+      if (threads_.empty()) throw;  // continue with fewer threads
       options_.threads = static_cast<uint32_t>(threads_.size());
     }
   }
@@ -170,7 +170,7 @@ std::unique_ptr<Job> Pipeline::wait_for_job(uint32_t milliseconds, bool& ended, 
   if (!jobs_.empty() && jobs_.front()->is_ready) {
     std::unique_ptr<Job> job = std::move(jobs_.front());
     jobs_.pop_front();
-    work_.notify_one();  // there is room for another one
+    work_.notify_one();  // another job can be opened
     return job;
   }
   ended = is_over();
@@ -192,7 +192,7 @@ bool Pipeline::can_open() const {
          (device_ == nullptr || !free_slots_.empty());
 }
 
-// The first job that has images to begin, as far as the bytes in flight allow.
+// Returns the first job with images to begin, if the limit of bytes in flight allows it.
 Job* Pipeline::job_to_begin() {
   for (const std::unique_ptr<Job>& job : jobs_) {
     if (!job->is_open) return nullptr;
@@ -204,7 +204,7 @@ Job* Pipeline::job_to_begin() {
   return nullptr;
 }
 
-// The next image, or a few small ones.
+// Takes the next image, or several small ones.
 Pipeline::Claim Pipeline::claim(Job& job) {
   Claim claimed;
   uint64_t bytes = 0;
@@ -238,12 +238,12 @@ void Pipeline::work() {
       lock.unlock();
       if (read_and_decode(image, scratch)) done({{&image}, 1});
     } else if (can_open()) {
-      // Before there is nothing else to do, or all would wait for it.
+      // Opened before other work runs out, so that no thread waits for it.
       work_.notify_one();  // there may be images to begin
       open_next(lock);
     } else {
       const Claim claimed = claim(*job);
-      work_.notify_one();  // there may be more to do
+      work_.notify_one();  // there may be more work
       lock.unlock();
       Claim finished;
       for (size_t i = 0; i < claimed.count; ++i) {
@@ -256,7 +256,7 @@ void Pipeline::work() {
   }
 }
 
-// `lock` is let go.
+// Releases `lock`.
 void Pipeline::open_next(std::unique_lock<std::mutex>& lock) {
   try {
     jobs_.push_back(std::make_unique<Job>());
@@ -334,7 +334,7 @@ void Pipeline::open_job(Job& job, const Share& share) {
   }
 }
 
-// Where files go in the staging memory of a device's slot: labels first.
+// Assigns each file its place in the staging memory of the slot, after the labels.
 l3_status Pipeline::place_images(Job& job) {
   uint64_t at = align(options_.batch_size * sizeof(int64_t), 256);
   for (Image& image : job.images) {
@@ -364,7 +364,8 @@ bool Pipeline::begin(Image& image, Scratch& scratch) {
   return read_and_decode(image, scratch);
 }
 
-// Reads what is in memory, asks the engine for the rest, and decodes when all is there. Whether the image is through.
+// Reads what the system has cached, submits the other reads, and decodes once everything is present. Returns whether
+// the image is finished.
 bool Pipeline::read_and_decode(Image& image, Scratch& scratch) {
   const Shard& shard = *set_.shards[image.sample.shard];
   if (const int error = image.read_error.load(); error == kFileEnds) {
@@ -427,7 +428,7 @@ void Pipeline::submit(Image& image) {
     const std::lock_guard lock(mutex_);
     ++busy_;
   }
-  // The last one may be done, and the image with it, before submit returns.
+  // The last read, and with it the image, may be finished before submit() returns.
   const std::vector<Read>::iterator last = image.reads.end() - 1;
   for (auto read = image.reads.begin(); read != last; ++read) engine.submit(*read);
   engine.submit(*last);
@@ -449,8 +450,8 @@ void Pipeline::arrived(Image& image) {
   work_.notify_one();
 }
 
-// Also before a device decodes. The entry's check of the whole file is not tested: the checks of the head and of each
-// payload say the same of all that is decoded, and libl3 tests them anyway.
+// Called also before a device decodes. The entry's check of the whole file is not verified: libl3 verifies the checks
+// of the head and of each payload, which cover everything that is decoded.
 l3_status Pipeline::check_head(Image& image, l3_info& info) {
   const Shard& shard = *set_.shards[image.sample.shard];
   l3_error error{};
@@ -495,7 +496,7 @@ void Pipeline::decode(Image& image, Scratch& scratch) {
   image.decoding = now() - begun;
 }
 
-// These images of one batch are through, well or not. The last one of the batch finishes it.
+// Records that these images of one batch are finished, with or without a fault. The last image finishes the batch.
 void Pipeline::done(const Claim& images) {
   if (images.count == 0) return;
   Job& job = *images.images[0]->job;
@@ -520,7 +521,7 @@ void Pipeline::done(const Claim& images) {
     job.left -= images.count;
     is_last = job.left == 0;
   }
-  work_.notify_one();  // bytes in flight are fewer
+  work_.notify_one();  // fewer bytes are in flight
   if (is_last) finish(job);
 }
 

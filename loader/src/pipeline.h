@@ -1,8 +1,8 @@
-// Batches on their way: threads that open them, read, decode, and one consumer who takes them in order.
+// Prepares batches: threads open them, read and decode, and one consumer takes them in order.
 //
-// Two invariants: images are begun in the order in which they are delivered, so that what the consumer waits for is
-// never behind something else; and what a job holds (memory, its place among `jobs_`) is given back exactly once, by
-// whoever takes it out of `jobs_`.
+// Two invariants. Images are begun in the order of delivery, so the consumer never waits for work that is queued after
+// other work. And the resources of a job (its memory, its place in `jobs_`) are returned exactly once, by the code that
+// removes it from `jobs_`.
 #pragma once
 
 #include <condition_variable>
@@ -23,18 +23,18 @@ class Pipeline;
 struct Job {
   Pipeline* pipeline = nullptr;
   uint64_t epoch = 0, number = 0;
-  uint64_t position = 0;  // behind it
+  uint64_t position = 0;  // the position after this batch
   uint32_t units = 0, repeats = 0;
   std::vector<int64_t> ids, labels;
-  std::deque<Image> images;  // unit after unit, in each the tensors
-  size_t next = 0;           // image to be begun
-  size_t left = 0;           // images that are not done
-  bool is_open = false;      // `images` are there
+  std::deque<Image> images;  // unit by unit; within a unit, tensor by tensor
+  size_t next = 0;           // the next image to begin
+  size_t left = 0;           // how many images are not finished
+  bool is_open = false;      // `images` is complete
   bool is_ready = false;
   uint8_t* memory = nullptr;
   DeviceSlot* slot = nullptr;
-  std::vector<l3_failure> failures;    // at most one for each unit
-  std::optional<l3_data_error> fault;  // of the batch as a whole
+  std::vector<l3_failure> failures;    // at most one per unit
+  std::optional<l3_data_error> fault;  // a failure of the whole batch
   uint32_t failed = 0;
   l3_batch_times times{};
 };
@@ -46,7 +46,7 @@ class Pipeline {
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  // To be called first.
+  // Must be called first.
   l3_status open(l3_data_error* error);
 
   const l3_loader_options& options() const { return options_; }
@@ -54,13 +54,13 @@ class Pipeline {
   const Sharing& sharing() const { return sharing_; }
   const std::shared_ptr<BatchPool>& batches() const { return batches_; }
 
-  // Throws away what is prepared, and goes to a position.
+  // Discards prepared batches and moves to a position.
   l3_status start(uint64_t epoch, uint64_t position, l3_data_error* error);
-  // The next job that is ready. Null where nothing comes any more (`ended`), nothing came in time, or the threads
-  // cannot be started (`error` tells).
+  // Returns the next job that is ready. Returns null at the end of the epoch (`ended`), if none was ready in time, or
+  // if the threads cannot be started (`error`).
   std::unique_ptr<Job> wait_for_job(uint32_t milliseconds, bool& ended, l3_data_error* error);
   void interrupt();
-  // Gives back what a job holds that was not delivered.
+  // Returns the resources of a job that was not delivered.
   void discard(Job& job);
 
   uint64_t now() const;
@@ -70,7 +70,7 @@ class Pipeline {
   struct Claim;
 
   void start_threads();
-  void stop_work();  // until start_work; nothing is under way when it returns
+  void stop_work();  // until start(); when it returns, no work is in progress
   void work();
   bool can_open() const;
   void open_next(std::unique_lock<std::mutex>& lock);
@@ -108,7 +108,7 @@ class Pipeline {
   std::shared_ptr<BatchPool> batches_;
   FilePool files_;
   std::vector<std::unique_ptr<DeviceSlot>> slots_;
-  std::atomic<bool> reads_cached_;  // as far as files allow
+  std::atomic<bool> reads_cached_;  // try cached reads first; cleared if the file system does not support them
   std::mutex engine_mutex_;
   std::unique_ptr<ReadEngine> engine_;
   uint64_t begun_ns_;

@@ -1,4 +1,4 @@
-// The end of a batch: what has failed is settled, and where there is a device it decodes.
+// Finishes batches: handles failed units, and decodes on the device if there is one.
 #include <algorithm>
 #include <cstring>
 
@@ -7,7 +7,7 @@
 
 namespace loader {
 
-// One failure for each unit that has one, in the order of units.
+// Collects one failure per failed unit, in the order of units.
 std::vector<bool> Pipeline::gather_failures(Job& job) {
   std::vector<bool> failed(job.units);
   job.failures.clear();
@@ -20,7 +20,7 @@ std::vector<bool> Pipeline::gather_failures(Job& job) {
   return failed;
 }
 
-// Takes units out of a batch, but for their pixels.
+// Removes units from a batch, except their pixels.
 void Pipeline::drop_units(Job& job, const std::vector<bool>& failed) const {
   uint32_t to = 0, repeats = 0;
   for (uint32_t i = 0; i < job.units; ++i) {
@@ -36,7 +36,7 @@ void Pipeline::drop_units(Job& job, const std::vector<bool>& failed) const {
   job.repeats = repeats;
 }
 
-// On a CPU, where images are decoded.
+// Finishes a batch on a CPU, whose images are decoded already.
 void Pipeline::finish_on_cpu(Job& job) {
   const std::vector<bool> failed = gather_failures(job);
   if (job.failed == 0 || options_.on_error == L3_ON_ERROR_FAIL) return;
@@ -79,7 +79,7 @@ l3_status Pipeline::run(Job& job, const DeviceWork& work, std::span<l3_error> ve
   return L3_OK;
 }
 
-// Decodes images to the places of units that are given, and brings the labels. Those that fail have a fault then.
+// Decodes images to the given places in the batch, and copies the labels. Images that fail get a fault.
 l3_status Pipeline::decode_on_device(Job& job, std::span<Image* const> images, std::span<const uint32_t> places) {
   std::vector<DeviceImage> wanted;
   std::vector<Image*> of_wanted;
@@ -120,7 +120,7 @@ l3_status Pipeline::decode_on_device(Job& job, std::span<Image* const> images, s
   return L3_OK;
 }
 
-// Zeros in the places of units that have failed. Their files in the staging memory are not needed any more.
+// Writes zeros to the places of failed units. The files in the staging memory are no longer needed.
 l3_status Pipeline::zero_on_device(Job& job, const std::vector<bool>& failed) {
   uint64_t largest = 0;
   for (const Tensor& tensor : units_.tensors()) largest = std::max(largest, tensor.image_bytes);
@@ -160,13 +160,13 @@ void Pipeline::finish_on_device(Job& job) {
       places.push_back(packed ? place : image.place);
     }
   };
-  // What could not be read takes no part.
+  // Images that could not be read are left out.
   collect_intact(gather_failures(job), false);
   if (decode_on_device(job, images, places) != L3_OK) return;
   const std::vector<bool> failed = gather_failures(job);
   if (job.failed == 0 || options_.on_error == L3_ON_ERROR_FAIL) return;
   if (options_.on_error == L3_ON_ERROR_SKIP) {
-    // The others once more, side by side.
+    // Decode the others again, without gaps between them.
     collect_intact(failed, true);
     drop_units(job, failed);
     if (job.units > 0) (void)!decode_on_device(job, images, places);
@@ -191,7 +191,7 @@ void Pipeline::finish(Job& job) {
   } catch (const std::bad_alloc&) {
     (void)!fail(&job.fault.emplace(), L3_ERROR_MEMORY, "", "out of memory");
   }
-  std::deque<Image> images;  // which go away when others may go on
+  std::deque<Image> images;  // destroyed without the lock
   {
     const std::lock_guard lock(mutex_);
     images.swap(job.images);

@@ -1,4 +1,4 @@
-// Rows of bytes to values, by a processor's vectors.
+// Converts rows of bytes to values with vector instructions.
 #pragma once
 
 #include <cstddef>
@@ -6,20 +6,20 @@
 
 namespace loader {
 
-// Each takes as many of `count` as are a multiple of 16, and says how many that is.
+// Each function processes the largest multiple of 16 not above `count`, and returns that number.
 struct RowWriter {
-  // Pixels of three or four channels to a row for each channel.
+  // Splits pixels of three or four channels into one row per channel.
   size_t (*split3)(const uint8_t* pixels, size_t count, uint8_t* const rows[3]);
   size_t (*split4)(const uint8_t* pixels, size_t count, uint8_t* const rows[4]);
-  // The first bytes to the end of `out`, the last one first.
+  // Writes the first bytes of the row to the end of `out`, in reverse order.
   size_t (*reverse)(const uint8_t* row, size_t count, uint8_t* out);
-  // sample * scale + bias, rounded as TensorWriter says.
+  // Computes sample * scale + bias, rounded as in TensorWriter.
   size_t (*to_f16)(const uint8_t* row, size_t count, float scale, float bias, uint16_t* out);
   size_t (*to_bf16)(const uint8_t* row, size_t count, float scale, float bias, uint16_t* out);
   size_t (*to_f32)(const uint8_t* row, size_t count, float scale, float bias, uint32_t* out);
 };
 
-// Null where this processor has none, or where L3_CPU asks for none.
+// Returns null if this processor has no such instructions, or if L3_CPU excludes them.
 const RowWriter* row_writer();
 
 // For processors with AVX2, FMA and F16C.

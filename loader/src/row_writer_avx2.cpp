@@ -1,4 +1,5 @@
-// Compiled for AVX2, FMA and F16C: nothing of the standard library is used here that another file could get to run.
+// Compiled for AVX2, FMA and F16C. It uses no inline function of the standard library: the linker could take this copy
+// for other files, which run on processors without AVX2.
 #include <immintrin.h>
 
 #include "row_writer.h"
@@ -11,7 +12,8 @@ constexpr size_t kStep = 16;
 __m128i load(const uint8_t* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); }
 void store(void* at, __m128i value) { _mm_storeu_si128(static_cast<__m128i*>(at), value); }
 
-// For 16 pixels in three vectors: where in vector `part` the bytes of `channel` are, and -1 where they are elsewhere.
+// Shuffle masks for 16 pixels in three vectors: the positions of the bytes of `channel` in vector `part`; -1 for bytes
+// in other vectors.
 struct Places {
   alignas(16) int8_t at[3][3][16];
 };

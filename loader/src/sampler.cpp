@@ -13,11 +13,11 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// What keys are for, so that no two uses share one.
+// The uses of keys, so that no two uses share a key.
 enum Use : uint64_t { kUseUnits = 1, kUseShards = 2, kUseWindow = 3, kUseGroup = 4 };
 
 uint64_t units_in_step(const Sharing& sharing) {
-  // The product may not fit; the data set ends long before.
+  // The product may overflow. It is then far larger than any data set.
   const Wide product = static_cast<Wide>(sharing.batch_size) * sharing.world_size;
   return static_cast<uint64_t>(std::min<Wide>(product, std::numeric_limits<uint64_t>::max()));
 }
@@ -98,17 +98,17 @@ Share share_at(const Sharing& sharing, uint64_t position) {
   }
   share.next = sharing.units;
   if (sharing.last_batch == L3_LAST_BATCH_DROP) return share;
-  // As even as it gets: the first `more` ranks have one more than the others.
+  // Share the rest evenly: the first `more` ranks take one unit more than the others.
   const uint64_t each = left / sharing.world_size, more = left % sharing.world_size;
   share.own = each + (sharing.rank < more ? 1 : 0);
   share.first = position + sharing.rank * each + std::min(sharing.rank, more);
-  const uint64_t before = sharing.rank - std::min(sharing.rank, more);  // ranks before this one that have one less
+  const uint64_t before = sharing.rank - std::min(sharing.rank, more);  // earlier ranks that take one unit less
   if (sharing.last_batch == L3_LAST_BATCH_EVEN) {
     share.repeats = each + (more > 0 ? 1 : 0) - share.own;
     share.first_repeat = before;
   } else if (sharing.last_batch == L3_LAST_BATCH_PAD) {
     share.repeats = sharing.batch_size - share.own;
-    // Whoever comes before takes batch_size too.
+    // Every earlier rank takes batch_size units too.
     share.first_repeat = sharing.rank * sharing.batch_size - (share.first - position);
   }
   return share;

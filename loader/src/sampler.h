@@ -1,5 +1,5 @@
-// Which unit comes when: a pure function of seed, epoch, order, ending, rank and world size, at any place at once and
-// without a table of all units.
+// The order of units: a pure function of seed, epoch, order, ending, rank and world size. Any place can be computed
+// directly, without a table of all units.
 #pragma once
 
 #include <array>
@@ -10,28 +10,29 @@
 
 namespace loader {
 
-// A number that looks random, of numbers that may not.
+// Hashes two numbers to one that looks random.
 uint64_t hash_of(uint64_t a, uint64_t b);
 
-// What crop and mirroring of a group are made of: the same whatever its place in the epoch.
+// The random number for a group's crop and mirroring. It does not depend on the group's place in the epoch.
 uint64_t random_of_group(uint64_t seed, uint64_t epoch, uint64_t group);
 
 __extension__ typedef unsigned __int128 Wide;
 
-// A number below `count`, from one that looks random.
+// Scales a random number to one below `count`.
 inline uint64_t scale_to(uint64_t random, uint64_t count) {
   return static_cast<uint64_t>((static_cast<Wide>(random) * count) >> 64);
 }
 
-// A permutation of the numbers below `count`, by a key: the swap-or-not shuffle (Hoang, Morris, Rogaway 2012), which
-// takes any count as it is.
+// A keyed permutation of the numbers below `count`: the swap-or-not shuffle (Hoang, Morris, Rogaway 2012), which works
+// for any count.
 class Permutation {
  public:
   Permutation(uint64_t count, uint64_t key);
   uint64_t operator()(uint64_t place) const;
 
  private:
-  // Each round takes every place or leaves it, halving how far from random the order is, about: enough for any count.
+  // Each round swaps a place with its partner or not. It roughly halves the distance from a random order, so that 64
+  // rounds suffice for any count.
   static constexpr size_t kRounds = 64;
   struct Round {
     uint64_t key, pivot;
@@ -41,7 +42,7 @@ class Permutation {
   std::array<Round, kRounds> rounds_;
 };
 
-// Units of one shard, in the order of units.
+// The units of one shard, as a range of unit numbers.
 struct ShardUnits {
   uint64_t first = 0, count = 0;
 };
@@ -55,10 +56,10 @@ struct OrderOptions {
 // The order of an epoch.
 class EpochOrder {
  public:
-  // `shards` add up to `units`; they are looked at for windows alone.
+  // The counts in `shards` must add up to `units`. Only L3_ORDER_WINDOWS uses them.
   EpochOrder(uint64_t units, const std::vector<ShardUnits>& shards, const OrderOptions& options, uint64_t epoch);
 
-  // The unit at a place, which is below the number of units.
+  // Returns the unit at a place, which must be below the number of units.
   uint64_t unit_at(uint64_t place) const;
 
  private:
@@ -67,27 +68,28 @@ class EpochOrder {
   const std::vector<ShardUnits>* shards_;
   l3_order order_;
   uint64_t window_, key_;
-  Permutation all_;             // units, or shards where there are windows
-  std::vector<uint64_t> ends_;  // of each place of a shard: units up to its end
+  Permutation all_;             // of units, or of shards for L3_ORDER_WINDOWS
+  std::vector<uint64_t> ends_;  // for each place of a shard: how many units end there
 };
 
-// Who takes how much.
+// How ranks share an epoch.
 struct Sharing {
   uint64_t units = 0;
   uint64_t batch_size = 1, rank = 0, world_size = 1;
   l3_last_batch last_batch = L3_LAST_BATCH_EVEN;
 };
 
-// What a rank takes in a step: places [first, first + own), then repeats, which are places of the epoch's beginning.
+// The part of a rank in a step: the places [first, first + own), then repeats, which are places at the beginning of the
+// epoch.
 struct Share {
   uint64_t first = 0, own = 0, repeats = 0;
-  uint64_t first_repeat = 0;  // counted over all ranks; the place is that modulo the number of units
-  uint64_t next = 0;          // the position behind the step
+  uint64_t first_repeat = 0;  // counted over all ranks; its place is this number modulo the number of units
+  uint64_t next = 0;          // the position after the step
 };
 
-// The step at a position; `own + repeats` is 0 where this rank has none.
+// Returns the share of the step at a position. `own + repeats` is 0 if this rank takes nothing.
 Share share_at(const Sharing& sharing, uint64_t position);
-// How many steps there are from a position on in which this rank has something.
+// Returns how many steps from a position on give this rank something.
 uint64_t steps_from(const Sharing& sharing, uint64_t position);
 
 }  // namespace loader

@@ -8,7 +8,7 @@
 namespace loader {
 namespace {
 
-// Texts have places of 32 bits; this leaves room for one more sample whatever it has.
+// Offsets of texts have 32 bits. This leaves room for one more sample of any kind.
 constexpr uint64_t kMaxTexts = uint64_t{3} << 30;
 constexpr uint64_t kMaxSamples = uint64_t{1} << 31;
 constexpr size_t kMaxMetadata = size_t{1} << 26;

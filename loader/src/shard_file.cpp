@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kMaxPerCall = uint64_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes at a time
 
-// What is no regular file, such as a pipe, must not keep anyone waiting.
+// Opening a file that is not regular, such as a pipe, must not block.
 constexpr int kHowToOpen = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 FileFault read_at(int descriptor, uint64_t offset, uint8_t* to, uint64_t size) {
@@ -39,7 +39,7 @@ bool OpenFiles::acquire() {
   return false;
 }
 
-// Whoever opens a file first may leave it open for all; the others close theirs.
+// The first thread that opens a file may leave it open for all. The others close theirs.
 ShardFile::Use::Use(const ShardFile& file) : descriptor_(file.kept_.load()) {
   if (descriptor_ >= 0) return;
   descriptor_ = file.open_file(error_);

@@ -1,4 +1,4 @@
-// Reading the file of a shard, by any number of threads.
+// Reads the file of a shard. Any number of threads may do so at once.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace loader {
 
-// A fault, or an errno of the system.
+// A fault of the file, or an errno of the system.
 struct FileFault {
   Fault fault;
   int system_error = 0;
@@ -20,11 +20,11 @@ struct FileFault {
   explicit operator bool() const { return fault || system_error != 0; }
 };
 
-// How many files may stay open, for all shards of a data set.
+// Counts the files that stay open for all shards of a data set.
 class OpenFiles {
  public:
   explicit OpenFiles(uint32_t maximum) : most_(maximum) {}
-  // Whether one more may; if so it counts.
+  // Returns whether one more file may stay open, and if so counts it.
   bool acquire();
   void release() { --open_; }
 
@@ -35,7 +35,7 @@ class OpenFiles {
 
 class ShardFile {
  public:
-  // An open file, which is closed when this ends unless it may stay open. The ShardFile must stay.
+  // An open file. The destructor closes it unless it may stay open. The ShardFile must outlive it.
   class Use {
    public:
     Use() = default;
@@ -52,7 +52,7 @@ class ShardFile {
       return *this;
     }
 
-    int descriptor() const { return descriptor_; }  // below 0: none, and error() is why
+    int descriptor() const { return descriptor_; }  // below 0: opening failed, see error()
     int error() const { return error_; }
 
    private:
@@ -69,9 +69,9 @@ class ShardFile {
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }
 
-  // Learns the size; to be called first.
+  // Determines the size. Must be called first.
   FileFault measure();
-  // `size` bytes from `offset` on.
+  // Reads `size` bytes from `offset`.
   FileFault read(uint64_t offset, void* to, uint64_t size) const;
 
  private:
@@ -83,7 +83,7 @@ class ShardFile {
   mutable std::atomic<int> kept_{-1};
 };
 
-// All of a file that is not larger than `most`.
+// Reads a whole file, which must not be larger than `most`.
 FileFault read_whole(const std::string& path, uint64_t maximum, std::vector<uint8_t>& bytes);
 
 }  // namespace loader

@@ -1,4 +1,4 @@
-// The constants of spec/shard.md, and its numbers in memory.
+// The constants of spec/shard.md, and access to its numbers in memory.
 #pragma once
 
 #include <bit>

@@ -16,7 +16,7 @@ bool has_signature(const uint8_t* bytes, std::string_view signature) {
   return std::memcmp(bytes, signature.data(), signature.size()) == 0;
 }
 
-// What the shape says, which for other bytes is nothing.
+// Verifies the shape of an entry. Samples that are no images must have none.
 Fault check_shape(const uint8_t* at, uint64_t place) {
   const uint32_t width = load_u32(at + entry::kWidth), height = load_u32(at + entry::kHeight);
   const uint32_t channels = load_u16(at + entry::kChannels);
@@ -138,7 +138,7 @@ Fault ShardIndex::check_entry(uint32_t number, std::vector<uint64_t>& group_with
   const uint8_t* before = number > 0 ? entry(number - 1) : nullptr;
   const uint64_t place = place_of_entry(number);
   const uint64_t offset = load_u64(at + entry::kOffset), size = load_u64(at + entry::kSize);
-  // What the entries before have is verified: it cannot overflow.
+  // The entries before are verified, so this cannot overflow.
   const uint64_t expected =
       before == nullptr ? kFirstSample : padded(load_u64(before + entry::kOffset) + load_u64(before + entry::kSize));
   if (offset != expected) return {"a sample does not begin where the one before ends", place + entry::kOffset};

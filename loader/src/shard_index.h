@@ -1,4 +1,4 @@
-// The footer and the index of a shard, verified in memory (spec/shard.md, sections 2.2 and 3).
+// Verifies the footer and the index of a shard in memory (spec/shard.md, sections 2.2 and 3).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace loader {
 
-// What is wrong, and the byte of the file where it is. `reason` is null where nothing is.
+// A fault and its byte in the file. `reason` is null if there is no fault.
 struct Fault {
   const char* reason = nullptr;
   uint64_t offset = 0;
@@ -25,25 +25,25 @@ struct Footer {
   uint16_t models = 0, roles = 0;
 };
 
-// `bytes` are the last kFooterBytes of a file of `file_size` bytes.
+// Reads and verifies a footer: `bytes` are the last kFooterBytes of a file of `file_size` bytes.
 Fault read_footer(const uint8_t* bytes, uint64_t file_size, Footer& footer);
 
-// The head: its first kHeadBytes.
+// Verifies the head of a shard: its first kHeadBytes.
 Fault check_head(std::span<const uint8_t> bytes);
 
 class ShardIndex {
  public:
   ShardIndex() = default;
-  // Takes the bytes that the footer tells of; to be checked before anything else.
+  // Takes the bytes of the index that the footer describes. check() must be called before anything else.
   ShardIndex(const Footer& footer, std::vector<uint8_t> bytes) : footer_(footer), bytes_(std::move(bytes)) {}
-  // All rules of section 3, but for names that are there twice.
+  // Verifies all rules of section 3, except that names are unique.
   Fault check() const;
 
   const Footer& footer() const { return footer_; }
   std::span<const uint8_t> bytes() const { return bytes_; }
 
   const uint8_t* entry(uint32_t number) const { return bytes_.data() + size_t{number} * kEntryBytes; }
-  // Where an entry stands in the file.
+  // The offset of an entry in the file.
   uint64_t place_of_entry(uint32_t number) const { return footer_.index_offset + uint64_t{number} * kEntryBytes; }
   std::string_view name(uint32_t number) const {
     return text(load_u32(entry(number) + entry::kName), load_u16(entry(number) + entry::kNameSize));

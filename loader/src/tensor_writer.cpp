@@ -35,7 +35,7 @@ uint16_t to_f16(float value) {
     if (rest > half || (rest == half && (value16 & 1) != 0)) ++value16;
     return static_cast<uint16_t>(sign | value16);
   }
-  // Rounding up may carry into the exponent, up to infinity, which is as it should be.
+  // Rounding up may carry into the exponent, and become infinity. That is correct.
   const uint32_t rounded = magnitude - 0x38000000 + 0xFFF + ((magnitude >> 13) & 1);
   return static_cast<uint16_t>(sign | (rounded >> 13));
 }
@@ -43,7 +43,7 @@ uint16_t to_f16(float value) {
 #ifdef L3_HAS_AVX2_ROWS
 namespace {
 
-// Clang 14 has no name for it in __builtin_cpu_supports.
+// Clang 14 does not support this name in __builtin_cpu_supports.
 bool has_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
@@ -126,7 +126,7 @@ void TensorWriter::write_as(const In* pixels, uint32_t width, uint32_t height, b
   }
 }
 
-// A row of one channel.
+// Writes a row of one channel.
 void TensorWriter::write_row_with_vectors(uint32_t channel, const uint8_t* row, uint32_t width, uint8_t* out) const {
   const float scale = scale_[channel], bias = bias_[channel];
   const uint32_t* table = table_.data() + (size_t{channel} << bits_);
@@ -141,7 +141,7 @@ void TensorWriter::write_row_with_vectors(uint32_t channel, const uint8_t* row, 
   }
 }
 
-// Row by row: split into channels, turned round, converted.
+// Works row by row: splits into channels, mirrors, converts.
 void TensorWriter::write_with_vectors(const uint8_t* pixels, uint32_t width, uint32_t height, bool flip,
                                       uint8_t* out) const {
   const uint32_t channels = channels_;

@@ -1,4 +1,4 @@
-// Decoded pixels to what a tensor holds. On a CPU; kernels/ does the same for a GPU, to the bit.
+// Converts decoded pixels to the values of a tensor, on a CPU. kernels/ does the same on a GPU, with the same bits.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace loader {
 
-// Nearest, ties to even; what is not a number stays one.
+// Rounds to nearest, ties to even. NaN stays NaN.
 uint16_t to_f16(float value);
 uint16_t to_bf16(float value);
 
-// Bytes of a value.
+// The size of a value in bytes.
 uint32_t value_bytes(uint32_t type);
 
 class TensorWriter {
  public:
-  // For samples of `bits` bits in `channels` channels, which are bytes, or from 9 bits on two of them. The type that is
-  // wanted is not L3_VALUE_STORED, and has room for the samples.
+  // For `channels` channels of samples of `bits` bits, in one byte each up to 8 bits, else in two. The requested type
+  // must not be L3_VALUE_STORED, and must have room for the samples.
   TensorWriter(const l3_tensor_options& wanted, uint32_t bits, uint32_t channels);
 
-  // Whether pixels are already what is wanted of them, but for mirroring.
+  // Whether the pixels need no conversion, apart from mirroring.
   bool is_same() const { return is_same_; }
-  // Rows of pixels without gaps to a tensor without gaps.
+  // Converts contiguous rows of pixels to a contiguous tensor.
   void write(const uint8_t* pixels, uint32_t width, uint32_t height, bool flip, uint8_t* out) const;
 
  private:
@@ -40,8 +40,8 @@ class TensorWriter {
   float scale_[4], bias_[4];
   bool planes_;
   bool is_same_;
-  const RowWriter* vectors_ = nullptr;  // where they can do it
-  std::vector<uint32_t> table_;         // what each sample of each channel becomes
+  const RowWriter* vectors_ = nullptr;  // null if vector instructions cannot do this conversion
+  std::vector<uint32_t> table_;         // the value of each sample of each channel
 };
 
 }  // namespace loader

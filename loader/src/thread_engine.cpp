@@ -1,4 +1,4 @@
-// Reads by threads that wait: where there is no io_uring.
+// Reads with blocking threads, for systems without io_uring.
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 namespace loader {
 namespace {
 
-// Threads that wait cost little, and stores that are far away need many.
+// Blocked threads cost little, and remote storage needs many reads at once.
 constexpr size_t kThreads = 32;
 constexpr uint64_t kMaxPerCall = uint64_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes at a time
 
@@ -38,8 +38,8 @@ class ThreadEngine final : public ReadEngine {
     threads_.reserve(kThreads);
     try {
       for (size_t i = 0; i < kThreads; ++i) threads_.emplace_back([this] { run(); });
-    } catch (const std::exception&) {  // no more threads, or no memory
-      if (threads_.empty()) throw;     // fewer will do
+    } catch (const std::exception&) {  // out of threads or memory
+      if (threads_.empty()) throw;     // continue with fewer threads
     }
   }
   ~ThreadEngine() override {

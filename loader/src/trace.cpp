@@ -11,7 +11,7 @@
 namespace loader {
 namespace {
 
-// A row of the picture for each stage; batches that overlap in a stage lie in rows of their own.
+// Each stage has a row in the picture. Batches that overlap within a stage get rows of their own.
 class Rows {
  public:
   explicit Rows(int stage) : stage_(stage) {}

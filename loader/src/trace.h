@@ -1,4 +1,4 @@
-// Batches' times as a file for chrome://tracing.
+// Writes the times of batches to a file for chrome://tracing.
 #pragma once
 
 #include <vector>

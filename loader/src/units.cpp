@@ -23,7 +23,7 @@ l3_data_sample describe(const l3_data_set& set, uint64_t sample) {
   return told;
 }
 
-// "'a/b.png'", of what may be long.
+// Quotes a name, which may be long and is then cut: 'a/b.png'.
 std::string name_text(const l3_data_sample& sample) {
   constexpr size_t kMax = 80;
   const std::string name(sample.name, std::min(sample.name_size, kMax));
@@ -61,7 +61,7 @@ l3_status Units::read_groups(const l3_loader_options& options, l3_data_error* er
   all_groups_ = options.groups == nullptr;
   if (!all_groups_) {
     groups_.assign(options.groups, options.groups + options.group_count);
-    // Windows are of shards, whose units lie together.
+    // Windows consist of shards, so the units of a shard must be adjacent.
     if (options.order == L3_ORDER_WINDOWS) std::sort(groups_.begin(), groups_.end());
     std::vector<uint64_t> sorted = groups_;
     std::sort(sorted.begin(), sorted.end());
@@ -158,7 +158,7 @@ l3_status Units::check_image(uint64_t sample, Tensor& tensor, bool is_first, con
   if (tensor.wanted.type == L3_VALUE_U8 && bits > 8) {
     return wrong(error, name_text(told) + " has samples of " + std::to_string(bits) + " bits, which do not fit 8");
   }
-  // Integers are the samples as they are, whatever the bits; what a float means depends on them.
+  // Integers are the samples unchanged, whatever the bits. The meaning of a float depends on the bits.
   if (bits != tensor.bits && (is_float(tensor.wanted.type) || (bits > 8) != (tensor.bits > 8))) {
     return wrong(error, name_text(told) + " has samples of " + std::to_string(bits) +
                             " bits, the images before it of " + std::to_string(tensor.bits));
@@ -179,7 +179,7 @@ l3_status Units::check_image(uint64_t sample, Tensor& tensor, bool is_first, con
   return L3_OK;
 }
 
-// Colours are three channels, or four where the file has transparency, which its head says.
+// Colours have three channels, or four if the file has transparency. Its head says which.
 l3_status Units::resolve_channels(uint64_t sample, Tensor& tensor, l3_data_error* error) const {
   const l3_data_sample told = describe(*set_, sample);
   uint8_t head[L3_HEAD_MAX_BYTES];

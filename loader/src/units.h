@@ -1,4 +1,4 @@
-// What a loader has in each epoch: its units, what is wanted of them, and what that is in memory.
+// The units of a loader, the tensors requested of them, and their layout in memory.
 #pragma once
 
 #include <optional>
@@ -12,16 +12,16 @@
 
 namespace loader {
 
-// The images of a unit lie behind each other in as many tensors.
+// A requested tensor. A batch stores its tensors one after the other.
 struct Tensor {
   l3_tensor_options wanted{};  // its type is not L3_VALUE_STORED
   std::string role;
   bool any_role = false;
-  uint32_t bits = 0;               // of samples as libl3 decodes them
-  uint32_t channels = 0;           // as they are written
-  uint32_t width = 0, height = 0;  // as they are written
+  uint32_t bits = 0;               // of the samples that libl3 decodes
+  uint32_t channels = 0;           // of the output
+  uint32_t width = 0, height = 0;  // of the output
   uint64_t image_bytes = 0;
-  uint64_t place = 0;  // in a batch's memory
+  uint64_t place = 0;  // its offset in a batch's memory
   std::optional<TensorWriter> writer;
 
   l3_tensor describe(uint64_t units, uint8_t* memory) const;
@@ -29,16 +29,16 @@ struct Tensor {
 
 class Units {
  public:
-  // `options` were completed with defaults. Fails as l3_loader_open says.
+  // `options` must have no zeros that stand for defaults. Fails as described at l3_loader_open.
   l3_status open(const l3_data_set& set, const l3_loader_options& options, l3_data_error* error);
 
   uint64_t count() const { return all_groups_ ? set_->groups : groups_.size(); }
   uint64_t group(uint64_t unit) const { return all_groups_ ? unit : groups_[unit]; }
-  const std::vector<ShardUnits>& shards() const { return shards_; }  // none but for windows
+  const std::vector<ShardUnits>& shards() const { return shards_; }  // empty unless the order is L3_ORDER_WINDOWS
   const std::vector<Tensor>& tensors() const { return tensors_; }
   uint64_t batch_bytes() const { return batch_bytes_; }  // without labels
 
-  // The sample that a tensor is made of, and what the index says of it.
+  // Returns the number of the sample for a tensor of a unit, and its index entry in `told`.
   uint64_t sample_of(uint64_t unit, const Tensor& tensor, l3_data_sample& told) const;
 
  private:

@@ -1,4 +1,4 @@
-// Reads by io_uring: one thread, many reads under way. The kernel's interface alone, without a library.
+// Reads with io_uring: one thread, many reads at once. Uses the kernel interface directly, without liburing.
 #include "read_engine.h"
 
 #if defined(__linux__) && __has_include(<linux/io_uring.h>)
@@ -19,7 +19,7 @@ namespace loader {
 #ifdef L3_HAS_URING
 namespace {
 
-constexpr uint32_t kEntries = 256;                   // reads under way at once; further ones wait here
+constexpr uint32_t kEntries = 256;                   // reads in progress at once; others wait in a list
 constexpr uint64_t kMaxPerRead = uint64_t{1} << 30;  // the field has 32 bits
 
 uint32_t load_acquire(const uint32_t* at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
@@ -94,7 +94,7 @@ class UringEngine final : public ReadEngine {
   }
 
  private:
-  // The ring has room: at most kEntries are under way, and the one that ends the thread comes when there are none.
+  // The ring has room: at most kEntries reads are in progress, and the request that ends the thread comes after all.
   void push(uint8_t operation, Read* read) {
     uint32_t* tail = submissions_.at<uint32_t>(offsets_.sq_off.tail);
     const uint32_t mask = *submissions_.at<uint32_t>(offsets_.sq_off.ring_mask);
@@ -113,7 +113,7 @@ class UringEngine final : public ReadEngine {
     }
     submissions_.at<uint32_t>(offsets_.sq_off.array)[place] = place;
     store_release(tail, *tail + 1);
-    // EBUSY and EAGAIN pass when completions are taken, which the thread does meanwhile.
+    // EBUSY and EAGAIN end once completions are taken, which the thread does at the same time.
     while (syscall(__NR_io_uring_enter, descriptor_, 1, 0, 0, nullptr, 0) < 1) {
       if (errno != EINTR) std::this_thread::yield();
     }
@@ -133,7 +133,7 @@ class UringEngine final : public ReadEngine {
       const io_uring_cqe result = results[at & mask];
       store_release(head, at + 1);
       if (result.user_data == 0) return;
-      // NOLINTNEXTLINE(performance-no-int-to-ptr): it is the address that push() put there
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): the address that push() stored
       take(*reinterpret_cast<Read*>(result.user_data), result.res);
     }
   }
@@ -165,7 +165,7 @@ class UringEngine final : public ReadEngine {
   io_uring_params offsets_;
   std::mutex mutex_;
   uint32_t under_way_ = 0;
-  Read* first_ = nullptr;  // that wait for room
+  Read* first_ = nullptr;  // reads that wait for room
   Read* last_ = nullptr;
   std::thread thread_;
 };
@@ -183,7 +183,7 @@ std::unique_ptr<ReadEngine> make_uring_engine() {
     close(descriptor);
     throw;
   }
-  // IORING_OP_READ came with 5.6, as this did.
+  // IORING_OP_READ came with Linux 5.6, as this feature did.
   if (!engine->is_mapped() || (parameters.features & IORING_FEAT_RW_CUR_POS) == 0) return nullptr;
   engine->start();
   return engine;

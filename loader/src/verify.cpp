@@ -1,4 +1,4 @@
-// What opening a data set does not look at.
+// Verifies what opening a data set does not.
 #include <algorithm>
 #include <array>
 #include <new>
@@ -10,7 +10,7 @@
 namespace loader {
 namespace {
 
-// The file from `begin` to `end` holds zero bytes.
+// Verifies that the file contains only zero bytes from `begin` to `end`.
 FileFault check_zero(const ShardFile& file, uint64_t begin, uint64_t end) {
   std::array<uint8_t, kFirstSample> bytes;
   const uint64_t size = end - begin;

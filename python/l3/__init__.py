@@ -1,4 +1,4 @@
-"""Lossless images that a GPU decodes: L3 files, data sets of them, and batches for training.
+"""Lossless images that a GPU decodes: read and write L3 files, read data sets, and load batches for training.
 
 >>> import l3
 >>> pixels = l3.decode("photo.l3")                      # a NumPy array (height, width, channels)

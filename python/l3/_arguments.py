@@ -1,4 +1,4 @@
-"""Arguments as users write them, to what the extension takes. What is wrong is named with what is possible."""
+"""Converts the arguments of users to those of the extension. Error messages name the valid values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import _native
 if TYPE_CHECKING:
     from ._dataset import Dataset
 
-# A file: its bytes, or its path.
+# A file: its bytes or its path.
 Source = Union[bytes, bytearray, memoryview, "np.ndarray[Any, Any]", str, "os.PathLike[str]"]
 Numbers = Union[float, Sequence[float], "np.ndarray[Any, Any]"]
 
@@ -24,55 +24,55 @@ LAYOUTS = ("CHW", "HWC", "HW")
 
 
 def either(names: Sequence[str]) -> str:
-    """The names for a message: 'a', 'b' or 'c'."""
+    """Lists names for a message: 'a', 'b' or 'c'."""
     quoted = [repr(name) for name in names]
     return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " or " + quoted[-1]
 
 
 def one_of(name: str, value: object, possible: Sequence[str]) -> str:
-    """`value`, which must be one of `possible`."""
+    """Returns `value`, which must be one of `possible`."""
     if not isinstance(value, str) or value not in possible:
-        raise ValueError(f"{name} is {value!r}, and must be {either(possible)}")
+        raise ValueError(f"{name} is {value!r}, but must be {either(possible)}")
     return value
 
 
 def whole_number(name: str, value: object, least: int = 0, most: int = 2**32 - 1) -> int:
-    """`value` as an int between two others."""
+    """Returns `value` as an int from `least` to `most`."""
     if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is {value!r}, and must be a whole number")
+        raise TypeError(f"{name} is {value!r}, but must be a whole number")
     number = int(value.__index__())
     if not least <= number <= most:
-        raise ValueError(f"{name} is {number}, and must be from {least} to {most}")
+        raise ValueError(f"{name} is {number}, but must be from {least} to {most}")
     return number
 
 
 def whole_numbers(name: str, value: object, count: int, meaning: str, least: int = 0) -> list[int]:
-    """`value` as so many ints; `meaning` says what they are."""
+    """Returns `value` as a list of `count` ints; `meaning` describes them for messages."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
-        raise TypeError(f"{name} is {value!r}, and must be {meaning}")
+        raise TypeError(f"{name} is {value!r}, but must be {meaning}")
     if len(value) != count:
-        raise ValueError(f"{name} is {value!r}, and must be {meaning}")
+        raise ValueError(f"{name} is {value!r}, but must be {meaning}")
     return [whole_number(name, number, least) for number in value]
 
 
 def two_edges(name: str, value: object, meaning: str, least: int = 0) -> list[int]:
-    """`value` as two ints: of a whole number for both, or of two; `meaning` says which is which."""
+    """Returns two ints, from one number for both or from two; `meaning` describes them for messages."""
     if hasattr(value, "__index__") and not isinstance(value, np.ndarray):
         return [whole_number(name, value, least)] * 2
     return whole_numbers(name, value, 2, f"a whole number or {meaning}", least)
 
 
 def truth(name: str, value: object) -> bool:
-    """`value` as a bool."""
+    """Returns `value` as a bool."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    raise TypeError(f"{name} is {value!r}, and must be True or False")
+    raise TypeError(f"{name} is {value!r}, but must be True or False")
 
 
 def dtype_name(name: str, value: object, possible: Sequence[str] = DTYPES) -> str:
-    """The name of a type: from a text, NumPy's or torch's; '' for None, which is what is stored."""
+    """Returns the name of a type, which may be a str, a NumPy or a torch type; '' for None (as stored)."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else str(value)
@@ -84,40 +84,40 @@ def dtype_name(name: str, value: object, possible: Sequence[str] = DTYPES) -> st
         except TypeError:
             pass
     if text not in possible:
-        raise ValueError(f"{name} is {value!r}, and must be None, {either(possible)}")
+        raise ValueError(f"{name} is {value!r}, but must be None, {either(possible)}")
     return str(text)
 
 
 def numbers(name: str, value: Numbers | None) -> list[float]:
-    """`value` as a list: empty for None, of one number for all channels, else of one for each channel."""
+    """Returns `value` as a list: empty for None, one number for all channels, or one number per channel."""
     if value is None:
         return []
     try:
         found = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} is {value!r}, and must be a number, or one for each channel") from None
+        raise TypeError(f"{name} is {value!r}, but must be a number or one number per channel") from None
     if found.ndim > 1 or not 1 <= found.size <= 4 or not np.all(np.isfinite(found)):
-        raise ValueError(f"{name} is {value!r}, and must be a number, or one for each channel (up to 4)")
+        raise ValueError(f"{name} is {value!r}, but must be a number or one number per channel (at most 4)")
     if name.startswith("std") and np.any(found == 0):
-        raise ValueError(f"{name} is {value!r}, and must not have a zero")
+        raise ValueError(f"{name} is {value!r}, but must not contain a zero")
     return [float(number) for number in found.reshape(-1)]
 
 
 def check_scaling(dtype: str, mean: list[float], std: list[float]) -> None:
-    """mean and std are for types that have fractions."""
+    """Checks that mean and std are given only for floating-point types."""
     if (mean or std) and dtype not in FLOATS:
-        raise ValueError(f"mean and std need dtype {either(FLOATS)}, and dtype is {dtype or None!r}")
+        raise ValueError(f"mean and std need dtype {either(FLOATS)}, but dtype is {dtype or None!r}")
 
 
 def check_channels(name: str, values: list[float], channels: int) -> None:
-    """One number for each channel, or one for all."""
+    """Checks that there is one number per channel, or one for all."""
     if len(values) > 1 and len(values) != channels:
-        raise ValueError(f"{name} has {len(values)} numbers, and the image {channels} "
+        raise ValueError(f"{name} has {len(values)} numbers, but the image has {channels} "
                          f"channel{'s' if channels != 1 else ''}")
 
 
 def is_source(value: object) -> bool:
-    """Whether that is one file, and no list of them."""
+    """Returns whether `value` is a single file and not a list of files."""
     if isinstance(value, (str, os.PathLike)) or not isinstance(value, Sequence):
         return True
     try:
@@ -128,7 +128,7 @@ def is_source(value: object) -> bool:
 
 
 def path_bytes(path: str | os.PathLike[str]) -> bytes:
-    """A path as the system takes it."""
+    """Returns a path as bytes for the system."""
     name = os.fsencode(path)
     if b"\0" in name:
         raise ValueError(f"embedded null character in path {os.fspath(path)!r}")
@@ -136,22 +136,22 @@ def path_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def native_source(value: object) -> object:
-    """A path as bytes in a tuple, or what has the buffer protocol."""
+    """Returns a path as a tuple with its bytes, or the object itself if it has the buffer protocol."""
     if isinstance(value, (str, os.PathLike)):
         return (path_bytes(value),)
     if isinstance(value, np.ndarray) and value.dtype.kind in "UO":
-        raise TypeError("source is an array of texts or objects, and must be a list of them: source.tolist()")
+        raise TypeError("source is an array of strings or objects; pass a list instead: source.tolist()")
     try:
         view = memoryview(value)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"source is {type(value).__name__}, and must be bytes, a path, or a list of these") from None
+        raise TypeError(f"source is {type(value).__name__}, but must be bytes, a path, or a list of these") from None
     if not view.c_contiguous:
-        raise ValueError("source has gaps between its bytes, and must have none: source.tobytes()")
+        raise ValueError("source is not contiguous; pass source.tobytes() instead")
     return value
 
 
 def native_models(models: object | Sequence[object]) -> list[_native.Model | _native.DataSet]:
-    """Models as the extension takes them."""
+    """Converts models for the extension."""
     from ._coding import Model
 
     if isinstance(models, (Model, _native.DataSet)) or is_source(models):
@@ -166,13 +166,13 @@ def native_models(models: object | Sequence[object]) -> list[_native.Model | _na
 
 
 def pillow_mode(value: object) -> str | None:
-    """The mode of an image of Pillow's; None for anything else."""
+    """Returns the mode of a Pillow image; None for anything else."""
     mode = getattr(value, "mode", None)
     return mode if isinstance(mode, str) and hasattr(value, "getpalette") and hasattr(value, "convert") else None
 
 
 def is_gpu(device: object) -> int | None:
-    """None for a CPU, else the GPU's number, which is torch's where it says nothing."""
+    """Returns None for a CPU, else the number of the GPU; without a number, torch's current one or 0."""
     text = str(device)
     if text == "cpu":
         return None
@@ -184,11 +184,11 @@ def is_gpu(device: object) -> int | None:
         if torch is not None and torch.cuda.is_initialized():
             return int(torch.cuda.current_device())
         return 0
-    raise ValueError(f"device is {device!r}, and must be 'cpu', 'cuda' or 'cuda:' and a number")
+    raise ValueError(f"device is {device!r}, but must be 'cpu', 'cuda' or 'cuda:' and a number")
 
 
 def stream_address(stream: object, device: int) -> int:
-    """The address of a stream: of a number, of torch's and other objects; for None torch's current one, if loaded."""
+    """Returns the address of a stream, which may be a number or an object; None: torch's current one if loaded."""
     if stream is None:
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_available():
@@ -199,28 +199,28 @@ def stream_address(stream: object, device: int) -> int:
     elif hasattr(stream, "__cuda_stream__"):
         stream = stream.__cuda_stream__()[1]
     if not isinstance(stream, int) or isinstance(stream, bool) or stream < 0:
-        raise TypeError(f"stream is {stream!r}, and must be None, the address of a stream, or an object that has one")
+        raise TypeError(f"stream is {stream!r}, but must be None, the address of a stream or a stream object")
     return stream
 
 
 def by_role(name: str, value: object, roles: Sequence[str | None]) -> list[object]:
-    """An argument for each role: a mapping says it by name, anything else is for the first one."""
+    """Returns an argument per role. A mapping names roles; any other value applies to the first role only."""
     if not isinstance(value, Mapping):
         return [value] + [None] * (len(roles) - 1)
     for role in value:
         if role not in roles:
             known = [known for known in roles if known is not None]
-            raise ValueError(f"{name} has the role {role!r}, and roles are "
-                             + (", ".join(map(repr, known)) if known else "not given"))
+            raise ValueError(f"{name} names the role {role!r}, but roles "
+                             + ("are " + ", ".join(map(repr, known)) if known else "is not given"))
     return [value.get(role) for role in roles]
 
 
 def open_data(data: object) -> Dataset:
-    """A data set, or what is at a path."""
+    """Returns a data set, opened if `data` is a path."""
     from ._dataset import Dataset
 
     if isinstance(data, Dataset):
         return data
     if isinstance(data, (str, os.PathLike)):
         return Dataset(data)
-    raise TypeError(f"data is {type(data).__name__}, and must be a path or an l3.Dataset")
+    raise TypeError(f"data is {type(data).__name__}, but must be a path or an l3.Dataset")

@@ -26,31 +26,32 @@ _MODELS = ("none", "own", "named", "default")
 
 @dataclass(frozen=True)
 class Info:
-    """What a file says of itself; see :func:`info`."""
+    """The properties of a file, from its head; see :func:`info`."""
 
     width: int
     height: int
     channels: int
     bits: int
-    """of a sample: 1 to 16"""
+    """bits per sample, 1 to 16"""
     colour: str
     """'gray', 'gray_alpha', 'rgb', 'rgb_alpha' or 'palette'"""
     premultiplied: bool
-    """whether colours are multiplied by alpha"""
+    """whether the colours are multiplied by alpha"""
     dtype: str
-    """of what is decoded: 'uint8' or 'uint16'"""
+    """type of the decoded samples: 'uint8' or 'uint16'"""
     tile_width: int
     tile_height: int
     tiles: int
     size: int
-    """of the file, in bytes"""
+    """size of the file in bytes"""
     model: str
-    """where the model of its dense tiles is: 'none', 'own' (in the file), 'named' (``models=``) or 'default'"""
+    """where the model of its dense tiles comes from: 'none', 'own' (in the file), 'named' (``models=``) or 'default'"""
     model_name: str | None
-    """of a named or default model, in hexadecimal digits"""
+    """name of a named or default model, in hexadecimal digits"""
     digest: str
+    """digest of the file, in hexadecimal digits"""
     version: int
-    """of the format"""
+    """version of the format"""
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -59,9 +60,9 @@ class Info:
 
 
 class Model:
-    """A model that files name, opened: ``l3.decode(files, models=[l3.Model("icons.l3model")])``.
+    """A model that files need for decoding: ``l3.decode(files, models=[l3.Model("icons.l3model")])``.
 
-    Opening one takes longer than decoding a tiny image, so who decodes many opens it once.
+    Opening a model takes longer than decoding a tiny image. Open it once if you decode many.
     """
 
     def __init__(self, source: Source) -> None:
@@ -72,7 +73,7 @@ class Model:
 
     @property
     def name(self) -> str:
-        """By which files call it, in hexadecimal digits."""
+        """The name by which files refer to it, in hexadecimal digits."""
         return self._native.name.hex()
 
     def __reduce__(self) -> tuple[type[Model], tuple[bytes]]:
@@ -83,7 +84,7 @@ class Model:
 
 
 def info(source: Source) -> Info:
-    """What a file says of itself. Reads its head, and verifies that alone.
+    """Returns the properties of a file. Reads and verifies only its head.
 
     >>> l3.info("photo.l3").shape
     (480, 640, 3)
@@ -111,7 +112,7 @@ def info(source: Source) -> Info:
 # ----------------------------------------------------------------------------------------------------------- decode
 
 
-@overload  # a text is a sequence of texts too, and is a path here
+@overload  # a str is a sequence of str too, but it is a path here
 def decode(  # type: ignore[overload-overlap]
         source: Source, *, layout: str = ..., dtype: object = ..., mean: Numbers | None = ...,
            std: Numbers | None = ..., region: Sequence[int] | None = ..., colours: bool = ..., flip: bool = ...,
@@ -138,7 +139,7 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
            colours: bool = False, flip: bool = False, out: Any = None, device: object = "cpu", stream: object = None,
            threads: int = 0, models: object = (), max_pixels: int | None = None,
            max_bytes: int | None = None) -> Any:
-    """Decodes a file, or a list of them. Every check is verified.
+    """Decodes a file or a list of files. Verifies every check.
 
     >>> l3.decode("a.l3").shape
     (480, 640, 3)
@@ -147,36 +148,42 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
     >>> l3.decode("a.l3", region=(100, 200, 64, 64), device="cuda")                  # an l3.Tensor
 
     source
-        bytes or anything with the buffer protocol, or a path. One gives an array; a list gives a list of arrays. The
-        bytes must not change meanwhile: pixels would be wrong, or an error would say that the file is damaged.
+        bytes, any object with the buffer protocol, or a path. A single source returns an array, and a list returns a
+        list of arrays. The bytes must not change during the call: the pixels would be wrong, or the call would report
+        damage.
     layout
-        ``"HWC"`` or ``"CHW"``: three dimensions, so that one channel has shape (H, W, 1) or (1, H, W). ``"HW"``: two,
-        for images of one channel, as ``PIL.Image.fromarray`` and matplotlib want them.
+        ``"HWC"`` or ``"CHW"``: three dimensions, so an image of one channel has shape (H, W, 1) or (1, H, W).
+        ``"HW"``: two dimensions, for images of one channel, as ``PIL.Image.fromarray`` and matplotlib expect.
     dtype
-        None: as stored, uint8 up to 8 bits and uint16 above (with ``out``: its type). ``"float16"``, ``"float32"`` and
-        ``"bfloat16"`` are samples divided by the largest one that their bits allow, from 0 to 1, then
-        ``(value - mean) / std``. NumPy has no bfloat16: that comes as an :class:`l3.Tensor`.
+        None: as stored, which is uint8 up to 8 bits and uint16 above (with ``out``: its type). For ``"float16"``,
+        ``"float32"`` and ``"bfloat16"``, samples are divided by the largest value of their bits, so that they are
+        from 0 to 1, and then become ``(value - mean) / std``. NumPy has no bfloat16, so it is returned as an
+        :class:`l3.Tensor`.
     mean, std
-        a number, or one for each channel.
+        a number, or one number per channel.
     region
-        (x, y, width, height), all inside the image.
+        (x, y, width, height), which must lie inside the image. Only the tiles that it touches are decoded.
     colours
-        palette images become red, green, blue (and alpha where there is transparency). Otherwise they are indices, as
-        label maps are wanted.
+        True: palette images become red, green, blue (and alpha if they have transparency). False: they stay indices,
+        as label maps need.
     flip
-        mirrors left to right.
+        True: mirror left to right.
     out
-        an array to decode into, without gaps, of the right shape and type: NumPy's, or a tensor with DLPack. With a
-        list of sources a batch, (N, ...). It is returned. It must not share memory with a source.
+        a contiguous array of the right shape and type to decode into: a NumPy array or a tensor with DLPack. With a
+        list of sources it is a batch of shape (N, ...). The call returns it. It must not share memory with a source.
     device, stream
-        ``"cuda"`` or ``"cuda:1"`` decodes there and gives an :class:`l3.Tensor`, in the order of `stream`: the address
-        of a stream or an object that has one; None is torch's current one if torch is loaded, else the default one.
+        ``"cuda"`` or ``"cuda:1"``: decode on that GPU and return an :class:`l3.Tensor`. The work is ordered after the
+        work in `stream`, which is the address of a stream or a stream object. None: torch's current stream if torch is
+        loaded, else the default stream.
     threads
-        that decode; 0: one for each processor.
+        the number of threads; 0: one per processor.
     models
-        that files name: :class:`l3.Model`, or what one is made of.
+        models that the files name: :class:`l3.Model` objects, paths or bytes.
     max_pixels, max_bytes
-        of each image; None: 2^28 pixels, 2^30 bytes.
+        limits for each image; None: 2^28 pixels, 2^30 bytes.
+
+    Raises :class:`l3.Error` if a file is damaged or over a limit, ValueError or TypeError if an argument is wrong, and
+    OSError if a file cannot be read.
     """
     single = arguments.is_source(source)
     sources: Sequence[Any] = [source] if single else source  # type: ignore[assignment]
@@ -186,7 +193,7 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
     if region is not None:
         region = arguments.whole_numbers("region", region, 4, "(x, y, width, height)")
         if 0 in region[2:]:
-            raise ValueError(f"region is {tuple(region)!r}, and must have a width and a height of at least 1")
+            raise ValueError(f"region is {tuple(region)!r}, but must have a width and a height of at least 1")
     threads = arguments.whole_number("threads", threads, 0, 1024)
     number = arguments.is_gpu(device)
     address = arguments.stream_address(stream, number) if number is not None else 0
@@ -194,10 +201,10 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
     if out is not None:
         given = _output(out, number, address)
         if wanted and wanted != given.dtype:
-            raise ValueError(f"out has the type {given.dtype}, and dtype is {wanted!r}")
+            raise ValueError(f"out has dtype {given.dtype}, but dtype is {wanted!r}")
         wanted = given.dtype
         if wanted not in arguments.DTYPES:
-            raise ValueError(f"out has the type {wanted}, and must have {arguments.either(arguments.DTYPES)}")
+            raise ValueError(f"out has dtype {wanted}, but must have {arguments.either(arguments.DTYPES)}")
     arguments.check_scaling(wanted, means, stds)
 
     files = _native.Files([arguments.native_source(each) for each in sources], arguments.native_models(models),
@@ -213,7 +220,7 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
         shape: tuple[int, ...] = (channels, height, width) if layout == "CHW" else (height, width, channels)
         if layout == "HW":
             if channels != 1:
-                raise ValueError(f"layout 'HW' is for images of one channel, and this one has {channels}")
+                raise ValueError(f"layout 'HW' is for images of one channel, but this image has {channels}")
             shape = (height, width)
         shapes.append((shape, wanted or stored))
 
@@ -229,7 +236,7 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
         return out
     if number is not None:
         if layout == "HW":
-            raise ValueError("layout 'HW' needs out=, or device 'cpu'")
+            raise ValueError("layout 'HW' needs out= or device='cpu'")
         tensors = files.decode_on_gpu([], *how, number, address)
         return tensors[0] if single else tensors
     arrays: list[Decoded] = []
@@ -251,16 +258,16 @@ def _limit(name: str, value: int | None) -> int:
 
 
 def _output(out: Any, number: int | None, stream: int) -> _native.Tensor:
-    """The memory of `out`, which must be on the device that is wanted."""
+    """Returns the memory of `out`, which must be on the requested device."""
     if isinstance(out, np.ndarray):
         if not out.flags.writeable:
-            raise ValueError("out may only be read")
+            raise ValueError("out is read-only")
         if not out.flags.c_contiguous:
-            raise ValueError("out has gaps, or its dimensions are not in their order (C)")
+            raise ValueError("out is not C-contiguous")
         if not out.dtype.isnative:
-            raise ValueError(f"out has the type {out.dtype}, whose bytes are not in this machine's order")
+            raise ValueError(f"out has dtype {out.dtype}, which is not in native byte order")
         if out.dtype.name not in arguments.DTYPES:
-            raise ValueError(f"out has the type {out.dtype}, and must have {arguments.either(arguments.DTYPES)}")
+            raise ValueError(f"out has dtype {out.dtype}, but must have {arguments.either(arguments.DTYPES)}")
         given = _native.tensor_of_buffer(out, True)
     elif isinstance(out, _native.Tensor):
         given = out
@@ -270,20 +277,21 @@ def _output(out: Any, number: int | None, stream: int) -> _native.Tensor:
         except BufferError as error:
             raise ValueError(f"out is {error}") from error
     else:
-        raise TypeError(f"out is {type(out).__name__}, and must be a NumPy array or a tensor that has __dlpack__")
+        raise TypeError(f"out is {type(out).__name__}, but must be a NumPy array or a tensor with __dlpack__")
     device = "cpu" if number is None else f"cuda:{number}"
     if given.device != device:
-        raise ValueError(f"out is on {given.device}, and device is {device!r}")
+        raise ValueError(f"out is on {given.device}, but device is {device!r}")
     return given
 
 
 def _check_shape(given: _native.Tensor, shapes: list[tuple[int, ...]], single: bool) -> None:
     if not single and len(set(shapes)) > 1:
         other = next(i for i, shape in enumerate(shapes) if shape != shapes[0])
-        raise ValueError(f"the images have different shapes: {shapes[0]}, and {shapes[other]} of number {other}")
+        raise ValueError(f"the images have different shapes: {shapes[0]} for image 0, "
+                         f"{shapes[other]} for image {other}")
     expected: tuple[int, ...] = shapes[0] if single else (len(shapes), *(shapes[0] if shapes else given.shape[1:]))
     if tuple(given.shape) != expected:
-        raise ValueError(f"out has the shape {tuple(given.shape)}, and must have {expected}")
+        raise ValueError(f"out has shape {tuple(given.shape)}, but must have {expected}")
 
 
 # ----------------------------------------------------------------------------------------------------------- encode
@@ -304,33 +312,35 @@ def encode(array: Any, path: str | os.PathLike[str], *, method: str = ..., effor
 def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: str = "auto", effort: int = 5,
            colour: str | None = None, bits: int | None = None, palette: Any = None, premultiplied: bool = False,
            tile: None | int | Sequence[int] = None, threads: int = 0, layout: str = "HWC") -> bytes | None:
-    """Encodes an array, to bytes or to a file, which then appears at once and whole.
+    """Encodes an array. Returns bytes, or writes a file, which appears only when it is complete.
 
     >>> file = l3.encode(np.zeros((480, 640, 3), np.uint8))
     >>> l3.encode(depth, "depth.l3", bits=12)                       # uint16 with values below 4096
     >>> l3.encode(labels, "labels.l3", palette=np.uint8([[0, 0, 0], [128, 64, 128]]))
 
     array
-        uint8 or uint16, of shape (H, W) or (H, W, C) with up to 4 channels (with ``layout="CHW"``: (C, H, W)): NumPy's,
-        or anything on a CPU that NumPy takes. Or an image of Pillow's of mode 1, L, LA, RGB, RGBA, I;16 or P. Mode P
-        keeps its palette and its transparency, unless `colour` is ``"gray"``. Of the other modes only samples are
-        kept: where ``image.info`` has a transparent colour, ``image.convert("RGBA")`` makes it samples.
+        uint8 or uint16, of shape (H, W) or (H, W, C) with at most 4 channels (with ``layout="CHW"``: (C, H, W)). A
+        NumPy array, or any array on a CPU that NumPy can convert. Or a Pillow image of mode 1, L, LA, RGB, RGBA, I;16
+        or P. Mode P keeps its palette and transparency, unless `colour` is ``"gray"``. Other modes keep only their
+        samples: if ``image.info`` has a transparent colour, call ``image.convert("RGBA")`` first.
     path
-        of the file to write. Without one the bytes are returned.
+        the file to write. None: return the bytes.
     method, effort
-        ``"auto"``: for each tile what takes the fewest bytes; ``"fast"``; ``"dense"``. Efforts are 1 to 9.
+        ``"auto"``: the method with the fewest bytes for each tile. ``"fast"``: quick to encode and decode.
+        ``"dense"``: small. The effort is 1 (quickest) to 9 (fewest bytes); decoding takes the same time.
     colour
-        ``"gray"``, ``"gray_alpha"``, ``"rgb"``, ``"rgb_alpha"`` or ``"palette"``; None: as the number of channels says.
+        ``"gray"``, ``"gray_alpha"``, ``"rgb"``, ``"rgb_alpha"`` or ``"palette"``; None: from the number of channels.
     bits
-        of a sample, 1 to 16; None: 8 or 16, as the type says.
+        bits per sample, 1 to 16; None: 8 or 16, from the type.
     palette
-        of indices: an array of (N, 3) or, with alpha, (N, 4) bytes. An index that has no entry is a ValueError.
+        the colours of indices: uint8 of shape (N, 3) or, with alpha, (N, 4). An index without an entry raises
+        ValueError.
     premultiplied
-        whether colours are multiplied by alpha.
+        whether the colours are multiplied by alpha.
     tile
-        width and height of tiles, multiples of 32, or a number for both; None: 128.
+        (width, height) of a tile, or one number for both; multiples of 32. None: 128.
     threads
-        that encode; 0: one for each processor. The bytes never depend on it.
+        the number of threads; 0: one per processor. The bytes do not depend on it.
     """
     arguments.one_of("layout", layout, arguments.LAYOUTS)
     arguments.one_of("method", method, _METHODS)
@@ -348,21 +358,21 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
     if bits is None:
         bits = most
     elif not (1 if most == 8 else 9) <= arguments.whole_number("bits", bits, 1, 16) <= most:
-        raise ValueError(f"bits is {bits}, and the array's type is {pixels.dtype}: "
-                         + ("uint8 has 1 to 8 bits" if most == 8 else "uint16 has 9 to 16 bits"))
+        raise ValueError(f"bits is {bits}, but the array has dtype {pixels.dtype}: "
+                         + ("uint8 is for 1 to 8 bits" if most == 8 else "uint16 is for 9 to 16 bits"))
     entries, transparency = _palette(palette)
     channels = pixels.shape[2]
     if colour is None:
         colour = "palette" if entries else _COLOURS[channels]
     possible = {_COLOURS[channels]} | ({"palette"} if channels == 1 else set())
     if colour not in possible:
-        raise ValueError(f"colour is {colour!r}, and with {channels} channel{'s' if channels != 1 else ''} must be "
+        raise ValueError(f"colour is {colour!r}, but with {channels} channel{'s' if channels != 1 else ''} must be "
                          + arguments.either(sorted(possible)))
     if (colour == "palette") != bool(entries):
-        raise ValueError("colour 'palette' and the argument palette need each other")
+        raise ValueError("colour='palette' needs the argument palette, and palette needs colour='palette'")
     if entries and int(pixels.max()) >= len(entries) // 3:
         row, column = np.argwhere(pixels[:, :, 0] >= len(entries) // 3)[0]
-        raise ValueError(f"array has the index {pixels[row, column, 0]} at row {row}, column {column}, and the palette "
+        raise ValueError(f"array has index {pixels[row, column, 0]} at row {row}, column {column}, but the palette has "
                          f"{len(entries) // 3} entries")
     file = _native.encode(_native.tensor_of_buffer(pixels, False), colour, bits,
                           arguments.truth("premultiplied", premultiplied), entries, transparency,
@@ -375,23 +385,23 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
 
 
 def _pixels(array: Any, layout: str) -> Array:
-    """The array as (height, width, channels) without gaps."""
+    """Returns the array as (height, width, channels), contiguous."""
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__") and not hasattr(array, "__array__"):
         array = np.from_dlpack(array)
     pixels = np.asarray(array)
     if pixels.dtype not in (np.dtype(np.uint8), np.dtype(np.uint16)):
         if pixels.dtype.newbyteorder("=") != np.dtype(np.uint16):
-            raise TypeError(f"array has the type {pixels.dtype}, and must have 'uint8' or 'uint16'")
+            raise TypeError(f"array has dtype {pixels.dtype}, but must have 'uint8' or 'uint16'")
         pixels = pixels.astype(np.uint16)
     if layout == "HW" and pixels.ndim != 2:
-        raise ValueError(f"array has the shape {pixels.shape}, and with layout 'HW' must have two dimensions")
+        raise ValueError(f"array has shape {pixels.shape}, but layout 'HW' needs two dimensions")
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]
     elif pixels.ndim == 3 and layout == "CHW":
         pixels = pixels.transpose(1, 2, 0)
     if pixels.ndim != 3 or not 1 <= pixels.shape[2] <= 4 or 0 in pixels.shape:
         expected = "(C, H, W)" if layout == "CHW" else "(H, W, C)"
-        raise ValueError(f"array has the shape {np.shape(array)}, and must have (H, W) or {expected}, with 1 to 4 "
+        raise ValueError(f"array has shape {np.shape(array)}, but must have (H, W) or {expected}, with 1 to 4 "
                          "channels")
     return np.ascontiguousarray(pixels)
 
@@ -402,20 +412,20 @@ _CONVERTED = {"CMYK": "RGB", "YCbCr": "RGB", "LAB": "RGB", "HSV": "RGB", "RGBX":
 
 
 def _pillow_palette(image: Any, mode: str, palette: Any, colour: str | None) -> Any:
-    """The palette of an image of Pillow's, if it has one and none is given. ValueError for modes that L3 lacks."""
+    """Returns the palette of a Pillow image, unless one is given. Raises ValueError for modes that L3 lacks."""
     if mode not in _PILLOW_MODES:
         write = f"image.convert({_CONVERTED[mode]!r})" if mode in _CONVERTED else "an array of uint8 or uint16"
         clips = ", which clips samples above 65535" if mode == "I" else ""
-        raise ValueError(f"L3 files have no mode {mode!r}: encode {write} instead{clips}")
+        raise ValueError(f"L3 has no equivalent of Pillow's mode {mode!r}: encode {write} instead{clips}")
     if mode != "P" or palette is not None or colour not in (None, "palette"):
         return palette
     indices = np.asarray(image)
     given = np.asarray(image.getpalette("RGBA") or [], np.uint8).reshape(-1, 4)
-    # Pillow leaves out what it thinks unused, and takes it for black.
+    # Pillow omits entries that it considers unused, and treats them as black.
     entries = np.zeros((max(len(given), int(indices.max(initial=0)) + 1), 4), np.uint8)
     entries[:, 3] = 255
     entries[:len(given)] = given
-    # Alpha is in the palette, or beside it. A GIF may name an entry that it does not have, and that no pixel uses.
+    # Alpha is in the palette or in image.info. A GIF may name a transparent entry that does not exist.
     transparency = image.info.get("transparency")
     if isinstance(transparency, bytes):
         count = min(len(transparency), len(entries))
@@ -426,18 +436,18 @@ def _pillow_palette(image: Any, mode: str, palette: Any, colour: str | None) -> 
 
 
 def _palette(palette: Any) -> tuple[bytes, bytes]:
-    """Entries, and their alpha or nothing."""
+    """Returns the entries of a palette, and their alpha or nothing."""
     if palette is None:
         return b"", b""
     table = np.asarray(palette)
     if table.dtype != np.uint8 or table.ndim != 2 or table.shape[1] not in (3, 4) or not 1 <= len(table) <= 256:
-        raise ValueError(f"palette has the shape {table.shape} and the type {table.dtype}, and must have (N, 3) or "
+        raise ValueError(f"palette has shape {table.shape} and dtype {table.dtype}, but must have (N, 3) or "
                          "(N, 4), N up to 256, and 'uint8'")
     return table[:, :3].tobytes(), table[:, 3].tobytes() if table.shape[1] == 4 else b""
 
 
 def _write(path: str, file: bytes) -> None:
-    """Writes a file that is never there in part."""
+    """Writes a file that appears only when it is complete."""
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)

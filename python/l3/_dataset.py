@@ -1,4 +1,4 @@
-"""Data sets: shards with an index, or a single shard."""
+"""Data sets: a folder of shards with an index, or a single shard."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ._errors import Error, SampleError
 
 
 class Sample:
-    """A sample of a data set, as the index has it. Reading waits until it is asked for.
+    """A sample of a data set. Its attributes come from the index; ``bytes()`` and ``decode()`` read the sample itself.
 
-    It stays usable after its data set was closed.
+    It stays usable after its data set is closed.
     """
 
     __slots__ = ("_set", "bits", "channels", "class_name", "colour", "group", "height", "is_image", "label", "name",
@@ -29,12 +29,12 @@ class Sample:
         self._set = native
         self.number = number
         self.name: str = entry["name"]
-        """the path of the file that it was made from"""
+        """the path of the file that it was made from, relative to the source folder"""
         self.role: str = entry["role"]
-        """in its group: 'image' where there is nothing else"""
+        """what it is in its group, such as 'labels'; 'image' if the group has nothing else"""
         self.label: int | None = entry["label"]
         self.class_name: str | None = None
-        """the name of its label, where labels have names"""
+        """the name of its label, or None"""
         if self.label is not None and self.label < len(classes):
             self.class_name = classes[self.label]
         self.group: int = entry["group"]
@@ -44,25 +44,25 @@ class Sample:
         self.bits: int = entry["bits"]
         self.colour: str | None = entry["colour"]
         self.size: int = entry["size"]
-        """in bytes"""
+        """size of the sample in bytes"""
         self.is_image: bool = entry["is_image"]
-        """whether it is an L3 file; else it is other bytes, as they were"""
+        """whether it is an L3 image; if not, it is another file, unchanged"""
         self.shard: int = entry["shard"]
 
     @property
     def metadata(self) -> Any:
-        """What came with it, as JSON has it; None where there is nothing. ValueError where it is no JSON."""
+        """The metadata of the sample, parsed from JSON; None if it has none. Raises ValueError if it is not JSON."""
         text = self._set.metadata_of(self.number)
         return json.loads(text) if text else None
 
     def bytes(self) -> bytes:
-        """The sample. Its check was verified, and of an image that its head is what the index says."""
+        """Reads the sample. Verifies its check, and for an image that its head matches the index."""
         return self._set.read(self.number)
 
     def decode(self, **options: Any) -> Any:
-        """Its pixels. Options are those of :func:`l3.decode`; the models of the data set need not be given."""
+        """Decodes the pixels. Takes the options of :func:`l3.decode`. The models of the data set are known already."""
         if not self.is_image:
-            raise ValueError(f"sample {self.number} {self.name!r} is no image: use bytes()")
+            raise ValueError(f"sample {self.number} {self.name!r} is not an image; use bytes()")
         options["models"] = [self._set, *_listed(options.get("models", ()))]
         try:
             return decode(self.bytes(), **options)
@@ -81,15 +81,20 @@ def _listed(models: Any) -> list[Any]:
 
 
 class Dataset:
-    """A data set (a folder with index.json), or a single shard: a sequence of :class:`l3.Sample`.
+    """A data set (a folder with index.json) or a single shard: a sequence of :class:`l3.Sample`.
 
     >>> with l3.Dataset("set/") as data:
     ...     print(len(data), data.classes)
     ...     pixels = data[0].decode()
     ...     pixels = data["a/b.png"].decode(layout="CHW")
 
-    Opening reads and verifies all indexes, and no sample. It has no threads, may be used by any number of them,
-    survives a fork, and is pickled by its path.
+    Opening reads and verifies the indexes, but no sample. Any number of threads may use a data set at once. It starts
+    no threads, survives a fork, and can be pickled: the copy opens the same path.
+
+    path
+        the folder of a data set, or a shard.
+    max_open_files
+        how many shards stay open; 0: half of the files that the process may open.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, max_open_files: int = 0) -> None:
@@ -110,12 +115,12 @@ class Dataset:
 
     @property
     def classes(self) -> list[str]:
-        """Names of the labels: that of label 0 is the first. Empty where they have none."""
+        """The names of the labels, beginning with label 0. Empty if labels have no names."""
         return list(self._classes)
 
     @property
     def groups(self) -> int:
-        """How many groups there are. A group is what belongs together, such as an image and its labels."""
+        """The number of groups. A group is a set of samples that belong together, such as an image and its labels."""
         return self._group_count
 
     @property
@@ -124,32 +129,32 @@ class Dataset:
 
     @property
     def size(self) -> int:
-        """Of all shards, in bytes."""
+        """The size of all shards in bytes."""
         return self._size
 
     @property
     def roles(self) -> list[str]:
-        """The roles of samples, in the order in which they are met first."""
+        """The roles of the samples, in the order of their first use."""
         if self._roles is None:
             self._roles = self._open().roles()
         return list(self._roles)
 
     def group(self, number: int) -> list[Sample]:
-        """The samples of a group."""
+        """Returns the samples of a group."""
         number = arguments.whole_number("group", number, -2**63, 2**64 - 1)
         if not 0 <= number < self._group_count:
-            raise IndexError(f"there is no group {number}: there are {self._group_count}")
+            raise IndexError(f"group {number} is out of range: the data set has {self._group_count} groups")
         first, count = self._open().group(number)
         return [self[i] for i in range(first, first + count)]
 
     def find(self, name: str) -> int | None:
-        """The number of the sample of that name, or None."""
+        """Returns the number of the sample with this name, or None."""
         if not isinstance(name, str):
-            raise TypeError(f"name is {name!r}, and must be a text")
+            raise TypeError(f"name is {name!r}, but must be a str")
         return self._open().find(name.encode("utf-8", "surrogateescape"))
 
     def close(self) -> None:
-        """Closes it, for this object: samples and loaders that use it go on, and the last of them closes its files."""
+        """Closes this object. Samples and loaders that use the data set continue; the last one closes its files."""
         self._native = None
 
     @property
@@ -172,10 +177,10 @@ class Dataset:
                 raise KeyError(which)
             return Sample(native, found, self._classes)
         if isinstance(which, (slice, bool, np.bool_)) or not hasattr(which, "__index__"):
-            raise TypeError(f"a sample is found by its number or its name, and not by {type(which).__name__}")
+            raise TypeError(f"a sample is found by its number or its name, not by {type(which).__name__}")
         number = which.__index__()
         if not -self._count <= number < self._count:
-            raise IndexError(f"there is no sample {number}: there are {self._count}")
+            raise IndexError(f"sample {number} is out of range: the data set has {self._count} samples")
         return Sample(native, number % self._count, self._classes)
 
     def __iter__(self) -> Iterator[Sample]:

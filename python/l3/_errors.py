@@ -1,15 +1,16 @@
-"""What l3 raises, beside ValueError and TypeError for wrong arguments and OSError for files that cannot be read."""
+"""The exceptions of l3. Wrong arguments raise ValueError or TypeError, and unreadable files raise OSError."""
 
 from __future__ import annotations
 
-# As l3_status of l3.h numbers them.
+# Values of l3_status in l3.h.
 _ARGUMENT, _MEMORY, _FILE = 1, 8, 11
 
 
 class Error(Exception):
-    """A file is not as it must be, or cannot be decoded here.
+    """A file is damaged, or cannot be decoded on this machine.
 
-    ``reason`` says what is wrong, ``offset`` at which byte of the file (or None), ``file`` is its path (or None).
+    ``reason`` is the cause in words, ``offset`` the byte of the file at which it was found (or None), and ``file`` the
+    path (or None).
     """
 
     def __init__(self, reason: str, offset: int | None = None, file: str | None = None) -> None:
@@ -28,7 +29,7 @@ class Error(Exception):
 class SampleError(Error):
     """A sample of a data set cannot be read or decoded.
 
-    ``sample`` is its number and ``name`` its name; both are None where no single sample failed.
+    ``sample`` is its number and ``name`` its name. Both are None if no single sample failed.
     """
 
     def __init__(self, reason: str, offset: int | None = None, file: str | None = None,
@@ -49,7 +50,7 @@ class SampleError(Error):
 
 
 def error_of(status: int, reason: str, offset: int | None, file: str | None, system_error: int) -> Exception:
-    """The exception for an error of the library."""
+    """Makes the exception for an error of the library."""
     if status == _ARGUMENT:
         return ValueError(f"{file}: {reason}" if file is not None else reason)
     if status == _MEMORY:
@@ -63,5 +64,5 @@ def error_of(status: int, reason: str, offset: int | None, file: str | None, sys
 
 def sample_error_of(reason: str, offset: int | None, file: str | None, sample: int | None,
                     name: str | None) -> Exception:
-    """The exception for a sample that failed."""
+    """Makes the exception for a sample that failed."""
     return SampleError(reason, offset, file, sample, name)

@@ -32,27 +32,32 @@ _Failures = tuple[list[tuple[int, Optional[int], str, str, str, Optional[int]]],
 
 @dataclass(frozen=True)
 class BatchTimes:
-    """When things happened to a batch, in nanoseconds since the loader was made; 0 where they did not."""
+    """When the steps of a batch happened, in nanoseconds since the loader was made; 0 if a step did not happen."""
 
     begun: int
-    """its files were asked for"""
+    """its files were requested"""
     fetched: int
-    """the last file was there"""
+    """the last file had arrived"""
     copy_begun: int
+    """the copy to a GPU began"""
     copied: int
-    """to a GPU"""
+    """the copy to a GPU ended"""
     decode_begun: int
+    """decoding of the first image began"""
     decoded: int
+    """decoding of the last image ended"""
     asked: int
-    """by the loop"""
+    """the loop asked for the batch"""
     given: int
-    """to the loop"""
+    """the loop received the batch; ``given - asked`` is the time for which it waited"""
     reading: int
-    """how long threads read, added up"""
+    """time that threads spent reading, summed"""
     decoding: int
-    """how long threads decoded, added up"""
+    """time that threads spent decoding, summed"""
     bytes_read: int
+    """bytes of files"""
     bytes_out: int
+    """bytes of arrays"""
 
 
 @dataclass(frozen=True)
@@ -69,38 +74,39 @@ class Failure:
 
 class _Arrays(NamedTuple):
     images: Any
-    """an array of the loader's layout, units first; with ``roles`` a dict of them"""
+    """an array in the loader's layout, units first; with ``roles`` a dict of arrays"""
     labels: Any
-    """int64; -1 where there is none"""
+    """the label of each unit, int64; -1 if it has none"""
     ids: Any
-    """for each unit the number of the sample that it is made of (of the first role): an array of int64"""
+    """the sample number of each unit (of its first role), int64"""
 
 
 class Batch(_Arrays):
-    """What a loop gets: ``images, labels, ids = batch``, a tuple with names.
+    """A batch of units, as a named tuple: ``images, labels, ids = batch``.
 
-    On a CPU these are NumPy arrays, on a GPU images and labels are :class:`l3.Tensor`. A batch may be kept: its memory
-    goes back to the loader with the last of its arrays, and of what other libraries made of them.
+    On a CPU these are NumPy arrays. On a GPU images and labels are :class:`l3.Tensor`. You may keep a batch as long as
+    you like: its memory returns to the loader when the last array that uses it is gone, including arrays that other
+    libraries made of it.
     """
 
     repeats: int = 0
-    """how many units at the end are there for the second time in this epoch"""
+    """how many of the last units appear for the second time in this epoch"""
     failed: int = 0
-    """how many were skipped, or are zero"""
+    """how many units were skipped or are zero (``on_error``)"""
     epoch: int = 0
     number: int = 0
     position: int = 0
-    """units that all ranks have taken with this batch, since the epoch began"""
+    """units that all ranks together have taken since the epoch began, including this batch"""
     times: BatchTimes
     _set: _native.DataSet | None = None
     _names: list[str] | None = None
 
     @property
     def names(self) -> list[str]:
-        """The names of the samples of `ids`."""
+        """The names of the samples in `ids`."""
         if self._set is None:
-            raise AttributeError("this batch was made of another one, as torch's DataLoader does, and has the arrays "
-                                 "alone: loader.data[number].name is the name of each number in ids")
+            raise AttributeError("this batch is a copy, as torch's DataLoader makes it, with arrays only: "
+                                 "loader.data[number].name is the name for each number in ids")
         if self._names is None:
             self._names = [self._set.name_of(int(number)) for number in self.ids]
         return list(self._names)
@@ -125,7 +131,7 @@ def _batch(native: _native.Batch, roles: Sequence[str] | None, layouts: Sequence
 
 
 def _array(tensor: _native.Tensor) -> Images:
-    # NumPy has no bfloat16, and nothing on a GPU.
+    # NumPy has neither bfloat16 nor arrays on a GPU.
     return tensor if tensor.device != "cpu" or tensor.dtype == "bfloat16" else np.asarray(tensor)
 
 
@@ -137,57 +143,66 @@ class Loader:
     ...     for images, labels, ids in loader:
     ...         ...
 
-    Each loop is an epoch: the first one is epoch 0. A *unit* is what an epoch has once: a group of the data set, which
-    is a single image unless the data set has more. What comes is a pure function of seed, order, epoch and position,
-    never of threads, and does not depend on how many ranks share it. One process for each GPU, and no workers: a
-    loader has threads of its own, cannot be pickled, and does not survive a fork. Where a program wants a DataLoader
-    of torch, ``DataLoader(loader, batch_size=None)`` is one, without workers (import torch before making the loader).
+    Each loop is one epoch, beginning with epoch 0. A *unit* is what an epoch delivers once: a group of the data set. In
+    a data set of single images, each image is a group.
+
+    The order of units depends only on seed, order, epoch and position. It does not depend on threads or on the number
+    of ranks.
+
+    Use one process per GPU and no worker processes: a loader has its own threads, cannot be pickled, and does not
+    survive a fork. If your code needs torch's DataLoader, write ``DataLoader(loader, batch_size=None)`` without
+    workers, and import torch before you make the loader.
+
+    A loader allows one loop at a time. ``close()`` ends its threads, and so do ``with``, the garbage collector and the
+    end of the interpreter.
 
     data
         a path or an :class:`l3.Dataset`.
     batch_size
-        units of a batch, on each rank.
+        units per batch on each rank.
     shuffle
-        True: any unit anywhere; False: as stored; ``"windows"``: shards in any order, and the units of `window` shards
-        in a row in any order among them, for stores where reading here and there is slow.
+        True: a random order of all units. False: the stored order. ``"windows"``: a random order of the shards, and of
+        the units within each `window` consecutive shards, for storage with slow random access.
     seed
-        of order, crops and mirroring.
+        the seed of order, crops and mirroring.
     crop, crop_mode
-        (height, width) of what is cut out of each image, or a number for both, at random or in the ``"centre"``: alike
-        for all roles. None: whole images, which must have one size.
+        (height, width) of the crop, or one number for both. `crop_mode` is ``"random"`` or ``"centre"``. All roles of a
+        unit get the same crop. None: whole images, which must all have the same size.
     flip
-        mirrors half of the units, left to right.
+        True: mirror half of the units, left to right.
     dtype, mean, std
-        as for :func:`l3.decode`. With `roles` they are those of the first role, and others come as stored; a mapping
-        from roles says it for each.
+        as in :func:`l3.decode`. With `roles` they apply to the first role, and the others are delivered as stored. A
+        mapping from roles to values sets them per role.
     layout
-        ``"CHW"``, ``"HWC"``, or ``"HW"`` for images of one channel on a CPU; a mapping from roles says it for each.
+        ``"CHW"`` or ``"HWC"``; ``"HW"`` for images of one channel on a CPU. A mapping from roles sets it per role.
     roles
-        for groups of more than an image: ``["image", "labels"]``. ``batch.images`` is then a dict.
+        the roles to deliver, if groups have more than one image: ``["image", "labels"]``. ``batch.images`` is then a
+        dict.
     colours
-        palette images become colours; otherwise they are indices. A list of roles: of these.
+        True: palette images become colours. False: they stay indices. A list of roles: only these become colours.
     device, stream
-        ``"cuda"`` or ``"cuda:1"`` decodes there. `stream` is the one that a batch's user is taken to have where DLPack
-        does not say.
+        ``"cuda"`` or ``"cuda:1"``: decode on that GPU. `stream` is the stream that uses a batch if DLPack does not name
+        one.
     rank, world_size
-        of several processes that share each epoch.
+        the number of this process, and how many processes share each epoch.
     last_batch
-        where units are no multiple of all ranks' batches: ``"even"``: the last one is smaller, with at most one repeat
-        on each rank; ``"pad"``: it is filled with repeats; ``"drop"``: it is left out; ``"uneven"``: no repeats, and
-        ranks may differ by a unit, and by a batch.
+        what to do if the number of units is not a multiple of the batches of all ranks. ``"even"``: the last batch is
+        smaller, with at most one repeat per rank. ``"pad"``: repeats fill it. ``"drop"``: it is left out.
+        ``"uneven"``: no repeats; ranks may differ by one unit and by one batch.
     on_error
-        what becomes of a unit that fails: ``"raise"`` an :class:`l3.SampleError` in place of its batch (``next`` goes
-        on behind it), ``"skip"`` it, or give ``"zero"`` with label -1. ``failures`` has them all.
+        what to do if a unit cannot be read or decoded. ``"raise"``: raise :class:`l3.SampleError` instead of delivering
+        its batch; ``next`` continues with the batch after it. ``"skip"``: leave the unit out. ``"zero"``: deliver
+        zeros and label -1. ``failures`` lists all failures.
     threads, prefetch
-        that read and decode, and batches that are made ahead; 0 and None choose.
+        the number of threads that read and decode, and of batches to prepare ahead; 0 and None choose.
     reading
-        ``"auto"``, ``"uring"`` or ``"threads"``.
+        ``"auto"``, ``"uring"`` (io_uring) or ``"threads"``.
     max_bytes_in_flight
-        of files that are asked for and not yet decoded; None: 256 MiB.
+        limit for the bytes of files that are requested and not yet decoded; None: 256 MiB.
     samples
-        numbers or names of samples: units are the groups that they are in, and no others.
+        numbers or names of samples. Only the groups that contain them are units.
     max_pixels, max_bytes
-        of each image, as for :func:`l3.decode`.
+        limits for each image, as in :func:`l3.decode`.
     """
 
     def __init__(self, data: str | os.PathLike[str] | Dataset, batch_size: int, *,
@@ -201,7 +216,7 @@ class Loader:
                  samples: Sequence[int | str] | None = None, max_pixels: int | None = None,
                  max_bytes: int | None = None) -> None:
         if not isinstance(shuffle, (bool, np.bool_)) and not (isinstance(shuffle, str) and shuffle == "windows"):
-            raise ValueError(f"shuffle is {shuffle!r}, and must be True, False or 'windows'")
+            raise ValueError(f"shuffle is {shuffle!r}, but must be True, False or 'windows'")
         arguments.one_of("crop_mode", crop_mode, tuple(_CROPS))
         cut = [0, 0] if crop is None else arguments.two_edges("crop", crop, "(height, width)", 1)
         world_size = arguments.whole_number("world_size", world_size, 1)
@@ -239,10 +254,10 @@ class Loader:
         if roles is not None:
             listed = [] if isinstance(roles, str) or not hasattr(roles, "__iter__") else list(roles)
             if not listed or not all(isinstance(role, str) for role in listed):
-                raise ValueError(f"roles is {roles!r}, and must be a list of the names of roles")
+                raise ValueError(f"roles is {roles!r}, but must be a list of role names")
             roles = listed
             if len(set(roles)) != len(roles):
-                raise ValueError(f"roles is {roles!r}, and has one twice")
+                raise ValueError(f"roles is {roles!r}, but must not name a role twice")
         self._roles = None if roles is None else list(roles)
 
         self._data = arguments.open_data(data)
@@ -259,13 +274,13 @@ class Loader:
                 arguments.check_channels(name, values, channels)
             if one == "HW" and (channels != 1 or number is not None or kind == "bfloat16"):
                 self._native.close()
-                raise ValueError(f"layout 'HW' is for NumPy arrays of one channel, and these images have {channels}"
-                                 if channels != 1 else "layout 'HW' is for NumPy arrays: take 'CHW' or 'HWC' here")
+                raise ValueError(f"layout 'HW' is for NumPy arrays of one channel, but these images have {channels}"
+                                 if channels != 1 else "layout 'HW' is for NumPy arrays: use 'CHW' or 'HWC' here")
         described = self._native.describe()
         self._units: int = described["units"]
         self._batches: int = described["batches"]
         self._described = described
-        # The epoch of the running loop, or of the next one where `_begun` is not set.
+        # The epoch of the running loop, or of the next one if `_begun` is not set.
         self._epoch = 0
         self._position = 0
         self._begun = False
@@ -277,7 +292,7 @@ class Loader:
     # -------------------------------------------------------------------------------------------------------- loops
 
     def __iter__(self) -> Iterator[Batch]:
-        """Begins the next epoch, or goes on where load_state_dict said."""
+        """Begins the next epoch, or continues at the position of load_state_dict."""
         if self._begun:
             self._epoch, self._position = self._epoch + 1, 0
         self._native.start(self._epoch, self._position)
@@ -286,15 +301,17 @@ class Loader:
         return _Loop(self, self._loops)
 
     def __len__(self) -> int:
-        """Batches of a whole epoch on this rank."""
+        """The number of batches in a whole epoch on this rank."""
         return self._batches
 
     def __getitem__(self, which: object) -> NoReturn:
-        raise TypeError("an l3.Loader has no batches by number: loop over it. For torch's DataLoader, import torch "
+        raise TypeError("an l3.Loader cannot be indexed: loop over it. For torch's DataLoader, import torch "
                         "before making the loader, and write DataLoader(loader, batch_size=None)")
 
     def set_epoch(self, epoch: int) -> None:
-        """Lets the next loop run that epoch, from its beginning. A loop that runs is not changed."""
+        """Makes the next loop run this epoch from its beginning. Call it between
+        loops: a loop that is running raises RuntimeError at its next step.
+        """
         epoch = arguments.whole_number("epoch", epoch, 0, 2**63 - 1)
         self._go_to(epoch, 0)
 
@@ -304,7 +321,7 @@ class Loader:
 
     def _next(self, loop: int) -> Batch:
         if loop != self._loops:
-            raise RuntimeError("another loop over this loader has begun, and a loader has one at a time")
+            raise RuntimeError("another loop over this loader has begun: a loader allows one loop at a time")
         try:
             native = self._native.next()
         finally:
@@ -318,18 +335,19 @@ class Loader:
 
     @property
     def epoch(self) -> int:
-        """Of the running loop, or of the next one."""
+        """The number of the running epoch, or of the next one."""
         return self._epoch
 
     @property
     def units(self) -> int:
-        """Of an epoch, on all ranks together."""
+        """The number of units in an epoch, on all ranks together."""
         return self._units
 
     def state_dict(self) -> dict[str, Any]:
-        """How far the loop has come, in the batches that it has received: a dict that JSON and torch.save take.
+        """Returns the position of the loop as a small dict, which JSON and torch.save can store.
 
-        All ranks have the same. At the end of an epoch it says the beginning of the next one.
+        It counts the batches that the loop has received. It is the same on all ranks. At the end of an epoch it is the
+        beginning of the next one.
         """
         epoch, position = self._epoch, self._position
         left = self._units - position
@@ -340,20 +358,20 @@ class Loader:
                 "window": self._window if self._order == "windows" else None, "samples": self._selection}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Lets the next loop go on where a state was taken.
+        """Makes the next loop continue at the position of a state.
 
-        Data set, seed, order and samples must be as they were (ValueError names what differs); batch size and number of
-        ranks need not: the units that follow are the same, in the same order.
+        Data set, seed, order and samples must be the same as when the state was taken; otherwise ValueError names the
+        difference. Batch size and number of ranks may differ: the units that follow are the same, in the same order.
         """
         if not isinstance(state, Mapping):
-            raise TypeError(f"state is {type(state).__name__}, and must be a dict of l3.Loader.state_dict()")
+            raise TypeError(f"state is {type(state).__name__}, but must be a dict from l3.Loader.state_dict()")
         own = self.state_dict()
         missing = [name for name in own if name not in state]
         if missing:
-            raise ValueError(f"state has no {missing[0]!r}: it is none of l3.Loader.state_dict()")
+            raise ValueError(f"state has no {missing[0]!r}: it is not from l3.Loader.state_dict()")
         for name in ("version", "units", "seed", "order", "window", "samples"):
             if state[name] != own[name]:
-                raise ValueError(f"the state was taken with {name} {state[name]!r}, and this loader has {own[name]!r}")
+                raise ValueError(f"the state was taken with {name} {state[name]!r}, but this loader has {own[name]!r}")
         epoch = arguments.whole_number("state['epoch']", state["epoch"], 0, 2**63 - 1)
         self._go_to(epoch, arguments.whole_number("state['position']", state["position"], 0, self._units))
 
@@ -365,26 +383,26 @@ class Loader:
 
     @property
     def failures(self) -> list[Failure]:
-        """What failed since the loader was made, the first thousand."""
+        """The failures since the loader was made, at most the first 1000."""
         found, _ = self._failures()
         return [Failure(epoch, sample, name or None, reason, file or None, offset)
                 for epoch, sample, name, reason, file, offset in found]
 
     @property
     def failure_count(self) -> int:
-        """How many units failed since the loader was made."""
+        """The number of units that failed since the loader was made."""
         return self._failures()[1]
 
     def timeline(self) -> list[BatchTimes]:
-        """The times of the last batches that were delivered (up to 4096), oldest first."""
+        """Returns the times of the last delivered batches, at most 4096, oldest first."""
         return [BatchTimes(**times) for times in self._native.timeline()]
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes the timeline as a file for chrome://tracing and ui.perfetto.dev."""
+        """Writes the timeline to a file for chrome://tracing and ui.perfetto.dev."""
         self._native.write_trace(arguments.path_bytes(path))
 
     def close(self) -> None:
-        """Ends the threads. Batches that are there stay as they are, and failures can still be asked for."""
+        """Ends the threads. Delivered batches stay valid, and ``failures`` can still be read."""
         if not self._native.closed:
             self._last_failures = self._native.failures()
             self._native.close()
@@ -403,8 +421,8 @@ class Loader:
         self.close()
 
     def __reduce__(self) -> Any:
-        raise TypeError("an l3.Loader cannot be pickled, since it has threads: make it in the process that uses it. "
-                        "With torch.utils.data.DataLoader it is used without workers, or on its own")
+        raise TypeError("an l3.Loader cannot be pickled, because it has threads: make it in the process that uses "
+                        "it. torch.utils.data.DataLoader can use it only without workers")
 
     def __repr__(self) -> str:
         return (f"l3.Loader({self._data.path!r}, {self._units} units in {self._batches} batches of {self._batch_size}"
@@ -412,7 +430,7 @@ class Loader:
 
 
 class _Loop(Iterator[Batch]):
-    """One loop over a loader. It goes on after an exception."""
+    """One loop over a loader. It can continue after an exception."""
 
     def __init__(self, loader: Loader, number: int) -> None:
         self._loader = loader
@@ -433,16 +451,16 @@ class _Loop(Iterator[Batch]):
 
 
 def _groups_of(data: Dataset, samples: Sequence[int | str]) -> list[int]:
-    """The groups of samples, each once."""
+    """Returns the groups of the samples, each once."""
     if isinstance(samples, (str, bytes)) or not hasattr(samples, "__iter__"):
-        raise TypeError(f"samples is {samples!r}, and must be a list of numbers or names")
+        raise TypeError(f"samples is {samples!r}, but must be a list of numbers or names")
     native = data._open()
     groups: dict[int, None] = {}
     for which in samples:
         if isinstance(which, str):
             found = data.find(which)
             if found is None:
-                raise ValueError(f"samples has {which!r}, and the data set no such name")
+                raise ValueError(f"samples has {which!r}, but the data set has no sample of that name")
             number = found
         else:
             number = arguments.whole_number("samples", which, 0, len(data) - 1)
@@ -457,7 +475,7 @@ def _digest(groups: Sequence[int]) -> str:
 
 
 def _layouts_of(layout: str | Mapping[str, str], roles: Sequence[str | None]) -> list[str]:
-    """The layout of each role: one for all, or by name; those that are not named have "CHW"."""
+    """Returns the layout of each role. Roles that a mapping does not name have "CHW"."""
     found = arguments.by_role("layout", layout, roles) if isinstance(layout, Mapping) else [layout] * len(roles)
     return [arguments.one_of("layout", "CHW" if one is None else one, arguments.LAYOUTS) for one in found]
 
@@ -465,14 +483,14 @@ def _layouts_of(layout: str | Mapping[str, str], roles: Sequence[str | None]) ->
 def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int] | None, layouts: list[str],
             dtype: object, mean: object, std: object,
             colours: bool | Sequence[str]) -> tuple[list[Any], list[dict[str, list[float]]]]:
-    """What the extension takes for each role, and the means and deviations that are in it, by their names."""
+    """Returns the arguments of the extension per role, and the means and deviations in them, by name."""
     names: list[str | None] = [None] if roles is None else list(roles)
     wanted = []
     scalings = []
     if isinstance(colours, str):
         colours = [colours]
     if isinstance(colours, Sequence):
-        # A role that nobody asked for is a mistake, and by_role says so.
+        # by_role refuses roles that were not requested.
         arguments.by_role("colours", dict.fromkeys(colours), names)
     for role, layout, one_dtype, one_mean, one_std in zip(  # noqa: B905 (Python 3.9)
             names, layouts, arguments.by_role("dtype", dtype, names), arguments.by_role("mean", mean, names),
@@ -485,7 +503,7 @@ def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int
         arguments.check_scaling(name, means, stds)
         scales, biases = [0.0] * 4, [0.0] * 4
         if name in arguments.FLOATS:
-            # All images of a role have as many bits where values are scaled, or the loader refuses them.
+            # If values are scaled, all images of a role have the same bits; otherwise the loader refuses them.
             most = 2 ** data_set.bits_of(role, groups[0] if groups else 0, as_colours) - 1
             for i in range(4):
                 m = means[i % len(means)] if means else 0.0
@@ -497,7 +515,7 @@ def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int
 
 
 def _be_iterable_for_torch() -> None:
-    """torch's DataLoader iterates over an IterableDataset, and asks anything else for its items by number."""
+    """Registers the loader as IterableDataset, because torch's DataLoader indexes everything else."""
     data_set = getattr(sys.modules.get("torch.utils.data"), "IterableDataset", None)
     if data_set is not None and not issubclass(Loader, data_set):
         data_set.register(Loader)

@@ -12,9 +12,9 @@ def tensor_of_dlpack(array: object, stream: int) -> Tensor: ...
 
 @final
 class Tensor:
-    """An array in memory of a CPU or a GPU, for libraries that have DLPack: ``torch.from_dlpack(tensor)``.
+    """An array in the memory of a CPU or a GPU, for libraries with DLPack: ``torch.from_dlpack(tensor)``.
 
-    It has no values of its own to look at. Its memory lives as long as it, and what others made of it, do.
+    It gives no access to single values. Its memory stays valid as long as the tensor or any array made of it exists.
     """
 
     @property

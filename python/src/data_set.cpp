@@ -14,14 +14,14 @@ namespace {
 
 using namespace nb::literals;
 
-// Names and the like are UTF-8 as a rule; other bytes come as Python has them in names of files.
+// Names are usually UTF-8. Other bytes are decoded as Python decodes file names.
 nb::object text_of(const char* text, size_t size) {
   return nb::steal<nb::object>(PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(size), "surrogateescape"));
 }
 
 l3_data_sample sample_at(const DataSet& self, uint64_t index) {
   l3_data_sample sample = l3_data_sample_init();
-  if (l3_data_get(self.set.get(), index, &sample) != L3_OK) throw nb::index_error("there is no such sample");
+  if (l3_data_get(self.set.get(), index, &sample) != L3_OK) throw nb::index_error("sample number out of range");
   return sample;
 }
 
@@ -76,7 +76,7 @@ nb::dict describe_sample(const DataSet& self, uint64_t index) {
   return shown;
 }
 
-// Roles in the order in which they are first met.
+// Roles in the order of their first use.
 nb::list roles(const DataSet& self) {
   l3_data_info info = l3_data_info_init();
   (void)!l3_data_describe(self.set.get(), &info);
@@ -90,7 +90,7 @@ nb::list roles(const DataSet& self) {
   return names;
 }
 
-// How many bits the image of a role has in a group, or the first image if the role is none; 8 where there is none.
+// The bits of a role's image in a group, or of the first image if the role is None; 8 if there is no such image.
 uint32_t bits_of(const DataSet& self, const nb::object& role, uint64_t group, bool as_colours) {
   const std::string wanted = role.is_none() ? std::string() : nb::cast<std::string>(role);
   uint64_t first = 0, count = 0;
@@ -185,7 +185,7 @@ void bind_data_set(nb::module_& module) {
            [](const DataSet& self, uint64_t group) {
              uint64_t first = 0, count = 0;
              if (l3_data_group(self.set.get(), group, &first, &count) != L3_OK) {
-               throw nb::index_error("there is no such group");
+               throw nb::index_error("group number out of range");
              }
              return nb::make_tuple(first, count);
            })

@@ -1,4 +1,4 @@
-// Data sets that are open, and models.
+// Open data sets, and models.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,7 +16,7 @@ struct CloseDataSet {
   void operator()(l3_data_set* set) const { l3_data_close(set); }
 };
 
-// Shared by all that use it: samples in Python, and loaders.
+// Shared by all its users: samples in Python, and loaders.
 struct DataSet {
   std::shared_ptr<const l3_data_set> set;
 };
@@ -30,7 +30,7 @@ struct Model {
 };
 
 const char* colour_name(uint32_t colour);
-// The name of a sample, for messages; empty where there is none.
+// The name of a sample, for messages; empty if there is no such sample.
 std::string sample_name(const l3_data_set* set, uint64_t sample);
 
 void bind_data_set(nb::module_& module);

@@ -1,4 +1,4 @@
-// The structures of DLPack 1.0, by which libraries of tensors hand memory to each other (the names are DLPack's).
+// The structures of DLPack 1.0, with which tensor libraries exchange memory. The names are DLPack's.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct DLTensor {
   int32_t ndim;
   DLDataType dtype;
   int64_t* shape;
-  int64_t* strides;  // in elements; null where there are no gaps
+  int64_t* strides;  // in elements; null if the tensor is contiguous
   uint64_t byte_offset;
 };
 

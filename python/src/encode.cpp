@@ -34,11 +34,11 @@ uint32_t colour_named(const std::string& name) {
   throw nb::value_error(("there is no colour '" + name + "'").c_str());
 }
 
-// `array` is (height, width, channels) without gaps.
+// `array` is (height, width, channels), contiguous.
 nb::bytes encode(const Tensor& array, const std::string& colour, uint32_t bits, bool premultiplied,
                  const nb::bytes& palette, const nb::bytes& transparency, uint32_t method, uint32_t effort,
                  uint32_t tile_width, uint32_t tile_height, uint32_t threads) {
-  if (array.shape.size() != 3) throw nb::value_error("an array of three dimensions is needed");
+  if (array.shape.size() != 3) throw nb::value_error("the array must have three dimensions");
   l3_image image = l3_image_init();
   image.height = static_cast<uint32_t>(array.shape[0]);
   image.width = static_cast<uint32_t>(array.shape[1]);

@@ -1,4 +1,4 @@
-// Encoding, and what a file says of itself.
+// Encoding, and reading the head of a file.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -20,7 +20,7 @@
 
 namespace l3_python {
 
-// What writes the values of images, by their bits and channels.
+// The writers of image values, by bits and channels.
 class Writers {
  public:
   Writers(const std::vector<File>& files, const Output& output) : flip_(output.flip) {
@@ -44,17 +44,17 @@ namespace {
 using namespace nb::literals;
 
 constexpr l3_error kNoMemory{L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
-// Smaller images are decoded sooner than threads begin.
+// Smaller images are decoded before threads have started.
 constexpr uint64_t kPixelsForThreads = uint64_t{1} << 19;
 
-// 0, or an errno.
+// Returns 0 or an errno.
 int read_file(const std::string& path, std::vector<uint8_t>& bytes) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return errno;
   struct stat status {};
   int error = fstat(descriptor, &status) == 0 ? 0 : errno;
   if (error == 0 && S_ISDIR(status.st_mode)) error = EISDIR;
-  // What is no regular file has no size: it is read to its end. One byte more tells that the end is there.
+  // A file that is not regular, such as a pipe, has no size, so it is read to its end. One extra byte detects the end.
   size_t size = 0;
   if (error == 0) bytes.resize(static_cast<size_t>(std::max<off_t>(status.st_size, 0)) + 1);
   while (error == 0) {
@@ -165,7 +165,7 @@ void Files::read_head(File& file, const Region& region) const {
       if (file.system_error != 0) return;
       file.bytes = file.read;
     }
-    // Limits concern what is decoded.
+    // Limits apply to the region that is decoded.
     const l3_limits any = l3::no_limits();
     const l3_limits& limits = region.is_whole ? options_.limits : any;
     file.info = l3_info_init();
@@ -177,7 +177,7 @@ void Files::read_head(File& file, const Region& region) const {
       file.error = {L3_ERROR_ARGUMENT, 0, L3_NO_TILE, "the region is not inside the image"};
       return;
     }
-    // Before there is room for the pixels there must be a file behind the header.
+    // Check that the whole file is there before memory for its pixels is allocated.
     if (l3_check(file.bytes.data(), file.bytes.size(), &any, &file.error) != L3_OK) return;
     const bool is_palette = file.info.colour == L3_COLOUR_PALETTE && options_.as_colours != 0;
     const uint32_t pixel_bytes = l3_pixel_bytes(&file.info, file.bytes.data(), file.bytes.size(), &options_);
@@ -234,7 +234,7 @@ std::vector<uint8_t*> Files::places(const std::vector<const Tensor*>& to, const 
 void Files::decode(const std::vector<const Tensor*>& to, const Output& output, uint32_t threads) {
   const std::vector<uint8_t*> out = places(to, output);
   for (const File& file : files_) {
-    // Memory of the caller's is one tensor; what was made for the call is nobody else's.
+    // The caller's memory is a single tensor. Memory that was allocated for this call overlaps nothing.
     if (to.size() != 1 || file.buffer.obj == nullptr) continue;
     const auto begin = reinterpret_cast<uintptr_t>(to[0]->data),
                source = reinterpret_cast<uintptr_t>(file.bytes.data());

@@ -1,4 +1,4 @@
-// Images to be decoded: files in memory, whose heads were read.
+// Images to decode: files in memory whose heads have been read.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,31 +19,31 @@ struct Region {
   bool is_whole = true;
 };
 
-// How values are written, alike for all images.
+// How values are written; the same for all images.
 struct Output {
   uint32_t type = L3_VALUE_STORED;
   uint32_t layout = L3_LAYOUT_HWC;
   bool flip = false;
-  // By channel, or one for all of them; empty: 0 and 1.
+  // One number per channel, or one for all; empty: mean 0, deviation 1.
   std::vector<double> mean, deviation;
 };
 
 struct File {
-  std::string name;           // a path, or empty
-  std::vector<uint8_t> read;  // where it was a path
-  Py_buffer buffer{};         // else
+  std::string name;           // the path, or empty
+  std::vector<uint8_t> read;  // the contents, if the source is a path
+  Py_buffer buffer{};         // the source, if it is not a path
   std::span<const uint8_t> bytes;
   l3_info info{};
   Region region;
-  uint32_t channels = 0, bits = 0;  // as they are decoded
-  l3_error error{};                 // of the library, or
-  int system_error = 0;             // of the system
+  uint32_t channels = 0, bits = 0;  // of the decoded image
+  l3_error error{};                 // an error of the library, or
+  int system_error = 0;             // an errno of the system
 };
 
 class Files {
  public:
-  // Reads and verifies what comes before pixels, without the interpreter's lock. A source is a path as bytes in a
-  // tuple, or has the buffer protocol. Raises for the first one that is not as it must be.
+  // Reads and verifies everything before the pixels, without the interpreter's lock. A source is a tuple with a path as
+  // bytes, or an object with the buffer protocol. Raises an exception for the first source that is wrong.
   Files(const nb::list& sources, const nb::list& models, bool as_colours, const nb::object& region,
         const l3_limits& limits, uint32_t threads);
   ~Files();
@@ -52,30 +52,30 @@ class Files {
 
   const std::vector<File>& files() const { return files_; }
   const l3_decode_options& options() const { return options_; }
-  // Raises what went wrong with the first file that has an error.
+  // Raises the error of the first file that has one.
   void raise_first_error() const;
 
-  // Decodes to memory of a CPU, a tensor for each file, or one for all of them.
+  // Decodes to CPU memory: one tensor per file, or one for all files.
   void decode(const std::vector<const Tensor*>& to, const Output& output, uint32_t threads);
-  // Decodes on a GPU, in `stream`. Where no tensors are given it makes them.
+  // Decodes on a GPU, ordered in `stream`. Makes the tensors if none are given.
   std::vector<Tensor> decode_on_gpu(const std::vector<const Tensor*>& to, const Output& output, uint32_t device,
                                     void* stream);
 
  private:
   void read_head(File& file, const Region& region) const;
   void decode_one(File& file, uint8_t* to, const class Writers& writers, const l3_parallel& parallel) const;
-  // Where each file goes. ValueErrors are for Python to raise; what does not fit here is a RuntimeError.
+  // The memory of each file's output. Python has checked the shapes already, so a mismatch is a RuntimeError.
   std::vector<uint8_t*> places(const std::vector<const Tensor*>& to, const Output& output) const;
 
   std::vector<File> files_;
-  std::vector<nb::object> kept_;  // what models belong to
+  std::vector<nb::object> kept_;  // the owners of the models
   std::vector<const l3_model*> models_;
   l3_decode_options options_;
 };
 
-// What an image of so many bits becomes, as the loader takes it.
+// Describes the output of an image for the loader's writer.
 l3_tensor_options wanted_of(const Output& output, uint32_t bits, uint32_t channels);
-// The bytes that an image takes as a tensor.
+// The size of an image as a tensor.
 uint64_t output_bytes(const File& file, const Output& output);
 
 void bind_files(nb::module_& module);

@@ -1,4 +1,4 @@
-// Decoding files on a GPU, through the device that the loader has too.
+// Decodes files on a GPU, through the same device interface as the loader.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -12,7 +12,7 @@
 namespace l3_python {
 namespace {
 
-// What goes to a GPU at once.
+// The most that goes to a GPU at once.
 constexpr uint64_t kMaxStaged = uint64_t{1} << 28;
 constexpr size_t kMaxImages = 256;
 
@@ -36,8 +36,8 @@ class DeviceMemory : public Memory {
   std::vector<void*> streams_;
 };
 
-// A device, and its slots that are not in use: their pinned memory is dear. They are never given back, since at the end
-// of a process the driver may be gone before them.
+// Open devices and their idle slots, which are kept because pinned memory is expensive. They are never freed, because
+// at the end of a process the driver may be gone before them.
 class OpenDevices {
  public:
   static OpenDevices& get() {
@@ -82,7 +82,7 @@ class OpenDevices {
 
 uint64_t padded(uint64_t size) { return (size + 15) / 16 * 16; }
 
-// Decodes some files, and says of each what became of it. The result is of the device as a whole.
+// Decodes some files and sets the error of each. The return value is the error of the device as a whole.
 l3_error decode_some(std::span<File> files, std::span<uint8_t* const> to, const Output& output,
                      const l3_decode_options& options, loader::DeviceSlot& slot, void* stream) {
   l3_error error{L3_OK, 0, L3_NO_TILE, ""};

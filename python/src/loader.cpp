@@ -25,16 +25,16 @@ namespace {
 
 using namespace nb::literals;
 
-// How long the interpreter's lock is left alone before signals are looked at.
+// How long to wait without the interpreter's lock before checking for signals.
 constexpr uint32_t kMilliseconds = 100;
 
-// A batch goes back to its loader with the last tensor of it.
+// Returns a batch to its loader when its last tensor is gone.
 class BatchMemory : public Memory {
  public:
   BatchMemory(l3_batch* batch, void* data, std::shared_ptr<loader::Device> device, void* usual_stream)
       : batch_(batch), data_(data), device_(std::move(device)), usual_stream_(usual_stream) {}
   ~BatchMemory() override {
-    // A batch takes one stream. Of others the device is told: its memory begins with the first tensor.
+    // Releasing a batch takes one stream. The device learns of the others; the memory begins with the first tensor.
     for (size_t i = 1; i < streams_.size() && device_ != nullptr; ++i) device_->use_until(data_, streams_[i]);
     l3_batch_release(batch_, streams_.empty() ? usual_stream_ : streams_[0]);
   }
@@ -69,7 +69,7 @@ struct Batch {
     tensor.usual_stream = usual_stream;
     return tensor;
   }
-  // Numbers of the host, which are few: with a copy they do not keep the batch.
+  // Numbers in host memory. They are few, so they are copied: a copy does not keep the batch alive.
   Tensor numbers(const int64_t* from) const {
     Tensor tensor = allocate_tensor({static_cast<int64_t>(info.units)}, kInt64);
     if (info.units != 0) std::memcpy(tensor.data, from, info.units * sizeof(int64_t));
@@ -107,13 +107,13 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // Any thread may close a loader in which another one waits.
+  // Any thread may close a loader in which another thread waits.
   void close() {
     is_closed_ = true;
-    // What is the parent's stays, with locks that nobody here may ever open.
+    // In a forked child everything belongs to the parent, and its locks may stay locked forever.
     if (is_forked()) return;
     {
-      // Only its owner may forget it, so whoever waits has a loader to be called back from.
+      // `closing_` keeps the loader alive while it is interrupted.
       const std::lock_guard lock(closing_);
       if (loader_ != nullptr) l3_loader_interrupt(loader_);
     }
@@ -129,7 +129,7 @@ class Loader {
   bool is_closed() const { return is_closed_; }
 
   void start(uint64_t epoch, uint64_t position);
-  // None at the end of the epoch.
+  // Returns None at the end of the epoch.
   nb::object next();
   uint64_t position() const { return position_; }
 
@@ -141,7 +141,7 @@ class Loader {
   void write_trace(const nb::bytes& path) const;
 
  private:
-  // Calls of the library come one at a time, without the interpreter's lock.
+  // Calls the library from one thread at a time, without the interpreter's lock.
   template <class Body>
   auto with_loader(const Body& body) const {
     const nb::gil_scoped_release unlocked;
@@ -159,14 +159,14 @@ class Loader {
       return result;
     }
   }
-  // At the interpreter's end a thread that asks for its lock is unwound, which C++ does not survive: those that are
-  // here wait for the end of the process instead.
+  // When the interpreter ends, a thread that asks for its lock is unwound, which C++ does not survive. Such threads
+  // wait here for the end of the process instead.
   void wait_for_end() const {
     while (is_ending_ && getpid() != static_cast<pid_t>(gettid())) pause();
   }
   bool is_forked() const { return getpid() != process_; }
   [[noreturn]] static void raise_closed() { throw nb::value_error("the loader is closed"); }
-  // In a forked child the library refuses everything.
+  // In a forked child the library refuses all calls.
   void raise_if_forked(const char* reason) const {
     if (!is_forked()) return;
     const std::string text = std::string(reason[0] != 0 ? reason : "a loader does not survive a fork") +
@@ -211,7 +211,7 @@ Loader::Loader(const DataSet& set, const nb::dict& options, const nb::list& want
   usual_stream_ = reinterpret_cast<void*>(number_in(options, "stream"));
   if (all.device == L3_DEVICE_CUDA) device_ = {kDLCUDA, static_cast<int32_t>(all.device_number)};
 
-  // (role or None, type or "", planes, as_colours, scales, biases) of each.
+  // Each row is (role or None, type or "", planes, as_colours, scales, biases).
   std::vector<l3_tensor_options> tensors(nb::len(wanted));
   std::vector<std::string> roles(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -237,7 +237,7 @@ Loader::Loader(const DataSet& set, const nb::dict& options, const nb::list& want
   std::vector<uint64_t> units;
   if (!groups.is_none()) {
     units = nb::cast<std::vector<uint64_t>>(groups);
-    units.reserve(1);  // none of them is not all of them
+    units.reserve(1);  // an empty list must not be a null pointer, which means all groups
     all.groups = units.data();
     all.group_count = units.size();
   }

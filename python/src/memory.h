@@ -1,5 +1,5 @@
-// What tensors lie in. A memory is shared by all tensors in it, ours and those of other libraries, and is given back by
-// the last one: in any thread, with or without the interpreter's lock, and at the interpreter's end.
+// The memory of tensors. All tensors in a memory share it, including those of other libraries. The last one frees it:
+// in any thread, with or without the interpreter's lock, and also when the interpreter ends.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // A stream of a GPU uses it from now on, and is waited for before it is written again. Any thread may call this.
+  // Records that a GPU stream uses the memory. It is not reused before that stream's work has passed. Any thread may
+  // call this.
   virtual void used_by(void* /*stream*/) {}
 };
 
-// Memory of a CPU, at a multiple of 64; null where there is none.
+// Allocates CPU memory, aligned to 64 bytes. Returns null if there is not enough.
 std::shared_ptr<Memory> allocate_host(uint64_t size, void** data);
 
 }  // namespace l3_python

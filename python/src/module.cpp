@@ -1,4 +1,4 @@
-// l3._native: what of the package is C++. python/l3/ has what users see, and checks arguments before they come here.
+// l3._native, the C++ part of the package. python/l3/ is the public interface and checks arguments first.
 #include <nanobind/nanobind.h>
 
 #include "data_set.h"
@@ -8,7 +8,7 @@
 #include "tensor.h"
 
 NB_MODULE(_native, module) {
-  // What is alive when the interpreter ends is not a leak: a loop that was left, an exception that was kept.
+  // Objects that are alive when the interpreter ends are no leaks: an unfinished loop, a stored exception.
   nanobind::set_leak_warnings(false);
   l3_python::bind_tensor(module);
   l3_python::bind_data_set(module);

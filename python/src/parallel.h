@@ -1,4 +1,4 @@
-// Work on several threads, for the length of a call.
+// Runs work on several threads for the duration of a call.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace l3_python {
 
-// 0 stands for as many as there are processors.
+// 0 means one thread per processor.
 inline uint64_t threads_for(uint64_t wanted, uint64_t count) {
   if (wanted == 0) wanted = std::max(1u, std::thread::hardware_concurrency());
   return std::min(wanted, count);
 }
 
-// Calls body(i) once for each i below `count`, in no order, on up to so many threads, of which the caller's is one.
+// Calls body(i) once for each i below `count`, in any order, on at most `threads` threads including the caller's.
 template <class Body>
 void for_each_of(uint64_t count, uint64_t threads, const Body& body) {
   std::atomic<uint64_t> next{0};
@@ -29,7 +29,7 @@ void for_each_of(uint64_t count, uint64_t threads, const Body& body) {
   try {
     for (uint64_t i = 1; i < wanted; ++i) others.emplace_back(work);
   } catch (const std::exception&) {
-    // No more threads, or no memory: with those that there are.
+    // Out of threads or memory: continue with the threads that did start.
   }
   work();
   for (std::thread& other : others) other.join();

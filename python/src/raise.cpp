@@ -8,7 +8,7 @@ namespace {
 
 nb::object number_or_none(uint64_t number) { return number == UINT64_MAX ? nb::none() : nb::cast(number); }
 
-// Texts of the library may hold names of files, which need not be UTF-8.
+// Texts of the library may contain file names, which need not be UTF-8.
 nb::object text_of(const char* text) { return nb::steal(PyUnicode_DecodeFSDefault(text)); }
 
 nb::object text_or_none(const char* text) { return text[0] != 0 ? text_of(text) : nb::none(); }

@@ -1,4 +1,4 @@
-// Errors of the libraries to exceptions; python/l3/_errors.py has the classes and the words.
+// Turns errors of the libraries into exceptions. python/l3/_errors.py defines the classes and messages.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,10 +10,10 @@
 
 namespace l3_python {
 
-// `file` is what the caller calls it, or empty where it has no name.
+// `file` is the caller's name for the file, or empty.
 [[noreturn]] void raise_error(const l3_error& error, const std::string& file = {});
 [[noreturn]] void raise_error(const l3_data_error& error);
-// A sample of a data set, L3_DATA_NONE where it was no single one.
+// `sample` is L3_DATA_NONE if no single sample failed.
 [[noreturn]] void raise_sample_error(const l3_data_error& error, uint64_t sample, const std::string& name);
 [[noreturn]] void raise_memory_error();
 

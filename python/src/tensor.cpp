@@ -50,7 +50,7 @@ class HostMemory : public Memory {
   void* data_;
 };
 
-// Of an object with the buffer protocol.
+// Memory of an object with the buffer protocol.
 class BufferMemory : public Memory {
  public:
   ~BufferMemory() override {
@@ -63,11 +63,11 @@ class BufferMemory : public Memory {
   Py_buffer view{};
 };
 
-// Of another library, by DLPack; one of both is there.
+// Memory of another library, by DLPack. Exactly one of the two pointers is set.
 class ForeignMemory : public Memory {
  public:
   ~ForeignMemory() override {
-    // Deleters of other libraries take the lock if they need it, which the end of the interpreter forbids.
+    // Deleters of other libraries may take the interpreter's lock, which is not allowed once it has ended.
     if (Py_IsInitialized() == 0) return;
     if (legacy != nullptr && legacy->deleter != nullptr) legacy->deleter(legacy);
     if (versioned != nullptr && versioned->deleter != nullptr) versioned->deleter(versioned);
@@ -89,7 +89,7 @@ bool is_without_gaps(const std::vector<int64_t>& shape, const int64_t* strides) 
 
 // ------------------------------------------------------------------------------------------------ to other libraries
 
-// What a capsule of ours points to: the structure that others see, and what keeps it alive.
+// The target of our capsules: the structure that others read, and the memory that keeps it valid.
 template <class Managed>
 struct Exported {
   Managed managed{};
@@ -109,7 +109,7 @@ constexpr const char* kCapsuleName<DLManagedTensorVersioned> = "dltensor_version
 
 template <class Managed>
 void delete_capsule(PyObject* capsule) {
-  // A consumer renames the capsule, and then calls the deleter itself.
+  // A consumer has renamed the capsule if it will call the deleter itself.
   if (PyCapsule_IsValid(capsule, kCapsuleName<Managed>) == 0) return;
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, kCapsuleName<Managed>));
   if (managed != nullptr) managed->deleter(managed);
@@ -147,7 +147,7 @@ nb::object make_capsule(const Tensor& tensor, [[maybe_unused]] uint64_t flags) {
   return nb::steal<nb::object>(capsule);
 }
 
-// A whole number that is one of Python's, or a TypeError that names the argument.
+// Converts a Python int, or raises a TypeError that names the argument.
 int64_t number_of(nb::handle object, const char* name) {
   const long long number = PyLong_Check(object.ptr()) ? PyLong_AsLongLong(object.ptr()) : -1;
   if (number == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
@@ -165,13 +165,13 @@ bool is_versioned(nb::handle max_version) {
 
 void note_stream(const Tensor& tensor, nb::handle stream) {
   if (!tensor.is_on_gpu()) {
-    if (!stream.is_none()) throw nb::value_error("stream must be None: the tensor is in memory of the CPU");
+    if (!stream.is_none()) throw nb::value_error("stream must be None for a tensor on a CPU");
     return;
   }
-  // All work that writes a tensor is done before anyone sees it, so the consumer's stream has nothing to wait for.
+  // All work that writes a tensor has finished before it is returned, so the consumer's stream need not wait.
   const int64_t number = stream.is_none() ? 1 : number_of(stream, "stream");
   if (number == 0) {
-    throw nb::value_error("stream 0 says too little: 1 is the legacy default stream, 2 the one of each thread");
+    throw nb::value_error("stream 0 is ambiguous: pass 1 for the legacy default stream, 2 for the per-thread one");
   }
   if (number < -1) throw nb::value_error("stream must be None, -1, 1, 2 or the address of a stream");
   tensor.memory->used_by(number == -1 ? tensor.usual_stream : reinterpret_cast<void*>(number));
@@ -186,7 +186,7 @@ nb::object to_dlpack(const Tensor& tensor, nb::handle stream, nb::handle max_ver
     const int64_t type = number_of(PyTuple_GET_ITEM(dl_device.ptr(), 0), "dl_device");
     const int64_t number = number_of(PyTuple_GET_ITEM(dl_device.ptr(), 1), "dl_device");
     if (type != tensor.device.device_type || number != tensor.device.device_id) {
-      throw nb::buffer_error("a tensor stays on the device that it is on");
+      throw nb::buffer_error("a tensor cannot be moved to another device");
     }
   }
   const bool versioned = is_versioned(max_version);
@@ -211,8 +211,8 @@ std::string device_name(const Tensor& tensor) {
 nb::dict array_interface(const Tensor& tensor, bool of_gpu) {
   const TypeRow& row = row_of(tensor.type);
   if (tensor.is_on_gpu() != of_gpu || row.typestr == nullptr) {
-    const std::string reason = std::string("a tensor of ") + row.name + " on " + device_name(tensor) +
-                               " has none; other libraries take it by DLPack";
+    const std::string reason =
+        std::string("a tensor of ") + row.name + " on " + device_name(tensor) + " has no such interface: use DLPack";
     throw nb::attribute_error(reason.c_str());
   }
   if (of_gpu) tensor.memory->used_by(tensor.usual_stream);
@@ -246,7 +246,7 @@ Managed* take_capsule(nb::handle capsule, const char* used_name) {
   return managed;
 }
 
-// Libraries of before DLPack 1.0 do not know max_version.
+// Libraries older than DLPack 1.0 do not know max_version.
 nb::object call_dlpack(nb::handle object, const nb::object& stream) {
   try {
     return object.attr("__dlpack__")("stream"_a = stream, "max_version"_a = nb::make_tuple(1, 0));
@@ -312,17 +312,17 @@ Tensor tensor_of_buffer(nb::handle object, bool writable) {
       return tensor;
     }
   }
-  throw nb::type_error("an array of a type that l3 does not have");
+  throw nb::type_error("an array of a type that l3 does not support");
 }
 
 Tensor tensor_of_dlpack(nb::handle object, void* stream) {
   const nb::object device = object.attr("__dlpack_device__")();
   const int64_t device_type = nb::cast<int64_t>(nb::int_(device[0]));
   if (device_type != kDLCPU && device_type != kDLCUDA && device_type != kDLCUDAHost && device_type != kDLCUDAManaged) {
-    throw nb::buffer_error("a tensor of a device that is neither a CPU nor a GPU with CUDA");
+    throw nb::buffer_error("a tensor on a device that is neither a CPU nor a CUDA GPU");
   }
   const bool on_gpu = device_type == kDLCUDA || device_type == kDLCUDAManaged;
-  // The default stream has a number of its own in DLPack.
+  // DLPack has its own number for the default stream.
   const auto address = reinterpret_cast<uintptr_t>(stream);
   const nb::object number = on_gpu ? nb::cast(address != 0 ? address : 1) : nb::none();
   const nb::object capsule = call_dlpack(object, number);
@@ -332,7 +332,7 @@ Tensor tensor_of_dlpack(nb::handle object, void* stream) {
   uint64_t flags = 0;
   if (PyCapsule_IsValid(capsule.ptr(), kCapsuleName<DLManagedTensorVersioned>) != 0) {
     memory->versioned = take_capsule<DLManagedTensorVersioned>(capsule, "used_dltensor_versioned");
-    // Of another major version nothing but the deleter is where we know it.
+    // In another major version, only the position of the deleter is known.
     if (memory->versioned->version.major != 1) throw nb::buffer_error("a tensor of an unknown version of DLPack");
     flags = memory->versioned->flags;
     shown = &memory->versioned->dl_tensor;
@@ -340,11 +340,11 @@ Tensor tensor_of_dlpack(nb::handle object, void* stream) {
     memory->legacy = take_capsule<DLManagedTensor>(capsule, "used_dltensor");
     shown = &memory->legacy->dl_tensor;
   }
-  if ((flags & kDLReadOnly) != 0) throw nb::buffer_error("a tensor that may only be read");
+  if ((flags & kDLReadOnly) != 0) throw nb::buffer_error("a read-only tensor");
   Tensor tensor;
   tensor.shape.assign(shown->shape, shown->shape + shown->ndim);
   if (!is_without_gaps(tensor.shape, shown->strides)) {
-    throw nb::buffer_error("a tensor with gaps, or whose dimensions are not in their order");
+    throw nb::buffer_error("a tensor that is not C-contiguous");
   }
   for (const TypeRow& row : kTypes) {
     if (shown->dtype.code != row.code || shown->dtype.bits != 8 * row.bytes || shown->dtype.lanes != 1) continue;
@@ -355,30 +355,30 @@ Tensor tensor_of_dlpack(nb::handle object, void* stream) {
     tensor.memory = std::move(memory);
     return tensor;
   }
-  throw nb::buffer_error("a tensor of a type that l3 does not have");
+  throw nb::buffer_error("a tensor of a type that l3 does not support");
 }
 
 void bind_tensor(nb::module_& module) {
   nb::class_<Tensor>(
       module, "Tensor", nb::is_final(),
-      "An array in memory of a CPU or a GPU, for libraries that have DLPack: torch.from_dlpack(tensor).\n\n"
-      "It has no values of its own to look at. Its memory lives as long as it, and what others made of "
-      "it, do. All\nwork that writes it is done before it is there, so that any stream may read it.")
-      .def_prop_ro("shape", &shape_of, "A tuple of whole numbers.")
+      "An array in the memory of a CPU or a GPU, for libraries with DLPack: torch.from_dlpack(tensor).\n\n"
+      "It gives no access to single values. Its memory stays valid as long as the tensor or any array made of "
+      "it\nexists. All work that writes it has finished, so any stream may read it.")
+      .def_prop_ro("shape", &shape_of, "The dimensions, a tuple of ints.")
       .def_prop_ro(
           "ndim", [](const Tensor& tensor) { return tensor.shape.size(); }, "The number of dimensions.")
       .def_prop_ro(
           "dtype", [](const Tensor& tensor) { return type_name(tensor.type); },
           "'uint8', 'uint16', 'float16', 'bfloat16', 'float32' or 'int64'.")
       .def_prop_ro("device", &device_name, "'cpu', or 'cuda:' and a number.")
-      .def_prop_ro("nbytes", &Tensor::bytes, "The size of the memory.")
+      .def_prop_ro("nbytes", &Tensor::bytes, "The size of the memory in bytes.")
       .def_prop_ro("__array_interface__", [](const Tensor& tensor) { return array_interface(tensor, false); })
       .def_prop_ro("__cuda_array_interface__", [](const Tensor& tensor) { return array_interface(tensor, true); })
       .def("__dlpack__", &to_dlpack, nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
            "dl_device"_a = nb::none(), "copy"_a = nb::none(),
-           "A capsule of DLPack: 1.0 where max_version allows it. On a GPU `stream` is the one that will use the "
-           "tensor:\n"
-           "None or 1 the legacy default stream, 2 the one of each thread, -1 what is not said.")
+           "Returns a DLPack capsule, of version 1.0 if max_version allows it. On a GPU `stream` is the stream that "
+           "will "
+           "use the\ntensor: None or 1 is the legacy default stream, 2 the per-thread default stream, -1 unspecified.")
       .def("__dlpack_device__",
            [](const Tensor& tensor) { return nb::make_tuple(tensor.device.device_type, tensor.device.device_id); })
       .def("__repr__", &describe);

@@ -1,4 +1,4 @@
-// An array in memory of a CPU or a GPU, which other libraries take over by DLPack.
+// An array in CPU or GPU memory that other libraries can use by DLPack.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,12 +16,12 @@ namespace l3_python {
 
 namespace nb = nanobind;
 
-// Types are those of l3_value_type; in its place for what is stored, whole numbers of 64 bits (labels).
+// Types are values of l3_value_type. L3_VALUE_STORED stands for 64-bit integers here, the type of labels.
 inline constexpr uint32_t kInt64 = L3_VALUE_STORED;
 
 uint32_t type_bytes(uint32_t type);
 const char* type_name(uint32_t type);
-// The type of that name; a ValueError where there is none.
+// Returns the type of that name, or raises ValueError.
 uint32_t type_named(std::string_view name);
 
 struct Tensor {
@@ -30,7 +30,7 @@ struct Tensor {
   uint32_t type = L3_VALUE_U8;
   std::vector<int64_t> shape;
   DLDevice device{kDLCPU, 0};
-  // The stream that is taken to use the memory where its user does not say.
+  // The stream that uses the memory if the user names none.
   void* usual_stream = nullptr;
 
   uint64_t count() const;
@@ -38,11 +38,12 @@ struct Tensor {
   bool is_on_gpu() const { return device.device_type != kDLCPU; }
 };
 
-// New memory of a CPU. MemoryError where there is none.
+// Allocates CPU memory. Raises MemoryError if there is not enough.
 Tensor allocate_tensor(const std::vector<int64_t>& shape, uint32_t type);
-// The array of an object with Python's buffer protocol. A TypeError where it has none, or gaps, or no type of ours.
+// The array of an object with Python's buffer protocol. Raises if the object has no such protocol, is not contiguous,
+// or has an unsupported type.
 Tensor tensor_of_buffer(nb::handle object, bool writable);
-// The array of an object that has __dlpack__, ordered behind its own stream in `stream` if it is on a GPU.
+// The array of an object with __dlpack__. On a GPU, work in `stream` is ordered after the object's own stream.
 Tensor tensor_of_dlpack(nb::handle object, void* stream);
 
 void bind_tensor(nb::module_& module);

@@ -1,5 +1,5 @@
-// Pretends to be libl3_data_cuda.so: its device's memory is the host's, and its streams are numbers that it writes
-// down. It shows what the package asks of a device, and when.
+// A stand-in for libl3_data_cuda.so. Its device memory is host memory, and its streams are numbers that it logs. Tests
+// read from the log what the package asks of a device, and when.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 struct Log {
   std::mutex mutex;
   std::string text;
-  std::map<void*, int> outputs;  // by the order of their making
+  std::map<void*, int> outputs;  // numbered in the order of allocation
   int made = 0;
 
   void write(const std::string& line) { text += line + "\n"; }
@@ -117,7 +117,7 @@ __attribute__((visibility("default"))) loader::Device* l3_data_open_cuda_device(
   return nullptr;
 }
 
-// What was written down since it was asked for last; valid until it is asked for again.
+// Returns the log since the last call. It is valid until the next call.
 __attribute__((visibility("default"))) const char* fake_log() {
   static std::string& text = *new std::string;
   const std::lock_guard lock(log().mutex);

@@ -1,4 +1,4 @@
-"""What the tests share: images, PNG files of them, and data sets, which the l3 command makes (L3_COMMAND)."""
+"""Shared by the tests: images, PNG files, and data sets, which the l3 command makes (L3_COMMAND)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}
 
 
 def picture(seed: int, height: int = 24, width: int = 32, channels: int = 3, bits: int = 8) -> np.ndarray:
-    """Smooth with a little noise, and different for each seed."""
+    """A smooth image with a little noise, different for each seed."""
     random = np.random.default_rng(seed)
     y, x, c = np.ogrid[:height, :width, :channels]
     waves = np.sin(x / 5 + seed) + np.cos(y / 7 - seed * 2) + c / 3
@@ -32,7 +32,7 @@ def picture(seed: int, height: int = 24, width: int = 32, channels: int = 3, bit
 
 
 def write_png(path: Path, pixels: np.ndarray, palette: np.ndarray | None = None) -> None:
-    """8 or 16 bits, any number of channels up to 4."""
+    """Writes a PNG of 8 or 16 bits with 1 to 4 channels."""
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
@@ -52,7 +52,7 @@ def convert(source: Path, target: Path, *options: str) -> None:
 
 
 class Folder(unittest.TestCase):
-    """A test with a folder of its own."""
+    """A test with its own folder."""
 
     def setUp(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="l3-python-"))
@@ -60,7 +60,7 @@ class Folder(unittest.TestCase):
 
 
 class Sets(Folder):
-    """Tests with data sets, which are made once for each class."""
+    """Tests with data sets, which are made once per class."""
 
     COUNT = 23
     _made: dict[str, Path] = {}
@@ -85,7 +85,7 @@ class Sets(Folder):
         return str(self._made[name])
 
     def classes_set(self) -> str:
-        """COUNT images of one size in two classes and several shards: number i in the name's digits."""
+        """COUNT images of one size in two classes and several shards. The digits of a name are its number."""
         def draw(png: Path) -> list[str]:
             for i in range(self.COUNT):
                 write_png(png / ("cats" if i % 2 else "dogs") / f"{i:03}.png", picture(i))
@@ -93,7 +93,7 @@ class Sets(Folder):
         return self._make("classes", draw)
 
     def pairs_set(self) -> str:
-        """Ten images of 16 bits with a label map each."""
+        """Ten images of 16 bits, each with a label map."""
         def draw(png: Path) -> list[str]:
             palette = np.arange(24, dtype=np.uint8).reshape(8, 3) * 10
             for i in range(10):
@@ -103,7 +103,7 @@ class Sets(Folder):
         return self._make("pairs", draw)
 
     def broken_set(self, *names: str) -> str:
-        """A copy of classes_set in which the bytes of these samples are not what they were."""
+        """A copy of classes_set in which the bytes of these samples are damaged."""
         import l3
         copy = self.folder / "broken"
         shutil.copytree(self.classes_set(), copy)
@@ -119,12 +119,12 @@ class Sets(Folder):
 
 
 def number_of(name: str) -> int:
-    """Of a sample of classes_set."""
+    """The image of a sample of classes_set."""
     return int(name.split("/")[-1].split(".")[0])
 
 
 def python(code: str, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Another interpreter that finds the same package."""
+    """The environment for another interpreter that imports the same package."""
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120,
                           env=child_environment(), **options)
 

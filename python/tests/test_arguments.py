@@ -1,4 +1,4 @@
-"""What callers may hand in: images of Pillow's, memory that overlaps, paths; and what batches are."""
+"""Arguments: Pillow images, overlapping memory, paths; and the type of batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAST = {"method": "fast"}
 
 
 class PillowImage:
-    """What l3 looks at in an image of Pillow's."""
+    """The parts of a Pillow image that l3 uses."""
 
     def __init__(self, mode: str, pixels: np.ndarray, palette: list[int] | None = None, **info: object) -> None:
         self.mode, self.info = mode, info
@@ -46,7 +46,7 @@ class PillowImage:
 class Pillow(unittest.TestCase):
     def test_palettes_are_kept(self) -> None:
         indices = np.array([[0, 1], [2, 1]], np.uint8)
-        image = PillowImage("P", indices, [1, 2, 3, 4, 5, 6])  # Pillow leaves out what it takes for unused
+        image = PillowImage("P", indices, [1, 2, 3, 4, 5, 6])  # Pillow omits entries that it considers unused
         file = l3.encode(image, **FAST)
         self.assertEqual(l3.info(file).colour, "palette")
         np.testing.assert_array_equal(l3.decode(file)[:, :, 0], indices)
@@ -56,7 +56,7 @@ class Pillow(unittest.TestCase):
             colours = l3.decode(l3.encode(shown, **FAST), colours=True)
             np.testing.assert_array_equal(colours[:, :, 3], alpha)
         self.assertEqual(l3.info(l3.encode(image, colour="gray", **FAST)).colour, "gray")
-        # No pixel has the entry that is transparent, and neither has the palette.
+        # The transparent entry is in no pixel and not in the palette.
         absent = PillowImage("P", indices, [1, 2, 3, 4, 5, 6], transparency=250)
         self.assertEqual(l3.decode(l3.encode(absent, **FAST), colours=True).shape[2], 3)
 
@@ -103,7 +103,7 @@ class Pillow(unittest.TestCase):
         indices = np.zeros((4, 5), np.uint8)
         indices[2, 3] = 2
         palette = np.zeros((2, 3), np.uint8)
-        with self.assertRaisesRegex(ValueError, "index 2 at row 2, column 3, and the palette 2 entries"):
+        with self.assertRaisesRegex(ValueError, "index 2 at row 2, column 3, but the palette has 2 entries"):
             l3.encode(indices, palette=palette)
 
 
@@ -136,15 +136,15 @@ class Memory(Folder):
 class Words(Folder):
     def test_arguments_of_wrong_kinds(self) -> None:
         file = l3.encode(picture(1, channels=1), **FAST)
-        with self.assertRaisesRegex(TypeError, r"region is 5, and must be \(x, y, width, height\)"):
+        with self.assertRaisesRegex(TypeError, r"region is 5, but must be \(x, y, width, height\)"):
             l3.decode(file, region=5)
         with self.assertRaisesRegex(TypeError, r"source\.tolist\(\)"):
             l3.decode(np.array(["a.l3"]))
         with self.assertRaisesRegex(TypeError, "threads is .*True"):
             l3.decode(file, threads=np.bool_(True))
-        with self.assertRaisesRegex(TypeError, "region is {.*, and must be"):
+        with self.assertRaisesRegex(TypeError, "region is {.*, but must be"):
             l3.decode(file, region={"x": 0, "y": 0, "width": 1, "height": 1})
-        with self.assertRaisesRegex(ValueError, "source has gaps"):
+        with self.assertRaisesRegex(ValueError, "source is not contiguous"):
             l3.decode(np.frombuffer(file + file, np.uint8)[::2])
         for models in (5, [5]):
             with self.assertRaisesRegex(TypeError, "source is int"):
@@ -160,9 +160,9 @@ class Words(Folder):
     def test_encode(self) -> None:
         pixels = picture(1)
         self.assertEqual(l3.encode(pixels, tile=[64, 32], **FAST), l3.encode(pixels, tile=(64, 32), **FAST))
-        with self.assertRaisesRegex(TypeError, r"tile is '64', and must be a whole number or \(width, height\)"):
+        with self.assertRaisesRegex(TypeError, r"tile is '64', but must be a whole number or \(width, height\)"):
             l3.encode(pixels, tile="64")
-        with self.assertRaisesRegex(ValueError, "with layout 'HW' must have two dimensions"):
+        with self.assertRaisesRegex(ValueError, "layout 'HW' needs two dimensions"):
             l3.encode(pixels, layout="HW")
         path = self.folder / "a.l3"
         l3.encode(pixels, bytes(path), **FAST)
@@ -175,7 +175,7 @@ class Words(Folder):
         out = np.zeros(gray.shape[:2], np.uint8)
         self.assertIs(l3.decode(file, layout="HW", out=out), out)
         np.testing.assert_array_equal(out, gray[:, :, 0])
-        with self.assertRaisesRegex(ValueError, "layout 'HW' is for images of one channel, and this one has 3"):
+        with self.assertRaisesRegex(ValueError, "layout 'HW' is for images of one channel, but this image has 3"):
             l3.decode(l3.encode(colours, **FAST), layout="HW")
 
 
@@ -192,10 +192,10 @@ class Batches(Sets):
             self.assertEqual(len(batch.names), 4)
             self.assertEqual(copy.copy(batch).names, batch.names)
             self.assertIs(batch._replace(labels=None).images, images)
-            # As torch's default_convert and pin_memory make them anew.
+            # As torch's default_convert and pin_memory copy them.
             again = type(batch)(*(np.array(one) for one in batch))
             self.assertEqual((again.ids.tolist(), again.repeats), (ids.tolist(), 0))
-            with self.assertRaisesRegex(AttributeError, "made of another one"):
+            with self.assertRaisesRegex(AttributeError, "is a copy"):
                 again.names  # noqa: B018
             with self.assertRaisesRegex(TypeError, r"batch_size=None"):
                 loader[0]
@@ -210,18 +210,18 @@ class Batches(Sets):
         for how, error, text in (
             ({"crop": True}, TypeError, "crop is True"),
             ({"crop": {0: 1, 1: 2}}, TypeError, "crop is {.*whole number or"),
-            ({"samples": 5}, TypeError, "samples is 5, and must be a list"),
-            ({"samples": "cats"}, TypeError, "samples is 'cats', and must be a list"),
+            ({"samples": 5}, TypeError, "samples is 5, but must be a list"),
+            ({"samples": "cats"}, TypeError, "samples is 'cats', but must be a list"),
             ({"roles": 5}, ValueError, "roles is 5"),
-            ({"colours": ["image"]}, ValueError, "colours has the role 'image', and roles are not given"),
-            ({"roles": ["image"], "colours": ["labels"]}, ValueError, "colours has the role 'labels'"),
+            ({"colours": ["image"]}, ValueError, "colours names the role 'image', but roles is not given"),
+            ({"roles": ["image"], "colours": ["labels"]}, ValueError, "colours names the role 'labels'"),
             ({"shuffle": np.ones(2, bool)}, ValueError, "shuffle is array"),
             ({"crop_mode": []}, ValueError, "crop_mode is"),
         ):
             with self.subTest(**how), self.assertRaisesRegex(error, text):
                 l3.Loader(path, 2, **how)
         for samples in ([np.bool_(True)], np.ones(3, bool)):
-            with self.assertRaisesRegex(TypeError, "samples is .*True_?, and must be a whole number"):
+            with self.assertRaisesRegex(TypeError, "samples is .*True_?, but must be a whole number"):
                 l3.Loader(path, 2, samples=samples)
         with l3.Dataset(path) as data, self.assertRaisesRegex(TypeError, "bool"):
             data[np.bool_(True)]
@@ -242,7 +242,7 @@ class Batches(Sets):
             loader.write_trace(f"{self.folder}/trace\0.json")
 
     def test_torch_iterates(self) -> None:
-        """torch's DataLoader looks whether a data set is an IterableDataset; torch itself is not needed to be one."""
+        """torch's DataLoader checks for IterableDataset. A fake torch is enough to test that."""
         data = types.ModuleType("torch.utils.data")
         data.IterableDataset = type("IterableDataset", (Iterable,), {})  # type: ignore[attr-defined]
         before = sys.modules.get("torch.utils.data")

@@ -70,7 +70,7 @@ class Datasets(Sets):
             self.assertEqual(image.metadata, {"number": number_of(image.name), "text": "é"})
             self.assertEqual(text.bytes().decode(), f"text {number_of(text.name)}")
             self.assertEqual((text.colour, text.width), (None, 0))
-            with self.assertRaisesRegex(ValueError, "is no image: use bytes"):
+            with self.assertRaisesRegex(ValueError, "is not an image; use bytes"):
                 text.decode()
 
     def test_label_maps_and_depth(self) -> None:
@@ -185,7 +185,7 @@ class Errors(Sets):
         data["dogs/002.png"].decode()
 
     def test_images_of_another_shard(self) -> None:
-        """Of two sets whose samples have equal sizes, the samples of one in the other."""
+        """Two sets with samples of equal sizes: replaces the samples of one by those of the other."""
         rng = np.random.default_rng(3)
         sets = []
         for name in ("ours", "theirs"):
@@ -213,7 +213,7 @@ class Errors(Sets):
                         self.assertRegex(failure.reason, "the digest of an image is not what the index says")
 
         expect_refused("the check of a sample does not match")
-        # Even an index whose checks are those of the wrong samples.
+        # Even if the index has the checks of the wrong samples.
         for i in range(4):
             entry = end + 80 * i
             ours[entry + 32:entry + 36] = theirs[entry + 32:entry + 36]

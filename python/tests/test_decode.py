@@ -200,15 +200,15 @@ class Outputs(unittest.TestCase):
         locked.flags.writeable = False
         right = np.zeros((24, 32, 3), np.uint8)
         for out, how, error, text in (
-            (np.zeros((24, 32), np.uint8), {}, ValueError, r"the shape \(24, 32\), and must have \(24, 32, 3\)"),
-            (np.zeros((3, 24, 32), np.uint8), {}, ValueError, r"\(3, 24, 32\), and must have \(24, 32, 3\)"),
-            (right, {"dtype": "float32"}, ValueError, "has the type uint8, and dtype is 'float32'"),
-            (np.zeros((24, 32, 3)), {}, ValueError, "has the type float64"),
-            (np.zeros((24, 32, 6), np.uint8)[:, :, ::2], {}, ValueError, "gaps"),
-            (right.astype(">u2"), {}, ValueError, "order"),
-            (locked, {}, ValueError, "may only be read"),
+            (np.zeros((24, 32), np.uint8), {}, ValueError, r"has shape \(24, 32\), but must have \(24, 32, 3\)"),
+            (np.zeros((3, 24, 32), np.uint8), {}, ValueError, r"\(3, 24, 32\), but must have \(24, 32, 3\)"),
+            (right, {"dtype": "float32"}, ValueError, "has dtype uint8, but dtype is 'float32'"),
+            (np.zeros((24, 32, 3)), {}, ValueError, "has dtype float64"),
+            (np.zeros((24, 32, 6), np.uint8)[:, :, ::2], {}, ValueError, "C-contiguous"),
+            (right.astype(">u2"), {}, ValueError, "byte order"),
+            (locked, {}, ValueError, "read-only"),
             ([1], {}, TypeError, "out is list"),
-            (right, {"device": "cuda:0", "stream": 0}, ValueError, "out is on cpu, and device is 'cuda:0'"),
+            (right, {"device": "cuda:0", "stream": 0}, ValueError, "out is on cpu, but device is 'cuda:0'"),
         ):
             with self.subTest(text), self.assertRaisesRegex(error, text):
                 l3.decode(self.file, out=out, **how)
@@ -256,11 +256,11 @@ class Errors(Folder):
 
     def test_arguments(self) -> None:
         for how, error, text in (
-            ({"layout": "NHWC"}, ValueError, "layout is 'NHWC', and must be 'CHW', 'HWC' or 'HW'"),
-            ({"dtype": "float64"}, ValueError, "dtype is 'float64', and must be None, 'uint8'"),
+            ({"layout": "NHWC"}, ValueError, "layout is 'NHWC', but must be 'CHW', 'HWC' or 'HW'"),
+            ({"dtype": "float64"}, ValueError, "dtype is 'float64', but must be None, 'uint8'"),
             ({"dtype": np.float64}, ValueError, "dtype"),
             ({"mean": 0.5}, ValueError, "mean and std need dtype 'float16', 'bfloat16' or 'float32'"),
-            ({"mean": [1, 2], "dtype": "float32"}, ValueError, "mean has 2 numbers, and the image 3 channels"),
+            ({"mean": [1, 2], "dtype": "float32"}, ValueError, "mean has 2 numbers, but the image has 3 channels"),
             ({"std": 0, "dtype": "float32"}, ValueError, "zero"),
             ({"mean": "x", "dtype": "float32"}, TypeError, "mean is 'x'"),
             ({"region": (0, 0, 1)}, ValueError, "region"),
@@ -282,16 +282,16 @@ class Errors(Folder):
         pixels = picture(1)
         for array, how, error, text in (
             (pixels.astype(float), {}, TypeError, "float64"),
-            (pixels[0, 0], {}, ValueError, r"the shape \(3,\)"),
+            (pixels[0, 0], {}, ValueError, r"has shape \(3,\)"),
             (np.zeros((4, 4, 5), np.uint8), {}, ValueError, "1 to 4 channels"),
             (np.zeros((0, 4), np.uint8), {}, ValueError, "shape"),
-            (pixels, {"bits": 9}, ValueError, "uint8 has 1 to 8 bits"),
+            (pixels, {"bits": 9}, ValueError, "uint8 is for 1 to 8 bits"),
             (pixels, {"bits": 4}, ValueError, ""),
             (pixels, {"colour": "gray"}, ValueError, "with 3 channels must be 'rgb'"),
-            (pixels, {"effort": 10}, ValueError, "effort is 10, and must be from 1 to 9"),
+            (pixels, {"effort": 10}, ValueError, "effort is 10, but must be from 1 to 9"),
             (pixels, {"method": "best"}, ValueError, "'auto', 'fast' or 'dense'"),
             (pixels, {"tile": 33}, ValueError, ""),
-            (pixels[:, :, :1], {"colour": "palette"}, ValueError, "need each other"),
+            (pixels[:, :, :1], {"colour": "palette"}, ValueError, "needs the argument palette"),
             (pixels[:, :, :1], {"palette": [[1, 2, 3]]}, ValueError, "palette"),
         ):
             with self.subTest(how=how), self.assertRaisesRegex(error, text):

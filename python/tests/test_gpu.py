@@ -1,4 +1,4 @@
-"""The GPU's side of the package over a pretended device, whose memory is the host's (L3_PRETENDED_DEVICE).
+"""The GPU part of the package, with a pretended device in host memory (L3_PRETENDED_DEVICE).
 
 What a GPU computes is not tested here, but what the package asks of it: which memory is alive, and which streams wait.
 """
@@ -26,7 +26,7 @@ IN_CHILD = "L3_IN_PRETENDED" in os.environ
 class Outside(Folder):
     def test_all_of_it(self) -> None:
         import l3
-        # The package again, with the pretended device beside the extension, where the true one would be.
+        # A copy of the package, with the pretended device next to the extension, in place of the true one.
         package = self.folder / "l3"
         package.mkdir()
         for part in Path(l3.__file__).parent.iterdir():
@@ -41,7 +41,7 @@ class Outside(Folder):
 
 
 class Array:
-    """Memory of the pretended device, as another library has it."""
+    """Memory of the pretended device, as another library would own it."""
 
     def __init__(self, values: np.ndarray, device: int = 0) -> None:
         self.values = values
@@ -54,7 +54,7 @@ class Array:
     def __dlpack__(self, *, stream: object = None, max_version: object = None) -> object:
         self.streams.append(stream)
         capsule = self.values.__dlpack__()
-        # DLTensor begins with its data, and then the device.
+        # DLTensor begins with its data pointer, followed by the device.
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
         ctypes.cast(pointer(capsule, b"dltensor") + 8, ctypes.POINTER(ctypes.c_int32))[0] = 2
@@ -110,9 +110,9 @@ class Inside(Sets):
             self.l3.decode([self.file, broken], device="cuda")
         self.log()
         self.assertEqual(self.device.pretended_outputs(), 0)
-        with self.assertRaisesRegex(ValueError, "out is on cuda:0, and device is 'cpu'"):
+        with self.assertRaisesRegex(ValueError, "out is on cuda:0, but device is 'cpu'"):
             self.l3.decode(self.file, out=Array(np.zeros_like(self.pixels)))
-        with self.assertRaisesRegex(ValueError, "out is on cuda:0, and device is 'cuda:1'"):
+        with self.assertRaisesRegex(ValueError, "out is on cuda:0, but device is 'cuda:1'"):
             self.l3.decode(self.file, out=Array(np.zeros_like(self.pixels)), device="cuda:1")
 
     def test_out_and_streams(self) -> None:
@@ -184,7 +184,7 @@ class Inside(Sets):
             self.assertEqual(len({line[1] for line in used}), 1)
             self.assertNotIn("unknown", used[0])
             del loop
-            # Nobody took it over: what is said of the loader counts.
+            # No library took the tensors, so the stream of the loader counts.
             next(iter(loader))
             self.assertIn("9", [line.split()[2] for line in self.log() if line.startswith("use")])
 

@@ -1,4 +1,4 @@
-"""What batches hold: values, labels, roles, orders, and the errors of wrong arguments."""
+"""Batches: values, labels, roles, orders, and the errors for wrong arguments."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Values(Sets):
             for image, labels, name in zip(images, maps, batch.names):  # noqa: B905 (Python 3.9)
                 i = number_of(name)
                 whole = (planes(picture(i, bits=16)) / 65535 - 0.5) / 0.5
-                # The same place of both.
+                # The same crop of both.
                 found = [(y, x, flip) for y in range(17) for x in range(25) for flip in (1, -1)
                          if np.allclose(whole[:, y:y + 8, x:x + 8][:, :, ::flip], image, atol=1e-5)]
                 self.assertEqual(len(found), 1)
@@ -152,15 +152,15 @@ class Arguments(Sets):
     def test_wrong_ones(self) -> None:
         path = self.classes_set()
         for how, error, text in (
-            ({"batch_size": 0}, ValueError, "batch_size is 0, and must be from 1"),
+            ({"batch_size": 0}, ValueError, "batch_size is 0, but must be from 1"),
             ({"batch_size": 2.5}, TypeError, "batch_size is 2.5"),
-            ({"shuffle": "yes"}, ValueError, "shuffle is 'yes', and must be True, False or 'windows'"),
-            ({"crop": "5"}, TypeError, r"crop is '5', and must be a whole number or \(height, width\)"),
+            ({"shuffle": "yes"}, ValueError, "shuffle is 'yes', but must be True, False or 'windows'"),
+            ({"crop": "5"}, TypeError, r"crop is '5', but must be a whole number or \(height, width\)"),
             ({"crop": (5, 0)}, ValueError, "crop is 0"),
             ({"crop": (25, 5)}, ValueError, "crop"),
-            ({"crop_mode": "left"}, ValueError, "crop_mode is 'left', and must be 'centre', 'center' or 'random'"),
+            ({"crop_mode": "left"}, ValueError, "crop_mode is 'left', but must be 'centre', 'center' or 'random'"),
             ({"dtype": "int8"}, ValueError, "dtype is 'int8'"),
-            ({"dtype": {"mask": "uint8"}}, ValueError, "dtype has the role 'mask'"),
+            ({"dtype": {"mask": "uint8"}}, ValueError, "dtype names the role 'mask'"),
             ({"mean": 0.5}, ValueError, "mean and std need dtype"),
             ({"mean": [1, 2], "dtype": "float32"}, ValueError, "mean has 2 numbers"),
             ({"layout": "NCHW"}, ValueError, "layout is 'NCHW'"),
@@ -168,7 +168,7 @@ class Arguments(Sets):
             ({"roles": "image"}, ValueError, "roles is 'image'"),
             ({"roles": ["image", "image"]}, ValueError, "twice"),
             ({"rank": 1}, ValueError, "rank is 1"),
-            ({"last_batch": "keep"}, ValueError, "last_batch is 'keep', and must be 'even', 'pad', 'drop' or 'uneven'"),
+            ({"last_batch": "keep"}, ValueError, "last_batch is 'keep', but must be 'even', 'pad', 'drop' or 'uneven'"),
             ({"on_error": "ignore"}, ValueError, "on_error is 'ignore'"),
             ({"reading": "mmap"}, ValueError, "reading is 'mmap'"),
             ({"seed": -1}, ValueError, "seed is -1"),

@@ -62,7 +62,7 @@ class Memory(Sets):
             for _ in range(5):
                 for batch in loader:
                     addresses.add(batch.images.ctypes.data)
-        # Two more than are prepared ahead.
+        # Two more than `prefetch`.
         self.assertLessEqual(len(addresses), 4)
 
     def test_numbers_do_not_keep_a_batch(self) -> None:
@@ -155,7 +155,7 @@ class Closing(Sets):
         self.assertIn("closed", str(errors[0]))
 
 
-# Reads ahead without an end: what is to be interrupted waits in the loader nearly always.
+# Loops for ever, so that an interruption nearly always finds it waiting in the loader.
 LOOP = """
 import sys, l3
 loader = l3.Loader(sys.argv[1], 1, crop=(1500, 1500), threads=1)
@@ -203,7 +203,7 @@ class Ends(Sets):
                 ended = python(f"import sys, l3\nloader = l3.Loader(sys.argv[1], 2)\n{code}\n", path)
                 self.assertEqual(ended.returncode, 0, ended.stderr)
                 self.assertNotIn("nanobind", ended.stderr)
-                # A thread that is left running may say that the loader was closed under it.
+                # A thread that still runs may report that the loader was closed.
                 if "daemon" not in code:
                     self.assertEqual(ended.stderr, "")
 

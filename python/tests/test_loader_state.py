@@ -1,4 +1,4 @@
-"""Exactly once, whatever is interrupted: states, breaks, and samples that fail."""
+"""Each unit comes exactly once, despite interruptions: states, breaks, and failing samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-// A thin C++20 face of l3_data.h: what is opened closes itself, errors are values.
+// A thin C++20 wrapper of l3_data.h. Destructors close what was opened, and errors are returned as values. Nothing here
+// throws, except that std::string may throw std::bad_alloc.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -18,14 +19,14 @@
 
 namespace l3 {
 
-// What went wrong, in words: "set/shard-00000.l3s: offset 4096: the check of a sample does not match".
+// An error as one line: "set/shard-00000.l3s: offset 4096: the check of a sample does not match".
 inline std::string message(const l3_data_error& error) {
   std::string text = error.file[0] != 0 ? std::string(error.file) + ": " : std::string();
   if (error.offset != L3_DATA_NONE) text += "offset " + std::to_string(error.offset) + ": ";
   return text + error.reason;
 }
 
-// A value, or the error that kept it from being.
+// A value, or the error that took its place. Test it before use: `*` and `->` need a value, error() needs an error.
 template <class Value>
 class [[nodiscard]] DataResult {
  public:
@@ -43,7 +44,7 @@ class [[nodiscard]] DataResult {
   std::variant<Value, l3_data_error> value_;
 };
 
-// A sample as the index has it; views into the data set.
+// The index entry of a sample. Its pointers and views are valid until the data set is closed.
 struct Sample : l3_data_sample {
   std::string_view name_text() const { return {name, name_size}; }
   std::string_view role_text() const { return {role, role_size}; }
@@ -51,7 +52,7 @@ struct Sample : l3_data_sample {
   bool is_image() const { return kind == L3_DATA_IMAGE; }
 };
 
-// A data set, or a single shard, that is open. Any number of threads may use it at once.
+// An open data set or shard. Any number of threads may use it at once. The destructor closes it.
 class DataSet {
  public:
   static DataResult<DataSet> open(const std::string& path, const l3_data_options& options = l3_data_options_init()) {
@@ -70,7 +71,7 @@ class DataSet {
   }
   uint64_t count() const { return info().samples; }
 
-  // `index` is below count().
+  // `index` must be below count().
   Sample sample(uint64_t index) const {
     Sample sample{l3_data_sample_init()};
     (void)!l3_data_get(get(), index, &sample);
@@ -80,7 +81,7 @@ class DataSet {
     const uint64_t index = l3_data_find(get(), name.data(), name.size());
     return index != L3_DATA_NONE ? std::optional(index) : std::nullopt;
   }
-  // The bytes of a sample, as l3_data_read gives them: its check was verified, and of an image its head too.
+  // Reads and verifies all bytes of a sample, as l3_data_read does.
   DataResult<std::vector<uint8_t>> read(uint64_t index) const {
     l3_data_error error{};
     std::vector<uint8_t> bytes;
@@ -93,7 +94,7 @@ class DataSet {
     if (l3_data_read(get(), index, bytes.data(), bytes.size(), &error) != L3_OK) return error;
     return bytes;
   }
-  // Decode options with the models that samples of this data set name.
+  // Returns decode options with the models that samples of this data set name. They are valid until it is closed.
   l3_decode_options decode_options() const {
     l3_decode_options options = l3_decode_options_init();
     options.models = l3_data_models(get(), &options.model_count);

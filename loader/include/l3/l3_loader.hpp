@@ -1,4 +1,4 @@
-// A thin C++20 face of l3_loader.h: what is opened closes itself, errors are values.
+// A thin C++20 wrapper of l3_loader.h. Destructors close and release, and errors are returned as values.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -13,7 +13,8 @@
 
 namespace l3 {
 
-// A batch, which is given back when this ends, or by release() with the stream that still uses it.
+// A batch. The destructor returns it to the loader for the default stream. If another CUDA stream still uses it, call
+// release() with that stream instead, and do not use the batch afterwards.
 class Batch {
  public:
   explicit Batch(l3_batch* batch) : batch_(batch) { (void)!l3_batch_describe(batch, &info_); }
@@ -33,7 +34,7 @@ class Batch {
   l3_batch_info info_ = l3_batch_info_init();
 };
 
-// A loader. The data set stays open until it has ended.
+// A loader. The data set must outlive it.
 class Loader {
  public:
   static DataResult<Loader> open(const DataSet& set, const l3_loader_options& options) {
@@ -50,12 +51,12 @@ class Loader {
     (void)!l3_loader_describe(get(), &info);
     return info;
   }
-  // Goes to a position of an epoch.
+  // Moves to a position of an epoch, as l3_loader_start does. Returns the error, or nothing on success.
   std::optional<l3_data_error> start(uint64_t epoch, uint64_t position = 0) {
     l3_data_error error{};
     return l3_loader_start(get(), epoch, position, &error) == L3_OK ? std::nullopt : std::optional(error);
   }
-  // The next batch, or nothing at the end of the epoch.
+  // Returns the next batch, waiting as long as it takes, or nothing at the end of the epoch.
   DataResult<std::optional<Batch>> next() {
     l3_next next = L3_NEXT_WAITING;
     l3_batch* batch = nullptr;

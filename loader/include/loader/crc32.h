@@ -6,7 +6,7 @@
 
 namespace loader {
 
-// CRC-32 of ISO-HDLC, of `bytes` behind those whose CRC is `before`.
+// Returns the CRC-32 (ISO-HDLC) of `bytes`. `before` is the CRC of the bytes before them.
 uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before = 0);
 
 }  // namespace loader

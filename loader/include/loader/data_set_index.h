@@ -31,17 +31,17 @@ struct DataSetIndex {
   uint64_t groups() const;
 };
 
-// A text that is not UTF-8 cannot be a class.
+// Whether a text is UTF-8. Only such a text can be a class name.
 bool is_utf8(std::string_view text);
 
-// The text of the file; its classes are UTF-8.
+// Returns the text of index.json. All classes must be UTF-8.
 std::string to_json(const DataSetIndex& index);
 
 struct JsonFault {
   uint64_t offset;
   std::string reason;
 };
-// Reads and verifies the text of such a file.
+// Reads and verifies the text of an index.json. Returns the fault, or nothing.
 std::optional<JsonFault> read_json(std::string_view text, DataSetIndex& index);
 
 std::string hexadecimal(const Digest& digest);

@@ -1,4 +1,4 @@
-// JSON, read from front to back, without building anything (RFC 8259).
+// A streaming JSON reader (RFC 8259). It builds no tree.
 #pragma once
 
 #include <cstddef>
@@ -8,31 +8,33 @@
 
 namespace loader {
 
-// Every function gives false once something was not as asked for, and from then on: look at `failed` at the end.
+// After the first fault every function returns false. Check failed() at the end.
 class JsonReader {
  public:
   explicit JsonReader(std::string_view text) : text_(text) {}
 
   bool open_object() { return open('{'); }
   bool open_array() { return open('['); }
-  // The name of the next member, whose value must then be read or skipped; false at the end of the object.
+  // Reads the name of the next member, whose value must be read or skipped next. Returns false at the end of the
+  // object.
   bool next_member(std::string& name);
-  // Whether there is a next element, which must then be read or skipped; false at the end of the array.
+  // Returns whether there is another element, which must be read or skipped next. Returns false at the end of the
+  // array.
   bool next_element();
 
   bool text(std::string& value);
-  // A whole number up to 2^53, written without a fraction and an exponent.
+  // A whole number of at most 2^53, without fraction and exponent.
   bool integer(uint64_t& value);
-  // Any value.
+  // Skips any value.
   bool skip();
-  // Nothing but white space follows.
+  // Checks that only white space follows.
   bool end();
 
   bool failed() const { return reason_ != nullptr; }
   const char* reason() const { return reason_; }
-  // The byte where it went wrong.
+  // The byte at which the fault was found.
   size_t place() const { return at_; }
-  // To be called by the reader's user, for what is wrong with a value.
+  // Reports a fault that the user of the reader found in a value.
   bool fail(const char* reason);
 
  private:
@@ -48,14 +50,14 @@ class JsonReader {
   std::string_view text_;
   size_t at_ = 0;
   const char* reason_ = nullptr;
-  bool first_ = false;  // a bracket was opened, and nothing came behind it yet
+  bool first_ = false;  // a bracket was just opened
 };
 
-// The bytes of the UTF-8 character that `text`, which is not empty, begins with; 0 where it begins with none (RFC
+// Returns the size of the UTF-8 character at the beginning of `text`, which must not be empty; 0 if there is none (RFC
 // 3629).
 size_t utf8_size(std::string_view text);
 
-// `text` as JSON's, with quotes; false where it is not UTF-8.
+// Appends `text` as a JSON string with quotes. Returns false if it is not UTF-8.
 bool append_json_text(std::string& json, std::string_view text);
 
 }  // namespace loader

@@ -1,4 +1,4 @@
-// Shards, written: what goes into the file, from front to back. The caller writes it.
+// Builds shards: produces the bytes of a file from front to back. The caller writes them.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace loader {
 
-// What the index says of a sample.
+// The index entry of a new sample.
 struct NewSample {
   std::string name, role;
   uint64_t size = 0;
@@ -24,41 +24,42 @@ struct NewSample {
   uint32_t width = 0, height = 0, channels = 0, bits = 0, colour = 0;
   uint32_t kind = L3_DATA_IMAGE;
   uint32_t label = L3_NO_LABEL;
-  std::optional<Digest> model;  // the name of the one that the L3 file names
+  std::optional<Digest> model;  // the name of the model that the L3 file names
   std::string metadata;
-  bool opens_group = true;  // or belongs to that of the sample before
+  bool opens_group = true;  // false: the sample belongs to the group of the sample before
 };
 
-// Fills in what the bytes of a sample tell. False where those of an image are no L3 file.
+// Fills in the members that follow from the bytes of a sample. Returns false if `kind` is image and they are no L3
+// file.
 bool describe(std::span<const uint8_t> bytes, uint32_t kind, NewSample& sample);
 
-// Why the index of a shard cannot say this; null where it can.
+// Returns why a shard's index cannot hold this entry, or null if it can.
 const char* problem(const NewSample& sample);
 
 class ShardBuilder {
  public:
   ShardBuilder();
 
-  // The first bytes of every shard, up to where the first sample begins.
+  // The first bytes of every shard, before the first sample.
   static std::vector<uint8_t> head();
 
-  // Where the next sample begins: zero bytes go up to there.
+  // The offset at which the next sample begins. The gap before it is filled with zero bytes.
   uint64_t next() const { return next_after(end_); }
-  // Where a sample begins that follows one that ends there.
+  // The offset of a sample that follows one that ends at `end`.
   static uint64_t next_after(uint64_t end);
-  // Where the last sample ends.
+  // The end of the last sample.
   uint64_t end() const { return end_; }
-  // What the file comes to if it ends here.
+  // The size of the file if no more samples are added.
   uint64_t finished_size() const;
   uint64_t samples() const { return samples_; }
   uint64_t groups() const { return groups_; }
-  // Whether the index has room for `count` samples more with so many bytes of names, roles, metadata and models.
+  // Whether the index has room for `count` more samples, with `texts` bytes of names, roles, metadata and models.
   bool has_room(uint64_t count, uint64_t texts) const;
 
-  // Adds a sample without a problem; `model` are the bytes of the one it names.
+  // Adds a sample, for which problem() must return null. `model` holds the bytes of the model that it names.
   void add(const NewSample& sample, std::span<const uint8_t> model = {});
 
-  // What follows the last sample: zero bytes, index, footer. Fills in all but the file's name.
+  // Returns the bytes after the last sample: zero bytes, index and footer. Fills in `summary` except the file name.
   std::vector<uint8_t> finish(ShardSummary& summary) const;
 
  private:
