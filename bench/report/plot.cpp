@@ -152,9 +152,9 @@ std::string trade_plot(const SetFigures& set, Direction direction, PlotSize size
   }
   svg += line("edge", canvas.left, floor, end, floor) + line("edge", canvas.left, canvas.top, canvas.left, floor);
   svg += text("axis", (canvas.left + end) / 2, canvas.height - 10, "middle",
-              std::string(decode ? "decoding" : "encoding") + ", MP/s on one core (more is better)");
+              std::string(decode ? "decoding" : "encoding") + ", MP/s on one core (higher is better)");
   svg += "<g transform=\"translate(14 " + number((canvas.top + floor) / 2) + ") rotate(-90)\">" +
-         text("axis", 0, 0, "middle", "bytes / bytes as supplied (less is better)") + "</g>";
+         text("axis", 0, 0, "middle", "bytes / bytes as supplied (lower is better)") + "</g>";
 
   std::vector<Point> points;
   for (const CodecFigures& codec : set.codecs) {
