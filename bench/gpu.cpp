@@ -47,7 +47,7 @@ class CudaBatch : public GpuBatch {
         return bytes.begin() + static_cast<std::ptrdiff_t>(item.samples);
       };
       if (!std::equal(begin(got), begin(got) + static_cast<std::ptrdiff_t>(item.sample_bytes), begin(wanted_))) {
-        return "the GPU gives other samples";
+        return "the GPU decoded other samples";
       }
     }
     return std::nullopt;

@@ -78,7 +78,7 @@ TEST(EncodeCall, RefusesImpossibleSizes) {
 }
 
 TEST(EncodeCall, RefusesTypesThatDoNotFitEachOther) {
-  constexpr const char* kReason = "bits, colour and alpha do not fit each other";
+  constexpr const char* kReason = "bits, colour and alpha do not match";
   expect_image_refused(
       rgb(), [](l3_image& i) { i.bits = 0; }, kReason);
   expect_image_refused(
@@ -98,7 +98,7 @@ TEST(EncodeCall, RefusesTypesThatDoNotFitEachOther) {
 }
 
 TEST(EncodeCall, RefusesPalettesThatDoNotFit) {
-  constexpr const char* kReason = "a palette needs 1 to 2^bits entries, other images have none";
+  constexpr const char* kReason = "a palette must have 1 to 2^bits entries, and only palette images may have one";
   const Drawing palette = draw({5, 5}, {L3_COLOUR_PALETTE, 4}, Pattern::noise);
   expect_image_refused(
       palette, [](l3_image& i) { i.palette = nullptr; }, kReason);
@@ -117,12 +117,12 @@ TEST(EncodeCall, RefusesColourSpacesOfOtherParts) {
   for (const uint8_t parts : Bytes{0, 16, 17, 128, 255}) {
     d.colour_space = {parts};
     expect_image_refused(
-        d, [](l3_image&) {}, "the colour space names no part, or one that there is not");
+        d, [](l3_image&) {}, "the colour space has no part, or an unknown one");
   }
 }
 
 TEST(EncodeCall, RefusesTransparenciesThatDoNotFit) {
-  constexpr const char* kReason = "the size of the transparency does not fit the image";
+  constexpr const char* kReason = "the size of the transparency is wrong for this image";
   Drawing palette = draw({5, 5}, {L3_COLOUR_PALETTE, 2}, Pattern::noise);
   palette.transparency.resize(4);
   expect_image_refused(
@@ -165,7 +165,7 @@ TEST(EncodeCall, RefusesSectionsOfImpossibleSizes) {
 }
 
 TEST(EncodeCall, RefusesMetadataThatIsNotRecords) {
-  constexpr const char* kReason = "the metadata is not a sequence of records";
+  constexpr const char* kReason = "the records of the metadata are damaged";
   const Drawing d = drawing::with_sections(rgb());
   expect_image_refused(
       d, [](l3_image& i) { i.metadata_size = 0; }, kReason);
@@ -183,7 +183,7 @@ TEST(EncodeCall, RefusesMetadataThatIsNotRecords) {
 }
 
 TEST(EncodeCall, RefusesAStrideBelowARowOrBeyondMemory) {
-  constexpr const char* kReason = "the stride is smaller than a row, or rows would end behind all memory";
+  constexpr const char* kReason = "the stride is smaller than a row, or the rows would exceed the address space";
   for (const size_t stride : {size_t{149}, SIZE_MAX, SIZE_MAX - 149, SIZE_MAX / 2, SIZE_MAX / 39}) {
     expect_image_refused(
         rgb(), [&](l3_image& i) { i.stride = stride; }, kReason);
@@ -251,13 +251,13 @@ TEST(EncodeCall, RefusesOptionsThatDoNotExist) {
           o.model = model.data();
           o.model_size = size;
         },
-        L3_ERROR_ARGUMENT, "a model is 1 to 131072 bytes long");
+        L3_ERROR_ARGUMENT, "the size of a model must be 1 to 131072 bytes");
   }
 }
 
 TEST(EncodeCall, RefusesTileEdgesThatDoNotExist) {
   constexpr const char* kReason =
-      "tile edges must be multiples of 32 from 32 to 1024, and a tile of samples below 1 MiB";
+      "tile edges must be multiples of 32 from 32 to 1024, and the samples of a tile less than 1 MiB";
   for (const uint32_t edge : {1u, 31u, 33u, 1056u, 0xFFFFFFE0u}) {
     expect_options_refused([&](l3_encode_options& o) { o.tile_width = edge; }, L3_ERROR_ARGUMENT, kReason);
     expect_options_refused([&](l3_encode_options& o) { o.tile_height = edge; }, L3_ERROR_ARGUMENT, kReason);
@@ -329,8 +329,8 @@ TEST(DecodeCall, RefusesRegionsThatAreNotInside) {
 }
 
 TEST(DecodeCall, RefusesStridesBelowARowOrBeyondMemory) {
-  const Said wanted{L3_ERROR_ARGUMENT, "the stride is smaller than a row, or rows would end behind all memory", 0,
-                    L3_NO_TILE};
+  const Said wanted{L3_ERROR_ARGUMENT, "the stride is smaller than a row, or the rows would exceed the address space",
+                    0, L3_NO_TILE};
   EXPECT_EQ(decode_region_said(0, 0, 50, 40, 6000, 149), wanted);
   EXPECT_EQ(decode_region_said(0, 0, 50, 40, 6000, 1), wanted);
   EXPECT_NE(decode_region_said(0, 0, 50, 40, 6000, SIZE_MAX).status, L3_OK);

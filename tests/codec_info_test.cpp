@@ -159,7 +159,7 @@ TEST(Face, GivesErrorsAsValues) {
   image.bits = 40;
   const auto file = l3::encode(image);
   ASSERT_FALSE(file);
-  EXPECT_EQ(l3::message(file.error()), "bits, colour and alpha do not fit each other");
+  EXPECT_EQ(l3::message(file.error()), "bits, colour and alpha do not match");
   Bytes damaged = rgb_file();
   damaged.back() ^= 1;
   const auto pixels = l3::decode(damaged);

@@ -235,7 +235,7 @@ class Measuring(BenchTest):
 
         _, alone = measure(0)
         said, busy = measure(3)
-        self.assertRegex(said, r"this machine was busy: work on one thread took \d+\.\d times its processor time")
+        self.assertRegex(said, r"the machine was busy: work on one thread took \d+\.\d times its processor time")
         self.assertGreater(busy["clock_seconds"], 1.25 * busy["processor_seconds"])
         # A quarter of the processor does not make codecs four times as slow.
         for one, other in zip(alone["codecs"], busy["codecs"], strict=True):

@@ -43,7 +43,7 @@ class Models(CommandTest):
         self.assertEqual((info["model_origin"], info["model_bytes"]), ("named", 0))
         self.assertEqual(info["payload_start"], 96)
         said = self.l3("verify", out / "1.l3", code=FAILED).stderr.decode()
-        self.assertIn(f"offset 64: the model that the file names was not supplied: {info['model_name']}", said)
+        self.assertIn(f"offset 64: the file needs a model that was not supplied: {info['model_name']}", said)
         self.l3("decode", out / "1.l3", self.folder / "no.png", code=FAILED)
         self.assertFalse((self.folder / "no.png").exists())
         self.l3("decode", "--model", model, out / "1.l3", self.folder / "yes.png")
@@ -61,11 +61,11 @@ class Models(CommandTest):
         self.write("images/gray.pgm", pgm(20, 20))
         self.write("images/deep.png", png(9, 9, 16))
         said = self.l3("train", images, self.folder / "m", "--effort", 1).stdout.decode()
-        self.assertRegex(said, r"for RGB of 8 bits, of 3 images; left out: 1 gray of 8 bits, 1 RGB of 16 bits")
+        self.assertRegex(said, r"for RGB of 8 bits, made from 3 images; ignored: 1 gray of 8 bits, 1 RGB of 16 bits")
         said = self.l3("train", images, self.folder / "m", "--effort", 1, "--colour", "gray").stdout.decode()
-        self.assertRegex(said, r"for gray of 8 bits, of 1 image; left out: 3 RGB of 8 bits, 1 RGB of 16 bits")
+        self.assertRegex(said, r"for gray of 8 bits, made from 1 image; ignored: 3 RGB of 8 bits, 1 RGB of 16 bits")
         said = self.l3("train", images, self.folder / "m", "--effort", 1, "--max-images", 2).stdout.decode()
-        self.assertRegex(said, r"not looked at: 3")
+        self.assertRegex(said, r"not read: 3")
 
     def test_what_is_no_model(self) -> None:
         image = self.write("a.png", png(40, 30))
@@ -76,7 +76,7 @@ class Models(CommandTest):
         self.l3("encode", image, self.folder / "a.l3", "--model", self.folder / "absent", code=FAILED)
         model = self.trained(self.images())
         said = self.l3("encode", image, self.folder / "a.l3", "--model", model, "--model", model, code=FAILED)
-        self.assertIn(b"a second model for images of 3 channels of 8 bits: name one", said.stderr)
+        self.assertIn(b"another --model is for images with 3 channels of 8 bits, too; name only one", said.stderr)
         # Images of other channels do without.
         gray = self.write("gray.pgm", pgm(40, 30))
         self.l3("encode", gray, self.folder / "gray.l3", "--model", model)
@@ -100,7 +100,7 @@ class Models(CommandTest):
         for folder, bits in (("deep", 16), ("labels", 8)):
             models.append(self.folder / f"{folder}.l3model")
             said = self.l3("train", self.folder / folder, models[-1], "--effort", 2).stdout.decode()
-            self.assertIn(f"of {bits} bits, of 3 images", said)
+            self.assertIn(f"of {bits} bits, made from 3 images", said)
         named = [word for model in models for word in ("--model", model)]
         for folder in ("deep", "labels"):
             out = self.folder / f"{folder}_l3"
@@ -172,7 +172,7 @@ class SharedModels(SetTest):
         self.write("src/a.png", b"\x89PNG\r\n\x1a\nno image")
         words = ["convert", self.source, self.set, "--shared-model", "on", "--on-error", "skip"]
         said = self.l3(*words, code=FAILED).stderr.decode()
-        self.assertIn("none of the images that it would be made of can be read", said)
+        self.assertIn("none of the images to make it from can be read", said)
         said = self.l3(*words, "--method", "fast", code=USAGE).stderr.decode()
         self.assertIn("--shared-model on is not for --method fast", said)
 

@@ -60,7 +60,7 @@ class Parts(SetTest):
         self.part("1/3")
         self.part("3/3")
         said = self.l3("merge", self.set, code=FAILED).stderr.decode()
-        self.assert_one_line(said, "of 3 parts these are not done: 2")
+        self.assert_one_line(said, "these of the 3 parts are missing: 2")
         self.assertNotIn("index.json", contents(self.set))
         self.part("2/3")
         self.l3("merge", self.set)
@@ -70,10 +70,10 @@ class Parts(SetTest):
         self.part("1/2")
         self.part("2/2", "--labels", "none")
         said = self.l3("merge", self.set, code=FAILED).stderr.decode()
-        self.assert_one_line(said, r"part-2of2\.json: was made of other sources or with other options")
+        self.assert_one_line(said, r"part-2of2\.json: was made from other sources or with other options")
         self.part("2/2", "--force")
         self.part("3/3")
-        self.assert_one_line(self.l3("merge", self.set, code=FAILED).stderr.decode(), "one of 3 parts, where")
+        self.assert_one_line(self.l3("merge", self.set, code=FAILED).stderr.decode(), "one of 3 parts, but")
         self.assertNotIn("index.json", contents(self.set))
 
     def test_other_sources(self) -> None:
@@ -131,7 +131,7 @@ class Existing(SetTest):
     def test_nothing_is_replaced_unasked(self) -> None:
         self.convert()
         before = contents(self.set)
-        self.assert_one_line(self.refused(), "holds a data set already: start over with --force")
+        self.assert_one_line(self.refused(), "contains a data set already; to replace it, use --force")
         self.assertEqual(contents(self.set), before)
         self.assertIn(b"nothing to do", self.convert("--resume").stdout)
         self.assertEqual(contents(self.set), before)
@@ -143,7 +143,7 @@ class Existing(SetTest):
         (self.set / "index.json").unlink()
         for words in ((), ("--resume",)):
             self.assert_one_line(self.refused(*words),
-                                 r"shard-00000\.l3s: exists already, without an index: start over with --force")
+                                 r"shard-00000\.l3s: exists already, without an index; start over with --force")
         self.assertEqual(sorted(os.listdir(self.set)), ["mine.txt", "shard-00000.l3s"])
 
     def test_resume_where_nothing_is(self) -> None:
@@ -233,9 +233,9 @@ class Interrupted(SetTest):
                 self.assertEqual(sorted(os.listdir(self.set)), [WORK])
                 self.assertEqual([name for name in os.listdir(self.set / WORK) if "tmp" in name], [])
                 self.assert_one_line(self.refused(*held.options),
-                                     "holds an unfinished data set: continue it with --resume")
+                                     "contains an unfinished data set; continue it with --resume")
                 done = self.convert("--resume", *held.options, code=FAILED)
-                self.assertRegex(done.stdout, rb"^110 files converted: .*; 6 kept from before; 40 failed\n")
+                self.assertRegex(done.stdout, rb"^110 files converted: .*; 6 already done; 40 failed\n")
                 self.assertEqual(contents(self.set), self.uninterrupted("--force", *held.options, code=FAILED))
 
     def test_an_interruption_says_how_to_go_on(self) -> None:
@@ -251,7 +251,7 @@ class Interrupted(SetTest):
             process.send_signal(signal.SIGINT)
             said = process.communicate(timeout=30)[1].decode()
             self.assertEqual(process.returncode, -signal.SIGINT)
-            wanted = "l3: Interrupted. Everything that was converted is kept; continue with the same command and "
+            wanted = "l3: Interrupted. All work so far is kept. To continue, repeat the command with "
             self.assertEqual(said, f"{wanted}{how_on}\n" if how_on else "")
         self.l3("convert", self.source, self.set, "--shared-model", "off", "--resume")
         self.l3("verify", self.set, "--against", self.source)
@@ -259,7 +259,7 @@ class Interrupted(SetTest):
     def test_two_at_one_target(self) -> None:
         held = Held(self)
         for words in ((), ("--resume",), ("--force",)):
-            self.assert_one_line(self.refused(*held.options, *words), "another l3 convert is writing to it")
+            self.assert_one_line(self.refused(*held.options, *words), "another l3 convert is writing to this folder")
         code, said = held.release()
         self.assertEqual((code, said.count("\n")), (FAILED, 40))
         self.assert_whole()
@@ -275,7 +275,7 @@ class Interrupted(SetTest):
         code, said = held.release()
         self.assertEqual(code, FAILED)
         for number in (105, 106, 108):
-            self.assertRegex(said, rf"z{number}\.png: changed while the conversion ran")
+            self.assertRegex(said, rf"z{number}\.png: changed during the conversion")
         self.assertRegex(said, r"z107\.png: cannot open")
         self.assert_whole()
         self.assertEqual(len(self.names()), 116 - 4)
@@ -288,9 +288,9 @@ class Interrupted(SetTest):
         for words, name in ((["--shard-size", 9999], "shard-size"), (["--tile", 64], "tile"),
                             (["--effort", 2], "effort"), (["--shared-model", "off"], "shared-model")):
             said = self.refused("--resume", *held.options, *words)
-            self.assert_one_line(said, rf"was begun with other options \(--{name}=")
+            self.assert_one_line(said, rf"was begun with other options: --{name}=")
         said = self.l3("convert", self.source, self.set, "--resume", "--method", "dense", code=FAILED).stderr.decode()
-        self.assert_one_line(said, r"other options \(--method=fast, now method=dense\)")
+        self.assert_one_line(said, r"other options: --method=fast, now --method=dense")
         for words, name in ((["--labels", "folder"], "--labels"), (["--group", "stem"], "--group")):
             said = self.refused("--resume", *held.options, *words)
             self.assertEqual(contents(self.set / WORK), before)
@@ -310,15 +310,15 @@ class Interrupted(SetTest):
             os.utime(source, ns=(when, when))
 
         source.write_bytes(png(5, 5))
-        self.assert_one_line(self.refused("--resume", *held.options), "a003.png: was done already")
+        self.assert_one_line(self.refused("--resume", *held.options), "a003.png: was converted already")
         mend()
         os.utime(source, (1e9, 1e9))
-        self.assert_one_line(self.refused("--resume", *held.options), "a003.png: was done already")
+        self.assert_one_line(self.refused("--resume", *held.options), "a003.png: was converted already")
         source.unlink()
-        self.assert_one_line(self.refused("--resume", *held.options), "was done already")
+        self.assert_one_line(self.refused("--resume", *held.options), "was converted already")
         mend()
         new = self.write("src/a0021.png", good)
-        self.assert_one_line(self.refused("--resume", *held.options), "was done already")
+        self.assert_one_line(self.refused("--resume", *held.options), "was converted already")
         new.unlink()
         # Behind those that are done, all may change.
         self.write("src/zz.png", png(4, 4))
@@ -334,7 +334,7 @@ class Interrupted(SetTest):
         source = self.source / "a000.png"
         good, when = source.read_bytes(), source.stat().st_mtime_ns
         source.write_bytes(png(5, 5))
-        self.assert_one_line(self.refused("--resume", *held.options), "are not what they were")
+        self.assert_one_line(self.refused("--resume", *held.options), "that were converted already have changed")
         source.write_bytes(good)
         os.utime(source, ns=(when, when))
         shard = self.set / "shard-00001.l3s"
@@ -408,7 +408,7 @@ class Limits(SetTest):
             said = self.refused(*words, preexec_fn=limited)
             self.assertRegex(said, rf"\Al3: [^\n]*{too_large}\nl3: [^\n]*continue with --resume\n\Z")
         done = self.convert("--resume").stdout.decode()
-        self.assertRegex(done, r"; \d+ kept from before\n")
+        self.assertRegex(done, r"; \d+ already done\n")
         self.assertEqual(contents(self.set), contents(whole))
         for limit in (0, 10, 300, 4000):
             shutil.rmtree(self.set)
@@ -432,7 +432,7 @@ class Limits(SetTest):
             self.assertRegex(said, r"\Al3: [^\n]*cannot (write|create): No space left on device\nl3: [^\n]*--resume")
         subprocess.run(["mount", "-o", "remount,size=16m", disk], check=True)
         done = self.convert(*words, "--resume", to=disk / "set").stdout.decode()
-        self.assertRegex(done, r"; \d+ kept from before\n")
+        self.assertRegex(done, r"; \d+ already done\n")
         self.assertEqual(contents(disk / "set"), contents(whole))
         shutil.rmtree(disk / "set")
 

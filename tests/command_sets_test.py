@@ -87,7 +87,7 @@ class Contents(SetTest):
         self.good()
         said = self.convert().stdout.decode()
         self.assertRegex(said, r"\A8 files converted: [\d.]+ kB -> [\d.]+ kB, ratio [\d.]+, [\d.]+ MP/s\n"
-                               r"the data set has 8 samples in 1 shard: [\d.]+ kB\n")
+                               r"the data set contains 8 samples in 1 shard: [\d.]+ kB\n")
         self.assertEqual(sorted(contents(self.set)), ["index.json", "shard-00000.l3s"])
         self.assert_whole()
         self.l3("verify", self.set, "--against", self.source)
@@ -265,11 +265,11 @@ class Reading(SetTest):
         self.assertEqual(rows_of_png((self.folder / "one.png").read_bytes()),
                          rows_of_png((self.source / name).read_bytes()))
         said = self.l3("cat", self.set, name, self.folder / "two.png", code=USAGE).stderr
-        self.assertIn(b"an image comes as an L3 file: write .l3, or pipe it: l3 cat SET NAME | l3 decode - OUT", said)
+        self.assertIn(b"cat writes images as L3 files: write .l3, or use a pipe: l3 cat SET NAME | l3 decode", said)
         self.assertFalse((self.folder / "two.png").exists())
         self.assertRegex(self.l3("verify", self.set).stdout, rb"^OK .+: 36 samples OK\n$")
         self.assertEqual(self.l3("verify", "-q", self.set).stdout, b"")
-        self.assertIn(b"no sample of the name 1/70.png", self.l3("cat", self.set, "1/70.png", code=FAILED).stderr)
+        self.assertIn(b"no sample has the name 1/70.png", self.l3("cat", self.set, "1/70.png", code=FAILED).stderr)
         self.l3("export", self.set, self.folder / "out")
         self.assertEqual(len(contents(self.folder / "out")), 36)
         before = contents(self.set)
@@ -307,7 +307,7 @@ class Reading(SetTest):
             ours[entry + 32:entry + 36] = theirs[entry + 32:entry + 36]
         ours[-20:-16] = zlib.crc32(ours[end:-64]).to_bytes(4, "little")
         ours[-4:] = zlib.crc32(ours[-64:-4]).to_bytes(4, "little")
-        expect_refused("the digest of an image is not what the index says")
+        expect_refused("the digest of an image differs from the index")
 
     def test_ls(self) -> None:
         self.write("src/x/a.png", png(7, 5))
@@ -329,10 +329,10 @@ class Reading(SetTest):
         self.l3("export", self.set, out)
         before = contents(out)
         said = self.l3("export", self.set, out, code=FAILED).stderr.decode()
-        self.assert_one_line(said, r"0000\.png: exists already, as others do: ")
+        self.assert_one_line(said, r"0000\.png: exists already, and so do others; ")
         (out / "0001.png").write_bytes(b"mine")
         (out / "0002.png").unlink()
-        self.assertRegex(self.l3("export", "--resume", self.set, out).stdout, rb"^1 file exported: .*; 2 kept")
+        self.assertRegex(self.l3("export", "--resume", self.set, out).stdout, rb"^1 file exported: .*; 2 already done")
         self.assertEqual(contents(out), before | {"0001.png": b"mine"})
         self.l3("export", "--force", self.set, out)
         self.assertEqual(contents(out), before)
@@ -367,7 +367,7 @@ class Reading(SetTest):
             self.assertEqual(sorted(exported), ["a.pgm", "b.ppm", "c.pam", "d.ppm", "e.png"])
             for name in ("a.pgm", "b.ppm", "c.pam", "d.ppm"):
                 self.assertEqual(exported[name], sources[name], name)
-            self.assertRegex(self.l3("export", "--resume", source, out).stdout, rb"^0 files exported: .*; 5 kept")
+            self.assertRegex(self.l3("export", "--resume", source, out).stdout, rb"^0 files .*; 5 already done")
 
     def test_export_where_a_folder_has_the_name_of_a_file(self) -> None:
         self.write("src/a.pgm", pgm(4, 4))

@@ -207,7 +207,7 @@ class Decoding(CommandTest):
         self.assertEqual(rgba[0]["TUPLTYPE"], "RGB_ALPHA")
         self.assertEqual(rgba[1], b"\1\2\3\x80\x28\x32\x3c\xff\7\x08\x09\xff\1\2\3\x80")
         noted = self.l3("decode", clear, self.folder / "b.ppm")
-        self.assertIn(b"transparency is left out", noted.stderr)
+        self.assertIn(b"the transparency of the palette is left out", noted.stderr)
         self.assertEqual((self.folder / "b.ppm").read_bytes()[-12:], colours + b"\1\2\3")
         self.l3("decode", clear, self.folder / "rgba.png", "--palette", "colours")
         self.assertEqual((self.folder / "rgba.png").read_bytes()[25], 6)
@@ -239,7 +239,7 @@ class Decoding(CommandTest):
         self.assertEqual(sorted(png_chunks((self.folder / "b.png").read_bytes())),
                          sorted([chunks[0], (b"bKGD", b"\0\6\0\7\0\x08"), chunks[4]]))
         self.assertIn(b"note: chunk hIST is left out", noted)
-        self.assertIn(b"note: chunk bKGD is written as a colour", noted)
+        self.assertIn(b"note: chunk bKGD is converted from a palette index to a colour", noted)
 
     def test_damaged_pixels_are_not_written(self) -> None:
         image = self.encoded("a.png", png(100, 100))
@@ -306,12 +306,12 @@ class Messages(CommandTest):
             self.assertIn(b"; did you mean " + meant + b"? (", self.l3(path, code=USAGE).stderr)
         for words in (["ls", image], ["cat", image, "x"]):
             said = self.l3(*words, code=FAILED).stderr
-            self.assertEqual(said, f"l3: {image}: one L3 file, not a data set (see l3 info)\n".encode())
+            self.assertEqual(said, f"l3: {image}: this is an L3 file, not a data set\n".encode())
         self.assertEqual(self.l3("nonsense", "--help", code=USAGE).stdout, b"", "help of no command")
         self.assertIn(b"l3: no option --versoin; did you mean --version? (see l3 --help)",
                       self.l3("--versoin", code=USAGE).stderr)
-        self.assertEqual(self.l3(code=USAGE).stderr, b"l3: no command is given (see l3 --help)\n")
-        self.assertIn(b"encode: a word too many: c.l3 (", self.l3("encode", "a", "b", "c.l3", code=USAGE).stderr)
+        self.assertEqual(self.l3(code=USAGE).stderr, b"l3: no command given (see l3 --help)\n")
+        self.assertIn(b"encode: one argument too many: c.l3 (", self.l3("encode", "a", "b", "c.l3", code=USAGE).stderr)
 
     def test_wrong_values(self) -> None:
         cases = {"encode a b --tile": "--tile needs a value",
@@ -319,8 +319,8 @@ class Messages(CommandTest):
                  "encode a b -0": "--effort: 0 is not a whole number from 1 to 9",
                  "encode a b -j x": "--threads: x is not a whole number from 1 to 1024",
                  "bench a --codecs": "--codecs needs a value",
-                 "bench a --step-ms 0": "--step-ms: 0 is not above 0",
-                 "convert a b --shard-size 5x": "--shard-size: 5x is no size, such as 1000000, 500kB, 64MiB or 2GB"}
+                 "bench a --step-ms 0": "--step-ms: 0 is not a number above 0",
+                 "convert a b --shard-size 5x": "--shard-size: 5x is not a size such as 1000000, 500kB, 64MiB or 2GB"}
         for words, said in cases.items():
             with self.subTest(words=words):
                 command = words.split()[0]
@@ -330,7 +330,8 @@ class Messages(CommandTest):
     def test_names_that_begin_with_a_dash(self) -> None:
         self.write("-d.png", png(4, 4))
         said = self.l3("encode", "-d.png", "d.l3", code=USAGE, cwd=self.folder).stderr
-        self.assertEqual(said, b"l3: encode: no option -d.png; the file is ./-d.png (see l3 encode --help)\n")
+        self.assertEqual(said, b"l3: encode: no option -d.png; for the file of this name write ./-d.png "
+                               b"(see l3 encode --help)\n")
         self.l3("encode", "--", "-d.png", "d.l3", cwd=self.folder)
         self.assertIn(b"no option --oops (", self.l3("encode", "--oops", code=USAGE).stderr)
 
@@ -368,7 +369,7 @@ class Messages(CommandTest):
         self.assertIn(b"texts.png: offset 85: with chunk tEXt the metadata is over the limit of 103 bytes", said)
 
     def test_help_teaches(self) -> None:
-        self.assertIn(b"Exit codes", self.l3("--help").stdout)
+        self.assertIn(b"Exit status", self.l3("--help").stdout)
         self.assertRegex(self.l3("--version").stdout, rb"^l3 \d+\.\d+\.\d+\n$")
         for command in ("encode", "decode", "info", "verify", "convert", "merge", "export", "ls", "cat", "bench",
                         "completion", "manual"):
@@ -393,7 +394,7 @@ class Messages(CommandTest):
     def test_l3_file_in_place_of_an_image(self) -> None:
         image = self.encoded("a.png", png(4, 4))
         said = self.l3("encode", image, self.folder / "b.l3", code=FAILED).stderr
-        self.assertEqual(said, f"l3: {image}: offset 0: this is an L3 file already\n".encode())
+        self.assertEqual(said, f"l3: {image}: offset 0: this is already an L3 file\n".encode())
 
     def test_files_that_cannot_be_opened(self) -> None:
         source = self.write("a.png", png(4, 4))

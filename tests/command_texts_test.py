@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manual and the completion scripts of the l3 command say what its --help says, and do what shells expect.
+"""The help of the l3 command fits a screen, and its manual and completion scripts agree with the help.
 
 Usage: command_texts_test.py --l3 COMMAND [names of tests, or options of unittest]
 """
@@ -13,10 +13,11 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from command_testing import USAGE, CommandTest, main
+from command_testing import FAILED, USAGE, CommandTest, main
 
 SHELLS = ("bash", "zsh", "fish")
-OPTIONS = ("Options", "Data sets", "Training", "Limits")  # headings of help
+OPTIONS = ("Options", "Interruptions and errors", "Data sets", "Training", "Limits")  # headings of options in help
+MOST_LINES, MOST_COLUMNS = 54, 110
 
 # Calls the completion with the words "$@", of which the last one is being typed.
 BASH_DRIVER = """
@@ -50,7 +51,7 @@ def read_help(text: str) -> Help:
             more = line.strip().split(" ", 1)[0]
             names_go_on = more.endswith("|")
             found.choices[next(reversed(found.choices))] += more.removesuffix(",...").strip("|").split("|")
-        elif place == "Positionals" and (positional := re.match(r"  (\w+)", line)):
+        elif place == "Arguments" and (positional := re.match(r"  (\w+)", line)):
             found.positionals.append(positional[1])
         elif place in OPTIONS and (option := re.match(r"  (-\S+)(?: (\S+))?(?:  +(.*))?$", wide(line))):
             names = tuple(option[1].split(","))
@@ -82,7 +83,7 @@ class TextsTest(CommandTest):
     def setUp(self) -> None:
         super().setUp()
         whole = self.l3("--help").stdout.decode()
-        self.commands = re.findall(r"^  (\w+) ", whole.split("\nSubcommands:\n")[1].split("\n\n")[0], re.MULTILINE)
+        self.commands = re.findall(r"^  (\w+) ", whole.split("\nCommands:\n")[1].split("\n\n")[0], re.MULTILINE)
         self.assertLessEqual({"encode", "decode", "completion", "manual"}, set(self.commands))
         self.helps = {name: read_help(self.l3(name, "--help").stdout.decode()) for name in self.commands}
         self.helps[""] = read_help(whole)
@@ -99,15 +100,44 @@ class TextsTest(CommandTest):
             self.skipTest(f"{program} is not installed")
 
 
+class HelpTexts(TextsTest):
+    def helps_as_printed(self) -> dict[str, str]:
+        return {name: self.l3(*name.split(), "--help").stdout.decode() for name in ("", *self.commands)}
+
+    def test_fit_a_screen_and_a_half(self) -> None:
+        for name, text in self.helps_as_printed().items():
+            with self.subTest(command=name):
+                self.assertLessEqual(len(text.splitlines()), MOST_LINES)
+                self.assertLessEqual(max(map(len, text.splitlines())), MOST_COLUMNS)
+
+    def test_examples_come_before_options(self) -> None:
+        for name, text in self.helps_as_printed().items():
+            with self.subTest(command=name):
+                self.assertIn(f"l3 {name}", text.split("\nExamples:\n")[1].split("\n\n")[0])
+                self.assertLess(text.index("\nUsage: l3"), text.index("\nExamples:\n"))
+                self.assertLess(text.index("\nExamples:\n"), text.index("\nOptions:\n"))
+
+    def test_name_all_formats(self) -> None:
+        # What info lists for an unknown file is formats::readable_formats().
+        said = self.l3("info", self.write("text", b"no image"), code=FAILED).stderr.decode()
+        formats = re.search(r"\(L3, (.+)\)\n$", said)[1].split(", ")
+        self.assertGreater(len(formats), 10)
+        for command in ("encode", "convert"):
+            text = " ".join(self.l3(command, "--help").stdout.decode().split())
+            for name in formats:
+                self.assertIn(name, text, command)
+
+
 class Manual(TextsTest):
-    def test_says_all_that_help_says(self) -> None:
+    def test_has_all_options_of_help(self) -> None:
         page = self.l3("manual").stdout.decode()
         chapters = dict(re.findall(r"^\.SS \\fBl3 (\w+)\\fR\n(.*?)(?=^\.S[HS] )", page, re.MULTILINE | re.DOTALL))
         chapters[""] = page.split(".SH OPTIONS\n")[1]
         self.assertEqual(set(chapters), {*self.commands, ""})
         for command, text in chapters.items():
             entries = dict(re.findall(r"^\.TP\n(.+)\n(.+)$", unescaped(text), re.MULTILINE))
-            said = {tuple(name.split(" ")[0] for name in names.split(", ")): words for names, words in entries.items()}
+            said = {tuple(name.split(" ")[0] for name in names.split(", ")): words.removesuffix(".")
+                    for names, words in entries.items()}
             with self.subTest(command=command):
                 options = {names: words for names, words in said.items() if names[0].startswith("-")}
                 self.assertEqual(options, self.helps[command].options)
@@ -115,7 +145,7 @@ class Manual(TextsTest):
 
     def test_has_the_parts_of_a_manual(self) -> None:
         page = unescaped(self.l3("manual").stdout.decode())
-        for part in ("NAME\nl3 - ", "SYNOPSIS\n", "DESCRIPTION\n", "COMMANDS\n", "OPTIONS\n", "EXIT CODES\n",
+        for part in ("NAME\nl3 - ", "SYNOPSIS\n", "DESCRIPTION\n", "COMMANDS\n", "OPTIONS\n", "EXIT STATUS\n",
                      "ENVIRONMENT\n"):
             self.assertIn(f"\n.SH {part}", page)
         self.assertIn("L3_CPU=", page.split(".SH ENVIRONMENT")[1])
@@ -123,7 +153,7 @@ class Manual(TextsTest):
         self.assertIn(f'"{version}"', page.splitlines()[1])
         for command in self.commands:
             help_text = self.l3(command, "--help").stdout.decode()
-            for line in help_text.split("\nExamples:\n")[1].strip().splitlines():
+            for line in help_text.split("\nExamples:\n")[1].split("\n\n")[0].strip().splitlines():
                 self.assertIn(line.strip(), page, "every example")
 
     def test_renders_without_warnings(self) -> None:

@@ -152,7 +152,7 @@ TEST_F(DataSets, RefuseImagesOfAnotherShard) {
     const l3::Sample told = set->sample(i);
     for (const uint64_t offset : {uint64_t{0}, uint64_t{1}, size - 1, size}) {
       EXPECT_EQ(l3_data_read_part(set->get(), i, offset, out.data(), size - offset, &error), L3_ERROR_CORRUPT);
-      EXPECT_STREQ(error.reason, "the digest of an image is not what the index says");
+      EXPECT_STREQ(error.reason, "the digest of an image differs from the index");
       EXPECT_EQ(error.offset, told.offset);
       EXPECT_EQ(std::string(error.file), path("red.l3s"));
     }
@@ -167,8 +167,8 @@ TEST_F(DataSets, RefuseImagesOfAnotherShard) {
 TEST_F(DataSets, RefuseImagesThatTheIndexDoesNotDescribe) {
   Item item{"a", image_of(30, 20, 9)};
   const std::pair<Bytes, const char*> cases[] = {
-      {image_of(30, 20, 7), "the digest of an image is not what the index says"},
-      {image_of(20, 30, 9), "the shape of an image is not what the index says"},
+      {image_of(30, 20, 7), "the digest of an image differs from the index"},
+      {image_of(20, 30, 9), "the shape of an image differs from the index"},
   };
   for (const auto& [described, reason] : cases) {
     item.described = described;
@@ -218,7 +218,7 @@ TEST_F(DataSets, SayWhatIsWrongAndWhere) {
   EXPECT_EQ(none.error().system_error, ENOENT);
   const auto folder = l3::DataSet::open(folder_.string());
   ASSERT_FALSE(folder);
-  EXPECT_STREQ(folder.error().reason, "no data set, or an unfinished one: it has no index.json");
+  EXPECT_STREQ(folder.error().reason, "not a data set, or an unfinished one: index.json is missing");
 }
 
 TEST_F(DataSets, DoNotWaitForPipes) {

@@ -393,7 +393,7 @@ void expect_model_refused(const Drawing& d, const Bytes& model, l3_status status
 TEST(SuppliedModel, OfKind0IsNotForOtherDepths) {
   const Bytes model = model_of(encode(natural({100, 80}, L3_COLOUR_RGB), options_of(L3_METHOD_DENSE)));
   const Drawing deep = drawing::draw({100, 80}, {L3_COLOUR_RGB, 16}, Pattern::natural);
-  expect_model_refused(deep, model, L3_ERROR_CORRUPT, "a model in an image whose samples have not 8 bits");
+  expect_model_refused(deep, model, L3_ERROR_CORRUPT, "an image with samples of other than 8 bits has a model");
 }
 
 TEST(SuppliedModel, ThatIsDamagedIsRefusedForItsReason) {
@@ -404,9 +404,10 @@ TEST(SuppliedModel, ThatIsDamagedIsRefusedForItsReason) {
     bytes[at] = value;
     return bytes;
   };
-  constexpr const char* kHead = "the model's head is cut short, or has a number out of range";
-  constexpr const char* kOffset = "a part of the model does not begin where it must";
-  expect_model_refused(d, changed(0, 2), L3_ERROR_UNSUPPORTED, "a kind of model that is unknown here");
+  constexpr const char* kHead = "the head of the model is truncated or has a value out of range";
+  constexpr const char* kOffset = "a part of the model begins at the wrong offset";
+  expect_model_refused(d, changed(0, 2), L3_ERROR_UNSUPPORTED,
+                       "the model is of a kind that this version does not support");
   for (const uint8_t channels : Bytes{0, 1, 4, 255})
     expect_model_refused(d, changed(1, channels), L3_ERROR_CORRUPT, kHead);
   for (const uint8_t tables : Bytes{0, 25}) expect_model_refused(d, changed(2, tables), L3_ERROR_CORRUPT, kHead);
@@ -418,13 +419,13 @@ TEST(SuppliedModel, ThatIsDamagedIsRefusedForItsReason) {
   }
   expect_model_refused(d, changed(8, static_cast<uint8_t>(model[8] + 1)), L3_ERROR_CORRUPT, kOffset);
   const size_t first = by_hand::get(&model[8], 2);
-  expect_model_refused(d, changed(first, 0xFF), L3_ERROR_CORRUPT, "a channel of the model has a number out of range");
+  expect_model_refused(d, changed(first, 0xFF), L3_ERROR_CORRUPT, "a channel of the model has a value out of range");
   Bytes longer = model;
   longer.push_back(0);
-  expect_model_refused(d, longer, L3_ERROR_CORRUPT, "a table of the model is not one");
+  expect_model_refused(d, longer, L3_ERROR_CORRUPT, "a table of the model is invalid");
   longer.pop_back();
   longer.pop_back();
-  expect_model_refused(d, longer, L3_ERROR_CORRUPT, "a table of the model is not one");
+  expect_model_refused(d, longer, L3_ERROR_CORRUPT, "a table of the model is invalid");
   // Of an image of another colour.
   expect_model_refused(natural({100, 80}, L3_COLOUR_GRAY), model, L3_ERROR_CORRUPT, kHead);
 }

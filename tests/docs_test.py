@@ -58,7 +58,7 @@ def help_of(command: str) -> str:
 
 @functools.cache
 def subcommands() -> set[str]:
-    listed = help_of("").split("\nSubcommands:\n")[1].split("\n\n")[0]
+    listed = help_of("").split("\nCommands:\n")[1].split("\n\n")[0]
     return {*re.findall(r"^  ([\w-]+) ", listed, re.MULTILINE), "help"}
 
 

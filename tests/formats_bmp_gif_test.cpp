@@ -147,7 +147,7 @@ TEST(Bmp, ReadsRuns) {
   EXPECT_EQ(read_back(runs_bmp(2, 1, 8, {2, 4}).file()).pixels, (Bytes{4, 4}));  // no mark at the end
   EXPECT_REASON(refusal(runs_bmp(2, 2, 8, {2, 4, 0, 0}).file()), "ends inside the pixels");
   EXPECT_REASON(refusal(runs_bmp(2, 2, 8, {0, 5, 1}).file()), "ends inside the pixels");
-  EXPECT_REASON(refusal(runs_bmp(9000, 9000, 8, {0, 1}).file()), "too short for the image's size");
+  EXPECT_REASON(refusal(runs_bmp(9000, 9000, 8, {0, 1}).file()), "too short for the size of the image");
   bmp = runs_bmp(2, 1, 8, {2, 4, 0, 1});
   bmp.told = 4;
   bmp.palette.resize(16);
@@ -236,9 +236,9 @@ TEST(Bmp, RefusesWhatItCannotTell) {
   bmp.masks = masks({0xFF, 0xFF, 0xFF00});
   expect(bmp, "do not fit");
   bmp.masks = masks({0xFF, 0x5500, 0xFF0000});
-  expect(bmp, "holes");
+  expect(bmp, "not consecutive");
   bmp.masks = masks({0xFF, 0, 0xFF0000});
-  expect(bmp, "without bits");
+  expect(bmp, "no bits");
   bmp = random_bmp(4, 2, 24);
   bmp.header = 64;
   expect(bmp, "header of 64 bytes");
@@ -251,7 +251,7 @@ TEST(Bmp, RefusesWhatItCannotTell) {
   expect(bmp, "ends inside the pixels");
   bmp.height = 0x7FFFFFFF;
   expect(bmp, "limit");
-  EXPECT_REASON(refusal(bytes("BM, which begins no image at all, but a text")), "neither");
+  EXPECT_REASON(refusal(bytes("BM, which begins no image at all, but a text")), "unknown image format");
 }
 
 // GIF.

@@ -161,7 +161,7 @@ TEST(Jpeg, ReadsOtherCodings) {
 TEST(Jpeg, SaysThatItIsLossy) {
   std::vector<std::string> notices;
   (void)read_back(jpeg(scene(8, 8, Colour::rgb)), {.notices = &notices});
-  EXPECT_EQ(notices, std::vector<std::string>{"lossy JPEG: converted at its decoded pixels"});
+  EXPECT_EQ(notices, std::vector<std::string>{"lossy JPEG: the decoded pixels are kept"});
 }
 
 TEST(Jpeg, KeepsProfileExifAndDensity) {
@@ -264,7 +264,7 @@ TEST(Jpeg, TellsOfAnOrientation) {
   });
   std::vector<std::string> notices;
   (void)read_back(file, {.notices = &notices});
-  EXPECT_EQ(notices[0], "EXIF orientation 6: it is carried, and the pixels are not turned");
+  EXPECT_EQ(notices[0], "EXIF orientation 6 is kept as metadata; the pixels are not rotated");
 }
 
 TEST(Jpeg, RefusesOtherComponents) {
@@ -282,7 +282,7 @@ TEST(Jpeg, ChecksLimitsBeforeAllocating) {
   std::fill_n(found + 5, 4, uint8_t{0xF0});
   EXPECT_REASON(refusal(file), "limit");
   const uint64_t all = UINT64_MAX;
-  EXPECT_REASON(refusal(file, {.max_pixels = all, .max_bytes = all}), "too short for the image's size");
+  EXPECT_REASON(refusal(file, {.max_pixels = all, .max_bytes = all}), "too short for the size of the image");
 }
 
 TEST(Jpeg, BoundsTheScans) {
@@ -400,7 +400,7 @@ TEST(WebP, LossyHasThePixelsOfTheLibrary) {
       const Bytes file = webp(scene(size.width, size.height, colour), false);
       std::vector<std::string> notices;
       const Image image = read_back(file, {.notices = &notices});
-      EXPECT_EQ(notices, std::vector<std::string>{"lossy WebP: converted at its decoded pixels"});
+      EXPECT_EQ(notices, std::vector<std::string>{"lossy WebP: the decoded pixels are kept"});
       int width = 0, height = 0;
       uint8_t* pixels = colour == Colour::rgb ? WebPDecodeRGB(file.data(), file.size(), &width, &height)
                                               : WebPDecodeRGBA(file.data(), file.size(), &width, &height);
@@ -436,7 +436,7 @@ TEST(WebP, KeepsProfileAndExif) {
     EXPECT_REASON(notices[0], "EXIF orientation 6");
     EXPECT_EQ(notices[1], "XMP of 4 bytes is left out");
     EXPECT_EQ(difference(image, read_back(written(Format::png, image))), "");
-    EXPECT_REASON(refusal(file, {.max_chunk_bytes = 100}), "over the limit");
+    EXPECT_REASON(refusal(file, {.max_chunk_bytes = 100}), "the limit");
   }
 }
 

@@ -75,7 +75,7 @@ TEST(Jxl, LossySaysSo) {
   std::vector<std::string> notices;
   const Image image = read_back(jxl(drawn(16, 16, 8, Colour::rgb), 1), {.notices = &notices});
   EXPECT_EQ(image.width, 16U);
-  EXPECT_EQ(notices, std::vector<std::string>{"lossy JPEG XL: converted at its decoded pixels"});
+  EXPECT_EQ(notices, std::vector<std::string>{"lossy JPEG XL: the decoded pixels are kept"});
 }
 
 TEST(Jxl, ComesUpright) {

@@ -97,8 +97,8 @@ TEST(Pam, RefusesBadHeaders) {
   EXPECT_REASON(refusal(bytes(head + "DEPTH 1\nMAXVAL 3\nTUPLTYPE BLACKANDWHITE\nENDHDR\na")), "MAXVAL above 1");
   EXPECT_REASON(refusal(bytes(head + "DEPTH 1\nMAXVAL 3\nTUPLTYPE CMYK\nENDHDR\na")), "unknown TUPLTYPE \"CMYK\"");
   EXPECT_REASON(refusal(bytes(head + "WIDTH 2\n")), "second WIDTH");
-  EXPECT_REASON(refusal(bytes(head + "DEPTH -1\n")), "DEPTH is no number");
-  EXPECT_REASON(refusal(bytes(head + "DEPTH 99999999999\n")), "DEPTH is no number");
+  EXPECT_REASON(refusal(bytes(head + "DEPTH -1\n")), "DEPTH is not a number");
+  EXPECT_REASON(refusal(bytes(head + "DEPTH 99999999999\n")), "DEPTH is not a number");
   EXPECT_REASON(refusal(bytes(head + "COLOR \x07\n")), "unknown header line \"COLOR ?\"");
   EXPECT_REASON(refusal(bytes(head + "DEPTH 1")), "inside the header");
 }
@@ -142,11 +142,11 @@ TEST(Pnm, RefusesByHand) {
   EXPECT_REASON(refusal(bytes("P1 1 1\n1 P1")), "2 bytes follow the image");
   EXPECT_REASON(refusal(bytes("P2 1 1 1\n1 0")), "1 bytes follow the image");
   EXPECT_REASON(refusal(bytes("P1 1 1\n2")), "neither 0 nor 1");
-  EXPECT_REASON(refusal(bytes("P2 2 1 1\n1 x")), "no sample");
+  EXPECT_REASON(refusal(bytes("P2 2 1 1\n1 x")), "expected a sample");
   EXPECT_REASON(refusal(bytes("P5 0 1 255\n")), "is 0");
-  EXPECT_REASON(refusal(bytes("P5 -1 1 255\n")), "no width");
-  EXPECT_REASON(refusal(bytes("P5 99999999999 1 255\n")), "no width");
-  EXPECT_REASON(refusal(bytes("P5 1")), "no height");
+  EXPECT_REASON(refusal(bytes("P5 -1 1 255\n")), "the width is missing");
+  EXPECT_REASON(refusal(bytes("P5 99999999999 1 255\n")), "the width is missing");
+  EXPECT_REASON(refusal(bytes("P5 1")), "the height is missing");
   EXPECT_REASON(refusal(bytes("P6 1 1 255")), "white space");
   EXPECT_REASON(refusal(bytes("P6 4294967295 4294967295 65535\nabc")), "limit");
   EXPECT_REASON(refusal(bytes("P6 16384 10000 255\nabc")), "inside the pixels");

@@ -124,11 +124,11 @@ TEST(Tga, RefusesWhatItCannotTell) {
   EXPECT_REASON(refusal(tga(32, 2, 2, 8, 0, Bytes(12))), "type 32");
   EXPECT_REASON(refusal(tga(2, 2, 2, 32, 4, Bytes(16))), "4 bits of alpha");
   EXPECT_REASON(refusal(tga(3, 2, 2, 8, 0, Bytes(3))), "ends inside the pixels");
-  EXPECT_REASON(refusal(tga(11, 2, 1, 8, 0, {0x82, 7})), "goes on after the last");
+  EXPECT_REASON(refusal(tga(11, 2, 1, 8, 0, {0x82, 7})), "continues after the last");
   EXPECT_REASON(refusal(tga(3, 2, 2, 8, 0, Bytes(4)), {.max_pixels = 3}), "limit");
   Bytes older = tga(3, 2, 2, 8, 0, Bytes(4));
   older.erase(older.end() - 26, older.end());
-  EXPECT_REASON(refusal(older), "neither");
+  EXPECT_REASON(refusal(older), "unknown image format");
 }
 
 // PSD.

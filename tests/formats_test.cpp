@@ -235,7 +235,7 @@ TEST(Png, LeavesOutWhatFollowsTheEnds) {
     notices.clear();
     EXPECT_EQ(read_back(odd, {.notices = &notices}).pixels, (Bytes{10, 20}));
     ASSERT_EQ(notices.size(), 1U);
-    EXPECT_REASON(notices[0], "IDAT goes on");
+    EXPECT_REASON(notices[0], "data after the last pixel in IDAT");
   }
 }
 
@@ -349,7 +349,7 @@ TEST(Png, TellsOfItselfWithoutPixels) {
 TEST(Png, ChecksLimitsBeforeAllocating) {
   EXPECT_REASON(refusal(png({header(0x7FFFFFFF, 0x7FFFFFFF, 16, 6), kTwoPixels, kEnd})), "limit");
   const Bytes large = png({header(1U << 14, 1U << 14, 8, 0), kTwoPixels, kEnd});
-  EXPECT_REASON(refusal(large), "too short for the image's size");
+  EXPECT_REASON(refusal(large), "too short for the size of the image");
   EXPECT_REASON(refusal(large, {.max_pixels = (1U << 28) - 1}), "more than the limit");
   EXPECT_REASON(refusal(large, {.max_bytes = (1U << 28) - 1}), "more than the limit");
   // Nothing but the file's length stands against this one.
@@ -379,7 +379,7 @@ TEST(Write, RefusesWhatIsNoImage) {
     for (const Format format : {Format::png, Format::pgm, Format::pam})
       EXPECT_REASON(write_refusal(format, broken), reason);
   };
-  expect(Image(), "without pixels");
+  expect(Image(), "no pixels");
   Image broken = image;
   broken.pixels.pop_back();
   expect(broken, "8 bytes of samples");
@@ -432,7 +432,8 @@ TEST(Png, KeepsAncillaryChunksWithAWrongCrc) {
   const Image image = read_back(png({header(2, 1, 8, 0), text, kTwoPixels, kEnd}), {.notices = &notices});
   ASSERT_EQ(image.chunks.size(), 1U);
   EXPECT_EQ(image.chunks[0].data, bytes("k"));
-  EXPECT_EQ(notices, std::vector<std::string>{"the CRC of chunk tEXt is wrong: kept as it is, with a right one"});
+  EXPECT_EQ(notices,
+            std::vector<std::string>{"the CRC of chunk tEXt is wrong: the data is kept and gets a correct CRC"});
 }
 
 TEST(Png, TellsOfAnOrientation) {
@@ -441,7 +442,7 @@ TEST(Png, TellsOfAnOrientation) {
     exif.push_back(static_cast<uint8_t>(byte));
   std::vector<std::string> notices;
   (void)read_back(png({header(2, 1, 8, 0), raw_chunk("eXIf", exif), kTwoPixels, kEnd}), {.notices = &notices});
-  EXPECT_EQ(notices, std::vector<std::string>{"EXIF orientation 3: it is carried, and the pixels are not turned"});
+  EXPECT_EQ(notices, std::vector<std::string>{"EXIF orientation 3 is kept as metadata; the pixels are not rotated"});
 }
 
 TEST(Hostile, EveryBitFlipInAPngIsRefusedOrTold) {
@@ -485,11 +486,11 @@ TEST(Hostile, DamageBehindGoodCrcsIsRefusedOrAnImage) {
 
 TEST(Hostile, NoFormatAtAll) {
   EXPECT_EQ(refusal({}), "the file is empty");
-  EXPECT_REASON(refusal(bytes("GIF88a")), "neither");
-  EXPECT_REASON(refusal(bytes("P8\n1 1\n")), "neither");
+  EXPECT_REASON(refusal(bytes("GIF88a")), "unknown image format");
+  EXPECT_REASON(refusal(bytes("P8\n1 1\n")), "unknown image format");
   EXPECT_REASON(refusal(bytes("\x89PNG\n\x1A\n")), "signature is damaged");
   EXPECT_REASON(refusal(bytes("\x89XYZ\r\n\x1A\n")), "signature is damaged");
-  EXPECT_REASON(refusal(bytes("\x8BL3I\r\n\x1A\n")), "neither PNG, PBM");
+  EXPECT_REASON(refusal(bytes("\x8BL3I\r\n\x1A\n")), "unknown image format; supported are PNG, PBM");
   EXPECT_EQ(formats::readable_formats().substr(0, 9), "PNG, PBM,");
 }
 

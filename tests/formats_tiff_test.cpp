@@ -272,7 +272,7 @@ TEST(Tiff, JpegInTiffIsLossyAndSaysSo) {
                         }};
     std::vector<std::string> notices;
     EXPECT_EQ(difference(image, read_back(tiff(image, recipe), {.notices = &notices})), "");
-    EXPECT_EQ(notices, std::vector<std::string>{"lossy JPEG: converted at its decoded pixels"});
+    EXPECT_EQ(notices, std::vector<std::string>{"lossy JPEG: the decoded pixels are kept"});
   }
 }
 
@@ -287,7 +287,7 @@ TEST(Tiff, PalettesOfSixteenBitsBecomeTheirUpperEight) {
   };
   std::vector<std::string> notices;
   EXPECT_EQ(palette_of(0x1234, notices)[0], 0x12);
-  EXPECT_EQ(notices, std::vector<std::string>{"the palette's colours of 16 bits become the upper 8"});
+  EXPECT_EQ(notices, std::vector<std::string>{"the 16-bit colours of the palette are reduced to their upper 8 bits"});
   const std::vector<uint16_t> small = {7, 255, 0, 1};
   const Recipe old{
       .change = [&](TIFF* made) { TIFFSetField(made, TIFFTAG_COLORMAP, small.data(), small.data(), small.data()); }};
@@ -308,7 +308,7 @@ TEST(Tiff, ExtraSamplesHaveARule) {
     EXPECT_EQ(notices, std::vector<std::string>{"1 sample of each pixel without a stated meaning is left out"});
   }
   const Recipe associated{.extra = {EXTRASAMPLE_ASSOCALPHA}};
-  EXPECT_REASON(refusal(tiff(four, associated)), "multiplied by their alpha");
+  EXPECT_REASON(refusal(tiff(four, associated)), "premultiplied alpha");
   Image opaque = four;
   for (size_t i = 3; i < opaque.pixels.size(); i += 4) opaque.pixels[i] = i % 8 == 3 ? 255 : 0;
   EXPECT_EQ(difference(opaque, read_back(tiff(opaque, associated))), "");
@@ -338,7 +338,7 @@ TEST(Tiff, OfSeveralPagesOneIsChosen) {
   const Bytes file = tiff(pages);
   EXPECT_EQ(*formats::count_pages(file), 3U);
   EXPECT_EQ(*formats::count_pages(bytes("P5 1 1 255 x")), 1U);
-  EXPECT_EQ(refusal(file), "a TIFF of 3 pages, not of one");
+  EXPECT_EQ(refusal(file), "a TIFF of 3 pages instead of one");
   for (uint32_t page = 1; page <= 3; ++page) {
     EXPECT_EQ(difference(pages[page - 1], read_back(file, {.page = page})), "");
   }
@@ -401,7 +401,7 @@ TEST(Tiff, ChecksLimitsBeforeAllocating) {
   EXPECT_REASON(refusal(file, {.max_bytes = 191}), "more than the limit of 191 bytes");
   EXPECT_REASON(refusal(file, {.max_edge = 7}), "longer than the limit of 7");
   file[value_at(file, TIFFTAG_IMAGELENGTH) + 1] = 0xFF;
-  EXPECT_REASON(refusal(file), "too short for the image's size");
+  EXPECT_REASON(refusal(file), "too short for the size of the image");
 }
 
 // A tile may be larger than the image: tiles of 2^30 bytes for one pixel cost no memory.
@@ -410,13 +410,13 @@ TEST(Tiff, BoundsTiles) {
   for (const uint32_t tag : {uint32_t{TIFFTAG_TILEWIDTH}, uint32_t{TIFFTAG_TILELENGTH}}) {
     file[value_at(file, tag) + 1] = 0x80;  // 32784
   }
-  EXPECT_REASON(refusal(file, {.max_bytes = 1 << 20}), "over the limit");
+  EXPECT_REASON(refusal(file, {.max_bytes = 1 << 20}), "the limit");
 }
 
 TEST(Tiff, DirectoriesThatGoInACircleAreRefused) {
   Bytes file = tiff(drawn(8, 8, 8, Colour::gray), {.mode = "wl"});
   std::copy_n(file.begin() + 4, 4, file.begin() + static_cast<ptrdiff_t>(value_at(file, TIFFTAG_SAMPLEFORMAT)) + 4);
-  EXPECT_REASON(refusal(file), "go in a circle");
+  EXPECT_REASON(refusal(file), "form a circle");
 }
 
 TEST(Tiff, DamageIsRefusedOrHarmless) {

@@ -158,7 +158,7 @@ TEST(AppendedBytes, AreRefused) {
       for (const uint8_t fill : Bytes{0, 0xFF}) {
         Bytes longer = sample.file;
         longer.resize(sample.file.size() + more, fill);
-        const Said wanted{L3_ERROR_CORRUPT, "bytes after the last payload", sample.file.size(), L3_NO_TILE};
+        const Said wanted{L3_ERROR_CORRUPT, "there are bytes after the last payload", sample.file.size(), L3_NO_TILE};
         EXPECT_EQ(say_decode(Exact(longer)), wanted) << sample.name << more;
         EXPECT_EQ(say_verify(Exact(longer)), wanted) << sample.name << more;
       }

@@ -377,8 +377,8 @@ TEST_F(LoaderDevice, DevicesThatAreNot) {
     EXPECT_EQ(error.status, L3_ERROR_DEVICE);
     return std::string(error.reason);
   };
-  EXPECT_EQ(refused(loader::kDeviceVersion, 1), "there is no CUDA device of that number");
-  EXPECT_EQ(refused(loader::kDeviceVersion + 1, 0), "libl3_data_cuda.so is of another version");
+  EXPECT_EQ(refused(loader::kDeviceVersion, 1), "there is no CUDA device with this number");
+  EXPECT_EQ(refused(loader::kDeviceVersion + 1, 0), "libl3_data_cuda.so has another version");
   emulated::control().has_code = false;
   EXPECT_NE(refused(loader::kDeviceVersion, 0), "");
   emulated::control().has_code = true;
@@ -399,7 +399,7 @@ TEST_F(LoaderDevice, OneIsSharedByAllWhoAsk) {
   EXPECT_NE(other, first);
   EXPECT_EQ(loader::open_cuda_device(2, &error), nullptr);
   EXPECT_EQ(error.status, L3_ERROR_DEVICE);
-  EXPECT_STREQ(error.reason, "CUDA device 2: there is no CUDA device of that number");
+  EXPECT_STREQ(error.reason, "CUDA device 2: there is no CUDA device with this number");
   const std::weak_ptr<loader::Device> gone = first;
   first.reset();
   second.reset();
@@ -414,7 +414,7 @@ TEST_F(LoaderDevice, WithoutTheLibraryThereIsAReason) {
   EXPECT_EQ(loader::open_cuda_device(0, &error), nullptr);
   EXPECT_EQ(loader::open_cuda_device(0, nullptr), nullptr);
   EXPECT_EQ(error.status, L3_ERROR_DEVICE);
-  EXPECT_NE(std::string(error.reason).find("this build has no CUDA part: libl3_data_cuda.so is not beside"),
+  EXPECT_NE(std::string(error.reason).find("this build has no CUDA part: libl3_data_cuda.so is not next to"),
             std::string::npos)
       << error.reason;
 }

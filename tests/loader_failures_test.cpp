@@ -230,7 +230,7 @@ TEST_F(LoaderFailures, AreFilesThatTheIndexDoesNotDescribe) {
     ASSERT_EQ(l3_loader_failures(loader.get(), &failure, 1, &count), L3_OK);
     ASSERT_EQ(count, 1u);
     EXPECT_EQ(failure.sample, 1u);
-    EXPECT_STREQ(failure.error.reason, "the shape of an image is not what the index says");
+    EXPECT_STREQ(failure.error.reason, "the shape of an image differs from the index");
   }
 }
 
@@ -264,11 +264,11 @@ TEST_F(LoaderFailures, AreNamedWhereShardsBecomeShortOrGoAway) {
 
 TEST_F(LoaderFailures, OfOptionsNameTheReason) {
   draw_set({{40, 24}, {41, 24}}, {L3_COLOUR_RGB, 8}, 4);
-  expect_refused(options_of(0), "at least one unit");
+  expect_refused(options_of(0), "batch_size must be at least 1");
   expect_refused(options_of(2), "'image 1' has 41 x 24 pixels, the images before it have 40 x 24");
   l3_loader_options options = options_of(2);
   options.crop = L3_CROP_RANDOM;
-  expect_refused(options, "empty crop");
+  expect_refused(options, "the crop is empty");
   options.crop_width = 41;
   options.crop_height = 5;
   expect_refused(options, "'image 0' has 40 x 24 pixels, which is less than the crop of 41 x 5");
@@ -279,11 +279,11 @@ TEST_F(LoaderFailures, OfOptionsNameTheReason) {
   uint64_t groups[] = {1, 2, 1};
   options.groups = groups;
   options.group_count = 3;
-  expect_refused(options, "group 1 is there twice");
+  expect_refused(options, "group 1 occurs twice");
   groups[2] = 4;
   expect_refused(options, "there is no group 4");
   options.group_count = 0;
-  expect_refused(options, "nothing to load");
+  expect_refused(options, "no groups to load");
   options.groups = nullptr;
   l3_tensor_options wanted{};
   wanted.role = "depth";
@@ -300,7 +300,7 @@ TEST_F(LoaderFailures, OfOptionsNameTheReason) {
   options.crop = L3_CROP_CENTRE;
   options.crop_width = 4;
   options.crop_height = 4;
-  expect_refused(options, "several images: say which roles");
+  expect_refused(options, "several images: name the wanted roles");
   draw_set({{8, 8}}, {L3_COLOUR_RGB, 16}, 4);
   options = options_of(2);
   wanted = {};
@@ -323,7 +323,7 @@ TEST_F(LoaderFailures, InAForkedChildAreSaid) {
     l3_failure failure{};
     l3_batch* none = nullptr;
     bool good = l3_loader_next(loader, UINT32_MAX, &next, &none, nullptr, &failure) == L3_ERROR_ARGUMENT;
-    good = good && std::strstr(failure.error.reason, "forked") != nullptr;
+    good = good && std::strstr(failure.error.reason, "fork()") != nullptr;
     good = good && l3_loader_start(loader, 0, 0, nullptr) == L3_ERROR_ARGUMENT;
     l3_batch_release(batch, nullptr);
     l3_loader_close(loader);

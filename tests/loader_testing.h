@@ -353,7 +353,7 @@ class LoaderTest : public data_set_testing::DataSets {
           for (uint64_t i = 0; i < 2; ++i) {
             EXPECT_EQ(failures[i].sample, i);
             EXPECT_EQ(failures[i].error.status, L3_ERROR_CORRUPT);
-            EXPECT_STREQ(failures[i].error.reason, "the digest of an image is not what the index says");
+            EXPECT_STREQ(failures[i].error.reason, "the digest of an image differs from the index");
           }
         }
       }

@@ -395,7 +395,7 @@ TEST(Training, RefusesWhatIsNotForOneModel) {
   const Training training(begun);
   l3_model* model = nullptr;
   EXPECT_EQ(l3_finish_training(training.get(), &model, &error), L3_ERROR_ARGUMENT);
-  EXPECT_STREQ(error.reason, "there is no image to make a model of");
+  EXPECT_STREQ(error.reason, "there are no images to make a model from");
   const Drawing rgb = drawn(L3_COLOUR_RGB), gray = drawn(L3_COLOUR_GRAY);
   const Drawing deep = drawing::draw({9, 9}, {L3_COLOUR_RGB, 12}, Pattern::natural);
   const auto add = [&](const Drawing& d) {

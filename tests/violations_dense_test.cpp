@@ -29,7 +29,7 @@ uint64_t payload_at(const Subject& s) { return Layout(s.parts).payloads[0]; }
 uint64_t entry_at(const Subject& s, size_t tile) { return Layout(s.parts).entry(tile); }
 
 TEST(DenseTile, NeedsAModel) {
-  constexpr const char* kReason = "a dense tile in a file without a model";
+  constexpr const char* kReason = "the file has a dense tile but no model";
   for (size_t tile = 0; tile < 3; ++tile) {
     const Subject s = subject();
     expect_corrupt(s.with(entry_at(s, tile), 1, 3), kReason, entry_at(s, tile), tile);
@@ -42,7 +42,7 @@ TEST(DenseTile, NeedsAModel) {
 TEST(DenseTile, RefusesParametersThatItDoesNotHave) {
   const Subject s = dense_subject();
   for (const uint32_t parameters : {6u, 7u, 0x0Eu, 0x4Fu, 0x86u, 0xF8u, 0xFDu, 0xFFu}) {
-    expect_corrupt(s.with(entry_at(s, 0) + 1, 1, parameters), "parameters that the method of a tile does not have",
+    expect_corrupt(s.with(entry_at(s, 0) + 1, 1, parameters), "a tile has parameters that its method does not have",
                    entry_at(s, 0) + 1, 0);
   }
 }
@@ -103,7 +103,7 @@ TEST(DenseTile, RefusesOtherStatesAtTheEndThanThatOfARestingCoder) {
     } else if (said.reason == "a payload is longer than its blocks" ||
                said.reason == "bytes after the last block are not zero") {
       // The lane took fewer words, and came to an end that a tile with an ending may have.
-    } else if (said.reason == "the coder's states are not those at the end of a tile") {
+    } else if (said.reason == "the final states of the coder are wrong") {
       ++states;
       expect_corrupt(s.file(), said.reason.c_str(), payload_at(s), 0);
     } else {
@@ -119,7 +119,7 @@ TEST(Model, IsNotForOtherDepths) {
   for (const uint32_t bits : {1u, 4u, 7u, 9u, 16u}) {
     Subject s = subject(L3_COLOUR_RGB, bits);
     s.parts.sections.push_back({L3_SECTION_MODEL, by_hand::any_model(dice, 3)});
-    expect_corrupt(s.file(), "a model in an image whose samples have not 8 bits", 64);
+    expect_corrupt(s.file(), "an image with samples of other than 8 bits has a model", 64);
   }
 }
 
@@ -129,12 +129,13 @@ TEST(Model, IsVerifiedWhetherOrNotATileIsDense) {
   s.parts.sections.push_back({L3_SECTION_MODEL, by_hand::any_model(dice, 3)});
   expect_accepted(s.file(), s.pixels);
   model_of(s)[0] = 2;
-  expect_refused(s.file(), L3_ERROR_UNSUPPORTED, "a kind of model that is unknown here", model_at(s));
+  expect_refused(s.file(), L3_ERROR_UNSUPPORTED, "the model is of a kind that this version does not support",
+                 model_at(s));
 }
 
 TEST(Model, FaultsAreNamedWhereTheyAre) {
-  constexpr const char* kHead = "the model's head is cut short, or has a number out of range";
-  constexpr const char* kOffset = "a part of the model does not begin where it must";
+  constexpr const char* kHead = "the head of the model is truncated or has a value out of range";
+  constexpr const char* kOffset = "a part of the model begins at the wrong offset";
   const Subject sound = dense_subject();
   const uint64_t at = model_at(sound);
   const auto refuse = [&](size_t place, uint8_t value, const char* reason, uint64_t offset) {
@@ -172,7 +173,7 @@ TEST(Model, FaultsAreNamedWhereTheyAre) {
     model.insert(model.begin() + static_cast<ptrdiff_t>(begin(i + 1)), 0);
     for (size_t k = i + 1; k < parts; ++k) put(&model[8 + 2 * k], 2, begin(k) + 1);
     expect_corrupt(s.file(),
-                   i < 3 ? "a channel of the model has a number out of range" : "a table of the model is not one",
+                   i < 3 ? "a channel of the model has a value out of range" : "a table of the model is invalid",
                    at + own);
   }
 }

@@ -44,13 +44,14 @@ TEST(Header, Accepts16SectionsMostOfThemUnknownAsides) {
 TEST(Header, RefusesEveryRequiredFeature) {
   for (uint32_t bit = 1; bit < 16; ++bit) {
     expect_refused(subject().with(12, 2, uint64_t{1} << bit), L3_ERROR_UNSUPPORTED,
-                   "the file needs a feature that is unknown here", 12);
+                   "the file needs a feature that this version does not support", 12);
   }
 }
 
 TEST(Header, RefusesDefaultModelsThatThereAreNot) {
   for (const uint32_t number : {5u, 6u, 255u, 256u, 65535u}) {
-    expect_refused(subject().with(14, 2, number), L3_ERROR_UNSUPPORTED, "a default model that is unknown here", 14);
+    expect_refused(subject().with(14, 2, number), L3_ERROR_UNSUPPORTED,
+                   "the file needs a default model that this version does not have", 14);
   }
 }
 
@@ -72,15 +73,15 @@ TEST(Header, RefusesDimensionsOutOfRange) {
 
 TEST(Header, RefusesAnythingButOneFrame) {
   for (const uint32_t frames : {0u, 2u, 0x10001u}) {
-    expect_refused(subject().with(28, 4, frames), L3_ERROR_UNSUPPORTED, "more or fewer than one frame", 28);
+    expect_refused(subject().with(28, 4, frames), L3_ERROR_UNSUPPORTED, "the number of frames is not 1", 28);
   }
 }
 
 TEST(Header, RefusesChannelsThatDoNotFitTheColour) {
   for (const uint32_t channels : {0u, 1u, 2u, 4u, 5u, 0x103u}) {
-    expect_corrupt(subject().with(32, 2, channels), "the number of channels does not fit the colour", 32);
+    expect_corrupt(subject().with(32, 2, channels), "the number of channels does not match the colour", 32);
   }
-  expect_corrupt(subject(L3_COLOUR_PALETTE, 4).with(32, 2, 5), "the number of channels does not fit the colour", 32);
+  expect_corrupt(subject(L3_COLOUR_PALETTE, 4).with(32, 2, 5), "the number of channels does not match the colour", 32);
 }
 
 TEST(Header, RefusesUnknownSampleTypes) {
@@ -91,10 +92,10 @@ TEST(Header, RefusesUnknownSampleTypes) {
 
 TEST(Header, RefusesBitsThatDoNotFitTheSampleType) {
   for (const uint32_t bits : {0u, 9u, 16u, 255u}) {
-    expect_corrupt(subject(L3_COLOUR_RGB, 8).with(35, 1, bits), "the bits do not fit the sample type", 35);
+    expect_corrupt(subject(L3_COLOUR_RGB, 8).with(35, 1, bits), "the bits do not match the sample type", 35);
   }
   for (const uint32_t bits : {0u, 8u, 17u, 255u}) {
-    expect_corrupt(subject(L3_COLOUR_RGB, 12).with(35, 1, bits), "the bits do not fit the sample type", 35);
+    expect_corrupt(subject(L3_COLOUR_RGB, 12).with(35, 1, bits), "the bits do not match the sample type", 35);
   }
 }
 
@@ -113,7 +114,7 @@ TEST(Header, RefusesAPaletteOfWideSamples) {
 }
 
 TEST(Header, RefusesAlphaThatDoesNotFitTheColour) {
-  constexpr const char* kReason = "alpha does not fit the colour";
+  constexpr const char* kReason = "the alpha does not match the colour";
   for (const l3_colour colour : {L3_COLOUR_GRAY, L3_COLOUR_RGB, L3_COLOUR_PALETTE}) {
     for (const uint32_t alpha : {1u, 2u, 3u}) expect_corrupt(subject(colour).with(37, 1, alpha), kReason, 37);
   }
@@ -126,15 +127,15 @@ TEST(Header, RefusesAlphaThatDoesNotFitTheColour) {
 
 TEST(Header, RefusesTileEdgesOutOfRange) {
   for (const uint32_t edge : {0u, 33u, 255u}) {
-    expect_corrupt(subject().with(38, 1, edge), "tile edges out of range", 38);
-    expect_corrupt(subject().with(39, 1, edge), "tile edges out of range", 39);
+    expect_corrupt(subject().with(38, 1, edge), "the tile edges are out of range", 38);
+    expect_corrupt(subject().with(39, 1, edge), "the tile edges are out of range", 39);
   }
 }
 
 TEST(Header, RefusesTilesThatCouldNotFitAPayloadHoweverSmallTheImage) {
   Subject s(drawing::draw({10, 10}, {L3_COLOUR_GRAY, 8}, drawing::Pattern::natural));
   s.parts.header[38] = s.parts.header[39] = 32;
-  expect_corrupt(s.file(), "tile edges out of range", 38);
+  expect_corrupt(s.file(), "the tile edges are out of range", 38);
   s.parts.header[38] = 31;
   expect_accepted(s.file(), s.pixels);
 }
@@ -162,20 +163,20 @@ TEST(SectionEntry, RefusesUnknownTypesBelow0x8000) {
   for (const uint32_t type : {0u, 7u, 8u, 0x7FFFu}) {
     Subject s = subject();
     s.parts.sections.push_back({type, {1, 2, 3}});
-    expect_refused(s.file(), L3_ERROR_UNSUPPORTED, "a section that is unknown here", 64);
+    expect_refused(s.file(), L3_ERROR_UNSUPPORTED, "a section has a type that this version does not support", 64);
   }
 }
 
 TEST(SectionEntry, RefusesTypesThatDoNotRise) {
   Subject twice = subject();
   twice.parts.sections = {{5, {1}}, {5, {2}}};
-  expect_corrupt(twice.file(), "section types do not rise", 80);
+  expect_corrupt(twice.file(), "the sections are not in the order of their types", 80);
   Subject falling = subject();
   falling.parts.sections = {{5, {1}}, {4, {2}}};
-  expect_corrupt(falling.file(), "section types do not rise", 80);
+  expect_corrupt(falling.file(), "the sections are not in the order of their types", 80);
   Subject aside = subject();
   aside.parts.sections = {{0x8003, {1}}, {0x8002, {2}}};
-  expect_corrupt(aside.file(), "section types do not rise", 80);
+  expect_corrupt(aside.file(), "the sections are not in the order of their types", 80);
 }
 
 TEST(SectionEntry, RefusesFlags) {
@@ -316,7 +317,7 @@ TEST(PaletteSection, GivesAsManyEntriesAsThereAreOrFewer) {
 TEST(PaletteSection, Has1To2ToTheBitsEntries) {
   for (const uint32_t bits : {1u, 2u, 4u, 7u}) {
     const Subject s = subject(L3_COLOUR_PALETTE, bits);
-    constexpr const char* kReason = "a palette of more entries than there are samples";
+    constexpr const char* kReason = "the palette has more entries than the samples can index";
     expect_section(s, 1, palette(1, 1u << bits, 0), nullptr);
     for (const uint32_t entries : {(1u << bits) + 1, 256u}) {
       for (const size_t given : {size_t{0}, size_t{1}, size_t{entries}}) {
@@ -330,15 +331,15 @@ TEST(PaletteSection, Has1To2ToTheBitsEntries) {
 TEST(PaletteSection, RefusesUnknownRules) {
   for (const uint8_t rule : Bytes{2, 3, 128, 255}) {
     expect_byte(subject(L3_COLOUR_PALETTE, 4), 1, palette(rule, 2, 6), 0, L3_ERROR_UNSUPPORTED,
-                "a palette by a rule that is unknown here");
+                "the palette has a rule that this version does not support");
   }
 }
 
 TEST(PaletteSection, IsThereForPaletteImagesAndNoOthers) {
   expect_corrupt(by_hand::put_together(with_section(subject(L3_COLOUR_PALETTE, 4).parts, 1, {})),
-                 "a palette image without a palette", 36);
+                 "the palette of a palette image is missing", 36);
   for (const l3_colour colour : {L3_COLOUR_GRAY, L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB, L3_COLOUR_RGB_ALPHA}) {
-    expect_section(subject(colour), 1, palette(0, 1, 3), "a palette in an image of another colour", kOfType);
+    expect_section(subject(colour), 1, palette(0, 1, 3), "an image that is not a palette image has a palette", kOfType);
   }
 }
 
@@ -363,7 +364,7 @@ TEST(TransparencySection, FitsThePaletteOrTheChannels) {
 TEST(TransparencySection, IsNotThereBesideAlpha) {
   for (const l3_colour colour : {L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB_ALPHA}) {
     for (const size_t size : {1u, 2u, 4u, 6u, 8u}) {
-      expect_section(subject(colour), 2, size, "a transparency in an image that has alpha", kOfType);
+      expect_section(subject(colour), 2, size, "an image with alpha has a transparency", kOfType);
     }
   }
 }
@@ -381,7 +382,7 @@ TEST(ColourSpaceSection, HasThePartsThatItNames) {
 }
 
 TEST(ColourSpaceSection, NamesAPartAndNoneThatThereIsNot) {
-  constexpr const char* kReason = "a colour space without parts, or with one that there is not";
+  constexpr const char* kReason = "the colour space has no part, or an unknown one";
   for (const uint8_t parts : Bytes{0, 16, 18, 64, 255}) {
     Bytes section(42);
     section[0] = parts;
@@ -433,8 +434,8 @@ void expect_metadata(const Bytes& section, const char* reason) {
 }
 
 constexpr const char* kTooSmall = "the metadata section is too small";
-constexpr const char* kContents = "the metadata is no sound Zstandard frame of the size it states";
-constexpr const char* kNoRecords = "the metadata is not a sequence of records";
+constexpr const char* kContents = "the metadata is not a valid Zstandard frame, or has another size than it states";
+constexpr const char* kNoRecords = "the records of the metadata are damaged";
 
 uint32_t size_of(const Bytes& bytes) { return static_cast<uint32_t>(bytes.size()); }
 

@@ -33,14 +33,14 @@ TEST(Index, RefusesBytesAfterItThatAreNotZero) {
 TEST(Index, RefusesUnknownMethods) {
   for (size_t tile = 0; tile < 3; ++tile) {
     for (const uint32_t method : {4u, 5u, 128u, 255u}) {
-      expect_refused(with_entry(subject(), tile, 0, 1, method), L3_ERROR_UNSUPPORTED, "unknown method of a tile",
+      expect_refused(with_entry(subject(), tile, 0, 1, method), L3_ERROR_UNSUPPORTED, "a tile has an unknown method",
                      entry(subject(), tile), tile);
     }
   }
 }
 
 TEST(Index, RefusesParametersThatTheMethodDoesNotHave) {
-  constexpr const char* kReason = "parameters that the method of a tile does not have";
+  constexpr const char* kReason = "a tile has parameters that its method does not have";
   for (const uint32_t parameters : {5u, 6u, 7u, 8u, 16u, 0x80u, 0xFFu}) {
     for (size_t tile = 0; tile < 3; ++tile) {
       expect_corrupt(with_entry(subject(), tile, 1, 1, parameters), kReason, entry(subject(), tile) + 1, tile);
@@ -89,7 +89,7 @@ TEST(Index, RefusesAFileThatEndsWithinThePayloads) {
     put(&bytes[layout.entry(0) + 2], 2, units + 1);
     put(&bytes[layout.entry(2) + 4], 4, layout.payloads[2] / 16 + 1);
   });
-  expect_refused(file, L3_ERROR_TRUNCATED, "the file ends within its payloads", size);
+  expect_refused(file, L3_ERROR_TRUNCATED, "the file ends within the payloads", size);
 }
 
 TEST(Index, IsVerifiedInFullForEveryRegion) {
@@ -251,7 +251,7 @@ TEST(Block, RefusesWidthsOfPresentGroupsAboveTheBits) {
     const bool present = g % 8 < 2 && g / 8 < 4;
     spoilt.resize(2 + 2 + 8 + 4 * 2 * 7 / 2);
     if (present) {
-      expect_corrupt(gray_file(2, spoilt, 5, 4, 7), "the width of a group is above the bits of a sample",
+      expect_corrupt(gray_file(2, spoilt, 5, 4, 7), "the width of a group exceeds the bits of a sample",
                      kGrayPayload + 2, 0);
     } else {
       const Said said = say_decode(Exact(gray_file(2, spoilt, 5, 4, 7)));
@@ -264,7 +264,7 @@ TEST(Block, RefusesTheLargestWidths) {
   for (uint32_t bits = 1; bits <= 16; ++bits) {
     Bytes spoilt = payload(0, {{block_header(0, bits, 4), 16}});
     spoilt.resize(2048, 0xFF);
-    expect_corrupt(gray_file(2, spoilt, 32, 8, bits), "the width of a group is above the bits of a sample",
+    expect_corrupt(gray_file(2, spoilt, 32, 8, bits), "the width of a group exceeds the bits of a sample",
                    kGrayPayload + 2, 0);
   }
 }

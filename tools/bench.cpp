@@ -1,4 +1,4 @@
-// l3 bench: codecs against each other on a folder of images.
+// l3 bench: compares codecs on a folder of images.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ constexpr const char* kAll = "all";
 const std::vector<std::string> kDefaultCodecs = {"png", "spng", "jpeg90",   "webp",    "jxl3",      "jpegls",
                                                  "qoi", "zstd", "l3-paper", "l3-fast", "l3-dense1", "l3-dense5"};
 
-// In the order of all codecs, each once.
+// The chosen codecs, each once, in the order of bench::codec_names().
 std::vector<std::string> chosen_codecs(const std::vector<std::string>& names) {
   const bool all = std::find(names.begin(), names.end(), kAll) != names.end();
   std::vector<std::string> result;
@@ -40,7 +40,7 @@ int bench_folder(BenchOptions options, Context& context) {
     }
   }
   const bench::Results results = run_bench(options, context);
-  if (results.whole.files == 0) return kExitFailed;  // every failure is named; there is nothing to report
+  if (results.whole.files == 0) return kExitFailed;  // every failure was printed, and there is nothing to report
 
   const std::string json = bench_json(results);
   if (options.json) {
@@ -60,7 +60,8 @@ int bench_folder(BenchOptions options, Context& context) {
         written = false;
       }
     }
-    if (written) console.note(join(options.out, "report.html"), "written, with its tables and plots beside it");
+    if (written)
+      console.note(join(options.out, "report.html"), "report written, with its tables and plots in the same folder");
   }
   return written && results.failed == 0 ? kExitDone : kExitFailed;
 }
@@ -68,79 +69,85 @@ int bench_folder(BenchOptions options, Context& context) {
 }  // namespace
 
 void add_bench(CommandLine& line) {
-  Subcommand sub = line.command("bench", "Measure size and speed of codecs on a folder of images");
+  Subcommand sub = line.command("bench", "Compare the size and speed of image codecs on your images");
   auto options = std::make_shared<BenchOptions>();
   options->codecs = kDefaultCodecs;
-  sub.option("DIR", options->folder, "A folder of images, with all folders below it, or one file").required().type("");
+  sub.option("DIR", options->folder, "A folder of images, with all folders below it, or a single image")
+      .required()
+      .type("");
   std::vector<std::string> names = bench::codec_names();
   names.emplace_back(kAll);
   sub.option("--codecs", options->codecs,
-             "Codecs to measure; all: all of them (default: the quicker ones: " + joined(kDefaultCodecs, ", ") + ")")
+             "Codecs to measure (default: the faster ones: " + joined(kDefaultCodecs, ", ") + ")")
       .list_of(names);
   sub.option("--out", options->out, "Write a report to this folder: report.html, results.csv, results.json, SVG")
       .type(kFolderType);
-  add_threads(sub, options->threads, "-j,--threads",
-              "Also measure with so many threads, each on files of its own, after one thread alone");
-  sub.option("--rounds", options->rounds, "Rounds to take the median of, 1 to 1000 (default: 3)")
+  add_threads(sub, options->threads, "-j,--threads", "Also measure with N threads");
+  sub.option("--rounds", options->rounds, "Measure N times and print the median, 1 to 1000 (default: 3)")
       .type("N")
       .whole_between(1, 1000);
   sub.option("--seconds", options->seconds,
-             "Begin no image after so many seconds, and none that would take more than twice the time left. The "
-             "categories share the time; of each, a sample is measured. 0: measure all images (default: 60)")
+             "Measure a sample of the images in about N seconds; 0: all images (default: 60)")
       .type("N")
-      .whole_between(0, 1000000);
-  sub.option("--by", options->by,
-             "folder: each folder in DIR is a category, unless there are more than 24 (default). none: no categories")
+      .whole_between(0, 1000000)
+      .details(
+          "No image is begun after this time, and none that would take more than twice the time left. Categories share "
+          "the time");
+  sub.option("--by", options->by, "Figures by folder, if there are at most 24 (default), or only totals (none)")
       .one_of({"folder", "none"});
-  sub.flag("--no-memory", options->no_memory, "Do not measure the memory that codecs take");
+  sub.flag("--no-memory", options->no_memory, "Do not measure memory");
   sub.flag("--training", options->training,
-           "Also write images of one shape as PNG, JPEG, WebP and L3 files and as L3 shards, and measure how fast "
-           "each of them feeds a training")
-      .group("Training");
+           "Also measure how fast PNG, JPEG, WebP and L3 files and L3 shards feed a training")
+      .group("Training")
+      .details("The images of the most frequent shape are written in each of these ways and read again");
   sub.option("--step-ms", options->step_ms,
-             "Time that a step of that training takes, in milliseconds (default: half the time of a batch of PNG "
-             "files)")
+             "Milliseconds of a training step (default: half the time to load a batch of PNGs)")
       .type("MS")
       .above_0()
       .group("Training");
   sub.option("--scratch", options->scratch,
-             "Folder to write those files to; they are removed again (default: the one for temporary files)")
+             "Folder for the temporary files of --training (default: that of the system)")
       .type(kFolderType)
       .group("Training");
-  sub.flag("--json", options->json, "Print one line of JSON; keys keep their meaning in later versions");
+  sub.flag("--json", options->json, "Print one line of JSON").details("Its keys keep their meaning in later versions");
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, false);
+  sub.examples(
+      "  l3 bench photos/                                              takes about a minute\n"
+      "  l3 bench photos/ --codecs all --seconds 0 --out report/       all codecs and images, with a report\n"
+      "  l3 bench photos/ --codecs png,l3-fast --threads 1 --json\n");
   sub.footer(
       "Codecs:\n"
-      "  png, png9          libpng. png: PNG files as supplied, others written at the default level. png9: all at "
-      "level 9\n"
-      "  spng, stb          libspng and stb_image, which decode the same files; stb_image encodes nothing\n"
-      "  jpeg90, jpeg100    libjpeg-turbo at these qualities: lossy\n"
-      "  webp, webp90       libwebp: lossless as `cwebp -z 6` is, and at quality 90: lossy\n"
-      "  jxl1, jxl3, jxl7   libjxl, lossless, at these efforts\n"
-      "  jpegls, qoi        CharLS, and the reference implementation of QOI\n"
-      "  zstd               libzstd at level 3 on the bare samples\n"
-      "  l3-paper           the scheme of the paper arXiv 2208.08711, implemented anew\n"
-      "  l3-fast            libl3 with the method fast; l3-dense1, l3-dense5, l3-dense9: dense at these efforts\n\n"
-      "PNG and L3 keep palettes, transparency and all chunks; the others hold samples alone, palettes as indices. An\n"
-      "image that a codec cannot hold is left out of that codec's figures, which are marked with a star: nothing is\n"
-      "reduced to make it fit. Every decoded image is compared with its source; a difference is a failure (exit code "
-      "1).\n"
+      "  png, png9          libpng: PNG files as they are, and all images at level 9\n"
+      "  spng, stb          libspng, and stb_image (decodes only)\n"
+      "  jpeg90, jpeg100    libjpeg-turbo at quality 90 and 100: lossy\n"
+      "  webp, webp90       libwebp: lossless, and lossy at quality 90\n"
+      "  jxl1, jxl3, jxl7   libjxl, lossless, at effort 1, 3 and 7\n"
+      "  jpegls, qoi, zstd  CharLS, QOI, and Zstandard on raw samples\n"
+      "  l3-fast, l3-dense1, l3-dense5, l3-dense9    this library: method fast, and dense at effort 1, 5 and 9\n"
+      "  l3-paper           the scheme of the paper arXiv 2208.08711\n\n"
+      "Columns: ratio is the size compared with the files as they are (lower is better). MP/s is million pixels per\n"
+      "second (higher is better). A star marks a codec that cannot hold all of the images.\n\n"
+      "Exit status: 1 if a file cannot be read or a lossless codec changes an image.\n");
+  sub.manual(
+      "More about the codecs:\n"
+      "  png                  images that are not PNG files are written at the default level\n"
+      "  spng                 decodes the files of png; so does stb\n"
+      "  webp                 lossless as in `cwebp -z 6`\n"
+      "  zstd                 level 3\n"
       "\n"
-      "ratio is to the bytes of the same files as supplied: less is better. MP/s are million pixels per second, from "
-      "file\n"
-      "in memory to samples in memory and back: on one thread of its processor time, which other programs do not "
-      "change,\n"
-      "on more threads of the clock on the wall. Each is the median over rounds in which the codecs take turns, with "
-      "half\n"
-      "the distance between the slowest and the quickest. An encoder that takes more than 10 seconds for a batch (a\n"
-      "fiftieth of --seconds) is timed once. Memory is what the process grows by while one image is encoded or "
-      "decoded.\n"
-      "A GPU that this l3 can use decodes whole batches of l3 files, from pinned memory to its own.\n\n"
-      "Examples:\n"
-      "  l3 bench photos/\n"
-      "  l3 bench photos/ --codecs all --seconds 0 --out report/\n"
-      "  l3 bench photos/ --codecs png,l3-fast --threads 1 --rounds 5 --json\n");
+      "PNG and L3 keep palettes, transparency and all chunks. The other codecs hold only samples; of palette images\n"
+      "they hold the indices. If a codec cannot hold an image, its figures do not include the image; nothing is\n"
+      "reduced to make it fit. Every decoded image is compared with its source.\n\n"
+      "The speed is measured from a file in memory to samples in memory, and back. With one thread, the time is the\n"
+      "processor time of the thread, which other programs hardly change. With more threads, it is wall-clock time, "
+      "and\n"
+      "each thread works on its own files. Codecs take turns in each round. The figures are the median of the rounds,\n"
+      "and half the distance between the slowest and the fastest. An encoder that takes more than 10 seconds for a\n"
+      "batch, or a fiftieth of --seconds if that is less, is timed only once.\n\n"
+      "Memory is the growth of the process while it encodes or decodes one image. If l3 can use a GPU, the GPU "
+      "decodes\n"
+      "whole batches of L3 files from pinned memory to its own memory.\n");
   sub.run([options](Context& context) { return bench_folder(*options, context); });
 }
 

@@ -93,7 +93,7 @@ class FilesFeed : public Feed {
     image.bits = shape_.bits;
     image.colour = shape_.colour;
     if (const auto error = codec_.decode(file->bytes(), image)) return error->reason;
-    if (image.pixels.size() != shape_.image_bytes()) return "another shape";
+    if (image.pixels.size() != shape_.image_bytes()) return "the image has another shape";
     std::memcpy(&rooms_[at / batch_ % rooms_.size()][at % batch_ * shape_.image_bytes()], image.pixels.data(),
                 image.pixels.size());
     return std::nullopt;

@@ -1,4 +1,4 @@
-// Ways to feed a training: a data set that lies in a folder, read and decoded into batches ahead of who takes them.
+// Ways to feed a training: they read a data set from a folder and decode it into batches ahead of the consumer.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace tools {
 
-// What all images have.
+// The shape of all images.
 struct FeedShape {
   uint32_t width = 0, height = 0, bits = 8;
   formats::Colour colour = formats::Colour::rgb;
@@ -26,7 +26,8 @@ struct FeedOptions {
   uint64_t epoch = 0;
 };
 
-// One epoch of batches of samples as stored, rows of interleaved channels, each image once in an order of its own.
+// One epoch of batches. Each image comes once, in an order that depends on the epoch. Samples are as stored, in rows of
+// interleaved channels.
 class Feed {
  public:
   Feed() = default;
@@ -34,17 +35,17 @@ class Feed {
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
-  // Waits for the next batch and gives it back at once. False at the end of the epoch, and where something failed.
+  // Waits for the next batch and releases it at once. Returns false at the end of the epoch and after a failure.
   virtual bool next() = 0;
-  // Why it ended, where it failed.
+  // The reason of a failure; empty if nothing failed.
   virtual std::string problem() const = 0;
 };
 
-// A folder of files of one codec, by threads that each read and decode an image at a time, at most three batches ahead.
+// Feeds files of one codec. Each thread reads and decodes one image at a time, at most three batches ahead.
 std::unique_ptr<Feed> feed_of_files(const std::vector<std::string>& paths, const bench::OneCodec& codec,
                                     const FeedShape& shape, const FeedOptions& options);
 
-// A data set of l3, by libl3_data's loader.
+// Feeds an l3 data set with the loader of libl3_data.
 std::unique_ptr<Feed> feed_of_set(const std::string& folder, bool on_gpu, const FeedOptions& options);
 
 }  // namespace tools

@@ -25,20 +25,20 @@
 namespace tools {
 namespace {
 
-// Samples of a batch, in bytes. More than most caches hold, so that every codec starts from memory; an image is there
-// up to three times, and once more by each codec.
+// Size of the samples of a batch. It is larger than most caches, so that every codec starts from memory. The process
+// holds an image up to three times, and once more for each codec.
 constexpr uint64_t kBatchBytes = uint64_t{128} << 20;
-// An encoder that takes so long for a batch is timed in one round only, and in a part of all the time where that is
-// short.
+// An encoder that takes longer than this for a batch is timed in one round only. If --seconds is small, the limit is
+// this part of it.
 constexpr double kLongSeconds = 10, kLongPart = 0.02;
-// An image that would take so many times what is left of the time is left out.
+// An image is left out if it would take more than this many times the time left.
 constexpr double kOverrun = 2;
-// More folders than this are no categories.
+// If there are more folders, they are not categories.
 constexpr size_t kMaxCategories = 24;
-// Memory is asked for on an image of at most so many pixels, as slow encoders take long for large ones.
+// Memory is measured with an image of at most this many pixels, because slow encoders take long for large images.
 constexpr uint64_t kMemoryPixels = uint64_t{1} << 22;
 
-// Keeps freed memory in the process, so that no codec pays in every round for pages that the system hands out anew.
+// Keeps freed memory in the process, so that codecs do not pay for new pages in every round.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_MAX, 0);
@@ -83,13 +83,14 @@ std::vector<Category> categories_of(const Tree& tree, const BenchOptions& option
   return categories;
 }
 
-// An order in which the first so many are a fair sample, the same in every run.
+// Shuffles the paths so that the first ones are a fair sample. The order is the same in every run.
 void mix(std::vector<std::string>& paths) {
   std::mt19937_64 random(3);
   for (size_t i = paths.size(); i > 1; --i) std::swap(paths[i - 1], paths[random() % i]);
 }
 
-// Where time is short, a category's first batch is one image, which tells how long others take: one of middling size.
+// If the time is limited, the first batch of a category is one image, from which the time for others is estimated. This
+// puts an image of medium size first.
 void begin_with_middling(std::vector<std::string>& paths) {
   constexpr size_t kLookedAt = 15;
   std::vector<std::pair<uintmax_t, size_t>> sizes;
@@ -102,7 +103,7 @@ void begin_with_middling(std::vector<std::string>& paths) {
   std::swap(paths[0], paths[sizes[sizes.size() / 2].second]);
 }
 
-// Asking for a GPU may take a second.
+// Looking for a GPU can take a second, so it is only done if a codec uses one.
 bool wants_gpu(const BenchOptions& options) {
   return std::any_of(options.codecs.begin(), options.codecs.end(),
                      [](const std::string& name) { return name.starts_with("l3-"); });
@@ -127,7 +128,7 @@ class Run {
     const double end = now() + options_.seconds;
     for (size_t i = 0; i < categories.size(); ++i) {
       bench::Timing timing = new_timing();
-      // What one leaves of its share is the others'.
+      // The others get what a category leaves of its share.
       const double share = (end - now()) / static_cast<double>(categories.size() - i);
       measure_category(categories[i], now() + share, timing);
       whole_.add(timing);
@@ -163,14 +164,14 @@ class Run {
       begin_with_middling(category.paths);
     }
     uint64_t target = kBatchBytes;
-    uint64_t largest = UINT64_MAX;  // image for which there is time
+    uint64_t largest = UINT64_MAX;  // the largest image for which time is left
     uint64_t measured_bytes = 0;
     const double begun = now();
     for (size_t next = 0; next < category.paths.size();) {
       std::vector<bench::Sample> batch;
       uint64_t bytes = 0;
       const bool first = measured_bytes == 0;
-      // With fewer images than threads, some would have nothing to do.
+      // With fewer images than threads, some threads would be idle.
       const auto is_full = [&] {
         if (hurry && (first ? !batch.empty() : now() > end)) return true;
         return bytes >= target && (batch.size() >= parallel_.threads() || bytes >= kBatchBytes);
@@ -213,7 +214,7 @@ class Run {
     }
   }
 
-  // Memory is measured on the largest image that is not too large, or else on the smallest.
+  // Memory is measured with the largest image that is within the limit, or else with the smallest image.
   void look_at(const bench::Sample& sample) {
     const uint64_t pixels = uint64_t{sample.image.width} * sample.image.height;
     const bool fits = pixels <= kMemoryPixels, had_fits = memory_pixels_ <= kMemoryPixels;
@@ -245,7 +246,7 @@ std::string quoted(const std::string& word) {
   return result + "'";
 }
 
-// What measures the same again.
+// The command that repeats the measurement.
 std::string command_of(const BenchOptions& options, uint32_t threads) {
   std::string command = "l3 bench " + quoted(options.folder) + " --codecs ";
   for (size_t i = 0; i < options.codecs.size(); ++i) command += (i > 0 ? "," : "") + options.codecs[i];
@@ -266,7 +267,7 @@ bench::Results run_bench(const BenchOptions& options, Context& context) {
   for (const std::string& skipped : tree.skipped) console.note(skipped, kSkipped);
   for (const Failure& failure : tree.failures) console.fail(failure);
   if (tree.files.empty()) {
-    if (tree.failures.empty()) console.fail({options.folder, std::nullopt, "no images in this folder"});
+    if (tree.failures.empty()) console.fail({options.folder, std::nullopt, "this folder has no images"});
     return {};
   }
 
@@ -279,7 +280,7 @@ bench::Results run_bench(const BenchOptions& options, Context& context) {
     memory_path = run.memory_path();
     gpu_name = run.gpu_name();
   }
-  // The threads have ended: codecs are now looked at in processes of their own.
+  // The threads have ended, so each codec can now run in its own process.
   if (!options.no_memory && results.whole.files > 0) {
     if (const Outcome<bench::Sample> sample = read_sample(memory_path, options.limits)) {
       bench::measure_memory(*sample, results.whole);

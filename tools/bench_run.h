@@ -1,4 +1,4 @@
-// What `l3 bench` does with a folder: which files, in which order, and for how long.
+// Chooses the files that `l3 bench` measures, their order, and how long it measures them.
 #pragma once
 
 #include <string>
@@ -27,8 +27,8 @@ struct BenchOptions {
   bool quiet = false;
 };
 
-// Measures a folder, or one file. Says what fails on the console, and counts it. Nothing (and said so) where there is
-// nothing to measure.
+// Measures a folder, or one file. Failures are printed and counted. The result is empty if there is nothing to measure,
+// which is also printed.
 bench::Results run_bench(const BenchOptions& options, Context& context);
 
 // All results as one line of JSON.

@@ -1,4 +1,4 @@
-// What `l3 bench` measured, as JSON and as the table for a terminal.
+// The results of `l3 bench` as JSON and as a table for the terminal.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -63,7 +63,7 @@ std::string format_speed(const bench::Speed& speed) {
   return speed.median > 0 ? format_number(speed.median, speed.median < 10 ? 2 : speed.median < 100 ? 1 : 0) : "-";
 }
 
-// How far rounds lie apart, in percent of the median.
+// How much the rounds differ, in percent of the median.
 std::string format_spread(const bench::Speed& speed) {
   if (speed.rounds < 2 || speed.median <= 0) return "";
   return "+-" + format_number(50 * (speed.maximum - speed.minimum) / speed.median, 0) + "%";
@@ -74,7 +74,7 @@ std::string format_lossless(const bench::CodecFigures& codec) {
   return codec.lossless ? (codec.samples_only ? "yes, samples" : "yes") : "NO";
 }
 
-// A line of a table: the first cell to the left, the last one as it is, others to the right.
+// A line of a table. The first cell is aligned to the left, the last one as it is, the others to the right.
 std::string row(const std::vector<std::string>& cells, const std::vector<size_t>& widths) {
   std::string line;
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -147,7 +147,7 @@ std::vector<std::string> training_table(const bench::TrainingFigures& training) 
   std::vector<std::string> lines = {"feeding a training: " + training.about};
   for (std::string& line : formatted(rows)) lines.push_back(std::move(line));
   lines.push_back(std::to_string(training.threads) + " threads, batches of " + std::to_string(training.batch) +
-                  "; stalled: the share of its time that a training waits, at " +
+                  "; stalled: the share of the time that a training waits for data, at " +
                   format_number(training.step_seconds * 1e3, 1) + " ms a step");
   return lines;
 }
@@ -201,7 +201,7 @@ std::vector<std::string> bench_table(const bench::Results& results) {
     for (std::string& line : table_of(set, results.threads)) lines.push_back(std::move(line));
     lines.emplace_back();
   }
-  if (!results.categories.empty()) lines.emplace_back("all of them:");
+  if (!results.categories.empty()) lines.emplace_back("all images:");
   for (std::string& line : table_of(results.whole, results.threads)) lines.push_back(std::move(line));
   uint32_t rounds = 0;
   std::string absent;
@@ -219,22 +219,21 @@ std::vector<std::string> bench_table(const bench::Results& results) {
     }
     if (!reasons.empty()) left_out.push_back("  " + codec.name + ": " + reasons);
   }
-  lines.push_back(
-      count_of(results.whole.files, "file", "files") +
-      (results.sampled ? " of " + std::to_string(results.listed_files) + " (the time ran out: see --seconds)" : "") +
-      ", " + format_number(static_cast<double>(results.whole.pixels) / 1e6, 1) + " MP, " +
-      count_of(results.threads, "thread", "threads") + ", " + l3_cpu_target() + ", median of " +
-      count_of(rounds, "round", "rounds"));
-  if (!left_out.empty()) lines.emplace_back("* measured without the images that the codec cannot hold:");
+  lines.push_back(count_of(results.whole.files, "file", "files") +
+                  (results.sampled ? " of " + std::to_string(results.listed_files) + " (limited by --seconds)" : "") +
+                  ", " + format_number(static_cast<double>(results.whole.pixels) / 1e6, 1) + " MP, " +
+                  count_of(results.threads, "thread", "threads") + ", " + l3_cpu_target() + ", median of " +
+                  count_of(rounds, "round", "rounds"));
+  if (!left_out.empty()) lines.emplace_back("* without the images that the codec cannot hold:");
   lines.insert(lines.end(), left_out.begin(), left_out.end());
   if (!absent.empty()) {
-    lines.push_back("absent, as this l3 was built without their libraries: " + absent +
+    lines.push_back("not measured, because this l3 was built without their libraries: " + absent +
                     " (on Debian: apt-get install " + joined(packages, " ") + ", then build l3 again)");
   }
   if (results.whole.busy() >= bench::kBusy) {
-    lines.push_back("this machine was busy: work on one thread took " + format_number(results.whole.busy(), 1) +
+    lines.push_back("the machine was busy: work on one thread took " + format_number(results.whole.busy(), 1) +
                     " times its processor time" +
-                    (results.threads > 1 ? ", and columns of more threads are too low" : std::string()));
+                    (results.threads > 1 ? ", so the columns for several threads are too low" : std::string()));
   }
   if (!results.memory_image.empty()) lines.push_back("memory was measured on " + results.memory_image);
   if (results.training) {

@@ -27,13 +27,13 @@ namespace {
 namespace fs = std::filesystem;
 using bench::OneCodec;
 
-// Samples that the training is measured with, at most; and images.
+// The most bytes of samples, and the most images, that are used.
 constexpr uint64_t kMaxBytes = uint64_t{384} << 20;
 constexpr size_t kMaxImages = 2000;
 constexpr uint32_t kMaxBatch = 16;
-// A measurement goes through whole epochs until so much time has passed.
+// A measurement runs whole epochs until this time has passed.
 constexpr double kMinSeconds = 1;
-constexpr uint64_t kSteps = 24;  // of the training that waits
+constexpr uint64_t kSteps = 24;  // of the simulated training
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -44,13 +44,13 @@ struct Picture {
 
 FeedShape shape_of(const formats::Image& image) { return {image.width, image.height, image.bits, image.colour}; }
 
-// Those of the commonest shape; of two, that with more samples.
+// Reads the images of the most frequent shape. If two shapes are as frequent, takes the larger one.
 std::vector<Picture> read_pictures(const std::vector<std::string>& paths, const l3_limits& limits) {
   std::map<FeedShape, std::vector<Picture>> shapes;
   uint64_t bytes = 0;
   for (size_t i = 0; i < paths.size() && i < kMaxImages && bytes < kMaxBytes; ++i) {
     Outcome<bridge::Buffer> file = read_file(paths[i]);
-    if (!file) continue;  // it was named when codecs were measured
+    if (!file) continue;  // the error was printed when the codecs were measured
     formats::Result<formats::Image> image = formats::read(file->bytes(), read_options(limits));
     if (!image) continue;
     bytes += image->pixels.size();
@@ -62,8 +62,8 @@ std::vector<Picture> read_pictures(const std::vector<std::string>& paths, const 
   return maximum == shapes.end() ? std::vector<Picture>() : std::move(maximum->second);
 }
 
-// A folder for data sets, which goes with all that is in it. Where a signal ends the process, the files go, and
-// empty folders stay.
+// A folder for data sets. The destructor removes it with everything in it. If a signal ends the process, the files are
+// removed, but empty folders stay.
 class Scratch {
  public:
   Scratch(const std::string& below, Context& context) : context_(context) {
@@ -82,11 +82,11 @@ class Scratch {
 
   std::string make_folder(const std::string& name) const {
     std::error_code ignored;
-    fs::create_directories(folder_ + "/" + name, ignored);  // writing into it fails then
+    fs::create_directories(folder_ + "/" + name, ignored);  // if this fails, writing a file fails, too
     return folder_ + "/" + name;
   }
 
-  // Written to the disk, so that reading it anew can be measured.
+  // Flushes the file to the disk, so that reading it from there can be measured.
   bool write(const std::string& path, std::span<const uint8_t> bytes) {
     int file = -1;
     int error = context_.unfinished.create(path, file);
@@ -113,7 +113,7 @@ class Scratch {
   std::vector<std::string> paths_;
 };
 
-// Lets go of what the system keeps of a file in memory. It need not, and some systems do not.
+// Asks the system to drop files from its cache. Not all systems do.
 void forget(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -123,7 +123,7 @@ void forget(const std::vector<std::string>& paths) {
   }
 }
 
-// A way to feed, ready to run.
+// One way to feed the training, ready to run.
 struct Way {
   bench::FeedFigures figures;
   std::vector<std::string> paths;  // of all its files
@@ -144,7 +144,7 @@ class Training {
   std::optional<bench::TrainingFigures> measure() {
     if (scratch_.folder().empty()) {
       context_.console.fail({options_.scratch.empty() ? "the folder for temporary files" : options_.scratch,
-                             std::nullopt, "no folder can be made there"});
+                             std::nullopt, "cannot create a folder there"});
       return std::nullopt;
     }
     if (!make_ways()) return std::nullopt;
@@ -183,7 +183,7 @@ class Training {
            make_set("l3-dense5", "l3 shards, dense");
   }
 
-  // True also where the codec is absent, or does not hold such images: then there is no such way.
+  // Also returns true if the codec is missing or cannot hold such images. It is not measured then.
   bool make_files(const std::string& codec_name, const std::string& name, const std::string& extension) {
     const std::optional<OneCodec> codec = OneCodec::find(codec_name);
     if (!codec || !codec->holds(pictures_[0].image)) return true;
@@ -248,7 +248,7 @@ class Training {
       one.open = [this, folder, on_gpu](uint64_t epoch) {
         return feed_of_set(folder, on_gpu, {options_.threads, batch_, epoch});
       };
-      // Whether there is a GPU shows when it is asked for.
+      // Only opening the feed shows whether a GPU can be used.
       if (!on_gpu || one.open(0)->problem().empty()) ways_.push_back(std::move(one));
     }
     return true;
@@ -260,7 +260,7 @@ class Training {
     return !problem.empty();
   }
 
-  // From the disk for one epoch, then out of memory.
+  // Measures one epoch from the disk, then epochs from memory.
   bool measure_once(Way& way) {
     const double images = static_cast<double>(pictures_.size());
     forget(way.paths);
@@ -282,7 +282,7 @@ class Training {
     return true;
   }
 
-  // The share of its time that a training waits. What it waits for its very first batch does not count.
+  // The share of the time that the training waits. Waiting for the first batch does not count.
   double stalled(const Way& way, double step_seconds) {
     double waited = 0;
     uint64_t steps = 0;

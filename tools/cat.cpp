@@ -1,4 +1,4 @@
-// l3 cat: one sample of a data set, as a file of its own.
+// l3 cat: writes one sample of a data set as a file.
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,10 +15,10 @@ struct CatOptions {
   std::string set, name, out = "-";
 };
 
-// An L3 file that names its model gets it: nobody else has it.
+// Puts the model into an L3 file that only names it, because the data set is the only place that has the model.
 Outcome<bridge::Buffer> with_its_model(bridge::Buffer file, const l3::Sample& sample, const std::string& name) {
   if (!sample.is_image() || sample.model_bytes == nullptr) return file;
-  if (sample.model == nullptr) return Failure{name, std::nullopt, "its model is not valid"};
+  if (sample.model == nullptr) return Failure{name, std::nullopt, "the model of this image is damaged"};
   l3_error error{};
   size_t size = 0;
   bridge::Buffer standalone;
@@ -34,7 +34,7 @@ Outcome<bridge::Buffer> with_its_model(bridge::Buffer file, const l3::Sample& sa
 int cat(const CatOptions& options, Context& context) {
   Console& console = context.console;
   if (options.out == "-" && console.stdout_is_terminal()) {
-    return wrong_usage(context, "cat: OUT is -, but stdout is a terminal");
+    return wrong_usage(context, "cat: the output would go to the terminal; name OUT, or redirect stdout");
   }
   const Outcome<l3::DataSet> set = open_data_set(options.set);
   if (!set) {
@@ -43,14 +43,14 @@ int cat(const CatOptions& options, Context& context) {
   }
   const std::optional<uint64_t> index = set->find(options.name);
   if (!index) {
-    console.fail({options.set, std::nullopt, "no sample of the name " + options.name + " (l3 ls prints the names)"});
+    console.fail({options.set, std::nullopt, "no sample has the name " + options.name + " (l3 ls prints the names)"});
     return kExitFailed;
   }
   const l3::Sample sample = set->sample(*index);
   if (sample.is_image() && formats::is_readable_name(options.out)) {
     return wrong_usage(context, "cat: OUT is " + options.out +
-                                    ", but an image comes as an L3 file: write .l3, or pipe "
-                                    "it: l3 cat SET NAME | l3 decode - OUT");
+                                    ", but cat writes images as L3 files: write .l3, or use a pipe: l3 cat SET NAME | "
+                                    "l3 decode - OUT");
   }
   Outcome<bridge::Buffer> file = read_sample(*set, *index);
   if (file) file = with_its_model(std::move(*file), sample, display_name(*set, sample));
@@ -68,19 +68,18 @@ int cat(const CatOptions& options, Context& context) {
 }  // namespace
 
 void add_cat(CommandLine& line) {
-  Subcommand sub = line.command("cat", "Take one sample out of a data set");
+  Subcommand sub = line.command("cat", "Write one sample of a data set to a file or to stdout");
   auto options = std::make_shared<CatOptions>();
   sub.option("SET", options->set, "The folder of a data set, or a shard").required().type("");
-  sub.option("NAME", options->name, "The sample's name, as l3 ls prints it").required().type("");
-  sub.option("OUT", options->out, "The file to write; replaced only when it is whole (default: stdout)").type("");
+  sub.option("NAME", options->name, "The name of the sample, as l3 ls prints it").required().type("");
+  sub.option("OUT", options->out, "The file to write (default: stdout)").type("");
+  sub.examples(
+      "  l3 cat set/ n01440764/7.png 7.l3                 an image as an L3 file\n"
+      "  l3 cat set/ n01440764/7.png | l3 decode - 7.png  an image as a PNG\n"
+      "  l3 cat set/ 000017.txt                           another file, as it is\n");
   sub.footer(
-      "An image becomes an L3 file that needs nothing else: it gets a copy of the model that it shares with others.\n"
-      "Anything else comes as it is.\n\n"
-      "Examples:\n"
-      "  l3 cat set/ n01440764/7.png 7.l3\n"
-      "  l3 cat set/ 000017.txt\n"
-      "  l3 cat set/ a.png | l3 decode - a.png            the image as a PNG\n"
-      "  l3 cat set/ a.png | l3 decode - - | viewer\n");
+      "An image is written as an L3 file that needs nothing else: if it shares a model with other images, the file\n"
+      "gets a copy of the model.\n");
   sub.run([options](Context& context) { return cat(*options, context); });
 }
 

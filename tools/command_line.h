@@ -1,4 +1,5 @@
-// The command line, option by option: what of CLI11 the subcommands use, for files that need not compile all of it.
+// The command line, option by option. This is the part of CLI11 that the subcommands need; files that include this
+// header need not compile CLI11, which takes seconds.
 #pragma once
 
 #include <cstdint>
@@ -23,50 +24,53 @@ namespace tools {
 // The one option that has short forms, -1 to -9.
 inline constexpr const char* kEffort = "--effort";
 
-// What a subcommand works with. Both outlive it.
+// What each subcommand gets. Both members outlive it.
 struct Context {
   Console& console;
   Unfinished& unfinished;
 };
 
-// A parsed command line, ready to run; gives an exit code.
+// A parsed command line, ready to run. Returns the exit code.
 using Command = std::function<int(Context&)>;
 
-// What is wrong with a word; empty where nothing is.
+// Returns what is wrong with a word, or an empty text if it is right.
 using Check = std::function<std::string(const std::string&)>;
 
-// An option, a flag or a positional, as it is declared. Each call gives the same option back.
+// Declares an option, a flag or a positional. Each call returns the same option, so that calls can be chained.
 class Option {
  public:
-  explicit Option(CLI::Option* option) : option_(option) {}
+  Option(CLI::Option* option, Texts* texts) : option_(option), texts_(texts) {}
 
   Option required();
-  // What it takes, as help shows it. Nothing is shown of "".
+  // What the option takes, as help shows it. Help shows nothing if the name is empty.
   Option type(const std::string& name);
-  // The heading in help that it stands under.
+  // The heading in help under which the option is listed.
   Option group(const std::string& heading);
+  // Sentences that follow the description on the manual page only.
+  Option details(const std::string& text);
   Option check(const Check& check);
   Option whole_between(uint64_t minimum, uint64_t maximum);
   Option above_0();
-  // One of these names, or a list of them with commas between. They are the type.
+  // Takes one of these names, or a list of them separated by commas. The names are also the type.
   Option one_of(const std::vector<std::string>& names);
   Option list_of(const std::vector<std::string>& names);
-  // A number with a unit: "10kB" of 1000 bytes, or of 1024 as "10KiB" is.
+  // A number with a unit. "10KiB" is always 10 x 1024 bytes; `kilo` tells what "10kB" is.
   enum class Kilo { is_1000, is_1024 };
   Option size(Kilo kilo);
-  // Takes one word each time, so that the next may be a positional.
+  // Takes one word for each use, so that the word after it can be a positional.
   Option one_word();
   Option excludes(Option other);
   Option needs(const std::string& other);
 
  private:
   CLI::Option* option_;
+  Texts* texts_;
 };
 
-// A subcommand, as it is declared. Variables get their values when the command line is parsed.
+// Declares a subcommand. The variables get their values when the command line is parsed.
 class Subcommand {
  public:
-  Subcommand(CLI::App* app, Command* chosen) : app_(app), chosen_(chosen) {}
+  Subcommand(CLI::App* app, Texts* texts, Command* chosen) : app_(app), texts_(texts), chosen_(chosen) {}
 
   Option option(const std::string& names, std::string& variable, const std::string& description);
   Option option(const std::string& names, std::vector<std::string>& variable, const std::string& description);
@@ -74,37 +78,51 @@ class Subcommand {
   Option option(const std::string& names, uint64_t& variable, const std::string& description);
   Option option(const std::string& names, double& variable, const std::string& description);
   Option flag(const std::string& names, bool& variable, const std::string& description);
+  // Examples of calls, which help shows before the options: lines of "  CALL    what it does".
+  void examples(const std::string& lines);
   // What help says below the options.
   void footer(const std::string& text);
-  // Takes whatever words and options follow.
+  // Paragraphs for the manual page only.
+  void manual(const std::string& text);
+  // Accepts any words and options that follow.
   void take_all_words();
-  // What it does.
+  // What the subcommand does.
   void run(const Command& command);
 
  private:
   CLI::App* app_;
+  Texts* texts_;
   Command* chosen_;
+};
+
+// What --help and the manual page say of the command as a whole.
+struct About {
+  std::string purpose;   // "l3: what it is"
+  std::string examples;  // lines of "  CALL    what it does"
+  std::string closing;   // below the options
+  std::string manual;    // paragraphs for the manual page only
 };
 
 class CommandLine {
  public:
-  CommandLine(const std::string& about, const std::string& closing, const std::string& version);
+  CommandLine(const About& about, const std::string& version);
   ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
   Subcommand command(const std::string& name, const std::string& description);
-  // The command that the words ask for, or the exit code where there is nothing more to do: help is printed then, or
-  // it is said what is wrong with them.
+  // Returns the command that the words ask for. If nothing remains to be done, because help was printed or the words
+  // are wrong and an error was printed, returns the exit code.
   std::variant<Command, int> parse(int argc, char** argv, Context& context);
   CommandTree tree() const;
 
  private:
+  std::shared_ptr<Texts> texts_;
   std::unique_ptr<CLI::App> app_;
   Command chosen_;
 };
 
-// A whole number as options take it.
+// Reads a whole number in decimal digits. Returns nothing if `text` is not one, or exceeds 64 bits.
 std::optional<uint64_t> parse_integer(const std::string& text);
 
 }  // namespace tools

@@ -1,34 +1,44 @@
-// The command line as data: what help, the manual and completion say, read from CLI11's tree of the command.
+// The command line as data. Help, the manual and completion are all made from it, so that they always agree.
 //
-// What an option takes stands in its type name, so that it is said once: "auto|fast" is one of these names, and
-// "png|l3-fast,..." a list of them. Positionals without such names, and options of the types kPathType and kFolderType,
-// are paths.
+// The type name of an option tells what the option takes: "auto|fast" is one of these names, "png|l3-fast,..." is a
+// list of them. Options of the types kPathType and kFolderType take paths, and so do positionals without such names.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 namespace CLI {
 class App;
+class Option;
 }  // namespace CLI
 
 namespace tools {
 
 inline constexpr const char* kPathType = "SOURCE";
 inline constexpr const char* kFolderType = "FOLDER";
-inline constexpr const char* kListMark = ",...";  // behind the names that a list may have
+inline constexpr const char* kListMark = ",...";  // follows the names that a list may contain
 
 enum class Takes { nothing, name, names, path, other };
 
+// Texts that CLI11 has no place for.
+struct Texts {
+  std::map<const CLI::App*, std::string> examples;    // lines of "  CALL    what it does"
+  std::map<const CLI::App*, std::string> manual;      // paragraphs that only the manual page has
+  std::map<const CLI::Option*, std::string> details;  // sentences that only the manual page has
+};
+
 // An option or a positional.
 struct Argument {
-  std::vector<std::string> names;  // "-j", "--jobs", "--threads"; of a positional the one that help shows
+  std::vector<std::string> names;  // "-j", "--jobs", "--threads"; a positional has one name
   std::string type;                // as help shows it
   std::string description;
+  std::string details;  // for the manual only
   std::string group;
   Takes takes = Takes::nothing;
-  std::vector<std::string> choices;  // where it takes names
+  std::vector<std::string> choices;  // the names that it takes
   bool positional = false;
+  bool required = false;
   bool repeated = false;
 };
 
@@ -36,8 +46,10 @@ struct Argument {
 struct CommandEntry {
   std::string name;
   std::string description;
+  std::string examples;
   std::string footer;
-  std::vector<Argument> options;
+  std::string manual;             // for the manual only
+  std::vector<Argument> options;  // group after group
   std::vector<Argument> positionals;
 };
 
@@ -46,9 +58,10 @@ struct CommandTree {
   std::vector<CommandEntry> commands;
 };
 
-CommandTree read_tree(const CLI::App& app);
+CommandEntry read_command(const CLI::App& app, const Texts& texts);
+CommandTree read_tree(const CLI::App& app, const Texts& texts);
 
-// "auto, fast" of "auto" and "fast".
+// joined({"auto", "fast"}, ", ") is "auto, fast".
 std::string joined(const std::vector<std::string>& names, const char* between);
 
 }  // namespace tools

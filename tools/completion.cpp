@@ -1,4 +1,4 @@
-// l3 completion: scripts that let a shell complete the command's words.
+// l3 completion: prints scripts with which a shell completes the words of an l3 command line.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -22,14 +22,14 @@ std::string escaped(std::string_view text, std::string_view special) {
   return result;
 }
 
-// A word of bash and zsh whatever it holds.
+// Quotes any text as one word of bash and zsh.
 std::string in_quotes(std::string_view text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return result + "'";
 }
 
-// Menus have room for little: the first clause.
+// The first clause, since menus have little room.
 std::string brief(const std::string& description) {
   return description.substr(0, std::min({description.find(" ("), description.find("; "), description.find(". ")}));
 }
@@ -42,7 +42,7 @@ std::string opening(const char* shell) {
 // ----------------------------------------------------------------------------------------------------------- bash
 
 constexpr const char* kBashBody = R"(
-# Lines of stdin become what is offered.
+# Offers each line of stdin.
 _l3_offer() {
     local line
     while IFS= read -r line; do COMPREPLY+=("$line"); done
@@ -50,7 +50,7 @@ _l3_offer() {
 
 _l3_words() { _l3_offer < <(compgen -P "$before" -W "$1" -- "$current"); }
 
-# The last name of a list: those before it stay as they are.
+# Completes the last name of a list and keeps the names before it.
 _l3_list() {
     if [[ $current == *,* ]]; then
         before+=${current%,*},
@@ -63,11 +63,11 @@ _l3_list() {
 _l3_files() {
     compopt -o filenames 2>/dev/null
     _l3_offer < <(compgen -P "$before" -f -- "$current")
-    # Words that are quoted in part are left to readline, which knows how.
+    # Readline completes words that are quoted in part.
     [[ ${#COMPREPLY[@]} -gt 0 ]] || compopt -o default 2>/dev/null
 }
 
-# Where no value is due: options, or what the words that follow say how to find.
+# Completes an option, or an argument with the command in "$@".
 _l3_argument() {
     local options=$1
     shift
@@ -81,7 +81,7 @@ _l3_argument() {
 _l3() {
     local current=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} before='' command='' only_arguments='' at
     COMPREPLY=()
-    # --name=value is three words, or one where = does not part words.
+    # --name=value is three words, or one word if = does not separate words.
     if [[ $current == = ]]; then
         current=''
     elif [[ $option == = ]]; then
@@ -113,7 +113,7 @@ std::string bash_value(const Argument& argument) {
   return "";
 }
 
-// The positionals of a command are of one kind; how many there are already is not counted.
+// All positionals of a command are of one kind, so the script does not count them.
 std::string bash_command(const CommandEntry& command, const std::string& pattern, const std::string& positional) {
   std::string result = "    " + pattern + ")\n        case $option in\n";
   std::vector<std::string> names, others;
@@ -261,17 +261,16 @@ constexpr Shell kShells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
 }  // namespace
 
 void add_completion(CommandLine& line) {
-  Subcommand sub = line.command("completion", "Print a script with which a shell completes l3's commands and options");
+  Subcommand sub = line.command("completion", "Print a script that completes l3 commands and options in a shell");
   auto wanted = std::make_shared<std::string>();
   std::vector<std::string> names;
   for (const Shell& shell : kShells) names.emplace_back(shell.name);
-  sub.option("SHELL", *wanted, "The shell to complete in").required().one_of(names);
-  sub.footer(
-      "An installed l3 needs none of this: shells find its script by themselves.\n\n"
-      "Examples:\n"
-      "  source <(l3 completion bash)\n"
-      "  l3 completion zsh > ~/.zfunc/_l3                  with ~/.zfunc in fpath\n"
+  sub.option("SHELL", *wanted, "The shell: bash, zsh or fish").required().one_of(names);
+  sub.examples(
+      "  source <(l3 completion bash)                              in ~/.bashrc\n"
+      "  l3 completion zsh > ~/.zfunc/_l3                          with ~/.zfunc in fpath\n"
       "  l3 completion fish > ~/.config/fish/completions/l3.fish\n");
+  sub.footer("If l3 is installed, shells find its script by themselves.\n");
   sub.run([&line, wanted](Context& context) {
     const CommandTree tree = line.tree();
     for (const Shell& shell : kShells) {

@@ -26,7 +26,7 @@ void Console::print(std::string_view line) {
   put(stdout, line);
   put(stdout, "\n");
   if (stdout_is_terminal_ || prompt_) std::fflush(stdout);
-  // What fills the buffer is what meets the error; the last flush may find nothing left to write.
+  // The call that fills the buffer gets the error. The last flush may have nothing to write and succeed.
   if (stdout_error_ == 0 && std::ferror(stdout) != 0) stdout_error_ = errno;
 }
 

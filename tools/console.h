@@ -1,4 +1,4 @@
-// What the command says: results on stdout, everything else on stderr.
+// The output of the command: results go to stdout, everything else to stderr.
 #pragma once
 
 #include <cstdint>
@@ -12,37 +12,38 @@
 
 namespace tools {
 
-// Safe to use from many threads at once; every line comes out whole.
+// Threads may use it at the same time. Lines are never mixed.
 class Console {
  public:
   Console();
 
   // Leaves out notes and status lines. Failures and results are always printed.
   void set_quiet(bool quiet) { quiet_ = quiet; }
-  // Whether each line on stdout is to be read at once, also through a pipe.
+  // Flushes each line of stdout, even to a pipe.
   void set_prompt(bool prompt) { prompt_ = prompt; }
   bool quiet() const { return quiet_; }
   bool stderr_is_terminal() const { return stderr_is_terminal_; }
   bool stdout_is_terminal() const { return stdout_is_terminal_; }
 
-  // A line on stdout.
+  // Prints a line on stdout.
   void print(std::string_view line);
-  // Whether all lines so far could be written. Where not, `finish` says why, and more of them are in vain.
+  // False if a line could not be written. There is no point in printing more then; finish() reports the reason.
   bool can_print() const;
 
-  // On stderr: what went wrong, and what the user should know of although nothing did.
+  // Prints an error on stderr.
   void fail(const Failure& failure);
-  // Of notes that say the same of many files the first ones come out, and how many more there were in the end.
+  // Prints a note on stderr about something that is not an error. If many files have the same note, only the first ones
+  // are printed, and finish() prints the number of the others.
   void note(const std::string& file, std::string_view text);
 
-  // A line on stderr, unless it is to be quiet.
+  // Prints a line on stderr, unless the console is quiet.
   void inform(std::string_view line);
 
-  // How far the work has come: on a terminal a line that the next call writes over, else a line of its own.
+  // Shows the progress. On a terminal the next call overwrites the line.
   void status(std::string_view text);
   void clear_status();
 
-  // To be called last. False if not all of stdout could be written, which is then said on stderr.
+  // Must be called last. If not everything could be written to stdout, prints an error and returns false.
   [[nodiscard]] bool finish();
 
  private:

@@ -12,9 +12,9 @@
 namespace tools {
 namespace {
 
-constexpr uint32_t kMaxPixelsOfEdge = uint32_t{1} << 20;  // of an L3 image
+constexpr uint32_t kMaxPixelsOfEdge = uint32_t{1} << 20;  // in an L3 image
 
-// Why `file` does not hold `image`; empty if it does.
+// Returns how `file` differs from `image`, or an empty text if they are equal.
 std::string difference_from(const formats::Image& image, std::span<const uint8_t> file,
                             const ConversionSettings& settings) {
   bridge::DecodeSettings decode;
@@ -28,7 +28,7 @@ std::string difference_from(const formats::Image& image, std::span<const uint8_t
   return formats::difference(image, decoded);
 }
 
-// The largest edge of square tiles whose samples, packed to bits, are within the format's bound for a tile.
+// The largest edge of square tiles whose samples, packed to bits, are within the limit of the format.
 uint32_t largest_tile(const formats::Image& image) {
   constexpr uint64_t kMaxBits = uint64_t{8} * 16 * 65535;
   constexpr uint64_t kStep = 32, kMax = 1024;
@@ -47,7 +47,7 @@ Outcome<Converted> convert(const std::string& in, const std::string& out, const 
   result.bytes_in = source->size();
   const Outcome<formats::Image> image = unpack(name, source->bytes(), settings.limits, context);
   if (!image) return image.failure();
-  *source = bridge::Buffer();  // not needed any more, and large
+  *source = bridge::Buffer();  // free this memory early
   result.pixels = uint64_t{image->width} * image->height;
   StageTimes times;
   const Outcome<bridge::Buffer> encoded = encode_image(name, *image, settings, times);
@@ -88,12 +88,11 @@ Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t>
   read.max_edge = kMaxPixelsOfEdge;
   formats::Result<formats::Image> image = formats::read(bytes, read);
   for (const std::string& notice : notices) context.console.note(name, notice);
-  if (!image && is_l3(bytes)) return Failure{name, 0, "this is an L3 file already"};
+  if (!image && is_l3(bytes)) return Failure{name, 0, "this is already an L3 file"};
   if (!image) {
     Failure failure = failure_in(name, image.error());
     const formats::Result<uint32_t> pages = formats::count_pages(bytes);
-    if (page == 0 && pages && *pages > 1)
-      failure.reason += " (l3 convert --pages makes a sample of each in a data set)";
+    if (page == 0 && pages && *pages > 1) failure.reason += " (l3 convert --pages makes a sample of each page)";
     return failure;
   }
   return std::move(*image);
@@ -105,7 +104,7 @@ Outcome<bridge::Buffer> encode_image(const std::string& name, const formats::Ima
     const std::string edge = std::to_string(settings.encode.tile_width);
     return Failure{name, std::nullopt,
                    "tiles of " + edge + " x " + edge +
-                       " pixels hold 1 MiB of samples or more; the largest square for this image is --tile " +
+                       " pixels hold 1 MiB of samples or more; the largest size for this image is --tile " +
                        std::to_string(maximum)};
   }
   bridge::Buffer encoded;
@@ -121,7 +120,7 @@ Outcome<bridge::Buffer> encode_image(const std::string& name, const formats::Ima
     const Stopwatch watch(times.verify);
     const std::string difference = difference_from(image, encoded.bytes(), settings);
     if (!difference.empty()) {
-      return Failure{name, std::nullopt, "does not come back as it is, nothing is written: " + difference};
+      return Failure{name, std::nullopt, "not written, because decoding the result gave another image: " + difference};
     }
   }
   return encoded;

@@ -1,4 +1,4 @@
-// One image to one L3 file, in memory and on disk.
+// Converts one image to one L3 file, in memory and on disk.
 #pragma once
 
 #include <chrono>
@@ -16,19 +16,19 @@
 namespace tools {
 
 struct ConversionSettings {
-  l3_encode_options encode = l3_encode_options_init();  // its parallel is used for decoding as well
-  std::span<const l3_model* const> models;              // each is used, by name, for the images that it is for
+  l3_encode_options encode = l3_encode_options_init();  // its parallel is used for decoding, too
+  std::span<const l3_model* const> models;              // each is used, by name, for images that fit it
   l3_limits limits{};
-  bool verify = true;  // decode the result and compare before it gets its name
+  bool verify = true;  // decode the result and compare it before it gets its name
   Flush flush = Flush::none;
 };
 
-// Seconds that one thread spent.
+// Seconds of one thread in each stage.
 struct StageTimes {
-  double read = 0;    // of the source's bytes
-  double unpack = 0;  // the source to pixels
+  double read = 0;    // reading the bytes of the source
+  double unpack = 0;  // decoding the source to pixels
   double encode = 0;
-  double verify = 0;  // decoding the result, and comparing it
+  double verify = 0;  // decoding the result and comparing it
   double write = 0;
 
   void add(const StageTimes& other) {
@@ -40,7 +40,7 @@ struct StageTimes {
   }
 };
 
-// Adds the time from its beginning to its end.
+// Adds the time of its life to `seconds`.
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds) {}
@@ -60,13 +60,13 @@ struct Converted {
   uint64_t bytes_out = 0;
 };
 
-inline constexpr const char* kChangedMeanwhile = "changed while it was being read";
+inline constexpr const char* kChangedMeanwhile = "changed while it was read";
 
-// Tells whether a file was written to while it was read. Nothing is known of stdin ("-").
+// Detects whether a file was written to while it was read. Cannot tell for stdin ("-").
 class Stamp {
  public:
   explicit Stamp(const std::string& path);
-  // Of the same file, later.
+  // Whether the file, checked again later, has not changed.
   bool is_still(const std::string& path) const;
 
  private:
@@ -74,19 +74,19 @@ class Stamp {
   int64_t seconds_ = 0, nanoseconds_ = 0, size_ = 0;
 };
 
-// Whether it begins as L3 files do.
+// Whether the file has the signature of L3 files.
 bool is_l3(std::span<const uint8_t> file);
 
-// Unpacks the bytes of a foreign image, or of a page of one (see ReadOptions::page).
+// Decodes an image of another format, or one page of it (see ReadOptions::page).
 Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t> bytes, const l3_limits& limits,
                                Context& context, uint32_t page = 0);
 
-// Encodes an image, decodes the result and compares, unless that is not wanted. `name` is for messages.
+// Encodes an image. If settings.verify is set, decodes the result and compares it. `name` is for messages.
 Outcome<bridge::Buffer> encode_image(const std::string& name, const formats::Image& image,
                                      const ConversionSettings& settings, StageTimes& times);
 
-// Reads an image file, encodes it, proves the result and writes it. "-" stands for stdin and stdout. On failure
-// `out` is what it was before. Safe to call from many threads at once; it throws nothing; out of memory is a failure.
+// Reads an image file, encodes it, verifies the result and writes it. "-" stands for stdin and stdout. On failure `out`
+// stays as it was. Threads may call this at the same time. It does not throw; running out of memory is a Failure.
 Outcome<Converted> convert_file(const std::string& in, const std::string& out, const ConversionSettings& settings,
                                 Context& context);
 

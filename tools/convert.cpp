@@ -1,4 +1,4 @@
-// l3 convert: images to a data set, or to files that mirror them.
+// l3 convert: converts images to a data set, or to L3 files.
 #include "convert.h"
 
 #include <filesystem>
@@ -17,16 +17,16 @@ namespace {
 
 constexpr uint32_t kMaxParts = 1000000;
 
-// Of "2/8".
+// Checks a part such as "2/8".
 std::string check_part(const std::string& text) {
-  const std::string problem = text + " is not I/N, part I of N, from 1/N to N/N";
+  const std::string problem = text + " is not I/N (part I of N, from 1/N to N/N)";
   const size_t slash = text.find('/');
   if (slash == text.npos || text.find_first_not_of("0123456789/") != text.npos || text.size() > 15) return problem;
   const auto part = parse_integer(text.substr(0, slash)), parts = parse_integer(text.substr(slash + 1));
   return part && parts && *part >= 1 && *part <= *parts && *parts <= kMaxParts ? "" : problem;
 }
 
-// What only makes sense for data sets, where files are made.
+// The option in use that only makes sense for data sets. Empty if there is none.
 std::string set_option_in_use(const ConvertOptions& options) {
   if (!options.source.list.empty()) return "--list";
   if (!options.source.pairs.empty()) return "--pair";
@@ -39,14 +39,14 @@ std::string set_option_in_use(const ConvertOptions& options) {
   return "";
 }
 
-// How to come from an archive that is not read to a source that is; empty for other sources.
+// Tells how to unpack an archive that convert cannot read. Empty for other sources.
 std::string unpacking(const std::string& source) {
   const std::string_view unpacker = unpacker_of(source);
   std::error_code error;
   if (unpacker.empty() || !std::filesystem::is_regular_file(source, error)) return "";
   if (!formats::unread_extension(source).empty()) return "";  // .nii.gz
-  return "this archive is not read: unpack it first in a folder of its own (" + std::string(unpacker) + " " + source +
-         "), then convert that folder";
+  return "cannot read this kind of archive: unpack it into a new folder (" + std::string(unpacker) + " " + source +
+         ") and convert that folder";
 }
 
 int convert(const ConvertOptions& options, Context& context) {
@@ -55,7 +55,7 @@ int convert(const ConvertOptions& options, Context& context) {
   console.set_prompt(options.json);
   const std::string& source = options.source.source;
   if (source == "-" || options.destination == "-") {
-    return wrong_usage(context, "convert: works on files, not on stdin or stdout: l3 encode does");
+    return wrong_usage(context, "convert: cannot read stdin or write stdout; use l3 encode");
   }
   if (const std::string hint = unpacking(source); !hint.empty()) {
     console.fail({source, std::nullopt, hint});
@@ -64,87 +64,95 @@ int convert(const ConvertOptions& options, Context& context) {
   const bool is_single = !is_folder(source) && !is_tar(source);
   if (options.files || is_single) {
     if (const std::string option = set_option_in_use(options); !option.empty()) {
-      return wrong_usage(context, "convert: " + option + " is for data sets, not for " +
-                                      (options.files ? "--files" : "a single file"));
+      return wrong_usage(context, "convert: " + option + " works only for data sets, not with " +
+                                      (options.files ? "--files" : "a single image"));
     }
-    if (options.files && is_tar(source)) return wrong_usage(context, "convert: --files needs a folder, not a tar");
+    if (options.files && is_tar(source))
+      return wrong_usage(context, "convert: --files works on a folder, not on a tar; unpack the tar first");
     return convert_to_files(options, context);
   }
   std::error_code error;
   if (std::filesystem::exists(options.destination, error) && !is_folder(options.destination)) {
-    console.fail({options.destination, std::nullopt, "is no folder: DST is the folder of a data set"});
+    console.fail({options.destination, std::nullopt, "is not a folder; DST must be the folder for the data set"});
     return kExitFailed;
   }
   if (is_same_file(source, options.destination)) {
     console.fail({options.destination, std::nullopt,
-                  "is SRC as well as DST: name another folder for the data set (--files can write beside the images)"});
+                  "is both SRC and DST; use another folder for the data set (only --files can write into SRC)"});
     return kExitFailed;
   }
   if (!options.source.list.empty() && !is_folder(source)) {
-    return wrong_usage(context, "convert: --list names files below a folder, and SRC is none");
+    return wrong_usage(context, "convert: --list needs a folder as SRC, because its paths are below that folder");
   }
   if (options.shared_model == "on" && options.method.method == "fast") {
-    return wrong_usage(context, "convert: --shared-model on is not for --method fast, which uses no model");
+    return wrong_usage(context, "convert: --shared-model on is not for --method fast, which uses no models");
   }
   if (!options.source.pairs.empty() && options.source.group == "stem") {
-    return wrong_usage(context, "convert: --pair and --group stem both say what belongs together");
+    return wrong_usage(context, "convert: use either --pair or --group stem, not both");
   }
   if (options.source.pages && (!options.source.pairs.empty() || options.source.group == "stem" ||
                                (is_tar(source) && options.source.group.empty()))) {
     return wrong_usage(context,
-                       "convert: --pages makes a sample of each page, so that nothing can be grouped: add "
-                       "--group none, without --pair");
+                       "convert: --pages makes a sample of each page and cannot group files; use --group none and "
+                       "no --pair");
   }
   std::set<std::string> roles;
   for (const std::string& pair : options.source.pairs) {
     const std::string role = pair.substr(0, pair.find('='));
-    if (!roles.insert(role).second) return wrong_usage(context, "convert: two --pair of the role " + one_line(role));
+    if (!roles.insert(role).second)
+      return wrong_usage(context, "convert: two --pair options have the role " + one_line(role));
   }
   return convert_to_set(options, context);
 }
 
 void add_set_options(Subcommand& sub, ConvertOptions& options) {
-  sub.option("--list", options.source.list,
-             "Take the files of this list, in its order: each line is a path below SRC, which a tab and the name of "
-             "a class may follow; - is stdin")
+  sub.option("--list", options.source.list, "Convert the files of this list, in its order; - is stdin")
       .type(kPathType)
-      .group("Data sets");
-  sub.option("--pair", options.source.pairs,
-             "Files that belong together, as a role and a pattern. {} stands for what their names have in common: "
-             "--pair image=images/{}.jpg --pair mask=masks/{}_gt.png")
+      .group("Data sets")
+      .details(
+          "Each line is a path below SRC. A tab and the name of a class may follow it. Files of the list are never "
+          "ignored, even if their names "
+          "are not those of images");
+  sub.option("--pair", options.source.pairs, "Files that belong together; {} is what their names have in common")
       .type("ROLE=PATTERN")
       .one_word()
       .check(check_pair)
-      .group("Data sets");
+      .group("Data sets")
+      .details(
+          "Give the option once for each role: --pair image=images/{}.jpg --pair mask=masks/{}_gt.png makes samples of "
+          "an image and a mask");
   sub.option("--group", options.source.group,
-             "stem: files with one name up to its first dot belong together, with .json for metadata, "
-             ".cls for a label, others as they are (default: stem in tars, else none)")
+             "stem: group files whose names are equal up to the first dot (default for tars)")
       .one_of({"none", "stem"})
-      .group("Data sets");
+      .group("Data sets")
+      .details(
+          "With stem, a .json file becomes the metadata of its group and a .cls file, a number in digits, its label. "
+          "Other files are kept as they are. The default for folders and lists is none");
   sub.option("--labels", options.source.labels,
-             "folder: the first folder below SRC is a file's class (default: folder where there are two "
-             "or more, and neither pairs nor tars)")
+             "folder: the first folder below SRC is the class (default if there are two or more)")
       .one_of({"folder", "none"})
-      .group("Data sets");
-  sub.flag(
-         "--pages", options.source.pages,
-         "A sample for each page of a TIFF that has several, a.tif becoming a#1.tif, a#2.tif ... (default: such files "
-         "fail). Each page is read for itself")
-      .group("Data sets");
-  sub.option("--shard-size", options.shard_bytes,
-             "The most bytes of a shard; only a larger single sample exceeds it (default: 256MB)")
+      .group("Data sets")
+      .details("The default is none with --pair, for tars, and if there are .cls files with --group stem");
+  sub.flag("--pages", options.source.pages,
+           "Make a sample of each page of a TIFF (default: several pages are an error)")
+      .group("Data sets")
+      .details("The pages of a.tif become the samples a#1.tif, a#2.tif and so on");
+  sub.option("--shard-size", options.shard_bytes, "Largest size of a shard (default: 256MB)")
       .size(Option::Kilo::is_1000)
-      .group("Data sets");
+      .group("Data sets")
+      .details("A shard exceeds this size only if a single group of files does");
   sub.option("--shared-model", options.shared_model,
-             "Whether small images share a model in each shard (default: auto, where a sample of them "
-             "says that it saves more than one percent)")
+             "Whether small images share a model (default: auto, if it saves over 1 percent)")
       .one_of({"auto", "on", "off"})
-      .group("Data sets");
-  sub.option("--part", options.part,
-             "Convert part I of N only, with the same options for each; l3 merge then makes one data set of them")
+      .group("Data sets")
+      .details(
+          "The model is made from a sample of the images and stored in each shard that uses it. auto makes one only "
+          "for small images");
+  sub.option("--part", options.part, "Convert only part I of N, for example on one of N machines; then run l3 merge")
       .type("I/N")
       .check(check_part)
-      .group("Data sets");
+      .group("Data sets")
+      .details("Use the same sources and options for all parts. l3 merge joins them to one data set");
 }
 
 }  // namespace
@@ -152,70 +160,78 @@ void add_set_options(Subcommand& sub, ConvertOptions& options) {
 void explain_interruption(const ConvertOptions& options, Context& context) {
   if (options.quiet) return;
   context.unfinished.set_last_words(
-      std::string("l3: Interrupted. Everything that was converted is kept; continue with the same command and ") +
+      std::string("l3: Interrupted. All work so far is kept. To continue, repeat the command with ") +
       (options.force ? "--resume instead of --force" : "--resume"));
 }
 
 void add_convert(CommandLine& line) {
-  Subcommand sub = line.command("convert", "Convert images to a data set, or to L3 files that mirror them");
+  Subcommand sub = line.command("convert", "Convert a folder or a tar of images to a data set, or to L3 files");
   auto options = std::make_shared<ConvertOptions>();
-  sub.option("SRC", options->source.source,
-             "A folder, with all folders and tars below it, a tar of images, or a single image")
+  sub.option("SRC", options->source.source, "A folder, with all folders and tars below it, a tar, or a single image")
       .required()
       .type("");
-  sub.option("DST", options->destination,
-             "The folder of the data set, made where it is missing. With --files the folder to mirror SRC in; "
-             "for a single image also a name that ends in .l3")
+  sub.option("DST", options->destination, "The folder for the data set or the L3 files")
+      .details("It is created if it does not exist. For a single image DST may also be a name that ends in .l3")
       .required()
       .type("");
-  sub.flag("--files", options->files, "A file for each image, SRC/a/b.png becoming DST/a/b.l3, instead of shards");
+  sub.flag("--files", options->files, "Write an L3 file for each image: SRC/a/b.png becomes DST/a/b.l3");
+  add_threads(sub, options->jobs, "-j,--jobs,--threads", "Files to convert at the same time");
   add_method(sub, options->method);
-  add_models(sub, options->models,
-             "Use a model of l3 train for images of its channels and bits: the result is smaller. A data set holds "
-             "the model; files hold only its name and cannot be decoded without it. May be given more than once");
-  add_threads(sub, options->jobs, "-j,--jobs,--threads", "Files to work on side by side");
-  sub.option("--on-error", options->on_error,
-             "What to do about a file that fails: stop (fail, the default), or name it and continue (skip)")
-      .one_of({"fail", "skip"});
-  sub.flag("--ignore-unsupported", options->source.ignore_unsupported,
-           "Leave out images of types that are not read, such as .dcm, and compressed tars; else they are a failure");
-  sub.option("--report", options->report,
-             "Write what failed to this file, with tabs between file, offset and reason (default: errors.tsv in "
-             "a data set where something failed)")
-      .type("FILE");
-  const Option resume =
-      sub.flag("--resume", options->resume,
-               "Continue a run that was interrupted, with the same options: nothing that is finished is done again. "
-               "With --files: keep outputs that are newer than their source, whatever the options");
-  sub.flag("--force", options->force, "Start over, and replace an earlier result").excludes(resume);
-  sub.flag("--no-verify", options->no_verify,
-           "Do not decode each result and compare it with its source before it counts");
+  add_models(sub, options->models, "A model from l3 train, for smaller results")
+      .details(
+          "The model is used for images with as many channels and bits. A data set holds the model itself. With "
+          "--files, "
+          "the files hold only its name, so that decoding them needs the model. Give the option again for a model of "
+          "another kind of image");
+  sub.flag("--no-verify", options->no_verify, "Do not decode each result to compare it with its source");
   add_quiet(sub, options->quiet);
-  sub.flag("--json", options->json, "Events on stdout, a line of JSON each: begin, progress, failure, end");
+  sub.flag("--json", options->json, "Print events as lines of JSON: begin, progress, failure, end");
+  constexpr const char* kFailures = "Interruptions and errors";
+  const Option resume = sub.flag("--resume", options->resume, "Continue an interrupted run; repeat its other options")
+                            .group(kFailures)
+                            .details(
+                                "Finished work is not done again. With --files, outputs that are newer than their "
+                                "sources are kept, and the options may differ");
+  sub.flag("--force", options->force, "Start over and replace an earlier result").group(kFailures).excludes(resume);
+  sub.option("--on-error", options->on_error,
+             "If a file fails: stop (fail, the default), or report it and continue (skip)")
+      .one_of({"fail", "skip"})
+      .group(kFailures);
+  sub.flag("--ignore-unsupported", options->source.ignore_unsupported,
+           "Leave out compressed tars and images of unsupported types, such as .dcm")
+      .group(kFailures)
+      .details("Without this option they are errors");
+  sub.option("--report", options->report, "List the files that failed here (default: errors.tsv in the data set)")
+      .type("FILE")
+      .group(kFailures)
+      .details("Each line has the file, the offset and the reason, separated by tabs");
   add_set_options(sub, *options);
   add_limits(sub, options->limits, true);
-  sub.footer(
-      "A data set is a folder of shards with an index.json: l3 info, ls, cat, verify and export read it. It is the\n"
-      "same bytes whatever the number of jobs and of interruptions. A run is safe to interrupt: continue with "
-      "--resume,\n"
-      "also after a full disk. The work so far is in DST/.l3-convert. Lossy sources are kept at their decoded pixels,\n"
-      "with a note. Files that are no images are counted and ignored, unless they belong to a group. Images of types\n"
-      "that are not read, such as .dcm, are a failure, unless --ignore-unsupported is given. Files that --list names\n"
-      "are never ignored, whatever their names. Links in tars are followed. GeoTIFF's and other tags of a TIFF are\n"
-      "kept as EXIF, which l3 export writes into a PNG's eXIf chunk.\n\n"
-      "With --files, outputs that exist already stop the run before it begins, unless --resume or --force says what\n"
-      "to do; so do two sources for one output, such as a.png and a.pgm. Outputs are not flushed to disk one by one:\n"
-      "after a power cut run l3 verify.\n\n"
-      "Examples:\n"
-      "  l3 convert pngs/ set/                                 folders become classes, where there are some\n"
-      "  l3 convert --on-error skip --resume pngs/ set/        continue after an interruption, and leave out broken "
-      "files\n"
-      "  l3 convert train-000.tar set/                         images with .json and .cls beside them\n"
+  sub.examples(
+      "  l3 convert pngs/ set/                          a folder of images; subfolders become classes\n"
+      "  l3 convert --resume pngs/ set/                 continue after an interruption\n"
+      "  l3 convert --files pngs/ l3s/                  one L3 file for each image instead of a data set\n"
+      "  l3 convert train-000.tar set/                  a tar of images with .json and .cls files\n"
+      "  l3 convert --pair 'image=img/{}.jpg' --pair 'mask=gt/{}.png' street/ set/\n"
+      "  l3 verify --against pngs/ set/                 check the result\n");
+  sub.footer("Reads " + formats::readable_formats() +
+             ".\n"
+             "Other files are ignored and counted. A run is safe to interrupt: continue it with --resume.\n");
+  sub.manual(
+      "A data set is a folder of shards with an index.json. The commands info, ls, cat, verify and export read it.\n"
+      "Its bytes depend on the sources and the options, not on the number of jobs or on interruptions. Unfinished\n"
+      "work is in DST/.l3-convert; --resume continues it, also after a full disk.\n\n"
+      "The extension tells which files of a folder are images. Other files are ignored unless they belong to a group.\n"
+      "Images of lossy formats keep their decoded pixels, and a note says so. Links in tars are followed. TIFF tags,\n"
+      "such as those of GeoTIFF, are kept as EXIF, which l3 export writes to the eXIf chunk of a PNG.\n\n"
+      "With --files, the run does not begin if an output exists already, unless --resume or --force is given. It does\n"
+      "not begin either if two sources have the same output, such as a.png and a.pgm. Outputs are not flushed to disk\n"
+      "one by one: after a power failure run l3 verify.\n\n"
+      "The images and labels of Cityscapes:\n"
       "  l3 convert --pair 'image=leftImg8bit/{}_leftImg8bit.png' \\\n"
-      "             --pair 'labels=gtFine/{}_gtFine_labelIds.png' cityscapes/ set/\n"
-      "  l3 convert --part 3/8 pngs/ set/                      one of eight machines; then l3 merge set/\n"
-      "  l3 convert --files pngs/ l3s/                         a file for each image\n"
-      "  l3 verify --against pngs/ set/                        prove the conversion\n");
+      "             --pair 'labels=gtFine/{}_gtFine_labelIds.png' cityscapes/ set/\n\n"
+      "The third of eight parts, on one of eight machines:\n"
+      "  l3 convert --part 3/8 pngs/ set/\n");
   sub.run([options](Context& context) { return convert(*options, context); });
 }
 

@@ -1,4 +1,4 @@
-// l3 convert: what its two ways share.
+// l3 convert: declarations for its two ways, to data sets and to files.
 #pragma once
 
 #include <cstdint>
@@ -31,15 +31,15 @@ struct ConvertOptions {
   bool json = false;
 };
 
-// A file for each image, in a folder that mirrors the source's, or a single one.
+// Writes an L3 file for each image, in the same folders as in the source, or a single file.
 int convert_to_files(const ConvertOptions& options, Context& context);
-// Shards with an index.
+// Writes shards with an index.
 int convert_to_set(const ConvertOptions& options, Context& context);
 
-// What a signal says when it ends the run from here on; nothing where the run is quiet.
+// Sets the message that is printed when a signal ends the run from now on. A quiet run has no message.
 void explain_interruption(const ConvertOptions& options, Context& context);
 
-// Writes a line for each failure: file, offset, reason, with tabs between.
+// Writes a line for each failure: file, offset and reason, separated by tabs.
 std::optional<Failure> write_report(const std::string& path, const std::vector<Failure>& failures, Context& context);
 
 }  // namespace tools

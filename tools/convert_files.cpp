@@ -1,4 +1,4 @@
-// l3 convert --files: a folder of images to a folder of L3 files that mirrors it.
+// l3 convert --files: converts a folder of images to a folder of L3 files with the same structure.
 #include <sys/stat.h>
 
 #include <atomic>
@@ -34,13 +34,13 @@ struct Plan {
   std::vector<Job> jobs;
   uint64_t bytes = 0;
   Ignored ignored;
-  uint64_t kept = 0;  // by --resume
+  uint64_t kept = 0;  // done by an earlier run (--resume)
   std::vector<std::string> skipped;
-  std::vector<Failure> left_out;  // folders that could not be read, images of types that are not read
+  std::vector<Failure> left_out;  // folders that cannot be read, images of unsupported types
 };
 
-// Whether an earlier run has made `out` of `in` as it is now. Outputs get their name only when they are whole, so that
-// a look at the head is enough.
+// Whether an earlier run has converted `in`, as it is now, to `out`. It is enough to look at the head, because outputs
+// get their name only when they are complete.
 bool is_finished(const std::string& in, const std::string& out) {
   std::error_code error;
   const fs::file_time_type in_time = fs::last_write_time(in, error);
@@ -54,7 +54,7 @@ bool is_finished(const std::string& in, const std::string& out) {
          listed_size(out) >= info.payload_start;
 }
 
-// The files to convert, or every reason why the run must not begin.
+// Lists the files to convert, and adds every reason against beginning to `failures`.
 Plan plan_jobs(const ConvertOptions& options, std::vector<Failure>& failures) {
   Plan plan;
   std::error_code error;
@@ -82,17 +82,17 @@ Plan plan_jobs(const ConvertOptions& options, std::vector<Failure>& failures) {
       if (is_new) {
         plan.jobs.push_back({in, out, 0});
       } else {
-        failures.push_back({in, std::nullopt, "would become " + out + ", as " + other->second + " would"});
+        failures.push_back({in, std::nullopt, "has the same output as " + other->second + ": " + out});
       }
     }
     if (tree.files.empty()) {
-      failures.push_back({options.source.source, std::nullopt, "no images in this folder" + plan.ignored.summary()});
+      failures.push_back({options.source.source, std::nullopt, "this folder has no images" + plan.ignored.summary()});
     }
   }
   return plan;
 }
 
-// An output that is one of the sources, by a link or by its name, would destroy it.
+// An output must not be one of the sources, by its name or by a link: it would destroy the source.
 void refuse_overwritten_sources(const Plan& plan, std::vector<Failure>& failures) {
   std::map<std::pair<dev_t, ino_t>, std::string> sources;
   struct stat status {};
@@ -108,7 +108,7 @@ void refuse_overwritten_sources(const Plan& plan, std::vector<Failure>& failures
   }
 }
 
-// What to do about outputs that are there already.
+// Handles outputs that exist already, as --resume and --force say.
 void look_at_outputs(const ConvertOptions& options, Plan& plan, std::vector<Failure>& failures) {
   std::vector<Job> jobs;
   uint64_t in_the_way = 0;
@@ -131,10 +131,10 @@ void look_at_outputs(const ConvertOptions& options, Plan& plan, std::vector<Fail
   failures.push_back({first_in_the_way, std::nullopt,
                       "exists already" +
                           (in_the_way > 1 ? ", and so do " + std::to_string(in_the_way - 1) + " more" : std::string()) +
-                          ": --resume keeps what is finished, --force writes all anew"});
+                          "; --resume keeps finished files, --force replaces all"});
 }
 
-// "3 files converted ..." on stdout.
+// Prints "3 files converted ..." on stdout.
 void print_summary(const Plan& plan, const Progress& progress, uint64_t not_begun, Console& console) {
   const Totals totals = progress.totals();
   const double seconds = progress.seconds();
@@ -144,16 +144,16 @@ void print_summary(const Plan& plan, const Progress& progress, uint64_t not_begu
             format_number(static_cast<double>(totals.bytes_out) / static_cast<double>(totals.bytes_in), 4) + ", " +
             format_number(static_cast<double>(totals.pixels) / 1e6 / seconds, 1) + " MP/s";
   }
-  if (plan.kept > 0) line += "; " + std::to_string(plan.kept) + " kept from before";
+  if (plan.kept > 0) line += "; " + std::to_string(plan.kept) + " already done";
   line += plan.ignored.summary();
   if (!plan.skipped.empty()) line += "; " + std::to_string(plan.skipped.size()) + " skipped";
   const uint64_t failed = totals.failed + plan.left_out.size();
   if (failed > 0) line += "; " + std::to_string(failed) + " failed";
-  if (not_begun > 0) line += "; " + std::to_string(not_begun) + " not begun";
+  if (not_begun > 0) line += "; " + std::to_string(not_begun) + " not started";
   console.print(line);
 }
 
-// The same for a program.
+// The same as JSON.
 void print_end(const Plan& plan, const Progress& progress, uint64_t not_begun, Console& console) {
   const Totals totals = progress.totals();
   Json json;
@@ -182,7 +182,7 @@ int run_jobs(const Plan& plan, const ConvertOptions& options, const ModelFiles& 
   settings.limits = options.limits;
   settings.verify = !options.no_verify;
   Parallel parallel(options.jobs);
-  // Many files are worked on side by side; the tiles of a single one are.
+  // Several files are converted in parallel. If there is only one, its tiles are.
   const bool single = plan.jobs.size() == 1;
   if (single) settings.encode.parallel = parallel.for_l3();
 
@@ -246,7 +246,7 @@ int convert_to_files(const ConvertOptions& options, Context& context) {
   for (const Failure& failure : failures) context.console.fail(failure);
   if (!failures.empty()) return kExitFailed;
   if (!plan.left_out.empty() && options.on_error == "fail") {
-    context.console.inform("l3: nothing is converted; --on-error skip leaves these out");
+    context.console.inform("l3: nothing was converted; --on-error skip converts the rest without these");
     return kExitFailed;
   }
   std::vector<std::string> outputs;

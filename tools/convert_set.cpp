@@ -1,4 +1,4 @@
-// l3 convert: a folder, a list or a tar to a data set.
+// l3 convert: converts a folder, a list or a tar to a data set.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -34,13 +34,13 @@ Part part_of(const ConvertOptions& options) {
           static_cast<uint32_t>(std::stoul(options.part.substr(slash + 1)))};
 }
 
-// Each part has a report of its own.
+// Each part has its own report.
 std::string report_name(const Part& part) {
   const std::string of_part = "part-" + std::to_string(part.number) + "of" + std::to_string(part.of) + "-";
   return (part.of > 1 ? of_part : "") + kReport;
 }
 
-// One line, in UTF-8.
+// Any bytes as one line of UTF-8.
 std::string as_text(const std::string& bytes) {
   if (loader::is_utf8(bytes)) return one_line(bytes);
   std::string text;
@@ -48,7 +48,8 @@ std::string as_text(const std::string& bytes) {
   return text;
 }
 
-// What the bytes of the data set depend on, but for the sources' contents. All parts of one have the same.
+// All settings that the bytes of the data set depend on, except for the contents of the sources. They must be equal for
+// all parts of a data set.
 std::string settings_text(const ConvertOptions& options, const Sources& all, const ModelFiles& models) {
   const auto line = [](const char* name, const std::string& value) { return std::string(name) + "=" + value + "\n"; };
   std::string text = line("version", l3_version_text());
@@ -61,8 +62,8 @@ std::string settings_text(const ConvertOptions& options, const Sources& all, con
   if (options.source.pages) text += line("pages", "on");
   text += line("group", options.source.group) + line("labels", options.source.labels);
   if (options.part.empty()) return text;
-  // Where a part begins depends on all sources, and so do the numbers of classes. Times may differ from machine to
-  // machine.
+  // The boundaries of parts and the numbers of classes depend on all sources. Times are not included, because they can
+  // differ between machines.
   std::string names;
   for (const std::string& name : all.classes) names += name + '\0';
   for (const SourceItem& item : all.items) names += item.name + '\0' + std::to_string(item.size) + '\0';
@@ -89,7 +90,7 @@ double ratio(const SetTotals& totals) {
 
 std::string shares(const StageTimes& times) {
   const std::array<std::pair<const char*, double>, 5> stages = {{{"reading", times.read},
-                                                                 {"unpacking", times.unpack},
+                                                                 {"decoding", times.unpack},
                                                                  {"encoding", times.encode},
                                                                  {"verifying", times.verify},
                                                                  {"writing", times.write}}};
@@ -113,24 +114,25 @@ void print_summary(const Report& report, bool finished, Console& console) {
             format_number(ratio(now), 4) + ", " +
             format_number(static_cast<double>(now.pixels) / 1e6 / report.seconds, 1) + " MP/s";
   }
-  if (report.writer.kept().files > 0) line += "; " + std::to_string(report.writer.kept().files) + " kept from before";
+  if (report.writer.kept().files > 0) line += "; " + std::to_string(report.writer.kept().files) + " already done";
   line += report.sources.ignored.summary();
   if (!report.sources.skipped.empty()) line += "; " + std::to_string(report.sources.skipped.size()) + " skipped";
   if (report.failed > 0) line += "; " + std::to_string(report.failed) + " failed";
-  if (report.outcome.not_begun > 0) line += "; " + std::to_string(report.outcome.not_begun) + " not begun";
+  if (report.outcome.not_begun > 0) line += "; " + std::to_string(report.outcome.not_begun) + " not started";
   console.print(line);
   if (finished) {
-    console.print("the data set has " + counted(all.groups, "sample", "samples") +
+    console.print("the data set contains " + counted(all.groups, "sample", "samples") +
                   (all.files != all.groups ? " of " + counted(all.files, "file", "files") : std::string()) + " in " +
                   counted(report.writer.shards(), "shard", "shards") + ": " + format_bytes(report.writer.bytes()));
   }
   const StageTimes& times = report.outcome.times;
   if (now.files == 0) return;
-  console.print("time of threads: " + shares(times));
-  std::string cost = "unpacking the sources takes " + format_number(times.unpack, times.unpack < 10 ? 2 : 0) +
-                     " s of one core, in each epoch of a training that reads them";
+  console.print("time spent: " + shares(times));
+  // Verifying decodes and compares, so decoding takes less.
+  std::string cost =
+      "decoding the sources took " + format_number(times.unpack, times.unpack < 10 ? 2 : 0) + " s of one core";
   if (times.verify > 0) {
-    cost += "; decoding these takes less than " + format_number(times.verify, times.verify < 10 ? 2 : 0) + " s";
+    cost += ", decoding the L3 files less than " + format_number(times.verify, times.verify < 10 ? 2 : 0) + " s";
   }
   console.print(cost);
 }
@@ -157,7 +159,7 @@ void print_end(const Report& report, bool finished, Console& console) {
   console.print(json.close_object().line());
 }
 
-// A data set that --resume finds whole. What an earlier run left out makes it no better.
+// Reports that --resume has found a complete data set. It still fails if an earlier run left out files.
 int say_whole(const ConvertOptions& options, const std::string& report, Context& context) {
   std::error_code error;
   const bool has_failures = std::filesystem::exists(report, error);
@@ -166,14 +168,15 @@ int say_whole(const ConvertOptions& options, const std::string& report, Context&
     json.open_object().member("event", "end").member("finished", true).member("nothing_to_do", true);
     context.console.print(json.close_object().line());
   } else if (!options.quiet) {
-    context.console.print("the data set is whole already: nothing to do (sources are not compared)");
+    context.console.print(
+        "the data set is complete already; nothing to do (l3 verify --against compares it with the sources)");
   }
   if (!has_failures) return kExitDone;
-  context.console.fail({report, std::nullopt, "says what was left out of it"});
+  context.console.fail({report, std::nullopt, "lists files that failed and are not in the data set"});
   return kExitFailed;
 }
 
-// Everything that goes wrong before the first group is converted.
+// Does everything that comes before the first group is converted.
 std::optional<Failure> prepare(const ConvertOptions& options, const Sources& sources,
                                const ConversionSettings& settings, const ModelFiles& models, Parallel& parallel,
                                SetWriter& writer, Context& context) {
@@ -212,7 +215,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   Parallel parallel(options.jobs);
   conversion.threads = parallel.threads();
 
-  const Sources all = part.of > 1 ? sources : Sources();  // models are made for the whole
+  const Sources all = part.of > 1 ? sources : Sources();  // models are made from all parts
   if (part.of > 1) keep_part(sources, part.number, part.of);
   SetWriter writer(target, sources, context);
   if (const auto failure =
@@ -230,7 +233,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
     return kExitFailed;
   }
   conversion.settings.models = shared.all();
-  // Groups are worked on side by side; the tiles of a single one are.
+  // Several groups are converted in parallel. If there is only one, its tiles are.
   const uint64_t groups = sources.groups.size();
   if (groups - writer.done() == 1) {
     conversion.settings.encode.parallel = parallel.for_l3();
@@ -249,7 +252,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
     json.open_object().member("event", "begin").member("groups", groups - writer.done()).member("files", files);
     console.print(json.member("bytes", bytes).member("kept_groups", writer.done()).close_object().line());
   }
-  // What an earlier run said is part of the whole.
+  // The failures of earlier runs are part of the result.
   for (const Failure& failure : writer.failures()) console.fail(failure);
   const SetOutcome outcome = convert_set(sources, conversion, writer, progress, context);
   std::optional<Failure> broken = outcome.broken;
@@ -258,7 +261,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   if (outcome.stopped_by) failures.push_back(*outcome.stopped_by);
   const bool all_done = !broken && writer.done() == groups;
   if (all_done) broken = writer.end_shard();
-  // Before the index, which makes the data set whole.
+  // The report comes before the index, because the index makes the data set complete.
   if (!options.report.empty() || (all_done && !failures.empty())) {
     const auto failure = write_report(report_path, failures, context);
     if (!broken) broken = failure;
@@ -267,17 +270,17 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   context.unfinished.set_last_words("");
   const bool finished = all_done && !broken;
   if (finished && failures.empty() && options.report.empty()) {
-    std::error_code ignored;  // what an earlier one left
+    std::error_code ignored;  // the report of an earlier run
     std::filesystem::remove(report_path, ignored);
   }
   console.clear_status();
   if (broken) {
     console.fail(*broken);
-    console.inform("l3: everything that was converted is kept: continue with --resume");
+    console.inform("l3: all work so far is kept; continue with --resume");
   } else if (!finished && outcome.failed > 0) {
     console.inform(
-        "l3: stopped; everything that was converted is kept: continue with --resume, and leave out files that fail "
-        "with --on-error skip");
+        "l3: stopped. All work so far is kept. Continue with --resume; add --on-error skip to leave out files that "
+        "fail");
   }
 
   const Report report{sources, writer, outcome, progress.seconds(), failures.size()};
@@ -313,7 +316,7 @@ int convert_to_set(const ConvertOptions& options, Context& context) {
   for (const Failure& failure : sources.refused) context.console.fail(failure);
   if (!sources.refused.empty()) return kExitFailed;
   if (!sources.left_out.empty() && options.on_error == "fail") {
-    context.console.inform("l3: nothing is converted; --on-error skip leaves these out");
+    context.console.inform("l3: nothing was converted; --on-error skip converts the rest without these");
     return kExitFailed;
   }
   return convert(options, sources, models, context);

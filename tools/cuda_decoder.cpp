@@ -1,4 +1,4 @@
-// The CUDA decoder, in a build that has kernels/.
+// The CUDA decoder in a build that has kernels/.
 #include "cuda_decoder.h"
 
 #include <algorithm>

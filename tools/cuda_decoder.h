@@ -1,4 +1,4 @@
-// What `--device cuda` decodes with.
+// The decoder of `--device cuda`.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace tools {
 
-// A decoder, or why there is none.
+// A decoder, or the reason why there is none.
 struct CudaDecoder {
   bridge::RegionDecoder decode;
   std::string problem;
 };
 
-// Asks for a device: may take a second.
+// Looks for a device, which can take a second.
 CudaDecoder cuda_decoder();
 
 }  // namespace tools

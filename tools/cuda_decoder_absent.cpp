@@ -1,4 +1,4 @@
-// In a build without kernels/.
+// The CUDA decoder in a build without kernels/.
 #include "cuda_decoder.h"
 
 namespace tools {

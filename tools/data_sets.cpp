@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Also what is not whole: opening it says so.
+// True for an incomplete data set, too. Opening it reports that.
 bool has_parts_of_set(const std::string& folder) {
   std::error_code error;
   if (fs::exists(join(folder, loader::kIndexFile), error)) return true;
@@ -50,7 +50,7 @@ Outcome<l3::DataSet> open_data_set(const std::string& path) {
   l3::DataResult<l3::DataSet> set = l3::DataSet::open(path);
   if (set) return std::move(*set);
   const Outcome<bridge::Buffer> start = is_folder(path) ? Outcome(bridge::Buffer()) : read_start(path, 4);
-  if (start && is_l3(start->bytes())) return Failure{path, std::nullopt, "one L3 file, not a data set (see l3 info)"};
+  if (start && is_l3(start->bytes())) return Failure{path, std::nullopt, "this is an L3 file, not a data set"};
   return failure_of(set.error());
 }
 
@@ -62,7 +62,7 @@ Outcome<bridge::Buffer> read_sample(const l3::DataSet& set, uint64_t index) {
   const l3::Sample sample = set.sample(index);
   bridge::Buffer bytes;
   l3_data_error error{};
-  // No more is allocated than the file has: the index was checked against its size.
+  // This cannot allocate more than the size of the file: the index was checked against it.
   uint8_t* const to = bytes.reset(static_cast<size_t>(sample.size));
   if (l3_data_read(set.get(), index, to, bytes.size(), &error) != L3_OK) return failure_of(error);
   return bytes;

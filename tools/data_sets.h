@@ -1,4 +1,4 @@
-// Data sets, as the subcommands read them.
+// How the subcommands read data sets.
 #pragma once
 
 #include <optional>
@@ -10,21 +10,21 @@
 
 namespace tools {
 
-// Whether a path is to be read as a data set: a folder that has an index.json, shards or an unfinished data set in it,
-// or a file that begins as a shard does.
+// Whether to read a path as a data set: a folder that has an index.json, shards or an unfinished data set, or a file
+// with the signature of a shard.
 bool is_data_set(const std::string& path);
 
 Failure failure_of(const l3_data_error& error);
 
 Outcome<l3::DataSet> open_data_set(const std::string& path);
 
-// What messages call a sample: the shard's path and the name.
+// The name of a sample in messages: the path of its shard and its name.
 std::string display_name(const l3::DataSet& set, const l3::Sample& sample);
 
-// The bytes of a sample, whose check was verified.
+// Reads the bytes of a sample and verifies its check.
 Outcome<bridge::Buffer> read_sample(const l3::DataSet& set, uint64_t index);
 
-// The label's name, or its number; empty where there is none.
+// The name of the label, or its number if it has no name. Empty if there is no label.
 std::string label_text(const l3::DataSet& set, const l3::Sample& sample);
 
 }  // namespace tools

@@ -1,4 +1,4 @@
-// l3 decode: one L3 file, or a region of it, to a PNG, PNM or PAM.
+// l3 decode: decodes one L3 file, or a region of it, to a PNG, PNM or PAM file.
 #include <array>
 #include <charconv>
 #include <memory>
@@ -33,7 +33,7 @@ struct DecodeOptions {
   bool quiet = false;
 };
 
-// "X,Y,W,H" in decimal digits; W and H at least 1.
+// Parses "X,Y,W,H" in decimal digits, where W and H are at least 1.
 std::optional<bridge::Region> parse_region(std::string_view text) {
   std::array<uint32_t, 4> numbers{};
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -50,7 +50,7 @@ std::optional<bridge::Region> parse_region(std::string_view text) {
 }
 
 std::string check_region(const std::string& text) {
-  return parse_region(text) ? "" : text + " is not X,Y,W,H: column, row, width and height in pixels";
+  return parse_region(text) ? "" : text + " is not X,Y,W,H (column, row, width and height in pixels)";
 }
 
 bool is_inside(const bridge::Region& region, const l3_info& info) {
@@ -80,7 +80,7 @@ std::optional<uint64_t> metadata_offset(std::span<const uint8_t> file) {
   return static_cast<uint64_t>(bytes - file.data());
 }
 
-// RGBA that came of a palette, for a format that has no alpha.
+// Removes the alpha of a palette's colours, for a format that has no alpha.
 void drop_alpha(formats::Image& image) {
   const size_t pixels = image.pixels.size() / 4;
   for (size_t i = 0; i < pixels; ++i) {
@@ -90,7 +90,8 @@ void drop_alpha(formats::Image& image) {
   image.colour = formats::Colour::rgb;
 }
 
-// The chunks of a palette image that became colours. What PNG has only for palettes is left out or put into colours.
+// Adapts the chunks of a palette image whose pixels became colours. Chunks that PNG has only for palettes are left out
+// or converted to colours.
 void fit_chunks_to_colours(std::span<const uint8_t> file, formats::Image& image, std::vector<std::string>& notices) {
   using Type = std::array<char, 4>;
   constexpr Type kHistogram = {'h', 'I', 'S', 'T'}, kBackground = {'b', 'K', 'G', 'D'}, kBits = {'s', 'B', 'I', 'T'},
@@ -100,34 +101,35 @@ void fit_chunks_to_colours(std::span<const uint8_t> file, formats::Image& image,
   std::erase_if(image.chunks, [&](formats::Chunk& chunk) {
     if (chunk.type == kHistogram || chunk.type == kTransparency) {
       notices.emplace_back("chunk " + std::string(chunk.type.data(), chunk.type.size()) +
-                           " is left out: it is for palettes");
+                           " is left out: only palette images have it");
       return true;
     }
     if (chunk.type == kBackground) {
       if (chunk.data.size() != 1 || size_t{chunk.data[0]} * 3 + 3 > palette->size()) {
-        notices.emplace_back("chunk bKGD is left out: it names no colour of the palette");
+        notices.emplace_back("chunk bKGD is left out: it names a colour that is not in the palette");
         return true;
       }
       const uint8_t* colour = palette->data() + size_t{chunk.data[0]} * 3;
       chunk.data = {0, colour[0], 0, colour[1], 0, colour[2]};
-      notices.emplace_back("chunk bKGD is written as a colour");
+      notices.emplace_back("chunk bKGD is converted from a palette index to a colour");
     }
     if (chunk.type == kBits && chunk.data.size() == 3 && image.colour == formats::Colour::rgb_alpha) {
-      chunk.data.push_back(8);  // PNG wants a number for alpha too
+      chunk.data.push_back(8);  // PNG requires a number for alpha, too
     }
     return false;
   });
 }
 
-constexpr const char* kWithoutMetadata = "; the pixels are written without metadata";
+constexpr const char* kWithoutMetadata = "; wrote the pixels without metadata";
 
-// What is written, and what stands in the way of exit code 0 although it is.
+// The bytes to write. With a warning they are written, too, but the exit code is 1.
 struct Written {
   std::vector<uint8_t> bytes;
   std::optional<Failure> warning;
 };
 
-// Chunks that PNG cannot have can be in an L3 file that no PNG was the source of. They never cost the pixels.
+// An L3 file that was not made from a PNG may hold chunks that a PNG cannot have. In this case the pixels are written
+// without chunks.
 Outcome<Written> write_image(Format format, formats::Image& image, const std::string& name,
                              std::vector<std::string>& notices) {
   Written written;
@@ -149,7 +151,7 @@ Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& 
                               const l3_info& info, const DecodeOptions& options, const bridge::RegionDecoder& decoder,
                               Context& context) {
   if (format == Format::png && info.alpha == L3_ALPHA_PREMULTIPLIED) {
-    return Failure{name, std::nullopt, "the alpha is premultiplied, which a PNG cannot say: write .pam"};
+    return Failure{name, std::nullopt, "a PNG cannot hold premultiplied alpha: write .pam"};
   }
   ModelFiles models;
   if (auto failure = models.open(options.models)) return *std::move(failure);
@@ -160,7 +162,7 @@ Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& 
   settings.parallel = parallel.for_l3();
   settings.decoder = decoder;
   settings.as_colours = wants_colours(options, format);
-  settings.with_chunks = true;  // also where they are left out: damage must be heard of
+  settings.with_chunks = true;  // even if they are not written: damage must be reported
   if (!options.roi.empty()) settings.region = parse_region(options.roi);
 
   formats::Image image;
@@ -171,7 +173,7 @@ Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& 
   const bool palette_had_alpha = info.colour == L3_COLOUR_PALETTE && image.colour == formats::Colour::rgb_alpha;
   if (format == Format::ppm && palette_had_alpha) {
     drop_alpha(image);
-    notices.emplace_back("the palette's transparency is left out");
+    notices.emplace_back("the transparency of the palette is left out");
   }
   if (format != Format::png) {
     if (has_sections_of_metadata(file)) notices.emplace_back("the metadata is left out");
@@ -198,16 +200,16 @@ int decode_file(const DecodeOptions& options, Context& context) {
   const std::optional<Format> format = formats::format_of(wanted.empty() ? options.out : "." + wanted);
   if (!format) {
     return wrong_usage(context,
-                       "decode: " + options.out + ": the extension is none of .png .ppm .pgm .pbm .pam; say --format");
+                       "decode: " + options.out + " does not end in .png, .ppm, .pgm, .pbm or .pam; use --format");
   }
   if (options.out == "-" && console.stdout_is_terminal()) {
-    return wrong_usage(context, "decode: OUT is -, but stdout is a terminal");
+    return wrong_usage(context, "decode: OUT is -, but stdout is a terminal; redirect it to a file or a pipe");
   }
   if (options.in != "-" && options.out != "-" && is_same_file(options.in, options.out)) {
     return wrong_usage(context, "decode: IN and OUT are the same file");
   }
   if (*format == Format::ppm && options.palette == "indices") {
-    return wrong_usage(context, "decode: --palette indices: a PPM holds colours; write .png, .pgm or .pam");
+    return wrong_usage(context, "decode: --palette indices: a PPM can hold only colours; write .png, .pgm or .pam");
   }
 
   const std::string name = display_name(options.in, "stdin");
@@ -218,14 +220,14 @@ int decode_file(const DecodeOptions& options, Context& context) {
   }
   l3_info info = l3_info_init();
   l3_error error{};
-  constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // the decoder checks the real ones
+  constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // the decoder checks the limits of the user
   if (l3_read_info(file->bytes().data(), file->size(), &kUnlimited, &info, &error) != L3_OK) {
     console.fail(failure_in(name, bridge::to_error(error)));
     return kExitFailed;
   }
   if (!options.roi.empty() && !is_inside(*parse_region(options.roi), info)) {
     console.fail({name, std::nullopt,
-                  "--roi " + options.roi + " reaches outside the image of " + std::to_string(info.width) + " x " +
+                  "--roi " + options.roi + " is not inside the image of " + std::to_string(info.width) + " x " +
                       std::to_string(info.height) + " pixels"});
     return kExitUsage;
   }
@@ -259,40 +261,42 @@ int decode(const DecodeOptions& options, Context& context) try { return decode_f
 }  // namespace
 
 void add_decode(CommandLine& line) {
-  Subcommand sub = line.command("decode", "Decode one L3 file, or a region of it, to PNG, PNM or PAM");
+  Subcommand sub = line.command("decode", "Decode one L3 file, or a region of it, to a PNG, PNM or PAM file");
   auto options = std::make_shared<DecodeOptions>();
-  sub.option("IN", options->in, "An L3 file; - is stdin").required().type("");
-  sub.option("OUT", options->out,
-             "The file to write: .png .ppm .pgm .pbm or .pam; replaced only when it is whole; - is stdout")
+  sub.option("IN", options->in, "The L3 file to read, or - for stdin").required().type("");
+  sub.option("OUT", options->out, "The file to write, a .png, .ppm, .pgm, .pbm or .pam, or - for stdout")
       .required()
       .type("");
-  sub.option("--roi", options->roi, "Only this region: column, row, width and height in pixels")
+  sub.option("--roi", options->roi, "Decode only this region: column, row, width and height in pixels")
       .type("X,Y,W,H")
       .check(check_region);
   sub.option("--palette", options->palette,
-             "What becomes of palette images (default: colours for .ppm, which holds nothing else; indices for .pgm, "
-             ".pam and .png, which keeps the palette too)")
-      .one_of({"colours", "indices"});
-  sub.option("--format", options->format, "What to write (default: what OUT's extension says, and PNG to stdout)")
+             "What to write for a palette image (default: colours for .ppm, else indices)")
+      .one_of({"colours", "indices"})
+      .details(
+          "A .ppm can hold only colours. A .png with indices keeps the palette, too. A .pgm or .pam with indices has "
+          "no palette; this is how to get the values of a label map");
+  sub.option("--format", options->format, "Format of OUT (default: as its extension says; PNG for stdout)")
       .one_of({"png", "ppm", "pgm", "pbm", "pam"});
   sub.option("--device", options->device,
-             "Where to decode (default: cpu). cuda: on the first GPU, with the same pixels and errors; one image "
-             "alone takes longer there")
-      .one_of({"cpu", "cuda"});
-  add_models(sub, options->models, "A model of l3 train that the file may need. Can be given more than once");
-  add_threads(sub, options->threads, "-j,--threads", "Threads to decode with");
+             "Where to decode (default: cpu). cuda: on the first GPU, slower for a single image")
+      .one_of({"cpu", "cuda"})
+      .details("The pixels and the errors are the same on both");
+  add_models(sub, options->models, "A model from l3 train that the file needs")
+      .details("Give the option again for another model");
+  add_threads(sub, options->threads, "-j,--threads", "Number of threads");
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);
-  sub.footer(
-      "A .png gets everything back: samples, bit depth, palette, transparency and ancillary chunks. The other\n"
-      "formats hold samples only; a note says what is left out. Damaged pixels are never written. Where only the\n"
-      "metadata is damaged, the pixels are written without it, and the exit code is 1.\n\n"
-      "Examples:\n"
+  sub.examples(
       "  l3 decode photo.l3 photo.png\n"
-      "  l3 decode --roi 512,0,256,256 map.l3 corner.png    decodes only the tiles it needs\n"
+      "  l3 decode --roi 512,0,256,256 map.l3 corner.png    decode only the tiles of this region\n"
       "  l3 decode labels.l3 labels.pgm                     the label of each pixel, not its colour\n"
-      "  l3 decode photo.l3 - | viewer                      a PNG\n"
-      "  l3 decode photo.l3 - --format ppm | viewer\n");
+      "  l3 decode photo.l3 - --format ppm | viewer         in a pipe\n");
+  sub.footer(
+      "A .png gets everything: samples, bit depth, palette, transparency and ancillary chunks. The other formats\n"
+      "hold samples only; a note names what is left out.\n\n"
+      "Exit status 1: nothing is written if pixels are damaged. If only the metadata is damaged, the pixels are\n"
+      "written without it.\n");
   sub.run([options](Context& context) { return decode(*options, context); });
 }
 

@@ -1,4 +1,4 @@
-// l3 encode: one image to one L3 file.
+// l3 encode: converts one image to one L3 file.
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,7 +28,7 @@ int encode(const EncodeOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
   if (options.out == "-" && console.stdout_is_terminal()) {
-    return wrong_usage(context, "encode: OUT is -, but stdout is a terminal");
+    return wrong_usage(context, "encode: OUT is -, but stdout is a terminal; redirect it to a file or a pipe");
   }
   if (options.in != "-" && options.out != "-" && is_same_file(options.in, options.out)) {
     return wrong_usage(context, "encode: IN and OUT are the same file");
@@ -63,31 +63,35 @@ int encode(const EncodeOptions& options, Context& context) {
 }  // namespace
 
 void add_encode(CommandLine& line) {
-  Subcommand sub = line.command("encode", "Encode one image file to L3");
+  Subcommand sub = line.command("encode", "Encode one image as an L3 file, without loss");
   auto options = std::make_shared<EncodeOptions>();
-  sub.option("IN", options->in, "An image file, told by its contents: " + formats::readable_formats() + "; - is stdin")
+  sub.option("IN", options->in, "The image to read, or - for stdin: " + formats::readable_formats())
       .required()
       .type("");
-  sub.option("OUT", options->out, "The L3 file to write; replaced only when it is whole; - is stdout")
-      .required()
-      .type("");
+  sub.option("OUT", options->out, "The L3 file to write, or - for stdout").required().type("");
   add_method(sub, options->method);
-  add_models(
-      sub, options->models,
-      "A model of l3 train, for images of its channels and bits. The result is smaller, and cannot be decoded without "
-      "the model. Can be given once for each kind of images");
-  add_threads(sub, options->threads, "-j,--threads", "Threads to encode with");
-  sub.flag("--no-verify", options->no_verify, "Skip the proof: do not decode the result and compare it with IN");
+  add_models(sub, options->models, "A model from l3 train: the file gets smaller, but needs the model to be decoded")
+      .details(
+          "The model is used if it is for images with as many channels and bits. Give the option again for a model of "
+          "another kind of image");
+  add_threads(sub, options->threads, "-j,--threads", "Number of threads");
+  sub.flag("--no-verify", options->no_verify, "Do not decode the result to compare it with IN");
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);
-  sub.footer(
-      "Kept: every sample, bit depth, palette, transparency and ancillary chunk.\n"
-      "Not kept: how IN was compressed, filtered or interlaced, and where the chunks\n"
-      "cICP, gAMA, sRGB, cHRM, iCCP and eXIf stood among the others: they come first.\n\n"
-      "Examples:\n"
+  sub.examples(
       "  l3 encode photo.png photo.l3\n"
+      "  l3 encode -9 photo.png photo.l3          the smallest file, slow to encode\n"
+      "  l3 encode --method fast photo.png p.l3   the fastest way, a larger file\n"
       "  l3 encode --tile 64 map.png map.l3       small tiles, for reading small regions\n"
       "  render | l3 encode - - > frame.l3        in a pipe\n");
+  sub.footer(
+      "The L3 file keeps every sample, the bit depth, the palette, the transparency and all ancillary PNG chunks.\n"
+      "If the image has something else that an L3 file cannot hold, such as XMP in a JPEG, a note names it.\n"
+      "OUT is written only if decoding it gives the same image again (see --no-verify).\n");
+  sub.manual(
+      "The contents of IN tell its format; its name does not matter.\n\n"
+      "An L3 file does not keep how IN was compressed, filtered or interlaced. It keeps the order of chunks, except\n"
+      "that cICP, gAMA, sRGB, cHRM, iCCP and eXIf come back before all others.\n");
   sub.run([options](Context& context) { return encode(*options, context); });
 }
 

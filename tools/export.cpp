@@ -1,4 +1,5 @@
-// l3 export: a data set, or a folder of L3 files, back to PNG files, or PNM and PAM files where PNG has no such depth.
+// l3 export: writes a data set, or a folder of L3 files, back as PNG files. Bit depths that PNG does not have become
+// PNM or PAM files.
 #include <atomic>
 #include <filesystem>
 #include <memory>
@@ -47,7 +48,7 @@ struct Job {
   uint64_t bytes;
 };
 
-// What is exported, and how its bytes are read.
+// Everything to export, and what has failed already.
 struct Plan {
   std::optional<l3::DataSet> set;
   std::vector<Job> jobs;
@@ -56,7 +57,7 @@ struct Plan {
   uint64_t bytes = 0;
 };
 
-// What holds the samples of an image: .png, and for depths that PNG has not .pgm, .ppm or .pam.
+// The extension for an image: .png, or .pgm, .ppm or .pam if PNG does not have its bit depth.
 std::string extension_for(uint32_t colour, uint32_t bits) {
   const bool is_gray = colour == L3_COLOUR_GRAY, is_palette = colour == L3_COLOUR_PALETTE;
   const bool fits =
@@ -65,10 +66,10 @@ std::string extension_for(uint32_t colour, uint32_t bits) {
   return is_gray ? ".pgm" : is_palette || colour == L3_COLOUR_RGB ? ".ppm" : ".pam";
 }
 
-// a/b.jpg -> a/b.png, and, where that is the name of another, a/b.jpg.png.
+// Gives a/b.jpg the name a/b.png, or a/b.jpg.png if another file has that name.
 class OutputNames {
  public:
-  // Names that images have already go to them, and those of folders to what is in them.
+  // Keeps the name of an image that needs no other extension, and the names of its folders.
   void reserve(const std::string& name, const std::string& extension) {
     if (has(name, extension)) taken_.insert(name);
     for (size_t slash = name.rfind('/'); slash != name.npos;
@@ -82,7 +83,7 @@ class OutputNames {
     while (!taken_.insert(changed).second) changed = (changed.size() < name.size() + 4 ? name : changed) + extension;
     return changed;
   }
-  // False where the name is another's.
+  // Returns false if another file has this name.
   bool take(const std::string& name) { return taken_.insert(name).second; }
 
  private:
@@ -126,7 +127,7 @@ void plan_set(const std::string& path, Plan& plan) {
   }
 }
 
-// Of a file whose header cannot be read .png: it fails when it is its turn.
+// Returns .png for a file whose header cannot be read. It fails later, when it is exported.
 std::string extension_in(const std::string& path) {
   const Outcome<bridge::Buffer> start = read_start(path, L3_HEAD_MAX_BYTES);
   constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
@@ -188,7 +189,7 @@ class Exporter {
     l3_info info = l3_info_init();
     if (l3_read_info(file.data(), file.size(), &options_.limits, &info, nullptr) == L3_OK &&
         info.alpha == L3_ALPHA_PREMULTIPLIED) {
-      return Failure{name, std::nullopt, "the alpha is premultiplied, which a PNG cannot say"};
+      return Failure{name, std::nullopt, "a PNG cannot hold premultiplied alpha"};
     }
     bridge::DecodeSettings settings;
     settings.models = models_;
@@ -222,7 +223,7 @@ class Exporter {
   Context& context_;
 };
 
-// Outputs that are there already.
+// Handles outputs that exist already, as --resume and --force say.
 void look_at_outputs(const ExportOptions& options, Plan& plan, uint64_t& kept) {
   std::vector<Job> jobs;
   std::string first;
@@ -242,15 +243,15 @@ void look_at_outputs(const ExportOptions& options, Plan& plan, uint64_t& kept) {
   plan.jobs = std::move(jobs);
   if (in_the_way == 0) return;
   plan.failures.push_back({first, std::nullopt,
-                           std::string("exists already") + (in_the_way > 1 ? ", as others do" : "") +
-                               ": --resume keeps what is there, --force writes all anew"});
+                           std::string("exists already") + (in_the_way > 1 ? ", and so do others" : "") +
+                               "; --resume keeps existing files, --force replaces them"});
 }
 
 int export_all(const ExportOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
   if (is_data_set(options.destination)) {
-    console.fail({options.destination, std::nullopt, "holds a data set: its files would be among the exported ones"});
+    console.fail({options.destination, std::nullopt, "is a data set; export to another folder"});
     return kExitFailed;
   }
   ModelFiles models;
@@ -265,7 +266,7 @@ int export_all(const ExportOptions& options, Context& context) {
     plan_folder(options.source, plan);
   } else {
     plan.failures.push_back(
-        {options.source, std::nullopt, "neither a data set nor a folder (l3 decode exports a file)"});
+        {options.source, std::nullopt, "neither a data set nor a folder; for a single file use l3 decode"});
   }
   uint64_t kept = 0;
   if (plan.failures.empty()) look_at_outputs(options, plan, kept);
@@ -282,7 +283,7 @@ int export_all(const ExportOptions& options, Context& context) {
   Parallel parallel(options.jobs);
   Progress progress(console, plan.jobs.size(), plan.bytes);
   std::atomic<bool> stop{false};
-  // Many files are worked on side by side; the tiles of a single one are.
+  // Several files are exported in parallel. If there is only one, its tiles are.
   const bool single = plan.jobs.size() == 1;
   const auto export_one = [&](uint64_t index) {
     if (stop) return;
@@ -305,10 +306,10 @@ int export_all(const ExportOptions& options, Context& context) {
   if (!options.quiet) {
     std::string line = std::to_string(totals.files) + (totals.files == 1 ? " file" : " files") +
                        " exported: " + format_bytes(totals.bytes_in) + " -> " + format_bytes(totals.bytes_out);
-    if (kept > 0) line += "; " + std::to_string(kept) + " kept from before";
+    if (kept > 0) line += "; " + std::to_string(kept) + " already done";
     if (totals.failed > 0) line += "; " + std::to_string(totals.failed) + " failed";
     const uint64_t not_begun = plan.jobs.size() - totals.files - totals.failed;
-    if (not_begun > 0) line += "; " + std::to_string(not_begun) + " not begun";
+    if (not_begun > 0) line += "; " + std::to_string(not_begun) + " not started";
     console.print(line);
   }
   return totals.failed == 0 ? kExitDone : kExitFailed;
@@ -317,30 +318,33 @@ int export_all(const ExportOptions& options, Context& context) {
 }  // namespace
 
 void add_export(CommandLine& line) {
-  Subcommand sub = line.command("export", "Write a data set, or a folder of L3 files, back to PNG files");
+  Subcommand sub = line.command("export", "Convert a data set, or a folder of L3 files, back to PNG files");
   auto options = std::make_shared<ExportOptions>();
   sub.option("SRC", options->source, "The folder of a data set, a shard, or a folder of L3 files").required().type("");
-  sub.option("DST", options->destination, "The folder to write to; it is made if it does not exist")
+  sub.option("DST", options->destination, "The folder to write to; it is created if it does not exist")
       .required()
       .type("");
-  add_models(sub, options->models, "A model of l3 train that files of a folder may need. Can be given more than once");
-  add_threads(sub, options->jobs, "-j,--jobs,--threads", "Files to work on side by side");
+  add_models(sub, options->models, "A model from l3 train that L3 files need")
+      .details("Give the option again for another model. Data sets contain their models");
+  add_threads(sub, options->jobs, "-j,--jobs,--threads", "Files to export at the same time");
   sub.option("--on-error", options->on_error,
-             "What to do when a sample fails. fail: stop there (default). skip: say so and go on")
+             "If an image fails: stop (fail, the default), or report it and continue (skip)")
       .one_of({"fail", "skip"});
-  const Option resume = sub.flag("--resume", options->resume, "Keep files that are there already");
-  sub.flag("--force", options->force, "Write all files anew").excludes(resume);
+  const Option resume = sub.flag("--resume", options->resume, "Keep files that exist already");
+  sub.flag("--force", options->force, "Replace files that exist already").excludes(resume);
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);
+  sub.examples(
+      "  l3 export set/ pngs/                     a data set to PNG files\n"
+      "  l3 export l3s/ pngs/                     a folder of L3 files to PNG files\n"
+      "  l3 export --resume set/ pngs/            continue after an interruption\n");
   sub.footer(
-      "Images get back their names. Those of other formats get the extension .png: a.jpg becomes a.png, or a.jpg.png\n"
-      "where there is an a.png already. Samples, depth, palette, transparency and ancillary chunks are as they were.\n"
-      "Depths that PNG does not have, such as 12 bits, become .pgm or .ppm, with alpha .pam: those hold samples only,\n"
-      "and a note names what is left out.\n"
-      "Other files come back as they were, and metadata comes back as a .json file. A file gets its name only when it\n"
-      "is whole.\n\n"
-      "Examples:\n"
-      "  l3 export set/ pngs/\n");
+      "Images keep their names, but other extensions become .png. Depths that PNG does not have, such as 12 bits,\n"
+      "become .pgm, .ppm or .pam. Metadata becomes a .json file. Other files come back as they were.\n");
+  sub.manual(
+      "If both a.jpg and a.png were converted, a.jpg becomes a.jpg.png. Samples, depth, palette, transparency and\n"
+      "ancillary chunks are as they were. A .pgm, .ppm or .pam holds samples only, and a note names what is left out.\n"
+      "A file gets its name only when it is complete.\n");
   sub.run([options](Context& context) { return export_all(*options, context); });
 }
 

@@ -40,7 +40,7 @@ Failure caught(std::string file) {
 }
 
 bool is_out_of_memory(const Failure& failure) {
-  // Libraries of formats, and the system, say it in words of their own: "Insufficient memory", "Cannot allocate
+  // Image libraries and the system have their own words for it, such as "Insufficient memory" or "Cannot allocate
   // memory".
   return failure.reason.find("memory") != std::string::npos;
 }

@@ -1,4 +1,4 @@
-// Failures as values, and the one way in which they are worded.
+// Failures as values, and how they are printed.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,31 @@ namespace tools {
 
 struct Failure {
   std::string file;                // as the user named it
-  std::optional<uint64_t> offset;  // of the byte of the file where it went wrong, where that means something
+  std::optional<uint64_t> offset;  // of the byte where it failed, if that is known
   std::string reason;              // one line
-  bool silent = false;             // nobody is left to read it: the reader of our output has gone
+  bool silent = false;             // not printed: the reader of our output is gone
 };
 
-// What a path is called in messages: "-" is what the caller says it is, "stdin" or "stdout".
+// The name of a path in messages. For "-" it is `when_dash`, which is "stdin" or "stdout".
 std::string display_name(const std::string& path, const char* when_dash);
 
-// `text` with control characters spelled out, so that a message stays one line.
+// Spells out control characters, so that a message stays one line.
 std::string one_line(std::string_view text);
 
-// "l3: FILE: offset N: reason", without the end of line.
+// Returns "l3: FILE: offset N: reason" without a newline.
 std::string message(const Failure& failure);
 
 inline Failure failure_in(std::string file, const formats::Error& error) {
   return Failure{std::move(file), error.offset, error.reason};
 }
 
-// What the exception that is being handled becomes: a failure of the file that was worked on. To be called in a
-// handler.
+// Turns the exception that is being handled into a failure of `file`. Must be called in a handler.
 Failure caught(std::string file);
 
-// Whether a failure says nothing of the file: with more memory the same file is read, so that it must not count as one
-// that is no good.
+// Whether memory ran out. Such a failure does not mean that the file is bad: with more memory it could be read.
 bool is_out_of_memory(const Failure& failure);
 
-// A T or the Failure that took its place. `value` and the operators need a T to be there, `failure` a Failure.
+// Either a T or a Failure. The operators * and -> need a T, failure() needs a Failure.
 template <typename T>
 class [[nodiscard]] Outcome {
  public:

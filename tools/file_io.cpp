@@ -21,7 +21,7 @@
 namespace tools {
 namespace {
 
-// What has no end, such as /dev/zero, is not read for ever.
+// Reading stops here, because some files, such as /dev/zero, have no end.
 constexpr size_t kMaxOfStream = size_t{1} << 36;
 constexpr size_t kMaxPerCall = size_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes at a time
 
@@ -38,14 +38,14 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int number() const { return number_; }
-  // 0 or an errno. A full disk may show itself only here.
+  // Returns 0 or an errno. Some file systems report a full disk only here.
   int close() { return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno; }
 
  private:
   int number_;
 };
 
-// Fills `to`, or stops at the end of the file. 0 or an errno.
+// Fills `to`, or stops at the end of the file. Returns 0 or an errno.
 int read_up_to(int descriptor, uint8_t* to, size_t size, size_t& got) {
   for (got = 0; got < size;) {
     const ssize_t count = read(descriptor, to + got, std::min(size - got, kMaxPerCall));
@@ -70,7 +70,7 @@ int write_all(int descriptor, std::span<const uint8_t> bytes) {
 Outcome<bridge::Buffer> read_open(int descriptor, const std::string& name, size_t expected, bool is_regular) {
   bridge::Buffer whole;
   size_t size = 0;
-  // One byte more than expected shows the end of the file without growing.
+  // With room for one more byte than expected, the end of the file shows without another allocation.
   for (size_t room = std::max<size_t>(expected + 1, size_t{1} << 16);; room *= 2) {
     bridge::Buffer larger;
     uint8_t* to = larger.reset(room);
@@ -97,11 +97,11 @@ std::optional<Failure> write_directly(int descriptor, const std::string& name, s
 
 constexpr std::string_view kTemporaryMark = ".l3tmp-";
 
-// The names of all temporary files for `path` begin so: ".NAME.l3tmp-".
+// The beginning of the names of all temporary files for `path`: ".NAME.l3tmp-".
 std::string temporary_prefix(const std::filesystem::path& path) {
   std::string name = path.filename().string();
-  // A name has at most 255 bytes on the usual file systems, and the suffix needs some of them. Some file systems take
-  // only whole UTF-8 characters.
+  // On most file systems a name has at most 255 bytes, and the suffix needs some of them. Some file systems accept only
+  // whole UTF-8 characters.
   if (size_t length = 200; name.size() > length) {
     while (length > 196 && (static_cast<unsigned char>(name[length]) & 0xC0) == 0x80) --length;
     name.resize(length);
@@ -109,7 +109,7 @@ std::string temporary_prefix(const std::filesystem::path& path) {
   return "." + name + std::string(kTemporaryMark);
 }
 
-// Neither threads nor processes, nor processes of other machines that share the folder, should meet.
+// A name that no other thread or process uses, not even one on another machine that shares the folder.
 std::string temporary_beside(const std::filesystem::path& path) {
   static std::atomic<uint64_t> count{0};
   uint64_t random = 0;
@@ -123,7 +123,7 @@ std::string temporary_beside(const std::filesystem::path& path) {
   return (path.parent_path() / name).string();
 }
 
-// Removes it unless a living process holds it, see Unfinished::create.
+// Removes a temporary file unless a running process holds its lock (see Unfinished::create).
 void remove_abandoned(const std::string& temporary) {
   const Descriptor descriptor(open(temporary.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status {};
@@ -190,7 +190,7 @@ Outcome<bridge::Buffer> read_part(const std::string& path, uint64_t offset, uint
   RandomFile file;
   if (auto failure = file.open(path)) return *failure;
   if (offset > file.size() || size > file.size() - offset) {
-    return Failure{path, file.size(), "the file ends before it should"};
+    return Failure{path, file.size(), "the file ends too early"};
   }
   bridge::Buffer bytes;
   uint8_t* const to = bytes.reset(static_cast<size_t>(size));
@@ -204,7 +204,7 @@ RandomFile::~RandomFile() {
 
 std::optional<Failure> RandomFile::open(const std::string& path) {
   path_ = path;
-  // What is no regular file, such as a pipe, must not keep anyone waiting.
+  // O_NONBLOCK: opening a pipe must not block.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status {};
   if (descriptor_ < 0) return system_failure(path, "cannot open", errno);
@@ -220,7 +220,7 @@ std::optional<Failure> RandomFile::read(uint64_t offset, std::span<uint8_t> to) 
     const ssize_t count = pread(descriptor_, to.data(), std::min(to.size(), kMaxPerCall), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return system_failure(path_, "cannot read", errno);
-    if (count == 0) return Failure{path_, offset, "the file ends before it should"};
+    if (count == 0) return Failure{path_, offset, "the file ends too early"};
     offset += static_cast<uint64_t>(count);
     to = to.subspan(static_cast<size_t>(count));
   }

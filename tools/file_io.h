@@ -1,4 +1,4 @@
-// Whole files in, whole files out.
+// Reads and writes files.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace tools {
 
-// All of a file, or of stdin where `path` is "-".
+// Reads a whole file, or stdin if `path` is "-".
 Outcome<bridge::Buffer> read_file(const std::string& path);
 
-// At most the first `size` bytes of a file.
+// Reads the first `size` bytes of a file, or fewer if it is shorter.
 Outcome<bridge::Buffer> read_start(const std::string& path, size_t size);
 
-// `size` bytes of a file from `offset` on; a file that is shorter is a failure.
+// Reads `size` bytes from `offset`. Fails if the file is shorter.
 Outcome<bridge::Buffer> read_part(const std::string& path, uint64_t offset, uint64_t size);
 
-// A regular file, to be read here and there.
+// A regular file for reads at any offset.
 class RandomFile {
  public:
   RandomFile() = default;
@@ -32,7 +32,7 @@ class RandomFile {
 
   std::optional<Failure> open(const std::string& path);
   uint64_t size() const { return size_; }
-  // Fills `to` from `offset` on.
+  // Fills `to` with the bytes from `offset`.
   std::optional<Failure> read(uint64_t offset, std::span<uint8_t> to) const;
 
  private:
@@ -42,27 +42,27 @@ class RandomFile {
 };
 
 enum class Flush : uint8_t {
-  none,     // survives the end of this process
-  to_disk,  // survives the end of power
+  none,     // the file survives the end of this process
+  to_disk,  // the file survives a power failure
 };
 
-// Writes all of `bytes` to a temporary file beside `path` and renames it, so that `path` is whole, or is what it was.
-// An existing file's permissions are kept. A symbolic link's target is what is replaced; a link that leads nowhere is
-// replaced itself. What is no regular file
-// (a pipe, /dev/null) is written to directly, and so is stdout where `path` is "-".
+// Writes `bytes` to a temporary file in the folder of `path` and renames it. So `path` is complete, or stays as it was.
+// The permissions of an existing file are kept. If `path` is a symbolic link, its target is replaced; a link to a file
+// that does not exist is replaced itself. A file that is not regular, such as a pipe or /dev/null, is written directly,
+// and so is stdout if `path` is "-".
 std::optional<Failure> write_file(const std::string& path, std::span<const uint8_t> bytes, Flush flush,
                                   Unfinished& unfinished);
 
-// A new name survives the end of power only with the folder that holds it. Not every file system can do this.
+// Flushes the folder of `path`, so that a new name survives a power failure. Not every file system can do this.
 void flush_folder_of(const std::string& path);
 
-// Makes the folder that a path is in, and those above, where they are missing.
+// Creates the folder of `path`, and all folders above it, if they do not exist.
 std::optional<Failure> make_folder_of(const std::string& path);
 
-// Removes the temporary files that earlier runs have left beside these outputs, because they were killed.
+// Removes temporary files for these outputs that earlier runs left behind because they were killed.
 void remove_abandoned_of(const std::vector<std::string>& outputs);
 
-// Whether both name one existing file.
+// Whether both paths lead to the same existing file.
 bool is_same_file(const std::string& a, const std::string& b);
 
 }  // namespace tools

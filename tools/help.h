@@ -1,13 +1,13 @@
-// How the command's help looks.
+// The layout of --help.
 #pragma once
 
-namespace CLI {
-class App;
-}  // namespace CLI
+#include <memory>
+
+#include "command_tree.h"
 
 namespace tools {
 
-// Lets `app`, and the subcommands that are added to it later, print help whose lines fit a terminal.
-void set_help_format(CLI::App& app);
+// Gives `app`, and all subcommands that are added to it later, help that fits a terminal.
+void set_help_layout(CLI::App& app, std::shared_ptr<const Texts> texts);
 
 }  // namespace tools

@@ -47,7 +47,7 @@ const Archive* archive_of(const std::string& path) {
   return found == kArchives.end() ? nullptr : &*found;
 }
 
-// What messages call the type of a file.
+// The type of a file as messages name it.
 std::string type_of(const std::string& name) {
   const std::string file = fs::path(name).filename().string();
   if (file.starts_with("._")) return std::string(kAppleDouble);
@@ -63,9 +63,9 @@ struct Listing {
   Tree tree;
   std::vector<FolderId> above;  // the folders on the way here
 
-  // `relative` is empty for the folder that is listed.
+  // `relative` is the path below the folder that is listed. It is empty for the folder itself.
   void list(const std::string& folder, const std::string& relative) {
-    // All of a folder first: a tree may be deeper than a process may have folders open.
+    // Reads the whole folder first, because a tree can be deeper than the number of files that a process may open.
     std::vector<std::string> names;
     std::error_code error;
     for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
@@ -80,10 +80,10 @@ struct Listing {
 
   void take(const std::string& name, const std::string& path, const std::string& relative) {
     struct stat status {};
-    // A link that leads nowhere is listed, and fails when it is opened.
+    // A broken link is listed. It fails when it is opened.
     const bool known = stat(path.c_str(), &status) == 0;
     if (const int error = errno; !known && error != ENOENT && error != ELOOP) {
-      tree.failures.push_back({path, std::nullopt, std::string("cannot look at it: ") + std::strerror(error)});
+      tree.failures.push_back({path, std::nullopt, std::string("cannot access: ") + std::strerror(error)});
     } else if (known && S_ISDIR(status.st_mode)) {
       const FolderId id(status.st_dev, status.st_ino);
       if (std::find(above.begin(), above.end(), id) != above.end()) {
@@ -124,7 +124,7 @@ void Ignored::add(const std::string& name) {
   if (type != kAppleDouble) {
     is_unread = formats::unread_extension(name);
     const Archive* archive = archive_of(name);
-    // Tars are read, so that a compressed one is taken for images as well; who knows what a .zip holds.
+    // Tars are supported, so a compressed tar counts as images, too. A .zip may contain anything.
     if (is_tar(name) || (archive != nullptr && archive->unpacker.starts_with("tar"))) {
       is_unread = archive != nullptr ? archive->extension : ".tar";
     }
@@ -165,7 +165,7 @@ std::string Ignored::summary() const {
     if (count == 0) return std::string();
     return "; " + std::to_string(count) + " " + (count == 1 ? one : many) + " ignored: " + text(types);
   };
-  return part(unread, "file of a type that is not read", "files of types that are not read") +
+  return part(unread, "file of an unsupported type", "files of unsupported types") +
          part(others, "other file", "other files");
 }
 
@@ -173,9 +173,9 @@ std::optional<Failure> Ignored::failure(const std::string& source) const {
   if (unread.empty()) return std::nullopt;
   const uint64_t count = count_of(unread);
   return Failure{source, std::nullopt,
-                 (count == 1 ? "1 image or archive of a type that is not read: "
-                             : std::to_string(count) + " images or archives of types that are not read: ") +
-                     text(unread) + ", such as " + first_unread + " (--ignore-unsupported leaves them out)"};
+                 (count == 1 ? "1 image or archive of an unsupported type: "
+                             : std::to_string(count) + " images or archives of unsupported types: ") +
+                     text(unread) + ", such as " + first_unread + " (to leave them out, use --ignore-unsupported)"};
 }
 
 bool is_tar(const std::string& path) { return path.size() > 4 && lower(path).ends_with(".tar"); }

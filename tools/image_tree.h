@@ -1,4 +1,4 @@
-// Folders of image files, and folders of L3 files that mirror them: SRC/a/b.png and DST/a/b.l3.
+// Folders of image files, and folders of L3 files with the same structure: SRC/a/b.png and DST/a/b.l3.
 #pragma once
 
 #include <cstdint>
@@ -12,63 +12,64 @@
 
 namespace tools {
 
-// With ASCII's capital letters as small ones.
+// Converts the capital letters of ASCII to small letters.
 std::string lower(std::string text);
 
 enum class Kind : uint8_t { foreign, l3, any };
 
-// Whether a path has an extension of the kind, in either case: one that formats::is_readable_name() knows, or .l3.
-// Every path is of the kind `any`.
+// Whether a path has an extension of this kind, in capital or small letters. Those of `foreign` are the ones that
+// formats::is_readable_name() knows. Every path is of the kind `any`.
 bool has_extension_of(Kind kind, const std::string& path);
 
 bool is_folder(const std::string& path);
 
 bool is_tar(const std::string& path);
 
-// How to unpack an archive that is not read, by its extension: "tar -xf"; empty for other files.
+// The command that unpacks an archive that l3 cannot read, such as "tar -xf". It depends on the extension. Empty for
+// other files.
 std::string_view unpacker_of(const std::string& path);
 
-// Files that nothing is made of, by type.
+// Counts ignored files by type.
 struct Ignored {
-  // How many of each type, as messages call it: ".txt", "without extension".
+  // The number of files of each type. Types have the names that messages use: ".txt", "without extension".
   using Types = std::map<std::string, uint64_t>;
 
-  Types others;              // no images
-  Types unread;              // images and archives of types that are not read
-  std::string first_unread;  // the name of one
+  Types others;              // files that are not images
+  Types unread;              // images and archives of unsupported types
+  std::string first_unread;  // the name of the first one
 
   void add(const std::string& name);
   // "12 .txt, 3 .json"
   static std::string text(const Types& types);
   static uint64_t count_of(const Types& types);
-  // "; 3 other files ignored: 2 .json, 1 .txt", and the same of unread images: empty where there are none.
+  // "; 3 other files ignored: 2 .json, 1 .txt", and the same for unsupported images. Empty if there are none.
   std::string summary() const;
-  // What to say of unread images where nobody asked to ignore them.
+  // The failure to report if there are unsupported images and the user has not asked to ignore them.
   std::optional<Failure> failure(const std::string& source) const;
 };
 
 struct Tree {
-  std::vector<std::string> files;    // of the kind that was asked for; relative to the folder, in byte order
-  Ignored ignored;                   // files that are not
-  std::vector<std::string> skipped;  // with such a name, but neither files nor links to them; also links in circles
-  std::vector<Failure> failures;     // folders that could not be read
+  std::vector<std::string> files;    // of the wanted kind; relative to the folder, sorted by their bytes
+  Ignored ignored;                   // other files
+  std::vector<std::string> skipped;  // not regular files, although the name fits; links in circles
+  std::vector<Failure> failures;     // folders that cannot be read
 };
 
-inline constexpr const char* kSkipped = "skipped: no file, or a link to a folder that it is in";
+inline constexpr const char* kSkipped = "skipped: not a regular file, or a link to one of its own parent folders";
 
-// All files in a folder and in the folders below it. Links are followed, but not into a folder that they are in. What
-// macOS keeps beside files (is_apple_double) is ignored, whatever the kind.
+// Lists all files in a folder and in the folders below it. Links are followed, but not into a folder that contains
+// them. The extra files of macOS (is_apple_double) are ignored for every kind.
 Tree list_tree(const std::string& folder, Kind kind);
 
-// Whether a file holds what macOS knows of another one and the file system has no place for: ._x.png beside x.png,
-// which has the extension of an image and is none. Only if the name begins so, looks at the bytes, from `offset` of
-// `path` on.
+// Whether a file is one of those in which macOS stores what other file systems have no place for. It is named ._x.png
+// for a file x.png, so it has the extension of an image but is not one. The bytes from `offset` of `path` are read only
+// if the name fits.
 bool is_apple_double(const std::string& name, const std::string& path, uint64_t offset = 0);
 
-// a/b.png -> a/b.l3; also what two names have in common that stand for one image.
+// Turns a/b.png into a/b.l3. Two names with the same result stand for the same image.
 std::string l3_name(const std::string& path);
 
-// In bytes; 0 if it cannot be told.
+// The size of a file in bytes, or 0 if it cannot be found.
 uint64_t listed_size(const std::string& path);
 
 std::string join(const std::string& folder, const std::string& path);

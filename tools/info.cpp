@@ -1,4 +1,4 @@
-// l3 info: what a file says of itself.
+// l3 info: describes a file without decoding its pixels.
 #include <array>
 #include <memory>
 #include <optional>
@@ -34,14 +34,14 @@ struct SectionInfo {
   uint64_t bytes;
 };
 
-// All that is known of a file; what does not apply stays empty.
+// All that is known about a file. Members that do not apply stay empty.
 struct FileInfo {
   std::string file, format;
   uint64_t file_bytes = 0;
   uint32_t width = 0, height = 0, channels = 0, bits = 0;
   std::string colour, alpha;
   uint32_t palette_entries = 0;
-  uint64_t raw_bytes = 0;  // of the samples, packed to whole bits, rows to whole bytes: the size without compression
+  uint64_t raw_bytes = 0;  // size without compression: samples packed to bits, rows to whole bytes
   std::vector<formats::Chunk> chunks;
   std::optional<l3_info> l3;
   std::array<uint64_t, 4> tiles{};  // of each method
@@ -73,7 +73,7 @@ uint64_t raw_bytes(const FileInfo& info) {
 
 std::string tag(const formats::Chunk& chunk) { return {chunk.type.data(), chunk.type.size()}; }
 
-// Name and size of the model, wherever it is.
+// Finds the name and the size of the model, in the file or elsewhere.
 std::optional<Failure> describe_model(std::span<const uint8_t> file, std::span<const l3_model* const> supplied,
                                       FileInfo& info) {
   const uint8_t* bytes = nullptr;
@@ -101,7 +101,7 @@ std::optional<Failure> describe_model(std::span<const uint8_t> file, std::span<c
   return std::nullopt;
 }
 
-// Sections that are damaged go to `failures`; the rest of what the file says is told all the same.
+// Damaged sections go to `failures`. The rest of the file is described all the same.
 std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOptions& options,
                                    std::span<const l3_model* const> supplied, FileInfo& info,
                                    std::vector<Failure>& failures) {
@@ -119,7 +119,7 @@ std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOpti
   info.colour = kColourNames[head.colour];
   info.alpha = kAlphaNames[head.alpha];
   info.l3 = head;
-  // Where the palette is damaged, counting tiles says so.
+  // If the palette is damaged, counting the tiles reports it.
   (void)!l3_read_palette(file.data(), file.size(), nullptr, 0, &info.palette_entries, nullptr);
   for (size_t i = 0; i < kMethodNames.size(); ++i) {
     const uint32_t method = static_cast<uint32_t>(kMethodNames[i].first);
@@ -178,7 +178,7 @@ std::optional<Failure> describe_foreign(std::span<const uint8_t> file, const Inf
   read.with_pixels = false;
   formats::Result<formats::Image> image = formats::read(file, read);
   if (!file.empty() && !formats::is_known(file)) {
-    return Failure{info.file, 0, "neither L3 nor any of " + formats::readable_formats()};
+    return Failure{info.file, 0, "not an image in a known format (L3, " + formats::readable_formats() + ")"};
   }
   if (!image) return failure_in(info.file, image.error());
   for (const std::string& notice : notices) console.note(info.file, notice);
@@ -338,24 +338,24 @@ int info(const InfoOptions& options, Context& context) try { return describe(opt
 }  // namespace
 
 void add_info(CommandLine& line) {
-  Subcommand sub = line.command("info", "Say what a data set or an image file holds");
+  Subcommand sub = line.command("info", "Describe a data set, an L3 file or another image");
   auto options = std::make_shared<InfoOptions>();
-  sub.option("IN", options->in,
-             "A data set, a shard, an L3 file or another image file, told by its contents; - is stdin")
-      .required()
-      .type("");
-  sub.flag("--json", options->json, "Print one line of JSON; keys keep their meaning in later versions");
-  sub.flag("--sizes", options->sizes, "Also say how many bytes the parts of an L3 file take. This decodes the file");
-  add_models(sub, options->models, "A model of l3 train that the file may need, for --sizes");
+  sub.option("IN", options->in, "A data set, a shard, an L3 file or another image; - is stdin").required().type("");
+  sub.flag("--json", options->json, "Print one line of JSON").details("Its keys keep their meaning in later versions");
+  sub.flag("--sizes", options->sizes, "Also print the sizes of the parts of an L3 file; this decodes it");
+  add_models(sub, options->models, "A model from l3 train that the file needs, for --sizes");
   add_limits(sub, options->limits, true);
-  sub.footer(
-      "No pixels are decoded to tell of an L3 file or of a PNG. The head, the index, the sections and the metadata of\n"
-      "an L3 file are checked, and the indexes of a data set; l3 verify checks everything.\n"
-      "ratio is the size of the file divided by that of its raw samples, packed to bits: less is better.\n\n"
-      "Examples:\n"
+  sub.examples(
       "  l3 info photo.l3\n"
       "  l3 info set/\n"
       "  l3 info --json photo.l3 | jq .digest\n");
+  sub.footer(
+      "The ratio is the size of the file divided by the size of its raw samples: lower is better.\n"
+      "Only headers, indexes and metadata are checked, not the pixels; for these use l3 verify.\n");
+  sub.manual(
+      "For the ratio, raw samples are packed to bits. The pixels of an L3 file or a PNG are not decoded. The head, "
+      "the\n"
+      "index, the sections and the metadata of an L3 file are checked, and so are the indexes of a data set.\n");
   sub.run([options](Context& context) { return info(*options, context); });
 }
 

@@ -27,7 +27,7 @@ struct Count {
   }
 };
 
-// A kind of samples: "rgb 8", or "bytes" for what is no image.
+// The layout of a sample: "rgb 8", or "bytes" if it is not an image.
 std::string layout_of(const l3::Sample& sample) {
   return sample.is_image() ? std::string(kColours[sample.colour]) + " " + std::to_string(sample.bits) : "bytes";
 }
@@ -35,7 +35,7 @@ std::string layout_of(const l3::Sample& sample) {
 struct SetCounts {
   Count all;
   std::map<std::string, Count> layouts, roles;
-  std::map<uint32_t, uint64_t> labels;  // samples of each
+  std::map<uint32_t, uint64_t> labels;  // the number of samples with each
   uint64_t with_metadata = 0, with_model = 0;
   uint32_t widest = 0, highest = 0;
 };

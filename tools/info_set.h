@@ -1,4 +1,4 @@
-// l3 info of a data set.
+// l3 info for data sets.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// JSON, written.
+// Writes JSON.
 #pragma once
 
 #include <concepts>
@@ -8,7 +8,7 @@
 
 namespace tools {
 
-// Builds one line of JSON from front to back; the caller opens, closes and names in a meaningful order.
+// Builds one line of JSON from left to right. The caller must make the calls in an order that is valid JSON.
 class Json {
  public:
   Json& open_object() { return open('{'); }
@@ -17,7 +17,7 @@ class Json {
   Json& close_array() { return close(']'); }
   Json& key(std::string_view name);
 
-  // `value` is taken as UTF-8; bytes that are not become U+FFFD.
+  // `value` should be UTF-8. Each byte that is not becomes U+FFFD.
   Json& text(std::string_view value);
   Json& number(double value, int digits);
   template <std::unsigned_integral T>
@@ -47,7 +47,7 @@ class Json {
   void separate();
 
   std::string line_;
-  bool first_ = true;  // nothing stands before the next value at its level
+  bool first_ = true;  // the next value is the first one at its level
 };
 
 }  // namespace tools

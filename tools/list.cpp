@@ -1,4 +1,4 @@
-// l3 ls: what is in a data set.
+// l3 ls: lists the samples of a data set.
 #include <array>
 #include <memory>
 #include <string>
@@ -40,7 +40,7 @@ std::string as_json(const l3::DataSet& set, const l3::Sample& sample) {
   return json.member("digest", name_text(sample.digest)).close_object().line();
 }
 
-// In columns, separated by tabs: name, size, shape, role, label.
+// The columns name, size, shape, role and label, separated by tabs.
 std::string as_columns(const l3::DataSet& set, const l3::Sample& sample) {
   const std::string label = label_text(set, sample);
   return one_line(sample.name_text()) + "\t" + std::to_string(sample.size) + "\t" + shape_text(sample) + "\t" +
@@ -70,15 +70,16 @@ void add_list(CommandLine& line) {
   auto options = std::make_shared<ListOptions>();
   sub.option("SET", options->set, "The folder of a data set, or a shard").required().type("");
   const Option wide =
-      sub.flag("-l,--long", options->wide, "Print name, bytes, shape, role and label, with tabs between them");
-  sub.flag("--json", options->json, "Print a line of JSON for each, with all that the index says").excludes(wide);
+      sub.flag("-l,--long", options->wide, "Print name, bytes, shape, role and label, separated by tabs");
+  sub.flag("--json", options->json, "Print a line of JSON for each sample, with everything in the index")
+      .excludes(wide);
+  sub.examples(
+      "  l3 ls set/ | wc -l                                       count the samples\n"
+      "  l3 ls -l set/ | grep -v image                            list the samples of other roles\n"
+      "  l3 ls --json set/ | jq -r 'select(.label == 3).name'     list the samples of one class\n");
   sub.footer(
-      "Samples come in their order in the data set. Only the index is read. A control character in a name is printed\n"
-      "as \\x and two hexadecimal digits.\n\n"
-      "Examples:\n"
-      "  l3 ls set/ | wc -l\n"
-      "  l3 ls -l set/ | grep -v image\n"
-      "  l3 ls --json set/ | jq -r 'select(.label == 3).name'\n");
+      "Samples are listed in the order of the data set. Only the index is read. A control character in a name is\n"
+      "printed as \\x and two hexadecimal digits.\n");
   sub.run([options](Context& context) { return list(*options, context); });
 }
 

@@ -1,4 +1,4 @@
-// The l3 command. Each subcommand stands in the file of its name.
+// The l3 command. Each subcommand is in the file of its name.
 #include <csignal>
 #include <exception>
 #include <new>
@@ -13,32 +13,34 @@
 
 namespace {
 
-constexpr const char* kAbout =
-    "l3: lossless images that decode fast, tile by tile.\n"
-    "\n"
-    "Converts images and data sets of images to L3 and back. Nothing is lost: samples, bit depth, palette,\n"
-    "transparency and ancillary chunks all come back.";
+constexpr const char* kPurpose = "l3: lossless images that decode fast";
+
+constexpr const char* kExamples =
+    "  l3 encode photo.png photo.l3      convert one image to L3\n"
+    "  l3 decode photo.l3 photo.png      convert it back\n"
+    "  l3 convert pngs/ set/             convert a folder of images to a data set\n"
+    "  l3 verify --against pngs/ set/    check that the data set holds exactly these images\n"
+    "  l3 convert --help                 show what a command can do\n";
 
 constexpr const char* kClosing =
-    "Examples:\n"
-    "  l3 encode photo.png photo.l3\n"
-    "  l3 decode photo.l3 photo.png\n"
-    "  l3 convert pngs/ set/\n"
-    "  l3 verify --against pngs/ set/\n"
-    "  l3 help convert                 what convert can do; the same as l3 convert --help\n"
+    "Nothing is lost: samples, bit depth, palette, transparency and ancillary PNG chunks all come back.\n"
     "\n"
-    "An output gets its name only when it is whole: a run that is stopped leaves no half-written file.\n"
+    "Exit status:\n"
+    "  0    success\n"
+    "  1    something failed; stderr has the reason, as `l3: FILE: offset N: reason`\n"
+    "  2    wrong usage\n";
+
+constexpr const char* kManual =
+    "An image is cut into tiles that are encoded independently, so that a region can be decoded without the rest\n"
+    "of the image. A data set is a folder of shards, which are files that hold many images, and an index.json.\n"
     "\n"
-    "Exit codes:\n"
-    "  0    done\n"
-    "  1    something failed; stderr says what, as `l3: FILE: offset N: reason`\n"
-    "  2    wrong usage\n"
+    "An output file gets its name only when it is complete, so that no file with this name is ever partial.\n"
     "\n"
     "Environment:\n"
-    "  L3_CPU=portable|avx2|vnni|avx512    processor instructions to use; results are the same with all of them\n";
+    "  L3_CPU=portable|avx2|vnni|avx512    processor instructions to use; the results are always the same\n";
 
 int run(int argc, char** argv, tools::Context& context) {
-  tools::CommandLine line(kAbout, kClosing, std::string("l3 ") + l3_version_text());
+  tools::CommandLine line({kPurpose, kExamples, kClosing, kManual}, std::string("l3 ") + l3_version_text());
   tools::add_encode(line);
   tools::add_decode(line);
   tools::add_info(line);
@@ -55,7 +57,8 @@ int run(int argc, char** argv, tools::Context& context) {
   const auto parsed = line.parse(argc, argv, context);
   if (const int* code = std::get_if<int>(&parsed)) return *code;
   if (l3_cpu_target() == nullptr) {
-    return tools::wrong_usage(context, "L3_CPU names instructions that this processor or this version does not have");
+    return tools::wrong_usage(context,
+                              "L3_CPU names instructions that this processor or this version of l3 does not support");
   }
   return std::get<tools::Command>(parsed)(context);
 }
@@ -63,7 +66,7 @@ int run(int argc, char** argv, tools::Context& context) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A closed pipe and a file size limit are errors of the write that meets them, not deaths that leave files behind.
+  // A closed pipe or a file size limit is an error of the write. A signal would end the process and leave files behind.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   tools::Unfinished unfinished;

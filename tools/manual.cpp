@@ -1,4 +1,4 @@
-// l3 manual: the manual page, in roff, from the same texts as --help.
+// l3 manual: prints the manual page in roff. It has the texts of --help and the longer explanations.
 #include <algorithm>
 #include <cctype>
 #include <sstream>
@@ -13,7 +13,7 @@
 namespace tools {
 namespace {
 
-// Text as roff takes it literally. Hyphens are to stay what a user can type.
+// Escapes text for roff. A hyphen stays the character that a user types.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -24,7 +24,7 @@ std::string escaped(std::string_view text) {
       case '\'': result += "\\(aq"; break;
       case '^': result += "\\(ha"; break;
       case '~': result += "\\(ti"; break;
-      case '|': result += "|\\:"; break;  // where a list of names may be parted
+      case '|': result += "|\\:"; break;  // a list of names may be broken here
       default: result += c;
     }
   }
@@ -43,12 +43,12 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// A paragraph of a description or footer: lines up to an empty one. A first line that ends in a colon is its heading;
-// lines under a heading, and those of a paragraph that has indented ones, are to stay lines.
+// A paragraph: the lines up to an empty line. If its first line ends in a colon, that is its heading. Line breaks are
+// kept under a heading and in paragraphs that have indented lines.
 struct Paragraph {
   std::string heading;
   std::vector<std::string> lines;
-  bool as_it_is = false;
+  bool keep_breaks = false;
 };
 
 std::vector<Paragraph> paragraphs_of(const std::string& text) {
@@ -65,27 +65,42 @@ std::vector<Paragraph> paragraphs_of(const std::string& text) {
     Paragraph& paragraph = paragraphs.back();
     if (first && line.ends_with(':')) {
       paragraph.heading = line.substr(0, line.size() - 1);
-      paragraph.as_it_is = true;
+      paragraph.keep_breaks = true;
       continue;
     }
-    paragraph.as_it_is = paragraph.as_it_is || line.front() == ' ';
+    paragraph.keep_breaks = paragraph.keep_breaks || line.front() == ' ';
     paragraph.lines.push_back(line);
   }
   return paragraphs;
 }
 
 std::string body(const Paragraph& paragraph) {
-  std::string result = paragraph.as_it_is ? ".RS 4\n.nf\n" : "";
+  std::string result = paragraph.keep_breaks ? ".RS 4\n.nf\n" : "";
   size_t indent = std::string::npos;
   for (const std::string& line : paragraph.lines) indent = std::min(indent, line.find_first_not_of(' '));
   for (const std::string& line : paragraph.lines) result += line_of(line.substr(indent));
-  return result + (paragraph.as_it_is ? ".fi\n.RE\n" : "");
+  return result + (paragraph.keep_breaks ? ".fi\n.RE\n" : "");
+}
+
+std::string display_name(const std::vector<Paragraph>& paragraphs) {
+  std::string result;
+  for (const Paragraph& paragraph : paragraphs) {
+    result += ".PP\n";
+    if (!paragraph.heading.empty()) result += line_of(paragraph.heading + ":");
+    result += body(paragraph);
+  }
+  return result;
+}
+
+std::string examples(const CommandEntry& command) {
+  return command.examples.empty() ? "" : display_name(paragraphs_of("Examples:\n" + command.examples));
 }
 
 std::string usage(const CommandEntry& command) {
   std::string result = bold("l3 " + command.name) + " [" + italic("OPTIONS") + "]";
   for (const Argument& positional : command.positionals) {
-    result.append(" ").append(italic(positional.names.front())).append(positional.repeated ? " ..." : "");
+    const std::string name = italic(positional.names.front()) + (positional.repeated ? " ..." : "");
+    result += positional.required ? " " + name : " [" + name + "]";
   }
   return result;
 }
@@ -96,7 +111,8 @@ std::string entry(const Argument& argument) {
     names += (names.empty() ? "" : ", ") + (argument.positional ? italic(name) : bold(name));
   }
   if (!argument.type.empty()) names += std::string(" ") + italic(argument.type);
-  return ".TP\n" + names + "\n" + line_of(argument.description);
+  std::string result = ".TP\n" + names + "\n" + line_of(argument.description + (argument.details.empty() ? "" : "."));
+  return argument.details.empty() ? result : result + line_of(argument.details + ".");
 }
 
 std::string options_of(const CommandEntry& command) {
@@ -114,12 +130,8 @@ std::string chapter(const CommandEntry& command) {
   result += line_of(command.description + ".");
   for (const Argument& positional : command.positionals) result += entry(positional);
   result += options_of(command);
-  for (const Paragraph& paragraph : paragraphs_of(command.footer)) {
-    result += ".PP\n";
-    if (!paragraph.heading.empty()) result += line_of(paragraph.heading + ":");
-    result += body(paragraph);
-  }
-  return result;
+  result += display_name(paragraphs_of(command.footer)) + display_name(paragraphs_of(command.manual));
+  return result + examples(command);
 }
 
 std::string upper(std::string text) {
@@ -127,29 +139,27 @@ std::string upper(std::string text) {
   return text;
 }
 
-// The page that `tree` makes. The description of the whole command begins with its name and purpose, "l3: purpose.".
+// The page for `tree`. The description of the whole command is "l3: PURPOSE".
 std::string page(const CommandTree& tree) {
-  const std::vector<Paragraph> about = paragraphs_of(tree.whole.description);
-  const std::vector<Paragraph> closing = paragraphs_of(tree.whole.footer);
-  std::string purpose = about.front().lines.front();
-  purpose.erase(0, tree.whole.name.size() + 2);
-  purpose.pop_back();
+  // Paragraphs without a heading describe the command; each heading begins a section of the page.
+  const std::vector<Paragraph> paragraphs = paragraphs_of(tree.whole.footer + "\n" + tree.whole.manual);
+  const std::string purpose = tree.whole.description.substr(tree.whole.name.size() + 2);
 
   std::string result = ".\\\" Printed by `l3 manual`, from the texts of --help.\n";
   result += std::string(".TH L3 1 \"\" \"l3 ") + l3_version_text() + "\" \"User Commands\"\n";
-  // Long options and examples stand in narrow columns: ragged and without hyphens they read better.
+  // Long options and examples read better in narrow columns without justification and hyphenation.
   result += ".nh\n.ad l\n.SH NAME\nl3 \\- " + escaped(purpose) + "\n.SH SYNOPSIS\n";
   for (const CommandEntry& command : tree.commands) result += usage(command) + "\n.br\n";
   result += bold("l3") + " " + bold("--help") + "\n.br\n" + bold("l3") + " " + bold("--version") + "\n";
   result += ".SH DESCRIPTION\n";
-  for (size_t i = 1; i < about.size(); ++i) result += ".PP\n" + body(about[i]);
-  for (const Paragraph& paragraph : closing) {
+  for (const Paragraph& paragraph : paragraphs) {
     if (paragraph.heading.empty()) result += ".PP\n" + body(paragraph);
   }
+  result += examples(tree.whole);
   result += ".SH COMMANDS\n";
   for (const CommandEntry& command : tree.commands) result += chapter(command);
   result += ".SH OPTIONS\n" + options_of(tree.whole);
-  for (const Paragraph& paragraph : closing) {
+  for (const Paragraph& paragraph : paragraphs) {
     if (!paragraph.heading.empty()) result += ".SH " + upper(paragraph.heading) + "\n" + body(paragraph);
   }
   result.pop_back();
@@ -159,10 +169,13 @@ std::string page(const CommandTree& tree) {
 }  // namespace
 
 void add_manual(CommandLine& line) {
-  Subcommand sub = line.command("manual", "Print the manual page, in roff");
+  Subcommand sub = line.command("manual", "Print the manual page");
+  sub.examples(
+      "  l3 manual | man -l -             read it\n"
+      "  l3 manual > l3.1                 keep it as a file\n");
   sub.footer(
-      "Examples:\n"
-      "  l3 manual | man -l -\n");
+      "The page is in roff. It has all that --help prints, and the longer explanations. An installed l3 has the\n"
+      "page already: `man l3` shows it.\n");
   sub.run([&line](Context& context) {
     context.console.print(page(line.tree()));
     return kExitDone;

@@ -1,4 +1,4 @@
-// l3 merge: the parts of a data set to one, by their indexes alone.
+// l3 merge: joins the parts of a data set. Only the indexes change.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -28,7 +28,7 @@ struct FoundPart {
   PartIndex index;
 };
 
-// All parts in a folder, in order of their numbers.
+// Finds all parts in a folder and sorts them by number.
 Outcome<std::vector<FoundPart>> find_parts(const std::string& folder) {
   std::vector<FoundPart> parts;
   std::error_code error;
@@ -39,7 +39,7 @@ Outcome<std::vector<FoundPart>> find_parts(const std::string& folder) {
     Outcome<PartIndex> index = read_part_index(join(folder, name));
     if (!index) return index.failure();
     if (name != part_index_name(index->part, index->parts)) {
-      return Failure{join(folder, name), std::nullopt, "is not the part that its name says"};
+      return Failure{join(folder, name), std::nullopt, "its contents are those of another part"};
     }
     parts.push_back({join(folder, name), std::move(*index)});
   }
@@ -49,22 +49,23 @@ Outcome<std::vector<FoundPart>> find_parts(const std::string& folder) {
   return parts;
 }
 
-// Why these are not all parts of one data set.
+// Returns why these are not all parts of one data set.
 std::optional<Failure> problem_of(const std::string& folder, const std::vector<FoundPart>& parts) {
   if (parts.empty()) {
-    return Failure{folder, std::nullopt,
-                   "no parts of a data set here: l3 convert --part writes part-IofN.json when it is done"};
+    return Failure{
+        folder, std::nullopt,
+        "this folder has no finished parts of a data set (l3 convert --part writes part-IofN.json at its end)"};
   }
   const PartIndex& first = parts.front().index;
   for (const FoundPart& part : parts) {
     if (part.index.parts != first.parts) {
       return Failure{part.path, std::nullopt,
-                     "one of " + std::to_string(part.index.parts) + " parts, where " + parts.front().path +
+                     "is one of " + std::to_string(part.index.parts) + " parts, but " + parts.front().path +
                          " is one of " + std::to_string(first.parts)};
     }
     if (part.index.settings != first.settings || part.index.index.classes != first.index.classes) {
       return Failure{part.path, std::nullopt,
-                     "was made of other sources or with other options than " + parts.front().path};
+                     "was made from other sources or with other options than " + parts.front().path};
     }
   }
   std::string missing;
@@ -79,7 +80,8 @@ std::optional<Failure> problem_of(const std::string& folder, const std::vector<F
   }
   if (missing.size() >= kEnough) missing += " ...";
   if (missing.empty()) return std::nullopt;
-  return Failure{folder, std::nullopt, "of " + std::to_string(first.parts) + " parts these are not done: " + missing};
+  return Failure{folder, std::nullopt,
+                 "these of the " + std::to_string(first.parts) + " parts are missing: " + missing};
 }
 
 int merge(const MergeOptions& options, Context& context) {
@@ -94,7 +96,7 @@ int merge(const MergeOptions& options, Context& context) {
   Outcome<std::vector<FoundPart>> parts = find_parts(options.folder);
   if (!parts) return failed(parts.failure());
   if (parts->empty() && fs::exists(path, error)) {
-    if (!options.quiet) console.print("this is one data set already: nothing to do");
+    if (!options.quiet) console.print("this is a complete data set already; nothing to do");
     return kExitDone;
   }
   if (const auto failure = problem_of(options.folder, *parts)) return failed(*failure);
@@ -108,7 +110,7 @@ int merge(const MergeOptions& options, Context& context) {
                                       Flush::to_disk, context.unfinished)) {
     return failed(*failure);
   }
-  // The shards must be there, and be what the indexes say; else it is as it was before.
+  // If shards are missing or do not match the indexes, everything stays as it was.
   const Outcome<l3::DataSet> set = open_data_set(options.folder);
   if (!set) {
     fs::remove(path, error);
@@ -125,15 +127,14 @@ int merge(const MergeOptions& options, Context& context) {
 }  // namespace
 
 void add_merge(CommandLine& line) {
-  Subcommand sub = line.command("merge", "Make one data set of the parts of l3 convert --part");
+  Subcommand sub = line.command("merge", "Join the parts that l3 convert --part made");
   auto options = std::make_shared<MergeOptions>();
   sub.option("SET", options->folder, "The folder that all parts were written to").required().type("");
   add_quiet(sub, options->quiet);
+  sub.examples("  for i in 1 2 3 4; do l3 convert --part $i/4 pngs/ set/ & done; wait; l3 merge set/\n");
   sub.footer(
-      "Only indexes are read and written; shards stay where they are. All parts must be there, made of the same\n"
-      "sources with the same options.\n\n"
-      "Examples:\n"
-      "  for i in 1 2 3 4; do l3 convert --part $i/4 pngs/ set/ & done; wait; l3 merge set/\n");
+      "All parts must be in the folder, and they must have the same sources and options. Merging is fast: it reads\n"
+      "and writes only indexes, and the shards stay where they are.\n");
   sub.run([options](Context& context) { return merge(*options, context); });
 }
 

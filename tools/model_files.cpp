@@ -21,8 +21,8 @@ std::string name_text(std::span<const uint8_t> name) {
   return text;
 }
 
-void add_models(Subcommand& sub, std::vector<std::string>& paths, const std::string& purpose) {
-  sub.option("--model", paths, purpose).type(kPathType).one_word();
+Option add_models(Subcommand& sub, std::vector<std::string>& paths, const std::string& purpose) {
+  return sub.option("--model", paths, purpose).type(kPathType).one_word();
 }
 
 std::optional<Failure> ModelFiles::open(const std::vector<std::string>& paths) {
@@ -46,8 +46,8 @@ std::optional<Failure> ModelFiles::open_for_encoding(const std::vector<std::stri
     const l3_model_info info = describe(handles_[i]);
     if (model_for(std::span(handles_).first(i), info.channels, info.bits) == nullptr) continue;
     return Failure{paths[i], std::nullopt,
-                   "a second model for images of " + std::to_string(info.channels) + " channels of " +
-                       std::to_string(info.bits) + " bits: name one"};
+                   "another --model is for images with " + std::to_string(info.channels) + " channels of " +
+                       std::to_string(info.bits) + " bits, too; name only one"};
   }
   return std::nullopt;
 }

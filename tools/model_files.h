@@ -1,4 +1,4 @@
-// Model files: what l3 train writes, and what --model names.
+// Model files: l3 train writes them, and the option --model reads them.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ struct CloseModel {
 using Model = std::unique_ptr<l3_model, CloseModel>;
 
 l3_model_info describe(const l3_model* model);
-// In hexadecimal digits.
+// The name of a model or a digest in hexadecimal digits.
 std::string name_text(std::span<const uint8_t> name);
 
-// --model, as often as there are models.
-void add_models(Subcommand& sub, std::vector<std::string>& paths, const std::string& purpose);
+// Adds --model, which may be given several times.
+Option add_models(Subcommand& sub, std::vector<std::string>& paths, const std::string& purpose);
 
 // The models that --model names, opened.
 class ModelFiles {
  public:
-  // Why one of the files cannot be used.
+  // Returns why one of the files cannot be used.
   std::optional<Failure> open(const std::vector<std::string>& paths);
-  // Also: two of them are for the same images, so that nobody knows which one is to be used.
+  // The same. It is also a failure if two models are for the same images: it is not clear then which one to use.
   std::optional<Failure> open_for_encoding(const std::vector<std::string>& paths);
 
   std::span<const l3_model* const> all() const { return handles_; }
@@ -41,7 +41,7 @@ class ModelFiles {
   std::vector<const l3_model*> handles_;
 };
 
-// The one for images of so many channels and bits; null where there is none.
+// Finds the model for images with this number of channels and bits. Null if there is none.
 const l3_model* model_for(std::span<const l3_model* const> models, uint32_t channels, uint32_t bits);
 
 }  // namespace tools

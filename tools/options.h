@@ -15,10 +15,10 @@ constexpr int kExitFailed = 1;  // some input failed
 constexpr int kExitUsage = 2;   // the command line is wrong
 
 void add_quiet(Subcommand& sub, bool& quiet);
-// --threads, and also by another name such as "--jobs".
+// Adds --threads. `names` may include other names, such as "--jobs".
 void add_threads(Subcommand& sub, uint32_t& threads, const std::string& names, const std::string& purpose);
 void add_limits(Subcommand& sub, l3_limits& limits, bool with_metadata);
-// What is wrong with the edge of a tile; empty where nothing is.
+// Returns what is wrong with the edge of a tile, or an empty text if it is right.
 std::string check_tile(const std::string& text);
 
 struct MethodOptions {
@@ -29,13 +29,13 @@ struct MethodOptions {
 void add_method(Subcommand& sub, MethodOptions& options);
 l3_encode_options encode_options(const MethodOptions& options);
 
-// The limits as formats/ takes them.
+// The limits in the form that formats/ needs.
 formats::ReadOptions read_options(const l3_limits& limits);
 
-// Says what is wrong with the command line and gives kExitUsage.
+// Prints what is wrong with the command line and returns kExitUsage.
 int wrong_usage(Context& context, const std::string& reason);
 
-// One for each subcommand, in the file of its name.
+// One function for each subcommand, in the file of its name.
 void add_encode(CommandLine& line);
 void add_decode(CommandLine& line);
 void add_info(CommandLine& line);

@@ -13,7 +13,7 @@ struct Parallel::Loop {
   void* argument;
   std::atomic<uint64_t> next{0};
   std::atomic<bool> failed{false};
-  std::exception_ptr first{};  // that a body has thrown; to be read once all have returned
+  std::exception_ptr first{};  // the first exception of a body; read after all have returned
 
   void take_part() noexcept {
     for (uint64_t index = next.fetch_add(1); index < count && !failed; index = next.fetch_add(1)) {
@@ -33,7 +33,7 @@ Parallel::Parallel(uint32_t threads) {
     try {
       workers_.emplace_back([this] { work(); });
     } catch (const std::exception&) {
-      break;  // the system allows no more, or memory runs out: fewer do the same work
+      break;  // no more threads are possible, so fewer do the work
     }
   }
 }
@@ -63,7 +63,7 @@ void Parallel::run(uint64_t count, void (*body)(void* argument, uint64_t index),
   loop.take_part();
   {
     std::unique_lock lock(mutex_);
-    loop_ = nullptr;  // whoever wakes up only now comes too late to join
+    loop_ = nullptr;  // a worker that wakes up from now on cannot join any more
     done_.wait(lock, [this] { return joined_ == 0; });
   }
   if (loop.first) std::rethrow_exception(std::move(loop.first));

@@ -1,4 +1,4 @@
-// The threads of the command. libl3 and bench/ get them as an l3_parallel and never start any themselves.
+// The threads of the command. libl3 and bench/ use them through an l3_parallel and start no threads themselves.
 #pragma once
 
 #include <condition_variable>
@@ -12,11 +12,11 @@
 
 namespace tools {
 
-// Threads that wait for work. One caller at a time, which works along; a body must not run another loop of the same
-// pool.
+// Threads that wait for work. Only one caller at a time may use them, and it works along. A body must not run another
+// loop of the same object.
 class Parallel {
  public:
-  // `threads` in all, the caller among them; 0 stands for one for each processor that the process may use.
+  // `threads` includes the caller. 0 means one for each processor.
   explicit Parallel(uint32_t threads);
   ~Parallel();
   Parallel(const Parallel&) = delete;
@@ -24,8 +24,8 @@ class Parallel {
 
   uint32_t threads() const { return static_cast<uint32_t>(workers_.size()) + 1; }
 
-  // body(argument, i) once for each i < count; returns when all have returned. Where one throws, no more begin, and
-  // what it threw first is thrown here once all have returned.
+  // Calls body(argument, i) once for each i < count, and returns when all calls have returned. If one throws, no more
+  // calls begin, and the first exception is thrown again at the end.
   void run(uint64_t count, void (*body)(void* argument, uint64_t index), void* argument);
 
   template <typename Body>
@@ -34,7 +34,7 @@ class Parallel {
         count, [](void* argument, uint64_t index) { (*static_cast<Body*>(argument))(index); }, &body);
   }
 
-  // Valid as long as this object is.
+  // Valid during the life of this object.
   l3_parallel for_l3();
 
  private:
@@ -44,9 +44,9 @@ class Parallel {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable done_;
-  Loop* loop_ = nullptr;  // that workers should join
-  uint64_t loops_ = 0;    // run so far, so that a worker joins each at most once
-  uint32_t joined_ = 0;   // workers that are in it
+  Loop* loop_ = nullptr;  // the loop that workers should join
+  uint64_t loops_ = 0;    // number of loops so far; a worker joins each at most once
+  uint32_t joined_ = 0;   // workers in the current loop
   bool stop_ = false;
   std::vector<std::thread> workers_;
 };

@@ -1,4 +1,4 @@
-// The index of one part of a data set, until l3 merge has all of them.
+// The index of one part of a data set. l3 merge joins these indexes.
 #include <string>
 #include <utility>
 
@@ -12,7 +12,7 @@ std::string part_index_name(uint32_t part, uint32_t parts) {
   return "part-" + std::to_string(part) + "of" + std::to_string(parts) + ".json";
 }
 
-// The index of a data set with three members more.
+// The index of a data set with three more members.
 std::string to_json(const PartIndex& index) {
   std::string json = "{\n \"part\": " + std::to_string(index.part) + ",\n \"parts\": " + std::to_string(index.parts) +
                      ",\n \"settings\": ";

@@ -1,4 +1,4 @@
-// How far a work over many files has come.
+// The progress of work on many files.
 #pragma once
 
 #include <chrono>
@@ -11,9 +11,9 @@
 
 namespace tools {
 
-// "1.234 GB", in powers of 1000.
+// "1.23 GB", in powers of 1000.
 std::string format_bytes(uint64_t bytes);
-// A number with so many digits after the point.
+// A number with `digits` digits after the point.
 std::string format_number(double value, int digits);
 
 struct Totals {
@@ -24,25 +24,26 @@ struct Totals {
   uint64_t bytes_out = 0;
 };
 
-// Safe to use from many threads at once.
+// Threads may use it at the same time.
 class Progress {
  public:
-  // For a person, or events for a program: a line of JSON each on stdout.
+  // `person` shows a status line on stderr. `json` prints events as lines of JSON on stdout.
   enum class Style : uint8_t { person, json };
 
-  // `files` to come, of `bytes` in all, in so many pieces that are done as a whole (0: each file is one).
+  // `bytes` is the size of all `files`. `pieces` is the number of groups of files that are done together; 0 means that
+  // each file is a piece.
   Progress(Console& console, uint64_t files, uint64_t bytes, Style style = Style::person, uint64_t pieces = 0);
 
-  // A piece of so many listed bytes begins, and ends (TimeLeft).
+  // The work on a piece of this listed size begins, and ends (see TimeLeft).
   void begin(uint64_t listed_bytes);
   void end(uint64_t listed_bytes, uint64_t pixels);
 
-  // Adds to the totals, and now and then shows them: on a terminal some times a second, else every ten seconds.
+  // Adds to the totals. Shows them several times a second on a terminal, else every ten seconds.
   void count(const Totals& done);
-  // The same for what failed, which is said.
+  // The same for a failure, which is printed.
   void count(const Failure& failure);
 
-  // A piece of one file is done: end and count.
+  // Calls end() and count() for a piece that is one file.
   void add(const Totals& done, uint64_t listed_bytes);
   void fail(const Failure& failure, uint64_t listed_bytes);
 

@@ -17,12 +17,12 @@
 namespace tools {
 namespace {
 
-// What may be in memory between reading and writing: sources that were read, and results that wait for those before
-// them. One group is let in whatever it takes.
+// The most bytes in memory between reading and writing: sources that were read, and results that wait for earlier
+// groups. A single group may exceed this.
 constexpr uint64_t kMaxBytesAhead = uint64_t{192} << 20;
 constexpr uint64_t kGroupsAheadOfThread = 64;
 constexpr uint64_t kMaxFilesOfGroup = 4096;
-// Threads that wait for disks and servers.
+// Threads that read, because they mostly wait for disks and servers.
 constexpr uint32_t kReaders = 4;
 
 struct ReadGroup {
@@ -50,7 +50,7 @@ class Pipeline {
         try {
           threads.emplace_back([this, body] { guard(body); });
         } catch (const std::exception&) {
-          break;  // the system allows no more, or memory runs out: fewer do the same work
+          break;  // no more threads are possible, so fewer do the work
         }
       }
     };
@@ -60,7 +60,7 @@ class Pipeline {
     start(static_cast<uint32_t>(std::min<uint64_t>(kReaders, groups)), &Pipeline::read_all);
     if ((converters == 0 || threads.size() == converters) && groups > 0) {
       stop();
-      outcome_.broken = Failure{"", std::nullopt, "the system allows no threads"};
+      outcome_.broken = Failure{"", std::nullopt, "cannot start a thread: too little memory, or too many threads"};
     } else {
       guard(&Pipeline::write_all);
     }
@@ -70,7 +70,7 @@ class Pipeline {
   }
 
  private:
-  // What a thread's body throws, for want of memory, ends the conversion and not the program.
+  // An exception in a thread, such as out of memory, ends the conversion and not the program.
   void guard(void (Pipeline::*body)()) {
     try {
       (this->*body)();
@@ -121,7 +121,7 @@ class Pipeline {
     ReadGroup result;
     if (group.count > kMaxFilesOfGroup) {
       result.failure = Failure{sources_.display_name(*sources_.begin_of(group)), std::nullopt,
-                               "is one of " + std::to_string(group.count) + " files of a group: more than " +
+                               "belongs to a group of " + std::to_string(group.count) + " files; the limit is " +
                                    std::to_string(kMaxFilesOfGroup)};
     }
     for (uint64_t i = 0; i < group.count && !result.failure; ++i) {
@@ -140,12 +140,12 @@ class Pipeline {
     return result;
   }
 
-  // A file as it was when it was listed.
+  // Reads a file. Fails if it has changed since it was listed.
   Outcome<bridge::Buffer> read_source(const SourceItem& item) const {
     Outcome<bridge::Buffer> bytes = sources_.read(item);
     const int64_t now = modified(sources_.path_of(item));
     if (now != 0 && now != item.modified) {
-      return Failure{sources_.display_name(item), std::nullopt, "changed while the conversion ran"};
+      return Failure{sources_.display_name(item), std::nullopt, "changed during the conversion"};
     }
     return bytes;
   }
@@ -160,7 +160,7 @@ class Pipeline {
         std::unique_lock lock(mutex_);
         ready_.wait(lock, [&] { return stopped_ || !read_.empty() || taken_ == sources_.groups.size() - first_; });
         if (stopped_ || read_.empty()) return;
-        // The earliest one, which others wait for.
+        // Takes the earliest group, because later ones wait for it.
         auto at = read_.begin();
         number = at->first;
         group = std::move(at->second);
@@ -203,7 +203,7 @@ class Pipeline {
       part.sample.opens_group = &part == &result.parts.front();
       const char* problem = loader::problem(part.sample);
       if (problem == nullptr && !roles.insert(part.sample.role).second)
-        problem = "two files of its group have one role";
+        problem = "two files of its group have the same role";
       if (problem != nullptr) result.failure = Failure{part.sample.name, std::nullopt, problem};
     }
     if (result.failure) {
@@ -213,18 +213,19 @@ class Pipeline {
     return result;
   }
 
-  // Adds what a file becomes to its group.
+  // Adds the result for a file to its group.
   std::optional<Failure> take(const SourceItem& item, bridge::Buffer bytes, NewGroup& group, uint32_t& label,
                               StageTimes& times) {
     if (item.use == Use::label) {
       const auto number = label_in(bytes.bytes());
       if (!number)
-        return Failure{sources_.display_name(item), std::nullopt, "a label is a number of up to nine digits"};
+        return Failure{sources_.display_name(item), std::nullopt, "the label is not a number of one to nine digits"};
       label = *number;
       return std::nullopt;
     }
     if (item.use == Use::metadata) {
-      if (group.parts.empty()) return Failure{sources_.display_name(item), std::nullopt, "metadata without an image"};
+      if (group.parts.empty())
+        return Failure{sources_.display_name(item), std::nullopt, "this metadata belongs to no image"};
       group.parts.front().sample.metadata.assign(bytes.bytes().begin(), bytes.bytes().end());
       return std::nullopt;
     }
@@ -238,7 +239,7 @@ class Pipeline {
     }
     group.totals.bytes_out += bytes.size();
     if (!loader::describe(bytes.bytes(), item.use == Use::image ? L3_DATA_IMAGE : L3_DATA_BYTES, part.sample)) {
-      return Failure{sources_.display_name(item), std::nullopt, "became no L3 file"};
+      return Failure{sources_.display_name(item), std::nullopt, "the result is not an L3 file"};
     }
     part.bytes = std::move(bytes);
     group.parts.push_back(std::move(part));
@@ -253,7 +254,7 @@ class Pipeline {
       image.emplace(unpack(name, bytes.bytes(), conversion_.settings.limits, context_, item.page));
     }
     if (!*image) return image->failure();
-    bytes = bridge::Buffer();  // not needed any more, and large
+    bytes = bridge::Buffer();  // free this memory early
     totals.pixels += uint64_t{(*image)->width} * (*image)->height;
     return encode_image(name, **image, conversion_.settings, times);
   }
@@ -282,7 +283,7 @@ class Pipeline {
     stop();
   }
 
-  // False where the work ends.
+  // Returns false if the work must end.
   bool write(NewGroup group) {
     const SetTotals totals = group.totals;
     const bool failed = group.failure.has_value();
@@ -292,7 +293,7 @@ class Pipeline {
       if (conversion_.stop_at_failure) {
         const std::lock_guard lock(mutex_);
         outcome_.stopped_by = std::move(group.failure);
-        ++next_to_write_;  // begun, but not part of the data set
+        ++next_to_write_;  // started, but not part of the data set
         return false;
       }
     }
@@ -335,7 +336,7 @@ class Pipeline {
   bool stopped_ = false;
   uint64_t next_to_read_;
   uint64_t next_to_write_;
-  uint64_t taken_ = 0;  // groups that a converting thread took
+  uint64_t taken_ = 0;  // groups that converting threads have taken
   uint64_t bytes_ahead_ = 0;
   std::map<uint64_t, ReadGroup> read_;
   std::map<uint64_t, NewGroup> converted_;

@@ -1,4 +1,4 @@
-// Sources to a data set: what reads ahead, what converts side by side, and what writes in order.
+// Converts sources to a data set: reads them ahead, converts several at a time, and writes the results in order.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct SetOutcome {
   std::optional<Failure> broken;  // the target cannot be written
 };
 
-// Converts the groups of `sources` that `writer` does not have yet. Sources are read ahead, bounded in bytes; groups
-// are converted side by side, and written in order, so that the data set does not depend on threads.
+// Converts the groups of `sources` that `writer` does not have yet. Sources are read ahead up to a number of bytes.
+// Groups are converted in parallel and written in order, so that the data set does not depend on the number of threads.
 SetOutcome convert_set(const Sources& sources, const SetConversion& conversion, SetWriter& writer, Progress& progress,
                        Context& context);
 

@@ -46,7 +46,7 @@ class Writer {
     text(value.metadata);
     number(value.opens_group ? 1 : 0);
   }
-  // Size, check, and what was written.
+  // The size, the check, and the bytes written so far.
   std::vector<uint8_t> framed() const {
     const auto size = static_cast<uint32_t>(bytes_.size());
     const uint32_t check = loader::crc32(bytes_);
@@ -62,7 +62,7 @@ class Writer {
   std::vector<uint8_t> bytes_;
 };
 
-// What a Writer wrote. After the end of the bytes everything is 0 and empty, and `failed` says so.
+// Reads what a Writer wrote. After the end of the bytes, every value is 0 or empty and failed() is true.
 class Reader {
  public:
   explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
@@ -90,7 +90,7 @@ class Reader {
     std::copy(bytes.begin(), bytes.end(), value.begin());
     return value;
   }
-  // How many things follow, of so many bytes at least.
+  // The number of items that follow, each of at least `least_bytes` bytes.
   uint64_t count(uint64_t least_bytes) {
     const uint64_t value = number();
     if (value > bytes_.size() / least_bytes) failed_ = true;
@@ -143,7 +143,7 @@ class Reader {
   bool failed_ = false;
 };
 
-// What the first frame holds, which is taken away.
+// Removes the first frame from `bytes` and returns its contents.
 std::optional<std::span<const uint8_t>> take_frame(std::span<const uint8_t>& bytes) {
   if (bytes.size() < kFrameBytes) return std::nullopt;
   uint32_t size = 0, check = 0;

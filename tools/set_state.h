@@ -1,4 +1,4 @@
-// What is known of a data set that is not finished yet, as bytes: what --resume reads.
+// The state of an unfinished data set as bytes. --resume reads it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tools {
 
-// Counts of what was converted.
+// Counts of converted files.
 struct SetTotals {
   uint64_t groups = 0, files = 0, pixels = 0, bytes_in = 0, bytes_out = 0;
 
@@ -26,33 +26,33 @@ struct SetTotals {
   }
 };
 
-// All up to the last shard that is whole.
+// The state up to the last complete shard.
 struct SetState {
-  std::string settings;  // lines of NAME=VALUE; who resumes must have the same
-  bool trained = false;  // the shared models are there, if any pays
+  std::string settings;  // lines of NAME=VALUE; a run that resumes must have the same
+  bool trained = false;  // whether shared models were made, even if none was worth it
   std::vector<std::vector<uint8_t>> models;
   std::vector<loader::ShardSummary> shards;
-  uint64_t next = 0;         // the number of the first group that is in none of them
-  loader::Digest sources{};  // of all groups before that
+  uint64_t next = 0;         // number of the first group after these shards
+  loader::Digest sources{};  // of all groups before it
   SetTotals totals;
   std::vector<Failure> failures;
 };
 
 std::vector<uint8_t> to_bytes(const SetState& state);
-// Nothing where the bytes are damaged.
+// Returns nothing if the bytes are damaged.
 std::optional<SetState> state_of(std::span<const uint8_t> bytes);
 
-// A group behind those: what the journal of the growing shard says of it.
+// A group after these, as recorded in the journal of the growing shard.
 struct JournalEntry {
-  loader::Digest sources{};  // of all groups up to and with this one
+  loader::Digest sources{};  // of all groups up to this one, inclusive
   std::optional<Failure> failure;
   std::vector<loader::NewSample> samples;
   SetTotals totals;
 };
 
-// With a length and a check of their own, to be appended to others.
+// The entry with its length and check, to be appended to the journal.
 std::vector<uint8_t> to_bytes(const JournalEntry& entry);
-// The first entry of `bytes`, which it takes away; nothing where they hold no whole one.
+// Removes the first entry from `bytes` and returns it. Returns nothing if there is no complete entry.
 std::optional<JournalEntry> take_entry(std::span<const uint8_t>& bytes);
 
 }  // namespace tools

@@ -27,7 +27,7 @@ constexpr const char* kState = "state";
 constexpr const char* kGrowing = "growing.l3s";
 constexpr const char* kJournal = "journal";
 constexpr const char* kLock = "lock";
-constexpr const char* kRemedy = ": continue it with --resume, or start over with --force";
+constexpr const char* kRemedy = "; continue it with --resume, or start over with --force";
 
 Failure system_failure(const std::string& file, const std::string& doing, int error) {
   return {file, std::nullopt, doing + ": " + std::strerror(error)};
@@ -63,7 +63,7 @@ std::vector<std::string> shards_in(const std::string& folder, const std::string&
   return names;
 }
 
-// What of a folder belongs to no data set; empty where nothing does. Hidden files do no harm.
+// Finds a file that does not belong to a data set. Returns an empty text if there is none. Hidden files do not count.
 std::string file_of_others(const std::string& folder) {
   std::error_code error;
   for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
@@ -103,7 +103,7 @@ class SetWriter::File {
     }
     return std::nullopt;
   }
-  // Cuts what follows; more is appended there.
+  // Truncates the file. The next bytes are appended there.
   std::optional<Failure> cut(uint64_t size) {
     size_ = size;
     if (ftruncate(descriptor_, static_cast<off_t>(size)) != 0) return system_failure(path_, "cannot write", errno);
@@ -162,11 +162,11 @@ std::optional<Failure> SetWriter::take_lock() {
   fs::create_directories(work_folder_, error);
   if (error) return Failure{work_folder_, std::nullopt, "cannot create: " + error.message()};
   const std::string path = in_work_folder(kLock);
-  const Failure busy{target_.folder, std::nullopt, "another l3 convert is writing to it"};
+  const Failure busy{target_.folder, std::nullopt, "another l3 convert is writing to this folder"};
   lock_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock_ < 0) return system_failure(path, "cannot write", errno);
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return busy;  // a file system may have no locks
-  // Whoever held it may have finished, and removed what was just opened.
+  if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return busy;  // some file systems have no locks
+  // Another process may have finished and removed the lock file that was just opened.
   struct stat ours {
   }, there{};
   if (fstat(lock_, &ours) != 0 || stat(path.c_str(), &there) != 0 || ours.st_ino != there.st_ino) return busy;
@@ -204,23 +204,23 @@ std::optional<Failure> SetWriter::inspect_existing() {
     was_whole_ = true;
     return std::nullopt;
   }
-  if (whole) return Failure{target_.folder, std::nullopt, "holds a data set already: start over with --force"};
+  if (whole) return Failure{target_.folder, std::nullopt, "contains a data set already; to replace it, use --force"};
   if (unfinished && target_.existing == Existing::refuse) {
-    return Failure{target_.folder, std::nullopt, std::string("holds an unfinished data set") + kRemedy};
+    return Failure{target_.folder, std::nullopt, std::string("contains an unfinished data set") + kRemedy};
   }
   if (!unfinished && !shards.empty()) {
     return Failure{in_folder(shards.front()), std::nullopt,
-                   "exists already, without an index: start over with --force"};
+                   "exists already, without an index; start over with --force"};
   }
   if (const std::string other = unfinished ? "" : file_of_others(target_.folder); !other.empty()) {
     return Failure{target_.folder, std::nullopt,
-                   "is no data set and not empty, it holds " + other +
-                       ": name a new folder, or write into this one with --force, which keeps what is there"};
+                   "contains other files, such as " + other +
+                       "; use a new folder, or add --force to write here and keep these files"};
   }
   return std::nullopt;
 }
 
-// Only what has a name that was made here.
+// Removes only files whose names were made here.
 void SetWriter::remove_all() {
   std::error_code error;
   fs::remove(in_folder(index_name()), error);
@@ -246,11 +246,13 @@ std::optional<Failure> SetWriter::compare_settings() const {
   while (!before.empty() || !now.empty()) {
     const std::string_view a = before.substr(0, before.find('\n')), b = now.substr(0, now.find('\n'));
     if (a != b) {
-      // All but these are called as the options are.
+      // All settings except these have the names of options.
       const bool is_option = !a.starts_with("version=") && !a.starts_with("sources=");
+      const std::string dashes = is_option ? "--" : "";
       return Failure{target_.folder, std::nullopt,
-                     std::string("was begun with other ") + (is_option ? "options (--" : "things (") + std::string(a) +
-                         ", now " + std::string(b) + "): use the same, or start over with --force"};
+                     std::string("was begun with other ") + (is_option ? "options" : "input") + ": " + dashes +
+                         std::string(a) + ", now " + dashes + std::string(b) +
+                         "; use the same, or start over with --force"};
     }
     before.remove_prefix(std::min(before.size(), a.size() + 1));
     now.remove_prefix(std::min(now.size(), b.size() + 1));
@@ -263,27 +265,27 @@ std::optional<Failure> SetWriter::resume() {
   if (!file) return file.failure();
   std::optional<SetState> state = state_of(file->bytes());
   if (!state) {
-    return Failure{in_work_folder(kState), std::nullopt, "is damaged: start over with --force"};
+    return Failure{in_work_folder(kState), std::nullopt, "is damaged; start over with --force"};
   }
   state_ = *std::move(state);
   name_models();
   if (auto failure = compare_settings()) return failure;
   remove_abandoned_of({in_work_folder(kState), in_folder(index_name())});
   const Failure changed{target_.folder, std::nullopt,
-                        "sources that were converted already are not what they were (changed, removed or new ones "
-                        "before them): start over with --force"};
+                        "sources that were converted already have changed, or others were added or removed before "
+                        "them; start over with --force"};
   if (state_.next > sources_.groups.size()) return changed;
   while (chain_.count() < state_.next) chain_.advance();
   if (chain_.value() != state_.sources) return changed;
   for (const loader::ShardSummary& shard : state_.shards) {
     if (listed_size(in_folder(shard.file)) != shard.bytes) {
-      return Failure{in_folder(shard.file), std::nullopt, "is missing or has changed: start over with --force"};
+      return Failure{in_folder(shard.file), std::nullopt, "is missing or has changed; start over with --force"};
     }
   }
   failures_ = state_.failures;
   done_ = state_.next;
   kept_ = state_.totals;
-  // The shard that grew may have got its name, and the state not be written any more.
+  // The last run may have ended after the shard got its name and before the state was written.
   const std::string whole = in_folder(shard_name(state_.shards.size()));
   if (exists(whole) && !exists(in_work_folder(kGrowing)) &&
       std::rename(whole.c_str(), in_work_folder(kGrowing).c_str()) != 0) {
@@ -309,7 +311,7 @@ std::optional<Failure> SetWriter::read_journal() {
     chain_.advance();
     if (chain_.value() != entry->sources) {
       return Failure{sources_.display_name(*sources_.begin_of(sources_.groups[done_])), std::nullopt,
-                     "was done already, and it or its neighbour has changed: start over with --force"};
+                     "was converted already, but it or a file next to it has changed; start over with --force"};
     }
     rest = behind;
     kept_bytes = file->size() - rest.size();
@@ -321,7 +323,7 @@ std::optional<Failure> SetWriter::read_journal() {
   }
   if (auto failure = journal_->cut(kept_bytes)) return failure;
   if (builder_->samples() > 0) return shard_->cut(builder_->end());
-  if (auto failure = shard_->cut(0)) return failure;  // even its head may be missing
+  if (auto failure = shard_->cut(0)) return failure;  // its head may be missing, too
   return shard_->append(loader::ShardBuilder::head());
 }
 
@@ -330,14 +332,14 @@ bool SetWriter::head_is_there() const {
   return start && std::ranges::equal(start->bytes(), loader::ShardBuilder::head());
 }
 
-// Whether the growing shard has what the journal says; after the end of power it may not.
+// Whether the growing shard contains the samples of a journal entry. After a power failure it may not.
 bool SetWriter::samples_are_there(const JournalEntry& entry) {
   RandomFile file;
   if (file.open(in_work_folder(kGrowing))) return false;
   uint64_t end = builder_->end(), begin = builder_->next();
   for (const loader::NewSample& sample : entry.samples) {
     if (begin > file.size() || sample.size > file.size() - begin) return false;
-    bridge::Buffer bytes;  // with the zero bytes before it
+    bridge::Buffer bytes;  // with the padding before the sample
     const uint64_t padding = begin - end;
     uint8_t* const to = bytes.reset(static_cast<size_t>(padding + sample.size));
     if (file.read(end, {to, bytes.size()})) return false;
@@ -384,7 +386,7 @@ std::optional<Failure> SetWriter::set_models(std::vector<std::vector<uint8_t>> m
 std::optional<Failure> SetWriter::add(NewGroup group) {
   uint64_t bytes = 0, texts = 0;
   for (const NewPart& part : group.parts) {
-    // With what aligns it, and what the index says of it.
+    // The padding of the sample and its entry in the index.
     constexpr uint64_t kAround = 64 + 80;
     bytes += part.sample.size + part.sample.name.size() + part.sample.metadata.size() + kAround;
     texts +=

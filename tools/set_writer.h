@@ -1,8 +1,8 @@
-// A data set that is being written: shards one after the other, and whatever it takes to go on after any end.
+// Writes a data set, one shard after the other. After any interruption the work can continue.
 //
-// What is unfinished stands in a folder of its own in the data set's, FOLDER/.l3-convert: a lock, the state up to the
-// last whole shard, the shard that grows, and its journal, which gets an entry once a group's bytes are in the shard.
-// A shard moves to its place once it is whole; index.json comes last, and then that folder goes.
+// Unfinished work is in the folder FOLDER/.l3-convert: a lock, the state up to the last complete shard, the growing
+// shard, and its journal. The journal gets an entry when all bytes of a group are in the shard. A complete shard moves
+// to FOLDER. index.json is written last, and then .l3-convert is removed.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace tools {
 
-// The digests of 0, 1, 2 ... groups' sources: their names, sizes and times.
+// A digest of the sources of the first 0, 1, 2 ... groups: their names, sizes and times.
 class SourceChain {
  public:
   explicit SourceChain(const Sources& sources) : sources_(sources) {}
@@ -40,7 +40,7 @@ struct NewPart {
   bridge::Buffer bytes;
 };
 
-// A group as it was converted, or why it was not.
+// A converted group, or why it failed.
 struct NewGroup {
   std::vector<NewPart> parts;
   std::optional<Failure> failure;
@@ -52,7 +52,7 @@ enum class Existing : uint8_t { refuse, resume, replace };
 struct SetTarget {
   std::string folder;
   uint32_t part = 1, parts = 1;
-  uint64_t shard_bytes = 0;  // a shard ends before it would pass this, but has one group at least
+  uint64_t shard_bytes = 0;  // a shard does not exceed this, unless a single group does
   std::string settings;      // lines of NAME=VALUE
   Existing existing = Existing::refuse;
 };
@@ -64,12 +64,12 @@ class SetWriter {
   SetWriter(const SetWriter&) = delete;
   SetWriter& operator=(const SetWriter&) = delete;
 
-  // Takes the folder, and reads what an earlier run has left.
+  // Locks the folder and reads the state of an earlier run.
   std::optional<Failure> begin();
-  // The data set was whole already: nothing is to be done.
+  // Whether the data set was complete already, so that nothing is to be done.
   bool was_complete() const { return was_whole_; }
 
-  // Groups that need not be converted any more, and what there is to say of them.
+  // The number of groups that earlier runs have converted, and their totals and failures.
   uint64_t done() const { return done_; }
   const SetTotals& kept() const { return kept_; }
   const std::vector<Failure>& failures() const { return failures_; }
@@ -78,14 +78,15 @@ class SetWriter {
   const std::vector<std::vector<uint8_t>>& models() const { return state_.models; }
   std::optional<Failure> set_models(std::vector<std::vector<uint8_t>> models);
 
-  // Adds the next group of the sources: parts without a problem (loader::problem), in roles of their own, or a failure.
+  // Adds the next group of the sources: parts with different roles and without a problem (loader::problem), or a
+  // failure.
   std::optional<Failure> add(NewGroup group);
-  // After the last group. What else belongs to the data set is to be written between the two: once it has its index it
-  // is whole.
+  // Both are called after the last group. Other files of the data set must be written between the two calls, because
+  // the index, which finish() writes, makes the data set complete.
   std::optional<Failure> end_shard();
   std::optional<Failure> finish(const std::vector<std::string>& classes);
 
-  // Of all shards, once finished.
+  // The number of all shards and their bytes, when the data set is finished.
   uint64_t shards() const { return state_.shards.size(); }
   uint64_t bytes() const;
 
@@ -122,14 +123,14 @@ class SetWriter {
   SourceChain chain_;
   std::optional<loader::ShardBuilder> builder_;
   std::unique_ptr<File> shard_, journal_;
-  SetTotals since_state_;  // what the growing shard adds
+  SetTotals since_state_;  // totals of the growing shard
   std::vector<Failure> failures_;
   uint64_t done_ = 0;
   SetTotals kept_;
   bool was_whole_ = false;
 };
 
-// The index of a part (--part), and of all parts.
+// The index of one part (see --part), and the number of parts.
 struct PartIndex {
   uint32_t part = 0, parts = 0;
   std::string settings;

@@ -14,12 +14,12 @@
 namespace tools {
 namespace {
 
-constexpr uint64_t kMaxImages = 400;       // to look at
-constexpr uint64_t kMaxPixels = 24 << 20;  // of them
-constexpr uint64_t kMinImages = 24;        // of a layout, among those
-// An image of more samples than this can afford a model of its own.
+constexpr uint64_t kMaxImages = 400;       // in the sample
+constexpr uint64_t kMaxPixels = 24 << 20;  // in the sample
+constexpr uint64_t kMinImages = 24;        // of a layout, in the sample
+// An image with more samples than this can afford its own model.
 constexpr uint64_t kMaxSamplesOfSmall = 1 << 18;
-constexpr uint64_t kOneOfTests = 8;  // images that a model does not see
+constexpr uint64_t kOneOfTests = 8;  // one of so many images tests the model instead of training it
 constexpr double kMinGain = 0.01;
 
 struct CloseTraining {
@@ -28,13 +28,13 @@ struct CloseTraining {
 
 using Layout = std::pair<formats::Colour, uint32_t>;  // and bits
 
-// Images of the sample; those of `all` that there are of each layout are estimated from it.
+// The images of the sample. The number of images of each layout in `all` is estimated from it.
 struct Sample {
   std::map<Layout, std::vector<formats::Image>> images;
   uint64_t looked_at = 0, all = 0;
 };
 
-// Nothing of an image that is no good: what is wrong with it will be said when it is converted.
+// Returns no image if it cannot be read. The reason is reported when the image is converted.
 Outcome<std::optional<formats::Image>> read_image(const Sources& sources, const SourceItem& item,
                                                   const l3_limits& limits) {
   const auto without = [](Failure failure) -> Outcome<std::optional<formats::Image>> {
@@ -85,11 +85,9 @@ bool are_small(const std::vector<formats::Image>& images) {
 
 bool is_test(size_t number) { return number % kOneOfTests == kOneOfTests - 1; }
 
-Failure failure_of_model(const char* reason) {
-  return {"", std::nullopt, std::string("a model that images share: ") + reason};
-}
+Failure failure_of_model(const char* reason) { return {"", std::nullopt, std::string("shared model: ") + reason}; }
 
-// There is one for any images of one layout: where there is none, something failed.
+// Fits a model to images of one layout. This only fails if something is wrong, such as too little memory.
 Outcome<Model> fit(const std::vector<formats::Image>& images, const l3_encode_options& encode, l3_parallel parallel,
                    bool with_tests) {
   l3_train_options options = l3_train_options_init();
@@ -111,8 +109,8 @@ Outcome<Model> fit(const std::vector<formats::Image>& images, const l3_encode_op
   return Model(model);
 }
 
-// Bytes of the images that the model did not see. Those that cannot be encoded count with neither model nor none: their
-// conversion says why.
+// The encoded size of the test images. Images that cannot be encoded do not count; the reason is reported when they are
+// converted.
 Outcome<uint64_t> bytes_of_tests(const std::vector<formats::Image>& images, const l3_model* model,
                                  l3_encode_options encode) {
   uint64_t bytes = 0;
@@ -129,7 +127,7 @@ Outcome<uint64_t> bytes_of_tests(const std::vector<formats::Image>& images, cons
   return bytes;
 }
 
-// Whether images like these become so much smaller that the model is worth it.
+// Whether the model saves enough bytes to be worth its size.
 Outcome<bool> pays(const std::vector<formats::Image>& images, const Sample& sample, const l3_encode_options& encode,
                    l3_parallel parallel) {
   const Outcome<Model> model = fit(images, encode, parallel, false);
@@ -152,15 +150,16 @@ Outcome<std::vector<std::vector<uint8_t>>> train_models(const Sources& sources, 
                                                         SharedModels which, l3_parallel parallel, Context& context) {
   std::vector<std::vector<uint8_t>> models;
   if (which == SharedModels::never || settings.encode.method == L3_METHOD_FAST) return models;
-  if (context.console.stderr_is_terminal()) context.console.status("looking for models that images can share");
+  if (context.console.stderr_is_terminal()) context.console.status("making shared models");
   const Outcome<Sample> sample = take_sample(sources, settings.limits);
   if (!sample) return sample.failure();
   if (which == SharedModels::always && sample->all > 0 && sample->images.empty()) {
-    return failure_of_model("none of the images that it would be made of can be read");
+    return failure_of_model("none of the images to make it from can be read");
   }
   l3_encode_options encode = settings.encode;
   encode.parallel = parallel;
-  // The most frequent ones first: of two of as many channels and bits, such as palettes and gray, one gets a model.
+  // The most frequent layouts come first. Of two layouts with as many channels and bits, such as palette and gray, only
+  // the first gets a model.
   std::vector<std::pair<Layout, const std::vector<formats::Image>*>> layouts;
   for (const auto& [layout, images] : sample->images) layouts.emplace_back(layout, &images);
   std::stable_sort(layouts.begin(), layouts.end(),
@@ -169,7 +168,7 @@ Outcome<std::vector<std::vector<uint8_t>>> train_models(const Sources& sources, 
   for (const auto& [layout, found] : layouts) {
     const std::vector<formats::Image>& images = *found;
     const uint32_t channels = formats::channels(layout.first), bits = layout.second;
-    // One that the user supplied is for the same images.
+    // The user has supplied a model for these images, or another layout has one already.
     if (model_for(settings.models, channels, bits) != nullptr || taken.contains({channels, bits})) continue;
     if (which == SharedModels::where_they_pay) {
       if (images.size() < kMinImages || !are_small(images)) continue;

@@ -1,4 +1,4 @@
-// Models that the small images of a data set share.
+// Models that small images of a data set share.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ namespace tools {
 
 enum class SharedModels : uint8_t { where_they_pay, always, never };
 
-// Looks at a sample of the images, spread evenly over all, and fits a model to those of each colour and number of bits.
-// `where_they_pay`: only to images that are small, and a model stays only where it saves more than one percent of what
-// images take that it has not seen, and more than it takes itself. `always`: a model for each, but for those that
-// `settings` has one for. What it gives depends on sources and settings alone. What runs out of memory is a failure,
-// and never counts as a model that does not pay.
+// Reads a sample of the images, spread evenly over all, and fits a model to the images of each colour and number of
+// bits. With `where_they_pay`, this is done only for small images. A model is kept only if it saves more than one
+// percent of the bytes of images that it was not fitted to, and more bytes than it has itself. With `always`, each kind
+// of image gets a model, except for those that `settings` has a model for. The result depends only on the sources and
+// the settings. Running out of memory is a failure, and does not count as a model that does not pay.
 Outcome<std::vector<std::vector<uint8_t>>> train_models(const Sources& sources, const ConversionSettings& settings,
                                                         SharedModels which, l3_parallel parallel, Context& context);
 
-// Models, opened.
+// Opened models.
 class OpenModels {
  public:
-  // Why one of them cannot be opened.
+  // Returns why one of them cannot be opened.
   std::optional<Failure> open(std::span<const std::vector<uint8_t>> models);
   std::span<const l3_model* const> all() const { return handles_; }
 

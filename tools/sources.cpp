@@ -21,7 +21,7 @@
 namespace tools {
 namespace {
 
-constexpr std::string_view kHole = "{}";                     // of a pattern
+constexpr std::string_view kHole = "{}";                     // in a pattern
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // of UTF-8
 
 int64_t time_of(const struct stat& status) {
@@ -33,7 +33,7 @@ struct Pair {
 
   size_t size() const { return before.size() + after.size(); }
 
-  // What stands where the pattern has its hole.
+  // The part of the name at the hole of the pattern.
   std::optional<std::string> match(const std::string& name) const {
     if (name.size() <= before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after)) {
       return std::nullopt;
@@ -47,10 +47,10 @@ Pair parse_pair(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1, hole - equals - 1), text.substr(hole + kHole.size())};
 }
 
-// Name up to the first dot behind the last slash, and what follows that dot.
+// The name up to the first dot after the last slash, and the rest after that dot.
 std::pair<std::string, std::string> stem_and_rest(const std::string& name) {
   const size_t slash = name.rfind('/');
-  const size_t dot = name.find('.', slash == name.npos ? 1 : slash + 2);  // a dot at the beginning hides a file
+  const size_t dot = name.find('.', slash == name.npos ? 1 : slash + 2);  // a dot at the beginning marks a hidden file
   if (dot == name.npos) return {name, ""};
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
@@ -79,7 +79,7 @@ class Lister {
     if (auto failure = sources_.ignored.failure(options_.source); failure && !options_.ignore_unsupported) {
       sources_.left_out.push_back(*std::move(failure));
     }
-    if (sources_.groups.empty()) refuse(options_.source, "no images here" + sources_.ignored.summary());
+    if (sources_.groups.empty()) refuse(options_.source, "has no images" + sources_.ignored.summary());
     return std::move(sources_);
   }
 
@@ -126,7 +126,7 @@ class Lister {
         auto failure = add_tar(join(options_.source, name), name.substr(0, name.size() - 4) + "/");
         if (failure) sources_.left_out.push_back(*std::move(failure));
       } else {
-        // What cannot be looked at fails when it is read.
+        // If this fails, reading the file fails later and reports it.
         struct stat status {};
         if (stat(join(options_.source, name).c_str(), &status) != 0) status = {};
         add_file(std::move(name), status);
@@ -142,7 +142,7 @@ class Lister {
     }
     std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->size());
     if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
-      return refuse(display_name(options_.list, "stdin"), "is UTF-16: save it as UTF-8");
+      return refuse(display_name(options_.list, "stdin"), "is in UTF-16; save it as UTF-8");
     }
     if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
     for (uint64_t number = 1; !text.empty(); ++number) {
@@ -158,8 +158,9 @@ class Lister {
     Line line = parse_line(text);
     const std::string problem = name_problem(line.name);
     if (!problem.empty()) {
-      return refuse(display_name(options_.list, "stdin"), "line " + std::to_string(number) + ": no path below " +
-                                                              options_.source + ", it " + problem + ": " + line.name);
+      return refuse(display_name(options_.list, "stdin"), "line " + std::to_string(number) + ": not a path below " +
+                                                              options_.source + ", because it " + problem + ": " +
+                                                              line.name);
     }
     const std::string path = join(options_.source, line.name);
     struct stat status {};
@@ -167,7 +168,7 @@ class Lister {
       const std::string reason = std::strerror(errno);
       return skip_file(path, "cannot open: " + reason + hint(line));
     }
-    if (S_ISDIR(status.st_mode)) return skip_file(path, "is a folder; a list names files");
+    if (S_ISDIR(status.st_mode)) return skip_file(path, "is a folder, but the list must name files");
     listed_labels_.resize(found_.size());
     listed_labels_.push_back(std::move(line.label));
     add_file(std::move(line.name), status);
@@ -177,14 +178,14 @@ class Lister {
     sources_.left_out.push_back({path, std::nullopt, reason});
   }
 
-  // Where a file is not there, but what stands before the last space of its name is.
+  // A hint for a missing file, if the part of its name before the last space is an existing file.
   std::string hint(const Line& line) const {
     const size_t space = line.name.rfind(' ');
     struct stat status {};
     if (space == line.name.npos || stat(join(options_.source, line.name.substr(0, space)).c_str(), &status) != 0) {
       return "";
     }
-    return "; " + line.name.substr(0, space) + " is there: a tab, not a space, goes before the name of a class";
+    return "; " + line.name.substr(0, space) + " exists: write a tab, not a space, before the name of the class";
   }
 
   void add_file(std::string name, const struct stat& status) {
@@ -199,7 +200,7 @@ class Lister {
     if (!contents) return contents.failure();
     sources_.skipped.insert(sources_.skipped.end(), contents->skipped.begin(), contents->skipped.end());
     for (Failure& broken : contents->broken_links) {
-      // As in a folder, where a link that leads nowhere fails if its name is an image's.
+      // As in a folder, a broken link is a failure only if it has the name of an image.
       if (has_extension_of(Kind::foreign, broken.file)) {
         sources_.left_out.push_back(std::move(broken));
       } else {
@@ -223,7 +224,7 @@ class Lister {
     return std::nullopt;
   }
 
-  // A folder has each name once; a list, a tar and a tar beside a folder need not.
+  // Refuses equal names. A folder cannot have them, but a list, a tar, or a tar next to a folder can.
   void refuse_twins() {
     if (sources_.tars.empty() && !is_list()) return;
     std::vector<uint64_t> order(found_.size());
@@ -232,7 +233,7 @@ class Lister {
     constexpr size_t kMaxToName = 10;
     for (size_t i = 1; i < order.size() && sources_.refused.size() < kMaxToName; ++i) {
       const SourceItem& item = found_[order[i]];
-      if (item.name == found_[order[i - 1]].name) refuse(sources_.display_name(item), "is there twice");
+      if (item.name == found_[order[i - 1]].name) refuse(sources_.display_name(item), "occurs twice");
     }
   }
 
@@ -250,7 +251,7 @@ class Lister {
     return at->second;
   }
 
-  // A group of what was found at these places.
+  // Makes a group of the files at these places.
   void add_group(const std::vector<uint64_t>& members) {
     std::string label;
     for (const uint64_t member : members) {
@@ -264,7 +265,7 @@ class Lister {
   void group_none() {
     const uint32_t role = number_of_role("image");
     for (uint64_t i = 0; i < found_.size(); ++i) {
-      // What a list names is taken for an image whatever its name: its bytes say what it is.
+      // Each file of a list counts as an image, whatever its name is. Its contents tell the format.
       if (!is_list() && use_of(found_[i]) != Use::image) {
         sources_.ignored.add(found_[i].name);
         continue;
@@ -284,7 +285,7 @@ class Lister {
     return path.ends_with(".tif") || path.ends_with(".tiff");
   }
 
-  // A group for each page of a file; one for the file where it has one page, or fails later.
+  // Makes a group of each page of a file. A file with one page, or one that cannot be read, is a single group.
   void add_pages(uint64_t at) {
     const Outcome<uint32_t> pages = count_pages(sources_, found_[at]);
     if (!pages || *pages == 1) return add_group({at});
@@ -297,12 +298,12 @@ class Lister {
     }
   }
 
-  // A file may have the name that a page gets.
+  // Refuses files that have the same name as a page.
   void refuse_page_twins() {
     std::set<std::string_view> names;
     for (const SourceItem& item : sources_.items) {
       if (!names.insert(item.name).second)
-        refuse(sources_.display_name(item), "has the name of a page of another file");
+        refuse(sources_.display_name(item), "has the same name as a page of another file");
     }
   }
 
@@ -319,7 +320,7 @@ class Lister {
     for (std::vector<uint64_t>& members : groups) take_stem(members);
   }
 
-  // Members of one stem: images, and what goes with them.
+  // Finds the use of each file of one stem: images, metadata, the label, and others.
   void take_stem(std::vector<uint64_t>& members) {
     bool has_metadata = false, has_label = false, has_image = false;
     for (const uint64_t member : members) {
@@ -341,7 +342,7 @@ class Lister {
       for (const uint64_t member : members) sources_.ignored.add(found_[member].name);
       return;
     }
-    // What a list names is never ignored: one of these is an image, or it fails.
+    // Files of a list are never ignored. So one of these must be an image, and fails if it is not.
     if (!has_image) {
       const auto bytes = std::find_if(members.begin(), members.end(),
                                       [&](uint64_t member) { return found_[member].use == Use::bytes; });
@@ -356,27 +357,27 @@ class Lister {
     constexpr uint64_t kMissing = UINT64_MAX;
     std::vector<Pair> pairs;
     for (const std::string& text : options_.pairs) pairs.push_back(parse_pair(text));
-    std::vector<std::string> keys;  // in the order of their first file
+    std::vector<std::string> keys;  // in the order of their first files
     std::unordered_map<std::string, std::vector<uint64_t>> members_of;
     for (uint64_t i = 0; i < found_.size(); ++i) {
       SourceItem& item = found_[i];
-      // The pattern that says most of the name: {}_mask.png before {}.png.
+      // Takes the pattern that fixes most of the name: {}_mask.png rather than {}.png.
       const Pair* best = nullptr;
       for (const Pair& pair : pairs) {
         if (pair.match(item.name) && (best == nullptr || pair.size() > best->size())) best = &pair;
       }
       if (best == nullptr) {
         if (is_list()) {
-          skip_file(sources_.display_name(item), "fits no pattern of --pair");
+          skip_file(sources_.display_name(item), "matches no pattern of --pair");
         } else {
-          ++sources_.ignored.others["that fit no pattern"];
+          ++sources_.ignored.others["that match no pattern"];
         }
         continue;
       }
       const std::string key = *best->match(item.name);
       const auto [at, is_new] = members_of.try_emplace(key, pairs.size(), kMissing);
       if (is_new) keys.push_back(key);
-      // A pattern and a key make one name, so that no other file is there yet.
+      // A pattern and a key make exactly one name, so this place is free.
       at->second[static_cast<size_t>(best - pairs.data())] = i;
       item.role = number_of_role(best->role);
       item.use = use_of(item);
@@ -394,13 +395,13 @@ class Lister {
                                    "has no " + pair.role + ": " + pair.before + key + pair.after + " is missing"});
     }
     if (sources_.groups.empty() && sources_.left_out.empty()) {
-      refuse(options_.source, "no file fits a pattern of --pair");
+      refuse(options_.source, "no file matches a pattern of --pair");
     }
   }
 
   // ---- labels
 
-  // Classes get numbers as they come, and their order in the end.
+  // Classes get numbers as they come. They are sorted at the end.
   uint32_t number_of_class(const std::string& name) {
     if (name.empty()) return L3_NO_LABEL;
     return class_numbers_.emplace(name, static_cast<uint32_t>(class_numbers_.size())).first->second;
@@ -408,7 +409,7 @@ class Lister {
 
   void label() {
     const bool from_list = !class_numbers_.empty();
-    // Of two ways to say what a label is one counts; .cls files are then kept as they are.
+    // Labels of a list or of folders take precedence. In this case .cls files are kept as they are.
     if (from_list || options_.labels == "folder") {
       for (SourceItem& item : sources_.items) {
         if (item.use == Use::label) item.use = Use::bytes;
@@ -423,13 +424,13 @@ class Lister {
         group.label = number_of_class(slash == name.npos ? "" : name.substr(0, slash));
       }
     }
-    // A single folder tells nothing apart.
+    // A single folder is not a class.
     const bool useful = from_list || !options_.labels.empty() || class_numbers_.size() >= 2;
     std::vector<uint32_t> sorted(class_numbers_.size());
     for (const auto& [name, number] : class_numbers_) {  // by name
       if (!useful) break;
       if (!loader::is_utf8(name))
-        return refuse(name, "the name of a class must be UTF-8; --labels none leaves them out");
+        return refuse(name, "the name of a class must be UTF-8 (--labels none converts without classes)");
       sorted[number] = static_cast<uint32_t>(sources_.classes.size());
       sources_.classes.push_back(name);
     }
@@ -441,7 +442,7 @@ class Lister {
   const SourceOptions& options_;
   Sources sources_;
   std::vector<SourceItem> found_;
-  std::vector<std::string> listed_labels_;  // of what a list named
+  std::vector<std::string> listed_labels_;  // of the files of a list
   std::unordered_map<std::string, uint32_t> role_numbers_;
   std::map<std::string, uint32_t> class_numbers_;
   bool has_label_files_ = false;
@@ -483,15 +484,16 @@ std::string name_problem(const std::string& name) {
   if (name.size() > loader::kMaxNameBytes) {
     return "is longer than " + std::to_string(loader::kMaxNameBytes) + " bytes";
   }
-  if (name.find('\0') != name.npos) return "holds a zero byte";
-  return "leads elsewhere";
+  if (name.find('\0') != name.npos) return "contains a zero byte";
+  return "has a part that is empty, . or ..";
 }
 
 void keep_part(Sources& sources, uint32_t part, uint32_t parts) {
   std::vector<SourceGroup> kept;
   uint64_t before = 0, bytes = 0;
   for (const SourceGroup& group : sources.groups) {
-    // Where the middle of a group lies says whose it is; a byte for each, so that empty files are spread too.
+    // A group belongs to the part in which its middle lies. Each group counts one byte more, so that empty files are
+    // spread over the parts, too.
     const uint64_t size = sources.bytes_of(group) + 1;
     const double middle = static_cast<double>(before) + static_cast<double>(size) / 2;
     const double whole = static_cast<double>(sources.bytes + sources.groups.size());
@@ -509,7 +511,8 @@ std::string check_pair(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == text.npos || !loader::is_role(text.substr(0, equals))) return text + " is not ROLE=PATTERN";
   const size_t hole = text.find(kHole, equals);
-  if (hole == text.npos || text.find(kHole, hole + 1) != text.npos) return "the pattern of " + text + " needs one {}";
+  if (hole == text.npos || text.find(kHole, hole + 1) != text.npos)
+    return "the pattern of " + text + " must contain {} once";
   return "";
 }
 

@@ -5,7 +5,7 @@
 namespace tools {
 namespace {
 
-// How many letters must be changed, added, left out or swapped with the next to make one word of the other.
+// How many letters must be changed, added, removed or swapped with the next one to turn one word into the other.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> steps(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {
@@ -23,13 +23,13 @@ size_t distance(std::string_view a, std::string_view b) {
   return steps[a.size()][b.size()];
 }
 
-// Without the dashes of an option.
+// The number of letters without the dashes of an option.
 size_t letters(std::string_view word) { return word.size() - std::min(word.find_first_not_of('-'), word.size()); }
 
 }  // namespace
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
-  constexpr size_t kLongest = 40;  // nobody mistypes more
+  constexpr size_t kLongest = 40;  // longer words are not typing errors
   constexpr size_t kShortestStart = 3;
   if (word.size() > kLongest) return "";
   const std::string* nearest = nullptr;
@@ -38,7 +38,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
     const bool starts = word.size() >= kShortestStart && name.starts_with(word);
     const size_t far = starts ? 0 : distance(word, name);
     if (far > std::max<size_t>(1, std::max(word.size(), name.size()) / 3)) continue;
-    // One letter for another says nothing.
+    // If all letters of the shorter word differ, the words have nothing in common.
     if (far >= std::min(letters(word), letters(name))) continue;
     if (nearest == nullptr || far < minimum) {
       nearest = &name;

@@ -1,4 +1,4 @@
-// What someone may have meant who typed a word that does not exist.
+// Suggestions for mistyped words.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tools {
 
-// "; did you mean NAME?" of the name that is nearest to `word`, or nothing where none is near.
+// Returns "; did you mean NAME?" for the name that is closest to `word`, or an empty text if none is close.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace tools

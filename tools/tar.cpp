@@ -32,7 +32,7 @@ std::string text_of(const Block& block, Field field) {
   return {begin, strnlen(begin, field.size)};
 }
 
-// A number in octal digits, or in base 256 where the first bit is set.
+// Reads a number in octal digits, or in base 256 if the first bit is set.
 std::optional<uint64_t> number_of(const Block& block, Field field) {
   const uint8_t* at = block.data() + field.offset;
   uint64_t value = 0;
@@ -67,7 +67,7 @@ bool is_zero(const Block& block) {
   return std::all_of(block.begin(), block.end(), [](uint8_t byte) { return byte == 0; });
 }
 
-// Whether a file begins as those of gzip, bzip2, xz, zstd or zip do.
+// Whether a file has the signature of gzip, bzip2, xz, zstd or zip.
 bool is_compressed(const Block& begin_of_file) {
   using namespace std::string_view_literals;
   const std::string_view begin(reinterpret_cast<const char*>(begin_of_file.data()), begin_of_file.size());
@@ -75,25 +75,25 @@ bool is_compressed(const Block& begin_of_file) {
   return std::any_of(kMagics.begin(), kMagics.end(), [&](std::string_view magic) { return begin.starts_with(magic); });
 }
 
-// Without ./ before it.
+// Removes ./ at the beginning.
 std::string plain(std::string name) {
   while (name.starts_with("./")) name.erase(0, name.find_first_not_of('/', 1));
   return name;
 }
 
-// Where a symbolic link leads, as a member is named.
+// The name of the member that a symbolic link leads to.
 std::string target_path(const std::string& link, const std::string& target) {
   return (std::filesystem::path(link).parent_path() / target).lexically_normal().string();
 }
 
-// What pax headers say of the members after them.
+// The contents of a pax header, which describe the member after it.
 struct Extended {
   std::optional<std::string> path, link;
   std::optional<uint64_t> size;
   bool sparse = false;
 };
 
-// Records "LENGTH KEY=VALUE\n". False where they are not such.
+// Reads records "LENGTH KEY=VALUE\n". Returns false if they are damaged.
 bool read_pax(std::string_view records, Extended& extended) {
   while (!records.empty()) {
     uint64_t length = 0;
@@ -131,23 +131,23 @@ class TarReader {
   std::optional<Failure> read() {
     Block block;
     for (; at_ < file_.size(); at_ += kBlock) {
-      if (file_.size() - at_ < kBlock) return at_ == 0 ? no_tar() : at("a tar ends in the middle of a header");
+      if (file_.size() - at_ < kBlock) return at_ == 0 ? no_tar() : at("the tar ends within a header");
       if (auto failure = file_.read(at_, block)) return failure;
       if (is_zero(block)) {
         if (auto failure = skip_zeros()) return failure;
         if (at_ == file_.size()) return follow_links();
-        // What follows the end mark is another tar, or nothing that is known.
-        if (file_.size() - at_ < kBlock) return at("bytes behind the end mark of a tar are no tar");
+        // Only another tar may follow the end mark.
+        if (file_.size() - at_ < kBlock) return at("the bytes after the end mark are not another tar");
         if (auto failure = file_.read(at_, block)) return failure;
-        if (!has_right_checksum(block)) return at("bytes behind the end mark of a tar are no tar");
+        if (!has_right_checksum(block)) return at("the bytes after the end mark are not another tar");
       }
       if (!has_right_checksum(block)) {
-        return at_ == 0 ? no_tar() : at("the checksum of a tar's header does not match");
+        return at_ == 0 ? no_tar() : at("the checksum of the tar header does not match");
       }
       if (auto failure = take(block)) return failure;
     }
-    // Without zero blocks at the end nobody knows whether it is whole.
-    return at("a tar ends without its end mark: it may be cut");
+    // Without zero blocks at the end the tar may be incomplete.
+    return at("the tar has no end mark; it may be truncated");
   }
 
   TarContents contents() && { return std::move(contents_); }
@@ -159,12 +159,12 @@ class TarReader {
     Block block{};
     const auto size = static_cast<size_t>(std::min(kBlock, file_.size()));
     if (auto failure = file_.read(0, std::span(block).first(size))) return *failure;
-    if (is_compressed(block)) return {path_, std::nullopt, "is no tar but compressed: unpack it first"};
-    return at(size < kBlock ? "no tar: it is shorter than a header"
-                            : "no tar: the checksum of the first header does not match");
+    if (is_compressed(block)) return {path_, std::nullopt, "is not a tar but a compressed file; unpack it first"};
+    return at(size < kBlock ? "not a tar: the file is shorter than a header"
+                            : "not a tar: the checksum of the first header does not match");
   }
 
-  // To the first block that is not all zeros, or to the end.
+  // Moves to the first block that is not zero, or to the end.
   std::optional<Failure> skip_zeros() {
     constexpr uint64_t kStep = 128 * kBlock;
     std::vector<uint8_t> bytes(kStep);
@@ -187,12 +187,12 @@ class TarReader {
     const char type = static_cast<char>(block[kType]);
     const bool describes_next = type == 'x' || type == 'g' || type == 'L' || type == 'K';
     if (!describes_next && next_.size) size = next_.size;
-    if (!size) return at("the size of a tar's member is no number");
+    if (!size) return at("the size of a tar member is not a number");
     const uint64_t bytes = at_ + kBlock;
-    // Of links, devices and folders the size means nothing.
+    // The size of links, devices and folders has no meaning.
     const bool has_bytes = describes_next || type == '0' || type == '\0' || type == '7' || type == 'S';
     if (!has_bytes) size = 0;
-    if (*size > file_.size() - bytes) return at("a tar's member reaches past the end of the file");
+    if (*size > file_.size() - bytes) return at("a tar member extends beyond the end of the file");
     if (describes_next) {
       if (auto failure = take_description(type, bytes, *size)) return failure;
     } else {
@@ -204,10 +204,10 @@ class TarReader {
   }
 
   std::optional<Failure> take_description(char type, uint64_t offset, uint64_t size) {
-    if (size > kMaxLongName) return at("more than 1 MiB of a tar's names");
+    if (size > kMaxLongName) return at("a name in the tar is longer than 1 MiB");
     std::string bytes(static_cast<size_t>(size), '\0');
     if (auto failure = file_.read(offset, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()})) return failure;
-    if (type == 'x' && !read_pax(bytes, next_)) return at("a tar's pax header is damaged");
+    if (type == 'x' && !read_pax(bytes, next_)) return at("a pax header of the tar is damaged");
     if (type == 'L') next_.path = bytes.substr(0, bytes.find('\0'));
     if (type == 'K') next_.link = bytes.substr(0, bytes.find('\0'));
     return std::nullopt;
@@ -216,7 +216,7 @@ class TarReader {
   std::optional<Failure> take_member(const Block& block, char type, uint64_t offset, uint64_t size) {
     std::string name = text_of(block, kName);
     if (std::memcmp(block.data() + kMagic.offset, "ustar", kMagic.size) == 0) {
-      // GNU's old format keeps other things where the prefix is.
+      // The old format of GNU has other fields in place of the prefix.
       const bool is_gnu = block[kMagic.offset + 5] == ' ';
       if (const std::string prefix = is_gnu ? "" : text_of(block, kPrefix); !prefix.empty()) name = prefix + "/" + name;
     }
@@ -235,14 +235,14 @@ class TarReader {
         contents_.skipped.push_back(path_ + ": " + name);
         return std::nullopt;
       case 'S': next_.sparse = true; break;
-      default: return at(std::string("a tar's member is of a type that is not known, ") + type + ": " + name);
+      default: return at(std::string("a tar member has the unknown type ") + type + ": " + name);
     }
-    if (next_.sparse) return at("sparse members of a tar cannot be read: " + name);
+    if (next_.sparse) return at("cannot read sparse tar members: " + name);
     if (name.back() == '/') return std::nullopt;  // a folder, in the oldest format
     return add({std::move(name), offset, size});
   }
 
-  // A symbolic link may come before what it leads to.
+  // A symbolic link may come before the member that it leads to, so links are resolved at the end.
   std::optional<Failure> take_link(std::string name, const std::string& target, bool hard) {
     links_.emplace(contents_.members.size(), Link{hard ? plain(target) : target_path(name, target), hard, at_});
     return add({std::move(name), 0, 0});
@@ -251,14 +251,14 @@ class TarReader {
   std::optional<Failure> add(TarMember member) {
     if (const std::string problem = name_problem(member.name); !problem.empty()) {
       constexpr size_t kMaxShown = 200;
-      return at("the name of a tar's member " + problem + ": " + member.name.substr(0, kMaxShown));
+      return at("the name of a tar member " + problem + ": " + member.name.substr(0, kMaxShown));
     }
     number_of_[member.name] = contents_.members.size();
     contents_.members.push_back(std::move(member));
     return std::nullopt;
   }
 
-  // Gives links the bytes of the members that they lead to, and takes those out that lead to none.
+  // Gives links the bytes of the members that they lead to, and removes broken links.
   std::optional<Failure> follow_links() {
     constexpr uint64_t kBroken = UINT64_MAX;
     for (const auto& [number, link] : links_) {
@@ -268,18 +268,18 @@ class TarReader {
         member.size = target->size;
         continue;
       }
-      if (link.hard)
-        return Failure{path_, link.at, "a hard link of a tar leads to none of its members: " + member.name};
-      contents_.broken_links.push_back({path_ + ": " + member.name, std::nullopt, "a link that leads to no member"});
+      if (link.hard) return Failure{path_, link.at, "a hard link in the tar leads to no member: " + member.name};
+      contents_.broken_links.push_back(
+          {path_ + ": " + member.name, std::nullopt, "broken link: it leads to no member of the tar"});
       member.size = kBroken;
     }
     std::erase_if(contents_.members, [](const TarMember& member) { return member.size == kBroken; });
     return std::nullopt;
   }
 
-  // The member that has the bytes of a link; null where there is none.
+  // The member that has the bytes of a link. Null if there is none.
   const TarMember* target_of(uint64_t number) const {
-    constexpr int kMaxLinks = 40;  // in a row, as Linux has it
+    constexpr int kMaxLinks = 40;  // in a chain; the limit of Linux
     for (int i = 0; i < kMaxLinks; ++i) {
       const auto link = links_.find(number);
       if (link == links_.end()) return &contents_.members[number];
@@ -293,7 +293,7 @@ class TarReader {
   struct Link {
     std::string target;
     bool hard;
-    uint64_t at;  // of its header
+    uint64_t at;  // the offset of its header
   };
 
   const std::string& path_;

@@ -1,4 +1,4 @@
-// What a tar file holds, without unpacking it: POSIX ustar and pax, and GNU's long names.
+// Lists the contents of a tar file without unpacking it: POSIX ustar and pax, and the long names of GNU tar.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,20 @@
 namespace tools {
 
 struct TarMember {
-  std::string name;  // as the tar has it, without ./ before it
+  std::string name;  // as in the tar, but without ./ at its beginning
   uint64_t offset;   // of its bytes in the tar
   uint64_t size;
 };
 
 struct TarContents {
-  // Regular files, in the tar's order, and links to them: a link has the bytes of the member that it leads to.
+  // Regular files and links to them, in the order of the tar. A link has the bytes of the member that it leads to.
   std::vector<TarMember> members;
   std::vector<std::string> skipped;   // devices and pipes
   std::vector<Failure> broken_links;  // symbolic links that lead to no member
 };
 
-// The contents, or why the file is no tar that can be trusted: names that lead out of a folder, damaged headers,
-// members that reach past the end, members of a type that is not known. Tars that were written one behind the other
-// into one file are read to the last.
+// Returns the contents, or why the tar cannot be used: names that lead out of the folder, damaged headers, members that
+// extend beyond the end of the file, members of unknown types. A file may consist of several tars.
 Outcome<TarContents> list_tar(const std::string& path);
 
 }  // namespace tools

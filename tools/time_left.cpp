@@ -18,7 +18,8 @@ void TimeLeft::end(double bytes, double pixels) {
   bytes_by_pixels_ += bytes * pixels;
 }
 
-// By the line of least squares, if it rises and begins above zero; where all pieces are alike, in proportion to bytes.
+// Uses the line of least squares if it rises and begins above zero. If all pieces have the same size, pixels are
+// proportional to bytes.
 double TimeLeft::pixels_of(Pieces pieces) const {
   if (done_.bytes <= 0) return pixels_ / done_.count * pieces.count;
   const double in_proportion = pixels_ / done_.bytes;
@@ -39,7 +40,7 @@ std::optional<double> TimeLeft::seconds(double elapsed) const {
   if (done_.count < kFew && elapsed < kSoonestOfFew) return std::nullopt;
   const Pieces in_work = {std::max(0.0, begun_.count - done_.count), std::max(0.0, begun_.bytes - done_.bytes)};
   const double half = pixels_of(in_work) / 2;
-  // Those that are done first are the smallest of those that were begun together.
+  // Of pieces that begin together, the smallest end first. So there is no estimate until enough is done.
   if (2 * half > pixels_) return std::nullopt;
   const double left = pixels_of({all_.count - done_.count, std::max(0.0, all_.bytes - done_.bytes)}) - half;
   return elapsed * std::max(0.0, left) / (pixels_ + half);

@@ -1,4 +1,4 @@
-// l3 train: one model for many images.
+// l3 train: makes one model from many images.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -43,7 +43,7 @@ size_t number_of(const std::string& colour) {
   return static_cast<size_t>(std::find(kColourOptions.begin(), kColourOptions.end(), colour) - kColourOptions.begin());
 }
 
-// Images of one colour and so many bits, and what was learnt of them.
+// The images with one colour and number of bits, and what was learnt from them.
 struct Layout {
   size_t colour;
   uint32_t bits;
@@ -54,12 +54,12 @@ struct Layout {
   static std::string bits_text(uint32_t bits) { return std::to_string(bits) + (bits == 1 ? " bit" : " bits"); }
 };
 
-// Learns from each image by its layout, since which one is the most frequent shows at the end.
+// Learns from the images of each layout, because only the end shows which layout is the most frequent.
 class Lessons {
  public:
   explicit Lessons(const l3_train_options& options) : options_(options) {}
 
-  // Why an image cannot be learnt from.
+  // Learns from an image. Returns why it cannot.
   std::optional<std::string> add(const formats::Image& image) {
     Layout& layout = layout_of(static_cast<size_t>(image.colour), image.bits);
     l3_error error{};
@@ -74,7 +74,7 @@ class Lessons {
     return std::nullopt;
   }
 
-  // That of most images, of those of a colour and bits where such are wanted; null where there are none.
+  // The layout of most images, among those with the wanted colour and bits. Null if there are none.
   const Layout* most_frequent(const std::optional<size_t>& colour, uint32_t bits) const {
     const Layout* maximum = nullptr;
     for (const Layout& layout : layouts_) {
@@ -85,7 +85,7 @@ class Lessons {
     return maximum;
   }
 
-  // "2 gray of 8 bits, 1 RGB of 16 bits": all but those of a layout; empty where that is all.
+  // The images of all other layouts, such as "2 gray of 8 bits, 1 RGB of 16 bits". Empty if there are none.
   std::string left_out(const Layout& taken) const {
     std::string text;
     for (const Layout& layout : layouts_) {
@@ -96,7 +96,7 @@ class Lessons {
   }
 
  private:
-  // In order of colours and bits.
+  // Layouts are sorted by colour and bits.
   Layout& layout_of(size_t colour, uint32_t bits) {
     const auto at = std::find_if(layouts_.begin(), layouts_.end(), [&](const Layout& layout) {
       return layout.colour > colour || (layout.colour == colour && layout.bits >= bits);
@@ -109,7 +109,7 @@ class Lessons {
   std::vector<Layout> layouts_;
 };
 
-// At most so many, evenly from all.
+// Chooses at most `most` files, spread evenly over all.
 std::vector<std::string> chosen_of(const std::vector<std::string>& files, uint64_t maximum) {
   if (files.size() <= maximum) return files;
   std::vector<std::string> chosen;
@@ -129,7 +129,8 @@ std::optional<Failure> learn(const std::string& path, const TrainOptions& option
   return caught(path);
 }
 
-// Gives how many images failed; nothing where memory ran out, since a model of the others would be another one.
+// Returns how many images failed. Returns nothing if memory ran out, because a model of the other images would be a
+// different model.
 std::optional<uint64_t> learn_all(const std::vector<std::string>& files, const TrainOptions& options, Lessons& lessons,
                                   Console& console) {
   uint64_t bytes = 0;
@@ -152,10 +153,10 @@ std::optional<uint64_t> learn_all(const std::vector<std::string>& files, const T
 void print_summary(const l3_model_info& model, const Lessons& lessons, const Layout& layout, uint64_t not_looked_at,
                    Console& console) {
   std::string line = "model " + name_text(model.name) + ", " + std::to_string(model.size) + " bytes, for " +
-                     layout.name() + ", of " + std::to_string(layout.images) +
+                     layout.name() + ", made from " + std::to_string(layout.images) +
                      (layout.images == 1 ? " image" : " images");
-  if (const std::string others = lessons.left_out(layout); !others.empty()) line += "; left out: " + others;
-  if (not_looked_at > 0) line += "; not looked at: " + std::to_string(not_looked_at);
+  if (const std::string others = lessons.left_out(layout); !others.empty()) line += "; ignored: " + others;
+  if (not_looked_at > 0) line += "; not read: " + std::to_string(not_looked_at);
   console.print(line);
 }
 
@@ -168,7 +169,7 @@ int train(const TrainOptions& options, Context& context) {
   for (const std::string& skipped : tree.skipped) console.note(skipped, kSkipped);
   for (const Failure& failure : tree.failures) console.fail(failure);
   if (tree.files.empty()) {
-    console.fail({options.folder, std::nullopt, "no images in this folder"});
+    console.fail({options.folder, std::nullopt, "this folder has no images"});
     return kExitFailed;
   }
   const std::vector<std::string> files = chosen_of(tree.files, options.max_images);
@@ -215,45 +216,44 @@ int train(const TrainOptions& options, Context& context) {
 }  // namespace
 
 void add_train(CommandLine& line) {
-  Subcommand sub = line.command("train", "Make one model of many images, for files that share it");
+  Subcommand sub = line.command("train", "Make a model that many small images share");
   auto options = std::make_shared<TrainOptions>();
   sub.option("DIR", options->folder, "A folder of images, with all folders below it").required().type("");
-  sub.option("MODEL", options->out, "The model file to write; replaced only when it is whole; - is stdout")
-      .required()
-      .type("");
-  sub.option(kEffort, options->effort,
-             "Time to spend, 1 (least) to 9 (fewest bytes; default: 5), or -1 to -9 for short")
+  sub.option("MODEL", options->out, "The model file to write, or - for stdout").required().type("");
+  sub.option(kEffort, options->effort, "Effort from 1 (fastest) to 9 (smallest files), also as -1 to -9 (default: 5)")
       .type("N")
       .whole_between(1, 9);
-  sub.option("--max-images", options->max_images,
-             "Learn from at most so many images, spread evenly over all (default: 1000)")
+  sub.option("--max-images", options->max_images, "Learn from at most N images, spread evenly over all (default: 1000)")
       .type("N")
       .whole_between(1, UINT64_MAX);
-  sub.option("--colour", options->colour, "Learn from images of this colour (default: the colour of most)")
+  sub.option("--colour", options->colour, "Learn only from images of this colour (default: that of most images)")
       .one_of(kColourOptions);
-  sub.option("--bits", options->bits, "Learn from images of so many bits a sample (default: the bits of most)")
+  sub.option("--bits", options->bits, "Learn only from images with N bits for each sample (default: as most images)")
       .type("N")
       .whole_between(1, 16);
-  sub.flag("--complete", options->complete,
-           "Give every value a code, so that the model also suits images quite unlike these; costs some percent");
-  sub.option("--tile", options->tile, "Edge of the tiles that the images will be encoded with (default: 128)")
+  sub.flag("--complete", options->complete, "Also suit images that are quite different; costs some percent of size");
+  sub.option("--tile", options->tile, "The value of --tile that images will be encoded with (default: 128)")
       .type("PIXELS")
       .check(check_tile);
-  add_threads(sub, options->threads, "-j,--threads", "Threads to work with");
+  add_threads(sub, options->threads, "-j,--threads", "Number of threads");
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);
-  sub.footer(
-      "Small images that are alike become smaller when they share a model: no file has to hold one of its own. A file\n"
-      "that is encoded with --model MODEL holds only the name of the model. It cannot be decoded without the model, "
-      "so\n"
-      "keep that.\n\n"
-      "A model is for one colour (gray, gray and alpha, RGB, RGBA, palette) and one number of bits a sample: those of\n"
-      "most images in DIR, or those that --colour and --bits name. Other images are left out, and a line says so.\n"
-      "Label maps, masks and screens get another kind of model than photographs; train finds out which one suits.\n\n"
-      "Examples:\n"
+  sub.examples(
       "  l3 train icons/ icons.l3model\n"
-      "  l3 convert --model icons.l3model icons/ l3s/\n"
+      "  l3 convert --files --model icons.l3model icons/ l3s/\n"
       "  l3 verify --model icons.l3model --against icons/ l3s/\n");
+  sub.footer(
+      "A file that is encoded with --model MODEL does not contain the model, only its name. It cannot be decoded\n"
+      "without the model: keep the model file. Data sets need no l3 train: l3 convert makes shared models by "
+      "itself.\n");
+  sub.manual(
+      "Small images that look alike become smaller if they share a model, because then no file has to contain its\n"
+      "own.\n\n"
+      "A model is for one colour (gray, gray and alpha, RGB, RGBA or palette) and one number of bits for each sample:\n"
+      "those of most images in DIR, or those that --colour and --bits name. Other images are ignored, and the summary\n"
+      "counts them. Label maps, masks and screenshots need another kind of model than photographs; train finds out\n"
+      "which kind suits the images.\n\n"
+      "With --complete, the model has a code for every value of a sample.\n");
   sub.run([options](Context& context) { return train(*options, context); });
 }
 

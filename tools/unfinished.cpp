@@ -31,7 +31,7 @@ bool is_ignored(int signal) {
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-// Without waiting for a reader: a pipe that is full must keep nobody alive.
+// Prints without waiting for a reader, because a full pipe must not keep the process alive.
 void say(const std::string& words) {
   pollfd poll_for{STDERR_FILENO, POLLOUT, 0};
   if (words.empty() || poll(&poll_for, 1, 0) != 1 || (poll_for.revents & POLLOUT) == 0) return;
@@ -53,7 +53,7 @@ Unfinished::Unfinished() : state_(std::make_shared<State>()) {
   sigset_t awaited;
   sigemptyset(&awaited);
   for (const int signal : kEndings) {
-    if (!is_ignored(signal)) sigaddset(&awaited, signal);  // nohup's wish is respected
+    if (!is_ignored(signal)) sigaddset(&awaited, signal);  // nohup ignores SIGHUP, and it must stay ignored
   }
   sigset_t before;
   pthread_sigmask(SIG_BLOCK, &awaited, &before);
@@ -62,7 +62,7 @@ Unfinished::Unfinished() : state_(std::make_shared<State>()) {
       int signal = 0;
       while (sigwait(&awaited, &signal) != 0) {
       }
-      // Never released: nothing is created or named from here on.
+      // The lock is never released: from now on no file is created or renamed.
       state->mutex.lock();
       for (const std::string& path : state->paths) unlink(path.c_str());
       say(state->last_words);
@@ -96,7 +96,7 @@ void Unfinished::discard(const std::string& path) {
 }
 
 void Unfinished::set_last_words(const std::string& line) {
-  // The terminal may show how far the work has come, and ^C.
+  // The line on the terminal may show the progress and ^C.
   const std::string erase = isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "";
   const std::lock_guard lock(state_->mutex);
   state_->last_words = line.empty() ? "" : erase + line + "\n";

@@ -1,4 +1,4 @@
-// Files that are being written and do not have their final name yet.
+// Temporary files: files that are being written and do not have their final name yet.
 #pragma once
 
 #include <memory>
@@ -6,28 +6,28 @@
 
 namespace tools {
 
-// Removes them when a signal ends the process. The constructor blocks SIGINT, SIGTERM and SIGHUP (those that are not
-// ignored) in this thread and in all that it starts, so it must come before any other thread; a thread of its own waits
-// for them, removes the files and then dies by that signal. A thread may take locks where a signal handler may not: no
-// file can get its final name while others are being removed. Where the system allows no such thread, signals end the
-// process as they always do, and temporary files stay.
+// Removes temporary files when a signal ends the process. The constructor must run before any other thread starts. It
+// blocks SIGINT, SIGTERM and SIGHUP, unless they are ignored, in this thread and in all threads that this one starts. A
+// separate thread waits for these signals, removes the files, and ends the process with the signal. Unlike a signal
+// handler, a thread may take locks, so no file can get its final name while files are being removed. If the thread
+// cannot be started, signals end the process as usual, and temporary files stay.
 //
-// All functions are safe to call from many threads at once, and give 0 or an errno.
+// Threads may call all functions at the same time. The functions return 0 or an errno.
 class Unfinished {
  public:
   Unfinished();
   Unfinished(const Unfinished&) = delete;
   Unfinished& operator=(const Unfinished&) = delete;
 
-  // Creates a file that does not exist yet, open for writing, and locked as long as it is open: others can tell it from
-  // one that was left behind.
+  // Creates a new file and opens it for writing. It is locked while it is open, so that other processes can tell it
+  // from a file that was left behind.
   int create(const std::string& path, int& descriptor);
-  // Gives it its final name.
+  // Gives the file its final name.
   int commit(const std::string& path, const std::string& final_path);
-  // Removes it.
+  // Removes the file.
   void discard(const std::string& path);
 
-  // What to say on stderr when a signal ends the process, such as how to go on; empty: nothing.
+  // Sets the line that is printed on stderr when a signal ends the process, such as how to continue. Empty: no line.
   void set_last_words(const std::string& line);
 
  private:

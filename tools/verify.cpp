@@ -1,4 +1,4 @@
-// l3 verify: whether L3 files are whole, and whether they hold what they were made from.
+// l3 verify: checks that L3 files and data sets are intact, and compares them with the images that they were made from.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -35,10 +35,10 @@ struct VerifyOptions {
 
 struct Work {
   std::string file;
-  std::string source;  // empty: compare with nothing
+  std::string source;  // empty: do not compare
 };
 
-// Everything to verify, and what went wrong already.
+// Everything to verify, and what has failed already.
 struct Plan {
   std::vector<Work> works;
   std::vector<std::string> sets;  // data sets
@@ -55,9 +55,9 @@ void plan_folder(const std::string& folder, Plan& plan) {
   const Tree tree = list_tree(folder, Kind::l3);
   plan.take_troubles(tree);
   for (const std::string& file : tree.files) plan.works.push_back({join(folder, file), ""});
-  // Saying nothing here would call a mistyped folder verified.
+  // Without this a mistyped folder would pass as verified.
   if (tree.files.empty() && tree.failures.empty())
-    plan.failures.push_back({folder, std::nullopt, "no .l3 files in this folder"});
+    plan.failures.push_back({folder, std::nullopt, "this folder has no .l3 files"});
 }
 
 // Pairs the L3 files of one tree with the images of another by their names.
@@ -73,14 +73,15 @@ void plan_mirror(const VerifyOptions& options, Plan& plan) {
   for (const std::string& source : sources.files) {
     const auto [other, is_new] = source_of.emplace(l3_name(source), source);
     if (!is_new) {
-      plan.failures.push_back({join(source_folder, source), std::nullopt,
-                               "stands for the same L3 file as " + join(source_folder, other->second)});
+      plan.failures.push_back(
+          {join(source_folder, source), std::nullopt, "has the same L3 file as " + join(source_folder, other->second)});
     }
   }
   for (const std::string& file : files.files) {
     const auto source = source_of.find(l3_name(file));
     if (source == source_of.end()) {
-      plan.failures.push_back({join(folder, file), std::nullopt, "no image of this name in " + source_folder});
+      plan.failures.push_back(
+          {join(folder, file), std::nullopt, "the image of this name is missing in " + source_folder});
       continue;
     }
     plan.works.push_back({join(folder, file), join(source_folder, source->second)});
@@ -90,10 +91,11 @@ void plan_mirror(const VerifyOptions& options, Plan& plan) {
     plan.failures.push_back(*std::move(failure));
   }
   for (const auto& [expected, source] : source_of) {
-    plan.failures.push_back({join(source_folder, source), std::nullopt, "no " + join(folder, expected)});
+    plan.failures.push_back(
+        {join(source_folder, source), std::nullopt, "its L3 file " + join(folder, expected) + " is missing"});
   }
   if (plan.works.empty() && plan.failures.empty()) {
-    plan.failures.push_back({folder, std::nullopt, "no .l3 files in this folder"});
+    plan.failures.push_back({folder, std::nullopt, "this folder has no .l3 files"});
   }
 }
 
@@ -172,18 +174,18 @@ int verify(const VerifyOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
   if (std::count(options.paths.begin(), options.paths.end(), "-") > 1) {
-    return wrong_usage(context, "verify: - is given twice, but stdin can be read only once");
+    return wrong_usage(context, "verify: stdin (-) can be read only once");
   }
   if (!options.against.empty()) {
-    if (options.paths.size() != 1) return wrong_usage(context, "verify: --against takes one PATH");
+    if (options.paths.size() != 1) return wrong_usage(context, "verify: with --against only one PATH is allowed");
     if (options.against == "-" && options.paths.front() == "-") {
-      return wrong_usage(context, "verify: PATH and --against are both stdin");
+      return wrong_usage(context, "verify: PATH and --against cannot both be stdin");
     }
     if (options.against == "-" && is_data_set(options.paths.front())) {
-      return wrong_usage(context, "verify: a data set is compared with a folder or a tar, not with stdin");
+      return wrong_usage(context, "verify: a data set can be compared with a folder or a tar, not with stdin");
     }
     if (!is_data_set(options.paths.front()) && is_folder(options.against) != is_folder(options.paths.front())) {
-      return wrong_usage(context, "verify: PATH and --against are not both files or both folders");
+      return wrong_usage(context, "verify: PATH and --against must both be files or both be folders");
     }
   }
   ModelFiles models;
@@ -200,7 +202,7 @@ int verify(const VerifyOptions& options, Context& context) {
   Parallel parallel(options.threads);
   Progress progress(console, plan.works.size(), bytes);
   const bool say_result = options.verbose || !options.quiet;
-  // Many files are worked on side by side; the tiles of a single one are.
+  // Several files are verified in parallel. If there is only one, its tiles are.
   const bool single = plan.works.size() == 1;
   const bool say_each = options.verbose || (say_result && (single || console.stdout_is_terminal()));
   const auto verify_one = [&](uint64_t index) {
@@ -237,36 +239,37 @@ int verify(const VerifyOptions& options, Context& context) {
 
 void add_verify(CommandLine& line) {
   Subcommand sub =
-      line.command("verify", "Check that data sets and L3 files are whole, and compare them with their sources");
+      line.command("verify", "Check data sets and L3 files for damage, and compare them with the original images");
   auto options = std::make_shared<VerifyOptions>();
-  sub.option("PATH", options->paths,
-             "Data sets, shards, L3 files, or folders of them with all folders below; - is stdin")
+  sub.option("PATH", options->paths, "Data sets, shards, L3 files, or folders of L3 files; - is stdin")
       .required()
       .type("");
   sub.option("--against", options->against,
-             "Also compare with this image: every sample, palette and chunk. Where PATH is a folder, this is the "
-             "folder or the tar that it was converted from; images that are missing from either are failures too")
-      .type(kPathType);
-  sub.flag("--subset", options->subset,
-           "With --against: a data set may lack images of its source, as after --list, --pair or --on-error skip")
-      .needs("--against");
+             "Compare with this original: an image, or the folder or tar that PATH was made from")
+      .type(kPathType)
+      .details("Every sample, palette and chunk is compared. An image that is missing on either side is an error");
+  sub.flag("--subset", options->subset, "With --against: the data set need not have all images of the original")
+      .needs("--against")
+      .details("Data sets made with --list, --pair or --on-error skip can lack images");
   sub.flag("--ignore-unsupported", options->ignore_unsupported,
-           "With --against: images of types that are not read, such as .dcm, and compressed tars may be missing; else "
-           "they are a failure")
-      .needs("--against");
-  add_models(sub, options->models, "A model of l3 train that files may need. Can be given more than once");
-  add_threads(sub, options->threads, "-j,--threads",
-              "Threads to work with, on several files at a time or on the tiles of a single file");
-  sub.flag("-v,--verbose", options->verbose, "Say OK for each file, also where stdout is no terminal");
+           "With --against: ignore compressed tars and unsupported images, such as .dcm")
+      .needs("--against")
+      .details("Without this option they are errors");
+  add_models(sub, options->models, "A model from l3 train that files need")
+      .details("Give the option again for another model");
+  add_threads(sub, options->threads, "-j,--threads", "Number of threads");
+  sub.flag("-v,--verbose", options->verbose, "Print OK for each file, even if stdout is not a terminal");
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);
+  sub.examples(
+      "  l3 verify photo.l3                       is this file intact?\n"
+      "  l3 verify set/                           is this data set intact?\n"
+      "  l3 verify --against pngs/ set/           does it hold exactly the images of pngs/?\n"
+      "  l3 verify --against photo.png photo.l3\n");
   sub.footer(
-      "Every byte of a file is covered: header, sections, index, pixels and metadata. Each failure is one line on\n"
-      "stderr with file, offset and reason. The last line on stdout says how much was found OK.\n\n"
-      "Examples:\n"
-      "  l3 verify photo.l3\n"
-      "  l3 verify --against photo.png photo.l3\n"
-      "  l3 verify --against pngs/ set/           the whole conversion, image by image\n");
+      "Every byte is checked: header, sections, index, pixels and metadata. Each failure is a line on stderr with\n"
+      "the file, the offset and the reason. The last line on stdout is the result.\n\n"
+      "Exit status: 0 if everything is intact and equal, 1 if anything failed.\n");
   sub.run([options](Context& context) { return verify(*options, context); });
 }
 

@@ -22,7 +22,7 @@ class SetVerifier {
   SetVerifier(const SetVerification& wanted, const l3::DataSet& set, Context& context)
       : wanted_(wanted), set_(set), context_(context) {}
 
-  // Failures of shards, and of sources that are not there.
+  // Checks the shards, and that no source is missing. Returns the number of failures.
   uint64_t check_whole() {
     uint64_t failed = 0;
     const auto fail = [&](const Failure& failure) {
@@ -40,7 +40,7 @@ class SetVerifier {
     for (const Failure& failure : sources_.left_out) fail(failure);
     for (const Failure& failure : sources_.refused) fail(failure);
     for (const SourceItem& item : sources_.items) source_of_.emplace(item.name, &item);
-    // Metadata and labels may be named .JSON and .CLS.
+    // The extensions of metadata and labels may have capital letters, .JSON and .CLS.
     for (const SourceItem& item : sources_.items) {
       const size_t dot = item.name.rfind('.');
       const std::string extension = dot == item.name.npos ? "" : lower(item.name.substr(dot));
@@ -55,7 +55,7 @@ class SetVerifier {
       } else if (set_.find(page_name(item.name, 1))) {
         for_missing_pages(item, fail);
       } else {
-        fail({sources_.display_name(item), std::nullopt, "is not in the data set (--subset allows that)"});
+        fail({sources_.display_name(item), std::nullopt, "is not in the data set (--subset allows this)"});
       }
     }
     const auto unsupported = ignored.failure(wanted_.against);
@@ -77,7 +77,7 @@ class SetVerifier {
       if (auto failure = compare_bytes(metadata_name(std::string(sample.name_text())), name, sample.metadata_text()))
         return failure;
     }
-    // Labels without names are those of .cls files.
+    // Labels without names come from .cls files.
     if (!wanted_.against.empty() && sample.label != L3_NO_LABEL && set_.info().classes == 0) {
       if (auto failure = compare_label(label_name(std::string(sample.name_text())), name, sample.label)) return failure;
     }
@@ -101,10 +101,10 @@ class SetVerifier {
   }
 
  private:
-  // Files that are kept as they are.
+  // Compares a file that is kept as it is.
   std::optional<Failure> compare_bytes(const std::string& key, const std::string& name, std::string_view kept) const {
     const auto source = source_of_.find(key);
-    if (source == source_of_.end()) return Failure{name, std::nullopt, "no " + key + " in " + wanted_.against};
+    if (source == source_of_.end()) return Failure{name, std::nullopt, key + " is missing in " + wanted_.against};
     const Outcome<bridge::Buffer> bytes = sources_.read(*source->second);
     if (!bytes) return bytes.failure();
     const bool same = std::equal(kept.begin(), kept.end(), bytes->bytes().begin(), bytes->bytes().end(),
@@ -113,7 +113,7 @@ class SetVerifier {
     return Failure{name, std::nullopt, "differs from " + key + " in " + wanted_.against};
   }
 
-  // Of a file whose first page is in the data set.
+  // Reports the missing pages of a file whose first page is in the data set.
   template <class Fail>
   void for_missing_pages(const SourceItem& item, const Fail& fail) const {
     const Outcome<uint32_t> pages = count_pages(sources_, item);
@@ -127,7 +127,7 @@ class SetVerifier {
 
   std::optional<Failure> compare_label(const std::string& key, const std::string& name, uint32_t label) const {
     const auto source = source_of_.find(key);
-    if (source == source_of_.end()) return Failure{name, std::nullopt, "no " + key + " in " + wanted_.against};
+    if (source == source_of_.end()) return Failure{name, std::nullopt, key + " is missing in " + wanted_.against};
     const Outcome<bridge::Buffer> bytes = sources_.read(*source->second);
     if (!bytes) return bytes.failure();
     if (label_in(bytes->bytes()) == label) return std::nullopt;
@@ -144,7 +144,8 @@ class SetVerifier {
         read.page = of_page->second;
       }
     }
-    if (source == source_of_.end()) return Failure{name, std::nullopt, "no image of this name in " + wanted_.against};
+    if (source == source_of_.end())
+      return Failure{name, std::nullopt, "the image of this name is missing in " + wanted_.against};
     const SourceItem& item = *source->second;
     const Outcome<bridge::Buffer> bytes = sources_.read(item);
     if (!bytes) return bytes.failure();
@@ -185,7 +186,7 @@ uint64_t verify_data_set(const SetVerification& wanted, Parallel& parallel, Cont
   const uint64_t failed = verifier.check_whole();
   const l3_data_info info = set->info();
   Progress progress(console, info.samples, info.sample_bytes);
-  // Many samples are worked on side by side; the tiles of a single one are.
+  // Several samples are verified in parallel. If there is only one, its tiles are.
   const bool single = info.samples == 1;
   const auto verify_one = [&](uint64_t index) {
     Totals done;
@@ -205,9 +206,9 @@ uint64_t verify_data_set(const SetVerification& wanted, Parallel& parallel, Cont
   console.clear_status();
   const uint64_t all = failed + progress.totals().failed;
   if (wanted.say_result) {
-    console.print((all == 0 ? "OK " : "DAMAGED ") + one_line(wanted.set) + ": " +
+    console.print((all == 0 ? "OK " : "FAILED ") + one_line(wanted.set) + ": " +
                   std::to_string(progress.totals().files) + " samples OK" +
-                  (all > 0 ? ", " + std::to_string(all) + " failures" : std::string()));
+                  (all > 0 ? ", " + std::to_string(all) + (all == 1 ? " failure" : " failures") : std::string()));
   }
   return all;
 }

@@ -1,4 +1,4 @@
-// l3 verify of a data set.
+// l3 verify for data sets.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace tools {
 
 struct SetVerification {
   std::string set;
-  std::string against;  // a folder or a tar; empty: compare with nothing
-  bool subset = false;  // the source may have images that the data set has not
+  std::string against;  // a folder or a tar; empty: do not compare
+  bool subset = false;  // the source may have images that the data set lacks
   bool ignore_unsupported = false;
   bool say_result = false;
   l3_limits limits{};
 };
 
-// Says what is wrong; gives how many failures there were.
+// Prints each failure and returns their number.
 uint64_t verify_data_set(const SetVerification& verification, Parallel& parallel, Context& context);
 
 }  // namespace tools

@@ -63,7 +63,8 @@ std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Ima
   };
   then([&] { return charls_jpegls_decoder_read_header(decoder.get()); });
   then([&] { return charls_jpegls_decoder_get_destination_size(decoder.get(), 0, &size); });
-  if (code == charls::jpegls_errc::success && size != image.pixels.size()) return failed("another size");
+  if (code == charls::jpegls_errc::success && size != image.pixels.size())
+    return failed("the decoded image has another size");
   then([&] { return charls_jpegls_decoder_decode_to_buffer(decoder.get(), image.pixels.data(), size, 0); });
   return code == charls::jpegls_errc::success ? std::nullopt : std::optional(error_of(code));
 }

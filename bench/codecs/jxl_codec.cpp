@@ -52,7 +52,7 @@ std::optional<formats::Error> encode(const formats::Image& image, int level, bri
   const std::unique_ptr<JxlEncoder, Destroy> encoder(JxlEncoderCreate(nullptr));
   if (encoder == nullptr) return failed("out of memory");
   const auto error = [&] {
-    return failed("libjxl gives up with its error " + std::to_string(JxlEncoderGetError(encoder.get())));
+    return failed("libjxl failed with error " + std::to_string(JxlEncoderGetError(encoder.get())));
   };
   if (!describe(encoder.get(), image)) return error();
   JxlEncoderFrameSettings* const settings = JxlEncoderFrameSettingsCreate(encoder.get(), nullptr);
@@ -88,7 +88,7 @@ std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Ima
   const JxlPixelFormat format = pixel_format(image);
   if (JxlDecoderSubscribeEvents(decoder.get(), JXL_DEC_FULL_IMAGE) != JXL_DEC_SUCCESS ||
       JxlDecoderSetInput(decoder.get(), file.data(), file.size()) != JXL_DEC_SUCCESS) {
-    return failed("libjxl takes no input");
+    return failed("libjxl does not accept the input");
   }
   JxlDecoderCloseInput(decoder.get());
   for (;;) {
@@ -97,15 +97,15 @@ std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Ima
         size_t size = 0;
         if (JxlDecoderImageOutBufferSize(decoder.get(), &format, &size) != JXL_DEC_SUCCESS ||
             size != image.pixels.size()) {
-          return failed("another size");
+          return failed("the decoded image has another size");
         }
         if (JxlDecoderSetImageOutBuffer(decoder.get(), &format, image.pixels.data(), size) != JXL_DEC_SUCCESS) {
-          return failed("libjxl takes no output");
+          return failed("libjxl does not accept the output buffer");
         }
         break;
       }
       case JXL_DEC_FULL_IMAGE: return std::nullopt;
-      default: return failed("damaged");
+      default: return failed("the file is damaged");
     }
   }
 }

@@ -29,7 +29,7 @@ std::optional<formats::Error> encode(const formats::Image& image, int, bridge::B
   const qoi_desc shape = {image.width, image.height, static_cast<unsigned char>(colour_channels(image)), QOI_SRGB};
   int size = 0;
   const std::unique_ptr<void, Free> bytes(qoi_encode(as_colours(image, room), &shape, &size));
-  if (bytes == nullptr) return failed("qoi_encode fails");
+  if (bytes == nullptr) return failed("qoi_encode failed");
   // Far less than the time that encoding takes.
   std::memcpy(file.reset(static_cast<size_t>(size)), bytes.get(), static_cast<size_t>(size));
   return std::nullopt;
@@ -39,11 +39,11 @@ std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Ima
   thread_local bridge::Buffer room;
   qoi_desc shape{};
   const uint32_t channels = colour_channels(image);
-  if (file.size() > INT32_MAX) return failed("too large");
+  if (file.size() > INT32_MAX) return failed("the file is too large");
   const std::unique_ptr<void, Free> pixels(
       qoi_decode(file.data(), static_cast<int>(file.size()), &shape, static_cast<int>(channels)));
-  if (pixels == nullptr) return failed("damaged");
-  if (shape.width != image.width || shape.height != image.height) return failed("another size");
+  if (pixels == nullptr) return failed("the file is damaged");
+  if (shape.width != image.width || shape.height != image.height) return failed("the decoded image has another size");
   std::memcpy(colours_of(image, room), pixels.get(), size_t{image.width} * image.height * channels);
   take_colours(image, room);
   return std::nullopt;

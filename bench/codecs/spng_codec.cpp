@@ -99,7 +99,8 @@ std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Ima
   if (error == 0) error = spng_decoded_image_size(context.get(), SPNG_FMT_PNG, &size);
   if (error != 0) return failed(spng_strerror(error));
   const bool packed = image.bits < 8;
-  if (size != (packed ? packed_row(image) * image.height : image.pixels.size())) return failed("another size");
+  if (size != (packed ? packed_row(image) * image.height : image.pixels.size()))
+    return failed("the decoded image has another size");
   uint8_t* const out = packed ? room.reset(size) : image.pixels.data();
   error = spng_decode_image(context.get(), out, size, SPNG_FMT_PNG, 0);
   if (error != 0) return failed(spng_strerror(error));

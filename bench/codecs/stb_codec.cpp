@@ -30,7 +30,7 @@ std::string cannot_hold(const formats::Image& image) {
 }
 
 std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Image& image) {
-  if (file.size() > INT_MAX) return failed("too large");
+  if (file.size() > INT_MAX) return failed("the file is too large");
   const int size = static_cast<int>(file.size());
   const int channels = static_cast<int>(formats::channels(image.colour));
   int width = 0, height = 0, found = 0;
@@ -39,7 +39,8 @@ std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Ima
           ? static_cast<void*>(stbi_load_16_from_memory(file.data(), size, &width, &height, &found, channels))
           : stbi_load_from_memory(file.data(), size, &width, &height, &found, channels));
   if (pixels == nullptr) return failed(stbi_failure_reason());
-  if (width != static_cast<int>(image.width) || height != static_cast<int>(image.height)) return failed("another size");
+  if (width != static_cast<int>(image.width) || height != static_cast<int>(image.height))
+    return failed("the decoded image has another size");
   make_room(image);
   std::memcpy(image.pixels.data(), pixels.get(), image.pixels.size());
   return std::nullopt;

@@ -35,7 +35,7 @@ std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Ima
   const size_t size =
       ZSTD_decompressDCtx(context.get(), image.pixels.data(), image.pixels.size(), file.data(), file.size());
   if (ZSTD_isError(size) != 0) return failed(ZSTD_getErrorName(size));
-  return size == image.pixels.size() ? std::nullopt : std::optional(failed("another size"));
+  return size == image.pixels.size() ? std::nullopt : std::optional(failed("the decoded image has another size"));
 }
 
 constexpr Adapter kAdapter = {version, cannot_hold, encode, decode};

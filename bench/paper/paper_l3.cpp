@@ -154,8 +154,8 @@ bool possible(const Shape& shape) {
 const char* text(Reason reason) {
   switch (reason) {
     case Reason::none: return "no error";
-    case Reason::head: return "not a file of the paper's scheme, or of a shape that it does not have";
-    case Reason::sizes: return "the sizes of the patches are not those of the file";
+    case Reason::head: return "not a file of the paper's scheme, or an unsupported image shape";
+    case Reason::sizes: return "the sizes of the patches do not match the file";
     case Reason::patch: return "the rows of a patch are damaged";
   }
   return "unknown";

@@ -80,7 +80,7 @@ std::string in_words(const Standing& decode, const Standing& encode) {
     return one.contests > 1 ? ", in any of the " + std::to_string(one.contests) + " categories" : std::string();
   };
   if (wins(decode) && wins(encode) && decode.contests == encode.contests) {
-    return "no codec is both smaller and quicker, to decode or to encode" + everywhere(decode);
+    return "no codec is both smaller and faster, to decode or to encode" + everywhere(decode);
   }
   std::string text;
   for (const auto& [one, quick] : {std::pair(&decode, "decode"), std::pair(&encode, "encode")}) {
@@ -88,7 +88,7 @@ std::string in_words(const Standing& decode, const Standing& encode) {
     text += text.empty() ? "" : ". ";
     if (wins(*one)) {
       text +=
-          std::string(text.empty() ? "no" : "No") + " codec is both smaller and quicker to " + quick + everywhere(*one);
+          std::string(text.empty() ? "no" : "No") + " codec is both smaller and faster to " + quick + everywhere(*one);
       continue;
     }
     text += std::string(text.empty() ? "beaten" : "Beaten") + ", both in size and in speed to " + quick + ", by " +
@@ -115,9 +115,9 @@ std::vector<std::string> conclusions(const Results& results) {
   if (smallest != nullptr && decodes != nullptr) {
     std::string text = "Of the codecs that hold all images without loss, " + smallest->name + " is the smallest (" +
                        three_digits(smallest->ratio()) + " of the bytes as supplied), " + decodes->name +
-                       " decodes quickest (" + three_digits(decodes->decode.median) + " MP/s on one core)";
+                       " decodes fastest (" + three_digits(decodes->decode.median) + " MP/s on one core)";
     if (encodes != nullptr) {
-      text += " and " + encodes->name + " encodes quickest (" + three_digits(encodes->encode.median) + ")";
+      text += " and " + encodes->name + " encodes fastest (" + three_digits(encodes->encode.median) + ")";
     }
     lines.push_back(text + ".");
   }
@@ -131,7 +131,7 @@ std::vector<std::string> conclusions(const Results& results) {
     if (!words.empty()) lines.push_back(codec.name + ": " + words + ".");
   }
   for (const CodecFigures& codec : whole.codecs) {
-    if (!codec.lossy && !codec.lossless) lines.push_back(codec.name + " gave back something else than it was given.");
+    if (!codec.lossy && !codec.lossless) lines.push_back(codec.name + " changed an image, although it is lossless.");
   }
   return lines;
 }

@@ -83,18 +83,20 @@ std::string left_out(const SetFigures& set) {
     if (!reasons.empty()) text += (text.empty() ? "" : "; ") + codec.name + ": " + reasons;
   }
   if (text.empty()) return "";
-  return "<p class=\"note\">Images that a codec cannot hold are not in its figures, and were not reduced to fit: " +
-         text + ". Hollow marks in the plots.</p>";
+  return "<p class=\"note\">The figures of these codecs do not include images that they cannot hold; no image was "
+         "reduced to fit. " +
+         text + ". Their marks in the plots are hollow.</p>";
 }
 
 std::string plots(const SetFigures& set) {
   std::string html = "<div class=\"plots\">";
   for (const Direction direction : {Direction::decode, Direction::encode}) {
-    html += "<figure><div class=\"desk\">" + trade_plot(set, direction, PlotSize::wide) +
-            "</div><div class=\"phone\">" + trade_plot(set, direction, PlotSize::narrow) +
-            "</div><figcaption>Size against " + (direction == Direction::decode ? "decoding" : "encoding") +
-            " speed. To the right and below is better. The dashed line is the frontier: what no lossless codec that "
-            "holds all images beats in both.</figcaption></figure>";
+    html +=
+        "<figure><div class=\"desk\">" + trade_plot(set, direction, PlotSize::wide) + "</div><div class=\"phone\">" +
+        trade_plot(set, direction, PlotSize::narrow) + "</div><figcaption>Size against " +
+        (direction == Direction::decode ? "decoding" : "encoding") +
+        " speed. Further right and lower is better. The dashed line is the frontier. It connects the codecs that no "
+        "lossless codec holding all images beats in both size and speed.</figcaption></figure>";
   }
   return html + "</div>";
 }
@@ -108,7 +110,7 @@ std::string head_line(const SetFigures& set) {
 std::string training(const TrainingFigures& training) {
   std::string html = "<h2 id=\"training\">Feeding a training, measured</h2><p>" + escaped(training.about) + ". " +
                      std::to_string(training.threads) + " threads, batches of " + std::to_string(training.batch) +
-                     "; stalled: the share of its time that a training waits whose steps take " +
+                     ". Stalled is the share of the time that a training waits for data, with steps of " +
                      three_digits(training.step_seconds * 1e3) + " ms.</p>";
   const double first = training.feeds.empty() ? 0 : training.feeds[0].warm;
   html +=
@@ -155,20 +157,20 @@ std::string calculator(const Results& results) {
       static_cast<double>(set.pixels) / 1e6 / static_cast<double>(std::max<uint64_t>(set.files, 1));
   const std::string threads = std::to_string(results.threads);
   return "<h2 id=\"means\">What it means for your training</h2>"
-         "<p>Computed from the sizes and speeds above for images of the kind measured. The figures in the boxes are "
-         "yours to change.</p><form id=\"wishes\">" +
+         "<p>Computed from the sizes and speeds above, for images like these. Change the numbers in the boxes to "
+         "yours.</p><form id=\"wishes\">" +
          input("images", "images in the set", "1000000") +
-         input("megapixels", "megapixels an image", three_digits(megapixels)) + input("store", "store, MB/s", "500") +
-         input("link", "link to the GPU, GB/s", "25") + input("wanted", "images/s that the training takes", "1000") +
+         input("megapixels", "megapixels per image", three_digits(megapixels)) + input("store", "store, MB/s", "500") +
+         input("link", "link to the GPU, GB/s", "25") + input("wanted", "images/s that the training needs", "1000") +
          input("processors", "processors for decoding", threads) +
-         input("gpu", "a GPU's decoding, MP/s (measured by you)", "") +
+         input("gpu", "GPU decoding, MP/s (your measurement)", "") +
          "</form><div class=\"wide\"><table id=\"meaning\"></table></div>"
-         "<p class=\"note\">The store feeds files. Processors decode as measured here on " +
+         "<p class=\"note\">The store delivers files. Processors decode at the speed measured here on " +
          threads + (results.threads == 1 ? " core" : " cores") +
-         ", in proportion to their number. The link carries samples where processors decode, and files where a GPU "
-         "decodes l3. A GPU's share is the part of its time that decoding would take at the speed that you enter, "
-         "or that was measured here; nothing is assumed where there is none.</p>"
-         "<noscript><p class=\"note\">This table needs JavaScript; all others do not.</p></noscript>";
+         ", in proportion to their number. The link carries samples if processors decode, and files if a GPU decodes "
+         "l3. The share of the GPU is the part of its time that decoding takes at the speed that you enter, or that "
+         "was measured here. Without such a speed, none is assumed.</p>"
+         "<noscript><p class=\"note\">Only this table needs JavaScript.</p></noscript>";
 }
 
 std::string methods(const Results& results) {
@@ -179,39 +181,39 @@ std::string methods(const Results& results) {
       escaped(machine.memory) + "; " + escaped(machine.system) + "; " + escaped(machine.compiler) + "; " +
       escaped(machine.library) + (machine.gpu.empty() ? std::string() : "; " + escaped(machine.gpu)) + "; " +
       escaped(machine.date) + ".</li>" +
-      "<li>Size: bytes of all files over the bytes of the same files as supplied. MP/s: million pixels a second, from "
-      "a "
-      "file in memory to samples in memory and back; the median over rounds in which the codecs take turns, \u00b1 "
-      "half "
-      "the distance between the slowest and the quickest one. On one core a second is one of the thread's processor "
-      "time; on more cores and on a GPU it is one of the clock on the wall. An encoder that takes more than 10 seconds "
-      "for a batch (a fiftieth of --seconds) is timed once.</li>"
-      "<li>Every decoded image was compared with its source. <i>Everything</i>: palette, transparency and all chunks "
-      "too. <i>Samples</i>: those alone, palettes as indices. Lossy codecs are there as a reference, with the error "
-      "of all samples; they are in no frontier.</li>";
+      "<li>Size is the bytes of all files divided by the bytes of the same files as supplied. MP/s is million pixels "
+      "per second, from a file in memory to samples in memory, and back. It is the median of rounds in which the "
+      "codecs "
+      "take turns, \u00b1 half the distance between the slowest and the fastest. On one core, the time is the "
+      "processor "
+      "time of the thread. On several cores and on a GPU, it is wall-clock time. An encoder that takes more than 10 "
+      "seconds for a batch, or a fiftieth of --seconds if that is less, is timed once.</li>"
+      "<li>Every decoded image was compared with its source. <i>Everything</i> includes the palette, the transparency "
+      "and all chunks. <i>Samples</i> means only samples, and indices of palette images. Lossy codecs are shown for "
+      "comparison, with the error of all samples. They are in no frontier.</li>";
   if (!results.memory_image.empty()) {
-    html += "<li>Memory: what the process grows by while it encodes, and decodes, " + escaped(results.memory_image) +
+    html += "<li>Memory is the growth of the process while it encodes or decodes " + escaped(results.memory_image) +
             ".</li>";
   }
   if (results.whole.busy() >= kBusy) {
     html += "<li>The machine was busy: work on one core took " + fixed(results.whole.busy(), 1) +
-            " times its processor time. Figures by the clock on the wall are too low.</li>";
+            " times its processor time. Figures in wall-clock time are too low.</li>";
   }
   if (results.sampled) {
-    html += "<li>There was no time for all images: " + grouped(results.whole.files) + " of " +
-            grouped(results.listed_files) +
-            " were measured, drawn in the same order in each run, without those that would have taken too long.</li>";
+    html +=
+        "<li>The time was limited: " + grouped(results.whole.files) + " of " + grouped(results.listed_files) +
+        " images were measured, without those that would have taken too long. The sample is the same in each run.</li>";
   }
   if (results.failed > 0) {
     html += "<li>" + grouped(results.failed) + (results.failed == 1 ? " file" : " files") +
-            " could not be read or failed, and were named when this ran.</li>";
+            " could not be read or failed. The run printed their names.</li>";
   }
   html += "</ul><div class=\"wide\"><table><thead><tr><th>codec</th><th>what</th><th>library</th></tr></thead><tbody>";
   for (const CodecFigures& codec : results.whole.codecs) {
     html += "<tr><th>" + codec.name + "</th><td>" + escaped(codec.title) + "</td><td>" +
             escaped(codec.absent.empty()    ? codec.version
-                    : codec.package.empty() ? "absent: " + codec.absent
-                                            : "absent: " + codec.absent + " (Debian: " + codec.package + ")") +
+                    : codec.package.empty() ? "missing: " + codec.absent
+                                            : "missing: " + codec.absent + " (Debian: " + codec.package + ")") +
             "</td></tr>";
   }
   return html + "</tbody></table></div>";

@@ -18,8 +18,8 @@ using formats::Image;
 using formats::Result;
 using Bytes = std::span<const uint8_t>;
 
-// The parts of the colour space section, in order of their bits in its first byte: of which chunk they are, and the
-// sizes of a part and of its numbers, which PNG has big-endian and L3 little-endian.
+// The parts of the colour space section, in the order of their bits in its first byte: the chunk of each part, and the
+// sizes of the part and of its numbers. Numbers are big-endian in PNG and little-endian in L3.
 struct ColourPart {
   std::array<char, 4> type;
   size_t bytes;
@@ -36,14 +36,14 @@ constexpr std::array<char, 4> kExifType = {'e', 'X', 'I', 'f'};
 
 constexpr size_t kRecordHeaderBytes = 12;
 
-// Copies numbers of `number_bytes` each with their bytes in the opposite order, on any machine.
+// Copies numbers of `number_bytes` bytes and reverses the byte order of each.
 void copy_reversed(Bytes from, size_t number_bytes, uint8_t* to) {
   for (size_t i = 0; i < from.size(); i += number_bytes) {
     for (size_t k = 0; k < number_bytes; ++k) to[i + k] = from[i + number_bytes - 1 - k];
   }
 }
 
-// The section of those parts that there are, by their places in kColourParts; nothing where there is none.
+// Makes the section from the parts that exist; their order is that of kColourParts. Empty if there are none.
 std::vector<uint8_t> colour_space_of(const std::array<Bytes, kColourParts.size()>& chunks) {
   std::vector<uint8_t> section(1);
   for (size_t i = 0; i < kColourParts.size(); ++i) {
@@ -79,7 +79,8 @@ const ColourPart* colour_part_for(const Chunk& chunk) {
   return nullptr;
 }
 
-// How often each type occurs. A hostile file may have very many chunks, so they are not searched for each one.
+// Counts how often each type occurs. A hostile file can have very many chunks, so this must not search them for each
+// one.
 std::map<std::array<char, 4>, size_t> count_types(const std::vector<Chunk>& chunks) {
   std::map<std::array<char, 4>, size_t> counts;
   for (const Chunk& chunk : chunks) ++counts[chunk.type];
@@ -117,7 +118,7 @@ Colour colour_of(uint32_t colour) {
       ->image;
 }
 
-// The bytes of a section, empty where there is none.
+// Returns the bytes of a section. Empty if there is no such section.
 Result<Bytes> find_section(Bytes file, l3_section_type type) {
   const uint8_t* bytes = nullptr;
   size_t size = 0;
@@ -129,10 +130,10 @@ Result<Bytes> find_section(Bytes file, l3_section_type type) {
 }
 
 Error metadata_problem(Bytes file, Bytes section) {
-  return {static_cast<uint64_t>(section.data() - file.data()), "the metadata is not a sequence of records"};
+  return {static_cast<uint64_t>(section.data() - file.data()), "the records of the metadata are damaged"};
 }
 
-// What stands beside the pixels and says what they mean.
+// Reads the palette and the transparency, which tell what the samples mean.
 std::optional<Error> read_colours(Bytes file, Image& image) {
   Result<std::vector<uint8_t>> palette = read_palette(file);
   if (!palette) return palette.error();
@@ -164,7 +165,7 @@ std::optional<Error> over_limit(const Region& region, size_t pixel_bytes, const 
   const uint64_t pixels = uint64_t{region.width} * region.height;
   if (pixels <= max_pixels && pixels <= max_bytes / pixel_bytes) return std::nullopt;
   return Error{0, "a region of " + std::to_string(region.width) + " x " + std::to_string(region.height) +
-                      " pixels is over the limit"};
+                      " pixels exceeds the limit"};
 }
 
 }  // namespace
@@ -245,7 +246,7 @@ std::optional<Error> encode_l3(const Image& image, const l3_encode_options& opti
   const L3Image source(image);
   const uint64_t bound = l3_encode_bound(&source.get(), &options);
   if (bound > SIZE_MAX) return Error{0, "the image is too large for this machine"};
-  // Where there is no bound, l3_encode is asked all the same, because it says why.
+  // If there is no bound, l3_encode is called nevertheless, because it returns the reason.
   uint8_t* out = file.reset(std::max<size_t>(static_cast<size_t>(bound), 1));
   size_t written = 0;
   l3_error error{};
@@ -261,10 +262,10 @@ std::optional<Error> decode_l3(Bytes file, const DecodeSettings& settings, Image
   constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
   l3_info info = l3_info_init();
   l3_error error{};
-  // A small region of a large image is within the limits.
+  // The limits apply to the region, which may be a small part of a large image.
   const l3_limits& head_limits = settings.region ? kUnlimited : settings.limits;
   if (l3_read_info(file.data(), file.size(), &head_limits, &info, &error) != L3_OK ||
-      // No room is made for pixels before there is a file behind the header.
+      // Memory for pixels is allocated only if the file after the header is valid.
       l3_check(file.data(), file.size(), &head_limits, &error) != L3_OK) {
     return to_error(error);
   }
@@ -350,7 +351,7 @@ Result<std::vector<Chunk>> read_section_chunks(Bytes file) {
   size_t at = 1;
   for (size_t i = 0; i < kColourParts.size(); ++i) {
     const ColourPart& part = kColourParts[i];
-    // A section that is not as long as its parts is for decoding to refuse.
+    // If the section does not have the size of its parts, decoding will report it.
     if (colour_space->size() < at + part.bytes || ((*colour_space)[0] >> i & 1) == 0) continue;
     chunks.push_back(
         Chunk{part.type, formats::kBeforePalette, reversed(colour_space->subspan(at, part.bytes), part.number_bytes)});

@@ -1,5 +1,6 @@
-// What the facade knows of its adapters, and what they share. A new format is a file with these functions and a line
-// in formats.cpp. Adapters may throw std::bad_alloc and std::length_error; the facade turns them into an Error.
+// The readers and writers of each format, which formats.cpp calls, and functions that they share. To add a format, add
+// a file with these functions and a line in formats.cpp. The functions may throw std::bad_alloc and std::length_error;
+// formats.cpp converts these to an Error.
 #pragma once
 
 #include <cstddef>
@@ -45,14 +46,14 @@ Result<uint32_t> count_tiff_pages(std::span<const uint8_t> file);
 bool is_jxl(std::span<const uint8_t> file);
 Result<Image> read_jxl(std::span<const uint8_t> file, const ReadOptions& options);
 
-// By the last bytes, so that it is asked last.
+// Looks at the last bytes of the file, so it must be called after all others.
 bool is_tga(std::span<const uint8_t> file);
 Result<Image> read_tga(std::span<const uint8_t> file, const ReadOptions& options);
 
-// An Error at `offset` if the image that `header` announces (its pixels not yet there) is over a limit.
+// Returns an Error at `offset` if an image exceeds a limit. `header` is the image without its pixels.
 std::optional<Error> over_limit(const Image& header, const ReadOptions& options, uint64_t offset);
 
-// Bytes of Image::pixels. Cannot overflow once over_limit() is content, or once problem() is.
+// The size of Image::pixels. Cannot overflow after over_limit() or problem() has accepted the image.
 size_t pixel_bytes(const Image& header);
 
 inline void notice(std::vector<std::string>* notices, std::string line) {

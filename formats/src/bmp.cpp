@@ -1,7 +1,7 @@
-// BMP: indices with their palette, also run-length coded, and samples.
+// Reads BMP: palette images, also with run-length coding, and colours.
 //
-// Read here and not through a library: stb_image gives colours in place of indices, takes what the file lacks for
-// zeros, and shows memory that nothing has set where an index is past the palette.
+// This does not use stb_image, which returns colours instead of indices, takes missing bytes as zeros, and returns
+// uninitialized memory for indices beyond the palette.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -15,11 +15,11 @@ namespace formats {
 namespace {
 
 constexpr size_t kFileHeader = 14;
-// Lengths of the header that follows it. Each holds what the one before it does.
-constexpr uint32_t kOldHeader = 12;  // of OS/2, with another layout
+// Sizes of the second header. Each of these headers begins with the fields of the one before.
+constexpr uint32_t kOldHeader = 12;  // of OS/2, has another layout
 constexpr uint32_t kHeader = 40;
 constexpr uint32_t kHeader2 = 52;   // with masks
-constexpr uint32_t kHeader3 = 56;   // with one for alpha
+constexpr uint32_t kHeader3 = 56;   // with a mask for alpha
 constexpr uint32_t kHeader4 = 108;  // with a colour space
 constexpr uint32_t kHeader5 = 124;  // with a profile
 
@@ -31,18 +31,18 @@ constexpr uint32_t kBitFields = 3;
 // The bits of one channel in a pixel.
 struct Field {
   uint32_t shift = 0;
-  uint32_t bits = 0;  // 0 where there is none
+  uint32_t bits = 0;  // 0 if the pixel does not have this channel
 };
 
 struct Layout {
   Image image;                    // without pixels
-  bool upwards = true;            // the last row stands first
-  uint32_t header = 0;            // bytes of the second header
+  bool upwards = true;            // the last row comes first
+  uint32_t header = 0;            // size of the second header
   uint32_t bits = 0;              // of a pixel
-  std::array<Field, 4> fields{};  // where a pixel has 16 or more: red, green, blue, alpha
-  bool masked = false;            // the file itself says where they are
+  std::array<Field, 4> fields{};  // for 16 or more bits: red, green, blue, alpha
+  bool masked = false;            // the file has masks for the fields
   bool runs = false;              // run-length coded indices
-  uint64_t pixels = 0;            // where they begin
+  uint64_t pixels = 0;            // offset of the pixels
   uint64_t row_bytes = 0;
 
   uint64_t end() const { return pixels + row_bytes * image.height; }
@@ -50,16 +50,16 @@ struct Layout {
 
 Error refuse(std::string reason) { return Error{kFileHeader, std::move(reason)}; }
 
-// The fields that `count` masks name, or why they are no samples of at most eight bits.
+// Finds the fields of `count` masks. Returns why they are not valid fields of at most eight bits.
 std::string take_masks(const uint8_t* masks, size_t count, Layout& layout) {
   uint32_t seen = 0;
   for (size_t i = 0; i < count; ++i) {
     const uint32_t mask = load_u32_little(masks + 4 * i);
     if (mask == 0 && i == 3) continue;  // no alpha
-    if (mask == 0) return "a colour without bits";
+    if (mask == 0) return "the mask of a colour has no bits";
     const uint32_t shift = static_cast<uint32_t>(std::countr_zero(mask));
     const uint32_t ones = mask >> shift;
-    if ((ones & (ones + 1)) != 0) return "a colour mask with holes";
+    if ((ones & (ones + 1)) != 0) return "the bits of a colour mask are not consecutive";
     const uint32_t bits = static_cast<uint32_t>(std::popcount(mask));
     if (bits > 8) return "colours of more than 8 bits";
     if ((mask & seen) != 0 || (layout.bits < 32 && mask >> layout.bits != 0)) {
@@ -71,7 +71,7 @@ std::string take_masks(const uint8_t* masks, size_t count, Layout& layout) {
   return "";
 }
 
-// Sizes and kind of the pixels, from the second header. `before` is where what follows the header begins.
+// Reads the size and the kind of the pixels from the second header. `before` becomes the offset after the header.
 Result<Layout> take_header(std::span<const uint8_t> file, uint64_t& before) {
   Layout layout;
   layout.pixels = load_u32_little(&file[10]);
@@ -79,7 +79,7 @@ Result<Layout> take_header(std::span<const uint8_t> file, uint64_t& before) {
   const bool old = layout.header == kOldHeader;
   constexpr std::array kKnown = {kOldHeader, kHeader, kHeader2, kHeader3, kHeader4, kHeader5};
   if (std::find(kKnown.begin(), kKnown.end(), layout.header) == kKnown.end()) {
-    return refuse("a BMP header of " + std::to_string(layout.header) + " bytes, which is not read");
+    return refuse("a BMP header of " + std::to_string(layout.header) + " bytes, which is not supported");
   }
   before = kFileHeader + layout.header;
   if (file.size() < before) return Error{file.size(), "the file ends inside the header"};
@@ -101,16 +101,16 @@ Result<Layout> take_header(std::span<const uint8_t> file, uint64_t& before) {
   if (layout.runs && bits != (compression == kRuns8 ? 8 : 4)) {
     return refuse("a run-length coded BMP of " + std::to_string(bits) + " bits per pixel");
   }
-  if (layout.runs && !layout.upwards) return refuse("a run-length coded BMP whose first row stands first");
+  if (layout.runs && !layout.upwards) return refuse("a run-length coded BMP that begins with its first row");
   if (!layout.runs && compression != kUncompressed && compression != kBitFields) {
-    return refuse("a BMP of compression " + std::to_string(compression) + ", which is not read");
+    return refuse("a BMP of compression " + std::to_string(compression) + ", which is not supported");
   }
   layout.masked = compression == kBitFields;
   layout.row_bytes = (uint64_t{layout.image.width} * bits + 31) / 32 * 4;
   return layout;
 }
 
-// The palette that begins at `before`, which is moved behind it.
+// Reads the palette at `before`, and moves `before` to its end.
 std::optional<Error> take_palette(std::span<const uint8_t> file, uint64_t& before, Layout& layout) {
   const bool old = layout.header == kOldHeader;
   const uint32_t maximum = 1U << layout.bits;
@@ -139,7 +139,7 @@ Result<Layout> layout_of(std::span<const uint8_t> file) {
     if (layout.bits != 16 && layout.bits != 32) {
       return refuse("colour masks for pixels of " + std::to_string(layout.bits) + " bits");
     }
-    if (layout.header == kHeader) before += 12;  // there they follow the header
+    if (layout.header == kHeader) before += 12;  // in this case the masks follow the header
     if (file.size() < before) return Error{file.size(), "the file ends inside the colour masks"};
     const size_t count = layout.header >= kHeader3 ? 4 : 3;
     if (std::string reason = take_masks(&file[kFileHeader + kHeader], count, layout); !reason.empty()) {
@@ -148,7 +148,7 @@ Result<Layout> layout_of(std::span<const uint8_t> file) {
   } else if (layout.bits == 16) {
     layout.fields = {Field{10, 5}, Field{5, 5}, Field{0, 5}, Field{}};
   } else if (layout.bits > 16) {
-    // The fourth byte of a pixel without masks is unused.
+    // Without masks, the fourth byte of a pixel is unused.
     layout.fields = {Field{16, 8}, Field{8, 8}, Field{0, 8}, Field{}};
   }
   if (layout.bits < 16) {
@@ -160,7 +160,7 @@ Result<Layout> layout_of(std::span<const uint8_t> file) {
   return read;
 }
 
-// The row of the file that is row `y` of the image.
+// The number in the file of row `y` of the image.
 const uint8_t* row_at(std::span<const uint8_t> file, const Layout& layout, uint64_t y) {
   const uint64_t row = layout.upwards ? layout.image.height - 1 - y : y;
   return file.data() + layout.pixels + row * layout.row_bytes;
@@ -203,7 +203,7 @@ void read_samples(std::span<const uint8_t> file, const Layout& layout, Image& im
   }
 }
 
-// A program may have put alpha into the unused byte: it is told, unless the byte is the same 0 or 255 everywhere.
+// Some programs store alpha in the unused byte. This adds a notice, unless the byte is 0 or 255 everywhere.
 void notice_fourth_byte(std::span<const uint8_t> file, const Layout& layout, const ReadOptions& options) {
   const auto pixels =
       file.subspan(static_cast<size_t>(layout.pixels), static_cast<size_t>(layout.end() - layout.pixels));
@@ -213,8 +213,8 @@ void notice_fourth_byte(std::span<const uint8_t> file, const Layout& layout, con
   if (!same) notice(options.notices, "32-bit BMP without masks: the unused fourth byte of each pixel is left out");
 }
 
-// Expands run-length coded indices. Pixels that no run sets stay index 0. A run that passes the end of its row is cut
-// off there. `end` becomes the first byte of the file behind the runs.
+// Decodes run-length coded indices. Pixels that no run sets get index 0. A run is cut at the end of its row. `end`
+// becomes the offset after the runs.
 std::optional<Error> read_runs(std::span<const uint8_t> file, const Layout& layout, Image& image, uint64_t& end,
                                const ReadOptions& options) {
   const size_t entries = image.palette.size() / 3;
@@ -239,14 +239,14 @@ std::optional<Error> read_runs(std::span<const uint8_t> file, const Layout& layo
     ++set;
     return true;
   };
-  // Index `i` of those that begin at `offset`.
+  // Index `i` of the indices at `offset`.
   const auto index_at = [&](size_t offset, uint32_t i) -> uint32_t {
     if (!nibbles) return file[offset];
     return i % 2 == 0 ? uint32_t{file[offset]} >> 4 : file[offset] & 15U;
   };
   const Error short_file{file.size(), "the file ends inside the pixels"};
   for (;;) {
-    // The mark at the end may be missing once every row is there.
+    // The end mark may be missing if all rows are complete.
     const bool full = y + 1 == image.height && x >= width;
     if (y >= image.height || file.size() - std::min(at, file.size()) < 2) {
       if (y >= image.height || full) break;
@@ -262,7 +262,7 @@ std::optional<Error> read_runs(std::span<const uint8_t> file, const Layout& layo
     } else if (value == 0) {
       x = 0;
       ++y;
-      // The mark at the end belongs to the pixels.
+      // The end mark is a part of the pixels.
       if (y == image.height && file.size() - at >= 2 && file[at] == 0 && file[at + 1] == 1) at += 2;
     } else if (value == 1) {
       break;
@@ -270,7 +270,7 @@ std::optional<Error> read_runs(std::span<const uint8_t> file, const Layout& layo
       if (file.size() - at < 2) return short_file;
       x += file[at];
       y += file[at + 1];
-      if (x > width || y >= image.height) return Error{at, "a delta that leaves the image"};
+      if (x > width || y >= image.height) return Error{at, "a delta leads outside the image"};
       at += 2;
     } else {
       const size_t bytes = nibbles ? (value + 1) / 2 : value;
@@ -288,7 +288,7 @@ std::optional<Error> read_runs(std::span<const uint8_t> file, const Layout& layo
   return std::nullopt;
 }
 
-// Density and profile.
+// Adds the density and the profile.
 std::optional<Error> take_metadata(std::span<const uint8_t> file, const Layout& layout, Image& image,
                                    const ReadOptions& options) {
   if (layout.header == kOldHeader) return std::nullopt;
@@ -316,7 +316,8 @@ std::optional<Error> take_metadata(std::span<const uint8_t> file, const Layout& 
 
 bool is_bmp(std::span<const uint8_t> file) {
   if (file.size() < kFileHeader + kOldHeader || file[0] != 'B' || file[1] != 'M') return false;
-  // Two letters may begin anything else: the length of the second header is one of these, two of which are OS/2's.
+  // Other files can begin with these two letters, too. So the size of the second header must be one of these; two are
+  // those of OS/2.
   constexpr std::array<uint32_t, 8> kLengths = {kOldHeader, 16, kHeader, kHeader2, kHeader3, 64, kHeader4, kHeader5};
   return std::find(kLengths.begin(), kLengths.end(), load_u32_little(&file[kFileHeader])) != kLengths.end();
 }
@@ -329,10 +330,10 @@ Result<Image> read_bmp(std::span<const uint8_t> file, const ReadOptions& options
   if (std::optional<Error> error = over_limit(image, options, kFileHeader)) return *std::move(error);
   uint64_t end = layout->end();
   if (layout->runs) {
-    // Deltas and an early end may skip a lot, but a small file must not ask for very much memory.
+    // Deltas and an early end can skip many pixels, but a small file must not allocate very much memory.
     constexpr uint64_t kFree = 1U << 20, kMaxPerByte = 1024;
     if (pixel_bytes(image) > kFree && pixel_bytes(image) / kMaxPerByte > file.size()) {
-      return Error{kFileHeader, "the file is too short for the image's size"};
+      return Error{kFileHeader, "the file is too short for the size of the image"};
     }
     if (layout->pixels > file.size()) return Error{file.size(), "the file ends before the pixels"};
   } else if (file.size() < end)
@@ -349,9 +350,9 @@ Result<Image> read_bmp(std::span<const uint8_t> file, const ReadOptions& options
     if (layout->bits == 32 && !layout->masked) notice_fourth_byte(file, *layout, options);
     const bool scaled = std::any_of(layout->fields.begin(), layout->fields.end(),
                                     [](Field field) { return field.bits != 0 && field.bits < 8; });
-    if (scaled) notice(options.notices, "BMP with samples of fewer than 8 bits: they are scaled to 8");
+    if (scaled) notice(options.notices, "BMP: samples with fewer than 8 bits are scaled to 8");
   }
-  // A profile stands there too, which is kept.
+  // The bytes after the pixels include a profile, which is kept.
   if (const uint64_t left = file.size() - end; left > 0 && layout->header != kHeader5) {
     notice(options.notices, std::to_string(left) + " bytes after the pixels are left out");
   }

@@ -13,7 +13,7 @@ namespace {
 
 struct Reader {
   std::string_view name;
-  std::string_view title;  // for people
+  std::string_view title;  // for users
   bool (*recognises)(std::span<const uint8_t> file);
   Result<Image> (*read)(std::span<const uint8_t> file, const ReadOptions& options);
 };
@@ -33,12 +33,12 @@ constexpr std::array kExtensions = {Extension{".png", Format::png}, Extension{".
                                     Extension{".pgm", Format::pgm}, Extension{".ppm", Format::ppm},
                                     Extension{".pam", Format::pam}};
 
-// Beside those that are written too.
+// Extensions of formats that can only be read.
 constexpr std::string_view kReadExtensions[] = {".pnm", ".jpg",  ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".dib",
                                                 ".gif", ".apng", ".psd",  ".tga", ".tif",  ".tiff", ".jxl"};
 
-// Image types that nothing here reads, but for those that the lists above name as well. Only extensions that mean
-// images and little else: NumPy's .npy is left out because it is as often labels or features as pixels.
+// Extensions of image formats that cannot be read, except for those in the lists above. Only extensions that nearly
+// always mean images are here. NumPy's .npy is not, because such files often hold labels or features.
 constexpr std::string_view kImageExtensions[] = {
     ".tif", ".tiff", ".btf", ".jxl", ".avif", ".avifs", ".heic", ".heif", ".hif", ".jp2", ".j2k", ".jpf", ".jpx",
     ".jpm", ".j2c", ".jpc", ".jph", ".jhc", ".jxr", ".wdp", ".hdp", ".jls", ".bpg", ".flif", ".qoi", ".mng", ".jng",
@@ -64,7 +64,7 @@ const Reader* reader_of(std::span<const uint8_t> file) {
   return found == std::end(kReaders) ? nullptr : &*found;
 }
 
-// The one place where running out of memory becomes a value.
+// Converts running out of memory to an Error.
 template <typename Function>
 auto guarded(Function function) -> decltype(function()) {
   try {
@@ -95,10 +95,9 @@ Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options) {
     if (const Reader* reader = reader_of(file)) return reader->read(file, options);
     if (file.size() >= 3 && file[0] == 'P' && (file[1] == 'F' || file[1] == 'f') &&
         (file[2] == '\n' || file[2] == '\r')) {
-      return Error{0, "a PFM: its samples are floating-point numbers, which are not read"};
+      return Error{0, "a PFM: its samples are floating-point numbers, which are not supported"};
     }
-    std::string titles = readable_formats();
-    return Error{0, "neither " + titles.replace(titles.rfind(", "), 2, " nor ")};
+    return Error{0, "unknown image format; supported are " + readable_formats()};
   });
 }
 

@@ -1,7 +1,7 @@
-// GIF: the first frame, as the palette image that it is.
+// Reads the first frame of a GIF as a palette image.
 //
-// Read here and not through a library: stb_image gives colours in place of indices, and takes a frame whose pixels
-// end early for one with transparent ones.
+// This does not use stb_image, which returns colours instead of indices, and takes missing pixels of a truncated frame
+// as transparent ones.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -15,16 +15,16 @@ namespace formats {
 namespace {
 
 constexpr size_t kHeaderBytes = 13;  // signature and screen
-constexpr size_t kFrameBytes = 10;   // of a frame's header, with its 0x2C
+constexpr size_t kFrameBytes = 10;   // header of a frame with its first byte, 0x2C
 constexpr uint32_t kMaxCodes = 4096;
 
 struct Frame {
   uint32_t left = 0, top = 0, width = 0, height = 0;
   bool interlaced = false;
   std::span<const uint8_t> colours;  // RGB triples
-  uint32_t code_bits = 0;            // of a sample
-  std::vector<uint8_t> codes;        // the contents of its sub-blocks
-  size_t offset = 0;                 // of those in the file
+  uint32_t code_bits = 0;            // bits of a sample
+  std::vector<uint8_t> codes;        // contents of the sub-blocks
+  size_t offset = 0;                 // of the codes in the file
   std::optional<uint8_t> transparent;
 };
 
@@ -33,10 +33,11 @@ struct Layout {
   uint8_t aspect = 0;
   std::optional<Frame> first;
   uint64_t later_frames = 0;
-  size_t end = 0;  // behind the trailer
+  size_t end = 0;  // after the trailer
 };
 
-// The colours that follow a header whose flags these are; `at` is moved behind them. None if the file ends before.
+// Reads the colour table after a header with these flags, and moves `at` to its end. Returns nothing if the file ends
+// too early.
 std::optional<std::span<const uint8_t>> colours_at(std::span<const uint8_t> file, size_t& at, uint8_t flags) {
   if (!(flags & 0x80)) return std::span<const uint8_t>();
   const size_t bytes = size_t{3} << ((flags & 7) + 1);
@@ -45,7 +46,7 @@ std::optional<std::span<const uint8_t>> colours_at(std::span<const uint8_t> file
   return file.subspan(at - bytes, bytes);
 }
 
-// Walks the whole file; pixels are not decoded.
+// Reads all blocks of the file without decoding the pixels.
 class Walk {
  public:
   Walk(std::span<const uint8_t> file, const ReadOptions& options) : file_(file), options_(options) {}
@@ -69,19 +70,19 @@ class Walk {
       } else if (kind == 0x21) {
         error = take_extension();
       } else {
-        return Error{at_, "no block begins here"};
+        return Error{at_, "expected a block"};
       }
       if (error) return *std::move(error);
     }
     layout_.end = at_ + 1;
-    if (!layout_.first) return Error{at_, "no frame"};
+    if (!layout_.first) return Error{at_, "the file has no frame"};
     return std::move(layout_);
   }
 
  private:
   Error ends_inside(const char* what) const { return Error{file_.size(), std::string("the file ends inside ") + what}; }
 
-  // Passes over sub-blocks and their end. Appends what they hold, where that is wanted, and counts it.
+  // Skips sub-blocks up to their end and counts their bytes. Appends their contents if wanted.
   std::optional<Error> take_sub_blocks(std::vector<uint8_t>* data, uint64_t* bytes) {
     for (;;) {
       if (at_ == file_.size()) return ends_inside("a block");
@@ -111,7 +112,7 @@ class Walk {
       return std::nullopt;
     }
     if (auto error = take_sub_blocks(nullptr, &bytes)) return error;
-    if (label == 0x01) return Error{begin, "a plain text block, which should be drawn and is not"};
+    if (label == 0x01) return Error{begin, "a plain text block, which is not supported"};
     if (label == 0xFE) {
       notice_left_out(options_, "a comment", bytes);
     } else if (!(label == 0xFF && is_loop(begin))) {
@@ -120,7 +121,7 @@ class Walk {
     return std::nullopt;
   }
 
-  // How often an animation is repeated is no part of its first frame.
+  // The number of repetitions of an animation does not concern its first frame.
   bool is_loop(size_t begin) const {
     constexpr std::string_view kLoop = "NETSCAPE2.0";
     return file_.size() - begin >= 3 + kLoop.size() &&
@@ -161,7 +162,7 @@ class Walk {
   Layout layout_;
 };
 
-// Codes of a growing number of bits, the lowest first.
+// Reads codes of a growing number of bits, the lowest bit first.
 class CodeReader {
  public:
   explicit CodeReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
@@ -187,7 +188,7 @@ class CodeReader {
   uint32_t held_ = 0;
 };
 
-// What each code stands for: the string of another code and one sample more.
+// The meaning of each code: the string of another code and one more sample.
 struct Strings {
   std::array<uint16_t, kMaxCodes> before{};
   std::array<uint8_t, kMaxCodes> last{};
@@ -195,7 +196,7 @@ struct Strings {
   std::array<uint16_t, kMaxCodes> length{};
 };
 
-// Fills `samples` in the order of the file; the reason if it cannot. `surplus` says that there was more.
+// Fills `samples` in the order of the file. Returns the reason if it cannot. Sets `surplus` if there is more data.
 std::string unpack(const Frame& frame, std::span<uint8_t> samples, bool* surplus) {
   const uint32_t clear = 1U << frame.code_bits;
   const uint32_t end = clear + 1;
@@ -212,7 +213,7 @@ std::string unpack(const Frame& frame, std::span<uint8_t> samples, bool* surplus
   size_t filled = 0;
   for (;;) {
     const std::optional<uint32_t> code = reader.next(bits);
-    // Some writers leave the end code out.
+    // Some programs do not write the end code.
     if (!code || *code == end) break;
     if (*code == clear) {
       bits = frame.code_bits + 1;
@@ -220,9 +221,9 @@ std::string unpack(const Frame& frame, std::span<uint8_t> samples, bool* surplus
       previous = kNone;
       continue;
     }
-    // The next code may be used while its string is still being told.
+    // The code that is being defined may be used already.
     const bool told = *code < next || (*code == next && previous != kNone && next < kMaxCodes);
-    if (!told) return "a code that stands for nothing";
+    if (!told) return "an undefined code";
     if (previous != kNone && next < kMaxCodes) {
       strings.before[next] = static_cast<uint16_t>(previous);
       strings.length[next] = static_cast<uint16_t>(strings.length[previous] + 1);
@@ -237,7 +238,7 @@ std::string unpack(const Frame& frame, std::span<uint8_t> samples, bool* surplus
       *surplus = true;
       if (filled == samples.size()) return "";
     }
-    // From its last sample to its first; what is too much falls off the end.
+    // Writes the string from its last sample to its first. Samples beyond the end are dropped.
     uint32_t at = *code;
     for (size_t i = length; i-- > 0; at = strings.before[at]) {
       if (i < samples.size() - filled) samples[filled + i] = strings.last[at];
@@ -249,7 +250,8 @@ std::string unpack(const Frame& frame, std::span<uint8_t> samples, bool* surplus
   return "";
 }
 
-// Puts a frame where it stands on the screen. Rows of an interlaced one come every eighth, and then those between.
+// Copies a frame to its place on the screen. In an interlaced frame, every eighth row comes first, then the rows
+// between.
 void place(const Frame& frame, const std::vector<uint8_t>& rows, Image& image) {
   struct Pass {
     size_t first, step;
@@ -265,7 +267,7 @@ void place(const Frame& frame, const std::vector<uint8_t>& rows, Image& image) {
   }
 }
 
-// All of a frame but its pixels, or why it is none that can be read.
+// Returns a frame without its pixels, or why it cannot be read.
 Result<Image> image_of(const Layout& layout) {
   const Frame& frame = *layout.first;
   if (frame.width == 0 || frame.height == 0) return Error{frame.offset, "width or height is 0"};
@@ -274,7 +276,7 @@ Result<Image> image_of(const Layout& layout) {
     return Error{frame.offset, "samples of " + std::to_string(frame.code_bits) + " bits"};
   }
   Image image;
-  // A screen that is too small grows, as viewers have it.
+  // A screen that is smaller than the frame grows, as in viewers.
   image.width = std::max(layout.width, frame.left + frame.width);
   image.height = std::max(layout.height, frame.top + frame.height);
   image.colour = Colour::palette;
@@ -303,15 +305,15 @@ Result<Image> read_gif(std::span<const uint8_t> file, const ReadOptions& options
   Result<Image> image = image_of(*layout);
   if (!image) return image;
   if (std::optional<Error> error = over_limit(*image, options, frame.offset)) return *std::move(error);
-  // A code of two bits or more stands for less than 4096 samples.
+  // A code has at least two bits and stands for less than 4096 samples.
   const size_t frame_pixels = size_t{frame.width} * frame.height;
-  // The screen may be larger than its frame, but a small file must not ask for very much memory.
+  // The screen may be larger than the frame, but a small file must not allocate very much memory.
   constexpr size_t kFree = 1U << 20;
   if (frame_pixels / kMaxCodes / 4 > frame.codes.size() ||
       (pixel_bytes(*image) > kFree && pixel_bytes(*image) / kMaxCodes / 4 > file.size())) {
-    return Error{frame.offset, "the file is too short for the image's size"};
+    return Error{frame.offset, "the file is too short for the size of the image"};
   }
-  if (layout->aspect != 0) {  // (aspect + 15) / 64 is a pixel's width by its height
+  if (layout->aspect != 0) {  // width divided by height of a pixel is (aspect + 15) / 64
     if (auto error = add_density(*image, 64, layout->aspect + 15U, DensityUnit::none, options, frame.offset)) {
       return *std::move(error);
     }
@@ -328,7 +330,7 @@ Result<Image> read_gif(std::span<const uint8_t> file, const ReadOptions& options
     return Error{frame.offset,
                  "pixels: index " + std::to_string(*beyond) + " in a table of " + std::to_string(entries) + " colours"};
   }
-  // Around a frame there is what Pillow has there: the transparent index, or else index 0.
+  // As in Pillow, pixels outside the frame have the transparent index, or else index 0.
   const bool clear = !image->transparency.empty();
   const size_t around = clear ? image->transparency.size() - 1 : 0;
   const bool covers = pixel_bytes(*image) == frame_pixels;
@@ -338,7 +340,7 @@ Result<Image> read_gif(std::span<const uint8_t> file, const ReadOptions& options
     notice(options.notices, std::string("the first frame does not cover the screen: the rest is ") +
                                 (clear ? "transparent" : "index 0"));
   }
-  if (surplus) notice(options.notices, "pixels go on after the last one; the rest is left out");
+  if (surplus) notice(options.notices, "data after the last pixel is left out");
   if (layout->later_frames > 0) {
     notice(options.notices, "animated GIF: only the first frame is read, " + std::to_string(layout->later_frames) +
                                 (layout->later_frames == 1 ? " frame is left out" : " frames are left out"));

@@ -14,7 +14,7 @@ uint32_t sample_at(const Image& image, size_t index) {
   return sample;
 }
 
-// "pixel (3, 4), channel 1"
+// Returns a position such as "pixel (3, 4), channel 1".
 std::string position(const Image& image, size_t sample) {
   const size_t per_pixel = channels(image.colour);
   const size_t pixel = sample / per_pixel;
@@ -24,13 +24,14 @@ std::string position(const Image& image, size_t sample) {
 
 std::string palette_problem(const Image& image) {
   const size_t entries = image.palette.size() / 3;
-  if (image.colour != Colour::palette) return image.palette.empty() ? "" : "a palette beside samples that are colours";
+  if (image.colour != Colour::palette)
+    return image.palette.empty() ? "" : "a palette in an image that is not a palette image";
   if (image.bits > 8) return "a palette image of " + std::to_string(image.bits) + " bits per index";
   if (entries == 0 || image.palette.size() % 3 != 0) {
     return "a palette of " + std::to_string(image.palette.size()) + " bytes";
   }
   if (entries > (size_t{1} << image.bits)) {
-    return "a palette of " + std::to_string(entries) + " colours beside indices of " + std::to_string(image.bits) +
+    return "a palette of " + std::to_string(entries) + " colours for indices of " + std::to_string(image.bits) +
            " bits";
   }
   return "";
@@ -80,8 +81,8 @@ std::string pixels_difference(const Image& a, const Image& b) {
   }
   const size_t unit = bytes_per_sample(a.bits);
   const size_t sample = static_cast<size_t>(in_a - a.pixels.begin()) / unit;
-  // An odd number of bytes is no image, but this function is asked about such too.
-  if (std::min(a.pixels.size(), b.pixels.size()) < (sample + 1) * unit) return "pixels: sizes that are no image's";
+  // The size may be odd, because this function is also called for invalid images.
+  if (std::min(a.pixels.size(), b.pixels.size()) < (sample + 1) * unit) return "pixels: their sizes fit no image";
   return field_difference((position(a, sample) + ":").c_str(), sample_at(a, sample), sample_at(b, sample));
 }
 
@@ -136,9 +137,9 @@ const char* name(Colour colour) {
 }
 
 std::string problem(const Image& image) {
-  if (image.width == 0 || image.height == 0) return "an image without pixels";
+  if (image.width == 0 || image.height == 0) return "the image has no pixels";
   if (image.bits < 1 || image.bits > 16) return "samples of " + std::to_string(image.bits) + " bits";
-  if (image.colour > Colour::palette) return "a colour type that does not exist";
+  if (image.colour > Colour::palette) return "unknown colour type";
   const uint64_t pixels = uint64_t{image.width} * image.height;
   const uint64_t bytes_per_pixel = channels(image.colour) * bytes_per_sample(image.bits);
   if (pixels > std::numeric_limits<size_t>::max() / bytes_per_pixel ||

@@ -1,8 +1,8 @@
-// JPEG, read through libjpeg-turbo: 8-bit gray, colours and inks (as RGB), at the pixels that the accurate transform
-// gives.
+// Reads JPEG with libjpeg-turbo: gray, colour and CMYK (as RGB) with 8 bits. The pixels are those of the accurate
+// transform.
 //
-// libjpeg reports errors by longjmp. The functions that call setjmp, and the callbacks that libjpeg calls, hold nothing
-// with a destructor while it may jump, and what they share with the C++ around them is a plain struct.
+// libjpeg reports errors with longjmp. Functions that call setjmp, and callbacks of libjpeg, must not have objects with
+// destructors when libjpeg may jump. They share only plain structs with the C++ code around them.
 #include <cstdio>  // before jpeglib.h, which needs it
 
 #include <jerror.h>
@@ -20,15 +20,15 @@
 namespace formats {
 namespace {
 
-// A scan costs time for the whole image, however few bytes it has. Encoders write about ten.
+// Each scan takes time for the whole image, even if it has few bytes. Encoders write about ten scans.
 constexpr int kMaxScans = 100;
 
-// Why libjpeg gave up. `manager` is first: libjpeg knows only that part.
+// The reason why libjpeg failed. `manager` must be first, because libjpeg knows only this part.
 struct Failure {
   jpeg_error_mgr manager;
   jmp_buf jump;
   char text[JMSG_LENGTH_MAX];
-  char harmless[JMSG_LENGTH_MAX];  // the first warning that concerns no pixel
+  char harmless[JMSG_LENGTH_MAX];  // the first warning that affects no pixel
 };
 
 struct Decoder {
@@ -39,7 +39,7 @@ struct Decoder {
   size_t size;
   uint8_t* pixels;
   size_t row_bytes;
-  uint8_t* inks;    // room for a row of CMYK; null unless the file has inks
+  uint8_t* inks;    // a row of CMYK; null if the file is not CMYK
   JOCTET* profile;  // from malloc
   unsigned int profile_bytes;
 };
@@ -51,9 +51,9 @@ struct Decoder {
   give_up(info);
 }
 
-// libjpeg warns of damage and goes on with pixels that it makes up. Those are not the file's.
-// Some warnings concern no pixel: bytes between two markers, but for a restart's (there a scan lost its place), and
-// versions or transforms that the file names wrongly.
+// After damage, libjpeg gives a warning and invents pixels. This is treated as an error.
+// Some warnings affect no pixel: bytes between two markers, except restart markers, where a scan has lost its place;
+// and versions or transforms that the file names wrongly.
 void on_message(j_common_ptr info, int level) {
   if (level >= 0) return;
   const int code = info->err->msg_code;
@@ -70,7 +70,7 @@ void on_progress(j_common_ptr info) {
   give_up(info);
 }
 
-// Owns what libjpeg allocates for one file.
+// Owns the memory of libjpeg for one file.
 class Handle {
  public:
   explicit Handle(std::span<const uint8_t> file) {
@@ -91,7 +91,7 @@ class Handle {
   Decoder* operator->() { return &decoder_; }
   Decoder* get() { return &decoder_; }
 
-  // Bytes of the file that libjpeg has not taken yet.
+  // Number of bytes that libjpeg has not read yet.
   size_t left() const { return decoder_.info.src == nullptr ? decoder_.size : decoder_.info.src->bytes_in_buffer; }
 
   Error error(const char* what) const {
@@ -102,14 +102,14 @@ class Handle {
   Decoder decoder_{};
 };
 
-// Up to the first scan; false with failure.text set if libjpeg gives up. So are the two below.
+// Reads up to the first scan. If libjpeg fails, this and the next two functions set failure.text and return false.
 bool read_header(Decoder* decoder) {
   if (setjmp(decoder->failure.jump)) return false;
   jpeg_decompress_struct* info = &decoder->info;
   jpeg_create_decompress(info);
   info->progress = &decoder->progress;
   jpeg_mem_src(info, decoder->file, static_cast<unsigned long>(decoder->size));
-  // Whole where they are carried; of the others it is enough to know that they are there.
+  // Keeps the contents of markers that are used. Of others only the length is needed.
   for (int number = 1; number < 16; ++number) {
     if (number != 14) jpeg_save_markers(info, JPEG_APP0 + number, number <= 2 ? 0xFFFF : 1);
   }
@@ -124,13 +124,13 @@ bool read_profile(Decoder* decoder) {
   return true;
 }
 
-// libjpeg takes the table of a component when its first scan begins, and says nothing if there is none.
+// libjpeg sets the table of a component when its first scan begins, and does not report a component without a scan.
 bool has_all_components(const jpeg_decompress_struct& info) {
   return std::all_of(info.comp_info, info.comp_info + info.num_components,
                      [](const jpeg_component_info& component) { return component.quant_table != nullptr; });
 }
 
-// As Pillow's convert("RGB"): files have inks as Adobe has them, where 255 is none.
+// Converts CMYK as Pillow's convert("RGB") does. Files have inverted values as Adobe writes them: 255 is no ink.
 void inks_to_colours(const uint8_t* inks, size_t count, uint8_t* colours) {
   for (size_t i = 0; i < count; ++i, inks += 4, colours += 3) {
     const uint32_t light = inks[3];
@@ -148,10 +148,10 @@ bool read_rows(Decoder* decoder) {
                           : decoder->inks != nullptr              ? JCS_CMYK
                                                                   : JCS_RGB;
   info->dct_method = JDCT_ISLOW;
-  // It would guess at what a progressive file leaves out, and each version of libjpeg-turbo in its own way.
+  // Block smoothing would guess missing data of a progressive file, and differently in each version of libjpeg-turbo.
   info->do_block_smoothing = FALSE;
   jpeg_start_decompress(info);
-  // All scans are read by now, unless there is but one. What is known of components is gone at the end.
+  // By now all scans have been read, unless there is only one. The tables of components are lost at the end.
   if (!has_all_components(*info)) {
     std::snprintf(decoder->failure.text, JMSG_LENGTH_MAX, "a component is missing");
     return false;
@@ -179,8 +179,8 @@ std::string kind_problem(const jpeg_decompress_struct& info) {
   }
 }
 
-// Every block takes a bit at least, in Huffman's coding, so a header that promises more lies, and is found out before
-// the pixels are allocated.
+// With Huffman coding, each block takes at least one bit. A header with more blocks than that is refused here, before
+// memory for the pixels is allocated.
 bool can_hold_pixels(const jpeg_decompress_struct& info, size_t size) {
   if (info.arith_code) return true;
   uint64_t blocks = 0;
@@ -193,7 +193,7 @@ bool can_hold_pixels(const jpeg_decompress_struct& info, size_t size) {
 struct Marker {
   int code;
   std::string_view data;
-  uint64_t bytes;  // that it had in the file
+  uint64_t bytes;  // its size in the file
 
   bool begins(std::string_view head) const { return data.substr(0, head.size()) == head; }
 };
@@ -250,7 +250,7 @@ bool is_jpeg(std::span<const uint8_t> file) {
 }
 
 Result<Image> read_jpeg(std::span<const uint8_t> file, const ReadOptions& options) {
-  const auto decoder = std::make_unique<Handle>(file);  // a jmp_buf and tables: not for the stack
+  const auto decoder = std::make_unique<Handle>(file);  // too large for the stack: a jmp_buf and tables
   Handle& handle = *decoder;
   if (!read_header(handle.get())) return handle.error("header");
   const jpeg_decompress_struct& info = handle->info;
@@ -262,14 +262,14 @@ Result<Image> read_jpeg(std::span<const uint8_t> file, const ReadOptions& option
   image.height = info.image_height;
   image.colour = info.jpeg_color_space == JCS_GRAYSCALE ? Colour::gray : Colour::rgb;
   if (std::optional<Error> error = over_limit(image, options, offset)) return *std::move(error);
-  if (!can_hold_pixels(info, file.size())) return Error{offset, "the file is too short for the image's size"};
+  if (!can_hold_pixels(info, file.size())) return Error{offset, "the file is too short for the size of the image"};
 
   if (!read_profile(handle.get())) return handle.error("colour profile");
   const bool has_inks = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
   std::span<const uint8_t> profile(handle->profile, handle->profile_bytes);
-  // It is one of inks, which the pixels are not any more.
+  // The profile is for CMYK, but the pixels are RGB now.
   if (has_inks && !profile.empty()) {
-    notice_left_out(options, "the profile of the inks", profile.size());
+    notice_left_out(options, "the CMYK profile", profile.size());
     profile = {};
   }
   if (std::optional<Error> error = add_profile(image, profile, options, offset)) return *std::move(error);
@@ -282,9 +282,10 @@ Result<Image> read_jpeg(std::span<const uint8_t> file, const ReadOptions& option
   std::vector<uint8_t> inks(has_inks ? size_t{4} * image.width : 0);
   handle->inks = has_inks ? inks.data() : nullptr;
   if (!read_rows(handle.get())) return handle.error("pixels");
-  if (has_inks) notice(options.notices, "CMYK JPEG: inks become RGB without a profile, as Pillow does it");
+  if (has_inks) notice(options.notices, "CMYK JPEG: converted to RGB without a profile, as Pillow does");
   if (handle->failure.harmless[0] != '\0') {
-    notice(options.notices, std::string("libjpeg warns, but no pixel is concerned: ") + handle->failure.harmless);
+    notice(options.notices,
+           std::string("libjpeg warns of something that affects no pixel: ") + handle->failure.harmless);
   }
   notice_lossy(options, "JPEG");
   if (const size_t left = handle.left(); left > 0) {

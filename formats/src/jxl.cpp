@@ -1,4 +1,4 @@
-// JPEG XL, read through libjxl: whole numbers of up to 16 bits, the first frame, upright.
+// Reads JPEG XL with libjxl: integers of up to 16 bits, the first frame, upright.
 #include <jxl/decode.h>
 
 #include <cstring>
@@ -19,24 +19,24 @@ using Decoder = std::unique_ptr<JxlDecoder, DecoderDelete>;
 std::string kind_problem(const JxlBasicInfo& info) {
   if (info.exponent_bits_per_sample != 0 || info.alpha_exponent_bits != 0) return "floating-point samples";
   if (info.bits_per_sample < 1 || info.bits_per_sample > 16) {
-    return "samples of " + std::to_string(info.bits_per_sample) + " bits: whole numbers of 1 to 16 bits are read";
+    return "samples of " + std::to_string(info.bits_per_sample) + " bits: only integers of 1 to 16 bits are supported";
   }
   if (info.alpha_bits != 0 && info.alpha_bits != info.bits_per_sample) {
-    return "alpha of " + std::to_string(info.alpha_bits) + " bits beside samples of " +
+    return "alpha of " + std::to_string(info.alpha_bits) + " bits with samples of " +
            std::to_string(info.bits_per_sample);
   }
   if (info.alpha_bits != 0 && info.alpha_premultiplied) {
-    return "samples multiplied by their alpha, which dividing would change";
+    return "premultiplied alpha, which cannot be undone without loss";
   }
-  // Others are read and thrown away, and a hostile file may name thousands.
+  // Other extra channels are decoded and dropped, and a hostile file may have thousands.
   constexpr uint32_t kMaxExtra = 4;
   if (info.num_extra_channels > kMaxExtra) return std::to_string(info.num_extra_channels) + " extra channels";
   if (info.num_color_channels != 1 && info.num_color_channels != 3) return "neither gray nor RGB";
   return "";
 }
 
-// libjxl gives samples of 8 or 16 bits, scaled. Scaling back to fewer bits is exact: what was rounded is less than half
-// of a step.
+// libjxl scales samples to 8 or 16 bits. Scaling back to fewer bits is exact, because the rounding error is less than
+// half a step.
 template <typename Sample>
 void scale_back(std::vector<uint8_t>& pixels, uint32_t bits) {
   constexpr uint32_t kMax = (1U << (8 * sizeof(Sample))) - 1;
@@ -50,7 +50,7 @@ void scale_back(std::vector<uint8_t>& pixels, uint32_t bits) {
   }
 }
 
-// What the pixels that are given mean: sRGB as the chunk of that name, all else as a profile.
+// Adds the colour space of the decoded pixels: the chunk sRGB, or a profile for everything else.
 std::optional<Error> take_colours(JxlDecoder* decoder, const JxlPixelFormat& format, const ReadOptions& options,
                                   Image& image) {
   JxlColorEncoding encoding;
@@ -82,7 +82,7 @@ class Reader {
         JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING | JXL_DEC_JPEG_RECONSTRUCTION | JXL_DEC_FULL_IMAGE | JXL_DEC_BOX;
     if (decoder_ == nullptr || JxlDecoderSubscribeEvents(decoder_.get(), kEvents) != JXL_DEC_SUCCESS ||
         JxlDecoderSetInput(decoder_.get(), file_.data(), file_.size()) != JXL_DEC_SUCCESS) {
-      return Error{0, "libjxl cannot begin"};
+      return Error{0, "cannot start libjxl"};
     }
     JxlDecoderCloseInput(decoder_.get());
     for (;;) {
@@ -103,7 +103,7 @@ class Reader {
   }
 
  private:
-  // About where libjxl is. It must not go on after this.
+  // The approximate position of libjxl, which must not be used after this.
   uint64_t at() { return file_.size() - JxlDecoderReleaseInput(decoder_.get()); }
 
   std::optional<Error> take_info() {
@@ -135,11 +135,11 @@ class Reader {
     size_t bytes = 0;
     if (JxlDecoderImageOutBufferSize(decoder_.get(), &format_, &bytes) != JXL_DEC_SUCCESS ||
         bytes != pixel_bytes(image_)) {
-      return Error{0, "the pixels are of another size than the header's"};
+      return Error{0, "the size of the pixels differs from the header"};
     }
     image_.pixels.resize(bytes);
     if (JxlDecoderSetImageOutBuffer(decoder_.get(), &format_, image_.pixels.data(), bytes) != JXL_DEC_SUCCESS) {
-      return Error{0, "libjxl cannot give such samples"};
+      return Error{0, "libjxl cannot decode these samples"};
     }
     return std::nullopt;
   }
@@ -151,7 +151,8 @@ class Reader {
     } else {
       scale_back<uint8_t>(image_.pixels, image_.bits);
     }
-    // Without the original profile the pixels have been through floating point, and so has a JPEG in other clothes.
+    // Without the original profile, the pixels were converted in floating point. This is also so for a recompressed
+    // JPEG.
     if (lossy_ || !info_.uses_original_profile) notice_lossy(options_, "JPEG XL");
     if (info_.have_animation) notice(options_.notices, "an animation: frames after the first are left out");
     const uint32_t others = info_.num_extra_channels - (info_.alpha_bits != 0);

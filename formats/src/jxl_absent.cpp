@@ -1,4 +1,4 @@
-// In place of jxl.cpp where libjxl was not there.
+// Replaces jxl.cpp if libjxl is not installed.
 #include "adapters.h"
 #include "jxl_signature.h"
 

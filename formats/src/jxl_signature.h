@@ -1,4 +1,4 @@
-// How a JPEG XL file begins: a bare codestream, or boxes around one.
+// The signatures of JPEG XL files: a bare codestream, or a codestream in boxes.
 #pragma once
 
 #include <algorithm>

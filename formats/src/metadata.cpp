@@ -27,7 +27,7 @@ void append_u32(std::vector<uint8_t>& out, uint32_t value) {
   for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<uint8_t>(value >> shift & 0xFF));
 }
 
-// The orientation that the first directory of a TIFF header gives; 1, which is upright, where it gives none.
+// The orientation in the first directory of a TIFF header. Returns 1, which is upright, if there is none.
 uint32_t orientation_of(std::span<const uint8_t> exif) {
   if (exif.size() < 8) return 1;
   const bool big = exif[0] == 'M';
@@ -49,14 +49,14 @@ uint32_t orientation_of(std::span<const uint8_t> exif) {
 void notice_orientation(const ReadOptions& options, std::span<const uint8_t> exif) {
   if (const uint32_t orientation = orientation_of(exif); orientation >= 2 && orientation <= 8) {
     notice(options.notices,
-           "EXIF orientation " + std::to_string(orientation) + ": it is carried, and the pixels are not turned");
+           "EXIF orientation " + std::to_string(orientation) + " is kept as metadata; the pixels are not rotated");
   }
 }
 
 std::optional<Error> add_profile(Image& image, std::span<const uint8_t> profile, const ReadOptions& options,
                                  uint64_t offset) {
   if (profile.empty()) return std::nullopt;
-  // A name, which PNG wants and the others have not, its end, and zlib as the method.
+  // The name that PNG requires, the zero byte that ends it, and the number of the method zlib.
   constexpr std::string_view kHead("ICC profile\0\0", 13);
   uLongf size = compressBound(static_cast<uLong>(profile.size()));
   std::vector<uint8_t> data(kHead.begin(), kHead.end());
@@ -83,7 +83,7 @@ std::optional<Error> add_exif(Image& image, std::span<const uint8_t> exif, const
 
 std::optional<Error> add_density(Image& image, uint32_t across, uint32_t down, DensityUnit unit,
                                  const ReadOptions& options, uint64_t offset) {
-  constexpr uint32_t kMax = 0x7FFFFFFF;  // of any number in a PNG
+  constexpr uint32_t kMax = 0x7FFFFFFF;  // the largest number in a PNG
   if (across == 0 || down == 0 || across > kMax || down > kMax) return std::nullopt;
   if (unit == DensityUnit::none && across == down) return std::nullopt;
   std::vector<uint8_t> data;
@@ -94,7 +94,7 @@ std::optional<Error> add_density(Image& image, uint32_t across, uint32_t down, D
 }
 
 void notice_lossy(const ReadOptions& options, const char* format) {
-  notice(options.notices, std::string("lossy ") + format + ": converted at its decoded pixels");
+  notice(options.notices, std::string("lossy ") + format + ": the decoded pixels are kept");
 }
 
 void notice_left_out(const ReadOptions& options, const std::string& what, uint64_t bytes) {

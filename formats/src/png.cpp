@@ -1,7 +1,7 @@
-// PNG: libpng for the pixels, the walk in png_chunks.cpp for everything else.
+// Reads and writes PNG. libpng handles the pixels, png_chunks.cpp everything else.
 //
-// libpng reports errors by longjmp. The functions that call setjmp, and the callbacks that libpng calls, hold nothing
-// with a destructor while it may jump, and what they share with the C++ around them is a plain struct.
+// libpng reports errors with longjmp. Functions that call setjmp, and callbacks of libpng, must not have objects with
+// destructors when libpng may jump. They share only plain structs with the C++ code around them.
 #include <png.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr ChunkType kTransparencyType = {'t', 'R', 'N', 'S'};
 
 constexpr bool kLittleEndian = std::endian::native == std::endian::little;
 
-// Why libpng gave up. It is libpng's error pointer; the Source or Sink is its I/O pointer.
+// The reason why libpng failed. This is the error pointer of libpng; the Source or Sink is its I/O pointer.
 struct Message {
   char text[200] = "";
 };
@@ -39,17 +39,17 @@ struct Message {
 
 struct Part {
   std::span<const uint8_t> bytes;
-  size_t offset = 0;  // where they stand in the file, or what they replace does
+  size_t offset = 0;  // of these bytes in the file, or of the bytes that they replace
 };
 
-// What libpng is shown: the critical chunks alone, so that nothing else can make it fail, and the IDATs as one. At the
-// end of the pixels libpng looks at no more than one further piece of one IDAT: of a stream split into small ones it
-// would neither check the sum nor see what follows.
+// The input of libpng: only the critical chunks, so that it cannot fail on others, and all IDAT chunks joined to one.
+// At the end of the pixels, libpng reads at most one more piece of an IDAT chunk. If the stream were split into small
+// chunks, libpng would not check the checksum and not see data after it.
 struct Source {
   Message message;
   std::span<const Part> parts;
   size_t part = 0;
-  size_t used = 0;   // of this part
+  size_t used = 0;   // bytes of this part that libpng has read
   size_t piece = 1;  // bytes of IDAT to take at a time
   bool surplus = false;
   uint8_t* pixels = nullptr;
@@ -57,8 +57,8 @@ struct Source {
   uint32_t height = 0;
 };
 
-// libpng reports as warnings both what we tolerate, a pixel stream with something after its end, and what we do not,
-// such as a wrong checksum at that end. A warning that is not known to be harmless is an error.
+// Some warnings of libpng are harmless: data after the end of the pixels. Others are not, such as a wrong checksum at
+// that end. Every warning that is not known to be harmless is an error.
 void on_read_warning(png_structp png, png_const_charp text) {
   if (std::strstr(text, "Extra compressed data") == nullptr && std::strstr(text, "Too much image data") == nullptr) {
     png_error(png, text);
@@ -84,7 +84,7 @@ void on_read(png_structp png, png_bytep to, size_t count) {
   }
 }
 
-// Owns libpng's structs of one read.
+// Owns the libpng structs for reading one file.
 class ReadHandle {
  public:
   explicit ReadHandle(Source* source) {
@@ -102,7 +102,7 @@ class ReadHandle {
   png_infop info_ = nullptr;
 };
 
-// Fills source->pixels; false with source->message set if libpng gives up.
+// Fills source->pixels. If libpng fails, sets source->message and returns false.
 bool read_rows(png_structp png, png_infop info, Source* source) {
   if (setjmp(png_jmpbuf(png))) return false;
   png_set_read_fn(png, source, on_read);
@@ -112,7 +112,7 @@ bool read_rows(png_structp png, png_infop info, Source* source) {
   png_set_check_for_invalid_index(png, 0);                         // indices past the palette are kept
   png_set_option(png, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON);  // for zlib headers that name a smaller one
   png_set_compression_buffer_size(png, source->piece);
-  png_set_benign_errors(png, 1);  // they arrive in on_read_warning
+  png_set_benign_errors(png, 1);  // they become warnings in on_read_warning
   png_read_info(png, info);
   png_set_packing(png);
   if (kLittleEndian) png_set_swap(png);
@@ -125,8 +125,8 @@ bool read_rows(png_structp png, png_infop info, Source* source) {
   return true;
 }
 
-// Deflate spends at least two bits on 258 bytes, so a header that promises more pixels than that lies, and is found
-// out before the pixels are allocated.
+// Deflate needs at least two bits for 258 bytes. A header with more pixels than that is refused here, before memory for
+// the pixels is allocated.
 bool can_hold_pixels(const PngLayout& layout) {
   constexpr uint64_t kMaxBytesPerByte = 1032;
   const uint64_t bytes = pixel_bytes(layout.image);
@@ -134,14 +134,14 @@ bool can_hold_pixels(const PngLayout& layout) {
   return packed / kMaxBytesPerByte <= layout.compressed_bytes;
 }
 
-// Pieces of about 64 KiB and all of one size, so that the last is not a scrap that parts the stream from its end.
+// Pieces have about 64 KiB and equal sizes, so that the last one is not too small to hold the end of the stream.
 size_t even_piece(size_t bytes) {
   constexpr size_t kPiece = size_t{1} << 16;
   const size_t pieces = std::max<size_t>(1, (bytes + kPiece - 1) / kPiece);
   return std::max<size_t>(1, (bytes + pieces - 1) / pieces);
 }
 
-// Length and type of one IDAT that holds all the compressed bytes.
+// The length and the type of one IDAT chunk with all compressed bytes.
 std::array<uint8_t, 8> merged_header(size_t bytes) {
   const auto byte = [&](int shift) { return static_cast<uint8_t>(bytes >> shift & 0xFF); };
   return {byte(24), byte(16), byte(8), byte(0), 'I', 'D', 'A', 'T'};
@@ -157,7 +157,7 @@ struct Sink {
   int level = -1;
 };
 
-// A warning while writing means that something is not written as asked.
+// A warning while writing means that something was not written, so it is an error.
 void on_write_warning(png_structp png, png_const_charp text) { png_error(png, text); }
 
 bool append(std::vector<uint8_t>* out, const uint8_t* bytes, size_t count) {
@@ -170,7 +170,7 @@ bool append(std::vector<uint8_t>* out, const uint8_t* bytes, size_t count) {
 }
 
 void on_write(png_structp png, png_bytep bytes, size_t count) {
-  // Not from within the catch: a longjmp out of it would leak the exception.
+  // This must not be in the catch block: a longjmp out of it would leak the exception.
   if (!append(static_cast<Sink*>(png_get_io_ptr(png))->out, bytes, count)) png_error(png, "out of memory");
 }
 
@@ -216,7 +216,7 @@ void write_chunks(png_structp png, const Image& image, uint8_t place, bool palet
   }
 }
 
-// Appends the file to *sink->out; false with sink->message set if libpng gives up.
+// Appends the file to *sink->out. If libpng fails, sets sink->message and returns false.
 bool write_file(png_structp png, png_infop info, Sink* sink) {
   if (setjmp(png_jmpbuf(png))) return false;
   const Image& image = *sink->image;
@@ -232,7 +232,7 @@ bool write_file(png_structp png, png_infop info, Sink* sink) {
   png_write_info_before_PLTE(png, info);
   write_chunks(png, image, kBeforePalette, false);
   png_write_info(png, info);
-  // A suggested palette comes first, because tRNS and all else that stands here must follow it.
+  // A suggested palette comes first, because tRNS and the other chunks here must follow it.
   write_chunks(png, image, kBeforePalette, true);
   write_chunks(png, image, kBeforePixels, true);
   if (!image.transparency.empty()) write_chunk(png, kTransparencyType, image.transparency);
@@ -259,17 +259,17 @@ std::string chunk_problem(const Image& image) {
   for (const Chunk& chunk : image.chunks) {
     if (!is_chunk_type(chunk.type)) return "a chunk whose type is not four letters";
     const std::string type(chunk.type.data(), chunk.type.size());
-    if (chunk.place > kAfterPixels) return "chunk " + type + " at a place that PNG has not";
+    if (chunk.place > kAfterPixels) return "chunk " + type + " at a place that PNG does not have";
     if (chunk.data.size() > kPngMaximum) return "chunk " + type + " is longer than 2^31 - 1 bytes";
     if (is_animation(chunk.type)) return "chunk " + type + ": animations are not written";
     if (chunk.type == kPaletteType) {
       const size_t size = chunk.data.size();
       const bool colours = image.colour == Colour::rgb || image.colour == Colour::rgb_alpha;
       if (!colours || ++palettes > 1 || chunk.place == kAfterPixels || size == 0 || size % 3 != 0 || size > 768) {
-        return "chunk PLTE is no suggested palette for this image";
+        return "chunk PLTE cannot be a suggested palette of this image";
       }
     } else if (is_critical(chunk.type)) {
-      return "chunk " + type + " is critical and cannot be carried";
+      return "chunk " + type + " is critical and cannot be kept";
     }
   }
   return "";
@@ -277,7 +277,7 @@ std::string chunk_problem(const Image& image) {
 
 }  // namespace
 
-// A damaged signature is still a PNG to the user, who should hear of the damage.
+// A file with a damaged signature counts as PNG, so that the error tells of the damage.
 bool is_png(std::span<const uint8_t> file) {
   const auto same = [&](size_t begin, size_t end) {
     return file.size() >= end && std::equal(kPngSignature.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -296,7 +296,8 @@ Result<Image> read_png(std::span<const uint8_t> file, const ReadOptions& options
   if (layout.compressed_bytes > kPngMaximum) {
     return Error{layout.pixels.begin, "more than 2^31 - 1 bytes of compressed pixels"};
   }
-  if (!can_hold_pixels(layout)) return Error{layout.pixels.begin, "the IDATs are too short for the image's size"};
+  if (!can_hold_pixels(layout))
+    return Error{layout.pixels.begin, "the IDAT chunks are too short for the size of the image"};
   if (!options.with_pixels) return std::move(image);
   image.pixels.resize(pixel_bytes(image));
 
@@ -317,20 +318,21 @@ Result<Image> read_png(std::span<const uint8_t> file, const ReadOptions& options
   source.height = image.height;
   source.row_bytes = image.pixels.size() / image.height;
   const ReadHandle handle(&source);
-  if (handle.info() == nullptr) return Error{0, "libpng cannot be started"};
+  if (handle.info() == nullptr) return Error{0, "cannot start libpng"};
   if (!read_rows(handle.png(), handle.info(), &source)) {
     return Error{parts[source.part].offset + source.used, "pixel data: " + std::string(source.message.text)};
   }
-  if (source.surplus) notice(options.notices, "IDAT goes on after the last pixel; the rest is left out");
+  if (source.surplus) notice(options.notices, "data after the last pixel in IDAT is left out");
   return std::move(image);
 }
 
 Result<std::vector<uint8_t>> write_png(const Image& image, const WriteOptions& options) {
-  if (image.width > kPngMaximum || image.height > kPngMaximum) return Error{0, "PNG ends at 2^31 - 1 pixels a side"};
+  if (image.width > kPngMaximum || image.height > kPngMaximum)
+    return Error{0, "a PNG has at most 2^31 - 1 pixels a side"};
   if (std::string reason = depth_problem(image); !reason.empty()) return Error{0, std::move(reason)};
   if (std::string reason = chunk_problem(image); !reason.empty()) return Error{0, std::move(reason)};
   if (options.png_level < -1 || options.png_level > 9) {
-    return Error{0, "a zlib level of " + std::to_string(options.png_level) + ", not -1 to 9"};
+    return Error{0, "a zlib level of " + std::to_string(options.png_level) + " instead of -1 to 9"};
   }
   std::vector<uint8_t> out;
   Sink sink;
@@ -341,7 +343,7 @@ Result<std::vector<uint8_t>> write_png(const Image& image, const WriteOptions& o
     sink.palette[i] = {image.palette[3 * i], image.palette[3 * i + 1], image.palette[3 * i + 2]};
   }
   const WriteHandle handle(&sink);
-  if (handle.info() == nullptr) return Error{0, "libpng cannot be started"};
+  if (handle.info() == nullptr) return Error{0, "cannot start libpng"};
   if (!write_file(handle.png(), handle.info(), &sink)) return Error{0, sink.message.text};
   return out;
 }

@@ -20,7 +20,7 @@ constexpr ChunkType kEndType = {'I', 'E', 'N', 'D'};
 constexpr ChunkType kTransparencyType = {'t', 'R', 'N', 'S'};
 constexpr ChunkType kExifType = {'e', 'X', 'I', 'f'};
 constexpr ChunkType kFrameType = {'f', 'c', 'T', 'L'};
-constexpr size_t kFrame = 12;  // bytes of a chunk around its data: length, type, CRC
+constexpr size_t kFrame = 12;  // size of the length, the type and the CRC of a chunk
 
 struct RawChunk {
   ChunkType type;
@@ -35,8 +35,8 @@ uint32_t big_endian(const uint8_t* bytes) {
 
 std::string text(const ChunkType& type) { return std::string(type.data(), type.size()); }
 
-// The chunk that begins at `offset`, its type and length checked. Its CRC may be wrong only where it is ancillary and
-// says nothing about the pixels.
+// Reads the chunk at `offset` and checks its type and length. A wrong CRC is allowed only for an ancillary chunk
+// without influence on the pixels.
 Result<RawChunk> chunk_at(std::span<const uint8_t> file, size_t offset) {
   const size_t left = file.size() - offset;
   if (left == 0) return Error{offset, "the file ends before IEND"};
@@ -45,10 +45,10 @@ Result<RawChunk> chunk_at(std::span<const uint8_t> file, size_t offset) {
   const uint32_t length = big_endian(at);
   RawChunk chunk;
   std::memcpy(chunk.type.data(), at + 4, 4);
-  if (!is_chunk_type(chunk.type)) return Error{offset, "no chunk here: its type is not four letters"};
+  if (!is_chunk_type(chunk.type)) return Error{offset, "not a chunk: its type is not four letters"};
   if (length > kPngMaximum) return Error{offset, "chunk " + text(chunk.type) + " has an impossible length"};
   if (length > left - kFrame) return Error{offset, "the file ends inside chunk " + text(chunk.type)};
-  // zlib counts in 32 bits, and length + 4 fits them.
+  // zlib takes a 32-bit size, and length + 4 fits in it.
   chunk.crc_holds = crc32(0, at + 4, length + 4) == big_endian(at + 8 + length);
   if (!chunk.crc_holds && (is_critical(chunk.type) || chunk.type == kTransparencyType || is_animation(chunk.type))) {
     return Error{offset, "the CRC of chunk " + text(chunk.type) + " is wrong"};
@@ -73,7 +73,7 @@ class Walk {
  public:
   explicit Walk(const ReadOptions& options) : options_(options), notices_(options.notices) {}
 
-  // True once `chunk` was IEND.
+  // Returns true if `chunk` is IEND.
   Result<bool> take(const RawChunk& chunk) {
     if (!layout_.header.end && chunk.type != kHeaderType) return fail(chunk, "the first chunk is not IHDR");
     if (pixels_closed_ && chunk.type == kPixelsType) return fail(chunk, "the IDAT chunks are not consecutive");
@@ -91,7 +91,7 @@ class Walk {
     if (wrong_crcs_ > 0) {
       notice(notices_, "the CRC of chunk " + text(wrong_crc_) + " is wrong" +
                            (wrong_crcs_ > 1 ? ", and of " + std::to_string(wrong_crcs_ - 1) + " more" : "") +
-                           ": kept as it is, with a right one");
+                           ": the data is kept and gets a correct CRC");
     }
     if (animated_) {
       notice(notices_, "animated PNG: only the default image is read, " + std::to_string(frames_) +
@@ -122,7 +122,7 @@ class Walk {
       const uint32_t edge = big_endian(data + field);
       if (edge <= options_.max_edge) continue;
       return Error{chunk.extent.begin + 8 + field, std::string(field == 0 ? "a width of " : "a height of ") +
-                                                       std::to_string(edge) + " pixels is over the limit of " +
+                                                       std::to_string(edge) + " pixels exceeds the limit of " +
                                                        std::to_string(options_.max_edge)};
     }
     const std::optional<Colour> colour = colour_of(data[9]);
@@ -167,7 +167,7 @@ class Walk {
     layout_.pixels.end = chunk.extent.end;
     layout_.compressed_bytes += chunk.data.size();
     if (!chunk.data.empty()) {
-      const size_t begin = chunk.extent.begin + 8;  // past length and type
+      const size_t begin = chunk.extent.begin + 8;  // after length and type
       layout_.compressed.push_back({begin, begin + chunk.data.size()});
     }
     return false;
@@ -185,7 +185,7 @@ class Walk {
     if (chunk.type == kExifType && !std::exchange(exif_seen_, true)) notice_orientation(options_, chunk.data);
     if (is_animation(chunk.type)) {
       animated_ = true;
-      // A frame control before IDAT belongs to the default image, which is read.
+      // A frame control chunk before IDAT belongs to the default image.
       if (chunk.type == kFrameType && layout_.pixels.end) ++frames_;
       return false;
     }
@@ -196,13 +196,13 @@ class Walk {
         return false;
       }
       if (!std::exchange(stray_transparency_, true)) {
-        notice(notices_, "tRNS that does not fit this image: it has no effect, and is carried as it is");
+        notice(notices_, "tRNS does not fit this image: it has no effect and is kept as it is");
       }
     }
     return keep(chunk, layout_.pixels.end ? kAfterPixels : palette_seen_ ? kBeforePixels : kBeforePalette);
   }
 
-  // Whether this tRNS says something about the pixels. Decoders pass over any other.
+  // Whether this tRNS fits the image. Decoders ignore others.
   bool is_meant(const RawChunk& chunk) const {
     const size_t size = chunk.data.size();
     if (layout_.pixels.end) return false;
@@ -237,7 +237,7 @@ class Walk {
   bool exif_seen_ = false;
   size_t frames_ = 0;
   size_t wrong_crcs_ = 0;
-  ChunkType wrong_crc_{};  // the first of them
+  ChunkType wrong_crc_{};  // the type of the first such chunk
 };
 
 }  // namespace
@@ -273,7 +273,7 @@ bool is_chunk_type(const ChunkType& type) {
   return std::all_of(type.begin(), type.end(), [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); });
 }
 
-// PNG marks them by the case of the first letter.
+// The first letter of a critical chunk is a capital letter.
 bool is_critical(const ChunkType& type) { return type[0] >= 'A' && type[0] <= 'Z'; }
 
 bool is_animation(const ChunkType& type) {

@@ -1,4 +1,4 @@
-// PBM, PGM and PPM (P1 to P6) and PAM (P7) to Image.
+// Reads PBM, PGM and PPM (P1 to P6) and PAM (P7).
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,7 +12,7 @@ namespace {
 bool is_space(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
 
-// Reads what may not be there: every step checks for the end.
+// Reads bytes of a file that may be truncated: every step checks for the end.
 class Cursor {
  public:
   explicit Cursor(std::span<const uint8_t> file, size_t at) : file_(file), at_(at) {}
@@ -26,7 +26,7 @@ class Cursor {
     while (!at_end() && file_[at_] != '\n') ++at_;
   }
 
-  // White space, and comments from # to the end of the line.
+  // Skips white space, and comments from # to the end of the line.
   void skip_blank() {
     while (!at_end()) {
       if (file_[at_] == '#') {
@@ -39,7 +39,7 @@ class Cursor {
     }
   }
 
-  // A decimal number after blanks, none if there is no digit or the number needs more than 32 bits.
+  // Reads a decimal number after white space. Returns nothing if there is no digit or the number exceeds 32 bits.
   std::optional<uint32_t> number() {
     skip_blank();
     uint64_t value = 0;
@@ -53,7 +53,7 @@ class Cursor {
     return static_cast<uint32_t>(value);
   }
 
-  // The one white space that parts the header from the raster; a comment may stand before its line's end.
+  // Reads the single white space between the header and the pixels. A comment may come before the end of its line.
   bool header_end() {
     if (!at_end() && file_[at_] == '#') skip_comment();
     if (at_end() || !is_space(file_[at_])) return false;
@@ -61,14 +61,14 @@ class Cursor {
     return true;
   }
 
-  // Where a system that ends lines with CR LF wrote the header, the raster begins after both. LF may also be the first
-  // sample: the size of the file decides.
+  // If the header was written with CR LF line ends, the pixels begin after both. But LF can also be the first sample,
+  // so the size of the file decides.
   void skip_line_feed_before(size_t raster_bytes) {
     if (at_ > 0 && file_[at_ - 1] == '\r' && !at_end() && file_[at_] == '\n' && rest().size() - 1 == raster_bytes)
       ++at_;
   }
 
-  // Up to the next newline, which is passed over; none if there is no newline.
+  // Reads up to the next newline and skips it. Returns nothing if there is no newline.
   std::optional<std::string_view> line() {
     const auto from = rest();
     const auto newline = std::find(from.begin(), from.end(), uint8_t{'\n'});
@@ -84,7 +84,7 @@ class Cursor {
   size_t at_;
 };
 
-// n for 2^n - 1, 1 <= n <= 16.
+// Returns n for a maxval of 2^n - 1, where n is 1 to 16.
 std::optional<uint32_t> bits_of(uint32_t maxval) {
   for (uint32_t bits = 1; bits <= 16; ++bits) {
     if (maxval == (1U << bits) - 1) return bits;
@@ -120,7 +120,7 @@ std::optional<Error> nothing_after(const Cursor& raster) {
   return Error{raster.at(), std::to_string(raster.rest().size()) + " bytes follow the image"};
 }
 
-// Binary samples, one or two bytes each, the greater byte first.
+// Reads binary samples of one or two bytes, big-endian.
 Result<Image> read_binary(Image image, Cursor raster, const ReadOptions& options) {
   if (std::optional<Error> error = bad_size(image, options, raster)) return *std::move(error);
   const std::span<const uint8_t> bytes = raster.rest();
@@ -142,18 +142,19 @@ Result<Image> read_binary(Image image, Cursor raster, const ReadOptions& options
   return image;
 }
 
-// Decimal samples with blanks between them.
+// Reads decimal samples separated by white space.
 Result<Image> read_plain(Image image, Cursor raster, const ReadOptions& options) {
   if (std::optional<Error> error = bad_size(image, options, raster)) return *std::move(error);
   const size_t samples = pixel_bytes(image) / bytes_per_sample(image.bits);
-  // A digit each and a blank between: a header that promises more is found out before memory is spent on it.
-  if (raster.rest().size() / 2 + 1 < samples) return Error{raster.at(), "the file is too short for the image's size"};
+  // Each sample needs a digit and a separator. A header with more samples is refused before memory is allocated.
+  if (raster.rest().size() / 2 + 1 < samples)
+    return Error{raster.at(), "the file is too short for the size of the image"};
   const uint32_t maxval = (1U << image.bits) - 1;
   image.pixels.resize(pixel_bytes(image));
   for (size_t i = 0; i < samples; ++i) {
     const std::optional<uint32_t> sample = raster.number();
     if (!sample && raster.at_end()) return Error{raster.at(), "the file ends inside the pixels"};
-    if (!sample) return Error{raster.at(), "no sample where one should be"};
+    if (!sample) return Error{raster.at(), "expected a sample"};
     if (*sample > maxval) return too_great(raster.at(), *sample, maxval);
     store(image.pixels.data(), i, image.bits, *sample);
   }
@@ -162,18 +163,18 @@ Result<Image> read_plain(Image image, Cursor raster, const ReadOptions& options)
   return image;
 }
 
-// Digits 0 and 1 with or without blanks between; 1 is black.
+// Reads digits 0 and 1 with or without white space between them; 1 is black.
 Result<Image> read_plain_bits(Image image, Cursor raster, const ReadOptions& options) {
   if (std::optional<Error> error = bad_size(image, options, raster)) return *std::move(error);
   const size_t samples = pixel_bytes(image);
-  if (raster.rest().size() < samples) return Error{raster.at(), "the file is too short for the image's size"};
+  if (raster.rest().size() < samples) return Error{raster.at(), "the file is too short for the size of the image"};
   image.pixels.resize(samples);
   for (uint8_t& pixel : image.pixels) {
     raster.skip_blank();
     if (raster.at_end()) return Error{raster.at(), "the file ends inside the pixels"};
     const size_t at = raster.at();
     const uint8_t digit = raster.next();
-    if (digit != '0' && digit != '1') return Error{at, "a pixel that is neither 0 nor 1"};
+    if (digit != '0' && digit != '1') return Error{at, "a pixel is neither 0 nor 1"};
     pixel = digit == '0';
   }
   raster.skip_blank();
@@ -181,7 +182,7 @@ Result<Image> read_plain_bits(Image image, Cursor raster, const ReadOptions& opt
   return image;
 }
 
-// Eight pixels a byte, the leftmost in its highest bit, rows padded to bytes; 1 is black.
+// Reads eight pixels from each byte, the leftmost from the highest bit. Rows are padded to bytes; 1 is black.
 Result<Image> read_packed_bits(Image image, Cursor raster, const ReadOptions& options) {
   if (std::optional<Error> error = bad_size(image, options, raster)) return *std::move(error);
   const std::span<const uint8_t> bytes = raster.rest();
@@ -206,20 +207,20 @@ Result<Image> read_pnm_kind(std::span<const uint8_t> file, char kind, const Read
   const bool bitmap = kind == '1' || kind == '4';
   image.colour = kind == '3' || kind == '6' ? Colour::rgb : Colour::gray;
   const std::optional<uint32_t> width = cursor.number();
-  if (!width) return Error{cursor.at(), "no width"};
+  if (!width) return Error{cursor.at(), "the width is missing"};
   const std::optional<uint32_t> height = cursor.number();
-  if (!height) return Error{cursor.at(), "no height"};
+  if (!height) return Error{cursor.at(), "the height is missing"};
   image.width = *width;
   image.height = *height;
   image.bits = 1;
   if (!bitmap) {
     const std::optional<uint32_t> maxval = cursor.number();
-    if (!maxval) return Error{cursor.at(), "no maxval"};
+    if (!maxval) return Error{cursor.at(), "the maxval is missing"};
     const std::optional<uint32_t> bits = bits_of(*maxval);
     if (!bits) return Error{cursor.at(), maxval_reason(*maxval)};
     image.bits = *bits;
   }
-  if (!cursor.header_end()) return Error{cursor.at(), "no white space after the header"};
+  if (!cursor.header_end()) return Error{cursor.at(), "white space is missing after the header"};
   if (kind == '4') cursor.skip_line_feed_before((size_t{image.width} + 7) / 8 * image.height);
   if (kind == '5' || kind == '6') cursor.skip_line_feed_before(pixel_bytes(image));
   switch (kind) {
@@ -253,7 +254,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Hostile text is quoted in errors: at most 40 of its characters, and only printable ones.
+// Quotes text of the file for an error: at most 40 characters, and only printable ones.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text.substr(0, 40)) out += c >= ' ' && c <= '~' ? c : '?';
@@ -265,7 +266,7 @@ struct PamHeader {
   std::optional<std::string_view> tuple_type;
 };
 
-// Takes one line other than ENDHDR; the reason if it is wrong.
+// Reads one line other than ENDHDR. Returns the reason if it is wrong.
 std::string take_line(PamHeader& header, std::string_view line) {
   const size_t space = line.find_first_of(" \t");
   const std::string_view key = line.substr(0, space);
@@ -284,11 +285,11 @@ std::string take_line(PamHeader& header, std::string_view line) {
   if (*field) return "a second " + std::string(key);
   Cursor digits({reinterpret_cast<const uint8_t*>(value.data()), value.size()}, 0);
   *field = value.empty() || !is_digit(static_cast<uint8_t>(value.front())) ? std::nullopt : digits.number();
-  if (!*field || !digits.at_end()) return std::string(key) + " is no number: " + quoted(value);
+  if (!*field || !digits.at_end()) return std::string(key) + " is not a number: " + quoted(value);
   return "";
 }
 
-// The image that a complete header announces, or what is wrong with it.
+// Returns the image for a complete header, still without pixels, or what is wrong with the header.
 Result<Image> pam_image(const PamHeader& header, size_t offset, const ReadOptions& options) {
   if (!header.width || !header.height || !header.depth || !header.maxval) {
     return Error{offset, "the header lacks WIDTH, HEIGHT, DEPTH or MAXVAL"};

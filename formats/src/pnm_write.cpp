@@ -1,4 +1,4 @@
-// Image to PBM, PGM, PPM and PAM, always binary.
+// Writes PBM, PGM, PPM and PAM, always binary.
 #include <algorithm>
 #include <cstring>
 
@@ -15,7 +15,7 @@ std::string size_line(const Image& image) { return std::to_string(image.width) +
 
 std::string maxval(const Image& image) { return std::to_string((1U << image.bits) - 1); }
 
-// The samples, two bytes each above 8 bits, the greater one first.
+// Appends the samples. Those of more than 8 bits have two bytes, big-endian.
 void append_samples(Bytes& out, const Image& image) {
   if (bytes_per_sample(image.bits) == 1) {
     out.insert(out.end(), image.pixels.begin(), image.pixels.end());
@@ -59,7 +59,7 @@ Result<Bytes> write_pgm(const Image& image) {
   return out;
 }
 
-// A palette image as the colours that its indices name.
+// Writes a palette image as colours.
 Result<Bytes> write_colours(const Image& image) {
   if (std::any_of(image.transparency.begin(), image.transparency.end(), [](uint8_t alpha) { return alpha != 255; })) {
     return Error{0, "PPM holds no alpha, which this palette has: write .png"};
@@ -120,7 +120,7 @@ Result<Bytes> write_samples(Format format, const Image& image) {
   return Error{0, "no such format"};
 }
 
-// What none of these formats can hold beside the samples.
+// Adds notices for everything except samples, because these formats hold nothing else.
 void note_losses(Format format, const Image& image, std::vector<std::string>* notices) {
   if (image.colour == Colour::palette) {
     if (format != Format::ppm) notice(notices, "indices are written; the palette is left out");

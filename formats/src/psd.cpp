@@ -1,7 +1,7 @@
-// PSD: the merged image of gray and RGB files.
+// Reads the merged image of gray and RGB PSD files.
 //
-// Read here and not through a library: stb_image computes other colours for pixels that are partly transparent, takes
-// packed bytes for samples of 16 bits, and zeros for what the file lacks.
+// This does not use stb_image, which changes the colours of partly transparent pixels, decodes compressed 16-bit
+// samples wrongly, and takes missing bytes as zeros.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace formats {
 namespace {
 
 constexpr size_t kHeader = 26;
-constexpr uint32_t kMaxEdge = 30000;     // Photoshop's own
+constexpr uint32_t kMaxEdge = 30000;     // the limit of Photoshop
 constexpr uint32_t kGray = 1, kRgb = 3;  // colour modes
 
 // Numbers of image resources.
@@ -22,16 +22,17 @@ constexpr uint32_t kProfile = 1039, kVersionInfo = 1057, kExif = 1058;
 struct Layout {
   std::span<const uint8_t> profile, exif;
   uint64_t other_resources = 0;
-  bool merged = true;  // whether the merged image shows what the layers do
+  bool merged = true;  // whether the file has a merged image
   uint64_t layer_bytes = 0;
-  size_t pixels = 0;  // where they begin: at their compression
+  size_t pixels = 0;  // offset of the pixels, which begin with their compression
 };
 
 Error ends_inside(std::span<const uint8_t> file, const char* what) {
   return Error{file.size(), std::string("the file ends inside the ") + what};
 }
 
-// The contents of a section that begins at `at` with its length; `at` is moved behind it. None if the file ends before.
+// Reads a section, which begins at `at` with its length, and moves `at` to its end. Returns nothing if the file ends
+// too early.
 std::optional<std::span<const uint8_t>> section_at(std::span<const uint8_t> file, size_t& at) {
   if (file.size() - at < 4) return std::nullopt;
   const size_t bytes = load_u32_big(&file[at]);
@@ -40,7 +41,8 @@ std::optional<std::span<const uint8_t>> section_at(std::span<const uint8_t> file
   return file.subspan(at - bytes, bytes);
 }
 
-// Blocks of a mark, a number, a name and contents, each of these filled up to an even length. False if they are not.
+// Reads blocks of a mark, a number, a name and contents, each padded to an even length. Returns false if they are
+// damaged.
 bool take_resources(std::span<const uint8_t> resources, Layout& layout) {
   size_t at = 0;
   while (at < resources.size()) {
@@ -85,7 +87,7 @@ Result<Layout> layout_of(std::span<const uint8_t> file) {
   return layout;
 }
 
-// All of an image but its pixels, as far as the header tells.
+// Reads the properties of the image from the header.
 Result<Image> image_of(std::span<const uint8_t> file) {
   if (file.size() < kHeader) return ends_inside(file, "header");
   if (load_u16_big(&file[4]) != 1) return Error{4, "a PSD of version " + std::to_string(load_u16_big(&file[4]))};
@@ -96,7 +98,7 @@ Result<Image> image_of(std::span<const uint8_t> file) {
   image.bits = load_u16_big(&file[22]);
   const uint32_t mode = load_u16_big(&file[24]);
   if (mode != kGray && mode != kRgb) {
-    return Error{24, "a PSD of colour mode " + std::to_string(mode) + ": gray (1) and RGB (3) are read"};
+    return Error{24, "a PSD of colour mode " + std::to_string(mode) + ": only gray (1) and RGB (3) are supported"};
   }
   const uint32_t colours = mode == kGray ? 1 : 3;
   if (count < colours || count > 56) return Error{12, "a PSD of " + std::to_string(count) + " channels"};
@@ -115,7 +117,7 @@ Result<Image> image_of(std::span<const uint8_t> file) {
   return image;
 }
 
-// Puts one sample of a plane into the pixels.
+// Stores one sample of a plane in the pixels.
 void put(Image& image, size_t pixel, size_t channel, const uint8_t* sample) {
   const size_t index = pixel * channels(image.colour) + channel;
   if (image.bits == 8) {
@@ -126,13 +128,13 @@ void put(Image& image, size_t pixel, size_t channel, const uint8_t* sample) {
   }
 }
 
-// One row of PackBits: every length byte must hold, and nothing may be left on either side.
+// Decodes a row of PackBits. Returns false unless the packed bytes give exactly one row.
 bool unpack(std::span<const uint8_t> packed, std::span<uint8_t> row) {
   size_t at = 0;
   size_t to = 0;
   while (at < packed.size()) {
     const uint32_t length = packed[at++];
-    if (length == 128) continue;  // nothing, by the book
+    if (length == 128) continue;  // no operation, by the specification
     const bool repeated = length > 128;
     const size_t bytes = repeated ? 257 - length : length + 1;
     const size_t stored = repeated ? 1 : bytes;
@@ -144,9 +146,9 @@ bool unpack(std::span<const uint8_t> packed, std::span<uint8_t> row) {
   return to == row.size();
 }
 
-// Planes one after the other, each row with a length in the table before them all. `data` begins at the table.
+// Decodes the planes one after the other. `data` begins with a table of the sizes of all rows.
 std::optional<Error> read_packed(std::span<const uint8_t> data, uint64_t offset, uint32_t planes, Image& image) {
-  size_t at = size_t{2} * image.height * planes;  // the table is there: the caller has looked
+  size_t at = size_t{2} * image.height * planes;  // the caller has checked that the table is complete
   std::vector<uint8_t> row(size_t{image.width} * bytes_per_sample(image.bits));
   for (size_t channel = 0; channel < channels(image.colour); ++channel) {
     for (size_t y = 0; y < image.height; ++y) {
@@ -170,7 +172,7 @@ void read_plain(std::span<const uint8_t> data, Image& image) {
   }
 }
 
-// Whether some pixel is neither opaque nor transparent. Its colours are mixed with white in the file.
+// Whether a pixel is partly transparent. In the file, the colours of such pixels are mixed with white.
 bool has_mixed_pixels(const Image& image) {
   const size_t count = channels(image.colour);
   if (count % 2 != 0) return false;
@@ -203,9 +205,9 @@ Result<Image> read_psd(std::span<const uint8_t> file, const ReadOptions& options
   const uint64_t plane = uint64_t{image.width} * image.height * bytes_per_sample(image.bits);
   const uint32_t planes = load_u16_big(&file[12]);
   if (compression > 1) {
-    return Error{layout->pixels, "a PSD of compression " + std::to_string(compression) + ", which is not read"};
+    return Error{layout->pixels, "a PSD of compression " + std::to_string(compression) + ", which is not supported"};
   }
-  // Packed, two bytes stand for 128 at most.
+  // Two packed bytes become at most 128 bytes.
   const uint64_t minimum =
       compression == 0 ? plane * channels(image.colour) : uint64_t{image.height} * planes * 2 + plane / 128 * 2;
   if (data.size() < minimum) return ends_inside(file, "pixels");

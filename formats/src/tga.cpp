@@ -1,7 +1,7 @@
-// TGA of version 2, which is known by its last bytes; older ones are known by nothing.
+// Reads TGA version 2, which has a signature at its end. Older versions have no signature.
 //
-// Read here and not through a library: stb_image takes what the file lacks for zeros, the first colour for indices past
-// the map, and rows from the right for rows from the left.
+// This does not use stb_image, which takes missing bytes as zeros, uses the first colour for indices beyond the map,
+// and ignores that rows can go from right to left.
 #include <algorithm>
 #include <cstring>
 #include <string_view>
@@ -17,24 +17,24 @@ constexpr size_t kHeader = 18;
 constexpr size_t kFooter = 26;  // two offsets, and the signature
 constexpr std::string_view kSignature("TRUEVISION-XFILE.\0", 18);
 
-constexpr uint32_t kIndices = 1, kColours = 2, kGray = 3;  // the types of an image,
-constexpr uint32_t kPacked = 8;                            // to which this is added
+constexpr uint32_t kIndices = 1, kColours = 2, kGray = 3;  // types of images;
+constexpr uint32_t kPacked = 8;                            // added to the type if the pixels are compressed
 
 struct Layout {
   Image image;  // without pixels
   bool packed = false;
   bool from_right = false;
   bool from_top = false;
-  uint32_t bits = 0;        // of a pixel
-  size_t pixels = 0;        // where they begin
-  size_t end = 0;           // where they end at the latest
-  bool attributes = false;  // a pixel has a part for alpha, which the file says is none
-  bool scaled = false;      // samples of 5 bits
+  uint32_t bits = 0;        // bits of a pixel
+  size_t pixels = 0;        // offset of the pixels
+  size_t end = 0;           // the pixels end here or before
+  bool attributes = false;  // a pixel has bits for alpha, but the file says that they are not alpha
+  bool scaled = false;      // samples have 5 bits
 
   size_t pixel_size() const { return (bits + 7) / 8; }
 };
 
-// Where the pixels end at the latest: at the areas that the footer names, or at the footer.
+// The latest offset at which the pixels can end: at the first area that the footer names, or at the footer.
 size_t end_of_pixels(std::span<const uint8_t> file) {
   const size_t footer = file.size() - kFooter;
   size_t end = footer;
@@ -45,8 +45,8 @@ size_t end_of_pixels(std::span<const uint8_t> file) {
   return end;
 }
 
-// A colour of 15 to 32 bits as red, green, blue and, where it is wanted, alpha. The one bit of 16 is 0 where a pixel is
-// opaque, as Pillow has it.
+// Converts a colour of 15 to 32 bits to red, green, blue and, if wanted, alpha. With 16 bits, the alpha bit is 0 for an
+// opaque pixel, as in Pillow.
 void load_colour(const uint8_t* from, uint32_t bits, bool alpha, uint8_t* to) {
   if (bits <= 16) {
     const uint32_t colour = load_u16_little(from);
@@ -62,7 +62,7 @@ void load_colour(const uint8_t* from, uint32_t bits, bool alpha, uint8_t* to) {
   if (alpha) to[3] = from[3];
 }
 
-// Whether an extension area says that there is no alpha, whatever the header says.
+// Whether an extension area says that there is no alpha. It takes precedence over the header.
 bool denies_alpha(std::span<const uint8_t> file) {
   constexpr size_t kKindOfAlpha = 494, kNoAlpha = 0;
   const size_t area = load_u32_little(&file[file.size() - kFooter]);
@@ -72,7 +72,7 @@ bool denies_alpha(std::span<const uint8_t> file) {
 
 bool is_colour_size(uint32_t bits) { return bits == 15 || bits == 16 || bits == 24 || bits == 32; }
 
-// The map of an image of indices, or its room in one without.
+// Reads the colour map. Skips it if the image does not have indices.
 std::optional<Error> take_map(std::span<const uint8_t> file, Layout& layout, bool wanted) {
   if (file[1] > 1) return Error{1, "a colour map of type " + std::to_string(file[1])};
   if (file[1] == 0) return wanted ? std::optional(Error{1, "indices without a colour map"}) : std::nullopt;
@@ -110,9 +110,9 @@ Result<Layout> layout_of(std::span<const uint8_t> file) {
   layout.bits = file[16];
   layout.end = end_of_pixels(file);
   if (type != kIndices && type != kColours && type != kGray) {
-    return Error{2, "a TGA of type " + std::to_string(file[2]) + ", which is not read"};
+    return Error{2, "a TGA of type " + std::to_string(file[2]) + ", which is not supported"};
   }
-  if (file[17] & 0xC0) return Error{17, "a TGA with interleaved rows, which is not read"};
+  if (file[17] & 0xC0) return Error{17, "a TGA with interleaved rows, which is not supported"};
   image.width = load_u16_little(&file[12]);
   image.height = load_u16_little(&file[14]);
   if (image.width == 0 || image.height == 0) return Error{12, "width or height is 0"};
@@ -132,7 +132,7 @@ Result<Layout> layout_of(std::span<const uint8_t> file) {
     layout.scaled = layout.bits <= 16;
   }
   const bool alpha = image.colour == Colour::gray_alpha || image.colour == Colour::rgb_alpha;
-  // Some programs write 8 where there is 1.
+  // Some programs write 8 instead of 1.
   const bool one_bit = layout.bits == 16 && type == kColours && attribute_bits == 1;
   if (alpha && attribute_bits != 0 && attribute_bits != 8 && !one_bit) {
     return Error{17, "a TGA with " + std::to_string(attribute_bits) + " bits of alpha"};
@@ -143,7 +143,8 @@ Result<Layout> layout_of(std::span<const uint8_t> file) {
   return layout;
 }
 
-// Pixels as the file has them, one after the other; the reason if there are too few. `pixels` is of the right size.
+// Reads the pixels in the order and form of the file. Returns the reason if there are too few. `pixels` must have the
+// right size.
 std::string unpack(std::span<const uint8_t> packed, size_t pixel_size, std::vector<uint8_t>& pixels) {
   size_t at = 0;
   size_t to = 0;
@@ -154,7 +155,7 @@ std::string unpack(std::span<const uint8_t> packed, size_t pixel_size, std::vect
     const size_t stored = repeated ? pixel_size : bytes;
     ++at;
     if (packed.size() - at < stored) return "the file ends inside the pixels";
-    if (pixels.size() - to < bytes) return "pixels: a packet goes on after the last one";
+    if (pixels.size() - to < bytes) return "pixels: a packet continues after the last pixel";
     for (size_t i = 0; i < bytes; ++i) pixels[to + i] = packed[at + i % stored];
     at += stored;
     to += bytes;
@@ -162,7 +163,7 @@ std::string unpack(std::span<const uint8_t> packed, size_t pixel_size, std::vect
   return "";
 }
 
-// Puts stored pixels where and as an Image has them. An Error names the index that the map lacks.
+// Converts the stored pixels to those of the Image. Returns an Error for an index that is not in the map.
 std::optional<Error> place(const Layout& layout, const uint8_t* stored, Image& image) {
   const size_t count = channels(image.colour);
   const size_t entries = image.palette.size() / 3;
@@ -189,12 +190,13 @@ void notice_left(std::span<const uint8_t> file, const Layout& layout, const Read
   const bool alpha = layout.image.colour == Colour::gray_alpha || layout.image.colour == Colour::rgb_alpha;
   if (file[0] > 0) notice_left_out(options, "an image ID", file[0]);
   if (alpha && (file[17] & 15) == 0) {
-    notice(options.notices, "TGA: the last byte of a pixel, of which nothing is said, is taken as alpha");
+    notice(options.notices,
+           "TGA: the last byte of each pixel is taken as alpha, because the file does not say what it is");
   }
   if (layout.scaled) notice(options.notices, "16-bit TGA: samples of 5 bits are scaled to 8");
   if (layout.attributes) {
     notice(options.notices,
-           "TGA: the part of a pixel beside its colours is left out: the file says that it is no alpha");
+           "TGA: the bits of a pixel that are not colours are left out, because the file says that they are not alpha");
   }
   if (layout.scaled && layout.image.colour == Colour::rgb_alpha) {
     notice(options.notices, "16-bit TGA: the attribute bit is taken as alpha, 0 as opaque");
@@ -219,7 +221,7 @@ Result<Image> read_tga(std::span<const uint8_t> file, const ReadOptions& options
   const auto stored = file.subspan(layout->pixels, layout->end - layout->pixels);
   const uint64_t pixels = uint64_t{image.width} * image.height;
   const uint64_t bytes = pixels * layout->pixel_size();
-  // A packet of a byte and a pixel stands for 128 of them at most.
+  // A packet of one byte and one pixel becomes at most 128 pixels.
   const uint64_t minimum = layout->packed ? (pixels + 127) / 128 * (layout->pixel_size() + 1) : bytes;
   if (stored.size() < minimum) return Error{layout->end, "the file ends inside the pixels"};
 

@@ -1,7 +1,6 @@
-// TIFF, read through libtiff: whole numbers of 1 to 16 bits, in strips or tiles, with channels together or apart.
+// Reads TIFF with libtiff: integers of 1 to 16 bits, in strips or tiles, with channels interleaved or separate.
 //
-// libtiff only unpacks strips and tiles here. What they mean, and how much may be allocated for them, is decided in
-// this file.
+// libtiff only decodes strips and tiles. This file interprets them and limits the memory for them.
 #include <tiffio.h>
 
 #include <algorithm>
@@ -18,7 +17,7 @@
 namespace formats {
 namespace {
 
-// What libtiff said, and the file that it reads. A plain struct, because libtiff calls back from C.
+// The message of libtiff, and the file that it reads. It is a plain struct, because the callbacks are called from C.
 struct Source {
   const uint8_t* file;
   uint64_t size;
@@ -27,7 +26,7 @@ struct Source {
   char warning[256];
 };
 
-// The first message counts: what follows is its consequence.
+// Only the first message counts, because later ones are consequences of it.
 void keep_message(char (&text)[256], const char* format, va_list values) {
   if (text[0] != '\0') return;
   (void)std::vsnprintf(text, sizeof text, format, values);
@@ -75,7 +74,7 @@ struct TiffDelete {
 };
 using Tiff = std::unique_ptr<TIFF, TiffDelete>;
 
-// Nothing that libtiff allocates at once is larger than what the pixels may be.
+// Limits each allocation of libtiff to the largest size of the pixels.
 Tiff open_tiff(Source& source, const ReadOptions& options) {
   const std::unique_ptr<TIFFOpenOptions, OptionsDelete> open_options(TIFFOpenOptionsAlloc());
   if (open_options == nullptr) return nullptr;
@@ -84,19 +83,19 @@ Tiff open_tiff(Source& source, const ReadOptions& options) {
                                       static_cast<tmsize_t>(std::clamp(options.max_bytes, kMin, kMax)));
   TIFFOpenOptionsSetErrorHandlerExtR(open_options.get(), on_error, &source);
   TIFFOpenOptionsSetWarningHandlerExtR(open_options.get(), on_warning, &source);
-  // m: no mapping, h: no directory yet.
+  // r: read; m: no memory mapping; h: do not read a directory yet.
   return Tiff(TIFFClientOpenExt("", "rmh", &source, read_source, write_nothing, seek_source, close_nothing,
                                 size_of_source, nullptr, nullptr, open_options.get()));
 }
 
-// ---- what the tags say
+// ---- tags
 
 struct Layout {
   Image image;           // without pixels
-  uint32_t samples = 1;  // of a pixel in the file; the first of them are the image's channels
+  uint32_t samples = 1;  // of a pixel in the file; the first ones are the channels of the image
   uint32_t compression = COMPRESSION_NONE;
   bool white_is_zero = false;
-  bool apart = false;  // each channel in strips or tiles of its own
+  bool apart = false;  // each channel has its own strips or tiles
   bool associated_alpha = false;
 };
 
@@ -110,7 +109,7 @@ uint32_t field_u32(TIFF* tiff, uint32_t tag) {
   return TIFFGetFieldDefaulted(tiff, tag, &value) ? value : 0;
 }
 
-// The most bytes that one packed byte can become; 0 where there is no useful bound.
+// The most bytes that one compressed byte can become. 0 if there is no useful bound.
 uint32_t most_expansion(uint32_t compression) {
   switch (compression) {
     case COMPRESSION_NONE: return 1;
@@ -138,8 +137,8 @@ std::string compression_problem(uint32_t compression) {
     case COMPRESSION_LZMA:
       if (TIFFIsCODECConfigured(static_cast<uint16_t>(compression))) return "";
       return "this libtiff was built without compression " + std::to_string(compression);
-    case COMPRESSION_OJPEG: return "old-style JPEG in TIFF is not read";
-    default: return "compression " + std::to_string(compression) + " is not read";
+    case COMPRESSION_OJPEG: return "old-style JPEG in TIFF is not supported";
+    default: return "compression " + std::to_string(compression) + " is not supported";
   }
 }
 
@@ -155,14 +154,14 @@ std::string samples_problem(TIFF* tiff, uint32_t bits) {
   return bits >= 1 && bits <= 16 ? "" : "samples" + of_bits;
 }
 
-// The samples that a photometric interpretation has beside extra ones; nothing where it is none of ours.
+// The number of samples of a photometric interpretation, without extra samples. Nothing if it is not supported.
 std::optional<uint32_t> take_photometric(uint32_t photometric, Layout& layout) {
   switch (photometric) {
     case PHOTOMETRIC_MINISWHITE: layout.white_is_zero = true; [[fallthrough]];
     case PHOTOMETRIC_MINISBLACK: layout.image.colour = Colour::gray; return 1;
     case PHOTOMETRIC_RGB: layout.image.colour = Colour::rgb; return 3;
     case PHOTOMETRIC_PALETTE: layout.image.colour = Colour::palette; return 1;
-    case PHOTOMETRIC_YCBCR:  // which libtiff turns into RGB
+    case PHOTOMETRIC_YCBCR:  // libtiff converts it to RGB
       if (layout.compression != COMPRESSION_JPEG || layout.samples != 3 || layout.apart) return std::nullopt;
       layout.image.colour = Colour::rgb;
       return 3;
@@ -185,7 +184,7 @@ std::string photometric_name(uint32_t photometric) {
   }
 }
 
-// The rule of formats.h for samples beyond the colours. A reason where there is none.
+// Applies the rules of formats.h for extra samples. Returns the reason if there is no rule.
 std::string take_extra_samples(TIFF* tiff, bool has_tag, uint32_t colours, Layout& layout, const ReadOptions& options) {
   constexpr uint32_t kMaxUnspecified = 3;
   if (layout.samples < colours) return std::to_string(layout.samples) + " samples for each pixel are too few";
@@ -195,7 +194,7 @@ std::string take_extra_samples(TIFF* tiff, bool has_tag, uint32_t colours, Layou
   const uint16_t* kinds = nullptr;
   if (!TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &count, &kinds) || count == 0) kinds = nullptr;
   uint32_t kind = kinds != nullptr ? kinds[0] : uint32_t{EXTRASAMPLE_UNSPECIFIED};
-  // Writers of RGBA that leave the tag out mean alpha.
+  // If a program writes four samples without this tag, it means RGBA.
   if (!has_tag && colours == 3 && extra == 1) kind = EXTRASAMPLE_UNASSALPHA;
   const bool is_alpha = kind != EXTRASAMPLE_UNSPECIFIED;
   const uint32_t left_out = extra - is_alpha;
@@ -228,11 +227,11 @@ std::optional<Error> read_layout(TIFF* tiff, std::span<const uint8_t> file, uint
   if (field_u32(tiff, TIFFTAG_IMAGEDEPTH) > 1) return Error{offset, "an image in three dimensions"};
   uint16_t photometric = 0;
   if (!TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric)) return Error{offset, "no photometric interpretation"};
-  // Colours and samples first: they say more about what the file is than its compression.
+  // Colours and samples are checked first, because their errors tell more about the file than its compression.
   const std::optional<uint32_t> colours = take_photometric(photometric, layout);
-  if (!colours) return Error{offset, photometric_name(photometric) + ": not read"};
+  if (!colours) return Error{offset, photometric_name(photometric) + ": not supported"};
   if (std::string reason = samples_problem(tiff, image.bits); !reason.empty()) {
-    return Error{offset, reason + ": whole numbers of 1 to 16 bits are read"};
+    return Error{offset, reason + ": only integers of 1 to 16 bits are supported"};
   }
   if (std::string reason = compression_problem(layout.compression); !reason.empty()) {
     return Error{offset, std::move(reason)};
@@ -248,14 +247,14 @@ std::optional<Error> read_layout(TIFF* tiff, std::span<const uint8_t> file, uint
   const uint32_t expansion = most_expansion(layout.compression);
   const uint64_t packed = uint64_t{image.width} * image.height / 8 * image.bits;
   if (expansion != 0 && packed / expansion > file.size()) {
-    return Error{offset, "the file is too short for the image's size"};
+    return Error{offset, "the file is too short for the size of the image"};
   }
   return std::nullopt;
 }
 
 // ---- pixels
 
-// How strips or tiles lie over the image: a strip is a tile as wide as the image.
+// The grid of strips or tiles. A strip is a tile that is as wide as the image.
 struct Grid {
   uint32_t width, height;  // of a tile
   uint32_t across, down;
@@ -279,24 +278,24 @@ std::optional<Error> read_grid(TIFF* tiff, const Layout& layout, const ReadOptio
   grid.row_bytes = row_samples / 8 * image.bits + (row_samples % 8 * image.bits + 7) / 8;
   const uint64_t by_libtiff = grid.tiled ? TIFFTileRowSize64(tiff) : TIFFScanlineSize64(tiff);
   if (by_libtiff != grid.row_bytes) return Error{offset, "rows of another size than their samples"};
-  // Tiles may reach far beyond the image, and all of their bytes are unpacked.
+  // Tiles can extend far beyond the image, and all their bytes are decoded.
   const uint64_t maximum = options.max_bytes < UINT64_MAX / 2 ? 2 * options.max_bytes : UINT64_MAX;
   const uint64_t tiles = uint64_t{grid.across} * grid.down * (layout.samples / samples_together(layout));
   if (grid.tiled && grid.height > maximum / grid.row_bytes / tiles) {
     return Error{offset, std::to_string(tiles) + " tiles of " + std::to_string(grid.width) + " x " +
-                             std::to_string(grid.height) + " pixels are over the limit of bytes"};
+                             std::to_string(grid.height) + " pixels exceed the limit of bytes"};
   }
   return std::nullopt;
 }
 
-// Puts `count` samples of a row of a tile, each `step` samples after the other, into the image.
+// Copies `count` samples of a row of a tile to the image. They are `step` samples apart.
 void store_samples(const uint8_t* row, uint32_t first, uint32_t count, uint32_t step, uint32_t bits, uint32_t flip,
                    uint8_t* to, uint32_t to_step) {
   for (uint32_t i = 0; i < count; ++i) {
     const uint64_t index = first + uint64_t{i} * step;
     if (bits == 16) {
       uint16_t sample = 0;
-      std::memcpy(&sample, row + 2 * index, 2);  // in the machine's order by now
+      std::memcpy(&sample, row + 2 * index, 2);  // already in the byte order of the machine
       sample = static_cast<uint16_t>(sample ^ flip);
       std::memcpy(to + uint64_t{i} * to_step * 2, &sample, 2);
       continue;
@@ -352,7 +351,7 @@ class PixelReader {
     const auto size = static_cast<tmsize_t>(wanted);
     const tmsize_t got = grid_.tiled ? TIFFReadEncodedTile(tiff_, number, tile_.data(), size)
                                      : TIFFReadEncodedStrip(tiff_, number, tile_.data(), size);
-    // libtiff warns of damage and makes pixels up. Those are not the file's.
+    // After damage, libtiff gives a warning and invents pixels. This is treated as an error.
     if (got != size || source_.error[0] != '\0' || source_.warning[0] != '\0') {
       const char* message = source_.error[0] != '\0' ? source_.error : source_.warning;
       return Error{TIFFGetStrileOffset(tiff_, number), (grid_.tiled ? "tile " : "strip ") + std::to_string(number) +
@@ -387,7 +386,7 @@ class PixelReader {
   std::vector<uint8_t> tile_;
 };
 
-// Colours of 16 bits become their upper 8. Old writers stored 8 bits as they were.
+// Reduces 16-bit colours to their upper 8 bits. Old programs stored 8-bit values unchanged.
 std::optional<Error> read_colour_map(TIFF* tiff, uint64_t offset, const ReadOptions& options, Image& image) {
   const uint16_t* maps[3] = {};
   if (!TIFFGetField(tiff, TIFFTAG_COLORMAP, &maps[0], &maps[1], &maps[2])) {
@@ -405,11 +404,11 @@ std::optional<Error> read_colour_map(TIFF* tiff, uint64_t offset, const ReadOpti
   }
   const bool is_exact = is_small || !any([](uint16_t value) { return (value & 0xFF) != 0; }) ||
                         !any([](uint16_t value) { return (value & 0xFF) != value >> 8; });
-  if (!is_exact) notice(options.notices, "the palette's colours of 16 bits become the upper 8");
+  if (!is_exact) notice(options.notices, "the 16-bit colours of the palette are reduced to their upper 8 bits");
   return std::nullopt;
 }
 
-// Alpha that is nowhere between its ends divides nothing, so that associated samples are the plain ones.
+// Whether all alpha is 0 or the maximum. In this case premultiplied samples equal plain ones.
 bool has_partial_alpha(const Image& image) {
   const uint32_t maximum = (1U << image.bits) - 1;
   const size_t step = channels(image.colour), unit = bytes_per_sample(image.bits);
@@ -444,7 +443,7 @@ std::optional<Error> take_metadata(TIFF* tiff, std::span<const uint8_t> file, ui
   const double scale = unit == RESUNIT_INCH ? 1 / 0.0254 : unit == RESUNIT_CENTIMETER ? 100 : 1;
   const auto rounded = [scale](float value) {
     const double scaled = std::round(double{value} * scale);
-    return scaled > 0 && scaled < 2147483648.0 ? static_cast<uint32_t>(scaled) : 0;  // none where it is no number
+    return scaled > 0 && scaled < 2147483648.0 ? static_cast<uint32_t>(scaled) : 0;  // 0 if it is not a number
   };
   const DensityUnit density = unit == RESUNIT_NONE ? DensityUnit::none : DensityUnit::metre;
   return add_density(image, rounded(across), rounded(down), density, options, offset);
@@ -476,7 +475,7 @@ Result<Image> read_page(std::span<const uint8_t> file, uint64_t offset, const Re
   source.error[0] = '\0';
   if (auto error = PixelReader(tiff.get(), source, layout, grid).read()) return *std::move(error);
   if (layout.associated_alpha && has_partial_alpha(image)) {
-    return Error{offset, "samples multiplied by their alpha, which dividing would change"};
+    return Error{offset, "premultiplied alpha, which cannot be undone without loss"};
   }
   if (layout.compression == COMPRESSION_JPEG) notice_lossy(options, "JPEG");
   return std::move(image);
@@ -495,7 +494,7 @@ Result<Image> read_tiff(std::span<const uint8_t> file, const ReadOptions& option
   if (!pages) return pages.error();
   const size_t count = pages->offsets.size();
   if (options.page == 0 && count > 1) {
-    return Error{pages->offsets[1], "a TIFF of " + std::to_string(count) + " pages, not of one"};
+    return Error{pages->offsets[1], "a TIFF of " + std::to_string(count) + " pages instead of one"};
   }
   if (options.page > count) {
     return Error{4, "there is no page " + std::to_string(options.page) + ", only " + std::to_string(count)};

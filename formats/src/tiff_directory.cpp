@@ -16,7 +16,7 @@ constexpr uint32_t kNewSubfileType = 254, kOldSubfileType = 255, kOrientation = 
                    kGpsDirectory = 34853;
 constexpr uint64_t kMaxPages = 65536;
 
-// Tags that say how pixels are stored, or that become chunks of their own; in order.
+// Tags that tell how pixels are stored, or that become separate chunks. The list is sorted.
 constexpr std::array<uint32_t, 56> kStorageTags = {
     254, 255, 256, 257, 258, 259, 262, 263, 264, 265, 266, 273, 277, 278, 279, 280, 281, 282,  283,
     284, 288, 289, 290, 291, 292, 293, 296, 297, 317, 320, 321, 322, 323, 324, 325, 326, 327,  328,
@@ -24,14 +24,14 @@ constexpr std::array<uint32_t, 56> kStorageTags = {
 
 struct Entry {
   uint32_t tag, type;
-  uint64_t bytes;  // of its values
-  uint64_t at;     // where they are in the file; bytes and `at` are checked
+  uint64_t bytes;  // size of its values
+  uint64_t at;     // their offset in the file; `bytes` and `at` are checked
   uint64_t count;
 };
 
-// The sizes of types 0 to 18.
+// The sizes of the types 0 to 18.
 constexpr std::array<uint8_t, 19> kTypeBytes = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
-constexpr uint32_t kFirstLongType = 16;  // which a classic TIFF has not
+constexpr uint32_t kFirstLongType = 16;  // a classic TIFF does not have these types
 
 class Reader {
  public:
@@ -44,7 +44,7 @@ class Reader {
     return file_.size() < bytes ? 0 : number(big_ ? 8 : 4, big_ ? 8 : 4);
   }
 
-  // The number of entries; nothing where the directory does not lie in the file.
+  // The number of entries. Nothing if the directory is not inside the file.
   std::optional<uint64_t> count_at(uint64_t offset) const {
     if (offset < 8 || !inside(offset, count_bytes())) return std::nullopt;
     const uint64_t count = number(offset, count_bytes());
@@ -62,7 +62,7 @@ class Reader {
     return static_cast<uint32_t>(number(offset + count_bytes() + index * entry_bytes(), 2));
   }
 
-  // Nothing where the type is unknown or the values do not lie in the file.
+  // Returns nothing if the type is unknown or the values are not inside the file.
   std::optional<Entry> entry_of(uint64_t offset, uint64_t index) const {
     const uint64_t at = offset + count_bytes() + index * entry_bytes();
     Entry entry{};
@@ -78,7 +78,7 @@ class Reader {
     return entry;
   }
 
-  // The first value, of an integer type; else 0.
+  // The first value if it has an integer type, else 0.
   uint64_t value_of(const Entry& entry) const {
     if (entry.count == 0 || entry.type == 5 || entry.type == 10 || entry.type == 11 || entry.type == 12) return 0;
     return number(entry.at, kTypeBytes[entry.type]);
@@ -127,7 +127,7 @@ class TagWriter {
   TagWriter(const Reader& reader, uint64_t max_bytes, const ReadOptions& options)
       : reader_(reader), max_bytes_(max_bytes), options_(options) {}
 
-  // False where the tags together are larger than the file that they come from, as happens where they overlap.
+  // Returns false if all tags together are larger than the file, which can be so if they overlap.
   bool write(uint64_t offset) {
     const std::string_view head =
         reader_.little() ? std::string_view("II*\0\x08\0\0\0", 8) : std::string_view("MM\0*\0\0\0\x08", 8);
@@ -141,7 +141,7 @@ class TagWriter {
 
  private:
   bool is_kept(const Entry& entry, bool is_first) const {
-    if (!is_first) return entry.tag != 0xA005;  // the directory of interoperability
+    if (!is_first) return entry.tag != 0xA005;  // the interoperability directory
     if (entry.tag == kOrientation) return reader_.value_of(entry) != 1;
     return !std::binary_search(kStorageTags.begin(), kStorageTags.end(), entry.tag);
   }
@@ -158,7 +158,7 @@ class TagWriter {
         kept.push_back(*entry);
       } else {
         notice(options_.notices, "tag " + std::to_string(tag) + " is left out: " +
-                                     (entry ? "its 64-bit numbers have no place in EXIF" : "it is damaged"));
+                                     (entry ? "EXIF cannot hold its 64-bit numbers" : "it is damaged"));
       }
     }
     return kept;
@@ -224,9 +224,9 @@ Result<TiffPages> find_tiff_pages(std::span<const uint8_t> file) {
   for (uint64_t offset = reader.first(), from = 4; offset != 0;) {
     const std::optional<uint64_t> count = reader.count_at(offset);
     if (!count) return Error{from, "a directory lies outside the file"};
-    if (!seen.insert(offset).second) return Error{offset, "the directories go in a circle"};
+    if (!seen.insert(offset).second) return Error{offset, "the directories form a circle"};
     entries += *count + 1;
-    // Directories that overlap would cost time without end.
+    // Limits the time for directories that overlap.
     if (entries > file.size() || seen.size() > kMaxPages) return Error{offset, "too many directories"};
     if (is_full_image(reader, offset, *count)) {
       pages.offsets.push_back(offset);
@@ -237,7 +237,7 @@ Result<TiffPages> find_tiff_pages(std::span<const uint8_t> file) {
     offset = reader.next_of(offset, *count);
   }
   if (pages.offsets.empty()) {
-    return Error{4, pages.left_out == 0 ? "there is no directory" : "there are only reduced images or masks"};
+    return Error{4, pages.left_out == 0 ? "the file has no directory" : "the file has only reduced images or masks"};
   }
   return pages;
 }
@@ -245,7 +245,7 @@ Result<TiffPages> find_tiff_pages(std::span<const uint8_t> file) {
 Result<std::vector<uint8_t>> kept_tiff_tags(std::span<const uint8_t> file, uint64_t offset,
                                             const ReadOptions& options) {
   const Reader reader(file);
-  // A page with all its tags is no larger than the file, but for the places of numbers.
+  // A page with all its tags is not larger than the file, except for the offsets of numbers.
   TagWriter writer(reader, std::min<uint64_t>(file.size() + 1024, UINT32_MAX), options);
   if (!writer.write(offset)) return Error{offset, "the tags are larger than the file"};
   return writer.take();

@@ -1,4 +1,4 @@
-// WebP, read through libwebp: still images and the first frame of animations, lossy and lossless.
+// Reads WebP with libwebp: still images and the first frame of animations, lossy and lossless.
 #include <webp/decode.h>
 #include <webp/demux.h>
 
@@ -20,12 +20,12 @@ struct DemuxerDelete {
 };
 using Demuxer = std::unique_ptr<WebPDemuxer, DemuxerDelete>;
 
-// Where a frame stands on its canvas.
+// The position of a frame on its canvas.
 struct Place {
   size_t left = 0, top = 0, width = 0, height = 0;
 };
 
-// The first frame of an animation, whose bytes point into the file.
+// The first frame of an animation. Its bytes point into the file.
 class FrameIterator {
  public:
   FrameIterator() { std::memset(&frame_, 0, sizeof frame_); }
@@ -55,7 +55,7 @@ const char* reason_of(VP8StatusCode status) {
   }
 }
 
-// The contents of the first chunk of a type; empty if there is none. They point into the file.
+// The contents of the first chunk of a type. They point into the file, and are empty if there is no such chunk.
 std::span<const uint8_t> chunk_of(const WebPDemuxer* demuxer, const char* type) {
   WebPChunkIterator found;
   std::memset(&found, 0, sizeof found);
@@ -75,7 +75,7 @@ std::optional<Error> take_metadata(const WebPDemuxer* demuxer, Image& image, con
     if (auto error = add_profile(image, profile, options, offset_of(profile))) return error;
   }
   if (std::span<const uint8_t> exif = chunk_of(demuxer, "EXIF"); !exif.empty()) {
-    // Some writers put JPEG's mark before it.
+    // Some programs write the EXIF signature of JPEG before it.
     if (exif.size() >= 6 && std::memcmp(exif.data(), "Exif\0\0", 6) == 0) exif = exif.subspan(6);
     if (auto error = add_exif(image, exif, options, offset_of(exif))) return error;
   }
@@ -107,7 +107,7 @@ bool is_webp(std::span<const uint8_t> file) {
 }
 
 Result<Image> read_webp(std::span<const uint8_t> file, const ReadOptions& options) {
-  // The container's own size first: libwebp's parser takes what is cut off for damage of another kind.
+  // The size of the container is checked first, because libwebp reports a truncated file as other damage.
   const uint64_t told = uint64_t{load_u32_little(file.data() + 4)} + kRiffHeader;
   if (told > file.size()) return Error{file.size(), "the file ends inside its RIFF chunk"};
   const std::span<const uint8_t> riff = file.first(static_cast<size_t>(told));
@@ -117,7 +117,7 @@ Result<Image> read_webp(std::span<const uint8_t> file, const ReadOptions& option
   if (demuxer == nullptr) return Error{kRiffHeader, "the RIFF chunks are damaged"};
   const bool animated = WebPDemuxGetI(demuxer.get(), WEBP_FF_FORMAT_FLAGS) & ANIMATION_FLAG;
   FrameIterator frame;
-  if (animated && !frame.first(demuxer.get())) return Error{kRiffHeader, "an animated WebP without a whole frame"};
+  if (animated && !frame.first(demuxer.get())) return Error{kRiffHeader, "an animated WebP without a complete frame"};
   const std::span<const uint8_t> coded = animated ? frame.bytes() : riff;
   WebPBitstreamFeatures features;
   if (const VP8StatusCode status = WebPGetFeatures(coded.data(), coded.size(), &features); status != VP8_STATUS_OK) {
@@ -131,14 +131,14 @@ Result<Image> read_webp(std::span<const uint8_t> file, const ReadOptions& option
   if (animated) {
     place = frame.place();
     if (place.width != image.width || place.height != image.height)
-      return Error{kRiffHeader, "a frame of another size"};
+      return Error{kRiffHeader, "the size of the frame differs from the header"};
     image.width = WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_WIDTH);
     image.height = WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_HEIGHT);
     if (place.left + place.width > image.width || place.top + place.height > image.height) {
-      return Error{kRiffHeader, "a frame that is not on its canvas"};
+      return Error{kRiffHeader, "a frame is outside the canvas"};
     }
     const bool covers = place.width == image.width && place.height == image.height;
-    // What is around a frame is transparent.
+    // Pixels outside the frame are transparent.
     if (!covers || (WebPDemuxGetI(demuxer.get(), WEBP_FF_FORMAT_FLAGS) & ALPHA_FLAG)) image.colour = Colour::rgb_alpha;
     if (!covers) notice(options.notices, "the first frame does not cover the canvas: the rest is transparent");
   }

@@ -176,7 +176,7 @@ l3_status l3_cuda_decode_batch_async(const l3_cuda_batch* batch, l3_error* error
     return give(error, L3_ERROR_ARGUMENT, "struct_size or image_bytes is not set: use l3_cuda_batch_init");
   }
   std::memcpy(&own, batch, std::min<size_t>(batch->struct_size, sizeof(own)));
-  if (!is_possible(own.capacity)) return give(error, L3_ERROR_ARGUMENT, "the capacity is not a possible one");
+  if (!is_possible(own.capacity)) return give(error, L3_ERROR_ARGUMENT, "the capacity is invalid");
   if (own.image_count > own.capacity.images) {
     return give(error, L3_ERROR_ARGUMENT, "there are more images than the capacity allows");
   }

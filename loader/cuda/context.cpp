@@ -27,7 +27,7 @@ l3::Result<Context> Context::open(uint32_t number) {
     return from_cuda(cudaErrorNoDevice);
   }
   if (number >= static_cast<uint32_t>(devices)) {
-    return make_error(L3_ERROR_DEVICE, "there is no CUDA device of that number");
+    return make_error(L3_ERROR_DEVICE, "there is no CUDA device with this number");
   }
   CUresult (*get)(CUdevice*, int) = nullptr;
   CUresult (*retain)(CUcontext*, CUdevice) = nullptr;
@@ -38,7 +38,7 @@ l3::Result<Context> Context::open(uint32_t number) {
     return make_error(L3_ERROR_DEVICE, "the CUDA driver lacks functions that this library needs");
   }
   if (get(&device, static_cast<int>(number)) != CUDA_SUCCESS || retain(&opened.context_, device) != CUDA_SUCCESS) {
-    return make_error(L3_ERROR_DEVICE, "the CUDA device could not be started");
+    return make_error(L3_ERROR_DEVICE, "cannot start the CUDA device");
   }
   return opened;
 }

@@ -58,7 +58,7 @@ class InContext {
   InContext& operator=(const InContext&) = delete;
 
   explicit operator bool() const { return is_there_; }
-  static l3_error problem() { return make_error(L3_ERROR_DEVICE, "the device is no longer there"); }
+  static l3_error problem() { return make_error(L3_ERROR_DEVICE, "the device is no longer available"); }
 
  private:
   Context::Pop pop_;

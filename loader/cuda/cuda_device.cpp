@@ -59,7 +59,7 @@ extern "C" __attribute__((visibility("default"))) loader::Device* l3_data_open_c
                                                                                            l3_error* error) {
   using namespace loader::cuda;
   if (version != loader::kDeviceVersion) {
-    (void)return_error(error, make_error(L3_ERROR_DEVICE, "libl3_data_cuda.so is of another version"));
+    (void)return_error(error, make_error(L3_ERROR_DEVICE, "libl3_data_cuda.so has another version"));
     return nullptr;
   }
   try {

@@ -65,7 +65,7 @@ void Outputs::use_until(void* output, cudaStream_t stream) {
 l3_error Outputs::wait_for_users(void* output, cudaStream_t stream) {
   const std::lock_guard lock(mutex_);
   const auto known = outputs_.find(output);
-  if (known == outputs_.end()) return make_error(L3_ERROR_ARGUMENT, "the output is not one of this device");
+  if (known == outputs_.end()) return make_error(L3_ERROR_ARGUMENT, "the output does not belong to this device");
   for (const l3::cuda::Event& user : known->second.users) {
     if (const cudaError_t code = cudaStreamWaitEvent(stream, user.get(), 0); code != cudaSuccess) {
       return from_cuda(code);

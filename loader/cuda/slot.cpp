@@ -62,7 +62,7 @@ uint8_t* Slot::staging(uint64_t size) {
 }
 
 l3_status Slot::begin(const DeviceWork& work, l3_error* error) {
-  if (is_under_way_) return return_error(error, argument_error("the slot has work under way"));
+  if (is_under_way_) return return_error(error, argument_error("the slot is still working"));
   const InContext here(shared_.context);
   if (!here) return return_error(error, InContext::problem());
   l3_error result = no_error();
@@ -82,9 +82,9 @@ l3_status Slot::begin(const DeviceWork& work, l3_error* error) {
 }
 
 l3_status Slot::finish(std::span<l3_error> verdicts, DeviceTimes& times, l3_error* error) {
-  if (!is_under_way_) return return_error(error, argument_error("the slot has no work under way"));
+  if (!is_under_way_) return return_error(error, argument_error("the slot has no work"));
   if (verdicts.size() != image_count_)
-    return return_error(error, argument_error("there is not one verdict for each image"));
+    return return_error(error, argument_error("the number of verdicts differs from the number of images"));
   const InContext here(shared_.context);
   if (!here) return return_error(error, InContext::problem());
   is_under_way_ = false;
@@ -152,7 +152,7 @@ l3_error Slot::plan_image(const DeviceImage& image) {
   }
   if (image.wanted == nullptr || image.wanted->type < L3_VALUE_U8 || image.wanted->type > L3_VALUE_F32 ||
       image.wanted->layout > L3_LAYOUT_HWC || image.out == nullptr || image.width == 0 || image.height == 0) {
-    return argument_error("an image has no possible output");
+    return argument_error("the output of an image is invalid");
   }
   files_end_ = std::max(files_end_, image.at + image.size);
   if (image.present.empty()) {
@@ -160,7 +160,7 @@ l3_error Slot::plan_image(const DeviceImage& image) {
   }
   for (const l3_range& range : image.present) {
     if (!is_inside(range.offset, range.size, end - image.at)) {
-      return argument_error("what is there of a file is not inside the staging memory");
+      return argument_error("a part of a file is not inside the staging memory");
     }
     stretches_.push_back({image.at + range.offset, image.at + range.offset + range.size});
     files_end_ = std::max(files_end_, stretches_.back().end);

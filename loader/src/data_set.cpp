@@ -57,7 +57,7 @@ l3_status l3_data_set::open_folder(const std::string& path, l3_data_error* error
   std::vector<uint8_t> json;
   if (const FileFault fault = read_whole(json_path, options.max_json_bytes, json)) {
     return fault.system_error == ENOENT
-               ? fail(error, L3_ERROR_FILE, path, "no data set, or an unfinished one: it has no index.json",
+               ? fail(error, L3_ERROR_FILE, path, "not a data set, or an unfinished one: index.json is missing",
                       L3_DATA_NONE, ENOENT)
                : fail(error, json_path, fault);
   }
@@ -78,7 +78,8 @@ l3_status l3_data_set::open_shard(const std::string& path, const ShardSummary* s
   if (const FileFault fault = shard->file.measure()) return fail(error, path, fault);
   const uint64_t size = shard->file.size();
   if (summary != nullptr && size != summary->bytes) {
-    return fail(error, L3_ERROR_CORRUPT, path, "not as many bytes as index.json says", std::min(size, summary->bytes));
+    return fail(error, L3_ERROR_CORRUPT, path, "the size of the file differs from the one in index.json",
+                std::min(size, summary->bytes));
   }
   uint8_t head[kHeadBytes], end[kFooterBytes];
   if (const FileFault fault = shard->file.read(0, head, std::min<uint64_t>(size, sizeof head))) {
@@ -88,7 +89,7 @@ l3_status l3_data_set::open_shard(const std::string& path, const ShardSummary* s
     return fail(error, path, fault);
   }
   if (size < kHeadBytes + kFooterBytes) {
-    return fail(error, path, Fault{"the file ends before it should", size, L3_ERROR_TRUNCATED});
+    return fail(error, path, Fault{"the file ends too early", size, L3_ERROR_TRUNCATED});
   }
   if (const FileFault fault = shard->file.read(size - sizeof end, end, sizeof end)) return fail(error, path, fault);
   Footer footer;
@@ -157,7 +158,7 @@ l3_status l3_data_set::build_table(l3_data_error* error) {
       sample_bytes += load_u64(shard->index.entry(i) + entry::kSize);
       uint64_t other = 0;
       if (!table->add(shard->index.name(i), shard->first_sample + i, name_of_sample, other)) {
-        return fail(error, shard->file.path(), Fault{"two samples have one name", place + entry::kName});
+        return fail(error, shard->file.path(), Fault{"two samples have the same name", place + entry::kName});
       }
       const uint32_t label = load_u32(shard->index.entry(i) + entry::kLabel);
       if (!classes.empty() && label != kNoLabel && label >= classes.size()) {
@@ -315,11 +316,11 @@ l3_status l3_data_read_part(const l3_data_set* set, uint64_t index, uint64_t off
   }
   l3_data_sample sample = l3_data_sample_init();
   if (l3_data_get(set, index, &sample) != L3_OK) {
-    return fail(error, L3_ERROR_ARGUMENT, "", "no sample of this number");
+    return fail(error, L3_ERROR_ARGUMENT, "", "there is no sample with this number");
   }
   const Shard& shard = *set->shards[sample.shard];
   if (offset > sample.size || size > sample.size - offset) {
-    return fail(error, L3_ERROR_ARGUMENT, shard.file.path(), "the part reaches outside the sample");
+    return fail(error, L3_ERROR_ARGUMENT, shard.file.path(), "the part is not inside the sample");
   }
   const l3_status status = read_bytes(shard, sample.offset + offset, out, size, error);
   if (status != L3_OK || sample.kind != L3_DATA_IMAGE) return status;
@@ -333,7 +334,7 @@ l3_status l3_data_read_part(const l3_data_set* set, uint64_t index, uint64_t off
 l3_status l3_data_read(const l3_data_set* set, uint64_t index, void* out, size_t out_size, l3_data_error* error) {
   l3_data_sample sample = l3_data_sample_init();
   if (l3_data_get(set, index, &sample) != L3_OK) {
-    return fail(error, L3_ERROR_ARGUMENT, "", "no sample of this number");
+    return fail(error, L3_ERROR_ARGUMENT, "", "there is no sample with this number");
   }
   if (out_size < sample.size) return fail(error, L3_ERROR_BUFFER, "", "the buffer is smaller than the sample");
   if (out == nullptr && sample.size > 0) {

@@ -17,7 +17,7 @@ class Members {
   int take(std::string_view name, JsonReader& json) {
     for (size_t i = 0; i < names_.size(); ++i) {
       if (names_[i] != name) continue;
-      if ((seen_ >> i & 1) != 0) json.fail("a member is there twice");
+      if ((seen_ >> i & 1) != 0) json.fail("a member occurs twice");
       seen_ |= 1u << i;
       return static_cast<int>(i);
     }
@@ -35,7 +35,7 @@ class Members {
 bool read_digest(JsonReader& json, Digest& digest) {
   std::string text;
   if (!json.text(text)) return false;
-  return from_hexadecimal(text, digest) || json.fail("a digest has 32 hexadecimal digits");
+  return from_hexadecimal(text, digest) || json.fail("a digest must have 32 hexadecimal digits");
 }
 
 bool read_shard(JsonReader& json, ShardSummary& shard) {
@@ -47,14 +47,14 @@ bool read_shard(JsonReader& json, ShardSummary& shard) {
     switch (members.take(name, json)) {
       case 0:
         if (json.text(shard.file) && (!is_name(shard.file) || shard.file.find('/') != shard.file.npos)) {
-          json.fail("the name of a shard's file is none");
+          json.fail("the file name of a shard is invalid");
         }
         break;
       case 1: json.integer(shard.bytes); break;
       case 2: json.integer(shard.samples); break;
       case 3: json.integer(shard.groups); break;
       case 4:
-        if (json.integer(check) && check > UINT32_MAX) json.fail("an index check is below 2^32");
+        if (json.integer(check) && check > UINT32_MAX) json.fail("the index check is not below 2^32");
         shard.index_check = static_cast<uint32_t>(check);
         break;
       case 5: read_digest(json, shard.digest); break;
@@ -75,7 +75,7 @@ bool read_members(JsonReader& json, DataSetIndex& index) {
         if (json.text(text) && text != kFormat) json.fail("not the index of an l3 data set");
         break;
       case 1:
-        if (json.integer(number) && number != 0) json.fail("a version that is not known");
+        if (json.integer(number) && number != 0) json.fail("unknown version");
         break;
       case 2: json.integer(samples); break;
       case 3: json.integer(groups); break;
@@ -94,8 +94,8 @@ bool read_members(JsonReader& json, DataSetIndex& index) {
   }
   if (json.failed() || !members.all(json) || !json.end()) return false;
   // A sum that overflows is detected when the shards are opened.
-  if (samples != index.samples()) return json.fail("the samples are not those of the shards together");
-  if (groups != index.groups()) return json.fail("the groups are not those of the shards together");
+  if (samples != index.samples()) return json.fail("the number of samples is not the sum over the shards");
+  if (groups != index.groups()) return json.fail("the number of groups is not the sum over the shards");
   return true;
 }
 

@@ -41,17 +41,18 @@ OpenDevice load(l3_data_error* error) {
   void* handle = dlopen(is_beside ? beside.c_str() : kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const text = dlerror();
-    const std::string why = text == nullptr ? "it cannot be loaded" : text;
+    const std::string why = text == nullptr ? "cannot be loaded" : text;
     // For a missing file the system's message says only that.
     const bool is_missing = !is_beside && why.find("No such file") != std::string::npos;
-    const std::string where = folder.empty() ? "where libraries are" : "beside this library in " + folder;
+    const std::string where = folder.empty() ? "installed" : "next to this library in " + folder;
     (void)fail(error, L3_ERROR_DEVICE, is_beside ? beside : "",
                is_missing ? "this build has no CUDA part: " + std::string(kLibrary) + " is not " + where : why);
     return nullptr;
   }
   void* const entry = dlsym(handle, kDeviceEntry);
   if (entry == nullptr) {
-    (void)fail(error, L3_ERROR_DEVICE, is_beside ? beside : kLibrary, "it is not the CUDA part of libl3_data");
+    (void)fail(error, L3_ERROR_DEVICE, is_beside ? beside : kLibrary,
+               "this library is not the CUDA part of libl3_data");
   }
   return reinterpret_cast<OpenDevice>(entry);
 }

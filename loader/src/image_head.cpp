@@ -23,19 +23,19 @@ ModelName name_of_model(const l3_data_sample& sample) {
 const char* difference(const l3_data_sample& sample, const l3_info& info) {
   if (info.width != sample.width || info.height != sample.height || info.channels != sample.channels ||
       info.bits != sample.bits || info.colour != sample.colour) {
-    return "the shape of an image is not what the index says";
+    return "the shape of an image differs from the index";
   }
   if (!std::equal(std::begin(info.digest), std::end(info.digest), std::begin(sample.digest))) {
-    return "the digest of an image is not what the index says";
+    return "the digest of an image differs from the index";
   }
   if ((info.model_origin == L3_MODEL_NAMED) != (sample.model_bytes != nullptr)) {
-    return "whether an image names a model is not what the index says";
+    return "the index is wrong about whether an image names a model";
   }
   if (sample.model_bytes == nullptr) return nullptr;
   const ModelName name = name_of_model(sample);
   return std::equal(name.begin(), name.end(), std::begin(info.model_name))
              ? nullptr
-             : "an image names another model than the index says";
+             : "the model that an image names differs from the index";
 }
 
 }  // namespace

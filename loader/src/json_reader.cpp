@@ -66,7 +66,7 @@ bool JsonReader::take(char letter) {
 }
 
 bool JsonReader::open(char bracket) {
-  if (!take(bracket)) return fail(bracket == '{' ? "an object was expected" : "an array was expected");
+  if (!take(bracket)) return fail(bracket == '{' ? "expected an object" : "expected an array");
   first_ = true;
   return true;
 }
@@ -81,7 +81,7 @@ bool JsonReader::close_or_comma(char bracket, bool& closed) {
     closed = true;
     return true;
   }
-  if (!first && !take(',')) return fail("neither a comma nor an end of what was opened");
+  if (!first && !take(',')) return fail("expected a comma or a closing bracket");
   return true;
 }
 
@@ -89,7 +89,7 @@ bool JsonReader::next_member(std::string& name) {
   bool closed = false;
   if (!close_or_comma('}', closed) || closed) return false;
   if (!text(name)) return false;
-  return take(':') || fail("a colon was expected");
+  return take(':') || fail("expected a colon");
 }
 
 bool JsonReader::next_element() {
@@ -105,7 +105,7 @@ bool JsonReader::four_digits(uint32_t& value) {
                            : letter >= 'a' && letter <= 'f' ? static_cast<uint32_t>(letter - 'a' + 10)
                            : letter >= 'A' && letter <= 'F' ? static_cast<uint32_t>(letter - 'A' + 10)
                                                             : 16;
-    if (digit == 16) return fail("four hexadecimal digits were expected");
+    if (digit == 16) return fail("expected four hexadecimal digits");
     value = value << 4 | digit;
   }
   return true;
@@ -114,13 +114,13 @@ bool JsonReader::four_digits(uint32_t& value) {
 bool JsonReader::escape(std::string& value) {
   constexpr std::string_view kLetters = "\"\\/bfnrt";
   constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
-  if (at_ >= text_.size()) return fail("a text does not end");
+  if (at_ >= text_.size()) return fail("a string does not end");
   const char letter = text_[at_++];
   if (const size_t found = kLetters.find(letter); found != kLetters.npos) {
     value += kMeanings[found];
     return true;
   }
-  if (letter != 'u') return fail("an escape in a text is unknown");
+  if (letter != 'u') return fail("unknown escape in a string");
   uint32_t code = 0;
   if (!four_digits(code)) return false;
   if (code >= 0xDC00 && code < 0xE000) return fail("half a surrogate pair");
@@ -138,10 +138,10 @@ bool JsonReader::escape(std::string& value) {
 
 bool JsonReader::text(std::string& value) {
   value.clear();
-  if (!take('"')) return fail("a text was expected");
+  if (!take('"')) return fail("expected a string");
   first_ = false;
   for (;;) {
-    if (at_ >= text_.size()) return fail("a text does not end");
+    if (at_ >= text_.size()) return fail("a string does not end");
     const char letter = text_[at_];
     if (letter == '"') {
       ++at_;
@@ -151,7 +151,7 @@ bool JsonReader::text(std::string& value) {
       ++at_;
       if (!escape(value)) return false;
     } else if (static_cast<uint8_t>(letter) < 0x20) {
-      return fail("a control character in a text");
+      return fail("a control character in a string");
     } else {
       const size_t size = utf8_size(text_.substr(at_));
       if (size == 0) return fail("not UTF-8");
@@ -171,10 +171,10 @@ bool JsonReader::integer(uint64_t& value) {
     ++at_;
     if (value > kMax) return fail("a number above 2^53");
   }
-  if (at_ == begin) return fail("a whole number was expected");
+  if (at_ == begin) return fail("expected a whole number");
   if (at_ - begin > 1 && text_[begin] == '0') return fail("a number with a leading zero");
   if (at_ < text_.size() && (text_[at_] == '.' || text_[at_] == 'e' || text_[at_] == 'E')) {
-    return fail("a whole number was expected");
+    return fail("expected a whole number");
   }
   first_ = false;
   return true;
@@ -188,7 +188,7 @@ bool JsonReader::skip_number() {
   };
   if (at_ < text_.size() && text_[at_] == '-') ++at_;
   const size_t begin = at_;
-  if (!digits()) return fail("a value was expected");
+  if (!digits()) return fail("expected a value");
   if (at_ - begin > 1 && text_[begin] == '0') return fail("a number with a leading zero");
   if (at_ < text_.size() && text_[at_] == '.') {
     ++at_;
@@ -219,7 +219,7 @@ bool JsonReader::skip() {
     } else if (constexpr std::array<std::string_view, 3> kNames = {"true", "false", "null"};
                letter == 't' || letter == 'f' || letter == 'n') {
       const std::string_view name = kNames[letter == 't' ? 0 : letter == 'f' ? 1 : 2];
-      if (text_.substr(at_, name.size()) != name) return fail("a value was expected");
+      if (text_.substr(at_, name.size()) != name) return fail("expected a value");
       at_ += name.size();
       first_ = false;
     } else {
@@ -238,7 +238,7 @@ bool JsonReader::skip() {
 
 bool JsonReader::end() {
   skip_space();
-  if (!failed() && at_ < text_.size()) return fail("something follows the end");
+  if (!failed() && at_ < text_.size()) return fail("unexpected text after the end");
   return !failed();
 }
 

@@ -56,7 +56,7 @@ constexpr uint32_t kMaxBatchSize = 1 << 20, kMaxThreads = 1024, kMaxPrefetch = 1
 constexpr uint64_t kDefaultBytesInFlight = uint64_t{1} << 28;
 
 constexpr const char* kNull = "a pointer that must not be null is null";
-constexpr const char* kForked = "this loader belongs to the process that forked this one: open one here";
+constexpr const char* kForked = "this loader belongs to the parent process; open a new one after fork()";
 
 l3_status wrong(l3_data_error* error, const char* reason) { return fail(error, L3_ERROR_ARGUMENT, "", reason); }
 
@@ -64,23 +64,23 @@ l3_status wrong(l3_data_error* error, const char* reason) { return fail(error, L
 const char* complete(l3_loader_options& options) {
   const uint32_t processors = std::max(std::thread::hardware_concurrency(), 1u);
   const bool on_gpu = options.device == L3_DEVICE_CUDA;
-  if (options.device > L3_DEVICE_CUDA) return "an unknown kind of device";
-  if (options.batch_size == 0) return "a batch has at least one unit";
-  if (options.batch_size > kMaxBatchSize) return "a batch has at most 2^20 units";
+  if (options.device > L3_DEVICE_CUDA) return "unknown kind of device";
+  if (options.batch_size == 0) return "batch_size must be at least 1";
+  if (options.batch_size > kMaxBatchSize) return "batch_size must be at most 2^20";
   if (options.world_size == 0) options.world_size = 1;
-  if (options.rank >= options.world_size) return "the rank is not below the number of ranks";
-  if (options.order > L3_ORDER_WINDOWS) return "an unknown order";
+  if (options.rank >= options.world_size) return "the rank must be less than world_size";
+  if (options.order > L3_ORDER_WINDOWS) return "unknown order";
   if (options.window == 0) options.window = 8;
-  if (options.last_batch > L3_LAST_BATCH_UNEVEN) return "an unknown ending of epochs";
-  if (options.on_error > L3_ON_ERROR_ZERO) return "an unknown way to take errors";
-  if (options.crop > L3_CROP_RANDOM) return "an unknown crop";
-  if (options.crop != L3_CROP_NONE && (options.crop_width == 0 || options.crop_height == 0)) return "an empty crop";
-  if (options.reading > L3_READING_THREADS) return "an unknown way of reading";
+  if (options.last_batch > L3_LAST_BATCH_UNEVEN) return "unknown ending of epochs";
+  if (options.on_error > L3_ON_ERROR_ZERO) return "unknown on_error";
+  if (options.crop > L3_CROP_RANDOM) return "unknown crop";
+  if (options.crop != L3_CROP_NONE && (options.crop_width == 0 || options.crop_height == 0)) return "the crop is empty";
+  if (options.reading > L3_READING_THREADS) return "unknown way of reading";
   if (options.reading == L3_READING_URING && !has_uring()) return "this system has no io_uring, or does not allow it";
   if (options.threads == 0) options.threads = on_gpu ? std::min(processors, 8u) : processors;
-  if (options.threads > kMaxThreads) return "more than 1024 threads";
+  if (options.threads > kMaxThreads) return "threads must be at most 1024";
   if (options.prefetch == 0) options.prefetch = 3;
-  if (options.prefetch > kMaxPrefetch) return "more than 1024 batches ahead";
+  if (options.prefetch > kMaxPrefetch) return "prefetch must be at most 1024 batches";
   if (options.max_bytes_in_flight == 0) options.max_bytes_in_flight = kDefaultBytesInFlight;
   return nullptr;
 }

@@ -117,7 +117,7 @@ void Pipeline::stop_work() {
 l3_status Pipeline::start(uint64_t epoch, uint64_t position, l3_data_error* error) {
   if (position > units_.count()) {
     return fail(error, L3_ERROR_ARGUMENT, "",
-                "position " + std::to_string(position) + " is behind the end of the epoch, which has " +
+                "position " + std::to_string(position) + " is after the end of the epoch, which has " +
                     std::to_string(units_.count()) + " units");
   }
   stop_work();
@@ -369,7 +369,7 @@ bool Pipeline::begin(Image& image, Scratch& scratch) {
 bool Pipeline::read_and_decode(Image& image, Scratch& scratch) {
   const Shard& shard = *set_.shards[image.sample.shard];
   if (const int error = image.read_error.load(); error == kFileEnds) {
-    image.fail(shard, L3_ERROR_TRUNCATED, "the file ends before it should", image.sample.offset);
+    image.fail(shard, L3_ERROR_TRUNCATED, "the file ends too early", image.sample.offset);
   } else if (error != 0) {
     (void)!fail(&image.fault.emplace(), shard.file.path(), FileFault{{}, error});
   }

@@ -40,8 +40,9 @@ bool describe(std::span<const uint8_t> bytes, uint32_t kind, NewSample& sample) 
 }
 
 const char* problem(const NewSample& sample) {
-  if (!is_name(sample.name)) return "a name has 1 to 4096 bytes, no zero byte, and no part that is empty, . or ..";
-  if (!is_role(sample.role)) return "a role has 1 to 255 bytes, none of them zero or /";
+  if (!is_name(sample.name))
+    return "a name must have 1 to 4096 bytes, no zero byte, and no part that is empty, . or ..";
+  if (!is_role(sample.role)) return "a role must have 1 to 255 bytes, without zero bytes and /";
   if (sample.metadata.size() > kMaxMetadata) return "more than 64 MiB of metadata";
   if (sample.size > kMaxSampleBytes) return "more than 64 GiB";
   return nullptr;

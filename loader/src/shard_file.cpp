@@ -21,7 +21,7 @@ FileFault read_at(int descriptor, uint64_t offset, uint8_t* to, uint64_t size) {
         pread(descriptor, to, static_cast<size_t>(std::min(size, kMaxPerCall)), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return {{}, errno};
-    if (count == 0) return {{"the file ends before it should", offset, L3_ERROR_TRUNCATED}, 0};
+    if (count == 0) return {{"the file ends too early", offset, L3_ERROR_TRUNCATED}, 0};
     to += count;
     offset += static_cast<uint64_t>(count);
     size -= static_cast<uint64_t>(count);

@@ -23,7 +23,7 @@ Fault check_shape(const uint8_t* at, uint64_t place) {
   const uint32_t bits = at[entry::kBits], colour = at[entry::kColour];
   if (at[entry::kKind] == kBytes) {
     if (!all_zero(at + entry::kWidth, entry::kKind - entry::kWidth)) {
-      return {"an entry of other bytes has a shape", place + entry::kWidth};
+      return {"an entry that is not an image has a shape", place + entry::kWidth};
     }
     return {};
   }
@@ -31,7 +31,7 @@ Fault check_shape(const uint8_t* at, uint64_t place) {
   if (height == 0 || height > kMaxEdge) return {"the height of an entry is out of range", place + entry::kHeight};
   if (colour > L3_COLOUR_PALETTE) return {"the colour of an entry is unknown", place + entry::kColour};
   if (channels != channels_of(colour)) {
-    return {"the channels of an entry are not those of its colour", place + entry::kChannels};
+    return {"the channels of an entry do not match its colour", place + entry::kChannels};
   }
   if (bits == 0 || bits > (colour == L3_COLOUR_PALETTE ? 8u : 16u)) {
     return {"the bits of an entry are out of range", place + entry::kBits};
@@ -44,13 +44,13 @@ Fault check_shape(const uint8_t* at, uint64_t place) {
 Fault read_footer(const uint8_t* bytes, uint64_t file_size, Footer& result) {
   const uint64_t place = file_size - kFooterBytes;
   if (!has_signature(bytes, kFooterSignature)) {
-    return {"no footer of a shard: not a shard, or not whole", place, L3_ERROR_NOT_L3};
+    return {"the footer is missing: not a shard, or an incomplete one", place, L3_ERROR_NOT_L3};
   }
   if (crc32({bytes, footer::kCheck}) != load_u32(bytes + footer::kCheck)) {
     return {"the check of the footer does not match", place + footer::kCheck};
   }
   if (load_u16(bytes + footer::kVersion) != 0) {
-    return {"a shard of a version that is not known", place + footer::kVersion, L3_ERROR_UNSUPPORTED};
+    return {"unknown version of a shard", place + footer::kVersion, L3_ERROR_UNSUPPORTED};
   }
   if (!all_zero(bytes + footer::kReserved, 2)) return {"reserved bytes are not zero", place + footer::kReserved};
   if (!all_zero(bytes + footer::kReserved2, footer::kCheck - footer::kReserved2)) {
@@ -65,11 +65,11 @@ Fault read_footer(const uint8_t* bytes, uint64_t file_size, Footer& result) {
   result.texts = load_u32(bytes + footer::kTexts);
   result.index_check = load_u32(bytes + footer::kIndexCheck);
   if (result.models > kMaxModels) return {"more than 1024 models", place + footer::kModels};
-  if (result.roles == 0 && result.entries > 0) return {"there are entries, and no roles", place + footer::kRoles};
+  if (result.roles == 0 && result.entries > 0) return {"there are entries but no roles", place + footer::kRoles};
   const uint64_t size = uint64_t{result.entries} * kEntryBytes + uint64_t{result.models} * kModelEntryBytes +
                         uint64_t{result.roles} * kRoleEntryBytes + result.texts;
   if (result.index_size != size) {
-    return {"the size of the index is not that of its parts", place + footer::kIndexSize};
+    return {"the size of the index is not the sum of its parts", place + footer::kIndexSize};
   }
   if (place < kFirstSample || size > place - kFirstSample || result.index_offset != place - size) {
     return {"the index does not end where the footer begins", place + footer::kIndexOffset};
@@ -81,10 +81,11 @@ Fault read_footer(const uint8_t* bytes, uint64_t file_size, Footer& result) {
 }
 
 Fault check_head(std::span<const uint8_t> bytes) {
-  if (bytes.size() < kHeadBytes) return {"the file ends in the head", bytes.size(), L3_ERROR_TRUNCATED};
-  if (!has_signature(bytes.data(), kHeadSignature)) return {"not the signature of a shard", 0, L3_ERROR_NOT_L3};
+  if (bytes.size() < kHeadBytes) return {"the file ends within the head", bytes.size(), L3_ERROR_TRUNCATED};
+  if (!has_signature(bytes.data(), kHeadSignature))
+    return {"not a shard: the signature is missing", 0, L3_ERROR_NOT_L3};
   if (load_u16(bytes.data() + footer::kVersion) != 0) {
-    return {"a shard of a version that is not known", footer::kVersion, L3_ERROR_UNSUPPORTED};
+    return {"unknown version of a shard", footer::kVersion, L3_ERROR_UNSUPPORTED};
   }
   const size_t reserved = footer::kVersion + 2;
   if (!all_zero(bytes.data() + reserved, kHeadBytes - reserved)) return {"reserved bytes are not zero", reserved};
@@ -110,7 +111,7 @@ Fault ShardIndex::check() const {
     }
   }
   if (footer_.groups != groups) {
-    return {"the number of groups is not that of the entries", footer_place + footer::kGroups};
+    return {"the number of groups does not match the entries", footer_place + footer::kGroups};
   }
   return {};
 }
@@ -127,8 +128,8 @@ Fault ShardIndex::check_models_and_roles() const {
   for (uint32_t i = 0; i < footer_.roles; ++i, place += kRoleEntryBytes) {
     const uint8_t* at = roles() + size_t{i} * kRoleEntryBytes;
     if (!is_text(load_u32(at), load_u32(at + 4))) return {"a role's name lies outside the texts", place};
-    if (!is_role(role(i))) return {"the name of a role is none", place};
-    if (!names.insert(role(i)).second) return {"two roles have one name", place};
+    if (!is_role(role(i))) return {"the name of a role is invalid", place};
+    if (!names.insert(role(i)).second) return {"two roles have the same name", place};
   }
   return {};
 }
@@ -155,14 +156,14 @@ Fault ShardIndex::check_entry(uint32_t number, std::vector<uint64_t>& group_with
   if (!all_zero(at + entry::kReserved2, 4)) return {"reserved bytes are not zero", place + entry::kReserved2};
   const uint32_t model_number = load_u16(at + entry::kModel);
   if (model_number != kNoModel && (model_number >= footer_.models || !is_image)) {
-    return {"an entry names a model that is not there", place + entry::kModel};
+    return {"an entry names a model that does not exist", place + entry::kModel};
   }
   if (!is_text(load_u32(at + entry::kName), load_u16(at + entry::kNameSize))) {
     return {"a name lies outside the texts", place + entry::kName};
   }
-  if (!is_name(name(number))) return {"the name of an entry is none", place + entry::kName};
+  if (!is_name(name(number))) return {"the name of an entry is invalid", place + entry::kName};
   if (!is_text(load_u32(at + entry::kMetadata), load_u32(at + entry::kMetadataSize))) {
-    return {"metadata lie outside the texts", place + entry::kMetadata};
+    return {"metadata lies outside the texts", place + entry::kMetadata};
   }
   const uint32_t group = load_u32(at + entry::kGroup);
   const uint32_t group_before = before == nullptr ? 0 : load_u32(before + entry::kGroup);
@@ -171,11 +172,11 @@ Fault ShardIndex::check_entry(uint32_t number, std::vector<uint64_t>& group_with
     return {"a group does not follow the one before", place + entry::kGroup};
   }
   if (continues && load_u32(at + entry::kLabel) != load_u32(before + entry::kLabel)) {
-    return {"the entries of a group have two labels", place + entry::kLabel};
+    return {"the entries of a group have different labels", place + entry::kLabel};
   }
   const uint32_t role_number = load_u16(at + entry::kRole);
-  if (role_number >= footer_.roles) return {"an entry has a role that is not there", place + entry::kRole};
-  if (group_with_role[role_number] == group) return {"two entries of a group have one role", place + entry::kRole};
+  if (role_number >= footer_.roles) return {"an entry has a role that does not exist", place + entry::kRole};
+  if (group_with_role[role_number] == group) return {"two entries of a group have the same role", place + entry::kRole};
   group_with_role[role_number] = group;
   return {};
 }

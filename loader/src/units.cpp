@@ -66,14 +66,14 @@ l3_status Units::read_groups(const l3_loader_options& options, l3_data_error* er
     std::vector<uint64_t> sorted = groups_;
     std::sort(sorted.begin(), sorted.end());
     if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
-      return wrong(error, "group " + std::to_string(*twice) + " is there twice");
+      return wrong(error, "group " + std::to_string(*twice) + " occurs twice");
     }
     if (!sorted.empty() && sorted.back() >= set_->groups) {
       return wrong(error, "there is no group " + std::to_string(sorted.back()) + ": the data set has " +
                               std::to_string(set_->groups));
     }
   }
-  return count() > 0 ? L3_OK : wrong(error, "there is nothing to load: no groups");
+  return count() > 0 ? L3_OK : wrong(error, "there are no groups to load");
 }
 
 l3_status Units::read_tensors(const l3_loader_options& options, l3_data_error* error) {
@@ -85,8 +85,8 @@ l3_status Units::read_tensors(const l3_loader_options& options, l3_data_error* e
   for (uint32_t i = 0; i < options.tensor_count; ++i) {
     Tensor& tensor = tensors_[i];
     tensor.wanted = options.tensors[i];
-    if (tensor.wanted.type > L3_VALUE_F32) return wrong(error, "an unknown type of values");
-    if (tensor.wanted.layout > L3_LAYOUT_HWC) return wrong(error, "an unknown layout");
+    if (tensor.wanted.type > L3_VALUE_F32) return wrong(error, "unknown type of values");
+    if (tensor.wanted.layout > L3_LAYOUT_HWC) return wrong(error, "unknown layout");
     if (tensor.wanted.role != nullptr) tensor.role.assign(tensor.wanted.role, tensor.wanted.role_size);
     tensor.any_role = tensor.wanted.role == nullptr;
     tensor.wanted.role = nullptr;
@@ -119,7 +119,7 @@ l3_status Units::check_unit(uint64_t unit, const l3_loader_options& options, l3_
       if (told.kind != L3_DATA_IMAGE || (!tensor.any_role && !has_role)) continue;
       if (found != L3_DATA_NONE) {
         return wrong(error, "the group of " + name_text(describe(*set_, first)) + " has several images" +
-                                (tensor.any_role ? ": say which roles are wanted" : " of role '" + tensor.role + "'"));
+                                (tensor.any_role ? ": name the wanted roles" : " of role '" + tensor.role + "'"));
       }
       found = sample;
     }

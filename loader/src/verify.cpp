@@ -48,7 +48,7 @@ l3_status verify_shard(const Shard& shard, l3_data_error* error) {
   Digest digest{};
   l3_digest(end.data(), end.size(), digest.data());
   if (shard.digest && digest != *shard.digest) {
-    return fail(error, shard.file.path(), Fault{"the digest is not the one in index.json", footer.index_offset});
+    return fail(error, shard.file.path(), Fault{"the digest differs from the one in index.json", footer.index_offset});
   }
   return succeed(error);
 }
@@ -60,7 +60,7 @@ using namespace loader;
 
 l3_status l3_data_verify_shard(const l3_data_set* set, uint64_t shard, l3_data_error* error) {
   if (set == nullptr) return fail(error, L3_ERROR_ARGUMENT, "", "a pointer that must not be null is null");
-  if (shard >= set->shards.size()) return fail(error, L3_ERROR_ARGUMENT, "", "no shard of this number");
+  if (shard >= set->shards.size()) return fail(error, L3_ERROR_ARGUMENT, "", "there is no shard with this number");
   try {
     return verify_shard(*set->shards[shard], error);
   } catch (const std::bad_alloc&) {
@@ -75,7 +75,7 @@ l3_status l3_data_check_sample(const l3_data_set* set, uint64_t index, const voi
     return fail(error, L3_ERROR_ARGUMENT, "", "a pointer that must not be null is null");
   }
   if (l3_data_get(set, index, &sample) != L3_OK) {
-    return fail(error, L3_ERROR_ARGUMENT, "", "no sample of this number");
+    return fail(error, L3_ERROR_ARGUMENT, "", "there is no sample with this number");
   }
   const std::span<const uint8_t> bytes(static_cast<const uint8_t*>(data), size);
   const std::string& file = set->shards[sample.shard]->file.path();
@@ -88,5 +88,5 @@ l3_status l3_data_check_sample(const l3_data_set* set, uint64_t index, const voi
   Digest found{};
   l3_digest(bytes.data(), bytes.size(), found.data());
   if (std::equal(found.begin(), found.end(), std::begin(sample.digest))) return succeed(error);
-  return fail(error, file, Fault{"the digest of a sample is not what the index says", sample.offset});
+  return fail(error, file, Fault{"the digest of a sample differs from the index", sample.offset});
 }

@@ -210,7 +210,7 @@ class Errors(Sets):
                     self.assertEqual(list(loader), [])
                     self.assertEqual(loader.failure_count, 4)
                     for failure in loader.failures:
-                        self.assertRegex(failure.reason, "the digest of an image is not what the index says")
+                        self.assertRegex(failure.reason, "the digest of an image differs from the index")
 
         expect_refused("the check of a sample does not match")
         # Even if the index has the checks of the wrong samples.
@@ -220,7 +220,7 @@ class Errors(Sets):
         ours[-20:-16] = zlib.crc32(ours[end:-64]).to_bytes(4, "little")
         ours[-4:] = zlib.crc32(ours[-64:-4]).to_bytes(4, "little")
         sets[0].write_bytes(ours)
-        expect_refused("the digest of an image is not what the index says")
+        expect_refused("the digest of an image differs from the index")
 
 
 if __name__ == "__main__":

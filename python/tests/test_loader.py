@@ -184,7 +184,7 @@ class Arguments(Sets):
 
     def test_whole_images_of_other_sizes(self) -> None:
         data = l3.Dataset(self.pairs_set())
-        with self.assertRaisesRegex(ValueError, "say which roles are wanted"):
+        with self.assertRaisesRegex(ValueError, "name the wanted roles"):
             l3.Loader(data, 2)
         data.close()
         with self.assertRaisesRegex(ValueError, "closed"):

@@ -1,4 +1,4 @@
-// Bytes in memory that are neither cleared nor copied when they grow.
+// A byte buffer that does not clear or copy its contents when it grows.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace bridge {
 
-// std::vector writes zeros over what is about to be overwritten, which costs as much as encoding does. Throws
-// std::bad_alloc like it.
+// std::vector would first fill its memory with zeros, which takes as long as encoding. Throws std::bad_alloc.
 class Buffer {
  public:
-  // Room for at least `size` bytes; what was inside is lost. The room is kept and used again by later calls.
+  // Makes room for `size` bytes. The old contents are lost. Later calls use the same memory again if it is large
+  // enough.
   uint8_t* reset(size_t size) {
     if (size > capacity_) {
       bytes_.reset();
@@ -24,7 +24,7 @@ class Buffer {
     return bytes_.get();
   }
 
-  // Keeps the first `size` bytes, at most as many as there are.
+  // Keeps only the first `size` bytes. Does nothing if there are fewer.
   void truncate(size_t size) { size_ = size < size_ ? size : size_; }
 
   size_t size() const { return size_; }

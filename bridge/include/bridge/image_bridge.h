@@ -1,12 +1,12 @@
-// formats::Image to L3 and back, with nothing lost: palettes, transparency and every ancillary chunk.
+// Converts formats::Image to L3 and back without any loss, including palettes, transparency and all ancillary chunks.
 //
-// The chunks of an Image become what spec/format.md, section 4, has for them:
+// The chunks of an Image are stored as spec/format.md, section 4, describes:
 //   cICP gAMA sRGB cHRM   the colour space section
 //   iCCP, eXIf            the ICC and the EXIF section, as they are
 //   all others            metadata records
-// One of those six that the sections could not give back as it was (twice in the file, not of its legal length, empty,
-// or a colour chunk after the palette) becomes a metadata record too. A chunk that had a section comes back before the
-// palette, and before the chunks that had none; those keep their places and their order.
+// One of these six chunks becomes a metadata record, too, if a section could not give it back as it was: if it occurs
+// twice, is empty, has an invalid length, or is a colour chunk after the palette. Chunks from sections come back before
+// the palette and before all other chunks. The others keep their places and their order.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace bridge {
 
-// An l3_image that says all that an Image says. Points into the Image, which must stay as it is.
+// The l3_image for an Image. It points into the Image, which must exist and not change while it is used.
 class L3Image {
  public:
   explicit L3Image(const formats::Image& image);
@@ -39,46 +39,46 @@ class L3Image {
   std::vector<uint8_t> metadata_;
 };
 
-// Encodes to a whole L3 file. `file` keeps its room from one call to the next.
+// Encodes an image as an L3 file. The memory of `file` is used again by the next call.
 std::optional<formats::Error> encode_l3(const formats::Image& image, const l3_encode_options& options, Buffer& file);
 
 struct Region {
   uint32_t x = 0, y = 0, width = 0, height = 0;
 };
 
-// Decodes a region as l3_decode_region does, on some other machine: fills `out` with rows without padding, or says what
-// is wrong.
+// Decodes a region as l3_decode_region does, for example on a GPU. Fills `out` with rows without padding, or returns an
+// error.
 using RegionDecoder = std::function<l3_error(std::span<const uint8_t> file, const Region& region,
                                              const l3_decode_options& options, std::span<uint8_t> out)>;
 
 struct DecodeSettings {
   l3_limits limits{};
   l3_parallel parallel{};
-  bool as_colours = false;  // palette images: RGB, or RGBA where there is transparency, instead of indices
+  bool as_colours = false;  // palette images: RGB, or RGBA if there is transparency, instead of indices
   bool with_chunks = true;
-  std::optional<Region> region;             // instead of the whole image; must lie inside it
-  RegionDecoder decoder;                    // instead of libl3
-  std::span<const l3_model* const> models;  // that the file may name
+  std::optional<Region> region;             // instead of the whole image; must be inside it
+  RegionDecoder decoder;                    // used instead of libl3
+  std::span<const l3_model* const> models;  // models that the file may name
 };
 
-// Decodes a whole L3 file to `image`, whose pixels keep their room from one call to the next. Metadata that is damaged
-// leaves out the chunks that were in it: *metadata_error is set then, and none otherwise.
-// Alpha that is premultiplied is given as it is; an Image cannot say so.
+// Decodes an L3 file to `image`, and uses the memory of its pixels again. If the metadata is damaged, its chunks are
+// left out and *metadata_error is set; else *metadata_error is empty. Premultiplied alpha is returned as it is, because
+// an Image cannot describe it.
 std::optional<formats::Error> decode_l3(std::span<const uint8_t> file, const DecodeSettings& settings,
                                         formats::Image& image, std::optional<formats::Error>* metadata_error);
 
-// Red, green, blue of each entry of the palette; nothing where there is none.
+// Returns red, green and blue of each entry of the palette. Empty if there is no palette.
 formats::Result<std::vector<uint8_t>> read_palette(std::span<const uint8_t> file);
 
-// The records of the metadata section, one chunk each; none where there is no such section.
+// Returns a chunk for each record of the metadata section. Empty if there is no such section.
 formats::Result<std::vector<formats::Chunk>> read_metadata(std::span<const uint8_t> file, const l3_limits& limits);
 
-// The chunks of the sections for colour space, ICC profile and EXIF.
+// Returns the chunks of the sections for the colour space, the ICC profile and EXIF.
 formats::Result<std::vector<formats::Chunk>> read_section_chunks(std::span<const uint8_t> file);
 
-// What libl3 says, with the tile where there is one.
+// Converts an error of libl3. The reason includes the number of the tile, if any.
 formats::Error to_error(const l3_error& error);
-// The same of a file, with the name of a model that is missing.
+// The same for an error of `file`. The reason also includes the name of a missing model.
 formats::Error to_error(const l3_error& error, std::span<const uint8_t> file);
 
 }  // namespace bridge

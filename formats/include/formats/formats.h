@@ -1,8 +1,8 @@
-// Foreign image files to Image and back: PNG in full, PBM, PGM, PPM and PAM. JPEG, WebP, BMP, GIF, PSD, TGA, TIFF
-// and JPEG XL are read only, JPEG XL where libjxl was there when this was built.
+// Reads image files of other formats to an Image, and writes Images. PNG, PBM, PGM, PPM and PAM can be read and
+// written. JPEG, WebP, BMP, GIF, PSD, TGA, TIFF and JPEG XL can only be read; JPEG XL needs libjxl when this is built.
 //
-// Every function here is thread-safe, throws nothing, and writes to no stream; failure is a value. File contents are
-// hostile: any bytes either give an Image or an Error.
+// Every function here is thread-safe, throws nothing and prints nothing. Failures are return values. Files may be
+// hostile: any bytes give either an Image or an Error.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@
 namespace formats {
 
 struct Error {
-  uint64_t offset = 0;  // reading: the byte of the file, or of the chunk, where it went wrong; writing: 0
-  std::string reason;   // one line, without the file's name
+  uint64_t offset = 0;  // reading: offset of the byte or chunk where it failed; writing: 0
+  std::string reason;   // one line, without the name of the file
 };
 
-// A T or the Error that took its place. `value` and the operators need a T to be there, `error` an Error.
+// Either a T or an Error. value() and the operators * and -> need a T, error() needs an Error.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -49,88 +49,94 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-// What can be written. What is read is told from the file's contents alone.
+// The formats that can be written. For reading, the contents of a file tell its format.
 enum class Format : uint8_t { png, pbm, pgm, ppm, pam };
 
 inline constexpr uint64_t kChunkOverhead = 12;
 
 struct ReadOptions {
-  // Checked against the file's header before anything of the image's size is allocated.
+  // These limits are checked with the header of the file, before memory for the image is allocated.
   uint64_t max_pixels = uint64_t{1} << 28;  // width times height
   uint64_t max_bytes = uint64_t{1} << 30;   // of Image::pixels
   uint32_t max_edge = UINT32_MAX;           // width and height
 
-  // Of a file of several pages: which one, from 1. 0: the only one, and a file of more is refused.
+  // The page to read, from 1. 0 means the only page: a file with several pages is refused.
   uint32_t page = 0;
 
-  // Of the data of all chunks that are kept, with kChunkOverhead for each.
+  // Limit for the data of all kept chunks. Each chunk counts kChunkOverhead more.
   uint64_t max_chunk_bytes = UINT64_MAX;
 
-  // Without them Image::pixels stays empty where a reader can skip them: that of PNG does, and does not check them.
+  // If false, a reader that can skip the pixels leaves Image::pixels empty and does not check them. Only PNG does.
   bool with_pixels = true;
 
-  // Where set, one line is appended for each thing that the Image does not hold, such as an animation's frames.
+  // If set, gets one line for each thing that the Image cannot hold, such as further frames of an animation.
   std::vector<std::string>* notices = nullptr;
 };
 
 struct WriteOptions {
-  int png_level = -1;  // zlib's 0..9; -1 leaves the choice to libpng
+  int png_level = -1;  // level of zlib, 0..9; -1: the default of libpng
 
-  // As in ReadOptions: one line for each part of the Image that the format has no room for.
+  // If set, gets one line for each part of the Image that the format cannot hold.
   std::vector<std::string>* notices = nullptr;
 };
 
-// Reads an image file. What is damaged is refused, also where a viewer would show something. Bytes after the image are
-// left out with a notice; only PNM refuses them.
-// PNG: every chunk's CRC must hold, but an ancillary chunk that says nothing about the pixels is kept with a notice. Of
-// an animation only the default image is read, with a notice. Bytes after the compressed pixels are left out with a
-// notice too. PNM (P1 to P6) and PAM (P7): maxval must be 2^n - 1; a PBM becomes gray samples of one bit, with 1 for
-// white. JPEG: gray, RGB or CMYK of 8 bits, at the pixels of the accurate transform, not rotated; inks become RGB with
-// a notice, as Pillow converts them. WebP: RGB, with alpha where the file has it; of an animation the first frame. BMP:
-// also run-length coded, with index 0 where no run sets a pixel; alpha only where a mask names it. GIF: the first
-// frame; around it the screen is transparent, or else index 0. PSD: the merged image of gray and RGB
-// files, unless it has partly transparent pixels. TGA: of version 2; of 16 or 32
-// bits, alpha only where the file says that there are attribute bits. Those with palettes become palette images, with
-// indices that are in the palette; samples of fewer than 8 bits are scaled to 8, with a notice.
-// TIFF: whole numbers of 1 to 16 bits without a sign, gray (min-is-white becomes 0 for black), RGB and palettes, in
-// strips or tiles, with channels together or apart. Palettes of 16 bits become their upper 8, with a notice where that
-// changes them. The first extra sample is alpha where its tag says so, and the fourth sample of RGB without that tag;
-// samples without a stated meaning are left out with a notice (one of gray, up to three of RGB). Samples multiplied by
-// alpha are refused, unless all of the alpha is 0 or the maximum. Reduced images and masks are no pages. Tags that do
-// not say how pixels are stored (GeoTIFF's, a description, an orientation ...) are kept in one eXIf chunk.
-// JPEG XL: whole numbers of up to 16 bits; the first frame, upright; EXIF and XMP are left out.
-// A lossy file's pixels are its decoded ones, and a notice says so. Colour profiles, EXIF and densities become the
-// chunks that a PNG would have them in; of other metadata notices say that it is left out.
+// Reads an image file. A damaged file is refused, even if a viewer would show something. Bytes after the image are left
+// out with a notice, except in PNM, where they are an error. Whatever an Image cannot hold is left out with a notice.
+//
+// PNG: all CRCs must be correct. If only that of an ancillary chunk without influence on the pixels is wrong, the chunk
+// is
+//   kept with a notice. Of an animation only the default image is read. Bytes after the compressed pixels are left out.
+// PNM (P1 to P6) and PAM (P7): maxval must be 2^n - 1. A PBM becomes gray samples of one bit, with 1 for white.
+// JPEG: gray, RGB or CMYK of 8 bits. The pixels are those of the accurate transform, and they are not rotated. CMYK is
+//   converted to RGB as Pillow does, with a notice.
+// WebP: RGB, with alpha if the file has it. Of an animation only the first frame is read.
+// BMP: also with run-length coding. Pixels that no run sets have index 0. There is alpha only if a mask names it.
+// Samples
+//   with fewer than 8 bits are scaled to 8, with a notice.
+// GIF: the first frame. Pixels outside the frame have the transparent index, or index 0 if there is none.
+// PSD: the merged image of gray and RGB files. Partly transparent pixels are refused.
+// TGA: version 2. With 16 or 32 bits, there is alpha only if the file says that there are attribute bits. Samples with
+//   fewer than 8 bits are scaled to 8, with a notice.
+// BMP, GIF and TGA files with a palette become palette images, and every index must be in the palette.
+// TIFF: unsigned integers of 1 to 16 bits, gray (0 becomes black), RGB and palettes, in strips or tiles, with channels
+//   interleaved or separate. A 16-bit palette is reduced to its upper 8 bits, with a notice if that changes it. The
+//   first extra sample is alpha if its tag says so, and so is the fourth sample of RGB without that tag. Other extra
+//   samples are left out with a notice (one of gray, up to three of RGB). Premultiplied alpha is refused, unless all
+//   alpha is 0 or the maximum. Reduced images and masks are not pages. Tags that do not describe how pixels are stored,
+//   such as those of GeoTIFF, a description or an orientation, are kept in one eXIf chunk.
+// JPEG XL: integers of up to 16 bits; the first frame, upright. EXIF and XMP are left out.
+//
+// A lossy file gives its decoded pixels, and a notice says so. Colour profiles, EXIF and densities become the chunks
+// that a PNG has for them.
 Result<Image> read(std::span<const uint8_t> file, const ReadOptions& options = {});
 
-// Whether a file is of a format that `read` knows: by its first bytes, TGA by its last.
+// Whether a file has a format that read() knows. The first bytes tell, for TGA the last ones.
 bool is_known(std::span<const uint8_t> file);
 
-// That format: "png", "pnm" (PAM too), "jpeg", "webp", "bmp", "gif", "psd", "tiff", "jxl" or "tga"; empty if there is
-// none.
+// The format of a file: "png", "pnm" (also for PAM), "jpeg", "webp", "bmp", "gif", "psd", "tiff", "jxl" or "tga". Empty
+// if it is unknown.
 std::string_view known_name(std::span<const uint8_t> file);
 
-// All formats that `read` knows, for people: "PNG, PBM, ...".
+// The names of all formats that read() knows, for users: "PNG, PBM, ...".
 std::string readable_formats();
 
-// How many images `read` can be asked for by ReadOptions::page: 1 unless the file is a TIFF. Of other files only those
-// bytes are looked at that tell a TIFF.
+// The number of pages that ReadOptions::page can choose from. It is 1 for all formats except TIFF.
 Result<uint32_t> count_pages(std::span<const uint8_t> file);
 
-// The bytes of a file that holds `image`, or why the format cannot hold its samples.
-// png: everything, chunks at the places that they name. pbm: gray images of one bit. pgm: gray images, and the indices
-// of palette images. ppm: RGB images, and palette images as colours. pam: all images, palettes as indices.
+// Returns the bytes of a file with `image`, or why the format cannot hold its samples.
+// png: all images with all chunks. pbm: gray images of one bit. pgm: gray images, and the indices of palette images.
+// ppm: RGB images, and the colours of palette images. pam: all images, and the indices of palette images.
 Result<std::vector<uint8_t>> write(Format format, const Image& image, const WriteOptions& options = {});
 
-// The format that a path's extension asks for, in either case: .png, .pbm, .pgm, .ppm, .pam; else none.
+// The format for the extension of a path, in capital or small letters: .png, .pbm, .pgm, .ppm or .pam.
 std::optional<Format> format_of(std::string_view path);
 
-// Whether a path's extension is one of a format that `read` knows, in either case: one of those, .pnm, .jpg, .jpeg,
-// .jpe, .jfif, .webp, .bmp, .dib, .gif, .apng, .psd, .tga, .tif, .tiff or .jxl.
+// Whether the extension of a path is one of a format that read() knows, in capital or small letters: one of the above,
+// .pnm, .jpg, .jpeg, .jpe, .jfif, .webp, .bmp, .dib, .gif, .apng, .psd, .tga, .tif, .tiff or .jxl.
 bool is_readable_name(std::string_view path);
 
-// The extension of a path, in small letters, where it is one of an image format that `read` does not know, such as
-// .dcm; else empty.
+// Returns the extension of a path, in small letters, if it is one of an image format that read() does not know, such as
+// .dcm. Returns an empty text for other paths.
 std::string_view unread_extension(std::string_view path);
 
 }  // namespace formats

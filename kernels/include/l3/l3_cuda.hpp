@@ -31,7 +31,7 @@ namespace l3::cuda {
 // What the CUDA runtime says went wrong.
 inline l3_error failure(cudaError_t code) {
   (void)cudaGetLastError();  // reported here, and nowhere again
-  if (code == cudaErrorMemoryAllocation) return {L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory of the device"};
+  if (code == cudaErrorMemoryAllocation) return {L3_ERROR_MEMORY, 0, L3_NO_TILE, "the device is out of memory"};
   return {L3_ERROR_DEVICE, 0, L3_NO_TILE, cudaGetErrorString(code)};
 }
 
@@ -107,7 +107,7 @@ class Decoder {
     l3_error error{};
     if (l3_cuda_check_device(&error) != L3_OK) return error;
     const uint64_t workspace_size = l3_cuda_workspace_size(&capacity);
-    if (workspace_size == 0) return l3_error{L3_ERROR_ARGUMENT, 0, L3_NO_TILE, "not a possible capacity"};
+    if (workspace_size == 0) return l3_error{L3_ERROR_ARGUMENT, 0, L3_NO_TILE, "invalid capacity"};
     auto workspace = DeviceBuffer::make(workspace_size);
     if (!workspace) return workspace.error();
     auto images = PinnedBuffer::make(uint64_t{capacity.images} * sizeof(l3_cuda_image));
