@@ -232,7 +232,7 @@ Loader::Loader(const DataSet& set, const nb::dict& options, const nb::list& want
     std::copy_n(scales.begin(), std::min<size_t>(scales.size(), 4), tensor.scale);
     std::copy_n(biases.begin(), std::min<size_t>(biases.size(), 4), tensor.bias);
   }
-  all.wanted = tensors.data();
+  all.tensors = tensors.data();
   all.tensor_count = static_cast<uint32_t>(tensors.size());
   std::vector<uint64_t> units;
   if (!groups.is_none()) {
