@@ -1,3 +1,4 @@
+// Implements row_tables.h: assigns contexts to tables by code length, and merges tables and groups.
 #include "row_tables.h"
 
 #include <algorithm>

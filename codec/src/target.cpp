@@ -1,3 +1,4 @@
+// Chooses the processor target at run time.
 #include "target.h"
 
 #include <cstdlib>

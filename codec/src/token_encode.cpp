@@ -1,3 +1,4 @@
+// Implements token_encode.h: chooses a variant of the token model, fits it, and codes tiles with it.
 #include "token_encode.h"
 
 #include <algorithm>

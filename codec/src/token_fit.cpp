@@ -1,3 +1,4 @@
+// Implements token_fit.h: least squares for predictors, alternating with the choice of each block's class.
 #include "token_fit.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Implements token_model.h: the parts of a token model (section 14 of the spec).
 #include "token_model.h"
 
 #include <algorithm>

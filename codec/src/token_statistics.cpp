@@ -1,3 +1,4 @@
+// Implements token_statistics.h: fits the tables of tokens, matches, classes and still blocks to counts.
 #include "token_statistics.h"
 
 #include <algorithm>

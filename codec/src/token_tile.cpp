@@ -1,3 +1,4 @@
+// Implements token_tile.h: neighbours, matches, predictions and contexts of a tile (section 15 of the spec).
 #include "token_tile.h"
 
 #include <algorithm>
