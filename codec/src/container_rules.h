@@ -260,9 +260,8 @@ L3_INLINE Verdict check_contents(const uint8_t* data, const Head& head, const Se
 // Verifies all sections below 0x8000, except for the contents of a model.
 template <class Machine>
 L3_INLINE Verdict check_sections(const Machine& machine, const uint8_t* data, uint64_t size, const Head& head) {
-  static_assert(
-      L3_SECTION_PALETTE <
-      L3_SECTION_TRANSPARENCY);  // a transparency is verified against the palette, so the palette must come first
+  // A transparency is verified against the palette, so the palette must come first.
+  static_assert(L3_SECTION_PALETTE < L3_SECTION_TRANSPARENCY);
   for (uint32_t i = 0; i < head.section_count; ++i) {
     const Section& section = head.sections[i];
     if (section.type >= kFirstAsideType) continue;

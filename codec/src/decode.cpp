@@ -57,8 +57,8 @@ class RegionDecoder {
     const uint64_t failed = failed_.load();
     if (failed == L3_NO_TILE) return {};
     const Verdict verdict = decode_tile(failed);
-    return verdict.ok() ? Verdict{Reason::tile_check, 0, failed}
-                        : verdict;  // it failed before and does not now: another thread is changing the file
+    // If it does not fail this time, another thread is changing the file.
+    return verdict.ok() ? Verdict{Reason::tile_check, 0, failed} : verdict;
   }
 
   void operator()(uint64_t i) {

@@ -266,8 +266,7 @@ class DenseDecoder {
   uint32_t at_ = 0;  // in the payload
   Lanes state_[kParts];
   Lanes column_[kParts], row_[kParts];
-  Mask active_[kParts],
-      refills_[kParts];  // lanes that decode a sample in this step; lanes of those that may take words
+  Mask active_[kParts], refills_[kParts];  // decodes a sample in this step; may take words after it
   DenseWindow<Lanes> pixel_[kParts], error_[kParts];
   Lanes pixel_here_[kParts], error_here_[kParts];
   View view_[kParts];

@@ -20,8 +20,8 @@ struct DenseModel {
   uint8_t sign_group[kMaxChannels][kSignPatterns];
   uint8_t table_of[kMaxChannels][kMaxZoneGroups][kMaxSignGroups][kLevels];
   uint32_t class_tables[kMaxChannels];
-  uint8_t class_table_of[kMaxChannels]
-                        [kMaxClasses];  // one of this channel's class tables, by the class of the channel before
+  // One of this channel's class tables, by the class of the channel before.
+  uint8_t class_table_of[kMaxChannels][kMaxClasses];
   uint16_t frequencies[kMaxTables][kMaxSymbols];
   uint16_t class_frequencies[kMaxChannels][8][kMaxClasses];
 };

@@ -430,8 +430,8 @@ void SymbolCounts::add(const SymbolCounts& other) {
 
 void fit_groups(const std::vector<std::unique_ptr<DenseTile>>& tiles, const DenseKernels& kernels,
                 const l3_parallel& parallel, double share, uint32_t levels, DenseModel& model) {
-  constexpr double kZonePrice = 400,
-                   kSignPrice = 800;  // approximate bits that one more group takes, in rows and in the map
+  // The approximate bits that one more group takes, in rows and in the map.
+  constexpr double kZonePrice = 400, kSignPrice = 800;
   static constexpr CoarseSymbols kCoarse;
   auto fit_channel = [&](uint64_t c) {
     const uint32_t channel = static_cast<uint32_t>(c);
