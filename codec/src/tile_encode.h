@@ -37,8 +37,8 @@ struct WidthRow {
     constexpr uint64_t kEach = 0x0101010101010101u;
     constexpr uint64_t kTop = 0x80 * kEach;
     const uint64_t base = plan.base * kEach;
-    const uint64_t above =
-        (row | kTop) - base;  // no byte borrows; its top bit is cleared if the width is below the base
+    // No byte borrows from the next one. Its top bit is cleared if the width is below the base.
+    const uint64_t above = (row | kTop) - base;
     const uint64_t keep = (above & kTop) - ((above & kTop) >> 7);
     const uint64_t over = above & keep & present;
     widths = (over + base) & present;
