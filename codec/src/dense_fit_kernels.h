@@ -53,7 +53,7 @@ struct BlockFeatures {
 
 template <class S>  // a ShortVectors
 struct FitKernels {
-  using R = typename S::Narrow;  // for rows of 16
+  using R = typename S::Narrow;  // for rows of 16 numbers
   using Row = typename R::Shorts;
   static constexpr uint32_t kMaxPairs = (kMaxFeatures + 1) / 2;
 
@@ -168,7 +168,7 @@ struct FitKernels {
       const uint32_t at = i * S::kShorts;
       const auto predicted = S::between(S::narrow(sum) + S::load(block.base + at), 0, maximum);
       const auto error = S::magnitude(S::load(block.value + at) - predicted);
-      const auto size = (typename VectorTypes<sizeof(error)>::U16)error;  // its square has 16 bits
+      const auto size = (typename VectorTypes<sizeof(error)>::U16)error;  // its square needs all 16 bits
       const auto square = size * size >> 2;
       const typename S::Interleaved turns = S::interleave(error, (typename S::Shorts)square);
       using Floats = typename S::Floats;
@@ -385,7 +385,7 @@ struct FitKernels {
   // The activity terms of 16 samples, and the other inputs of their contexts.
   struct ContextRow {
     NeighbourRow own, error;
-    int16_t terms[kActivityTerms + 1][kBlockEdge];  // one more, which is 0 or the target of the fit
+    int16_t terms[kActivityTerms + 1][kBlockEdge];  // and one more row: zeros, or the target of the fit
   };
 
   L3_INLINE static void read_terms(const DensePlanes& planes, uint32_t channel, uint32_t x, uint32_t y,
@@ -475,7 +475,7 @@ struct FitKernels {
         for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
           const Row predicted = R::load(planes.predicted[channel] + at + k);
           const Row p = predicted >> 1, up = -(predicted & 1);
-          // 3 * 20641 is 61923.
+          // The zone is (3613 d + 61923) / 65536 (section 13.4); 61923 is 3 * 20641.
           typename R::InterleavedSums zones{};
           zones.add(R::interleave((p ^ up) & 0xFF, R::all(3)), R::all_pairs(R::pair_of(3613, 20641)));
           zones.low >>= 16;

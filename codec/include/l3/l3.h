@@ -16,8 +16,8 @@
 // Overlap. The input and output of a call must not overlap in memory. l3_decode, l3_decode_region, l3_unpack_metadata,
 // l3_embed_model and l3_encode (for the pixels) check this and return L3_ERROR_ARGUMENT.
 //
-// Concurrent writes. The input must not change during a call. If another thread changes it, the call returns an error
-// or pixels that are not those of the file. It still stays within its buffers.
+// Concurrent writes. The input must not change during a call. If another thread changes a file while it is decoded, the
+// call returns an error or wrong pixels. It still stays within its buffers.
 //
 // Structures that begin with `struct_size` must be initialised with their _init function, which sets everything else
 // to zero. Programs then keep working when a later version adds members at the end. The other structures (l3_error,
@@ -227,12 +227,13 @@ static inline l3_model_info l3_model_info_init(void) {
   return empty;
 }
 
+// Fills *info, which l3_model_info_init must have initialised.
 L3_API L3_MUST_USE l3_status l3_describe_model(const l3_model* model, l3_model_info* info, l3_error* error);
 
 // Makes a file self-contained: copies a file that refers to `model` by name, and stores the model in the copy. Nothing
 // is encoded again; everything else stays the same. Sets *written to the size of the new file. If `out` is null or too
-// small, the call still sets *written, and returns L3_ERROR_BUFFER. The new file is larger by at most the model's
-// size, rounded up to a multiple of 16. Verifies what l3_check verifies. Returns L3_ERROR_ARGUMENT if the file names
+// small, the call still sets *written, and returns L3_ERROR_BUFFER. The new file is larger by the model's size,
+// rounded up to a multiple of 16. Verifies what l3_check verifies. Returns L3_ERROR_ARGUMENT if the file names
 // no model, and L3_ERROR_MODEL if it names another model.
 L3_API L3_MUST_USE l3_status l3_embed_model(const void* data, size_t size, const l3_model* model, void* out,
                                             size_t out_size, size_t* written, l3_error* error);
@@ -384,7 +385,7 @@ static inline l3_image l3_image_init(void) {
 }
 
 // auto: the method that takes the fewest bytes, for each tile. fast: for fast encoding and decoding. dense: for small
-// files. Tiles that are smaller as constant or raw tiles may be so with every method.
+// files. With every method, some tiles may be constant or raw.
 //
 // Dense tiles need a model. Without other options the encoder chooses whichever makes the smallest file: a model that
 // it fits to the image and stores in the file, of the kind that suits the image, or for 8-bit images a default model.
@@ -434,8 +435,8 @@ L3_API L3_MUST_USE l3_status l3_encode(const l3_image* image, const l3_encode_op
 
 // -------------------------------------------------------------------------------------------------------- training
 
-// Training makes one model for many images that have the same channels and bits. It keeps a random sample of the
-// images' tiles, whose size the options limit, and fits a model of the kind that suits them.
+// Training makes one model for many images that have the same channels and bits. It keeps a pseudo-random sample of
+// the images' tiles, whose size the options limit, and fits a model of the kind that suits them.
 typedef struct l3_training l3_training;
 
 typedef struct l3_train_options {
@@ -443,7 +444,7 @@ typedef struct l3_train_options {
   uint32_t effort;      // 1 to 9, 0 for the default (5)
   uint32_t tile_width;  // use what the images will be encoded with; 0 for the default (128)
   uint32_t tile_height;
-  uint64_t max_pixels;  // size of the sample, 0 for the default (2^23); up to 30 bytes of memory per sample value
+  uint64_t max_pixels;  // pixels to keep, 0 for the default (2^23); takes up to 30 bytes per channel of each
   l3_parallel parallel;
   // 1: the model can encode every image of this type, however different, at the cost of a few percent. 0: an image may
   // contain a sample that the model has no code for; its file then needs another model. (Token models always encode
@@ -461,13 +462,16 @@ static inline l3_train_options l3_train_options_init(void) {
 // Starts training. `options` may be null. The caller owns *training and must pass it to l3_close_training.
 L3_API L3_MUST_USE l3_status l3_start_training(const l3_train_options* options, l3_training** training,
                                                l3_error* error);
+
 // Adds an image. The image is not used after the call. The first image decides which channels and bits the model is
 // for. An image with others is L3_ERROR_ARGUMENT, and training can continue without it. Only one thread may call this
 // at a time.
 L3_API L3_MUST_USE l3_status l3_add_to_training(l3_training* training, const l3_image* image, l3_error* error);
+
 // Fits the model. The caller owns *model and must close it; training must still be closed too. The model depends on
 // the options, the images and their order, and never on threads or the processor.
 L3_API L3_MUST_USE l3_status l3_finish_training(l3_training* training, l3_model** model, l3_error* error);
+
 // Frees the training. Call it after success and after failure. Does nothing if `training` is null.
 L3_API void l3_close_training(l3_training* training);
 
