@@ -1,6 +1,6 @@
-# What others need to build on libl3. Read by CMakeLists.txt beside it.
+# Installs what other projects need to build with libl3. Included by CMakeLists.txt in this folder.
 
-# A static libl3 leaves libzstd, libm and the C++ library to the programs that link it; a shared one has found them already.
+# Programs that link a static libl3 must link libzstd, libm and the C++ library too. A shared libl3 already does.
 set(L3_PC_REQUIRES "")
 set(L3_PC_LIBS "")
 if(l3_type STREQUAL "STATIC_LIBRARY")
@@ -38,7 +38,7 @@ install(
   DESTINATION ${package}
   COMPONENT development)
 
-# The .pc file finds its prefix from where it lies, so that --prefix at install time, and a moved prefix, work.
+# The .pc file computes its prefix from its own location, so `cmake --install --prefix` and moved installations work.
 file(RELATIVE_PATH L3_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 file(RELATIVE_PATH L3_PC_LIBDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH L3_PC_INCLUDEDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})

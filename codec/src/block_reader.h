@@ -1,4 +1,4 @@
-// Blocks of the fast method on a processor: their bytes, and where the codes of each group lie.
+// Reads the blocks of the fast method (spec, section 7): their bytes, and where the codes of each group begin.
 #pragma once
 
 #include <cstring>
@@ -7,16 +7,16 @@
 
 namespace l3 {
 
-// Reads a payload block by block. A vector may load past the bytes that it needs, so the last blocks are read from a
-// copy with zeros behind it: nothing outside the payload is ever touched.
+// Reads a payload block by block. A vector load may reach past the bytes that it needs, so the last blocks are read
+// from a copy that is followed by zeros. Nothing outside the payload is ever accessed.
 class PayloadReader {
  public:
   using Window = const uint8_t*;
-  static constexpr uint32_t kReach = kMaxBlockBytes + 80;  // how far past window() may be read
+  static constexpr uint32_t kReach = kMaxBlockBytes + 80;  // how many bytes after window() may be read
 
   L3_INLINE PayloadReader(const uint8_t* bytes, uint32_t size) : bytes_(bytes), size_(size) {}
 
-  // `at` is at most the size, and never below that of an earlier call.
+  // `at` is at most the payload's size, and never lower than in an earlier call.
   L3_INLINE const uint8_t* window(uint32_t at) {
     if (size_ - at >= kReach) return bytes_ + at;
     if (!copied_) {
@@ -36,16 +36,16 @@ class PayloadReader {
   uint8_t tail_[2 * kReach];
 };
 
-// The widths of a block's groups, and where each group's codes begin, counted in units of four bits (a group of width b
-// takes b of them). A row of eight groups is one u64, a byte each.
+// The widths of a block's groups, and where the codes of each group begin, in units of four bits: a group of width b
+// takes b units. A row of eight groups is one u64, one byte per group.
 struct BlockWidths {
   uint64_t width[kBandRows];
-  uint64_t start[kBandRows];  // of each group, counted from the row's start
+  uint64_t start[kBandRows];  // of each group, relative to the start of the row
   uint32_t row_start[kBandRows];
   uint32_t total;  // in units of four bits
   bool valid;      // no width is above the bits of a sample
 
-  // Spreads eight fields of `count` bits to eight bytes.
+  // Spreads eight fields of `count` bits to one byte each.
   L3_INLINE static uint64_t spread_fields(uint64_t fields, uint32_t count) {
     constexpr uint64_t kEach = 0x0101010101010101u;
     fields &= (uint64_t{1} << (8 * count)) - 1;

@@ -1,4 +1,4 @@
-// The check of section 2.1, by 32 lanes.
+// The 32-bit check of section 2.1, computed by the 32 lanes of a warp.
 #pragma once
 
 #include "format.h"
@@ -8,7 +8,7 @@ namespace l3 {
 constexpr uint32_t kCheckMix = 0x9E3779B1u;
 constexpr uint32_t kCheckSpread = 0x85EBCA77u;
 
-// `words` u32 from `bytes` on, which need no alignment.
+// The check of `words` u32 at `bytes`, which need no alignment.
 template <class W>
 L3_INLINE uint32_t check_of(const uint8_t* bytes, uint64_t words) {
   using Words = typename W::Words;

@@ -1,3 +1,4 @@
+// Implements container.h with a processor target's checks.
 #include "container.h"
 
 #include <cstring>
@@ -14,7 +15,7 @@ Verdict check_limits(const Head& head, const l3_limits& limits) {
   return {};
 }
 
-// Checks by a processor target.
+// Computes checks with the functions of a processor target.
 struct Processor {
   const Target& target;
 
@@ -27,7 +28,7 @@ struct Processor {
   }
 };
 
-// The entries of an index whose check is right, and that the file ends with the last payload.
+// Verifies the entries of an index whose check is right, and that the file ends where the last payload ends.
 Verdict check_entries(const uint8_t* data, uint64_t size, const Head& head) {
   const uint8_t* index = data + head.head_bytes;
   uint64_t next = head.payload_start / kUnit;
@@ -50,7 +51,8 @@ l3_limits with_defaults(const l3_limits* limits) {
 }
 
 Verdict read_head(const uint8_t* data, uint64_t size, const Target& target, const l3_limits& limits, Head& head) {
-  // Of a copy, so that one that changes meanwhile is what was checked.
+  // Verify a copy, so that the bytes that were verified are also the bytes that are used if the file changes
+  // meanwhile.
   uint8_t copy[L3_HEAD_MAX_BYTES];
   std::memcpy(copy, data, size < sizeof(copy) ? size : sizeof(copy));
   const Verdict verdict = read_head(Processor{target}, copy, size, head);
@@ -67,7 +69,7 @@ Verdict check_container(const uint8_t* data, uint64_t size, const Target& target
   if (!of_index.ok()) return of_index;
   const Verdict of_sections = check_sections(Processor{target}, data, size, head);
   if (!of_sections.ok()) return of_sections;
-  static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last one that is looked at
+  static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last section type that matters here
   const Verdict of_model = find_model(data, head, supplied, model);
   if (!of_model.ok()) return of_model;
   if (size < head.payload_start) return {Reason::section_truncated, size};

@@ -1,6 +1,6 @@
-// What a head, its sections and an index must hold (sections 2 to 5 of the spec), for processors and GPUs alike. A
-// *machine* computes checks: check(bytes, words), and check_of_head(bytes, words), which takes the head's own check as
-// zero.
+// The rules for a file's head, sections and index (sections 2 to 5 of the spec), for processors and GPUs alike. The
+// template parameter Machine computes checks: check(bytes, words), and check_of_head(bytes, words), which treats the
+// head's own check field as zero.
 #pragma once
 
 #include "dense.h"
@@ -27,14 +27,14 @@ struct Head {
   uint32_t index_check;
   uint32_t section_count;
   Section sections[kMaxSections];
-  uint64_t head_bytes;  // also where the index begins
-  uint64_t index_end;   // padded
+  uint64_t head_bytes;  // also the offset of the index
+  uint64_t index_end;   // padding included
   uint64_t payload_start;
 
   L3_INLINE bool names_model() const { return (required_features & kNamedModel) != 0; }
-  // Where section entries begin.
+  // The offset of the first section entry.
   L3_INLINE uint64_t entries_at() const { return kHeaderBytes + (names_model() ? kModelNameBytes : 0); }
-  // An l3_model_origin.
+  // Returns an l3_model_origin.
   L3_INLINE uint32_t model_origin() const {
     if (names_model()) return L3_MODEL_NAMED;
     if (default_model != 0) return L3_MODEL_DEFAULT;
@@ -54,7 +54,7 @@ struct Head {
   }
 };
 
-// What is wrong with a file, and where.
+// What is wrong with a file, and at which offset and tile.
 struct Verdict {
   Reason reason = Reason::none;
   uint64_t offset = 0;
@@ -127,7 +127,7 @@ L3_INLINE Verdict read_section_entries(const uint8_t* data, Head& head) {
   return {};
 }
 
-// Where the entry of a section stands.
+// The offset of a section's entry.
 L3_INLINE uint64_t entry_of(const Head& head, const Section* section) {
   return head.entries_at() + static_cast<uint64_t>(section - head.sections) * kSectionEntryBytes;
 }
@@ -135,14 +135,15 @@ L3_INLINE Verdict wrong_size(const Head& head, const Section* section, Reason re
   return {reason, entry_of(head, section) + section_entry::kSize};
 }
 
-// Where a file says which model it has, but for the model's own bytes.
+// The offset of the field that says which model the file uses: the name, the default model's number, or the section
+// entry.
 L3_INLINE uint64_t model_place(const Head& head) {
   if (head.names_model()) return kHeaderBytes;
   if (head.default_model != 0) return header::kDefaultModel;
   return entry_of(head, head.find(L3_SECTION_MODEL));
 }
 
-// A model from one place at most, and for an image that can have one.
+// Verifies that the model comes from one place only and that this kind of image can have one.
 L3_INLINE Verdict check_model_origin(const Head& head) {
   const bool is_default = head.default_model != 0, is_own = head.find(L3_SECTION_MODEL) != nullptr;
   if ((head.names_model() && is_default) || (head.names_model() && is_own) || (is_default && is_own)) {
@@ -152,13 +153,13 @@ L3_INLINE Verdict check_model_origin(const Head& head) {
   return {};
 }
 
-// What is wrong with a model: its place in the file, where its bytes are in it.
+// Turns a fault in a model into a verdict: an offset in the model's bytes if they are in the file, else model_place().
 L3_INLINE Verdict verdict_of_model(const Head& head, const Fault& fault) {
   const Section* section = head.find(L3_SECTION_MODEL);
   return {fault.reason, section != nullptr ? section->offset + fault.at : model_place(head)};
 }
 
-// The sections against the header, as far as their entries tell.
+// Verifies what can be verified of sections from their entries and the header.
 L3_INLINE Verdict check_sections_of_head(const Head& head) {
   const Section* palette = head.find(L3_SECTION_PALETTE);
   const bool indexed = head.colour == L3_COLOUR_PALETTE;
@@ -173,7 +174,7 @@ L3_INLINE Verdict check_sections_of_head(const Head& head) {
   return check_model_origin(head);
 }
 
-// The bytes of a colour space section with these parts; 0 where there is none of them, or one that is unknown.
+// The size of a colour space section with these parts, or 0 if the parts are invalid.
 L3_INLINE constexpr uint32_t colour_space_bytes(uint32_t parts) {
   constexpr uint32_t kParts = 4;
   constexpr uint32_t kBytes[kParts] = {4, 4, 1, 32};  // code points, gamma, rendering intent, chromaticities
@@ -209,7 +210,7 @@ L3_INLINE Verdict read_head(const Machine& machine, const uint8_t* data, uint64_
   return verdict.ok() ? check_sections_of_head(head) : verdict;
 }
 
-// Check and padding of one section.
+// Verifies the check and the padding of one section.
 template <class Machine>
 L3_INLINE Verdict check_section(const Machine& machine, const uint8_t* data, uint64_t size, const Section& section) {
   const uint64_t padded = pad_to_unit(section.size);
@@ -227,7 +228,7 @@ L3_INLINE Palette palette_of(const uint8_t* data, const Section& section) {
   return Palette::of(data + section.offset, section.size);
 }
 
-// The contents of a palette whose check and padding are right.
+// Verifies the contents of a palette whose check and padding are right.
 L3_INLINE Verdict check_palette(const uint8_t* data, const Head& head, const Section& section) {
   if (section.size < kPaletteHeadBytes) return wrong_size(head, &section, Reason::palette_size);
   const Palette palette = palette_of(data, section);
@@ -239,8 +240,8 @@ L3_INLINE Verdict check_palette(const uint8_t* data, const Head& head, const Sec
   return {};
 }
 
-// The contents of a section whose check and padding are right, as those of the ones before it are. The model is not
-// looked at here.
+// Verifies the contents of a section, except for a model. Its own check and padding, and those of earlier sections,
+// were verified before.
 L3_INLINE Verdict check_contents(const uint8_t* data, const Head& head, const Section& section) {
   if (section.type == L3_SECTION_PALETTE) return check_palette(data, head, section);
   if (section.type == L3_SECTION_TRANSPARENCY && head.colour == L3_COLOUR_PALETTE) {
@@ -256,10 +257,11 @@ L3_INLINE Verdict check_contents(const uint8_t* data, const Head& head, const Se
   return {};
 }
 
-// The sections that are not aside, but for the model's contents.
+// Verifies all sections below 0x8000, except for the contents of a model.
 template <class Machine>
 L3_INLINE Verdict check_sections(const Machine& machine, const uint8_t* data, uint64_t size, const Head& head) {
-  static_assert(L3_SECTION_PALETTE < L3_SECTION_TRANSPARENCY);  // what one says of the other was verified
+  // A transparency is verified against the palette, so the palette must come first.
+  static_assert(L3_SECTION_PALETTE < L3_SECTION_TRANSPARENCY);
   for (uint32_t i = 0; i < head.section_count; ++i) {
     const Section& section = head.sections[i];
     if (section.type >= kFirstAsideType) continue;
@@ -270,7 +272,7 @@ L3_INLINE Verdict check_sections(const Machine& machine, const uint8_t* data, ui
   return {};
 }
 
-// Check and padding of the index.
+// Verifies the check and the padding of the index.
 template <class Machine>
 L3_INLINE Verdict check_index(const Machine& machine, const uint8_t* data, uint64_t size, const Head& head) {
   if (size < head.index_end) return {Reason::index_truncated, size};
@@ -283,12 +285,12 @@ L3_INLINE Verdict check_index(const Machine& machine, const uint8_t* data, uint6
   return {};
 }
 
-// How many units a tile's payload has, by its entry.
+// The size of a tile's payload in units, from its index entry.
 L3_INLINE uint32_t entry_units(const uint8_t* entry) {
   return static_cast<Method>(entry[0]) == Method::constant ? 0 : load_u16(entry + 2);
 }
 
-// The entry of a tile, but for where its payload begins: the place in the entry of what is wrong.
+// Verifies a tile's index entry, except for the payload's offset. A fault's place is relative to the entry.
 L3_INLINE Fault check_entry_fields(const uint8_t* entry, const Head& head, const TileShape& shape) {
   const uint32_t parameters = entry[1];
   const uint32_t units = load_u16(entry + 2);
@@ -323,7 +325,7 @@ L3_INLINE Fault check_entry_fields(const uint8_t* entry, const Head& head, const
   }
 }
 
-// The entry of a tile whose payload, where it has one, must begin at unit `next`.
+// Verifies a tile's index entry. If the tile has a payload, it must begin at unit `next`.
 L3_INLINE Verdict check_entry(const uint8_t* entry, const Head& head, uint64_t tile, uint64_t next) {
   const uint64_t at = head.head_bytes + tile * kIndexEntryBytes;
   const Fault fault = check_entry_fields(entry, head, head.tile_shape(tile));
@@ -333,14 +335,14 @@ L3_INLINE Verdict check_entry(const uint8_t* entry, const Head& head, uint64_t t
   return {};
 }
 
-// Where a file whose last payload ends before unit `next` must end.
+// Verifies that the file ends at unit `next`, where the last payload ends.
 L3_INLINE Verdict check_end(uint64_t size, uint64_t next) {
   if (size / kUnit < next) return {Reason::payload_truncated, size};
   if (size != next * kUnit) return {Reason::trailing_bytes, next * kUnit};
   return {};
 }
 
-// An entry of an index that was verified. `data` is where the file begins.
+// Reads an entry of a verified index. `data` is the start of the file.
 L3_INLINE TileEntry read_entry(const uint8_t* entry, const uint8_t* data) {
   TileEntry result{};
   result.method = static_cast<Method>(entry[0]);

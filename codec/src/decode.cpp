@@ -1,4 +1,4 @@
-// Reading: info, sections, decoding of whole images and regions, verifying.
+// The reading functions of l3.h: info, sections, decoding of images and regions, verifying.
 #include <atomic>
 #include <cstring>
 
@@ -18,7 +18,7 @@ l3_status report(l3_error* error, const Verdict& verdict) {
   return fail(error, verdict.reason, verdict.offset, verdict.tile);
 }
 
-// Red, green, blue, alpha of each index; opaque black for those beyond the palette.
+// Fills in red, green, blue and alpha for each possible index. Indices beyond the palette are opaque black.
 void build_colours(const uint8_t* data, const Head& head, uint8_t* colours) {
   const Palette palette = palette_of(data, *head.find(L3_SECTION_PALETTE));
   const Section* transparency = head.find(L3_SECTION_TRANSPARENCY);
@@ -31,7 +31,7 @@ void build_colours(const uint8_t* data, const Head& head, uint8_t* colours) {
 
 uint32_t colour_bytes(const Head& head) { return head.find(L3_SECTION_TRANSPARENCY) != nullptr ? 4 : 3; }
 
-// Decodes the tiles that a region touches.
+// Decodes the tiles that a region touches, in parallel.
 class RegionDecoder {
  public:
   RegionDecoder(const uint8_t* data, uint64_t size, const Head& head, const Target& target, const ModelTables& model,
@@ -53,11 +53,12 @@ class RegionDecoder {
 
   Verdict run(const l3_parallel& parallel) {
     run_parallel(parallel, uint64_t{columns_} * rows_, *this);
-    // Which tile failed first in time depends on threads; the lowest one does not.
+    // Report the lowest tile that failed. Which one failed first in time depends on the threads.
     const uint64_t failed = failed_.load();
     if (failed == L3_NO_TILE) return {};
     const Verdict verdict = decode_tile(failed);
-    return verdict.ok() ? Verdict{Reason::tile_check, 0, failed} : verdict;  // the file changes as it is read
+    // If it does not fail this time, another thread is changing the file.
+    return verdict.ok() ? Verdict{Reason::tile_check, 0, failed} : verdict;
   }
 
   void operator()(uint64_t i) {
@@ -69,13 +70,13 @@ class RegionDecoder {
   }
 
  private:
-  // The i-th tile of the region, row by row.
+  // Decodes the i-th tile of the region, counted row by row.
   Verdict decode_tile(uint64_t i) const {
     const uint32_t column = first_column_ + static_cast<uint32_t>(i % columns_);
     const uint32_t row = first_row_ + static_cast<uint32_t>(i / columns_);
     const uint64_t tile = uint64_t{row} * head_.tiles_across + column;
     const TileShape shape = head_.tile_shape(tile);
-    // The index was verified; of bytes that change meanwhile, what is used is checked again.
+    // The index was verified, but another thread may have changed it since. Check again what is used.
     uint8_t copy[kIndexEntryBytes];
     const uint64_t at = head_.head_bytes + tile * kIndexEntryBytes;
     std::memcpy(copy, data_ + at, sizeof(copy));
@@ -95,7 +96,7 @@ class RegionDecoder {
     return {fault.reason, offset + fault.at, fault.reason == Reason::none ? L3_NO_TILE : tile};
   }
 
-  // The part of the region that lies in the tile at (x, y).
+  // The part of the region that lies in the tile at (x, y), relative to the tile.
   TileOutput output(uint32_t x, uint32_t y, const TileShape& shape) const {
     TileOutput part{};
     part.x0 = x < region_.x ? region_.x - x : 0;
@@ -125,10 +126,11 @@ class RegionDecoder {
   std::atomic<uint64_t> failed_{L3_NO_TILE};
 };
 
-// Whether the limits are about the whole image, or about what a call reads of it.
+// Whether read_head() applies the limits to the whole image. With `any`, the caller applies them to a region, or not
+// at all.
 enum class Size { within_limits, any };
 
-// What every reading call begins with: arguments, processor, head.
+// The result of what every reading call does first: check arguments, choose the processor target, verify the head.
 struct Opened {
   const Target* target = nullptr;
   l3_decode_options options{};
@@ -199,7 +201,7 @@ l3_status decode_region(const Opened& file, const uint8_t* data, size_t size, co
   const uint64_t row = uint64_t{region.width} * (as_colours ? colour_bytes(head) : head.pixel_bytes());
   const uint64_t step = stride == 0 ? row : stride;
   if (step < row) return fail(error, Reason::bad_stride);
-  // At most 2^20 rows, so only a stride beyond any memory could overflow this.
+  // An image has at most 2^20 rows, so this keeps the products below from overflowing.
   if (step > (UINT64_MAX >> 21)) return fail(error, Reason::bad_stride);
   if (uint64_t{region.width} * region.height > file.limits.max_pixels) {
     return fail(error, Reason::over_pixel_limit, header::kWidth);
@@ -309,7 +311,7 @@ uint32_t l3_pixel_bytes(const l3_info* info, const void* data, size_t size, cons
   if (wanted.as_colours == 0 || own.colour != L3_COLOUR_PALETTE) {
     return own.channels * (own.sample_type == L3_SAMPLE_U16 ? 2 : 1);
   }
-  // From the head alone, as decoding takes it: whether the section is sound is for decoding to say.
+  // Use only the head, as decoding does. Decoding verifies the transparency section later.
   const Opened file = open(data, size, nullptr, Size::any);
   return file.verdict.ok() ? colour_bytes(file.head) : 3;
 }

@@ -5,7 +5,7 @@
 
 namespace l3 {
 
-// The bytes begin at a multiple of the unit in memory, and zeros follow up to the next one.
+// `bytes` is aligned to a unit and followed by zeros up to the next multiple of the unit, like a section in a file.
 struct DefaultModel {
   const uint8_t* bytes;
   uint32_t size;

@@ -1,4 +1,4 @@
-// The default models (section 16 of the spec), from the files in spec/models.
+// The table of default models (section 16 of the spec), generated from the files in spec/models.
 #include "model.h"
 
 #define L3_MODEL_BYTES(name) alignas(kUnit) constexpr uint8_t name[]

@@ -1,11 +1,11 @@
-// The dense method's constants and small rules (sections 12 and 13 of the spec), for processors and GPUs alike.
+// Constants and small rules of the dense method (sections 12 and 13 of the spec), for processors and GPUs alike.
 #pragma once
 
 #include "format.h"
 
 namespace l3 {
 
-constexpr uint32_t kBlockEdge = 16;  // of the blocks that choose a predictor
+constexpr uint32_t kBlockEdge = 16;  // edge of the blocks that have a class, which selects their predictor
 constexpr uint32_t kMaxLogLanes = 5;
 constexpr uint32_t kMaxPixelsOfLane = 1u << 15;
 constexpr uint32_t kMaxClasses = 32;
@@ -15,18 +15,18 @@ constexpr uint32_t kProbabilityBits = 12;
 constexpr uint32_t kProbabilities = 1u << kProbabilityBits;
 constexpr uint32_t kStateFloor = 1u << 16;
 constexpr uint32_t kLevels = 64;
-constexpr int32_t kMinError = -128, kMaxError = 127;  // errors saturate there
-constexpr uint32_t kWeightShift = 6;                  // a prediction's weights count in 64ths
+constexpr int32_t kMinError = -128, kMaxError = 127;  // errors saturate at these
+constexpr uint32_t kWeightShift = 6;                  // weights of a prediction are in units of 1/64
 
-// Taps of a prediction, four to a word: own neighbours in two words, errors in two, then a word for each of the one
-// or two channels before.
+// Taps of a prediction, four to a word: the channel's own neighbours in two words, errors in two words, then one word
+// for each of the one or two earlier channels.
 constexpr uint32_t kTapsOfWord = 4;
 constexpr uint32_t kMaxTapWords = 6;
 constexpr uint32_t kErrorWord = 2;
 constexpr uint32_t kCrossWord = 4;
 constexpr uint32_t kMaxTaps = kMaxTapWords * kTapsOfWord;
 
-// How many earlier channels a channel looks at, and how many words of taps it has.
+// How many earlier channels a channel's predictions use, and how many words of taps it has.
 L3_INLINE constexpr uint32_t cross_channels(uint32_t channel) { return smaller(channel, 2); }
 L3_INLINE constexpr uint32_t tap_words(uint32_t channel) { return kCrossWord + cross_channels(channel); }
 
@@ -35,18 +35,18 @@ struct TapWeights {
   int8_t of[kMaxTaps];
 };
 
-// The terms of an activity.
+// The terms of an activity (section 13.4).
 constexpr uint32_t kActivityWords = 3;
 constexpr uint32_t kActivityTerms = 11;
 constexpr uint32_t kActivityFloor = 8;
 
-// A constant, where each kind of warp has its own way of bringing it to all lanes.
+// A compile-time constant. Each kind of warp has its own way of broadcasting it to all lanes.
 template <uint32_t kValue>
 struct Constant {};
 template <uint32_t kValue>
 inline constexpr Constant<kValue> constant{};
 
-// The pixels in a tile's ending (section 13.6), in which lanes take no words: those in this row and column or beyond.
+// The ending of a tile (section 13.6): pixels at or after this row and column, where lanes take no words.
 struct Ending {
   uint32_t row, column;
   L3_INLINE bool has(uint32_t x, uint32_t y) const { return y >= row && x >= column; }
@@ -62,15 +62,16 @@ L3_INLINE constexpr Ending ending_of(uint32_t parameters, uint32_t width, uint32
   return {rows < height ? height - rows : 0, columns < width ? width - columns : 0};
 }
 
-// A lane is two steps behind the one above it, and takes this many from one of its rows to its next one, `lanes` below:
-// as many as it needs to be behind the last lane again. So many steps decode a tile.
+// Each lane is two steps after the lane above it. A lane needs dense_period() steps from one of its rows to its next
+// one, which is `lanes` rows below: at least the width, and enough for lane 0 to stay two steps after the last lane.
+// dense_steps() steps decode a tile.
 L3_INLINE constexpr uint32_t dense_period(uint32_t width, uint32_t lanes) {
   return width > 2 * lanes ? width : 2 * lanes;
 }
 L3_INLINE constexpr uint32_t dense_steps(uint32_t width, uint32_t height, uint32_t lanes) {
   return (height - 1) / lanes * dense_period(width, lanes) + width + 2 * ((height - 1) % lanes);
 }
-// For so many steps what the last lane saw is kept until the first one is below it.
+// How many steps the pixels of the last lane must be kept until lane 0, one row below, needs them.
 L3_INLINE constexpr uint32_t dense_delay(uint32_t width, uint32_t lanes) {
   return dense_period(width, lanes) - 2 * lanes + 1;
 }

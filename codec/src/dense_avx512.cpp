@@ -1,4 +1,4 @@
-// Compiled for AVX-512 as of Cascade Lake: with VNNI, without VBMI.
+// Decodes dense tiles with AVX-512. Compiled for Cascade Lake and later: uses VNNI, but not VBMI.
 #include "dense_avx512.h"
 
 #include "dense_body.h"

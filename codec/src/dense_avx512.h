@@ -1,4 +1,4 @@
-// The dense method's decoder in AVX-512 registers, for all targets that have it.
+// The decoder of dense tiles for the targets that have AVX-512.
 #pragma once
 
 #include "dense_tables.h"

@@ -1,4 +1,4 @@
-// Decoding of dense tiles over a warp type. Included by one file for each such type.
+// Decodes dense tiles with a warp type W. Included by one source file for each warp type.
 #pragma once
 
 #include "dense_decode.h"

@@ -1,4 +1,4 @@
-// Decoding of a dense tile by a warp (section 13 of the spec): one body for every processor target and for CUDA.
+// Decodes a dense tile with a warp (section 13 of the spec). Every processor target and CUDA compile this same code.
 #pragma once
 
 #include "wavefront.h"
@@ -41,10 +41,10 @@ class DenseDecoder {
   }
 
  private:
-  // The parts that have lanes of the tile.
+  // The number of parts of the warp that contain lanes of this tile.
   L3_INLINE uint32_t parts() const { return kParts == 1 ? 1 : parts_; }
 
-  // False where words were wanted behind the payload's end.
+  // Advances past words that were taken. Returns false if the payload has no more of them.
   L3_INLINE bool advance(uint32_t taken) {
     at_ += taken;
     return at_ <= payload_bytes_;
@@ -91,13 +91,13 @@ class DenseDecoder {
       pixel_[part] = error_[part] = {zero, zero, zero, zero, zero, zero, zero, zero};
       pixel_here_[part] = error_here_[part] = zero;
       column_[part] = zero - lane - lane;
-      // A lane beyond the tile's lanes is below its last row for ever.
+      // A lane beyond the tile's lanes gets a row that is always below the tile, so it is never active.
       row_[part] = W::select(W::less(lane, lanes_), lane, W::splat(1u << 30));
       active_[part] = W::equal(lane, kLanes);
     }
     for (uint32_t step = 0; step < steps; ++step) {
       const typename W::Delay::Entry from_last = delay_.load();
-      // Backwards, since each part looks at what the one before it was.
+      // In descending order: each part reads the neighbours of the part before it, which must not have moved yet.
       for (uint32_t part = parts(); part-- > 0;) gather_neighbours(part, from_last);
       const Window window = reader_.window(at_);
       uint32_t taken = 0;
@@ -115,7 +115,7 @@ class DenseDecoder {
     return true;
   }
 
-  // To the next column, or to the first one of the lane's next row.
+  // Moves each lane to its next column, or to the first column of its next row.
   L3_INLINE void next_column(uint32_t part, uint32_t period) {
     column_[part] = column_[part] + constant<1>;
     const Mask wraps = W::equal(column_[part], period);
@@ -123,7 +123,7 @@ class DenseDecoder {
     row_[part] = W::select(wraps, row_[part] + lanes_, row_[part]);
   }
 
-  // What the lanes of a part see where they are now.
+  // Collects the neighbouring samples and errors of each lane's pixel in a part.
   L3_INLINE void gather_neighbours(uint32_t part, typename W::Delay::Entry from_last) {
     DenseWindow<Lanes>& pixel = pixel_[part];
     DenseWindow<Lanes>& error = error_[part];
@@ -159,8 +159,8 @@ class DenseDecoder {
     pixel_here_[part] = error_here_[part] = W::splat(0);
   }
 
-  // The samples of one channel. While tables are read, what the next channel needs of what is there already is added
-  // up.
+  // Decodes the samples of one channel. Table lookups take long, so meanwhile the sums of the next channel are begun
+  // with what is already known.
   template <uint32_t c>
   L3_INLINE void decode_channel(Window window, uint32_t& taken) {
     Lanes p[kParts], up[kParts], context[kParts], own[kParts], other[kParts];
@@ -187,7 +187,7 @@ class DenseDecoder {
     L3_FOR_USED_PARTS Front::refill(state_[part], refills_[part], window, taken);
   }
 
-  // The sums of prediction and activity, as far as the channel before has no part in them.
+  // The sums of prediction and activity, except for the terms of the channel before.
   template <uint32_t c>
   L3_INLINE void prepare(uint32_t part) {
     const View& view = view_[part];
@@ -203,7 +203,7 @@ class DenseDecoder {
     sum_[part] = sum;
   }
 
-  // The rest of them; the prediction, and whether it leans upwards.
+  // Adds the remaining terms. Computes the prediction `p` and whether it leans upwards (`up`).
   template <uint32_t c>
   L3_INLINE void predict(uint32_t part, Lanes& p, Lanes& up) {
     const View& view = view_[part];
@@ -219,7 +219,7 @@ class DenseDecoder {
     activity_[part] = W::dot_magnitudes(far_errors, weights_.activity(c, 1), activity_[part]);
   }
 
-  // Differences go the way in which the prediction leans.
+  // Computes the sample and its error. The difference counts in the direction in which the prediction leans.
   template <uint32_t c>
   L3_INLINE void finish(uint32_t part, Lanes p, Lanes up, Lanes difference) {
     View& view = view_[part];
@@ -244,12 +244,12 @@ class DenseDecoder {
     return {};
   }
 
-  // What a sample's prediction and context are made of, for each channel: four bytes to a lane.
+  // The inputs of a sample's prediction and context, for each channel: four bytes per lane.
   struct View {
     Lanes near[kChannels], far[kChannels];                // W N NW NE; WW NN NNE NWW
-    Lanes near_errors[kChannels], far_errors[kChannels];  // W N NW NE; WW NN, and of the channels before
+    Lanes near_errors[kChannels], far_errors[kChannels];  // W N NW NE; WW NN, and the channels before
     Lanes slopes[kChannels];                              // |W - NW|, |N - NW|, |N - NE|
-    Lanes cross[kChannels];                               // W N NW and the sample, for channels to come
+    Lanes cross[kChannels];                               // W N NW and the sample, for later channels to use
     Lanes error[kChannels];                               // in the lowest byte
   };
 
@@ -266,11 +266,11 @@ class DenseDecoder {
   uint32_t at_ = 0;  // in the payload
   Lanes state_[kParts];
   Lanes column_[kParts], row_[kParts];
-  Mask active_[kParts], refills_[kParts];  // decodes a sample; takes words for it
+  Mask active_[kParts], refills_[kParts];  // decodes a sample in this step; may take words after it
   DenseWindow<Lanes> pixel_[kParts], error_[kParts];
   Lanes pixel_here_[kParts], error_here_[kParts];
   View view_[kParts];
-  Lanes sum_[kParts], activity_[kParts];  // of prediction and activity, in the channel at hand
+  Lanes sum_[kParts], activity_[kParts];  // of prediction and activity, for the current channel
 };
 
 }  // namespace l3

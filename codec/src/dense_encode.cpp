@@ -1,3 +1,4 @@
+// Implements dense_encode.h: fits a model in rounds, then chooses classes and codes each tile.
 #include "dense_encode.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace l3 {
 namespace {
 
-// Symbols of an image are kept from counting to encoding where they take no more than this.
+// Symbols of an image are kept between counting and encoding if they take no more memory than this.
 constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
 
 constexpr double kBitsOfLane = 512;
@@ -40,7 +41,7 @@ void set_classes(const std::vector<uint8_t>& classes, const Tiles& tiles) {
   });
 }
 
-// What the classes of tiles take, at their own frequencies.
+// The bits that the classes of the tiles take, coded with their own frequencies.
 double class_bits(const Tiles& tiles) {
   uint32_t uses[kMaxChannels][kMaxClasses] = {};
   double blocks = 0, bits = 0;
@@ -64,7 +65,7 @@ void DenseEncoder::fit(uint32_t effort, ModelUse use) {
   const uint64_t tile_count = source_.tile_count();
   effort_ = effort_of(effort);
   const uint64_t pixels = source_.pixels();
-  // At least one tile is looked at, whatever its size.
+  // Always look at one tile or more, however large the tiles are.
   const uint64_t step = std::clamp<uint64_t>((pixels + effort_.fit_pixels / 2) / effort_.fit_pixels, 1, tile_count);
   std::vector<uint64_t> seen;
   for (uint64_t tile = step / 2; tile < tile_count; tile += step) seen.push_back(tile);
@@ -118,12 +119,13 @@ uint32_t DenseEncoder::sample_weight(ModelUse use) const {
   return static_cast<uint32_t>(std::clamp<uint64_t>(kEnough / samples, 1, kMaxWeight));
 }
 
-// A code for a symbol takes a slot of 4096 from the others. A tile that has a symbol without a code takes some bits
-// more of each sample, since its file needs another model. How many symbols will be seen anew is about how many were
-// seen just once (Good and Turing), twice standing for once, as a symbol seldom comes alone.
+// Gives codes to symbols that were not seen. A code takes one of the table's 4096 slots from the other symbols. But a
+// tile with a symbol that has no code costs some bits for each of its samples, because its file then needs another
+// model. The number of unseen symbols that will occur is about the number of symbols seen exactly once (Good-Turing).
+// Symbols seen twice count as seen once, since a symbol seldom occurs alone.
 void DenseEncoder::complete(SymbolCounts& counts, uint32_t weight, ModelUse use) {
   constexpr double kBitsOfSlot = 1.4427 / kProbabilities;
-  constexpr double kLostBits = 0.15;  // of a sample
+  constexpr double kLostBits = 0.15;  // per sample
   constexpr uint32_t kSeldom = 2;
   std::vector<uint64_t> seen(size_t{fitted_.table_count} * kMaxSymbols);
   for (uint32_t c = 0; c < fitted_.channels; ++c) {
@@ -153,7 +155,7 @@ void DenseEncoder::complete(SymbolCounts& counts, uint32_t weight, ModelUse use)
   complete_class_tables(fitted_);
 }
 
-// Each round's tables are made for what the one before it chose. What the best one chose is kept.
+// Each round makes tables for the choices of the round before it, and then chooses again. The best round is kept.
 void DenseEncoder::refine_in_rounds(const std::vector<std::unique_ptr<DenseTile>>& tiles, double share) {
   struct {
     double bits;
@@ -168,7 +170,8 @@ void DenseEncoder::refine_in_rounds(const std::vector<std::unique_ptr<DenseTile>
     if (bits < best.bits) {
       best = {bits, fitted_, classes_of(tiles)};
     } else {
-      // Errors that depend on errors may swing when predictors change.
+      // Errors depend on other errors, so changed predictors may make the result worse. Then keep the predictors in
+      // later rounds. If they are kept already, stop.
       if (limits.of_class == 0) round = effort_.refine_rounds;
       limits.of_class = 0;
       fitted_ = best.model;
@@ -182,10 +185,10 @@ void DenseEncoder::refine_in_rounds(const std::vector<std::unique_ptr<DenseTile>
   }
 }
 
-// Calls count(i, to) for every i below `tiles`; what that adds to its `to` is added up in `counts`.
+// Calls count(i, to) for every i below `tiles`, in parallel. Adds up in `counts` what the calls add to their `to`.
 template <class Count>
 void DenseEncoder::count_in_chunks(uint64_t tiles, SymbolCounts& counts, const Count& count) const {
-  // Counts of their own only where there may be threads.
+  // Use separate counters only if there may be threads.
   const uint64_t chunks = parallel_.run == nullptr ? 1 : std::clamp<uint64_t>(tiles, 1, 8);
   std::vector<std::unique_ptr<SymbolCounts>> others(chunks);
   auto count_chunk = [&](uint64_t chunk) {
@@ -251,7 +254,7 @@ Fault DenseEncoder::use(const uint8_t* model, size_t size, uint32_t effort) {
   model_bytes_.assign(model, model + size);
   make_codes();
   restore_fitted();
-  // The costs of classes and of errors are not in a model: these are near enough to begin with.
+  // A model does not contain the costs of classes and errors. These values are good enough to start from.
   effort_ = effort_of(effort);
   for (uint32_t c = 0; c < source_.channels(); ++c) {
     scales_[c] = first_scales();
@@ -260,7 +263,7 @@ Fault DenseEncoder::use(const uint8_t* model, size_t size, uint32_t effort) {
   return {};
 }
 
-// Everything about the model from the form in which the decoder reads it.
+// Fills in everything about the model, from the form that the decoder uses.
 void DenseEncoder::make_codes() {
   Codes& codes = *codes_;
   const DenseTables& tables = codes.tables;
@@ -329,7 +332,7 @@ std::unique_ptr<DenseTile> DenseEncoder::load_with_classes(uint64_t tile) const 
   std::vector<std::unique_ptr<DenseTile>> alone(1);
   alone[0] = load(tile);
   start_classes(*alone[0]);
-  // Once at least: what settling knows of errors is only near enough.
+  // At least one round: the estimates that chose the classes so far are only approximate.
   for (uint32_t round = 0; round < std::max(effort_.refine_rounds, 1u); ++round) {
     refine_classes(alone, kernels_, l3_parallel{}, fitted_);
   }
@@ -341,7 +344,7 @@ void DenseEncoder::start_classes(const DenseTile& tile) const {
   const uint32_t* const classes = codes_ != nullptr ? codes_->tables.classes : fitted_.classes;
   for (uint32_t c = 0; c < planes.channels; ++c) {
     const TapWeights* weights = codes_ != nullptr ? codes_->weights[c] : fitted_.weights[c];
-    // To begin with, the predictor in the middle.
+    // Start with the predictor in the middle.
     std::memset(planes.classes[c], static_cast<int>(classes[c] / 2), planes.block_count());
     if (classes[c] == 1) {
       kernels_.evaluate(planes, c, weights, nullptr);
@@ -397,7 +400,7 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
   const uint8_t* classes = classes_.empty() ? own_classes.data() : classes_[tile].data();
 
   const auto tables = std::make_unique_for_overwrite<uint8_t[]>(samples * channels);
-  uint64_t cost = 0;  // in 16ths of a bit, roughly
+  uint64_t cost = 0;  // approximate, in 16ths of a bit
   for (uint32_t c = 0; c < channels; ++c) {
     for (size_t i = c * samples; i < (c + 1) * samples; ++i) {
       const uint32_t table = codes.tables.table_of[c][read.contexts[i]];
@@ -411,7 +414,7 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
   const uint32_t log_lanes = log_lanes_for(shape.width, shape.height, static_cast<double>(cost) / 16, kBitsOfLane);
   const uint32_t lanes = 1u << log_lanes;
   const uint32_t blocks = ceil_div(shape.width, kBlockEdge) * ceil_div(shape.height, kBlockEdge);
-  // A symbol takes one word at most, and the coder looks one ahead.
+  // A symbol takes one word at most, and the coder reads one word ahead.
   const size_t room_for_words = (samples + blocks) * channels + 1;
   const auto words = std::make_unique_for_overwrite<uint16_t[]>(room_for_words);
   ReverseCoder coder(lanes, words.get() + room_for_words);

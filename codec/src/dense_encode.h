@@ -1,4 +1,4 @@
-// Encoding by the dense method: a model for the image, then each tile with it.
+// Encodes with the dense method (sections 12 and 13 of the spec): makes a model for the image, then encodes each tile.
 #pragma once
 
 #include "dense_statistics.h"
@@ -12,30 +12,31 @@ class DenseEncoder : public ModelEncoder {
   DenseEncoder(const TileSource& source, const DenseKernels& kernels, const l3_parallel& parallel)
       : source_(source), kernels_(kernels), parallel_(parallel) {}
 
-  // What follows may throw std::bad_alloc.
+  // The functions below may throw std::bad_alloc.
 
-  // Makes a model for all the tiles, or for others as well.
+  // Fits a model to all tiles; `use` says whether it must also work for other images.
   void fit(uint32_t effort, ModelUse use = ModelUse::these);
-  // Takes a model from elsewhere; a fault where it is not one for such an image. Classes are chosen with that effort.
+  // Uses a model from elsewhere. Returns a fault if it is not a model for this kind of image. `effort` is spent on
+  // choosing the classes.
   [[nodiscard]] Fault use(const uint8_t* model, size_t size, uint32_t effort);
 
   [[nodiscard]] uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const override;
 
  private:
-  // The symbols of a tile, channel by channel and row by row, and their contexts: 64 times the row, and the level.
+  // The symbols of a tile, channel by channel and row by row, and their contexts: 64 * row + level.
   struct TileSymbols {
     std::unique_ptr<uint8_t[]> symbols;
     std::unique_ptr<uint16_t[]> contexts;
   };
-  // What encoding needs of a model: as the decoder reads it, and for each table where its symbols' slots are.
+  // A model prepared for encoding: in the decoder's form, with the slots of each symbol in each table.
   struct Codes {
     DenseTables tables;
     TapWeights weights[kMaxChannels][kMaxClasses];
     uint8_t activity[kMaxChannels][kActivityTerms];
-    uint16_t row_of[kMaxChannels][kZones * kSignPatterns];  // 64 times the row, in the spec's order of patterns
+    uint16_t row_of[kMaxChannels][kZones * kSignPatterns];  // 64 * row, in the spec's order of patterns
     std::vector<SlotTable<kMaxSymbols>> symbols;
     std::vector<SlotTable<kClassBuckets>> classes;
-    // Of symbols, by table: 16ths of a bit, roughly; 0 where there is no code.
+    // The approximate cost of each symbol in each table, in 16ths of a bit; 0 if it has no code.
     uint8_t costs[kMaxTables][kMaxSymbols];
   };
 
@@ -46,20 +47,20 @@ class DenseEncoder : public ModelEncoder {
   template <class Count>
   void count_in_chunks(uint64_t tiles, SymbolCounts& counts, const Count& count) const;
   void count_tiles(const std::vector<std::unique_ptr<DenseTile>>& tiles, SymbolCounts& counts) const;
-  // Refines what was fitted to the tiles, which are `share` of the image.
+  // Refines a model that was fitted to these tiles, which are the fraction `share` of the image.
   void refine_in_rounds(const std::vector<std::unique_ptr<DenseTile>>& tiles, double share);
   // Counts the symbols of all tiles and keeps their classes.
   void count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
                  SymbolCounts& counts);
-  // Gives codes to symbols that were not seen. `counts` are those of the tables, times `weight`.
+  // Gives codes to symbols that were not seen. `counts` are the counts of the tables, multiplied by `weight`.
   void complete(SymbolCounts& counts, uint32_t weight, ModelUse use);
-  // How often each sample is taken to be there: a model for others is not to be smaller for how few were looked at.
+  // The factor by which counts are multiplied. A model for other images must not be small just because few were seen.
   uint32_t sample_weight(ModelUse use) const;
   void scale_counts(SymbolCounts& counts, uint32_t weight) const;
   void make_codes();
-  // Fills `fitted_` from the codes, but for what is said of classes.
+  // Fills `fitted_` from the codes, except for the cost of classes.
   void restore_fitted();
-  // A tile that the fit did not see, with its classes chosen as the codes want them.
+  // Loads a tile that the fit did not see, and chooses its classes for the current codes.
   std::unique_ptr<DenseTile> load_with_classes(uint64_t tile) const;
   TileSymbols read_symbols(const DenseTile& tile, const uint8_t (*activity)[kActivityTerms],
                            const uint16_t (*row_of)[kZones * kSignPatterns]) const;
@@ -73,7 +74,7 @@ class DenseEncoder : public ModelEncoder {
   std::vector<uint32_t> class_costs_[kMaxChannels];
   // The classes of each tile's blocks, channel by channel.
   std::vector<std::vector<uint8_t>> classes_;
-  // Empty where they would take too much memory.
+  // Empty if the symbols would take too much memory.
   std::vector<TileSymbols> symbols_;
   std::unique_ptr<Codes> codes_;
 };

@@ -1,3 +1,4 @@
+// Implements dense_fit.h: least squares for predictors, alternating with the choice of each block's class.
 #include "dense_fit.h"
 
 #include <algorithm>
@@ -11,17 +12,17 @@
 namespace l3 {
 namespace {
 
-constexpr uint32_t kChunks = 64;  // of tiles, each with sums of its own
+constexpr uint32_t kChunks = 64;  // groups of tiles, each with its own sums
 constexpr uint32_t kMaxActivityWeight = 90;
-constexpr uint32_t kBlocksOfClass = 24;           // on average, at least: fewer do not pay for a predictor
-constexpr uint32_t kPatience = 6;                 // rounds that may go by without a gain
-constexpr double kWild = 0.02;                    // bits of a sample: a round that loses more has to be tamed
-constexpr double kBitsOfCost = 1.56;              // an error costs this times the logarithm that the kernels add up
-constexpr double kCostOfBit = 256 / kBitsOfCost;  // in their numbers
+constexpr uint32_t kBlocksOfClass = 24;  // average number; a predictor for fewer blocks costs more than it saves
+constexpr uint32_t kPatience = 6;        // rounds without a gain before the fit stops
+constexpr double kWild = 0.02;  // bits per sample: after a round that loses more than this, weights change more slowly
+constexpr double kBitsOfCost = 1.56;              // bits per unit of the logarithm that the kernels add up
+constexpr double kCostOfBit = 256 / kBitsOfCost;  // the kernels' cost units per bit
 
 using Tiles = std::vector<std::unique_ptr<DenseTile>>;
 
-// Calls body(chunk, tile) for all tiles.
+// Calls body(chunk, tile) for every tile, in parallel over the chunks.
 template <class Body>
 void for_tiles(const Tiles& tiles, const l3_parallel& parallel, const Body& body) {
   auto run = [&](uint64_t chunk) {
@@ -32,7 +33,7 @@ void for_tiles(const Tiles& tiles, const l3_parallel& parallel, const Body& body
 
 uint32_t chunk_count(const Tiles& tiles) { return static_cast<uint32_t>(std::min<size_t>(kChunks, tiles.size())); }
 
-// The predictors of one channel, and the class of each block.
+// Fits the predictors of one channel and the class of each block.
 class ChannelFit {
  public:
   ChannelFit(const Tiles& tiles, uint32_t channel, const DenseEffort& effort, const DenseKernels& kernels,
@@ -64,7 +65,8 @@ class ChannelFit {
       }
       ++vain;
       if (estimate_ < best_.estimate + kWild) continue;
-      // Errors that depend on errors may swing: then weights go half the way, and after a while back to the best ones.
+      // Errors depend on other errors, so weights may oscillate. Then move them half the way only, and sometimes go
+      // back to the best ones.
       share_ = 0.5;
       if (++wild % 3 == 0) restore();
     }
@@ -83,7 +85,7 @@ class ChannelFit {
   }
 
  private:
-  // Blocks in order of how busy they are, cut into classes of the same size; simple predictors.
+  // The starting point: blocks sorted by activity, cut into classes of equal size; simple predictors.
   void start() {
     struct Busy {
       uint32_t sum;
@@ -113,7 +115,7 @@ class ChannelFit {
     evaluate();
   }
 
-  // The mean distance from W and N, in 16ths.
+  // The mean difference from W and N, in 16ths.
   uint32_t busyness(const DensePlanes& p, uint32_t block) const {
     const uint32_t x = block % p.blocks_across * kBlockEdge, y = block / p.blocks_across * kBlockEdge;
     const uint32_t columns = smaller(kBlockEdge, p.width - x), rows = smaller(kBlockEdge, p.height - y);
@@ -129,7 +131,7 @@ class ChannelFit {
     return sum * 16 / (columns * rows);
   }
 
-  // The best round's state.
+  // The state of the best round.
   struct Best {
     double estimate;
     TapWeights weights[kMaxClasses];
@@ -202,7 +204,7 @@ class ChannelFit {
     estimate_ = estimate(sums[0]);
   }
 
-  // The bits of a sample, but for what all predictors have in common.
+  // An estimate of the bits per sample, without a constant that is the same for all predictors.
   double estimate(const uint64_t (*sums)[2]) const {
     double bits = 0, samples = 0;
     for (uint32_t level = 0; level < kFitLevels; ++level) {
@@ -226,7 +228,7 @@ class ChannelFit {
     }
   }
 
-  // Classes that no block chose cost header bytes for nothing.
+  // Drops classes that no block uses, since they would take space in the model.
   void drop_unused() {
     uint8_t renamed[kMaxClasses] = {};
     uint32_t kept = 0;
@@ -245,7 +247,7 @@ class ChannelFit {
     count_uses();
   }
 
-  // The weights with which activity terms add up to the expected |error|, as 64ths.
+  // Fits activity weights so that the terms add up to the expected |error|, in 64ths.
   void fit_activity() {
     const uint32_t count = 9 + cross_channels(channel_);
     uint8_t* weights = model_.activity[channel_];
@@ -253,7 +255,7 @@ class ChannelFit {
     std::memcpy(weights, kFirst, sizeof(kFirst));
     int16_t scale_of_level[kLevels];
     for (uint32_t level = 0; level < kLevels; ++level) {
-      // The middle of the level, in samples, and a little.
+      // The middle of the level, in samples, plus a small constant.
       const double activity = std::ldexp(4 + (level & 3) + 0.5, static_cast<int>(level / 4) + 1) / 64;
       scale_of_level[level] = row_scale(256 / (activity + 0.55));
     }
@@ -292,7 +294,7 @@ class ChannelFit {
   uint32_t classes_ = 1;
   std::vector<uint64_t> uses_;
   double estimate_ = 0;
-  double share_ = 1;  // of the way to the solution that weights go
+  double share_ = 1;  // the fraction of the way from the old weights to the new solution
   Best best_;
 };
 

@@ -1,4 +1,4 @@
-// Fitting a model to an image (section 12 of the spec says what a model is; nothing here is part of the format).
+// Fits a model to an image. Section 12 of the spec defines models; how to fit one is not part of the format.
 #pragma once
 
 #include "dense_model.h"
@@ -7,36 +7,36 @@
 
 namespace l3 {
 
-// How many blocks refine() looks at.
+// How many blocks refine() uses.
 struct RefineLimits {
-  uint32_t of_class;     // for the predictor of a class; 0: predictors stay
-  uint32_t of_activity;  // for the activity weights of a channel
+  uint32_t of_class;     // to refine the predictor of a class; 0: predictors stay unchanged
+  uint32_t of_activity;  // to refine the activity weights of a channel
 };
 
-// What an effort spends.
+// The parameters of the encoder that follow from the effort.
 struct DenseEffort {
-  uint32_t classes;        // predictors of a channel, at most
-  uint32_t rounds;         // of fitting them and choosing among them
-  uint32_t settle_rounds;  // of choosing, in tiles that the fit did not see
+  uint32_t classes;        // predictors per channel, at most
+  uint32_t rounds;         // of fitting predictors and choosing classes
+  uint32_t settle_rounds;  // of choosing classes in tiles that the fit did not see
   uint32_t tables;
-  uint64_t fit_pixels;  // the fit looks at tiles with about so many, at most
-  uint32_t block_step;  // and there at every so-manieth block
+  uint64_t fit_pixels;  // the fit uses tiles with about this many pixels, at most
+  uint32_t block_step;  // and of those tiles every block_step-th block
   uint32_t activity_rounds;
-  uint32_t group_levels;  // of activity that groups are told apart by
+  uint32_t group_levels;  // activity levels that are distinguished when groups are formed
   uint32_t table_rounds;
-  uint32_t refine_rounds;  // of refine()
+  uint32_t refine_rounds;  // rounds of refine()
   RefineLimits refine;
 };
 
 DenseEffort effort_of(uint32_t effort);
 
-// What an error costs, and weighs, before anything is known.
+// The cost and the weight of errors before any statistics exist.
 FitScales first_scales();
-// From how large the errors of each fit level were: their number and sum.
+// Derives costs and weights from the errors in each fit level: their number and the sum of their sizes.
 void set_scales(FitScales& scales, const uint64_t (*sums)[2]);
 
-// Fits predictors, classes and activity weights of all channels to the given tiles, and leaves in each tile the
-// classes, errors and predictions that follow. The tables are left to fit_tables().
+// Fits predictors, classes and activity weights of all channels to the given tiles. Leaves the resulting classes,
+// errors and predictions in each tile. Does not fit tables; fit_tables() does.
 void fit_predictors(const std::vector<std::unique_ptr<DenseTile>>& tiles, uint32_t channels, const DenseEffort& effort,
                     const DenseKernels& kernels, const l3_parallel& parallel, DenseModel& model, FitScales* scales,
                     std::vector<uint32_t>* class_costs);

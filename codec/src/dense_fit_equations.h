@@ -1,4 +1,4 @@
-// The fit's equations: least squares from sums of products, solved, and rounded to weights.
+// The least-squares equations of the fit: built from sums of products, solved, and rounded to integer weights.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace l3 {
 
-// Small weights are favoured by so much of a class, and of each of its samples.
+// Ridge regularisation, per class and per sample: it favours small weights.
 constexpr double kRidgeOfClass = 51, kRidgeOfSample = 0.02;
 
-// A symmetric system of equations, solved by Cholesky's method. False where it is not positive definite.
+// A symmetric system of linear equations, solved by Cholesky's method.
 class Equations {
  public:
   explicit Equations(uint32_t size) : size_(size), rows_(size_t{size} * size), right_(size) {}
@@ -20,7 +20,7 @@ class Equations {
   double& at(uint32_t i, uint32_t j) { return rows_[size_t{i} * size_ + j]; }  // j <= i
   double& right(uint32_t i) { return right_[i]; }
 
-  // Leaves the solution in right().
+  // Leaves the solution in right(). Returns false if the matrix is not positive definite.
   bool solve() {
     for (uint32_t i = 0; i < size_; ++i) {
       double diagonal = at(i, i);
@@ -49,7 +49,7 @@ class Equations {
   std::vector<double> rows_, right_;
 };
 
-// From sums of products, in rows of a triangle whose last row is the target's.
+// Builds equations from sums of products, stored as rows of a triangle whose last row belongs to the target.
 template <class Sum>
 Equations equations_of(const Sum* products, uint32_t size, double ridge) {
   Equations equations(size);
@@ -62,7 +62,7 @@ Equations equations_of(const Sum* products, uint32_t size, double ridge) {
   return equations;
 }
 
-// Rounds a solution to 64ths: first each number on its own, then in single steps, those first that bring most.
+// Rounds a solution to 64ths: first each number separately, then single steps, in order of how much they gain.
 inline void round_solution(Equations& equations, Equations& solution, uint32_t size) {
   constexpr double kOne = 1 << kWeightShift;
   double rounded[kMaxFeatures], slope[kMaxFeatures];
@@ -91,7 +91,8 @@ inline void round_solution(Equations& equations, Equations& solution, uint32_t s
   for (uint32_t i = 0; i < size; ++i) solution.right(i) = rounded[i] / kOne;
 }
 
-// Makes the weights of features, in 64ths, those of a predictor. False, and nothing done, where one does not fit.
+// Sets a predictor's weights from the weights of features, in 64ths. Returns false and changes nothing if one is out
+// of range.
 inline bool set_taps(const int32_t* features, uint32_t channel, TapWeights& weights) {
   int32_t w[kMaxTaps] = {1 << kWeightShift};
   for (uint32_t f = 0; f < feature_count(channel); ++f) {
@@ -105,20 +106,20 @@ inline bool set_taps(const int32_t* features, uint32_t channel, TapWeights& weig
   return true;
 }
 
-// As the kernels scale rows. At most 256 / 0.3.
+// Converts to the fixed point that the kernels use for scales. `v` is at most 256 / 0.3.
 inline int16_t row_scale(double v) { return static_cast<int16_t>(std::floor(v * (1 << kScaleShift) + 0.5)); }
 
-// What an expected |error| is taken for, so that it is not 0.
+// The expected |error| plus a constant, so that it is never 0.
 inline double floored_error(double expected) { return 0.3 + expected; }
 
-// How a sample with such an error, where such a one was expected, is scaled in the equations.
+// The weight in the equations of a sample that has this error where `expected` was expected.
 inline int16_t scale_of_error(double expected, uint32_t error) {
   const double mean = floored_error(expected);
   return row_scale(256 / std::sqrt(mean * (mean + 0.7 * error)));
 }
 
-// Makes a solution a predictor's weights. Those that follow from others must fit too, so all are made smaller until
-// they do. Where `share` is below 1 the weights go only so far from what they were.
+// Sets a predictor's weights from a solution. Weights that are implied by others must be in range too, so all are
+// scaled down until they are. If `share` is below 1, the weights move only that fraction of the way.
 inline void set_weights(Equations& solution, uint32_t channel, double share, TapWeights& weights) {
   const uint32_t count = feature_count(channel);
   constexpr double kOne = 1 << kWeightShift;

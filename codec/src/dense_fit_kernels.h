@@ -1,5 +1,5 @@
-// The encoder's arithmetic over the samples of a tile: features, normal equations, choice of classes, errors, symbols.
-// Integers only (and floats that are exact), so that every processor target gives the same numbers.
+// The encoder's arithmetic on the samples of a tile: features, normal equations, choice of classes, errors, symbols.
+// It uses only integers (and floats that are exact), so every processor target computes the same numbers.
 #pragma once
 
 #include <bit>
@@ -10,10 +10,10 @@
 namespace l3 {
 
 constexpr uint32_t kBlockSamples = kBlockEdge * kBlockEdge;
-constexpr uint32_t kFitLevels = 24;  // of activity, while fitting
+constexpr uint32_t kFitLevels = 24;  // activity levels that the fit distinguishes
 
-// What the fit sees of a tap: own neighbours and those of earlier channels as differences from their W, which so has
-// no feature; errors as they are.
+// The features that the fit uses in place of taps. Values of a channel's neighbours are differences from the W of that
+// channel, so W itself has no feature. Errors are used as they are.
 constexpr uint32_t kMaxFeatures = 21;
 L3_INLINE constexpr uint32_t feature_count(uint32_t channel) { return 13 + 4 * cross_channels(channel); }
 
@@ -23,40 +23,41 @@ L3_INLINE constexpr uint32_t tap_of(uint32_t feature) {
   return i == 0 ? 14 + cross : (kCrossWord + cross) * kTapsOfWord + i;
 }
 
-// Sums of products of features (and of the target, the last of them): the lower triangle, row by row.
+// Sums of products of pairs of features, the target being the last one: the lower triangle, row by row.
 constexpr uint32_t kMaxProducts = (kMaxFeatures + 1) * (kMaxFeatures + 2) / 2;
 
-// What is multiplied by a scale is shifted by kScaledShift before and the scale by kScaleShift, so that both use their
-// 16 bits well; the product is shifted right by 15 and bounded so that sums of 256 products fit 32 bits.
+// Fixed point for scaled products. The value is shifted left by kScaledShift and the scale by kScaleShift, so that
+// both use their 16 bits well. The product is shifted right by 15 and bounded, so that a sum of 256 products fits 32
+// bits.
 constexpr uint32_t kScaledShift = 7, kScaleShift = 5;
 constexpr int16_t kMaxScaled = 2896;
 
-// What an error e costs is 256 log2(kCostOne + a e + b (e^2 / 4)): a and b by the level, 16 bits each.
+// The cost of an error e is 256 log2(kCostOne + a e + b (e^2 / 4)), with a and b for each level, 16 bits each.
 constexpr int32_t kCostOne = 4096;
 
-// What the rounds of a fit share.
+// Tables that the rounds of a fit share.
 struct FitScales {
-  int16_t scale[kFitLevels][256];  // of a sample in the normal equations, by level and |error|
+  int16_t scale[kFitLevels][256];  // weight of a sample in the normal equations, by level and |error|
   int16_t cost[kFitLevels][2];     // a and b
 };
 
-// The features of a block's samples, row by row, 16 to a row. In rows that are not there all is zero.
+// The features of a block's samples, row by row, 16 to a row. Rows below the image are all zero.
 struct BlockFeatures {
   alignas(64) int16_t features[kMaxFeatures + 1][kBlockSamples];
   alignas(64) int16_t base[kBlockSamples];  // W
   alignas(64) int16_t value[kBlockSamples];
   alignas(64) int16_t level[kBlockSamples];
   uint32_t x, y;
-  uint32_t columns, rows;  // that are there
+  uint32_t columns, rows;  // inside the image
 };
 
 template <class S>  // a ShortVectors
 struct FitKernels {
-  using R = typename S::Narrow;  // for rows of 16
+  using R = typename S::Narrow;  // for rows of 16 numbers
   using Row = typename R::Shorts;
   static constexpr uint32_t kMaxPairs = (kMaxFeatures + 1) / 2;
 
-  // The activity by which the fit sorts samples: of 16, from their neighbours' errors and the gradients.
+  // The activity level that the fit uses for 16 samples, from their neighbours' errors and the gradients.
   L3_INLINE static Row fit_level(const NeighbourRow& own, const NeighbourRow& error, const int16_t* error_before,
                                  uint32_t k) {
     const auto size_of = [&](Neighbour n) { return R::magnitude(R::load(error.at[n] + k)); };
@@ -109,7 +110,7 @@ struct FitKernels {
     }
   }
 
-  // Scales rows of 256 numbers, each number by its own scale.
+  // Scales rows of 256 numbers, each number by its own factor.
   L3_INLINE static void scale_rows(int16_t (*rows)[kBlockSamples], uint32_t count, const int16_t* scales) {
     for (uint32_t f = 0; f < count; ++f) {
       for (uint32_t i = 0; i < kBlockSamples; i += S::kShorts) {
@@ -120,7 +121,7 @@ struct FitKernels {
     }
   }
 
-  // Adds the products of features, scaled, of every so-manieth block to those of the block's class.
+  // Adds up the scaled products of features for each class, using every `step`-th block.
   static void accumulate(const DensePlanes& planes, uint32_t channel, const FitScales& scales, uint32_t step,
                          int64_t* products) {
     const uint32_t count = feature_count(channel);
@@ -146,8 +147,8 @@ struct FitKernels {
     }
   }
 
-  // What the samples of a block cost with a predictor whose weights are in pairs, beyond what no error costs. Not
-  // counted much further than `bound`.
+  // The cost of a block's samples with a predictor whose weights are in pairs, relative to no errors at all. Stops
+  // early once the cost passes `bound`.
   template <uint32_t kPairs>
   L3_INLINE static uint32_t cost_of(const BlockFeatures& block,
                                     const typename S::Interleaved (*paired)[kBlockSamples / S::kShorts],
@@ -167,7 +168,7 @@ struct FitKernels {
       const uint32_t at = i * S::kShorts;
       const auto predicted = S::between(S::narrow(sum) + S::load(block.base + at), 0, maximum);
       const auto error = S::magnitude(S::load(block.value + at) - predicted);
-      const auto size = (typename VectorTypes<sizeof(error)>::U16)error;  // its square has 16 bits
+      const auto size = (typename VectorTypes<sizeof(error)>::U16)error;  // its square needs all 16 bits
       const auto square = size * size >> 2;
       const typename S::Interleaved turns = S::interleave(error, (typename S::Shorts)square);
       using Floats = typename S::Floats;
@@ -201,7 +202,7 @@ struct FitKernels {
     typename S::Interleaved paired[kPairs][kVectors], costs[kVectors];
     for (uint32_t b = 0; b < planes.block_count(); ++b) {
       read_block(planes, channel, b, block);
-      // Samples that are not there cost all classes the same.
+      // Samples outside the image cost the same for all classes.
       alignas(64) int16_t scale[2][kBlockSamples] = {};
       for (uint32_t r = 0; r < block.rows; ++r) {
         for (uint32_t k = 0; k < block.columns; ++k) {
@@ -218,7 +219,7 @@ struct FitKernels {
           paired[p][i] = S::interleave(S::load(block.features[2 * p] + at), second);
         }
       }
-      // The class that it has is a good bound for the others.
+      // The current class gives a good bound for the others.
       const uint32_t old = planes.classes[channel][b];
       uint32_t best_class = old;
       uint32_t best = class_costs[old] + cost_of<kPairs>(block, paired, costs, weights[old], maximum, UINT32_MAX);
@@ -235,14 +236,14 @@ struct FitKernels {
     }
   }
 
-  // Gives each block the class that costs least, the cost of naming it included.
+  // Gives each block the class with the lowest cost, including the cost of coding the class.
   static void assign(const DensePlanes& planes, uint32_t channel, const FitScales& scales, const TapWeights* predictors,
                      const uint32_t* class_costs, uint32_t classes) {
     constexpr decltype(&assign_as<kMaxPairs>) kFunctions[] = {assign_as<7>, assign_as<9>, assign_as<11>};
     kFunctions[cross_channels(channel)](planes, channel, scales, predictors, class_costs, classes);
   }
 
-  // The weights of a predictor in pairs, as evaluate() takes them: but those of the errors at W and WW.
+  // A predictor's weights in pairs, as evaluate() uses them, without those of the errors at W and WW.
   template <uint32_t kCross>
   struct PairedWeights {
     static constexpr uint32_t kPairs = 6 + 3 * kCross - (kCross == 2 ? 1 : 0);
@@ -257,14 +258,14 @@ struct FitKernels {
     }
   };
 
-  // A guess leaves the errors at W and WW out, which must be known one by one.
+  // With kGuess, the errors at W and WW are left out: they are known only sample by sample, which is slow.
   template <uint32_t kCross, bool kGuess>
   static void evaluate_as(const DensePlanes& planes, uint32_t channel, const TapWeights* predictors,
                           uint64_t (*sums)[2]) {
     const int16_t maximum = static_cast<int16_t>((1u << planes.bits) - 1);
     PairedWeights<kCross> paired[kMaxClasses];
-    uint32_t read = 0;                     // a bit for each class
-    uint64_t level_sums[kFitLevels] = {};  // the number above bit 32, the sum below
+    uint32_t read = 0;                     // one bit per class
+    uint64_t level_sums[kFitLevels] = {};  // the count in the upper 32 bits, the sum in the lower 32
     for (uint32_t y = 0; y < planes.height; ++y) {
       int16_t* const errors = planes.errors[channel] + y * planes.pitch;
       int32_t e_w = y == 0 ? 0 : errors[-static_cast<ptrdiff_t>(planes.pitch)];
@@ -318,13 +319,13 @@ struct FitKernels {
             R::store(errors + x + k, R::between(v - (twice >> 1), kMinError, kMaxError));
           } else {
             R::store_sums(sum + k, total);
-            // Predictions beyond these give errors that saturate.
+            // Predictions outside these bounds give errors that saturate.
             R::store(least_here + k, R::larger(v - static_cast<int16_t>(kMaxError), R::all(0)));
             R::store(most_here + k, R::lesser(v - static_cast<int16_t>(kMinError), R::all(maximum)));
           }
         }
         if constexpr (kGuess) continue;
-        // In row 0 all upper errors are W's.
+        // In row 0 the errors of all upper neighbours are W's.
         const int32_t w_w = y == 0 ? w[8] + w[9] + w[10] + w[11] + w[13] : w[8];
         const int32_t w_ww = int32_t{w[12]};
         for (uint32_t k = 0; k < kBlockEdge; ++k) {
@@ -337,7 +338,7 @@ struct FitKernels {
           e_w = value[k] - p;
           errors[x + k] = static_cast<int16_t>(e_w);
         }
-        // Twice the prediction, plus 1 where it leans upwards: also where it was beyond the range.
+        // Twice the prediction, plus 1 if it leans upwards, also if it was clamped to the range.
         for (uint32_t k = 0; k < kBlockEdge; ++k) {
           const int32_t twice = sum[k] >> (kWeightShift - 1), limit = 2 * maximum + 1;
           planes.predicted[channel][at + k] = static_cast<int16_t>(twice < 0 ? 0 : twice > limit ? limit : twice);
@@ -366,25 +367,25 @@ struct FitKernels {
     }
   }
 
-  // Predicts every sample by its block's class: fills errors and predicted. `sums`, where it is not null, gets for each
-  // fit level the number of samples and the sum of their |errors|.
+  // Predicts every sample with its block's class and fills `errors` and `predicted`. If `sums` is not null, it
+  // receives the number of samples and the sum of their |errors| for each fit level.
   static void evaluate(const DensePlanes& planes, uint32_t channel, const TapWeights* predictors, uint64_t (*sums)[2]) {
     constexpr decltype(&evaluate_as<0, false>) kFunctions[] = {evaluate_as<0, false>, evaluate_as<1, false>,
                                                                evaluate_as<2, false>};
     kFunctions[cross_channels(channel)](planes, channel, predictors, sums);
   }
 
-  // Nearly the same in much less time.
+  // Like evaluate(), approximate but much faster.
   static void guess(const DensePlanes& planes, uint32_t channel, const TapWeights* predictors) {
     constexpr decltype(&evaluate_as<0, true>) kFunctions[] = {evaluate_as<0, true>, evaluate_as<1, true>,
                                                               evaluate_as<2, true>};
     kFunctions[cross_channels(channel)](planes, channel, predictors, nullptr);
   }
 
-  // The terms of the activities of 16 samples, and what else of them their contexts need.
+  // The activity terms of 16 samples, and the other inputs of their contexts.
   struct ContextRow {
     NeighbourRow own, error;
-    int16_t terms[kActivityTerms + 1][kBlockEdge];  // one more, which is 0 or the target of the fit
+    int16_t terms[kActivityTerms + 1][kBlockEdge];  // and one more row: zeros, or the target of the fit
   };
 
   L3_INLINE static void read_terms(const DensePlanes& planes, uint32_t channel, uint32_t x, uint32_t y,
@@ -405,7 +406,7 @@ struct FitKernels {
     }
   }
 
-  // Weights of activity terms, in pairs.
+  // The weights of activity terms, in pairs.
   struct ActivityPairs {
     static constexpr uint32_t kPairs = (kActivityTerms + 1) / 2;
     uint32_t count;
@@ -418,7 +419,7 @@ struct FitKernels {
     }
   };
 
-  // Of samples k and those after it that fit a vector. A term that is not there is multiplied by 0.
+  // The levels of as many samples as fit a vector, from sample k on. Missing terms are multiplied by 0.
   L3_INLINE static Row read_levels(const ContextRow& row, const ActivityPairs& weights, uint32_t k) {
     const auto floor = R::all_pairs(kActivityFloor);
     typename R::InterleavedSums activity{floor, floor};
@@ -429,8 +430,8 @@ struct FitKernels {
     return R::levels_of(activity);
   }
 
-  // Adds products of activity terms (and of |error|, the last one), scaled by the level that `weights` give, of every
-  // so-manieth block.
+  // Adds up products of activity terms (and of |error|, the last one), scaled by the level that `weights` give, using
+  // every `step`-th block.
   static void accumulate_activity(const DensePlanes& planes, uint32_t channel, const uint8_t* weights,
                                   const int16_t* scale_of_level, uint32_t step, int64_t* products) {
     const uint32_t count = 9 + cross_channels(channel);
@@ -459,7 +460,7 @@ struct FitKernels {
     }
   }
 
-  // The symbol of each sample, row by row, and where it stands: zone, sign pattern and level in 4, 6 and 6 bits.
+  // The symbol of each sample, row by row, and its context: zone, sign pattern and level in 4, 6 and 6 bits.
   static void read_symbols(const DensePlanes& planes, uint32_t channel, const uint8_t* weights, uint8_t* symbols,
                            uint16_t* places) {
     const ActivityPairs pairs(weights, 9 + cross_channels(channel));
@@ -474,7 +475,7 @@ struct FitKernels {
         for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
           const Row predicted = R::load(planes.predicted[channel] + at + k);
           const Row p = predicted >> 1, up = -(predicted & 1);
-          // 3 * 20641 is 61923.
+          // The zone is (3613 d + 61923) / 65536 (section 13.4); 61923 is 3 * 20641.
           typename R::InterleavedSums zones{};
           zones.add(R::interleave((p ^ up) & 0xFF, R::all(3)), R::all_pairs(R::pair_of(3613, 20641)));
           zones.low >>= 16;
@@ -501,7 +502,7 @@ struct FitKernels {
   }
 };
 
-// The same, chosen at run time.
+// Pointers to these functions, for the target that is chosen at run time.
 struct DenseKernels {
   void (*accumulate)(const DensePlanes&, uint32_t, const FitScales&, uint32_t, int64_t*);
   void (*assign)(const DensePlanes&, uint32_t, const FitScales&, const TapWeights*, const uint32_t*, uint32_t);

@@ -1,3 +1,4 @@
+// Implements dense_model.h: the parts of a model of kind 0 (section 12 of the spec).
 #include "dense_model.h"
 
 #include <cstring>

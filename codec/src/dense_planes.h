@@ -1,5 +1,5 @@
-// A tile in planes, as the encoder of the dense method looks at it: samples, errors and predictions of each channel
-// with margins, and the neighbours that the spec's section 13.3 defines.
+// A tile as the encoder uses it: planes of samples, errors and predictions for each channel, with margins, and the
+// neighbours that section 13.3 of the spec defines.
 #pragma once
 
 #include "dense.h"
@@ -8,15 +8,15 @@ namespace l3 {
 
 constexpr uint32_t kMargin = 16;
 
-// Planes of 16-bit numbers. Row y of a plane begins at `plane + y * pitch`; a margin before each row and after it may
-// be read. In `samples` and `errors` the margins repeat the row's first and last value.
+// Planes of 16-bit numbers. Row y of a plane begins at `plane + y * pitch`. There are readable margins before and
+// after each row; in `samples` and `errors` they repeat the row's first and last value.
 struct DensePlanes {
   uint32_t width, height, channels, bits;
   uint32_t blocks_across, blocks_down;
   size_t pitch;
   int16_t* samples[kMaxChannels];
   int16_t* errors[kMaxChannels];     // sample - prediction, saturated
-  int16_t* predicted[kMaxChannels];  // twice the prediction, plus 1 where it leans upwards
+  int16_t* predicted[kMaxChannels];  // twice the prediction, plus 1 if it leans upwards
   uint8_t* classes[kMaxChannels];    // of each block
 
   L3_INLINE static size_t pitch_of(uint32_t width) { return (size_t{width} + 15) / 16 * 16 + 2 * kMargin; }
@@ -28,7 +28,7 @@ enum Neighbour : uint32_t { kW, kN, kNW, kNE, kWW, kNN, kNNE, kNWW, kNeighbours 
 
 struct NeighbourRow {
   const int16_t* at[kNeighbours];
-  int16_t own[kNeighbours][kBlockEdge];  // where they are not in the plane just so
+  int16_t own[kNeighbours][kBlockEdge];  // copies of neighbours that do not lie in the plane in this order
 };
 
 L3_INLINE void copy_16(int16_t* to, const int16_t* from) { __builtin_memcpy(to, from, 2 * kBlockEdge); }

@@ -1,3 +1,4 @@
+// Implements dense_refine.h: chooses classes by code lengths, and runs the refinements of dense_refine_weights.cpp.
 #include "dense_refine.h"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ class Chooser {
       RefineKernels::read_block(planes_, channel_, b, block_);
       places_.read(planes_, channel_, activity, block_);
       pair_features();
-      // The class that it has is a good bound for the others.
+      // The current class gives a good bound for the others.
       const uint32_t old = planes_.classes[channel_][b];
       uint32_t best_class = old, best = class_costs_[old] + cost_of(old, UINT32_MAX);
       for (uint32_t k = 0; k < model_.classes[channel_]; ++k) {
@@ -65,7 +66,7 @@ class Chooser {
     }
   }
 
-  // Not counted further than `most`.
+  // Stops early once the cost reaches `maximum`.
   uint32_t cost_of(uint32_t k, uint32_t maximum) const {
     uint32_t cost = 0;
     for (uint32_t r = 0; r < block_.rows && cost < maximum; ++r) {
@@ -100,7 +101,7 @@ class Chooser {
   S::Interleaved paired_[kVectors][kMaxPairs];
 };
 
-// What naming a class takes, for each class.
+// The cost of coding each class.
 std::vector<uint32_t> class_costs_of(const std::vector<std::vector<BlockOfTile>>& blocks_of) {
   double blocks = 0;
   for (const auto& of_class : blocks_of) blocks += static_cast<double>(of_class.size());
@@ -127,7 +128,7 @@ std::vector<std::vector<BlockOfTile>> by_class(const std::vector<BlockOfTile>& b
   return of_class;
 }
 
-// Chooses the classes of a channel, and predicts it again.
+// Chooses the classes of a channel's blocks, and predicts the channel again.
 void choose_classes(const Tiles& tiles, uint32_t channel, const DenseKernels& kernels, const l3_parallel& parallel,
                     const DenseModel& model, const SymbolLengths& lengths, const ChannelTables& tables,
                     const std::vector<uint32_t>& costs) {

@@ -1,4 +1,4 @@
-// What the refinement of a channel knows of tables, lengths and blocks, and its parts.
+// What the refinement of a channel uses: code lengths, tables, and the parts of a block's contexts that stay the same.
 #pragma once
 
 #include "dense_refine.h"
@@ -8,7 +8,7 @@ namespace l3 {
 
 using RefineKernels = FitKernels<ShortVectors<16>>;
 
-constexpr double kLengthUnits = 64;  // of a bit
+constexpr double kLengthUnits = 64;  // a code length's units per bit
 
 // The lengths of symbols under a model's tables, in 64ths of a bit.
 struct SymbolLengths {
@@ -25,10 +25,10 @@ struct SymbolLengths {
   }
 };
 
-// How a channel finds tables: by zone and sign pattern a row, by row and level a table.
+// How a channel selects tables: zone and sign pattern select a row; row and level select a table.
 struct ChannelTables {
-  uint16_t row_of[kZones * kSignPatterns];  // 64 times the row
-  uint16_t zone_of[256];                    // 64 times the zone, by the distance from the range's end
+  uint16_t row_of[kZones * kSignPatterns];  // 64 * row
+  uint16_t zone_of[256];                    // 64 * zone, by the distance from the end of the range
   uint8_t table_of[kMaxRows * kLevels];
 
   ChannelTables(const DenseModel& model, uint32_t channel) {
@@ -42,14 +42,14 @@ struct ChannelTables {
   }
 };
 
-// What a prediction makes of a sample.
+// The context row, the symbol and the error that follow from a prediction of a sample.
 struct Outcome {
-  uint16_t row;  // 64 times the row
+  uint16_t row;  // 64 * row
   uint8_t symbol;
   int16_t error;
 };
 
-// `twice` is twice the prediction, plus 1 where it leans upwards; `signs` those of the errors around.
+// `twice` is twice the prediction, plus 1 if it leans upwards. `signs` are the signs of the neighbouring errors.
 L3_INLINE Outcome outcome_of(int32_t twice, int32_t value, int32_t w, int32_t n, uint32_t signs,
                              const ChannelTables& tables) {
   const int32_t p = twice >> 1, up = -(twice & 1);
@@ -60,7 +60,8 @@ L3_INLINE Outcome outcome_of(int32_t twice, int32_t value, int32_t w, int32_t n,
           static_cast<int16_t>(value - p)};
 }
 
-// What of a block does not depend on its predictor: levels, and the signs of the errors around.
+// What does not depend on the predictor: for each sample of a block its level, and the signs of the neighbouring
+// errors.
 struct BlockPlaces {
   uint8_t level[kBlockSamples], signs[kBlockSamples];
 
@@ -94,7 +95,7 @@ struct BlockOfTile {
   uint32_t block;
 };
 
-// At most about so many of them, evenly.
+// Returns about `maximum` of the blocks, at most, evenly spread.
 inline std::vector<BlockOfTile> some_of(const std::vector<BlockOfTile>& blocks, uint32_t maximum) {
   const size_t step = (blocks.size() + maximum - 1) / maximum;
   std::vector<BlockOfTile> some;
@@ -102,11 +103,11 @@ inline std::vector<BlockOfTile> some_of(const std::vector<BlockOfTile>& blocks, 
   return some;
 }
 
-// Changes the weights of a channel's activity terms.
+// Refines the weights of a channel's activity terms.
 void refine_activity(const std::vector<BlockOfTile>& blocks, uint32_t channel, const SymbolLengths& lengths,
                      DenseModel& model);
 
-// Changes the predictor of one class. The blocks are of this class.
+// Refines the predictor of one class, using blocks of this class.
 void refine_predictor(const std::vector<BlockOfTile>& blocks, uint32_t channel, const SymbolLengths& lengths,
                       const ChannelTables& tables, const DenseModel& model, TapWeights& weights);
 

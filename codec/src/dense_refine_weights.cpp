@@ -1,3 +1,4 @@
+// Refines the weights of predictors and of activities, judged by code lengths (declared in dense_refine_blocks.h).
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -8,7 +9,7 @@
 namespace l3 {
 namespace {
 
-// The predictor of a class, and the samples of some of its blocks.
+// Refines the predictor of a class, using the samples of some of its blocks.
 class PredictorRefinement {
  public:
   PredictorRefinement(const std::vector<BlockOfTile>& blocks, uint32_t channel, const SymbolLengths& lengths,
@@ -55,7 +56,8 @@ class PredictorRefinement {
     }
   }
 
-  // Calls see(sample, outcome) for all samples of a block that are there, with a weight higher by `step`.
+  // Calls visit(sample, outcome) for all samples of a block, with one weight raised by `step`. Skips samples outside
+  // the image.
   template <class Visit>
   L3_INLINE void for_each_outcome(const Block& block, uint32_t feature, int32_t step, const Visit& visit) const {
     int32_t twice[kBlockSamples];
@@ -78,7 +80,7 @@ class PredictorRefinement {
     return tables_.table_of[outcome.row + block.places.level[i]];
   }
 
-  // Of all samples, with a weight higher by `step`, which is at most 1.
+  // The cost of all samples with one weight raised by `step`, which is -1, 0 or 1.
   uint64_t cost(uint32_t feature, int32_t step) const {
     uint64_t sum = 0;
     for (const auto& block : blocks_) {
@@ -91,7 +93,7 @@ class PredictorRefinement {
     return sum;
   }
 
-  // Moves one weight, by ones, as long as that pays.
+  // Changes one weight in steps of 1 for as long as the cost falls.
   void walk(uint32_t feature) {
     for (const int32_t step : {1, -1}) {
       bool moved = false;
@@ -110,7 +112,8 @@ class PredictorRefinement {
     }
   }
 
-  // Least squares, each sample scaled by what its table expects; kept where symbols get shorter.
+  // Solves least squares, in which each sample is scaled by the error that its table expects. Keeps the solution only
+  // if it makes symbols shorter.
   void solve() {
     std::vector<int64_t> products(kMaxProducts);
     for (const auto& block : blocks_) add_products(*block, products.data());
@@ -148,7 +151,7 @@ class PredictorRefinement {
     ShortVectors<16>::add_triangle(rows, count_ + 1, products);
   }
 
-  // Of samples in the normal equations, by table and |error|.
+  // The weights of samples in the normal equations, by table and |error|.
   struct Scales {
     int16_t of[kMaxTables][256];
 
@@ -171,7 +174,7 @@ class PredictorRefinement {
   uint64_t best_ = 0;
 };
 
-// The activity weights of a channel, and the samples of some blocks.
+// Refines the activity weights of a channel, using the samples of some blocks.
 class ActivityRefinement {
  public:
   ActivityRefinement(const std::vector<BlockOfTile>& blocks, uint32_t channel, const SymbolLengths& lengths,
@@ -198,7 +201,7 @@ class ActivityRefinement {
   struct Block {
     int16_t terms[kActivityTerms][kBlockSamples];
     int32_t activity[kBlockSamples];
-    uint16_t row[kBlockSamples];  // 64 times the row
+    uint16_t row[kBlockSamples];  // 64 * row
     uint8_t symbol[kBlockSamples];
     uint32_t columns, rows;
   };
@@ -232,7 +235,7 @@ class ActivityRefinement {
     for (const auto& block : blocks_) {
       uint8_t level[kBlockSamples];
       for (uint32_t i = 0; i < kBlockSamples; ++i) {
-        // As the format has it: exponent and two bits of a float.
+        // As the format defines levels: the exponent and the top two mantissa bits of a float.
         const float activity = static_cast<float>(block->activity[i] + step * block->terms[term][i]);
         level[i] = static_cast<uint8_t>((std::bit_cast<int32_t>(activity) >> 21) - (130 << 2));
       }
@@ -245,7 +248,7 @@ class ActivityRefinement {
     return sum;
   }
 
-  // Moves one weight, by ones, as long as that pays. False where it does not.
+  // Changes one weight in steps of 1 for as long as the cost falls. Returns false if it never did.
   bool walk(uint8_t* weights, uint32_t term, int32_t step) {
     constexpr int32_t kMax = 90;
     for (bool moved = false;; moved = true) {

@@ -1,3 +1,4 @@
+// Implements dense_statistics.h: groups zones and sign patterns, and fits tables to the counts of symbols.
 #include "dense_statistics.h"
 
 #include <algorithm>
@@ -12,10 +13,10 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------------------- groups
 
-// Groups are told apart by counts that are coarser than those of tables: levels and large symbols are joined.
+// Groups are found with coarser counts than tables: levels are merged, and so are large symbols.
 constexpr uint32_t kCoarseSymbols = 24;
 
-// The lowest symbols as they are; of others, two or fewer to an octave of their magnitude, and which way they go.
+// Small symbols stay separate. Larger ones are merged into at most two ranges per octave of magnitude, for each sign.
 struct CoarseSymbols {
   uint8_t of[kMaxSymbols];
 
@@ -31,7 +32,7 @@ struct CoarseSymbols {
   }
 };
 
-// The counts of a channel's samples by one property, level and symbol, coarsely.
+// Coarse counts of a channel's samples, by one property (zone or sign pattern), level and symbol.
 struct CoarseCounts {
   uint32_t levels;
   std::vector<uint32_t> counts;
@@ -42,7 +43,8 @@ struct CoarseCounts {
   uint32_t* of(uint32_t value) { return counts.data() + size_t{value} * size(); }
 };
 
-// Merges the groups that lose least until no more than `most` are left and each further one pays.
+// Merges groups, cheapest merge first, until at most `maximum` are left and each remaining group saves more than its
+// price.
 class Grouping {
  public:
   Grouping(CoarseCounts& counts, uint32_t size, double scale, double price)
@@ -115,7 +117,7 @@ class Grouping {
 
 // ------------------------------------------------------------------------------------------------------------- tables
 
-// Makes frequencies that add up to 4096 and can be written, of which each symbol that was seen has one.
+// Makes frequencies that add up to 4096 and that the format can represent. Each symbol that was seen gets at least 1.
 template <class Count>
 void normalise(const Count* counts, uint32_t symbols, uint16_t* frequencies) {
   std::memset(frequencies, 0, symbols * sizeof(*frequencies));
@@ -127,7 +129,7 @@ void normalise(const Count* counts, uint32_t symbols, uint16_t* frequencies) {
     if (i < 32 && counts[i] > counts[rest]) rest = i;
   }
   if (seen == 0 || (seen == 1 && counts[rest] > 0)) {
-    // A table has at least two symbols.
+    // The format requires at least two symbols in a table.
     frequencies[rest] = kProbabilities - 1;
     frequencies[rest == 0 ? 1 : 0] = 1;
     return;
@@ -151,7 +153,7 @@ void normalise(const Count* counts, uint32_t symbols, uint16_t* frequencies) {
     sum -= frequencies[greatest] - smaller_one;
     frequencies[greatest] = static_cast<uint16_t>(smaller_one);
   }
-  // Single steps that shorten what was counted, the best first.
+  // Improve by single steps, the most profitable first.
   for (uint32_t round = 0; round < 48; ++round) {
     const double of_rest = kProbabilities - sum;
     double best = 1e-6;
@@ -180,14 +182,14 @@ void normalise(const Count* counts, uint32_t symbols, uint16_t* frequencies) {
   frequencies[rest] = static_cast<uint16_t>(kProbabilities - sum);
 }
 
-// Samples in one row and level of a channel.
+// The samples with one row and level of a channel.
 struct Context {
   uint32_t channel, row, level;
   double total = 0, mean = 0;
-  std::vector<std::pair<uint32_t, uint32_t>> symbols;  // seen, and how often
+  std::vector<std::pair<uint32_t, uint32_t>> symbols;  // symbols that were seen, and how often
 };
 
-// Contexts to tables: k-means with code lengths as distances, and the cost of writing down which table a level has.
+// Assigns contexts to tables: k-means with code lengths as distances, plus the cost of coding each level's table.
 class TableFit {
  public:
   TableFit(SymbolCounts& counts, DenseModel& model) : model_(model) {
@@ -219,7 +221,7 @@ class TableFit {
   }
 
  private:
-  // Of what has this table, and of the table.
+  // The bits of everything that is coded with a table, and of the table itself.
   double coded_bits(uint32_t table) const {
     double bits = table_bits(model_.frequencies[table], kMaxSymbols);
     for (uint32_t i = 0; i < kMaxSymbols; ++i) {
@@ -246,7 +248,8 @@ class TableFit {
     contexts_.push_back(std::move(context));
   }
 
-  // Tables for contexts in order of how large their symbols are: half by number of samples, half by number of contexts.
+  // The initial tables. Contexts are sorted by the size of their symbols and divided evenly among the tables. The
+  // number of samples and the number of contexts count half each.
   void start() {
     std::vector<uint32_t> order(contexts_.size());
     for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -270,7 +273,7 @@ class TableFit {
     }
   }
 
-  // Gives each context of each row the table that makes it shortest, with what the row's code takes.
+  // Assigns to each context of each row the table that minimises its bits, including the bits of the row's code.
   void assign() {
     std::vector<float> lengths(size_t{tables_} * kMaxSymbols);
     for (uint32_t t = 0; t < tables_; ++t) {
@@ -335,7 +338,7 @@ class TableFit {
     return own_bits(counts, kMaxSymbols) + table_bits(frequencies, kMaxSymbols) + 24;
   }
 
-  // Joins neighbouring tables as long as that makes the file smaller.
+  // Merges adjacent tables for as long as that makes the file smaller.
   void merge() {
     std::vector<double> bits(tables_);
     for (uint32_t t = 0; t < tables_; ++t) bits[t] = bits_with_header(&counts_[size_t{t} * kMaxSymbols]);
@@ -347,7 +350,7 @@ class TableFit {
         for (uint32_t i = 0; i < kMaxSymbols; ++i) {
           both[i] = counts_[size_t{t} * kMaxSymbols + i] + counts_[size_t{t + 1} * kMaxSymbols + i];
         }
-        // Most joins are far from paying: the header is looked at only where they may.
+        // Most merges are far from profitable. Compute the size of the header only if a merge might be.
         if (own_bits(both, kMaxSymbols) > bits[t] + bits[t + 1]) continue;
         const double joined = bits_with_header(both);
         if (joined - bits[t] - bits[t + 1] < best) {
@@ -374,7 +377,7 @@ class TableFit {
     tables_ = std::max(kept, 1u);
   }
 
-  // Levels that were not seen have the table of the next one that was, and the last ones that of the last.
+  // Levels without samples get the table of the next level that has some; after the last such level, its table.
   void fill_rows() {
     for (uint32_t c = 0; c < model_.channels; ++c) {
       const uint32_t sign_groups = RowMap(model_, c).sign_groups;
@@ -397,7 +400,7 @@ class TableFit {
   uint32_t rows_[kMaxChannels] = {};
   uint32_t tables_ = 1;
   std::vector<Context> contexts_;
-  std::vector<int32_t> first_;  // the context of each channel, row and level, or -1
+  std::vector<int32_t> first_;  // index of the context for each channel, row and level, or -1
   std::vector<uint32_t> table_of_;
   std::vector<uint64_t> counts_;
 };
@@ -427,7 +430,8 @@ void SymbolCounts::add(const SymbolCounts& other) {
 
 void fit_groups(const std::vector<std::unique_ptr<DenseTile>>& tiles, const DenseKernels& kernels,
                 const l3_parallel& parallel, double share, uint32_t levels, DenseModel& model) {
-  constexpr double kZonePrice = 400, kSignPrice = 800;  // bits: rows and map of a further group, about
+  // The approximate bits that one more group takes, in rows and in the map.
+  constexpr double kZonePrice = 400, kSignPrice = 800;
   static constexpr CoarseSymbols kCoarse;
   auto fit_channel = [&](uint64_t c) {
     const uint32_t channel = static_cast<uint32_t>(c);

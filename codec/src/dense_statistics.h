@@ -11,7 +11,7 @@ struct RowMap {
   uint8_t of[kZones * kSignPatterns];
 
   RowMap(const DenseModel& model, uint32_t channel);
-  // 64 times the row, by zone and sign pattern.
+  // Fills in 64 * row for each zone and sign pattern.
   void contexts(uint16_t* first) const {
     for (uint32_t i = 0; i < kZones * kSignPatterns; ++i) first[i] = static_cast<uint16_t>(of[i] * kLevels);
   }
@@ -23,7 +23,7 @@ class SymbolCounts {
   SymbolCounts(const DenseModel& model);
 
   uint32_t rows(uint32_t channel) const { return static_cast<uint32_t>(counts_[channel].size() / kRowCounts); }
-  // By 256 times the context, which is 64 times the row and the level, and the symbol.
+  // Indexed by 256 * context + symbol; the context is 64 * row + level.
   uint32_t* of(uint32_t channel) { return counts_[channel].data(); }
   void add(const SymbolCounts& other);
 
@@ -32,22 +32,22 @@ class SymbolCounts {
   std::vector<uint32_t> counts_[kMaxChannels];
 };
 
-// Groups zones and sign patterns of each channel by what follows them in the given tiles, which are `share` of the
-// image. So many levels of activity are told apart.
+// Groups the zones and the sign patterns of each channel by the statistics of the samples that have them. The tiles
+// are the fraction `share` of the image. `levels` is the number of activity levels that are distinguished.
 void fit_groups(const std::vector<std::unique_ptr<DenseTile>>& tiles, const DenseKernels& kernels,
                 const l3_parallel& parallel, double share, uint32_t levels, DenseModel& model);
 
-// Fits rows and at most `most` tables to the counts. Gives the bits of tables and of what was counted.
+// Fits rows and at most `maximum` tables to the counts. Returns the bits of the tables and of everything counted.
 double fit_tables(SymbolCounts& counts, uint32_t maximum, uint32_t rounds, DenseModel& model);
 
 // How often each class was seen, by channel and the class of the channel before.
 using ClassCounts = uint32_t[kMaxChannels][kMaxClasses][kMaxClasses];
 
-// For a DenseModel or a TokenModel.
+// Model is DenseModel or TokenModel.
 template <class Model>
 void fit_class_tables(const ClassCounts& counts, uint32_t channels, Model& model);
 
-// Makes frequencies that add up to 4096 and can be written, of which each symbol that was seen has one.
+// Makes frequencies that add up to 4096 and that the format can represent. Each symbol that was seen gets at least 1.
 void make_frequencies(const uint64_t* counts, uint32_t symbols, uint16_t* frequencies);
 
 }  // namespace l3

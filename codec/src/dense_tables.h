@@ -1,4 +1,4 @@
-// A model as the engine uses it (section 12 of the spec): everything at a place that is known without looking.
+// A model in the decoder's form (section 12 of the spec): arrays at fixed places, so that lookups need no search.
 #pragma once
 
 #include "dense.h"
@@ -14,15 +14,18 @@ constexpr uint32_t kMaxClassTables = 8 * kMaxChannels;
 constexpr uint32_t kTableBuckets = 256;
 constexpr uint32_t kClassBuckets = 32;
 
-// A bucket of slots (section 12.4). `own` is of the bucket's own symbol: its frequency and, from bit 16 on, how many of
-// the slots are its. `other` is of the other one: its frequency and, from bit 12 on, what added to a slot's place in
-// the bucket gives its number (modulo 4096). Both have from bit 24 on what the symbol stands for: a class, or the
-// difference of a sample whose prediction does not lean upwards.
+// A bucket of slots (section 12.4), with two symbols.
+// own: the bucket's own symbol. Its frequency, and from bit 16 on how many of the bucket's slots belong to it.
+// other: the other symbol. Its frequency, and from bit 12 on a number that is added to a slot's place in the bucket to
+// give the slot's number within the symbol, modulo 4096.
+//
+// From bit 24 on, both hold what the symbol stands for: a class, or a sample's difference from a prediction that does
+// not lean upwards.
 struct Bucket {
   uint32_t own, other;
 };
 
-// Even symbols are differences from 0 upwards, odd ones from -1 downwards.
+// Even symbols stand for the differences 0, 1, 2 ..., odd ones for -1, -2, -3 ...
 L3_INLINE constexpr uint32_t difference_of(uint32_t symbol) { return ((symbol >> 1) ^ (0u - (symbol & 1))) & 0xFF; }
 L3_INLINE constexpr uint32_t symbol_of(uint32_t difference) {
   return (difference << 1 ^ (0u - (difference >> 7))) & 0xFF;
@@ -36,10 +39,11 @@ struct DenseTables {
 
   uint32_t weights[kMaxChannels][kMaxClasses][kMaxTapWords];  // four signed bytes each
   uint32_t activity[kMaxChannels][kActivityWords];            // four bytes each
-  // A row is the sum of what the zone and the sign pattern, in the engine's order (pattern_in_order), add to it.
+  // The row is the sum of two numbers, one from the zone and one from the sign pattern. Patterns are in the decoder's
+  // order (pattern_in_order).
   alignas(64) uint8_t zone_row[kMaxChannels][kZones];
   alignas(64) uint8_t pattern_row[kMaxChannels][kSignPatterns];
-  // By row and level. A few bytes more, since lanes read four where they need one.
+  // By row and level. Four bytes longer, since lanes load four bytes to read one.
   uint8_t table_of[kMaxChannels][kMaxRows * kLevels + 4];
   uint8_t class_table_of[kMaxChannels][kMaxClasses + 4];  // by the class of the channel before
 
@@ -47,11 +51,11 @@ struct DenseTables {
   alignas(64) Bucket class_buckets[kMaxClassTables * kClassBuckets];
 };
 
-// The engine finds W and N at least p in bits 0 and 1 of a sign pattern, and the errors' signs in bits 2 to 5; the spec
-// has them the other way round.
+// The decoder computes sign patterns in another bit order than the spec: bits 0 and 1 say whether W and N are at least
+// p, bits 2 to 5 are the signs of the errors.
 L3_INLINE constexpr uint32_t pattern_in_order(uint32_t pattern) { return (pattern >> 4 | pattern << 2) & 63; }
 
-// Builds the buckets of a table whose frequencies add up to 4096. `kBuckets` frequencies.
+// Builds the buckets of a table from `kBuckets` frequencies that add up to 4096.
 template <uint32_t kBuckets>
 L3_INLINE void build_buckets(const uint16_t* frequencies, Bucket* buckets) {
   constexpr uint32_t kSlots = kProbabilities / kBuckets;
@@ -75,7 +79,8 @@ L3_INLINE void build_buckets(const uint16_t* frequencies, Bucket* buckets) {
       filled = large;
     } else {
       if (small >= kBuckets) {
-        // What is left needs nothing, unless a later large one became small, which only a step above can do.
+        // The large symbols that are left fill their own buckets exactly. Only the branch above could make one of them
+        // small.
         break;
       }
       filled = small;

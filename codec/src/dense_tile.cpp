@@ -1,3 +1,4 @@
+// Implements dense_tile.h: allocates the planes of a tile and loads its samples.
 #include "dense_tile.h"
 
 namespace l3 {

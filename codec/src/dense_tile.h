@@ -1,4 +1,4 @@
-// A tile as the encoder of the dense method works on it, with memory of its own.
+// A tile as the encoder of the dense method uses it, with its own memory.
 #pragma once
 
 #include <memory>

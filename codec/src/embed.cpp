@@ -1,4 +1,4 @@
-// A file that names its model, made into one that has it.
+// Turns a file that names its model into one that contains it.
 #include <cstring>
 
 #include "container.h"
@@ -9,8 +9,8 @@
 namespace l3 {
 namespace {
 
-// The section of the name's model comes before those aside, and its entry takes the place that the name had, so that
-// head and index are as long as before; what follows the section moves.
+// The model section precedes the sections from 0x8000 on. Its section entry has the size of the name, which it
+// replaces, so head and index keep their size. Everything from the new section on moves.
 class Embedding {
  public:
   Embedding(const uint8_t* data, uint64_t size, const Head& head, const l3_model& model, const Target& target)
@@ -74,8 +74,8 @@ class Embedding {
   const l3_model& model_;
   const Target& target_;
   uint64_t added_;
-  uint32_t before_ = 0;  // sections that stay where they are
-  uint64_t moved_;       // from here on everything moves
+  uint32_t before_ = 0;  // sections before the model section; they do not move
+  uint64_t moved_;       // everything from this offset on moves
 };
 
 }  // namespace

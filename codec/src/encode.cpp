@@ -1,4 +1,5 @@
-// Writing a file: sections, then all tiles into places that are large enough for each, then closing the gaps.
+// Writes a file: first the sections, then all tiles, each to a place with room for the worst case, then closes the
+// gaps.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -19,20 +20,20 @@ namespace l3 {
 namespace {
 
 constexpr uint32_t kDefaultTileEdge = 128;
-// Where a tile of the default size would hold less than this with a token model, larger ones pay: what a tile costs by
-// itself counts, and few lanes decode slowly.
+// If token-model tiles of the default size would have fewer bytes than this, larger tiles are used: each tile has a
+// fixed cost, and a small tile is decoded by few lanes, which is slow.
 constexpr double kMinTileBytes = 4096;
 constexpr uint32_t kMaxPlannedTileEdge = 512;
 constexpr uint32_t kDefaultEffort = 5, kMinEffort = 1;
-// For images of 8 bits with more repeating pixels other models are not tried.
+// For 8-bit images in which more pixels than this repeat a neighbour, only token models are tried.
 constexpr double kMaxRepeats = 0.8;
-constexpr uint64_t kMinModelled = 256;  // samples; a model takes more than fewer ones
-// Images of so many samples at most may be better off with the default model.
+constexpr uint64_t kMinModelled = 256;  // samples; with fewer, a model costs more than it saves
+// For images with at most this many samples, the default model may give the smaller file.
 constexpr uint64_t kMaxWithDefault = uint64_t{1} << 20;
-// An own model takes more than it could save of so few bytes of payloads.
+// A fitted model cannot save enough if the payloads have fewer bytes than this.
 constexpr uint64_t kMinSavedByOwnModel = 1024;
 
-constexpr uint8_t kNotYet = 0;  // in place of a section that is made later
+constexpr uint8_t kNotYet = 0;  // stands in for a section whose contents are made later
 
 struct NewSection {
   uint32_t type;
@@ -40,17 +41,17 @@ struct NewSection {
   uint64_t size;
 };
 
-// A valid image with valid options, and the layout that follows from them.
+// A valid image with valid options, and the layout of the file that follows from them.
 struct Plan {
   l3_image image;
   l3_encode_options options;
-  Head head;  // sections and payload_start: with metadata at its bound until it is packed
+  Head head;  // sections and payload_start assume the largest possible metadata until it is packed
   NewSection sections[kMaxSections];
-  Palette palette{};  // where there is one
+  Palette palette{};  // if the image has one
   size_t stride;
-  bool dense = false;      // whether tiles may be dense: there is a model then
-  bool undecided = false;  // what the model is, and where it is from: as planned, or otherwise
-  bool tokens = false;     // whether a model of the file's own is a token model
+  bool dense = false;      // the file has a model, so tiles may be dense
+  bool undecided = false;  // other models and other model origins may be tried too
+  bool tokens = false;     // a model that is fitted to the image is a token model
   TokenPlan token_plan;
 
   NewSection* model() {
@@ -93,7 +94,7 @@ void assign_offsets(Plan& plan) {
   head.payload_start = at;
 }
 
-// Where the model comes from, an own one before a default one where both may do.
+// Where the model comes from. A fitted model is preferred to a default one if both are allowed.
 uint32_t planned_origin(const Plan& plan) {
   const l3_encode_options& options = plan.options;
   if (options.method == L3_METHOD_FAST) return L3_MODEL_NONE;
@@ -117,7 +118,7 @@ bool fit_payloads(const Head& head) {
   return raw_bytes(head.tile_width, head.tile_height, head.channels, head.bits) <= uint64_t{kMaxPayloadUnits} * kUnit;
 }
 
-// Tiles as the options want them, else of the given edge, or of a half of it where that is too large.
+// Sets the tile size: from the options, otherwise `edge`, halved while the tiles would be too large for a payload.
 void set_tiles(Plan& plan, uint32_t edge) {
   Head& head = plan.head;
   const auto set = [&](uint32_t to) {
@@ -182,13 +183,14 @@ Reason make_plan(const l3_image* image, const l3_encode_options* options, Plan& 
   return Reason::none;
 }
 
-// Where a tile is encoded before the gaps are closed, from the payload start: room for the raw method in each.
+// Where a tile is encoded before the gaps are closed, relative to the payload start. Each tile has room for a raw
+// tile.
 uint64_t place_of(const Head& head, uint64_t tile) {
   const uint64_t row = tile / head.tiles_across;
   const uint64_t column = tile % head.tiles_across;
   const auto row_bytes = [&](uint32_t height, uint64_t columns) {
     uint64_t bytes = columns * raw_bytes(head.tile_width, height, head.channels, head.bits);
-    if (columns == head.tiles_across) {  // the last one is narrower
+    if (columns == head.tiles_across) {  // the last tile of a row is narrower
       const uint32_t last = head.width - (head.tiles_across - 1) * head.tile_width;
       bytes += raw_bytes(last, height, head.channels, head.bits) -
                raw_bytes(head.tile_width, height, head.channels, head.bits);
@@ -207,11 +209,11 @@ uint64_t total_places(const Head& head) {
 
 class TileWriter {
  public:
-  // `dense` is null where no tile may be dense.
+  // `dense` is null if no tile may be dense.
   TileWriter(const Plan& plan, const Target& target, const ModelEncoder* dense, uint8_t* out)
       : plan_(plan), target_(target), dense_(dense), out_(out) {}
 
-  // Encodes one tile into its place and its index entry; the payload's offset comes later.
+  // Encodes one tile into its place and fills in its index entry, except for the payload's offset.
   void operator()(uint64_t tile) {
     if (!in_range_.load(std::memory_order_relaxed)) return;
     const Head& head = plan_.head;
@@ -220,7 +222,7 @@ class TileWriter {
     const uint8_t* pixels = static_cast<const uint8_t*>(plan_.image.pixels) + y * plan_.stride + x * head.pixel_bytes();
     uint8_t* place = out_ + head.payload_start + place_of(head, tile);
     TileChoice choice{};
-    // Where tiles are to be dense, the other methods are for those that cannot be.
+    // With L3_METHOD_DENSE, other methods are used only for tiles that cannot be dense.
     const bool only_dense = dense_ != nullptr && plan_.options.method == L3_METHOD_DENSE;
     if (!only_dense || is_constant(head.tile_shape(tile), pixels) || !try_dense(tile, place, choice)) {
       choice = target_.encode(head.tile_shape(tile), {pixels, plan_.stride}, place);
@@ -242,10 +244,10 @@ class TileWriter {
   }
 
   bool in_range() const { return in_range_.load(); }
-  // What dense tiles save where each may also be something else.
+  // How many bytes dense tiles saved compared with the other methods.
   uint64_t saved_bytes() const { return saved_bytes_.load(); }
 
-  // Moves the payloads together; gives the end of the file.
+  // Moves the payloads together. Returns the size of the file.
   uint64_t close_gaps() {
     uint64_t end = plan_.head.payload_start;
     for (uint64_t tile = 0; tile < plan_.head.tile_count; ++tile) {
@@ -271,7 +273,7 @@ class TileWriter {
     return true;
   }
 
-  // Makes a tile dense where that is smaller than what was chosen before, or, where nothing was, than raw.
+  // Makes a tile dense if that is smaller than the earlier choice, or than a raw tile if there is no earlier choice.
   bool try_dense(uint64_t tile, uint8_t* place, TileChoice& choice) {
     const TileShape shape = plan_.head.tile_shape(tile);
     const uint32_t maximum =
@@ -298,7 +300,7 @@ class TileWriter {
   std::atomic<uint64_t> saved_bytes_{0};
 };
 
-// Writes the sections and fills in their checks; metadata is packed, which settles the payload start.
+// Writes the sections and their checks. Packs the metadata, which determines the payload start.
 Reason write_sections(Plan& plan, const Target& target, uint8_t* out) {
   Head& head = plan.head;
   for (uint32_t i = 0; i < head.section_count; ++i) {
@@ -323,7 +325,7 @@ Reason write_sections(Plan& plan, const Target& target, uint8_t* out) {
   return Reason::none;
 }
 
-// `name` is that of a named model.
+// `name` is the name of a named model.
 void write_head(const Head& head, const Target& target, const uint8_t* name, uint8_t* out) {
   const uint64_t index_end = head.head_bytes + head.tile_count * kIndexEntryBytes;
   std::memset(out + index_end, 0, head.index_end - index_end);
@@ -355,14 +357,14 @@ void write_head(const Head& head, const Target& target, const uint8_t* name, uin
   store_u32(out + header::kHeadCheck, target.check(out, head.head_bytes / 4));
 }
 
-// What a model adds to a file: the section and its entry, or its name, and what that changes of the padding.
+// How many bytes a model adds to a file: its name, or its section and entry and the change of the index's padding.
 uint64_t model_bytes(Plan& plan) {
   if (plan.head.names_model()) return kModelNameBytes;
   const uint64_t index_end = plan.head.head_bytes + plan.head.tile_count * kIndexEntryBytes;
   return pad_to_unit(plan.model()->size) + pad_to_unit(index_end) - pad_to_unit(index_end - kSectionEntryBytes);
 }
 
-// The plan as it was made, but without a model of the file's own.
+// Undoes the reservation of a model section in the plan.
 void drop_section(Plan& plan) {
   NewSection* model = plan.model();
   if (model == nullptr) return;
@@ -370,7 +372,7 @@ void drop_section(Plan& plan) {
   for (NewSection* section = model; section + 1 < end; ++section) *section = section[1];
 }
 
-// The plan as it was made, but with a model from elsewhere, or without one.
+// Changes the plan to a model from elsewhere, or to no model.
 void change_origin(Plan& plan, uint32_t origin) {
   drop_section(plan);
   take_origin(plan, origin);
@@ -381,7 +383,7 @@ void change_origin(Plan& plan, uint32_t origin) {
   assign_offsets(plan);
 }
 
-// The bytes of the model that is not to be fitted; none where one is.
+// The bytes of the model, or empty if a model is to be fitted.
 std::span<const uint8_t> known_model(const Plan& plan) {
   const l3_encode_options& options = plan.options;
   if (plan.head.default_model != 0) {
@@ -399,7 +401,7 @@ TileSource source_of(const Plan& plan) {
   return TileSource(plan.head, static_cast<const uint8_t*>(plan.image.pixels), plan.stride);
 }
 
-// Makes the model, or takes the one that is known, and gives it its place.
+// Fits the model or uses the known one, and enters it in the plan.
 Reason make_encoder(Plan& plan, const Target& target, std::unique_ptr<ModelEncoder>& encoder) {
   const TileSource source = source_of(plan);
   const std::span<const uint8_t> known = known_model(plan);
@@ -433,7 +435,7 @@ Reason make_encoder(Plan& plan, const Target& target, std::unique_ptr<ModelEncod
   return Reason::none;
 }
 
-// Writes a planned file to a buffer that is large enough. May throw std::bad_alloc.
+// Writes a file as planned, to a buffer that is large enough. May throw std::bad_alloc.
 Reason write_as_planned(Plan& plan, const Target& target, uint8_t* out, size_t& written) {
   std::unique_ptr<ModelEncoder> dense;
   Reason reason = plan.dense ? make_encoder(plan, target, dense) : Reason::none;
@@ -445,7 +447,7 @@ Reason write_as_planned(Plan& plan, const Target& target, uint8_t* out, size_t& 
   const bool is_default = plan.head.default_model != 0;
   if (is_default && writer.saved_bytes() == 0) plan.head.default_model = 0;  // no tile needs it
   if (plan.dense && !is_default && plan.options.method == L3_METHOD_AUTO && writer.saved_bytes() <= model_bytes(plan)) {
-    // The model takes more than it saves.
+    // The model takes more bytes than it saves.
     change_origin(plan, L3_MODEL_NONE);
     return write_as_planned(plan, target, out, written);
   }
@@ -457,20 +459,19 @@ Reason write_as_planned(Plan& plan, const Target& target, uint8_t* out, size_t& 
   return Reason::none;
 }
 
-// The edge of tiles for a token model that needs so many bytes a pixel.
+// The tile edge for a token model with which a pixel takes this many bytes.
 uint32_t edge_for(double bytes_of_pixel) {
   uint32_t edge = kDefaultTileEdge;
   while (edge < kMaxPlannedTileEdge && bytes_of_pixel * edge * edge < kMinTileBytes) edge *= 2;
   return edge;
 }
 
-// Whether all models that an image might have are worth trying.
+// Whether the image is small enough to try every kind of model.
 bool is_small(const Plan& plan) {
   return uint64_t{plan.head.width} * plan.head.height * plan.head.channels <= kMaxWithDefault;
 }
 
-// Adds a plan; of a small image, to which a model of many parts may not be worth what it takes, also one that looks
-// for less.
+// Adds a plan. For a small image, also adds one with the default effort, whose simpler model may make a smaller file.
 void add_plan(const Plan& plan, std::vector<Plan>& all) {
   if (is_small(plan) && effort_of(plan) > kDefaultEffort) {
     all.push_back(plan);
@@ -479,7 +480,7 @@ void add_plan(const Plan& plan, std::vector<Plan>& all) {
   all.push_back(plan);
 }
 
-// The plan with a token model, of the kind that suits the image as far as so much effort can tell.
+// The same plan with a token model, of the variant that is best as far as this effort can tell.
 Plan with_tokens(const Plan& plan, const TileSource& source, uint32_t effort) {
   Plan result = plan;
   result.tokens = true;
@@ -491,7 +492,7 @@ Plan with_tokens(const Plan& plan, const TileSource& source, uint32_t effort) {
   return result;
 }
 
-// The plans among which the smallest file is looked for, those first that take the least time.
+// The plans to choose the smallest file from, the fastest ones first.
 std::vector<Plan> plans_of(const Plan& plan) {
   std::vector<Plan> all;
   if (is_small(plan) && plan.options.model_origin == L3_MODEL_NONE &&
@@ -502,7 +503,7 @@ std::vector<Plan> plans_of(const Plan& plan) {
   const TileSource source = source_of(plan);
   const double repeats = plan.head.bits == 8 ? share_of_repeats(source) : 1;
   if (repeats >= kRepeatsForTokens) {
-    // The plain model that little effort makes may be all that a small image is worth.
+    // For a small image, the simple model of the lowest effort may make the smallest file.
     if (is_small(plan) && effort_of(plan) > kDefaultEffort) all.push_back(with_tokens(plan, source, kMinEffort));
     const Plan tokens = with_tokens(plan, source, effort_of(plan));
     add_plan(tokens, all);
@@ -512,7 +513,7 @@ std::vector<Plan> plans_of(const Plan& plan) {
   return all;
 }
 
-// Writes the smallest of the files that plans make.
+// Writes the smallest of the files that the plans make.
 Reason write_smallest(const Plan& plan, const Target& target, uint8_t* out, size_t& written) {
   if (!samples_in_range(plan.image)) return Reason::sample_out_of_range;
   std::vector<Plan> plans = plans_of(plan);
@@ -540,7 +541,7 @@ Reason write_smallest(const Plan& plan, const Target& target, uint8_t* out, size
   return Reason::none;
 }
 
-// Whether the file may have another model than the named one.
+// Whether the encoder may use another model than the named one.
 bool may_do_without_name(const Plan& plan) {
   return plan.head.names_model() && plan.options.model_origin == L3_MODEL_NONE;
 }
@@ -551,7 +552,7 @@ Reason plan_without_name(const Plan& plan, Plan& other) {
   return make_plan(&plan.image, &options, other);
 }
 
-// Whether a tile of a written file is of another method than dense, though it is not constant.
+// Whether the written file has tiles that are neither dense nor constant.
 bool has_other_tiles(const Plan& plan, const uint8_t* file) {
   for (uint64_t tile = 0; tile < plan.head.tile_count; ++tile) {
     const Method method = static_cast<Method>(file[plan.head.head_bytes + tile * kIndexEntryBytes]);
@@ -560,15 +561,15 @@ bool has_other_tiles(const Plan& plan, const uint8_t* file) {
   return false;
 }
 
-// The file with the named model, or, where the image is small or the model has no code for some tile, the smaller one
-// of it and one without.
+// Writes the file with the named model. If the image is small, or if some tile cannot be coded with that model, also
+// encodes without it and keeps the smaller file.
 Reason write_named(const Plan& plan, const Target& target, uint8_t* out, size_t& written) {
   Plan named = plan, other;
   Reason reason = plan_without_name(plan, other);
   if (reason == Reason::none) reason = write_as_planned(named, target, out, written);
   const std::vector<uint8_t>& model = plan.options.named_model->bytes;
   if (reason == Reason::none && named.head.names_model() && is_token_model(model.data(), model.size())) {
-    // Now it is known how large its tiles should be.
+    // Now it is known how many bytes a pixel takes, and so how large the tiles should be.
     const double bytes = static_cast<double>(written - named.head.payload_start);
     set_tiles(named, edge_for(bytes / (static_cast<double>(named.head.width) * named.head.height)));
     assign_offsets(named);
@@ -585,7 +586,7 @@ Reason write_named(const Plan& plan, const Target& target, uint8_t* out, size_t&
   return reason;
 }
 
-// The size of buffer that is certain to do.
+// The size of buffer that is always sufficient.
 uint64_t room_for(const Plan& plan) {
   const uint64_t room = plan.head.payload_start + total_places(plan.head);
   Plan other;

@@ -1,4 +1,4 @@
-// What symbols take at best, the same on every processor.
+// The entropy of symbols: the least that coding them takes. Every processor computes the same numbers.
 #pragma once
 
 #include "logarithm.h"
@@ -20,7 +20,7 @@ inline double entropy_term(uint64_t n) {
   return n < EntropyTerms::kKnown ? kEntropyTerms.known[n] : static_cast<double>(n) * logarithm(static_cast<double>(n));
 }
 
-// The bits of symbols that were seen so often, at their own frequencies.
+// The bits that symbols with these counts take, coded with their own frequencies.
 template <class Count>
 double own_bits(const Count* counts, uint32_t size) {
   uint64_t total = 0;

@@ -1,5 +1,4 @@
-// What encoder and decoder of the fast method share: prediction and colour transforms over lanes (sections 7.1
-// and 7.2).
+// Prediction and colour transforms of the fast method over lanes (sections 7.1 and 7.2), for encoder and decoder.
 #pragma once
 
 #include "format.h"
@@ -12,7 +11,8 @@ struct Above {
   Lanes n, nw, ne;
 };
 
-// `n` is the row above; `before` holds NW of lane 0 in its lane 31. NE of lane `edge` is N.
+// Finds the neighbours in the row above. `n` is that row. Lane 31 of `before` is the NW of lane 0. Lane `edge` gets N
+// as NE.
 template <class W>
 L3_INLINE Above<typename W::Lanes> neighbours(const typename W::Lanes& n, const typename W::Lanes& before,
                                               uint32_t edge) {
@@ -21,8 +21,8 @@ L3_INLINE Above<typename W::Lanes> neighbours(const typename W::Lanes& n, const 
   return {n, W::shift_up(n, before), ne};
 }
 
-// The part of a prediction that comes from the row above: the whole of it for kPredictN and kPredictSmooth; for the
-// others what is added to W.
+// The part of a prediction that depends only on the row above. For kPredictN and kPredictSmooth it is the whole
+// prediction; for the others it is added to W.
 template <class W>
 L3_INLINE typename W::Lanes above_term(uint32_t predictor, const Above<typename W::Lanes>& above) {
   switch (predictor) {
@@ -36,14 +36,14 @@ L3_INLINE typename W::Lanes above_term(uint32_t predictor, const Above<typename 
   }
 }
 
-// `v` as a signed number of `bits` bits, halved, rounding down.
+// Reads `v` as a signed number of `bits` bits, and halves it, rounding down.
 template <class W>
 L3_INLINE typename W::Lanes half(const typename W::Lanes& v, uint32_t bits) {
-  // A shift by 16, where bits is 1, is not defined; by 15 it gives the same.
+  // If bits is 1, the shift would be by 16, which is undefined. A shift by 15 gives the same result.
   return W::shift_right_signed(W::shift_left(v, static_cast<int>(16 - bits)), static_cast<int>(smaller(17 - bits, 15)));
 }
 
-// From the samples as predicted to those of the image, in place. `mask` is 2^bits - 1.
+// Turns predicted samples into samples of the image, in place. `mask` is 2^bits - 1.
 template <class W>
 L3_INLINE void to_image(uint32_t transform, uint32_t bits, const typename W::Lanes& mask, typename W::Lanes* c) {
   using Lanes = typename W::Lanes;
@@ -73,7 +73,7 @@ L3_INLINE void to_image(uint32_t transform, uint32_t bits, const typename W::Lan
   }
 }
 
-// The reverse of to_image.
+// The inverse of to_image.
 template <class W>
 L3_INLINE void from_image(uint32_t transform, uint32_t bits, const typename W::Lanes& mask, typename W::Lanes* c) {
   using Lanes = typename W::Lanes;

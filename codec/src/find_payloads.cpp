@@ -1,4 +1,4 @@
-// Which parts of a file a region needs (section 5 of the spec).
+// Finds the parts of a file that decoding a region needs (section 5 of the spec).
 #include "container.h"
 #include "options.h"
 
@@ -38,7 +38,7 @@ l3_status l3_find_payloads(const void* data, size_t size, uint64_t file_size, ui
       const uint64_t units = entry_units(entry);
       if (units == 0) continue;
       const uint64_t offset = uint64_t{load_u32(entry + 4)} * kUnit;
-      // Payloads lie in the order of tiles.
+      // Payloads are stored in the order of the tiles.
       if (current.size != 0 && offset - (current.offset + current.size) <= gap) {
         current.size = offset + units * kUnit - current.offset;
       } else {

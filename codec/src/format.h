@@ -1,6 +1,7 @@
 // The constants and field readers of spec/format.md, for processors and GPUs alike.
-// Included by translation units that are compiled for several processor targets: everything here is forced inline or
-// constexpr, so that no copy compiled for one target can be linked into another.
+//
+// This header is included by files that are compiled for different processor targets. Everything in it is constexpr or
+// always inlined, so that the linker never uses code compiled for one target in another.
 #pragma once
 
 #include <cstddef>
@@ -70,7 +71,7 @@ enum Predictor : uint32_t {
   kPredictHalf = 6,
 };
 
-// True for the predictors that are W plus a term of the row above.
+// Whether a predictor is W plus a term from the row above.
 L3_INLINE constexpr bool runs_along_row(uint32_t predictor) {
   return predictor != kPredictN && predictor != kPredictSmooth;
 }
@@ -96,7 +97,7 @@ L3_INLINE void store_u64(uint8_t* p, uint64_t v) {
   store_u32(p + 4, static_cast<uint32_t>(v >> 32));
 }
 
-// Bytes that the raw method needs for a tile, which is also the most that any method may use.
+// The size of a raw tile's payload in bytes. No other method may use more.
 L3_INLINE constexpr uint64_t raw_bytes(uint32_t width, uint32_t height, uint32_t channels, uint32_t bits) {
   return ((uint64_t{width} * height * channels * bits + 127) / 128) * kUnit;
 }

@@ -1,3 +1,4 @@
+// Implements image_check.h: whether an image that a caller passes in can be encoded.
 #include "image_check.h"
 
 #include "container_rules.h"

@@ -1,4 +1,4 @@
-// Logarithms to base 2 that are the same on every processor: from a table and one interpolation.
+// Base-2 logarithms that are the same on every processor: a table lookup and linear interpolation.
 #pragma once
 
 #include <bit>
@@ -8,12 +8,12 @@ namespace l3 {
 
 struct LogarithmTable {
   static constexpr int kBits = 10;
-  double of[(1 << kBits) + 1];  // of 1 + i / 2^kBits
+  double of[(1 << kBits) + 1];  // log2(1 + i / 2^kBits)
 
   constexpr LogarithmTable() : of() {
     constexpr double kLn2 = 0.69314718055994530942;
     for (int i = 0; i <= 1 << kBits; ++i) {
-      // ln m = 2 artanh((m - 1) / (m + 1)), and m is at most 2.
+      // ln m = 2 artanh((m - 1) / (m + 1)); the series converges quickly, since m is at most 2.
       const double m = 1.0 + static_cast<double>(i) / (1 << kBits);
       const double y = (m - 1) / (m + 1);
       double power = y, sum = 0;
@@ -27,7 +27,7 @@ struct LogarithmTable {
 };
 inline constexpr LogarithmTable kLogarithms;
 
-// Of a positive, normal number.
+// `v` must be positive and normal.
 constexpr double logarithm(double v) {
   const uint64_t bits = std::bit_cast<uint64_t>(v);
   const int exponent = static_cast<int>(bits >> 52) - 1023;

@@ -1,4 +1,4 @@
-// What the parts of a file take.
+// Measures how many bytes each part of a file takes (l3_measure).
 #include "container.h"
 #include "dense_decode.h"
 #include "logarithm.h"
@@ -10,7 +10,7 @@ namespace {
 
 using Warp = PortableTokenWarp;
 
-// Adds up what the symbols of a tile are worth, instead of keeping its pixels.
+// A sink for the decoder that adds up the bits of each symbol instead of storing pixels.
 class SymbolBits {
  public:
   using Lanes = Warp::Lanes;

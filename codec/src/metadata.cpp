@@ -1,3 +1,4 @@
+// Implements metadata.h: packs and unpacks the metadata section (section 4 of the spec) with libzstd.
 #include "metadata.h"
 
 #include <zstd.h>
@@ -27,8 +28,8 @@ uint64_t read_number(const uint8_t* bytes, uint32_t width) {
   return value;
 }
 
-// Whether these bytes are one Zstandard frame as the spec allows it, judged by its outside (RFC 8878, 3.1.1): versions
-// of libzstd differ in what they let pass. At least nine bytes.
+// Whether these bytes, at least nine, are one Zstandard frame as section 4 of the spec allows it, judged by its
+// headers (RFC 8878, 3.1.1). libzstd cannot decide this, because its versions differ in what they accept.
 bool is_allowed_frame(const uint8_t* frame, uint64_t size, uint64_t unpacked) {
   if (load_u32(frame) != kFrameMagic) return false;
   const uint32_t descriptor = frame[4];
@@ -49,7 +50,7 @@ bool is_allowed_frame(const uint8_t* frame, uint64_t size, uint64_t unpacked) {
   if (window > kMaxWindow) return false;
   const uint64_t most_block = window < kMaxBlock ? window : kMaxBlock;
 
-  // Blocks that unpack to nothing cost time all the same: without this a small section could take minutes.
+  // Empty blocks take time too. Without this limit a small section could keep a decoder busy for minutes.
   const uint64_t most_blocks = 16 + unpacked / 1024;
   uint64_t blocks = 0;
   for (bool last = false; !last;) {
@@ -65,10 +66,10 @@ bool is_allowed_frame(const uint8_t* frame, uint64_t size, uint64_t unpacked) {
   return size - at == ((descriptor & 4) != 0 ? 4 : 0);
 }
 
-// Follows records through bytes that arrive in pieces.
+// Checks a sequence of records that arrives in pieces.
 class RecordWalk {
  public:
-  // False as soon as something is no record.
+  // Returns false as soon as the bytes cannot be records.
   bool take(const uint8_t* bytes, size_t size) {
     while (size > 0) {
       if (skip_ > 0) {
@@ -95,7 +96,7 @@ class RecordWalk {
   size_t skip_ = 0;
 };
 
-// Unpacks piece by piece, for those who want only the verdict.
+// Unpacks piece by piece, for callers that need only the verdict.
 Reason walk_pieces(ZSTD_DCtx& context, const uint8_t* frame, size_t frame_bytes, uint64_t unpacked, RecordWalk& walk) {
   const std::unique_ptr<uint8_t[]> piece(new (std::nothrow) uint8_t[kPieceBytes]);
   if (piece == nullptr) return Reason::out_of_memory;
@@ -106,7 +107,7 @@ Reason walk_pieces(ZSTD_DCtx& context, const uint8_t* frame, size_t frame_bytes,
     const size_t before = in.pos;
     left = ZSTD_decompressStream(&context, &next, &in);
     if (ZSTD_isError(left) != 0 || next.pos > unpacked - done) return Reason::metadata_contents;
-    if (left != 0 && next.pos == 0 && in.pos == before) return Reason::metadata_contents;  // the frame is cut short
+    if (left != 0 && next.pos == 0 && in.pos == before) return Reason::metadata_contents;  // the frame ends too early
     if (!walk.take(piece.get(), next.pos)) return Reason::metadata_record;
     done += next.pos;
   }
@@ -127,7 +128,7 @@ size_t pack_metadata(const uint8_t* records, size_t size, uint8_t* out, size_t o
   const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
   if (context == nullptr) return 0;
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kPackLevel);
-  // Keeps the memory of packing and unpacking small; metadata repeats itself nearby or not at all.
+  // A small window limits the memory of packing and unpacking. Metadata seldom repeats over long distances.
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_windowLog, kPackWindowLog);
   const size_t packed = ZSTD_compress2(context.get(), out + 4, out_size - 4, records, size);
   return ZSTD_isError(packed) != 0 ? 0 : 4 + packed;

@@ -1,3 +1,4 @@
+// Implements model.h and the functions of l3.h that open and describe models.
 #include "model.h"
 
 #include <cstring>
@@ -12,9 +13,9 @@
 namespace l3 {
 namespace {
 
-constexpr uint32_t kChannelsAt = 1, kBitsAt = 2;  // of a model's bytes, the latter of a token model
+constexpr uint32_t kChannelsAt = 1, kBitsAt = 2;  // offsets within a model; bits only in a token model
 
-// For any channels and bits that an image may have.
+// Reads a model for the channels and bits that it states itself.
 Fault read_for_its_images(const uint8_t* bytes, size_t size, ModelTables& tables) {
   if (size < kModelHeadBytes) return {Reason::model_head, static_cast<uint32_t>(size)};
   const uint32_t channels = bytes[kChannelsAt];

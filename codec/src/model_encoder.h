@@ -1,12 +1,12 @@
-// What encoders of dense tiles offer, whatever the kind of their models.
+// The interface of the encoders of dense tiles, for both kinds of models.
 #pragma once
 
 #include "tile_source.h"
 
 namespace l3 {
 
-// Which images a model is for: those that it is fitted to, others like them, or any. So symbols that were not seen have
-// no code, or have one in the tables in which others may well see some, or in all.
+// Which images a model is for: these ones, similar ones, or any. It decides which unseen symbols get a code: none,
+// those in tables where more symbols are likely to occur, or all.
 enum class ModelUse { these, similar, any };
 
 class ModelEncoder {
@@ -15,8 +15,9 @@ class ModelEncoder {
 
   const std::vector<uint8_t>& model() const { return model_bytes_; }
 
-  // Encodes a tile to at most `room` bytes: gives the size, a multiple of the unit, and the tile's parameters; 0 where
-  // there is not room enough or where the model has no code for something in the tile. May throw std::bad_alloc.
+  // Encodes a tile to at most `room` bytes. Returns the size, a multiple of the unit, and sets the tile's parameters.
+  // Returns 0 if there is not enough room, or if the model has no code for something in the tile. May throw
+  // std::bad_alloc.
   [[nodiscard]] virtual uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const = 0;
 
  protected:

@@ -1,4 +1,4 @@
-// Reading the parts of a model that both kinds have (sections 12 and 14 of the spec), for processors and GPUs alike.
+// Reads the parts that both kinds of models have (sections 12 and 14 of the spec), for processors and GPUs alike.
 #pragma once
 
 #include "dense_tables.h"
@@ -12,12 +12,13 @@ constexpr uint32_t kFirstGuess = 9;
 constexpr uint32_t kMaxFrequencyBits = 12;
 constexpr uint32_t kMantissaBits = 3;
 
-// Bits of a part, least significant first. Behind the end there are zeros: whether the end was passed is asked once.
+// Reads a part bit by bit, least significant bit first. Reading past the end gives zeros; ends_here() detects it at
+// the end.
 class BitReader {
  public:
   L3_INLINE BitReader(const uint8_t* bytes, uint32_t size) : bytes_(bytes), size_(size) {}
 
-  // At most 32 of them.
+  // Takes at most 32 bits.
   L3_INLINE uint32_t take(uint32_t count) {
     while (ready_ < count) {
       if (next_ < size_) bits_ |= uint64_t{bytes_[next_]} << ready_;
@@ -30,18 +31,18 @@ class BitReader {
     return value;
   }
 
-  // The part is exactly as long as what was read of it, and the rest of its last byte is zero.
+  // Whether the part is exactly as long as what was read, and the rest of its last byte is zero.
   L3_INLINE bool ends_here() const { return next_ == size_ && bits_ == 0; }
 
  private:
   const uint8_t* bytes_;
   uint32_t size_;
-  uint32_t next_ = 0;  // byte
+  uint32_t next_ = 0;  // index of the next byte
   uint32_t ready_ = 0;
-  uint64_t bits_ = 0;  // as many as are ready
+  uint64_t bits_ = 0;  // the `ready_` bits that were loaded and not taken
 };
 
-// The number of bits that a frequency is expected to have, from those of the two before.
+// The expected number of bits of a frequency, from those of the two frequencies before it (section 12.3).
 struct Expectation {
   uint32_t mode;
   uint32_t before = kFirstGuess, before_that = kFirstGuess;
@@ -62,14 +63,14 @@ L3_INLINE bool is_coded_tap(uint32_t channel, uint32_t tap) {
   return tap < (kCrossWord + cross) * kTapsOfWord;
 }
 
-// `Form` says how rows are written: kLevels, kLevelBits, kTableBits.
+// `Form` defines how rows are written: kLevels, kLevelBits and kTableBits.
 template <class Tables, class Form>
 struct ModelParts {
   L3_INLINE static uint32_t class_contexts(const Tables& tables, uint32_t c) {
     return c == 0 ? 1 : tables.classes[c - 1];
   }
 
-  // Straight to where they belong: a GPU's threads have no room for them all.
+  // Stores each weight directly in its place, since a GPU thread has no room for a copy of all weights.
   L3_INLINE static bool read_weights(Tables& tables, BitReader& bits, uint32_t c) {
     uint8_t width[kMaxTaps];
     int8_t minimum[kMaxTaps];
@@ -98,13 +99,13 @@ struct ModelParts {
     }
     return true;
   }
-  // Into a byte that is zero; false where it does not fit.
+  // Stores a weight in a byte that is still zero. Returns false if the weight is out of range.
   L3_INLINE static bool put_weight(Tables& tables, uint32_t c, uint32_t k, uint32_t tap, int32_t weight) {
     if (weight < -128 || weight > 127) return false;
     tables.weights[c][k][tap / kTapsOfWord] |= (static_cast<uint32_t>(weight) & 0xFF) << (8 * (tap % kTapsOfWord));
     return true;
   }
-  // Of taps `from` to `to` - 1.
+  // The sum of the weights of taps `from` to `to` - 1.
   L3_INLINE static int32_t sum_of_weights(const Tables& tables, uint32_t c, uint32_t k, uint32_t from, uint32_t to) {
     int32_t sum = 0;
     for (uint32_t tap = from; tap < to; ++tap) {
@@ -155,7 +156,7 @@ struct ModelParts {
     return true;
   }
 
-  // `count` tables, of which those behind `last` are the same.
+  // Reads a row of `count` tables. All tables after index `last` are the same.
   L3_INLINE static bool read_row(BitReader& bits, uint32_t last, uint32_t count, uint32_t tables, uint8_t* row) {
     uint32_t table = bits.take(Form::kTableBits);
     for (uint32_t i = 0; i < count; ++i) {
@@ -177,7 +178,7 @@ struct ModelParts {
     return true;
   }
 
-  // Frequencies that a table does not name are left as they are.
+  // Leaves the frequencies of symbols above the last one as they are.
   L3_INLINE static bool read_table(BitReader bits, uint32_t symbols, uint16_t* frequencies) {
     const uint32_t last = bits.take(8);
     const uint32_t rest = bits.take(5);
@@ -208,7 +209,7 @@ struct ModelParts {
     return frequencies[last] != 0 && bits.ends_here();
   }
 
-  // Until they are placed, a channel's class tables are counted from 0.
+  // Adds the number of the channel's first class table. Until then a channel counts its class tables from 0.
   L3_INLINE static void move_class_tables(Tables& tables, uint32_t c, uint32_t first) {
     if (tables.classes[c] == 1) return;
     for (uint32_t k = 0; k < class_contexts(tables, c); ++k) {

@@ -1,5 +1,5 @@
-// Reading and verifying the model section (section 12 of the spec), for processors and GPUs alike: its parts can be
-// read side by side.
+// Reads and verifies a model of kind 0 (section 12 of the spec), for processors and GPUs alike. Its parts are
+// independent, so several threads can read them in parallel.
 #pragma once
 
 #include "model_parts.h"
@@ -14,8 +14,8 @@ struct DenseForm {
   static constexpr uint32_t kLevels = l3::kLevels, kLevelBits = 6, kTableBits = 5;
 };
 
-// Reads a model part by part: the head, then its channels in any order, then place_class_tables(), then its tables in
-// any order. A fault's place counts from the start of the section.
+// Reads a model in this order: the head, the channels in any order, place_class_tables(), the tables in any order. A
+// fault's place is relative to the start of the model.
 class ModelReader {
   using Parts = ModelParts<DenseTables, DenseForm>;
 
@@ -23,7 +23,7 @@ class ModelReader {
   L3_INLINE ModelReader(const uint8_t* bytes, uint64_t size, DenseTables& tables)
       : bytes_(bytes), size_(static_cast<uint32_t>(size)), tables_(tables), too_large_(size > kMaxModelBytes) {}
 
-  // For an image of so many channels.
+  // `channels` is the number of channels of the image.
   L3_INLINE Fault read_head(uint32_t channels) {
     if (too_large_) return {Reason::model_offset, kMaxModelBytes};
     if (size_ < kModelHeadBytes) return {Reason::model_head, size_};
@@ -54,7 +54,7 @@ class ModelReader {
     return {};
   }
 
-  // `class_tables` is how many the channel has.
+  // Reads a channel. Sets `class_tables` to the number of its class tables.
   L3_INLINE bool read_channel(uint32_t c, uint32_t& class_tables) {
     BitReader bits = part(c);
     class_tables = 0;
@@ -63,7 +63,7 @@ class ModelReader {
            bits.ends_here();
   }
 
-  // From what was said of each channel to the number of its first class table.
+  // Computes the number of each channel's first class table.
   L3_INLINE Fault place_class_tables(const bool* is_read, const uint32_t* class_tables, uint32_t* first) const {
     uint32_t sum = 0;
     for (uint32_t c = 0; c < tables_.channels; ++c) {
@@ -76,7 +76,7 @@ class ModelReader {
   }
   L3_INLINE void move_class_tables(uint32_t c, uint32_t first) { Parts::move_class_tables(tables_, c, first); }
 
-  // The frequencies of a table, or class table, of so many symbols; those that it does not name are left as they are.
+  // Reads the frequencies of a table or a class table. Leaves those of symbols above the table's last one as they are.
   L3_INLINE Fault read_table(uint32_t table, uint16_t* frequencies) const {
     return read_frequencies(tables_.channels + table, kMaxSymbols, frequencies);
   }

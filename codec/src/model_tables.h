@@ -1,4 +1,4 @@
-// A model of either kind, as the engine uses it.
+// A model of either kind in the decoder's form.
 #pragma once
 
 #include "token.h"
@@ -12,16 +12,16 @@ struct ModelTables {
     TokenTables token;
   };
 
-  L3_INLINE ModelTables() {}  // neither is set
+  L3_INLINE ModelTables() {}  // constructs neither member
   L3_INLINE uint32_t channels() const { return is_token ? token.channels : dense.channels; }
   L3_INLINE uint32_t bits() const { return is_token ? token.bits : 8; }
 };
 
-// The kind of a model, by its first byte.
+// Whether a model is a token model, by its first byte.
 L3_INLINE bool is_token_model(const uint8_t* bytes, uint64_t size) { return size > 0 && bytes[0] == kTokenModelKind; }
 
-// Reads and verifies a model for an image of so many channels and bits. A fault's place counts from the start of the
-// model.
+// Reads and verifies a model for an image with these channels and bits. A fault's place is relative to the start of
+// the model.
 [[nodiscard]] Fault read_tables(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits,
                                 ModelTables& tables);
 

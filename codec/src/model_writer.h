@@ -1,4 +1,4 @@
-// Writing the parts of a model that both kinds have (sections 12 and 14 of the spec).
+// Writes the parts that both kinds of models have (sections 12 and 14 of the spec).
 #pragma once
 
 #include "dense_model.h"
@@ -23,7 +23,7 @@ class BitWriter {
   uint32_t at_ = 0;
 };
 
-// Counts what a BitWriter would write.
+// Counts the bits that a BitWriter would write.
 class BitCounter {
  public:
   void put(uint32_t, uint32_t count) { bits_ += count; }
@@ -35,7 +35,7 @@ class BitCounter {
 
 inline uint32_t bit_length(uint32_t v) { return v == 0 ? 0 : 32 - static_cast<uint32_t>(__builtin_clz(v)); }
 
-// The weights of a channel's classes.
+// Writes the weights of a channel's classes.
 template <class Bits>
 void put_weights(Bits& bits, const TapWeights* weights, uint32_t classes, uint32_t c) {
   int32_t minimum[kMaxTaps], width[kMaxTaps];
@@ -59,7 +59,7 @@ void put_weights(Bits& bits, const TapWeights* weights, uint32_t classes, uint32
   }
 }
 
-// A table for each of `count` levels.
+// Writes a row: a table for each of `count` levels.
 template <class Bits>
 void put_row(Bits& bits, const uint8_t* tables, uint32_t count, uint32_t count_bits, uint32_t table_bits) {
   uint32_t last = count - 1;
@@ -78,7 +78,7 @@ void put_row(Bits& bits, const uint8_t* tables, uint32_t count, uint32_t count_b
   }
 }
 
-// The groups of zones and sign patterns; gives how many of each there are.
+// How many groups of zones and of sign patterns there are. put_groups() writes the groups and returns this.
 struct GroupCounts {
   uint32_t zones, signs;
 };
@@ -99,7 +99,7 @@ GroupCounts put_groups(Bits& bits, const uint8_t* zone_group, const uint8_t* sig
   return counts;
 }
 
-// Which class table goes with each class of the channel before.
+// Writes which class table is used after each class of the channel before.
 template <class Bits>
 void put_class_tables(Bits& bits, uint32_t count, const uint8_t* table_of, uint32_t contexts) {
   bits.put(count - 1, 3);
@@ -129,7 +129,8 @@ void put_frequencies(Bits& bits, const uint16_t* frequencies, uint32_t last, uin
   }
 }
 
-// The one symbol whose frequency need not be writable: the rest. The first of 32 where all are.
+// Chooses the symbol whose frequency is not written, but follows as the rest of 4096. It is one of the first 32
+// symbols: one whose frequency the format cannot represent, otherwise the most frequent one.
 inline uint32_t implicit_symbol(const uint16_t* frequencies, uint32_t last) {
   uint32_t rest = 0;
   for (uint32_t i = 0; i <= smaller(last, 31); ++i) {
@@ -139,10 +140,10 @@ inline uint32_t implicit_symbol(const uint16_t* frequencies, uint32_t last) {
   return rest;
 }
 
-// Gives each symbol a frequency of 1 at least, at the expense of the most frequent ones.
+// Raises each symbol's frequency to at least 1, at the expense of the most frequent symbols.
 void complete_frequencies(uint16_t* frequencies, uint32_t symbols);
 
-// Writes a table in the shortest way.
+// Writes a table in its shortest form.
 inline uint32_t put_table(BitWriter* bits, const uint16_t* frequencies, uint32_t symbols) {
   uint32_t last = symbols - 1;
   while (frequencies[last] == 0) --last;

@@ -1,4 +1,4 @@
-// Structures of the public API that grow with time: a caller's one may be shorter or longer than ours.
+// Copies structures of the public API that may grow: the caller's may be shorter or longer than the library's.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace l3 {
 
-// Copies what the caller's structure has of ours; the rest stays zero. False where struct_size was not set.
+// Copies the members that both structures have; the rest stays zero. Returns false if struct_size was not set.
 template <class Struct>
 [[nodiscard]] bool copy_sized(const Struct* given, Struct& own) {
   own = Struct{};

@@ -1,3 +1,4 @@
+// Implements palette.h: writes a palette in the shortest form (section 4 of the spec).
 #include "palette.h"
 
 #include <cstring>

@@ -7,14 +7,14 @@ namespace l3 {
 
 constexpr uint32_t kPaletteHeadBytes = 2;  // the rule, and the number of entries less 1
 
-// What entries are that a section does not give.
+// The rule for entries that the section does not contain.
 enum PaletteRule : uint32_t {
   kRepeatLast = 0,
   kClassColours = 1,
   kPaletteRules = 2,
 };
 
-// Red, green, blue of an entry of the colour map of PASCAL VOC; red in the lowest byte.
+// An entry of PASCAL VOC's colour map; red is in the lowest byte.
 L3_INLINE constexpr uint32_t class_colour(uint32_t entry) {
   uint32_t colour = 0;
   for (uint32_t j = 0; j < 8; ++j) {
@@ -27,12 +27,12 @@ struct Palette {
   const uint8_t* given;  // red, green, blue of the first entries
   uint32_t rule, entries, given_entries;
 
-  // Of a section that was verified.
+  // The section must have been verified.
   L3_INLINE static Palette of(const uint8_t* bytes, uint64_t size) {
     return {bytes + kPaletteHeadBytes, bytes[0], bytes[1] + 1u, static_cast<uint32_t>((size - kPaletteHeadBytes) / 3)};
   }
   L3_INLINE uint32_t section_bytes() const { return kPaletteHeadBytes + 3 * given_entries; }
-  // Red, green, blue of an entry; red in the lowest byte.
+  // The colour of an entry; red is in the lowest byte.
   L3_INLINE uint32_t colour(uint32_t entry) const {
     if (entry < given_entries) return given_colour(entry);
     if (rule == kClassColours) return class_colour(entry);
@@ -43,11 +43,10 @@ struct Palette {
   }
 };
 
-// The palette of these entries, red, green, blue of each, by the rule that needs the fewest of them given. For the
-// host.
+// The palette with these entries, written with the rule that needs the fewest given entries. Host code only.
 Palette shortest_palette(const uint8_t* colours, uint32_t entries);
 
-// Writes the section, of section_bytes(). For the host.
+// Writes the section, section_bytes() long. Host code only.
 void write_palette(const Palette& palette, uint8_t* out);
 
 }  // namespace l3

@@ -1,4 +1,4 @@
-// Runs a callable over an index range, through the caller's parallel-for where there is one.
+// Runs a callable over an index range, with the caller's parallel loop if there is one.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace l3 {
 
-// A body may run out of memory, on whatever thread: what it throws must not pass through the caller's functions, so
-// std::bad_alloc is thrown when they have returned.
+// A body may throw std::bad_alloc on any thread. Exceptions must not pass through the caller's C functions, so the
+// body's exception is caught there, and a new one is thrown after the loop has returned.
 template <class Body>
 void run_parallel(const l3_parallel& parallel, uint64_t count, Body& body) {
   if (parallel.run == nullptr || count < 2) {

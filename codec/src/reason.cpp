@@ -1,3 +1,4 @@
+// Implements reason.h: the English texts of all reasons.
 #include "reason.h"
 
 namespace l3 {

@@ -1,4 +1,4 @@
-// Why a call failed. Decoders, on the processor or a GPU, say a Reason; status_of() and text_of() say what that means.
+// Why a call failed. Decoders on processors and GPUs report a Reason; status_of() and text_of() explain it.
 #pragma once
 
 #include <cstdint>
@@ -119,17 +119,17 @@ enum class Reason : uint32_t {
   over_tile_capacity,
   over_model_capacity,
   over_staging_capacity,
-  // the call, once more: numbers do not change
+  // again about the call; added last, because the numbers of reasons must not change
   buffers_overlap,
 };
 
-// Where a tile went wrong: `at` counts bytes from the start of its payload.
+// What is wrong in a tile or a model; `at` is in bytes from the start of its payload or bytes.
 struct Fault {
   Reason reason = Reason::none;
   uint32_t at = 0;
 };
 
-// The status that goes with a reason, on any machine.
+// The status for a reason. Also used in GPU code.
 L3_INLINE constexpr l3_status status_of(Reason reason) {
   switch (reason) {
     case Reason::none: return L3_OK;
@@ -189,16 +189,16 @@ L3_INLINE constexpr l3_status status_of(Reason reason) {
   }
 }
 
-// A reason in words.
+// The English text for a reason.
 const char* text_of(Reason reason);
 
-// Whether two buffers share a byte. One that would end behind the last address overlaps everything.
+// Whether two buffers share a byte. A buffer that would extend past the last address overlaps with everything.
 bool overlap(const void* a, uint64_t a_size, const void* b, uint64_t b_size);
 
-// Fills *error (when there is one) and gives the status that goes with the reason.
+// Fills in *error, unless it is null, and returns the status for the reason.
 l3_status fail(l3_error* error, Reason reason, uint64_t offset = 0, uint64_t tile = L3_NO_TILE);
 
-// Fills *error (when there is one) with success.
+// Sets *error, unless it is null, to success.
 l3_status succeed(l3_error* error);
 
 }  // namespace l3

@@ -1,4 +1,4 @@
-// The coder of section 13.1, run backwards: what a decoder reads first is written last.
+// The entropy coder of section 13.1, run backwards: it codes first what the decoder reads last.
 #pragma once
 
 #include <algorithm>
@@ -10,17 +10,19 @@ namespace l3 {
 
 // What coding a symbol needs.
 struct SymbolCode {
-  uint32_t limit;       // a state from here on gives a word first
-  uint32_t reciprocal;  // with `shift` and `more`: of the frequency
+  uint32_t limit;       // a state of at least this value emits a word first
+  uint32_t reciprocal;  // of the frequency, together with `shift` and `more`
   uint16_t frequency;
-  uint16_t first;  // of the symbol's slots among `slots`
+  uint16_t first;  // index of the symbol's first slot in `slots`
   uint8_t shift, more;
 };
 
-// Prepares the division of a state by a frequency f: with 2^s the power of two that f does not pass, a state below
-// 2^20 f gives the right quotient where 2^k / f, rounded up, times f passes 2^k by at most 2^(k - 20) / f, which
-// k = 20 + 2 s ensures. Where f is above 2048 the product would pass 64 bits: k is 43, and rounding goes up or down,
-// whichever is closer; down, the state is taken one higher.
+// Prepares the division of a state by a frequency f as a multiplication by 2^k / f, rounded up.
+//
+// Let 2^s be the smallest power of two that is at least f. States are below 2^20 f. The quotient is exact if the
+// rounded reciprocal times f exceeds 2^k by at most 2^(k - 20) / f, which k = 20 + 2 s guarantees. For f above 2048
+// the product would not fit 64 bits. Then k is 43, and the reciprocal is rounded up or down, whichever is closer; if
+// down, the state is increased by one before the multiplication.
 inline void divide_by(uint32_t f, SymbolCode& code) {
   const uint32_t s = f == 1 ? 0 : 32 - static_cast<uint32_t>(__builtin_clz(f - 1));
   code.shift = static_cast<uint8_t>(std::min(20 + 2 * s, 43u));
@@ -32,13 +34,13 @@ inline void divide_by(uint32_t f, SymbolCode& code) {
   code.frequency = static_cast<uint16_t>(f);
 }
 
-// A table as the encoder uses it: where each of its symbols is among its slots.
+// A table as the encoder uses it: the slots of each of its symbols.
 template <uint32_t kSymbols>
 struct SlotTable {
   SymbolCode codes[kSymbols];
-  uint16_t slots[kProbabilities];  // by symbol and number
+  uint16_t slots[kProbabilities];  // by symbol and number within the symbol
 
-  // `symbol_of_meaning` names the symbol that a bucket stands for.
+  // `symbol_of_meaning` maps what a bucket stands for (a class or a difference) back to the symbol.
   template <class SymbolOf>
   void list(const Bucket* buckets, uint32_t bucket_count, const SymbolOf& symbol_of_meaning) {
     const uint32_t size = kProbabilities / bucket_count;
@@ -62,15 +64,15 @@ struct SlotTable {
   }
 };
 
-// What a symbol of this frequency takes, in 16ths of a bit: by the position of the top bit and, linearly, by what
-// follows it. 0 where it has no code.
+// The approximate cost of a symbol with this frequency, in 16ths of a bit: from the position of the frequency's top
+// bit, interpolated linearly. 0 if it has no code.
 inline uint8_t cost_of_frequency(uint32_t frequency) {
   if (frequency == 0) return 0;
   const uint32_t top = 31 - static_cast<uint32_t>(__builtin_clz(frequency));
   return static_cast<uint8_t>(16 * (kProbabilityBits - top) - ((frequency << 4 >> top) - 16));
 }
 
-// How many lanes a tile that takes about so many bits is worth, as a power of two: each costs some bytes.
+// Chooses the number of lanes, as a power of two, for a tile that takes about `bits` bits. Each lane costs some bytes.
 inline uint32_t log_lanes_for(uint32_t width, uint32_t height, double bits, double bits_of_lane, uint32_t minimum = 0) {
   while (width * height > kMaxPixelsOfLane << minimum) ++minimum;
   uint32_t log = 0;
@@ -78,7 +80,7 @@ inline uint32_t log_lanes_for(uint32_t width, uint32_t height, double bits, doub
   return log;
 }
 
-// The state of a lane in the ending of a tile, where no words are given.
+// The state of a lane within the ending of a tile, where the coder emits no words.
 class EndingState {
  public:
   explicit EndingState(uint32_t last) : x_(last) {}
@@ -91,7 +93,7 @@ class EndingState {
   void put_raw(uint32_t raw, uint32_t count) {
     if (holds()) x_ = x_ << count | raw;
   }
-  // False where it is too much for a state.
+  // Returns false if the symbols so far do not fit a state.
   bool holds() const { return x_ >> 32 == 0; }
   uint64_t state() const { return x_; }
 
@@ -99,8 +101,8 @@ class EndingState {
   uint64_t x_;
 };
 
-// Chooses an ending by what pixels take, cost(at) in 16ths of a bit: the one that needs the fewest bytes of states. A
-// lane saves what its part of the ending takes, up to two bytes; more than a state can hold must not be in it.
+// Chooses the ending that saves most. cost(at) is the cost of a pixel in 16ths of a bit. A lane saves what its part of
+// the ending costs, up to two bytes. A lane's part must not cost more than a state can hold.
 template <class Cost>
 uint32_t choose_ending(uint32_t width, uint32_t height, uint32_t log_lanes, const Cost& cost) {
   constexpr uint32_t kUnitsOfBit = 16, kMaxSaved = 16 * kUnitsOfBit, kMaxHeld = 31 * kUnitsOfBit;
@@ -134,17 +136,18 @@ uint32_t choose_ending(uint32_t width, uint32_t height, uint32_t log_lanes, cons
 
 class ReverseCoder {
  public:
-  // Takes words away from the end of a buffer.
+  // Writes words backwards, from `end` down.
   ReverseCoder(uint32_t lanes, uint16_t* end) : lanes_(lanes), words_(end), end_(end) {
     std::fill(states_, states_ + lanes, kStateFloor);
   }
 
-  // Chooses the tile's ending (choose_ending) and codes its pixels, which put(state, at) does for each, the last one
-  // first. Gives the parameters of the tile.
+  // Chooses the tile's ending and codes its pixels, the last one first: calls put(state, at) for each. Returns the
+  // tile's parameters.
   template <class Cost, class Put>
   uint8_t begin(uint32_t width, uint32_t height, uint32_t log_lanes, const Cost& cost, const Put& put) {
     uint32_t t = choose_ending(width, height, log_lanes, cost);
-    // Costs are rough: it may be more than states hold. Nothing is in the ending 0.
+    // Costs are approximate, so the ending may hold more than the states can. Then take the next smaller one; 0 is
+    // empty.
     while (!code_ending(width, height, ending_of(t << 3 | log_lanes, width, height), put)) --t;
     return static_cast<uint8_t>(t << 3 | log_lanes);
   }
@@ -160,7 +163,7 @@ class ReverseCoder {
     const uint32_t times = static_cast<uint32_t>(uint64_t{code.reciprocal} * (uint64_t{x} + code.more) >> code.shift);
     states_[lane] = times << kProbabilityBits | table.slots[code.first + x - times * code.frequency];
   }
-  // One of two, the first of which has this frequency.
+  // Codes one of two alternatives, the first of which has this frequency.
   void put_binary(uint32_t lane, uint32_t frequency, bool is_first) {
     const uint32_t own = is_first ? frequency : kProbabilities - frequency, before = is_first ? 0 : frequency;
     uint32_t x = states_[lane];
@@ -170,7 +173,7 @@ class ReverseCoder {
     }
     states_[lane] = x / own << kProbabilityBits | (before + x % own);
   }
-  // `count` bits, at least 1 and at most 16.
+  // Codes `count` raw bits, 1 to 16.
   void put_raw(uint32_t lane, uint32_t raw, uint32_t count) {
     uint32_t x = states_[lane];
     if (x >> (32 - count) != 0) {
@@ -180,8 +183,7 @@ class ReverseCoder {
     states_[lane] = x << count | raw;
   }
 
-  // Writes states and words as a payload: gives its bytes, a multiple of the unit, or 0 where they are more than
-  // `room`.
+  // Writes states and words as a payload. Returns its size, a multiple of the unit, or 0 if it exceeds `room`.
   uint32_t write(uint8_t* out, uint32_t room) const {
     const size_t count = static_cast<size_t>(end_ - words_);
     const uint64_t bytes = pad_to_unit(4 * uint64_t{lanes_} + 2 * count);
@@ -219,13 +221,13 @@ class ReverseCoder {
   uint32_t states_[kLanes];
 };
 
-// Goes through the steps of section 13.3 backwards, without the ending. Calls use(count, lanes, places) for each, with
-// the lanes that are active in it, and where they are: pixels, row by row.
+// Goes through the steps of section 13.3 backwards, leaving out the ending. Calls use(count, lanes, places) for each
+// step with the active lanes and the index of each lane's pixel, counted row by row.
 template <class Use>
 void walk_backwards(uint32_t width, uint32_t height, uint32_t lanes, const Ending& ending, const Use& use) {
   const uint32_t period = dense_period(width, lanes);
   const uint32_t steps = dense_steps(width, height, lanes);
-  // Where each lane is; before its first step it is in a row below 0.
+  // The position of each lane. Before its first step a lane is in a row above the tile.
   int32_t column[kLanes], row[kLanes];
   for (uint32_t lane = 0; lane < lanes; ++lane) {
     const int32_t u = static_cast<int32_t>(steps) - 1 - 2 * static_cast<int32_t>(lane);

@@ -1,3 +1,4 @@
+// Implements row_tables.h: assigns contexts to tables by code length, and merges tables and groups.
 #include "row_tables.h"
 
 #include <algorithm>
@@ -8,7 +9,8 @@
 namespace l3 {
 namespace {
 
-constexpr float kSame = 1, kNext = 2, kOther = 8;  // bits of a row's code
+// The bits that a context's table takes in the code of its row: the same table as before, the next one, another one.
+constexpr float kSame = 1, kNext = 2, kOther = 8;
 
 }  // namespace
 
@@ -47,7 +49,8 @@ void RowTables::fit(uint32_t maximum, uint32_t rounds) {
   drop_unused();
 }
 
-// Tables for contexts in order of how large their symbols are: half by what was seen, half by number of contexts.
+// The initial tables. Contexts are sorted by the size of their symbols and divided evenly among the tables. The number
+// of symbols and the number of contexts count half each.
 void RowTables::start() {
   std::vector<Context*> order;
   double all = 0, sum = 0;
@@ -71,7 +74,7 @@ void RowTables::count() {
   });
 }
 
-// Gives each context of each row the table that makes it shortest, with what the row's code takes.
+// Assigns to each context of each row the table that minimises its bits, including the bits of the row's code.
 void RowTables::assign() {
   std::vector<float> lengths(size_t{symbols_} * tables_);
   for (uint32_t t = 0; t < tables_; ++t) {
@@ -132,7 +135,7 @@ double RowTables::table_bits_of(const uint64_t* counts) const {
   return table_bits(frequencies, symbols_) + 8;
 }
 
-// Joins the two tables that lose least while that is less than what a table takes.
+// Merges the two tables that lose least by it, for as long as they lose less than a table costs.
 void RowTables::merge() {
   std::vector<double> bits(tables_), table_size(tables_);
   const auto of = [&](uint32_t t) { return &counts_[size_t{t} * symbols_]; };
@@ -175,7 +178,7 @@ void RowTables::merge() {
   }
 }
 
-// In order of how large their symbols are, so that rows name the next table more often.
+// Sorts tables by the size of their symbols, so that rows more often refer to the next table, which is cheap.
 void RowTables::drop_unused() {
   count();
   struct Kept {
@@ -234,7 +237,7 @@ double RowTables::bits() const {
 uint32_t group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contexts, uint32_t symbols,
                       uint32_t maximum, double price, uint8_t* groups) {
   const size_t size = size_t{contexts} * symbols;
-  std::vector<uint64_t> totals(size_t{values} * contexts);  // of each value and context
+  std::vector<uint64_t> totals(size_t{values} * contexts);  // by value and context
   for (size_t i = 0; i < totals.size(); ++i) {
     for (uint32_t symbol = 0; symbol < symbols; ++symbol) totals[i] += counts[i * symbols + symbol];
   }

@@ -1,5 +1,5 @@
-// Tables for rows of contexts: which contexts share a table, and what the tables are (nothing here is part of the
-// format).
+// Fits tables to rows of contexts: which contexts share a table, and the tables' frequencies. How to fit is not part
+// of the format.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@ class RowTables {
  public:
   explicit RowTables(uint32_t symbols) : symbols_(symbols) {}
 
-  // A row of contexts that lie side by side, with the counts of their symbols.
+  // Adds a row of adjacent contexts, with the counts of their symbols.
   void add_row(const uint32_t* counts, uint32_t contexts);
 
-  // Finds at most `most` tables and the table of each context.
+  // Finds at most `maximum` tables and assigns one to each context.
   void fit(uint32_t maximum, uint32_t rounds);
 
   uint32_t table_count() const { return tables_; }
-  // Contexts in which nothing was seen have the table of the one before them.
+  // Contexts without symbols have the table of the context before them.
   uint8_t table_of(uint32_t row, uint32_t context) const { return rows_[row][context].table; }
   void frequencies(uint32_t table, uint16_t* frequencies) const;
-  // What is coded takes, tables and rows included.
+  // The bits of everything that is coded, tables and rows included.
   double bits() const;
 
  private:
   struct Context {
-    std::vector<std::pair<uint32_t, uint32_t>> seen;  // symbols, and how often
+    std::vector<std::pair<uint32_t, uint32_t>> seen;  // symbols that were seen, and how often
     double total = 0, mean = 0;
     uint8_t table = 0;
   };
@@ -48,8 +48,8 @@ class RowTables {
   std::vector<uint64_t> counts_;
 };
 
-// Groups values of a property by what follows them. `counts` has for each value `contexts` times `symbols` numbers;
-// groups are at most `most`, and each further one saves at least `price` bits.
+// Groups the values of a property by the symbols that occur with them. `counts` has `contexts` * `symbols` numbers for
+// each value. Makes at most `maximum` groups, each of which saves at least `price` bits.
 uint32_t group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contexts, uint32_t symbols,
                       uint32_t maximum, double price, uint8_t* groups);
 

@@ -12,7 +12,7 @@ class Sha256 {
 
   Sha256();
   void update(const uint8_t* data, uint64_t size);
-  // Writes the digest. The object is used up.
+  // Writes the digest. The object must not be used afterwards.
   void finish(uint8_t* digest);
 
  private:

@@ -1,4 +1,4 @@
-// Rows of 16-bit numbers in native vectors: what the encoder of the dense method computes with.
+// Rows of 16-bit numbers in native vectors, for the arithmetic of the dense method's encoder.
 #pragma once
 
 #include "vector_warp.h"
@@ -16,7 +16,7 @@ struct ShortVectors {
   using Floats = typename VectorTypes<kBytes>::F32;
   static constexpr uint32_t kShorts = kBytes / 2;
   static constexpr uint32_t kSums = kBytes / 4;
-  // Vectors that hold no more than 16 numbers.
+  // Vectors of at most 16 numbers.
   using Narrow = ShortVectors<(kBytes < 32 ? kBytes : 32)>;
 
   L3_INLINE static Shorts load(const int16_t* from) {
@@ -34,8 +34,8 @@ struct ShortVectors {
     return lesser(larger(v, all(minimum)), all(maximum));
   }
 
-  // Numbers of two vectors in turn, in two vectors. Which numbers these are is up to the processor; narrow() and
-  // store_sums() put them back in order.
+  // The numbers of two vectors, interleaved, in two vectors. Their exact order depends on the processor. narrow() and
+  // store_sums() restore the original order.
   struct Interleaved {
     Shorts low, high;
   };
@@ -67,7 +67,7 @@ struct ShortVectors {
     }
   }
 
-  // Saturates at the ends of 16 bits.
+  // Converts to 16 bits with saturation.
   L3_INLINE static Shorts narrow(const InterleavedSums& v) {
 #if defined(__AVX512BW__)
     if constexpr (kBytes == 64) return (Shorts)_mm512_packs_epi32((__m512i)v.low, (__m512i)v.high);
@@ -100,7 +100,7 @@ struct ShortVectors {
     __builtin_memcpy(to + kSums, &second, kBytes);
   }
 
-  // Each sum is of two products side by side.
+  // Multiplies corresponding numbers and adds up adjacent pairs of products.
   L3_INLINE static Sums multiply_pairs(const Shorts& a, const Sums& pairs) {
 #if defined(__AVX512BW__)
     if constexpr (kBytes == 64) return (Sums)_mm512_madd_epi16((__m512i)a, (__m512i)pairs);
@@ -111,11 +111,11 @@ struct ShortVectors {
 #if defined(__SSE2__)
     if constexpr (kBytes == 16) return (Sums)_mm_madd_epi16((__m128i)a, (__m128i)pairs);
 #else
-    // Which of the two is the first one depends on the byte order; the sum does not.
+    // Which number of a pair is the first depends on the byte order. Their sum does not.
     return ((Sums)a << 16 >> 16) * (pairs << 16 >> 16) + ((Sums)a >> 16) * (pairs >> 16);
 #endif
   }
-  // A pair of weights for multiply_pairs: `a` for the first vector that took turns.
+  // A pair of weights for multiply_pairs: `a` is for the first of the interleaved vectors.
   L3_INLINE static int32_t pair_of(int32_t a, int32_t b) {
     const int16_t pair[2] = {static_cast<int16_t>(a), static_cast<int16_t>(b)};
     int32_t word;
@@ -137,7 +137,8 @@ struct ShortVectors {
     return narrow({multiply_pairs(turns.low, (Sums)by.low) >> 15, multiply_pairs(turns.high, (Sums)by.high) >> 15});
   }
 
-  // The logarithm of numbers from 8 to 2^24 to base 2, less 3, in quarters: exact at powers of two, and linear between.
+  // Levels of activities (section 13.4), 8 to 2^24: four levels per octave, from the exponent and top mantissa bits of
+  // a float.
   L3_INLINE static Shorts levels_of(const InterleavedSums& v) {
     return narrow({((Sums) __builtin_convertvector(v.low, Floats) >> 21) - (130 << 2),
                    ((Sums) __builtin_convertvector(v.high, Floats) >> 21) - (130 << 2)});
@@ -148,7 +149,7 @@ struct ShortVectors {
     return levels_of(InterleavedSums{multiply_pairs(turns.low, one), multiply_pairs(turns.high, one)});
   }
 
-  // sums[j] += the dot product of a and b[j], 256 numbers each, which fits 32 bits.
+  // sums[j] += the dot product of a and b[j]. Each has 256 numbers; the product must fit 32 bits.
   template <uint32_t kCount>
   L3_INLINE static void add_dots(const int16_t* a, const int16_t (*b)[256], int64_t* sums) {
     Sums total[kCount] = {};
@@ -171,7 +172,7 @@ struct ShortVectors {
     for (uint32_t j = 0; j < kCount; ++j) sums[j] += sum[j];
   }
 
-  // The triangle of all products of `count` rows, row by row.
+  // Adds the dot products of all pairs of `count` rows: the lower triangle, row by row.
   L3_INLINE static void add_triangle(const int16_t (*rows)[256], uint32_t count, int64_t* sums) {
     for (uint32_t i = 0; i < count; ++i) {
       uint32_t j = 0;

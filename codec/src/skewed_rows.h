@@ -1,4 +1,4 @@
-// Brings what a wavefront decodes into rows: lanes are at different rows and columns at the same time.
+// Collects the pixels of a wavefront into image rows: in one step, each lane is in a different row and column.
 #pragma once
 
 #include <cstring>
@@ -26,7 +26,7 @@ class SkewedRows {
     for (uint32_t lane = 0; lane < lanes; ++lane) next_[lane] = {lane, 0};
   }
 
-  // A symbol of this frequency, in each active lane.
+  // Called for each decoded symbol, with its frequency in each active lane. Only the sink in measure.cpp uses it.
   template <uint32_t kBuckets>
   L3_INLINE void on_symbol(Lanes, Mask) {}
 
@@ -39,7 +39,7 @@ class SkewedRows {
  private:
   static constexpr uint32_t kSteps = 64;
 
-  // Writes the pixels of the steps from `from` to `to - 1`.
+  // Writes the pixels of steps `from` to `to` - 1.
   L3_INLINE void flush(uint32_t from, uint32_t to) {
     if (out_.pixels == nullptr) return;
     for (uint32_t step = 0; step < kSteps; step += 8) {
@@ -92,7 +92,7 @@ class SkewedRows {
 
   const TileOutput& out_;
   uint32_t width_ = 0, height_ = 0, lanes_ = 1, parts_ = 1, period_ = 2, steps_ = 0;
-  Place next_[kLanes];  // of each lane's next step
+  Place next_[kLanes];  // the position of each lane in the next step to be written
   alignas(64) uint32_t pixels_[kSteps][kLanes];
   alignas(64) uint32_t turned_[kLanes][kSteps];
 };

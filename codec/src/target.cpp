@@ -1,3 +1,4 @@
+// Chooses the processor target at run time.
 #include "target.h"
 
 #include <cstdlib>
@@ -25,7 +26,7 @@ bool has_vnni() {
 bool has_avx512() { return has_vnni() && (kEmulatesVbmi || __builtin_cpu_supports("avx512vbmi")); }
 
 #if !defined(L3_WITHOUT_VNNI)
-// AVX2's, but for decoding of dense tiles.
+// The AVX2 target, except that dense tiles are decoded with AVX-512.
 const Target& vnni_target() {
   static const Target combined = [] {
     Target target = kAvx2Target;

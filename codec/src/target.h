@@ -1,4 +1,4 @@
-// The engine, compiled once for each processor target and chosen at run time.
+// The decoder's and encoder's inner loops, compiled once for each processor target. The target is chosen at run time.
 #pragma once
 
 #include "dense_fit_kernels.h"
@@ -12,18 +12,19 @@ struct Target {
   const char* name;
   // The check of `words` u32.
   uint32_t (*check)(const uint8_t* bytes, uint64_t words);
-  // Decode a tile whose payload matches its check: one that is not dense, and one that is, with either kind of model.
+  // Decode a tile whose payload matches its check: a tile that is not dense, and dense tiles with either kind of
+  // model.
   Fault (*decode)(const TileShape& shape, const TileEntry& entry, const TileOutput& out);
   Fault (*decode_dense)(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                         const DenseTables& model);
   Fault (*decode_tokens)(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                          const TokenTables& model);
-  // Encodes a tile; `out` has room for raw_bytes() of it.
+  // Encodes a tile that is not dense. `out` must have room for raw_bytes() of it.
   TileChoice (*encode)(const TileShape& shape, const TileInput& in, uint8_t* out);
   DenseKernels dense;  // the arithmetic of the dense method's encoder
 };
 
-// By the processor's own vectors, by AVX2's, and by AVX-512's as of Cascade Lake.
+// Implemented for the portable target, for AVX2, and for AVX-512 with VNNI (Cascade Lake and later).
 Fault decode_tokens_portable(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                              const TokenTables& model);
 Fault decode_tokens_avx2(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
@@ -37,8 +38,8 @@ extern const Target kAvx2Target;
 extern const Target kAvx512Target;
 #endif
 
-// The best target that this processor has, or the one that the environment variable L3_CPU names; null where it names
-// one that is unknown or that the processor lacks.
+// The best target for this processor, or the one that the environment variable L3_CPU names. Null if L3_CPU names a
+// target that is unknown or that this processor does not support.
 const Target* target();
 
 }  // namespace l3

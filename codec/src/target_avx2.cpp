@@ -1,4 +1,4 @@
-// Compiled for AVX2.
+// The target "avx2", compiled with AVX2.
 #include "dense_body.h"
 #include "target_body.h"
 #include "warp_avx2.h"

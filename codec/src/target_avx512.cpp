@@ -1,4 +1,4 @@
-// Compiled for AVX-512 as of Ice Lake and Zen 4.
+// The target "avx512", compiled with AVX-512 and VBMI (Ice Lake, Zen 4 and later).
 #include "dense_avx512.h"
 #include "target_body.h"
 #include "warp_avx512.h"

@@ -1,4 +1,5 @@
-// The functions of a Target over warp types, but for decoding of dense tiles. Included by one file for each target.
+// The functions of a Target, except for decoding dense tiles, over warp types. Included by one source file for each
+// target.
 #pragma once
 
 #include "check.h"
@@ -8,7 +9,7 @@
 
 namespace l3 {
 
-// Over the warp of the fast method and the vectors of the dense method's encoder.
+// W is the warp of the fast method, S the vectors of the dense method's encoder.
 template <class W, class S>
 struct TargetBody {
   static uint32_t check(const uint8_t* bytes, uint64_t words) { return check_of<W>(bytes, words); }

@@ -1,4 +1,4 @@
-// Compiled for what every processor has.
+// The target "portable", compiled without processor-specific options.
 #include "dense_body.h"
 #include "target_body.h"
 #include "warp_portable.h"

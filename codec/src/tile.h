@@ -1,4 +1,4 @@
-// A tile as encoder and decoder hand it to the engine.
+// How encoder and decoder pass a tile to a target's functions.
 #pragma once
 
 #include "format.h"
@@ -11,33 +11,32 @@ struct TileShape {
   uint32_t channels, bits;
 };
 
-// An entry of the index, and where its payload lies.
+// An index entry, and the address of the tile's payload.
 struct TileEntry {
   Method method;
   uint8_t parameters;
-  uint32_t check;                // constant tiles: not used
-  uint16_t value[kMaxChannels];  // constant tiles
+  uint32_t check;                // not in constant tiles
+  uint16_t value[kMaxChannels];  // only in constant tiles
   const uint8_t* payload;
   uint32_t payload_bytes;
 };
 
-// Where decoded pixels go: those of the tile's columns x0 to x1 - 1 and rows y0 to y1 - 1, the first of them at
-// `pixels`.
+// Where decoded pixels go: columns x0 to x1 - 1 and rows y0 to y1 - 1 of the tile. The first of them goes to `pixels`.
 struct TileOutput {
-  uint8_t* pixels;  // null: decode, but write nothing
+  uint8_t* pixels;  // null: decode without writing
   size_t stride;
   uint32_t x0, y0, x1, y1;
-  const uint8_t* colours;  // 256 entries of red, green, blue, alpha, to write colours instead of indices; or null
-  uint32_t colour_bytes;   // 3 or 4 of each entry
+  const uint8_t* colours;  // null, or 256 colours (red, green, blue, alpha) to write in place of indices
+  uint32_t colour_bytes;   // 3 or 4: how many bytes of each colour to write
 };
 
-// What the encoder makes of a tile.
+// How the encoder stores a tile.
 struct TileChoice {
   Method method;
   uint8_t parameters;
   uint16_t value[kMaxChannels];
   uint32_t payload_bytes;  // a multiple of the unit
-  bool in_range;           // false: a sample is above 2^bits - 1, nothing was encoded
+  bool in_range;           // false: a sample is above 2^bits - 1, and nothing was encoded
 };
 
 // The pixels of a tile to encode.

@@ -1,4 +1,4 @@
-// Decoding of a tile by a warp (section 6): one body for every processor target and for CUDA.
+// Decodes a tile that is not dense (section 6), with a warp. Every processor target and CUDA compile this same code.
 #pragma once
 
 #include "fast.h"
@@ -6,8 +6,8 @@
 
 namespace l3 {
 
-// Writes rows of a tile, 32 pixels at a time, to wherever the caller wants which part of them. kernels/ has another
-// writer, with the same put().
+// Writes rows of a tile, 32 pixels at a time, and leaves out pixels that the caller did not ask for. kernels/ has
+// another writer with the same put().
 template <class W, class Sample, uint32_t kChannels>
 class PixelWriter {
  public:
@@ -16,7 +16,7 @@ class PixelWriter {
   L3_INLINE PixelWriter(const TileShape& shape, const TileOutput& out)
       : out_(out), columns_(smaller(shape.width, out.x1)) {}
 
-  // The pixels in columns x to x + 31 of row y; those outside the tile or the wanted part are dropped.
+  // Writes the pixels in columns x to x + 31 of row y, except for those outside the tile or the requested part.
   L3_INLINE void put(uint32_t x, uint32_t y, const Lanes* channels) const {
     if (out_.pixels == nullptr || y < out_.y0 || y >= out_.y1) return;
     const uint32_t from = x < out_.x0 ? out_.x0 : x;
@@ -54,7 +54,7 @@ L3_INLINE Fault decode_constant(const TileEntry& entry, const TileOutput& out, c
   return {};
 }
 
-// Raw samples of 8 or 16 bits lie in a payload as in memory: 32 pixels at once, for warps that can load them so.
+// Raw samples of 8 or 16 bits are stored as in memory. Loads 32 pixels at once if the warp supports it.
 template <class W, class Sample, uint32_t kChannels>
 L3_INLINE bool load_raw_pixels(const uint8_t* bytes, uint32_t bits, typename W::Lanes* channels) {
   if constexpr (requires { W::template load_pixels<Sample, kChannels>(bytes, channels); } &&
@@ -83,7 +83,7 @@ L3_INLINE Fault decode_raw(const TileShape& shape, const TileEntry& entry, const
       writer.put(x, y, channels);
     }
   }
-  // Fewer than 128 bits are left over: the size was validated with the index.
+  // The payload's size was verified with the index, so fewer than 128 bits are left over.
   const uint32_t end = shape.width * shape.height * step;
   for (uint32_t i = end / 8; i < entry.payload_bytes; ++i) {
     const uint32_t used = i == end / 8 ? end % 8 : 0;
@@ -120,16 +120,16 @@ class FastDecoder {
       if (origin >> shape_.bits != 0) return {Reason::origin_range, 2 * c};
       for (uint32_t s = 0; s < strips; ++s) line_.store(s, c, W::splat(origin));
     }
-    at_ = 2 * kChannels;  // payloads have at least 16 bytes
+    at_ = 2 * kChannels;  // within the payload, which has at least 16 bytes
     return {};
   }
 
   L3_INLINE Fault decode_band(uint32_t y) {
     const uint32_t rows = smaller(kBandRows, shape_.height - y);
-    Lanes left[kChannels][kBandRows];  // the last column of the strip before, in all lanes
-    Lanes corner[kChannels];           // the sample above that column's first one
+    Lanes left[kChannels][kBandRows];  // the last column of the previous strip, broadcast to all lanes
+    Lanes corner[kChannels];           // the sample above the first one of that column
     for (uint32_t x = 0; x < shape_.width; x += kLanes) {
-      Lanes samples[kChannels][kBandRows];  // residuals first
+      Lanes samples[kChannels][kBandRows];  // residuals, then samples
       uint32_t predictors[kChannels];
       for (uint32_t c = 0; c < kChannels; ++c) {
         const Fault fault = read_block(x, rows, predictors[c], samples[c]);
@@ -174,7 +174,8 @@ class FastDecoder {
     return {};
   }
 
-  // From residuals to samples, in place, and leaves the last row in the line and the last column in `left`.
+  // Turns residuals into samples, in place. Keeps the last row in `line_` and the last column in `left` for later
+  // blocks.
   L3_INLINE void reconstruct(uint32_t x, uint32_t rows, uint32_t c, uint32_t predictor, Lanes* samples, Lanes* left,
                              Lanes& corner) {
     const uint32_t strip = x / kLanes;
@@ -214,7 +215,7 @@ class FastDecoder {
   uint32_t at_ = 0;  // in the payload
 };
 
-// Decodes a tile whose payload matches its check. The output's part lies inside the tile.
+// Decodes a tile whose payload matches its check. The requested part must lie inside the tile.
 template <class W, class Sample, uint32_t kChannels, class Writer>
 L3_INLINE Fault decode_tile(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const Writer& writer,
                             typename W::Line& line) {

@@ -1,4 +1,4 @@
-// Encoding of a tile (section 6): constant where it is, otherwise the fast method, or raw where that is no larger.
+// Encodes a tile without a model (section 6): as constant if possible, else as fast, or as raw if that is no larger.
 #pragma once
 
 #include "fast.h"
@@ -6,13 +6,13 @@
 
 namespace l3 {
 
-// A block's base width and width bits, and what they cost.
+// A block's base width and width bits, and their cost.
 struct WidthPlan {
   uint32_t base, width_bits;
-  uint32_t bits;  // of widths and codes together
+  uint32_t bits;  // for widths and codes together
 };
 
-// The cheapest way to code these widths, of which `absent` are zero because their groups are not there.
+// The cheapest way to code these widths. `absent` of them are zero because their groups lie outside the tile.
 template <class W>
 L3_INLINE WidthPlan plan_widths(const typename W::GroupWidths& widths, uint32_t absent) {
   const uint32_t maximum = W::greatest(widths);
@@ -27,7 +27,8 @@ L3_INLINE WidthPlan plan_widths(const typename W::GroupWidths& widths, uint32_t 
   return best;
 }
 
-// A row of eight widths, a byte each, as the spec's fields: each raised to the base, which is then taken off.
+// A row of eight widths, a byte each. `widths` are raised to at least the base; `fields` are the widths minus the
+// base, packed as the spec's fields.
 struct WidthRow {
   uint64_t widths;
   uint64_t fields;
@@ -36,11 +37,12 @@ struct WidthRow {
     constexpr uint64_t kEach = 0x0101010101010101u;
     constexpr uint64_t kTop = 0x80 * kEach;
     const uint64_t base = plan.base * kEach;
-    const uint64_t above = (row | kTop) - base;  // no byte borrows: its top bit stays where the width is not below base
+    // No byte borrows from the next one. Its top bit is cleared if the width is below the base.
+    const uint64_t above = (row | kTop) - base;
     const uint64_t keep = (above & kTop) - ((above & kTop) >> 7);
     const uint64_t over = above & keep & present;
     widths = (over + base) & present;
-    // Join eight fields of `width_bits` bits.
+    // Pack eight fields of `width_bits` bits.
     const uint32_t d = plan.width_bits;
     uint64_t v = over;
     v = (v | v >> (8 - d)) & (((uint64_t{1} << (2 * d)) - 1) * 0x0001000100010001u);
@@ -49,12 +51,12 @@ struct WidthRow {
   }
 };
 
-// Appends bit fields in multiples of four bits; writes whole words, so up to eight bytes past the last bit.
+// Appends bit fields whose size is a multiple of four. Writes whole words, so up to eight bytes after the last bit.
 class BitWriter {
  public:
   L3_INLINE explicit BitWriter(uint8_t* out) : out_(out) {}
   static constexpr uint32_t kMax = 56;
-  // At most kMost bits, nothing above them set.
+  // `bits` is at most kMax, and no bit of `value` above them may be set.
   L3_INLINE void put(uint64_t value, uint32_t bits) {
     pending_ |= value << filled_;
     filled_ += bits;
@@ -81,7 +83,7 @@ class TileEncoder {
   L3_INLINE TileEncoder(const TileShape& shape, const TileInput& in, typename W::Line& line)
       : shape_(shape), in_(in), line_(line), mask_(W::splat((1u << shape.bits) - 1)) {}
 
-  // `out` has room for raw_bytes() of the tile.
+  // `out` must have room for raw_bytes() of the tile.
   L3_INLINE TileChoice encode(uint8_t* out) {
     TileChoice choice{};
     choice.in_range = samples_in_range();
@@ -108,7 +110,7 @@ class TileEncoder {
 
  private:
   static constexpr uint32_t kPixel = kChannels * sizeof(Sample);
-  // The rows that the transform is chosen by: the first of them, and from one to the next.
+  // The rows by which the transform is chosen: the first one, and the distance to the next one.
   static constexpr uint32_t kSampledRow = 3;
   static constexpr uint32_t kSampledStep = 16;
 
@@ -122,7 +124,7 @@ class TileEncoder {
     return s;
   }
 
-  // The pixels in columns x to x + 31; beyond the tile's edge the last one again.
+  // The pixels in columns x to x + 31. Columns outside the tile repeat the last pixel.
   L3_INLINE void load(uint32_t x, uint32_t y, Lanes* channels) const {
     const uint32_t count = shape_.width - x;
     if (count >= kLanes) {
@@ -161,7 +163,7 @@ class TileEncoder {
     return true;
   }
 
-  // The transform whose residuals need the fewest bits, judged by a few rows and one predictor.
+  // The transform whose residuals need the fewest bits, estimated from a few rows and one predictor.
   L3_INLINE uint32_t choose_transform() const {
     if constexpr (kChannels < 3) {
       return 0;
@@ -211,7 +213,7 @@ class TileEncoder {
     return bits;
   }
 
-  // The size of the payload, or 0 where it would not be smaller than `room`.
+  // Returns the size of the payload, or 0 if it would not be smaller than `room`.
   L3_INLINE uint32_t encode_fast(uint8_t* out, uint32_t room) {
     uint8_t block[kMaxBlockBytes + 16];
     Lanes origin[kChannels];
@@ -247,13 +249,13 @@ class TileEncoder {
     return padded;
   }
 
-  // The first pixel, transformed, in all lanes.
+  // The first pixel, transformed, broadcast to all lanes.
   L3_INLINE void first_pixel(Lanes* channels) const {
     for (uint32_t c = 0; c < kChannels; ++c) channels[c] = W::splat(sample(0, 0, c));
     if constexpr (kChannels >= 3) from_image<W>(transform_, shape_.bits, mask_, channels);
   }
 
-  // Writes the block of a channel and gives its size.
+  // Writes the block of a channel and returns its size.
   L3_INLINE uint32_t encode_block(uint32_t x, uint32_t rows, uint32_t c, const Lanes* samples, Lanes* left,
                                   Lanes& corner, uint8_t* block) {
     Lanes residuals[kPredictors][kBandRows];
@@ -272,7 +274,7 @@ class TileEncoder {
     return write_block(x, rows, best, residuals[best], widths[best], block);
   }
 
-  // The residuals under each predictor; zero in lanes and rows outside the tile.
+  // The residuals under each predictor. They are zero in lanes and rows outside the tile.
   L3_INLINE void predict(uint32_t x, uint32_t rows, uint32_t c, const Lanes* samples, Lanes* left, Lanes& corner,
                          Lanes (*residuals)[kBandRows]) {
     const uint32_t strip = x / kLanes;
@@ -318,13 +320,13 @@ class TileEncoder {
     for (uint32_t r = 0; r < kBandRows; ++r) {
       const WidthRow row(row_widths[r], r < rows ? present : 0, plan);
       row_widths[r] = row.widths;
-      // Eight bytes are written; the next row, or the codes, overwrite what is not ours.
+      // This writes eight bytes. The next row, or the codes, overwrite what is too much.
       store_u64(fields + r * plan.width_bits, row.fields);
     }
     for (uint32_t r = 0; r < rows; ++r) {
       uint64_t codes[kRowGroups];
       W::join_codes(residuals[r], present_lanes, row_widths[r], codes);
-      // Bits of each group, and of each two groups.
+      // The number of bits of each group and of each pair of groups.
       uint64_t bits = row_widths[r] << 2;
       uint64_t sums = (bits & 0x00FF00FF00FF00FFu) + (bits >> 8 & 0x00FF00FF00FF00FFu);
       for (uint32_t k = 0; k < kRowGroups; k += 2, bits >>= 16, sums >>= 16) {

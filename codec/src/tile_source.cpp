@@ -1,3 +1,4 @@
+// Implements tile_source.h.
 #include "tile_source.h"
 
 namespace l3 {

@@ -1,4 +1,4 @@
-// Where encoders find the tiles that they look at.
+// Gives encoders access to the tiles of an image, or to copies of tiles.
 #pragma once
 
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace l3 {
 
-// A tile that was copied out of an image.
+// A tile that was copied from an image.
 struct SampleTile {
   TileShape shape;
   std::vector<uint8_t> samples;
 };
 
-// Tiles as encoders read them, at least one: an image's, or copies.
+// One or more tiles, either of an image or copies from several images.
 class TileSource {
  public:
   TileSource(const Head& head, const uint8_t* pixels, size_t stride) : head_(&head), pixels_(pixels), stride_(stride) {}

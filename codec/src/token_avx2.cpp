@@ -1,4 +1,4 @@
-// Decoding with token models, compiled for AVX2.
+// Decodes tiles of token models. Compiled with AVX2.
 #include "target.h"
 #include "token_body.h"
 #include "word_warp_avx2.h"

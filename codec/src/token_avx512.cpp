@@ -1,4 +1,4 @@
-// Decoding with token models, compiled for AVX-512 as of Cascade Lake.
+// Decodes tiles of token models with AVX-512. Compiled for Cascade Lake and later: uses VNNI, but not VBMI.
 #include "target.h"
 #include "token_body.h"
 #include "word_warp_avx512.h"
@@ -25,7 +25,8 @@ struct Avx512TokenWarp : TokenWarp<Avx512TokenWarp, Avx512WordWarp> {
 
 Fault decode_tokens_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                            const TokenTables& model) {
-  // Of a single channel's few lanes, most of the time goes to what is done lane by lane.
+  // With one channel and few lanes, most time is spent on work that is done lane by lane, where wider vectors do not
+  // help.
   const bool is_few = model.engine_channels == 1 && dense_lanes(entry.parameters) <= Avx512TokenWarp::kPartLanes;
   return is_few ? decode_tokens_avx2(shape, entry, out, model)
                 : decode_tokens<Avx512TokenWarp>(shape, entry, out, model);

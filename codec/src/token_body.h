@@ -1,4 +1,4 @@
-// Decoding of tiles with token models over a warp type. Included by one file for each such type.
+// Decodes tiles of token models with a warp type W. Included by one source file for each warp type.
 #pragma once
 
 #include "token_rows.h"
@@ -6,7 +6,7 @@
 
 namespace l3 {
 
-// For tiles whose lanes are all in the first part.
+// A warp for tiles whose lanes all fit the first part.
 template <class W>
 struct OnePart : W {
   static constexpr uint32_t kParts = 1;
@@ -36,7 +36,7 @@ Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOu
   return kFunctions[model.engine_channels - 1](shape, entry, out, model);
 }
 
-// As decode_tokens(), but quicker for tiles of few lanes, as label maps have them.
+// Like decode_tokens(), but faster for tiles with few lanes, which are common in label maps.
 template <class W>
 Fault decode_tokens_of_few(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                            const TokenTables& model) {

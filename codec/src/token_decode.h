@@ -1,5 +1,5 @@
-// Decoding of a tile with a token model by a warp (section 15 of the spec): one body for every processor target and for
-// CUDA.
+// Decodes a tile of a token model with a warp (section 15 of the spec). Every processor target and CUDA compile this
+// same code.
 #pragma once
 
 #include "token.h"
@@ -7,8 +7,8 @@
 
 namespace l3 {
 
-// The taps of a prediction in pairs, as they are multiplied: W N, NW NE, WW NN, NNE NWW; the errors at W N, NW NE,
-// WW NN, and of the two channels before; W N and NW with the sample of each of those.
+// The taps of a prediction in pairs, as they are multiplied: W N, NW NE, WW NN, NNE NWW; the errors at W N, NW NE, WW
+// NN; the errors of the two channels before; then for each of those channels W N, and NW with the sample.
 constexpr uint32_t kTapPairs = 12;
 constexpr uint32_t kErrorPair = 4, kCrossErrorPair = 7, kCrossPair = 8;
 L3_INLINE constexpr uint32_t tap_pairs(uint32_t channel) {
@@ -18,14 +18,14 @@ L3_INLINE constexpr uint32_t tap_pairs(uint32_t channel) {
 L3_INLINE uint32_t pair_of(int32_t low, int32_t high) {
   return (static_cast<uint32_t>(low) & 0xFFFF) | static_cast<uint32_t>(high) << 16;
 }
-// The weights of a pair.
+// The weights of a pair of taps.
 L3_INLINE uint32_t tap_pair(const uint32_t* words, uint32_t pair) {
   const auto of = [&](uint32_t tap) {
     return static_cast<int8_t>(words[tap / kTapsOfWord] >> (8 * (tap % kTapsOfWord)));
   };
   return pair_of(of(2 * pair), of(2 * pair + 1));
 }
-// The weights of a pair of activity terms: errors at W N, NW NE, WW NN, of the channels before; then slopes.
+// The weights of a pair of activity terms: errors at W N, NW NE, WW NN, errors of the channels before, then gradients.
 constexpr uint32_t kActivityPairs = 6;
 L3_INLINE uint32_t activity_pair(const uint32_t* words, uint32_t pair) {
   const auto of = [&](uint32_t word, uint32_t byte) { return static_cast<int32_t>(words[word] >> (8 * byte) & 0xFF); };
@@ -33,11 +33,11 @@ L3_INLINE uint32_t activity_pair(const uint32_t* words, uint32_t pair) {
                   : pair_of(of(2, pair % 2 * 2), of(2, pair % 2 * 2 + 1));
 }
 
-// The neighbours of a pixel.
+// The neighbours of a pixel (section 13.3).
 enum class NeighbourAt { w, n, nw, ne, ww, nn, nne, nww };
 
-// What a decoder is made for. A processor has one for models with holes and one for those without; a GPU asks the
-// model.
+// The variants of the decoder. A processor compiles `holes` and `plain` separately. A GPU compiles one, which tests
+// for holes at run time.
 enum class TokenUse { literal, plain, holes };
 
 template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
@@ -86,7 +86,7 @@ class TokenDecoder {
  private:
   using Upper = typename Front::Upper;
 
-  // The lanes' pixels or errors there, edges mended.
+  // The values or errors of a neighbour, corrected at the tile's edges.
   template <NeighbourAt at>
   L3_INLINE static Lanes neighbour(const DenseWindow<Lanes>& window, const Upper& upper) {
     if constexpr (at == NeighbourAt::w) return window.w;
@@ -102,7 +102,7 @@ class TokenDecoder {
   L3_INLINE Lanes pixel(uint32_t part, uint32_t word) const {
     return neighbour<at>(pixel_[part][word], above_[part][word]);
   }
-  // What predictions look at: pixels, holes filled.
+  // The values that predictions use: pixels, with holes filled.
   template <NeighbourAt at>
   L3_INLINE Lanes value(uint32_t part, uint32_t word) const {
     if constexpr (kMayHaveHoles) {
@@ -119,16 +119,16 @@ class TokenDecoder {
   static constexpr bool kMayHaveHoles = kUse == TokenUse::holes;
   L3_INLINE bool has_holes() const { return kMayHaveHoles && (W::kLooksAhead || tables_.hole()); }
 
-  // The parts that have lanes of the tile.
+  // The number of parts of the warp that contain lanes of this tile.
   L3_INLINE uint32_t parts() const { return kParts == 1 ? 1 : parts_; }
 
-  // False where words were wanted behind the payload's end.
+  // Advances past words that were taken. Returns false if the payload has no more of them.
   L3_INLINE bool advance(uint32_t taken) {
     at_ += taken;
     return at_ <= payload_bytes_;
   }
 
-  // Which blocks are still, and the classes of the others.
+  // Decodes which blocks are still, and the classes of the others.
   L3_INLINE bool decode_blocks() {
     if (kLiteral && !tables_.still()) return true;
     const uint32_t across = ceil_div(width_, kBlockEdge);
@@ -170,10 +170,10 @@ class TokenDecoder {
     return true;
   }
 
-  // The lanes whose block is still, of a round that begins with block `first`.
+  // Decodes which lanes' blocks are still, in the round that begins with block `first`.
   L3_INLINE Mask decode_still(uint32_t part, uint32_t first, uint32_t across, Window window, uint32_t& taken) {
     const Lanes lane = W::numbers(part);
-    // The block above counts where an earlier round had it.
+    // The block above is a context only if an earlier round decoded it.
     const Mask known = W::both(W::less(lane, across), W::not_less(lane + first, W::splat(across)));
     const Lanes above = classes_.of(lane + (first - across), W::lane_bits(known));
     const Lanes frequency = W::select(W::equal(above & constant<kStillBlock>, kStillBlock),
@@ -210,13 +210,14 @@ class TokenDecoder {
       last_value_[part] = W::splat(kValueBias);
       still_[part] = W::equal(lane, uint32_t{kLanes});  // none
       column_[part] = zero - lane - lane;
-      // A lane beyond the tile's lanes is below its last row for ever.
+      // A lane beyond the tile's lanes gets a row that is always below the tile, so it is never active.
       row_[part] = W::select(W::less(lane, lanes_), lane, W::splat(1u << 30));
     }
-    // Where lane 0 is: its column, and how many rows it has done. Before step `ask_at` no step is quiet.
+    // The column of lane 0, and how many rows it has completed. Until step `ask_at` no step has all lanes in still
+    // blocks.
     uint32_t lead = 0, turn = 0, ask_at = 0;
     for (uint32_t step = 0; step < steps; ++step) {
-      bool inside = false;  // no lane is at an edge of the tile
+      bool inside = false;  // whether no lane is at an edge of the tile
       if constexpr (W::kLooksAhead) {
         if (lead == period) {
           lead = 0;
@@ -240,7 +241,7 @@ class TokenDecoder {
       }
       const typename Delay::Entry from_last = delay_.load();
       track_errors(from_last);
-      // Backwards, since each part looks at what the one before it was.
+      // In descending order: each part reads the neighbours of the part before it, which must not have moved yet.
       for (uint32_t part = parts(); part-- > 0;) gather_neighbours(part, from_last, inside);
       if (any_of(to_decode_) && !decode_step()) return false;
       L3_FOR_USED_PARTS {
@@ -252,7 +253,7 @@ class TokenDecoder {
     return true;
   }
 
-  // A step in which all lanes are in still blocks, and none is at an edge of the tile.
+  // A step in which all lanes are in still blocks and none is at an edge of the tile: nothing is decoded.
   L3_INLINE void still_step(uint32_t step, uint32_t last_part, uint32_t last_lane) {
     const typename Delay::Entry from_last = delay_.load();
     track_errors(from_last);
@@ -272,7 +273,7 @@ class TokenDecoder {
     store_delay(last_part, last_lane);
   }
 
-  // What such steps leave as it was.
+  // Updates the state that still_step() does not, after `idle` such steps.
   L3_INLINE void skip_columns(uint32_t idle) {
     L3_FOR_USED_PARTS {
       column_[part] = column_[part] + idle;
@@ -283,7 +284,7 @@ class TokenDecoder {
     }
   }
 
-  // Errors that are all 0 need not be moved. One that is not is somewhere in the windows for five steps at most.
+  // Errors that are all 0 need not be moved. An error that is not 0 stays in the windows for at most five steps.
   L3_INLINE void track_errors(const typename Delay::Entry& from_last) {
     if constexpr (W::kLooksAhead && !kLiteral) {
       uint32_t errors = 0;
@@ -305,7 +306,7 @@ class TokenDecoder {
     return any;
   }
 
-  // What the lanes decode in a step.
+  // Decodes the pixels of one step.
   L3_INLINE bool decode_step() {
     const Window window = reader_.window(at_);
     uint32_t taken = 0;
@@ -324,7 +325,7 @@ class TokenDecoder {
     return advance(taken);
   }
 
-  // To the next column, or to the first one of the lane's next row.
+  // Moves each lane to its next column, or to the first column of its next row.
   L3_INLINE void next_column(uint32_t part, uint32_t period) {
     column_[part] = column_[part] + constant<1>;
     const Mask wraps = W::equal(column_[part], period);
@@ -345,7 +346,7 @@ class TokenDecoder {
     delay_.store(next);
   }
 
-  // The windows of a part's lanes go on by a column.
+  // Moves the windows of a part's lanes by one column.
   L3_INLINE void slide(uint32_t part, const typename Delay::Entry& from_last) {
     const uint32_t before = part == 0 ? 0 : part - 1;
     uint32_t next = 0;
@@ -365,7 +366,7 @@ class TokenDecoder {
     }
   }
 
-  // What the lanes of a part see where they are now; `inside`, where none is at an edge of the tile.
+  // Collects the neighbours of each lane's pixel in a part. `inside`: no lane is at an edge of the tile.
   L3_INLINE void gather_neighbours(uint32_t part, const typename Delay::Entry& from_last, bool inside) {
     slide(part, from_last);
     const Lanes column = column_[part], row = row_[part];
@@ -406,20 +407,20 @@ class TokenDecoder {
     if constexpr (W::kLooksAhead) {
       copy_still(part, W::both(active, still_[part]));
     } else {
-      // A GPU looks again rather than remember.
+      // A GPU looks this up in each step rather than keep it in a register.
       copy_still(part, still_among(block_at(row, column), active));
     }
   }
   L3_INLINE Lanes block_at(Lanes row, Lanes column) const {
     return (row >> 4) * ceil_div(width_, kBlockEdge) + (column >> 4);
   }
-  // Those of these lanes whose block is still.
+  // The lanes, among those given, whose block is still.
   template <class Which>
   L3_INLINE Mask still_among(Lanes block, Which lanes) const {
     return W::equal(classes_.of(block, lanes) & constant<kStillBlock>, kStillBlock);
   }
 
-  // In still blocks pixels are what goes on from above: W where N is as NW, else N.
+  // Pixels of still blocks (section 15.4): W if N equals NW, else N.
   L3_INLINE void copy_still(uint32_t part, Mask still) {
     to_decode_[part] = W::and_not(active_[part], still);
     Mask level = still;
@@ -432,7 +433,7 @@ class TokenDecoder {
     }
   }
 
-  // Which neighbours are the same, a bit for each of the eight pairs.
+  // Which pairs of neighbours are equal: one bit for each of the eight pairs of section 14.4.
   L3_INLINE Lanes equalities(uint32_t part) const {
     return same<NeighbourAt::w, NeighbourAt::n, 1>(part) | same<NeighbourAt::n, NeighbourAt::ne, 2>(part) |
            same<NeighbourAt::n, NeighbourAt::nw, 4>(part) | same<NeighbourAt::w, NeighbourAt::nw, 8>(part) |
@@ -448,7 +449,7 @@ class TokenDecoder {
     return W::select_or_zero(all, W::splat(constant<kBit>));
   }
 
-  // Where there are holes, lanes hold the last value that was none.
+  // With holes, each lane keeps the last value that was not the hole (section 15.2).
   L3_INLINE void track_last_value(uint32_t part, Mask first_column) {
     const Lanes n = pixel<NeighbourAt::n>(part, 0), w = pixel<NeighbourAt::w>(part, 0);
     Lanes last_value = W::select(first_column, W::splat(constant<kValueBias>), last_value_[part]);
@@ -459,7 +460,7 @@ class TokenDecoder {
     return W::same(v & constant<0xFFFF>, W::splat(tables_.hole_value() ^ kValueBias));
   }
 
-  // What the pixels repeat; lanes whose pixel repeats nothing escape.
+  // Decodes matches: what the pixels repeat. Lanes whose pixel repeats nothing escape.
   L3_INLINE void decode_match(Window window, uint32_t& taken) {
     Lanes own[kParts], other[kParts];
     L3_FOR_USED_PARTS {
@@ -507,7 +508,7 @@ class TokenDecoder {
     return c % 2 == 0 ? W::lower_halves(a, b) : W::upper_halves(a, b);
   }
 
-  // The activity as far as this channel's own neighbours go.
+  // The activity, from the terms of this channel's own neighbours.
   template <uint32_t c>
   L3_INLINE Lanes prepare_activity(uint32_t part) {
     constexpr uint32_t word = c / 2;
@@ -527,7 +528,7 @@ class TokenDecoder {
     return activity;
   }
 
-  // The lowest 16 bits, or the upper ones, of each lane's word.
+  // The lower or upper 16 bits of each lane's word.
   template <uint32_t c>
   L3_INLINE static Lanes half_of(Lanes word) {
     return c % 2 == 0 ? word & constant<0xFFFF> : word >> 16;
@@ -536,7 +537,7 @@ class TokenDecoder {
   L3_INLINE static Lanes in_place(Lanes half) {
     return c % 2 == 0 ? half : half << 16;
   }
-  // Puts a channel's 16 bits into a word of two, in the lanes of the mask.
+  // Replaces a channel's 16 bits in a word of two channels, in the lanes of the mask.
   template <uint32_t c>
   L3_INLINE static Lanes with_half(Lanes word, Lanes half, Mask mask) {
     const Lanes rest = c % 2 == 0 ? word & constant<0xFFFF0000> : word & constant<0xFFFF>;
@@ -592,7 +593,7 @@ class TokenDecoder {
   template <uint32_t c>
   L3_INLINE void predict(uint32_t part, Lanes& p, Lanes& up) {
     constexpr uint32_t word = c / 2;
-    // The bias of values, times what their weights add up to, and a half.
+    // Corrects the bias of the values, whose weights add up to 1 in 64ths, and adds one half for rounding.
     Lanes sum = W::splat(constant<(kValueBias << kWeightShift) + (1u << kWeightShift >> 1)>);
     const bool is_prepared = c == 0 && tables_.match() && tables_.match_by_activity();
     Lanes activity = is_prepared ? activity_[part] : prepare_activity<c>(part);
@@ -630,12 +631,12 @@ class TokenDecoder {
     if (!tables_.grouped(c)) return level;
     constexpr uint32_t word = c / 2;
     const Lanes max_value = W::splat(tables_.max_value(c));
-    const Lanes distance = (p ^ up) & max_value;  // most - p where the prediction leans upwards
+    const Lanes distance = (p ^ up) & max_value;  // max_value - p if the prediction leans upwards
     const auto sign = [&](Lanes e, int bit) { return c % 2 == 0 ? (e >> 15 & constant<1>) << bit : (e >> 31) << bit; };
     const auto at_least = [&](Lanes neighbour, Lanes bit) {
       return W::select_or_zero(W::not_less(half_of<c>(neighbour) ^ constant<kValueBias>, p), bit);
     };
-    // In the engine's order: W and N against p, then the errors.
+    // In the decoder's bit order: W and N compared with p, then the signs of the errors.
     const Lanes pattern = at_least(value<NeighbourAt::w>(part, word), W::splat(constant<1>)) |
                           at_least(value<NeighbourAt::n>(part, word), W::splat(constant<2>)) |
                           sign(error<NeighbourAt::w>(part, word), 2) | sign(error<NeighbourAt::n>(part, word), 3) |
@@ -643,7 +644,7 @@ class TokenDecoder {
     return level + W::token_row(tables_, c, W::bit_length_at_most_15(distance), (pattern ^ up) & constant<63>);
   }
 
-  // Odd numbers go the way in which the prediction leans.
+  // Odd numbers go in the direction in which the prediction leans.
   template <uint32_t c>
   L3_INLINE void finish(uint32_t part, Lanes p, Lanes up, Lanes number) {
     const Lanes max_value = W::splat(tables_.max_value(c));
@@ -652,7 +653,7 @@ class TokenDecoder {
       here = with_half<c>(here, (number & max_value) ^ constant<kValueBias>, escaped_[part]);
     } else {
       const Lanes odd = W::splat(0) - (number & constant<1>);
-      const Lanes difference = (number >> 1) ^ odd;  // of a prediction that does not lean upwards
+      const Lanes difference = (number >> 1) ^ odd;  // for a prediction that does not lean upwards
       const Lanes value = (p + (difference ^ up) - up) & max_value;
       const Lanes error = W::token_error(value - p) & constant<0xFFFF>;
       here = with_half<c>(here, value ^ constant<kValueBias>, escaped_[part]);

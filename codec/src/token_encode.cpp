@@ -1,3 +1,4 @@
+// Implements token_encode.h: chooses a variant of the token model, fits it, and codes tiles with it.
 #include "token_encode.h"
 
 #include <algorithm>
@@ -10,10 +11,10 @@
 namespace l3 {
 namespace {
 
-// Fewer pixels than this are their neighbours: matching them is not tried.
+// If a smaller share of pixels repeats a neighbour, matching is not tried.
 constexpr double kMinRepeats = 0.08;
-// Still blocks decode several times as fast as others: they may take this much more in a trial, which sees them as
-// dearer than they turn out to be, but must not be fewer than this.
+// Still blocks decode several times faster than others, so a model with them is chosen even if its trial size is
+// larger by this factor. (The trial overestimates their cost.) At least kMinStill of the blocks must be still.
 constexpr double kPriceOfStill = 1.15, kMinStill = 0.05;
 constexpr uint64_t kTrialPixels = 1u << 18;
 constexpr uint32_t kMaxColours = 8192;
@@ -22,7 +23,7 @@ uint32_t sample_at(const uint8_t* pixels, uint32_t i, bool wide) {
   return wide ? reinterpret_cast<const uint16_t*>(pixels)[i] : pixels[i];
 }
 
-// All samples of a pixel in one number.
+// Packs all samples of a pixel into one number.
 uint64_t joined(const uint32_t* samples, uint32_t channels) {
   uint64_t all = 0;
   for (uint32_t c = 0; c < channels; ++c) all |= uint64_t{samples[c]} << (16 * c);
@@ -35,7 +36,7 @@ uint32_t depth_of(size_t count) {
   return depth;
 }
 
-// A tile that is not small has at least eight lanes, since a step takes a processor's vector the same time for fewer.
+// A large tile gets at least eight lanes: with fewer, a step takes a processor's vector unit the same time.
 constexpr double kBitsOfLane = 640;
 constexpr uint32_t kMinLogLanesOfLarge = 3, kLargePixels = 1u << 12;
 
@@ -54,7 +55,8 @@ void for_pixels(const TileSource& source, uint64_t tile, const Use& use) {
   }
 }
 
-// Calls use(pixel, whether it is its left or upper neighbour) for each pixel of a tile: all samples in one number.
+// Calls use(pixel, repeats) for each pixel of a tile. `pixel` has all its samples in one number. `repeats` says
+// whether it equals its left or upper neighbour.
 template <class Use>
 void for_repeats(const TileSource& source, uint64_t tile, const Use& use) {
   const uint32_t channels = source.channels();
@@ -72,12 +74,13 @@ struct Colour {
   uint64_t times;
 };
 
-// All colours, those first that most often are not what is beside them; empty where there are too many.
+// All colours, by how often they differ from their left and upper neighbours, most often first. Empty if there are too
+// many.
 std::vector<Colour> colours_of(const TileSource& source) {
   std::unordered_map<uint64_t, uint64_t> times;
   const size_t maximum = std::min(kMaxColours, kMaxValues / source.channels());
   for (uint64_t tile = 0; tile < source.tile_count(); ++tile) {
-    // One that repeats its neighbours is not named by its number.
+    // A pixel that repeats a neighbour is coded as a match, not by its colour's number.
     for_repeats(source, tile, [&](uint64_t pixel, bool repeats) {
       if (!repeats && times.size() <= maximum) ++times[pixel];
     });
@@ -91,7 +94,7 @@ std::vector<Colour> colours_of(const TileSource& source) {
   return colours;
 }
 
-// The values that each channel has, in rising order.
+// The values that occur in each channel, in rising order.
 void ranks_of(const TileSource& source, std::vector<uint16_t>* values) {
   const uint32_t channels = source.channels();
   std::vector<uint8_t> seen(size_t{channels} << 16);
@@ -108,7 +111,7 @@ void ranks_of(const TileSource& source, std::vector<uint16_t>* values) {
   }
 }
 
-// A model with what a decoder needs to know before it predicts.
+// Restores a model, as far as prediction needs it, from the decoder's form.
 TokenModel model_of(const TokenTables& tables) {
   TokenModel model{};
   model.channels = tables.channels;
@@ -198,7 +201,7 @@ std::unique_ptr<TokenTile> TokenEncoder::load(uint64_t tile, const TokenModel& m
   return loaded;
 }
 
-// Tiles to fit a model to: about so many pixels, at least one tile.
+// Chooses tiles to fit a model to: about `maximum` pixels, and at least one tile.
 std::vector<uint64_t> TokenEncoder::choose_tiles(uint64_t maximum) const {
   const uint64_t step = std::clamp<uint64_t>((source_.pixels() + maximum / 2) / maximum, 1, source_.tile_count());
   std::vector<uint64_t> seen;
@@ -276,7 +279,7 @@ TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const std::vec
 std::vector<TokenPlan> TokenEncoder::plans(ModelUse use) const {
   const uint32_t channels = source_.channels();
   const double repeats = share_of_repeats(source_);
-  // Other images have other values: only what lists none is for them too.
+  // Other images have other values, so a model for them must not list any.
   const bool may_list = use == ModelUse::these;
   const std::vector<Colour> colours = may_list || channels == 1 ? colours_of(source_) : std::vector<Colour>();
   std::vector<uint16_t> values[kMaxChannels];
@@ -375,7 +378,7 @@ Fault TokenEncoder::use(const uint8_t* model, size_t size) {
   model_bytes_.assign(model, model + size);
   model_ = model_of(codes_->tables);
   map_ = ValueMap(model_);
-  // What errors cost is not in a model: this is near enough.
+  // A model does not contain the expected errors. This is a good enough estimate.
   for (TokenScales& scales : scales_) scales = first_token_scales();
   make_codes();
   return {};
@@ -394,11 +397,11 @@ void TokenEncoder::make_codes() {
   }
 }
 
-// Finds the symbols of a predicted tile and their tables; false where one has no code.
+// Finds the symbols of a predicted tile and their tables. Returns false if a symbol has no code.
 bool TokenEncoder::code(const TokenTile& tile, Coded& coded) const {
   const TokenTables& tables = codes_->tables;
   const size_t pixels = tile.pixels();
-  uint64_t cost = 0;  // in 16ths of a bit, roughly
+  uint64_t cost = 0;  // approximate, in 16ths of a bit
   bool sound = true;
   const auto add = [&](uint32_t table, uint32_t symbol) {
     const uint32_t of_symbol = cost_of_frequency(codes_->symbols[table].codes[symbol].frequency);
@@ -480,7 +483,7 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
   const uint32_t log_lanes = log_lanes_for(tile->width, tile->height, coded.bits, kBitsOfLane,
                                            tile->pixels() >= kLargePixels ? kMinLogLanesOfLarge : 0);
   const uint32_t lanes = 1u << log_lanes;
-  // A symbol takes one word at most, raw bits another, and the coder looks one ahead.
+  // A symbol takes one word at most, its raw bits another, and the coder reads one word ahead.
   const size_t room_for_words = tile->pixels() * (1 + 2 * tile->channels) + size_t{blocks} * (1 + tile->channels) + 1;
   const auto words = std::make_unique_for_overwrite<uint16_t[]>(room_for_words);
   ReverseCoder coder(lanes, words.get() + room_for_words);

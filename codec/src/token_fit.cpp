@@ -1,3 +1,4 @@
+// Implements token_fit.h: least squares for predictors, alternating with the choice of each block's class.
 #include "token_fit.h"
 
 #include <algorithm>
@@ -12,22 +13,23 @@ namespace {
 
 constexpr uint32_t kMaxActivityWeight = 90;
 constexpr float kMinScale = 0.3f;
-// Rounds that may make it no shorter; and what one loses, in bits of a sample, that is followed by half steps.
+// The fit stops after this many rounds without a gain. A round that loses more than kWild bits per sample makes
+// weights change by half steps.
 constexpr uint32_t kPatience = 6;
 constexpr double kWild = 0.02;
 
 using FourFloats = float __attribute__((vector_size(16)));
 
-// The features of a block's samples: what the weights of a predictor multiply, as differences from W where weights add
-// up to a constant. The last one is what is to be predicted.
+// The features of a block's samples, which the weights of a predictor multiply. Taps whose weights add up to a
+// constant are stored as differences from W. The last row is the target.
 struct FeatureBlock {
   uint32_t rows, columns;
   alignas(16) float at[kMaxFeatures + 1][kBlockEdge * kBlockEdge];
-  alignas(16) float weight[kBlockEdge * kBlockEdge];  // 0 where nothing is to be predicted
+  alignas(16) float weight[kBlockEdge * kBlockEdge];  // 0 for samples that are not predicted
   alignas(16) float scale[kBlockEdge * kBlockEdge];
 };
 
-// How busy it is around a sample: two levels to an octave.
+// The activity around a sample: two levels per octave.
 uint32_t scale_level(const NeighbourRows& own, const NeighbourRows& errors, uint32_t x) {
   const auto size_of = [&](uint32_t neighbour) { return std::abs(errors[neighbour][x]); };
   const int32_t sum = 2 * (size_of(kTokenW) + size_of(kTokenN)) + size_of(kTokenNw) + size_of(kTokenNe) +
@@ -36,7 +38,7 @@ uint32_t scale_level(const NeighbourRows& own, const NeighbourRows& errors, uint
   return std::min((bits >> 22) - (127u << 1), TokenScales::kLevels - 1);
 }
 
-// Brings features of a tile's channel into blocks.
+// Collects the features of a tile's channel, block by block.
 class FeatureReader {
  public:
   FeatureReader(const TokenTile& tile, uint32_t c, int32_t hole)
@@ -44,7 +46,7 @@ class FeatureReader {
     for (uint32_t i = 0; i < cross_channels(c); ++i) cross_.emplace_back(tile.width);
   }
 
-  // Calls use(block number, block) for all blocks.
+  // Calls use(block number, block) for each block.
   template <class Use>
   void run(const TokenScales& scales, const Use& use) {
     std::vector<std::unique_ptr<FeatureBlock>> blocks(tile_.blocks_across);
@@ -107,7 +109,7 @@ class FeatureReader {
   std::vector<NeighbourRows> cross_;
 };
 
-// Adds the products of all pairs of rows of numbers, weighted, to the sums of a triangle.
+// Adds the weighted dot products of all pairs of rows to the sums of a triangle.
 void add_products(const float (*rows)[kBlockEdge * kBlockEdge], const float* weight, uint32_t count, uint32_t numbers,
                   double* sums) {
   alignas(16) float weighted[kBlockEdge * kBlockEdge];
@@ -126,10 +128,10 @@ void add_products(const float (*rows)[kBlockEdge * kBlockEdge], const float* wei
   }
 }
 
-// The numbers of a block lie in whole rows: what its edge leaves out must weigh nothing.
+// A block is stored in whole rows. Clears the samples outside the image, so that they have no weight.
 void clear_outside(FeatureBlock& block, uint32_t count) {
   if (block.columns == kBlockEdge) return;
-  // By memset: GCC 12 takes a loop here for one over aligned numbers.
+  // Uses memset, since GCC 12 wrongly assumes alignment if this is a loop.
   const size_t bytes = (kBlockEdge - block.columns) * sizeof(float);
   for (uint32_t r = 0; r < block.rows; ++r) {
     const uint32_t first = r * kBlockEdge + block.columns;
@@ -140,7 +142,7 @@ void clear_outside(FeatureBlock& block, uint32_t count) {
 
 int32_t hole_of(const TokenModel& model) { return model.hole ? static_cast<int32_t>(model.hole_value) : -1; }
 
-// About 2^23 log2 of what the block's errors take with a predictor.
+// The cost of a block's errors with a predictor: about 2^23 log2((|error| + scale) / scale), summed over its samples.
 int64_t cost_of(const FeatureBlock& block, const TapWeights& weights, uint32_t count) {
   const uint32_t numbers = block.rows * kBlockEdge;
   alignas(16) float sum[kBlockEdge * kBlockEdge];
@@ -202,7 +204,8 @@ class ChannelFit {
       }
       ++vain;
       if (estimate_ < best_.estimate + kWild) continue;
-      // Errors that depend on errors may swing: then weights go half the way, and after a while back to the best ones.
+      // Errors depend on other errors, so weights may oscillate. Then move them half the way only, and sometimes go
+      // back to the best ones.
       share_ = 0.5;
       if (++wild % 3 == 0) restore();
     }
@@ -212,7 +215,7 @@ class ChannelFit {
   }
 
  private:
-  // The best round so far.
+  // The state of the best round so far.
   struct Best {
     double estimate;
     TapWeights weights[kMaxClasses];
@@ -233,7 +236,7 @@ class ChannelFit {
     predict();
   }
 
-  // Whether a block has anything to predict.
+  // Whether a block has any sample that is predicted.
   bool counts(const TokenTile& tile, uint32_t b) const {
     const uint32_t x = b % tile.blocks_across * kBlockEdge, y = b / tile.blocks_across * kBlockEdge;
     for (uint32_t r = y; r < std::min(y + kBlockEdge, tile.height); ++r) {
@@ -244,7 +247,7 @@ class ChannelFit {
     return false;
   }
 
-  // Blocks in order of how busy they are, cut into classes of the same size; a simple predictor.
+  // The starting point: blocks sorted by activity, cut into classes of equal size; a simple predictor.
   void start() {
     TapWeights simple{};
     simple.of[0] = 64;
@@ -276,14 +279,14 @@ class ChannelFit {
             static_cast<uint64_t>(std::abs(tile->errors[c_][i]));
       }
     }
-    // Blocks without anything to predict are of no class.
+    // Blocks without predicted samples have no class.
     order.erase(std::remove_if(order.begin(), order.end(), [](const Busy& block) { return block.class_of == nullptr; }),
                 order.end());
     std::stable_sort(order.begin(), order.end(), [](const Busy& a, const Busy& b) { return a.sum < b.sum; });
     for (size_t i = 0; i < order.size(); ++i) *order[i].class_of = static_cast<uint8_t>(i * classes_ / order.size());
   }
 
-  // Also estimates what a sample takes then, in bits, but for a constant.
+  // Predicts all tiles, and estimates the bits per sample without a constant.
   void predict() {
     double sums[TokenScales::kLevels][2] = {};
     for (const auto& tile : tiles_) {
@@ -360,7 +363,7 @@ class ChannelFit {
     }
   }
 
-  // The weights with which the terms of an activity add up to the expected error, as 64ths.
+  // Fits activity weights so that the terms add up to the expected error, in 64ths.
   void fit_activity() {
     constexpr uint8_t kFirst[kActivityTerms] = {16, 16, 8, 8, 4, 4, 3, 3, 3, 6, 6};
     uint8_t* const activity = model_.activity[c_];

@@ -1,11 +1,11 @@
-// Fitting the predictors of a token model to tiles (nothing here is part of the format).
+// Fits the predictors of a token model to tiles. How to fit is not part of the format.
 #pragma once
 
 #include "token_tile.h"
 
 namespace l3 {
 
-// What an effort spends.
+// The parameters of the encoder that follow from the effort.
 struct TokenEffort {
   uint32_t classes, rounds, tables, table_rounds;
   uint64_t fit_pixels;
@@ -15,17 +15,17 @@ TokenEffort token_effort_of(uint32_t effort);
 
 using TokenTiles = std::vector<std::unique_ptr<TokenTile>>;
 
-// What an error costs by how busy it is around it.
+// The expected |error|, by the activity around the sample.
 struct TokenScales {
   static constexpr uint32_t kLevels = 48;
   float of[kLevels];
 };
 
-// What an error costs before anything is known.
+// The expected |error| before any statistics exist.
 TokenScales first_token_scales();
 
-// Fits the predictors, classes and activity weights of a channel to tiles whose channels before it are predicted, and
-// predicts it there.
+// Fits the predictors, classes and activity weights of channel c, and predicts it in all tiles. The channels before it
+// must be predicted already.
 void fit_token_channel(const TokenTiles& tiles, uint32_t c, const TokenEffort& effort, TokenModel& model,
                        TokenScales& scales);
 

@@ -1,3 +1,4 @@
+// Implements token_model.h: the parts of a token model (section 14 of the spec).
 #include "token_model.h"
 
 #include <algorithm>
@@ -73,7 +74,7 @@ void put_match(BitWriter& bits, const TokenModel& model) {
   for (uint32_t row = 0; row < rows; ++row) put_row(bits, model.match_table[row], kMatchOctaves, 5, 6);
 }
 
-// A bound of what a model takes.
+// An upper bound of a model's size.
 size_t max_bytes(const TokenModel& model) {
   size_t values = 0;
   for (const auto& list : model.values) values += 3 * list.size();

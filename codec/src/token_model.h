@@ -1,4 +1,4 @@
-// A token model as the encoder makes it (section 14 of the spec).
+// A token model in the encoder's form (section 14 of the spec).
 #pragma once
 
 #include <vector>
@@ -12,7 +12,8 @@ struct TokenModel {
   bool match, literal, hole, still;
   Listing listing;
   uint32_t hole_value;
-  std::vector<uint16_t> values[kMaxChannels];  // ranks: of each channel; colours: all in the first, sample by sample
+  // Ranks: one list per channel. Colours: all in the first list, `channels` samples each.
+  std::vector<uint16_t> values[kMaxChannels];
   uint32_t depth[kMaxChannels];
 
   uint32_t classes[kMaxChannels];
@@ -24,9 +25,9 @@ struct TokenModel {
   uint32_t class_tables[kMaxChannels];
   uint8_t class_table_of[kMaxChannels][kMaxClasses];
 
-  uint32_t still_frequency[2];  // of a block being still, where the one above it is not, and where it is
+  uint32_t still_frequency[2];  // of a still block, if the block above is not still, and if it is
   uint32_t match_mask;
-  uint8_t match_row[kMatchPatterns];  // by the equalities of the mask
+  uint8_t match_row[kMatchPatterns];  // by the equalities that the mask selects
   uint8_t match_table[kMaxMatchRows][kMatchOctaves];
   uint8_t literal_table[kLiteralContexts];
 
@@ -35,16 +36,16 @@ struct TokenModel {
   uint16_t class_frequencies[kMaxChannels][8][kMaxClasses];
 };
 
-// The equalities that a mask keeps, in order.
+// The equalities that a mask selects, packed in order.
 uint32_t pattern_of(uint32_t equalities, uint32_t mask);
 
-// The bytes of a model. What it holds must fit the spec's ranges.
-// Gives every symbol that an image may need a code in every table.
+// Gives a code to every symbol that an image may need, in every table.
 void complete_token_model(TokenModel& model);
+// Returns the bytes of a model. The values in `model` must be valid.
 std::vector<uint8_t> write_token_model(const TokenModel& model);
 
-// Reads and verifies a model for an image of so many channels and bits. A fault's place counts from the start of the
-// section.
+// Reads and verifies a model for an image with these channels and bits. A fault's place is relative to the start of
+// the model.
 [[nodiscard]] Fault read_token_model(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits,
                                      TokenTables& tables);
 

@@ -1,5 +1,5 @@
-// Reading and verifying a token model (section 14 of the spec), for processors and GPUs alike: its parts can be read
-// side by side.
+// Reads and verifies a token model (section 14 of the spec), for processors and GPUs alike. Its parts are independent,
+// so several threads can read them in parallel.
 #pragma once
 
 #include "model_parts.h"
@@ -16,8 +16,8 @@ struct TokenForm {
   static constexpr uint32_t kLevels = kTokenLevels, kLevelBits = 7, kTableBits = 6;
 };
 
-// Reads a model part by part: the head, the values, then channels and match in any order, then place_class_tables(),
-// then tables in any order. A fault's place counts from the start of the section.
+// Reads a model in this order: the head, the values, channels and match in any order, place_class_tables(), tables in
+// any order. A fault's place is relative to the start of the model.
 class TokenModelReader {
   using Parts = ModelParts<TokenTables, TokenForm>;
 
@@ -25,7 +25,7 @@ class TokenModelReader {
   L3_INLINE TokenModelReader(const uint8_t* bytes, uint64_t size, TokenTables& tables)
       : bytes_(bytes), size_(static_cast<uint32_t>(size)), tables_(tables), too_large_(size > kMaxTokenModelBytes) {}
 
-  // For an image of so many channels and bits.
+  // `channels` and `bits` are those of the image.
   L3_INLINE Fault read_head(uint32_t channels, uint32_t bits) {
     if (too_large_) return {Reason::model_head, kMaxTokenModelBytes};
     if (size_ < kTokenHeadBytes) return {Reason::model_head, size_};
@@ -63,7 +63,7 @@ class TokenModelReader {
     return check_sizes();
   }
 
-  // The hole must be a value.
+  // Reads the listed values and verifies that the hole is a valid value.
   L3_INLINE Fault read_values() {
     begin_values();
     BitReader bits(value_bytes(), value_size());
@@ -72,7 +72,7 @@ class TokenModelReader {
     if (tables_.listing == Listing::colours) sound = read_colours(bits);
     return end_values(sound && bits.ends_here());
   }
-  // For those who read the lists in their own way, between these two.
+  // For callers that read the lists themselves, between begin_values() and end_values().
   L3_INLINE void begin_values() {
     for (uint32_t c = 0; c < kMaxChannels; ++c) {
       tables_.depth[c] = tables_.bits;
@@ -83,7 +83,7 @@ class TokenModelReader {
     if (!sound) return {Reason::model_values, offset_of(part_count())};
     return tables_.hole_value >> tables_.depth[0] != 0 ? Fault{Reason::model_head, 4} : Fault{};
   }
-  // Where the lists are, and how many bytes.
+  // Where the listed values are, and their size.
   L3_INLINE const uint8_t* value_bytes() const { return bytes_ + offset_of(part_count()); }
   L3_INLINE uint32_t value_size() const { return size_ - offset_of(part_count()); }
   L3_INLINE static uint32_t depth_of(uint32_t count) {
@@ -92,7 +92,7 @@ class TokenModelReader {
     return depth;
   }
 
-  // `class_tables` is how many the channel has.
+  // Reads a channel. Sets `class_tables` to the number of its class tables.
   L3_INLINE bool read_channel(uint32_t c, uint32_t& class_tables) {
     BitReader bits = part(c);
     class_tables = 0;
@@ -110,7 +110,7 @@ class TokenModelReader {
     return {Reason::model_match, offset_of(tables_.engine_channels)};
   }
 
-  // From what was said of each channel to the number of its first class table.
+  // Computes the number of each channel's first class table.
   L3_INLINE Fault place_class_tables(const bool* is_read, const uint32_t* class_tables, uint32_t* first) const {
     uint32_t sum = 0;
     for (uint32_t c = 0; c < tables_.engine_channels; ++c) {
@@ -123,7 +123,7 @@ class TokenModelReader {
   }
   L3_INLINE void move_class_tables(uint32_t c, uint32_t first) { Parts::move_class_tables(tables_, c, first); }
 
-  // The frequencies of a table, or class table, of so many symbols; those that it does not name are left as they are.
+  // Reads the frequencies of a table or a class table. Leaves those of symbols above the table's last one as they are.
   L3_INLINE Fault read_table(uint32_t table, uint16_t* frequencies) const {
     return read_frequencies(tables_.engine_channels + 1 + table, kTokens, frequencies);
   }
@@ -132,7 +132,7 @@ class TokenModelReader {
   }
 
  private:
-  // Those whose size is written.
+  // The number of parts whose size the model states.
   L3_INLINE uint32_t part_count() const {
     return tables_.engine_channels + 1 + tables_.table_count + tables_.class_table_count;
   }

@@ -1,4 +1,4 @@
-// Decoding with token models, compiled for what every processor has.
+// Decodes tiles of token models. Compiled without processor-specific options.
 #include "target.h"
 #include "token_body.h"
 

@@ -1,4 +1,4 @@
-// Brings what a wavefront decodes with a token model into rows, and values to samples.
+// Collects the pixels of a token tile's wavefront into image rows, and maps values to samples.
 #pragma once
 
 #include <cstring>
@@ -46,7 +46,7 @@ class TokenRows {
     uint32_t row, column;
   };
 
-  // Writes the pixels of the steps from `from` to `to - 1`.
+  // Writes the pixels of steps `from` to `to` - 1.
   L3_INLINE void flush(uint32_t from, uint32_t to) {
     if (out_.pixels == nullptr) return;
     for (uint32_t word = 0; word < kWords; ++word) {
@@ -105,7 +105,7 @@ class TokenRows {
     if (has_bytes_) {
       const uint32_t* const values = &turned_[0][lane][step];
       uint32_t i = 0;
-      // Four are read before any is written, which might be one of them for all the compiler knows.
+      // Read four before writing any: the compiler must assume that a write may change the next value.
       for (; i + 4 <= count; i += 4) {
         const Sample four[] = {bytes_[values[i] & 0xFF], bytes_[values[i + 1] & 0xFF], bytes_[values[i + 2] & 0xFF],
                                bytes_[values[i + 3] & 0xFF]};
@@ -133,9 +133,9 @@ class TokenRows {
   const TileOutput& out_;
   const TokenTables& tables_;
   bool has_bytes_;
-  uint8_t bytes_[256];  // the sample of each value, where both are bytes
+  uint8_t bytes_[256];  // the sample of each value, if both have at most 8 bits
   uint32_t width_ = 0, height_ = 0, lanes_ = 1, period_ = 2, steps_ = 0;
-  Place next_[kLanes];  // of each lane's next step
+  Place next_[kLanes];  // the position of each lane in the next step to be written
   alignas(64) uint32_t pixels_[kWords][kSteps][kLanes];
   alignas(64) uint32_t turned_[kWords][kLanes][kSteps];
 };

@@ -1,3 +1,4 @@
+// Implements token_statistics.h: fits the tables of tokens, matches, classes and still blocks to counts.
 #include "token_statistics.h"
 
 #include <algorithm>
@@ -12,14 +13,14 @@ namespace {
 
 constexpr uint32_t kMaxMatchTables = 20;
 constexpr uint32_t kMaxLiteralTables = 24;
-constexpr uint32_t kMinStillFrequency = 16;  // frequency of a block being still, or not
-constexpr uint32_t kRowBits = 60;            // what a row and the tables that it brings take, about
+constexpr uint32_t kMinStillFrequency = 16;  // at least, for still blocks and for others
+constexpr uint32_t kRowBits = 60;            // approximate cost of a row and its tables
 
 int32_t hole_of(const TokenModel& model) { return model.hole ? static_cast<int32_t>(model.hole_value) : -1; }
 
 uint32_t groups_of(const uint8_t* groups, uint32_t count) { return *std::max_element(groups, groups + count) + 1u; }
 
-// The patterns that a mask of equalities leaves, each with the counts of all that become it.
+// Reduces patterns to the equalities in `mask`, and adds up the counts of patterns that become equal.
 std::vector<uint32_t> masked(const std::vector<uint32_t>& matches, uint32_t mask, uint32_t size) {
   std::vector<uint32_t> counts((size_t{1} << __builtin_popcount(mask)) * size);
   for (uint32_t equalities = 0; equalities < kMatchPatterns; ++equalities) {
@@ -29,7 +30,7 @@ std::vector<uint32_t> masked(const std::vector<uint32_t>& matches, uint32_t mask
   return counts;
 }
 
-// What a mask costs, about: the symbols of each pattern, and learning how often each comes.
+// The approximate cost of a mask: the bits of the symbols under each pattern, and of the tables of the patterns.
 double cost_of_mask(const std::vector<uint32_t>& matches, uint32_t mask, uint32_t octaves) {
   const uint32_t size = octaves * kMatchSymbols;
   const std::vector<uint32_t> counts = masked(matches, mask, size);
@@ -66,7 +67,8 @@ uint32_t choose_mask(const std::vector<uint32_t>& matches, uint32_t octaves) {
   return mask;
 }
 
-// Rows are numbered in the order in which patterns name them first; patterns that were never seen name the one before.
+// Numbers rows in the order in which patterns first use them. A pattern without samples gets the row of the one
+// before.
 uint32_t number_rows(const std::vector<uint32_t>& counts, uint32_t patterns, uint32_t size, const uint8_t* groups,
                      uint8_t* rows) {
   int32_t number_of[kMatchPatterns];
@@ -258,7 +260,7 @@ void fit_token_groups(const TokenTiles& tiles, uint32_t c, double share, TokenMo
 void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, TokenModel& model) {
   model.table_count = 0;
   for (uint32_t above = 0; above < 2 && model.still; ++above) {
-    // Either may happen, also in tiles that were not seen.
+    // Add one to each count, since tiles that were not seen may contain either kind of block.
     const uint64_t all = uint64_t{counts.still_[above][0]} + counts.still_[above][1] + 2;
     const uint64_t share = kProbabilities * (uint64_t{counts.still_[above][1]} + 1) / all;
     model.still_frequency[above] =

@@ -1,3 +1,4 @@
+// Implements token_tile.h: neighbours, matches, predictions and contexts of a tile (section 15 of the spec).
 #include "token_tile.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 namespace l3 {
 namespace {
 
-// Level of an activity, at least 8: four to an octave.
+// The level of an activity of at least 8: four levels per octave.
 uint32_t level_of(uint32_t activity) {
   const uint32_t top = 31 - static_cast<uint32_t>(__builtin_clz(activity));
   return 4 * (top - 3) + (activity >> (top - 2) & 3);
@@ -24,7 +25,7 @@ void NeighbourRows::find(const int32_t* plane, uint32_t y) {
   const int32_t* up_2 = y > 1 ? up - w : up;
   const size_t bytes = w * sizeof(int32_t);
   const int32_t corner = y > 0 ? up[0] : 0;
-  // W and WW; shorter rows have no second column.
+  // W and WW. A row of one pixel has no second column.
   row(kTokenW)[0] = row(kTokenWw)[0] = corner;
   if (w > 1) {
     std::memcpy(row(kTokenW) + 1, here, bytes - sizeof(int32_t));
@@ -88,7 +89,7 @@ TokenTile::TokenTile(uint32_t w, uint32_t h, uint32_t engine_channels)
 
 void TokenTile::find_matches(int32_t hole, bool with_still) {
   equalities.resize(pixels());
-  std::vector<uint8_t> stays(pixels());  // whether a pixel is what it is in a still block
+  std::vector<uint8_t> stays(pixels());  // whether the pixel has the value that a still block would give it
   std::vector<NeighbourRows> rows(channels, NeighbourRows(width));
   for (uint32_t y = 0; y < height; ++y) {
     for (uint32_t c = 0; c < channels; ++c) rows[c].find(values[c].data(), y);
@@ -151,7 +152,7 @@ void predict_tile(TokenTile& tile, uint32_t c, const TapWeights* weights, uint32
   for (uint32_t y = 0; y < tile.height; ++y) {
     own.find(tile.values[c].data(), y);
     if (hole >= 0) own.fill_holes(hole);
-    // Of the row itself nothing is known yet: W and WW are added as they come.
+    // W and WW lie in this row and are not known yet; the loop below adds them.
     errors.find(tile.errors[c].data(), y);
     for (uint32_t i = 0; i < cross.size(); ++i) cross[i].find(tile.values[c - 1 - i].data(), y);
     const uint8_t* const classes = tile.classes[c].data() + size_t{y / kBlockEdge} * tile.blocks_across;
@@ -178,7 +179,7 @@ void predict_tile(TokenTile& tile, uint32_t c, const TapWeights* weights, uint32
         add(cross_of[3], tile.values[c - 1 - i].data() + row);
       }
       const int32_t of_w = of[8], of_ww = of[12];
-      const bool no_n = y == 0;  // N and all above are W then
+      const bool no_n = y == 0;  // then N and all other upper neighbours are W
       const int32_t of_above = no_n ? of[9] + of[10] + of[11] + of[13] : 0;
       const int32_t corner = y > 0 ? tile.errors[c][row - w] : 0;
       for (uint32_t x = first; x < end; ++x) {

@@ -1,4 +1,4 @@
-// What a processor's warp needs for token models, over the lanes of WordWarp; kernels/ has the same for CUDA.
+// The operations that token models add to WordWarp on processors. kernels/ implements the same for CUDA.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace l3 {
 
-// A model as the engine asks for it.
+// A model as the decoder accesses it.
 class TokenView {
  public:
   explicit TokenView(const TokenTables& tables) : tables_(tables) {
@@ -18,7 +18,7 @@ class TokenView {
   }
 
   const TokenTables& all() const { return tables_; }
-  // Where the tables of each pattern begin, of which activity chooses.
+  // The index of the first table of each pattern's row. The octave is added to it.
   const uint16_t* match_place() const { return match_place_; }
 
   bool match() const { return tables_.match; }
@@ -36,7 +36,7 @@ class TokenView {
   uint16_t match_place_[kMatchPatterns];
 };
 
-// Where the still blocks of a tile are, for steps in which all lanes are in some.
+// Finds steps in which all lanes are in still blocks.
 class StillAhead {
  public:
   template <class Classes>
@@ -52,9 +52,9 @@ class StillAhead {
     }
   }
 
-  // How many steps, if it is more than a few, lanes stay in still blocks, and not at an edge of the tile; or for how
-  // many steps that will not be so. Lane 0 is in that row and column, and each other lane in the next row and two
-  // columns behind.
+  // idle: for how many steps from now on all lanes stay in still blocks and away from the tile's edges, or 0 if they
+  // are too few to be worth it. busy: if idle is 0, for how many steps that cannot change. Lane 0 is at `column` and
+  // `row`; each further lane is one row below and two columns behind.
   struct Steps {
     uint32_t idle, busy;
   };
@@ -73,11 +73,11 @@ class StillAhead {
  private:
   static constexpr uint32_t kFew = 3;
   uint32_t width_ = 0, height_ = 0, across_ = 0;
-  // The column behind the still blocks that begin with this one; 0 where it is not still.
+  // The column after the run of still blocks that begins with this block, or 0 if this block is not still.
   uint16_t ends_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge) + 1];
 };
 
-// `Self` is the warp that is derived from this one: what is composed here uses its parts.
+// `Self` is the derived warp, whose replacements of functions are used here.
 template <class Self, class Base>
 struct TokenWarp : Base {
   using Lanes = typename Base::Lanes;
@@ -95,10 +95,10 @@ struct TokenWarp : Base {
   L3_INLINE static Mask same(Lanes a, Lanes b) { return {(Vector)(a.v == b.v)}; }
   L3_INLINE static Mask not_less(Lanes a, Lanes b) { return {(Vector)((Signed)a.v >= (Signed)b.v)}; }
   L3_INLINE static bool any(Mask mask) { return Base::bits(mask) != 0; }
-  // The lanes of the mask; 0 in the others.
+  // `a` in the lanes of the mask, 0 in the others.
   L3_INLINE static Lanes select_or_zero(Mask mask, Lanes a) { return a & mask; }
   L3_INLINE static Lanes at_least_zero(Lanes a) { return {a.v & ~(Vector)((Signed)a.v >> 31)}; }
-  // The smaller one, of numbers below 2^31.
+  // The minimum, for numbers below 2^31.
   L3_INLINE static Lanes at_most(Lanes a, Lanes b) {
     const Vector above = (Vector)((Signed)a.v > (Signed)b.v);
     return {(a.v & ~above) | (b.v & above)};
@@ -107,7 +107,7 @@ struct TokenWarp : Base {
   L3_INLINE static Lanes shifted_left(Lanes a, Lanes count) { return {a.v << count.v}; }
   L3_INLINE static Lanes shifted_right(Lanes a, Lanes count) { return {a.v >> count.v}; }
 
-  // Two numbers of 16 bits to a lane.
+  // Lanes of two 16-bit numbers.
   L3_INLINE static Lanes dot_pairs(Lanes a, Lanes b, Lanes sum) {
     return {sum.v + (Vector)ShortVectors<4 * kPartLanes>::multiply_pairs((Shorts)a.v, (Signed)b.v)};
   }
@@ -115,7 +115,7 @@ struct TokenWarp : Base {
     const UnsignedShorts negative = (UnsignedShorts)((Shorts)a.v >> 15);
     return {(Vector)(((UnsignedShorts)a.v ^ negative) - negative)};
   }
-  // At most 32767.
+  // Saturates at 32767.
   L3_INLINE static Lanes distance_pairs(Lanes a, Lanes b) {
     const Shorts x = (Shorts)a.v, y = (Shorts)b.v, above = (Shorts)(x > y);
     const UnsignedShorts sign = (UnsignedShorts)~above;
@@ -128,12 +128,12 @@ struct TokenWarp : Base {
     return Base::level(Self::at_most(activity, Base::splat(constant<kMaxActivity>)));
   }
   L3_INLINE static Lanes token_error(Lanes a) { return Base::template clamp<-kMaxTokenError, kMaxTokenError>(a); }
-  // From the exponent of twice the number and one.
+  // Uses the exponent of 2 a + 1 as a float.
   L3_INLINE static Lanes bit_length_at_most_15(Lanes a) {
     const Vector exponent = (Vector) __builtin_convertvector((Signed)((a.v << 1) + 1), Floats) >> 23;
     return Self::at_most({exponent - 127}, Base::splat(constant<15>));
   }
-  // The prediction, at least 0 and at most `most`; and all bits where it leans upwards.
+  // The prediction, clamped to 0 to `max_value`, and a mask of the lanes in which it leans upwards.
   L3_INLINE static void split_tokens(Lanes sum, uint32_t max_value, Lanes& p, Lanes& up) {
     const Lanes minimum = Self::at_least_zero(sum);
     const Lanes within = Self::at_most(minimum, Base::splat((max_value << kWeightShift) + (1u << kWeightShift) - 1));
@@ -141,7 +141,7 @@ struct TokenWarp : Base {
     up = Base::shift_right_signed(within << (32 - kWeightShift), 31);
   }
 
-  // What the buckets of tables hold.
+  // Looks up the buckets of each lane's table.
   L3_INLINE static void look_up_match(const TokenView& view, Lanes equalities, Lanes octave, Lanes bucket, Lanes& own,
                                       Lanes& other) {
     const auto patterns = Self::each(equalities), octaves = Self::each(octave);
@@ -167,12 +167,12 @@ struct TokenWarp : Base {
       other.v[i] = b.other;
     }
   }
-  // Where the row of a zone and a sign pattern begins.
+  // The index of the first level in the row of a zone and a sign pattern.
   L3_INLINE static Lanes token_row(const TokenView& view, uint32_t c, Lanes zone, Lanes pattern) {
     return Base::row(view.all(), c, zone, pattern) * constant<kTokenLevels>;
   }
 
-  // What lane 0 will need of the last lane, in steps to come: so many words of each.
+  // What lane 0 will need of the last lane in later steps: kWords words for each step.
   template <uint32_t kWords>
   class TokenDelay {
    public:
@@ -186,7 +186,7 @@ struct TokenWarp : Base {
     }
     L3_INLINE Entry load() const { return words_[at_]; }
 
-    // Takes the words of one entry, one after the other. `lane` is counted within the part.
+    // Writes the words of one entry. `lane` is the lane's number within its part.
     class Next {
      public:
       L3_INLINE Next(uint32_t* to, uint32_t lane) : to_(to), lane_(lane) {}
@@ -204,7 +204,7 @@ struct TokenWarp : Base {
     uint32_t words_[kMaxTileEdge][kWords];
   };
 
-  // The weights of the block that each lane is in, in pairs.
+  // The weights for the block of each lane, in pairs.
   template <uint32_t kChannels>
   class TokenWeights {
    public:
@@ -221,10 +221,10 @@ struct TokenWarp : Base {
       }
     }
 
-    // Whether blocks differ in their weights.
+    // Whether different blocks have different weights.
     L3_INLINE bool change() const { return change_; }
 
-    // These lanes of a part, a bit for each, enter a block.
+    // Loads the weights of the lanes in `entering`, a bit mask, which enter a new block.
     L3_INLINE void enter(uint32_t part, uint32_t entering, Lanes block, const typename Base::Classes& classes) {
       for (; entering != 0; entering &= entering - 1) {
         const uint32_t i = static_cast<uint32_t>(__builtin_ctz(entering));

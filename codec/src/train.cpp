@@ -1,4 +1,4 @@
-// A model of many images: a sample of their tiles, to which a model is fitted as to one image.
+// Trains a model for many images: keeps a sample of their tiles and fits a model to it as if it were one image.
 #include <cstring>
 #include <memory>
 #include <new>
@@ -16,7 +16,7 @@ constexpr uint32_t kDefaultTileEdge = 128;
 constexpr uint32_t kDefaultEffort = 5;
 constexpr uint64_t kDefaultMaxPixels = uint64_t{1} << 23;
 
-// Numbers in another order, in which none stands out.
+// Scrambles a number (SplitMix64), so that the sample is random and yet the same in each run.
 uint64_t shuffled(uint64_t number) {
   uint64_t v = number + 0x9E3779B97F4A7C15u;
   v = (v ^ v >> 30) * 0xBF58476D1CE4E5B9u;
@@ -24,7 +24,7 @@ uint64_t shuffled(uint64_t number) {
   return v ^ v >> 31;
 }
 
-// Tiles of everything that was added, each as likely as the other.
+// A random sample of all tiles that were added. Each tile is equally likely to be in it.
 class TileSample {
  public:
   explicit TileSample(uint64_t max_pixels) : max_pixels_(max_pixels) {}
@@ -58,7 +58,7 @@ class TileSample {
     return tile;
   }
 
-  // Half of what is kept goes, and half of what comes.
+  // Drops about half of the tiles, and from now on accepts half as many.
   void halve() {
     mask_ = 2 * mask_ + 1;
     size_t kept = 0;
@@ -75,12 +75,12 @@ class TileSample {
 
   uint64_t max_pixels_;
   uint64_t seen_ = 0, pixels_ = 0;
-  uint64_t mask_ = 0;  // a tile is kept where its ticket has none of these bits
+  uint64_t mask_ = 0;  // a tile is kept if its ticket has none of these bits set
   std::vector<SampleTile> tiles_;
   std::vector<uint64_t> tickets_;
 };
 
-// What the sample, or the first tiles of it, takes with a model, the model included.
+// The size of the model and of the sample encoded with it, or of the sample's first tiles if it is large.
 uint64_t bytes_with(const ModelEncoder& encoder, const std::vector<SampleTile>& tiles) {
   constexpr uint64_t kMaxPixels = uint64_t{1} << 20;
   uint64_t bytes = encoder.model().size(), pixels = 0;
@@ -96,8 +96,8 @@ uint64_t bytes_with(const ModelEncoder& encoder, const std::vector<SampleTile>& 
   return bytes;
 }
 
-// Of the kind that suits the sample: weighted predictions for 8 bits, tokens for other bits, and where pixels repeat
-// whichever makes it smaller.
+// Chooses the kind of model: kind 0 for 8 bits, a token model for other bits. For 8-bit images in which pixels repeat,
+// whichever of the two makes the sample smaller.
 std::vector<uint8_t> fit_model(const std::vector<SampleTile>& tiles, const l3_train_options& options,
                                const Target& target) {
   const TileSource source(tiles);

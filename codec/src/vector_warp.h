@@ -1,8 +1,9 @@
-// A warp on a processor: a lane variable is 32 numbers in native vectors of kBytes each.
+// A warp of the fast method on a processor. A lane variable is 32 numbers, stored in native vectors of kBytes each.
 //
-// Everything here is written with the compiler's vector extension and so runs on any processor: VectorWarp<16> is the
-// portable target (SSE2, NEON, ...). The AVX2 and AVX-512 targets derive from it and replace what they do better. What
-// a warp must offer to the engine is exactly what this class offers; kernels/ has the same over CUDA's registers.
+// Everything here uses the compiler's vector extension, so it works on any processor. VectorWarp<16> is the portable
+// target (SSE2, NEON, ...). The AVX2 and AVX-512 targets derive from it and replace the functions that they can do
+// faster. The decoder requires of a warp exactly the functions of this class; kernels/ implements them with CUDA's
+// registers.
 #pragma once
 
 #include <cstring>
@@ -13,8 +14,8 @@
 
 namespace l3 {
 
-// Native vectors of a size in bytes. Spelled out: GCC loses the attribute where the size depends on a template
-// parameter.
+// Native vectors by size in bytes. They are listed one by one because GCC ignores the attribute if the size depends on
+// a template parameter.
 template <size_t kBytes>
 struct VectorTypes;
 template <>
@@ -103,7 +104,7 @@ struct Words {
   }
 };
 
-// How many bits the number in each byte has.
+// The number of significant bits of each byte.
 template <size_t kBytes>
 struct ByteLengths {
   using Bytes = typename VectorTypes<kBytes>::U8;
@@ -136,7 +137,7 @@ struct VectorWarp {
   using Quads = typename VectorTypes<kBytes>::U64;
   using Floats = typename VectorTypes<kBytes>::F32;
 
-  // The row above the current band: one lane variable for each strip and channel.
+  // The row above the current band: one lane variable per strip and channel.
   struct Line {
     Lanes lanes[kMaxTileEdge / kLanes][kMaxChannels];
     L3_INLINE Lanes load(uint32_t strip, uint32_t channel) const { return lanes[strip][channel]; }
@@ -162,13 +163,13 @@ struct VectorWarp {
     return a;
   }
 
-  // Arithmetic: copies of the top bit come in from the left.
+  // Arithmetic shift: copies the sign bit.
   L3_INLINE static Lanes shift_right_signed(Lanes a, int count) {
     for (int i = 0; i < kVectors; ++i) a.v[i] = (Vector)((Signed)a.v[i] >> count);
     return a;
   }
 
-  // All bits in the first `count` lanes, none in the others.
+  // All bits set in the first `count` lanes, none in the others.
   L3_INLINE static Lanes first_lanes(uint32_t count) {
     Lanes r;
     for (int i = 0; i < kVectors; ++i) {
@@ -182,17 +183,17 @@ struct VectorWarp {
 
   // ---- between lanes
 
-  // Lane i gets lane i - 1; lane 0 gets lane 31 of `before`.
+  // Moves each lane's value to the next higher lane. Lane 0 gets lane 31 of `before`.
   L3_INLINE static Lanes shift_up(const Lanes& a, const Lanes& before) {
     return shift_up_with(a, before, std::make_integer_sequence<int, kPerVector>{});
   }
 
-  // Lane i gets lane i + 1; lane 31 keeps its own.
+  // Moves each lane's value to the next lower lane. Lane 31 keeps its value.
   L3_INLINE static Lanes shift_down(const Lanes& a) {
     return shift_down_with(a, std::make_integer_sequence<int, kPerVector>{});
   }
 
-  // Lane 31 in all lanes; lane 0 in all lanes.
+  // Broadcasts lane 31, or lane 0, to all lanes.
   L3_INLINE static Lanes last(const Lanes& a) { return splat(a.v[kVectors - 1][kPerVector - 1]); }
   L3_INLINE static Lanes first(const Lanes& a) { return splat(a.v[0][0]); }
 
@@ -207,7 +208,7 @@ struct VectorWarp {
     return r;
   }
 
-  // Lane i gets the sum of lanes 0 to i.
+  // Prefix sum: lane i gets the sum of lanes 0 to i.
   L3_INLINE static Lanes scan_add(Lanes a) {
     Vector carry{};
     for (int i = 0; i < kVectors; ++i) {
@@ -220,7 +221,7 @@ struct VectorWarp {
 
   // ---- codes
 
-  // The residuals of one row of a block: lane i takes the code of column i and subtracts half its range.
+  // The residuals of one row of a block: the code of column i, minus half its range, goes to lane i.
   template <class Sample>
   L3_INLINE static Lanes residuals(const uint8_t* codes, const Widths& widths, uint32_t row) {
     uint64_t values[kRowGroups];
@@ -238,7 +239,7 @@ struct VectorWarp {
     return r - half;
   }
 
-  // The four codes of a group, 16 bits for each. Reads up to nine bytes.
+  // Splits a group into its four codes of 16 bits each. Reads up to nine bytes.
   template <class Sample>
   L3_INLINE static uint64_t split_codes(const uint8_t* p, uint32_t shift, uint32_t width) {
     uint64_t window = load_u64(p) >> shift;
@@ -249,9 +250,9 @@ struct VectorWarp {
     return (pairs & one) | ((pairs >> width) & one) << 16;
   }
 
-  // 32 fields of `bits` bits, `step` bits apart, the first at bit `at` of `bytes`, of which `count` are there. A window
-  // of four bytes ends where its field does, so nothing behind is read, but up to three bytes before `bytes` are: in a
-  // file there is always more than that before a payload.
+  // Reads `count` fields of `bits` bits each, `step` bits apart, the first one at bit `at` of `bytes`. Loads the four
+  // bytes that end where the field ends, so nothing after the field is read. Up to three bytes before `bytes` may be
+  // read, which is safe since a payload never begins at the start of a file.
   L3_INLINE static Lanes bit_fields(const uint8_t* bytes, uint64_t at, uint32_t step, uint32_t bits, uint32_t count) {
     uint16_t values[kLanes] = {};
     const uint32_t mask = (1u << bits) - 1;
@@ -271,7 +272,8 @@ struct VectorWarp {
   template <class Sample, uint32_t kChannels>
   L3_INLINE static void store_pixels(uint8_t* out, const Lanes* channels) {
     if constexpr (sizeof(Sample) == 1 && kChannels == 3 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
-      // Two pixels in 64 bits at a time; a store of eight bytes is overlapped by the next one, the last is of six.
+      // Stores two pixels (six bytes) at a time. The first store of a group writes eight bytes; the second one
+      // overwrites the last two.
       uint64_t even[kRowGroups], odd[kRowGroups];  // pixels 0 and 2, 1 and 3 of each group
       for (int i = 0; i < kVectors; ++i) {
         const Pairs low = (Pairs)(channels[0].v[i] | channels[1].v[i] << 8);
@@ -298,7 +300,7 @@ struct VectorWarp {
     }
   }
 
-  // Writes pixels from `from` to `to - 1` of those 32.
+  // Writes pixels `from` to `to` - 1 of the 32.
   template <class Sample, uint32_t kChannels>
   L3_INLINE static void store_some_pixels(uint8_t* out, const Lanes* channels, uint32_t from, uint32_t to) {
     uint8_t pixels[kLanes * kChannels * sizeof(Sample)];
@@ -307,7 +309,8 @@ struct VectorWarp {
     std::memcpy(out, pixels + from * kPixel, (to - from) * kPixel);
   }
 
-  // Writes the colours of the indices in lanes `from` to `to - 1`: three or four bytes each of a table of four.
+  // Writes the colours of the indices in lanes `from` to `to` - 1. Each entry of `colours` has four bytes, of which
+  // the first `colour_bytes` are written.
   L3_INLINE static void store_colours(uint8_t* out, const Lanes& indices, uint32_t from, uint32_t to,
                                       const uint8_t* colours, uint32_t colour_bytes) {
     uint16_t values[kLanes];
@@ -329,20 +332,20 @@ struct VectorWarp {
 
   // ---- encoding
 
-  // The widths of a block's 64 groups: eight bytes for each group k of a row, one for each row.
+  // The widths of a block's 64 groups: eight bytes for each group k of a row, one byte per row.
   struct GroupWidths {
     Quads groups[64 / kBytes];
   };
 
-  // The width that each group of four residuals needs: eight rows of residuals, modulo 2^bits. A residual is folded to
-  // a non-negative number (0, -1, 1, -2 ... to 0, 1, 2, 3 ...) that has as many bits as its code needs; those of a
-  // group are or-ed together.
+  // The width that each group of four residuals needs. The residuals are in eight rows, modulo 2^bits. Each one is
+  // mapped to a non-negative number with as many bits as its code (0, -1, 1, -2 ... to 0, 1, 2, 3 ...). The numbers of
+  // a group are then combined with or.
   template <class Sample>
   L3_INLINE static GroupWidths group_widths(const Lanes* residuals, uint32_t bits) {
     GroupWidths widths;
     for (int i = 0; i < kVectors; ++i) {
       if constexpr (sizeof(Sample) == 1) {
-        Pairs two[4];  // two rows each: in the lower and the upper byte of a lane
+        Pairs two[4];  // two rows each, in the lower and the upper byte of a lane
         for (int r = 0; r < 4; ++r) {
           Vector lower = residuals[2 * r].v[i];
           Vector upper = residuals[2 * r + 1].v[i];
@@ -369,7 +372,7 @@ struct VectorWarp {
           }
           const Vector any = (Vector)either(either(folded[0], folded[1]), either(folded[2], folded[3]));
           half[q] = (Quads)lane_lengths(any >> static_cast<int>(16 - bits));
-          // From 16 bits for each row to a byte.
+          // Pack one byte per row instead of 16 bits.
           half[q] = (half[q] | half[q] >> 8) & 0x0000FFFF0000FFFFu;
           half[q] = (half[q] | half[q] >> 16) & 0xFFFFFFFFu;
         }
@@ -379,7 +382,7 @@ struct VectorWarp {
     return widths;
   }
 
-  // The greatest width of all; their sum, each raised to at least `floor`.
+  // greatest(): the greatest width. sum_raised(): the sum of the widths, each raised to at least `floor`.
   L3_INLINE static uint32_t greatest(const GroupWidths& widths) {
     uint8_t bytes[64];
     std::memcpy(bytes, widths.groups, sizeof(bytes));
@@ -403,7 +406,7 @@ struct VectorWarp {
     return sum_bytes(sum);
   }
 
-  // The widths of each row, a byte for each of its eight groups: the same bytes, rows and groups exchanged.
+  // The widths of each row, a byte for each of its eight groups: `widths` transposed.
   L3_INLINE static void row_words(const GroupWidths& widths, uint64_t* rows) {
     std::memcpy(rows, widths.groups, 64);
     exchange<1>(rows, 0x00FF00FF00FF00FFu);
@@ -411,7 +414,8 @@ struct VectorWarp {
     exchange<4>(rows, 0x00000000FFFFFFFFu);
   }
 
-  // The codes of a row's eight groups, each as one number of four codes side by side; zero for lanes not `present`.
+  // Joins the four codes of each of a row's eight groups to one number. Codes are zero in lanes that are not
+  // `present`.
   L3_INLINE static void join_codes(const Lanes& residuals, const Lanes& present, uint64_t widths, uint64_t* codes) {
     uint64_t halves[kRowGroups], masks[kRowGroups];
     for (uint32_t k = 0; k < kRowGroups; ++k) {
@@ -430,7 +434,7 @@ struct VectorWarp {
     }
   }
 
-  // Four lanes, 16 bits for each, the lowest lane in the lowest bits.
+  // Four lanes per number, 16 bits each, the lowest lane in the lowest bits.
   L3_INLINE static void store_groups(const Lanes& a, uint64_t* groups) {
     if constexpr (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
       std::memcpy(groups, a.v, 64);
@@ -453,7 +457,7 @@ struct VectorWarp {
     }
   }
 
-  // True where some lane is not equal.
+  // Whether any lane differs.
   L3_INLINE static bool differ(const Lanes& a, const Lanes& b) {
     uint64_t all[8];
     Lanes d = a ^ b;
@@ -508,14 +512,15 @@ struct VectorWarp {
   }
 
  private:
-  // Halves or-ed together in numbers of twice the size: those of `a` in the lower half, those of `b` in the upper one.
+  // Combines halves of numbers with or, in numbers of twice the size: those of `a` in the lower half, those of `b` in
+  // the upper.
   L3_INLINE static Quads either(const Pairs& a, const Pairs& b) {
     return (Quads)(((a | a >> 16) & 0xFFFF) | ((b | b << 16) & 0xFFFF0000));
   }
   L3_INLINE static Quads either(const Quads& a, const Quads& b) {
     return ((a | a >> 32) & 0xFFFFFFFFu) | ((b | b << 32) & 0xFFFFFFFF00000000u);
   }
-  // How many bits each lane's number has: a float's exponent tells.
+  // The number of significant bits in each lane, from the exponent of a float.
   L3_INLINE static Vector lane_lengths(const Vector& v) {
     const SignedPairs low = (SignedPairs)((Pairs)v & 0xFFFF);
     const SignedPairs high = (SignedPairs)((Pairs)v >> 16);
@@ -524,7 +529,7 @@ struct VectorWarp {
     const Vector exponents = (Vector)(even | odd << 16);
     return (exponents - 126) & (Vector)(exponents != 0);
   }
-  // No byte is above 255 / 4, so eight of them fit 16 bits twice.
+  // The sum of all bytes. Each is at most 255 / 4, so intermediate sums fit 16 bits.
   L3_INLINE static uint32_t sum_bytes(const Bytes& v) {
     uint64_t quads[kBytes / 8];
     std::memcpy(quads, &v, kBytes);
@@ -533,8 +538,8 @@ struct VectorWarp {
     for (const uint64_t quad : quads) words += (quad & kEven) + (quad >> 8 & kEven);
     return static_cast<uint32_t>(words * 0x0001000100010001u >> 48);
   }
-  // Exchanges the off-diagonal blocks of kStep by kStep bytes of an 8 by 8 matrix. `low` holds the lower columns'
-  // bytes.
+  // One step of transposing an 8 by 8 matrix of bytes: swaps the off-diagonal blocks of kStep by kStep bytes. `low`
+  // masks the bytes of the lower columns.
   template <int kStep>
   L3_INLINE static void exchange(uint64_t* rows, uint64_t low) {
     for (int r = 0; r < 8; ++r) {

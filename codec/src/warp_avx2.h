@@ -1,4 +1,4 @@
-// The warp in AVX2 registers: two of 16 lanes.
+// The fast method's warp in AVX2 registers: two registers of 16 lanes.
 #pragma once
 
 #include <immintrin.h>
@@ -45,7 +45,7 @@ struct Avx2Warp : VectorWarp<32> {
       v = _mm256_add_epi16(v, _mm256_slli_si256(v, 2));
       v = _mm256_add_epi16(v, _mm256_slli_si256(v, 4));
       v = _mm256_add_epi16(v, _mm256_slli_si256(v, 8));
-      // The sum of the lower half, in all lanes of the upper one.
+      // Add the sum of the lower half to all lanes of the upper half.
       const __m256i lower = _mm256_permute2x128_si256(v, v, 0x08);
       sums[i] = _mm256_add_epi16(v, _mm256_shuffle_epi8(lower, _mm256_set1_epi16(0x0F0E)));
     }
@@ -63,7 +63,7 @@ struct Avx2Warp : VectorWarp<32> {
   L3_INLINE static Lanes residuals(const uint8_t* codes, const Widths& widths, uint32_t row) {
     Lanes r;
     for (uint32_t i = 0; i < 2; ++i) {
-      // Four groups, each in 64 bits.
+      // Four groups, 64 bits each.
       const uint32_t at = widths.row_start[row];
       const uint32_t starts = static_cast<uint32_t>(widths.start[row] >> (32 * i));
       const __m256i width = _mm256_cvtepu8_epi64(
@@ -80,7 +80,7 @@ struct Avx2Warp : VectorWarp<32> {
         const __m256i later = _mm256_srlv_epi64(four_words(p0 + 1, p1 + 1, p2 + 1, p3 + 1), shift);
         window = _mm256_or_si256(window, _mm256_slli_epi64(later, 8));
       }
-      // Split in two, then each half in two.
+      // Split each group in two, then each half in two.
       const __m256i ones = _mm256_set1_epi64x(-1);
       const __m256i twice = _mm256_add_epi64(width, width);
       const __m256i two = _mm256_andnot_si256(_mm256_sllv_epi64(ones, twice), ones);
@@ -90,7 +90,7 @@ struct Avx2Warp : VectorWarp<32> {
       const __m256i pairs = _mm256_or_si256(_mm256_and_si256(window, two), _mm256_slli_epi64(upper, 32));
       const __m256i odd = _mm256_and_si256(_mm256_srlv_epi64(pairs, width), one);
       const __m256i values = _mm256_or_si256(_mm256_and_si256(pairs, one), _mm256_slli_epi64(odd, 16));
-      // Half of each range: (mask + 1) / 2 in 16 bits, which is mask - mask / 2 where there is a width.
+      // Half of each range: (mask + 1) / 2 in 16 bits, which equals mask - mask / 2 if the width is not 0.
       const __m256i mask = _mm256_or_si256(one, _mm256_slli_epi64(one, 16));
       const __m256i half = _mm256_sub_epi16(mask, _mm256_srli_epi16(mask, 1));
       r.v[i] = (Vector)_mm256_sub_epi16(values, half);
@@ -120,7 +120,7 @@ struct Avx2Warp : VectorWarp<32> {
           store(out + 64 * i, _mm256_permute2x128_si256(a, b, 0x20));
           store(out + 64 * i + 32, _mm256_permute2x128_si256(a, b, 0x31));
         } else {
-          // 12 bytes of each quarter, in order; every store but the last is overlapped by the next.
+          // Each quarter gives 12 bytes in order. Every store but the last is overlapped by the next one.
           const __m256i squeeze = _mm256_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, 0, 1, 2, 4,
                                                    5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
           const __m256i join = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);
@@ -143,20 +143,21 @@ struct Avx2Warp : VectorWarp<32> {
       for (int i = 0; i < 2; ++i) c[0].v[i] = (Vector)_mm256_cvtepu8_epi16(load_half(in + 16 * i));
     } else if constexpr (sizeof(Sample) == 1 && kChannels >= 3) {
       constexpr int kP = kChannels;
-      // Four pixels in each half; in the order 0-3 | 8-11 and 4-7 | 12-15, so that unpacking puts them right.
+      // Load four pixels into each half, in the order 0-3 | 8-11 and 4-7 | 12-15, so that unpacking restores their
+      // order.
       for (int i = 0; i < 2; ++i) {
         const uint8_t* p = in + 16 * kP * i;
         __m256i a = two_halves(load_half(p), load_half(p + 8 * kP));
         __m256i b;
         const __m256i spread = kP == 3 ? spread_3() : spread_4();
         if (kP == 3) {
-          // The last four pixels begin 12 bytes before the end: load the 16 bytes that end there instead.
+          // The last four pixels have only 12 bytes. Load the 16 bytes that end where they end.
           const __m128i end = _mm_srli_si128(load_half(p + 12 * kP - 4), 4);
           b = two_halves(load_half(p + 4 * kP), end);
         } else {
           b = two_halves(load_half(p + 4 * kP), load_half(p + 12 * kP));
         }
-        // Each half: the four samples of channel 0, of channel 1, of channel 2 (and 3), as bytes.
+        // Each half now holds four samples of channel 0, then of channel 1, then of channel 2 (and 3), as bytes.
         a = _mm256_shuffle_epi8(a, spread);
         b = _mm256_shuffle_epi8(b, spread);
         const __m256i zero = _mm256_setzero_si256();

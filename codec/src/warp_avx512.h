@@ -1,4 +1,4 @@
-// The warp in AVX-512 registers (F, BW, VL, DQ, CD, VBMI): one of 32 lanes.
+// The fast method's warp in AVX-512 registers (F, BW, VL, DQ, CD, VBMI): one register of 32 lanes.
 #pragma once
 
 #include <immintrin.h>
@@ -9,11 +9,11 @@ namespace l3 {
 
 namespace avx512 {
 
-// Index vectors for permutations, made by the compiler.
+// Index vectors for permutations, computed at compile time.
 struct ByteTable {
   alignas(64) uint8_t bytes[192];
 };
-// Bytes of the first operand are 0 to 63, of the second 64 to 127.
+// Indices 0 to 63 select bytes of the first operand, 64 to 127 those of the second.
 constexpr ByteTable make_store_rgb() {
   ByteTable t{};
   for (int i = 0; i < 96; ++i) {
@@ -29,13 +29,13 @@ constexpr ByteTable make_load_rgb() {
   }
   return t;
 }
-// 16-bit lanes: of the first operand 0 to 31, of the second 32 to 63.
+// Indices of 16-bit lanes: 0 to 31 select from the first operand, 32 to 63 from the second.
 constexpr ByteTable make_store_rgba() {
   ByteTable t{};
   for (int i = 0; i < 64; ++i) t.bytes[2 * i] = static_cast<uint8_t>(i % 2 == 0 ? i / 2 : 32 + i / 2);
   return t;
 }
-// Byte 8 * i + k to byte 8 * k + i.
+// Moves byte 8 * i + k to byte 8 * k + i.
 constexpr ByteTable make_exchange() {
   ByteTable t{};
   for (int i = 0; i < 64; ++i) t.bytes[i] = static_cast<uint8_t>(i % 8 * 8 + i / 8);
@@ -85,7 +85,7 @@ struct Avx512Warp : VectorWarp<64> {
     v = _mm512_add_epi16(v, _mm512_bslli_epi128(v, 2));
     v = _mm512_add_epi16(v, _mm512_bslli_epi128(v, 4));
     v = _mm512_add_epi16(v, _mm512_bslli_epi128(v, 8));
-    // The sums of the quarters before: the last lane of each, spread over the quarters after it.
+    // Add the sums of the earlier quarters: the last lane of each is broadcast to the quarters after it.
     const __m512i one = _mm512_maskz_permutexvar_epi16(0xFFFFFF00u, quarter_ends(1), v);
     const __m512i two = _mm512_maskz_permutexvar_epi16(0xFFFF0000u, quarter_ends(2), v);
     const __m512i three = _mm512_maskz_permutexvar_epi16(0xFF000000u, quarter_ends(3), v);
@@ -98,7 +98,7 @@ struct Avx512Warp : VectorWarp<64> {
 
   template <class Sample>
   L3_INLINE static Lanes residuals(const uint8_t* codes, const Widths& widths, uint32_t row) {
-    // Eight groups, each in 64 bits.
+    // Eight groups, 64 bits each.
     const uint32_t at = widths.row_start[row];
     const __m512i start = _mm512_add_epi64(
         _mm512_cvtepu8_epi64(_mm_cvtsi64_si128(static_cast<int64_t>(widths.start[row]))), _mm512_set1_epi64(at & 1));
@@ -116,7 +116,7 @@ struct Avx512Warp : VectorWarp<64> {
       const __m512i bit = _mm512_add_epi16(_mm512_mullo_epi16(width, fourth), spread_word_0(shift));
       values = _mm512_multishift_epi64_epi8(bit, window);
     } else {
-      // A row can take 64.5 bytes, and a group 68 bits.
+      // A row may take 64.5 bytes, and a group 68 bits.
       const __m512i rest = _mm512_castsi128_si512(_mm_cvtsi32_si128(p[64]));
       const __m512i at_0 = _mm512_add_epi8(byte, eight);
       const __m512i at_1 = _mm512_add_epi8(at_0, _mm512_set1_epi8(1));
@@ -181,7 +181,7 @@ struct Avx512Warp : VectorWarp<64> {
     const __m512i v = (__m512i)widths.groups[0];
     const __m256i half = _mm256_max_epu8(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
     const __m128i quarter = _mm_max_epu8(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
-    // The instruction finds the least of eight 16-bit numbers: of the differences from 255, bytes in pairs.
+    // The instruction finds the minimum of eight 16-bit numbers. Apply it to 255 minus the greater byte of each pair.
     const __m128i pairs = _mm_max_epu8(quarter, _mm_srli_epi16(quarter, 8));
     const __m128i missing = _mm_sub_epi16(_mm_set1_epi16(255), _mm_and_si128(pairs, _mm_set1_epi16(255)));
     return 255u - (static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_minpos_epu16(missing))) & 0xFFFF);
@@ -223,7 +223,7 @@ struct Avx512Warp : VectorWarp<64> {
                          0x000F000F000F000F, 0x000F000F000F000F, 0x0007000700070007, 0x0007000700070007);
     return _mm512_sub_epi16(own, _mm512_set1_epi16(static_cast<int16_t>(8 * before)));
   }
-  // The lowest byte, or 16 bits, of each 64 in all their places.
+  // Broadcasts the lowest byte, or the lowest 16 bits, of each 64 bits to all of the 64 bits.
   L3_INLINE static __m512i spread_byte_0(__m512i v) {
     return _mm512_shuffle_epi8(v, _mm512_set4_epi32(0x08080808, 0x08080808, 0, 0));
   }

@@ -1,4 +1,4 @@
-// The warp of any processor, in vectors of 16 bytes.
+// The fast method's warp on any processor, in vectors of 16 bytes.
 #pragma once
 
 #include "vector_warp.h"
@@ -10,7 +10,7 @@
 namespace l3 {
 
 #if defined(__SSE2__)
-// Every x86-64 has SSE2. Compilers find these instructions in NEON, but not here.
+// Uses SSE2, which every x86-64 processor has. Compilers recognise these instructions for NEON, but not for SSE2.
 struct PortableWarp : VectorWarp<16> {
   L3_INLINE static Lanes average(Lanes a, const Lanes& b) {
     for (int i = 0; i < kVectors; ++i) a.v[i] = (Vector)_mm_avg_epu16((__m128i)a.v[i], (__m128i)b.v[i]);

@@ -1,14 +1,16 @@
-// What all decoders of dense tiles share (section 13 of the spec): one body for every processor target and for CUDA.
+// What the two decoders of dense tiles share (section 13 of the spec). Every processor target and CUDA compile this
+// same code.
 //
-// The lanes go through the tile as a wavefront: each two columns behind the one above it, so that whatever a lane needs
-// of the row above was decoded by its neighbour, and comes from there. A warp may be made of several parts. Each stage
-// of the work is done for all of them before the next one begins, so that what takes long is waited for side by side.
+// The lanes pass through the tile as a wavefront. Each lane is two columns behind the lane above it, so whatever it
+// needs from the row above was already decoded by the previous lane, and is handed over from lane to lane. A warp may
+// consist of several parts. Each stage of a step is done for all parts before the next stage begins, so that the
+// latencies of the parts overlap.
 #pragma once
 
 #include "dense_tables.h"
 #include "tile.h"
 
-// Loops over parts stay loops: the code of a step then fits a processor's cache of decoded instructions.
+// Loops over parts are not unrolled, so that the code of a step fits the processor's cache of decoded instructions.
 #if defined(__CUDACC__)
 #define L3_FOR_PARTS for (uint32_t part = 0; part < kParts; ++part)
 #elif defined(__clang__)
@@ -17,7 +19,7 @@
 #define L3_FOR_PARTS _Pragma("GCC unroll 1") for (uint32_t part = 0; part < kParts; ++part)
 #endif
 
-// As L3_FOR_PARTS, but for parts without lanes of the tile.
+// Like L3_FOR_PARTS, but skips parts that contain no lanes of the tile.
 #if defined(__CUDACC__)
 #define L3_FOR_USED_PARTS L3_FOR_PARTS
 #elif defined(__clang__)
@@ -28,7 +30,7 @@
 
 namespace l3 {
 
-// The neighbours of a lane's pixel, or the errors there.
+// The neighbours of a lane's pixel: their values, or their errors.
 template <class Lanes>
 struct DenseWindow {
   Lanes w, ww, n, nw, ne, nww, nn, nne;
@@ -53,12 +55,13 @@ struct Wavefront {
               W::either(last_column, first_row)};
     }
   };
-  // Neighbours that are handed on as they are, and used differently at edges.
+  // Neighbours that need corrections at the tile's edges, while the window must keep them uncorrected for the next
+  // step.
   struct Upper {
     Lanes ne, nn, nne;
   };
 
-  // Every lane goes on by a column.
+  // Moves each lane's window by one column.
   L3_INLINE static void slide(DenseWindow<Lanes>& window, Lanes here, Lanes here_before, Lanes n_before) {
     window.nn = window.nne;
     window.nne = W::shift_up(window.n, n_before);
@@ -72,7 +75,8 @@ struct Wavefront {
 
   L3_INLINE static Upper upper_of(const DenseWindow<Lanes>& window) { return {window.ne, window.nn, window.nne}; }
 
-  // The neighbours at the tile's edges; `corner` takes the place of what the first pixel of all does not have.
+  // Corrects the neighbours at the tile's edges (section 13.3). `corner` is used for the tile's first pixel, which has
+  // none.
   L3_INLINE static Upper fix_edges(DenseWindow<Lanes>& window, const Edges& edges, Lanes corner) {
     window.n = W::select(edges.first_row, W::select(edges.first_column, corner, window.w), window.n);
     window.w = W::select(edges.first_column, window.n, window.w);
@@ -85,14 +89,14 @@ struct Wavefront {
     return {ne, nn, nne};
   }
 
-  // The bucket of its table that a lane's state points to.
+  // The bucket that a lane's state selects in its table.
   template <uint32_t kBuckets>
   L3_INLINE static Lanes bucket_of(Lanes state) {
     return (state & constant<kProbabilities - 1>) >> __builtin_ctz(kProbabilities / kBuckets);
   }
 
-  // Decodes a symbol in each active lane of a part, whose bucket is known: what the symbol stands for, in the lowest
-  // byte.
+  // Decodes a symbol in each active lane of a part, from the two symbols of its bucket. Returns what the symbol stands
+  // for in the lowest byte.
   template <uint32_t kBuckets, class Sink>
   L3_INLINE static Lanes decode_symbol(Lanes own, Lanes other, Lanes& state, Mask active, Sink& sink) {
     const Lanes place = state & constant<kProbabilities / kBuckets - 1>;
@@ -106,7 +110,7 @@ struct Wavefront {
     return W::top_byte(chosen);
   }
 
-  // The lanes of these that take words where they are.
+  // The active lanes whose pixel is not in the ending. Only these take words.
   L3_INLINE static Mask refilling_lanes(Mask active, Lanes column, Lanes row, const Ending& ending) {
     return W::and_not(active, W::both(W::at_least(row, ending.row), W::at_least(column, ending.column)));
   }

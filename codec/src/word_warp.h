@@ -1,9 +1,9 @@
-// A warp on a processor for the dense method: 32 lanes of 32 bits, in parts of as many lanes as a native vector of
-// kBytes has. The engine goes through the parts one by one, so that what it has in hand fits the processor's registers.
+// A warp of the dense method on a processor: 32 lanes of 32 bits, divided into parts. A part has as many lanes as fit
+// a native vector of kBytes. The decoder processes one part at a time, so that its working set fits the registers.
 //
-// As in vector_warp.h everything here runs on any processor; what AVX2 and AVX-512 do better stands in
-// word_warp_avx2.h and word_warp_avx512.h, and kernels/ has the same functions over CUDA's registers, where a warp is
-// one part.
+// As in vector_warp.h, everything here works on any processor. word_warp_avx2.h and word_warp_avx512.h replace what
+// AVX2 and AVX-512 can do faster. kernels/ implements the same functions with CUDA's registers, where a warp has a
+// single part.
 #pragma once
 
 #include <cstring>
@@ -15,8 +15,8 @@
 
 namespace l3 {
 
-// A constant in all lanes. GCC 12 makes such a vector anew, in three instructions, wherever it has no register to keep
-// it in; from words that it takes for variable it loads it in one.
+// A constant in all lanes. GCC 12 builds a constant vector with three instructions wherever it has no free register to
+// keep it in. If the words appear variable to it, it loads the vector with one instruction.
 template <uint32_t kValue>
 struct ConstantWords {
   alignas(64) static inline uint32_t words[16] = {kValue, kValue, kValue, kValue, kValue, kValue, kValue, kValue,
@@ -68,7 +68,7 @@ struct WordLanes {
   L3_INLINE friend WordLanes operator>>(WordLanes a, int count) { return {a.v >> count}; }
 };
 
-// `Self` is the warp that is derived from this one: what is composed here uses its parts.
+// `Self` is the derived warp, whose replacements of functions are used here.
 template <class Self, size_t kBytes>
 struct WordWarp {
   using Lanes = WordLanes<kBytes>;
@@ -103,7 +103,7 @@ struct WordWarp {
   L3_INLINE static void store(uint32_t* p, Lanes a) { std::memcpy(p, &a.v, kBytes); }
 
   L3_INLINE static Lanes shift_right_signed(Lanes a, int count) { return {(Vector)((Signed)a.v >> count)}; }
-  // As signed numbers: at least kLeast and at most kMost.
+  // Clamps signed numbers to kMin to kMax.
   template <int32_t kMin, int32_t kMax>
   L3_INLINE static Lanes clamp(Lanes a) {
     Signed v = (Signed)a.v;
@@ -112,20 +112,21 @@ struct WordWarp {
     const Signed above = v > kMax;
     return {(Vector)((v & ~above) | (kMax & above))};
   }
-  // An error, in the lowest byte.
+  // Clamps an error to the range of errors. The result is in the lowest byte.
   L3_INLINE static Lanes to_error(Lanes a) { return Self::template clamp<kMinError, kMaxError>(a) & constant<0xFF>; }
-  // A sum of weights times values: the prediction, and all bits where it lies in the upper half of what is rounded to
-  // it.
+  // Splits a sum of weights times values into the prediction `p` and a mask `up` of the lanes that lean upwards: those
+  // where the fraction that was cut off is at least one half.
   L3_INLINE static void split(Lanes sum, Lanes& p, Lanes& up) {
     const Lanes within = Self::template clamp<0, (256 << kWeightShift) - 1>(sum);
     p = within >> kWeightShift;
     up = shift_right_signed(within << (32 - kWeightShift), 31);
   }
 
-  // A number that a compiler might compute again and again, where registers are few.
+  // Marks a number that a compiler might otherwise compute repeatedly to save a register.
   L3_INLINE static uint32_t uniform(uint32_t number) { return number; }
 
-  // Four levels to an octave, 0 for 8: from exponent and top bits of a float.
+  // The level of an activity (section 13.4): four levels per octave, from the exponent and top mantissa bits of a
+  // float.
   L3_INLINE static Lanes level(Lanes a) {
     return {((Vector) __builtin_convertvector((Signed)a.v, Floats) >> 21) - Lanes::of(constant<130 << 2>)};
   }
@@ -141,13 +142,13 @@ struct WordWarp {
   L3_INLINE static Mask either(Mask a, Mask b) { return a | b; }
   L3_INLINE static Mask and_not(Mask a, Mask b) { return a & ~b; }
   L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) { return (a & mask) | (b & ~mask); }
-  // A bit for each lane of the part.
+  // Packs a mask into one bit per lane of the part.
   L3_INLINE static uint32_t bits(Mask mask) {
     uint32_t r = 0;
     for (uint32_t i = 0; i < kPartLanes; ++i) r |= (mask.v[i] & 1) << i;
     return r;
   }
-  // The same for Weights::enter().
+  // Converts a mask to what Weights::enter() takes.
   template <class M>
   L3_INLINE static uint32_t lane_bits(M mask) {
     return Self::bits(mask);
@@ -156,15 +157,15 @@ struct WordWarp {
 
   // ---- four bytes to a lane
 
-  // Signed bytes: bytes 0 and 2, and 1 and 3, in 16 bits each.
+  // Signed bytes, widened to 16 bits: bytes 0 and 2 in `even`, bytes 1 and 3 in `odd`.
   struct SignedFour {
     Lanes even, odd;
   };
   L3_INLINE static SignedFour signed_four(Lanes a) {
     return {{(Vector)((Shorts)(a.v << 8) >> 8)}, {(Vector)((Shorts)a.v >> 8)}};
   }
-  // Four weights, as this kind of warp multiplies by them: so many words, made of the bytes; and what a sum of products
-  // starts at to come out right.
+  // Four weights in the form that this warp multiplies by: kWeightWords words, made from the four bytes.
+  // start_of_weight() is the value that a sum of products must start from.
   using Weight = SignedFour;
   static constexpr uint32_t kWeightWords = 2;
   struct WeightWords {
@@ -178,11 +179,12 @@ struct WordWarp {
     return {{halves(weight, weight >> 16), halves(weight >> 8, weight >> 24)}};
   }
   L3_INLINE static uint32_t start_of_weight(uint32_t, bool) { return 0; }
-  // The weights of activities are not negative.
+  // Activity weights are never negative.
   using ActivityWeight = Weight;
   L3_INLINE static ActivityWeight activity_weight(uint32_t weight) { return signed_four(splat(weight)); }
   L3_INLINE static uint32_t start_of_activity(uint32_t) { return 0; }
-  // The sum of four products added to `sum`: of unsigned bytes, of signed ones, and of their magnitudes.
+  // Add the sum of four products to `sum`. The operands are unsigned bytes, signed bytes, or magnitudes of signed
+  // bytes.
   L3_INLINE static Lanes dot(Lanes a, const Weight& b, Lanes sum) {
     return add_products((a & constant<0x00FF00FF>).v, b.even.v,
                         add_products((a >> 8 & constant<0x00FF00FF>).v, b.odd.v, sum));
@@ -204,7 +206,7 @@ struct WordWarp {
   }
   L3_INLINE static Lanes top_byte(Lanes word) { return word >> 24; }
 
-  // Word c of the result has byte c of a, b, c and d, in this order; of fewer words, zeros.
+  // Transposes bytes: word c of the result has byte c of a, b, c and d, in this order. Only kCount words are made.
   template <uint32_t kCount>
   L3_INLINE static void exchange(Lanes a, Lanes b, Lanes c, Lanes d, Lanes* r) {
     const Lanes low_ab = Self::even_bytes(a, b), low_cd = Self::even_bytes(c, d);
@@ -231,7 +233,7 @@ struct WordWarp {
   L3_INLINE static void exchange(Lanes a, Lanes b, Lanes c, Lanes* r) {
     exchange<kCount>(a, b, c, splat(0), r);
   }
-  // Bytes 0 and 2, or 1 and 3, of two words in turn; halves of two words.
+  // Interleave bytes 0 and 2, or bytes 1 and 3, of two words; combine halves of two words.
   L3_INLINE static Lanes even_bytes(Lanes a, Lanes b) {
     return (a & constant<0x00FF00FF>) | (b & constant<0x00FF00FF>) << 8;
   }
@@ -241,7 +243,7 @@ struct WordWarp {
   L3_INLINE static Lanes lower_halves(Lanes a, Lanes b) { return (a & constant<0xFFFF>) | b << 16; }
   L3_INLINE static Lanes upper_halves(Lanes a, Lanes b) { return a >> 16 | (b & constant<0xFFFF0000>); }
 
-  // Puts a byte where a word has a zero.
+  // Puts a byte into a word whose byte there is zero.
   template <uint32_t kPlace>
   L3_INLINE static Lanes with_byte(Lanes word, Lanes byte) {
     return word | byte << static_cast<int>(8 * kPlace);
@@ -251,14 +253,14 @@ struct WordWarp {
     return word & constant<~(0xFFu << (8 * kPlace))>;
   }
 
-  // Fills the bytes for the errors of the one or two channels before.
+  // Fills in the errors of the one or two channels before.
   L3_INLINE static Lanes with_errors(Lanes far, Lanes before) { return far | before << 16; }
   template <uint32_t>
   L3_INLINE static Lanes with_errors(Lanes far, Lanes before, Lanes before_that) {
     return far | before << 16 | before_that << 24;
   }
 
-  // The place in table_of: the row, of the zone and the sign pattern, and the level.
+  // The index into table_of: the row, which zone and sign pattern select, and the level.
   L3_INLINE static Lanes context(const DenseTables& tables, uint32_t channel, Lanes activity, Lanes near,
                                  Lanes near_errors, Lanes p, Lanes up) {
     const Lanes level = Self::level(activity);
@@ -267,12 +269,12 @@ struct WordWarp {
         multiply_pairs(((p ^ up) & constant<0xFF>) | constant<3 << 16>, constant<20641 << 16 | 3613>) >> 16;
     return level + (Self::row(tables, channel, zone, Self::sign_pattern(near, near_errors, p, up)) << 6);
   }
-  // Whether W and N are at least p, in bits 0 and 1, and whether errors are negative, W's in bit 2 and so on; all of
-  // them the other way round where the prediction leans upwards.
+  // The sign pattern: bits 0 and 1 say whether W and N are at least p, bits 2 to 5 whether the errors at W, N, NW and
+  // NE are negative. All bits are inverted if the prediction leans upwards.
   L3_INLINE static Lanes sign_pattern(Lanes near, Lanes near_errors, Lanes p, Lanes up) {
     return join_signs({(Vector)((Bytes)near.v >= (Bytes)(p * constant<0x0101>).v)}, near_errors, up);
   }
-  // The same of the top bits of `at_least`.
+  // The same, with the comparisons given in the top bits of `at_least`.
   L3_INLINE static Lanes join_signs(Lanes at_least, Lanes near_errors, Lanes up) {
     const Lanes signs = ((near_errors ^ up) & constant<0x80808080>) | ((at_least ^ up) & constant<0x00008080>) >> 2;
     return (signs * constant<0x00204081>) >> 26;
@@ -280,21 +282,21 @@ struct WordWarp {
 
   // ---- between lanes and memory
 
-  // Lane i gets lane i - 1; the first one gets the last of `before`.
+  // Moves each lane's value to the next higher lane. The first lane gets the last lane of `before`.
   L3_INLINE static Lanes shift_up(Lanes a, Lanes before) {
     return shift_up_with(a, before, std::make_integer_sequence<int, static_cast<int>(kPartLanes)>{});
   }
 
-  // What the buckets of the contexts' tables hold, and those of the classes' tables.
+  // Look up the buckets in the tables of the lanes' contexts, or in the class tables.
   L3_INLINE static void look_up(const DenseTables& tables, uint32_t channel, Lanes context, Lanes bucket, Lanes& own,
                                 Lanes& other) {
     const auto contexts = Self::each(context);
     const auto table_of = [&](uint32_t i) { return tables.table_of[channel][contexts[i]]; };
     Self::template look_up_in<kTableBuckets>(table_of, tables.buckets, bucket, own, other);
   }
-  // What lanes hold, for what is done with them one by one.
+  // The lanes' values, for work that is done lane by lane.
   L3_INLINE static Vector each(Lanes a) { return a.v; }
-  // Of tables of so many buckets, a lane's being that which `table_of` gives.
+  // Looks up buckets in tables of kBuckets buckets each. table_of(i) is the table of lane i.
   template <uint32_t kBuckets, class TableOf>
   L3_INLINE static void look_up_in(const TableOf& table_of, const Bucket* buckets, Lanes bucket, Lanes& own,
                                    Lanes& other) {
@@ -322,7 +324,7 @@ struct WordWarp {
     return r;
   }
 
-  // The states with which a payload begins; lanes that it has none for are at rest.
+  // Loads the states at the beginning of a payload. Lanes beyond `count` get the final state.
   L3_INLINE static Lanes load_states(const uint8_t* bytes, uint32_t count, uint32_t part) {
     Lanes r;
     for (uint32_t i = 0; i < kPartLanes; ++i) {
@@ -332,7 +334,8 @@ struct WordWarp {
     return r;
   }
 
-  // Lanes of the mask take the next u16 of a payload, in order, below what they hold. `at` counts bytes.
+  // The lanes of the mask take the next u16 of the payload, in order of lanes, as the lower half of their state. `at`
+  // is in bytes.
   L3_INLINE static void refill(Lanes& state, Mask mask, const uint8_t* bytes, uint32_t& at) {
     for (uint32_t i = 0; i < kPartLanes; ++i) {
       const uint32_t word = state.v[i] << 16 | load_u16(bytes + at);
@@ -343,13 +346,13 @@ struct WordWarp {
 
   // ---- pixels, a word for each
 
-  // Eight by eight words, rows and columns exchanged.
+  // Transposes eight by eight words.
   L3_INLINE static void transpose(const uint32_t* from, size_t from_row, uint32_t* to, size_t to_row) {
     for (uint32_t i = 0; i < 8; ++i) {
       for (uint32_t k = 0; k < 8; ++k) to[k * to_row + i] = from[i * from_row + k];
     }
   }
-  // The first kChannels bytes of each word.
+  // Stores the first kChannels bytes of each word.
   template <uint32_t kChannels>
   L3_INLINE static void store_pixels(uint8_t* to, const uint32_t* pixels, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i, to += kChannels) {
@@ -359,7 +362,7 @@ struct WordWarp {
 
   // ---- what a tile keeps in memory
 
-  // What lane 0 will need of the last lane, in steps to come.
+  // Keeps what lane 0 will need of the last lane in later steps.
   class Delay {
    public:
     L3_INLINE void clear(uint32_t steps) {
@@ -368,7 +371,7 @@ struct WordWarp {
     }
     using Entry = const uint32_t*;
     L3_INLINE Entry load() const { return words_[at_]; }
-    // `lane` is counted within the part.
+    // `lane` is the lane's number within its part.
     L3_INLINE void store(uint32_t lane, Lanes a, Lanes b, Lanes c, Lanes d) {
       words_[at_][0] = a.v[lane];
       words_[at_][1] = b.v[lane];
@@ -391,7 +394,7 @@ struct WordWarp {
       }
     }
     L3_INLINE uint32_t operator[](uint32_t block) const { return of_[block]; }
-    // Those of these lanes' blocks, a bit for each lane; 0 in the others.
+    // The classes of the lanes' blocks, for the lanes in the bit mask `lanes`; 0 in the others.
     L3_INLINE Lanes of(Lanes blocks, uint32_t lanes) const {
       Lanes classes = splat(0);
       for (; lanes != 0; lanes &= lanes - 1) {
@@ -405,7 +408,7 @@ struct WordWarp {
     uint32_t of_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];
   };
 
-  // The weights of the block that each lane is in.
+  // The weights for the block that each lane is in.
   template <uint32_t kChannels>
   class Weights {
    public:
@@ -428,7 +431,7 @@ struct WordWarp {
       }
     }
 
-    // These lanes of a part, a bit for each, enter a block.
+    // Loads the weights of the lanes in `entering`, a bit mask, which enter a new block.
     L3_INLINE void enter(uint32_t part, uint32_t entering, Lanes block, const Classes& classes) {
       for (; entering != 0; entering &= entering - 1) {
         const uint32_t i = static_cast<uint32_t>(__builtin_ctz(entering));
@@ -488,7 +491,7 @@ struct WordWarp {
   }
 };
 
-// For every processor: eight parts of four lanes.
+// The warp for any processor: eight parts of four lanes.
 struct PortableWordWarp : WordWarp<PortableWordWarp, 16> {};
 
 }  // namespace l3

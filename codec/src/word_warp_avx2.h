@@ -9,8 +9,7 @@ namespace l3 {
 
 namespace avx2 {
 
-// For each set of lanes, which words those lanes take: lane i the one that is as far on as lanes below i are in the
-// set.
+// For each set of lanes, the index of the word that each lane takes: the number of lanes below it that are in the set.
 struct ExpandTable {
   alignas(32) uint8_t words[256][8];
   constexpr ExpandTable() : words() {
@@ -27,8 +26,8 @@ inline constexpr ExpandTable kExpand;
 
 }  // namespace avx2
 
-// Indices from vectors of four each, as numbers of their own. They come two by two: to store the vector and to load
-// them from there takes longer, since the loads wait for the store.
+// Lane indices of several vectors, as scalar numbers. They are extracted in pairs. Storing the vector and loading the
+// numbers from memory would be slower, since the loads would wait for the store.
 template <uint32_t kVectors>
 struct Indices {
   uint64_t pairs[2 * kVectors];
@@ -52,7 +51,7 @@ L3_INLINE __m128i two_buckets(const Bucket* a, const Bucket* b) {
   return _mm_insert_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(a)), second, 1);
 }
 
-// A warp whose pixels are written with AVX2.
+// A warp that stores pixels with AVX2.
 template <class Self, size_t kBytes>
 struct Avx2Pixels : WordWarp<Self, kBytes> {
   L3_INLINE static void transpose(const uint32_t* from, size_t from_row, uint32_t* to, size_t to_row) {
@@ -74,7 +73,7 @@ struct Avx2Pixels : WordWarp<Self, kBytes> {
     }
   }
 
-  // Eight at a time; the last eight may be some of those before once more.
+  // Stores eight pixels at a time. The last eight may overlap with those before.
   template <uint32_t kChannels>
   L3_INLINE static void store_pixels(uint8_t* to, const uint32_t* pixels, uint32_t count) {
     if (count < 8) {
@@ -135,10 +134,10 @@ struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
   }
   L3_INLINE static uint32_t bits(Mask mask) { return static_cast<uint32_t>(_mm256_movemask_ps((__m256)mask.v)); }
 
-  // An instruction multiplies unsigned bytes with signed ones and adds two products to 16 bits, where they must fit:
-  // so the unsigned ones are the weights' magnitudes, of which two times 128 times 128 is the most. Where a weight is
-  // negative all bits of what it is multiplied by are flipped, which makes -1 - v of v; pixels are taken 128 lower.
-  // Sums start at what makes up for both.
+  // VPMADDUBSW multiplies unsigned bytes by signed bytes and adds two products in 16 bits, which must not overflow. So
+  // the unsigned operand is the weight's magnitude: two products of at most 128 * 128 fit. If a weight is negative,
+  // all bits of the other operand are flipped, which turns v into -1 - v. Pixels are unsigned, so 128 is subtracted
+  // from them. Sums start from a value that corrects for both.
   struct SignedFour {
     Lanes bytes;
   };
@@ -200,7 +199,7 @@ struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
   }
 
   L3_INLINE static Lanes shift_up(Lanes a, Lanes before) {
-    // The upper half of `before` and the lower one of `a`.
+    // The upper half of `before` and the lower half of `a`.
     const __m256i middle = _mm256_permute2x128_si256(native(before), native(a), 0x21);
     return lanes(_mm256_alignr_epi8(native(a), middle, 12));
   }
@@ -208,7 +207,7 @@ struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
   L3_INLINE static Indices<2> each(Lanes a) {
     return Indices<2>(_mm256_castsi256_si128(native(a)), _mm256_extracti128_si256(native(a), 1));
   }
-  // Loads one by one: on many processors faster than the gather instruction, on none much slower.
+  // Loads one by one. On many processors this is faster than the gather instruction, and on none is it much slower.
   template <uint32_t kBuckets, class TableOf>
   L3_INLINE static void look_up_in(const TableOf& table_of, const Bucket* buckets, Lanes bucket, Lanes& own,
                                    Lanes& other) {
@@ -222,8 +221,9 @@ struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
   }
   template <class Tables>
   L3_INLINE static Lanes row(const Tables& tables, uint32_t channel, Lanes zone, Lanes pattern) {
-    // Tables of 16 bytes fit registers: lookups of the lower four bits, in each quarter of the patterns, and a choice
-    // by the two above. Of an index with its top bit set a shuffle gives 0: so bytes 1 to 3 of a lane stay 0.
+    // Tables of 16 bytes fit registers. Look up the lower four bits of the index in each quarter of the patterns, then
+    // select by the upper two bits. A shuffle gives 0 for an index with its top bit set, so bytes 1 to 3 of each lane
+    // stay 0.
     const Lanes empty = splat(constant<0x80808000>);
     const auto look_up = [&](const uint8_t* bytes, Lanes index) {
       const __m256i table = _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)));
@@ -248,7 +248,7 @@ struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
   }
 
  private:
-  // The bytes of each lane that kOrder names, the lowest one first; 0x80 is for a zero.
+  // Picks the bytes of each lane that kOrder names, the lowest one first. 0x80 gives a zero.
   template <uint32_t kOrder>
   L3_INLINE static Lanes shuffle(Lanes a) {
     constexpr int kFirst = static_cast<int>(kOrder), kSecond = static_cast<int>(kOrder + 0x04040404),

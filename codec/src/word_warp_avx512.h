@@ -30,8 +30,8 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
   }
   L3_INLINE static uint32_t bits(Mask mask) { return mask; }
 
-  // One instruction multiplies unsigned bytes with signed ones, so weights stay in bytes. Errors are signed: they are
-  // taken 128 higher, and sums start lower.
+  // One instruction multiplies unsigned bytes by signed bytes, so weights stay in bytes. Errors are signed: 128 is
+  // added to them, and sums start from a value that corrects for it.
   struct SignedFour {
     Lanes bytes;
   };
@@ -79,7 +79,7 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
     return shuffle<0x80808000 + kByte>(word);
   }
   L3_INLINE static Lanes sign_pattern(Lanes near, Lanes near_errors, Lanes p, Lanes up) {
-    // W - p and N - p, in 16 bits each; then a dot product of the signs with the pattern's bits.
+    // W - p and N - p in 16 bits each, then a dot product of the signs with the pattern's bits.
     const Lanes above{(Vector)((Shorts)shuffle<0x80018000>(near).v - (Shorts)shuffle<0x80008000>(p).v)};
     const Lanes at_least = ~(above ^ up) & constant<0x80008000>;
     const Lanes negative = (near_errors ^ up) & constant<0x80808080>;
@@ -112,7 +112,8 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
   }
   template <class Tables>
   L3_INLINE static Lanes row(const Tables& tables, uint32_t channel, Lanes zone, Lanes pattern) {
-    // Tables of 16 and 64 bytes fit registers; the latter as words, so that an index needs 16 bits of its lane.
+    // Tables of 16 and 64 bytes fit registers. The table of patterns is widened to words, so that an index takes 16
+    // bits of its lane.
     const __m512i of_zone =
         _mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(tables.zone_row[channel])));
     const __m256i* patterns = reinterpret_cast<const __m256i*>(tables.pattern_row[channel]);
@@ -130,7 +131,7 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
   }
 
  private:
-  // As Avx2WordWarp has it.
+  // Like Avx2WordWarp::shuffle.
   template <uint32_t kOrder>
   L3_INLINE static Lanes shuffle(Lanes a) {
     return lanes(_mm512_shuffle_epi8(

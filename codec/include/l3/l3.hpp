@@ -1,4 +1,5 @@
-// A thin C++20 face of l3.h: spans in, vectors and spans out, errors as values.
+// A thin C++20 wrapper of l3.h. It takes spans, returns vectors, and returns errors as values. See l3.h for the
+// contracts.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -18,7 +19,7 @@
 
 namespace l3 {
 
-// What went wrong, in words: "offset 44: the check of the head does not match".
+// Describes an error in words: "offset 44: the check of the head does not match".
 inline std::string message(const l3_error& error) {
   std::string text;
   if (error.status != L3_ERROR_ARGUMENT && error.status != L3_ERROR_BUFFER && error.status != L3_ERROR_MEMORY &&
@@ -30,7 +31,8 @@ inline std::string message(const l3_error& error) {
   return text;
 }
 
-// A value, or the error that kept it from being.
+// A value or an error. Test it with `if (result)` first: * and -> are valid only if it is true, error() only if it is
+// false.
 template <class Value>
 class [[nodiscard]] Result {
  public:
@@ -48,7 +50,7 @@ class [[nodiscard]] Result {
   std::variant<Value, l3_error> value_;
 };
 
-// A decoded image: interleaved samples, u8 or (above 8 bits) u16 in the machine's byte order, rows without padding.
+// A decoded image: interleaved samples without padding, uint8_t, or uint16_t in native byte order above 8 bits.
 struct Pixels {
   l3_info info;
   std::vector<uint8_t> bytes;
@@ -63,19 +65,20 @@ inline Result<l3_info> read_info(std::span<const uint8_t> file, const l3_limits&
   return info;
 }
 
-// Decodes into the caller's memory.
+// Decodes into the caller's memory. l3_decode, with rows that have no padding.
 [[nodiscard]] inline l3_status decode_into(std::span<const uint8_t> file, std::span<uint8_t> out,
                                            const l3_decode_options& options = l3_decode_options_init(),
                                            l3_error* error = nullptr) {
   return l3_decode(file.data(), file.size(), &options, out.data(), out.size(), 0, error);
 }
 
-// Decodes the region of `width` by `height` pixels at (x, y).
+// Decodes the region of `width` by `height` pixels whose upper left pixel is (x, y). Allocates memory for the pixels
+// only after the file has passed l3_check.
 inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, uint32_t y, uint32_t width,
                                     uint32_t height, const l3_decode_options& options = l3_decode_options_init()) {
   l3_error error{};
   l3_info info = l3_info_init();
-  // The limits concern the region, which l3_decode_region checks; here only its size must be sane.
+  // The limits apply to the region, not to the image. l3_decode_region checks them.
   const l3_limits any = no_limits();
   if (l3_read_info(file.data(), file.size(), &any, &info, &error) != L3_OK) return error;
   if (width > info.width || height > info.height) {
@@ -83,7 +86,7 @@ inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, u
   }
   const uint64_t maximum =
       options.limits.max_output_bytes != 0 ? options.limits.max_output_bytes : L3_DEFAULT_MAX_OUTPUT_BYTES;
-  // Not before there is a file behind the header.
+  // A hostile header can claim a huge image. Make sure that a whole file follows before allocating anything.
   if (l3_check(file.data(), file.size(), &any, &error) != L3_OK) return error;
   const uint64_t size = uint64_t{width} * height * l3_pixel_bytes(&info, file.data(), file.size(), &options);
   if (size > maximum) return l3_error{L3_ERROR_LIMIT, 20, L3_NO_TILE, "more bytes of samples than the limit allows"};
@@ -99,7 +102,7 @@ inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, u
   return pixels;
 }
 
-// Decodes a whole image.
+// Decodes a whole image. `options.limits` applies to the image.
 inline Result<Pixels> decode(std::span<const uint8_t> file,
                              const l3_decode_options& options = l3_decode_options_init()) {
   const Result<l3_info> info = read_info(file, options.limits);
@@ -107,7 +110,7 @@ inline Result<Pixels> decode(std::span<const uint8_t> file,
   return decode_region(file, 0, 0, info->width, info->height, options);
 }
 
-// Encodes an image to a file in memory.
+// Encodes an image and returns the file.
 inline Result<std::vector<uint8_t>> encode(const l3_image& image,
                                            const l3_encode_options& options = l3_encode_options_init()) {
   const uint64_t bound = l3_encode_bound(&image, &options);
@@ -115,7 +118,7 @@ inline Result<std::vector<uint8_t>> encode(const l3_image& image,
   size_t written = 0;
   std::vector<uint8_t> file;
   try {
-    file.resize(static_cast<size_t>(bound != 0 ? bound : 1));  // where the bound is 0, l3_encode says why
+    file.resize(static_cast<size_t>(bound != 0 ? bound : 1));  // if the bound is 0, l3_encode reports the reason
   } catch (const std::bad_alloc&) {
     return l3_error{L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
   }
