@@ -184,8 +184,8 @@ def kinds(record: dict[str, Any]) -> str:
     head = ["kind", "files, MP", *(NAMES[name].replace("**", "") for name in columns)]
     return table(head, rows) + "\n" + paragraph(
         "Each cell: size / PNG, decoding speed / PNG. With a star: only of the images that the codec can hold.",
-        f"One core with {TARGETS[run['cpu']]} of {run['source']} Command: `l3 bench {run['arguments']}`, which measures "
-        "as many images of each kind as fit into its share of the time.")
+        f"One core with {TARGETS[run['cpu']]} of {run['source']} Command: `l3 bench {run['arguments']}`, which "
+        "measures as many images of each kind as fit into its share of the time.")
 
 
 def block(record: dict[str, Any], name: str) -> str:
