@@ -9,6 +9,7 @@ Usage: docs_test.py --l3 COMMAND [names of tests, or options of unittest]
 
 from __future__ import annotations
 
+import errno
 import functools
 import io
 import os
@@ -335,6 +336,34 @@ def all_pages() -> list[Path]:
         if listed.returncode == 0:
             return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).exists()]
     return [path for path in ROOT.rglob("*.md") if "build" not in path.relative_to(ROOT).parts]
+
+
+def quoted_messages(page: Path) -> Iterator[tuple[int, str]]:
+    """The constant parts of messages in the first column of a page's tables, with their lines."""
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        cell = re.match(r"\| (`[^|]*)\|", line)
+        for message in re.findall(r"`([^`]+)`", cell[1] if cell else ""):
+            for part in re.split(r"\.\.\.|[;:] |\. |\([^)]*\)|\b[A-Z]+\b|--[a-z-]+|\d+", message):
+                if len(part.strip()) >= 12:
+                    yield number, part.strip()
+
+
+class Messages(unittest.TestCase):
+    """docs/debugging.md quotes messages as they are in the code."""
+
+    def test_quoted_messages_exist(self) -> None:
+        rooms = ("codec", "formats", "bridge", "loader", "tools", "kernels", "python", "cmake", "CMakeLists.txt")
+        done = subprocess.run(["git", "ls-files", *rooms], cwd=ROOT, capture_output=True, text=True)
+        files = [ROOT / name for name in done.stdout.split()]
+        if not files:
+            self.skipTest("not a git repository")
+        code = "".join(file.read_text(errors="replace") for file in files if file.is_file())
+        code = re.sub(r'"\s*\n\s*"', "", code) + os.strerror(errno.ENOSPC)
+        messages = list(quoted_messages(ROOT / "docs/debugging.md"))
+        self.assertGreater(len(messages), 15)
+        for line, message in messages:
+            with self.subTest(line=line, message=message):
+                self.assertTrue(message in code, "no message of the code has these words")
 
 
 class Style(unittest.TestCase):
