@@ -1,5 +1,5 @@
 # Writes a C++ file with the default models: cmake -DMODELS=FOLDER -DOUT=FILE -DCOUNT=4 -P default_models.cmake.
-# FOLDER has 01.l3model, 02.l3model and so on. The same text is good for the processor and for the GPU.
+# FOLDER contains 01.l3model, 02.l3model and so on. The file is valid both for the processor and for the GPU.
 set(text "// Written by default_models.cmake from spec/models.\n")
 set(entries "")
 foreach(number RANGE 1 ${COUNT})

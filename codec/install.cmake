@@ -1,6 +1,6 @@
-# What others need to build on libl3. Read by CMakeLists.txt beside it.
+# Installs what other projects need to use libl3. Included by CMakeLists.txt in this folder.
 
-# A static libl3 leaves libzstd, libm and the C++ library to the programs that link it; a shared one has found them already.
+# Programs that link a static libl3 must also link libzstd, libm and the C++ library. A shared libl3 links them itself.
 set(L3_PC_REQUIRES "")
 set(L3_PC_LIBS "")
 if(l3_type STREQUAL "STATIC_LIBRARY")
@@ -8,7 +8,7 @@ if(l3_type STREQUAL "STATIC_LIBRARY")
   list(FILTER cxx_libraries INCLUDE REGEX "^((std)?c\\+\\+(abi)?|m)$")
   list(REMOVE_DUPLICATES cxx_libraries)
   list(TRANSFORM cxx_libraries PREPEND "-l")
-  # Not in Requires.private, so that `pkg-config --libs l3` links without --static.
+  # They are not in Libs.private, so that `pkg-config --libs l3` works without --static.
   list(JOIN cxx_libraries " " L3_PC_LIBS)
   set(L3_PC_REQUIRES "Requires: libzstd\n")
 endif()
@@ -38,7 +38,7 @@ install(
   DESTINATION ${package}
   COMPONENT development)
 
-# The .pc file finds its prefix from where it lies, so that --prefix at install time, and a moved prefix, work.
+# The .pc file finds the prefix relative to itself. So `cmake --install --prefix` works, and the tree may be moved.
 file(RELATIVE_PATH L3_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 file(RELATIVE_PATH L3_PC_LIBDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH L3_PC_INCLUDEDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})

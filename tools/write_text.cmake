@@ -1,4 +1,4 @@
-# Writes what COMMAND prints to FILE, once it is whole.
+# Runs COMMAND and writes its output to FILE, unless it fails.
 cmake_minimum_required(VERSION 3.25)
 get_filename_component(folder ${FILE} DIRECTORY)
 file(MAKE_DIRECTORY ${folder})
