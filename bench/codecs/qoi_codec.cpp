@@ -1,4 +1,4 @@
-// QOI by the reference implementation, a header of Debian's libqoi-dev. It holds colours of 8 bits.
+// QOI by the reference implementation, a header in Debian's libqoi-dev. It stores RGB and RGBA of 8 bits.
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -17,7 +17,7 @@ struct Free {
   void operator()(void* bytes) const { std::free(bytes); }
 };
 
-std::string version() { return "qoi.h, format 1"; }  // it states no version of its own
+std::string version() { return "qoi.h, format 1"; }  // the header has no version
 
 std::string cannot_hold(const formats::Image& image) {
   if (uint64_t{image.width} * image.height >= QOI_PIXELS_MAX) return "so many pixels";
@@ -30,7 +30,7 @@ std::optional<formats::Error> encode(const formats::Image& image, int, bridge::B
   int size = 0;
   const std::unique_ptr<void, Free> bytes(qoi_encode(as_colours(image, room), &shape, &size));
   if (bytes == nullptr) return failed("qoi_encode fails");
-  // Far less than the time that encoding takes.
+  // This copy takes far less time than the encoding.
   std::memcpy(file.reset(static_cast<size_t>(size)), bytes.get(), static_cast<size_t>(size));
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// WebP by libwebp: lossless as `cwebp -z 6` makes it, and lossy.
+// WebP by libwebp: lossless as with `cwebp -z 6`, and lossy.
 #include <webp/decode.h>
 #include <webp/encode.h>
 
@@ -19,7 +19,7 @@ std::string version() {
 std::string cannot_hold(const formats::Image& image) { return not_eight_bits(image, WEBP_MAX_DIMENSION); }
 
 std::string cannot_hold_lossy(const formats::Image& image) {
-  // Other indices would be other things, not something like them.
+  // A changed index is a different colour, not a similar one, so lossy coding makes no sense.
   return image.colour == formats::Colour::palette ? "palette" : cannot_hold(image);
 }
 
@@ -66,7 +66,7 @@ std::optional<formats::Error> encode_with(const WebPConfig& config, const format
 std::optional<formats::Error> encode(const formats::Image& image, int level, bridge::Buffer& file) {
   WebPConfig config;
   if (WebPConfigInit(&config) == 0 || WebPConfigLosslessPreset(&config, level) == 0) return failed("a wrong level");
-  config.exact = 1;  // the colours of transparent pixels too
+  config.exact = 1;  // keep the colours of transparent pixels
   return encode_with(config, image, file);
 }
 
