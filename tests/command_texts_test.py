@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manual and the completion scripts of the l3 command say what its --help says, and do what shells expect.
+"""Tests that the manual page and the completion scripts agree with --help, and that shells accept them.
 
 Usage: command_texts_test.py --l3 COMMAND [names of tests, or options of unittest]
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""README.md and bench/results/ say the same, and bench/headline.py makes of a record what it should."""
+"""Tests that README.md agrees with bench/results/, and that bench/headline.py formats a record correctly."""
 
 from __future__ import annotations
 
