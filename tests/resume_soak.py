@@ -5,7 +5,7 @@ Usage: resume_soak.py --l3 COMMAND [--kills N] [--seed S] [--images N]
 
 It draws a set of images, small and large, similar and different, some of them corrupt, and converts it once. Then it
 starts the same conversion N times. Each time it kills and resumes the conversion, perhaps repeatedly, until it is done.
-The kills are spread over the time of a conversion; some come at its very start, and some just after a shard is finished.
+The kills are spread over the time of a conversion. Some come at its very start, and some just after a shard is done.
 Every second round uses a shared model. It prints a line for each round. The exit status is 1 if a folder differs in any
 name or byte.
 """

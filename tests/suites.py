@@ -3,8 +3,8 @@
 
     python3 tests/suites.py [--l3 COMMAND] FOLDER...
 
-It runs each file below the folders through `l3 encode` and `l3 decode`, and opens it with Pillow too. Files that neither
-can read are only counted. The exit status is 1 if a pixel differs and no rule in ALLOWED permits it.
+It runs each file below the folders through `l3 encode` and `l3 decode`, and opens it with Pillow too. If neither
+can read a file, it is only counted. The exit status is 1 if a pixel differs and no rule in ALLOWED permits it.
 
 Useful suites: Pillow's Tests/images, the tests of image-rs, libpng's contrib/testpngs, bmpsuite (after its
 `make`), libwebp's test data. Needs Pillow and NumPy.
