@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the small set of PNG files that `./run demo` converts: photograph-like, depth, labels, alpha, screen, gray.
 
-Usage: draw_demo.py FOLDER. Python's standard library only; the same files every time.
+Usage: draw_demo.py FOLDER. Needs only Python's standard library, and draws the same files every time.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Counts the instructions of libl3's hot loops, and fails where one takes more than what is on record.
+"""Counts the instructions of libl3's hot loops, and fails if a count is higher than its record.
 
     bench/gate.py                 compares with bench/results/instructions.json
     bench/gate.py --record        writes it
 
-Unlike times, counts are the same on a busy machine and on an idle one: a growth of some percent is one of the code.
-Each loop of `l3_loops` runs under valgrind once with one turn and once with two, whose difference is what a turn takes.
-It is cachegrind that counts, with its caches off: what callgrind counts, in about half of the time. Processor targets
-are those whose instructions valgrind knows; it knows no AVX-512.
+Unlike times, counts do not depend on how busy the machine is. If a count grows by some percent, the code has changed.
+The gate runs each loop of `l3_loops` under valgrind with one turn and with two; the difference is the count of a turn.
+It uses cachegrind with its caches off, which counts the same as callgrind in about half of the time. It covers the
+processor targets that valgrind supports, so not those with AVX-512.
 
-Counts depend on compiler, flags and C library, so there is a record for each of these that somebody counted with.
+Counts depend on the compiler, its flags and the C library. There is a record for each combination that was counted.
 
-Exit status: 0; 1 if a loop grew beyond the tolerance, is not on record, or is on record and gone; 2 if there is no
-record of this build, if something could not be counted, or for wrong usage.
+Exit status: 0 if no loop grew; 1 if a loop grew beyond the tolerance, has no record, or is recorded but missing; 2 if
+there is no record for this build, if a loop could not be counted, or for wrong usage.
 """
 
 from __future__ import annotations
@@ -200,13 +200,13 @@ def count_all(loops: Path, names: Sequence[str], jobs: int) -> Counts:
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="LOOP", help="these alone (default: all)")
+    parser.add_argument("names", nargs="*", metavar="LOOP", help="count only these loops (default: all)")
     parser.add_argument("--loops", type=Path, default=ROOT / "build/release/bench/micro/l3_loops", metavar="PROGRAM",
                         help="l3_loops of a release build")
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results/instructions.json", metavar="FILE")
     parser.add_argument("--tolerance", type=float, default=3, metavar="PERCENT", help="default: 3")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="loops side by side")
-    parser.add_argument("--record", action="store_true", help="write what was counted as this build's record")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="loops to run in parallel")
+    parser.add_argument("--record", action="store_true", help="write the counts as the record of this build")
     options = parser.parse_args()
     if options.record and options.names:
         parser.error("a record is of all loops")

@@ -1,7 +1,7 @@
-// Images a second into tensors on a processor: the loader beside a thread pool over libpng and beside decoding alone.
-// Usage: l3_loader_bench SET PNG_FOLDER [--threads N] [--rounds N] [--batch N] [--epochs N]
-// SET was made of PNG_FOLDER by `l3 convert`. Of both, the images of the commonest shape are taken. All files are in
-// the page cache after the first round, which does not count. The ways take turns; figures are medians.
+// Measures images per second into tensors on a CPU: the loader, a thread pool with libpng, and decoding without a
+// loader. Usage: l3_loader_bench SET PNG_FOLDER [--threads N] [--rounds N] [--batch N] [--epochs N] Make SET from
+// PNG_FOLDER with `l3 convert`. Only the images of the most common shape are used. The first round, which is not
+// counted, loads all files into the page cache. The ways take turns, and the results are medians.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -63,7 +63,7 @@ Bytes read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// body(i) for each i < count, on so many threads.
+// Runs body(i) for each i < count on that many threads.
 void run_on(uint32_t threads, size_t count, const std::function<void(size_t)>& body) {
   std::atomic<size_t> next{0};
   std::vector<std::thread> all;
@@ -155,7 +155,7 @@ int main(int count, char** words) {
     half.scale[c] = 1.0f / (0.25f * static_cast<float>((1u << bits) - 1));
     half.bias[c] = -0.45f / 0.25f;
   }
-  // As the loader has it, decoding alone has opened models.
+  // Open the models before, as the loader does.
   std::vector<const l3_model*> models;
   for (uint32_t number = 1;; ++number) {
     const uint8_t* bytes = nullptr;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Images a second into normalised torch tensors: l3.Loader beside PNG files through torch's DataLoader.
+"""Compares l3.Loader with torch's DataLoader on PNG files: images per second into normalised torch tensors.
 
 Usage: loader_torch.py SET PNG_FOLDER [--device cuda] [--workers 16] [--batch-size 16] [--rounds 5]
 
-SET was made of PNG_FOLDER by `l3 convert`. Of both, the images of the commonest shape are taken, whole. PNG is decoded
-by Pillow and by OpenCV, whichever is installed, in as many worker processes; batches then become float16 (float32 on a
-CPU, where torch is slow at half precision), a plane for each channel, normalised, on the device. All files are in the
-page cache after the first round, which does not count. The ways take turns; figures are medians.
+Make SET from PNG_FOLDER with `l3 convert`. Only the images of the most common shape are used, uncropped. Pillow and
+OpenCV, if installed, decode the PNG files in worker processes. The device then converts each batch to normalised
+float16 planes (float32 on a CPU, where torch is slow at half precision). The first round, which is not counted, loads
+all files into the page cache. The ways take turns, and the results are medians.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def l3_batches(loader: l3.Loader) -> Iterator[torch.Tensor]:
 
 
 def drain(batches: Iterator[torch.Tensor], device: torch.device) -> float:
-    """Seconds of an epoch, from the first batch that is asked for to the last one that is there."""
+    """Returns the seconds of an epoch, from the request for the first batch to the arrival of the last one."""
     begun = time.perf_counter()
     count = sum(len(batch) for batch in batches)
     if device.type == "cuda":
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--repeat", type=int, default=1, help="how often an epoch has each file")
+    parser.add_argument("--repeat", type=int, default=1, help="how often each file appears in an epoch")
     given = parser.parse_args()
     device = torch.device(given.device)
     dtype = torch.float16 if device.type == "cuda" else torch.float32

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""Compares the sizes of lossless coders on PNG files: L3 beside JPEG XL and WebP. The standard library only.
+"""Compares the sizes of lossless coders on PNG files: L3, JPEG XL and WebP. Needs only the standard library.
 
-    bench/sizes.py [options] DIR_OR_PNG...      folders with all folders below
+    bench/sizes.py [options] DIR_OR_PNG...      folders are searched recursively
 
-Peers, each listed as absent where it is not installed:
+Peers (one that is not installed is listed as absent):
 
     cjxlE     `cjxl -d 0 -e E` (Debian: libjxl-tools)
     cwebpZ    `cwebp -lossless -exact -z Z`, 6 without a number (Debian: webp)
     newjxlE   the libjxl within the PyPI package imagecodecs (pip install imagecodecs numpy), of --imagecodecs PYTHON
 
-An image that a peer cannot hold (16 bits in WebP) is left out of that peer's figures only. Peers hold the pixels; L3
-and PNG hold palettes and all ancillary chunks too. Every L3 file is compared with its source sample for sample.
+If a peer cannot store an image (such as 16 bits in WebP), only that peer's figures leave it out. Peers store the
+pixels; L3 and PNG also store palettes and all ancillary chunks. Every L3 file is compared with its source sample by
+sample.
 
-A time is the processor time of the whole command with one thread, reading the PNG included; for newjxl, of the
-encoding alone. Times out of the cache were taken when the line was written. Ratios are L3's bytes over the other
-coder's, over the images that both hold: of the totals, and the geometric mean of the images' own ratios.
+A time is the processor time of the whole command with one thread, including reading the PNG. For newjxl it is the time
+of the encoding only. Cached times are from the run that wrote the cache. A ratio is L3's size divided by the other
+coder's, for the images that both can store: of the totals, and as the geometric mean over the images.
 
 Exit status: 0; 1 if L3 refused or changed an image, or a PNG could not be read; 2 for wrong usage.
 """
@@ -280,9 +281,9 @@ def parsed() -> tuple[argparse.Namespace, list[Coder]]:
                         help="a Python that has imagecodecs and numpy, such as VENV/bin/python (default: this one)")
     parser.add_argument("--cache", type=Path, metavar="FILE", help="keep the peers' results as JSON lines")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything to FILE too")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="commands side by side (default: 1)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="commands to run in parallel (default: 1)")
     parser.add_argument("--group", action="append", default=[], metavar="PREFIX",
-                        help="a table for the images whose names begin so; may repeat")
+                        help="a table for the images whose names begin with this; may be repeated")
     parser.add_argument("--verify", action=argparse.BooleanOptionalAction, default=True,
                         help="compare each L3 file with its source")
     parser.add_argument("--markdown", action="store_true")

@@ -1,11 +1,11 @@
-# What the toolchain files of this folder share: Debian's cross compilers, and Debian's own libraries for that machine,
-# which tests/cross.sh has unpacked into L3_SYSROOT. Programs run under qemu-user, through the command that it wrote.
+# Shared by the toolchain files in this folder. They use Debian's cross compilers and Debian's libraries for the target,
+# which tests/cross.sh unpacks into L3_SYSROOT. Programs run under qemu-user, through a script that cross.sh writes.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_C_COMPILER ${L3_TRIPLET}-gcc)
 set(CMAKE_CXX_COMPILER ${L3_TRIPLET}-g++)
 set(CMAKE_LIBRARY_ARCHITECTURE ${L3_TRIPLET})
-# Headers that differ between processors, such as jconfig.h, have a folder of their own, which compilers look for in
-# their own root alone.
+# Headers that differ between processors, such as jconfig.h, are in a separate folder. Compilers search it only in their
+# own root, so add it here.
 set(CMAKE_CXX_FLAGS_INIT "-O2 ${L3_PROCESSOR_OPTIONS} -isystem ${L3_SYSROOT}/usr/include/${L3_TRIPLET}")
 
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES L3_SYSROOT)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Converts a folder to a data set with Ray Data: a part of the sources for each row, and the merge at the end.
+"""Converts a folder of images to a data set with Ray Data: Ray converts the parts, then `l3 merge` joins them.
 
     convert_with_ray.py SRC DST [--parts N] [--l3 COMMAND] [-- options of l3 convert]
 
-SRC and DST are folders that all machines see under the same names. Started again it goes on where it was.
+SRC and DST must have the same paths on all machines. To continue after an interruption, run it again.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", metavar="SRC")
     parser.add_argument("destination", metavar="DST")
-    parser.add_argument("--parts", type=int, default=16, help="how many; some more than machines (default: 16)")
-    parser.add_argument("--processors", type=int, default=1, help="for each part (default: 1)")
-    parser.add_argument("--l3", default="l3", help="the l3 command, on all machines (default: l3)")
+    parser.add_argument("--parts", type=int, default=16, help="number of parts, more than machines (default: 16)")
+    parser.add_argument("--processors", type=int, default=1, help="processors for each part (default: 1)")
+    parser.add_argument("--l3", default="l3", help="the l3 command on all machines (default: l3)")
     words = sys.argv[1:]
     end = words.index("--") if "--" in words else len(words)
     options = parser.parse_args(words[:end])
@@ -34,7 +34,7 @@ def main() -> int:
     rows = [{"part": f"{i + 1}/{options.parts}"} for i in range(options.parts)]
 
     words += ["--resume", "--quiet", f"--jobs={options.processors}"]
-    # A block for each part, so that parts are spread one by one.
+    # One block per part, so that Ray schedules each part separately.
     results = ray.data.from_items(rows, override_num_blocks=options.parts).map(
         convert, fn_kwargs={"words": words}, num_cpus=options.processors)
     failed = 0
@@ -42,7 +42,7 @@ def main() -> int:
         if result["code"] != 0:
             failed += 1
             print(f"part {result['part']}:\n{result['said']}", end="", file=sys.stderr)
-    # A part that was done past broken files ends with 1 too, and is there; whether any is missing is for merge to say.
+    # A part that skipped broken files is complete but returns 1. `l3 merge` fails if a part is missing.
     return subprocess.run([options.l3, "merge", options.destination]).returncode or (1 if failed else 0)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Batches of a data set as the source of a DALI pipeline, which goes on from there.
+"""Feeds batches of a data set into an NVIDIA DALI pipeline.
 
     ./run demo && pip install . nvidia-dali-cuda120
     python3 examples/dali_source.py build/demo/set --device cuda
@@ -23,7 +23,7 @@ except ImportError:
 
 
 class Source:
-    """DALI asks for a batch at a time, and copies it: the batch goes back to the loader then."""
+    """Yields one batch at a time. DALI copies it, so the loader can use its memory again."""
 
     def __init__(self, loader: l3.Loader) -> None:
         self.loader = loader
@@ -64,7 +64,7 @@ def main() -> None:
             try:
                 images, _labels = built.run()
             except StopIteration:
-                built.reset()  # the next epoch of the loader
+                built.reset()  # start the next epoch
                 break
             batches += 1
         print(f"epoch {epoch}: {batches} batches, the last of {len(images)} images")

@@ -46,14 +46,14 @@ def main() -> None:
     parser.add_argument("--crop", type=int, default=128)
     given = parser.parse_args()
     if given.device == "cuda" and jax.default_backend() != "gpu":
-        sys.exit("train_jax.py: JAX sees no GPU: leave --device cuda away")
+        sys.exit("train_jax.py: JAX finds no GPU; run without --device cuda")
 
     data = l3.Dataset(given.set)
     wanted = [sample.number for sample in data if sample.is_image and (sample.channels, sample.bits) == (3, 8)
               and min(sample.width, sample.height) >= given.crop]
     if not wanted:
         sys.exit(f"train_jax.py: {given.set} has no RGB images of 8 bits and {given.crop} x {given.crop} pixels")
-    # Batches that are all of one size are compiled for once.
+    # With last_batch="pad" all batches have the same size, so JAX compiles the step only once.
     loader = l3.Loader(data, given.batch_size, samples=wanted, crop=(given.crop, given.crop), flip=True, seed=1,
                        layout="HWC", dtype="float32", mean=0.5, std=0.25, device=given.device, last_batch="pad")
     key = jax.random.key(1)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Trains a small network with torch on a data set, on a CPU or a GPU: a template for training of your own.
+"""Trains a small network with torch on a data set, on a CPU or a GPU. Use it as a template for your own training.
 
     ./run demo && pip install . torch
     python3 examples/train_torch.py build/demo/set
-    torchrun --nproc-per-node 8 examples/train_torch.py --device cuda SET     # a rank for each GPU
+    torchrun --nproc-per-node 8 examples/train_torch.py --device cuda SET     # one rank per GPU
 
-The network learns to take noise away, so that any set of RGB images will do. With --state FILE it goes on where it was
-ended, at the batch.
+The network learns to remove noise, so any data set of RGB images works. --state FILE saves the state after each epoch,
+and continues from it if FILE exists.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ except ImportError:
 
 
 class Batches(torch.utils.data.IterableDataset):  # type: ignore[type-arg]
-    """What torch's DataLoader and libraries over it take: DataLoader(Batches(loader), batch_size=None). The loader has
-    threads of its own, so there are no workers (num_workers=0)."""
+    """Wraps a loader for torch's DataLoader: DataLoader(Batches(loader), batch_size=None). The loader starts its own
+    threads, so keep num_workers=0."""
 
     def __init__(self, loader: l3.Loader) -> None:
         self.loader = loader
@@ -39,7 +39,7 @@ class Batches(torch.utils.data.IterableDataset):  # type: ignore[type-arg]
 
     def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         for images, labels, _ in self.loader:
-            # Nothing is copied: the batch goes back to the loader with the last tensor of it.
+            # This does not copy. The loader uses the batch's memory again when its last tensor is freed.
             yield torch.from_dlpack(images), torch.from_dlpack(labels)
 
 
@@ -50,10 +50,10 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--batch-size", type=int, default=2)
     parser.add_argument("--crop", type=int, default=128)
-    parser.add_argument("--state", help="a file to go on from, and to write at the end of each epoch")
+    parser.add_argument("--state", help="a file to continue from if it exists; written after each epoch")
     given = parser.parse_args()
     if given.device == "cuda" and not torch.cuda.is_available():
-        sys.exit("train_torch.py: torch sees no GPU: leave --device cuda away")
+        sys.exit("train_torch.py: torch finds no GPU; run without --device cuda")
     rank, ranks = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     device = torch.device(given.device)
     if given.device == "cuda":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compiles the kernels and says what each needs: registers, spills, shared memory, instructions for each sample.
+"""Compiles the kernels and reports what each needs: registers, spills, shared memory, instructions per sample.
 
-Reads the machine code itself: instructions of 16 bytes, as from sm_70 on. No GPU and no disassembler is needed.
+It reads the machine code itself (16 bytes per instruction, from sm_70 on), so it needs no GPU and no disassembler.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def sections(cubin: bytes):
 
 
 def step_loops(code: bytes, architecture: int) -> list[tuple[int, int]]:
-    """The innermost loops that have dot products: how many of these, and how many instructions."""
+    """Returns the innermost loops with dot products: the number of dot products and of instructions."""
     words = [struct.unpack_from("<QQ", code, at) for at in range(0, len(code), INSTRUCTION)]
     dots = [i for i, (low, _) in enumerate(words) if low & 0x1FF == 0x026]
     loops: list[tuple[int, int]] = []

@@ -1,5 +1,5 @@
-// Nothing is allocated beyond what l3.h says, whatever a header claims: decoding allocates nothing at all, and the rest
-// stays below its bounds. Counts what the C library's allocator is asked for.
+// Tests that libl3 allocates no more than l3.h documents, whatever a header claims: decoding allocates nothing, and the
+// other calls stay below their bounds. It counts the calls of the C library's allocator.
 #include <algorithm>
 #include <atomic>
 #include <thread>

@@ -1,6 +1,6 @@
-// Models of the dense method that no encoder would make: predictors, rows and tables at random, all of it valid.
-// Follows section 12 of spec/format.md, not codec/. What token models have in common with them is in functions that
-// any_token_model.h calls, too: each draws something, writes it, and returns what it wrote where somebody asks.
+// Makes valid models of the dense method that no encoder would make, with random predictors, rows and tables. It
+// follows section 12 of spec/format.md, not codec/. any_token_model.h shares some of the functions: each draws
+// something, writes it, and returns what it wrote on request.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Token models that no encoder would make: flags, listings, predictors, rows and tables at random, all of it valid.
-// Follows section 14 of spec/format.md, not codec/. any_token_tile.h codes tiles with them.
+// Makes valid token models that no encoder would make, with random flags, listings, predictors, rows and tables. It
+// follows section 14 of spec/format.md, not codec/. any_token_tile.h codes tiles with them.
 #pragma once
 
 #include "any_model.h"

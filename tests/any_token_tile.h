@@ -1,5 +1,5 @@
-// Tiles of token models, coded by hand: each symbol as chance has it, or as given samples want it.
-// Follows sections 13 and 15 of spec/format.md, not codec/.
+// Codes tiles of token models by hand: with random symbols, or with the symbols of given samples.
+// It follows sections 13 and 15 of spec/format.md, not codec/.
 #pragma once
 
 #include "any_token_model.h"

@@ -1,4 +1,4 @@
-// What l3 bench measures a GPU with, on the emulated one.
+// Tests the GPU measurements of l3 bench on the emulated GPU.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,4 +1,4 @@
-// L3 files by hand: taken apart, put together with whatever is to be wrong, and sealed with checks that match.
+// Builds L3 files by hand: takes files apart, assembles them with chosen errors, and computes matching checks.
 // Follows spec/format.md, not codec/, except for SHA-256.
 #pragma once
 

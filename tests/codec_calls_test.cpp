@@ -1,4 +1,4 @@
-// libl3: calls that are wrong, limits, and structures of other versions.
+// Tests of libl3: wrong calls, limits, and structures of other versions.
 #include "by_hand.h"
 #include "codec_testing.h"
 #include "l3/l3.hpp"

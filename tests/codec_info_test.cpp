@@ -1,4 +1,4 @@
-// libl3: what a file says of itself, its digest, versions and texts, and the C++ face.
+// Tests of libl3: image info, digests, versions and texts, and the C++ interface.
 #include "by_hand.h"
 #include "codec_testing.h"
 #include "l3/l3.hpp"

@@ -1,4 +1,4 @@
-// libl3: reading parts of files. What l3_find_payloads names is what decoding a region needs, and no more.
+// Tests of libl3: reading parts of files. l3_find_payloads returns exactly the bytes that decoding a region needs.
 #include "codec_testing.h"
 
 namespace {

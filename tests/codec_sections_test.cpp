@@ -1,4 +1,4 @@
-// libl3: palettes as indices and as colours, transparency, colour space, ICC, EXIF and metadata.
+// Tests of libl3: palettes as indices and as colours, transparency, colour space, ICC, EXIF and metadata.
 #include "by_hand.h"
 #include "codec_testing.h"
 

@@ -1,4 +1,4 @@
-// libl3: what goes in comes out, on every processor target, whatever the type, size, pattern, tiles, strides and
+// Tests of libl3: round trips on every processor target, for all types and many sizes, patterns, tiles, strides and
 // threads.
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// What the tests of the codec share: targets, threads, and calls that are expected to work.
+// Shared by the tests of the codec: targets, threads, and calls that must succeed.
 #pragma once
 
 #include <gtest/gtest.h>

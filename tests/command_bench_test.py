@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""l3 bench: what it measures, what it says of what codecs cannot hold, and its reports.
+"""Tests l3 bench: measurements, images that a codec cannot store, and reports.
 
 Usage: command_bench_test.py --l3 PATH"""
 

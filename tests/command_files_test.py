@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The l3 command and the file system: whole files or none, verify, and convert.
+"""Tests the l3 command and the file system: it writes whole files or none; verify; convert.
 
 Usage: command_files_test.py --l3 COMMAND [names of tests, or options of unittest]
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The l3 command against hostile files: the vectors, and headers that claim more than there is.
+"""Tests the l3 command with hostile files: the test vectors, and headers that claim more than the file contains.
 
     command_hostile_test.py --l3 COMMAND
 """

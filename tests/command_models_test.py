@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""l3 train, and --model: files that share a model, and what is said where it is missing or of no use.
+"""Tests l3 train and --model: files that share a model, and errors for a missing or unsuitable model.
 
     command_models_test.py --l3 COMMAND
 """

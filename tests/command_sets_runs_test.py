@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""l3 convert: data sets in parts, interrupted and resumed, on full disks, two at once; and what must not be replaced.
+"""Tests l3 convert: data sets in parts, interrupted and resumed runs, full disks, two runs at once, and files that must
+not be replaced.
 
 Usage: command_sets_runs_test.py --l3 COMMAND [names of tests, or options of unittest]
 """

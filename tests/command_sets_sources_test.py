@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""l3 convert: what a data set is made from. Folders, lists, pairs, groups, tars, and names of every kind.
+"""Tests the sources of l3 convert: folders, lists, pairs, groups, tars, and names of every kind.
 
 Usage: command_sets_sources_test.py --l3 COMMAND [names of tests, or options of unittest]
 """

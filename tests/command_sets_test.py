@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The l3 command and data sets: what becomes of images, what is said of it, and what ls, cat, info and export give.
+"""Tests the l3 command with data sets: how images are converted and reported, and the output of ls, cat, info, export.
 
 Usage: command_sets_test.py --l3 COMMAND [names of tests, or options of unittest]
 """

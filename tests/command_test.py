@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The l3 command on single files: what comes back, what it says, and pipes.
+"""Tests the l3 command with single files: round trips, messages and pipes.
 
 Usage: command_test.py --l3 COMMAND [names of tests, or options of unittest]
 """

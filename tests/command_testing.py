@@ -1,4 +1,4 @@
-"""What the tests of the l3 command share: drawn PNG files, their parts, and a folder and a runner for each test."""
+"""Shared by the tests of the l3 command: drawn PNG files and their parts; a folder and a runner for each test."""
 
 from __future__ import annotations
 

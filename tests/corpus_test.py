@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Real images, where they are at hand: every PNG below the folder in L3_CORPUS is converted, verified and compared.
+"""Tests with real images: converts, verifies and compares every PNG below the folder in L3_CORPUS.
 
 Usage: corpus_test.py --l3 COMMAND --work FOLDER [--most-pixels N]. Without L3_CORPUS it exits with 77, which ctest
-counts as skipped. With --most-pixels larger images are left out: a command with sanitizers takes long over them.
-PngSuite's files are compared with a PNG reader of this file's own, so that libpng does not vouch for itself.
+counts as skipped. --most-pixels leaves out larger images, which take a command with sanitizers long.
+PngSuite's files are compared with a separate PNG reader in this file, so that libpng is not compared with itself.
 """
 
 from __future__ import annotations

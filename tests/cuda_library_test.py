@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""libl3_data_cuda.so exports its entry and nothing else, and says why where there is no GPU.
+"""Tests that libl3_data_cuda.so exports only its entry point, and reports the reason if there is no GPU.
 
 Usage: cuda_library_test.py LIBL3_DATA_CUDA_SO
 """

@@ -1,4 +1,4 @@
-// libl3_data: shards as they are written, and data sets as they are read.
+// Tests of libl3_data: writing shards and reading data sets.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// Data sets that tests write with loader/'s own shard builder.
+// Writes data sets for tests, with the shard builder of loader/.
 #pragma once
 
 #include <gtest/gtest.h>

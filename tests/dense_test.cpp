@@ -1,5 +1,5 @@
-// The dense method: what is encoded comes back, by whichever target, in whatever order, from whichever model; regions
-// are crops; and what a supplied model may be.
+// Tests of the dense method: round trips on every target, in any order, with any model; regions equal crops; and rules
+// for supplied models.
 #include "any_model.h"
 #include "codec_testing.h"
 

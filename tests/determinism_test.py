@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The files that the l3 command writes depend on their sources alone: not on threads, jobs or processor target.
+"""Tests that the l3 command writes the same files with any number of threads and jobs, on every processor target.
 
 Usage: determinism_test.py --l3 COMMAND [names of tests, or options of unittest]
 """

@@ -75,7 +75,7 @@ def run_commands() -> dict[str, str]:
     head = (ROOT / "run").read_text().split("\nset -euo", 1)[0]
     found: dict[str, str] = {}
     for line in head.splitlines():
-        named = re.match(r"# \./run ([\w-]+)", line)
+        named = re.match(r"# +\./run ([\w-]+)", line)
         if named:
             name = named[1]
             found[name] = found.get(name, "") + line + "\n"

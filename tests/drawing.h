@@ -1,4 +1,4 @@
-// Drawn images for the tests of the codec: the same ones on every machine.
+// Draws images for the tests of the codec. They are equal on every machine.
 #pragma once
 
 #include <cstdint>

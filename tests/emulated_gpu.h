@@ -1,10 +1,10 @@
-// CUDA's machine on a processor, as far as kernels/ needs it. Include it before a kernel's source, and link
+// Emulates on a CPU the part of CUDA that kernels/ needs. Include it before the source of a kernel, and link
 // emulated_cuda/fiber.cpp and emulated_cuda/runtime.cpp.
 //
-// It finds what a compiler does not: lanes that meet at different places, or leave others waiting; addresses of shared
-// memory that are outside or unaligned; shared memory read before it was written (which holds noise at first); results
-// that depend on the order in which lanes, warps or blocks run. Global memory is the program's own, where sanitizers
-// look.
+// It detects errors that a compiler does not: lanes that synchronise at different places, or leave others waiting;
+// addresses outside shared memory, or unaligned ones; reads of shared memory before a write (it holds noise at first);
+// and results that depend on the order of lanes, warps or blocks. Global memory is ordinary memory of the program,
+// which sanitizers check.
 #pragma once
 
 #define L3_EMULATED_GPU

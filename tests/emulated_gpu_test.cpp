@@ -1,5 +1,5 @@
-// The emulated GPU itself: what CUDA says of lanes, blocks, streams, events and graphs holds there, and what it forbids
-// is noticed.
+// Tests of the emulated GPU itself: its lanes, blocks, streams, events and graphs follow CUDA's rules, and it detects
+// what CUDA forbids.
 #include "emulated_gpu.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Stands in for the four instructions of AVX-512 VBMI, so that processors with the rest of AVX-512 can test the avx512
-// target: slow, and for tests alone. Included before everything else where L3_EMULATE_VBMI is set.
+// Emulates the four instructions of AVX-512 VBMI, so that a processor with the rest of AVX-512 can test the avx512
+// target. It is slow, and only for tests. L3_EMULATE_VBMI includes it before everything else.
 #pragma once
 
 #include <immintrin.h>

@@ -1,9 +1,9 @@
-// Encodes drawn images and prints a line for each: its name, and the SHA-256 of its file. The same lines are due from
-// every processor target, every schedule and every machine; encoded_digests_test.py and cross.sh compare them. Lines
-// that begin with "metadata" depend on the version of libzstd, too.
+// Encodes drawn images and prints a line for each: its name, and the SHA-256 of its file. Every processor target, every
+// schedule and every machine must print the same lines; encoded_digests_test.py and cross.sh compare them. Lines that
+// begin with "metadata" also depend on the version of libzstd.
 //
 // Usage: encoded_digests [THREADS forward|reverse|interleaved]
-// Ends with 3 where L3_CPU names a target that this processor lacks.
+// Exit status: 3 if this processor lacks the target in L3_CPU.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

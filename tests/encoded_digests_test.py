@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Encoded bytes depend on the image alone: not on the processor target, the number of threads or their order.
+"""Tests that encoded bytes do not depend on the processor target, the number of threads or their order.
 
 Usage: encoded_digests_test.py ENCODED_DIGESTS
 """

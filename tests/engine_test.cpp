@@ -1,4 +1,4 @@
-// The stages of the engine: each primitive of each target against plain code, the check, and SHA-256.
+// Tests of the engine: compares each primitive of each target with simple code; the check; SHA-256.
 #include <algorithm>
 #include <array>
 

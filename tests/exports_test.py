@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A shared library exports what its map lists, which is what its header declares; and it needs no more than it should.
+"""Tests that a shared library exports exactly what its map and its header list, and links only the expected libraries.
 
 Usage: exports_test.py --library LIBL3_SO --source CODEC_FOLDER [--name l3]
 """

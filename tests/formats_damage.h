@@ -1,4 +1,4 @@
-// Damaged files of every foreign format: each is refused or gives an image, and nothing is read beyond its end.
+// Damages files of every foreign format. Each must be refused or give an image, without reads past its end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace formats_drawing {
 
-// On the heap with nothing behind, so that a sanitizer sees one byte too many.
+// A heap block of the exact size, so that a sanitizer detects a read of one byte too many.
 inline formats::Result<Image> read_exact(const uint8_t* file, size_t size) {
   const std::unique_ptr<uint8_t[]> copy(new uint8_t[size]);
   std::copy_n(file, size, copy.get());
@@ -24,7 +24,7 @@ inline void expect_truncations_are_refused(const Bytes& file) {
   }
 }
 
-// One bit at a time, and then bytes here and there.
+// Changes one bit at a time, then random bytes.
 inline void expect_flips_are_harmless(const Bytes& file) {
   const auto judge = [](const Bytes& damaged) {
     const auto image = read_exact(damaged.data(), damaged.size());

@@ -1,4 +1,4 @@
-// What the tests of formats/ share: drawn images, and calls that expect to work or to be refused.
+// Shared by the tests of formats/: drawn images, and calls that must succeed or must be refused.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What the tests of BMP, GIF, PSD and TGA share: files written number by number, and stb_image as a second opinion.
+// Shared by the tests of BMP, GIF, PSD and TGA: files written number by number, and stb_image as a second decoder.
 #pragma once
 
 #include "formats_damage.h"
@@ -20,8 +20,8 @@ inline std::vector<std::string> notices_of(const Bytes& file) {
   return notices;
 }
 
-// Expects the pixels that stb_image gives, which are of 8 bits. `colourless`: all transparent pixels are alike, because
-// stb_image does not tell their colours.
+// Expects the 8-bit pixels that stb_image returns. With `colourless`, all transparent pixels count as equal, because
+// stb_image does not return their colours.
 void expect_like_stb(const Bytes& file, bool colourless = false);
 
 // The same of 16 bits, with so many channels.

@@ -1,4 +1,4 @@
-// formats/: what goes into a PNG comes out; hostile bytes of any format give an Error and nothing worse.
+// Tests of formats/: PNG round trips; hostile bytes of any format only cause an Error.
 #include <gtest/gtest.h>
 #include <png.h>
 #include <zlib.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What bench/gate.py makes of counts: valgrind and the loops themselves are pretended."""
+"""Tests how bench/gate.py judges counts. Valgrind and the loops are simulated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// The call itself: what it refuses, that it only puts work into a stream, and what may change around it.
+// Tests of the batch call: wrong arguments; that it only adds work to a stream; and what may change during a call.
 #include <memory>
 
 #include "gpu_wishes.h"

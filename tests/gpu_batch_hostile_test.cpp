@@ -1,5 +1,5 @@
-// Files that are wrong, in batches with good ones: the verdict is libl3's, to the word and the offset, nothing is
-// written beside the output, and the good ones come out right.
+// Tests of bad files in batches with good ones: the reason and the offset are libl3's, nothing is written outside the
+// output, and the good files are decoded correctly.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
-// What the batch decoder writes: every type of number in both layouts, mirrored or not, palettes as indices and as
-// colours, and nothing beside the pixels.
+// Tests of the batch decoder's output: every type in both layouts, mirrored or not, palettes as indices and as colours,
+// and nothing written outside the pixels.
 #include "gpu_wishes.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// The batch decoder: images of all kinds, regions and models in one call come out as libl3 decodes them.
+// Tests of the batch decoder: one call decodes images of all kinds, regions and models exactly as libl3 does.
 #include "gpu_wishes.h"
 
 namespace {

@@ -39,7 +39,7 @@ Value take(l3::Result<Value> result, const char* what) {
   return std::move(*result);
 }
 
-// Ends the program where there is no device.
+// Exits if there is no device.
 inline void want_device(const char* program) {
   l3_error error{};
   if (l3_cuda_check_device(&error) == L3_OK) return;

@@ -1,4 +1,4 @@
-// Whether memory is lost: ten thousand calls with good and damaged files, and decoders made and dropped.
+// Tests for memory leaks: ten thousand calls with good and damaged files, with decoders made and destroyed.
 //
 // Usage: gpu_leak [CALLS]   (10000). Exit status: 77 without a device.
 #include <fstream>

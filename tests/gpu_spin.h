@@ -1,4 +1,4 @@
-// Work for a device that takes a given time and does nothing.
+// Keeps a device busy for a given time without any effect.
 #pragma once
 
 #include <cuda_runtime_api.h>

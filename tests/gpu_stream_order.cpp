@@ -1,6 +1,6 @@
-// Whether a decode call keeps to its stream. Again and again: other work is queued in the stream, memory is freed and
-// taken again in the stream's order, files arrive in that order, and right behind the call they are overwritten and the
-// outputs freed and filled with other things. Nobody waits until the end, and every byte must be right.
+// Tests that a decode call keeps the order of its stream. Each round queues other work in the stream, frees and
+// allocates memory in stream order, and copies files in that order. Right after the call it overwrites the files, and
+// frees and refills the outputs. It waits only at the end, and every byte must be correct.
 //
 // Usage: gpu_stream_order [ROUNDS]   (200). Exit status: 77 without a device.
 #include <array>

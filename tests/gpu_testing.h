@@ -1,4 +1,5 @@
-// What the tests of the batch decoder share: memory of a GPU, wishes, batches, and what libl3 makes of the same files.
+// Shared by the tests of the batch decoder: GPU memory, wishes (what to decode and where), batches, and the results of
+// libl3 for the same files.
 // They run on a real GPU, and on the emulated one where tests/emulated_cuda comes first among the include folders.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What the device says of L3 files in folders, against libl3: verdict, offset, tile, reason and pixels; in batches, and
-// of each alone by l3::cuda::decode, with its limits. For the vectors of spec/vectors, built.
+// Compares the device with libl3 on folders of L3 files: status, offset, tile, reason and pixels. It decodes the files
+// in batches, and each one by l3::cuda::decode with limits. Made for the built vectors of spec/vectors.
 //
 // Usage: gpu_vectors [--quick] FOLDER...   (--quick: only small files in batches, for slow checkers). Exit status: 77
 // without a device.

@@ -1,4 +1,4 @@
-// Files of all kinds, and what may be asked of them, at random.
+// Makes random files of all kinds, with random regions, types and outputs.
 #pragma once
 
 #include "any_token_tile.h"

@@ -1,8 +1,8 @@
-// Decoding hostile data takes no more than twice the time of valid data of the size it claims: files that no encoder
-// writes, with the widest codes, with every predictor and width in turn, raw where that is slow, and bad at their very
-// end, against the slowest of what the encoder makes of a few drawings of that size.
+// Tests that decoding hostile data takes at most twice the time of valid data of the size that it claims. The hostile
+// files are such as no encoder writes: the widest codes, every predictor and width in turn, raw tiles where they are
+// slow, and an error at the very end. They are compared with the slowest of a few encoded drawings of that size.
 //
-// Processor time of this thread, the least of several interleaved rounds.
+// It measures the processor time of this thread: the shortest of several interleaved rounds.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>

@@ -1,5 +1,5 @@
-// libl3 against files that are damaged: cut short, with a bit flipped, with bytes appended; and against files that were
-// changed and then sealed again with checks that match, which all targets must accept or refuse alike.
+// Tests of libl3 with damaged files: truncated, with a flipped bit, with bytes appended. And with changed files whose
+// checks were corrected: all targets must accept the same ones.
 #include "by_hand.h"
 #include "codec_testing.h"
 

@@ -1,5 +1,4 @@
-// What the tests of the loader's device share: images that are asked for, batches of them, and what libl3 makes of
-// them.
+// Shared by the tests of the loader's device: requested images, batches of them, and the results of libl3 for them.
 #pragma once
 
 #include "control.h"
@@ -336,7 +335,7 @@ class Round {
   mutable std::vector<Expected> expected_;
 };
 
-// Everything that was made is gone in the end.
+// Tests that everything is freed at the end.
 class LoaderDevice : public testing::Test {
  protected:
   void SetUp() override { before_ = emulated::resources(); }

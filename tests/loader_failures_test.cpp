@@ -1,4 +1,4 @@
-// What becomes of samples that cannot be read or decoded, of options that cannot be, and of forks.
+// Tests of the loader's errors: samples that cannot be read or decoded, invalid options, and forks.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Whole loaders on a device, the emulated one: the batches of a processor, to the bit; and whose turn it is with memory
+// Tests of whole loaders on the emulated GPU: their batches equal those of the CPU, and they do not overwrite memory
 // that consumers still use.
 #include <cuda_runtime_api.h>
 

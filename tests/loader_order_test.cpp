@@ -1,4 +1,4 @@
-// The order of a loader's epochs: which unit comes when, to whom, and that nothing else decides about it.
+// Tests of the order of a loader's epochs: which rank gets which unit when, and that nothing else affects it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Batches of a data set against what libl3 decodes: whatever the threads, the way of reading, and where it begins.
+// Compares the batches of a loader with what libl3 decodes, for all numbers of threads, ways of reading and start
+// places.
 #include <bit>
 
 #include "loader_testing.h"

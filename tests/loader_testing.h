@@ -1,4 +1,4 @@
-// Loaders of data sets that tests draw, and what libl3 makes of the same samples.
+// Makes loaders of drawn data sets, and the results of libl3 for the same samples.
 #pragma once
 
 #include <gtest/gtest.h>

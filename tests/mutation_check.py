@@ -2,11 +2,11 @@
 """Breaks libl3 and the kernels on purpose, one fault at a time, and expects the tests to notice.
 
     mutation_check.py WORK            all faults, in a copy of the tree under WORK
-    mutation_check.py WORK 3 7        some of them
-    mutation_check.py --list          what they are
+    mutation_check.py WORK 3 7        only these faults
+    mutation_check.py --list          list the faults
 
-For each fault the library and the tests are built again, and tests run until one is red. A fault that no test notices
-is named, and the exit status is 1.
+For each fault, it builds the library and the tests again and runs tests until one fails. If no test fails, it names the
+fault, and the exit status is 1.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The oracle, spec/l3_decode.py, and libl3 agree: on accept or reject, and on every byte of what they accept.
+"""Tests that the oracle, spec/l3_decode.py, and libl3 accept the same files and decode them to the same bytes.
 
-    oracle_test.py ORACLE_SAMPLES          the program that writes the files and says what libl3 thinks of each
-    oracle_test.py --good TOKEN_SAMPLES    a program that writes good files and says itself what is in them
-    oracle_test.py --no-oracle PROGRAM     the program alone, where it is built with sanitizers
+    oracle_test.py ORACLE_SAMPLES          a program that writes files, and the results of libl3 for them
+    oracle_test.py --good TOKEN_SAMPLES    a program that writes valid files, and their samples
+    oracle_test.py --no-oracle PROGRAM     run only the program (for a build with sanitizers)
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Kills l3 convert at random moments and goes on with --resume: the data set must be that of an uninterrupted run.
+"""Kills l3 convert at random moments and continues with --resume. The data set must equal that of an uninterrupted run.
 
 Usage: resume_soak.py --l3 COMMAND [--kills N] [--seed S] [--images N]
 
-Draws a set of images, small and large, alike and not, some of them corrupt, and converts it once. Then, N times, starts
-the same conversion, kills it, resumes it, perhaps kills that too, and so on until it is done. Moments are spread over
-the time that a conversion takes, with some at its very beginning and some when a shard has just been finished. Every
-second round has a shared model. A line for each round; exit status 1 where a folder differs in any name or byte.
+It draws a set of images, small and large, similar and different, some of them corrupt, and converts it once. Then it
+starts the same conversion N times. Each time it kills and resumes the conversion, perhaps repeatedly, until it is done.
+The kills are spread over the time of a conversion. Some come at its very start, and some just after a shard is done.
+Every second round uses a shared model. It prints a line for each round. The exit status is 1 if a folder differs in any
+name or byte.
 """
 
 from __future__ import annotations

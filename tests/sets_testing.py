@@ -1,4 +1,4 @@
-"""What tests of data sets share: sources, folders to compare, PNG samples, and a conversion that stands still."""
+"""Shared by the tests of data sets: sources, comparison of folders, PNG samples, and a conversion that is paused."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Shards and data sets: spec/shards/MANIFEST.txt is true of the oracle, spec/l3_shard.py, and of the l3 command.
+"""Tests that spec/shards/MANIFEST.txt describes the results of the oracle, spec/l3_shard.py, and of the l3 command.
 
     shards_test.py --l3 COMMAND   builds them all, opens them (`COMMAND ls PATH`), verifies them (`COMMAND verify PATH`)
                                   and reads their samples (`COMMAND cat PATH NAME -`)
-    shards_test.py                the oracle alone
-    shards_test.py --update       writes MANIFEST.txt anew; then look at the difference
+    shards_test.py                tests only the oracle
+    shards_test.py --update       writes MANIFEST.txt again; then check the difference
 
-A verdict is an exit status of 0 or 1; anything else, and a signal above all, is a failure. What is refused is said in
-one line on stderr, which names the file.
+The command must exit with 0 or 1. Any other status, or a signal, is a failure. A refused file is reported in one line
+on stderr that names the file.
 """
 
 from __future__ import annotations

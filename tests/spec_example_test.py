@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The annotated file at the end of spec/format.md is a file, and it is the one that the text says it is; class colours
-have the check that it says they have.
+"""Tests that the annotated example at the end of spec/format.md is a valid file with the content that the text states,
+and that the check of the class colours is the stated one.
 
 Usage: spec_example_test.py L3_COMMAND
 """

@@ -3,10 +3,10 @@
 
     python3 tests/suites.py [--l3 COMMAND] FOLDER...
 
-Each file below the folders goes through `l3 encode` and `l3 decode`, and Pillow opens it too. Files that neither reads
-are counted and otherwise passed over. Exit code 1: a pixel differs, and no rule of ALLOWED says why it may.
+It runs each file below the folders through `l3 encode` and `l3 decode`, and opens it with Pillow too. If neither
+can read a file, it is only counted. The exit status is 1 if a pixel differs and no rule in ALLOWED permits it.
 
-Suites that are worth it: Pillow's Tests/images, the tests of image-rs, libpng's contrib/testpngs, bmpsuite (after its
+Useful suites: Pillow's Tests/images, the tests of image-rs, libpng's contrib/testpngs, bmpsuite (after its
 `make`), libwebp's test data. Needs Pillow and NumPy.
 """
 

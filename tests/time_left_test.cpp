@@ -1,4 +1,4 @@
-// How long a conversion is said to take still, against how long it takes.
+// Compares the estimated time left of a conversion with the real one.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The vectors of spec/vectors: MANIFEST.txt is true of libl3, with all its processor targets, and of the oracle.
+"""Tests that spec/vectors/MANIFEST.txt describes the results of libl3, on all processor targets, and of the oracle.
 
-    vectors_test.py VERDICTS...            the command that says what libl3 thinks of files, with whatever runs it
-    vectors_test.py --no-oracle VERDICTS...  libl3 alone, for processors that an emulator stands in for
-    vectors_test.py --update VERDICTS...   write MANIFEST.txt and vectors_said.txt anew, where all agree; then look at
-                                           the difference
+    vectors_test.py VERDICTS...              the vector_verdicts command, with an emulator before it if it needs one
+    vectors_test.py --no-oracle VERDICTS...  test only libl3, for processors that are emulated
+    vectors_test.py --update VERDICTS...     write MANIFEST.txt and vectors_said.txt again if all agree; then check the
+                                             difference
 
-Besides: in a recipe with `+` or `-` lines nothing but those lines is wrong, so its control must decode and verify;
-samples that a recipe states are what is decoded; and of every reason for which libl3 refuses a file there is a vector
-that it refuses for that reason (vectors_said.txt has its words).
+It also tests three more things. In a recipe with `+` or `-` lines, only those lines are wrong, so the file without them
+must decode and verify. If a recipe states samples, decoding must return them. For every reason for which libl3 refuses
+a file, there is a vector that it refuses for that reason (vectors_said.txt lists them).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// What the tests of the format's rules share: small valid files to spoil, and what is expected of them then.
+// Shared by the tests of the format's rules: small valid files to break, and the expected errors.
 #pragma once
 
 #include "by_hand.h"

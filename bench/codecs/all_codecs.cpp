@@ -5,7 +5,8 @@
 namespace bench {
 namespace {
 
-// zlib's levels, -1 for libpng's own choice; of the others their libraries' qualities and efforts.
+// The level of a PNG codec is zlib's, or -1 for libpng's default. The levels of the others are their libraries' quality
+// or effort.
 constexpr std::array kCodecs = {
     Codec{"png", "PNG", "libpng", png_adapter, -1, false},
     Codec{"png9", "PNG, level 9", "libpng", png_level_adapter, 9, false},

@@ -1,5 +1,4 @@
-// What a codec must be able to do to be measured. Each library that is compared has an adapter, in the file of its
-// name.
+// The interface that l3 bench measures. Each library has an adapter, in the file with its name.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +11,32 @@
 
 namespace bench {
 
-// What a library can do. All functions work on one thread, are safe to call from many, and keep the room of their
-// output from call to call. Where a library has levels, `level` is one of them.
+// The functions of a library. Each runs on the calling thread, may be called from many threads at once, and reuses the
+// memory of its output. `level` is one of the library's levels, if it has levels.
 struct Adapter {
   std::string (*version)();
 
-  // Why an image is not this codec's, in the words of a table ("16 bits"); empty where the codec holds all its samples
-  // (or, if it is lossy, something like them).
+  // Returns why the codec cannot store an image, as a short text for a table ("16 bits"). Returns an empty text if it
+  // can store all samples (or, for a lossy codec, an approximation).
   std::string (*cannot_hold)(const formats::Image& image);
 
   std::optional<formats::Error> (*encode)(const formats::Image& image, int level, bridge::Buffer& file);
 
-  // `image` comes with the width, the height, the bits and the colour that the file's image has, as a training knows
-  // them; the samples are to be filled in. A codec that keeps everything sets all of `image` itself.
+  // Decodes into `image`. The caller sets its width, height, bits and colour, which a training program knows; the codec
+  // writes the samples. A codec that keeps everything sets all of `image` itself.
   std::optional<formats::Error> (*decode)(std::span<const uint8_t> file, formats::Image& image);
 
-  // Which file is sized and decoded: the one as supplied, where this codec reads such files, or what `encode` makes.
-  // Null: always the latter.
+  // Returns whether to measure the source file itself, because this codec reads its format, instead of the output of
+  // `encode`. Null means never.
   bool (*takes_supplied)(std::span<const uint8_t> supplied) = nullptr;
 
-  bool keeps_everything = false;  // palette, transparency and chunks too; else samples alone
-  bool decodes_only = false;      // `encode` is another library's, and is not timed
-  bool gpu_decodes = false;       // its files are l3's, which a GPU (bench/gpu.h) decodes too
+  bool keeps_everything = false;  // keeps palette, transparency and chunks too, not only samples
+  bool decodes_only = false;      // `encode` belongs to another library, and is not timed
+  bool gpu_decodes = false;       // writes l3 files, which a GPU (bench/gpu.h) can decode too
 };
 
-// Null where the library was not there when this was built.
-const Adapter* png_adapter();        // the files as supplied, where they are PNG
+// Each returns null if the library was missing at build time.
+const Adapter* png_adapter();        // the source files, if they are PNG
 const Adapter* png_level_adapter();  // files that libpng writes
 const Adapter* spng_adapter();
 const Adapter* stb_adapter();
@@ -52,24 +51,24 @@ const Adapter* l3_paper_adapter();
 const Adapter* l3_fast_adapter();
 const Adapter* l3_dense_adapter();
 
-// A codec as it is measured: an adapter at a level.
+// A codec to measure: an adapter at a level.
 struct Codec {
   const char* name;
   const char* title;
-  const char* library;  // where its code comes from
+  const char* library;  // the library that contains it
   const Adapter* (*adapter)();
   int level;
   bool lossy;
-  const char* package = "";  // that brings the library in Debian, where this may be built without it
+  const char* package = "";  // the Debian package of an optional library
 };
 
-// All codecs, whether their library is there or not, in the order in which they are shown.
+// Returns all codecs in the order of the reports, including those whose library is missing.
 std::span<const Codec> all_codecs();
 
-// Allocates pixels of the shape that `image` says.
+// Allocates the pixels of `image` for its size, bits and colour.
 void make_room(formats::Image& image);
 
-// Bytes of its samples.
+// Returns the size of its samples in bytes.
 uint64_t sample_bytes(const formats::Image& image);
 
 inline formats::Error failed(std::string reason) { return formats::Error{0, std::move(reason)}; }

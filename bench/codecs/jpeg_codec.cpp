@@ -1,7 +1,7 @@
-// JPEG by libjpeg-turbo, the lossy reference: as its defaults have it (colours at half the resolution, but at quality
-// 100 at all of it), read with the accurate transform.
+// JPEG by libjpeg-turbo, the lossy reference. It uses the library's defaults, with colours at half the resolution (full
+// resolution at quality 100), and the accurate transform for decoding.
 //
-// libjpeg reports errors by longjmp: nothing with a destructor lives where it may jump.
+// libjpeg reports errors by longjmp, so no object with a destructor may be alive where it can jump.
 #include <cstdio>  // before jpeglib.h, which needs it
 
 #include <jpeglib.h>

@@ -1,4 +1,4 @@
-// JPEG-LS by CharLS, with the reversible colour transform that its decoders know from HP.
+// JPEG-LS by CharLS, with HP's reversible colour transform.
 #include <charls/charls.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::optional<formats::Error> encode(const formats::Image& image, int, bridge::B
   }
   size_t bound = 0, written = 0;
   then(charls_jpegls_encoder_get_estimated_destination_size(encoder.get(), &bound));
-  // The estimate leaves out what noise may take beyond its samples.
+  // The library's estimate is too low for noise, which may grow.
   bound += bound / 2;
   then(charls_jpegls_encoder_set_destination_buffer(encoder.get(), file.reset(bound), bound));
   then(charls_jpegls_encoder_encode_from_buffer(encoder.get(), image.pixels.data(), image.pixels.size(), 0));

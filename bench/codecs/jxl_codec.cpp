@@ -42,7 +42,7 @@ bool describe(JxlEncoder* encoder, const formats::Image& image) {
   }
   JxlColorEncoding colours;
   JxlColorEncodingSetToSRGB(&colours, channels < 3 ? JXL_TRUE : JXL_FALSE);
-  // Images beyond the first level's limits are encoded too.
+  // Level 10 allows images over the limits of the default level.
   return JxlEncoderSetCodestreamLevel(encoder, info.bits_per_sample > 8 ? 10 : -1) == JXL_ENC_SUCCESS &&
          JxlEncoderSetBasicInfo(encoder, &info) == JXL_ENC_SUCCESS &&
          JxlEncoderSetColorEncoding(encoder, &colours) == JXL_ENC_SUCCESS;
@@ -64,7 +64,7 @@ std::optional<formats::Error> encode(const formats::Image& image, int level, bri
   }
   JxlEncoderCloseInput(encoder.get());
 
-  // Its size is not known before: pieces follow each other in room that grows.
+  // The size is not known before, so collect pieces in a buffer that grows.
   thread_local std::vector<uint8_t> written;
   if (written.size() < 4096) written.resize(4096);
   size_t used = 0;

@@ -20,7 +20,7 @@ std::optional<formats::Error> encode(const formats::Image& image, int level, bri
   return bridge::encode_l3(image, options, file);
 }
 
-// The default models, opened once and not for each file, as a program has them that decodes many small images.
+// The default models, opened once for all files. A program that decodes many small images would do the same.
 class DefaultModels {
  public:
   DefaultModels() {

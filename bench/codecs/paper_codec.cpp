@@ -9,9 +9,9 @@
 namespace bench {
 namespace {
 
-// The scheme holds samples and nothing else. What else an image has follows its file: for each chunk, and for the
-// transparency as if it were one, 4 bytes of type, 1 of place, 4 of size, the contents; and 4 bytes that say how many
-// bytes all that takes.
+// The scheme stores only samples. The other parts of an image are appended to its file. Each chunk, and the
+// transparency as one more chunk, has 4 bytes of type, 1 of place, 4 of size, and the contents. The last 4 bytes are
+// the total size of these chunks.
 constexpr size_t kChunkHead = 9;
 constexpr std::array<char, 4> kTransparency = {'t', 'R', 'N', 'S'};
 

@@ -1,4 +1,4 @@
-// QOI by the reference implementation, a header of Debian's libqoi-dev. It holds colours of 8 bits.
+// QOI by the reference implementation, a header in Debian's libqoi-dev. It stores RGB and RGBA of 8 bits.
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -17,7 +17,7 @@ struct Free {
   void operator()(void* bytes) const { std::free(bytes); }
 };
 
-std::string version() { return "qoi.h, format 1"; }  // it states no version of its own
+std::string version() { return "qoi.h, format 1"; }  // the header has no version
 
 std::string cannot_hold(const formats::Image& image) {
   if (uint64_t{image.width} * image.height >= QOI_PIXELS_MAX) return "so many pixels";
@@ -29,8 +29,8 @@ std::optional<formats::Error> encode(const formats::Image& image, int, bridge::B
   const qoi_desc shape = {image.width, image.height, static_cast<unsigned char>(colour_channels(image)), QOI_SRGB};
   int size = 0;
   const std::unique_ptr<void, Free> bytes(qoi_encode(as_colours(image, room), &shape, &size));
-  if (bytes == nullptr) return failed("qoi_encode failed");
-  // Far less than the time that encoding takes.
+  if (bytes == nullptr) return failed("qoi_encode fails");
+  // This copy takes far less time than the encoding.
   std::memcpy(file.reset(static_cast<size_t>(size)), bytes.get(), static_cast<size_t>(size));
   return std::nullopt;
 }
@@ -39,11 +39,11 @@ std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Ima
   thread_local bridge::Buffer room;
   qoi_desc shape{};
   const uint32_t channels = colour_channels(image);
-  if (file.size() > INT32_MAX) return failed("the file is too large");
+  if (file.size() > INT32_MAX) return failed("too large");
   const std::unique_ptr<void, Free> pixels(
       qoi_decode(file.data(), static_cast<int>(file.size()), &shape, static_cast<int>(channels)));
-  if (pixels == nullptr) return failed("the file is damaged");
-  if (shape.width != image.width || shape.height != image.height) return failed("the decoded image has another size");
+  if (pixels == nullptr) return failed("damaged");
+  if (shape.width != image.width || shape.height != image.height) return failed("another size");
   std::memcpy(colours_of(image, room), pixels.get(), size_t{image.width} * image.height * channels);
   take_colours(image, room);
   return std::nullopt;

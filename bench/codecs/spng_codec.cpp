@@ -1,4 +1,4 @@
-// PNG by libspng. It writes samples alone here, with the palette that indices cannot be without.
+// PNG by libspng. This adapter writes only samples, and for indices the palette that PNG requires.
 #include <spng.h>
 
 #include <algorithm>

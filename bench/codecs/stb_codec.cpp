@@ -1,5 +1,5 @@
-// PNG read by stb_image, which many small programs decode with. It gives the colours of palettes, not their indices,
-// and samples of fewer than 8 bits scaled.
+// PNG decoding by stb_image, which many small programs use. It returns colours instead of palette indices, and scales
+// samples of fewer than 8 bits.
 #include <climits>
 #include <cstring>
 #include <memory>
@@ -21,7 +21,7 @@ struct Free {
   void operator()(void* pixels) const { stbi_image_free(pixels); }
 };
 
-std::string version() { return "stb_image.h of libstb-dev"; }  // it states no version
+std::string version() { return "stb_image.h of libstb-dev"; }  // the header has no version
 
 std::string cannot_hold(const formats::Image& image) {
   if (image.colour == formats::Colour::palette) return "palette";

@@ -1,4 +1,4 @@
-// Zstandard on bare samples: what a folder of arrays costs that somebody compressed without a thought of images.
+// Zstandard on raw samples, as in a folder of compressed arrays.
 #include <zstd.h>
 
 #include <memory>

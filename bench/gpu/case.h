@@ -1,4 +1,4 @@
-// A case: a batch of images and what is to become of each in the device's memory.
+// A case of the GPU benchmark: a batch of images, and the output of each in device memory.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Settings {
   std::string images;             // a folder of real ones
   uint32_t distinct = 0;          // different images in a batch; 0: four for each thread
   uint32_t effort = 1;            // of the dense method
-  uint32_t shrink = 1;            // edges and batches that many times smaller
+  uint32_t shrink = 1;            // divides edges and batch sizes
   std::vector<std::string> only;  // cases and methods, by parts of "CASE/METHOD"; empty: all
 };
 
@@ -48,19 +48,20 @@ struct Case {
   // Bytes of samples as the files have them, and as they are written.
   uint64_t decoded_bytes() const;
   uint64_t written_bytes() const;
-  // Whether every picture and the output are as libraries for pictures know them: whole, or cut out, and not changed.
+  // Returns whether other image libraries could produce the output: whole or cropped images with samples unchanged.
   bool plain() const;
 };
 
-// The cases in the order of their weight, made one by one: drawing takes time. Empty where the settings leave it out;
-// throws a Failure where a case cannot be made.
+// Makes a case. Cases are made one by one, since drawing takes time. Returns nothing if the settings exclude the case.
+// Throws a Failure if it cannot be made.
 struct CaseRecipe {
   const char* name;
   Case (*make)(const Settings& settings, tools::Parallel& parallel);
 };
 extern const std::vector<CaseRecipe> kCases;
 
-// Whether all items are right and what lies between them is still `poison`. In words what is not; else empty.
+// Checks that all items are correct and that the bytes between them are still `poison`. Returns a text that describes
+// the first difference, or an empty text.
 std::string difference(const Case& a_case, const uint8_t* output, uint8_t poison, tools::Parallel& parallel);
 
 }  // namespace gpu_bench

@@ -14,14 +14,14 @@
 
 namespace gpu_bench {
 
-// Ends the case in which it happens; main.cpp catches it and says so. Never leaves the program.
+// An exception that ends the current case. main.cpp catches and prints it.
 class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 void check(cudaError_t code, const char* what);
 
-// The value, or a Failure that says `what` went wrong.
+// Returns the value, or throws a Failure that names `what` failed.
 template <class Value>
 Value take(l3::Result<Value> result, const char* what) {
   if (!result) throw Failure(std::string(what) + ": " + l3::message(result.error()));
@@ -32,7 +32,7 @@ Value take(l3::Result<Value> result, const char* what) {
 class Stopwatch {
  public:
   explicit Stopwatch(size_t laps);
-  // Notes that the stream comes by, up to `laps` times.
+  // Records a point of time in the stream, at most `laps` times.
   void lap(cudaStream_t stream);
   // Seconds from each lap to the next, once the streams have passed all of them.
   std::vector<double> seconds() const;

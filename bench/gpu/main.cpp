@@ -1,4 +1,4 @@
-// l3_gpu_bench: how fast batches of images become pixels in a GPU's memory.
+// l3_gpu_bench measures how fast batches of images are decoded to GPU memory.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes a folder that a machine with a GPU can use as it is: programs, vectors, source, and the script that runs them.
+# Makes a folder to copy to a machine with a GPU: programs, test vectors, source, and the script that runs them.
 # Usage: make_bundle.sh BUILD_DIR OUT_DIR   (BUILD_DIR: of the preset gpu, with the target gpu_bundle_programs built)
-# L3_COMPUTE_SANITIZER: a folder with the program of that name, to take along where there is room.
+# L3_COMPUTE_SANITIZER: a folder with compute-sanitizer, which is included if the size limit allows it.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/../.." && pwd)
 build=$1 out=$2
@@ -24,7 +24,7 @@ cp "$source/bench/gpu/bundle" "$out/"
 python3 "$source/spec/vectors/build.py" "$out/vectors" >/dev/null
 cp "$source/spec/vectors/MANIFEST.txt" "$out/vectors/"
 
-# To rebuild there: the source, and the libraries that it is linked with, whose packages may be missing.
+# For `./bundle rebuild`: the source, and the libraries to link, whose packages may be missing on that machine.
 git -C "$source" archive --format=tar.gz -o "$(cd "$out" && pwd)/source.tar.gz" HEAD
 if command -v dpkg-query >/dev/null; then
   mkdir -p "$out/libraries/include" "$out/libraries/lib/pkgconfig"
@@ -59,7 +59,7 @@ fi
   getconf GNU_LIBC_VERSION
 } >"$out/VERSION"
 
-# compute-sanitizer, where it is at hand and leaves room.
+# compute-sanitizer, if it is found and the size limit allows it.
 for folder in ${L3_COMPUTE_SANITIZER:+"$L3_COMPUTE_SANITIZER"} /usr/local/cuda/compute-sanitizer; do
   [ -x "$folder/compute-sanitizer" ] || continue
   if [ $(($(size "$out") + $(size "$folder"))) -le $most ]; then

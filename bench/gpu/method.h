@@ -1,4 +1,4 @@
-// What a decoder must be able to do to be measured. A file for each has its table; a further one joins kMethods.
+// The interface of a decoder in the GPU benchmark. Each decoder has a file with its table. Add new ones to kMethods.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,7 +26,7 @@ enum class Mode : uint8_t {
 inline constexpr std::array<const char*, 4> kModeNames = {"kernel", "graph", "pinned", "staged"};
 inline const char* name_of(Mode mode) { return kModeNames[static_cast<size_t>(mode)]; }
 
-// A case's files, and what decodes them. Throws a Failure where something goes wrong. All calls come from one thread.
+// The files of a case, and their decoder. Throws a Failure on errors. One thread makes all calls.
 class Job {
  public:
   virtual ~Job() = default;
@@ -43,8 +43,8 @@ class Job {
   // Makes as many sets of what a batch needs as there are outputs (two at least), each with a copy of the files of its
   // own. An item is written at its offset in its set's output, in device memory.
   virtual void make_sets(std::span<uint8_t* const> outputs) = 0;
-  // Puts a whole batch into the stream. With Mode::graph it is called as for Mode::kernel, with a stream that is being
-  // captured. Copies (pinned, staged) use the sets 0 and 1, each always with the same stream.
+  // Adds a whole batch to the stream. Mode::graph calls it as Mode::kernel does, with a stream that is being captured.
+  // The modes that copy (pinned, staged) use sets 0 and 1, each always with the same stream.
   virtual void run(Mode mode, uint32_t set, cudaStream_t stream) = 0;
   // What the decoder says went wrong with the last batch of a set, once its stream has passed it; empty: nothing.
   virtual std::string problem(Mode mode, uint32_t set) const = 0;

@@ -1,4 +1,4 @@
-// What is kept of a run: a line of JSON for each case, method and mode; and what a person reads.
+// Writes the results: a line of JSON for each case, method and mode, and a text to read.
 #pragma once
 
 #include <string>

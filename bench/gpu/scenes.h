@@ -1,6 +1,6 @@
-// Drawn images, for machines that have no real ones: a street as a car's camera sees it, its label map and its depth.
-// What counts is that they cost about as many bits as real ones: edges, fine texture, and a sensor's noise, which the
-// channels share in part and demosaicing has smoothed.
+// Draws images for machines without real ones: a street seen by a car's camera, its label map and its depth. They
+// should compress about as well as real images. So they have edges, fine texture and sensor noise, which the channels
+// partly share and which demosaicing has smoothed.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The hot loops of libl3, by its public functions: what l3_micro times and what l3_loops runs for the gate.
+// The hot loops of libl3, through its public functions. l3_micro times them, and l3_loops runs them for the gate.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace micro {
 
-// A loop that is ready to run. What it works on was made before: a turn is the call that is measured and nothing else.
+// A loop that is ready to run. Its input was made before, so a turn contains only the call to measure.
 struct Prepared {
   uint64_t pixels = 0;         // that a turn takes or gives, where it is about pixels
   uint64_t bytes = 0;          // that a turn reads, where it is not

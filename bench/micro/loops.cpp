@@ -1,6 +1,6 @@
-// Runs one loop, for tools that count what it costs: bench/gate.py does so with one turn and with two, whose difference
-// is free of what came before.
-// Usage: l3_loops NAME COUNT; without arguments it lists the names; --build says what it was compiled with.
+// Runs one loop, for tools that count instructions. bench/gate.py runs it with one turn and with two: the difference
+// excludes the preparation.
+// Usage: l3_loops NAME COUNT. Without arguments it lists the names; --build prints how it was compiled.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

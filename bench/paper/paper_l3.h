@@ -1,6 +1,6 @@
 // The scheme of the paper "L3: Accelerator-Friendly Lossless Image Format for High-Resolution, High-Throughput DNN
-// Training" (arXiv 2208.08711), written anew from its description, to compare with. README.md beside this file says
-// what is the paper's, and what is not.
+// Training" (arXiv 2208.08711), implemented from its description for comparison. README.md in this folder lists what
+// comes from the paper and what does not.
 //
 // A file, in little-endian numbers:
 //   0   "PL31"
@@ -8,7 +8,7 @@
 //   16  a u16 for each patch and channel: its bytes. Patches of 64 x 64 row by row, cut at the image's edges; the
 //       channels of a patch follow each other
 //   ... their bytes, in that order, without gaps; then zeros up to a multiple of 16,
-//       which nobody looks at
+//       which decoders ignore
 //
 // The bytes of a patch and channel are its rows, each padded to a byte. Bits count from the lowest: 4 of the width b
 // (0 to 8), 8 of the base, then b for each column. A sample is its prediction + base + delta, modulo 256.
@@ -52,7 +52,7 @@ struct Shape {
   PAPER_HOST_AND_DEVICE constexpr uint64_t pixel_bytes() const { return uint64_t{width} * height * channels; }
 };
 
-// Why a file is refused; the same on processors and GPUs.
+// Why a file is refused. CPU and GPU decoders return the same reason.
 enum class Reason : uint32_t {
   none,
   head,   // not this format, or a shape that it does not have
@@ -61,7 +61,7 @@ enum class Reason : uint32_t {
 };
 const char* text(Reason reason);
 
-// The most bytes that the file of an image takes; 0 where there is none for that shape.
+// Returns the maximum size of an image's file, or 0 if the scheme does not support that shape.
 uint64_t encode_bound(const Shape& shape);
 
 // Writes the file of an image: samples of 8 bits, interleaved, rows without padding. `file` has room for

@@ -34,9 +34,8 @@ struct Batch {
 // there are more than a batch may have (2^32 - 1 patches).
 Batch plan(std::span<DeviceImage> images, uint32_t channels);
 
-// Puts the decoding into a stream: allocates nothing, and waits for nothing. Bytes of files may be hostile: the reason
-// is what read_head and decode give, and what is then in `out` is unspecified. Returns null, or what CUDA has against
-// it.
+// Adds the decoding to a stream. It allocates nothing and waits for nothing. Files may be hostile: the reasons are
+// those of read_head and decode, and the content of `out` is then unspecified. Returns null, or CUDA's error text.
 const char* decode_batch_async(const Batch& batch, CUstream_st* stream);
 
 }  // namespace paper

@@ -1,4 +1,4 @@
-// What the figures say, in words.
+// Describes the results in sentences.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -35,7 +35,7 @@ const CodecFigures* find(const SetFigures& set, const std::string& name) {
   return at == set.codecs.end() ? nullptr : &*at;
 }
 
-// "jxl7 in medical and satellite": those that beat a codec anywhere.
+// Lists the codecs that beat a codec in any set: "jxl7 in medical and satellite".
 std::string beaten_by(const std::vector<const SetFigures*>& sets, const std::string& name, Direction direction) {
   std::vector<std::pair<std::string, std::vector<std::string>>> winners;
   for (const SetFigures* set : sets) {
@@ -54,7 +54,7 @@ std::string beaten_by(const std::vector<const SetFigures*>& sets, const std::str
   return text;
 }
 
-// Where a codec stands among the others, or nothing where it does not compete.
+// How a codec compares with the others. All is empty if the codec does not compete.
 struct Standing {
   size_t contests = 0, on_frontier = 0;
   std::string winners;
@@ -77,10 +77,10 @@ Standing standing(const std::vector<const SetFigures*>& sets, const std::string&
 std::string in_words(const Standing& decode, const Standing& encode) {
   const auto wins = [](const Standing& one) { return one.contests > 0 && one.on_frontier == one.contests; };
   const auto everywhere = [](const Standing& one) {
-    return one.contests > 1 ? ", in any of the " + std::to_string(one.contests) + " categories" : std::string();
+    return one.contests > 1 ? " in any of the " + std::to_string(one.contests) + " categories" : std::string();
   };
   if (wins(decode) && wins(encode) && decode.contests == encode.contests) {
-    return "no codec is both smaller and faster, to decode or to encode" + everywhere(decode);
+    return "no codec is both smaller and faster to decode, and none to encode" + everywhere(decode);
   }
   std::string text;
   for (const auto& [one, quick] : {std::pair(&decode, "decode"), std::pair(&encode, "encode")}) {
@@ -91,11 +91,10 @@ std::string in_words(const Standing& decode, const Standing& encode) {
           std::string(text.empty() ? "no" : "No") + " codec is both smaller and faster to " + quick + everywhere(*one);
       continue;
     }
-    text += std::string(text.empty() ? "beaten" : "Beaten") + ", both in size and in speed to " + quick + ", by " +
-            one->winners;
+    text += std::string(text.empty() ? "smaller" : "Smaller") + " and faster to " + quick + ": " + one->winners;
     if (one->on_frontier > 0) {
       text +=
-          " (by none in " + std::to_string(one->on_frontier) + " of " + std::to_string(one->contests) + " categories)";
+          " (no codec in " + std::to_string(one->on_frontier) + " of " + std::to_string(one->contests) + " categories)";
     }
   }
   return text;
@@ -113,11 +112,12 @@ std::vector<std::string> conclusions(const Results& results) {
   const CodecFigures* encodes =
       best(whole, Direction::encode, [](const CodecFigures& codec) { return codec.encode.median; });
   if (smallest != nullptr && decodes != nullptr) {
-    std::string text = "Of the codecs that hold all images without loss, " + smallest->name + " is the smallest (" +
-                       three_digits(smallest->ratio()) + " of the bytes as supplied), " + decodes->name +
-                       " decodes fastest (" + three_digits(decodes->decode.median) + " MP/s on one core)";
+    std::string text = "Of the codecs that can store all images without loss, " + smallest->name +
+                       " makes the smallest files (" + three_digits(smallest->ratio()) + " of the source size), " +
+                       decodes->name + " decodes fastest (" + three_digits(decodes->decode.median) +
+                       " MP/s on one core)";
     if (encodes != nullptr) {
-      text += " and " + encodes->name + " encodes fastest (" + three_digits(encodes->encode.median) + ")";
+      text += " and " + encodes->name + " encodes fastest (" + three_digits(encodes->encode.median) + " MP/s)";
     }
     lines.push_back(text + ".");
   }
@@ -131,7 +131,7 @@ std::vector<std::string> conclusions(const Results& results) {
     if (!words.empty()) lines.push_back(codec.name + ": " + words + ".");
   }
   for (const CodecFigures& codec : whole.codecs) {
-    if (!codec.lossy && !codec.lossless) lines.push_back(codec.name + " changed an image, although it is lossless.");
+    if (!codec.lossy && !codec.lossless) lines.push_back(codec.name + " did not return the images that it was given.");
   }
   return lines;
 }

@@ -6,7 +6,7 @@
 
 namespace bench {
 
-// All that was measured, with a head line, a line for each codec of each category and of the whole.
+// Returns all measurements as CSV: a header line, then a line for each codec of each category and of the whole set.
 std::string csv_table(const Results& results);
 
 }  // namespace bench

@@ -1,4 +1,4 @@
-// Which codecs are beaten, and by whom.
+// Finds which codecs are beaten, and by which others.
 #pragma once
 
 #include <vector>
@@ -9,18 +9,18 @@ namespace bench {
 
 enum class Direction : uint8_t { decode, encode };
 
-// On one thread, in MP/s.
+// The speed on one thread, in MP/s.
 double speed_of(const CodecFigures& codec, Direction direction);
 
-// Whether a codec is in the contest: it was measured, holds all images of the set, and gives them back as they were.
+// Returns whether a codec competes: it was measured, can hold all images of the set, and returns them without loss.
 bool competes(const SetFigures& set, const CodecFigures& codec, Direction direction);
 
-// Those that compete and are no larger and no slower than `codec`, but smaller or quicker. A codec that competes and is
-// beaten by none is on the frontier.
+// Returns the codecs that beat `codec`: those that compete, are no larger and no slower, and are smaller or faster.
+// A codec is on the frontier if it competes and no codec beats it.
 std::vector<const CodecFigures*> beaten_by(const SetFigures& set, const CodecFigures& codec, Direction direction);
 bool on_frontier(const SetFigures& set, const CodecFigures& codec, Direction direction);
 
-// By our own encoder.
+// Returns whether the codec is one of ours.
 bool is_ours(const CodecFigures& codec);
 
 }  // namespace bench

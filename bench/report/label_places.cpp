@@ -11,7 +11,7 @@ constexpr double kHeight = 15;
 constexpr int kPasses = 4;
 constexpr int kDirections = 16;
 
-// Places around a point, the nearest first.
+// Possible places around a point, the nearest first.
 std::vector<LabelPlace> places_of(const LabelWish& wish, double radius) {
   const double width = text_width(wish.text);
   std::vector<LabelPlace> places;
@@ -20,7 +20,7 @@ std::vector<LabelPlace> places_of(const LabelWish& wish, double radius) {
       // From the right, alternately up and down.
       const double turn = (i % 2 == 0 ? -1 : 1) * ((i + 1) / 2) * 2 * 3.14159265358979 / kDirections;
       const double dx = std::cos(turn), dy = std::sin(turn);
-      // The box's centre lies so far out that its nearest side keeps the distance.
+      // Move the centre of the box out until its nearest side is at the distance.
       const double centre_x = wish.x + dx * (distance + width / 2);
       const double centre_y = wish.y + dy * (distance + kHeight / 2);
       const Box box = {centre_x - width / 2, centre_y - kHeight / 2, width, kHeight};
@@ -50,7 +50,7 @@ std::vector<LabelPlace> place_labels(const std::vector<LabelWish>& wishes, const
     candidates.push_back(places_of(wish, radius));
     chosen.push_back(candidates.back()[0]);
   }
-  // What a place costs while the others are where they are. Nothing weighs more than an overlap.
+  // The cost of a place, given the places of the other labels. An overlap costs the most.
   const auto cost = [&](size_t which, size_t place, size_t known) {
     const LabelPlace& candidate = candidates[which][place];
     double sum = 0.3 * static_cast<double>(place) + 40 * outside(candidate.box, room);

@@ -1,4 +1,4 @@
-// Where the labels of points go, so that none lies over another one or over a point.
+// Places the labels of points so that no label overlaps another label or a point.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace bench {
 
 struct Box {
-  double x, y, width, height;  // the left upper corner
+  double x, y, width, height;  // x and y: the upper left corner
 };
 
 struct LabelWish {
@@ -17,14 +17,14 @@ struct LabelWish {
 
 struct LabelPlace {
   Box box;
-  bool far;                   // so far from its point that a line should lead there
+  bool far;                   // far from its point: draw a line between the two
   double anchor_x, anchor_y;  // where that line ends
 };
 
-// About what a text of the plots' size takes.
+// The approximate size of a label in the plots' font.
 double text_width(const std::string& text);
 
-// A place for each, inside `room` where that can be; `radius` is that of the points.
+// Returns a place for each label, inside `room` if possible. `radius` is the radius of the points.
 std::vector<LabelPlace> place_labels(const std::vector<LabelWish>& wishes, const Box& room, double radius);
 
 // The area that two boxes share.

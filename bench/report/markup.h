@@ -6,13 +6,13 @@
 
 namespace bench {
 
-// With the characters spelled out that mean something in HTML and XML, in text and in attributes. What is no UTF-8
-// becomes a question mark, and so do control characters.
+// Escapes text for HTML and XML, both for content and for attributes. Control characters and bytes that are not valid
+// UTF-8 become question marks.
 std::string escaped(std::string_view text);
 
 std::string fixed(double value, int digits);
 
-// With about three digits: 0.123, 1.23, 12.3, 123, 1234.
+// Formats a number with about three digits: 0.123, 1.23, 12.3, 123, 1234.
 std::string three_digits(double value);
 
 // "1,234,567".

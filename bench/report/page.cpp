@@ -72,7 +72,7 @@ std::string table(const SetFigures& set, uint32_t threads) {
   return html + "</tbody></table></div>";
 }
 
-// Which images are not in which codec's figures.
+// Lists the images that codecs could not store, with the reasons.
 std::string left_out(const SetFigures& set) {
   std::string text;
   for (const CodecFigures& codec : set.codecs) {
@@ -83,20 +83,19 @@ std::string left_out(const SetFigures& set) {
     if (!reasons.empty()) text += (text.empty() ? "" : "; ") + codec.name + ": " + reasons;
   }
   if (text.empty()) return "";
-  return "<p class=\"note\">The figures of these codecs do not include images that they cannot hold; no image was "
-         "reduced to fit. " +
-         text + ". Their marks in the plots are hollow.</p>";
+  return "<p class=\"note\">Some codecs cannot store all images. The figures of such a codec leave those images out, "
+         "and its marks in the plots are hollow: " +
+         text + ".</p>";
 }
 
 std::string plots(const SetFigures& set) {
   std::string html = "<div class=\"plots\">";
   for (const Direction direction : {Direction::decode, Direction::encode}) {
-    html +=
-        "<figure><div class=\"desk\">" + trade_plot(set, direction, PlotSize::wide) + "</div><div class=\"phone\">" +
-        trade_plot(set, direction, PlotSize::narrow) + "</div><figcaption>Size against " +
-        (direction == Direction::decode ? "decoding" : "encoding") +
-        " speed. Further right and lower is better. The dashed line is the frontier. It connects the codecs that no "
-        "lossless codec holding all images beats in both size and speed.</figcaption></figure>";
+    html += "<figure><div class=\"desk\">" + trade_plot(set, direction, PlotSize::wide) +
+            "</div><div class=\"phone\">" + trade_plot(set, direction, PlotSize::narrow) +
+            "</div><figcaption>Size against " + (direction == Direction::decode ? "decoding" : "encoding") +
+            " speed. Better codecs are further right and lower. The dashed line is the frontier: no lossless codec "
+            "that holds all images is both smaller and faster than a codec on it.</figcaption></figure>";
   }
   return html + "</div>";
 }
@@ -104,18 +103,18 @@ std::string plots(const SetFigures& set) {
 std::string head_line(const SetFigures& set) {
   return grouped(set.files) + (set.files == 1 ? " image, " : " images, ") +
          three_digits(static_cast<double>(set.pixels) / 1e6) + " MP, " + format_size(set.supplied_bytes) +
-         " as supplied, " + format_size(set.sample_bytes) + " of samples";
+         " of source files, " + format_size(set.sample_bytes) + " of samples";
 }
 
 std::string training(const TrainingFigures& training) {
-  std::string html = "<h2 id=\"training\">Feeding a training, measured</h2><p>" + escaped(training.about) + ". " +
+  std::string html = "<h2 id=\"training\">Loading for training, measured</h2><p>" + escaped(training.about) + ". " +
                      std::to_string(training.threads) + " threads, batches of " + std::to_string(training.batch) +
-                     ". Stalled is the share of the time that a training waits for data, with steps of " +
+                     ". Stalled is the share of time that a training run waits for data if each step takes " +
                      three_digits(training.step_seconds * 1e3) + " ms.</p>";
   const double first = training.feeds.empty() ? 0 : training.feeds[0].warm;
   html +=
       "<div class=\"wide\"><table><thead><tr><th>data set as</th><th>size</th><th>images/s, in memory</th>"
-      "<th>against the first</th><th>images/s, from disk</th><th>stalled</th></tr></thead><tbody>";
+      "<th>compared with the first</th><th>images/s, from disk</th><th>stalled</th></tr></thead><tbody>";
   for (const FeedFigures& feed : training.feeds) {
     const auto cell = [](double value) { return "<td>" + (value > 0 ? three_digits(value) : "\u2013") + "</td>"; };
     html += std::string("<tr") + (feed.name.starts_with("l3") ? " class=\"ours\"" : "") + "><th>" + escaped(feed.name) +
@@ -126,7 +125,7 @@ std::string training(const TrainingFigures& training) {
   return html + "</tbody></table></div>";
 }
 
-// The figures that the page's own script computes with.
+// The figures that the script of the page uses.
 std::string data_of(const Results& results) {
   const SetFigures& set = results.whole;
   std::string json = "{\"files\":" + std::to_string(set.files) + ",\"pixels\":" + std::to_string(set.pixels) +
@@ -157,19 +156,19 @@ std::string calculator(const Results& results) {
       static_cast<double>(set.pixels) / 1e6 / static_cast<double>(std::max<uint64_t>(set.files, 1));
   const std::string threads = std::to_string(results.threads);
   return "<h2 id=\"means\">What it means for your training</h2>"
-         "<p>Computed from the sizes and speeds above, for images like these. Change the numbers in the boxes to "
-         "yours.</p><form id=\"wishes\">" +
-         input("images", "images in the set", "1000000") +
-         input("megapixels", "megapixels per image", three_digits(megapixels)) + input("store", "store, MB/s", "500") +
-         input("link", "link to the GPU, GB/s", "25") + input("wanted", "images/s that the training needs", "1000") +
-         input("processors", "processors for decoding", threads) +
-         input("gpu", "GPU decoding, MP/s (your measurement)", "") +
+         "<p>Computed from the sizes and speeds above, for images like those measured. Change the figures in the boxes "
+         "to your own.</p><form id=\"wishes\">" +
+         input("images", "images in the data set", "1000000") +
+         input("megapixels", "megapixels per image", three_digits(megapixels)) +
+         input("store", "storage, MB/s", "500") + input("link", "link to the GPU, GB/s", "25") +
+         input("wanted", "images/s that training needs", "1000") + input("processors", "cores for decoding", threads) +
+         input("gpu", "GPU decoding speed, MP/s (measured by you)", "") +
          "</form><div class=\"wide\"><table id=\"meaning\"></table></div>"
-         "<p class=\"note\">The store delivers files. Processors decode at the speed measured here on " +
+         "<p class=\"note\">The storage delivers files. The decoding speed is the one measured here on " +
          threads + (results.threads == 1 ? " core" : " cores") +
-         ", in proportion to their number. The link carries samples if processors decode, and files if a GPU decodes "
-         "l3. The share of the GPU is the part of its time that decoding takes at the speed that you enter, or that "
-         "was measured here. Without such a speed, none is assumed.</p>"
+         ", scaled to the number of cores. If the cores decode, the link carries samples; if a GPU decodes l3, it "
+         "carries files. The GPU time for decoding uses the speed that you enter, or else the one measured here. "
+         "Without either, the column stays empty.</p>"
          "<noscript><p class=\"note\">Only this table needs JavaScript.</p></noscript>";
 }
 
@@ -181,45 +180,46 @@ std::string methods(const Results& results) {
       escaped(machine.memory) + "; " + escaped(machine.system) + "; " + escaped(machine.compiler) + "; " +
       escaped(machine.library) + (machine.gpu.empty() ? std::string() : "; " + escaped(machine.gpu)) + "; " +
       escaped(machine.date) + ".</li>" +
-      "<li>Size is the bytes of all files divided by the bytes of the same files as supplied. MP/s is million pixels "
-      "per second, from a file in memory to samples in memory, and back. It is the median of rounds in which the "
-      "codecs "
-      "take turns, \u00b1 half the distance between the slowest and the fastest. On one core, the time is the "
-      "processor "
-      "time of the thread. On several cores and on a GPU, it is wall-clock time. An encoder that takes more than 10 "
-      "seconds for a batch, or a fiftieth of --seconds if that is less, is timed once.</li>"
-      "<li>Every decoded image was compared with its source. <i>Everything</i> includes the palette, the transparency "
-      "and all chunks. <i>Samples</i> means only samples, and indices of palette images. Lossy codecs are shown for "
-      "comparison, with the error of all samples. They are in no frontier.</li>";
+      "<li>Size: the bytes of all files, divided by the bytes of the source files.</li>"
+      "<li>MP/s: million pixels per second, between a file in memory and samples in memory. It is the median of "
+      "several "
+      "rounds, \u00b1 half the difference between the slowest and the fastest round. The codecs take turns in each "
+      "round. On one core, time is the processor time of the thread. On several cores and on a GPU, it is wall-clock "
+      "time. An encoder that takes more than 10 seconds for a batch (a fiftieth of --seconds) is timed only once.</li>"
+      "<li>Every decoded image was compared with its source. <i>Everything</i>: samples, palette, transparency and all "
+      "chunks are equal. <i>Samples</i>: only the samples are compared, and palette images as indices. Lossy codecs "
+      "are listed for reference, with their error over all samples. They are never on the frontier.</li>";
   if (!results.memory_image.empty()) {
-    html += "<li>Memory is the growth of the process while it encodes or decodes " + escaped(results.memory_image) +
+    html += "<li>Memory: how much the process grows while it encodes or decodes " + escaped(results.memory_image) +
             ".</li>";
   }
   if (results.whole.busy() >= kBusy) {
     html += "<li>The machine was busy: work on one core took " + fixed(results.whole.busy(), 1) +
-            " times its processor time. Figures in wall-clock time are too low.</li>";
+            " times its processor time. The speeds that use wall-clock time are too low.</li>";
   }
   if (results.sampled) {
-    html +=
-        "<li>The time was limited: " + grouped(results.whole.files) + " of " + grouped(results.listed_files) +
-        " images were measured, without those that would have taken too long. The sample is the same in each run.</li>";
+    html += "<li>There was not enough time for all images: " + grouped(results.whole.files) + " of " +
+            grouped(results.listed_files) +
+            " were measured. Each run picks images in the same order and skips those that would take too long.</li>";
   }
   if (results.failed > 0) {
     html += "<li>" + grouped(results.failed) + (results.failed == 1 ? " file" : " files") +
-            " could not be read or failed. The run printed their names.</li>";
+            " could not be read, or failed. The benchmark printed the names.</li>";
   }
-  html += "</ul><div class=\"wide\"><table><thead><tr><th>codec</th><th>what</th><th>library</th></tr></thead><tbody>";
+  html +=
+      "</ul><div "
+      "class=\"wide\"><table><thead><tr><th>codec</th><th>description</th><th>library</th></tr></thead><tbody>";
   for (const CodecFigures& codec : results.whole.codecs) {
     html += "<tr><th>" + codec.name + "</th><td>" + escaped(codec.title) + "</td><td>" +
             escaped(codec.absent.empty()    ? codec.version
-                    : codec.package.empty() ? "missing: " + codec.absent
-                                            : "missing: " + codec.absent + " (Debian: " + codec.package + ")") +
+                    : codec.package.empty() ? "absent: " + codec.absent
+                                            : "absent: " + codec.absent + " (Debian: " + codec.package + ")") +
             "</td></tr>";
   }
   return html + "</tbody></table></div>";
 }
 
-// What a folder is called, without those that it is in.
+// The last part of a path.
 std::string last_name(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const size_t slash = path.rfind('/');
@@ -252,8 +252,8 @@ std::string html_page(const Results& results) {
           table(results.whole, results.threads) + left_out(results.whole) + "</section>";
   if (!results.categories.empty()) {
     html +=
-        "<section><h2 id=\"sizes\">Sizes by category</h2><p>Bytes over the bytes of the files as supplied: the line "
-        "is 1. Codecs that hold only some of the images are hollow.</p><div class=\"bars\">";
+        "<section><h2 id=\"sizes\">Sizes by category</h2><p>Size divided by the size of the source files. The line "
+        "marks 1. Codecs that cannot store all of the images are hollow.</p><div class=\"bars\">";
     for (const SetFigures& set : results.categories) {
       html += "<figure><figcaption>" + escaped(set.name) + "</figcaption>" + size_bars(set) + "</figure>";
     }

@@ -6,10 +6,10 @@
 
 namespace bench {
 
-// The page for people: one file, for any browser, light and dark, on a phone and on paper.
+// Makes the HTML report: one file for any browser, light and dark, on a phone and on paper.
 std::string html_page(const Results& results);
 
-// What the figures say in plain words, one line each; names the peers that win as plainly as our own codecs.
+// Describes the results in sentences, one per line. It names other codecs that win as plainly as ours.
 std::vector<std::string> conclusions(const Results& results);
 
 }  // namespace bench

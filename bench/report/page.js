@@ -4,7 +4,7 @@
   var form = document.getElementById("wishes");
   var table = document.getElementById("meaning");
 
-  // A number above 0, or nothing. Spaces and commas between digits are as people write them.
+  // Returns a number above 0, or null. Spaces and commas between digits are allowed.
   function wish(name) {
     var input = form.elements[name];
     var text = input.value.replace(/[\s,_]/g, "");
@@ -46,9 +46,9 @@
     while (table.firstChild) table.removeChild(table.firstChild);
     var head = document.createElement("thead"), body = document.createElement("tbody");
     var names = document.createElement("tr");
-    ["data set as", "set takes", "saved", "store feeds, images/s", "processors decode, images/s",
-      "processors feed in all", "share of the training's images", "link feeds a GPU that decodes, images/s",
-      "GPU's time for decoding"].forEach(function (name) { cell(names, "th", name); });
+    ["data set as", "set size", "saved", "storage delivers, images/s", "cores decode, images/s",
+      "cores deliver in total, images/s", "share of images that training needs",
+      "link delivers if the GPU decodes, images/s", "GPU time for decoding"].forEach(function (name) { cell(names, "th", name); });
     head.appendChild(names);
     var scale = megapixels === null ? null : megapixels * 1e6 / figures.pixels;
     function row(name, bytes, decode, ours, lossy, measuredGpu) {
@@ -76,7 +76,7 @@
         ? (100 * wanted * megapixels / speed).toFixed(1) + "\u202f%" : "\u2013");
       body.appendChild(line);
     }
-    row("bare samples", figures.sampleBytes, null, false, false, null);
+    row("raw samples", figures.sampleBytes, null, false, false, null);
     figures.codecs.forEach(function (codec) {
       row(codec.name, codec.bytes, codec.decode, codec.ours, codec.lossy, codec.gpu);
     });
@@ -84,7 +84,7 @@
     table.appendChild(body);
   }
 
-  // Tables that are wider than the page scroll within their boxes, which say so.
+  // A table that is wider than the page scrolls in its box. Mark such boxes and let the keyboard reach them.
   function mark() {
     Array.prototype.forEach.call(document.querySelectorAll(".wide"), function (box) {
       var cut = box.scrollWidth > box.clientWidth + 1;

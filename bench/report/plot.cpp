@@ -12,7 +12,7 @@ namespace bench {
 namespace {
 
 struct Canvas {
-  double width, height, left, right, top, bottom;  // the last four: what lies around the axes
+  double width, height, left, right, top, bottom;  // the last four: margins around the axes
 };
 
 constexpr Canvas kWide = {580, 400, 58, 16, 12, 48};
@@ -21,12 +21,12 @@ constexpr double kRadius = 5;
 
 std::string number(double value) { return fixed(value, 1); }
 
-// A logarithmic axis over values that are above 0.
+// A logarithmic axis. All values are above 0.
 class Axis {
  public:
-  // From `begin` to `end` on the canvas.
+  // The axis goes from `begin` to `end` on the canvas.
   Axis(double minimum, double maximum, double begin, double end) : begin_(begin), end_(end) {
-    // Room beside the outermost points, and at least a factor of 2 in all.
+    // Leave space next to the outermost points, and cover at least a factor of 2.
     const double middle = std::sqrt(minimum * maximum);
     low_ = std::log(std::min(minimum / 1.25, middle / std::sqrt(2.0)));
     high_ = std::log(std::max(maximum * 1.25, middle * std::sqrt(2.0)));
@@ -34,7 +34,7 @@ class Axis {
 
   double at(double value) const { return begin_ + (std::log(value) - low_) / (high_ - low_) * (end_ - begin_); }
 
-  // 1, 2 and 5 times powers of ten; where that is too coarse, every tenth.
+  // 1, 2 and 5 times powers of ten; if that is too coarse, every tenth.
   std::vector<double> ticks() const {
     const double decades = (high_ - low_) / std::log(10.0);
     std::vector<double> steps = {1, 2, 5};
@@ -53,7 +53,7 @@ class Axis {
   double begin_, end_, low_ = 0, high_ = 1;
 };
 
-// As short as it can be: 0.05, 0.2, 1.5, 200.
+// The shortest text for a tick: 0.05, 0.2, 1.5, 200.
 std::string tick_text(double value) {
   std::string text = fixed(value, 6);
   text.erase(text.find_last_not_of('0') + 1);
@@ -87,12 +87,12 @@ struct Point {
   double x, y;
 };
 
-// Ours are discs, peers squares; those out of the contest are hollow.
+// Our codecs are discs, the others are squares. Codecs that do not compete are hollow.
 std::string marker(const SetFigures& set, const Point& point, Direction direction) {
   const std::string style = style_of(set, *point.codec);
   const std::string about =
       "<title>" +
-      escaped(point.codec->title + ": " + three_digits(point.codec->ratio()) + " of the bytes as supplied, " +
+      escaped(point.codec->title + ": " + three_digits(point.codec->ratio()) + " of the source size, " +
               three_digits(speed_of(*point.codec, direction)) + " MP/s") +
       "</title>";
   if (style == "ours") {
@@ -108,7 +108,7 @@ std::string frontier_line(const SetFigures& set, std::vector<Point> points, Dire
   std::erase_if(points, [&](const Point& point) { return !on_frontier(set, *point.codec, direction); });
   std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; });
   if (points.empty()) return "";
-  // A codec serves whoever wants less speed too, and whoever bears more bytes.
+  // Extend the line to both edges: a codec also covers every lower speed and every larger size.
   std::string path = "M ";
   path += number(canvas.left) + " " + number(points[0].y);
   for (size_t i = 0; i < points.size(); ++i) {
@@ -137,7 +137,7 @@ std::string trade_plot(const SetFigures& set, Direction direction, PlotSize size
   std::string svg =
       open(canvas.width, canvas.height, std::string("Size against ") + (decode ? "decoding" : "encoding") + " speed");
   if (most_speed == 0)
-    return svg + text("axis", canvas.width / 2, canvas.height / 2, "middle", "nothing measured") + "</svg>";
+    return svg + text("axis", canvas.width / 2, canvas.height / 2, "middle", "no measurements") + "</svg>";
 
   const double floor = canvas.height - canvas.bottom, end = canvas.width - canvas.right;
   const Axis x(least_speed, most_speed, canvas.left, end);
@@ -154,14 +154,14 @@ std::string trade_plot(const SetFigures& set, Direction direction, PlotSize size
   svg += text("axis", (canvas.left + end) / 2, canvas.height - 10, "middle",
               std::string(decode ? "decoding" : "encoding") + ", MP/s on one core (higher is better)");
   svg += "<g transform=\"translate(14 " + number((canvas.top + floor) / 2) + ") rotate(-90)\">" +
-         text("axis", 0, 0, "middle", "bytes / bytes as supplied (lower is better)") + "</g>";
+         text("axis", 0, 0, "middle", "size / size of the source files (lower is better)") + "</g>";
 
   std::vector<Point> points;
   for (const CodecFigures& codec : set.codecs) {
     if (speed_of(codec, direction) <= 0 || codec.ratio() <= 0) continue;
     points.push_back({&codec, x.at(speed_of(codec, direction)), y.at(codec.ratio())});
   }
-  // Ours get their labels first, and lie above the others.
+  // Our codecs get their labels first and are drawn over the others.
   std::stable_sort(points.begin(), points.end(),
                    [](const Point& a, const Point& b) { return is_ours(*a.codec) > is_ours(*b.codec); });
   svg += frontier_line(set, points, direction, canvas);
@@ -233,7 +233,7 @@ std::string plot_style() {
 
 std::string alone(const std::string& svg) {
   const size_t end = svg.find('>');
-  // A page gives a plot the room that there is; a file has a size and a ground of its own.
+  // In a page, the page sets the size and the background. A file needs its own.
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg.substr(0, end + 1) + "<style>" + plot_style() +
          "</style><rect width=\"100%\" height=\"100%\" style=\"fill:var(--paper)\"/>" + svg.substr(end + 1) + "\n";
 }

@@ -8,18 +8,18 @@
 
 namespace bench {
 
-enum class PlotSize : uint8_t { wide, narrow };  // for a desk, for a phone
+enum class PlotSize : uint8_t { wide, narrow };  // for a desktop, for a phone
 
-// Size against speed on one thread, both axes logarithmic; the frontier is drawn.
+// A plot of size against speed on one thread, with logarithmic axes and the frontier.
 std::string trade_plot(const SetFigures& set, Direction direction, PlotSize size);
 
 // Sizes as bars, the smallest first.
 std::string size_bars(const SetFigures& set);
 
-// The style of both, for a file that stands alone. A page has it once.
+// The CSS of both plots. A page contains it once; each separate SVG file contains it too.
 std::string plot_style();
 
-// `svg` as a file of its own.
+// Turns `svg` into a complete file, with its style and background.
 std::string alone(const std::string& svg);
 
 }  // namespace bench

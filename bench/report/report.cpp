@@ -7,7 +7,7 @@
 namespace bench {
 namespace {
 
-// A name of a category as part of a file's.
+// Converts the name of a category to a part of a file name.
 std::string in_file_name(const std::string& name) {
   std::string result;
   for (const char c : name) {
@@ -30,7 +30,7 @@ std::vector<ReportFile> make_report(const Results& results) {
   std::vector<ReportFile> files = {{"report.html", html_page(results)}, {"results.csv", csv_table(results)}};
   add_plots(files, "all", results.whole);
   for (size_t i = 0; i < results.categories.size(); ++i) {
-    // Numbers keep names apart that differ in other characters alone.
+    // The number keeps two names apart that become equal in a file name.
     add_plots(files, std::to_string(i + 1) + "-" + in_file_name(results.categories[i].name), results.categories[i]);
   }
   return files;

@@ -1,15 +1,17 @@
-// What the kernels of a call hand to each other in its workspace. For host and device code.
+// The data that the kernels of a call pass to each other in the workspace. For host and device code.
 //
-//   stage   descriptors and files from pinned memory, where the workspace has room for that
-//   open    a warp for each image: head, sections, index; the tiles of its region are counted
-//   models  a block for each image: its model, or that it has an earlier image's; how many tiles each model has
-//   list    a block for each image: its tiles join the lists, those of each model side by side
-//   dense   persistent blocks take chunks of a model's tiles, a warp for each tile
-//   tokens  the same for those of token models, of up to two engine channels
-//   wide    and of more
-//   bytes   persistent warps take the other tiles, of samples up to 8 bits
-//   words   and of those above
-//   report  what became of each image
+// The stages of a call, in order:
+//
+//   stage   copies descriptors and files from pinned memory, if the capacity has staged bytes
+//   open    a warp per image: verifies head, sections and index, and counts the tiles of the region
+//   models  a block per image: builds its model, or finds the earlier image with the same one; counts tiles per model
+//   list    a block per image: adds its tiles to the lists, in which the tiles of a model are adjacent
+//   dense   persistent blocks take chunks of a model's tiles, and decode each tile by a warp
+//   tokens  the same for tiles of token models with up to two engine channels
+//   wide    the same for token models with more engine channels
+//   bytes   persistent warps decode the other tiles of samples up to 8 bits
+//   words   the same for samples above 8 bits
+//   report  writes the result of each image
 #pragma once
 
 #include "container_rules.h"
@@ -24,19 +26,19 @@ constexpr uint64_t kMaxTiles = uint64_t{1} << 31;
 
 L3_INLINE uint32_t bytes_of_type(uint32_t type) { return type == L3_CUDA_U8 ? 1 : type == L3_CUDA_F32 ? 4 : 2; }
 
-// Where the pixels of a region go. Sample c of the pixel at column x, row y of the region is at
+// Where the pixels of a region are written. Sample c of the pixel at column x and row y of the region is at
 // `first + x * pixel_step + y * row_step + c * channel_step`.
 struct Output {
   uint8_t* first;
-  int64_t pixel_step;  // negative where the region is mirrored
+  int64_t pixel_step;  // negative if the region is mirrored
   uint64_t row_step, channel_step;
   uint32_t type, channels;
-  uint32_t in_order;    // samples as they are decoded, one pixel after the other
-  uint32_t as_colours;  // the image's colours are written, of its indices
+  uint32_t in_order;    // samples are written unchanged, one pixel after the other
+  uint32_t as_colours;  // write colours of the palette instead of indices
   float scale[kMaxChannels], bias[kMaxChannels];
 };
 
-// The smallest failed tile of an image, by what its fault is made of.
+// The fault of an image's lowest failed tile as one number, so that atomicMin keeps the lowest tile.
 using FaultKey = unsigned long long;
 constexpr FaultKey kNoFault = ~FaultKey{0};
 static_assert(kMaxPayloadUnits * kUnit < 1u << 20 && static_cast<uint32_t>(Reason::over_staging_capacity) < 1u << 8);
@@ -46,22 +48,22 @@ L3_INLINE FaultKey key_of(uint64_t tile, const Fault& fault) {
 
 struct ImageState {
   const uint8_t* data;
-  Verdict before_model;  // what is wrong up to the model, in the order in which libl3 looks
-  Verdict after_model;
+  Verdict before_model;  // the first error that libl3 would find before it reads the model
+  Verdict after_model;   // and after the model
   uint64_t head_bytes;
-  const uint8_t* model;   // null: none
-  uint64_t model_place;   // in the file: of the model, or of what says which it is
-  uint32_t model_is_own;  // it is in the file
+  const uint8_t* model;   // null if the image has none
+  uint64_t model_place;   // the offset in the file of the model, or of the field that names it
+  uint32_t model_is_own;  // the file contains the model
   uint32_t model_size;
-  uint32_t key;         // the model's place among the keys of models
+  uint32_t key;         // the index of the model's key in Batch::model_keys
   uint32_t slot;        // where the model is built, or kNone
-  uint32_t owns_slot;   // it is built from this image's bytes
-  uint32_t is_refused;  // a Reason: the batch is over its capacity
+  uint32_t owns_slot;   // the model is built from this image's bytes
+  uint32_t is_refused;  // a Reason, if the batch is over its capacity
   uint32_t width, height, channels, bits;
   uint32_t tile_width, tile_height, tiles_across;
   uint32_t x, y, region_width, region_height;
   uint32_t first_column, first_row, columns, rows;  // the tiles that the region touches
-  uint32_t dense_tiles, other_tiles;                // of these
+  uint32_t dense_tiles, other_tiles;                // how many of these tiles are dense, and how many are not
   Output out;
   FaultKey fault;
 
@@ -69,7 +71,7 @@ struct ImageState {
     return {of_model.reason, model_place + (model_is_own != 0 ? of_model.at : 0)};
   }
   L3_INLINE bool is_sound() const { return before_model.ok() && after_model.ok(); }
-  // The number in the index of the tile at a place among those that the region touches.
+  // Converts a place among the tiles that the region touches to the number of the tile in the index.
   L3_INLINE uint64_t tile_at(uint32_t place) const {
     return uint64_t{first_row + place / columns} * tiles_across + first_column + place % columns;
   }
@@ -78,26 +80,25 @@ struct ImageState {
   }
 };
 
-// What other images need to know of one.
+// What the blocks of other images read of an image.
 struct ImageSummary {
   uint32_t tiles;
-  uint32_t key;  // as in ImageState; kNone where there is no model
+  uint32_t key;  // as in ImageState; kNone without a model
 };
 
-// The tile of an image at a place among those that its region touches.
+// A tile of an image: `place` counts the tiles that its region touches.
 struct TileJob {
   uint32_t image, place;
 };
 
-// Dense tiles, by the kernel that decodes them.
-// Those of token models are wide where there are more than two engine channels.
+// The kinds of dense tiles. Each kind has a kernel. Tiles of token models with more than two engine channels are wide.
 enum TileKind : uint32_t { kPackedTiles, kTokenTiles, kWideTokenTiles, kTileKinds };
 
-// Tiles of a model, for a block.
+// Tiles of one model, for one block.
 struct Chunk {
   uint32_t slot;
-  uint32_t slot_first;   // in the list of dense tiles, where those of the model begin
-  uint32_t first, last;  // in that list
+  uint32_t slot_first;   // the model's first tile in the list of dense tiles
+  uint32_t first, last;  // the chunk's range in that list
 };
 
 // A model that tiles of the batch need.
@@ -106,7 +107,7 @@ struct ModelSlot {
   Fault fault;
 };
 
-// Chunks of a kind.
+// The chunks of a kind of tiles.
 struct ChunkList {
   uint32_t first, count, next;
 };
@@ -118,36 +119,36 @@ struct OtherTiles {
 
 // Zero when a call begins.
 struct Control {
-  uint32_t twin_models;  // those with the key of another one
+  uint32_t twin_models;  // models that differ from another model with the same key
   ChunkList chunks[kTileKinds];
-  OtherTiles others[2][2];  // up to 8 bits, and above; with short lines, and with long ones
+  OtherTiles others[2][2];  // [samples above 8 bits][long lines]
 };
 struct SlotCounts {
-  uint32_t tiles;   // of images that were sound when models were read
-  uint32_t listed;  // in the end
+  uint32_t tiles;   // of images without an error when the models were built
+  uint32_t listed;  // of images without an error afterwards
 };
 
-// How many blocks a device takes at once for tiles of a kind, of how many warps, with how much shared memory.
+// The launch size of a kind of tiles: resident blocks on the device, warps per block, and shared memory per block.
 struct ChunkShape {
   uint32_t blocks, warps, shared_bytes;
 };
 
-// Equal models are found by a keyed sum of their bytes, then compared.
+// A keyed sum of a model's bytes. Models with equal keys are then compared byte by byte.
 using ModelKey = unsigned long long;
 
-// A call, as its kernels see it.
+// The parameters of the kernels of a call.
 struct Batch {
-  const uint8_t* images;  // as the caller has them
+  const uint8_t* images;  // the caller's descriptors
   uint64_t image_bytes;
   uint32_t count;
   l3_cuda_result* results;
-  const l3_cuda_model* models;  // that files may name
+  const l3_cuda_model* models;  // models that files may name
   uint32_t model_count;
 
   Control* control;
   SlotCounts* slot_counts;
-  ModelKey* model_keys;  // a hash table, of twice as many places as images at least
-  uint32_t* key_owners;  // kMaxImages less the first image that has the key; 0: none
+  ModelKey* model_keys;  // a hash table with at least two places per image
+  uint32_t* key_owners;  // for each key: kMaxImages minus the first image that has it, or 0
   uint32_t key_mask;
   ImageState* states;
   ImageSummary* summaries;
@@ -155,13 +156,13 @@ struct Batch {
   ModelSlot* slots;
   uint32_t slot_count;
   TileJob* dense_tiles;
-  TileJob* other_tiles[2];  // as in Control; those with long lines from the end on
+  TileJob* other_tiles[2];  // by depth as in Control; tiles with long lines are listed from the end backwards
   Chunk* chunks;
   uint64_t tile_capacity;
-  uint64_t seed;  // random: for the keys of models
+  uint64_t seed;  // a random number for the keys of models
 
-  l3_cuda_image* staged_images;  // null: nothing is staged
-  uint64_t* staged_at;           // where each file begins, and where the last one ends
+  l3_cuda_image* staged_images;  // null if nothing is staged
+  uint64_t* staged_at;           // where each file begins in `staging`, and where the last one ends
   uint8_t* staging;
   uint64_t staging_bytes;
 
@@ -169,8 +170,8 @@ struct Batch {
   uint32_t byte_blocks, word_blocks;
 };
 
-// Tiles but dense ones have the row above in shared memory, for each strip of each channel. Where that is more than
-// kLineStrips of them, a warp takes the room of four.
+// Tiles that are not dense keep the row above in shared memory, for each strip of each channel. If a tile needs more
+// than kLineStrips of them, its warp uses the shared memory of four warps.
 constexpr uint32_t kLineStrips = 32;
 L3_INLINE constexpr bool has_long_line(uint32_t tile_width, uint32_t channels) {
   return ceil_div(tile_width, kLanes) * channels > kLineStrips;

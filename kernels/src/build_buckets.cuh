@@ -1,4 +1,5 @@
-// From frequencies to buckets (section 12.4 of the spec) by a warp: what build_buckets() of codec/ does step by step.
+// Converts frequencies to buckets (section 12.4 of the spec). A warp computes in parallel what build_buckets() in
+// codec/ computes step by step.
 #pragma once
 
 #include "cuda_warp.cuh"
@@ -8,12 +9,12 @@ namespace l3 {
 
 // Running sums over symbols, in shared memory.
 struct BucketScratch {
-  uint16_t excess[kTableBuckets];   // what frequencies of a bucket's size or more are above it
-  uint16_t missing[kTableBuckets];  // what the others are below it
+  uint16_t excess[kTableBuckets];   // by how much large frequencies exceed the size of a bucket
+  uint16_t missing[kTableBuckets];  // by how much small frequencies fall short of it
   uint16_t next_large[kTableBuckets + 1];
 };
 
-// The first of `kCount` rising numbers that is at least `number`, or `kCount`.
+// Returns the index of the first of `kCount` increasing numbers that is at least `number`, or `kCount`.
 template <uint32_t kCount>
 L3_INLINE uint32_t first_at_least(const uint16_t* rising, uint32_t number) {
   uint32_t from = 0;
@@ -24,10 +25,10 @@ L3_INLINE uint32_t first_at_least(const uint16_t* rising, uint32_t number) {
   return from + (rising[from] < number ? 1u : 0u);
 }
 
-// The walk of the spec fills small symbols in rising order from large ones in rising order. Large symbol b, with those
-// before it, has `excess[b]` to give in all, and small symbol q wants what all small ones before it want first: so q is
-// filled by the first large one whose sum is at least what was wanted before q. Large symbol b itself becomes small
-// when what was wanted passes its sum, and is then filled up by the next large one.
+// The spec fills the small symbols from the large ones, both in increasing order. The large symbols up to b have
+// `excess[b]` to spare in total. The small symbols before q are filled before q. So the symbol that fills q is the
+// first large one whose sum is at least the total missing before q. A large symbol b becomes small when the total
+// missing passes its sum; the next large symbol then fills it.
 template <uint32_t kBuckets>
 L3_INLINE void build_buckets_by_warp(const uint16_t* frequencies, BucketScratch& scratch, Bucket* buckets) {
   constexpr uint32_t kSlots = kProbabilities / kBuckets;
@@ -48,7 +49,7 @@ L3_INLINE void build_buckets_by_warp(const uint16_t* frequencies, BucketScratch&
     given += all & 0xFFFF;
     wanted += all >> 16;
   }
-  // Backwards: the next large symbol from each on.
+  // Go backwards to find the next large symbol from each symbol on.
   uint32_t beyond = kBuckets;
   if (lane_number() == 0) scratch.next_large[kBuckets] = kBuckets;
   for (uint32_t round = kRounds; round-- > 0;) {
@@ -66,7 +67,7 @@ L3_INLINE void build_buckets_by_warp(const uint16_t* frequencies, BucketScratch&
     uint32_t own = kSlots, by = kBuckets, left = 0;
     if (f < kSlots) {
       const uint32_t before = scratch.missing[q] - (kSlots - f);
-      // The first small symbol wants nothing before it: any large one will do, also one that has nothing to give.
+      // Nothing is missing before the first small symbol, so the first large symbol fills it, even with no excess.
       by = before == 0 ? scratch.next_large[0] : first_at_least<kBuckets>(scratch.excess, before);
       own = f;
       left = scratch.excess[by] - scratch.missing[q] + kSlots;

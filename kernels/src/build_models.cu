@@ -1,4 +1,5 @@
-// A block for each image: finds whether an earlier image has the same model, and builds the model where none has.
+// The models stage: a block per image. If an earlier image has the same model, the block reuses it. Otherwise it builds
+// the model.
 #include "build_buckets.cuh"
 #include "launch.h"
 #include "model_reader.h"
@@ -10,9 +11,9 @@ namespace l3 {
 constexpr uint32_t kModelWarps = 8;
 constexpr uint32_t kModelThreads = kModelWarps * kLanes;
 
-// What a block works with in shared memory.
+// The shared memory of a block.
 struct ModelScratch {
-  uint16_t frequencies[kMaxTables * kTableBuckets];  // of tables of either kind
+  uint16_t frequencies[kMaxTables * kTableBuckets];  // of the tables of either kind of model
   uint16_t class_frequencies[kMaxClassTables * kClassBuckets];
   BucketScratch scratch[kModelWarps];
   Fault faults[kMaxTokenTables], class_faults[kMaxClassTables];  // of tables
@@ -27,7 +28,7 @@ static_assert(kMaxTokenTables * kTokenBuckets <= kMaxTables * kTableBuckets && k
 
 L3_INLINE uint32_t owner_of(const Batch& batch, uint32_t key) { return kMaxImages - batch.key_owners[key]; }
 
-// Whether the models of two images differ; the same answer in all threads.
+// Returns whether the models of two images differ. All threads return the same.
 L3_INLINE bool differ(const ImageState& a, const ImageState& b) {
   // Models begin at a multiple of 16, and zeros follow.
   const uint4* const of_a = reinterpret_cast<const uint4*>(a.model);
@@ -40,7 +41,7 @@ L3_INLINE bool differ(const ImageState& a, const ImageState& b) {
   return __syncthreads_or(found) != 0;
 }
 
-// What of the batch comes before an image.
+// Counts the tiles and the models of the images before an image.
 L3_INLINE void look_back(const Batch& batch, uint32_t image, uint32_t owner, ModelScratch& scratch) {
   unsigned long long tiles = 0;
   uint32_t owners = 0, owners_before = 0;
@@ -58,7 +59,7 @@ L3_INLINE void look_back(const Batch& batch, uint32_t image, uint32_t owner, Mod
   __syncthreads();
 }
 
-// What is different between the kinds of models.
+// The code that differs between the kinds of models.
 struct PackedModel {
   using Tables = DenseTables;
   using Reader = ModelReader;
@@ -77,7 +78,7 @@ struct TokenModel {
     return reader.read_head(state.channels, state.bits);
   }
   L3_INLINE static uint32_t channels(const Tables& tables) { return tables.engine_channels; }
-  // By the last two warps.
+  // Called by the last two warps.
   L3_INLINE static void read_more(Reader& reader, Tables& tables, ModelScratch& scratch) {
     const uint32_t warp = threadIdx.x / kLanes;
     if (warp == kModelWarps - 2 && lane_number() == 0) scratch.match_fault = reader.read_match();
@@ -91,7 +92,7 @@ struct TokenModel {
   }
 };
 
-// Reads a model's tables. All threads of the block.
+// Reads a model's tables. All threads of the block call it.
 template <class Model>
 class ModelBuilder {
   using Tables = typename Model::Tables;
@@ -122,7 +123,7 @@ class ModelBuilder {
   }
 
  private:
-  // The same answer in all threads, who may change the fault afterwards.
+  // Returns the same in all threads. They may change the fault afterwards.
   L3_INLINE bool is_faulty() const {
     const bool faulty = scratch_.fault.reason != Reason::none;
     __syncthreads();
@@ -140,7 +141,7 @@ class ModelBuilder {
     zero(scratch_.class_frequencies, sizeof(scratch_.class_frequencies));
   }
 
-  // Each part by a thread; parts of different kinds in different warps.
+  // A thread reads each part. Parts of different kinds are read by different warps.
   L3_INLINE void read_parts() {
     if (lane_ == 0 && warp_ < Model::channels(tables_)) {
       scratch_.is_read[warp_] = reader_.read_channel(warp_, scratch_.class_tables[warp_]);
@@ -151,7 +152,7 @@ class ModelBuilder {
     }
     Model::read_more(reader_, tables_, scratch_);
   }
-  // In libl3's order: the values, the channels, the match.
+  // Returns the first fault in libl3's order: values, channels, match.
   L3_INLINE Fault fault_of_parts() {
     if (scratch_.values_fault.reason != Reason::none) return scratch_.values_fault;
     const Fault fault = reader_.place_class_tables(scratch_.is_read, scratch_.class_tables, scratch_.first_class_table);
@@ -215,7 +216,7 @@ __global__ void __launch_bounds__(kModelThreads, 1) models_kernel(const __grid_c
   extern __shared__ uint4 shared[];
   ModelScratch& scratch = *reinterpret_cast<ModelScratch*>(shared);
   const uint32_t i = blockIdx.x;
-  // What other blocks read of it stays as it is here; what is written, only this block looks at.
+  // Other blocks read members of it, but none of those that this block writes.
   ImageState& state = batch.states[i];
   if (!state.before_model.ok()) return;
   const bool with_model = batch.summaries[i].key != kNone;

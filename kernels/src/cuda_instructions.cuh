@@ -1,4 +1,4 @@
-// Machine instructions that C++ has no word for.
+// Machine instructions that have no equivalent in C++.
 #pragma once
 
 #include "format.h"
@@ -14,14 +14,15 @@ L3_INLINE uint32_t lane_number() {
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   return lane;
 }
-// A bit for each lane up to this one.
+// A bit for each lane up to and including this one.
 L3_INLINE uint32_t lanes_so_far() {
   uint32_t mask;
   asm("mov.u32 %0, %%lanemask_le;" : "=r"(mask));
   return mask;
 }
 
-// The sum of four products of bytes, added to `sum`: unsigned ones by signed ones, and signed ones by signed ones.
+// Add the four products of the bytes of a and b to `sum`. The bytes of a are unsigned in the first function and signed
+// in the second; the bytes of b are signed.
 L3_INLINE uint32_t dot_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
   uint32_t r;
   asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
@@ -33,7 +34,8 @@ L3_INLINE uint32_t dot_signed(uint32_t a, uint32_t b, uint32_t sum) {
   return r;
 }
 
-// The sum of two products of signed numbers, added to `sum`: of 16 bits by the two lower bytes, or the two upper ones.
+// Add two products of signed numbers to `sum`: the 16-bit halves of a times the two lower, or the two upper, bytes of
+// b.
 L3_INLINE uint32_t dot_of_lower(uint32_t a, uint32_t b, uint32_t sum) {
   uint32_t r;
   asm("dp2a.lo.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
@@ -51,11 +53,11 @@ L3_INLINE uint32_t lowest_bits(uint32_t count) {
   asm("bmsk.clamp.b32 %0, 0, %1;" : "=r"(r) : "r"(count));
   return r;
 }
-// Of 64 bits, `by` of them further down.
+// The lower 32 bits of a 64-bit number, given as two words, shifted right by `by`.
 L3_INLINE uint32_t shift_right_of_two(uint32_t low, uint32_t high, uint32_t by) {
   return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> by);
 }
-// Adds what the lane that is so many below has, within eight lanes.
+// Adds the value of the lane `kStep` below, within groups of eight lanes.
 template <uint32_t kStep>
 L3_INLINE uint32_t add_from_below(uint32_t v) {
   uint32_t r;
@@ -68,7 +70,7 @@ L3_INLINE uint32_t add_from_below(uint32_t v) {
   return r;
 }
 
-// The bits of the nearest IEEE half, and of the nearest bfloat16; ties to even.
+// Return the bits of the nearest IEEE half, and of the nearest bfloat16. Ties go to even.
 L3_INLINE uint32_t half_of(float v) {
   uint16_t r;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(v));
@@ -80,12 +82,13 @@ L3_INLINE uint32_t bfloat_of(float v) {
   return r;
 }
 
-// As a signed number: at least 0, at most `top`.
+// Clamps a signed number to 0 to `top`.
 L3_INLINE uint32_t clamp_to_top(uint32_t a, uint32_t top) {
   return static_cast<uint32_t>(__vimin_s32_relu(static_cast<int>(a), static_cast<int>(top)));
 }
 
-// For each byte of the result all bits, or none: as the top bit is of the byte that a digit of `kBytes`, less 8, names.
+// Each byte of the result is all ones or all zeros: it repeats the top bit of a source byte. A digit of `kBytes`, minus
+// 8, selects the source byte.
 template <uint32_t kBytes>
 L3_INLINE uint32_t signs_of_bytes(uint32_t a) {
   uint32_t r;
@@ -93,9 +96,9 @@ L3_INLINE uint32_t signs_of_bytes(uint32_t a) {
   return r;
 }
 
-// Shared memory, by an address there, that nobody writes to: loads may be moved, and left out where they are repeated.
+// Loads from shared memory that no thread writes to. The compiler may move these loads and drop repeated ones.
 L3_INLINE uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
-// Nothing that an address from here is used for moves to before the call.
+// Returns the address unchanged. The compiler cannot move a load that uses the result to before this call.
 L3_INLINE uint32_t from_here_on(uint32_t address) {
   asm volatile("" : "+r"(address)::"memory");
   return address;
@@ -126,7 +129,7 @@ L3_INLINE uint4 load_shared_four(uint32_t address) {
       : "r"(address), "n"(kOffset));
   return v;
 }
-// The same, where they stand.
+// The same, but these loads are not moved.
 template <uint32_t kOffset>
 L3_INLINE uint32_t load_shared_u8_here(uint32_t address) {
   uint32_t v;
@@ -139,13 +142,13 @@ L3_INLINE uint4 load_shared_four_here(uint32_t address) {
   return v;
 }
 
-// Memory of the device, at an address that the compiler would not know to be there.
+// Loads and stores of device memory. The compiler could not tell that the address is in device memory.
 L3_INLINE uint32_t load_global_u16(const uint8_t* p) {
   uint16_t v;
   asm("ld.global.nc.u16 %0, [%1];" : "=h"(v) : "l"(__cvta_generic_to_global(p)));
   return v;
 }
-// The same, of 16 bytes, as they are now: nobody writes them while the kernel runs.
+// The same for 16 bytes, which no thread writes while the kernel runs.
 L3_INLINE uint4 load_global_four(const uint8_t* p) {
   uint4 v;
   asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"

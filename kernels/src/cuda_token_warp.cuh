@@ -1,5 +1,5 @@
-// A warp of a GPU for token models, over what it has for the dense method. The same functions as
-// codec/src/token_warp.h, which says what each one means.
+// A warp of a GPU for token models. It extends the warp of the dense method. codec/src/token_warp.h documents the
+// functions.
 #pragma once
 
 #include "cuda_word_warp.cuh"
@@ -7,12 +7,11 @@
 
 namespace l3 {
 
-constexpr uint32_t kLevelOfLeast = 130u << 2;  // of the least activity, 8, as a float has it
+constexpr uint32_t kLevelOfLeast = 130u << 2;  // of the lowest activity, 8, in the bits of a float
 
-// The tables of a token model in shared memory. Flags and numbers that are the same in all lanes are kept beside their
-// address.
+// The tables of a token model in shared memory: their address, and the flags and numbers that are equal in all lanes.
 struct CudaTokenTables {
-  // Words of a class: the first channel's taps are in four, those of the others in six.
+  // The words of a class. The first channel's taps need four words, the others' need six of their eight.
   L3_INLINE static constexpr uint32_t weight_words(uint32_t c) { return c == 0 ? 4 : 8; }
   L3_INLINE static constexpr uint32_t first_weight(uint32_t c) {
     return c == 0 ? 0 : kMaxClasses * (weight_words(0) + (c - 1) * weight_words(1));
@@ -21,13 +20,13 @@ struct CudaTokenTables {
   struct Memory {
     uint32_t weights[kMaxClasses * 28];
     uint32_t activity[kMaxChannels][4];  // the last word is not used
-    // How far a row is behind the first one; where activity does not count, its table.
+    // The distance of a row from the first one, or the table itself if activity does not count.
     uint16_t match_row[kMatchPatterns];
     uint8_t match_table[kMaxMatchRows * kMatchOctaves];
-    // How far a row is behind the first one is the sum of both.
+    // The distance of a row from the first one is the sum of both.
     uint16_t zone_row[kMaxChannels][kZones];
     uint16_t pattern_row[kMaxChannels][kSignPatterns];
-    // By row and level; of literals, by the value at W.
+    // Indexed by row and level, or for literals by the value at W.
     uint8_t table_of[kMaxChannels][kMaxRows * kTokenLevels];
     alignas(16) Bucket buckets[kMaxTokenTables * kTokenBuckets];
   };
@@ -37,7 +36,7 @@ struct CudaTokenTables {
   L3_INLINE CudaTokenTables(uint32_t address, const TokenTables& tables) : memory(address), model(&tables) {
     uint32_t bits = (tables.match ? kMatchFlag : 0u) | (tables.match_by_activity ? kActivityFlag : 0u) |
                     (tables.hole ? kHoleFlag : 0u) | (tables.still ? kStillFlag : 0u);
-    const uint32_t predicted = tables.literal ? 0 : tables.engine_channels;  // channels; of literals no rows are read
+    const uint32_t predicted = tables.literal ? 0 : tables.engine_channels;  // channels; no rows are read for literals
     for (uint32_t c = 0; c < predicted; ++c) bits |= tables.grouped[c] ? kGroupedFlag << c : 0u;
     const auto top = [&](uint32_t c) { return (1u << tables.depth[c]) - 1; };
     flags_ = CudaWordWarp::uniform(bits);
@@ -69,11 +68,11 @@ static_assert(4 * CudaTokenTables::first_weight(kMaxChannels) == sizeof(CudaToke
 struct CudaTokenWarp : CudaWordWarp {
   using TokenTables = CudaTokenTables;
   using Memory = CudaTokenTables::Memory;
-  // A warp takes its steps one by one.
+  // A warp does one step at a time.
   static constexpr bool kLooksAhead = false;
   struct Ahead {};
 
-  // Two weights: the lower or the upper half of a word of four.
+  // Two weights: the lower or the upper half of a word that holds four.
   struct WeightPair {
     uint32_t word;
     bool upper;
@@ -90,7 +89,7 @@ struct CudaTokenWarp : CudaWordWarp {
   L3_INLINE static Lanes shifted_left(Lanes a, Lanes count) { return {a.v << count.v}; }
   L3_INLINE static Lanes shifted_right(Lanes a, Lanes count) { return {a.v >> count.v}; }
 
-  // ---- two numbers of 16 bits to a lane
+  // ---- two 16-bit numbers per lane
 
   L3_INLINE static Lanes lower_halves(Lanes a, Lanes b) { return {__byte_perm(a.v, b.v, 0x5410)}; }
   L3_INLINE static Lanes upper_halves(Lanes a, Lanes b) { return {__byte_perm(a.v, b.v, 0x7632)}; }
@@ -101,7 +100,7 @@ struct CudaTokenWarp : CudaWordWarp {
     const uint32_t negative = signs_of_bytes<0xBB99>(a.v);
     return {(a.v ^ negative) + (negative & 0x00010001)};
   }
-  // Those of a pair that is asked for are computed, and no others.
+  // Computes only the distances of the requested pair.
   struct Distances {
     int32_t a, b;
   };
@@ -163,9 +162,9 @@ struct CudaTokenWarp : CudaWordWarp {
     return {load_shared_u16<0>(zones + 2 * zone.v) + load_shared_u16<0>(patterns + 2 * pattern.v)};
   }
 
-  // ---- what a tile keeps in memory
+  // ---- state of a tile in memory
 
-  // In shared memory, at a multiple of 16 bytes; as many entries as there are steps.
+  // In shared memory at a multiple of 16 bytes, with one entry per step.
   template <uint32_t kWords>
   class TokenDelay {
    public:
@@ -208,7 +207,7 @@ struct CudaTokenWarp : CudaWordWarp {
     }
     L3_INLINE Next next(uint32_t lane) const { return Next(lane); }
     L3_INLINE void store(const Next& next) {
-      __syncwarp();  // all lanes have read what it replaces
+      __syncwarp();  // all lanes have read the old entry
       if (lane_number() == next.lane_) {
 #pragma unroll
         for (uint32_t i = 0; i < kParts; ++i) {
@@ -235,7 +234,7 @@ struct CudaTokenWarp : CudaWordWarp {
     Part* end_;
   };
 
-  // A lane knows the classes of its block; the weights are read where they are used.
+  // A lane keeps the classes of its block, and loads the weights when it uses them.
   template <uint32_t kChannels>
   class TokenWeights {
    public:
@@ -252,7 +251,7 @@ struct CudaTokenWarp : CudaWordWarp {
     L3_INLINE WeightPair pair(uint32_t c, uint32_t i, uint32_t) const {
       return {part_of(load_shared_four<0>(at_[c] + i / 8 * 16), i / 2 % 4), i % 2 != 0};
     }
-    // The first pair is to be asked for first: it brings the others, where they are needed and not before.
+    // Request the first pair first: it starts the loads of the others.
     L3_INLINE WeightPair activity(uint32_t c, uint32_t i) {
       if (i == 0) activity_ = load_shared_four_here(tables_.memory + at(offsetof(Memory, activity)) + 16 * c);
       return {part_of(activity_, i / 2), i % 2 != 0};

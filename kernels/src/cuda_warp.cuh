@@ -1,12 +1,12 @@
-// A warp of a GPU: a lane variable is a register, and what passes between lanes are shuffles. The same functions as
-// codec/src/vector_warp.h, which says what each one means.
+// A warp of a GPU. A lane variable is a register, and lanes exchange values by shuffles. codec/src/vector_warp.h
+// documents the functions.
 #pragma once
 
 #include "cuda_instructions.cuh"
 
 namespace l3 {
 
-// One number of each lane. The lowest 16 bits count; what is above them is masked off where it would matter.
+// One number per lane. Only the lowest 16 bits count. Code that depends on the higher bits masks them off.
 struct CudaLanes {
   uint32_t v;
 
@@ -18,7 +18,7 @@ struct CudaLanes {
   L3_INLINE friend CudaLanes operator>>(CudaLanes a, int count) { return {a.v >> count}; }
 };
 
-// A payload, read in place: nothing is loaded that a field does not need.
+// Reads a payload in place. It loads only the bytes that a field needs.
 class CudaReader {
  public:
   L3_INLINE CudaReader(const uint8_t* bytes, uint32_t) : bytes_(bytes) {}
@@ -28,7 +28,7 @@ class CudaReader {
   const uint8_t* bytes_;
 };
 
-// `bits` bits, at most 16, from bit `at` on.
+// Returns `bits` bits (at most 16) from bit `at` on.
 L3_INLINE uint32_t load_field(const uint8_t* bytes, uint32_t at, uint32_t bits) {
   if (bits == 0) return 0;
   const uint8_t* p = bytes + at / 8;
@@ -130,7 +130,7 @@ struct CudaWarp {
   }
 
   L3_INLINE static Words word_lane_numbers() { return {lane_number() + 1}; }
-  // All that is checked lies at multiples of 4 here.
+  // All bytes that are checked here lie at multiples of 4.
   L3_INLINE static Words load_words(const uint8_t* p) { return {reinterpret_cast<const uint32_t*>(p)[lane_number()]}; }
   L3_INLINE static Words load_words_part(const uint8_t* p, uint32_t count) {
     return {lane_number() < count ? reinterpret_cast<const uint32_t*>(p)[lane_number()] : 0};

@@ -1,5 +1,5 @@
-// A warp of a GPU for the dense method: a lane variable is a register, and a warp has one part. The same functions as
-// codec/src/word_warp.h, which says what each one means.
+// A warp of a GPU for the dense method. A lane variable is a register, and a warp has one part. codec/src/word_warp.h
+// documents the functions.
 #pragma once
 
 #include "cuda_instructions.cuh"
@@ -7,17 +7,16 @@
 
 namespace l3 {
 
-constexpr uint32_t kLevelOfOne = 127u << 2;  // as a float has it: an activity of 8 is three octaves above
+constexpr uint32_t kLevelOfOne = 127u << 2;  // in the bits of a float; an activity of 8 is three octaves above
 constexpr uint32_t kRowPlaces = 2 * kZones * kSignPatterns;  // of two channels
 
-// The tables of an image in shared memory. What lanes look up while they decode is found by addresses there, of 32
-// bits.
+// The tables of an image in shared memory. Lanes look up values by 32-bit addresses in shared memory.
 struct CudaTables {
-  // The last word of a class' weights is not used; that of an activity is where it starts.
+  // The last word of a class's weights is not used. The last word of an activity is its start value.
   struct Memory {
     uint4 weights[kMaxChannels][kMaxClasses][2];
     uint4 activity[kMaxChannels];
-    uint16_t row_of[kMaxChannels / 2 * kRowPlaces];  // the address of a row of table_of, less kLevelOfOne
+    uint16_t row_of[kMaxChannels / 2 * kRowPlaces];  // the address of a row of table_of, minus kLevelOfOne
     uint8_t table_of[kMaxChannels][kMaxRows * kLevels];
     Bucket buckets[kMaxTables * kTableBuckets];
   };
@@ -74,8 +73,8 @@ struct CudaWordWarp {
 
   static constexpr uint32_t kActivityStart = 0x4B000000u + kActivityFloor;
 
-  // Payloads begin at even addresses, and have an even number of bytes. Words behind the end are not read: the last one
-  // stands in for them.
+  // Payloads begin at even addresses and have an even number of bytes. The reader does not read past the end: it
+  // repeats the last word.
   class Reader {
    public:
     struct Window {
@@ -97,11 +96,11 @@ struct CudaWordWarp {
   L3_INLINE static Lanes splat(Constant<kValue>) {
     return {kValue};
   }
-  // The same number, in a way that the compiler does not see through: it will not be computed again.
+  // Returns the same number. The compiler cannot see that, so it does not compute the number again.
   L3_INLINE static uint32_t uniform(uint32_t number) { return __reduce_max_sync(kAllLanes, number); }
   L3_INLINE static Lanes numbers(uint32_t) { return {lane_number()}; }
-  // A sum of weights times values: the prediction, and all bits where it lies in the upper half of what is rounded to
-  // it.
+  // Splits a sum of weights times values into the prediction p, and `up`: all ones if the sum lies in the upper half of
+  // the range that rounds to p.
   L3_INLINE static void split(Lanes sum, Lanes& p, Lanes& up) {
     const uint32_t within = clamp_to_top(sum.v, (256u << kWeightShift) - 1) << (8 - kWeightShift);
     p = {within >> 8};
@@ -125,7 +124,7 @@ struct CudaWordWarp {
   L3_INLINE static Mask lane_bits(Mask mask) { return mask; }
   L3_INLINE static uint32_t bits(Mask mask) { return __ballot_sync(kAllLanes, mask); }
 
-  // ---- four bytes to a lane
+  // ---- four bytes per lane
 
   struct SignedFour {
     uint32_t bytes;
@@ -142,10 +141,10 @@ struct CudaWordWarp {
   }
   L3_INLINE static Lanes top_byte(Lanes word) { return {word.v >> 24}; }
   L3_INLINE static Lanes distances(Lanes a, Lanes b) { return {__vabsdiffu4(a.v, b.v)}; }
-  // Puts the lowest byte of `byte` where a word has a zero.
+  // Stores the lowest byte of `byte` at a place of the word that is zero.
   template <uint32_t kPlace>
   L3_INLINE static Lanes with_byte(Lanes word, Lanes byte) {
-    // Bytes behind the last channel are never asked for, and those before it come later.
+    // The bytes above may hold anything: those of later channels follow, and the rest are never read.
     if constexpr (kPlace == 0) return byte;
     constexpr uint32_t kFour = 0x3210;
     return {__byte_perm(word.v, byte.v, (kFour & ~(0xFu << (4 * kPlace))) | 4u << (4 * kPlace))};
@@ -166,7 +165,7 @@ struct CudaWordWarp {
       if constexpr (kCount > 3) r[3] = {__byte_perm(high_ab, high_cd, 0x7632)};
     }
   }
-  // Of three: the highest byte has no weight.
+  // For three bytes: the highest byte has no weight.
   template <uint32_t kCount>
   L3_INLINE static void exchange(Lanes a, Lanes b, Lanes c, Lanes* r) {
     const uint32_t low = __byte_perm(a.v, b.v, 0x5140), high = __byte_perm(a.v, b.v, 0x7362);
@@ -175,7 +174,7 @@ struct CudaWordWarp {
     if constexpr (kCount > 2) r[2] = {__byte_perm(high, c.v, 0x6610)};
     if constexpr (kCount > 3) r[3] = {__byte_perm(high, c.v, 0x7732)};
   }
-  // Of two: words of odd channels have them in the upper half, where with_errors() knows them to be.
+  // For two bytes. The words of odd channels hold them in the upper half, where with_errors() expects them.
   template <uint32_t kCount>
   L3_INLINE static void exchange(Lanes a, Lanes b, Lanes* r) {
     r[0] = {__byte_perm(a.v, b.v, 0x5140)};
@@ -183,7 +182,7 @@ struct CudaWordWarp {
     if constexpr (kCount > 2) r[2] = {__byte_perm(a.v, b.v, 0x7362)};
     if constexpr (kCount > 3) r[3] = r[2];
   }
-  // Of bytes 2 and 3, which have no weight where there is no such channel.
+  // For bytes 2 and 3. They have no weight if there is no such channel.
   L3_INLINE static Lanes with_errors(Lanes far, Lanes before) { return {__byte_perm(far.v, before.v, 0x4432)}; }
   template <uint32_t kChannel>
   L3_INLINE static Lanes with_errors(Lanes far, Lanes before, Lanes before_that) {
@@ -197,7 +196,7 @@ struct CudaWordWarp {
     const uint32_t below = __shfl_up_sync(kAllLanes, a.v, 1);
     return {lane_number() == 0 ? before.v : below};
   }
-  // The context is where its table's number stands.
+  // The context is the address of its table's number.
   L3_INLINE static void look_up(const Tables& tables, uint32_t, Lanes context, Lanes bucket, Lanes& own, Lanes& other) {
     const uint32_t table = tables.memory + static_cast<uint32_t>(offsetof(CudaTables::Memory, buckets)) +
                            load_shared_u8<0>(context.v) * static_cast<uint32_t>(kTableBuckets * sizeof(Bucket));
@@ -213,8 +212,8 @@ struct CudaWordWarp {
     other.v = both.other;
   }
 
-  // Where the table of a level, a zone and a sign pattern stands. Activities are counted from 2^23 on, which as a float
-  // has them in its lowest bits: exponent and top bits of the difference are the level.
+  // Returns the address of the table of a level, a zone and a sign pattern. Activities are counted from 2^23 on: a
+  // float of that size has them in its lowest bits. The level is the exponent and the top bits of the difference.
   L3_INLINE static Lanes context(const Tables& tables, uint32_t channel, Lanes activity, Lanes near, Lanes near_errors,
                                  Lanes p, Lanes up) {
     const uint32_t zone = (((p.v ^ up.v) & 0xFF) * 3613 + 61923) >> 16;
@@ -226,12 +225,12 @@ struct CudaWordWarp {
         (static_cast<uint32_t>(offsetof(CudaTables::Memory, row_of)) + 2 * place_of_row(channel, 0, 0)));
     return {row + (__float_as_uint(__uint_as_float(activity.v) - kLarge) >> 21)};
   }
-  // Where context() looks.
+  // The index that context() uses.
   L3_INLINE static uint32_t place_of_row(uint32_t channel, uint32_t zone, uint32_t pattern) {
     return channel / 2 * kRowPlaces + channel % 2 * 64 + (pattern & 15) * 128 + (pattern >> 4) * 16 + zone;
   }
 
-  // The states with which a payload begins; lanes that it has none for are at rest.
+  // Loads the states at the start of a payload. Lanes without a state get the idle state.
   L3_INLINE static Lanes load_states(const uint8_t* bytes, uint32_t count, uint32_t) {
     return {lane_number() < count ? load_u32(bytes + 4 * lane_number()) : kStateFloor};
   }
@@ -242,9 +241,9 @@ struct CudaWordWarp {
     taken += 2 * __popc(wanted);
   }
 
-  // ---- what a tile keeps in memory
+  // ---- state of a tile in memory
 
-  // In shared memory, as many entries as there are steps.
+  // In shared memory, with one entry per step.
   class Delay {
    public:
     struct Entry {
@@ -263,7 +262,7 @@ struct CudaWordWarp {
     // The oldest entry, which store() replaces.
     L3_INLINE Entry load() const { return {*at_}; }
     L3_INLINE void store(uint32_t lane, Lanes a, Lanes b, Lanes c, Lanes d) {
-      __syncwarp();  // all lanes have read it
+      __syncwarp();  // all lanes have read the old entry
       if (lane_number() == lane) *at_ = make_uint4(a.v, b.v, c.v, d.v);
       ++at_;
       if (at_ == end_) at_ = first_;
@@ -276,7 +275,7 @@ struct CudaWordWarp {
     uint4* end_;
   };
 
-  // In shared memory, a word for each block; a byte where there is one channel.
+  // In shared memory: a word per block, or a byte per block if there is one channel.
   class Classes {
    public:
     L3_INLINE static constexpr uint32_t bytes_of_block(uint32_t channels) { return channels == 1 ? 1 : 4; }
@@ -302,7 +301,7 @@ struct CudaWordWarp {
     bool in_bytes_;
   };
 
-  // A lane knows the classes of its block; the weights are read where they are used.
+  // A lane keeps the classes of its block, and loads the weights when it uses them.
   template <uint32_t kChannels>
   class Weights {
    public:
@@ -319,7 +318,7 @@ struct CudaWordWarp {
     L3_INLINE SignedFour word(uint32_t channel, uint32_t i, uint32_t) const {
       return {part_of(load_shared_four<0>(at_[channel] + i / 4 * 16), i % 4)};
     }
-    // To be called first: brings the channel's activity weights.
+    // Call this first: it loads the channel's activity weights.
     L3_INLINE Lanes activity_start(uint32_t channel) {
       activity_ = load_shared_four_here(tables_.memory + static_cast<uint32_t>(offsetof(CudaTables::Memory, activity)) +
                                         channel * 16);

@@ -1,4 +1,4 @@
-// The calls of l3_cuda.h: what can be said of a batch without reading it, its workspace, and the order of the stages.
+// The functions of l3_cuda.h: they test the arguments, lay out the workspace, and start the stages in order.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -20,7 +20,7 @@ l3_status give(l3_error* error, l3_status status, const char* reason) {
 
 l3_status give(l3_error* error, cudaError_t failure) {
   if (failure == cudaSuccess) return give(error, L3_OK, "no error");
-  (void)cudaGetLastError();  // reported here, and not to the next caller of CUDA
+  (void)cudaGetLastError();  // clear it: the caller's next CUDA call must not report it again
   return give(error, L3_ERROR_DEVICE, cudaGetErrorString(failure));
 }
 
@@ -33,7 +33,7 @@ bool is_possible(const l3_cuda_capacity& capacity) {
          capacity.staged_bytes <= kMaxFileBytes;
 }
 
-// Hands out parts of the workspace, one after the other; without one it only counts.
+// Allocates parts of the workspace one after the other. If the workspace is null, it only adds up their sizes.
 class Parts {
  public:
   explicit Parts(void* workspace) : workspace_(static_cast<uint8_t*>(workspace)) {}
@@ -50,7 +50,8 @@ class Parts {
   uint64_t taken_ = 0;
 };
 
-// Puts the parts of the workspace into `batch`. `zeros` is how much of it begins as zero, `all` all of it.
+// Stores the parts of the workspace in `batch`. `zeros` becomes the number of bytes at its start that must be zeroed,
+// `all` its total size.
 void lay_out(const l3_cuda_capacity& capacity, void* workspace, Batch& batch, uint64_t& zeros, uint64_t& all) {
   const uint64_t images = capacity.images;
   uint32_t keys = 2;
@@ -71,7 +72,7 @@ void lay_out(const l3_cuda_capacity& capacity, void* workspace, Batch& batch, ui
   parts.take(batch.slots, batch.slot_count);
   parts.take(batch.dense_tiles, capacity.tiles);
   for (TileJob*& tiles : batch.other_tiles) parts.take(tiles, capacity.tiles);
-  // Every model may end with a chunk that is not full.
+  // The last chunk of each model may be partly filled, so there may be one more for each model.
   parts.take(batch.chunks, capacity.tiles + batch.slot_count);
   if (batch.staging_bytes != 0) {
     parts.take(batch.staged_images, images);
@@ -81,7 +82,7 @@ void lay_out(const l3_cuda_capacity& capacity, void* workspace, Batch& batch, ui
   all = parts.taken();
 }
 
-// What nobody who makes files can know.
+// Returns a number that the author of a file cannot predict.
 uint64_t any_seed() {
   try {
     std::random_device device;
@@ -91,7 +92,7 @@ uint64_t any_seed() {
   }
 }
 
-// The device's own numbers.
+// Fills in the launch sizes for the current device.
 cudaError_t fit_to_device(Batch& batch) {
   int device = 0;
   cudaError_t error = cudaGetDevice(&device);
@@ -133,7 +134,7 @@ l3_status l3_cuda_check_device(l3_error* error) {
     if (failure == cudaSuccess) failure = load();
   }
   const l3_status status = give(error, failure);
-  // Which the runtime also says where there is no driver at all.
+  // The runtime reports this error also if there is no driver at all.
   if (failure == cudaErrorInsufficientDriver && error != nullptr) {
     error->reason = "there is no CUDA driver, or it is too old for this library";
   }
@@ -151,7 +152,7 @@ l3_error l3_cuda_explain(const l3_cuda_result* result) {
 
 uint64_t l3_cuda_count_tiles(const l3_info* info, uint32_t region_width, uint32_t region_height) {
   if (info == nullptr || info->tile_width == 0 || info->tile_height == 0) return 0;
-  // A region that begins at the last column of a tile touches the most.
+  // A region touches the most tiles if it begins at the last column of a tile.
   const auto maximum = [](uint32_t size, uint32_t region, uint32_t tile) {
     const uint64_t all = (uint64_t{size} + tile - 1) / tile;
     return region == 0 ? all : std::min(all, (uint64_t{region} + tile - 2) / tile + 1);

@@ -1,4 +1,4 @@
-// Constant, raw and fast tiles of samples up to 8 bits.
+// Decodes constant, raw and fast tiles of samples up to 8 bits.
 #include "decode_fast.cuh"
 #include "decode_others.cuh"
 
@@ -34,7 +34,7 @@ struct ByteTiles {
 };
 constexpr uint32_t kByteRooms = kOtherWarps * ByteTiles::kRoomBytes;
 
-// As many blocks on a multiprocessor as need no spills.
+// The largest number of blocks on a multiprocessor that needs no register spills.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 constexpr uint32_t kByteBlocks = 4;
 #else

@@ -1,9 +1,9 @@
-// Tiles of the dense method, a warp for each. Blocks stay, and take chunks of a model's tiles, whose tables lie in
-// shared memory for all warps. Included by one file for each kind of them.
+// Decodes tiles of the dense method, each by a warp. The blocks are persistent: they take chunks of a model's tiles,
+// and keep the model's tables in shared memory for all their warps. One file for each kind of tiles includes this one.
 //
-// `Tiles` says what kind they are: kKind, kMaxWarps (of a block), kDelayBytes (most of an entry of the delay line),
-// Tables (of a model), tables_of() a slot; Memory (the tables in shared memory), load() and memory_bytes(); room_of() a
-// tile, and decode().
+// `Tiles` describes the kind: kKind; kMaxWarps of a block; kDelayBytes, the largest entry of the delay line; Tables of
+// a model, and tables_of() a slot; Memory, the tables in shared memory, with load() and memory_bytes(); room_of() a
+// tile; decode().
 #pragma once
 
 #include "check.h"
@@ -14,7 +14,7 @@
 
 namespace l3 {
 
-// What a warp needs of shared memory beside the tables: a delay line, and the classes of the blocks.
+// The shared memory of a warp in addition to the tables: a delay line, and the classes of the blocks.
 struct TileScratch {
   uint32_t delay_bytes, class_bytes;  // multiples of 16
 
@@ -27,7 +27,7 @@ struct TileScratch {
   L3_INLINE uint32_t bytes() const { return delay_bytes + class_bytes; }
 };
 
-// A tile of an image, as a warp decodes it.
+// A tile of an image that a warp decodes.
 struct ModelTile {
   const ImageState* state;
   uint32_t place, column, row;
@@ -49,15 +49,15 @@ struct ModelTile {
   }
 };
 
-// What a block shares, before the tables.
+// The start of a block's shared memory. The tables follow.
 template <class Tiles>
 struct ChunkScratch {
-  uint32_t taken;         // the chunk's number
-  uint32_t loaded_slot;   // whose tables are there
-  uint32_t max_bytes;     // that a tile of the chunk needs
-  uint32_t first, count;  // of the chunk's tiles
-  uint32_t tiles_at;      // where tiles have their room, in bytes
-  uint32_t side_by_side;  // where tiles are large, not all warps have room at once
+  uint32_t taken;         // the number of the chunk
+  uint32_t loaded_slot;   // the slot whose tables are loaded
+  uint32_t max_bytes;     // the most memory that a tile of the chunk needs
+  uint32_t first, count;  // the chunk's tiles
+  uint32_t tiles_at;      // the offset of the memory for tiles, in bytes
+  uint32_t side_by_side;  // how many tiles are decoded at once: large tiles do not fit for all warps
   uint32_t padding;
   const typename Tiles::Tables* tables;
   TilePlace places[Tiles::kMaxWarps];
@@ -65,13 +65,13 @@ struct ChunkScratch {
 template <class Tiles>
 constexpr uint32_t kTablesAt = (sizeof(ChunkScratch<Tiles>) + 15) / 16 * 16;
 
-// Brings a chunk's tables, and shares out the room behind them. All threads of the block.
+// Loads a chunk's tables, and divides the memory after them. All threads of the block call it.
 template <class Tiles>
 L3_INLINE void begin_chunk(const Batch& batch, ChunkScratch<Tiles>& scratch, typename Tiles::Memory& memory) {
   const ChunkShape& shape = batch.chunk_shapes[Tiles::kKind];
   const Chunk chunk = batch.chunks[batch.control->chunks[Tiles::kKind].first + scratch.taken];
   const typename Tiles::Tables& tables = Tiles::tables_of(batch.slots[chunk.slot].tables);
-  // The tiles of images that turned out to be wrong are not there.
+  // Tiles of images with an error are not in the list.
   const uint32_t last = smaller(chunk.last, chunk.slot_first + batch.slot_counts[chunk.slot].listed);
   const uint32_t count = last > chunk.first ? last - chunk.first : 0;
   if (count != 0 && scratch.loaded_slot != chunk.slot) Tiles::load(tables, memory);
@@ -92,8 +92,8 @@ L3_INLINE void begin_chunk(const Batch& batch, ChunkScratch<Tiles>& scratch, typ
   __syncthreads();
 }
 
-// The tile at a place of the chunk. What is needed afterwards is read again from shared memory: registers are for the
-// engine.
+// Decodes the tile at a place of the chunk. Values needed afterwards are read again from shared memory, to leave the
+// registers to the engine.
 template <class Tiles>
 L3_INLINE void decode_tile_of_chunk(const Batch& batch, uint4* memory, uint32_t warp, uint32_t i) {
   ChunkScratch<Tiles>& scratch = *reinterpret_cast<ChunkScratch<Tiles>*>(memory);
@@ -124,7 +124,7 @@ L3_INLINE void decode_chunks(const Batch& batch, uint4* shared) {
   ChunkScratch<Tiles>& scratch = *reinterpret_cast<ChunkScratch<Tiles>*>(shared);
   typename Tiles::Memory& memory = *reinterpret_cast<typename Tiles::Memory*>(shared + kTablesAt<Tiles> / 16);
   ChunkList& chunks = batch.control->chunks[Tiles::kKind];
-  // From lane 0, so that the compiler sees that it is the same in all of them.
+  // Read it from lane 0, so that the compiler knows that it is equal in all lanes.
   const uint32_t warp = __shfl_sync(kAllLanes, threadIdx.x / kLanes, 0);
   if (threadIdx.x == 0) scratch.loaded_slot = kNone;
   for (;;) {
@@ -144,7 +144,7 @@ L3_INLINE void decode_chunks(const Batch& batch, uint4* shared) {
   }
 }
 
-// Whether the largest room there is fits beside the tables on all devices: that of a tile of the widest rows.
+// Returns whether the largest tile fits into shared memory together with the tables, on every device.
 template <class Tiles>
 constexpr bool has_room_for_all(uint32_t most_class_bytes) {
   return kTablesAt<Tiles> + sizeof(typename Tiles::Memory) + Tiles::kDelayBytes * dense_delay(kMaxTileEdge, 1) +
@@ -157,7 +157,7 @@ cudaError_t launch_chunks(Kernel kernel, const Batch& batch, cudaStream_t stream
   const ChunkShape& shape = batch.chunk_shapes[Tiles::kKind];
   cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes));
-  // Two blocks on sm_90 need all there is.
+  // Two blocks on sm_90 need all of the shared memory.
   if (error == cudaSuccess) {
     error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
@@ -166,8 +166,8 @@ cudaError_t launch_chunks(Kernel kernel, const Batch& batch, cudaStream_t stream
   return launch(kernel, shape.blocks, shape.warps * kLanes, shape.shared_bytes, stream, batch);
 }
 
-// As many warps as registers allow, in as many blocks as have room for their tables: small blocks wait less for each
-// other.
+// Chooses as many warps as the registers allow, in as many blocks as have memory for their tables. The warps of small
+// blocks wait less for each other.
 template <class Tiles>
 cudaError_t shape_of_chunks(int device, ChunkShape& shape) {
   constexpr uint32_t kTables = kTablesAt<Tiles> + sizeof(typename Tiles::Memory);

@@ -1,12 +1,12 @@
-// Tiles of models of kind 0, by the engine of codec/.
+// Decodes tiles of models of kind 0, with the engine of codec/.
 #include "cuda_word_warp.cuh"
 #include "decode_chunks.cuh"
 #include "dense_decode.h"
 
 namespace l3 {
 
-// Writes the pixels of a tile that is wanted whole, samples as they are: four of a lane at a time, in words, where
-// their place allows it.
+// Writes the pixels of a whole tile, with samples unchanged. A lane writes four pixels at a time as words, if the
+// alignment allows it.
 template <uint32_t kChannels>
 class PixelWords {
  public:
@@ -45,8 +45,8 @@ class PixelWords {
   uint32_t before_[3] = {};
 };
 
-// Writes pixels of any part of a tile, in any type and layout: in a plane four of a lane at a time, where their place
-// allows it.
+// Writes pixels of any part of a tile, in any type and layout. In a plane, a lane writes four pixels at a time if the
+// alignment allows it.
 template <uint32_t kChannels>
 class AnyPixels {
  public:
@@ -81,7 +81,7 @@ class AnyPixels {
     return kChannels == 1 && place_.colours != nullptr ? place_.colours[pixel & 0xFF] : pixel;
   }
   L3_INLINE void put_one(uint32_t x, uint32_t y, uint32_t pixel) const { put_pixel(place_, x, y, colour_of(pixel), 8); }
-  // Of columns x to x + 3.
+  // Writes columns x to x + 3.
   L3_INLINE void put_group(uint32_t x, uint32_t y, uint32_t pixel) const {
     put_four_pixels(place_, x, y, colour_of(before_[2]), colour_of(before_[1]), colour_of(before_[0]), colour_of(pixel),
                     8);
@@ -92,7 +92,7 @@ class AnyPixels {
   uint32_t before_[3] = {};
 };
 
-// All threads of a block bring an image's tables to shared memory.
+// Copies an image's tables to shared memory. All threads of the block call it.
 L3_INLINE void load_tables(const DenseTables& from, uint32_t channels, CudaTables::Memory& to) {
   const uint32_t first = threadIdx.x, step = blockDim.x;
   for (uint32_t i = first; i < channels * kMaxClasses * 8; i += step) {
@@ -140,7 +140,7 @@ L3_INLINE Fault decode_dense_tile(const ModelTile& tile, const TilePlace& place,
 
 struct DenseTiles {
   static constexpr TileKind kKind = kPackedTiles;
-  static constexpr uint32_t kMaxWarps = 32;  // registers allow as many on a multiprocessor
+  static constexpr uint32_t kMaxWarps = 32;  // the registers of a multiprocessor allow this many
   static constexpr uint32_t kDelayBytes = 16;
   using Tables = DenseTables;
   using Memory = CudaTables::Memory;
@@ -169,7 +169,7 @@ struct DenseTiles {
     }
   }
 };
-// A tile of as many blocks as two channels leave room for.
+// The tile with the most blocks: two channels in the largest payload.
 static_assert(has_room_for_all<DenseTiles>(4 * (kMaxPayloadUnits * kUnit / 2 / (kBlockEdge * kBlockEdge) + 1)));
 
 __global__ void __launch_bounds__(DenseTiles::kMaxWarps* kLanes, 1) dense_kernel(const __grid_constant__ Batch batch) {

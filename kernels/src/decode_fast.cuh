@@ -1,7 +1,7 @@
-// Fast tiles of samples up to 8 bits (sections 6.3 and 7 of the spec) by a warp, in a way of its own: codec/'s engine
-// has a lane for each column, and so 32 lanes for one row of one channel. Here eight lanes have a row of a channel,
-// four samples each, and all channels of a tile are decoded side by side: a third of the instructions. What it must
-// give is what the engine gives, to the place of the first fault.
+// Decodes fast tiles of samples up to 8 bits (sections 6.3 and 7 of the spec), each by a warp. This does not use the
+// engine of codec/, which has a lane per column: 32 lanes for a row of one channel. Here eight lanes share a row of a
+// channel, with four samples each, and all channels of a tile are decoded in parallel. That takes a third of the
+// instructions. The results must equal the engine's, including the place of the first fault.
 #pragma once
 
 #include "cuda_warp.cuh"
@@ -10,10 +10,10 @@
 
 namespace l3 {
 
-constexpr uint32_t kPlaneLanes = 8;  // a lane for each group of a row
+constexpr uint32_t kPlaneLanes = 8;  // a lane per group of a row
 constexpr uint32_t kEven = 0x00FF00FF;
 
-// ---- four samples to a word
+// ---- four samples per word
 
 L3_INLINE uint32_t average_four(uint32_t a, uint32_t b) { return (a | b) - (((a ^ b) & 0xFEFEFEFE) >> 1); }
 L3_INLINE uint32_t add_four(uint32_t a, uint32_t b) {
@@ -22,10 +22,10 @@ L3_INLINE uint32_t add_four(uint32_t a, uint32_t b) {
 L3_INLINE uint32_t subtract_four(uint32_t a, uint32_t b) {
   return ((a | 0x80808080) - (b & 0x7F7F7F7F)) ^ ((a ^ ~b) & 0x80808080);
 }
-// As signed numbers whose sign is the bit that `signs` has, halved, rounding down.
+// Halves four signed numbers and rounds down. `signs` has the sign bit of each number.
 L3_INLINE uint32_t half_of_four(uint32_t a, uint32_t signs) { return (a >> 1 & 0x7F7F7F7F) | (a & signs); }
 
-// What to_image() of codec/ does, for four pixels.
+// Does for four pixels what to_image() in codec/ does for one.
 L3_INLINE void four_to_image(uint32_t transform, uint32_t mask, uint32_t* c) {
   switch (transform) {
     case 1:
@@ -54,7 +54,7 @@ L3_INLINE void four_to_image(uint32_t transform, uint32_t mask, uint32_t* c) {
   }
 }
 
-// What a warp needs of shared memory beside the row above.
+// The shared memory of a warp in addition to the row above.
 struct FastScratch {
   uint4 widths[4 * kBandRows];           // of a row's groups, by channel and row: widths, and where codes begin
   uint32_t samples[kBandRows * kLanes];  // four to a word, by row, channel and group
@@ -97,7 +97,7 @@ class FourWideDecoder {
   }
 
  private:
-  // 32 bits of the payload from any bit on; those behind its end are anything.
+  // Returns 32 bits of the payload from any bit on. Bits after its end are undefined.
   L3_INLINE uint32_t window(uint32_t bit) const {
     const uint32_t word = smaller(bit / 32, last_pair_);
     const uint8_t* const from = payload_ + 4 * word;
@@ -116,8 +116,8 @@ class FourWideDecoder {
     return {};
   }
 
-  // The blocks of a strip, whose sizes follow from one another: headers and widths. A lane looks at a row's widths, and
-  // keeps those of its own channel.
+  // Reads the headers and widths of the blocks of a strip. The size of a block gives the place of the next one. A lane
+  // reads the widths of a row, and keeps those of its own channel.
   L3_INLINE Fault read_blocks(uint32_t x, uint32_t rows) {
     const uint32_t groups = smaller(kRowGroups, ceil_div(width_ - x, kGroupSamples));
     const uint32_t row = group_;
@@ -157,12 +157,12 @@ class FourWideDecoder {
     return {};
   }
 
-  // A bit for the lowest one of each of eight fields.
+  // The lowest bit of each of eight fields.
   L3_INLINE static uint32_t lowest_of_fields(uint32_t width_bits) {
     return width_bits == 1 ? 0xFFu : width_bits == 2 ? 0x5555u : width_bits == 3 ? 0x249249u : 0x11111111u;
   }
   L3_INLINE bool widths_fit(uint32_t fields, uint32_t base, uint32_t width_bits) const {
-    // The fields of groups that are not there are zero, and a base that is too large was refused.
+    // Fields of groups that do not exist are zero. A base that is too large was refused before.
     bool fits = true;
     for (uint32_t g = 0; g < kRowGroups; ++g) {
       fits = fits && base + (fields & ((1u << width_bits) - 1)) <= bits_;
@@ -174,13 +174,13 @@ class FourWideDecoder {
   L3_INLINE static uint32_t sum_of_eight(uint32_t v) {
     return add_from_below<4>(add_from_below<2>(add_from_below<1>(v)));
   }
-  // Four fields to four bytes.
+  // Spreads four fields to four bytes.
   L3_INLINE static uint32_t spread(uint32_t fields, uint32_t width_bits) {
     const uint32_t two = (1u << 2 * width_bits) - 1, one = (1u << width_bits) - 1;
     fields = (fields | fields << (16 - 2 * width_bits)) & (two * 0x00010001u);
     return (fields | fields << (8 - width_bits)) & (one * 0x01010101u);
   }
-  // Widths of the lane's row, and where codes begin in it, to shared memory.
+  // Stores the widths of the lane's row, and where its codes begin, in shared memory.
   L3_INLINE void spread_widths(uint32_t fields, uint32_t header, uint32_t groups) {
     const uint32_t base = (header >> 3 & 31) * 0x01010101u, width_bits = header >> 8 & 7;
     const uint32_t there = groups >= 4 ? ~0u : (1u << 8 * groups) - 1;
@@ -192,19 +192,19 @@ class FourWideDecoder {
     const uint32_t of_row = sums_above >> 24;
     const uint32_t so_far = sum_of_eight(of_row);
     row_start_ = so_far - of_row;
-    __syncwarp();  // the strip before has been read
+    __syncwarp();  // all lanes have read the previous strip
     scratch_.widths[lane_number()] = make_uint4(low, high, sums - low, sums_above - high);
     __syncwarp();
   }
 
-  // How the plane's predictor is made: avg(n, avg(a, b)), of which a plane may want nothing, less NW or nothing.
+  // The terms of a plane's predictor: avg(n, avg(a, b)) or 0, minus NW or 0.
   struct Choice {
-    uint32_t a_is_n, a_is_ne, b_is_n, b_is_ne;  // NW where neither; all of these are all bits or none
+    uint32_t a_is_n, a_is_ne, b_is_n, b_is_ne;  // NW if neither; each is all ones or all zeros
     uint32_t wants_average, wants_nw;
-    uint32_t runs;  // a row's samples add up
+    uint32_t runs;  // the samples of a row are a running sum
   };
   L3_INLINE Choice choice() const {
-    // Through a shuffle, so that the compiler does not compute them again in each row.
+    // The shuffle keeps the compiler from computing them again in each row.
     const auto bits_if = [this](uint32_t predictors) {
       return __shfl_sync(kAllLanes, 0u - (predictors >> predictor_ & 1), lane_number());
     };
@@ -221,14 +221,14 @@ class FourWideDecoder {
   }
   L3_INLINE static uint32_t choose(uint32_t which, uint32_t a, uint32_t b) { return (a & which) | (b & ~which); }
 
-  // From codes to samples, row by row; a word has four of them.
+  // Converts codes to samples, row by row, four samples per word.
   L3_INLINE void reconstruct(uint32_t x, uint32_t rows) {
     const Choice of = choice();
     const bool first_strip = x == 0;
     const uint32_t words = ceil_div(width_, kLanes) * kPlaneLanes;
     uint32_t* const line = line_ + channel_ * words + x / kGroupSamples + group_;
     uint32_t n = has_channel_ ? *line : 0;
-    // What lies to the right of the last column is what is above it.
+    // The value to the right of the last column is the sample above the last column.
     const uint32_t edge = smaller(kLanes, width_ - x) - 1;
     uint32_t ne_order = 0x4321;
     if (edge / kGroupSamples == group_) {
@@ -245,7 +245,7 @@ class FourWideDecoder {
       const uint32_t width = load_shared_u8_here<0>(widths);
       const uint32_t row_start = __shfl_sync(kAllLanes, row_start_, first_lane_ + r);
       const uint32_t codes = window(codes_ + 4 * (row_start + load_shared_u8_here<8>(widths)));
-      // Samples 0 and 2, and 1 and 3, are halves of a word.
+      // Samples 0 and 2 are the halves of one word, samples 1 and 3 of another.
       const uint32_t fields = lowest_bits(width) * 0x00010001u;
       uint32_t even = __byte_perm(codes, codes >> 2 * width, 0x5410) & fields;
       uint32_t odd = __byte_perm(codes >> width, codes >> 3 * width, 0x5410) & fields;
@@ -262,8 +262,9 @@ class FourWideDecoder {
       const uint32_t a = choose(of.a_is_n, n, choose(of.a_is_ne, ne, nw));
       const uint32_t b = choose(of.b_is_n, n, choose(of.b_is_ne, ne, nw));
       const uint32_t p = average_four(n, average_four(a, b)) & of.wants_average, less = nw & of.wants_nw;
-      // Less half of what a code counts, (1 << width) / 2, which for a width of 0 comes out as 2^15 in the lower half:
-      // samples count modulo 256 at most. What is added keeps the halves from borrowing of each other.
+      // Subtract half the range of a code, (1 << width) / 2. For a width of 0 this gives 2^15 in the lower half, which
+      // is harmless, since samples count modulo 256 at most. The constant keeps the halves from borrowing from each
+      // other.
       const uint32_t offset = 0x08008800u - ((fields + 0x00010001u) >> 1);
       even += (p & kEven) - (less & kEven) + offset;
       odd += __byte_perm(p, 0, 0x4341) - __byte_perm(less, 0, 0x4341) + offset;
@@ -285,7 +286,7 @@ class FourWideDecoder {
     __syncwarp();
   }
 
-  // Rows of the strip to where they are wanted: a lane has four pixels of them.
+  // Writes the rows of the strip to the output. A lane has four pixels of each.
   L3_INLINE void write(uint32_t x, uint32_t y, uint32_t rows) const {
     for (uint32_t r = lane_number() / kPlaneLanes; r < rows; r += kLanes / kPlaneLanes) {
       uint32_t four[kChannels];
@@ -312,13 +313,13 @@ class FourWideDecoder {
   FastScratch& scratch_;
   uint32_t* line_;
   const uint32_t channel_;
-  const bool has_channel_;  // lanes beyond the last channel do what its own do, with nothing of their own
+  const bool has_channel_;  // lanes past the last channel repeat its work and store nothing
   const uint32_t group_, first_lane_;
   const uint32_t mask_;
-  uint32_t at_ = 0;                                     // in the payload
+  uint32_t at_ = 0;                                     // position in the payload
   uint32_t codes_ = 0, predictor_ = 0, row_start_ = 0;  // of the lane's channel; of the row that is its group's number
-  uint32_t left_ = 0;                                   // the last sample of that row, in the strip before
-  uint32_t corner_ = 0;                                 // the last one of the row above, there
+  uint32_t left_ = 0;                                   // the last sample of that row in the previous strip
+  uint32_t corner_ = 0;                                 // the last sample of the row above in the previous strip
 };
 
 }  // namespace l3

@@ -1,5 +1,6 @@
-// Constant, raw and fast tiles, a warp for each. Warps stay, and take tile after tile. Included by one file for samples
-// up to 8 bits and one for those above, since each has registers of its own.
+// Decodes constant, raw and fast tiles, each by a warp. The warps are persistent and take one tile after the other. One
+// file includes this for samples up to 8 bits, and another for deeper samples: the two kernels need different
+// registers.
 #pragma once
 
 #include "check.h"
@@ -10,7 +11,7 @@
 
 namespace l3 {
 
-// Writes rows of a tile, 32 pixels at a time; what PixelWriter of codec/ does on a processor.
+// Writes rows of a tile, 32 pixels at a time, as PixelWriter of codec/ does on a processor.
 template <class Sample, uint32_t kChannels>
 class DevicePixels {
  public:
@@ -20,12 +21,12 @@ class DevicePixels {
     const Output& out = *place.out;
     constexpr uint32_t kPixel = kChannels * sizeof(Sample);
     in_order_ = out.in_order != 0;
-    // Where 32 pixels begin at a word, and so do those of other rows and strips.
+    // True if the 32 pixels of every row and strip begin at a word.
     in_words_ = in_order_ && ((reinterpret_cast<uintptr_t>(place.address(0, place.y0)) | out.row_step) & 3) == 0;
     static_assert(kPixel * kLanes % 4 == 0);
   }
 
-  // The pixels in columns x to x + 31 of row y; those outside the wanted part are dropped.
+  // Writes the pixels in columns x to x + 31 of row y. Pixels outside the requested part are dropped.
   L3_INLINE void put(uint32_t x, uint32_t y, const Lanes* channels) const {
     if (y < place_.y0 || y >= place_.y1) return;
     const uint32_t column = x + lane_number();
@@ -48,7 +49,7 @@ class DevicePixels {
   }
 
  private:
-  // 32 pixels in order, whole words of them by a lane each.
+  // Writes 32 adjacent pixels. Each lane writes whole words.
   L3_INLINE static void put_words(uint8_t* to, const Lanes* channels) {
     const uint32_t lane = lane_number();
     if constexpr (sizeof(Sample) == 2) {
@@ -73,7 +74,7 @@ class DevicePixels {
       const uint32_t two = __byte_perm(one, __shfl_down_sync(kAllLanes, one, 1), 0x5410);
       if (lane % 2 == 0) store_global(to + 2 * lane, two);
     } else if constexpr (kChannels == 3) {
-      // Word i holds bytes of pixels i * 4 / 3 and the next one.
+      // Word i holds bytes of pixel i * 4 / 3 and of the next one.
       const uint32_t one = __byte_perm(__byte_perm(channels[0].v, channels[1].v, 0x0040), channels[2].v, 0x0410);
       const uint32_t pixel = lane * 4 / 3, skipped = lane * 4 % 3;
       const uint32_t first = __shfl_sync(kAllLanes, one, pixel % kLanes);
@@ -107,7 +108,7 @@ class DevicePixels {
 
 constexpr uint32_t kOtherWarps = 8;  // of a block
 
-// `Tiles` has decode(shape, entry, place, room), and the bytes of shared memory that a warp needs.
+// `Tiles` has decode(shape, entry, place, room), and the size of the shared memory that a warp needs.
 template <class Tiles>
 L3_INLINE void decode_other(const Batch& batch, const TileJob& job, uint8_t* scratch) {
   const ImageState& state = batch.states[job.image];
@@ -134,7 +135,7 @@ L3_INLINE void decode_others(const Batch& batch, uint8_t* scratches) {
   const uint32_t warp = __shfl_sync(kAllLanes, threadIdx.x / kLanes, 0);
   for (uint32_t line = 0; line < 2; ++line) {
     OtherTiles& tiles = batch.control->others[Tiles::kDepth][line];
-    // Every fourth warp takes the tiles with long lines, and has its neighbours' room.
+    // Only every fourth warp takes tiles with long lines. It uses the shared memory of four warps.
     const bool takes_part = line == 0 || warp % 4 == 0;
     const uint32_t count = tiles.count;
     while (takes_part) {
@@ -150,7 +151,7 @@ L3_INLINE void decode_others(const Batch& batch, uint8_t* scratches) {
   }
 }
 
-// As many blocks as the device takes at once.
+// The number of blocks that the device runs at once.
 template <class Kernel>
 cudaError_t blocks_of_others(int device, Kernel kernel, uint32_t shared_bytes, uint32_t& blocks) {
   int processors = 0, of_processor = 0;

@@ -1,11 +1,11 @@
-// Tiles of token models, by the engine of codec/.
+// Decodes tiles of token models, with the engine of codec/.
 #include "cuda_token_warp.cuh"
 #include "decode_chunks.cuh"
 #include "token_pixels.cuh"
 
 namespace l3 {
 
-// All threads of a block bring a model's tables to shared memory.
+// Copies a model's tables to shared memory. All threads of the block call it.
 class TokenTablesLoader {
  public:
   L3_INLINE TokenTablesLoader(const TokenTables& from, CudaTokenTables::Memory& to) : from_(from), to_(to) {}
@@ -54,11 +54,11 @@ class TokenTablesLoader {
   CudaTokenTables::Memory& to_;
 };
 
-// Those of up to two engine channels have half the registers of the others, and so more warps.
+// With up to two engine channels, a warp needs fewer registers, so more warps run at once.
 template <bool kWide>
 struct TokenTiles {
   static constexpr TileKind kKind = kWide ? kWideTokenTiles : kTokenTiles;
-  static constexpr uint32_t kMaxWarps = kWide ? 24 : 32;  // registers allow as many on a multiprocessor
+  static constexpr uint32_t kMaxWarps = kWide ? 24 : 32;  // the registers of a multiprocessor allow this many
   static constexpr uint32_t kDelayBytes = kWide ? 32 : 16;
   using Tables = TokenTables;
   using Memory = CudaTokenTables::Memory;
@@ -99,7 +99,7 @@ struct TokenTiles {
     return Decoder(tile.shape, tile.entry, tables, sink, delay, classes).decode();
   }
 };
-// A tile of as many blocks as its edges allow: samples may have a single bit.
+// The tile with the most blocks that the edges allow: samples may have only one bit.
 constexpr uint32_t kMaxClassBytes = 4 * (kMaxTileEdge / kBlockEdge) * (kMaxTileEdge / kBlockEdge);
 static_assert(has_room_for_all<TokenTiles<false>>(kMaxClassBytes) &&
               has_room_for_all<TokenTiles<true>>(kMaxClassBytes));

@@ -1,4 +1,4 @@
-// Constant, raw and fast tiles of samples above 8 bits, by the engine of codec/.
+// Decodes constant, raw and fast tiles of samples above 8 bits, with the engine of codec/.
 #include "decode_others.cuh"
 
 namespace l3 {

@@ -1,5 +1,5 @@
-// A block for each image: the verdict so far, and the tiles of sound images join the lists. Those of a model lie side
-// by side, and are cut into chunks for the blocks that decode them.
+// The list stage: a block per image. It decides whether the image has an error so far. If not, it adds the image's
+// tiles to the lists. The tiles of a model are adjacent, and are divided into chunks for the blocks that decode them.
 #include "cuda_instructions.cuh"
 #include "launch.h"
 #include "stages.h"
@@ -9,20 +9,21 @@ namespace l3 {
 constexpr uint32_t kListThreads = 128;
 
 struct ListScratch {
-  uint32_t tiles_before;  // those of the slots before the image's
+  uint32_t tiles_before;  // tiles of the slots before the image's slot
   uint32_t next_dense, next_other;
-  uint32_t chunks_before;  // of its kind, in those slots
+  uint32_t chunks_before;  // chunks of the same kind in those slots
   uint32_t tiles[kTileKinds], chunks[kTileKinds];
 };
 
-// Of a slot that tiles need.
+// Call it only for a slot with tiles: other slots may not be built.
 L3_INLINE TileKind kind_of(const Batch& batch, uint32_t slot) {
   const ModelTables& tables = batch.slots[slot].tables;
   if (!tables.is_token) return kPackedTiles;
   return tables.token.engine_channels > 2 ? kWideTokenTiles : kTokenTiles;
 }
 
-// Few tiles are spread over all blocks, a tile for each; many are taken by as many warps as a block has.
+// Returns the number of tiles in a chunk. Few tiles are spread evenly over all blocks. If there are many, a chunk has a
+// tile for each warp of a block.
 L3_INLINE uint32_t chunk_tiles(const ChunkShape& shape, uint32_t tiles) {
   const uint32_t even = ceil_div(tiles, shape.blocks);
   return even == 0 ? 1 : smaller(even, shape.warps);
@@ -38,7 +39,7 @@ L3_INLINE Verdict verdict_of(const Batch& batch, const ImageState& state) {
   return {static_cast<Reason>(state.is_refused)};
 }
 
-// Those of a kind lie behind those of the kinds before it.
+// The chunks of a kind follow the chunks of the kinds before it.
 L3_INLINE uint32_t first_chunk(const ListScratch& scratch, uint32_t kind) {
   uint32_t first = 0;
   for (uint32_t k = 0; k < kind; ++k) first += scratch.chunks[k];
@@ -120,7 +121,7 @@ cudaError_t list_tiles(const Batch& batch, cudaStream_t stream) {
   return launch(list_kernel, batch.count, kListThreads, (sizeof(ListScratch) + 15) / 16 * 16, stream, batch);
 }
 
-// What became of each image: its lowest tile that failed is libl3's verdict.
+// Writes the result of each image. Like libl3, it reports the lowest tile that failed.
 __global__ void report_kernel(const __grid_constant__ Batch batch) {
   const uint32_t i = blockIdx.x * kListThreads + threadIdx.x;
   if (i >= batch.count) return;

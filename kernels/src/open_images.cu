@@ -1,5 +1,5 @@
-// A warp for each image: what the caller says of it, head, sections and index are verified; the tiles of its region are
-// counted. All lanes do the same, but for checks and the index, which they share.
+// The open stage: a warp per image. It verifies the descriptor, the head, the sections and the index, and counts the
+// tiles of the region. The lanes share the work of the checks and the index; otherwise they all do the same.
 #include "check.h"
 #include "cuda_warp.cuh"
 #include "default_model.h"
@@ -8,14 +8,14 @@
 
 namespace l3 {
 
-// The default models, in the device's memory.
+// The default models, in device memory.
 #define L3_MODEL_BYTES(name) alignas(kUnit) __device__ const uint8_t name[]
 #define L3_MODEL_TABLE __device__ const DefaultModel kDefaultModelTable[kDefaultModels]
 #include "default_models.inc"
 
-constexpr uint32_t kOpenWarps = 1;  // of a block: images end at different times
+constexpr uint32_t kOpenWarps = 1;  // per block: images finish at different times
 
-// Checks by a warp.
+// Computes checks with a warp.
 struct DeviceChecks {
   uint32_t* head_copy;  // in shared memory
 
@@ -30,7 +30,7 @@ struct DeviceChecks {
   }
 };
 
-// What the caller says against the head, as libl3 does, and beyond.
+// Tests the descriptor's size and region against the head, as libl3 does.
 L3_INLINE Reason plan_region(const l3_cuda_image& image, const Head& head, ImageState& state) {
   if (image.out == nullptr) return Reason::null_argument;
   if (image.width != head.width || image.height != head.height) return Reason::wrong_shape;
@@ -94,7 +94,7 @@ L3_INLINE Reason plan_output(const l3_cuda_image& image, const Head& head, Image
   return Reason::none;
 }
 
-// Red, green, blue, alpha of each index; opaque black for those beyond the palette.
+// Computes the RGBA colour of each index. Indices after the end of the palette are opaque black.
 L3_INLINE void build_colours(const uint8_t* data, const Head& head, uint32_t* colours) {
   const Palette palette = palette_of(data, *head.find(L3_SECTION_PALETTE));
   const Section* transparency = head.find(L3_SECTION_TRANSPARENCY);
@@ -105,7 +105,7 @@ L3_INLINE void build_colours(const uint8_t* data, const Head& head, uint32_t* co
   }
 }
 
-// The entries of the index and the end of the file; 32 tiles at once.
+// Checks the entries of the index, 32 at a time, and the end of the file.
 L3_INLINE Verdict check_entries(const uint8_t* data, uint64_t size, const Head& head) {
   if (size < head.payload_start) return {Reason::section_truncated, size};
   const uint8_t* index = data + head.head_bytes;
@@ -117,7 +117,7 @@ L3_INLINE Verdict check_entries(const uint8_t* data, uint64_t size, const Head& 
     const uint32_t units = present ? entry_units(entry) : 0;
     const uint32_t sum = running_sum(units);
     Verdict verdict;
-    // The sums are right up to the first entry that is wrong.
+    // The sums are correct up to the first wrong entry.
     if (present) verdict = check_entry(entry, head, tile, next + sum - units);
     const uint32_t wrong = __ballot_sync(kAllLanes, !verdict.ok());
     if (wrong != 0) {
@@ -143,15 +143,16 @@ L3_INLINE void count_tiles(ImageState& state) {
   state.other_tiles = tiles - dense;
 }
 
-// A number for each word that only the host of this call could tell.
+// Returns a secret number for each word: it depends on the seed of this call.
 L3_INLINE uint32_t key_of_word(uint64_t seed, uint32_t i) {
   uint64_t v = (seed ^ i) * 0xD6E8FEB86659FD93u;
   v = (v ^ v >> 32) * 0xD6E8FEB86659FD93u;
   return static_cast<uint32_t>(v >> 32);
 }
 
-// Equal models have equal keys. Who makes files does not know the seed, and so cannot make one that takes another's
-// place: products of two keyed words each, summed, are equal for two different models once in 2^32 calls.
+// Computes the key of a model. Equal models have equal keys. The author of a file does not know the seed, so cannot
+// make a model with the key of another one. The key is a sum of products of two keyed words; two different models have
+// equal keys once in 2^32 calls.
 L3_INLINE ModelKey key_of_model(uint32_t words, const ImageState& state, uint64_t seed) {
   const uint32_t* const word = reinterpret_cast<const uint32_t*>(state.model);
   uint64_t sum = (uint64_t{words} << 8 | state.bits << 3 | state.channels) * 0xD6E8FEB86659FD93u;
@@ -162,7 +163,7 @@ L3_INLINE ModelKey key_of_model(uint32_t words, const ImageState& state, uint64_
   return sum == 0 ? 1 : sum;  // 0 is an empty place
 }
 
-// The model that was supplied under the name at `name`, or null.
+// Returns the model that the caller supplied with the name at `name`, or null.
 L3_INLINE const l3_cuda_model* find_named(const Batch& batch, const uint8_t* name) {
   for (uint32_t first = 0; first < batch.model_count; first += kLanes) {
     const uint32_t i = first + lane_number();
@@ -174,7 +175,7 @@ L3_INLINE const l3_cuda_model* find_named(const Batch& batch, const uint8_t* nam
   return nullptr;
 }
 
-// Finds the file's model, from wherever; what is in it comes later.
+// Finds the file's model: in the file, among the default models, or among the caller's. Its content is verified later.
 L3_INLINE Verdict find_model(const Batch& batch, const Head& head, ImageState& state) {
   const uint32_t origin = head.model_origin();
   if (origin == L3_MODEL_NONE) return {};
@@ -198,14 +199,14 @@ L3_INLINE Verdict find_model(const Batch& batch, const Head& head, ImageState& s
   return {};
 }
 
-// A model gets its place in the table of keys.
+// Enters a model into the table of keys.
 L3_INLINE void enter_model(const Batch& batch, uint32_t image, ImageState& state) {
   const uint32_t words = static_cast<uint32_t>(pad_to_unit(state.model_size) / 4);
   const ModelKey key = key_of_model(words, state, batch.seed);
   uint32_t place = 0;
   if (lane_number() == 0) {
     place = static_cast<uint32_t>(key >> 32) & batch.key_mask;
-    // There is an empty place: the table has two for each image.
+    // The table always has an empty place, since it has two places per image.
     for (uint32_t tried = 0; tried <= batch.key_mask; ++tried) {
       const ModelKey before = atomicCAS(&batch.model_keys[place], ModelKey{0}, key);
       if (before == 0 || before == key) break;
@@ -236,7 +237,7 @@ L3_INLINE Verdict open_file(const Batch& batch, uint32_t i, const l3_cuda_image&
   if (!of_index.ok()) return of_index;
   const Verdict of_sections = check_sections(checks, state.data, image.size, head);
   if (!of_sections.ok()) return of_sections;
-  static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last one that is looked at
+  static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last section to be verified
   const Verdict of_model = find_model(batch, head, state);
   if (!of_model.ok()) return of_model;
   if (state.model != nullptr) enter_model(batch, i, state);

@@ -1,4 +1,4 @@
-// Pixels as the caller wants them.
+// Writes pixels in the caller's type and layout.
 #pragma once
 
 #include "batch.h"
@@ -10,8 +10,8 @@ namespace l3 {
 struct TilePlace {
   const Output* out;
   const uint32_t* colours;  // of the image, or null
-  int32_t x, y;             // of the tile's first pixel in the region: below 0 where the region begins inside the tile
-  uint32_t x0, y0, x1, y1;  // the columns and rows of the tile that are wanted
+  int32_t x, y;             // the tile's first pixel in the region; below 0 if the region begins inside the tile
+  uint32_t x0, y0, x1, y1;  // the requested columns and rows of the tile
 
   L3_INLINE uint8_t* address(uint32_t column, uint32_t row) const {
     return out->first + (x + static_cast<int32_t>(column)) * out->pixel_step +
@@ -33,7 +33,7 @@ L3_INLINE TilePlace place_of(const ImageState& state, const uint32_t* colours, u
   return place;
 }
 
-// A sample of a channel as its type has it, in the lowest bits.
+// Converts a sample of a channel to the output type, in the lowest bits of the result.
 L3_INLINE uint32_t converted(const Output& out, uint32_t channel, uint32_t sample) {
   if (out.type <= L3_CUDA_U16) return sample;
   const float value = __fmaf_rn(static_cast<float>(sample), out.scale[channel], out.bias[channel]);
@@ -53,7 +53,7 @@ L3_INLINE void store_converted(const Output& out, uint32_t channel, uint8_t* pix
   }
 }
 
-// Four samples of a channel, one after the other in memory, where their place allows it.
+// Stores four adjacent samples of a channel at once. The caller has checked the alignment.
 L3_INLINE void store_four_converted(const Output& out, uint32_t channel, uint8_t* to, uint32_t a, uint32_t b,
                                     uint32_t c, uint32_t d) {
   a = converted(out, channel, a);
@@ -69,7 +69,7 @@ L3_INLINE void store_four_converted(const Output& out, uint32_t channel, uint8_t
   }
 }
 
-// Writes a pixel whose samples have so many bits of `pixel` each.
+// Writes a pixel. `pixel` holds its samples, each with the same number of bits.
 template <class Pixel>
 L3_INLINE void put_pixel(const TilePlace& place, uint32_t x, uint32_t y, Pixel pixel, uint32_t bits) {
   const Output& out = *place.out;
@@ -78,7 +78,7 @@ L3_INLINE void put_pixel(const TilePlace& place, uint32_t x, uint32_t y, Pixel p
     store_converted(out, c, to, static_cast<uint32_t>(pixel >> (bits * c)) & ((1u << bits) - 1));
   }
 }
-// The same of columns x to x + 3, where GroupRange::of_channels() allows it.
+// Writes the pixels in columns x to x + 3, if GroupRange allows it.
 L3_INLINE void put_four_pixels(const TilePlace& place, uint32_t x, uint32_t y, uint32_t a, uint32_t b, uint32_t c,
                                uint32_t d, uint32_t bits) {
   const Output& out = *place.out;
@@ -101,7 +101,7 @@ L3_INLINE void put_four_pixels(const TilePlace& place, uint32_t x, uint32_t y, u
     to += out.channel_step;
   }
 }
-// Four pixels in order, kChannels bytes of each word, at a multiple of 4.
+// Writes four adjacent pixels at a multiple of 4: the lowest kChannels bytes of each word.
 template <uint32_t kChannels>
 L3_INLINE void store_four_in_order(uint8_t* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   if constexpr (kChannels == 1) {
@@ -121,16 +121,15 @@ L3_INLINE void store_four_in_order(uint8_t* to, uint32_t a, uint32_t b, uint32_t
   }
 }
 
-// The columns of a tile of which four at a time can be written as words: those from `from` on, up to `to`; both
-// multiples of four.
+// The columns of a tile that can be written four at a time: from `from` up to `to`, both multiples of four.
 struct GroupRange {
   uint32_t from = kMaxTileEdge, to = 0;
 
-  // Where a channel's samples lie side by side, and where whole pixels do, `bytes` of them.
+  // The range for groups of four that take `bytes` bytes: samples of a channel, or whole pixels.
   L3_INLINE static GroupRange of(const TilePlace& place, uint32_t bytes) {
     const Output& out = *place.out;
     const bool mirrored = out.pixel_step < 0;
-    // Of the group whose first column is 0, also where that is outside; the others are a multiple of four away.
+    // Test the group at column 0, even if it is outside. The other groups are a multiple of four columns away.
     const uint64_t places = reinterpret_cast<uint64_t>(place.address(mirrored ? 3 : 0, place.y0)) | out.row_step;
     GroupRange range;
     if ((mirrored ? -out.pixel_step : out.pixel_step) == bytes && places % (4 * bytes) == 0) {
@@ -143,7 +142,7 @@ struct GroupRange {
     const uint32_t bytes = bytes_of_type(place.out->type);
     return place.out->channel_step % (4 * bytes) == 0 || place.out->channels == 1 ? of(place, bytes) : GroupRange{};
   }
-  // Where whole pixels are written as words, which need not be more aligned than words.
+  // The range for whole pixels that are written as words, which need only the alignment of a word.
   L3_INLINE static GroupRange of_words(const TilePlace& place) {
     const uint64_t places = reinterpret_cast<uint64_t>(place.address(0, place.y0)) | place.out->row_step;
     GroupRange range;
@@ -156,7 +155,7 @@ struct GroupRange {
   L3_INLINE bool has(uint32_t column) const { return column >= from && column < to; }
 };
 
-// Writes four pixels of a lane, a word for each channel, of samples up to 8 bits.
+// Writes four pixels of a lane, given as a word per channel, of samples up to 8 bits.
 template <uint32_t kChannels>
 class FourPixels {
  public:
@@ -165,7 +164,7 @@ class FourPixels {
         in_order_(place.out->in_order != 0),
         groups_(in_order_ ? GroupRange::of_words(place) : GroupRange::of_channels(place)) {}
 
-  // Those in columns x to x + 3 of row y; what is outside the wanted part is dropped.
+  // Writes columns x to x + 3 of row y. Pixels outside the requested part are dropped.
   L3_INLINE void put(uint32_t x, uint32_t y, const uint32_t* four) const {
     if (y < place_.y0 || y >= place_.y1) return;
     if (!groups_.has(x)) {

@@ -1,5 +1,5 @@
-// Reads the samples that a token model lists (section 14.2 of the spec) by a warp: what TokenModelReader of codec/ does
-// one by one.
+// Reads the samples that a token model lists (section 14.2 of the spec). A warp reads in parallel what TokenModelReader
+// in codec/ reads one by one.
 #pragma once
 
 #include "cuda_warp.cuh"
@@ -7,18 +7,18 @@
 
 namespace l3 {
 
-// A bit string that lanes read anywhere; zeros behind its end.
+// A bit string that lanes can read at any position. It continues with zeros after its end.
 class BitFields {
  public:
   L3_INLINE BitFields(const uint8_t* bytes, uint32_t size) : bytes_(bytes), size_(size) {}
 
-  // At most 16 bits from bit `at` on.
+  // Returns `count` bits (at most 16) from bit `at` on.
   L3_INLINE uint32_t field(uint32_t at, uint32_t count) const {
     const uint32_t first = at / 8;
     const uint32_t window = byte(first) | byte(first + 1) << 8 | byte(first + 2) << 16;
     return window >> at % 8 & ((1u << count) - 1);
   }
-  // So many bits take all bytes, and what is left of the last one is zero.
+  // Returns whether `at` bits use all bytes, and the rest of the last byte is zero.
   L3_INLINE bool ends_at(uint32_t at) const {
     return ceil_div(at, 8) == size_ && (at % 8 == 0 || byte(size_ - 1) >> at % 8 == 0);
   }
@@ -30,7 +30,7 @@ class BitFields {
   uint32_t size_;
 };
 
-// All functions say the same in all lanes.
+// All functions return the same in all lanes.
 class ValueLists {
  public:
   L3_INLINE ValueLists(const TokenModelReader& reader, TokenTables& tables)
@@ -66,7 +66,7 @@ class ValueLists {
     tables_.depth[c] = TokenModelReader::depth_of(count);
   }
 
-  // A block of gaps at a time.
+  // Reads a list, one block of gaps at a time.
   L3_INLINE bool read_list(uint16_t* values, uint32_t count) {
     static_assert(kValueBlock == kLanes);
     const uint32_t maximum = (1u << tables_.bits) - 1;
@@ -101,7 +101,7 @@ class ValueLists {
 
   const BitFields bits_;
   TokenTables& tables_;
-  uint32_t at_ = 0;  // in bits
+  uint32_t at_ = 0;  // position in bits
 };
 
 }  // namespace l3

@@ -1,4 +1,5 @@
-// Files from pinned memory to the workspace: read once, in whole lines, by loads that many threads have under way.
+// Copies files from pinned memory to the workspace. Each file is read once, in whole cache lines, with many loads in
+// flight.
 #include "cuda_instructions.cuh"
 #include "launch.h"
 #include "stages.h"
@@ -10,7 +11,7 @@ constexpr uint32_t kCopyThreads = 256;
 constexpr uint32_t kCopyBlocks = 48;
 constexpr uint32_t kLoadsAhead = 8;
 
-// One block: descriptors come over, and each file to be staged gets its place.
+// One block copies the descriptors and assigns a place to each file to be staged.
 __global__ void plan_staging(const __grid_constant__ Batch batch) {
   for (uint32_t i = threadIdx.x; i < batch.count; i += kPlanThreads) {
     batch.staged_images[i] = *reinterpret_cast<const l3_cuda_image*>(batch.images + i * batch.image_bytes);
@@ -23,7 +24,7 @@ __global__ void plan_staging(const __grid_constant__ Batch batch) {
     uint64_t bytes = 0;
     if (i < batch.count) {
       const l3_cuda_image& image = batch.staged_images[i];
-      // More than a file may have is not worth bringing: it is refused by its size.
+      // Do not copy a file that is larger than a file may be: its size is an error.
       if ((image.flags & L3_CUDA_STAGE) != 0 && image.data != nullptr && image.size <= kMaxFileBytes) {
         bytes = pad_to_unit(image.size);
       }
@@ -39,7 +40,7 @@ __global__ void plan_staging(const __grid_constant__ Batch batch) {
   if (lane_number() == 0) batch.staged_at[batch.count] = end;
 }
 
-// The unit at a place of the staging area. Behind a file's end there are zeros.
+// Returns the unit at a place of the staging area. Zeros follow the end of a file.
 L3_INLINE uint4 unit_at(const Batch& batch, uint64_t at, uint32_t& image) {
   while (batch.staged_at[image + 1] <= at) ++image;
   const l3_cuda_image& of = batch.staged_images[image];

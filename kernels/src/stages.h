@@ -1,4 +1,4 @@
-// The stages of a call: each puts its kernel into the stream.
+// The stages of a call. Each adds its kernel to the stream.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,7 +18,7 @@ cudaError_t decode_byte_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t decode_word_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t report_results(const Batch& batch, cudaStream_t stream);
 
-// Bring the kernels' code to the device.
+// Load the code of the kernels to the device.
 cudaError_t load_staging();
 cudaError_t load_open();
 cudaError_t load_models();
@@ -28,7 +28,7 @@ cudaError_t load_tokens();
 cudaError_t load_bytes();
 cudaError_t load_words();
 
-// How many blocks the device takes at once; the same at each call.
+// Compute launch sizes: how many blocks the device runs at once. The results are the same in each call.
 cudaError_t shape_of_dense(int device, ChunkShape& shape);
 cudaError_t shape_of_tokens(int device, ChunkShape& shape);
 cudaError_t shape_of_wide_tokens(int device, ChunkShape& shape);

@@ -1,4 +1,4 @@
-// Pixels of tiles with a token model: values become samples, and samples what the caller wants.
+// Writes the pixels of tiles with a token model: converts values to samples, and samples to the output type.
 #pragma once
 
 #include "cuda_word_warp.cuh"
@@ -7,8 +7,8 @@
 
 namespace l3 {
 
-// Takes pixels of so many engine channels, two to a word. Pixels of a word, those of up to 8 bits or of one channel,
-// are written four of a lane at a time, where their place allows it.
+// Takes the pixels of kChannels engine channels, two values per word. If a pixel fits into a word (samples up to 8
+// bits, or one channel), a lane writes four pixels at a time where the alignment allows it.
 template <uint32_t kChannels>
 class TokenPixels {
  public:
@@ -56,7 +56,7 @@ class TokenPixels {
     return (values[c / 2].v >> (16 * (c % 2)) & 0xFFFF) ^ kValueBias;
   }
 
-  // The samples of a pixel, sample_bits_ each; the colour instead of an index.
+  // Returns the samples of a pixel, with sample_bits_ bits each, or the colour for an index.
   L3_INLINE uint64_t pixel_of(const Lanes* values) const {
     uint64_t pixel = 0;
     const uint32_t samples = kChannels == 1 ? model_.channels : kChannels;
@@ -79,7 +79,7 @@ class TokenPixels {
     return pixel;
   }
 
-  // Of columns x to x + 3.
+  // Writes columns x to x + 3.
   L3_INLINE void put_group(uint32_t x, uint32_t y, uint32_t pixel) const {
     const uint32_t a = before_[2], b = before_[1], c = before_[0];
     if (in_words_ == 0) {
@@ -98,7 +98,7 @@ class TokenPixels {
   const TokenTables& model_;
   GroupRange groups_;
   uint32_t sample_bits_ = 8;
-  uint32_t in_words_ = 0;  // bytes of a pixel, where pixels are written one after the other
+  uint32_t in_words_ = 0;  // bytes of a pixel, if pixels are written one after the other
   uint32_t listing_ = 0;
   uint32_t before_[3] = {};
 };

@@ -1,4 +1,4 @@
-// A block of threads on a processor: a fiber for each, which runs until its warp meets.
+// Emulates a block of threads on a CPU: a fiber per thread, which runs until its warp synchronises.
 #pragma once
 
 #include <algorithm>

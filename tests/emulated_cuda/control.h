@@ -1,4 +1,4 @@
-// What tests choose of the emulated machine and ask of it, and how kernels get into its streams.
+// The settings and counters of the emulated machine for tests, and how kernels are added to its streams.
 #pragma once
 
 #include <functional>

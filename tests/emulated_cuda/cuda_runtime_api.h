@@ -1,10 +1,10 @@
-// CUDA's runtime on a processor: what host code in kernels/ and its tests call, under CUDA's names. For builds with
-// tests/emulated_gpu.h; defined in runtime.cpp.
+// Emulates CUDA's runtime on a CPU: the functions that kernels/ and its tests call, under CUDA's names. For builds with
+// tests/emulated_gpu.h. runtime.cpp defines them.
 //
-// Work that is put into a stream stays there until something waits for it. Then it runs, in an order that respects
-// streams and events and is otherwise up to the dice. Device memory is heap memory of the exact size and holds noise
-// at first; under AddressSanitizer the host cannot touch it. What CUDA refuses while a stream is captured is refused.
-// Any thread may call; what waits runs the work of all, and keeps the others out until it is done.
+// Work in a stream stays there until something waits for it. Then it runs in a random order that respects streams and
+// events. Device memory is heap memory of the exact size and holds noise at first; under AddressSanitizer the host
+// cannot access it. While a stream is captured, the functions refuse what CUDA refuses. Any thread may call. A thread
+// that waits runs the work of all threads, and blocks the others until it is done.
 #pragma once
 
 #include <cstddef>

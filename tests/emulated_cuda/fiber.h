@@ -1,4 +1,4 @@
-// A stack of its own, and what runs on it: a thread of an emulated block.
+// A fiber: a separate stack, and the code that runs on it. Each thread of an emulated block is one.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class Fiber {
   // When it is switched to, it calls `entry`, which begins with arrive() and never returns.
   void prepare(void (*entry)());
 
-  // Goes on with `to`, until something switches to `from`; never, where `from` is done.
+  // Continues `to`. Returns when something switches back to `from`; never, if `from` is done.
   static void switch_to(Fiber& from, Fiber& to, bool done = false);
   static void arrive();
 

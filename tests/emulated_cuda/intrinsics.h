@@ -1,4 +1,4 @@
-// CUDA's words in a kernel, as far as kernels/ needs them.
+// CUDA's keywords and intrinsics, as far as kernels/ needs them.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,6 @@
-// What runtime.cpp and driver.cpp give CUDA's names to: devices, their memory, streams, and the work in them.
-// Any thread may call; one at a time gets in, and stays in while it waits and runs the work of all.
+// The emulated devices, their memory, streams, and the work in them. runtime.cpp and driver.cpp provide them under
+// CUDA's names. Any thread may call, one at a time: a thread that waits keeps the lock, and runs the work of all
+// threads.
 #pragma once
 
 #include <deque>

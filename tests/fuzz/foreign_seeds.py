@@ -1,4 +1,4 @@
-"""Small files of the formats that are read only: seeds of the target formats."""
+"""Makes seeds for the fuzz target `formats`: small files of the formats that l3 only reads."""
 
 from __future__ import annotations
 

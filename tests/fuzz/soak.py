@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs the fuzz targets, each for so many seconds of processor time, two or more side by side.
+"""Runs the fuzz targets, each for a given processor time, two or more in parallel.
 
     soak.py BUILD                        60 s for each target of BUILD (the build folder of the preset fuzz, or of asan,
                                          whose targets run blindly)
     soak.py BUILD --minutes 30 decode    for one target, or several
-    soak.py BUILD --keep                 afterwards put what was found into tests/fuzz/corpus, few and small
+    soak.py BUILD --keep                 afterwards add a few small new inputs to tests/fuzz/corpus
 
-A target begins with the vectors of spec/vectors (images drawn for it, for those that take no L3 files), with
-tests/fuzz/corpus, and with what earlier runs found (BUILD/fuzz/TARGET). Prints executions and coverage; a finding is
-named with its input and the exit status is 1.
+A target starts with the vectors of spec/vectors (or with drawn images, if it does not read L3 files), with
+tests/fuzz/corpus, and with the inputs that earlier runs found (BUILD/fuzz/TARGET). It prints executions and coverage.
+For a finding it prints the input, and the exit status is 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// What was measured, as plain data: Timing fills it in, reports show it.
+// The results of a benchmark as plain data. Timing fills them in, and reports show them.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace bench {
 
-// Million pixels per second over the rounds. All 0 where nothing was measured.
+// Million pixels per second over the rounds. All 0 if nothing was measured.
 struct Speed {
   double median = 0, minimum = 0, maximum = 0;
   uint32_t rounds = 0;
 };
 
-// Bytes that a codec held at most at one time beyond its input, its output included.
+// The most memory in bytes that a codec held at one time, including its output but not its input.
 struct PeakMemory {
   uint64_t encode = 0, decode = 0;
 };
@@ -23,26 +23,26 @@ struct PeakMemory {
 struct CodecFigures {
   std::string name;
   std::string title;
-  std::string version;  // of the library
+  std::string version;  // version of the library
   std::string absent;   // why nothing was measured; else empty
-  std::string package;  // what Debian calls the library that is absent
+  std::string package;  // the Debian package of an absent library
   bool lossy = false;
   bool decodes_only = false;  // has no encode speeds
   bool samples_only = false;  // keeps no palette, no transparency and no chunks
 
-  // Of the images that it holds.
+  // Totals of the images that it can store.
   uint64_t files = 0;
   uint64_t pixels = 0;
   uint64_t bytes = 0;           // of its files
-  uint64_t supplied_bytes = 0;  // of the files as supplied
+  uint64_t supplied_bytes = 0;  // of the source files
   uint64_t sample_bytes = 0;
-  std::vector<std::pair<std::string, uint64_t>> not_held;  // why not, and how many images
+  std::vector<std::pair<std::string, uint64_t>> not_held;  // images that it cannot store: reason and count
 
-  Speed encode, decode;          // on one thread, in its processor time
-  Speed encode_all, decode_all;  // on all of them, by the clock on the wall; not measured where one is all
+  Speed encode, decode;          // on one thread, by processor time
+  Speed encode_all, decode_all;  // on all threads, by wall-clock time; not measured with one thread
   Speed decode_gpu;              // whole batches, from pinned memory of the host to memory of the GPU
-  bool lossless = true;          // every image came back as it was; of lossy codecs: by chance
-  double psnr = 0;               // of lossy codecs, in dB, from the mean error of all samples
+  bool lossless = true;          // every image was returned unchanged (by chance, for a lossy codec)
+  double psnr = 0;               // in dB, for lossy codecs, from the mean error of all samples
   std::optional<PeakMemory> memory;
 
   double ratio() const {
@@ -61,29 +61,29 @@ struct SetFigures {
   uint64_t supplied_bytes = 0;
   uint64_t sample_bytes = 0;
   std::vector<CodecFigures> codecs;
-  double clock_seconds = 0, processor_seconds = 0;  // what everything on one thread took
+  double clock_seconds = 0, processor_seconds = 0;  // time of all work on one thread
 
-  // How many times its processor time everything took: 1 on an idle machine.
+  // Wall-clock time divided by processor time. It is 1 on an idle machine.
   double busy() const { return processor_seconds > 0 ? clock_seconds / processor_seconds : 1; }
 };
 
-// From here on figures by the clock on the wall are too low to go by.
+// If busy() is at least this, speeds by wall-clock time are too low to use.
 inline constexpr double kBusy = 1.25;
 
-// A way to feed a training: a data set as it lies in the store, and who unpacks it.
+// A way to load data for training: a form of the data set in storage, and a decoder for it.
 struct FeedFigures {
   std::string name;
   uint64_t bytes = 0;
-  double warm = 0, cold = 0;  // images a second into tensors; 0 where it was not measured
-  double stalled = 0;         // share of the time that a training of fixed steps waits
+  double warm = 0, cold = 0;  // images per second into tensors; 0 if not measured
+  double stalled = 0;         // share of time that training with fixed steps waits for data
   bool lossy = false;
 };
 
 struct TrainingFigures {
-  std::string about;  // the images and the tensors, in words
+  std::string about;  // describes the images and the tensors
   uint64_t images = 0;
   uint32_t threads = 0, batch = 0;
-  double step_seconds = 0;  // of the training that waits
+  double step_seconds = 0;  // time of a training step
   std::vector<FeedFigures> feeds;
 };
 
@@ -105,14 +105,14 @@ struct Problem {
 
 struct Results {
   Machine machine;
-  std::string command;  // that measures this again
+  std::string command;  // the command that measures this again
   std::string folder;
   uint32_t threads = 1;
-  uint64_t listed_files = 0;  // images that were there to measure
-  bool sampled = false;       // there was no time to measure all of them
-  std::string memory_image;   // that PeakMemory is of, with its size; empty where it was not measured
+  uint64_t listed_files = 0;  // images that were found
+  bool sampled = false;       // there was not enough time to measure all of them
+  std::string memory_image;   // the image of PeakMemory and its size; empty if not measured
   SetFigures whole;
-  std::vector<SetFigures> categories;  // none where there is one alone
+  std::vector<SetFigures> categories;  // empty if there is only one
   std::optional<TrainingFigures> training;
   uint64_t failed = 0;  // files
 };

@@ -1,4 +1,4 @@
-// Decoding on a GPU, for who has one.
+// Measures decoding on a GPU, if there is one.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace bench {
 
-// A batch of l3 files that is decoded over and over. One at a time.
+// A batch of l3 files that is decoded repeatedly. Only one batch may exist at a time.
 class GpuBatch {
  public:
   GpuBatch() = default;
@@ -19,13 +19,13 @@ class GpuBatch {
   GpuBatch(const GpuBatch&) = delete;
   GpuBatch& operator=(const GpuBatch&) = delete;
 
-  // Takes the next image: its file, and what it must come back as. Neither is needed afterwards. Or says why not.
+  // Adds an image: its file, and the image that decoding must return. Copies both. Returns an error text on failure.
   virtual std::optional<std::string> add(std::span<const uint8_t> file, const formats::Image& image) = 0;
 
-  // Decodes the batch once and compares every sample. Says what is wrong.
+  // Decodes the batch once and compares every sample. Returns a text that describes the first difference, if any.
   virtual std::optional<std::string> check_lossless() = 0;
 
-  // The seconds from files in pinned memory of the host to samples in the GPU's memory, of all images together.
+  // Decodes the batch from files in pinned host memory to samples in GPU memory. Returns the time in seconds.
   virtual double run() = 0;
 };
 
@@ -40,7 +40,7 @@ class Gpu {
   virtual std::unique_ptr<GpuBatch> make_batch() = 0;
 };
 
-// The GPU that is current. Null where there is none, or where this was built without kernels/.
+// Returns the current GPU, or null if there is none or this was built without the CUDA decoder.
 std::unique_ptr<Gpu> find_gpu();
 
 }  // namespace bench

@@ -4,7 +4,7 @@
 
 namespace bench {
 
-// This machine, as reports name it, and the day.
+// Returns the description of this machine for reports, and the date.
 Machine this_machine();
 
 }  // namespace bench

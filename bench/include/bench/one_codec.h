@@ -1,4 +1,4 @@
-// One codec by its name, for whoever does more with it than measure it alone.
+// Finds one codec by name, for other uses than the benchmark.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,14 @@ struct Codec;
 
 class OneCodec {
  public:
-  // Nothing where there is no such codec, or where its library is not there.
+  // Returns nothing if there is no such codec, or its library is missing.
   static std::optional<OneCodec> find(const std::string& name);
 
   bool holds(const formats::Image& image) const;
-  // Whether files as supplied are this codec's own.
+  // Returns whether the codec reads this source file directly.
   bool takes(std::span<const uint8_t> supplied) const;
   std::optional<formats::Error> encode(const formats::Image& image, bridge::Buffer& file) const;
-  // `image` comes with the shape that the file's image has.
+  // The caller sets the width, height, bits and colour of `image`.
   std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Image& image) const;
 
  private:

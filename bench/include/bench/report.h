@@ -1,4 +1,4 @@
-// Reports of results: a page for people, plots and tables for papers and programs.
+// Makes reports: an HTML page, plots, and a table for programs.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ struct ReportFile {
   std::string contents;
 };
 
-// report.html, which needs no other file and no network; the plots in it as SVG; results.csv with all that was
-// measured, a line for each codec of each category.
+// Returns report.html, which needs no other file and no network; its plots as SVG files; and results.csv with all
+// measurements, a line for each codec of each category.
 std::vector<ReportFile> make_report(const Results& results);
 
 }  // namespace bench

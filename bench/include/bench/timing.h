@@ -14,7 +14,7 @@
 
 namespace bench {
 
-// All names that Timing knows, whether their library is there or not.
+// Returns all codec names, including those whose library is missing.
 std::vector<std::string> codec_names();
 
 // An image and the file that it was read from.
@@ -24,27 +24,27 @@ struct Sample {
   formats::Image image;
 };
 
-// The one timing loop. Images come in batches, so that not all have to be in memory at once. Each batch goes through
-// every codec untimed first, which proves losslessness and warms up. Then come the rounds; in each one every codec
-// encodes the whole batch and decodes it, on one thread and on all, so that a disturbance hits all codecs alike. Time
-// goes from a file in memory to samples in memory and back. On one thread it is the thread's processor time, which does
-// not count what other programs take; on all threads it is that of the clock on the wall.
+// The timing loop for all codecs. It takes the images in batches, so that they need not all be in memory at once. Every
+// codec first processes a batch untimed: this checks that it is lossless, and warms up. Then come the rounds. In each
+// round, every codec encodes and decodes the whole batch, on one thread and on all threads, so that a disturbance
+// affects all codecs alike. The time covers the work between a file in memory and samples in memory. On one thread it
+// is the thread's processor time, which excludes other programs. On all threads it is wall-clock time.
 //
-// An image that a codec cannot hold is left out of that codec's figures, and is counted there with the reason.
+// An image that a codec cannot store is left out of that codec's figures, and counted there with the reason.
 class Timing {
  public:
-  // Unknown names are left out. `parallel` may be empty: then there is one thread.
+  // Ignores unknown names. If `parallel` is empty, there is one thread.
   Timing(const std::vector<std::string>& codecs, uint32_t rounds, l3_parallel parallel);
 
-  // A GPU that decodes those files that it can, in rounds of its own after the others. It must outlive this.
+  // Adds a GPU. It decodes the files that it can, in separate rounds after the others. It must outlive this object.
   void use(Gpu* gpu) { gpu_ = gpu; }
 
-  // A sample that a codec fails to encode or decode is left out for all of them and becomes a problem; so does one that
-  // does not come back as it was, which is measured all the same.
-  // An encoder that takes longer than `long_seconds` for the batch is timed once: its time has averaged the noise.
+  // If a codec fails to encode or decode a sample, the sample is left out for all codecs and reported as a problem. If
+  // a codec returns a changed sample, that is a problem too, but the sample is still measured. An encoder that takes
+  // longer than `long_seconds` for the batch is timed only once: its time averages out the noise.
   void measure(std::vector<Sample> batch, double long_seconds);
 
-  // Adds what another one with the same codecs and rounds has measured.
+  // Adds the results of another Timing with the same codecs and rounds.
   void add(const Timing& other);
 
   SetFigures figures(const std::string& name) const;
@@ -62,7 +62,7 @@ class Timing {
     CodecFigures figures;
     size_t codec;  // of all_codecs()
     Rounds encode, decode, encode_all, decode_all, decode_gpu;
-    bool slow = false;  // too slow an encoder for more than a round of this batch
+    bool slow = false;  // the encoder is too slow for more than one round of this batch
     double squared_error = 0;
     uint64_t compared_samples = 0;
   };
@@ -84,11 +84,11 @@ class Timing {
   std::vector<Problem> problems_;
 };
 
-// Of an even number of values the mean of the two in the middle; of none 0.
+// For an even number of values, returns the mean of the two in the middle. Without values, returns 0.
 double median(std::vector<double> values);
 
-// What a codec takes for one image, of all codecs that are there and hold it; asked of the system in a process of each
-// codec's own. To be called where no other thread is running. Sets nothing where the system does not tell.
+// Measures the memory that each codec takes for one image, for the codecs that are present and can store it. Each runs
+// in its own process. Call it while no other thread is running. Sets nothing if the system does not report memory.
 void measure_memory(const Sample& sample, SetFigures& figures);
 
 }  // namespace bench

@@ -1,11 +1,19 @@
-// A thin C++20 face of l3_cuda.h: memory that frees itself, a decoder that owns what a call needs, errors as values.
+// A thin C++20 interface to l3_cuda.h: buffers that free themselves, a decoder that owns what a call needs, and errors
+// as values (l3::Result).
 //
-// Lifetimes. The descriptors in `images` stay as they are until the stream has passed the call that reads them: `idle`
-// asks, `wait` waits, and nothing else here waits but destructors, which may. Files and outputs stay until then too, or
-// are freed and overwritten in the order of the same stream (cudaFreeAsync, cudaMemcpyAsync). Calls of one decoder that
-// follow each other in one stream need no waiting while the descriptors do not change. For work in two streams at once,
-// or to fill the next batch while one is decoded, make two decoders.
-// Everything belongs to the device that is current when it is made, which must be current when it is used.
+// Lifetimes: do not change the descriptors in `images` until the stream has completed the call that reads them. `idle`
+// tests that, and `wait` waits for it. Files and outputs must live until then too, unless they are freed or overwritten
+// in the order of the same stream (cudaFreeAsync, cudaMemcpyAsync). Consecutive calls of one decoder in one stream need
+// no waiting if the descriptors do not change.
+//
+// Streams: to decode in two streams at once, or to fill the next batch while one is decoded, make two decoders.
+//
+// Waiting: only `wait`, decode() and decode_region() of one image, and destructors wait for the device.
+//
+// Devices: an object belongs to the device that is current when it is made. That device must be current whenever the
+// object is used.
+//
+// Threads: one thread at a time may use an object. Different threads may use different objects.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -28,9 +36,9 @@
 
 namespace l3::cuda {
 
-// What the CUDA runtime says went wrong.
+// Converts an error of the CUDA runtime to an l3_error.
 inline l3_error failure(cudaError_t code) {
-  (void)cudaGetLastError();  // reported here, and nowhere again
+  (void)cudaGetLastError();  // clear it: the caller's next CUDA call must not report it again
   if (code == cudaErrorMemoryAllocation) return {L3_ERROR_MEMORY, 0, L3_NO_TILE, "the device is out of memory"};
   return {L3_ERROR_DEVICE, 0, L3_NO_TILE, cudaGetErrorString(code)};
 }
@@ -40,13 +48,13 @@ struct DeviceMemory {
   void operator()(void* data) const { (void)cudaFree(data); }
 };
 
-// In the host's memory, where the device can reach it.
+// Host memory that the device can access.
 struct PinnedMemory {
   static cudaError_t allocate(void** data, size_t size) { return cudaHostAlloc(data, size, cudaHostAllocPortable); }
   void operator()(void* data) const { (void)cudaFreeHost(data); }
 };
 
-// Memory of one kind, which may be none. Contents are whatever was there; addresses are multiples of 256.
+// Owns a block of memory of one kind; it may be empty. The memory is not initialised. Its address is a multiple of 256.
 template <class Memory>
 class Buffer {
  public:
@@ -84,7 +92,7 @@ struct DestroyEvent {
 using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream>;
 using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
 
-// A stream that does not wait for the default one.
+// Makes a stream that does not synchronise with the default stream.
 inline Result<Stream> make_stream() {
   cudaStream_t stream = nullptr;
   const cudaError_t code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
@@ -99,10 +107,10 @@ inline Result<Event> make_event(unsigned flags = cudaEventDisableTiming) {
   return Event(event);
 }
 
-// Slots for a batch's images, the workspace, and room for the results.
+// Owns what calls need: the descriptors of a batch's images, the workspace and the results.
 class Decoder {
  public:
-  // Where the current device cannot decode, its error is l3_cuda_check_device's.
+  // Makes a decoder for the current device. If that device cannot decode, the error is that of l3_cuda_check_device.
   static Result<Decoder> make(const l3_cuda_capacity& capacity) {
     l3_error error{};
     if (l3_cuda_check_device(&error) != L3_OK) return error;
@@ -129,7 +137,7 @@ class Decoder {
     return decoder;
   }
 
-  // A decoder with a call under way waits for it before it goes.
+  // Waits for the last call to complete.
   ~Decoder() {
     if (passed_ != nullptr) (void)cudaEventSynchronize(passed_.get());
   }
@@ -147,20 +155,21 @@ class Decoder {
 
   const l3_cuda_capacity& capacity() const { return capacity_; }
 
-  // The models that files may name from the next call on: descriptors in memory that the device can read, for as long
-  // as calls use them.
+  // Sets the models that files may name, from the next call on. The descriptors lie in memory that the device can read,
+  // belong to the caller, and must live as long as calls use them. Models::data() returns such descriptors.
   void use_models(const l3_cuda_model* models, uint32_t count) {
     models_ = models;
     model_count_ = count;
   }
 
-  // The slots: fill the first `count`, call `decode`, and leave them alone until `idle`.
+  // The descriptors. Fill the first `count` of them, call `decode`, and do not change them until `idle` returns true.
   std::span<l3_cuda_image> images() const {
     return {static_cast<l3_cuda_image*>(images_.data()), images_.data() == nullptr ? 0 : capacity_.images};
   }
 
-  // Hands the first `count` images to the device; errors are those of l3_cuda_decode_batch_async. Where `stream` is
-  // being captured, `idle` and `wait` know nothing of the graph's launches: wait for their streams.
+  // Decodes the first `count` images in the order of `stream`, and returns without waiting. Returns the errors of
+  // l3_cuda_decode_batch_async. If `stream` is being captured, `idle` and `wait` do not cover the launches of the
+  // graph: wait for the streams of the launches instead.
   [[nodiscard]] l3_status decode(uint32_t count, cudaStream_t stream, l3_error* error = nullptr) {
     l3_cuda_batch batch = l3_cuda_batch_init();
     batch.image_count = count;
@@ -172,7 +181,7 @@ class Decoder {
     batch.models = models_;
     batch.model_count = model_count_;
     const l3_status status = l3_cuda_decode_batch_async(&batch, error, stream);
-    // Also after a failure: some of the work may be under way.
+    // After a failure too: some of the work may be running.
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaError_t code = cudaStreamIsCapturing(stream, &capture);
     if (code != cudaSuccess || capture == cudaStreamCaptureStatusNone) code = cudaEventRecord(passed_.get(), stream);
@@ -182,10 +191,10 @@ class Decoder {
     return result.status;
   }
 
-  // Whether the stream has passed the last call, or broken down before that.
+  // Returns whether the last call is over: the stream has completed it, or the device failed.
   bool idle() const { return cudaEventQuery(passed_.get()) != cudaErrorNotReady; }
 
-  // Returns when the stream has passed the last call. L3_ERROR_DEVICE where the device broke down.
+  // Waits until the stream has completed the last call. Returns L3_ERROR_DEVICE if the device failed.
   [[nodiscard]] l3_status wait(l3_error* error = nullptr) const {
     const cudaError_t code = cudaEventSynchronize(passed_.get());
     const l3_error result = code == cudaSuccess ? l3_error{L3_OK, 0, L3_NO_TILE, "no error"} : failure(code);
@@ -193,7 +202,7 @@ class Decoder {
     return result.status;
   }
 
-  // What became of the image in slot `i`, once the stream has passed.
+  // Returns the result of image `i`. Valid when the stream has completed the call.
   l3_error result(uint32_t i) const { return l3_cuda_explain(static_cast<const l3_cuda_result*>(results_.data()) + i); }
 
  private:
@@ -207,7 +216,7 @@ class Decoder {
   uint32_t model_count_ = 0;
 };
 
-// Copies of models in pinned memory, for calls of any device.
+// Owns copies of models in pinned memory, which every device can read.
 class Models {
  public:
   static Result<Models> make(std::span<const l3_model* const> models) {
@@ -248,8 +257,8 @@ class Models {
   uint32_t count_ = 0;
 };
 
-// As l3::decode_region, by the current device: pixels in the host's memory, the same errors. Everything it needs is
-// made and freed within the call, which waits for the device: for one image; batches want a Decoder.
+// Does what l3::decode_region does, on the current device: returns pixels in host memory, and the same errors.
+// Each call allocates and frees what it needs, and waits for the device. Use a Decoder to decode more than one image.
 inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, uint32_t y, uint32_t width,
                                     uint32_t height, const l3_decode_options& options = l3_decode_options_init()) {
   l3_error error{};
@@ -257,13 +266,13 @@ inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, u
   l3_info info = l3_info_init();
   const l3_limits any = no_limits();
   if (l3_read_info(file.data(), file.size(), &any, &info, &error) != L3_OK) return error;
-  // With room for nothing, libl3 says what is wrong with the call, and gets no further.
+  // With an output buffer of size 0, libl3 tests the other arguments, then stops with L3_ERROR_BUFFER.
   uint8_t nothing = 0;
   if (l3_decode_region(file.data(), file.size(), x, y, width, height, &options, &nothing, 0, 0, &error) !=
       L3_ERROR_BUFFER) {
     return error;
   }
-  // Not before there is a file behind the header.
+  // Verify the file before memory is allocated for its pixels: a header may claim any size.
   if (l3_check(file.data(), file.size(), &any, &error) != L3_OK) return error;
 
   Pixels pixels{info, {}};
@@ -305,7 +314,7 @@ inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, u
     code = cudaMemcpyAsync(pixels.bytes.data(), output->data(), pixels.bytes.size(), cudaMemcpyDeviceToHost,
                            stream->get());
   }
-  const cudaError_t end = cudaStreamSynchronize(stream->get());  // also where something failed: memory goes now
+  const cudaError_t end = cudaStreamSynchronize(stream->get());  // after a failure too: the buffers are freed now
   if (code == cudaSuccess) code = end;
   if (code != cudaSuccess) return failure(code);
   if (error.status != L3_OK) return error;
@@ -313,7 +322,7 @@ inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, u
   return pixels;
 }
 
-// As l3::decode, by the current device.
+// Does what l3::decode does, on the current device. See decode_region.
 inline Result<Pixels> decode(std::span<const uint8_t> file,
                              const l3_decode_options& options = l3_decode_options_init()) {
   l3_error error{};
