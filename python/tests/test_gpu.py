@@ -66,7 +66,7 @@ class Inside(Sets):
     def setUp(self) -> None:
         super().setUp()
         self.device = ctypes.CDLL(PRETENDED)
-        self.device.pretended_log.restype = ctypes.c_char_p
+        self.device.fake_log.restype = ctypes.c_char_p
         self.assertNotIn("torch", sys.modules)
         self.pixels = picture(1)
         import l3
@@ -76,7 +76,7 @@ class Inside(Sets):
 
     def log(self) -> list[str]:
         gc.collect()
-        return str(self.device.pretended_log().decode()).splitlines()
+        return str(self.device.fake_log().decode()).splitlines()
 
     def values(self, tensor: object) -> np.ndarray:
         told = tensor.__cuda_array_interface__  # type: ignore[attr-defined]
@@ -109,7 +109,7 @@ class Inside(Sets):
         with self.assertRaisesRegex(self.l3.Error, "check"):
             self.l3.decode([self.file, broken], device="cuda")
         self.log()
-        self.assertEqual(self.device.pretended_outputs(), 0)
+        self.assertEqual(self.device.fake_outputs(), 0)
         with self.assertRaisesRegex(ValueError, "out is on cuda:0, but device is 'cpu'"):
             self.l3.decode(self.file, out=Array(np.zeros_like(self.pixels)))
         with self.assertRaisesRegex(ValueError, "out is on cuda:0, but device is 'cuda:1'"):
@@ -152,7 +152,7 @@ class Inside(Sets):
         for _ in range(5):
             self.l3.decode([self.file] * 3, device="cuda")
         said = self.log()
-        self.assertEqual(self.device.pretended_outputs(), 0)
+        self.assertEqual(self.device.fake_outputs(), 0)
         self.assertLessEqual(said.count("slot"), 1)
 
     def test_loader(self) -> None:
