@@ -64,7 +64,7 @@ TEST(BenchGpu, WhatIsWrongIsSaid) {
   image.pixels.back() ^= 1;
   std::unique_ptr<bench::GpuBatch> batch = gpu->make_batch();
   EXPECT_EQ(batch->add(file.bytes(), image), std::nullopt);
-  EXPECT_EQ(batch->check_lossless(), "the GPU gives other samples");
+  EXPECT_EQ(batch->check_lossless(), "the GPU decoded other samples");
   image.pixels.back() ^= 1;
 
   std::vector<uint8_t> broken(file.bytes().begin(), file.bytes().end());
