@@ -111,7 +111,7 @@ class Records(unittest.TestCase):
 
 
 class Gate(unittest.TestCase):
-    """From options to exit status, with pretended counts."""
+    """From options to exit status, with made-up counts."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()

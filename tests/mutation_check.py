@@ -221,7 +221,7 @@ FAULTS = (
     Fault("still blocks have classes", "codec/src/token_decode.h",
           "active_[part] = W::and_not(active_[part], still);", ""),
     Fault("a pixel that stays is W", "codec/src/token_decode.h",
-          "W::select(still, goes_on, pixel_here_[part][word])",
+          "W::select(still, copied, pixel_here_[part][word])",
           "W::select(still, pixel<NeighbourAt::w>(part, word), pixel_here_[part][word])"),
     Fault("lanes forget that they are in still blocks", "codec/src/token_decode.h",
           "still_[part] = W::less(W::numbers(part), uint32_t{kLanes});", ""),

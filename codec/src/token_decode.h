@@ -428,8 +428,8 @@ class TokenDecoder {
       level = W::both(level, W::same(pixel<NeighbourAt::n>(part, word), pixel<NeighbourAt::nw>(part, word)));
     }
     for (uint32_t word = 0; word < kWords; ++word) {
-      const Lanes goes_on = W::select(level, pixel<NeighbourAt::w>(part, word), pixel<NeighbourAt::n>(part, word));
-      pixel_here_[part][word] = W::select(still, goes_on, pixel_here_[part][word]);
+      const Lanes copied = W::select(level, pixel<NeighbourAt::w>(part, word), pixel<NeighbourAt::n>(part, word));
+      pixel_here_[part][word] = W::select(still, copied, pixel_here_[part][word]);
     }
   }
 

@@ -52,7 +52,7 @@ class Parts {
 
 // Stores the parts of the workspace in `batch`. `zeros` becomes the number of bytes at its start that must be zeroed,
 // `all` its total size.
-void lay_out(const l3_cuda_capacity& capacity, void* workspace, Batch& batch, uint64_t& zeros, uint64_t& all) {
+void compute_layout(const l3_cuda_capacity& capacity, void* workspace, Batch& batch, uint64_t& zeros, uint64_t& all) {
   const uint64_t images = capacity.images;
   uint32_t keys = 2;
   while (keys < 2 * images) keys *= 2;
@@ -166,7 +166,7 @@ uint64_t l3_cuda_workspace_size(const l3_cuda_capacity* capacity) {
   if (capacity == nullptr || !is_possible(*capacity)) return 0;
   Batch batch{};
   uint64_t zeros = 0, all = 0;
-  lay_out(*capacity, nullptr, batch, zeros, all);
+  compute_layout(*capacity, nullptr, batch, zeros, all);
   return all;
 }
 
@@ -193,7 +193,7 @@ l3_status l3_cuda_decode_batch_async(const l3_cuda_batch* batch, l3_error* error
   }
   Batch call{};
   uint64_t zeros = 0, all = 0;
-  lay_out(own.capacity, own.workspace, call, zeros, all);
+  compute_layout(own.capacity, own.workspace, call, zeros, all);
   if (own.workspace_size < all) return give(error, L3_ERROR_BUFFER, "the workspace is too small for the capacity");
   call.images = reinterpret_cast<const uint8_t*>(own.images);
   call.image_bytes = own.image_bytes;

@@ -2,7 +2,7 @@
 // and keep the model's tables in shared memory for all their warps. One file for each kind of tiles includes this one.
 //
 // `Tiles` describes the kind: kKind; kMaxWarps of a block; kDelayBytes, the largest entry of the delay line; Tables of
-// a model, and tables_of() a slot; Memory, the tables in shared memory, with load() and memory_bytes(); room_of() a
+// a model, and tables_of() a slot; Memory, the tables in shared memory, with load() and memory_bytes(); scratch_of() a
 // tile; decode().
 #pragma once
 

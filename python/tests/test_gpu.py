@@ -1,4 +1,4 @@
-"""The GPU part of the package, with a pretended device in host memory (L3_PRETENDED_DEVICE).
+"""The GPU part of the package, with a fake device in host memory (L3_FAKE_DEVICE).
 
 What a GPU computes is not tested here, but what the package asks of it: which memory is alive, and which streams wait.
 """
@@ -16,32 +16,32 @@ from unittest import mock
 import numpy as np
 from support import Folder, Sets, picture, python
 
-PRETENDED = os.environ.get("L3_PRETENDED_DEVICE", "")
+FAKE = os.environ.get("L3_FAKE_DEVICE", "")
 LIBRARY = "libl3_data_cuda.so"
-IN_CHILD = "L3_IN_PRETENDED" in os.environ
+IN_CHILD = "L3_IN_FAKE" in os.environ
 
 
-@unittest.skipUnless(PRETENDED, "L3_PRETENDED_DEVICE is not set: it names a library that stands for libl3_data_cuda.so")
+@unittest.skipUnless(FAKE, "L3_FAKE_DEVICE is not set: it names a library that stands for libl3_data_cuda.so")
 @unittest.skipIf(IN_CHILD, "this is the child")
 class Outside(Folder):
     def test_all_of_it(self) -> None:
         import l3
-        # A copy of the package, with the pretended device next to the extension, in place of the true one.
+        # A copy of the package, with the fake device next to the extension, in place of the true one.
         package = self.folder / "l3"
         package.mkdir()
         for part in Path(l3.__file__).parent.iterdir():
             if part.name != LIBRARY:
                 (package / part.name).symlink_to(part.resolve())
-        (package / LIBRARY).symlink_to(PRETENDED)
+        (package / LIBRARY).symlink_to(FAKE)
         with (mock.patch.object(sys, "path", [str(self.folder), *sys.path]),
-              mock.patch.dict(os.environ, L3_IN_PRETENDED="1")):
+              mock.patch.dict(os.environ, L3_IN_FAKE="1")):
             ended = python("import sys, unittest; unittest.main('test_gpu', argv=['test_gpu', *sys.argv[1:]])", "-v")
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertIn("test_stream_rules", ended.stderr)
 
 
 class Array:
-    """Memory of the pretended device, as another library would own it."""
+    """Memory of the fake device, as another library would own it."""
 
     def __init__(self, values: np.ndarray, device: int = 0) -> None:
         self.values = values
@@ -61,11 +61,11 @@ class Array:
         return capsule
 
 
-@unittest.skipUnless(IN_CHILD, "test_all_of_it runs these in a process that has the pretended device")
+@unittest.skipUnless(IN_CHILD, "test_all_of_it runs these in a process that has the fake device")
 class Inside(Sets):
     def setUp(self) -> None:
         super().setUp()
-        self.device = ctypes.CDLL(PRETENDED)
+        self.device = ctypes.CDLL(FAKE)
         self.device.fake_log.restype = ctypes.c_char_p
         self.assertNotIn("torch", sys.modules)
         self.pixels = picture(1)

@@ -178,7 +178,7 @@ static inline l3_loader_info l3_loader_info_init(void) {
 // Fills *info. Fails only if info->struct_size is 0 or an argument is null.
 L3_API L3_MUST_USE l3_status l3_loader_describe(const l3_loader* loader, l3_loader_info* info);
 
-// Describes one tensor of a full batch: `number` is the index of its l3_wanted. `data` is null.
+// Describes one tensor of a full batch: `number` is the index of its l3_tensor_options. `data` is null.
 L3_API L3_MUST_USE l3_status l3_loader_tensor(const l3_loader* loader, uint32_t number, l3_tensor* tensor);
 
 // Moves the loader to a position of an epoch, and discards prepared batches. A new loader is at position 0 of epoch 0.
