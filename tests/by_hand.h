@@ -7,8 +7,8 @@
 #include <functional>
 #include <optional>
 
+#include "container/sha256.h"
 #include "drawing.h"
-#include "sha256.h"
 
 namespace by_hand {
 

@@ -9,8 +9,8 @@
 
 #define L3_EMULATED_GPU
 
+#include "container/format.h"
 #include "emulated_cuda/intrinsics.h"
-#include "format.h"
 
 namespace l3 {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <thread>
 
+#include "container/sha256.h"
 #include "drawing.h"
-#include "sha256.h"
 
 namespace {
 

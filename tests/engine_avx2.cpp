@@ -1,6 +1,6 @@
 // Compiled for AVX2.
 #include "engine_body.h"
-#include "warp_avx2.h"
+#include "targets/warp_avx2.h"
 
 namespace engine {
 

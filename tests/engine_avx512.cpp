@@ -1,6 +1,6 @@
 // Compiled for AVX-512.
 #include "engine_body.h"
-#include "warp_avx512.h"
+#include "targets/warp_avx512.h"
 
 namespace engine {
 

@@ -2,9 +2,9 @@
 // code compiled for one target behind for others.
 #pragma once
 
-#include "check.h"
+#include "container/check.h"
+#include "engine/fast.h"
 #include "engine_primitives.h"
-#include "fast.h"
 
 namespace engine {
 

@@ -1,5 +1,5 @@
 #include "engine_body.h"
-#include "warp_portable.h"
+#include "targets/warp_portable.h"
 
 namespace engine {
 

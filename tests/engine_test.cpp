@@ -4,8 +4,8 @@
 
 #include "by_hand.h"
 #include "codec_testing.h"
+#include "engine/vector_warp.h"
 #include "engine_primitives.h"
-#include "vector_warp.h"
 
 namespace {
 

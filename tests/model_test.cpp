@@ -4,7 +4,7 @@
 
 #include "by_hand.h"
 #include "codec_testing.h"
-#include "sha256.h"
+#include "container/sha256.h"
 
 namespace {
 

@@ -12,8 +12,8 @@
 #include <iterator>
 
 #include "codec_testing.h"
+#include "container/sha256.h"
 #include "pam.h"
-#include "sha256.h"
 
 namespace {
 

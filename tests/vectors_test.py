@@ -99,8 +99,8 @@ def short(verdict: Verdict) -> Verdict:
 
 
 def reasons_of_libl3() -> set[str]:
-    """The words of codec/src/reason.cpp for files that are refused, by the statuses that reason.h gives."""
-    folder = ROOT / "codec" / "src"
+    """The words of codec/src/container/reason.cpp for files that are refused, by the statuses that reason.h gives."""
+    folder = ROOT / "codec" / "src" / "container"
     statuses = {}
     for names, status in re.findall(r"((?:case Reason::\w+:\s*)+)return L3_(\w+);", (folder / "reason.h").read_text()):
         statuses |= dict.fromkeys(re.findall(r"Reason::(\w+)", names), status)

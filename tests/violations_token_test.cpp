@@ -1,7 +1,7 @@
 // The rules of sections 14 and 15 of spec/format.md about where and why: offsets and reasons, which the vectors of
 // spec/vectors do not state. That each rule is kept is for them to show, too.
 #include "any_token_tile.h"
-#include "reason.h"
+#include "container/reason.h"
 #include "violations.h"
 
 namespace {

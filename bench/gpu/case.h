@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "api/parallel.h"
 #include "formats/image.h"
 #include "l3/l3_cuda.h"
-#include "parallel.h"
 
 namespace gpu_bench {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "api/parallel.h"
 #include "case.h"
-#include "parallel.h"
 
 namespace gpu_bench {
 

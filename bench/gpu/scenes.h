@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "api/parallel.h"
 #include "formats/image.h"
-#include "parallel.h"
 
 namespace gpu_bench {
 

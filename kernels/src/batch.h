@@ -14,9 +14,9 @@
 //   report  writes the result of each image
 #pragma once
 
-#include "container_rules.h"
+#include "container/container_rules.h"
 #include "l3/l3_cuda.h"
-#include "model_tables.h"
+#include "models/model_tables.h"
 
 namespace l3 {
 

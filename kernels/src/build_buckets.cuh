@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuda_warp.cuh"
-#include "dense_tables.h"
+#include "models/dense_tables.h"
 
 namespace l3 {
 

@@ -2,7 +2,7 @@
 // the model.
 #include "build_buckets.cuh"
 #include "launch.h"
-#include "model_reader.h"
+#include "models/model_reader.h"
 #include "read_values.cuh"
 #include "stages.h"
 

@@ -1,7 +1,7 @@
 // Machine instructions that have no equivalent in C++.
 #pragma once
 
-#include "format.h"
+#include "container/format.h"
 
 namespace l3 {
 

@@ -1,9 +1,9 @@
-// A warp of a GPU for token models. It extends the warp of the dense method. codec/src/token_warp.h documents the
-// functions.
+// A warp of a GPU for token models. It extends the warp of the dense method. codec/src/engine/token_warp.h documents
+// the functions.
 #pragma once
 
 #include "cuda_word_warp.cuh"
-#include "token_decode.h"
+#include "engine/token_decode.h"
 
 namespace l3 {
 

@@ -1,4 +1,4 @@
-// A warp of a GPU. A lane variable is a register, and lanes exchange values by shuffles. codec/src/vector_warp.h
+// A warp of a GPU. A lane variable is a register, and lanes exchange values by shuffles. codec/src/engine/vector_warp.h
 // documents the functions.
 #pragma once
 

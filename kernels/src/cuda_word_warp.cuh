@@ -1,9 +1,9 @@
-// A warp of a GPU for the dense method. A lane variable is a register, and a warp has one part. codec/src/word_warp.h
-// documents the functions.
+// A warp of a GPU for the dense method. A lane variable is a register, and a warp has one part.
+// codec/src/engine/word_warp.h documents the functions.
 #pragma once
 
 #include "cuda_instructions.cuh"
-#include "dense_tables.h"
+#include "models/dense_tables.h"
 
 namespace l3 {
 

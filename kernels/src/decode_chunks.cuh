@@ -6,8 +6,8 @@
 // tile; decode().
 #pragma once
 
-#include "check.h"
-#include "dense.h"
+#include "container/check.h"
+#include "container/dense.h"
 #include "launch.h"
 #include "output.cuh"
 #include "stages.h"

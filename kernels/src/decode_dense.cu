@@ -1,7 +1,7 @@
 // Decodes tiles of models of kind 0, with the engine of codec/.
 #include "cuda_word_warp.cuh"
 #include "decode_chunks.cuh"
-#include "dense_decode.h"
+#include "engine/dense_decode.h"
 
 namespace l3 {
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "cuda_warp.cuh"
-#include "fast.h"
+#include "engine/fast.h"
 #include "output.cuh"
 
 namespace l3 {

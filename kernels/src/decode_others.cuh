@@ -3,11 +3,11 @@
 // registers.
 #pragma once
 
-#include "check.h"
+#include "container/check.h"
+#include "engine/tile_decode.h"
 #include "launch.h"
 #include "output.cuh"
 #include "stages.h"
-#include "tile_decode.h"
 
 namespace l3 {
 

@@ -1,9 +1,9 @@
 // The open stage: a warp per image. It verifies the descriptor, the head, the sections and the index, and counts the
 // tiles of the region. The lanes share the work of the checks and the index; otherwise they all do the same.
-#include "check.h"
+#include "container/check.h"
 #include "cuda_warp.cuh"
-#include "default_model.h"
 #include "launch.h"
+#include "models/default_model.h"
 #include "stages.h"
 
 namespace l3 {

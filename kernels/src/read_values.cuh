@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuda_warp.cuh"
-#include "token_model_reader.h"
+#include "models/token_model_reader.h"
 
 namespace l3 {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cuda_word_warp.cuh"
+#include "models/token.h"
 #include "output.cuh"
-#include "token.h"
 
 namespace l3 {
 

@@ -1,0 +1,364 @@
+// The rules for a file's head, sections and index (sections 2 to 5 of the spec), for processors and GPUs alike. The
+// template parameter Machine computes checks: check(bytes, words), and check_of_head(bytes, words), which treats the
+// head's own check field as zero.
+#pragma once
+
+#include "container/dense.h"
+#include "container/palette.h"
+#include "container/reason.h"
+#include "container/tile.h"
+
+namespace l3 {
+
+struct Section {
+  uint32_t type, check;
+  uint64_t offset, size;
+};
+
+struct Head {
+  uint32_t required_features, optional_features;
+  uint32_t default_model;  // 0: none
+  uint32_t width, height;
+  uint32_t channels, bits;
+  uint32_t sample_type, colour, alpha;
+  uint32_t tile_width, tile_height;  // in pixels
+  uint32_t tiles_across, tiles_down;
+  uint64_t tile_count;
+  uint32_t index_check;
+  uint32_t section_count;
+  Section sections[kMaxSections];
+  uint64_t head_bytes;  // also the offset of the index
+  uint64_t index_end;   // padding included
+  uint64_t payload_start;
+
+  L3_INLINE bool names_model() const { return (required_features & kNamedModel) != 0; }
+  // The offset of the first section entry.
+  L3_INLINE uint64_t entries_at() const { return kHeaderBytes + (names_model() ? kModelNameBytes : 0); }
+  // Returns an l3_model_origin.
+  L3_INLINE uint32_t model_origin() const {
+    if (names_model()) return L3_MODEL_NAMED;
+    if (default_model != 0) return L3_MODEL_DEFAULT;
+    return find(L3_SECTION_MODEL) != nullptr ? L3_MODEL_OWN : L3_MODEL_NONE;
+  }
+  L3_INLINE uint32_t pixel_bytes() const { return channels * (bits > 8 ? 2 : 1); }
+  L3_INLINE const Section* find(uint32_t type) const {
+    for (uint32_t i = 0; i < section_count; ++i) {
+      if (sections[i].type == type) return &sections[i];
+    }
+    return nullptr;
+  }
+  L3_INLINE TileShape tile_shape(uint64_t tile) const {
+    const uint32_t x = static_cast<uint32_t>(tile % tiles_across) * tile_width;
+    const uint32_t y = static_cast<uint32_t>(tile / tiles_across) * tile_height;
+    return {smaller(tile_width, width - x), smaller(tile_height, height - y), channels, bits};
+  }
+};
+
+// What is wrong with a file, and at which offset and tile.
+struct Verdict {
+  Reason reason = Reason::none;
+  uint64_t offset = 0;
+  uint64_t tile = L3_NO_TILE;
+
+  L3_INLINE bool ok() const { return reason == Reason::none; }
+};
+
+L3_INLINE Verdict read_header_fields(const uint8_t* data, Head& head) {
+  head.optional_features = load_u32(data + header::kOptional);
+  head.width = load_u32(data + header::kWidth);
+  head.height = load_u32(data + header::kHeight);
+  if (head.width == 0 || head.width > kMaxEdge) return {Reason::bad_dimensions, header::kWidth};
+  if (head.height == 0 || head.height > kMaxEdge) return {Reason::bad_dimensions, header::kHeight};
+  if (load_u32(data + header::kFrames) != 1) return {Reason::bad_frames, header::kFrames};
+
+  head.colour = data[header::kColour];
+  if (head.colour > L3_COLOUR_PALETTE) return {Reason::bad_colour, header::kColour};
+  head.channels = load_u16(data + header::kChannels);
+  if (head.channels != (head.colour == L3_COLOUR_PALETTE ? 1 : head.colour + 1)) {
+    return {Reason::bad_channels, header::kChannels};
+  }
+  head.sample_type = data[header::kSampleType];
+  if (head.sample_type > L3_SAMPLE_U16) return {Reason::bad_sample_type, header::kSampleType};
+  head.bits = data[header::kBits];
+  const bool wide = head.sample_type == L3_SAMPLE_U16;
+  if (head.bits < (wide ? 9u : 1u) || head.bits > (wide ? 16u : 8u)) return {Reason::bad_bits, header::kBits};
+  if (head.colour == L3_COLOUR_PALETTE && wide) return {Reason::bad_colour, header::kColour};
+
+  head.alpha = data[header::kAlpha];
+  const bool has_alpha = head.colour == L3_COLOUR_GRAY_ALPHA || head.colour == L3_COLOUR_RGB_ALPHA;
+  if (head.alpha > L3_ALPHA_PREMULTIPLIED || (head.alpha != L3_ALPHA_NONE) != has_alpha) {
+    return {Reason::bad_alpha, header::kAlpha};
+  }
+
+  const uint32_t tile_width = data[header::kTileWidth];
+  const uint32_t tile_height = data[header::kTileHeight];
+  if (tile_width == 0 || tile_width > kMaxTileEdge / 32) return {Reason::bad_tile_edges, header::kTileWidth};
+  if (tile_height == 0 || tile_height > kMaxTileEdge / 32) return {Reason::bad_tile_edges, header::kTileHeight};
+  head.tile_width = 32 * tile_width;
+  head.tile_height = 32 * tile_height;
+  if (raw_bytes(head.tile_width, head.tile_height, head.channels, head.bits) > uint64_t{kMaxPayloadUnits} * kUnit) {
+    return {Reason::bad_tile_edges, header::kTileWidth};
+  }
+  head.tiles_across = ceil_div(head.width, head.tile_width);
+  head.tiles_down = ceil_div(head.height, head.tile_height);
+  head.tile_count = uint64_t{head.tiles_across} * head.tiles_down;
+  head.index_check = load_u32(data + header::kIndexCheck);
+  return {};
+}
+
+L3_INLINE Verdict read_section_entries(const uint8_t* data, Head& head) {
+  uint64_t end = head.index_end;
+  for (uint32_t i = 0; i < head.section_count; ++i) {
+    const uint64_t at = head.entries_at() + uint64_t{i} * kSectionEntryBytes;
+    Section& section = head.sections[i];
+    section.type = load_u16(data + at + section_entry::kType);
+    section.check = load_u32(data + at + section_entry::kCheck);
+    section.offset = uint64_t{load_u32(data + at + section_entry::kOffset)} * kUnit;
+    section.size = load_u32(data + at + section_entry::kSize);
+    if (i > 0 && section.type <= head.sections[i - 1].type) return {Reason::section_type_order, at};
+    const bool known = section.type >= L3_SECTION_PALETTE && section.type <= L3_SECTION_MODEL;
+    if (!known && section.type < kFirstAsideType) return {Reason::section_type_unknown, at};
+    if (load_u16(data + at + section_entry::kFlags) != 0) return {Reason::section_flags, at + section_entry::kFlags};
+    if (section.offset != end) return {Reason::section_offset, at + section_entry::kOffset};
+    if (section.size == 0 || section.size > kMaxSectionBytes) return {Reason::section_size, at + section_entry::kSize};
+    end += pad_to_unit(section.size);
+  }
+  head.payload_start = end;
+  return {};
+}
+
+// The offset of a section's entry.
+L3_INLINE uint64_t entry_of(const Head& head, const Section* section) {
+  return head.entries_at() + static_cast<uint64_t>(section - head.sections) * kSectionEntryBytes;
+}
+L3_INLINE Verdict wrong_size(const Head& head, const Section* section, Reason reason) {
+  return {reason, entry_of(head, section) + section_entry::kSize};
+}
+
+// The offset of the field that says which model the file uses: the name, the default model's number, or the section
+// entry.
+L3_INLINE uint64_t model_place(const Head& head) {
+  if (head.names_model()) return kHeaderBytes;
+  if (head.default_model != 0) return header::kDefaultModel;
+  return entry_of(head, head.find(L3_SECTION_MODEL));
+}
+
+// Verifies that the model comes from one place only and that this kind of image can have one.
+L3_INLINE Verdict check_model_origin(const Head& head) {
+  const bool is_default = head.default_model != 0, is_own = head.find(L3_SECTION_MODEL) != nullptr;
+  if ((head.names_model() && is_default) || (head.names_model() && is_own) || (is_default && is_own)) {
+    return {Reason::models_many, is_default ? header::kDefaultModel : header::kRequired};
+  }
+  if (head.default_model > kDefaultModels) return {Reason::default_model_unknown, header::kDefaultModel};
+  return {};
+}
+
+// Turns a fault in a model into a verdict: an offset in the model's bytes if they are in the file, else model_place().
+L3_INLINE Verdict verdict_of_model(const Head& head, const Fault& fault) {
+  const Section* section = head.find(L3_SECTION_MODEL);
+  return {fault.reason, section != nullptr ? section->offset + fault.at : model_place(head)};
+}
+
+// Verifies what can be verified of sections from their entries and the header.
+L3_INLINE Verdict check_sections_of_head(const Head& head) {
+  const Section* palette = head.find(L3_SECTION_PALETTE);
+  const bool indexed = head.colour == L3_COLOUR_PALETTE;
+  if (indexed && palette == nullptr) return {Reason::palette_missing, header::kColour};
+  if (!indexed && palette != nullptr) return {Reason::palette_unexpected, entry_of(head, palette)};
+  if (const Section* transparency = head.find(L3_SECTION_TRANSPARENCY)) {
+    if (head.alpha != L3_ALPHA_NONE) return {Reason::transparency_unexpected, entry_of(head, transparency)};
+    if (!indexed && transparency->size != 2 * head.channels) {
+      return wrong_size(head, transparency, Reason::transparency_size);
+    }
+  }
+  return check_model_origin(head);
+}
+
+// The size of a colour space section with these parts, or 0 if the parts are invalid.
+L3_INLINE constexpr uint32_t colour_space_bytes(uint32_t parts) {
+  constexpr uint32_t kParts = 4;
+  constexpr uint32_t kBytes[kParts] = {4, 4, 1, 32};  // code points, gamma, rendering intent, chromaticities
+  if (parts == 0 || parts >> kParts != 0) return 0;
+  uint32_t bytes = 1;
+  for (uint32_t i = 0; i < kParts; ++i) bytes += (parts >> i & 1) * kBytes[i];
+  return bytes;
+}
+
+template <class Machine>
+L3_INLINE Verdict read_head(const Machine& machine, const uint8_t* data, uint64_t size, Head& head) {
+  for (uint32_t i = 0; i < kSignatureBytes; ++i) {
+    if (i >= size) return {Reason::head_truncated, size};
+    if (data[i] != signature_byte(i)) return {Reason::not_l3, i};
+  }
+  if (size < kHeaderBytes) return {Reason::head_truncated, size};
+  if (load_u16(data + header::kVersion) != 0) return {Reason::bad_version, header::kVersion};
+  head.section_count = load_u16(data + header::kSectionCount);
+  if (head.section_count > kMaxSections) return {Reason::too_many_sections, header::kSectionCount};
+  head.required_features = load_u16(data + header::kRequired);
+  head.default_model = load_u16(data + header::kDefaultModel);
+  head.head_bytes = head.entries_at() + head.section_count * kSectionEntryBytes;
+  if (size < head.head_bytes) return {Reason::head_truncated, size};
+  if (machine.check_of_head(data, head.head_bytes) != load_u32(data + header::kHeadCheck)) {
+    return {Reason::head_check, header::kHeadCheck};
+  }
+  if ((head.required_features & ~kNamedModel) != 0) return {Reason::required_feature, header::kRequired};
+
+  Verdict verdict = read_header_fields(data, head);
+  if (!verdict.ok()) return verdict;
+  head.index_end = pad_to_unit(head.head_bytes + head.tile_count * kIndexEntryBytes);
+  verdict = read_section_entries(data, head);
+  return verdict.ok() ? check_sections_of_head(head) : verdict;
+}
+
+// Verifies the check and the padding of one section.
+template <class Machine>
+L3_INLINE Verdict check_section(const Machine& machine, const uint8_t* data, uint64_t size, const Section& section) {
+  const uint64_t padded = pad_to_unit(section.size);
+  if (section.offset > size || size - section.offset < padded) return {Reason::section_truncated, size};
+  if (machine.check(data + section.offset, padded / 4) != section.check) {
+    return {Reason::section_check, section.offset};
+  }
+  for (uint64_t i = section.size; i < padded; ++i) {
+    if (data[section.offset + i] != 0) return {Reason::section_padding, section.offset + i};
+  }
+  return {};
+}
+
+L3_INLINE Palette palette_of(const uint8_t* data, const Section& section) {
+  return Palette::of(data + section.offset, section.size);
+}
+
+// Verifies the contents of a palette whose check and padding are right.
+L3_INLINE Verdict check_palette(const uint8_t* data, const Head& head, const Section& section) {
+  if (section.size < kPaletteHeadBytes) return wrong_size(head, &section, Reason::palette_size);
+  const Palette palette = palette_of(data, section);
+  if (palette.rule >= kPaletteRules) return {Reason::palette_rule, section.offset};
+  if (palette.entries > 1u << head.bits) return {Reason::palette_entries, section.offset + 1};
+  if (section.size > kPaletteHeadBytes + 3 * palette.entries || section.size != palette.section_bytes()) {
+    return wrong_size(head, &section, Reason::palette_size);
+  }
+  return {};
+}
+
+// Verifies the contents of a section, except for a model. Its own check and padding, and those of earlier sections,
+// were verified before.
+L3_INLINE Verdict check_contents(const uint8_t* data, const Head& head, const Section& section) {
+  if (section.type == L3_SECTION_PALETTE) return check_palette(data, head, section);
+  if (section.type == L3_SECTION_TRANSPARENCY && head.colour == L3_COLOUR_PALETTE) {
+    if (section.size > palette_of(data, *head.find(L3_SECTION_PALETTE)).entries) {
+      return wrong_size(head, &section, Reason::transparency_size);
+    }
+  }
+  if (section.type == L3_SECTION_COLOUR_SPACE) {
+    const uint32_t bytes = colour_space_bytes(data[section.offset]);
+    if (bytes == 0) return {Reason::colour_space_parts, section.offset};
+    if (section.size != bytes) return wrong_size(head, &section, Reason::colour_space_size);
+  }
+  return {};
+}
+
+// Verifies all sections below 0x8000, except for the contents of a model.
+template <class Machine>
+L3_INLINE Verdict check_sections(const Machine& machine, const uint8_t* data, uint64_t size, const Head& head) {
+  // A transparency is verified against the palette, so the palette must come first.
+  static_assert(L3_SECTION_PALETTE < L3_SECTION_TRANSPARENCY);
+  for (uint32_t i = 0; i < head.section_count; ++i) {
+    const Section& section = head.sections[i];
+    if (section.type >= kFirstAsideType) continue;
+    Verdict verdict = check_section(machine, data, size, section);
+    if (verdict.ok()) verdict = check_contents(data, head, section);
+    if (!verdict.ok()) return verdict;
+  }
+  return {};
+}
+
+// Verifies the check and the padding of the index.
+template <class Machine>
+L3_INLINE Verdict check_index(const Machine& machine, const uint8_t* data, uint64_t size, const Head& head) {
+  if (size < head.index_end) return {Reason::index_truncated, size};
+  if (machine.check(data + head.head_bytes, (head.index_end - head.head_bytes) / 4) != head.index_check) {
+    return {Reason::index_check, head.head_bytes};
+  }
+  for (uint64_t i = head.head_bytes + head.tile_count * kIndexEntryBytes; i < head.index_end; ++i) {
+    if (data[i] != 0) return {Reason::index_padding, i};
+  }
+  return {};
+}
+
+// The size of a tile's payload in units, from its index entry.
+L3_INLINE uint32_t entry_units(const uint8_t* entry) {
+  return static_cast<Method>(entry[0]) == Method::constant ? 0 : load_u16(entry + 2);
+}
+
+// Verifies a tile's index entry, except for the payload's offset. A fault's place is relative to the entry.
+L3_INLINE Fault check_entry_fields(const uint8_t* entry, const Head& head, const TileShape& shape) {
+  const uint32_t parameters = entry[1];
+  const uint32_t units = load_u16(entry + 2);
+  switch (static_cast<Method>(entry[0])) {
+    case Method::constant:
+      if (parameters != 0) return {Reason::tile_parameters, 1};
+      if (units != 0) return {Reason::tile_size, 2};
+      for (uint32_t c = 0; c < kMaxChannels; ++c) {
+        const uint32_t maximum = c < head.channels ? (1u << head.bits) - 1 : 0;
+        if (load_u16(entry + 4 + 2 * c) > maximum) return {Reason::constant_value, 4 + 2 * c};
+      }
+      return {};
+    case Method::raw:
+      if (parameters != 0) return {Reason::tile_parameters, 1};
+      if (uint64_t{units} * kUnit != raw_bytes(shape.width, shape.height, shape.channels, shape.bits)) {
+        return {Reason::tile_size, 2};
+      }
+      return {};
+    case Method::fast:
+      if (parameters >= kTransforms || (parameters != 0 && shape.channels < 3)) return {Reason::tile_parameters, 1};
+      if (units == 0) return {Reason::tile_size, 2};
+      return {};
+    case Method::dense:
+      if (head.model_origin() == L3_MODEL_NONE) return {Reason::tile_needs_model, 0};
+      if ((parameters & 7) > kMaxLogLanes || dense_ending(parameters) > kMaxEnding ||
+          shape.width * shape.height > kMaxPixelsOfLane * dense_lanes(parameters)) {
+        return {Reason::tile_parameters, 1};
+      }
+      if (units * kUnit < 4 * dense_lanes(parameters)) return {Reason::tile_size, 2};
+      return {};
+    default: return {Reason::tile_method, 0};
+  }
+}
+
+// Verifies a tile's index entry. If the tile has a payload, it must begin at unit `next`.
+L3_INLINE Verdict check_entry(const uint8_t* entry, const Head& head, uint64_t tile, uint64_t next) {
+  const uint64_t at = head.head_bytes + tile * kIndexEntryBytes;
+  const Fault fault = check_entry_fields(entry, head, head.tile_shape(tile));
+  if (fault.reason != Reason::none) return {fault.reason, at + fault.at, tile};
+  const bool has_payload = static_cast<Method>(entry[0]) != Method::constant;
+  if (has_payload && load_u32(entry + 4) != next) return {Reason::tile_offset, at + 4, tile};
+  return {};
+}
+
+// Verifies that the file ends at unit `next`, where the last payload ends.
+L3_INLINE Verdict check_end(uint64_t size, uint64_t next) {
+  if (size / kUnit < next) return {Reason::payload_truncated, size};
+  if (size != next * kUnit) return {Reason::trailing_bytes, next * kUnit};
+  return {};
+}
+
+// Reads an entry of a verified index. `data` is the start of the file.
+L3_INLINE TileEntry read_entry(const uint8_t* entry, const uint8_t* data) {
+  TileEntry result{};
+  result.method = static_cast<Method>(entry[0]);
+  result.parameters = entry[1];
+  if (result.method == Method::constant) {
+    for (uint32_t c = 0; c < kMaxChannels; ++c) result.value[c] = static_cast<uint16_t>(load_u16(entry + 4 + 2 * c));
+    result.payload = data;
+  } else {
+    result.payload = data + uint64_t{load_u32(entry + 4)} * kUnit;
+    result.payload_bytes = load_u16(entry + 2) * kUnit;
+    result.check = load_u32(entry + 8);
+  }
+  return result;
+}
+L3_INLINE TileEntry read_entry(const uint8_t* data, uint64_t head_bytes, uint64_t tile) {
+  return read_entry(data + head_bytes + tile * kIndexEntryBytes, data);
+}
+
+}  // namespace l3

@@ -1,0 +1,48 @@
+// How encoder and decoder pass a tile to a target's functions.
+#pragma once
+
+#include "container/format.h"
+#include "container/reason.h"
+
+namespace l3 {
+
+struct TileShape {
+  uint32_t width, height;
+  uint32_t channels, bits;
+};
+
+// An index entry, and the address of the tile's payload.
+struct TileEntry {
+  Method method;
+  uint8_t parameters;
+  uint32_t check;                // not in constant tiles
+  uint16_t value[kMaxChannels];  // only in constant tiles
+  const uint8_t* payload;
+  uint32_t payload_bytes;
+};
+
+// Where decoded pixels go: columns x0 to x1 - 1 and rows y0 to y1 - 1 of the tile. The first of them goes to `pixels`.
+struct TileOutput {
+  uint8_t* pixels;  // null: decode without writing
+  size_t stride;
+  uint32_t x0, y0, x1, y1;
+  const uint8_t* colours;  // null, or 256 colours (red, green, blue, alpha) to write in place of indices
+  uint32_t colour_bytes;   // 3 or 4: how many bytes of each colour to write
+};
+
+// How the encoder stores a tile.
+struct TileChoice {
+  Method method;
+  uint8_t parameters;
+  uint16_t value[kMaxChannels];
+  uint32_t payload_bytes;  // a multiple of the unit
+  bool in_range;           // false: a sample is above 2^bits - 1, and nothing was encoded
+};
+
+// The pixels of a tile to encode.
+struct TileInput {
+  const uint8_t* pixels;
+  size_t stride;
+};
+
+}  // namespace l3

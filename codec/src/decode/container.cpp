@@ -1,0 +1,97 @@
+// Implements container.h with a processor target's checks.
+#include "decode/container.h"
+
+#include <cstring>
+
+#include "container/sha256.h"
+
+namespace l3 {
+namespace {
+
+Verdict check_limits(const Head& head, const l3_limits& limits) {
+  const uint64_t pixels = uint64_t{head.width} * head.height;
+  if (pixels > limits.max_pixels) return {Reason::over_pixel_limit, header::kWidth};
+  if (pixels * head.pixel_bytes() > limits.max_output_bytes) return {Reason::over_output_limit, header::kWidth};
+  return {};
+}
+
+// Computes checks with the functions of a processor target.
+struct Processor {
+  const Target& target;
+
+  uint32_t check(const uint8_t* bytes, uint64_t words) const { return target.check(bytes, words); }
+  uint32_t check_of_head(const uint8_t* data, uint64_t bytes) const {
+    uint8_t copy[L3_HEAD_MAX_BYTES];
+    std::memcpy(copy, data, bytes);
+    store_u32(copy + header::kHeadCheck, 0);
+    return check(copy, bytes / 4);
+  }
+};
+
+// Verifies the entries of an index whose check is right, and that the file ends where the last payload ends.
+Verdict check_entries(const uint8_t* data, uint64_t size, const Head& head) {
+  const uint8_t* index = data + head.head_bytes;
+  uint64_t next = head.payload_start / kUnit;
+  for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
+    const Verdict verdict = check_entry(index + tile * kIndexEntryBytes, head, tile, next);
+    if (!verdict.ok()) return verdict;
+    next += entry_units(index + tile * kIndexEntryBytes);
+  }
+  return check_end(size, next);
+}
+
+}  // namespace
+
+l3_limits with_defaults(const l3_limits* limits) {
+  l3_limits result = limits != nullptr ? *limits : l3_limits{};
+  if (result.max_pixels == 0) result.max_pixels = L3_DEFAULT_MAX_PIXELS;
+  if (result.max_output_bytes == 0) result.max_output_bytes = L3_DEFAULT_MAX_OUTPUT_BYTES;
+  if (result.max_metadata_bytes == 0) result.max_metadata_bytes = L3_DEFAULT_MAX_METADATA_BYTES;
+  return result;
+}
+
+Verdict read_head(const uint8_t* data, uint64_t size, const Target& target, const l3_limits& limits, Head& head) {
+  // Verify a copy, so that the bytes that were verified are also the bytes that are used if the file changes
+  // meanwhile.
+  uint8_t copy[L3_HEAD_MAX_BYTES];
+  std::memcpy(copy, data, size < sizeof(copy) ? size : sizeof(copy));
+  const Verdict verdict = read_head(Processor{target}, copy, size, head);
+  return verdict.ok() ? check_limits(head, limits) : verdict;
+}
+
+Verdict check_section(const uint8_t* data, uint64_t size, const Target& target, const Section& section) {
+  return check_section(Processor{target}, data, size, section);
+}
+
+Verdict check_container(const uint8_t* data, uint64_t size, const Target& target, const Head& head,
+                        const SuppliedModels* supplied, FileModel& model) {
+  const Verdict of_index = check_index(Processor{target}, data, size, head);
+  if (!of_index.ok()) return of_index;
+  const Verdict of_sections = check_sections(Processor{target}, data, size, head);
+  if (!of_sections.ok()) return of_sections;
+  static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last section type that matters here
+  const Verdict of_model = find_model(data, head, supplied, model);
+  if (!of_model.ok()) return of_model;
+  if (size < head.payload_start) return {Reason::section_truncated, size};
+  return check_entries(data, size, head);
+}
+
+Verdict check_index(const uint8_t* data, uint64_t data_size, uint64_t size, const Target& target, const Head& head) {
+  const Verdict verdict = check_index(Processor{target}, data, data_size, head);
+  if (!verdict.ok()) return verdict;
+  if (size < head.payload_start) return {Reason::section_truncated, size};
+  return check_entries(data, size, head);
+}
+
+void digest_of(const uint8_t* data, uint64_t payload_start, uint8_t* digest) {
+  constexpr uint8_t kZeros[kHeaderBytes - header::kHeadCheck] = {};  // head check and digest end the header
+  Sha256 sha;
+  sha.update(data, header::kHeadCheck);
+  sha.update(kZeros, sizeof(kZeros));
+  sha.update(data + kHeaderBytes, payload_start - kHeaderBytes);
+  uint8_t whole[Sha256::kBytes];
+  sha.finish(whole);
+  std::memcpy(digest, whole, header::kDigestBytes);
+}
+
+}  // namespace l3

@@ -1,0 +1,118 @@
+// Turns a file that names its model into one that contains it.
+#include <cstring>
+
+#include "api/options.h"
+#include "container/sha256.h"
+#include "decode/container.h"
+#include "models/model.h"
+
+namespace l3 {
+namespace {
+
+// The model section precedes the sections from 0x8000 on. Its section entry has the size of the name, which it
+// replaces, so head and index keep their size. Everything from the new section on moves.
+class Embedding {
+ public:
+  Embedding(const uint8_t* data, uint64_t size, const Head& head, const l3_model& model, const Target& target)
+      : data_(data), size_(size), head_(head), model_(model), target_(target), added_(pad_to_unit(model.bytes.size())) {
+    while (before_ < head.section_count && head.sections[before_].type < L3_SECTION_MODEL) ++before_;
+    moved_ = before_ < head.section_count ? head.sections[before_].offset : head.payload_start;
+  }
+
+  uint64_t size() const { return size_ + added_; }
+
+  void write(uint8_t* out) const {
+    std::memcpy(out, data_, moved_);
+    uint8_t* const section = out + moved_;
+    std::memset(section, 0, added_);
+    std::memcpy(section, model_.bytes.data(), model_.bytes.size());
+    std::memcpy(section + added_, data_ + moved_, size_ - moved_);
+    write_index(out);
+    write_head(out, target_.check(section, added_ / 4));
+  }
+
+ private:
+  void write_index(uint8_t* out) const {
+    for (uint64_t tile = 0; tile < head_.tile_count; ++tile) {
+      uint8_t* const entry = out + head_.head_bytes + tile * kIndexEntryBytes;
+      if (static_cast<Method>(entry[0]) == Method::constant) continue;
+      store_u32(entry + 4, load_u32(entry + 4) + static_cast<uint32_t>(added_ / kUnit));
+    }
+  }
+
+  void write_head(uint8_t* out, uint32_t model_check) const {
+    uint8_t* const entries = out + kHeaderBytes;
+    const uint8_t* const old = data_ + head_.entries_at();
+    for (uint32_t i = 0; i < head_.section_count; ++i) {
+      uint8_t* const entry = entries + (i < before_ ? i : i + 1) * kSectionEntryBytes;
+      std::memcpy(entry, old + i * kSectionEntryBytes, kSectionEntryBytes);
+      if (i >= before_) {
+        store_u32(entry + section_entry::kOffset, static_cast<uint32_t>((head_.sections[i].offset + added_) / kUnit));
+      }
+    }
+    uint8_t* const entry = entries + before_ * kSectionEntryBytes;
+    store_u16(entry + section_entry::kType, L3_SECTION_MODEL);
+    store_u16(entry + section_entry::kFlags, 0);
+    store_u32(entry + section_entry::kCheck, model_check);
+    store_u32(entry + section_entry::kOffset, static_cast<uint32_t>(moved_ / kUnit));
+    store_u32(entry + section_entry::kSize, static_cast<uint32_t>(model_.bytes.size()));
+
+    store_u16(out + header::kSectionCount, head_.section_count + 1);
+    store_u16(out + header::kRequired, head_.required_features & ~kNamedModel);
+    store_u32(out + header::kIndexCheck,
+              target_.check(out + head_.head_bytes, (head_.index_end - head_.head_bytes) / 4));
+    digest_of(out, head_.payload_start + added_, out + header::kDigest);
+    store_u32(out + header::kHeadCheck, 0);
+    store_u32(out + header::kHeadCheck, target_.check(out, head_.head_bytes / 4));
+  }
+
+  static_assert(kModelNameBytes == kSectionEntryBytes);
+
+  const uint8_t* data_;
+  uint64_t size_;
+  const Head& head_;
+  const l3_model& model_;
+  const Target& target_;
+  uint64_t added_;
+  uint32_t before_ = 0;  // sections before the model section; they do not move
+  uint64_t moved_;       // everything from this offset on moves
+};
+
+}  // namespace
+}  // namespace l3
+
+using namespace l3;
+
+l3_status l3_embed_model(const void* data, size_t size, const l3_model* model, void* out, size_t out_size,
+                         size_t* written, l3_error* error) {
+  if (data == nullptr || model == nullptr || written == nullptr) return fail(error, Reason::null_argument);
+  const Target* chosen = target();
+  if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
+  const uint8_t* const bytes = static_cast<const uint8_t*>(data);
+  constexpr l3_limits kNone = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+  Head head{};
+  Verdict verdict = read_head(bytes, size, *chosen, kNone, head);
+  const SuppliedModels supplied{&model, 1};
+  if (verdict.ok()) {
+    FileModel found;
+    verdict = check_container(bytes, size, *chosen, head, &supplied, found);
+  }
+  if (!verdict.ok()) return fail(error, verdict.reason, verdict.offset, verdict.tile);
+  if (!head.names_model()) return fail(error, Reason::no_named_model);
+  if (head.section_count == kMaxSections) return fail(error, Reason::bad_section_size);
+  const Embedding embedding(bytes, size, head, *model, *chosen);
+  if (embedding.size() > kMaxFileBytes) return fail(error, Reason::file_too_large);
+  *written = embedding.size();
+  if (out == nullptr || out_size < *written) return fail(error, Reason::buffer_too_small);
+  if (overlap(data, size, out, *written)) return fail(error, Reason::buffers_overlap);
+  embedding.write(static_cast<uint8_t*>(out));
+  return succeed(error);
+}
+
+void l3_digest(const void* data, size_t size, uint8_t* digest) {
+  Sha256 sha;
+  sha.update(static_cast<const uint8_t*>(data), size);
+  uint8_t whole[Sha256::kBytes];
+  sha.finish(whole);
+  std::memcpy(digest, whole, L3_DIGEST_BYTES);
+}

@@ -1,0 +1,459 @@
+// Implements dense_encode.h: fits a model in rounds, then chooses classes and codes each tile.
+#include "encode/dense_encode.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "api/parallel.h"
+#include "container/logarithm.h"
+#include "encode/dense_refine.h"
+
+namespace l3 {
+namespace {
+
+// Symbols of an image are kept between counting and encoding if they take no more memory than this.
+constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
+
+constexpr double kBitsOfLane = 512;
+
+using Tiles = std::vector<std::unique_ptr<DenseTile>>;
+
+template <class Body>
+void for_channels_of(const Tiles& tiles, const Body& body) {
+  for (const auto& tile : tiles) {
+    for (uint32_t c = 0; c < tile->planes().channels; ++c) body(tile->planes(), c);
+  }
+}
+
+std::vector<uint8_t> classes_of(const Tiles& tiles) {
+  std::vector<uint8_t> classes;
+  for_channels_of(tiles, [&](const DensePlanes& p, uint32_t c) {
+    classes.insert(classes.end(), p.classes[c], p.classes[c] + p.block_count());
+  });
+  return classes;
+}
+
+void set_classes(const std::vector<uint8_t>& classes, const Tiles& tiles) {
+  const uint8_t* from = classes.data();
+  for_channels_of(tiles, [&](const DensePlanes& p, uint32_t c) {
+    std::memcpy(p.classes[c], from, p.block_count());
+    from += p.block_count();
+  });
+}
+
+// The bits that the classes of the tiles take, coded with their own frequencies.
+double class_bits(const Tiles& tiles) {
+  uint32_t uses[kMaxChannels][kMaxClasses] = {};
+  double blocks = 0, bits = 0;
+  for_channels_of(tiles, [&](const DensePlanes& p, uint32_t c) {
+    for (uint32_t b = 0; b < p.block_count(); ++b) ++uses[c][p.classes[c][b]];
+    blocks += c == 0 ? p.block_count() : 0;
+  });
+  for (const auto& of_channel : uses) {
+    for (const uint32_t times : of_channel) bits -= times == 0 ? 0 : times * logarithm(times / blocks);
+  }
+  return bits;
+}
+
+}  // namespace
+
+std::unique_ptr<DenseTile> DenseEncoder::load(uint64_t tile) const {
+  return std::make_unique<DenseTile>(source_.shape(tile), source_.input(tile));
+}
+
+void DenseEncoder::fit(uint32_t effort, ModelUse use) {
+  const uint64_t tile_count = source_.tile_count();
+  effort_ = effort_of(effort);
+  const uint64_t pixels = source_.pixels();
+  // Always look at one tile or more, however large the tiles are.
+  const uint64_t step = std::clamp<uint64_t>((pixels + effort_.fit_pixels / 2) / effort_.fit_pixels, 1, tile_count);
+  std::vector<uint64_t> seen;
+  for (uint64_t tile = step / 2; tile < tile_count; tile += step) seen.push_back(tile);
+  std::vector<std::unique_ptr<DenseTile>> tiles(seen.size());
+  for (size_t i = 0; i < seen.size(); ++i) tiles[i] = load(seen[i]);
+
+  fit_predictors(tiles, source_.channels(), effort_, kernels_, parallel_, fitted_, scales_, class_costs_);
+  uint64_t seen_samples = 0;
+  for (const auto& tile : tiles) seen_samples += tile->samples();
+  const uint32_t weight = sample_weight(use);
+  const double share = static_cast<double>(seen_samples) / (static_cast<double>(pixels) * weight);
+  fit_groups(tiles, kernels_, parallel_, share, effort_.group_levels, fitted_);
+  if (effort_.refine_rounds > 0) refine_in_rounds(tiles, share);
+
+  SymbolCounts counts(fitted_);
+  count_all(seen, tiles, counts);
+  scale_counts(counts, weight);
+  fit_tables(counts, effort_.tables, effort_.table_rounds, fitted_);
+
+  auto class_counts = std::make_unique<ClassCounts[]>(1);
+  std::memset(class_counts.get(), 0, sizeof(ClassCounts));
+  for (uint64_t tile = 0; tile < tile_count; ++tile) {
+    const size_t blocks = classes_[tile].size() / source_.channels();
+    for (size_t i = 0; i < classes_[tile].size(); ++i) {
+      const uint8_t before = i >= blocks ? classes_[tile][i - blocks] : 0;
+      ++class_counts[0][i / blocks][before][classes_[tile][i]];
+    }
+  }
+  fit_class_tables(class_counts[0], source_.channels(), fitted_);
+  if (use != ModelUse::these) complete(counts, weight, use);
+
+  model_bytes_.resize(kMaxModelBytes);
+  model_bytes_.resize(write_model(fitted_, model_bytes_.data()));
+  codes_ = std::make_unique<Codes>();
+  const Fault fault = read_model(model_bytes_.data(), model_bytes_.size(), source_.channels(), codes_->tables);
+  if (fault.reason != Reason::none) __builtin_trap();
+  make_codes();
+}
+
+void DenseEncoder::scale_counts(SymbolCounts& counts, uint32_t weight) const {
+  for (uint32_t c = 0; c < fitted_.channels; ++c) {
+    uint32_t* const of_channel = counts.of(c);
+    for (size_t i = 0; i < size_t{counts.rows(c)} * kLevels * kMaxSymbols; ++i) of_channel[i] *= weight;
+  }
+}
+
+uint32_t DenseEncoder::sample_weight(ModelUse use) const {
+  constexpr uint64_t kEnough = uint64_t{1} << 22, kMaxWeight = 8;
+  if (use == ModelUse::these) return 1;
+  const uint64_t samples = source_.pixels() * source_.channels();
+  return static_cast<uint32_t>(std::clamp<uint64_t>(kEnough / samples, 1, kMaxWeight));
+}
+
+// Gives codes to symbols that were not seen. A code takes one of the table's 4096 slots from the other symbols. But a
+// tile with a symbol that has no code costs some bits for each of its samples, because its file then needs another
+// model. The number of unseen symbols that will occur is about the number of symbols seen exactly once (Good-Turing).
+// Symbols seen twice count as seen once, since a symbol seldom occurs alone.
+void DenseEncoder::complete(SymbolCounts& counts, uint32_t weight, ModelUse use) {
+  constexpr double kBitsOfSlot = 1.4427 / kProbabilities;
+  constexpr double kLostBits = 0.15;  // per sample
+  constexpr uint32_t kSeldom = 2;
+  std::vector<uint64_t> seen(size_t{fitted_.table_count} * kMaxSymbols);
+  for (uint32_t c = 0; c < fitted_.channels; ++c) {
+    const uint32_t sign_groups = RowMap(fitted_, c).sign_groups;
+    for (uint32_t row = 0; row < counts.rows(c); ++row) {
+      for (uint32_t level = 0; level < kLevels; ++level) {
+        const uint32_t table = fitted_.table_of[c][row / sign_groups][row % sign_groups][level];
+        const uint32_t* const of_context = counts.of(c) + (size_t{row} * kLevels + level) * kMaxSymbols;
+        for (uint32_t i = 0; i < kMaxSymbols; ++i) seen[size_t{table} * kMaxSymbols + i] += of_context[i];
+      }
+    }
+  }
+  const double samples_of_tile =
+      static_cast<double>(source_.pixels() * source_.channels()) / static_cast<double>(source_.tile_count());
+  for (uint32_t t = 0; t < fitted_.table_count; ++t) {
+    uint64_t samples = 0, seldom = 0, never = 0;
+    for (uint32_t i = 0; i < kMaxSymbols; ++i) {
+      const uint64_t count = seen[size_t{t} * kMaxSymbols + i] / weight;
+      samples += count;
+      seldom += count > 0 && count <= kSeldom;
+      never += count == 0;
+    }
+    const double lost = kLostBits * samples_of_tile * static_cast<double>(seldom);
+    const double taken = kBitsOfSlot * static_cast<double>(never * samples);
+    if (use == ModelUse::any || lost > taken) complete_table(fitted_, t);
+  }
+  complete_class_tables(fitted_);
+}
+
+// Each round makes tables for the choices of the round before it, and then chooses again. The best round is kept.
+void DenseEncoder::refine_in_rounds(const std::vector<std::unique_ptr<DenseTile>>& tiles, double share) {
+  struct {
+    double bits;
+    DenseModel model;
+    std::vector<uint8_t> classes;
+  } best{1e300, {}, {}};
+  RefineLimits limits = effort_.refine;
+  for (uint32_t round = 0;; ++round) {
+    SymbolCounts counts(fitted_);
+    count_tiles(tiles, counts);
+    const double bits = fit_tables(counts, effort_.tables, effort_.table_rounds, fitted_) + class_bits(tiles);
+    if (bits < best.bits) {
+      best = {bits, fitted_, classes_of(tiles)};
+    } else {
+      // Errors depend on other errors, so changed predictors may make the result worse. Then keep the predictors in
+      // later rounds. If they are kept already, stop.
+      if (limits.of_class == 0) round = effort_.refine_rounds;
+      limits.of_class = 0;
+      fitted_ = best.model;
+      set_classes(best.classes, tiles);
+      for_channels_of(tiles,
+                      [&](const DensePlanes& p, uint32_t c) { kernels_.evaluate(p, c, fitted_.weights[c], nullptr); });
+    }
+    if (round >= effort_.refine_rounds) return;
+    refine(tiles, kernels_, parallel_, limits, fitted_);
+    fit_groups(tiles, kernels_, parallel_, share, effort_.group_levels, fitted_);
+  }
+}
+
+// Calls count(i, to) for every i below `tiles`, in parallel. Adds up in `counts` what the calls add to their `to`.
+template <class Count>
+void DenseEncoder::count_in_chunks(uint64_t tiles, SymbolCounts& counts, const Count& count) const {
+  // Use separate counters only if there may be threads.
+  const uint64_t chunks = parallel_.run == nullptr ? 1 : std::clamp<uint64_t>(tiles, 1, 8);
+  std::vector<std::unique_ptr<SymbolCounts>> others(chunks);
+  auto count_chunk = [&](uint64_t chunk) {
+    if (chunk > 0) others[chunk] = std::make_unique<SymbolCounts>(fitted_);
+    SymbolCounts& to = chunk > 0 ? *others[chunk] : counts;
+    for (uint64_t i = chunk; i < tiles; i += chunks) count(i, to);
+  };
+  run_parallel(parallel_, chunks, count_chunk);
+  for (uint64_t i = 1; i < chunks; ++i) counts.add(*others[i]);
+}
+
+void DenseEncoder::count_tiles(const std::vector<std::unique_ptr<DenseTile>>& tiles, SymbolCounts& counts) const {
+  uint16_t row_of[kMaxChannels][kZones * kSignPatterns];
+  for (uint32_t c = 0; c < source_.channels(); ++c) RowMap(fitted_, c).contexts(row_of[c]);
+  count_in_chunks(tiles.size(), counts, [&](uint64_t i, SymbolCounts& to) {
+    add_symbols(read_symbols(*tiles[i], fitted_.activity, row_of), *tiles[i], to);
+  });
+}
+
+void DenseEncoder::add_symbols(const TileSymbols& read, const DenseTile& tile, SymbolCounts& counts) {
+  for (uint32_t c = 0; c < tile.planes().channels; ++c) {
+    const uint8_t* symbols = read.symbols.get() + c * tile.samples();
+    const uint16_t* contexts = read.contexts.get() + c * tile.samples();
+    uint32_t* const of_channel = counts.of(c);
+    for (size_t k = 0; k < tile.samples(); ++k) ++of_channel[size_t{contexts[k]} * kMaxSymbols + symbols[k]];
+  }
+}
+
+void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
+                             SymbolCounts& counts) {
+  uint16_t row_of[kMaxChannels][kZones * kSignPatterns];
+  for (uint32_t c = 0; c < source_.channels(); ++c) RowMap(fitted_, c).contexts(row_of[c]);
+  classes_.resize(source_.tile_count());
+  const uint64_t bytes = source_.pixels() * source_.channels() * (sizeof(uint8_t) + sizeof(uint16_t));
+  if (bytes <= kMaxKeptBytes) symbols_.resize(source_.tile_count());
+  const auto count_tile = [&](uint64_t i, const DenseTile& tile, SymbolCounts& to) {
+    const DensePlanes& planes = tile.planes();
+    for (uint32_t c = 0; c < planes.channels; ++c) {
+      classes_[i].insert(classes_[i].end(), planes.classes[c], planes.classes[c] + planes.block_count());
+    }
+    TileSymbols read = read_symbols(tile, fitted_.activity, row_of);
+    add_symbols(read, tile, to);
+    if (!symbols_.empty()) symbols_[i] = std::move(read);
+  };
+  count_in_chunks(source_.tile_count(), counts, [&](uint64_t tile, SymbolCounts& to) {
+    const auto at = std::lower_bound(seen.begin(), seen.end(), tile);
+    if (at != seen.end() && *at == tile) {
+      auto& known = tiles[static_cast<size_t>(at - seen.begin())];
+      count_tile(tile, *known, to);
+      known.reset();
+    } else {
+      const auto loaded = load(tile);
+      start_classes(*loaded);
+      count_tile(tile, *loaded, to);
+    }
+  });
+}
+
+Fault DenseEncoder::use(const uint8_t* model, size_t size, uint32_t effort) {
+  codes_ = std::make_unique<Codes>();
+  const Fault fault = read_model(model, size, source_.channels(), codes_->tables);
+  if (fault.reason != Reason::none) return fault;
+  model_bytes_.assign(model, model + size);
+  make_codes();
+  restore_fitted();
+  // A model does not contain the costs of classes and errors. These values are good enough to start from.
+  effort_ = effort_of(effort);
+  for (uint32_t c = 0; c < source_.channels(); ++c) {
+    scales_[c] = first_scales();
+    class_costs_[c].assign(codes_->tables.classes[c], 0);
+  }
+  return {};
+}
+
+// Fills in everything about the model, from the form that the decoder uses.
+void DenseEncoder::make_codes() {
+  Codes& codes = *codes_;
+  const DenseTables& tables = codes.tables;
+  for (uint32_t c = 0; c < tables.channels; ++c) {
+    for (uint32_t k = 0; k < tables.classes[c]; ++k) {
+      for (uint32_t tap = 0; tap < kMaxTaps; ++tap) {
+        const uint32_t word = tables.weights[c][k][tap / kTapsOfWord];
+        codes.weights[c][k].of[tap] = static_cast<int8_t>(word >> (8 * (tap % kTapsOfWord)));
+      }
+    }
+    const auto term = [&](uint32_t word, uint32_t byte) {
+      return static_cast<uint8_t>(tables.activity[c][word] >> (8 * byte));
+    };
+    const uint8_t terms[kActivityTerms] = {term(0, 0), term(0, 1), term(0, 2), term(0, 3), term(1, 0), term(1, 1),
+                                           term(2, 0), term(2, 1), term(2, 2), term(1, 2), term(1, 3)};
+    std::memcpy(codes.activity[c], terms, sizeof(terms));
+    for (uint32_t place = 0; place < kZones * kSignPatterns; ++place) {
+      const uint32_t row =
+          tables.zone_row[c][place / kSignPatterns] + tables.pattern_row[c][pattern_in_order(place % kSignPatterns)];
+      codes.row_of[c][place] = static_cast<uint16_t>(row * kLevels);
+    }
+  }
+  codes.symbols.resize(tables.table_count);
+  codes.classes.resize(tables.class_table_count);
+  for (uint32_t t = 0; t < tables.table_count; ++t) {
+    codes.symbols[t].list(tables.buckets + t * kTableBuckets, kTableBuckets,
+                          [](uint32_t meaning) { return symbol_of(meaning); });
+    for (uint32_t i = 0; i < kMaxSymbols; ++i) {
+      codes.costs[t][i] = cost_of_frequency(codes.symbols[t].codes[i].frequency);
+    }
+  }
+  for (uint32_t t = 0; t < tables.class_table_count; ++t) {
+    codes.classes[t].list(tables.class_buckets + t * kClassBuckets, kClassBuckets,
+                          [](uint32_t meaning) { return meaning; });
+  }
+}
+
+void DenseEncoder::restore_fitted() {
+  const Codes& codes = *codes_;
+  const DenseTables& tables = codes.tables;
+  fitted_.channels = tables.channels;
+  fitted_.table_count = tables.table_count;
+  std::memcpy(fitted_.weights, codes.weights, sizeof(fitted_.weights));
+  std::memcpy(fitted_.activity, codes.activity, sizeof(fitted_.activity));
+  for (uint32_t c = 0; c < tables.channels; ++c) {
+    fitted_.classes[c] = tables.classes[c];
+    uint32_t sign_groups = 1;
+    for (uint32_t pattern = 0; pattern < kSignPatterns; ++pattern) {
+      fitted_.sign_group[c][pattern] = tables.pattern_row[c][pattern_in_order(pattern)];
+      sign_groups = std::max(sign_groups, fitted_.sign_group[c][pattern] + 1u);
+    }
+    for (uint32_t zone = 0; zone < kZones; ++zone) {
+      const uint32_t group = tables.zone_row[c][zone] / sign_groups;
+      fitted_.zone_group[c][zone] = static_cast<uint8_t>(group);
+      for (uint32_t s = 0; s < sign_groups; ++s) {
+        std::memcpy(fitted_.table_of[c][group][s], tables.table_of[c] + (group * sign_groups + s) * kLevels, kLevels);
+      }
+    }
+  }
+  for (uint32_t t = 0; t < tables.table_count; ++t) {
+    for (uint32_t i = 0; i < kMaxSymbols; ++i) fitted_.frequencies[t][i] = codes.symbols[t].codes[i].frequency;
+  }
+}
+
+std::unique_ptr<DenseTile> DenseEncoder::load_with_classes(uint64_t tile) const {
+  std::vector<std::unique_ptr<DenseTile>> alone(1);
+  alone[0] = load(tile);
+  start_classes(*alone[0]);
+  // At least one round: the estimates that chose the classes so far are only approximate.
+  for (uint32_t round = 0; round < std::max(effort_.refine_rounds, 1u); ++round) {
+    refine_classes(alone, kernels_, l3_parallel{}, fitted_);
+  }
+  return std::move(alone[0]);
+}
+
+void DenseEncoder::start_classes(const DenseTile& tile) const {
+  const DensePlanes& planes = tile.planes();
+  const uint32_t* const classes = codes_ != nullptr ? codes_->tables.classes : fitted_.classes;
+  for (uint32_t c = 0; c < planes.channels; ++c) {
+    const TapWeights* weights = codes_ != nullptr ? codes_->weights[c] : fitted_.weights[c];
+    // Start with the predictor in the middle.
+    std::memset(planes.classes[c], static_cast<int>(classes[c] / 2), planes.block_count());
+    if (classes[c] == 1) {
+      kernels_.evaluate(planes, c, weights, nullptr);
+      continue;
+    }
+    kernels_.guess(planes, c, weights);
+    for (uint32_t round = 0; round < effort_.settle_rounds; ++round) {
+      kernels_.assign(planes, c, scales_[c], weights, class_costs_[c].data(), classes[c]);
+      kernels_.evaluate(planes, c, weights, nullptr);
+    }
+  }
+}
+
+DenseEncoder::TileSymbols DenseEncoder::read_symbols(const DenseTile& tile, const uint8_t (*activity)[kActivityTerms],
+                                                     const uint16_t (*row_of)[kZones * kSignPatterns]) const {
+  const DensePlanes& planes = tile.planes();
+  TileSymbols read;
+  read.symbols = std::make_unique_for_overwrite<uint8_t[]>(tile.samples() * planes.channels);
+  read.contexts = std::make_unique_for_overwrite<uint16_t[]>(tile.samples() * planes.channels);
+  for (uint32_t c = 0; c < planes.channels; ++c) {
+    uint16_t* contexts = read.contexts.get() + c * tile.samples();
+    kernels_.read_symbols(planes, c, activity[c], read.symbols.get() + c * tile.samples(), contexts);
+    for (size_t i = 0; i < tile.samples(); ++i) {
+      contexts[i] = static_cast<uint16_t>(row_of[c][contexts[i] >> 6] + (contexts[i] & 63u));
+    }
+  }
+  return read;
+}
+
+uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const {
+  const Codes& codes = *codes_;
+  const TileShape shape = source_.shape(tile);
+  const uint32_t channels = shape.channels;
+  const size_t samples = size_t{shape.width} * shape.height;
+  TileSymbols own_symbols;
+  std::vector<uint8_t> own_classes;
+  if (symbols_.empty()) {
+    const auto loaded = classes_.empty() ? load_with_classes(tile) : load(tile);
+    const DensePlanes& planes = loaded->planes();
+    if (classes_.empty()) {
+      for (uint32_t c = 0; c < channels; ++c) {
+        own_classes.insert(own_classes.end(), planes.classes[c], planes.classes[c] + planes.block_count());
+      }
+    } else {
+      for (uint32_t c = 0; c < channels; ++c) {
+        std::memcpy(planes.classes[c], classes_[tile].data() + size_t{c} * planes.block_count(), planes.block_count());
+        kernels_.evaluate(planes, c, codes.weights[c], nullptr);
+      }
+    }
+    own_symbols = read_symbols(*loaded, codes.activity, codes.row_of);
+  }
+  const TileSymbols& read = symbols_.empty() ? own_symbols : symbols_[tile];
+  const uint8_t* classes = classes_.empty() ? own_classes.data() : classes_[tile].data();
+
+  const auto tables = std::make_unique_for_overwrite<uint8_t[]>(samples * channels);
+  uint64_t cost = 0;  // approximate, in 16ths of a bit
+  for (uint32_t c = 0; c < channels; ++c) {
+    for (size_t i = c * samples; i < (c + 1) * samples; ++i) {
+      const uint32_t table = codes.tables.table_of[c][read.contexts[i]];
+      const uint32_t symbol_cost = codes.costs[table][read.symbols[i]];
+      if (symbol_cost == 0) return 0;
+      tables[i] = static_cast<uint8_t>(table);
+      cost += symbol_cost;
+    }
+  }
+
+  const uint32_t log_lanes = log_lanes_for(shape.width, shape.height, static_cast<double>(cost) / 16, kBitsOfLane);
+  const uint32_t lanes = 1u << log_lanes;
+  const uint32_t blocks = ceil_div(shape.width, kBlockEdge) * ceil_div(shape.height, kBlockEdge);
+  // A symbol takes one word at most, and the coder reads one word ahead.
+  const size_t room_for_words = (samples + blocks) * channels + 1;
+  const auto words = std::make_unique_for_overwrite<uint16_t[]>(room_for_words);
+  ReverseCoder coder(lanes, words.get() + room_for_words);
+  const auto cost_of = [&](size_t at) {
+    uint32_t of_pixel = 0;
+    for (size_t i = at; i < samples * channels; i += samples) of_pixel += codes.costs[tables[i]][read.symbols[i]];
+    return of_pixel;
+  };
+  parameters = coder.begin(shape.width, shape.height, log_lanes, cost_of, [&](EndingState& state, size_t at) {
+    for (uint32_t c = channels; c-- > 0;) {
+      const size_t sample = c * samples + at;
+      state.put(codes.symbols[tables[sample]], read.symbols[sample]);
+    }
+  });
+  const Ending ending = ending_of(parameters, shape.width, shape.height);
+  walk_backwards(shape.width, shape.height, lanes, ending,
+                 [&](uint32_t count, const uint8_t* lane_of, const size_t* at) {
+                   for (uint32_t c = channels; c-- > 0;) {
+                     for (uint32_t i = count; i-- > 0;) {
+                       const size_t sample = c * samples + at[i];
+                       coder.put(lane_of[i], codes.symbols[tables[sample]], read.symbols[sample]);
+                     }
+                   }
+                 });
+  for (uint32_t first = (blocks - 1) / lanes * lanes;; first -= lanes) {
+    for (uint32_t c = channels; c-- > 0;) {
+      if (codes.tables.classes[c] == 1) continue;
+      for (uint32_t lane = smaller(lanes, blocks - first); lane-- > 0;) {
+        const uint8_t* own = classes + size_t{c} * blocks + first + lane;
+        const uint32_t before = c == 0 ? 0 : *(own - blocks);
+        const SlotTable<kClassBuckets>& table = codes.classes[codes.tables.class_table_of[c][before]];
+        if (table.codes[*own].frequency == 0) return 0;
+        coder.put(lane, table, *own);
+      }
+    }
+    if (first == 0) break;
+  }
+
+  return coder.write(out, room);
+}
+
+}  // namespace l3

@@ -1,0 +1,346 @@
+// Implements dense_fit.h: least squares for predictors, alternating with the choice of each block's class.
+#include "encode/dense_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "api/parallel.h"
+#include "container/logarithm.h"
+#include "encode/dense_fit_equations.h"
+
+namespace l3 {
+namespace {
+
+constexpr uint32_t kChunks = 64;  // groups of tiles, each with its own sums
+constexpr uint32_t kMaxActivityWeight = 90;
+constexpr uint32_t kBlocksOfClass = 24;  // average number; a predictor for fewer blocks costs more than it saves
+constexpr uint32_t kPatience = 6;        // rounds without a gain before the fit stops
+constexpr double kWild = 0.02;  // bits per sample: after a round that loses more than this, weights change more slowly
+constexpr double kBitsOfCost = 1.56;              // bits per unit of the logarithm that the kernels add up
+constexpr double kCostOfBit = 256 / kBitsOfCost;  // the kernels' cost units per bit
+
+using Tiles = std::vector<std::unique_ptr<DenseTile>>;
+
+// Calls body(chunk, tile) for every tile, in parallel over the chunks.
+template <class Body>
+void for_tiles(const Tiles& tiles, const l3_parallel& parallel, const Body& body) {
+  auto run = [&](uint64_t chunk) {
+    for (uint64_t i = chunk; i < tiles.size(); i += kChunks) body(chunk, *tiles[i]);
+  };
+  run_parallel(parallel, std::min<uint64_t>(kChunks, tiles.size()), run);
+}
+
+uint32_t chunk_count(const Tiles& tiles) { return static_cast<uint32_t>(std::min<size_t>(kChunks, tiles.size())); }
+
+// Fits the predictors of one channel and the class of each block.
+class ChannelFit {
+ public:
+  ChannelFit(const Tiles& tiles, uint32_t channel, const DenseEffort& effort, const DenseKernels& kernels,
+             const l3_parallel& parallel, DenseModel& model, FitScales& scales)
+      : tiles_(tiles),
+        channel_(channel),
+        effort_(effort),
+        kernels_(kernels),
+        parallel_(parallel),
+        model_(model),
+        scales_(scales) {
+    for (const auto& tile : tiles) blocks_ += tile->planes().block_count();
+    classes_ = static_cast<uint32_t>(std::clamp<uint64_t>(blocks_ / kBlocksOfClass, 1, effort.classes));
+  }
+
+  void run() {
+    start();
+    keep();
+    uint32_t vain = 0, wild = 0;
+    for (uint32_t round = 0; round < effort_.rounds && vain < kPatience; ++round) {
+      refit();
+      if (classes_ > 1) assign();
+      evaluate();
+      if (estimate_ < best_.estimate) {
+        keep();
+        vain = wild = 0;
+        share_ = 1;
+        continue;
+      }
+      ++vain;
+      if (estimate_ < best_.estimate + kWild) continue;
+      // Errors depend on other errors, so weights may oscillate. Then move them half the way only, and sometimes go
+      // back to the best ones.
+      share_ = 0.5;
+      if (++wild % 3 == 0) restore();
+    }
+    if (estimate_ > best_.estimate) restore();
+    drop_unused();
+    fit_activity();
+  }
+
+  std::vector<uint32_t> class_costs() const {
+    std::vector<uint32_t> costs(classes_);
+    for (uint32_t k = 0; k < classes_; ++k) {
+      const double share = (static_cast<double>(uses_[k]) + 1) / (static_cast<double>(blocks_) + classes_);
+      costs[k] = static_cast<uint32_t>(-kCostOfBit * logarithm(share));
+    }
+    return costs;
+  }
+
+ private:
+  // The starting point: blocks sorted by activity, cut into classes of equal size; simple predictors.
+  void start() {
+    struct Busy {
+      uint32_t sum;
+      uint8_t* class_of;
+    };
+    std::vector<Busy> order;
+    order.reserve(blocks_);
+    for (const auto& tile : tiles_) {
+      const DensePlanes& p = tile->planes();
+      for (uint32_t b = 0; b < p.block_count(); ++b) order.push_back({busyness(p, b), p.classes[channel_] + b});
+    }
+    std::stable_sort(order.begin(), order.end(), [](const Busy& a, const Busy& b) { return a.sum < b.sum; });
+    for (size_t i = 0; i < order.size(); ++i) *order[i].class_of = static_cast<uint8_t>(i * classes_ / order.size());
+
+    TapWeights simple{};
+    simple.of[0] = 64;
+    if (channel_ == 0) {
+      simple.of[1] = 64;
+      simple.of[2] = -64;
+    } else {
+      simple.of[16] = -64;
+      simple.of[19] = 64;
+    }
+    for (uint32_t k = 0; k < classes_; ++k) model_.weights[channel_][k] = simple;
+    scales_ = first_scales();
+    count_uses();
+    evaluate();
+  }
+
+  // The mean difference from W and N, in 16ths.
+  uint32_t busyness(const DensePlanes& p, uint32_t block) const {
+    const uint32_t x = block % p.blocks_across * kBlockEdge, y = block / p.blocks_across * kBlockEdge;
+    const uint32_t columns = smaller(kBlockEdge, p.width - x), rows = smaller(kBlockEdge, p.height - y);
+    uint32_t sum = 0;
+    for (uint32_t r = 0; r < rows; ++r) {
+      NeighbourRow row;
+      find_neighbours(p.samples[channel_], p.pitch, x, y + r, row);
+      const int16_t* v = p.samples[channel_] + (y + r) * p.pitch + x;
+      for (uint32_t k = 0; k < columns; ++k) {
+        sum += static_cast<uint32_t>(std::abs(v[k] - row.at[kW][k]) + std::abs(v[k] - row.at[kN][k]));
+      }
+    }
+    return sum * 16 / (columns * rows);
+  }
+
+  // The state of the best round.
+  struct Best {
+    double estimate;
+    TapWeights weights[kMaxClasses];
+    std::vector<uint8_t> classes;
+  };
+
+  void keep() {
+    best_.estimate = estimate_;
+    std::memcpy(best_.weights, model_.weights[channel_], sizeof(best_.weights));
+    best_.classes.clear();
+    for (const auto& tile : tiles_) {
+      const DensePlanes& p = tile->planes();
+      best_.classes.insert(best_.classes.end(), p.classes[channel_], p.classes[channel_] + p.block_count());
+    }
+  }
+
+  void restore() {
+    std::memcpy(model_.weights[channel_], best_.weights, sizeof(best_.weights));
+    const uint8_t* from = best_.classes.data();
+    for (const auto& tile : tiles_) {
+      const DensePlanes& p = tile->planes();
+      std::memcpy(p.classes[channel_], from, p.block_count());
+      from += p.block_count();
+    }
+    count_uses();
+    evaluate();
+  }
+
+  void refit() {
+    const uint32_t count = feature_count(channel_);
+    const uint32_t chunks = chunk_count(tiles_);
+    const size_t each = size_t{classes_} * kMaxProducts;
+    std::vector<int64_t> products(each * chunks);
+    for_tiles(tiles_, parallel_, [&](uint64_t chunk, DenseTile& tile) {
+      kernels_.accumulate(tile.planes(), channel_, scales_, effort_.block_step, products.data() + each * chunk);
+    });
+    for (uint32_t chunk = 1; chunk < chunks; ++chunk) {
+      for (size_t i = 0; i < each; ++i) products[i] += products[each * chunk + i];
+    }
+    for (uint32_t k = 0; k < classes_; ++k) {
+      if (uses_[k] == 0) continue;
+      const double ridge = kRidgeOfClass + kRidgeOfSample * kBlockSamples * static_cast<double>(uses_[k]);
+      Equations equations = equations_of(products.data() + k * kMaxProducts, count, ridge);
+      Equations solution = equations;
+      if (!solution.solve()) continue;
+      round_solution(equations, solution, count);
+      set_weights(solution, channel_, share_, model_.weights[channel_][k]);
+    }
+  }
+
+  void assign() {
+    const std::vector<uint32_t> costs = class_costs();
+    for_tiles(tiles_, parallel_, [&](uint64_t, DenseTile& tile) {
+      kernels_.assign(tile.planes(), channel_, scales_, model_.weights[channel_], costs.data(), classes_);
+    });
+    count_uses();
+  }
+
+  void evaluate() {
+    uint64_t sums[kChunks][kFitLevels][2] = {};
+    for_tiles(tiles_, parallel_, [&](uint64_t chunk, DenseTile& tile) {
+      kernels_.evaluate(tile.planes(), channel_, model_.weights[channel_], sums[chunk]);
+    });
+    for (uint32_t chunk = 1; chunk < kChunks; ++chunk) {
+      for (uint32_t level = 0; level < kFitLevels; ++level) {
+        for (uint32_t i = 0; i < 2; ++i) sums[0][level][i] += sums[chunk][level][i];
+      }
+    }
+    set_scales(scales_, sums[0]);
+    estimate_ = estimate(sums[0]);
+  }
+
+  // An estimate of the bits per sample, without a constant that is the same for all predictors.
+  double estimate(const uint64_t (*sums)[2]) const {
+    double bits = 0, samples = 0;
+    for (uint32_t level = 0; level < kFitLevels; ++level) {
+      const double here = static_cast<double>(sums[level][0]);
+      const double expected = (static_cast<double>(sums[level][1]) + 0.5) / (here + 1);
+      bits += here * logarithm(floored_error(expected));
+      samples += here;
+    }
+    for (const uint64_t uses : uses_) {
+      const double times = static_cast<double>(uses);
+      if (uses > 0) bits -= times * logarithm(times / static_cast<double>(blocks_));
+    }
+    return bits / samples;
+  }
+
+  void count_uses() {
+    uses_.assign(classes_, 0);
+    for (const auto& tile : tiles_) {
+      const DensePlanes& p = tile->planes();
+      for (uint32_t b = 0; b < p.block_count(); ++b) ++uses_[p.classes[channel_][b]];
+    }
+  }
+
+  // Drops classes that no block uses, since they would take space in the model.
+  void drop_unused() {
+    uint8_t renamed[kMaxClasses] = {};
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < classes_; ++k) {
+      if (uses_[k] == 0) continue;
+      renamed[k] = static_cast<uint8_t>(kept);
+      model_.weights[channel_][kept] = model_.weights[channel_][k];
+      ++kept;
+    }
+    classes_ = kept;
+    model_.classes[channel_] = kept;
+    for (const auto& tile : tiles_) {
+      const DensePlanes& p = tile->planes();
+      for (uint32_t b = 0; b < p.block_count(); ++b) p.classes[channel_][b] = renamed[p.classes[channel_][b]];
+    }
+    count_uses();
+  }
+
+  // Fits activity weights so that the terms add up to the expected |error|, in 64ths.
+  void fit_activity() {
+    const uint32_t count = 9 + cross_channels(channel_);
+    uint8_t* weights = model_.activity[channel_];
+    constexpr uint8_t kFirst[kActivityTerms] = {16, 16, 8, 8, 4, 4, 3, 3, 3, 6, 6};
+    std::memcpy(weights, kFirst, sizeof(kFirst));
+    int16_t scale_of_level[kLevels];
+    for (uint32_t level = 0; level < kLevels; ++level) {
+      // The middle of the level, in samples, plus a small constant.
+      const double activity = std::ldexp(4 + (level & 3) + 0.5, static_cast<int>(level / 4) + 1) / 64;
+      scale_of_level[level] = row_scale(256 / (activity + 0.55));
+    }
+    const uint32_t chunks = chunk_count(tiles_);
+    for (uint32_t round = 0; round < effort_.activity_rounds; ++round) {
+      std::vector<int64_t> products(size_t{kMaxProducts} * chunks);
+      for_tiles(tiles_, parallel_, [&](uint64_t chunk, DenseTile& tile) {
+        kernels_.accumulate_activity(tile.planes(), channel_, weights, scale_of_level, effort_.block_step,
+                                     products.data() + kMaxProducts * chunk);
+      });
+      for (uint32_t chunk = 1; chunk < chunks; ++chunk) {
+        for (uint32_t i = 0; i < kMaxProducts; ++i) products[i] += products[kMaxProducts * chunk + i];
+      }
+      Equations equations = equations_of(products.data(), count, 1024);
+      if (!equations.solve()) return;
+      uint32_t sum = 0;
+      uint32_t rounded[kActivityTerms] = {};
+      for (uint32_t i = 0; i < count; ++i) {
+        const double exact = std::clamp(equations.right(i) * 64, 0.0, static_cast<double>(kMaxActivityWeight));
+        rounded[i] = static_cast<uint32_t>(std::floor(exact + 0.5));
+        sum += rounded[i];
+      }
+      if (sum == 0) return;
+      for (uint32_t i = 0; i < count; ++i) weights[i] = static_cast<uint8_t>(rounded[i]);
+    }
+  }
+
+  const Tiles& tiles_;
+  const uint32_t channel_;
+  const DenseEffort& effort_;
+  const DenseKernels& kernels_;
+  const l3_parallel& parallel_;
+  DenseModel& model_;
+  FitScales& scales_;
+  uint64_t blocks_ = 0;
+  uint32_t classes_ = 1;
+  std::vector<uint64_t> uses_;
+  double estimate_ = 0;
+  double share_ = 1;  // the fraction of the way from the old weights to the new solution
+  Best best_;
+};
+
+}  // namespace
+
+DenseEffort effort_of(uint32_t effort) {
+  switch (effort) {
+    case 1: return {4, 2, 1, 12, 1u << 15, 2, 1, 6, 3, 0, {}};
+    case 2: return {8, 2, 1, 16, 1u << 16, 2, 1, 8, 3, 0, {}};
+    case 3: return {12, 3, 1, 20, 1u << 17, 1, 2, 12, 4, 0, {}};
+    case 4: return {16, 4, 2, 24, 1u << 18, 1, 2, 16, 6, 0, {}};
+    case 5: return {24, 6, 2, 24, 1u << 20, 1, 2, 16, 6, 0, {}};
+    case 6: return {32, 8, 2, 24, 1u << 21, 1, 3, 16, 6, 1, {0, 512}};
+    case 7: return {32, 10, 2, 24, 1u << 22, 1, 3, 16, 6, 1, {48, 512}};
+    case 8: return {32, 12, 2, 24, 1u << 23, 1, 3, 16, 6, 2, {64, 512}};
+    default: return {32, 28, 3, 24, 1u << 24, 1, 3, 16, 8, 2, {128, 1024}};
+  }
+}
+
+FitScales first_scales() {
+  FitScales scales{};
+  const uint64_t none[kFitLevels][2] = {};
+  set_scales(scales, none);
+  return scales;
+}
+
+void set_scales(FitScales& scales, const uint64_t (*sums)[2]) {
+  for (uint32_t level = 0; level < kFitLevels; ++level) {
+    const double expected = (static_cast<double>(sums[level][1]) + 0.5) / (static_cast<double>(sums[level][0]) + 1);
+    const double mean = floored_error(expected);
+    for (uint32_t e = 0; e < 256; ++e) scales.scale[level][e] = scale_of_error(expected, e);
+    const auto rounded = [](double v) { return static_cast<int16_t>(std::floor(v + 0.5)); };
+    scales.cost[level][0] = rounded(kCostOne * 0.5 / mean);
+    scales.cost[level][1] = rounded(kCostOne * 4 * 0.175 / (mean * mean));
+  }
+}
+
+void fit_predictors(const Tiles& tiles, uint32_t channels, const DenseEffort& effort, const DenseKernels& kernels,
+                    const l3_parallel& parallel, DenseModel& model, FitScales* scales,
+                    std::vector<uint32_t>* class_costs) {
+  model.channels = channels;
+  for (uint32_t c = 0; c < channels; ++c) {
+    ChannelFit fit(tiles, c, effort, kernels, parallel, model, scales[c]);
+    fit.run();
+    class_costs[c] = fit.class_costs();
+  }
+}
+
+}  // namespace l3

@@ -1,0 +1,35 @@
+// The entropy of symbols: the least that coding them takes. Every processor computes the same numbers.
+#pragma once
+
+#include "container/logarithm.h"
+
+namespace l3 {
+
+struct EntropyTerms {
+  static constexpr uint32_t kKnown = 4096;
+  double known[kKnown];
+
+  constexpr EntropyTerms() : known() {
+    for (uint32_t n = 1; n < kKnown; ++n) known[n] = n * logarithm(n);
+  }
+};
+inline constexpr EntropyTerms kEntropyTerms;
+
+// n log2 n.
+inline double entropy_term(uint64_t n) {
+  return n < EntropyTerms::kKnown ? kEntropyTerms.known[n] : static_cast<double>(n) * logarithm(static_cast<double>(n));
+}
+
+// The bits that symbols with these counts take, coded with their own frequencies.
+template <class Count>
+double own_bits(const Count* counts, uint32_t size) {
+  uint64_t total = 0;
+  double sum = 0;
+  for (uint32_t i = 0; i < size; ++i) {
+    total += counts[i];
+    sum += entropy_term(counts[i]);
+  }
+  return entropy_term(total) - sum;
+}
+
+}  // namespace l3

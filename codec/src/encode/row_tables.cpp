@@ -1,0 +1,298 @@
+// Implements row_tables.h: assigns contexts to tables by code length, and merges tables and groups.
+#include "encode/row_tables.h"
+
+#include <algorithm>
+
+#include "encode/dense_statistics.h"
+#include "encode/entropy.h"
+
+namespace l3 {
+namespace {
+
+// The bits that a context's table takes in the code of its row: the same table as before, the next one, another one.
+constexpr float kSame = 1, kNext = 2, kOther = 8;
+
+}  // namespace
+
+template <class Use>
+void RowTables::for_contexts(const Use& use) {
+  for (auto& row : rows_) {
+    for (Context& context : row) {
+      if (context.total > 0) use(context);
+    }
+  }
+}
+
+void RowTables::add_row(const uint32_t* counts, uint32_t contexts) {
+  std::vector<Context> row(contexts);
+  for (Context& context : row) {
+    for (uint32_t symbol = 0; symbol < symbols_; ++symbol, ++counts) {
+      if (*counts == 0) continue;
+      context.seen.emplace_back(symbol, *counts);
+      context.total += *counts;
+      context.mean += static_cast<double>(*counts) * symbol;
+    }
+    if (context.total > 0) context.mean /= context.total;
+  }
+  rows_.push_back(std::move(row));
+}
+
+void RowTables::fit(uint32_t maximum, uint32_t rounds) {
+  size_t contexts = 0;
+  for_contexts([&](const Context&) { ++contexts; });
+  tables_ = static_cast<uint32_t>(std::clamp<size_t>(contexts, 1, maximum));
+  start();
+  for (uint32_t round = 0; round < rounds; ++round) assign();
+  merge();
+  for (uint32_t round = 0; round < (rounds + 1) / 2; ++round) assign();
+  merge();
+  drop_unused();
+}
+
+// The initial tables. Contexts are sorted by the size of their symbols and divided evenly among the tables. The number
+// of symbols and the number of contexts count half each.
+void RowTables::start() {
+  std::vector<Context*> order;
+  double all = 0, sum = 0;
+  for_contexts([&](Context& context) {
+    order.push_back(&context);
+    all += context.total;
+  });
+  std::stable_sort(order.begin(), order.end(), [](const Context* a, const Context* b) { return a->mean < b->mean; });
+  for (size_t i = 0; i < order.size(); ++i) {
+    sum += order[i]->total;
+    const double place = 0.5 * sum / all + 0.5 * static_cast<double>(i) / static_cast<double>(order.size());
+    order[i]->table = static_cast<uint8_t>(std::min(tables_ - 1, static_cast<uint32_t>(place * tables_)));
+  }
+  count();
+}
+
+void RowTables::count() {
+  counts_.assign(size_t{tables_} * symbols_, 0);
+  for_contexts([&](const Context& context) {
+    for (const auto& [symbol, times] : context.seen) counts_[size_t{context.table} * symbols_ + symbol] += times;
+  });
+}
+
+// Assigns to each context of each row the table that minimises its bits, including the bits of the row's code.
+void RowTables::assign() {
+  std::vector<float> lengths(size_t{symbols_} * tables_);
+  for (uint32_t t = 0; t < tables_; ++t) {
+    double total = 0;
+    for (uint32_t i = 0; i < symbols_; ++i) total += static_cast<double>(counts_[size_t{t} * symbols_ + i]);
+    for (uint32_t i = 0; i < symbols_; ++i) {
+      const double count = static_cast<double>(counts_[size_t{t} * symbols_ + i]);
+      lengths[size_t{i} * tables_ + t] =
+          static_cast<float>(logarithm(total + 0.05 * symbols_) - logarithm(count + 0.05));
+    }
+  }
+  for (auto& row : rows_) assign_row(row, lengths);
+  count();
+}
+
+void RowTables::assign_row(std::vector<Context>& row, const std::vector<float>& lengths) {
+  size_t size = row.size();
+  while (size > 0 && row[size - 1].total == 0) --size;
+  if (size == 0) return;
+  std::vector<float> cost(tables_, 0.0f), next(tables_), own(tables_);
+  std::vector<uint8_t> from(size * tables_);
+  for (size_t i = 0; i < size; ++i) {
+    const uint32_t cheapest = static_cast<uint32_t>(std::min_element(cost.begin(), cost.end()) - cost.begin());
+    std::fill(own.begin(), own.end(), 0.0f);
+    for (const auto& [symbol, times] : row[i].seen) {
+      const float* length = &lengths[size_t{symbol} * tables_];
+      const float weight = static_cast<float>(times);
+      for (uint32_t t = 0; t < tables_; ++t) own[t] += weight * length[t];
+    }
+    for (uint32_t t = 0; t < tables_; ++t) {
+      float best = cost[t] + (i > 0 ? kSame : 0);
+      uint32_t source = t;
+      if (t > 0 && cost[t - 1] + kNext < best) {
+        best = cost[t - 1] + kNext;
+        source = t - 1;
+      }
+      if (cost[cheapest] + kOther < best) {
+        best = cost[cheapest] + kOther;
+        source = cheapest;
+      }
+      next[t] = best + own[t];
+      from[i * tables_ + t] = static_cast<uint8_t>(source);
+    }
+    cost.swap(next);
+  }
+  uint32_t table = static_cast<uint32_t>(std::min_element(cost.begin(), cost.end()) - cost.begin());
+  for (size_t i = size; i < row.size(); ++i) row[i].table = static_cast<uint8_t>(table);
+  for (size_t i = size; i-- > 0;) {
+    row[i].table = static_cast<uint8_t>(table);
+    table = from[i * tables_ + table];
+  }
+}
+
+double RowTables::table_bits_of(const uint64_t* counts) const {
+  if (std::all_of(counts, counts + symbols_, [](uint64_t count) { return count == 0; })) return 0;
+  uint16_t frequencies[kMaxSymbols];
+  make_frequencies(counts, symbols_, frequencies);
+  return table_bits(frequencies, symbols_) + 8;
+}
+
+// Merges the two tables that lose least by it, for as long as they lose less than a table costs.
+void RowTables::merge() {
+  std::vector<double> bits(tables_), table_size(tables_);
+  const auto of = [&](uint32_t t) { return &counts_[size_t{t} * symbols_]; };
+  std::vector<bool> alive(tables_);
+  for (uint32_t t = 0; t < tables_; ++t) {
+    bits[t] = own_bits(of(t), symbols_);
+    table_size[t] = table_bits_of(of(t));
+    alive[t] = table_size[t] > 0;
+  }
+  std::vector<uint64_t> joined(symbols_);
+  const auto gain_of = [&](uint32_t a, uint32_t b) {
+    for (uint32_t i = 0; i < symbols_; ++i) joined[i] = of(a)[i] + of(b)[i];
+    const double table = std::max(table_size[a], table_size[b]) + 4;
+    return bits[a] + bits[b] + table_size[a] + table_size[b] - own_bits(joined.data(), symbols_) - table;
+  };
+  std::vector<double> gains(size_t{tables_} * tables_, -1e300);
+  for (uint32_t a = 0; a < tables_; ++a) {
+    for (uint32_t b = 0; b < a; ++b) {
+      if (alive[a] && alive[b]) gains[a * tables_ + b] = gain_of(a, b);
+    }
+  }
+  for (;;) {
+    const size_t best = static_cast<size_t>(std::max_element(gains.begin(), gains.end()) - gains.begin());
+    if (gains[best] <= 0) break;
+    const uint32_t a = static_cast<uint32_t>(best / tables_), b = static_cast<uint32_t>(best % tables_);
+    for (uint32_t i = 0; i < symbols_; ++i) {
+      of(b)[i] += of(a)[i];
+      of(a)[i] = 0;
+    }
+    for_contexts(
+        [&](Context& context) { context.table = static_cast<uint8_t>(context.table == a ? b : context.table); });
+    alive[a] = false;
+    bits[b] = own_bits(of(b), symbols_);
+    table_size[b] = table_bits_of(of(b));
+    for (uint32_t t = 0; t < tables_; ++t) {
+      gains[std::max(a, t) * tables_ + std::min(a, t)] = -1e300;
+      if (t != b && alive[t])
+        gains[std::max(b, t) * tables_ + std::min(b, t)] = gain_of(std::max(b, t), std::min(b, t));
+    }
+  }
+}
+
+// Sorts tables by the size of their symbols, so that rows more often refer to the next table, which is cheap.
+void RowTables::drop_unused() {
+  count();
+  struct Kept {
+    double mean;
+    uint32_t table;
+  };
+  std::vector<Kept> kept;
+  for (uint32_t t = 0; t < tables_; ++t) {
+    double total = 0, sum = 0;
+    for (uint32_t i = 0; i < symbols_; ++i) {
+      total += static_cast<double>(counts_[size_t{t} * symbols_ + i]);
+      sum += static_cast<double>(counts_[size_t{t} * symbols_ + i]) * i;
+    }
+    if (total > 0) kept.push_back({sum / total, t});
+  }
+  if (kept.empty()) kept.push_back({0, 0});
+  std::stable_sort(kept.begin(), kept.end(), [](const Kept& a, const Kept& b) { return a.mean < b.mean; });
+  std::vector<uint8_t> renamed(tables_);
+  for (size_t i = 0; i < kept.size(); ++i) renamed[kept[i].table] = static_cast<uint8_t>(i);
+  for_contexts([&](Context& context) { context.table = renamed[context.table]; });
+  for (auto& row : rows_) {
+    uint8_t before = 0;
+    for (const Context& context : row) {
+      if (context.total > 0) {
+        before = context.table;
+        break;
+      }
+    }
+    for (Context& context : row) {
+      if (context.total == 0) context.table = before;
+      before = context.table;
+    }
+  }
+  tables_ = static_cast<uint32_t>(kept.size());
+  count();
+}
+
+void RowTables::frequencies(uint32_t table, uint16_t* frequencies) const {
+  make_frequencies(&counts_[size_t{table} * symbols_], symbols_, frequencies);
+}
+
+double RowTables::bits() const {
+  double sum = 0;
+  for (uint32_t t = 0; t < tables_; ++t) {
+    sum += own_bits(&counts_[size_t{t} * symbols_], symbols_) + table_bits_of(&counts_[size_t{t} * symbols_]);
+  }
+  for (const auto& row : rows_) {
+    sum += 2 * kOther;
+    for (size_t i = 1; i < row.size() && row[i].total > 0; ++i) {
+      sum += row[i].table == row[i - 1].table ? kSame : row[i].table == row[i - 1].table + 1 ? kNext : kOther;
+    }
+  }
+  return sum;
+}
+
+uint32_t group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contexts, uint32_t symbols,
+                      uint32_t maximum, double price, uint8_t* groups) {
+  const size_t size = size_t{contexts} * symbols;
+  std::vector<uint64_t> totals(size_t{values} * contexts);  // by value and context
+  for (size_t i = 0; i < totals.size(); ++i) {
+    for (uint32_t symbol = 0; symbol < symbols; ++symbol) totals[i] += counts[i * symbols + symbol];
+  }
+  const auto loss_of = [&](uint32_t a, uint32_t b) {
+    double loss = 0;
+    const uint32_t *of_a = &counts[a * size], *of_b = &counts[b * size];
+    for (uint32_t context = 0; context < contexts; ++context, of_a += symbols, of_b += symbols) {
+      const uint64_t total_a = totals[size_t{a} * contexts + context], total_b = totals[size_t{b} * contexts + context];
+      if (total_a == 0 || total_b == 0) continue;
+      double joined = 0;
+      for (uint32_t i = 0; i < symbols; ++i) {
+        if (of_a[i] != 0 && of_b[i] != 0) {
+          joined += entropy_term(of_a[i] + uint64_t{of_b[i]}) - entropy_term(of_a[i]) - entropy_term(of_b[i]);
+        }
+      }
+      loss += entropy_term(total_a + total_b) - entropy_term(total_a) - entropy_term(total_b) - joined;
+    }
+    return loss;
+  };
+  std::vector<uint32_t> alive(values), group(values);
+  for (uint32_t i = 0; i < values; ++i) alive[i] = group[i] = i;
+  std::vector<double> loss(size_t{values} * values);
+  for (uint32_t a = 0; a < values; ++a) {
+    for (uint32_t b = 0; b < a; ++b) loss[a * values + b] = loss_of(a, b);
+  }
+  while (alive.size() > 1) {
+    uint32_t best_a = 0, best_b = 0;
+    double best = 1e300;
+    for (const uint32_t a : alive) {
+      for (const uint32_t b : alive) {
+        if (b < a && loss[a * values + b] < best) {
+          best = loss[a * values + b];
+          best_a = a;
+          best_b = b;
+        }
+      }
+    }
+    if (alive.size() <= maximum && best > price) break;
+    for (size_t i = 0; i < size; ++i) counts[best_b * size + i] += counts[best_a * size + i];
+    for (uint32_t i = 0; i < contexts; ++i) {
+      totals[size_t{best_b} * contexts + i] += totals[size_t{best_a} * contexts + i];
+    }
+    for (uint32_t& g : group) g = g == best_a ? best_b : g;
+    alive.erase(std::find(alive.begin(), alive.end(), best_a));
+    for (const uint32_t other : alive) {
+      if (other != best_b) {
+        loss[std::max(other, best_b) * values + std::min(other, best_b)] =
+            loss_of(std::max(other, best_b), std::min(other, best_b));
+      }
+    }
+  }
+  for (uint32_t i = 0; i < values; ++i) {
+    groups[i] = static_cast<uint8_t>(std::find(alive.begin(), alive.end(), group[i]) - alive.begin());
+  }
+  return static_cast<uint32_t>(alive.size());
+}
+
+}  // namespace l3

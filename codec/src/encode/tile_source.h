@@ -1,0 +1,36 @@
+// Gives encoders access to the tiles of an image, or to copies of tiles.
+#pragma once
+
+#include <vector>
+
+#include "container/container_rules.h"
+
+namespace l3 {
+
+// A tile that was copied from an image.
+struct SampleTile {
+  TileShape shape;
+  std::vector<uint8_t> samples;
+};
+
+// One or more tiles, either of an image or copies from several images.
+class TileSource {
+ public:
+  TileSource(const Head& head, const uint8_t* pixels, size_t stride) : head_(&head), pixels_(pixels), stride_(stride) {}
+  explicit TileSource(const std::vector<SampleTile>& tiles) : tiles_(&tiles) {}
+
+  uint32_t channels() const { return head_ != nullptr ? head_->channels : tiles_->front().shape.channels; }
+  uint32_t bits() const { return head_ != nullptr ? head_->bits : tiles_->front().shape.bits; }
+  uint64_t tile_count() const { return head_ != nullptr ? head_->tile_count : tiles_->size(); }
+  uint64_t pixels() const;
+  TileShape shape(uint64_t tile) const;
+  TileInput input(uint64_t tile) const;
+
+ private:
+  const Head* head_ = nullptr;
+  const uint8_t* pixels_ = nullptr;
+  size_t stride_ = 0;
+  const std::vector<SampleTile>* tiles_ = nullptr;
+};
+
+}  // namespace l3

@@ -1,0 +1,100 @@
+// Encodes with a token model (sections 14 and 15 of the spec): makes the model for an image, then encodes each tile.
+#pragma once
+
+#include "encode/model_encoder.h"
+#include "encode/reverse_coder.h"
+#include "encode/token_statistics.h"
+#include "l3/l3.h"
+
+namespace l3 {
+
+// The variant of a token model.
+struct TokenPlan {
+  Listing listing = Listing::none;
+  bool match = false, literal = false;
+  int32_t hole = -1;  // a sample value, or -1 for none
+  bool still = false;
+};
+
+// Maps samples to values: the inverse of a model's listing.
+class ValueMap {
+ public:
+  ValueMap() = default;
+  ValueMap(const TokenModel& model);
+
+  // The value of a pixel in an engine channel, or -1 if the model does not list it.
+  int32_t value_of(uint32_t channel, const uint32_t* samples) const;
+
+ private:
+  Listing listing_ = Listing::none;
+  uint32_t channels_ = 0;
+  std::vector<int32_t> rank_of_[kMaxChannels];          // by sample
+  std::vector<std::pair<uint64_t, uint32_t>> colours_;  // a pixel's samples and its number, sorted by samples
+};
+
+// The share of pixels that equal their left or upper neighbour.
+double share_of_repeats(const TileSource& source);
+// For 8-bit samples, token models are tried only if at least this share of pixels repeats.
+constexpr double kRepeatsForTokens = 0.15;
+
+class TokenEncoder : public ModelEncoder {
+ public:
+  TokenEncoder(const TileSource& source, const l3_parallel& parallel) : source_(source), parallel_(parallel) {}
+
+  // The functions below may throw std::bad_alloc.
+
+  // The plan that is expected to make the smallest file, and the size of that file.
+  struct Choice {
+    TokenPlan plan;
+    double bytes;
+  };
+  Choice choose(uint32_t effort, ModelUse use = ModelUse::these) const;
+  // Fits a model to all tiles, following a plan. If `use` includes other images, every symbol gets a code.
+  void fit(const TokenPlan& plan, uint32_t effort, ModelUse use = ModelUse::these);
+  // Uses a model from elsewhere. Returns a fault if it is not a token model for this kind of image.
+  [[nodiscard]] Fault use(const uint8_t* model, size_t size);
+
+  [[nodiscard]] uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const override;
+
+ private:
+  // The tables and symbols that code a tile's pixels.
+  struct Coded {
+    std::vector<uint8_t> match_tables;  // for each pixel
+    std::vector<uint8_t> tables[kMaxChannels], tokens[kMaxChannels];
+    std::vector<uint16_t> raw[kMaxChannels];
+    double bits = 0;
+  };
+  // A model prepared for encoding: in the decoder's form, with the slots of each symbol in each table.
+  struct Codes {
+    TokenTables tables;
+    std::vector<SlotTable<kTokenBuckets>> symbols;
+    std::vector<SlotTable<kClassBuckets>> classes;
+  };
+
+  std::vector<uint64_t> choose_tiles(uint64_t pixels) const;
+  // Returns null if the model does not list the value of some pixel.
+  std::unique_ptr<TokenTile> load(uint64_t tile, const TokenModel& model, const ValueMap& map) const;
+  void begin_model(const TokenPlan& plan, TokenModel& model) const;
+  void fit_to(const TokenTiles& tiles, const TokenEffort& effort, double share, TokenModel& model,
+              TokenScales* scales) const;
+  struct Trial {
+    double bytes;        // estimate for the whole image
+    double still_share;  // share of blocks that are still
+  };
+  Trial try_plan(const TokenPlan& plan, const std::vector<uint64_t>& seen) const;
+  std::vector<TokenPlan> plans(ModelUse use) const;
+  void count_all(TokenCounts& counts);
+  void make_codes();
+  bool code(const TokenTile& tile, Coded& coded) const;
+
+  const TileSource source_;
+  const l3_parallel parallel_;
+  TokenModel model_{};
+  ValueMap map_;
+  TokenScales scales_[kMaxChannels];
+  // The classes of each tile's blocks, channel by channel.
+  std::vector<std::vector<uint8_t>> classes_;
+  std::unique_ptr<Codes> codes_;
+};
+
+}  // namespace l3

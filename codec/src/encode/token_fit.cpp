@@ -1,0 +1,473 @@
+// Implements token_fit.h: least squares for predictors, alternating with the choice of each block's class.
+#include "encode/token_fit.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "container/logarithm.h"
+#include "encode/dense_fit_equations.h"
+
+namespace l3 {
+namespace {
+
+constexpr uint32_t kMaxActivityWeight = 90;
+constexpr float kMinScale = 0.3f;
+// The fit stops after this many rounds without a gain. A round that loses more than kWild bits per sample makes
+// weights change by half steps.
+constexpr uint32_t kPatience = 6;
+constexpr double kWild = 0.02;
+
+using FourFloats = float __attribute__((vector_size(16)));
+
+// The features of a block's samples, which the weights of a predictor multiply. Taps whose weights add up to a
+// constant are stored as differences from W. The last row is the target.
+struct FeatureBlock {
+  uint32_t rows, columns;
+  alignas(16) float at[kMaxFeatures + 1][kBlockEdge * kBlockEdge];
+  alignas(16) float weight[kBlockEdge * kBlockEdge];  // 0 for samples that are not predicted
+  alignas(16) float scale[kBlockEdge * kBlockEdge];
+};
+
+// The activity around a sample: two levels per octave.
+uint32_t scale_level(const NeighbourRows& own, const NeighbourRows& errors, uint32_t x) {
+  const auto size_of = [&](uint32_t neighbour) { return std::abs(errors[neighbour][x]); };
+  const int32_t sum = 2 * (size_of(kTokenW) + size_of(kTokenN)) + size_of(kTokenNw) + size_of(kTokenNe) +
+                      std::abs(own[kTokenW][x] - own[kTokenNw][x]) + std::abs(own[kTokenN][x] - own[kTokenNw][x]);
+  const uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(sum) + 1);
+  return std::min((bits >> 22) - (127u << 1), TokenScales::kLevels - 1);
+}
+
+// Collects the features of a tile's channel, block by block.
+class FeatureReader {
+ public:
+  FeatureReader(const TokenTile& tile, uint32_t c, int32_t hole)
+      : tile_(tile), c_(c), hole_(hole), own_(tile.width), errors_(tile.width) {
+    for (uint32_t i = 0; i < cross_channels(c); ++i) cross_.emplace_back(tile.width);
+  }
+
+  // Calls use(block number, block) for each block.
+  template <class Use>
+  void run(const TokenScales& scales, const Use& use) {
+    std::vector<std::unique_ptr<FeatureBlock>> blocks(tile_.blocks_across);
+    for (auto& block : blocks) block = std::make_unique<FeatureBlock>();
+    for (uint32_t down = 0; down < tile_.blocks_down; ++down) {
+      const uint32_t rows = std::min(kBlockEdge, tile_.height - down * kBlockEdge);
+      for (uint32_t r = 0; r < rows; ++r) read_row(down * kBlockEdge + r, r, scales, blocks);
+      for (uint32_t across = 0; across < tile_.blocks_across; ++across) {
+        FeatureBlock& block = *blocks[across];
+        block.rows = rows;
+        block.columns = std::min(kBlockEdge, tile_.width - across * kBlockEdge);
+        use(down * tile_.blocks_across + across, block);
+      }
+    }
+  }
+
+ private:
+  void read_row(uint32_t y, uint32_t r, const TokenScales& scales, std::vector<std::unique_ptr<FeatureBlock>>& blocks) {
+    const uint32_t w = tile_.width, count = feature_count(c_);
+    const size_t row = size_t{y} * w;
+    own_.find(tile_.values[c_].data(), y);
+    if (hole_ >= 0) own_.fill_holes(hole_);
+    errors_.find(tile_.errors[c_].data(), y);
+    for (uint32_t i = 0; i < cross_.size(); ++i) cross_[i].find(tile_.values[c_ - 1 - i].data(), y);
+    for (uint32_t f = 0; f <= count; ++f) {
+      const uint32_t tap = f < count ? tap_of(f) : 0;
+      const uint32_t i = tap < 16 ? tap - 14 : (tap - 16) / kTapsOfWord;
+      const int32_t* of = tap == 0                 ? tile_.values[c_].data() + row
+                          : tap < 8                ? own_[tap]
+                          : tap < 14               ? errors_[tap - 8]
+                          : tap < 16               ? tile_.errors[c_ - 1 - i].data() + row
+                          : tap % kTapsOfWord == 3 ? tile_.values[c_ - 1 - i].data() + row
+                                                   : cross_[i][tap % kTapsOfWord];
+      const int32_t* less = tap < 8 ? own_[kTokenW] : tap < 16 ? nullptr : cross_[i][kTokenW];
+      for_blocks([&](uint32_t block, uint32_t from, uint32_t x) {
+        blocks[block]->at[f][r * kBlockEdge + x] = static_cast<float>(of[from + x] - (less ? less[from + x] : 0));
+      });
+    }
+    for_blocks([&](uint32_t block, uint32_t from, uint32_t x) {
+      const uint32_t at = from + x;
+      const float scale = scales.of[scale_level(own_, errors_, at)];
+      const bool counts = tile_.symbols[row + at] == kMatchNone;
+      const float error = std::abs(static_cast<float>(tile_.errors[c_][row + at]));
+      blocks[block]->scale[r * kBlockEdge + x] = scale;
+      blocks[block]->weight[r * kBlockEdge + x] = counts ? 1 / (scale * (scale + error)) : 0;
+    });
+  }
+  template <class Use>
+  void for_blocks(const Use& use) {
+    for (uint32_t block = 0; block < tile_.blocks_across; ++block) {
+      const uint32_t from = block * kBlockEdge, columns = std::min(kBlockEdge, tile_.width - from);
+      for (uint32_t x = 0; x < columns; ++x) use(block, from, x);
+    }
+  }
+
+  const TokenTile& tile_;
+  const uint32_t c_;
+  const int32_t hole_;
+  NeighbourRows own_, errors_;
+  std::vector<NeighbourRows> cross_;
+};
+
+// Adds the weighted dot products of all pairs of rows to the sums of a triangle.
+void add_products(const float (*rows)[kBlockEdge * kBlockEdge], const float* weight, uint32_t count, uint32_t numbers,
+                  double* sums) {
+  alignas(16) float weighted[kBlockEdge * kBlockEdge];
+  for (uint32_t i = 0; i < count; ++i) {
+    for (uint32_t x = 0; x < numbers; ++x) weighted[x] = rows[i][x] * weight[x];
+    for (uint32_t j = 0; j <= i; ++j) {
+      FourFloats sum = {};
+      for (uint32_t x = 0; x < numbers; x += 4) {
+        FourFloats a, b;
+        std::memcpy(&a, weighted + x, sizeof(a));
+        std::memcpy(&b, rows[j] + x, sizeof(b));
+        sum += a * b;
+      }
+      *sums++ += static_cast<double>(sum[0] + sum[1] + (sum[2] + sum[3]));
+    }
+  }
+}
+
+// A block is stored in whole rows. Clears the samples outside the image, so that they have no weight.
+void clear_outside(FeatureBlock& block, uint32_t count) {
+  if (block.columns == kBlockEdge) return;
+  // Uses memset, since GCC 12 wrongly assumes alignment if this is a loop.
+  const size_t bytes = (kBlockEdge - block.columns) * sizeof(float);
+  for (uint32_t r = 0; r < block.rows; ++r) {
+    const uint32_t first = r * kBlockEdge + block.columns;
+    std::memset(block.weight + first, 0, bytes);
+    for (uint32_t f = 0; f <= count; ++f) std::memset(block.at[f] + first, 0, bytes);
+  }
+}
+
+int32_t hole_of(const TokenModel& model) { return model.hole ? static_cast<int32_t>(model.hole_value) : -1; }
+
+// The cost of a block's errors with a predictor: about 2^23 log2((|error| + scale) / scale), summed over its samples.
+int64_t cost_of(const FeatureBlock& block, const TapWeights& weights, uint32_t count) {
+  const uint32_t numbers = block.rows * kBlockEdge;
+  alignas(16) float sum[kBlockEdge * kBlockEdge];
+  for (uint32_t x = 0; x < numbers; ++x) sum[x] = block.at[count][x];
+  for (uint32_t f = 0; f < count; ++f) {
+    const float weight = static_cast<float>(weights.of[tap_of(f)]) / (1 << kWeightShift);
+    if (weight == 0) continue;
+    for (uint32_t x = 0; x < numbers; ++x) sum[x] -= weight * block.at[f][x];
+  }
+  int64_t cost = 0;
+  for (uint32_t x = 0; x < numbers; ++x) {
+    const float size = (sum[x] < 0 ? -sum[x] : sum[x]) + block.scale[x];
+    const float ratio = block.weight[x] > 0 ? size / block.scale[x] : 1;
+    cost += std::bit_cast<int32_t>(ratio) - (127 << 23);
+  }
+  return cost;
+}
+
+void choose_classes(TokenTile& tile, uint32_t c, const TapWeights* weights, uint32_t classes, int32_t hole,
+                    const TokenScales& scales) {
+  const uint32_t count = feature_count(c);
+  FeatureReader(tile, c, hole).run(scales, [&](uint32_t number, FeatureBlock& block) {
+    clear_outside(block, count);
+    int64_t best = INT64_MAX;
+    for (uint32_t k = 0; k < classes; ++k) {
+      const int64_t cost = cost_of(block, weights[k], count);
+      if (cost >= best) continue;
+      best = cost;
+      tile.classes[c][number] = static_cast<uint8_t>(k);
+    }
+  });
+}
+
+class ChannelFit {
+ public:
+  ChannelFit(const TokenTiles& tiles, uint32_t c, const TokenEffort& effort, TokenModel& model, TokenScales& scales)
+      : tiles_(tiles), c_(c), effort_(effort), model_(model), scales_(scales), hole_(hole_of(model)) {
+    for (const auto& tile : tiles) {
+      for (uint32_t b = 0; b < tile->block_count(); ++b) blocks_ += counts(*tile, b);
+    }
+    classes_ = static_cast<uint32_t>(std::clamp<uint64_t>(blocks_ / 8, 1, effort.classes));
+  }
+
+  void run() {
+    start();
+    keep();
+    uint32_t vain = 0, wild = 0;
+    for (uint32_t round = 0; round < effort_.rounds && vain < kPatience; ++round) {
+      refit();
+      if (classes_ > 1) {
+        for (const auto& tile : tiles_) choose_classes(*tile, c_, weights(), classes_, hole_, scales_);
+      }
+      predict();
+      if (estimate_ < best_.estimate) {
+        keep();
+        vain = wild = 0;
+        share_ = 1;
+        continue;
+      }
+      ++vain;
+      if (estimate_ < best_.estimate + kWild) continue;
+      // Errors depend on other errors, so weights may oscillate. Then move them half the way only, and sometimes go
+      // back to the best ones.
+      share_ = 0.5;
+      if (++wild % 3 == 0) restore();
+    }
+    if (estimate_ > best_.estimate) restore();
+    drop_unused();
+    fit_activity();
+  }
+
+ private:
+  // The state of the best round so far.
+  struct Best {
+    double estimate;
+    TapWeights weights[kMaxClasses];
+    std::vector<std::vector<uint8_t>> classes;
+  };
+
+  TapWeights* weights() { return model_.weights[c_]; }
+
+  void keep() {
+    best_.estimate = estimate_;
+    std::copy_n(weights(), classes_, best_.weights);
+    best_.classes.clear();
+    for (const auto& tile : tiles_) best_.classes.push_back(tile->classes[c_]);
+  }
+  void restore() {
+    std::copy_n(best_.weights, classes_, weights());
+    for (size_t i = 0; i < tiles_.size(); ++i) tiles_[i]->classes[c_] = best_.classes[i];
+    predict();
+  }
+
+  // Whether a block has any sample that is predicted.
+  bool counts(const TokenTile& tile, uint32_t b) const {
+    const uint32_t x = b % tile.blocks_across * kBlockEdge, y = b / tile.blocks_across * kBlockEdge;
+    for (uint32_t r = y; r < std::min(y + kBlockEdge, tile.height); ++r) {
+      for (uint32_t k = x; k < std::min(x + kBlockEdge, tile.width); ++k) {
+        if (tile.symbols[size_t{r} * tile.width + k] == kMatchNone) return true;
+      }
+    }
+    return false;
+  }
+
+  // The starting point: blocks sorted by activity, cut into classes of equal size; a simple predictor.
+  void start() {
+    TapWeights simple{};
+    simple.of[0] = 64;
+    if (c_ == 0) {
+      simple.of[1] = 64;
+      simple.of[2] = -64;
+    } else {
+      simple.of[16] = -64;
+      simple.of[19] = 64;
+    }
+    for (uint32_t k = 0; k < classes_; ++k) weights()[k] = simple;
+    scales_ = first_token_scales();
+    for (const auto& tile : tiles_) std::fill(tile->classes[c_].begin(), tile->classes[c_].end(), uint8_t{0});
+    predict();
+    if (classes_ == 1) return;
+    struct Busy {
+      uint64_t sum;
+      uint8_t* class_of;
+    };
+    std::vector<Busy> order;
+    for (const auto& tile : tiles_) {
+      const size_t first = order.size();
+      for (uint32_t b = 0; b < tile->block_count(); ++b) {
+        order.push_back({0, counts(*tile, b) ? &tile->classes[c_][b] : nullptr});
+      }
+      for (size_t i = 0; i < tile->pixels(); ++i) {
+        const size_t x = i % tile->width, y = i / tile->width;
+        order[first + y / kBlockEdge * tile->blocks_across + x / kBlockEdge].sum +=
+            static_cast<uint64_t>(std::abs(tile->errors[c_][i]));
+      }
+    }
+    // Blocks without predicted samples have no class.
+    order.erase(std::remove_if(order.begin(), order.end(), [](const Busy& block) { return block.class_of == nullptr; }),
+                order.end());
+    std::stable_sort(order.begin(), order.end(), [](const Busy& a, const Busy& b) { return a.sum < b.sum; });
+    for (size_t i = 0; i < order.size(); ++i) *order[i].class_of = static_cast<uint8_t>(i * classes_ / order.size());
+  }
+
+  // Predicts all tiles, and estimates the bits per sample without a constant.
+  void predict() {
+    double sums[TokenScales::kLevels][2] = {};
+    for (const auto& tile : tiles_) {
+      predict_tile(*tile, c_, weights(), model_.depth[c_], hole_);
+      add_scales(*tile, sums);
+    }
+    double bits = 0, samples = 0;
+    for (uint32_t level = 0; level < TokenScales::kLevels; ++level) {
+      const auto [number, sum] = sums[level];
+      if (number >= 16) scales_.of[level] = kMinScale + static_cast<float>(sum / number);
+      if (number > 0) bits += number * logarithm(kMinScale + sum / number);
+      samples += number;
+    }
+    estimate_ = samples > 0 ? bits / samples : 0;
+  }
+
+  void add_scales(const TokenTile& tile, double (*sums)[2]) const {
+    NeighbourRows own(tile.width), errors(tile.width);
+    for (uint32_t y = 0; y < tile.height; ++y) {
+      own.find(tile.values[c_].data(), y);
+      if (hole_ >= 0) own.fill_holes(hole_);
+      errors.find(tile.errors[c_].data(), y);
+      for (uint32_t x = 0; x < tile.width; ++x) {
+        const size_t i = size_t{y} * tile.width + x;
+        if (tile.symbols[i] != kMatchNone) continue;
+        const uint32_t level = scale_level(own, errors, x);
+        sums[level][0] += 1;
+        sums[level][1] += std::abs(tile.errors[c_][i]);
+      }
+    }
+  }
+
+  void refit() {
+    const uint32_t count = feature_count(c_);
+    std::vector<double> products(size_t{classes_} * kMaxProducts);
+    std::vector<double> seen(classes_);
+    for (const auto& tile : tiles_) {
+      FeatureReader(*tile, c_, hole_).run(scales_, [&](uint32_t number, FeatureBlock& block) {
+        clear_outside(block, count);
+        const uint32_t k = tile->classes[c_][number];
+        add_products(block.at, block.weight, count + 1, block.rows * kBlockEdge, &products[k * kMaxProducts]);
+        seen[k] += 1;
+      });
+    }
+    for (uint32_t k = 0; k < classes_; ++k) {
+      if (seen[k] == 0) continue;
+      const double* p = &products[k * kMaxProducts];
+      double trace = 0;
+      for (uint32_t i = 0, at = 0; i < count; at += ++i + 1) trace += p[at];
+      Equations equations = equations_of(p, count, 1e-4 * trace / count + 1e-3);
+      Equations solution = equations;
+      if (!solution.solve()) continue;
+      round_solution(equations, solution, count);
+      set_weights(solution, c_, share_, weights()[k]);
+    }
+  }
+
+  void drop_unused() {
+    uint32_t uses[kMaxClasses] = {};
+    for (const auto& tile : tiles_) {
+      for (const uint8_t k : tile->classes[c_]) ++uses[k];
+    }
+    uint8_t renamed[kMaxClasses] = {};
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < classes_; ++k) {
+      if (uses[k] == 0) continue;
+      renamed[k] = static_cast<uint8_t>(kept);
+      weights()[kept++] = weights()[k];
+    }
+    classes_ = kept;
+    model_.classes[c_] = kept;
+    for (const auto& tile : tiles_) {
+      for (uint8_t& k : tile->classes[c_]) k = renamed[k];
+    }
+  }
+
+  // Fits activity weights so that the terms add up to the expected error, in 64ths.
+  void fit_activity() {
+    constexpr uint8_t kFirst[kActivityTerms] = {16, 16, 8, 8, 4, 4, 3, 3, 3, 6, 6};
+    uint8_t* const activity = model_.activity[c_];
+    const uint32_t count = 9 + cross_channels(c_);
+    std::memcpy(activity, kFirst, sizeof(kFirst));
+    for (uint32_t round = 0; round < 2; ++round) {
+      std::vector<double> products(kMaxProducts);
+      for (const auto& tile : tiles_) add_activity(*tile, activity, count, products.data());
+      double trace = 0;
+      for (uint32_t i = 0, at = 0; i < count; at += ++i + 1) trace += products[at];
+      Equations equations = equations_of(products.data(), count, 1e-4 * trace / count + 1e-6);
+      if (!equations.solve()) return;
+      uint32_t sum = 0, rounded[kActivityTerms] = {};
+      for (uint32_t i = 0; i < count; ++i) {
+        const double exact = std::clamp(equations.right(i) * 64, 0.0, static_cast<double>(kMaxActivityWeight));
+        rounded[i] = static_cast<uint32_t>(exact + 0.5);
+        sum += rounded[i];
+      }
+      if (sum == 0) return;
+      for (uint32_t i = 0; i < count; ++i) activity[i] = static_cast<uint8_t>(rounded[i]);
+    }
+  }
+
+  void add_activity(const TokenTile& tile, const uint8_t* activity, uint32_t count, double* products) const {
+    ContextFinder finder(tile, hole_);
+    alignas(16) float rows[kActivityTerms + 1][kBlockEdge * kBlockEdge];
+    alignas(16) float weight[kBlockEdge * kBlockEdge];
+    for (uint32_t y = 0; y < tile.height; ++y) {
+      const std::vector<int32_t>* terms = finder.terms(c_, y);
+      uint32_t filled = 0;
+      const auto flush = [&] {
+        for (; filled % 4 != 0; ++filled) {
+          weight[filled] = 0;
+          for (uint32_t i = 0; i <= count; ++i) rows[i][filled] = 0;
+        }
+        add_products(rows, weight, count + 1, filled, products);
+        filled = 0;
+      };
+      for (uint32_t x = 0; x < tile.width; ++x) {
+        const size_t at = size_t{y} * tile.width + x;
+        if (tile.symbols[at] != kMatchNone) continue;
+        float sum = kActivityFloor;
+        for (uint32_t i = 0; i < count; ++i) {
+          rows[i][filled] = static_cast<float>(terms[i][x]);
+          sum += activity[i] * rows[i][filled];
+        }
+        rows[count][filled] = static_cast<float>(std::abs(tile.errors[c_][at]));
+        const float expected = sum / 64 + 0.55f;
+        weight[filled] = 1 / (expected * expected);
+        if (++filled == kBlockEdge * kBlockEdge) flush();
+      }
+      flush();
+    }
+  }
+
+  const TokenTiles& tiles_;
+  const uint32_t c_;
+  const TokenEffort& effort_;
+  TokenModel& model_;
+  TokenScales& scales_;
+  const int32_t hole_;
+  uint64_t blocks_ = 0;
+  uint32_t classes_ = 1;
+  double estimate_ = 0, share_ = 1;
+  Best best_;
+};
+
+}  // namespace
+
+TokenEffort token_effort_of(uint32_t effort) {
+  switch (effort) {
+    case 1: return {2, 1, 16, 2, 1u << 15};
+    case 2: return {4, 2, 20, 3, 1u << 16};
+    case 3: return {8, 2, 24, 3, 1u << 17};
+    case 4: return {12, 3, 32, 4, 1u << 18};
+    case 5: return {16, 4, 32, 6, 1u << 19};
+    case 6: return {16, 5, 40, 6, 1u << 20};
+    case 7: return {24, 6, 48, 8, 1u << 21};
+    case 8: return {32, 8, 56, 10, 1u << 22};
+    default: return {32, 12, 64, 12, 1u << 23};
+  }
+}
+
+TokenScales first_token_scales() {
+  TokenScales scales;
+  for (uint32_t level = 0; level < TokenScales::kLevels; ++level) {
+    scales.of[level] = kMinScale + std::bit_cast<float>((level + (127u << 1)) << 22) / 8;
+  }
+  return scales;
+}
+
+void fit_token_channel(const TokenTiles& tiles, uint32_t c, const TokenEffort& effort, TokenModel& model,
+                       TokenScales& scales) {
+  ChannelFit(tiles, c, effort, model, scales).run();
+}
+
+void choose_tile_classes(TokenTile& tile, uint32_t c, const TokenModel& model, const TokenScales& scales) {
+  std::fill(tile.classes[c].begin(), tile.classes[c].end(), static_cast<uint8_t>(model.classes[c] / 2));
+  predict_tile(tile, c, model.weights[c], model.depth[c], hole_of(model));
+  if (model.classes[c] == 1) return;
+  for (uint32_t round = 0; round < 2; ++round) {
+    choose_classes(tile, c, model.weights[c], model.classes[c], hole_of(model), scales);
+    predict_tile(tile, c, model.weights[c], model.depth[c], hole_of(model));
+  }
+}
+
+}  // namespace l3

@@ -1,0 +1,301 @@
+// Implements token_statistics.h: fits the tables of tokens, matches, classes and still blocks to counts.
+#include "encode/token_statistics.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "encode/dense_statistics.h"
+#include "encode/entropy.h"
+#include "encode/row_tables.h"
+
+namespace l3 {
+namespace {
+
+constexpr uint32_t kMaxMatchTables = 20;
+constexpr uint32_t kMaxLiteralTables = 24;
+constexpr uint32_t kMinStillFrequency = 16;  // at least, for still blocks and for others
+constexpr uint32_t kRowBits = 60;            // approximate cost of a row and its tables
+
+int32_t hole_of(const TokenModel& model) { return model.hole ? static_cast<int32_t>(model.hole_value) : -1; }
+
+uint32_t groups_of(const uint8_t* groups, uint32_t count) { return *std::max_element(groups, groups + count) + 1u; }
+
+// Reduces patterns to the equalities in `mask`, and adds up the counts of patterns that become equal.
+std::vector<uint32_t> masked(const std::vector<uint32_t>& matches, uint32_t mask, uint32_t size) {
+  std::vector<uint32_t> counts((size_t{1} << __builtin_popcount(mask)) * size);
+  for (uint32_t equalities = 0; equalities < kMatchPatterns; ++equalities) {
+    uint32_t* to = &counts[size_t{pattern_of(equalities, mask)} * size];
+    for (uint32_t i = 0; i < size; ++i) to[i] += matches[size_t{equalities} * size + i];
+  }
+  return counts;
+}
+
+// The approximate cost of a mask: the bits of the symbols under each pattern, and of the tables of the patterns.
+double cost_of_mask(const std::vector<uint32_t>& matches, uint32_t mask, uint32_t octaves) {
+  const uint32_t size = octaves * kMatchSymbols;
+  const std::vector<uint32_t> counts = masked(matches, mask, size);
+  double bits = 1.2 * static_cast<double>(counts.size() / size);
+  for (size_t first = 0; first < counts.size(); first += kMatchSymbols) {
+    uint64_t total = 0;
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < kMatchSymbols; ++i) {
+      total += counts[first + i];
+      seen += counts[first + i] > 0;
+    }
+    if (total > 0)
+      bits += own_bits(&counts[first], kMatchSymbols) + 0.5 * seen * logarithm(static_cast<double>(total) + 1);
+  }
+  return bits;
+}
+
+uint32_t choose_mask(const std::vector<uint32_t>& matches, uint32_t octaves) {
+  uint32_t mask = 255;
+  double cost = cost_of_mask(matches, mask, octaves);
+  while (mask != 0) {
+    uint32_t best = mask;
+    for (uint32_t i = 0; i < 8; ++i) {
+      if ((mask >> i & 1) == 0) continue;
+      const double without = cost_of_mask(matches, mask & ~(1u << i), octaves);
+      if (without < cost) {
+        cost = without;
+        best = mask & ~(1u << i);
+      }
+    }
+    if (best == mask) break;
+    mask = best;
+  }
+  return mask;
+}
+
+// Numbers rows in the order in which patterns first use them. A pattern without samples gets the row of the one
+// before.
+uint32_t number_rows(const std::vector<uint32_t>& counts, uint32_t patterns, uint32_t size, const uint8_t* groups,
+                     uint8_t* rows) {
+  int32_t number_of[kMatchPatterns];
+  std::fill(number_of, number_of + kMatchPatterns, -1);
+  int32_t next = 0;
+  uint32_t first_seen = 0;
+  const auto seen = [&](uint32_t i) {
+    const uint32_t* of = &counts[size_t{i} * size];
+    return std::any_of(of, of + size, [](uint32_t n) { return n != 0; });
+  };
+  while (first_seen + 1 < patterns && !seen(first_seen)) ++first_seen;
+  for (uint32_t i = 0; i < patterns; ++i) {
+    const uint32_t like = i <= first_seen ? first_seen : i;
+    if (i > first_seen && !seen(i)) {
+      rows[i] = rows[i - 1];
+      continue;
+    }
+    int32_t& number = number_of[groups[like]];
+    if (number < 0) number = next++;
+    rows[i] = static_cast<uint8_t>(number);
+  }
+  return static_cast<uint32_t>(std::max(next, 1));
+}
+
+void fit_matches(const std::vector<uint32_t>& matches, const TokenEffort& effort, TokenModel& model) {
+  const uint32_t octaves = model.literal ? 1 : kMatchOctaves;
+  const uint32_t size = octaves * kMatchSymbols;
+  model.match_mask = choose_mask(matches, octaves);
+  const std::vector<uint32_t> counts = masked(matches, model.match_mask, size);
+  const uint32_t patterns = 1u << __builtin_popcount(model.match_mask);
+  uint8_t groups[kMatchPatterns];
+  group_values(counts, patterns, octaves, kMatchSymbols, kMaxMatchRows, kRowBits, groups);
+  const uint32_t rows = number_rows(counts, patterns, size, groups, model.match_row);
+  std::vector<uint32_t> of_rows(size_t{rows} * size);
+  for (uint32_t i = 0; i < patterns; ++i) {
+    for (uint32_t k = 0; k < size; ++k) of_rows[size_t{model.match_row[i]} * size + k] += counts[size_t{i} * size + k];
+  }
+  RowTables tables(kMatchSymbols);
+  for (uint32_t row = 0; row < rows; ++row) tables.add_row(&of_rows[size_t{row} * size], octaves);
+  tables.fit(kMaxMatchTables, effort.table_rounds);
+  for (uint32_t row = 0; row < rows; ++row) {
+    for (uint32_t octave = 0; octave < kMatchOctaves; ++octave) {
+      model.match_table[row][octave] = tables.table_of(row, std::min(octave, octaves - 1));
+    }
+  }
+  std::memset(model.frequencies, 0, sizeof(model.frequencies));
+  for (uint32_t t = 0; t < tables.table_count(); ++t) tables.frequencies(t, model.frequencies[t]);
+  model.table_count = tables.table_count();
+}
+
+}  // namespace
+
+TokenCounts::TokenCounts(const TokenModel& model) {
+  matches_.resize(model.match ? size_t{kMatchPatterns} * (model.literal ? 1 : kMatchOctaves) * kMatchSymbols : 0);
+  for (uint32_t c = 0; c < model.engine_channels; ++c) {
+    zone_groups_[c] = model.literal ? 1 : groups_of(model.zone_group[c], kZones);
+    sign_groups_[c] = model.literal ? 1 : groups_of(model.sign_group[c], kSignPatterns);
+    const uint32_t contexts = model.literal ? kLiteralContexts : zone_groups_[c] * sign_groups_[c] * kTokenLevels;
+    tokens_[c].resize(size_t{contexts} * kTokens);
+  }
+}
+
+void TokenCounts::add(const TokenCounts& other) {
+  const auto join = [](std::vector<uint32_t>& to, const std::vector<uint32_t>& from) {
+    for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+  };
+  join(matches_, other.matches_);
+  for (uint32_t i = 0; i < 4; ++i) still_[i / 2][i % 2] += other.still_[i / 2][i % 2];
+  for (uint32_t c = 0; c < kMaxChannels; ++c) {
+    join(tokens_[c], other.tokens_[c]);
+    for (uint32_t before = 0; before < kMaxClasses; ++before) {
+      for (uint32_t k = 0; k < kMaxClasses; ++k) classes_[c][before][k] += other.classes_[c][before][k];
+    }
+  }
+}
+
+void TokenCounts::add_matches(const TokenTile& tile, const TokenModel& model) {
+  if (model.literal) {
+    for (size_t i = 0; i < tile.pixels(); ++i) {
+      if (tile.symbols[i] != kNoSymbol) ++matches_[tile.equalities[i] * kMatchSymbols + tile.symbols[i]];
+    }
+    return;
+  }
+  ContextFinder finder(tile, hole_of(model));
+  std::vector<uint8_t> octaves(tile.width);
+  for (uint32_t y = 0; y < tile.height; ++y) {
+    finder.find_octaves(y, model.activity[0], octaves.data());
+    for (uint32_t x = 0; x < tile.width; ++x) {
+      const size_t i = size_t{y} * tile.width + x;
+      if (tile.symbols[i] == kNoSymbol) continue;
+      ++matches_[(tile.equalities[i] * kMatchOctaves + octaves[x]) * kMatchSymbols + tile.symbols[i]];
+    }
+  }
+}
+
+void TokenCounts::add(const TokenTile& tile, const TokenModel& model) {
+  if (model.match) add_matches(tile, model);
+  for (uint32_t b = 0; b < tile.block_count(); ++b) ++still_[tile.still_above(b)][tile.still[b]];
+  if (model.literal) {
+    NeighbourRows rows(tile.width);
+    for (uint32_t y = 0; y < tile.height; ++y) {
+      rows.find(tile.values[0].data(), y);
+      for (uint32_t x = 0; x < tile.width; ++x) {
+        const size_t i = size_t{y} * tile.width + x;
+        if (tile.symbols[i] != kMatchNone) continue;
+        const uint32_t w = std::min(static_cast<uint32_t>(rows[kTokenW][x]), kLiteralContexts - 1);
+        ++tokens_[0][w * kTokens + token_of(static_cast<uint32_t>(tile.values[0][i]))];
+      }
+    }
+    return;
+  }
+  ContextFinder finder(tile, hole_of(model));
+  ContextRow row(tile.width);
+  for (uint32_t c = 0; c < tile.channels; ++c) {
+    for (uint32_t b = 0; b < tile.block_count(); ++b) {
+      if (tile.still[b] != 0) continue;
+      ++classes_[c][c > 0 ? tile.classes[c - 1][b] : 0][tile.classes[c][b]];
+    }
+    for (uint32_t y = 0; y < tile.height; ++y) {
+      finder.find(c, y, model.activity[c], model.depth[c], row);
+      for (uint32_t x = 0; x < tile.width; ++x) {
+        const size_t i = size_t{y} * tile.width + x;
+        if (tile.symbols[i] != kMatchNone) continue;
+        const uint32_t of_row =
+            model.zone_group[c][row.zone[x]] * sign_groups_[c] + model.sign_group[c][row.pattern[x]];
+        const uint32_t token = token_of(number_of(tile.values[c][i], tile.predicted[c][i], model.depth[c]));
+        ++tokens_[c][(size_t{of_row} * kTokenLevels + row.level[x]) * kTokens + token];
+      }
+    }
+  }
+}
+
+double TokenCounts::bits(const TokenModel& model) const {
+  double sum = 0;
+  const auto add = [&](const uint32_t* counts, uint32_t symbols, const uint16_t* frequencies) {
+    for (uint32_t i = 0; i < symbols; ++i) {
+      if (counts[i] == 0) continue;
+      const double length = frequencies[i] > 0 ? kProbabilityBits - logarithm(frequencies[i]) : 2 * kProbabilityBits;
+      sum += counts[i] * (length + (symbols == kTokens ? raw_bits_of(i) : 0));
+    }
+  };
+  for (uint32_t above = 0; above < 2 && model.still; ++above) {
+    const double still = logarithm(model.still_frequency[above]);
+    const double not_still = logarithm(kProbabilities - model.still_frequency[above]);
+    sum += still_[above][1] * (kProbabilityBits - still) + still_[above][0] * (kProbabilityBits - not_still);
+  }
+  const uint32_t octaves = model.literal ? 1 : kMatchOctaves;
+  for (uint32_t i = 0; i < matches_.size() / kMatchSymbols; ++i) {
+    const uint32_t row = model.match_row[pattern_of(i / octaves, model.match_mask)];
+    add(&matches_[size_t{i} * kMatchSymbols], kMatchSymbols, model.frequencies[model.match_table[row][i % octaves]]);
+  }
+  for (uint32_t c = 0; c < model.engine_channels; ++c) {
+    for (uint32_t i = 0; i < tokens_[c].size() / kTokens; ++i) {
+      const uint32_t row = i / kTokenLevels;
+      const uint32_t table = model.literal
+                                 ? model.literal_table[i]
+                                 : model.table_of[c][row / sign_groups_[c]][row % sign_groups_[c]][i % kTokenLevels];
+      add(&tokens_[c][size_t{i} * kTokens], kTokens, model.frequencies[table]);
+    }
+  }
+  return sum;
+}
+
+void fit_token_groups(const TokenTiles& tiles, uint32_t c, double share, TokenModel& model) {
+  std::memset(model.zone_group[c], 0, sizeof(model.zone_group[c]));
+  std::memset(model.sign_group[c], 0, sizeof(model.sign_group[c]));
+  std::vector<uint32_t> by_zone(size_t{kZones} * kMatchOctaves * kTokens);
+  std::vector<uint32_t> by_pattern(size_t{kSignPatterns} * kMatchOctaves * kTokens);
+  for (const auto& tile : tiles) {
+    ContextFinder finder(*tile, hole_of(model));
+    ContextRow row(tile->width);
+    for (uint32_t y = 0; y < tile->height; ++y) {
+      finder.find(c, y, model.activity[c], model.depth[c], row);
+      for (uint32_t x = 0; x < tile->width; ++x) {
+        const size_t i = size_t{y} * tile->width + x;
+        if (tile->symbols[i] != kMatchNone) continue;
+        const uint32_t token = token_of(number_of(tile->values[c][i], tile->predicted[c][i], model.depth[c]));
+        ++by_zone[(size_t{row.zone[x]} * kMatchOctaves + row.level[x] / 4) * kTokens + token];
+        ++by_pattern[(size_t{row.pattern[x]} * kMatchOctaves + row.level[x] / 4) * kTokens + token];
+      }
+    }
+  }
+  const double price = 120 * share;
+  group_values(std::move(by_zone), kZones, kMatchOctaves, kTokens, kMaxZoneGroups, 3 * price, model.zone_group[c]);
+  group_values(std::move(by_pattern), kSignPatterns, kMatchOctaves, kTokens, kMaxSignGroups, price,
+               model.sign_group[c]);
+}
+
+void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, TokenModel& model) {
+  model.table_count = 0;
+  for (uint32_t above = 0; above < 2 && model.still; ++above) {
+    // Add one to each count, since tiles that were not seen may contain either kind of block.
+    const uint64_t all = uint64_t{counts.still_[above][0]} + counts.still_[above][1] + 2;
+    const uint64_t share = kProbabilities * (uint64_t{counts.still_[above][1]} + 1) / all;
+    model.still_frequency[above] =
+        static_cast<uint32_t>(std::clamp<uint64_t>(share, kMinStillFrequency, kProbabilities - kMinStillFrequency));
+  }
+  if (model.match) fit_matches(counts.matches_, effort, model);
+  const uint32_t first = model.table_count;
+  RowTables tables(kTokens);
+  if (model.literal) {
+    tables.add_row(counts.tokens_[0].data(), kLiteralContexts);
+  } else {
+    for (uint32_t c = 0; c < model.engine_channels; ++c) {
+      for (uint32_t row = 0; row < counts.zone_groups_[c] * counts.sign_groups_[c]; ++row) {
+        tables.add_row(&counts.tokens_[c][size_t{row} * kTokenLevels * kTokens], kTokenLevels);
+      }
+    }
+  }
+  const uint32_t maximum = std::min(kMaxTokenTables - first, model.literal ? kMaxLiteralTables : effort.tables);
+  tables.fit(maximum, effort.table_rounds);
+  uint32_t row = 0;
+  for (uint32_t w = 0; w < kLiteralContexts && model.literal; ++w) {
+    model.literal_table[w] = static_cast<uint8_t>(first + tables.table_of(0, w));
+  }
+  for (uint32_t c = 0; c < model.engine_channels && !model.literal; ++c) {
+    for (uint32_t z = 0; z < counts.zone_groups_[c]; ++z) {
+      for (uint32_t s = 0; s < counts.sign_groups_[c]; ++s, ++row) {
+        for (uint32_t level = 0; level < kTokenLevels; ++level) {
+          model.table_of[c][z][s][level] = static_cast<uint8_t>(first + tables.table_of(row, level));
+        }
+      }
+    }
+  }
+  for (uint32_t t = 0; t < tables.table_count(); ++t) tables.frequencies(t, model.frequencies[first + t]);
+  model.table_count = first + tables.table_count();
+  if (!model.literal) fit_class_tables(counts.classes_, model.engine_channels, model);
+}
+
+}  // namespace l3

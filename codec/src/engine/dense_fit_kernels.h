@@ -1,0 +1,521 @@
+// The encoder's arithmetic on the samples of a tile: features, normal equations, choice of classes, errors, symbols.
+// It uses only integers (and floats that are exact), so every processor target computes the same numbers.
+#pragma once
+
+#include <bit>
+
+#include "engine/dense_planes.h"
+#include "engine/short_vectors.h"
+
+namespace l3 {
+
+constexpr uint32_t kBlockSamples = kBlockEdge * kBlockEdge;
+constexpr uint32_t kFitLevels = 24;  // activity levels that the fit distinguishes
+
+// The features that the fit uses in place of taps. Values of a channel's neighbours are differences from the W of that
+// channel, so W itself has no feature. Errors are used as they are.
+constexpr uint32_t kMaxFeatures = 21;
+L3_INLINE constexpr uint32_t feature_count(uint32_t channel) { return 13 + 4 * cross_channels(channel); }
+
+L3_INLINE constexpr uint32_t tap_of(uint32_t feature) {
+  if (feature < 13) return feature + 1;
+  const uint32_t cross = (feature - 13) / 4, i = (feature - 13) % 4;
+  return i == 0 ? 14 + cross : (kCrossWord + cross) * kTapsOfWord + i;
+}
+
+// Sums of products of pairs of features, the target being the last one: the lower triangle, row by row.
+constexpr uint32_t kMaxProducts = (kMaxFeatures + 1) * (kMaxFeatures + 2) / 2;
+
+// Fixed point for scaled products. The value is shifted left by kScaledShift and the scale by kScaleShift, so that
+// both use their 16 bits well. The product is shifted right by 15 and bounded, so that a sum of 256 products fits 32
+// bits.
+constexpr uint32_t kScaledShift = 7, kScaleShift = 5;
+constexpr int16_t kMaxScaled = 2896;
+
+// The cost of an error e is 256 log2(kCostOne + a e + b (e^2 / 4)), with a and b for each level, 16 bits each.
+constexpr int32_t kCostOne = 4096;
+
+// Tables that the rounds of a fit share.
+struct FitScales {
+  int16_t scale[kFitLevels][256];  // weight of a sample in the normal equations, by level and |error|
+  int16_t cost[kFitLevels][2];     // a and b
+};
+
+// The features of a block's samples, row by row, 16 to a row. Rows below the image are all zero.
+struct BlockFeatures {
+  alignas(64) int16_t features[kMaxFeatures + 1][kBlockSamples];
+  alignas(64) int16_t base[kBlockSamples];  // W
+  alignas(64) int16_t value[kBlockSamples];
+  alignas(64) int16_t level[kBlockSamples];
+  uint32_t x, y;
+  uint32_t columns, rows;  // inside the image
+};
+
+template <class S>  // a ShortVectors
+struct FitKernels {
+  using R = typename S::Narrow;  // for rows of 16 numbers
+  using Row = typename R::Shorts;
+  static constexpr uint32_t kMaxPairs = (kMaxFeatures + 1) / 2;
+
+  // The activity level that the fit uses for 16 samples, from their neighbours' errors and the gradients.
+  L3_INLINE static Row fit_level(const NeighbourRow& own, const NeighbourRow& error, const int16_t* error_before,
+                                 uint32_t k) {
+    const auto size_of = [&](Neighbour n) { return R::magnitude(R::load(error.at[n] + k)); };
+    const Row near = size_of(kW) + size_of(kN);
+    Row activity = near + near + near;
+    const Row far = size_of(kNW) + size_of(kNE);
+    activity += far + far;
+    const Row corner = R::load(own.at[kNW] + k);
+    activity += R::magnitude(R::load(own.at[kW] + k) - corner) + R::magnitude(R::load(own.at[kN] + k) - corner);
+    if (error_before != nullptr) activity += R::magnitude(R::load(error_before + k)) << 2;
+    return R::lesser(R::levels_of(activity + static_cast<int16_t>(kActivityFloor)), R::all(kFitLevels - 1));
+  }
+
+  L3_INLINE static void read_block(const DensePlanes& planes, uint32_t channel, uint32_t block, BlockFeatures& out) {
+    const uint32_t x = block % planes.blocks_across * kBlockEdge;
+    const uint32_t y0 = block / planes.blocks_across * kBlockEdge;
+    if (planes.height - y0 < kBlockEdge) __builtin_memset(&out, 0, sizeof(out));
+    out.x = x;
+    out.y = y0;
+    out.columns = smaller(kBlockEdge, planes.width - x);
+    out.rows = smaller(kBlockEdge, planes.height - y0);
+    const uint32_t cross = cross_channels(channel);
+    for (uint32_t r = 0; r < out.rows; ++r) {
+      const uint32_t y = y0 + r;
+      const size_t at = y * planes.pitch + x;
+      NeighbourRow own, error, other[2];
+      find_neighbours(planes.samples[channel], planes.pitch, x, y, own);
+      find_neighbours(planes.errors[channel], planes.pitch, x, y, error);
+      const int16_t* error_before = cross > 0 ? planes.errors[channel - 1] + at : nullptr;
+      for (uint32_t b = 0; b < cross; ++b) {
+        find_neighbours(planes.samples[channel - 1 - b], planes.pitch, x, y, other[b]);
+      }
+      for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
+        const uint32_t to = r * kBlockEdge + k;
+        const Row w = R::load(own.at[kW] + k);
+        R::store(out.base + to, w);
+        R::store(out.value + to, R::load(planes.samples[channel] + at + k));
+        for (uint32_t i = 0; i < 7; ++i) R::store(out.features[i] + to, R::load(own.at[i + 1] + k) - w);
+        for (uint32_t i = 0; i < 6; ++i) R::store(out.features[7 + i] + to, R::load(error.at[i] + k));
+        for (uint32_t b = 0; b < cross; ++b) {
+          int16_t(*to_features)[kBlockSamples] = out.features + 13 + 4 * b;
+          const Row other_w = R::load(other[b].at[kW] + k);
+          R::store(to_features[0] + to, R::load(planes.errors[channel - 1 - b] + at + k));
+          R::store(to_features[1] + to, R::load(other[b].at[kN] + k) - other_w);
+          R::store(to_features[2] + to, R::load(other[b].at[kNW] + k) - other_w);
+          R::store(to_features[3] + to, R::load(planes.samples[channel - 1 - b] + at + k) - other_w);
+        }
+        R::store(out.level + to, fit_level(own, error, error_before, k));
+      }
+    }
+  }
+
+  // Scales rows of 256 numbers, each number by its own factor.
+  L3_INLINE static void scale_rows(int16_t (*rows)[kBlockSamples], uint32_t count, const int16_t* scales) {
+    for (uint32_t f = 0; f < count; ++f) {
+      for (uint32_t i = 0; i < kBlockSamples; i += S::kShorts) {
+        const typename S::Shorts scaled =
+            S::multiply_rounded(S::load(rows[f] + i) << kScaledShift, S::load(scales + i));
+        S::store(rows[f] + i, S::between(scaled, -kMaxScaled, kMaxScaled));
+      }
+    }
+  }
+
+  // Adds up the scaled products of features for each class, using every `step`-th block.
+  static void accumulate(const DensePlanes& planes, uint32_t channel, const FitScales& scales, uint32_t step,
+                         int64_t* products) {
+    const uint32_t count = feature_count(channel);
+    BlockFeatures block;
+    alignas(64) int16_t scale[kBlockSamples];
+    for (uint32_t b = 0; b < planes.block_count(); b += step) {
+      read_block(planes, channel, b, block);
+      __builtin_memset(scale, 0, sizeof(scale));
+      for (uint32_t r = 0; r < block.rows; ++r) {
+        const int16_t* errors = planes.errors[channel] + (block.y + r) * planes.pitch + block.x;
+        uint16_t place[kBlockEdge];
+        for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
+          const Row p = (R::load(block.level + r * kBlockEdge + k) << 8) + R::magnitude(R::load(errors + k));
+          __builtin_memcpy(place + k, &p, sizeof(p));
+        }
+        for (uint32_t k = 0; k < block.columns; ++k) scale[r * kBlockEdge + k] = (&scales.scale[0][0])[place[k]];
+      }
+      for (uint32_t i = 0; i < kBlockSamples; i += S::kShorts) {
+        S::store(block.features[count] + i, S::load(block.value + i) - S::load(block.base + i));
+      }
+      scale_rows(block.features, count + 1, scale);
+      S::add_triangle(block.features, count + 1, products + planes.classes[channel][b] * kMaxProducts);
+    }
+  }
+
+  // The cost of a block's samples with a predictor whose weights are in pairs, relative to no errors at all. Stops
+  // early once the cost passes `bound`.
+  template <uint32_t kPairs>
+  L3_INLINE static uint32_t cost_of(const BlockFeatures& block,
+                                    const typename S::Interleaved (*paired)[kBlockSamples / S::kShorts],
+                                    const typename S::Interleaved* costs, const int32_t* weights, int16_t maximum,
+                                    uint32_t bound) {
+    constexpr uint32_t kVectors = kBlockSamples / S::kShorts, kVectorsAtOnce = kVectors / 4;
+    constexpr int32_t kMinCost = std::bit_cast<int32_t>(static_cast<float>(kCostOne)) >> 15;
+    typename S::Sums weight[kPairs];
+    for (uint32_t p = 0; p < kPairs; ++p) weight[p] = S::all_pairs(weights[p]);
+    typename S::Sums total{};
+    uint32_t sum_of_all = 0;
+    for (uint32_t i = 0; i < kVectors; ++i) {
+      typename S::InterleavedSums sum{S::all_pairs(32), S::all_pairs(32)};
+      for (uint32_t p = 0; p < kPairs; ++p) sum.add(paired[p][i], weight[p]);
+      sum.low >>= kWeightShift;
+      sum.high >>= kWeightShift;
+      const uint32_t at = i * S::kShorts;
+      const auto predicted = S::between(S::narrow(sum) + S::load(block.base + at), 0, maximum);
+      const auto error = S::magnitude(S::load(block.value + at) - predicted);
+      const auto size = (typename VectorTypes<sizeof(error)>::U16)error;  // its square needs all 16 bits
+      const auto square = size * size >> 2;
+      const typename S::Interleaved turns = S::interleave(error, (typename S::Shorts)square);
+      using Floats = typename S::Floats;
+      const auto cost = [&](const auto& v, const auto& by) {
+        const auto sum_of_one = S::multiply_pairs(v, (typename S::Sums)by) + kCostOne;
+        return (typename S::Sums) __builtin_convertvector(sum_of_one, Floats) >> 15;
+      };
+      total += cost(turns.low, costs[i].low) + cost(turns.high, costs[i].high) - 2 * kMinCost;
+      if ((i + 1) % kVectorsAtOnce != 0) continue;
+      sum_of_all = 0;
+      for (uint32_t k = 0; k < S::kSums; ++k) sum_of_all += static_cast<uint32_t>(total[k]);
+      if (sum_of_all >= bound) break;
+    }
+    return sum_of_all;
+  }
+
+  template <uint32_t kPairs>
+  static void assign_as(const DensePlanes& planes, uint32_t channel, const FitScales& scales,
+                        const TapWeights* predictors, const uint32_t* class_costs, uint32_t classes) {
+    const uint32_t count = feature_count(channel);
+    const int16_t maximum = static_cast<int16_t>((1u << planes.bits) - 1);
+    int32_t weights[kMaxClasses][kPairs];
+    for (uint32_t k = 0; k < classes; ++k) {
+      for (uint32_t p = 0; p < kPairs; ++p) {
+        const auto weight = [&](uint32_t f) { return f < count ? predictors[k].of[tap_of(f)] : 0; };
+        weights[k][p] = S::pair_of(weight(2 * p), weight(2 * p + 1));
+      }
+    }
+    constexpr uint32_t kVectors = kBlockSamples / S::kShorts;
+    BlockFeatures block;
+    typename S::Interleaved paired[kPairs][kVectors], costs[kVectors];
+    for (uint32_t b = 0; b < planes.block_count(); ++b) {
+      read_block(planes, channel, b, block);
+      // Samples outside the image cost the same for all classes.
+      alignas(64) int16_t scale[2][kBlockSamples] = {};
+      for (uint32_t r = 0; r < block.rows; ++r) {
+        for (uint32_t k = 0; k < block.columns; ++k) {
+          const uint32_t i = r * kBlockEdge + k;
+          scale[0][i] = scales.cost[block.level[i]][0];
+          scale[1][i] = scales.cost[block.level[i]][1];
+        }
+      }
+      for (uint32_t i = 0; i < kVectors; ++i) {
+        const uint32_t at = i * S::kShorts;
+        costs[i] = S::interleave(S::load(scale[0] + at), S::load(scale[1] + at));
+        for (uint32_t p = 0; p < kPairs; ++p) {
+          const auto second = 2 * p + 1 < count ? S::load(block.features[2 * p + 1] + at) : S::all(0);
+          paired[p][i] = S::interleave(S::load(block.features[2 * p] + at), second);
+        }
+      }
+      // The current class gives a good bound for the others.
+      const uint32_t old = planes.classes[channel][b];
+      uint32_t best_class = old;
+      uint32_t best = class_costs[old] + cost_of<kPairs>(block, paired, costs, weights[old], maximum, UINT32_MAX);
+      for (uint32_t k = 0; k < classes; ++k) {
+        if (k == old || class_costs[k] >= best) continue;
+        const uint32_t bound = best - class_costs[k];
+        const uint32_t cost = cost_of<kPairs>(block, paired, costs, weights[k], maximum, bound);
+        if (cost < bound) {
+          best = cost + class_costs[k];
+          best_class = k;
+        }
+      }
+      planes.classes[channel][b] = static_cast<uint8_t>(best_class);
+    }
+  }
+
+  // Gives each block the class with the lowest cost, including the cost of coding the class.
+  static void assign(const DensePlanes& planes, uint32_t channel, const FitScales& scales, const TapWeights* predictors,
+                     const uint32_t* class_costs, uint32_t classes) {
+    constexpr decltype(&assign_as<kMaxPairs>) kFunctions[] = {assign_as<7>, assign_as<9>, assign_as<11>};
+    kFunctions[cross_channels(channel)](planes, channel, scales, predictors, class_costs, classes);
+  }
+
+  // A predictor's weights in pairs, as evaluate() uses them, without those of the errors at W and WW.
+  template <uint32_t kCross>
+  struct PairedWeights {
+    static constexpr uint32_t kPairs = 6 + 3 * kCross - (kCross == 2 ? 1 : 0);
+    int32_t of[kPairs];
+
+    L3_INLINE void read(const int8_t* w) {
+      for (uint32_t i = 0; i < 4; ++i) of[i] = R::pair_of(w[2 * i], w[2 * i + 1]);
+      of[4] = R::pair_of(w[9], w[10]);
+      of[5] = R::pair_of(w[11], w[13]);
+      for (uint32_t i = 0; i < 2 * kCross; ++i) of[6 + i] = R::pair_of(w[16 + 2 * i], w[17 + 2 * i]);
+      if (kCross > 0) of[kPairs - 1] = R::pair_of(w[14], w[15]);
+    }
+  };
+
+  // With kGuess, the errors at W and WW are left out: they are known only sample by sample, which is slow.
+  template <uint32_t kCross, bool kGuess>
+  static void evaluate_as(const DensePlanes& planes, uint32_t channel, const TapWeights* predictors,
+                          uint64_t (*sums)[2]) {
+    const int16_t maximum = static_cast<int16_t>((1u << planes.bits) - 1);
+    PairedWeights<kCross> paired[kMaxClasses];
+    uint32_t read = 0;                     // one bit per class
+    uint64_t level_sums[kFitLevels] = {};  // the count in the upper 32 bits, the sum in the lower 32
+    for (uint32_t y = 0; y < planes.height; ++y) {
+      int16_t* const errors = planes.errors[channel] + y * planes.pitch;
+      int32_t e_w = y == 0 ? 0 : errors[-static_cast<ptrdiff_t>(planes.pitch)];
+      int32_t e_ww = e_w;
+      errors[-1] = errors[-2] = static_cast<int16_t>(e_w);
+      for (uint32_t x = 0; x < planes.width; x += kBlockEdge) {
+        const uint32_t k_class = planes.classes[channel][y / kBlockEdge * planes.blocks_across + x / kBlockEdge];
+        const int8_t* w = predictors[k_class].of;
+        if ((read >> k_class & 1) == 0) {
+          paired[k_class].read(w);
+          read |= 1u << k_class;
+        }
+        const int32_t* weights = paired[k_class].of;
+        const size_t at = y * planes.pitch + x;
+        NeighbourRow own, error, other[2];
+        find_neighbours(planes.samples[channel], planes.pitch, x, y, own);
+        find_neighbours(planes.errors[channel], planes.pitch, x, y, error);
+        for (uint32_t b = 0; b < kCross; ++b) {
+          find_neighbours(planes.samples[channel - 1 - b], planes.pitch, x, y, other[b]);
+        }
+        const int16_t* const value = planes.samples[channel] + at;
+        int32_t sum[kBlockEdge];
+        int16_t least_here[kBlockEdge], most_here[kBlockEdge];
+        for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
+          const auto pair = [&](const int16_t* a, const int16_t* b) {
+            return R::interleave(R::load(a + k), R::load(b + k));
+          };
+          typename R::InterleavedSums total{R::all_pairs(32), R::all_pairs(32)};
+          for (uint32_t i = 0; i < 4; ++i) {
+            total.add(pair(own.at[2 * i], own.at[2 * i + 1]), R::all_pairs(weights[i]));
+          }
+          if (y != 0) {
+            total.add(pair(error.at[kN], error.at[kNW]), R::all_pairs(weights[4]));
+            total.add(pair(error.at[kNE], error.at[kNN]), R::all_pairs(weights[5]));
+          }
+          for (uint32_t b = 0; b < kCross; ++b) {
+            const int16_t* current = planes.samples[channel - 1 - b] + at;
+            total.add(pair(other[b].at[kW], other[b].at[kN]), R::all_pairs(weights[6 + 2 * b]));
+            total.add(pair(other[b].at[kNW], current), R::all_pairs(weights[7 + 2 * b]));
+          }
+          if constexpr (kCross > 0) {
+            total.add(pair(planes.errors[channel - 1] + at, planes.errors[channel - kCross] + at),
+                      R::all_pairs(weights[PairedWeights<kCross>::kPairs - 1]));
+          }
+          const Row v = R::load(value + k);
+          if constexpr (kGuess) {
+            total.low >>= kWeightShift - 1;
+            total.high >>= kWeightShift - 1;
+            const Row twice = R::between(R::narrow(total), 0, static_cast<int16_t>(2 * maximum + 1));
+            R::store(planes.predicted[channel] + at + k, twice);
+            R::store(errors + x + k, R::between(v - (twice >> 1), kMinError, kMaxError));
+          } else {
+            R::store_sums(sum + k, total);
+            // Predictions outside these bounds give errors that saturate.
+            R::store(least_here + k, R::larger(v - static_cast<int16_t>(kMaxError), R::all(0)));
+            R::store(most_here + k, R::lesser(v - static_cast<int16_t>(kMinError), R::all(maximum)));
+          }
+        }
+        if constexpr (kGuess) continue;
+        // In row 0 the errors of all upper neighbours are W's.
+        const int32_t w_w = y == 0 ? w[8] + w[9] + w[10] + w[11] + w[13] : w[8];
+        const int32_t w_ww = int32_t{w[12]};
+        for (uint32_t k = 0; k < kBlockEdge; ++k) {
+          const int32_t s = sum[k] + w_ww * e_ww + w_w * e_w;
+          sum[k] = s;
+          int32_t p = s >> kWeightShift;
+          p = p < least_here[k] ? least_here[k] : p;
+          p = p > most_here[k] ? most_here[k] : p;
+          e_ww = e_w;
+          e_w = value[k] - p;
+          errors[x + k] = static_cast<int16_t>(e_w);
+        }
+        // Twice the prediction, plus 1 if it leans upwards, also if it was clamped to the range.
+        for (uint32_t k = 0; k < kBlockEdge; ++k) {
+          const int32_t twice = sum[k] >> (kWeightShift - 1), limit = 2 * maximum + 1;
+          planes.predicted[channel][at + k] = static_cast<int16_t>(twice < 0 ? 0 : twice > limit ? limit : twice);
+        }
+        if (sums != nullptr) {
+          if (x != 0 || y == 0) error.at[kW] = errors + x - 1;
+          if (x == 0) error.at[kW] = errors - 1;
+          if (y == 0) error.at[kN] = error.at[kNW] = error.at[kNE] = error.at[kW];
+          int16_t level[kBlockEdge], size[kBlockEdge];
+          for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
+            R::store(level + k, fit_level(own, error, kCross > 0 ? planes.errors[channel - 1] + at : nullptr, k));
+            const Row p = R::load(planes.predicted[channel] + at + k) >> 1;
+            R::store(size + k, R::magnitude(R::load(value + k) - p));
+          }
+          const uint32_t columns = smaller(kBlockEdge, planes.width - x);
+          for (uint32_t k = 0; k < columns; ++k) {
+            level_sums[static_cast<uint16_t>(level[k])] += uint64_t{1} << 32 | static_cast<uint16_t>(size[k]);
+          }
+        }
+      }
+      fill_margins(errors, planes.width, planes.pitch);
+    }
+    for (uint32_t level = 0; sums != nullptr && level < kFitLevels; ++level) {
+      sums[level][0] += level_sums[level] >> 32;
+      sums[level][1] += level_sums[level] & 0xFFFFFFFF;
+    }
+  }
+
+  // Predicts every sample with its block's class and fills `errors` and `predicted`. If `sums` is not null, it
+  // receives the number of samples and the sum of their |errors| for each fit level.
+  static void evaluate(const DensePlanes& planes, uint32_t channel, const TapWeights* predictors, uint64_t (*sums)[2]) {
+    constexpr decltype(&evaluate_as<0, false>) kFunctions[] = {evaluate_as<0, false>, evaluate_as<1, false>,
+                                                               evaluate_as<2, false>};
+    kFunctions[cross_channels(channel)](planes, channel, predictors, sums);
+  }
+
+  // Like evaluate(), approximate but much faster.
+  static void guess(const DensePlanes& planes, uint32_t channel, const TapWeights* predictors) {
+    constexpr decltype(&evaluate_as<0, true>) kFunctions[] = {evaluate_as<0, true>, evaluate_as<1, true>,
+                                                              evaluate_as<2, true>};
+    kFunctions[cross_channels(channel)](planes, channel, predictors, nullptr);
+  }
+
+  // The activity terms of 16 samples, and the other inputs of their contexts.
+  struct ContextRow {
+    NeighbourRow own, error;
+    int16_t terms[kActivityTerms + 1][kBlockEdge];  // and one more row: zeros, or the target of the fit
+  };
+
+  L3_INLINE static void read_terms(const DensePlanes& planes, uint32_t channel, uint32_t x, uint32_t y,
+                                   ContextRow& row) {
+    find_neighbours(planes.samples[channel], planes.pitch, x, y, row.own);
+    find_neighbours(planes.errors[channel], planes.pitch, x, y, row.error);
+    const size_t at = y * planes.pitch + x;
+    const uint32_t cross = cross_channels(channel);
+    for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
+      for (uint32_t i = 0; i < 6; ++i) R::store(row.terms[i] + k, R::magnitude(R::load(row.error.at[i] + k)));
+      const Row n = R::load(row.own.at[kN] + k), nw = R::load(row.own.at[kNW] + k);
+      R::store(row.terms[6] + k, R::magnitude(R::load(row.own.at[kW] + k) - nw));
+      R::store(row.terms[7] + k, R::magnitude(n - nw));
+      R::store(row.terms[8] + k, R::magnitude(n - R::load(row.own.at[kNE] + k)));
+      for (uint32_t b = 0; b < cross; ++b) {
+        R::store(row.terms[9 + b] + k, R::magnitude(R::load(planes.errors[channel - 1 - b] + at + k)));
+      }
+    }
+  }
+
+  // The weights of activity terms, in pairs.
+  struct ActivityPairs {
+    static constexpr uint32_t kPairs = (kActivityTerms + 1) / 2;
+    uint32_t count;
+    int32_t of[kPairs];
+
+    L3_INLINE ActivityPairs(const uint8_t* weights, uint32_t terms) : count((terms + 1) / 2) {
+      for (uint32_t i = 0; i < count; ++i) {
+        of[i] = R::pair_of(weights[2 * i], 2 * i + 1 < terms ? weights[2 * i + 1] : 0);
+      }
+    }
+  };
+
+  // The levels of as many samples as fit a vector, from sample k on. Missing terms are multiplied by 0.
+  L3_INLINE static Row read_levels(const ContextRow& row, const ActivityPairs& weights, uint32_t k) {
+    const auto floor = R::all_pairs(kActivityFloor);
+    typename R::InterleavedSums activity{floor, floor};
+    for (uint32_t i = 0; i < weights.count; ++i) {
+      activity.add(R::interleave(R::load(row.terms[2 * i] + k), R::load(row.terms[2 * i + 1] + k)),
+                   R::all_pairs(weights.of[i]));
+    }
+    return R::levels_of(activity);
+  }
+
+  // Adds up products of activity terms (and of |error|, the last one), scaled by the level that `weights` give, using
+  // every `step`-th block.
+  static void accumulate_activity(const DensePlanes& planes, uint32_t channel, const uint8_t* weights,
+                                  const int16_t* scale_of_level, uint32_t step, int64_t* products) {
+    const uint32_t count = 9 + cross_channels(channel);
+    const ActivityPairs pairs(weights, count);
+    alignas(64) int16_t scaled[kActivityTerms + 1][kBlockSamples] = {};
+    alignas(64) int16_t scale[kBlockSamples];
+    ContextRow row;
+    __builtin_memset(row.terms, 0, sizeof(row.terms));
+    for (uint32_t block = 0; block < planes.block_count(); block += step) {
+      const uint32_t x = block % planes.blocks_across * kBlockEdge, y0 = block / planes.blocks_across * kBlockEdge;
+      const uint32_t columns = smaller(kBlockEdge, planes.width - x), rows = smaller(kBlockEdge, planes.height - y0);
+      __builtin_memset(scale, 0, sizeof(scale));
+      for (uint32_t r = 0; r < rows; ++r) {
+        int16_t level[kBlockEdge];
+        read_terms(planes, channel, x, y0 + r, row);
+        for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) R::store(level + k, read_levels(row, pairs, k));
+        for (uint32_t k = 0; k < columns; ++k) scale[r * kBlockEdge + k] = scale_of_level[level[k]];
+        const int16_t* error = planes.errors[channel] + (y0 + r) * planes.pitch + x;
+        for (uint32_t i = 0; i < count; ++i) copy_16(scaled[i] + r * kBlockEdge, row.terms[i]);
+        for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
+          R::store(scaled[count] + r * kBlockEdge + k, R::magnitude(R::load(error + k)));
+        }
+      }
+      scale_rows(scaled, count + 1, scale);
+      S::add_triangle(scaled, count + 1, products);
+    }
+  }
+
+  // The symbol of each sample, row by row, and its context: zone, sign pattern and level in 4, 6 and 6 bits.
+  static void read_symbols(const DensePlanes& planes, uint32_t channel, const uint8_t* weights, uint8_t* symbols,
+                           uint16_t* places) {
+    const ActivityPairs pairs(weights, 9 + cross_channels(channel));
+    ContextRow row;
+    __builtin_memset(row.terms, 0, sizeof(row.terms));
+    for (uint32_t y = 0; y < planes.height; ++y) {
+      for (uint32_t x = 0; x < planes.width; x += kBlockEdge) {
+        read_terms(planes, channel, x, y, row);
+        const size_t at = y * planes.pitch + x;
+        uint16_t place[kBlockEdge];
+        int16_t wide_symbol[kBlockEdge];
+        for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
+          const Row predicted = R::load(planes.predicted[channel] + at + k);
+          const Row p = predicted >> 1, up = -(predicted & 1);
+          // The zone is (3613 d + 61923) / 65536 (section 13.4); 61923 is 3 * 20641.
+          typename R::InterleavedSums zones{};
+          zones.add(R::interleave((p ^ up) & 0xFF, R::all(3)), R::all_pairs(R::pair_of(3613, 20641)));
+          zones.low >>= 16;
+          zones.high >>= 16;
+          Row pattern = up & 63;
+          for (uint32_t i = 0; i < 4; ++i)
+            pattern ^= (R::load(row.error.at[i] + k) >> 15) & R::all(static_cast<int16_t>(1 << i));
+          for (uint32_t i = 0; i < 2; ++i) {
+            pattern ^= (R::load(row.own.at[i] + k) >= p) & R::all(static_cast<int16_t>(16 << i));
+          }
+          const Row here = (R::narrow(zones) << 12) | (pattern << 6) | read_levels(row, pairs, k);
+          __builtin_memcpy(place + k, &here, sizeof(here));
+          const Row difference = R::load(planes.samples[channel] + at + k) - p;
+          const Row folded = ((difference ^ up) - up) << 8 >> 8;
+          R::store(wide_symbol + k, (folded << 1) ^ (folded >> 15));
+        }
+        uint8_t symbol[kBlockEdge];
+        for (uint32_t k = 0; k < kBlockEdge; ++k) symbol[k] = static_cast<uint8_t>(wide_symbol[k]);
+        const uint32_t columns = smaller(kBlockEdge, planes.width - x);
+        __builtin_memcpy(symbols + size_t{y} * planes.width + x, symbol, columns);
+        __builtin_memcpy(places + size_t{y} * planes.width + x, place, 2 * columns);
+      }
+    }
+  }
+};
+
+// Pointers to these functions, for the target that is chosen at run time.
+struct DenseKernels {
+  void (*accumulate)(const DensePlanes&, uint32_t, const FitScales&, uint32_t, int64_t*);
+  void (*assign)(const DensePlanes&, uint32_t, const FitScales&, const TapWeights*, const uint32_t*, uint32_t);
+  void (*evaluate)(const DensePlanes&, uint32_t, const TapWeights*, uint64_t (*)[2]);
+  void (*guess)(const DensePlanes&, uint32_t, const TapWeights*);
+  void (*accumulate_activity)(const DensePlanes&, uint32_t, const uint8_t*, const int16_t*, uint32_t, int64_t*);
+  void (*read_symbols)(const DensePlanes&, uint32_t, const uint8_t*, uint8_t*, uint16_t*);
+};
+
+template <class S>
+constexpr DenseKernels kernels_of() {
+  using K = FitKernels<S>;
+  return {K::accumulate, K::assign, K::evaluate, K::guess, K::accumulate_activity, K::read_symbols};
+}
+
+}  // namespace l3

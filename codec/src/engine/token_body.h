@@ -1,0 +1,50 @@
+// Decodes tiles of token models with a warp type W. Included by one source file for each warp type.
+#pragma once
+
+#include "engine/token_rows.h"
+#include "engine/token_warp.h"
+
+namespace l3 {
+
+// A warp for tiles whose lanes all fit the first part.
+template <class W>
+struct OnePart : W {
+  static constexpr uint32_t kParts = 1;
+};
+
+template <class W, uint32_t kChannels, TokenUse kUse>
+Fault decode_tokens_as(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                       const TokenTables& model) {
+  using Rows = TokenRows<W, token_words(kChannels)>;
+  using Decoder = TokenDecoder<W, kChannels, kUse, Rows>;
+  Rows rows(out, model);
+  typename Decoder::Delay delay;
+  typename W::Classes classes;
+  const TokenView view(model);
+  return Decoder(shape, entry, view, rows, delay, classes).decode();
+}
+
+using DecodeTokens = Fault (*)(const TileShape&, const TileEntry&, const TileOutput&, const TokenTables&);
+
+template <class W>
+Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const TokenTables& model) {
+  if (model.literal) return decode_tokens_as<W, 1, TokenUse::literal>(shape, entry, out, model);
+  if (model.hole) return decode_tokens_as<W, 1, TokenUse::holes>(shape, entry, out, model);
+  constexpr DecodeTokens kFunctions[kMaxChannels] = {
+      decode_tokens_as<W, 1, TokenUse::plain>, decode_tokens_as<W, 2, TokenUse::plain>,
+      decode_tokens_as<W, 3, TokenUse::plain>, decode_tokens_as<W, 4, TokenUse::plain>};
+  return kFunctions[model.engine_channels - 1](shape, entry, out, model);
+}
+
+// Like decode_tokens(), but faster for tiles with few lanes, which are common in label maps.
+template <class W>
+Fault decode_tokens_of_few(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                           const TokenTables& model) {
+  if (dense_lanes(entry.parameters) > W::kPartLanes || model.engine_channels > 1)
+    return decode_tokens<W>(shape, entry, out, model);
+  if (model.literal) return decode_tokens_as<OnePart<W>, 1, TokenUse::literal>(shape, entry, out, model);
+  if (model.hole) return decode_tokens_as<OnePart<W>, 1, TokenUse::holes>(shape, entry, out, model);
+  return decode_tokens_as<OnePart<W>, 1, TokenUse::plain>(shape, entry, out, model);
+}
+
+}  // namespace l3

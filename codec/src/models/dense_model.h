@@ -1,0 +1,42 @@
+// Reads and writes models of kind 0 (section 12 of the spec).
+#pragma once
+
+#include "models/model_reader.h"
+
+namespace l3 {
+
+// Reads and verifies a model for an image with this many channels. A fault's place is relative to the start of the
+// model.
+[[nodiscard]] Fault read_model(const uint8_t* bytes, uint64_t size, uint32_t channels, DenseTables& tables);
+
+// A model in the encoder's form.
+struct DenseModel {
+  uint32_t channels;
+  uint32_t classes[kMaxChannels];
+  uint32_t table_count;
+  TapWeights weights[kMaxChannels][kMaxClasses];
+  uint8_t activity[kMaxChannels][kActivityTerms];
+  uint8_t zone_group[kMaxChannels][kZones];
+  uint8_t sign_group[kMaxChannels][kSignPatterns];
+  uint8_t table_of[kMaxChannels][kMaxZoneGroups][kMaxSignGroups][kLevels];
+  uint32_t class_tables[kMaxChannels];
+  // One of this channel's class tables, by the class of the channel before.
+  uint8_t class_table_of[kMaxChannels][kMaxClasses];
+  uint16_t frequencies[kMaxTables][kMaxSymbols];
+  uint16_t class_frequencies[kMaxChannels][8][kMaxClasses];
+};
+
+// Writes a model to `bytes`, at most kMaxModelBytes, and returns its size. The values in `model` must be valid.
+uint32_t write_model(const DenseModel& model, uint8_t* bytes);
+
+// Give a code to every symbol of a table, and to every class.
+void complete_table(DenseModel& model, uint32_t table);
+void complete_class_tables(DenseModel& model);
+
+// The nearest frequency that the format can represent: four significant bits.
+uint32_t writable_frequency(uint32_t frequency);
+
+// The size of a table in bits. It has `symbols` frequencies.
+uint32_t table_bits(const uint16_t* frequencies, uint32_t symbols);
+
+}  // namespace l3

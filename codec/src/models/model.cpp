@@ -1,0 +1,132 @@
+// Implements model.h and the functions of l3.h that open and describe models.
+#include "models/model.h"
+
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "api/options.h"
+#include "container/sha256.h"
+#include "models/dense_model.h"
+#include "models/token_model.h"
+
+namespace l3 {
+namespace {
+
+constexpr uint32_t kChannelsAt = 1, kBitsAt = 2;  // offsets within a model; bits only in a token model
+
+// Reads a model for the channels and bits that it states itself.
+Fault read_for_its_images(const uint8_t* bytes, size_t size, ModelTables& tables) {
+  if (size < kModelHeadBytes) return {Reason::model_head, static_cast<uint32_t>(size)};
+  const uint32_t channels = bytes[kChannelsAt];
+  const uint32_t bits = is_token_model(bytes, size) ? bytes[kBitsAt] : 8;
+  if (channels == 0 || channels > kMaxChannels) return {Reason::model_head, kChannelsAt};
+  if (bits == 0 || bits > 16) return {Reason::model_head, kBitsAt};
+  return read_tables(bytes, size, channels, bits, tables);
+}
+
+bool is_name(const uint8_t* a, const uint8_t* b) { return std::memcmp(a, b, kModelNameBytes) == 0; }
+
+}  // namespace
+
+Fault read_tables(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits, ModelTables& tables) {
+  tables.is_token = is_token_model(bytes, size);
+  return tables.is_token ? read_token_model(bytes, size, channels, bits, tables.token)
+                         : read_model(bytes, size, channels, tables.dense);
+}
+
+uint32_t default_model_for(uint32_t channels, uint32_t bits) { return bits == 8 ? channels : 0; }
+
+void name_of_model(const uint8_t* bytes, uint64_t size, uint8_t* name) {
+  Sha256 sha;
+  sha.update(bytes, size);
+  uint8_t whole[Sha256::kBytes];
+  sha.finish(whole);
+  std::memcpy(name, whole, kModelNameBytes);
+}
+
+const l3_model* SuppliedModels::find(const uint8_t* name) const {
+  for (size_t i = 0; i < count; ++i) {
+    if (models[i] != nullptr && is_name(models[i]->name, name)) return models[i];
+  }
+  return nullptr;
+}
+
+Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels* supplied, FileModel& model) {
+  const uint32_t origin = head.model_origin();
+  if (origin == L3_MODEL_NONE) return {};
+  const uint8_t* bytes = nullptr;
+  uint64_t size = 0;
+  const l3_model* known = nullptr;
+  if (origin == L3_MODEL_OWN) {
+    const Section* section = head.find(L3_SECTION_MODEL);
+    bytes = data + section->offset;
+    size = section->size;
+  } else if (origin == L3_MODEL_DEFAULT) {
+    const DefaultModel& standard = kDefaultModelTable[head.default_model - 1];
+    bytes = standard.bytes;
+    size = standard.size;
+    if (supplied != nullptr) known = supplied->find(standard.name);
+  } else {
+    if (supplied == nullptr) return {};
+    known = supplied->find(data + kHeaderBytes);
+    if (known == nullptr) return {Reason::model_missing, model_place(head)};
+  }
+  if (known != nullptr) {
+    bytes = known->bytes.data();
+    size = known->bytes.size();
+  }
+  if (bytes[0] == kDenseModelKind && head.bits != 8) return {Reason::model_unexpected, model_place(head)};
+  if (known == nullptr) {
+    const Fault fault = read_tables(bytes, size, head.channels, head.bits, model.own);
+    return fault.reason == Reason::none ? Verdict{} : verdict_of_model(head, fault);
+  }
+  if (known->tables.channels() != head.channels) return verdict_of_model(head, {Reason::model_head, kChannelsAt});
+  if (known->tables.bits() != head.bits) return verdict_of_model(head, {Reason::model_head, kBitsAt});
+  model.tables = &known->tables;
+  return {};
+}
+
+}  // namespace l3
+
+using namespace l3;
+
+l3_status l3_open_model(const void* bytes, size_t size, l3_model** model, l3_error* error) {
+  if (bytes == nullptr || model == nullptr) return fail(error, Reason::null_argument);
+  *model = nullptr;
+  const uint8_t* begin = static_cast<const uint8_t*>(bytes);
+  try {
+    auto opened = std::make_unique<l3_model>();
+    const Fault fault = read_for_its_images(begin, size, opened->tables);
+    if (fault.reason != Reason::none) return fail(error, fault.reason, fault.at);
+    opened->bytes.assign(begin, begin + size);
+    name_of_model(begin, size, opened->name);
+    *model = opened.release();
+  } catch (const std::bad_alloc&) {
+    return fail(error, Reason::out_of_memory);
+  }
+  return succeed(error);
+}
+
+void l3_close_model(l3_model* model) { delete model; }
+
+l3_status l3_describe_model(const l3_model* model, l3_model_info* info, l3_error* error) {
+  if (model == nullptr || info == nullptr) return fail(error, Reason::null_argument);
+  l3_model_info own{};
+  if (!copy_sized(info, own)) return fail(error, Reason::bad_struct_size);
+  own.kind = model->bytes[0];
+  own.channels = model->tables.channels();
+  own.bits = model->tables.bits();
+  std::memcpy(own.name, model->name, sizeof(own.name));
+  own.bytes = model->bytes.data();
+  own.size = model->bytes.size();
+  std::memcpy(info, &own, own.struct_size < sizeof(own) ? own.struct_size : sizeof(own));
+  return succeed(error);
+}
+
+l3_status l3_default_model(uint32_t number, const uint8_t** bytes, size_t* size) {
+  if (bytes == nullptr || size == nullptr || number == 0 || number > kDefaultModels) return L3_ERROR_ARGUMENT;
+  *bytes = kDefaultModelTable[number - 1].bytes;
+  *size = kDefaultModelTable[number - 1].size;
+  return L3_OK;
+}

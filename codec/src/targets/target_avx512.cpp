@@ -1,0 +1,11 @@
+// The target "avx512", compiled with AVX-512 and VBMI (Ice Lake, Zen 4 and later).
+#include "targets/dense_avx512.h"
+#include "targets/target_body.h"
+#include "targets/warp_avx512.h"
+
+namespace l3 {
+
+const Target kAvx512Target =
+    TargetBody<Avx512Warp, ShortVectors<64>>::as("avx512", decode_dense_avx512, decode_tokens_avx512);
+
+}  // namespace l3

@@ -1,0 +1,12 @@
+// The target "portable", compiled without processor-specific options.
+#include "engine/dense_body.h"
+#include "engine/word_warp.h"
+#include "targets/target_body.h"
+#include "targets/warp_portable.h"
+
+namespace l3 {
+
+const Target kPortableTarget =
+    TargetBody<PortableWarp, ShortVectors<16>>::as("portable", decode_dense<PortableWordWarp>, decode_tokens_portable);
+
+}  // namespace l3

@@ -1,0 +1,265 @@
+// The dense method's warp in AVX2 registers: four parts of eight lanes.
+#pragma once
+
+#include <immintrin.h>
+
+#include "engine/word_warp.h"
+
+namespace l3 {
+
+namespace avx2 {
+
+// For each set of lanes, the index of the word that each lane takes: the number of lanes below it that are in the set.
+struct ExpandTable {
+  alignas(32) uint8_t words[256][8];
+  constexpr ExpandTable() : words() {
+    for (uint32_t set = 0; set < 256; ++set) {
+      uint8_t next = 0;
+      for (uint32_t lane = 0; lane < 8; ++lane) {
+        words[set][lane] = static_cast<uint8_t>(next & 7);
+        next = static_cast<uint8_t>(next + (set >> lane & 1));
+      }
+    }
+  }
+};
+inline constexpr ExpandTable kExpand;
+
+}  // namespace avx2
+
+// Lane indices of several vectors, as scalar numbers. They are extracted in pairs. Storing the vector and loading the
+// numbers from memory would be slower, since the loads would wait for the store.
+template <uint32_t kVectors>
+struct Indices {
+  uint64_t pairs[2 * kVectors];
+
+  template <class... Vectors>
+  L3_INLINE explicit Indices(Vectors... vectors) {
+    const __m128i all[kVectors] = {vectors...};
+    for (uint32_t i = 0; i < kVectors; ++i) {
+      pairs[2 * i] = static_cast<uint64_t>(_mm_cvtsi128_si64(all[i]));
+      pairs[2 * i + 1] = static_cast<uint64_t>(_mm_extract_epi64(all[i], 1));
+    }
+  }
+  L3_INLINE size_t operator[](uint32_t i) const {
+    return i % 2 == 0 ? static_cast<uint32_t>(pairs[i / 2]) : pairs[i / 2] >> 32;
+  }
+};
+
+L3_INLINE __m128i two_buckets(const Bucket* a, const Bucket* b) {
+  int64_t second;
+  std::memcpy(&second, b, 8);
+  return _mm_insert_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(a)), second, 1);
+}
+
+// A warp that stores pixels with AVX2.
+template <class Self, size_t kBytes>
+struct Avx2Pixels : WordWarp<Self, kBytes> {
+  L3_INLINE static void transpose(const uint32_t* from, size_t from_row, uint32_t* to, size_t to_row) {
+    __m256 r[8], s[8];
+    for (size_t i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps(reinterpret_cast<const float*>(from + i * from_row));
+    for (int i = 0; i < 8; i += 2) {
+      s[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+      s[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+      r[i] = _mm256_shuffle_ps(s[i], s[i + 2], 0x44);
+      r[i + 1] = _mm256_shuffle_ps(s[i], s[i + 2], 0xEE);
+      r[i + 2] = _mm256_shuffle_ps(s[i + 1], s[i + 3], 0x44);
+      r[i + 3] = _mm256_shuffle_ps(s[i + 1], s[i + 3], 0xEE);
+    }
+    for (size_t i = 0; i < 4; ++i) {
+      _mm256_storeu_ps(reinterpret_cast<float*>(to + i * to_row), _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+      _mm256_storeu_ps(reinterpret_cast<float*>(to + (i + 4) * to_row), _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+    }
+  }
+
+  // Stores eight pixels at a time. The last eight may overlap with those before.
+  template <uint32_t kChannels>
+  L3_INLINE static void store_pixels(uint8_t* to, const uint32_t* pixels, uint32_t count) {
+    if (count < 8) {
+      WordWarp<Self, kBytes>::template store_pixels<kChannels>(to, pixels, count);
+      return;
+    }
+    for (uint32_t i = 0; i + 8 < count; i += 8) store_eight<kChannels>(to + size_t{i} * kChannels, pixels + i);
+    store_eight<kChannels>(to + size_t{count - 8} * kChannels, pixels + (count - 8));
+  }
+
+ private:
+  template <uint32_t kChannels>
+  L3_INLINE static void store_eight(uint8_t* to, const uint32_t* pixels) {
+    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(pixels));
+    if constexpr (kChannels == 1) {
+      const __m256i bytes = _mm256_shuffle_epi8(words, _mm256_set1_epi32(0x0C080400));
+      store_8(to, _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)));
+    } else if constexpr (kChannels == 2) {
+      const __m256i bytes = _mm256_shuffle_epi8(words, _mm256_set1_epi64x(0x0D0C090805040100));
+      store_16(to, _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 8)));
+    } else if constexpr (kChannels == 3) {
+      const __m128i order = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
+      const __m256i bytes = _mm256_shuffle_epi8(words, _mm256_broadcastsi128_si256(order));
+      const __m256i joined = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 3));
+      store_16(to, _mm256_castsi256_si128(joined));
+      store_8(to + 16, _mm256_extracti128_si256(joined, 1));
+    } else {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), words);
+    }
+  }
+  L3_INLINE static void store_16(uint8_t* to, __m128i v) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), v); }
+  L3_INLINE static void store_8(uint8_t* to, __m128i v) { _mm_storel_epi64(reinterpret_cast<__m128i*>(to), v); }
+};
+
+struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
+  L3_INLINE static __m256i native(Lanes a) { return (__m256i)a.v; }
+  L3_INLINE static Lanes lanes(__m256i v) { return {(Vector)v}; }
+
+  template <int32_t kMin, int32_t kMax>
+  L3_INLINE static Lanes clamp(Lanes a) {
+    constexpr uint32_t kLow = static_cast<uint32_t>(kMin), kHigh = static_cast<uint32_t>(kMax);
+    return lanes(
+        _mm256_min_epi32(_mm256_max_epi32(native(a), native(splat(constant<kLow>))), native(splat(constant<kHigh>))));
+  }
+
+  L3_INLINE static Mask less(Lanes a, uint32_t b) {
+    return lanes(_mm256_cmpeq_epi32(_mm256_min_epu32(native(a), native(splat(b - 1))), native(a)));
+  }
+  L3_INLINE static Mask at_least(Lanes a, uint32_t b) {
+    return lanes(_mm256_cmpeq_epi32(_mm256_max_epu32(native(a), native(splat(b))), native(a)));
+  }
+  L3_INLINE static Mask less_small(Lanes a, Lanes b) { return lanes(_mm256_cmpgt_epi32(native(b), native(a))); }
+  L3_INLINE static Mask below_floor(Lanes state) {
+    return lanes(_mm256_cmpeq_epi32(_mm256_srli_epi32(native(state), 16), _mm256_setzero_si256()));
+  }
+  L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) {
+    return lanes(_mm256_blendv_epi8(native(b), native(a), native(mask)));
+  }
+  L3_INLINE static uint32_t bits(Mask mask) { return static_cast<uint32_t>(_mm256_movemask_ps((__m256)mask.v)); }
+
+  // VPMADDUBSW multiplies unsigned bytes by signed bytes and adds two products in 16 bits, which must not overflow. So
+  // the unsigned operand is the weight's magnitude: two products of at most 128 * 128 fit. If a weight is negative,
+  // all bits of the other operand are flipped, which turns v into -1 - v. Pixels are unsigned, so 128 is subtracted
+  // from them. Sums start from a value that corrects for both.
+  struct SignedFour {
+    Lanes bytes;
+  };
+  struct Weight {
+    Lanes magnitudes, flips;
+  };
+  struct ActivityWeight {
+    Lanes bytes;
+  };
+  static constexpr uint32_t kWeightWords = 2;
+  struct WeightWords {
+    uint32_t of[2];
+  };
+  L3_INLINE static SignedFour signed_four(Lanes a) { return {a}; }
+  L3_INLINE static WeightWords words_of_weight(uint32_t weight, bool of_errors) {
+    WeightWords words{{0, of_errors ? 0 : 0x80808080}};
+    for (int shift = 0; shift < 32; shift += 8) {
+      const int32_t w = static_cast<int32_t>(weight << (24 - shift)) >> 24;
+      words.of[0] |= static_cast<uint32_t>(w < 0 ? -w : w) << shift;
+      if (w < 0) words.of[1] ^= 0xFFu << shift;
+    }
+    return words;
+  }
+  L3_INLINE static uint32_t start_of_weight(uint32_t weight, bool of_errors) {
+    int32_t start = 0;
+    for (int shift = 0; shift < 32; shift += 8) {
+      const int32_t w = static_cast<int32_t>(weight << (24 - shift)) >> 24;
+      start += (w < 0 ? -w : 0) + (of_errors ? 0 : 128 * w);
+    }
+    return static_cast<uint32_t>(start);
+  }
+  L3_INLINE static ActivityWeight activity_weight(uint32_t weight) { return {splat(weight)}; }
+  L3_INLINE static uint32_t start_of_activity(uint32_t of_slopes) {
+    return 128 * ((of_slopes & 0xFF) + (of_slopes >> 8 & 0xFF) + (of_slopes >> 16 & 0xFF));
+  }
+  L3_INLINE static Lanes dot(Lanes a, const Weight& b, Lanes sum) {
+    return add_products(b.magnitudes, a ^ b.flips, sum);
+  }
+  L3_INLINE static Lanes dot(const SignedFour& a, const Weight& b, Lanes sum) {
+    return add_products(b.magnitudes, a.bytes ^ b.flips, sum);
+  }
+  L3_INLINE static Lanes dot(Lanes slopes, const ActivityWeight& b, Lanes sum) {
+    return add_products(b.bytes, slopes ^ constant<0x80808080>, sum);
+  }
+  L3_INLINE static Lanes dot_magnitudes(const SignedFour& a, const ActivityWeight& b, Lanes sum) {
+    return add_products(lanes(_mm256_abs_epi8(native(a.bytes))), b.bytes, sum);
+  }
+  L3_INLINE static Lanes distances(Lanes a, Lanes b) {
+    return lanes(_mm256_or_si256(_mm256_subs_epu8(native(a), native(b)), _mm256_subs_epu8(native(b), native(a))));
+  }
+  template <uint32_t kByte>
+  L3_INLINE static Lanes byte_of(Lanes word) {
+    return shuffle<0x80808000 + kByte>(word);
+  }
+  L3_INLINE static Lanes sign_pattern(Lanes near, Lanes near_errors, Lanes p, Lanes up) {
+    const __m256i minimum = native(shuffle<0>(p));
+    const Lanes at_least = lanes(_mm256_cmpeq_epi8(_mm256_max_epu8(native(near), minimum), native(near)));
+    return join_signs(at_least, near_errors, up);
+  }
+
+  L3_INLINE static Lanes shift_up(Lanes a, Lanes before) {
+    // The upper half of `before` and the lower half of `a`.
+    const __m256i middle = _mm256_permute2x128_si256(native(before), native(a), 0x21);
+    return lanes(_mm256_alignr_epi8(native(a), middle, 12));
+  }
+
+  L3_INLINE static Indices<2> each(Lanes a) {
+    return Indices<2>(_mm256_castsi256_si128(native(a)), _mm256_extracti128_si256(native(a), 1));
+  }
+  // Loads one by one. On many processors this is faster than the gather instruction, and on none is it much slower.
+  template <uint32_t kBuckets, class TableOf>
+  L3_INLINE static void look_up_in(const TableOf& table_of, const Bucket* buckets, Lanes bucket, Lanes& own,
+                                   Lanes& other) {
+    const Indices<2> in_table = each(bucket);
+    const auto place = [&](uint32_t i) { return buckets + table_of(i) * kBuckets + in_table[i]; };
+    const auto two = [&](uint32_t i) { return two_buckets(place(i), place(i + 1)); };
+    const __m256 low = (__m256)_mm256_inserti128_si256(_mm256_castsi128_si256(two(0)), two(4), 1);
+    const __m256 high = (__m256)_mm256_inserti128_si256(_mm256_castsi128_si256(two(2)), two(6), 1);
+    own = lanes((__m256i)_mm256_shuffle_ps(low, high, 0x88));
+    other = lanes((__m256i)_mm256_shuffle_ps(low, high, 0xDD));
+  }
+  template <class Tables>
+  L3_INLINE static Lanes row(const Tables& tables, uint32_t channel, Lanes zone, Lanes pattern) {
+    // Tables of 16 bytes fit registers. Look up the lower four bits of the index in each quarter of the patterns, then
+    // select by the upper two bits. A shuffle gives 0 for an index with its top bit set, so bytes 1 to 3 of each lane
+    // stay 0.
+    const Lanes empty = splat(constant<0x80808000>);
+    const auto look_up = [&](const uint8_t* bytes, Lanes index) {
+      const __m256i table = _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)));
+      return _mm256_shuffle_epi8(table, native(index));
+    };
+    const uint8_t* rows = tables.pattern_row[channel];
+    const Lanes index = pattern | empty;
+    const __m256i bit_4 = native(pattern << 3), bit_5 = native(pattern << 2);
+    const __m256i lower = _mm256_blendv_epi8(look_up(rows, index), look_up(rows + 16, index), bit_4);
+    const __m256i upper = _mm256_blendv_epi8(look_up(rows + 32, index), look_up(rows + 48, index), bit_4);
+    return lanes(look_up(tables.zone_row[channel], zone | empty)) + lanes(_mm256_blendv_epi8(lower, upper, bit_5));
+  }
+
+  L3_INLINE static void refill(Lanes& state, Mask mask, const uint8_t* bytes, uint32_t& at) {
+    const uint32_t set = bits(mask);
+    const __m256i words = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + at)));
+    const __m256i order =
+        _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(avx2::kExpand.words[set])));
+    const __m256i taken = _mm256_permutevar8x32_epi32(words, order);
+    state = select(mask, lanes(_mm256_or_si256(_mm256_slli_epi32(native(state), 16), taken)), state);
+    at += 2 * static_cast<uint32_t>(__builtin_popcount(set));
+  }
+
+ private:
+  // Picks the bytes of each lane that kOrder names, the lowest one first. 0x80 gives a zero.
+  template <uint32_t kOrder>
+  L3_INLINE static Lanes shuffle(Lanes a) {
+    constexpr int kFirst = static_cast<int>(kOrder), kSecond = static_cast<int>(kOrder + 0x04040404),
+                  kThird = static_cast<int>(kOrder + 0x08080808), kFourth = static_cast<int>(kOrder + 0x0C0C0C0C);
+    return lanes(_mm256_shuffle_epi8(
+        native(a), _mm256_set_epi32(kFourth, kThird, kSecond, kFirst, kFourth, kThird, kSecond, kFirst)));
+  }
+  L3_INLINE static Lanes add_products(Lanes unsigned_bytes, Lanes signed_bytes, Lanes sum) {
+    const __m256i pairs = _mm256_maddubs_epi16(native(unsigned_bytes), native(signed_bytes));
+    return sum + lanes(_mm256_madd_epi16(pairs, native(splat(constant<0x00010001>))));
+  }
+};
+
+}  // namespace l3
