@@ -119,7 +119,7 @@ L3_INLINE void decode_other(const Batch& batch, const TileJob& job, uint8_t* scr
                            state.bits};
   const TileEntry entry = read_entry(state.data, state.head_bytes, uint64_t{row} * state.tiles_across + column);
   Fault fault;
-  if (entry.method != Method::constant && check_of<CudaWarp>(entry.payload, entry.payload_bytes / 4) != entry.check) {
+  if (has_payload(entry.method) && check_of<CudaWarp>(entry.payload, entry.payload_bytes / 4) != entry.check) {
     fault.reason = Reason::tile_check;
   } else {
     const TilePlace place = place_of(state, batch.colours + 256 * job.image, column, row, shape);

@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kListThreads) list_kernel(const __grid_constan
   __syncthreads();
   const uint32_t count = state.columns * state.rows;
   for (uint32_t i = thread; i < count; i += kListThreads) {
-    if (state.method_at(i) == Method::dense) {
+    if (needs_model(state.method_at(i))) {
       batch.dense_tiles[atomicAdd(&scratch.next_dense, 1u)] = {image, i};
     } else {
       const uint64_t place = atomicAdd(&scratch.next_other, 1u);

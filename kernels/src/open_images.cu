@@ -136,7 +136,7 @@ L3_INLINE void count_tiles(ImageState& state) {
   uint32_t dense = 0;
   for (uint32_t first = 0; first < tiles; first += kLanes) {
     const uint32_t i = first + lane_number();
-    const bool is_dense = i < tiles && state.method_at(i) == Method::dense;
+    const bool is_dense = i < tiles && needs_model(state.method_at(i));
     dense += static_cast<uint32_t>(__popc(__ballot_sync(kAllLanes, is_dense)));
   }
   state.dense_tiles = dense;

@@ -3,7 +3,7 @@
 // head's own check field as zero.
 #pragma once
 
-#include "container/dense.h"
+#include "container/methods.h"
 #include "container/palette.h"
 #include "container/reason.h"
 #include "container/tile.h"
@@ -287,42 +287,17 @@ L3_INLINE Verdict check_index(const Machine& machine, const uint8_t* data, uint6
 
 // The size of a tile's payload in units, from its index entry.
 L3_INLINE uint32_t entry_units(const uint8_t* entry) {
-  return static_cast<Method>(entry[0]) == Method::constant ? 0 : load_u16(entry + 2);
+  return has_payload(static_cast<Method>(entry[0])) ? load_u16(entry + 2) : 0;
 }
 
 // Verifies a tile's index entry, except for the payload's offset. A fault's place is relative to the entry.
 L3_INLINE Fault check_entry_fields(const uint8_t* entry, const Head& head, const TileShape& shape) {
-  const uint32_t parameters = entry[1];
-  const uint32_t units = load_u16(entry + 2);
-  switch (static_cast<Method>(entry[0])) {
-    case Method::constant:
-      if (parameters != 0) return {Reason::tile_parameters, 1};
-      if (units != 0) return {Reason::tile_size, 2};
-      for (uint32_t c = 0; c < kMaxChannels; ++c) {
-        const uint32_t maximum = c < head.channels ? (1u << head.bits) - 1 : 0;
-        if (load_u16(entry + 4 + 2 * c) > maximum) return {Reason::constant_value, 4 + 2 * c};
-      }
-      return {};
-    case Method::raw:
-      if (parameters != 0) return {Reason::tile_parameters, 1};
-      if (uint64_t{units} * kUnit != raw_bytes(shape.width, shape.height, shape.channels, shape.bits)) {
-        return {Reason::tile_size, 2};
-      }
-      return {};
-    case Method::fast:
-      if (parameters >= kTransforms || (parameters != 0 && shape.channels < 3)) return {Reason::tile_parameters, 1};
-      if (units == 0) return {Reason::tile_size, 2};
-      return {};
-    case Method::dense:
-      if (head.model_origin() == L3_MODEL_NONE) return {Reason::tile_needs_model, 0};
-      if ((parameters & 7) > kMaxLogLanes || dense_ending(parameters) > kMaxEnding ||
-          shape.width * shape.height > kMaxPixelsOfLane * dense_lanes(parameters)) {
-        return {Reason::tile_parameters, 1};
-      }
-      if (units * kUnit < 4 * dense_lanes(parameters)) return {Reason::tile_size, 2};
-      return {};
-    default: return {Reason::tile_method, 0};
-  }
+  Fault fault{Reason::tile_method, 0};
+  Methods::visit(static_cast<Method>(entry[0]), [&]<class Row>() {
+    const bool lacks_model = Row::kNeedsModel && head.model_origin() == L3_MODEL_NONE;
+    fault = lacks_model ? Fault{Reason::tile_needs_model, 0} : Row::check({entry}, shape);
+  });
+  return fault;
 }
 
 // Verifies a tile's index entry. If the tile has a payload, it must begin at unit `next`.
@@ -330,8 +305,8 @@ L3_INLINE Verdict check_entry(const uint8_t* entry, const Head& head, uint64_t t
   const uint64_t at = head.head_bytes + tile * kIndexEntryBytes;
   const Fault fault = check_entry_fields(entry, head, head.tile_shape(tile));
   if (fault.reason != Reason::none) return {fault.reason, at + fault.at, tile};
-  const bool has_payload = static_cast<Method>(entry[0]) != Method::constant;
-  if (has_payload && load_u32(entry + 4) != next) return {Reason::tile_offset, at + 4, tile};
+  if (has_payload(static_cast<Method>(entry[0])) && load_u32(entry + 4) != next)
+    return {Reason::tile_offset, at + 4, tile};
   return {};
 }
 
@@ -347,7 +322,7 @@ L3_INLINE TileEntry read_entry(const uint8_t* entry, const uint8_t* data) {
   TileEntry result{};
   result.method = static_cast<Method>(entry[0]);
   result.parameters = entry[1];
-  if (result.method == Method::constant) {
+  if (!has_payload(result.method)) {
     for (uint32_t c = 0; c < kMaxChannels; ++c) result.value[c] = static_cast<uint16_t>(load_u16(entry + 4 + 2 * c));
     result.payload = data;
   } else {

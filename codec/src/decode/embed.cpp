@@ -35,7 +35,7 @@ class Embedding {
   void write_index(uint8_t* out) const {
     for (uint64_t tile = 0; tile < head_.tile_count; ++tile) {
       uint8_t* const entry = out + head_.head_bytes + tile * kIndexEntryBytes;
-      if (static_cast<Method>(entry[0]) == Method::constant) continue;
+      if (!has_payload(static_cast<Method>(entry[0]))) continue;
       store_u32(entry + 4, load_u32(entry + 4) + static_cast<uint32_t>(added_ / kUnit));
     }
   }

@@ -1,7 +1,7 @@
 // Decodes a tile that is not dense (section 6), with a warp. Every processor target and CUDA compile this same code.
 #pragma once
 
-#include "container/tile.h"
+#include "container/methods.h"
 #include "engine/fast.h"
 
 namespace l3 {
@@ -215,15 +215,33 @@ class FastDecoder {
   uint32_t at_ = 0;  // in the payload
 };
 
-// Decodes a tile whose payload matches its check. The requested part must lie inside the tile.
+// Decodes a tile of one method, whose payload matches its check. The requested part must lie inside the tile.
+template <class W, class Sample, uint32_t kChannels, class Writer>
+struct TileDecoders {
+  const TileShape& shape;
+  const TileEntry& entry;
+  const TileOutput& out;
+  const Writer& writer;
+  typename W::Line& line;
+
+  L3_INLINE Fault decode(ConstantMethod) const { return decode_constant<W, Sample, kChannels>(entry, out, writer); }
+  L3_INLINE Fault decode(RawMethod) const { return decode_raw<W, Sample, kChannels>(shape, entry, out, writer); }
+  L3_INLINE Fault decode(FastMethod) const {
+    return FastDecoder<W, Sample, kChannels, Writer>(shape, entry, writer, line).decode();
+  }
+};
+
+// Decodes a tile that needs no model.
 template <class W, class Sample, uint32_t kChannels, class Writer>
 L3_INLINE Fault decode_tile(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const Writer& writer,
                             typename W::Line& line) {
-  switch (entry.method) {
-    case Method::constant: return decode_constant<W, Sample, kChannels>(entry, out, writer);
-    case Method::raw: return decode_raw<W, Sample, kChannels>(shape, entry, out, writer);
-    default: return FastDecoder<W, Sample, kChannels, Writer>(shape, entry, writer, line).decode();
-  }
+  const TileDecoders<W, Sample, kChannels, Writer> decoders{shape, entry, out, writer, line};
+  Fault fault{Reason::tile_method, 0};
+  Methods::visit(
+      entry.method, [&]<class Row>() __attribute__((always_inline)) {
+        if constexpr (!Row::kNeedsModel) fault = decoders.decode(Row{});
+      });
+  return fault;
 }
 
 }  // namespace l3

@@ -1,0 +1,107 @@
+// The tile methods, a row each (sections 5 and 6 of the spec), for processors and GPUs alike.
+//
+// A row says what readers must know of a method before they decode a tile: its number and name, whether its tiles have
+// a payload, whether they need a model, and which index entries are valid. To add a method, add a row here and a
+// decoder: in engine/tile_decode.h if it needs no model.
+#pragma once
+
+#include "container/dense.h"
+#include "container/reason.h"
+#include "container/tile.h"
+
+namespace l3 {
+
+// The fields of an index entry that a method's rules are about.
+struct EntryFields {
+  const uint8_t* bytes;
+
+  L3_INLINE uint32_t parameters() const { return bytes[1]; }
+  L3_INLINE uint32_t units() const { return load_u16(bytes + 2); }
+  L3_INLINE uint32_t value(uint32_t channel) const { return load_u16(bytes + value_at(channel)); }
+  L3_INLINE static uint32_t value_at(uint32_t channel) { return 4 + 2 * channel; }
+};
+
+// All pixels of the tile are equal; the entry holds the pixel.
+struct ConstantMethod {
+  static constexpr Method kNumber = Method::constant;
+  static constexpr const char* kName = "constant";
+  static constexpr bool kHasPayload = false, kNeedsModel = false;
+
+  L3_INLINE static Fault check(const EntryFields& entry, const TileShape& shape) {
+    if (entry.parameters() != 0) return {Reason::tile_parameters, 1};
+    if (entry.units() != 0) return {Reason::tile_size, 2};
+    for (uint32_t c = 0; c < kMaxChannels; ++c) {
+      const uint32_t maximum = c < shape.channels ? (1u << shape.bits) - 1 : 0;
+      if (entry.value(c) > maximum) return {Reason::constant_value, EntryFields::value_at(c)};
+    }
+    return {};
+  }
+};
+
+// Samples of `bits` bits each, one after the other.
+struct RawMethod {
+  static constexpr Method kNumber = Method::raw;
+  static constexpr const char* kName = "raw";
+  static constexpr bool kHasPayload = true, kNeedsModel = false;
+
+  L3_INLINE static Fault check(const EntryFields& entry, const TileShape& shape) {
+    if (entry.parameters() != 0) return {Reason::tile_parameters, 1};
+    if (uint64_t{entry.units()} * kUnit != raw_bytes(shape.width, shape.height, shape.channels, shape.bits)) {
+      return {Reason::tile_size, 2};
+    }
+    return {};
+  }
+};
+
+// Blocks of packed residuals. The parameters are the colour transform.
+struct FastMethod {
+  static constexpr Method kNumber = Method::fast;
+  static constexpr const char* kName = "fast";
+  static constexpr bool kHasPayload = true, kNeedsModel = false;
+
+  L3_INLINE static Fault check(const EntryFields& entry, const TileShape& shape) {
+    const uint32_t transform = entry.parameters();
+    if (transform >= kTransforms || (transform != 0 && shape.channels < 3)) return {Reason::tile_parameters, 1};
+    if (entry.units() == 0) return {Reason::tile_size, 2};
+    return {};
+  }
+};
+
+// Symbols of the file's model. The parameters are the number of lanes and the ending.
+struct DenseMethod {
+  static constexpr Method kNumber = Method::dense;
+  static constexpr const char* kName = "dense";
+  static constexpr bool kHasPayload = true, kNeedsModel = true;
+
+  L3_INLINE static Fault check(const EntryFields& entry, const TileShape& shape) {
+    const uint32_t parameters = entry.parameters(), lanes = dense_lanes(parameters);
+    if ((parameters & 7) > kMaxLogLanes || dense_ending(parameters) > kMaxEnding ||
+        shape.width * shape.height > kMaxPixelsOfLane * lanes) {
+      return {Reason::tile_parameters, 1};
+    }
+    if (entry.units() * kUnit < 4 * lanes) return {Reason::tile_size, 2};
+    return {};
+  }
+};
+
+template <class... Rows>
+struct MethodTable {
+  // Calls visit.operator()<Row>() for the row of a method. Returns false if there is no such row.
+  template <class Visit>
+  L3_INLINE static constexpr bool visit(Method method, const Visit& visit) {
+    return ((method == Rows::kNumber && (visit.template operator()<Rows>(), true)) || ...);
+  }
+
+  L3_INLINE static constexpr bool have_payload(Method method) {
+    return ((method == Rows::kNumber && Rows::kHasPayload) || ...);
+  }
+  L3_INLINE static constexpr bool need_model(Method method) {
+    return ((method == Rows::kNumber && Rows::kNeedsModel) || ...);
+  }
+};
+using Methods = MethodTable<ConstantMethod, RawMethod, FastMethod, DenseMethod>;
+
+L3_INLINE constexpr bool has_payload(Method method) { return Methods::have_payload(method); }
+L3_INLINE constexpr bool needs_model(Method method) { return Methods::need_model(method); }
+
+}  // namespace l3
