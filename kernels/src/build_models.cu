@@ -60,7 +60,10 @@ L3_INLINE void look_back(const Batch& batch, uint32_t image, uint32_t owner, Mod
 }
 
 // The code that differs between the kinds of models.
-struct PackedModel {
+template <class Kind>
+struct BuiltModel;
+template <>
+struct BuiltModel<DenseKind> {
   using Tables = DenseTables;
   using Reader = ModelReader;
   static constexpr uint32_t kBuckets = kTableBuckets;
@@ -69,7 +72,8 @@ struct PackedModel {
   L3_INLINE static uint32_t channels(const Tables& tables) { return tables.channels; }
   L3_INLINE static void read_more(Reader&, Tables&, ModelScratch&) {}
 };
-struct TokenModel {
+template <>
+struct BuiltModel<TokenKind> {
   using Tables = TokenTables;
   using Reader = TokenModelReader;
   static constexpr uint32_t kBuckets = kTokenBuckets;
@@ -200,14 +204,11 @@ class ModelBuilder {
 
 // Reads an image's model into its slot.
 L3_INLINE void build_model(const ImageState& state, ModelSlot& slot, ModelScratch& scratch) {
-  const bool is_token = is_token_model(state.model, state.model_size);
-  if (is_token) {
-    ModelBuilder<TokenModel>(state, slot.tables.token, scratch).build();
-  } else {
-    ModelBuilder<PackedModel>(state, slot.tables.dense, scratch).build();
-  }
+  const uint32_t kind = kind_of_model(state.model, state.model_size);
+  ModelKinds::visit(
+      kind, [&]<class Kind>() { ModelBuilder<BuiltModel<Kind>>(state, slot.tables.of(Kind{}), scratch).build(); });
   if (threadIdx.x == 0) {
-    slot.tables.is_token = is_token;
+    slot.tables.kind = kind;
     slot.fault = scratch.fault;
   }
 }

@@ -15,11 +15,18 @@ struct ListScratch {
   uint32_t tiles[kTileKinds], chunks[kTileKinds];
 };
 
+// The stage that decodes the tiles of a model.
+L3_INLINE TileKind stage_of(const DenseTables&) { return kPackedTiles; }
+L3_INLINE TileKind stage_of(const TokenTables& tables) {
+  return tables.engine_channels > 2 ? kWideTokenTiles : kTokenTiles;
+}
+
 // Call it only for a slot with tiles: other slots may not be built.
 L3_INLINE TileKind kind_of(const Batch& batch, uint32_t slot) {
   const ModelTables& tables = batch.slots[slot].tables;
-  if (!tables.is_token) return kPackedTiles;
-  return tables.token.engine_channels > 2 ? kWideTokenTiles : kTokenTiles;
+  TileKind kind = kPackedTiles;
+  ModelKinds::visit(tables.kind, [&]<class Kind>() { kind = stage_of(tables.of(Kind{})); });
+  return kind;
 }
 
 // Returns the number of tiles in a chunk. Few tiles are spread evenly over all blocks. If there are many, a chunk has a

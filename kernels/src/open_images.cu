@@ -195,7 +195,7 @@ L3_INLINE Verdict find_model(const Batch& batch, const Head& head, ImageState& s
     state.model = static_cast<const uint8_t*>(named->data);
     state.model_size = static_cast<uint32_t>(named->size);
   }
-  if (state.model[0] == kDenseModelKind && head.bits != 8) return {Reason::model_unexpected, model_place(head)};
+  if (!ModelKinds::suits(state.model[0], head.bits)) return {Reason::model_unexpected, model_place(head)};
   return {};
 }
 

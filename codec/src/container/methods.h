@@ -86,10 +86,10 @@ struct DenseMethod {
 
 template <class... Rows>
 struct MethodTable {
-  // Calls visit.operator()<Row>() for the row of a method. Returns false if there is no such row.
+  // Calls visit.operator()<Row>() for the row of a method. Does nothing if there is no such row.
   template <class Visit>
-  L3_INLINE static constexpr bool visit(Method method, const Visit& visit) {
-    return ((method == Rows::kNumber && (visit.template operator()<Rows>(), true)) || ...);
+  L3_INLINE static constexpr void visit(Method method, const Visit& visit) {
+    static_cast<void>(((method == Rows::kNumber && (visit.template operator()<Rows>(), true)) || ...));
   }
 
   L3_INLINE static constexpr bool have_payload(Method method) {

@@ -90,9 +90,9 @@ class RegionDecoder {
       return {Reason::tile_check, offset, tile};
     }
     const TileOutput out = output(column * head_.tile_width, row * head_.tile_height, shape);
-    const Fault fault = entry.method != Method::dense ? target_.decode(shape, entry, out)
-                        : model_.is_token             ? target_.decode_tokens(shape, entry, out, model_.token)
-                                                      : target_.decode_dense(shape, entry, out, model_.dense);
+    const Fault fault = entry.method != Method::dense    ? target_.decode(shape, entry, out)
+                        : model_.kind == kTokenModelKind ? target_.decode_tokens(shape, entry, out, model_.token)
+                                                         : target_.decode_dense(shape, entry, out, model_.dense);
     return {fault.reason, offset + fault.at, fault.reason == Reason::none ? L3_NO_TILE : tile};
   }
 

@@ -51,7 +51,7 @@ Fault measure_tokens(const TileShape& shape, const TileEntry& entry, const Token
 }
 
 Fault measure_tile(const TileShape& shape, const TileEntry& entry, const ModelTables& model, SymbolBits& bits) {
-  if (!model.is_token) {
+  if (model.kind == kDenseModelKind) {
     using Function = Fault (*)(const TileShape&, const TileEntry&, const DenseTables&, SymbolBits&);
     constexpr Function kDense[kMaxChannels] = {measure_dense<1>, measure_dense<2>, measure_dense<3>, measure_dense<4>};
     return kDense[shape.channels - 1](shape, entry, model.dense, bits);

@@ -405,7 +405,7 @@ TileSource source_of(const Plan& plan) {
 Reason make_encoder(Plan& plan, const Target& target, std::unique_ptr<ModelEncoder>& encoder) {
   const TileSource source = source_of(plan);
   const std::span<const uint8_t> known = known_model(plan);
-  const bool tokens = known.empty() ? plan.tokens : is_token_model(known.data(), known.size());
+  const bool tokens = known.empty() ? plan.tokens : kind_of_model(known.data(), known.size()) == kTokenModelKind;
   Fault fault;
   if (tokens) {
     auto made = std::make_unique<TokenEncoder>(source, plan.options.parallel);
@@ -568,7 +568,8 @@ Reason write_named(const Plan& plan, const Target& target, uint8_t* out, size_t&
   Reason reason = plan_without_name(plan, other);
   if (reason == Reason::none) reason = write_as_planned(named, target, out, written);
   const std::vector<uint8_t>& model = plan.options.named_model->bytes;
-  if (reason == Reason::none && named.head.names_model() && is_token_model(model.data(), model.size())) {
+  if (reason == Reason::none && named.head.names_model() &&
+      kind_of_model(model.data(), model.size()) == kTokenModelKind) {
     // Now it is known how many bytes a pixel takes, and so how large the tiles should be.
     const double bytes = static_cast<double>(written - named.head.payload_start);
     set_tiles(named, edge_for(bytes / (static_cast<double>(named.head.width) * named.head.height)));

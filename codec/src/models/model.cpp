@@ -19,7 +19,8 @@ constexpr uint32_t kChannelsAt = 1, kBitsAt = 2;  // offsets within a model; bit
 Fault read_for_its_images(const uint8_t* bytes, size_t size, ModelTables& tables) {
   if (size < kModelHeadBytes) return {Reason::model_head, static_cast<uint32_t>(size)};
   const uint32_t channels = bytes[kChannelsAt];
-  const uint32_t bits = is_token_model(bytes, size) ? bytes[kBitsAt] : 8;
+  uint32_t bits = 8;
+  ModelKinds::visit(kind_of_model(bytes, size), [&]<class Kind>() { bits = Kind::stated_bits(bytes); });
   if (channels == 0 || channels > kMaxChannels) return {Reason::model_head, kChannelsAt};
   if (bits == 0 || bits > 16) return {Reason::model_head, kBitsAt};
   return read_tables(bytes, size, channels, bits, tables);
@@ -29,10 +30,19 @@ bool is_name(const uint8_t* a, const uint8_t* b) { return std::memcmp(a, b, kMod
 
 }  // namespace
 
+Fault DenseKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t, DenseTables& tables) {
+  return read_model(bytes, size, channels, tables);
+}
+Fault TokenKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits, TokenTables& tables) {
+  return read_token_model(bytes, size, channels, bits, tables);
+}
+
 Fault read_tables(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits, ModelTables& tables) {
-  tables.is_token = is_token_model(bytes, size);
-  return tables.is_token ? read_token_model(bytes, size, channels, bits, tables.token)
-                         : read_model(bytes, size, channels, tables.dense);
+  tables.kind = kind_of_model(bytes, size);
+  Fault fault;
+  ModelKinds::visit(tables.kind,
+                    [&]<class Kind>() { fault = Kind::read(bytes, size, channels, bits, tables.of(Kind{})); });
+  return fault;
 }
 
 uint32_t default_model_for(uint32_t channels, uint32_t bits) { return bits == 8 ? channels : 0; }
@@ -76,7 +86,7 @@ Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels* 
     bytes = known->bytes.data();
     size = known->bytes.size();
   }
-  if (bytes[0] == kDenseModelKind && head.bits != 8) return {Reason::model_unexpected, model_place(head)};
+  if (!ModelKinds::suits(bytes[0], head.bits)) return {Reason::model_unexpected, model_place(head)};
   if (known == nullptr) {
     const Fault fault = read_tables(bytes, size, head.channels, head.bits, model.own);
     return fault.reason == Reason::none ? Verdict{} : verdict_of_model(head, fault);
