@@ -8,14 +8,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/files.h"
+#include "base/median.h"
+#include "base/parallel.h"
 #include "formats/formats.h"
 #include "l3/l3.hpp"
 #include "l3/l3_loader.hpp"
@@ -58,21 +59,9 @@ Options parse(int count, char** words) {
 }
 
 Bytes read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) die(path + ": cannot be read");
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// Runs body(i) for each i < count on that many threads.
-void run_on(uint32_t threads, size_t count, const std::function<void(size_t)>& body) {
-  std::atomic<size_t> next{0};
-  std::vector<std::thread> all;
-  for (uint32_t t = 0; t < threads; ++t) {
-    all.emplace_back([&] {
-      for (size_t i = next++; i < count; i = next++) body(i);
-    });
-  }
-  for (std::thread& thread : all) thread.join();
+  Bytes bytes;
+  if (base::read_file(path, bytes) != 0) die(path + ": cannot be read");
+  return bytes;
 }
 
 double seconds_of(const std::function<void()>& work) {
@@ -86,12 +75,6 @@ struct Way {
   std::function<void()> run;
   std::vector<double> seconds{};
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 }  // namespace
 
@@ -169,7 +152,7 @@ int main(int count, char** words) {
 
   std::vector<Way> ways;
   ways.push_back({"png files, threads over libpng", [&] {
-                    run_on(options.threads, images, [&](size_t i) {
+                    base::for_each_of(images, options.threads, [&](size_t i) {
                       const Bytes file = read_file(names[i % names.size()]);
                       if (const auto image = formats::read(file); !image.ok()) die(image.error().reason);
                     });
@@ -177,7 +160,7 @@ int main(int count, char** words) {
   ways.push_back({"l3 in memory, decoding alone", [&] {
                     std::vector<Bytes> out(options.batch * 2, Bytes(image_bytes));
                     std::atomic<size_t> turn{0};
-                    run_on(options.threads, images, [&](size_t i) {
+                    base::for_each_of(images, options.threads, [&](size_t i) {
                       const Bytes& file = files[i % files.size()];
                       l3_decode_options decode = l3_decode_options_init();
                       decode.models = models.data();
@@ -202,9 +185,9 @@ int main(int count, char** words) {
               samples.size(), shape[0], shape[1], shape[2], bits, options.threads, options.batch, options.rounds,
               options.epochs, l3_cpu_target());
   std::printf("%-40s %10s %8s %8s %8s\n", "", "images/s", "MP/s", "/ png", "/ alone");
-  const double png = median(ways[0].seconds), alone = median(ways[1].seconds);
+  const double png = base::median(ways[0].seconds), alone = base::median(ways[1].seconds);
   for (const Way& way : ways) {
-    const double seconds = median(way.seconds);
+    const double seconds = base::median(way.seconds);
     const double per_second = static_cast<double>(images) / seconds;
     std::printf("%-40s %10.1f %8.1f %8.2f %8.3f\n", way.name.c_str(), per_second,
                 per_second * shape[0] * shape[1] / 1e6, png / seconds, alone / seconds);

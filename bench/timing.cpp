@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/median.h"
 #include "codecs/codec.h"
 
 namespace bench {
@@ -52,7 +53,7 @@ Speed speed_of(uint64_t pixels, std::span<const double> seconds) {
   const auto [minimum, maximum] = std::minmax_element(seconds.begin(), seconds.end());
   if (seconds.empty() || *minimum <= 0) return {};
   const double millions = static_cast<double>(pixels) / 1e6;
-  return {millions / median({seconds.begin(), seconds.end()}), millions / *maximum, millions / *minimum,
+  return {millions / base::median({seconds.begin(), seconds.end()}), millions / *maximum, millions / *minimum,
           static_cast<uint32_t>(seconds.size())};
 }
 
@@ -114,13 +115,6 @@ struct Timing::Trial {
                                                                                  : codecs[index].encoded.bytes();
   }
 };
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 std::vector<std::string> codec_names() {
   std::vector<std::string> names;

@@ -14,9 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/crc32.h"
+#include "base/json_reader.h"
+#include "base/utf8.h"
 #include "data_set_testing.h"
-#include "loader/crc32.h"
-#include "loader/json_reader.h"
 
 namespace {
 
@@ -25,16 +26,16 @@ using namespace data_set_testing;
 TEST(Checks, AreCrc32) {
   const std::string text = "123456789";
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
-  EXPECT_EQ(loader::crc32(bytes), 0xCBF43926u);
-  EXPECT_EQ(loader::crc32(bytes.subspan(4), loader::crc32(bytes.first(4))), 0xCBF43926u);
-  EXPECT_EQ(loader::crc32({}), 0u);
+  EXPECT_EQ(base::crc32(bytes), 0xCBF43926u);
+  EXPECT_EQ(base::crc32(bytes.subspan(4), base::crc32(bytes.first(4))), 0xCBF43926u);
+  EXPECT_EQ(base::crc32({}), 0u);
   // Eight at a time gives what one at a time gives, wherever it begins.
   Bytes many(300);
   for (size_t i = 0; i < many.size(); ++i) many[i] = static_cast<uint8_t>(i * i + i / 7);
   for (size_t begin = 0; begin < 9; ++begin) {
     uint32_t value = 0;
-    for (size_t i = begin; i < many.size(); ++i) value = loader::crc32({&many[i], 1}, value);
-    EXPECT_EQ(loader::crc32(std::span(many).subspan(begin)), value);
+    for (size_t i = begin; i < many.size(); ++i) value = base::crc32({&many[i], 1}, value);
+    EXPECT_EQ(base::crc32(std::span(many).subspan(begin)), value);
   }
 }
 
@@ -328,12 +329,12 @@ TEST(Json, IsReadAsItIsWritten) {
     loader::DataSetIndex none;
     EXPECT_TRUE(loader::read_json(json.substr(0, cut), none)) << cut;
   }
-  EXPECT_FALSE(loader::is_utf8("\xC0\x80"));
-  EXPECT_TRUE(loader::is_utf8(""));
+  EXPECT_FALSE(base::is_utf8("\xC0\x80"));
+  EXPECT_TRUE(base::is_utf8(""));
 }
 
 TEST(Json, SkipsWhatItIsNotAskedFor) {
-  loader::JsonReader json(R"( {"a": [1, {"b": [[], {}, "x\u00e9\ud83d\ude00"]}, -1.5e+7, true, null], "c": 7} )");
+  base::JsonReader json(R"( {"a": [1, {"b": [[], {}, "x\u00e9\ud83d\ude00"]}, -1.5e+7, true, null], "c": 7} )");
   std::string name;
   uint64_t number = 0;
   ASSERT_TRUE(json.open_object());

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "base/crc32.h"
 #include "l3/l3_data.hpp"
-#include "loader/crc32.h"
 #include "loader/data_set_index.h"
+#include "loader/data_writer.h"
 #include "loader/names.h"
-#include "loader/shard_builder.h"
 
 namespace data_set_testing {
 
@@ -77,7 +77,7 @@ class DataSets : public testing::Test {
       sample.label = item.label;
       sample.metadata = item.metadata;
       EXPECT_TRUE(loader::describe(item.described.empty() ? item.bytes : item.described, item.kind, sample));
-      sample.check = loader::crc32(item.bytes);
+      sample.check = base::crc32(item.bytes);
       EXPECT_EQ(loader::problem(sample), nullptr);
       file.resize(builder.next());
       file.insert(file.end(), item.bytes.begin(), item.bytes.end());

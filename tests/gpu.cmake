@@ -57,7 +57,8 @@ if(TARGET emulated_gpu)
   # Whole loaders over it.
   add_executable(loader_gpu_test loader_gpu_test.cpp)
   target_include_directories(loader_gpu_test PRIVATE ${PROJECT_SOURCE_DIR}/loader/src)
-  target_link_libraries(loader_gpu_test PRIVATE emulated_cuda_device emulated_kernels emulated_gpu l3_loader
+  target_link_libraries(loader_gpu_test PRIVATE emulated_cuda_device emulated_kernels emulated_gpu l3_base
+                                                l3_data_writer l3_loader
                                                 l3_internals GTest::gtest_main Threads::Threads l3_warnings)
   add_test(NAME loader_gpu COMMAND loader_gpu_test)
 endif()

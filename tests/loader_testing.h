@@ -15,8 +15,8 @@
 #include "drawing.h"
 #include "l3/l3.hpp"
 #include "l3/l3_loader.h"
+#include "loader/tensor_writer.h"
 #include "read_engine.h"
-#include "tensor_writer.h"
 
 namespace loader_testing {
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "CHANGELOG.md", "bench", "bridge", "cmake",
-         "codec", "formats", "kernels", "loader", "spec", "tests", "tools")
+PARTS = ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "CHANGELOG.md", "base", "bench", "bridge",
+         "cmake", "codec", "formats", "kernels", "loader", "spec", "tests", "tools")
 PROGRAMS = ("vector_verdicts", "codec_test", "dense_test", "hostile_test", "allocation_test", "engine_test",
             "oracle_samples", "gpu_emulated_test", "loader_order_test", "loader_test", "loader_gpu_test")
 

@@ -8,6 +8,7 @@
 #include <random>
 #include <utility>
 
+#include "base/parallel.h"
 #include "bench/gpu.h"
 #include "bench/machine.h"
 #include "bench/timing.h"
@@ -15,7 +16,6 @@
 #include "file_io.h"
 #include "image_tree.h"
 #include "options.h"
-#include "parallel.h"
 #include "progress.h"
 
 #ifdef __GLIBC__
@@ -227,7 +227,7 @@ class Run {
 
   const BenchOptions& options_;
   Console& console_;
-  Parallel parallel_;
+  base::Parallel parallel_;
   std::unique_ptr<bench::Gpu> gpu_;
   bench::Timing whole_;
   uint64_t files_ = 0, done_ = 0, failed_ = 0;

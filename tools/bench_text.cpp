@@ -3,9 +3,9 @@
 #include <array>
 #include <cstdio>
 
+#include "base/json_writer.h"
 #include "bench_run.h"
 #include "command_tree.h"
-#include "json.h"
 #include "progress.h"
 
 namespace tools {
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kSpeedDigits = 6;
 
-void add_speed(Json& json, const char* name, const bench::Speed& speed) {
+void add_speed(base::Json& json, const char* name, const bench::Speed& speed) {
   json.key(name).number(speed.median, kSpeedDigits);
   json.key(std::string(name) + "_spread")
       .open_array()
@@ -22,7 +22,7 @@ void add_speed(Json& json, const char* name, const bench::Speed& speed) {
       .close_array();
 }
 
-void add_codec(Json& json, const bench::CodecFigures& codec, bool all_threads) {
+void add_codec(base::Json& json, const bench::CodecFigures& codec, bool all_threads) {
   json.open_object().member("codec", codec.name).member("title", codec.title);
   if (!codec.absent.empty()) {
     json.member("absent", codec.absent).member("package", codec.package).close_object();
@@ -51,7 +51,7 @@ void add_codec(Json& json, const bench::CodecFigures& codec, bool all_threads) {
   json.close_object().close_object();
 }
 
-void add_set(Json& json, const bench::SetFigures& set, bool all_threads) {
+void add_set(base::Json& json, const bench::SetFigures& set, bool all_threads) {
   json.key("codecs").open_array();
   for (const bench::CodecFigures& codec : set.codecs) add_codec(json, codec, all_threads);
   json.close_array().member("files", set.files).member("pixels", set.pixels);
@@ -160,7 +160,7 @@ std::string count_of(uint64_t count, const char* one, const char* many) {
 
 std::string bench_json(const bench::Results& results) {
   const bool all = results.threads > 1;
-  Json json;
+  base::Json json;
   json.open_object();
   add_set(json, results.whole, all);
   json.member("failed", results.failed).member("listed_files", results.listed_files);

@@ -15,11 +15,12 @@
 #include <thread>
 #include <utility>
 
+#include "base/median.h"
 #include "bench/timing.h"
 #include "bench_feeds.h"
 #include "file_io.h"
 #include "loader/data_set_index.h"
-#include "loader/shard_builder.h"
+#include "loader/data_writer.h"
 
 namespace tools {
 namespace {
@@ -155,8 +156,8 @@ class Training {
     }
     bench::TrainingFigures figures;
     for (Way& way : ways_) {
-      way.figures.warm = bench::median(warm_[way.figures.name]);
-      way.figures.cold = bench::median(cold_[way.figures.name]);
+      way.figures.warm = base::median(warm_[way.figures.name]);
+      way.figures.cold = base::median(cold_[way.figures.name]);
     }
     const double first = ways_[0].figures.warm;
     figures.step_seconds = options_.step_seconds > 0 ? options_.step_seconds : batch_ / (2 * first);

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_writer.h"
+#include "base/parallel.h"
 #include "conversion.h"
 #include "convert.h"
 #include "file_io.h"
 #include "image_tree.h"
-#include "json.h"
 #include "model_files.h"
-#include "parallel.h"
 #include "progress.h"
 
 namespace tools {
@@ -156,7 +156,7 @@ void print_summary(const Plan& plan, const Progress& progress, uint64_t not_begu
 // The same as JSON.
 void print_end(const Plan& plan, const Progress& progress, uint64_t not_begun, Console& console) {
   const Totals totals = progress.totals();
-  Json json;
+  base::Json json;
   json.open_object()
       .member("event", "end")
       .member("files", totals.files)
@@ -181,7 +181,7 @@ int run_jobs(const Plan& plan, const ConvertOptions& options, const ModelFiles& 
   settings.models = models.all();
   settings.limits = options.limits;
   settings.verify = !options.no_verify;
-  Parallel parallel(options.jobs);
+  base::Parallel parallel(options.jobs);
   // Several files are converted in parallel. If there is only one, its tiles are.
   const bool single = plan.jobs.size() == 1;
   if (single) settings.encode.parallel = parallel.for_l3();

@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/hex.h"
+#include "base/json_writer.h"
+#include "base/parallel.h"
+#include "base/utf8.h"
 #include "convert.h"
 #include "file_io.h"
 #include "image_tree.h"
-#include "json.h"
-#include "parallel.h"
 #include "progress.h"
 #include "set_conversion.h"
 #include "set_writer.h"
@@ -42,7 +44,7 @@ std::string report_name(const Part& part) {
 
 // Any bytes as one line of UTF-8.
 std::string as_text(const std::string& bytes) {
-  if (loader::is_utf8(bytes)) return one_line(bytes);
+  if (base::is_utf8(bytes)) return one_line(bytes);
   std::string text;
   for (const char byte : bytes) text += std::to_string(static_cast<unsigned char>(byte)) + " ";
   return text;
@@ -57,7 +59,7 @@ std::string settings_text(const ConvertOptions& options, const Sources& all, con
   text += line("method", options.method.method) + line("effort", or_default(options.method.effort)) +
           line("tile", or_default(options.method.tile)) + line("shard-size", or_default(options.shard_bytes)) +
           line("shared-model", options.shared_model.empty() ? "auto" : options.shared_model);
-  for (const l3_model* model : models.all()) text += line("model", name_text(describe(model).name));
+  for (const l3_model* model : models.all()) text += line("model", base::hexadecimal(describe(model).name));
   for (const std::string& pair : options.source.pairs) text += line("pair", as_text(pair));
   if (options.source.pages) text += line("pages", "on");
   text += line("group", options.source.group) + line("labels", options.source.labels);
@@ -69,7 +71,7 @@ std::string settings_text(const ConvertOptions& options, const Sources& all, con
   for (const SourceItem& item : all.items) names += item.name + '\0' + std::to_string(item.size) + '\0';
   loader::Digest digest{};
   l3_digest(names.data(), names.size(), digest.data());
-  return text + line("sources", loader::hexadecimal(digest));
+  return text + line("sources", base::hexadecimal(digest));
 }
 
 struct Report {
@@ -140,7 +142,7 @@ void print_summary(const Report& report, bool finished, Console& console) {
 void print_end(const Report& report, bool finished, Console& console) {
   const SetTotals& now = report.outcome.totals;
   const SetTotals& kept = report.writer.kept();
-  Json json;
+  base::Json json;
   json.open_object().member("event", "end").member("finished", finished);
   json.member("groups", now.groups).member("files", now.files).member("kept_groups", kept.groups);
   json.member("kept_files", kept.files);
@@ -164,7 +166,7 @@ int say_whole(const ConvertOptions& options, const std::string& report, Context&
   std::error_code error;
   const bool has_failures = std::filesystem::exists(report, error);
   if (options.json) {
-    Json json;
+    base::Json json;
     json.open_object().member("event", "end").member("finished", true).member("nothing_to_do", true);
     context.console.print(json.close_object().line());
   } else if (!options.quiet) {
@@ -178,7 +180,7 @@ int say_whole(const ConvertOptions& options, const std::string& report, Context&
 
 // Does everything that comes before the first group is converted.
 std::optional<Failure> prepare(const ConvertOptions& options, const Sources& sources,
-                               const ConversionSettings& settings, const ModelFiles& models, Parallel& parallel,
+                               const ConversionSettings& settings, const ModelFiles& models, base::Parallel& parallel,
                                SetWriter& writer, Context& context) {
   if (auto failure = writer.begin()) return failure;
   explain_interruption(options, context);
@@ -212,7 +214,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   conversion.settings.limits = options.limits;
   conversion.settings.verify = !options.no_verify;
   conversion.stop_at_failure = options.on_error == "fail";
-  Parallel parallel(options.jobs);
+  base::Parallel parallel(options.jobs);
   conversion.threads = parallel.threads();
 
   const Sources all = part.of > 1 ? sources : Sources();  // models are made from all parts
@@ -248,7 +250,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   Progress progress(console, files, bytes, options.json ? Progress::Style::json : Progress::Style::person,
                     groups - writer.done());
   if (options.json) {
-    Json json;
+    base::Json json;
     json.open_object().member("event", "begin").member("groups", groups - writer.done()).member("files", files);
     console.print(json.member("bytes", bytes).member("kept_groups", writer.done()).close_object().line());
   }

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.h"
 #include "bridge/image_bridge.h"
 #include "cuda_decoder.h"
 #include "file_io.h"
 #include "formats/formats.h"
 #include "model_files.h"
 #include "options.h"
-#include "parallel.h"
 
 namespace tools {
 namespace {
@@ -155,7 +155,7 @@ Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& 
   }
   ModelFiles models;
   if (auto failure = models.open(options.models)) return *std::move(failure);
-  Parallel parallel(options.threads);
+  base::Parallel parallel(options.threads);
   bridge::DecodeSettings settings;
   settings.models = models.all();
   settings.limits = options.limits;

@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "base/parallel.h"
 #include "conversion.h"
 #include "file_io.h"
 #include "image_tree.h"
 #include "model_files.h"
 #include "options.h"
-#include "parallel.h"
 #include "progress.h"
 
 namespace tools {
@@ -39,7 +39,7 @@ int encode(const EncodeOptions& options, Context& context) {
     console.fail(*failure);
     return kExitFailed;
   }
-  Parallel parallel(options.threads);
+  base::Parallel parallel(options.threads);
   ConversionSettings settings;
   settings.encode = encode_options(options.method);
   settings.encode.parallel = parallel.for_l3();

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.h"
 #include "bridge/image_bridge.h"
 #include "command_tree.h"
 #include "data_sets.h"
@@ -18,7 +19,6 @@
 #include "loader/names.h"
 #include "model_files.h"
 #include "options.h"
-#include "parallel.h"
 #include "progress.h"
 #include "sources.h"
 
@@ -280,7 +280,7 @@ int export_all(const ExportOptions& options, Context& context) {
   }
 
   const Exporter exporter(options, plan, models, context);
-  Parallel parallel(options.jobs);
+  base::Parallel parallel(options.jobs);
   Progress progress(console, plan.jobs.size(), plan.bytes);
   std::atomic<bool> stop{false};
   // Several files are exported in parallel. If there is only one, its tiles are.

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/hex.h"
+#include "base/json_writer.h"
 #include "bridge/image_bridge.h"
 #include "conversion.h"
 #include "data_sets.h"
@@ -13,7 +15,6 @@
 #include "formats/formats.h"
 #include "image_tree.h"
 #include "info_set.h"
-#include "json.h"
 #include "model_files.h"
 #include "options.h"
 #include "progress.h"
@@ -89,12 +90,12 @@ std::optional<Failure> describe_model(std::span<const uint8_t> file, std::span<c
       return failure_in(info.file, bridge::to_error(error));
     }
     const Model model(opened);
-    info.model_name = name_text(describe(model.get()).name);
+    info.model_name = base::hexadecimal(describe(model.get()).name);
   } else if (info.l3->model_origin != L3_MODEL_NONE) {
-    info.model_name = name_text(info.l3->model_name);
+    info.model_name = base::hexadecimal(info.l3->model_name);
     if (info.l3->default_model != 0) (void)!l3_default_model(info.l3->default_model, &bytes, &size);
     for (const l3_model* model : supplied) {
-      if (name_text(describe(model).name) == info.model_name) size = describe(model).size;
+      if (base::hexadecimal(describe(model).name) == info.model_name) size = describe(model).size;
     }
   }
   info.model_bytes = size;
@@ -205,7 +206,7 @@ double bits_per_pixel(const FileInfo& info) {
 }
 
 std::string as_json(const FileInfo& info) {
-  Json json;
+  base::Json json;
   json.open_object().member("file", info.file).member("format", info.format).member("file_bytes", info.file_bytes);
   json.member("width", info.width).member("height", info.height).member("channels", info.channels);
   json.member("bits", info.bits).member("colour", info.colour).member("alpha", info.alpha);
@@ -222,7 +223,7 @@ std::string as_json(const FileInfo& info) {
     json.member("model_origin", kModelOrigins[info.l3->model_origin]);
     json.member("default_model", info.l3->default_model).member("model_name", info.model_name);
     json.member("model_bytes", info.model_bytes);
-    json.member("digest", name_text(info.l3->digest));
+    json.member("digest", base::hexadecimal(info.l3->digest));
   }
   if (info.sizes) {
     json.key("sizes").open_object().member("head", info.sizes->head).member("index", info.sizes->index);
@@ -271,7 +272,7 @@ void print_text(const FileInfo& info, Console& console) {
       if (info.model_bytes > 0) origin += ", " + std::to_string(info.model_bytes) + " bytes";
       line("model", origin + ", name " + info.model_name);
     }
-    line("digest", name_text(info.l3->digest));
+    line("digest", base::hexadecimal(info.l3->digest));
   }
   if (info.sizes) {
     const l3_sizes& sizes = *info.sizes;

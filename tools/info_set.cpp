@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "data_sets.h"
-#include "json.h"
 #include "progress.h"
 
 namespace tools {
@@ -61,7 +61,7 @@ double ratio_of(const Count& count) {
   return count.raw_bytes > 0 ? static_cast<double>(count.bytes) / static_cast<double>(count.raw_bytes) : 0;
 }
 
-void add_counts(Json& json, const char* name, const std::map<std::string, Count>& counts) {
+void add_counts(base::Json& json, const char* name, const std::map<std::string, Count>& counts) {
   json.key(name).open_object();
   for (const auto& [what, each] : counts) {
     json.key(what).open_object().member("samples", each.samples).member("bytes", each.bytes);
@@ -74,7 +74,7 @@ std::string as_json(const std::string& path, const l3::DataSet& set, const SetCo
   const l3_data_info info = set.info();
   size_t models = 0;
   (void)l3_data_models(set.get(), &models);
-  Json json;
+  base::Json json;
   json.open_object().member("file", path).member("format", "l3 data set");
   json.member("shards", info.shards).member("samples", info.samples).member("groups", info.groups);
   json.member("bytes", info.bytes).member("sample_bytes", info.sample_bytes).member("index_bytes", info.index_bytes);

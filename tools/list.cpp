@@ -3,8 +3,9 @@
 #include <memory>
 #include <string>
 
+#include "base/hex.h"
+#include "base/json_writer.h"
 #include "data_sets.h"
-#include "json.h"
 #include "model_files.h"
 #include "options.h"
 
@@ -25,7 +26,7 @@ std::string shape_text(const l3::Sample& sample) {
 }
 
 std::string as_json(const l3::DataSet& set, const l3::Sample& sample) {
-  Json json;
+  base::Json json;
   json.open_object().member("name", sample.name_text()).member("role", sample.role_text());
   json.member("kind", sample.is_image() ? "image" : "bytes").member("size", sample.size);
   if (sample.is_image()) {
@@ -37,7 +38,7 @@ std::string as_json(const l3::DataSet& set, const l3::Sample& sample) {
   if (const char* name = l3_data_class(set.get(), sample.label); name != nullptr) json.member("class", name);
   if (sample.metadata_size > 0) json.member("metadata", sample.metadata_text());
   json.member("shard", sample.shard).member("offset", sample.offset);
-  return json.member("digest", name_text(sample.digest)).close_object().line();
+  return json.member("digest", base::hexadecimal(sample.digest)).close_object().line();
 }
 
 // The columns name, size, shape, role and label, separated by tabs.

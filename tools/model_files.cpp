@@ -11,16 +11,6 @@ l3_model_info describe(const l3_model* model) {
   return info;
 }
 
-std::string name_text(std::span<const uint8_t> name) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const uint8_t byte : name) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
 Option add_models(Subcommand& sub, std::vector<std::string>& paths, const std::string& purpose) {
   return sub.option("--model", paths, purpose).type(kPathType).one_word();
 }

@@ -20,9 +20,6 @@ struct CloseModel {
 using Model = std::unique_ptr<l3_model, CloseModel>;
 
 l3_model_info describe(const l3_model* model);
-// The name of a model or a digest in hexadecimal digits.
-std::string name_text(std::span<const uint8_t> name);
-
 // Adds --model, which may be given several times.
 Option add_models(Subcommand& sub, std::vector<std::string>& paths, const std::string& purpose);
 

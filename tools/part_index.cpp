@@ -2,8 +2,9 @@
 #include <string>
 #include <utility>
 
+#include "base/json_reader.h"
+#include "base/json_writer.h"
 #include "file_io.h"
-#include "loader/json_reader.h"
 #include "set_writer.h"
 
 namespace tools {
@@ -16,7 +17,7 @@ std::string part_index_name(uint32_t part, uint32_t parts) {
 std::string to_json(const PartIndex& index) {
   std::string json = "{\n \"part\": " + std::to_string(index.part) + ",\n \"parts\": " + std::to_string(index.parts) +
                      ",\n \"settings\": ";
-  loader::append_json_text(json, index.settings);
+  base::append_json_text(json, index.settings);
   return json + "," + loader::to_json(index.index).substr(1);
 }
 
@@ -27,7 +28,7 @@ Outcome<PartIndex> read_part_index(const std::string& path) {
   PartIndex result;
   uint64_t part = 0, parts = 0;
   std::string name;
-  loader::JsonReader json(text);
+  base::JsonReader json(text);
   json.open_object();
   while (json.next_member(name)) {
     if (name == "part") {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "json.h"
+#include "base/json_writer.h"
 
 namespace tools {
 namespace {
@@ -74,7 +74,7 @@ void Progress::count(const Totals& done) {
 void Progress::count(const Failure& failure) {
   console_.fail(failure);
   if (style_ == Style::json) {
-    Json json;
+    base::Json json;
     json.open_object().member("event", "failure").member("file", failure.file);
     if (failure.offset) json.member("offset", *failure.offset);
     console_.print(json.member("reason", failure.reason).close_object().line());
@@ -130,7 +130,7 @@ std::string Progress::line() const {
 }
 
 std::string Progress::event() const {
-  Json json;
+  base::Json json;
   json.open_object().member("event", "progress").member("files", totals_.files).member("of", files_);
   json.member("failed", totals_.failed).member("pixels", totals_.pixels).member("bytes_in", totals_.bytes_in);
   json.member("bytes_out", totals_.bytes_out).key("seconds").number(seconds(), 3);

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "loader/crc32.h"
+#include "base/crc32.h"
+#include "base/little_endian.h"
 
 namespace tools {
 namespace {
@@ -13,7 +14,8 @@ constexpr size_t kFrameBytes = 8;               // size and check
 class Writer {
  public:
   void number(uint64_t value) {
-    for (int i = 0; i < 8; ++i) bytes_.push_back(static_cast<uint8_t>(value >> 8 * i));
+    bytes_.resize(bytes_.size() + sizeof value);
+    base::store(bytes_.data() + bytes_.size() - sizeof value, value);
   }
   void bytes(std::span<const uint8_t> value) {
     number(value.size());
@@ -49,11 +51,10 @@ class Writer {
   // The size, the check, and the bytes written so far.
   std::vector<uint8_t> framed() const {
     const auto size = static_cast<uint32_t>(bytes_.size());
-    const uint32_t check = loader::crc32(bytes_);
-    std::vector<uint8_t> frame;
-    frame.reserve(kFrameBytes + bytes_.size());
-    for (size_t i = 0; i < 4; ++i) frame.push_back(static_cast<uint8_t>(size >> 8 * i));
-    for (size_t i = 0; i < 4; ++i) frame.push_back(static_cast<uint8_t>(check >> 8 * i));
+    const uint32_t check = base::crc32(bytes_);
+    std::vector<uint8_t> frame(kFrameBytes);
+    base::store(frame.data(), size);
+    base::store(frame.data() + 4, check);
     frame.insert(frame.end(), bytes_.begin(), bytes_.end());
     return frame;
   }
@@ -71,9 +72,7 @@ class Reader {
   bool at_end() const { return bytes_.empty(); }
   uint64_t number() {
     const auto bytes = take(8);
-    uint64_t value = 0;
-    for (size_t i = 0; i < bytes.size(); ++i) value |= uint64_t{bytes[i]} << 8 * i;
-    return value;
+    return bytes.empty() ? 0 : base::load_u64(bytes.data());
   }
   uint32_t small() { return static_cast<uint32_t>(number()); }
   std::vector<uint8_t> bytes() {
@@ -153,7 +152,7 @@ std::optional<std::span<const uint8_t>> take_frame(std::span<const uint8_t>& byt
   }
   if (size > bytes.size() - kFrameBytes) return std::nullopt;
   const auto contents = bytes.subspan(kFrameBytes, size);
-  if (loader::crc32(contents) != check) return std::nullopt;
+  if (base::crc32(contents) != check) return std::nullopt;
   bytes = bytes.subspan(kFrameBytes + size);
   return contents;
 }

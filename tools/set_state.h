@@ -9,7 +9,7 @@
 
 #include "bridge/buffer.h"
 #include "failure.h"
-#include "loader/shard_builder.h"
+#include "loader/data_writer.h"
 
 namespace tools {
 

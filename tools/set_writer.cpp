@@ -12,9 +12,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/crc32.h"
 #include "file_io.h"
 #include "image_tree.h"
-#include "loader/crc32.h"
 
 namespace tools {
 
@@ -345,7 +345,7 @@ bool SetWriter::samples_are_there(const JournalEntry& entry) {
     if (file.read(end, {to, bytes.size()})) return false;
     const auto zeros = bytes.bytes().first(padding);
     if (std::ranges::any_of(zeros, [](uint8_t byte) { return byte != 0; })) return false;
-    if (loader::crc32(bytes.bytes().subspan(padding)) != sample.check) return false;
+    if (base::crc32(bytes.bytes().subspan(padding)) != sample.check) return false;
     end = begin + sample.size;
     begin = loader::ShardBuilder::next_after(end);
   }

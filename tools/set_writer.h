@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bridge/buffer.h"
-#include "loader/shard_builder.h"
+#include "loader/data_writer.h"
 #include "options.h"
 #include "set_state.h"
 #include "sources.h"

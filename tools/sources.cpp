@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/utf8.h"
 #include "file_io.h"
 #include "formats/formats.h"
 #include "image_tree.h"
@@ -429,7 +430,7 @@ class Lister {
     std::vector<uint32_t> sorted(class_numbers_.size());
     for (const auto& [name, number] : class_numbers_) {  // by name
       if (!useful) break;
-      if (!loader::is_utf8(name))
+      if (!base::is_utf8(name))
         return refuse(name, "the name of a class must be UTF-8 (--labels none converts without classes)");
       sorted[number] = static_cast<uint32_t>(sources_.classes.size());
       sources_.classes.push_back(name);

@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "base/hex.h"
+#include "base/parallel.h"
 #include "bridge/image_bridge.h"
 #include "command_tree.h"
 #include "file_io.h"
 #include "image_tree.h"
 #include "model_files.h"
 #include "options.h"
-#include "parallel.h"
 #include "progress.h"
 
 namespace tools {
@@ -152,7 +153,7 @@ std::optional<uint64_t> learn_all(const std::vector<std::string>& files, const T
 
 void print_summary(const l3_model_info& model, const Lessons& lessons, const Layout& layout, uint64_t not_looked_at,
                    Console& console) {
-  std::string line = "model " + name_text(model.name) + ", " + std::to_string(model.size) + " bytes, for " +
+  std::string line = "model " + base::hexadecimal(model.name) + ", " + std::to_string(model.size) + " bytes, for " +
                      layout.name() + ", made from " + std::to_string(layout.images) +
                      (layout.images == 1 ? " image" : " images");
   if (const std::string others = lessons.left_out(layout); !others.empty()) line += "; ignored: " + others;
@@ -173,7 +174,7 @@ int train(const TrainOptions& options, Context& context) {
     return kExitFailed;
   }
   const std::vector<std::string> files = chosen_of(tree.files, options.max_images);
-  Parallel parallel(options.threads);
+  base::Parallel parallel(options.threads);
   l3_train_options train = l3_train_options_init();
   train.effort = options.effort;
   train.tile_width = train.tile_height = options.tile;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/parallel.h"
 #include "bridge/image_bridge.h"
 #include "command_tree.h"
 #include "data_sets.h"
@@ -14,7 +15,6 @@
 #include "image_tree.h"
 #include "model_files.h"
 #include "options.h"
-#include "parallel.h"
 #include "progress.h"
 #include "verify_set.h"
 
@@ -199,7 +199,7 @@ int verify(const VerifyOptions& options, Context& context) {
 
   uint64_t bytes = 0;
   for (const Work& work : plan.works) bytes += listed_size(work.file);
-  Parallel parallel(options.threads);
+  base::Parallel parallel(options.threads);
   Progress progress(console, plan.works.size(), bytes);
   const bool say_result = options.verbose || !options.quiet;
   // Several files are verified in parallel. If there is only one, its tiles are.

@@ -175,7 +175,7 @@ class SetVerifier {
 
 }  // namespace
 
-uint64_t verify_data_set(const SetVerification& wanted, Parallel& parallel, Context& context) {
+uint64_t verify_data_set(const SetVerification& wanted, base::Parallel& parallel, Context& context) {
   Console& console = context.console;
   const Outcome<l3::DataSet> set = open_data_set(wanted.set);
   if (!set) {

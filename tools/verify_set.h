@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "base/parallel.h"
 #include "conversion.h"
 #include "options.h"
-#include "parallel.h"
 
 namespace tools {
 
@@ -19,6 +19,6 @@ struct SetVerification {
 };
 
 // Prints each failure and returns their number.
-uint64_t verify_data_set(const SetVerification& verification, Parallel& parallel, Context& context);
+uint64_t verify_data_set(const SetVerification& verification, base::Parallel& parallel, Context& context);
 
 }  // namespace tools

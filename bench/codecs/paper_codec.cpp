@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/little_endian.h"
 #include "codec.h"
 #include "l3/l3.h"
 #include "paper/paper_l3.h"
@@ -15,17 +16,10 @@ namespace {
 constexpr size_t kChunkHead = 9;
 constexpr std::array<char, 4> kTransparency = {'t', 'R', 'N', 'S'};
 
-uint32_t load_u32(const uint8_t* p) {
-  return p[0] | uint32_t{p[1]} << 8 | uint32_t{p[2]} << 16 | static_cast<uint32_t>(p[3]) << 24;
-}
-void store_u32(uint8_t* p, size_t v) {
-  for (int i = 0; i < 4; ++i) p[i] = static_cast<uint8_t>(v >> (8 * i));
-}
-
 uint8_t* put_chunk(uint8_t* to, std::array<char, 4> type, uint8_t place, const std::vector<uint8_t>& data) {
   std::memcpy(to, type.data(), type.size());
   to[4] = place;
-  store_u32(to + 5, data.size());
+  base::store(to + 5, static_cast<uint32_t>(data.size()));
   if (!data.empty()) std::memcpy(to + kChunkHead, data.data(), data.size());
   return to + kChunkHead + data.size();
 }
@@ -49,7 +43,7 @@ std::optional<formats::Error> encode(const formats::Image& image, int, bridge::B
   uint8_t* to = start + paper::encode(shape, image.pixels.data(), start);
   if (!image.transparency.empty()) to = put_chunk(to, kTransparency, 0, image.transparency);
   for (const formats::Chunk& chunk : image.chunks) to = put_chunk(to, chunk.type, chunk.place, chunk.data);
-  store_u32(to, beside);
+  base::store(to, static_cast<uint32_t>(beside));
   file.truncate(static_cast<size_t>(to + 4 - start));
   return std::nullopt;
 }
@@ -57,7 +51,7 @@ std::optional<formats::Error> encode(const formats::Image& image, int, bridge::B
 std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Image& image) {
   const formats::Error cut{file.size(), "the file is cut short"};
   if (file.size() < 4) return cut;
-  const uint64_t beside = load_u32(&file[file.size() - 4]);
+  const uint64_t beside = base::load_u32(&file[file.size() - 4]);
   if (beside > file.size() - 4) return cut;
   std::span<const uint8_t> chunks = file.subspan(file.size() - 4 - beside, beside);
   file = file.first(file.size() - 4 - beside);
@@ -74,7 +68,7 @@ std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Ima
   image.chunks.clear();
   while (!chunks.empty()) {
     if (chunks.size() < kChunkHead) return cut;
-    const uint32_t size = load_u32(&chunks[5]);
+    const uint32_t size = base::load_u32(&chunks[5]);
     if (size > chunks.size() - kChunkHead) return cut;
     formats::Chunk chunk;
     std::memcpy(chunk.type.data(), chunks.data(), chunk.type.size());

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "api/parallel.h"
+#include "base/parallel.h"
 #include "formats/image.h"
 #include "l3/l3_cuda.h"
 
@@ -56,12 +56,12 @@ struct Case {
 // Throws a Failure if it cannot be made.
 struct CaseRecipe {
   const char* name;
-  Case (*make)(const Settings& settings, tools::Parallel& parallel);
+  Case (*make)(const Settings& settings, base::Parallel& parallel);
 };
 extern const std::vector<CaseRecipe> kCases;
 
 // Checks that all items are correct and that the bytes between them are still `poison`. Returns a text that describes
 // the first difference, or an empty text.
-std::string difference(const Case& a_case, const uint8_t* output, uint8_t poison, tools::Parallel& parallel);
+std::string difference(const Case& a_case, const uint8_t* output, uint8_t poison, base::Parallel& parallel);
 
 }  // namespace gpu_bench

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
 
+#include "base/files.h"
 #include "bridge/image_bridge.h"
 #include "case.h"
 #include "device.h"
@@ -15,7 +15,7 @@
 namespace gpu_bench {
 namespace {
 
-using tools::Parallel;
+using base::Parallel;
 
 constexpr uint32_t kBatch = 64;
 constexpr uint64_t kAlignment = 256;
@@ -72,8 +72,8 @@ struct Street {
 };
 
 formats::Result<formats::Image> read(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::vector<uint8_t> file{std::istreambuf_iterator<char>(in), {}};
+  std::vector<uint8_t> file;
+  base::read_file(path.string(), file);  // what cannot be read is empty, and refused below
   if (formats::is_known(file)) return formats::read(file);
   formats::Image image;
   std::optional<formats::Error> metadata_error;

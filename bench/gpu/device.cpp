@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <functional>
 
+#include "base/median.h"
+
 namespace gpu_bench {
 namespace {
 
@@ -79,7 +81,7 @@ double rate(uint64_t size, const std::function<cudaError_t(cudaStream_t)>& copy)
     watch.lap(stream.get());
   }
   check(cudaStreamSynchronize(stream.get()), "copies");
-  return static_cast<double>(size) / median(watch.seconds());
+  return static_cast<double>(size) / base::median(watch.seconds());
 }
 
 // Without the measurements.
@@ -121,13 +123,6 @@ std::vector<double> Stopwatch::seconds() const {
     seconds.push_back(static_cast<double>(milliseconds) / 1e3);
   }
   return seconds;
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 std::string describe_device() {

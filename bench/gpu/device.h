@@ -42,8 +42,6 @@ class Stopwatch {
   size_t laps_ = 0;
 };
 
-double median(std::vector<double> values);
-
 struct Device {
   std::string name, driver;
   uint64_t l2_bytes = 0;

@@ -105,7 +105,7 @@ bool Case::plain() const {
   return plain;
 }
 
-std::string difference(const Case& a_case, const uint8_t* output, uint8_t poison, tools::Parallel& parallel) {
+std::string difference(const Case& a_case, const uint8_t* output, uint8_t poison, base::Parallel& parallel) {
   std::atomic<uint64_t> wrong{UINT64_MAX};
   std::atomic<bool> outside{false};
   parallel.for_each(a_case.items.size(), [&](uint64_t i) {

@@ -13,10 +13,10 @@
 namespace gpu_bench {
 namespace {
 
+using base::Parallel;
 using l3::cuda::Decoder;
 using l3::cuda::DeviceBuffer;
 using l3::cuda::PinnedBuffer;
-using tools::Parallel;
 
 constexpr uint64_t kAlignment = 16;  // of a file, as the decoder wants it
 

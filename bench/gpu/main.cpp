@@ -163,7 +163,7 @@ class Bench {
   }
 
   const Options& options_;
-  tools::Parallel parallel_;
+  base::Parallel parallel_;
   Run run_;
   std::ofstream out_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -29,7 +29,7 @@ using Launchable = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, Destr
 
 class Measurement {
  public:
-  Measurement(const Case& a_case, Job& job, const Device& device, tools::Parallel& parallel)
+  Measurement(const Case& a_case, Job& job, const Device& device, base::Parallel& parallel)
       : case_(a_case), job_(job), parallel_(parallel) {
     for (Stream& stream : streams_) stream = take(l3::cuda::make_stream(), "a stream");
     make_room(device);
@@ -149,7 +149,7 @@ class Measurement {
       check(cudaStreamSynchronize(into), "decoding");
       loops.push_back(whole.seconds()[0] / kCalls);
     }
-    measured.loop_seconds = median(loops);
+    measured.loop_seconds = base::median(loops);
   }
 
   void synchronize() {
@@ -179,7 +179,7 @@ class Measurement {
 
   const Case& case_;
   Job& job_;
-  tools::Parallel& parallel_;
+  base::Parallel& parallel_;
   std::array<Stream, kSlots> streams_;
   std::vector<DeviceBuffer> outputs_;
   DeviceBuffer scratch_;
@@ -189,7 +189,7 @@ class Measurement {
 
 }  // namespace
 
-std::vector<Measured> measure(const Case& a_case, Job& job, const Device& device, tools::Parallel& parallel) {
+std::vector<Measured> measure(const Case& a_case, Job& job, const Device& device, base::Parallel& parallel) {
   Measurement measurement(a_case, job, device, parallel);
   std::vector<Measured> all;
   for (const Mode mode : job.modes()) {

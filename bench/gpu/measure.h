@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/median.h"
 #include "device.h"
 #include "method.h"
 
@@ -19,9 +20,9 @@ struct Measured {
   uint32_t sets = 0;            // kernel and graph: of files and outputs, in turn
   std::string clocks;           // while the device was at it
 
-  double median_seconds() const { return median(seconds); }
+  double median_seconds() const { return base::median(seconds); }
 };
 
-std::vector<Measured> measure(const Case& a_case, Job& job, const Device& device, tools::Parallel& parallel);
+std::vector<Measured> measure(const Case& a_case, Job& job, const Device& device, base::Parallel& parallel);
 
 }  // namespace gpu_bench

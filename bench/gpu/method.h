@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/parallel.h"
+#include "base/parallel.h"
 #include "case.h"
 
 namespace gpu_bench {
@@ -57,7 +57,7 @@ struct Prepared {
 
 struct Method {
   const char* name;
-  Prepared (*prepare)(const Case& a_case, const Settings& settings, tools::Parallel& parallel);
+  Prepared (*prepare)(const Case& a_case, const Settings& settings, base::Parallel& parallel);
 };
 
 extern const Method kL3Fast, kL3Dense, kPaper, kPngOnProcessor;

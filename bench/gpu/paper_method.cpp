@@ -11,9 +11,9 @@
 namespace gpu_bench {
 namespace {
 
+using base::Parallel;
 using l3::cuda::DeviceBuffer;
 using l3::cuda::PinnedBuffer;
-using tools::Parallel;
 
 using File = std::vector<uint8_t>;
 using Files = std::vector<File>;

@@ -14,8 +14,8 @@
 namespace gpu_bench {
 namespace {
 
+using base::Parallel;
 using l3::cuda::PinnedBuffer;
-using tools::Parallel;
 
 constexpr int kLevel = 6;  // zlib's
 

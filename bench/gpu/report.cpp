@@ -6,7 +6,7 @@
 #include <ctime>
 #include <limits>
 
-#include "json.h"
+#include "base/json_writer.h"
 
 namespace gpu_bench {
 namespace {
@@ -64,7 +64,7 @@ std::string json_line(const Run& run, const Settings& settings, const Case& a_ca
   constexpr int kDigits = 9;
   const double seconds = measured.median_seconds();
   const auto [minimum, maximum] = range(measured);
-  tools::Json json;
+  base::Json json;
   json.open_object();
   json.member("device", run.device.name).member("driver", run.device.driver).member("commit", run.commit);
   json.member("method", method).member("case", a_case.name).member("mode", name_of(measured.mode));

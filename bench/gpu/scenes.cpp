@@ -285,7 +285,7 @@ std::vector<uint8_t> ragged_row(const Layout& layout, const Waves& across, const
 
 }  // namespace
 
-formats::Image draw_street(uint32_t width, uint32_t height, uint64_t seed, tools::Parallel& parallel) {
+formats::Image draw_street(uint32_t width, uint32_t height, uint64_t seed, base::Parallel& parallel) {
   constexpr uint32_t kBand = 64;  // rows that a thread draws at a time
   const Layout layout(width, height, seed);
   const Camera camera(layout, seed);

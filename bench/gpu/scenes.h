@@ -5,13 +5,13 @@
 
 #include <cstdint>
 
-#include "api/parallel.h"
+#include "base/parallel.h"
 #include "formats/image.h"
 
 namespace gpu_bench {
 
 // RGB, 8 bits.
-formats::Image draw_street(uint32_t width, uint32_t height, uint64_t seed, tools::Parallel& parallel);
+formats::Image draw_street(uint32_t width, uint32_t height, uint64_t seed, base::Parallel& parallel);
 
 // What is where: gray of 8 bits, or with a palette.
 formats::Image draw_labels(uint32_t width, uint32_t height, uint64_t seed, bool with_palette);

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "loader/json_reader.h"
+#include "base/utf8.h"
 
 namespace bench {
 std::string escaped(std::string_view text) {
   std::string result;
   while (!text.empty()) {
-    const size_t size = loader::utf8_size(text);
+    const size_t size = base::utf8_size(text);
     const char c = text[0];
     if (size == 0 || (size == 1 && static_cast<unsigned char>(c) < 0x20) || c == 0x7F) {
       result += '?';

@@ -8,6 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "base/hex.h"
+#include "base/little_endian.h"
+
 namespace bridge {
 namespace {
 
@@ -62,14 +65,6 @@ std::vector<uint8_t> reversed(Bytes from, size_t number_bytes) {
   return to;
 }
 
-uint32_t load_u32(const uint8_t* bytes) {
-  return uint32_t{bytes[0]} | uint32_t{bytes[1]} << 8 | uint32_t{bytes[2]} << 16 | uint32_t{bytes[3]} << 24;
-}
-
-void store_u32(uint32_t value, uint8_t* bytes) {
-  for (int i = 0; i < 4; ++i) bytes[i] = static_cast<uint8_t>(value >> (8 * i));
-}
-
 const ColourPart* colour_part_for(const Chunk& chunk) {
   for (const ColourPart& part : kColourParts) {
     if (chunk.type == part.type) {
@@ -91,7 +86,7 @@ void append_record(const Chunk& chunk, std::vector<uint8_t>& metadata) {
   std::array<uint8_t, kRecordHeaderBytes> header{};
   std::memcpy(header.data(), chunk.type.data(), chunk.type.size());
   header[4] = chunk.place;
-  store_u32(static_cast<uint32_t>(chunk.data.size()), header.data() + 8);
+  base::store(header.data() + 8, static_cast<uint32_t>(chunk.data.size()));
   metadata.insert(metadata.end(), header.begin(), header.end());
   metadata.insert(metadata.end(), chunk.data.begin(), chunk.data.end());
 }
@@ -183,12 +178,7 @@ Error to_error(const l3_error& error, Bytes file) {
   if (error.status != L3_ERROR_MODEL || l3_read_info(file.data(), file.size(), &kUnlimited, &info, nullptr) != L3_OK) {
     return result;
   }
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  result.reason += ": ";
-  for (const uint8_t byte : info.model_name) {
-    result.reason += kDigits[byte >> 4];
-    result.reason += kDigits[byte & 15];
-  }
+  result.reason += ": " + base::hexadecimal(info.model_name);
   return result;
 }
 
@@ -332,7 +322,7 @@ Result<std::vector<Chunk>> read_metadata(Bytes file, const l3_limits& limits) {
   }
   for (Bytes left = unpacked.bytes().first(size); !left.empty();) {
     if (left.size() < kRecordHeaderBytes) return metadata_problem(file, *section);
-    const uint32_t length = load_u32(left.data() + 8);
+    const uint32_t length = base::load_u32(left.data() + 8);
     if (length > left.size() - kRecordHeaderBytes) return metadata_problem(file, *section);
     Chunk& chunk = chunks.emplace_back();
     std::memcpy(chunk.type.data(), left.data(), chunk.type.size());

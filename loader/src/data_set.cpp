@@ -11,10 +11,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/crc32.h"
 #include "caller_structs.h"
 #include "data_error.h"
 #include "image_head.h"
-#include "loader/crc32.h"
 
 namespace loader {
 namespace {
@@ -343,7 +343,7 @@ l3_status l3_data_read(const l3_data_set* set, uint64_t index, void* out, size_t
   const Shard& shard = *set->shards[sample.shard];
   const size_t size = static_cast<size_t>(sample.size);
   if (const l3_status status = read_bytes(shard, sample.offset, out, size, error); status != L3_OK) return status;
-  if (crc32({static_cast<const uint8_t*>(out), size}) != sample.check) {
+  if (base::crc32({static_cast<const uint8_t*>(out), size}) != sample.check) {
     return fail(error, shard.file.path(), Fault{"the check of a sample does not match", sample.offset});
   }
   return sample.kind == L3_DATA_IMAGE ? check_head(shard, sample, out, error) : L3_OK;

@@ -2,19 +2,18 @@
 
 #include <utility>
 
-#include "loader/json_reader.h"
-#include "shard_format.h"
+#include "base/hex.h"
+#include "base/json_reader.h"
+#include "loader/names.h"
 
 namespace loader {
 namespace {
-
-constexpr std::string_view kFormat = "l3 data set";
 
 // Tracks which of the required members have been read.
 class Members {
  public:
   // Returns the number of a known name and marks it as read; -1 for other names.
-  int take(std::string_view name, JsonReader& json) {
+  int take(std::string_view name, base::JsonReader& json) {
     for (size_t i = 0; i < names_.size(); ++i) {
       if (names_[i] != name) continue;
       if ((seen_ >> i & 1) != 0) json.fail("a member occurs twice");
@@ -23,7 +22,9 @@ class Members {
     }
     return -1;
   }
-  bool all(JsonReader& json) const { return seen_ == (1u << names_.size()) - 1 || json.fail("a member is missing"); }
+  bool all(base::JsonReader& json) const {
+    return seen_ == (1u << names_.size()) - 1 || json.fail("a member is missing");
+  }
 
   explicit Members(std::vector<std::string_view> names) : names_(std::move(names)) {}
 
@@ -32,13 +33,13 @@ class Members {
   uint32_t seen_ = 0;
 };
 
-bool read_digest(JsonReader& json, Digest& digest) {
+bool read_digest(base::JsonReader& json, Digest& digest) {
   std::string text;
   if (!json.text(text)) return false;
-  return from_hexadecimal(text, digest) || json.fail("a digest must have 32 hexadecimal digits");
+  return base::from_hexadecimal(text, digest) || json.fail("a digest must have 32 hexadecimal digits");
 }
 
-bool read_shard(JsonReader& json, ShardSummary& shard) {
+bool read_shard(base::JsonReader& json, ShardSummary& shard) {
   Members members({"file", "bytes", "samples", "groups", "index_check", "digest"});
   std::string name;
   if (!json.open_object()) return false;
@@ -64,7 +65,7 @@ bool read_shard(JsonReader& json, ShardSummary& shard) {
   return !json.failed() && members.all(json);
 }
 
-bool read_members(JsonReader& json, DataSetIndex& index) {
+bool read_members(base::JsonReader& json, DataSetIndex& index) {
   Members members({"format", "version", "samples", "groups", "classes", "shards"});
   std::string text;
   uint64_t number = 0, samples = 0, groups = 0;
@@ -72,7 +73,7 @@ bool read_members(JsonReader& json, DataSetIndex& index) {
   while (json.next_member(text)) {
     switch (members.take(text, json)) {
       case 0:
-        if (json.text(text) && text != kFormat) json.fail("not the index of an l3 data set");
+        if (json.text(text) && text != kIndexFormat) json.fail("not the index of an l3 data set");
         break;
       case 1:
         if (json.integer(number) && number != 0) json.fail("unknown version");
@@ -101,74 +102,10 @@ bool read_members(JsonReader& json, DataSetIndex& index) {
 
 }  // namespace
 
-uint64_t DataSetIndex::samples() const {
-  uint64_t sum = 0;
-  for (const ShardSummary& shard : shards) sum += shard.samples;
-  return sum;
-}
-
-uint64_t DataSetIndex::groups() const {
-  uint64_t sum = 0;
-  for (const ShardSummary& shard : shards) sum += shard.groups;
-  return sum;
-}
-
-bool is_utf8(std::string_view text) {
-  std::string json;
-  return append_json_text(json, text);
-}
-
-std::string to_json(const DataSetIndex& index) {
-  std::string json = "{\n \"format\": ";
-  append_json_text(json, kFormat);
-  json += ",\n \"version\": 0,\n \"samples\": " + std::to_string(index.samples());
-  json += ",\n \"groups\": " + std::to_string(index.groups());
-  json += ",\n \"classes\": [";
-  for (size_t i = 0; i < index.classes.size(); ++i) {
-    json += i > 0 ? ",\n  " : "\n  ";
-    append_json_text(json, index.classes[i]);
-  }
-  json += "],\n \"shards\": [";
-  for (size_t i = 0; i < index.shards.size(); ++i) {
-    const ShardSummary& shard = index.shards[i];
-    json += i > 0 ? ",\n  {\"file\": " : "\n  {\"file\": ";
-    append_json_text(json, shard.file);
-    json += ", \"bytes\": " + std::to_string(shard.bytes) + ", \"samples\": " + std::to_string(shard.samples) +
-            ", \"groups\": " + std::to_string(shard.groups) +
-            ", \"index_check\": " + std::to_string(shard.index_check) + ", \"digest\": \"" + hexadecimal(shard.digest) +
-            "\"}";
-  }
-  return json + "]\n}\n";
-}
-
 std::optional<JsonFault> read_json(std::string_view text, DataSetIndex& index) {
-  JsonReader json(text);
+  base::JsonReader json(text);
   if (read_members(json, index)) return std::nullopt;
   return JsonFault{json.place(), json.reason()};
-}
-
-std::string hexadecimal(const Digest& digest) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const uint8_t byte : digest) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
-bool from_hexadecimal(std::string_view text, Digest& digest) {
-  if (text.size() != 2 * digest.size()) return false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char letter = text[i];
-    const int value = letter >= '0' && letter <= '9'   ? letter - '0'
-                      : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10
-                      : letter >= 'A' && letter <= 'F' ? letter - 'A' + 10
-                                                       : -1;
-    if (value < 0) return false;
-    digest[i / 2] = static_cast<uint8_t>(i % 2 == 0 ? value << 4 : digest[i / 2] | value);
-  }
-  return true;
 }
 
 }  // namespace loader

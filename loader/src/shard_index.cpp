@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "loader/crc32.h"
+#include "base/crc32.h"
 
 namespace loader {
 namespace {
@@ -46,7 +46,7 @@ Fault read_footer(const uint8_t* bytes, uint64_t file_size, Footer& result) {
   if (!has_signature(bytes, kFooterSignature)) {
     return {"the footer is missing: not a shard, or an incomplete one", place, L3_ERROR_NOT_L3};
   }
-  if (crc32({bytes, footer::kCheck}) != load_u32(bytes + footer::kCheck)) {
+  if (base::crc32({bytes, footer::kCheck}) != load_u32(bytes + footer::kCheck)) {
     return {"the check of the footer does not match", place + footer::kCheck};
   }
   if (load_u16(bytes + footer::kVersion) != 0) {
@@ -94,7 +94,7 @@ Fault check_head(std::span<const uint8_t> bytes) {
 
 Fault ShardIndex::check() const {
   const uint64_t footer_place = footer_.index_offset + footer_.index_size;
-  if (crc32(bytes_) != footer_.index_check) {
+  if (base::crc32(bytes_) != footer_.index_check) {
     return {"the check of the index does not match", footer_place + footer::kIndexCheck};
   }
   if (const Fault fault = check_models_and_roles()) return fault;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shard_format.h"
+#include "loader/shard_format.h"
 
 namespace loader {
 

@@ -1,4 +1,4 @@
-#include "tensor_writer.h"
+#include "loader/tensor_writer.h"
 
 #ifdef L3_HAS_AVX2_ROWS
 #include <cpuid.h>
@@ -8,6 +8,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+
+#include "row_writer.h"
 
 namespace loader {
 

@@ -7,8 +7,8 @@
 
 #include "data_set.h"
 #include "l3/l3_loader.h"
+#include "loader/tensor_writer.h"
 #include "sampler.h"
-#include "tensor_writer.h"
 
 namespace loader {
 

@@ -5,14 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Union
 
 import numpy as np
-
-from . import _native
-
-if TYPE_CHECKING:
-    from ._dataset import Dataset
 
 # A file: its bytes or its path.
 Source = Union[bytes, bytearray, memoryview, "np.ndarray[Any, Any]", str, "os.PathLike[str]"]
@@ -150,21 +145,6 @@ def native_source(value: object) -> object:
     return value
 
 
-def native_models(models: object | Sequence[object]) -> list[_native.Model | _native.DataSet]:
-    """Converts models for the extension."""
-    from ._coding import Model
-
-    if isinstance(models, (Model, _native.DataSet)) or is_source(models):
-        models = [models]
-    found: list[_native.Model | _native.DataSet] = []
-    for model in models:  # type: ignore[attr-defined]
-        if isinstance(model, _native.DataSet):
-            found.append(model)
-        else:
-            found.append((model if isinstance(model, Model) else Model(model))._native)
-    return found
-
-
 def pillow_mode(value: object) -> str | None:
     """Returns the mode of a Pillow image; None for anything else."""
     mode = getattr(value, "mode", None)
@@ -213,14 +193,3 @@ def by_role(name: str, value: object, roles: Sequence[str | None]) -> list[objec
             raise ValueError(f"{name} names the role {role!r}, but roles "
                              + ("are " + ", ".join(map(repr, known)) if known else "is not given"))
     return [value.get(role) for role in roles]
-
-
-def open_data(data: object) -> Dataset:
-    """Returns a data set, opened if `data` is a path."""
-    from ._dataset import Dataset
-
-    if isinstance(data, Dataset):
-        return data
-    if isinstance(data, (str, os.PathLike)):
-        return Dataset(data)
-    raise TypeError(f"data is {type(data).__name__}, but must be a path or an l3.Dataset")

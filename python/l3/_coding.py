@@ -83,6 +83,19 @@ class Model:
         return f"l3.Model({self.name})"
 
 
+def _native_models(models: object | Sequence[object]) -> list[_native.Model | _native.DataSet]:
+    """Converts models for the extension."""
+    if isinstance(models, (Model, _native.DataSet)) or arguments.is_source(models):
+        models = [models]
+    found: list[_native.Model | _native.DataSet] = []
+    for model in models:  # type: ignore[attr-defined]
+        if isinstance(model, _native.DataSet):
+            found.append(model)
+        else:
+            found.append((model if isinstance(model, Model) else Model(model))._native)
+    return found
+
+
 def info(source: Source) -> Info:
     """Returns the properties of a file. Reads and verifies only its head.
 
@@ -207,7 +220,7 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
             raise ValueError(f"out has dtype {wanted}, but must have {arguments.either(arguments.DTYPES)}")
     arguments.check_scaling(wanted, means, stds)
 
-    files = _native.Files([arguments.native_source(each) for each in sources], arguments.native_models(models),
+    files = _native.Files([arguments.native_source(each) for each in sources], _native_models(models),
                           arguments.truth("colours", colours), region, _limit("max_pixels", max_pixels),
                           _limit("max_bytes", max_bytes), threads)
     shapes = []

@@ -260,7 +260,7 @@ class Loader:
                 raise ValueError(f"roles is {roles!r}, but must not name a role twice")
         self._roles = None if roles is None else list(roles)
 
-        self._data = arguments.open_data(data)
+        self._data = _open_data(data)
         self._set = self._data._open()
         groups = None if samples is None else _groups_of(self._data, samples)
         self._selection = None if groups is None else _digest(groups)
@@ -478,6 +478,15 @@ def _layouts_of(layout: str | Mapping[str, str], roles: Sequence[str | None]) ->
     """Returns the layout of each role. Roles that a mapping does not name have "CHW"."""
     found = arguments.by_role("layout", layout, roles) if isinstance(layout, Mapping) else [layout] * len(roles)
     return [arguments.one_of("layout", "CHW" if one is None else one, arguments.LAYOUTS) for one in found]
+
+
+def _open_data(data: object) -> Dataset:
+    """Returns a data set, opened if `data` is a path."""
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, (str, os.PathLike)):
+        return Dataset(data)
+    raise TypeError(f"data is {type(data).__name__}, but must be a path or an l3.Dataset")
 
 
 def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int] | None, layouts: list[str],

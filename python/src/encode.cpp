@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/parallel.h"
 #include "data_set.h"
 #include "l3/l3.hpp"
-#include "parallel.h"
 #include "raise.h"
 #include "tensor.h"
 
@@ -23,7 +23,7 @@ struct Threads {
   uint32_t count;
 
   static void run(void* context, uint64_t count, void (*body)(void*, uint64_t), void* argument) {
-    for_each_of(count, static_cast<const Threads*>(context)->count, [&](uint64_t i) { body(argument, i); });
+    base::for_each_of(count, static_cast<const Threads*>(context)->count, [&](uint64_t i) { body(argument, i); });
   }
 };
 

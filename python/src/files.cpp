@@ -13,10 +13,11 @@
 #include <new>
 #include <utility>
 
+#include "base/files.h"
+#include "base/parallel.h"
 #include "l3/l3.hpp"
-#include "parallel.h"
+#include "loader/tensor_writer.h"
 #include "raise.h"
-#include "tensor_writer.h"
 
 namespace l3_python {
 
@@ -47,29 +48,6 @@ constexpr l3_error kNoMemory{L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
 // Smaller images are decoded before threads have started.
 constexpr uint64_t kPixelsForThreads = uint64_t{1} << 19;
 
-// Returns 0 or an errno.
-int read_file(const std::string& path, std::vector<uint8_t>& bytes) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return errno;
-  struct stat status {};
-  int error = fstat(descriptor, &status) == 0 ? 0 : errno;
-  if (error == 0 && S_ISDIR(status.st_mode)) error = EISDIR;
-  // A file that is not regular, such as a pipe, has no size, so it is read to its end. One extra byte detects the end.
-  size_t size = 0;
-  if (error == 0) bytes.resize(static_cast<size_t>(std::max<off_t>(status.st_size, 0)) + 1);
-  while (error == 0) {
-    if (size == bytes.size()) bytes.resize(2 * size);
-    const ssize_t count = read(descriptor, bytes.data() + size, std::min(bytes.size() - size, size_t{1} << 30));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) error = errno;
-    if (count <= 0) break;
-    size += static_cast<size_t>(count);
-  }
-  close(descriptor);
-  bytes.resize(error == 0 ? size : 0);
-  return error;
-}
-
 Region region_of(const nb::object& object) {
   if (object.is_none()) return {};
   const auto numbers = nb::cast<std::vector<uint32_t>>(object);
@@ -77,7 +55,7 @@ Region region_of(const nb::object& object) {
 }
 
 void run_parallel(void* context, uint64_t count, void (*body)(void*, uint64_t), void* argument) {
-  for_each_of(count, *static_cast<const uint32_t*>(context), [&](uint64_t i) { body(argument, i); });
+  base::for_each_of(count, *static_cast<const uint32_t*>(context), [&](uint64_t i) { body(argument, i); });
 }
 
 }  // namespace
@@ -134,7 +112,7 @@ Files::Files(const nb::list& sources, const nb::list& models, bool as_colours, c
     }
     {
       const nb::gil_scoped_release unlocked;
-      for_each_of(files_.size(), threads, [&](uint64_t i) { read_head(files_[i], wanted); });
+      base::for_each_of(files_.size(), threads, [&](uint64_t i) { read_head(files_[i], wanted); });
     }
     raise_first_error();
   } catch (...) {
@@ -161,7 +139,7 @@ void Files::raise_first_error() const {
 void Files::read_head(File& file, const Region& region) const {
   try {
     if (file.buffer.obj == nullptr) {
-      file.system_error = read_file(file.name, file.read);
+      file.system_error = base::read_file(file.name, file.read);
       if (file.system_error != 0) return;
       file.bytes = file.read;
     }
@@ -251,7 +229,7 @@ void Files::decode(const std::vector<const Tensor*>& to, const Output& output, u
       const l3_parallel parallel{alone ? nullptr : run_parallel, &threads};
       decode_one(files_[0], out[0], writers, parallel);
     } else {
-      for_each_of(files_.size(), threads, [&](uint64_t i) { decode_one(files_[i], out[i], writers, {}); });
+      base::for_each_of(files_.size(), threads, [&](uint64_t i) { decode_one(files_[i], out[i], writers, {}); });
     }
   }
   raise_first_error();

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "loader/device.h"
-#include "tensor_writer.h"
+#include "loader/tensor_writer.h"
 
 namespace {
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <string>
 
+#include "base/crc32.h"
 #include "harness.h"
 #include "l3/l3_data.h"
-#include "loader/crc32.h"
 #include "loader/data_set_index.h"
-#include "loader/shard_builder.h"
+#include "loader/data_writer.h"
 
 namespace {
 
@@ -33,9 +33,9 @@ void seal(Bytes& file) {
   uint8_t* const footer = file.data() + file.size() - kFooterBytes;
   const uint64_t begin = load(footer + 16, 8), size = load(footer + 24, 8);
   if (begin <= file.size() && size <= file.size() - begin) {
-    store(footer + kIndexCheck, loader::crc32({file.data() + begin, static_cast<size_t>(size)}));
+    store(footer + kIndexCheck, base::crc32({file.data() + begin, static_cast<size_t>(size)}));
   }
-  store(footer + kFooterCheck, loader::crc32({footer, kFooterCheck}));
+  store(footer + kFooterCheck, base::crc32({footer, kFooterCheck}));
 }
 
 void read_all(const l3_data_set* set) {

@@ -84,9 +84,6 @@ class Timing {
   std::vector<Problem> problems_;
 };
 
-// For an even number of values, returns the mean of the two in the middle. Without values, returns 0.
-double median(std::vector<double> values);
-
 // Measures the memory that each codec takes for one image, for the codecs that are present and can store it. Each runs
 // in its own process. Call it while no other thread is running. Sets nothing if the system does not report memory.
 void measure_memory(const Sample& sample, SetFigures& figures);

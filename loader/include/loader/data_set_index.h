@@ -1,4 +1,4 @@
-// index.json of a data set (spec/shard.md, section 5), in memory.
+// index.json of a data set (spec/shard.md, section 5), in memory. data_writer.h writes it.
 #pragma once
 
 #include <array>
@@ -13,6 +13,7 @@
 namespace loader {
 
 inline constexpr const char* kIndexFile = "index.json";
+inline constexpr std::string_view kIndexFormat = "l3 data set";
 
 using Digest = std::array<uint8_t, L3_DIGEST_BYTES>;
 
@@ -24,18 +25,19 @@ struct ShardSummary {
 };
 
 struct DataSetIndex {
-  std::vector<std::string> classes;
+  std::vector<std::string> classes;  // UTF-8
   std::vector<ShardSummary> shards;
 
-  uint64_t samples() const;
-  uint64_t groups() const;
+  uint64_t samples() const { return sum(&ShardSummary::samples); }
+  uint64_t groups() const { return sum(&ShardSummary::groups); }
+
+ private:
+  uint64_t sum(uint64_t ShardSummary::*count) const {
+    uint64_t sum = 0;
+    for (const ShardSummary& shard : shards) sum += shard.*count;
+    return sum;
+  }
 };
-
-// Whether a text is UTF-8. Only such a text can be a class name.
-bool is_utf8(std::string_view text);
-
-// Returns the text of index.json. All classes must be UTF-8.
-std::string to_json(const DataSetIndex& index);
 
 struct JsonFault {
   uint64_t offset;
@@ -43,8 +45,5 @@ struct JsonFault {
 };
 // Reads and verifies the text of an index.json. Returns the fault, or nothing.
 std::optional<JsonFault> read_json(std::string_view text, DataSetIndex& index);
-
-std::string hexadecimal(const Digest& digest);
-bool from_hexadecimal(std::string_view text, Digest& digest);
 
 }  // namespace loader

@@ -1,16 +1,18 @@
-// The threads of the command. libl3 and bench/ use them through an l3_parallel and start no threads themselves.
+// Runs loops on several threads. libl3 starts no threads itself: its callers hand in a loop.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
-#include "l3/l3.h"
+struct l3_parallel;  // of l3.h, which callers of for_l3 include
 
-namespace tools {
+namespace base {
 
 // Threads that wait for work. Only one caller at a time may use them, and it works along. A body must not run another
 // loop of the same object.
@@ -35,7 +37,13 @@ class Parallel {
   }
 
   // Valid during the life of this object.
-  l3_parallel for_l3();
+  template <typename Structure = l3_parallel>
+  Structure for_l3() {
+    return {[](void* context, uint64_t count, void (*body)(void* argument, uint64_t index), void* argument) {
+              static_cast<Parallel*>(context)->run(count, body, argument);
+            },
+            this};
+  }
 
  private:
   struct Loop;
@@ -51,4 +59,12 @@ class Parallel {
   std::vector<std::thread> workers_;
 };
 
-}  // namespace tools
+// Calls body(i) once for each i < count, on threads that end with this call: at most `threads`, including the caller's.
+// 0 means one for each processor.
+template <typename Body>
+void for_each_of(uint64_t count, uint64_t threads, const Body& body) {
+  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+  Parallel(static_cast<uint32_t>(std::clamp<uint64_t>(count, 1, threads))).for_each(count, std::cref(body));
+}
+
+}  // namespace base

@@ -1,8 +1,10 @@
-#include "loader/json_reader.h"
+#include "base/json_reader.h"
 
 #include <array>
 
-namespace loader {
+#include "base/utf8.h"
+
+namespace base {
 namespace {
 
 constexpr size_t kDeepest = 64;
@@ -29,25 +31,6 @@ void append_utf8(std::string& to, uint32_t code) {
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
 }  // namespace
-
-size_t utf8_size(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t size = first >= 0xC2 && first < 0xE0   ? 2
-                      : first >= 0xE0 && first < 0xF0 ? 3
-                      : first >= 0xF0 && first < 0xF5 ? 4
-                                                      : 0;
-  if (size == 0 || text.size() < size) return 0;
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) >= 0xA0) || (first == 0xF0 && byte(1) < 0x90) ||
-      (first == 0xF4 && byte(1) >= 0x90)) {
-    return 0;
-  }
-  return size;
-}
 
 bool JsonReader::fail(const char* reason) {
   if (reason_ == nullptr) reason_ = reason;
@@ -242,27 +225,4 @@ bool JsonReader::end() {
   return !failed();
 }
 
-bool append_json_text(std::string& json, std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  json += '"';
-  while (!text.empty()) {
-    const size_t size = utf8_size(text);
-    if (size == 0) return false;
-    const auto letter = static_cast<uint8_t>(text[0]);
-    if (letter == '"' || letter == '\\') {
-      json += '\\';
-      json += text[0];
-    } else if (letter < 0x20 || letter == 0x7F) {
-      json += "\\u00";
-      json += kDigits[letter >> 4];
-      json += kDigits[letter & 15];
-    } else {
-      json.append(text.substr(0, size));
-    }
-    text.remove_prefix(size);
-  }
-  json += '"';
-  return true;
-}
-
-}  // namespace loader
+}  // namespace base

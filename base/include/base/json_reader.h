@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace loader {
+namespace base {
 
 // After the first fault every function returns false. Check failed() at the end.
 class JsonReader {
@@ -53,11 +53,4 @@ class JsonReader {
   bool first_ = false;  // a bracket was just opened
 };
 
-// Returns the size of the UTF-8 character at the beginning of `text`, which must not be empty; 0 if there is none (RFC
-// 3629).
-size_t utf8_size(std::string_view text);
-
-// Appends `text` as a JSON string with quotes. Returns false if it is not UTF-8.
-bool append_json_text(std::string& json, std::string_view text);
-
-}  // namespace loader
+}  // namespace base

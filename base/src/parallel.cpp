@@ -1,11 +1,11 @@
-#include "parallel.h"
+#include "base/parallel.h"
 
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <utility>
 
-namespace tools {
+namespace base {
 
 struct Parallel::Loop {
   uint64_t count;
@@ -85,11 +85,4 @@ void Parallel::work() {
   }
 }
 
-l3_parallel Parallel::for_l3() {
-  return {[](void* context, uint64_t count, void (*body)(void* argument, uint64_t index), void* argument) {
-            static_cast<Parallel*>(context)->run(count, body, argument);
-          },
-          this};
-}
-
-}  // namespace tools
+}  // namespace base

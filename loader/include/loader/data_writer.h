@@ -1,4 +1,5 @@
-// Builds shards: produces the bytes of a file from front to back. The caller writes them.
+// Writes data sets: builds the bytes of shards from front to back, and of index.json. The caller writes the files.
+// libl3_data only reads; this is a library of its own, l3_data_writer, for the command and the tests.
 #pragma once
 
 #include <array>
@@ -78,5 +79,8 @@ class ShardBuilder {
   std::map<Digest, uint16_t> model_numbers_;
   std::map<std::string, uint16_t, std::less<>> role_numbers_;
 };
+
+// Returns the text of index.json. All classes must be UTF-8.
+std::string to_json(const DataSetIndex& index);
 
 }  // namespace loader

@@ -1,12 +1,11 @@
-// The constants of spec/shard.md, and access to its numbers in memory.
+// The constants of spec/shard.md, for reading and for writing.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
+#include "base/little_endian.h"
 #include "l3/l3.h"
 #include "loader/names.h"
 
@@ -43,25 +42,7 @@ constexpr size_t kOffset = 0, kSize = 8, kDigest = 16, kCheck = 32, kWidth = 36,
 
 constexpr uint64_t padded(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-template <typename Number>
-Number load(const uint8_t* at) {
-  Number value;
-  std::memcpy(&value, at, sizeof value);
-  if constexpr (std::endian::native == std::endian::big) {
-    Number turned = 0;
-    for (size_t i = 0; i < sizeof value; ++i) turned = static_cast<Number>(turned | Number{at[i]} << 8 * i);
-    return turned;
-  }
-  return value;
-}
-inline uint16_t load_u16(const uint8_t* at) { return load<uint16_t>(at); }
-inline uint32_t load_u32(const uint8_t* at) { return load<uint32_t>(at); }
-inline uint64_t load_u64(const uint8_t* at) { return load<uint64_t>(at); }
-
-template <typename Number>
-void store(uint8_t* at, Number value) {
-  for (size_t i = 0; i < sizeof value; ++i) at[i] = static_cast<uint8_t>(value >> 8 * i);
-}
+using base::load_u16, base::load_u32, base::load_u64, base::store;
 
 constexpr uint32_t channels_of(uint32_t colour) { return colour == L3_COLOUR_PALETTE ? 1 : colour + 1; }
 

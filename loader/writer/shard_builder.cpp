@@ -1,9 +1,8 @@
-#include "loader/shard_builder.h"
-
 #include <algorithm>
 
-#include "loader/crc32.h"
-#include "shard_format.h"
+#include "base/crc32.h"
+#include "loader/data_writer.h"
+#include "loader/shard_format.h"
 
 namespace loader {
 namespace {
@@ -18,7 +17,7 @@ constexpr size_t kMaxMetadata = size_t{1} << 26;
 bool describe(std::span<const uint8_t> bytes, uint32_t kind, NewSample& sample) {
   sample.kind = kind;
   sample.size = bytes.size();
-  sample.check = crc32(bytes);
+  sample.check = base::crc32(bytes);
   if (kind == L3_DATA_BYTES) {
     l3_digest(bytes.data(), bytes.size(), sample.digest.data());
     return true;
@@ -127,7 +126,7 @@ std::vector<uint8_t> ShardBuilder::finish(ShardSummary& summary) const {
   static_assert(kModelEntryBytes == kRoleEntryBytes);
   bytes.insert(bytes.end(), texts_.begin(), texts_.end());
   const size_t index_size = bytes.size() - index;
-  const uint32_t check = crc32({bytes.data() + index, index_size});
+  const uint32_t check = base::crc32({bytes.data() + index, index_size});
 
   const size_t at = bytes.size();
   bytes.resize(at + kFooterBytes);
@@ -141,7 +140,7 @@ std::vector<uint8_t> ShardBuilder::finish(ShardSummary& summary) const {
   store<uint32_t>(end + footer::kGroups, static_cast<uint32_t>(groups_));
   store<uint32_t>(end + footer::kTexts, static_cast<uint32_t>(texts_.size()));
   store<uint32_t>(end + footer::kIndexCheck, check);
-  store<uint32_t>(end + footer::kCheck, crc32({end, footer::kCheck}));
+  store<uint32_t>(end + footer::kCheck, base::crc32({end, footer::kCheck}));
 
   summary.bytes = end_ + bytes.size();
   summary.samples = samples_;

@@ -1,10 +1,10 @@
-#include "loader/crc32.h"
+#include "base/crc32.h"
 
 #include <array>
 
-#include "shard_format.h"
+#include "base/little_endian.h"
 
-namespace loader {
+namespace base {
 namespace {
 
 constexpr size_t kSlices = 8;
@@ -46,4 +46,4 @@ uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before) {
   return ~value;
 }
 
-}  // namespace loader
+}  // namespace base

@@ -6,7 +6,10 @@
 #include <string>
 #include <string_view>
 
-namespace tools {
+namespace base {
+
+// Appends `text` as a JSON string with quotes. It should be UTF-8. Each byte that is not becomes U+FFFD.
+void append_json_text(std::string& json, std::string_view text);
 
 // Builds one line of JSON from left to right. The caller must make the calls in an order that is valid JSON.
 class Json {
@@ -17,7 +20,7 @@ class Json {
   Json& close_array() { return close(']'); }
   Json& key(std::string_view name);
 
-  // `value` should be UTF-8. Each byte that is not becomes U+FFFD.
+  // As append_json_text.
   Json& text(std::string_view value);
   Json& number(double value, int digits);
   template <std::unsigned_integral T>
@@ -50,4 +53,4 @@ class Json {
   bool first_ = true;  // the next value is the first one at its level
 };
 
-}  // namespace tools
+}  // namespace base

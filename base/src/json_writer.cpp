@@ -1,11 +1,33 @@
-#include "json.h"
+#include "base/json_writer.h"
 
 #include <cmath>
 #include <cstdio>
 
-#include "loader/json_reader.h"
+#include "base/utf8.h"
 
-namespace tools {
+namespace base {
+
+void append_json_text(std::string& json, std::string_view text) {
+  json += '"';
+  while (!text.empty()) {
+    const size_t size = utf8_size(text);
+    const auto byte = static_cast<unsigned char>(text[0]);
+    if (size == 0) {
+      json += "\\ufffd";
+    } else if (byte == '"' || byte == '\\') {
+      json += '\\';
+      json += text[0];
+    } else if (byte < 0x20 || byte == 0x7F) {
+      char spelled[8];
+      std::snprintf(spelled, sizeof spelled, "\\u%04x", byte);
+      json += spelled;
+    } else {
+      json += text.substr(0, size);
+    }
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  json += '"';
+}
 
 Json& Json::open(char bracket) {
   separate();
@@ -42,25 +64,7 @@ Json& Json::number(double value, int digits) {
 
 Json& Json::text(std::string_view value) {
   separate();
-  line_ += '"';
-  while (!value.empty()) {
-    const size_t length = loader::utf8_size(value);
-    const auto byte = static_cast<unsigned char>(value[0]);
-    if (length == 0) {
-      line_ += "\\ufffd";
-    } else if (byte == '"' || byte == '\\') {
-      line_ += '\\';
-      line_ += value[0];
-    } else if (byte < 0x20) {
-      char spelled[8];
-      std::snprintf(spelled, sizeof spelled, "\\u%04x", byte);
-      line_ += spelled;
-    } else {
-      line_ += value.substr(0, length);
-    }
-    value.remove_prefix(length == 0 ? 1 : length);
-  }
-  line_ += '"';
+  append_json_text(line_, value);
   return *this;
 }
 
@@ -69,4 +73,4 @@ void Json::separate() {
   first_ = false;
 }
 
-}  // namespace tools
+}  // namespace base

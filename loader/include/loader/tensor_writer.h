@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "l3/l3_loader.h"
-#include "row_writer.h"
 
 namespace loader {
 
@@ -15,6 +14,8 @@ uint16_t to_bf16(float value);
 
 // The size of a value in bytes.
 uint32_t value_bytes(uint32_t type);
+
+struct RowWriter;
 
 class TensorWriter {
  public:

@@ -1,0 +1,17 @@
+// Bytes as hexadecimal digits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace base {
+
+// In lower case.
+std::string hexadecimal(std::span<const uint8_t> bytes);
+
+// Reads digits in lower or upper case. Returns false unless they are exactly as many as `bytes` takes.
+bool from_hexadecimal(std::string_view text, std::span<uint8_t> bytes);
+
+}  // namespace base
