@@ -7,6 +7,7 @@
 #include "api/parallel.h"
 #include "container/logarithm.h"
 #include "encode/dense_refine.h"
+#include "models/model_tables.h"
 
 namespace l3 {
 namespace {

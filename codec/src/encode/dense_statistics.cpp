@@ -6,7 +6,7 @@
 
 #include "api/parallel.h"
 #include "encode/entropy.h"
-#include "models/token_model.h"
+#include "encode/token_model.h"
 
 namespace l3 {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "api/parallel.h"
 #include "encode/entropy.h"
+#include "models/model_tables.h"
 
 namespace l3 {
 namespace {

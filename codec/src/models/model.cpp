@@ -7,8 +7,7 @@
 
 #include "api/options.h"
 #include "container/sha256.h"
-#include "models/dense_model.h"
-#include "models/token_model.h"
+#include "models/model_reader.h"
 
 namespace l3 {
 namespace {
@@ -28,12 +27,6 @@ Fault read_for_its_images(const uint8_t* bytes, size_t size, ModelTables& tables
 bool is_name(const uint8_t* a, const uint8_t* b) { return std::memcmp(a, b, kModelNameBytes) == 0; }
 
 }  // namespace
-
-Fault read_tables(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits, ModelTables& tables) {
-  tables.is_token = is_token_model(bytes, size);
-  return tables.is_token ? read_token_model(bytes, size, channels, bits, tables.token)
-                         : read_model(bytes, size, channels, tables.dense);
-}
 
 uint32_t default_model_for(uint32_t channels, uint32_t bits) { return bits == 8 ? channels : 0; }
 

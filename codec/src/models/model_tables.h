@@ -1,6 +1,7 @@
 // A model of either kind in the decoder's form.
 #pragma once
 
+#include "container/reason.h"
 #include "models/token.h"
 
 namespace l3 {
@@ -24,5 +25,9 @@ L3_INLINE bool is_token_model(const uint8_t* bytes, uint64_t size) { return size
 // the model.
 [[nodiscard]] Fault read_tables(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits,
                                 ModelTables& tables);
+// The same for a model of kind 0, and for a token model.
+[[nodiscard]] Fault read_model(const uint8_t* bytes, uint64_t size, uint32_t channels, DenseTables& tables);
+[[nodiscard]] Fault read_token_model(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits,
+                                     TokenTables& tables);
 
 }  // namespace l3
