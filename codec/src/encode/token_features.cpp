@@ -11,14 +11,6 @@ using FourFloats = float __attribute__((vector_size(16)));
 
 }  // namespace
 
-uint32_t scale_level(const NeighbourRows& own, const NeighbourRows& errors, uint32_t x) {
-  const auto size_of = [&](uint32_t neighbour) { return std::abs(errors[neighbour][x]); };
-  const int32_t sum = 2 * (size_of(kTokenW) + size_of(kTokenN)) + size_of(kTokenNw) + size_of(kTokenNe) +
-                      std::abs(own[kTokenW][x] - own[kTokenNw][x]) + std::abs(own[kTokenN][x] - own[kTokenNw][x]);
-  const uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(sum) + 1);
-  return std::min((bits >> 22) - (127u << 1), TokenScales::kLevels - 1);
-}
-
 void FeatureReader::read_row(uint32_t y, uint32_t r, const TokenScales& scales,
                              std::vector<std::unique_ptr<FeatureBlock>>& blocks) {
   const uint32_t w = tile_.width, count = feature_count(c_);

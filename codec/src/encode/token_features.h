@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstdlib>
 
 #include "encode/dense_fit_equations.h"
 #include "encode/token_fit.h"
@@ -18,7 +20,13 @@ struct FeatureBlock {
 };
 
 // The activity around a sample: two levels per octave.
-uint32_t scale_level(const NeighbourRows& own, const NeighbourRows& errors, uint32_t x);
+inline uint32_t scale_level(const NeighbourRows& own, const NeighbourRows& errors, uint32_t x) {
+  const auto size_of = [&](uint32_t neighbour) { return std::abs(errors[neighbour][x]); };
+  const int32_t sum = 2 * (size_of(kTokenW) + size_of(kTokenN)) + size_of(kTokenNw) + size_of(kTokenNe) +
+                      std::abs(own[kTokenW][x] - own[kTokenNw][x]) + std::abs(own[kTokenN][x] - own[kTokenNw][x]);
+  const uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(sum) + 1);
+  return std::min((bits >> 22) - (127u << 1), TokenScales::kLevels - 1);
+}
 
 // Collects the features of a tile's channel, block by block.
 class FeatureReader {
