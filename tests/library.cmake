@@ -12,6 +12,19 @@ if(L3_SANITIZED)
   return()
 endif()
 
+# A program that only decodes gets no encoder from a static libl3.
+if(NOT BUILD_SHARED_LIBS)
+  foreach(name decode_only decode_and_encode)
+    add_executable(${name} decode_only.c)
+    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+    target_link_libraries(${name} PRIVATE l3)
+  endforeach()
+  target_compile_definitions(decode_and_encode PRIVATE WITH_ENCODER)
+  add_test(NAME decode_only COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/decode_only_test.py
+                                    --decoder $<TARGET_FILE:decode_only> --encoder $<TARGET_FILE:decode_and_encode>
+                                    --source ${PROJECT_SOURCE_DIR}/codec)
+endif()
+
 add_test(NAME headers COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/headers_test.sh ${PROJECT_SOURCE_DIR})
 
 # libl3 is static in this build or shared; a build of its own in the work folder makes the other.

@@ -1,9 +1,9 @@
 // Fits a model to an image. Section 12 of the spec defines models; how to fit one is not part of the format.
 #pragma once
 
+#include "encode/dense_model.h"
 #include "encode/dense_tile.h"
 #include "l3/l3.h"
-#include "models/dense_model.h"
 
 namespace l3 {
 

@@ -1,186 +1,13 @@
-// Implements dense_statistics.h: groups zones and sign patterns, and fits tables to the counts of symbols.
+// Fits tables to the counts of symbols.
 #include "encode/dense_statistics.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "api/parallel.h"
 #include "encode/entropy.h"
-#include "models/token_model.h"
 
 namespace l3 {
 namespace {
-
-// ------------------------------------------------------------------------------------------------------------- groups
-
-// Groups are found with coarser counts than tables: levels are merged, and so are large symbols.
-constexpr uint32_t kCoarseSymbols = 24;
-
-// Small symbols stay separate. Larger ones are merged into at most two ranges per octave of magnitude, for each sign.
-struct CoarseSymbols {
-  uint8_t of[kMaxSymbols];
-
-  constexpr CoarseSymbols() : of() {
-    for (uint32_t symbol = 0; symbol < kMaxSymbols; ++symbol) {
-      constexpr uint32_t kFirst[] = {8, 12, 16, 24, 32, 64};
-      const uint32_t magnitude = (symbol + 1) / 2;
-      uint32_t joined = 0;
-      while (joined < 6 && magnitude >= kFirst[joined]) ++joined;
-      of[symbol] =
-          static_cast<uint8_t>(joined == 0 ? symbol : 15 + (joined - 1) / 2 * 2 + (joined > 4 ? 2 : 0) + symbol % 2);
-    }
-  }
-};
-
-// Coarse counts of a channel's samples, by one property (zone or sign pattern), level and symbol.
-struct CoarseCounts {
-  uint32_t levels;
-  std::vector<uint32_t> counts;
-
-  CoarseCounts(uint32_t values, uint32_t of_levels)
-      : levels(of_levels), counts(size_t{values} * of_levels * kCoarseSymbols) {}
-  uint32_t size() const { return levels * kCoarseSymbols; }
-  uint32_t* of(uint32_t value) { return counts.data() + size_t{value} * size(); }
-};
-
-// Merges groups, cheapest merge first, until at most `maximum` are left and each remaining group saves more than its
-// price.
-class Grouping {
- public:
-  Grouping(CoarseCounts& counts, uint32_t size, double scale, double price)
-      : counts_(counts), size_(size), scale_(scale), price_(price), group_(size) {
-    for (uint32_t i = 0; i < size; ++i) group_[i] = i;
-  }
-
-  uint32_t run(uint32_t maximum, uint8_t* groups) {
-    std::vector<uint32_t> alive(size_);
-    for (uint32_t i = 0; i < size_; ++i) alive[i] = i;
-    std::vector<double> loss(size_t{size_} * size_);
-    for (uint32_t a = 0; a < size_; ++a) {
-      for (uint32_t b = 0; b < a; ++b) loss[a * size_ + b] = loss_of(a, b);
-    }
-    while (alive.size() > 1) {
-      uint32_t best_a = 0, best_b = 0;
-      double best = 1e300;
-      for (const uint32_t a : alive) {
-        for (const uint32_t b : alive) {
-          if (b < a && loss[a * size_ + b] < best) {
-            best = loss[a * size_ + b];
-            best_a = a;
-            best_b = b;
-          }
-        }
-      }
-      if (alive.size() <= maximum && best * scale_ > price_) break;
-      uint32_t* into = counts_.of(best_b);
-      const uint32_t* from = counts_.of(best_a);
-      for (uint32_t i = 0; i < counts_.size(); ++i) into[i] += from[i];
-      for (uint32_t& group : group_) group = group == best_a ? best_b : group;
-      alive.erase(std::find(alive.begin(), alive.end(), best_a));
-      for (const uint32_t other : alive) {
-        if (other != best_b) {
-          loss[std::max(other, best_b) * size_ + std::min(other, best_b)] = loss_of(other, best_b);
-        }
-      }
-    }
-    for (uint32_t i = 0; i < size_; ++i) {
-      groups[i] = static_cast<uint8_t>(std::find(alive.begin(), alive.end(), group_[i]) - alive.begin());
-    }
-    return static_cast<uint32_t>(alive.size());
-  }
-
- private:
-  double loss_of(uint32_t a, uint32_t b) const {
-    const uint32_t *of_a = counts_.of(a), *of_b = counts_.of(b);
-    double loss = 0;
-    for (uint32_t level = 0; level < counts_.levels; ++level, of_a += kCoarseSymbols, of_b += kCoarseSymbols) {
-      uint64_t total_a = 0, total_b = 0;
-      for (uint32_t i = 0; i < kCoarseSymbols; ++i) {
-        total_a += of_a[i];
-        total_b += of_b[i];
-      }
-      if (total_a == 0 || total_b == 0) continue;
-      loss += more_of(total_a, total_b);
-      for (uint32_t i = 0; i < kCoarseSymbols; ++i) {
-        if (of_a[i] != 0 && of_b[i] != 0) loss -= more_of(of_a[i], of_b[i]);
-      }
-    }
-    return loss;
-  }
-  static double more_of(uint64_t a, uint64_t b) { return entropy_term(a + b) - entropy_term(a) - entropy_term(b); }
-
-  CoarseCounts& counts_;
-  uint32_t size_;
-  double scale_, price_;
-  std::vector<uint32_t> group_;
-};
-
-// ------------------------------------------------------------------------------------------------------------- tables
-
-// Makes frequencies that add up to 4096 and that the format can represent. Each symbol that was seen gets at least 1.
-template <class Count>
-void normalise(const Count* counts, uint32_t symbols, uint16_t* frequencies) {
-  std::memset(frequencies, 0, symbols * sizeof(*frequencies));
-  double total = 0;
-  uint32_t seen = 0, rest = 0;
-  for (uint32_t i = 0; i < symbols; ++i) {
-    total += static_cast<double>(counts[i]);
-    seen += counts[i] > 0;
-    if (i < 32 && counts[i] > counts[rest]) rest = i;
-  }
-  if (seen == 0 || (seen == 1 && counts[rest] > 0)) {
-    // The format requires at least two symbols in a table.
-    frequencies[rest] = kProbabilities - 1;
-    frequencies[rest == 0 ? 1 : 0] = 1;
-    return;
-  }
-  uint32_t sum = 0;
-  for (uint32_t i = 0; i < symbols; ++i) {
-    if (counts[i] == 0 || i == rest) continue;
-    const double exact = static_cast<double>(counts[i]) * kProbabilities / total;
-    const uint32_t f = writable_frequency(std::max(1u, static_cast<uint32_t>(exact + 0.5)));
-    frequencies[i] = static_cast<uint16_t>(std::min(f, kProbabilities / 2 + kProbabilities / 4));
-    sum += frequencies[i];
-  }
-  const auto step_of = [](uint32_t f) { return f < 16 ? 1u : 1u << (28 - static_cast<uint32_t>(__builtin_clz(f))); };
-  while (sum > kProbabilities - 1) {
-    uint32_t greatest = symbols;
-    for (uint32_t i = 0; i < symbols; ++i) {
-      if (i != rest && frequencies[i] > 1 && (greatest == symbols || frequencies[i] > frequencies[greatest]))
-        greatest = i;
-    }
-    const uint32_t smaller_one = writable_frequency(frequencies[greatest] - step_of(frequencies[greatest] - 1u));
-    sum -= frequencies[greatest] - smaller_one;
-    frequencies[greatest] = static_cast<uint16_t>(smaller_one);
-  }
-  // Improve by single steps, the most profitable first.
-  for (uint32_t round = 0; round < 48; ++round) {
-    const double of_rest = kProbabilities - sum;
-    double best = 1e-6;
-    uint32_t best_symbol = symbols, best_frequency = 0;
-    for (uint32_t i = 0; i < symbols; ++i) {
-      if (counts[i] == 0 || i == rest) continue;
-      const uint32_t f = frequencies[i];
-      for (const int direction : {-1, 1}) {
-        const uint32_t to = direction < 0 ? f - step_of(f - 1) : f + step_of(f);
-        if (to == 0 || to > f + kProbabilities || to != writable_frequency(to)) continue;
-        const double rest_to = of_rest - (static_cast<double>(to) - f);
-        if (rest_to < 1 || to >= kProbabilities) continue;
-        const double gain = static_cast<double>(counts[i]) * logarithm(static_cast<double>(to) / f) +
-                            static_cast<double>(counts[rest]) * logarithm(rest_to / of_rest);
-        if (gain > best) {
-          best = gain;
-          best_symbol = i;
-          best_frequency = to;
-        }
-      }
-    }
-    if (best_symbol == symbols) break;
-    sum += best_frequency - frequencies[best_symbol];
-    frequencies[best_symbol] = static_cast<uint16_t>(best_frequency);
-  }
-  frequencies[rest] = static_cast<uint16_t>(kProbabilities - sum);
-}
 
 // The samples with one row and level of a channel.
 struct Context {
@@ -212,7 +39,7 @@ class TableFit {
     drop_unused();
     count();
     for (uint32_t t = 0; t < tables_; ++t)
-      normalise(&counts_[size_t{t} * kMaxSymbols], kMaxSymbols, model_.frequencies[t]);
+      make_frequencies(&counts_[size_t{t} * kMaxSymbols], kMaxSymbols, model_.frequencies[t]);
     model_.table_count = tables_;
     fill_rows();
     double bits = 0;
@@ -334,7 +161,7 @@ class TableFit {
 
   double bits_with_header(const uint64_t* counts) const {
     uint16_t frequencies[kMaxSymbols];
-    normalise(counts, kMaxSymbols, frequencies);
+    make_frequencies(counts, kMaxSymbols, frequencies);
     return own_bits(counts, kMaxSymbols) + table_bits(frequencies, kMaxSymbols) + 24;
   }
 
@@ -428,100 +255,8 @@ void SymbolCounts::add(const SymbolCounts& other) {
   }
 }
 
-void fit_groups(const std::vector<std::unique_ptr<DenseTile>>& tiles, const DenseKernels& kernels,
-                const l3_parallel& parallel, double share, uint32_t levels, DenseModel& model) {
-  // The approximate bits that one more group takes, in rows and in the map.
-  constexpr double kZonePrice = 400, kSignPrice = 800;
-  static constexpr CoarseSymbols kCoarse;
-  auto fit_channel = [&](uint64_t c) {
-    const uint32_t channel = static_cast<uint32_t>(c);
-    CoarseCounts zones(kZones, levels), signs(kSignPatterns, levels);
-    uint32_t place_of_level[kLevels];
-    for (uint32_t i = 0; i < kLevels; ++i) place_of_level[i] = std::min(levels - 1, i * levels / 48) * kCoarseSymbols;
-    std::vector<uint8_t> symbols;
-    std::vector<uint16_t> places;
-    for (const auto& tile : tiles) {
-      symbols.resize(tile->samples());
-      places.resize(tile->samples());
-      kernels.read_symbols(tile->planes(), channel, model.activity[c], symbols.data(), places.data());
-      for (size_t i = 0; i < symbols.size(); ++i) {
-        const uint32_t at = place_of_level[places[i] & 63u] + kCoarse.of[symbols[i]];
-        ++zones.of(places[i] >> 12)[at];
-        ++signs.of(places[i] >> 6 & 63u)[at];
-      }
-    }
-    Grouping(zones, kZones, 1 / share, kZonePrice).run(kMaxZoneGroups, model.zone_group[c]);
-    Grouping(signs, kSignPatterns, 1 / share, kSignPrice).run(kMaxSignGroups, model.sign_group[c]);
-  };
-  run_parallel(parallel, model.channels, fit_channel);
-}
-
 double fit_tables(SymbolCounts& counts, uint32_t maximum, uint32_t rounds, DenseModel& model) {
   return TableFit(counts, model).run(maximum, rounds);
-}
-
-template <class Model>
-void fit_class_tables(const ClassCounts& counts, uint32_t channels, Model& model) {
-  for (uint32_t c = 0; c < channels; ++c) {
-    const uint32_t classes = model.classes[c];
-    model.class_tables[c] = 0;
-    if (classes == 1) continue;
-    const uint32_t contexts = c == 0 ? 1 : model.classes[c - 1];
-    struct Group {
-      uint32_t counts[kMaxClasses];
-      double bits;
-    };
-    std::vector<Group> groups(contexts);
-    std::vector<uint32_t> group_of(contexts);
-    const auto measure = [&](Group& group) {
-      uint16_t frequencies[kMaxClasses];
-      normalise(group.counts, classes, frequencies);
-      group.bits = own_bits(group.counts, classes) + table_bits(frequencies, classes) + 24;
-    };
-    for (uint32_t k = 0; k < contexts; ++k) {
-      std::memcpy(groups[k].counts, counts[c][k], sizeof(groups[k].counts));
-      group_of[k] = k;
-      measure(groups[k]);
-    }
-    while (groups.size() > 1) {
-      double best = 1e300;
-      uint32_t best_a = 0, best_b = 0;
-      Group best_group{};
-      for (uint32_t a = 1; a < groups.size(); ++a) {
-        for (uint32_t b = 0; b < a; ++b) {
-          Group both = groups[b];
-          for (uint32_t i = 0; i < classes; ++i) both.counts[i] += groups[a].counts[i];
-          measure(both);
-          const double more = both.bits - groups[a].bits - groups[b].bits;
-          if (more < best) {
-            best = more;
-            best_a = a;
-            best_b = b;
-            best_group = both;
-          }
-        }
-      }
-      if (best > 0 && groups.size() <= 8) break;
-      groups[best_b] = best_group;
-      groups.erase(groups.begin() + best_a);
-      for (uint32_t& group : group_of) {
-        group = group == best_a ? best_b : group > best_a ? group - 1 : group;
-      }
-    }
-    model.class_tables[c] = static_cast<uint32_t>(groups.size());
-    for (uint32_t i = 0; i < groups.size(); ++i) {
-      std::memset(model.class_frequencies[c][i], 0, sizeof(model.class_frequencies[c][i]));
-      normalise(groups[i].counts, classes, model.class_frequencies[c][i]);
-    }
-    for (uint32_t k = 0; k < contexts; ++k) model.class_table_of[c][k] = static_cast<uint8_t>(group_of[k]);
-  }
-}
-
-template void fit_class_tables(const ClassCounts& counts, uint32_t channels, DenseModel& model);
-template void fit_class_tables(const ClassCounts& counts, uint32_t channels, TokenModel& model);
-
-void make_frequencies(const uint64_t* counts, uint32_t symbols, uint16_t* frequencies) {
-  normalise(counts, symbols, frequencies);
 }
 
 }  // namespace l3

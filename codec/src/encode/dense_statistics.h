@@ -1,7 +1,8 @@
-// From the symbols of an image to the tables of its model: groups, rows, tables and class tables.
+// From the symbols of an image to the tables of its model: groups, rows and tables.
 #pragma once
 
 #include "encode/dense_fit.h"
+#include "encode/frequencies.h"
 
 namespace l3 {
 
@@ -39,15 +40,5 @@ void fit_groups(const std::vector<std::unique_ptr<DenseTile>>& tiles, const Dens
 
 // Fits rows and at most `maximum` tables to the counts. Returns the bits of the tables and of everything counted.
 double fit_tables(SymbolCounts& counts, uint32_t maximum, uint32_t rounds, DenseModel& model);
-
-// How often each class was seen, by channel and the class of the channel before.
-using ClassCounts = uint32_t[kMaxChannels][kMaxClasses][kMaxClasses];
-
-// Model is DenseModel or TokenModel.
-template <class Model>
-void fit_class_tables(const ClassCounts& counts, uint32_t channels, Model& model);
-
-// Makes frequencies that add up to 4096 and that the format can represent. Each symbol that was seen gets at least 1.
-void make_frequencies(const uint64_t* counts, uint32_t symbols, uint16_t* frequencies);
 
 }  // namespace l3

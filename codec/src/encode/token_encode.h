@@ -4,6 +4,7 @@
 #include "encode/model_encoder.h"
 #include "encode/reverse_coder.h"
 #include "encode/token_statistics.h"
+#include "encode/token_values.h"
 #include "l3/l3.h"
 
 namespace l3 {
@@ -15,27 +16,6 @@ struct TokenPlan {
   int32_t hole = -1;  // a sample value, or -1 for none
   bool still = false;
 };
-
-// Maps samples to values: the inverse of a model's listing.
-class ValueMap {
- public:
-  ValueMap() = default;
-  ValueMap(const TokenModel& model);
-
-  // The value of a pixel in an engine channel, or -1 if the model does not list it.
-  int32_t value_of(uint32_t channel, const uint32_t* samples) const;
-
- private:
-  Listing listing_ = Listing::none;
-  uint32_t channels_ = 0;
-  std::vector<int32_t> rank_of_[kMaxChannels];          // by sample
-  std::vector<std::pair<uint64_t, uint32_t>> colours_;  // a pixel's samples and its number, sorted by samples
-};
-
-// The share of pixels that equal their left or upper neighbour.
-double share_of_repeats(const TileSource& source);
-// For 8-bit samples, token models are tried only if at least this share of pixels repeats.
-constexpr double kRepeatsForTokens = 0.15;
 
 class TokenEncoder : public ModelEncoder {
  public:

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "container/logarithm.h"
-#include "encode/dense_fit_equations.h"
+#include "encode/token_features.h"
 
 namespace l3 {
 namespace {
@@ -18,148 +18,7 @@ constexpr float kMinScale = 0.3f;
 constexpr uint32_t kPatience = 6;
 constexpr double kWild = 0.02;
 
-using FourFloats = float __attribute__((vector_size(16)));
-
-// The features of a block's samples, which the weights of a predictor multiply. Taps whose weights add up to a
-// constant are stored as differences from W. The last row is the target.
-struct FeatureBlock {
-  uint32_t rows, columns;
-  alignas(16) float at[kMaxFeatures + 1][kBlockEdge * kBlockEdge];
-  alignas(16) float weight[kBlockEdge * kBlockEdge];  // 0 for samples that are not predicted
-  alignas(16) float scale[kBlockEdge * kBlockEdge];
-};
-
-// The activity around a sample: two levels per octave.
-uint32_t scale_level(const NeighbourRows& own, const NeighbourRows& errors, uint32_t x) {
-  const auto size_of = [&](uint32_t neighbour) { return std::abs(errors[neighbour][x]); };
-  const int32_t sum = 2 * (size_of(kTokenW) + size_of(kTokenN)) + size_of(kTokenNw) + size_of(kTokenNe) +
-                      std::abs(own[kTokenW][x] - own[kTokenNw][x]) + std::abs(own[kTokenN][x] - own[kTokenNw][x]);
-  const uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(sum) + 1);
-  return std::min((bits >> 22) - (127u << 1), TokenScales::kLevels - 1);
-}
-
-// Collects the features of a tile's channel, block by block.
-class FeatureReader {
- public:
-  FeatureReader(const TokenTile& tile, uint32_t c, int32_t hole)
-      : tile_(tile), c_(c), hole_(hole), own_(tile.width), errors_(tile.width) {
-    for (uint32_t i = 0; i < cross_channels(c); ++i) cross_.emplace_back(tile.width);
-  }
-
-  // Calls use(block number, block) for each block.
-  template <class Use>
-  void run(const TokenScales& scales, const Use& use) {
-    std::vector<std::unique_ptr<FeatureBlock>> blocks(tile_.blocks_across);
-    for (auto& block : blocks) block = std::make_unique<FeatureBlock>();
-    for (uint32_t down = 0; down < tile_.blocks_down; ++down) {
-      const uint32_t rows = std::min(kBlockEdge, tile_.height - down * kBlockEdge);
-      for (uint32_t r = 0; r < rows; ++r) read_row(down * kBlockEdge + r, r, scales, blocks);
-      for (uint32_t across = 0; across < tile_.blocks_across; ++across) {
-        FeatureBlock& block = *blocks[across];
-        block.rows = rows;
-        block.columns = std::min(kBlockEdge, tile_.width - across * kBlockEdge);
-        use(down * tile_.blocks_across + across, block);
-      }
-    }
-  }
-
- private:
-  void read_row(uint32_t y, uint32_t r, const TokenScales& scales, std::vector<std::unique_ptr<FeatureBlock>>& blocks) {
-    const uint32_t w = tile_.width, count = feature_count(c_);
-    const size_t row = size_t{y} * w;
-    own_.find(tile_.values[c_].data(), y);
-    if (hole_ >= 0) own_.fill_holes(hole_);
-    errors_.find(tile_.errors[c_].data(), y);
-    for (uint32_t i = 0; i < cross_.size(); ++i) cross_[i].find(tile_.values[c_ - 1 - i].data(), y);
-    for (uint32_t f = 0; f <= count; ++f) {
-      const uint32_t tap = f < count ? tap_of(f) : 0;
-      const uint32_t i = tap < 16 ? tap - 14 : (tap - 16) / kTapsOfWord;
-      const int32_t* of = tap == 0                 ? tile_.values[c_].data() + row
-                          : tap < 8                ? own_[tap]
-                          : tap < 14               ? errors_[tap - 8]
-                          : tap < 16               ? tile_.errors[c_ - 1 - i].data() + row
-                          : tap % kTapsOfWord == 3 ? tile_.values[c_ - 1 - i].data() + row
-                                                   : cross_[i][tap % kTapsOfWord];
-      const int32_t* less = tap < 8 ? own_[kTokenW] : tap < 16 ? nullptr : cross_[i][kTokenW];
-      for_blocks([&](uint32_t block, uint32_t from, uint32_t x) {
-        blocks[block]->at[f][r * kBlockEdge + x] = static_cast<float>(of[from + x] - (less ? less[from + x] : 0));
-      });
-    }
-    for_blocks([&](uint32_t block, uint32_t from, uint32_t x) {
-      const uint32_t at = from + x;
-      const float scale = scales.of[scale_level(own_, errors_, at)];
-      const bool counts = tile_.symbols[row + at] == kMatchNone;
-      const float error = std::abs(static_cast<float>(tile_.errors[c_][row + at]));
-      blocks[block]->scale[r * kBlockEdge + x] = scale;
-      blocks[block]->weight[r * kBlockEdge + x] = counts ? 1 / (scale * (scale + error)) : 0;
-    });
-  }
-  template <class Use>
-  void for_blocks(const Use& use) {
-    for (uint32_t block = 0; block < tile_.blocks_across; ++block) {
-      const uint32_t from = block * kBlockEdge, columns = std::min(kBlockEdge, tile_.width - from);
-      for (uint32_t x = 0; x < columns; ++x) use(block, from, x);
-    }
-  }
-
-  const TokenTile& tile_;
-  const uint32_t c_;
-  const int32_t hole_;
-  NeighbourRows own_, errors_;
-  std::vector<NeighbourRows> cross_;
-};
-
-// Adds the weighted dot products of all pairs of rows to the sums of a triangle.
-void add_products(const float (*rows)[kBlockEdge * kBlockEdge], const float* weight, uint32_t count, uint32_t numbers,
-                  double* sums) {
-  alignas(16) float weighted[kBlockEdge * kBlockEdge];
-  for (uint32_t i = 0; i < count; ++i) {
-    for (uint32_t x = 0; x < numbers; ++x) weighted[x] = rows[i][x] * weight[x];
-    for (uint32_t j = 0; j <= i; ++j) {
-      FourFloats sum = {};
-      for (uint32_t x = 0; x < numbers; x += 4) {
-        FourFloats a, b;
-        std::memcpy(&a, weighted + x, sizeof(a));
-        std::memcpy(&b, rows[j] + x, sizeof(b));
-        sum += a * b;
-      }
-      *sums++ += static_cast<double>(sum[0] + sum[1] + (sum[2] + sum[3]));
-    }
-  }
-}
-
-// A block is stored in whole rows. Clears the samples outside the image, so that they have no weight.
-void clear_outside(FeatureBlock& block, uint32_t count) {
-  if (block.columns == kBlockEdge) return;
-  // Uses memset, since GCC 12 wrongly assumes alignment if this is a loop.
-  const size_t bytes = (kBlockEdge - block.columns) * sizeof(float);
-  for (uint32_t r = 0; r < block.rows; ++r) {
-    const uint32_t first = r * kBlockEdge + block.columns;
-    std::memset(block.weight + first, 0, bytes);
-    for (uint32_t f = 0; f <= count; ++f) std::memset(block.at[f] + first, 0, bytes);
-  }
-}
-
 int32_t hole_of(const TokenModel& model) { return model.hole ? static_cast<int32_t>(model.hole_value) : -1; }
-
-// The cost of a block's errors with a predictor: about 2^23 log2((|error| + scale) / scale), summed over its samples.
-int64_t cost_of(const FeatureBlock& block, const TapWeights& weights, uint32_t count) {
-  const uint32_t numbers = block.rows * kBlockEdge;
-  alignas(16) float sum[kBlockEdge * kBlockEdge];
-  for (uint32_t x = 0; x < numbers; ++x) sum[x] = block.at[count][x];
-  for (uint32_t f = 0; f < count; ++f) {
-    const float weight = static_cast<float>(weights.of[tap_of(f)]) / (1 << kWeightShift);
-    if (weight == 0) continue;
-    for (uint32_t x = 0; x < numbers; ++x) sum[x] -= weight * block.at[f][x];
-  }
-  int64_t cost = 0;
-  for (uint32_t x = 0; x < numbers; ++x) {
-    const float size = (sum[x] < 0 ? -sum[x] : sum[x]) + block.scale[x];
-    const float ratio = block.weight[x] > 0 ? size / block.scale[x] : 1;
-    cost += std::bit_cast<int32_t>(ratio) - (127 << 23);
-  }
-  return cost;
-}
 
 void choose_classes(TokenTile& tile, uint32_t c, const TapWeights* weights, uint32_t classes, int32_t hole,
                     const TokenScales& scales) {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/token_model.h"
+#include "encode/token_model.h"
 
 namespace l3 {
 

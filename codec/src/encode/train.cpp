@@ -4,16 +4,15 @@
 #include <new>
 
 #include "api/options.h"
-#include "decode/container.h"
 #include "encode/dense_encode.h"
+#include "encode/encode_plan.h"
 #include "encode/image_check.h"
 #include "encode/token_encode.h"
+#include "targets/encode_target.h"
 
 namespace l3 {
 namespace {
 
-constexpr uint32_t kDefaultTileEdge = 128;
-constexpr uint32_t kDefaultEffort = 5;
 constexpr uint64_t kDefaultMaxPixels = uint64_t{1} << 23;
 
 // Scrambles a number (SplitMix64), so that the sample is random and yet the same in each run.
@@ -99,7 +98,7 @@ uint64_t bytes_with(const ModelEncoder& encoder, const std::vector<SampleTile>& 
 // Chooses the kind of model: kind 0 for 8 bits, a token model for other bits. For 8-bit images in which pixels repeat,
 // whichever of the two makes the sample smaller.
 std::vector<uint8_t> fit_model(const std::vector<SampleTile>& tiles, const l3_train_options& options,
-                               const Target& target) {
+                               const EncodeTarget& target) {
   const TileSource source(tiles);
   const ModelUse use = options.complete != 0 ? ModelUse::any : ModelUse::similar;
   const bool bytes = tiles.front().shape.bits == 8;
@@ -135,8 +134,7 @@ l3_status l3_start_training(const l3_train_options* options, l3_training** train
   l3_train_options own{};
   if (!copy_sized(options, own)) return fail(error, Reason::bad_struct_size);
   if (own.effort > 9) return fail(error, Reason::bad_effort);
-  const auto bad_edge = [](uint32_t edge) { return edge % 32 != 0 || edge > kMaxTileEdge; };
-  if (bad_edge(own.tile_width) || bad_edge(own.tile_height)) return fail(error, Reason::bad_tile_size);
+  if (!is_tile_edge(own.tile_width) || !is_tile_edge(own.tile_height)) return fail(error, Reason::bad_tile_size);
   if (own.effort == 0) own.effort = kDefaultEffort;
   if (own.tile_width == 0) own.tile_width = kDefaultTileEdge;
   if (own.tile_height == 0) own.tile_height = kDefaultTileEdge;
@@ -169,7 +167,7 @@ l3_status l3_finish_training(l3_training* training, l3_model** model, l3_error* 
   if (training == nullptr || model == nullptr) return fail(error, Reason::null_argument);
   *model = nullptr;
   if (training->sample.tiles().empty()) return fail(error, Reason::no_images);
-  const Target* chosen = target();
+  const EncodeTarget* chosen = encode_target();
   if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
   try {
     const std::vector<uint8_t> made = fit_model(training->sample.tiles(), training->options, *chosen);

@@ -52,9 +52,9 @@ struct WidthRow {
 };
 
 // Appends bit fields whose size is a multiple of four. Writes whole words, so up to eight bytes after the last bit.
-class BitWriter {
+class FieldWriter {
  public:
-  L3_INLINE explicit BitWriter(uint8_t* out) : out_(out) {}
+  L3_INLINE explicit FieldWriter(uint8_t* out) : out_(out) {}
   static constexpr uint32_t kMax = 56;
   // `bits` is at most kMax, and no bit of `value` above them may be set.
   L3_INLINE void put(uint64_t value, uint32_t bits) {
@@ -314,7 +314,7 @@ class TileEncoder {
     const WidthPlan plan = plan_widths<W>(widths, 64 - rows * groups);
     store_u16(block, predictor | plan.base << 3 | plan.width_bits << 8);
     uint8_t* fields = block + 2;
-    BitWriter writer(fields + 8 * plan.width_bits);
+    FieldWriter writer(fields + 8 * plan.width_bits);
     uint64_t row_widths[kBandRows];
     W::row_words(widths, row_widths);
     for (uint32_t r = 0; r < kBandRows; ++r) {
@@ -332,7 +332,7 @@ class TileEncoder {
       for (uint32_t k = 0; k < kRowGroups; k += 2, bits >>= 16, sums >>= 16) {
         const uint32_t first = bits & 0xFF;
         const uint32_t both = sums & 0xFF;
-        if (sizeof(Sample) == 1 && both <= BitWriter::kMax) {
+        if (sizeof(Sample) == 1 && both <= FieldWriter::kMax) {
           writer.put(codes[k] | codes[k + 1] << first, both);
         } else {
           put_group(writer, codes[k], first);
@@ -343,7 +343,7 @@ class TileEncoder {
     return static_cast<uint32_t>(writer.end() - block);
   }
 
-  L3_INLINE static void put_group(BitWriter& writer, uint64_t codes, uint32_t bits) {
+  L3_INLINE static void put_group(FieldWriter& writer, uint64_t codes, uint32_t bits) {
     const uint32_t low = smaller(bits, 32);
     writer.put(codes & 0xFFFFFFFFu, low);
     writer.put(codes >> 32, bits - low);

@@ -7,8 +7,7 @@
 
 #include "api/options.h"
 #include "container/sha256.h"
-#include "models/dense_model.h"
-#include "models/token_model.h"
+#include "models/model_reader.h"
 
 namespace l3 {
 namespace {
@@ -29,21 +28,6 @@ Fault read_for_its_images(const uint8_t* bytes, size_t size, ModelTables& tables
 bool is_name(const uint8_t* a, const uint8_t* b) { return std::memcmp(a, b, kModelNameBytes) == 0; }
 
 }  // namespace
-
-Fault DenseKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t, DenseTables& tables) {
-  return read_model(bytes, size, channels, tables);
-}
-Fault TokenKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits, TokenTables& tables) {
-  return read_token_model(bytes, size, channels, bits, tables);
-}
-
-Fault read_tables(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits, ModelTables& tables) {
-  tables.kind = kind_of_model(bytes, size);
-  Fault fault;
-  ModelKinds::visit(tables.kind,
-                    [&]<class Kind>() { fault = Kind::read(bytes, size, channels, bits, tables.of(Kind{})); });
-  return fault;
-}
 
 uint32_t default_model_for(uint32_t channels, uint32_t bits) { return bits == 8 ? channels : 0; }
 

@@ -4,6 +4,7 @@
 // CUDA that takes these tables.
 #pragma once
 
+#include "container/reason.h"
 #include "models/token.h"
 
 namespace l3 {

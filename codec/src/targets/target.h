@@ -1,8 +1,8 @@
-// The decoder's and encoder's inner loops, compiled once for each processor target. The target is chosen at run time.
+// The decoder's inner loops, compiled once for each processor target. The target is chosen at run time. The encoder's
+// loops are apart, in encode_target.h, so that programs that only decode do not link them.
 #pragma once
 
 #include "container/tile.h"
-#include "engine/dense_fit_kernels.h"
 #include "models/dense_tables.h"
 #include "models/token.h"
 
@@ -19,9 +19,6 @@ struct Target {
                         const DenseTables& model);
   Fault (*decode_tokens)(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                          const TokenTables& model);
-  // Encodes a tile that is not dense. `out` must have room for raw_bytes() of it.
-  TileChoice (*encode)(const TileShape& shape, const TileInput& in, uint8_t* out);
-  DenseKernels dense;  // the arithmetic of the dense method's encoder
 };
 
 // Implemented for the portable target, for AVX2, and for AVX-512 with VNNI (Cascade Lake and later).
@@ -33,10 +30,8 @@ Fault decode_tokens_avx512(const TileShape& shape, const TileEntry& entry, const
                            const TokenTables& model);
 
 extern const Target kPortableTarget;
-#if defined(__x86_64__)
 extern const Target kAvx2Target;
 extern const Target kAvx512Target;
-#endif
 
 // The best target for this processor, or the one that the environment variable L3_CPU names. Null if L3_CPU names a
 // target that is unknown or that this processor does not support.

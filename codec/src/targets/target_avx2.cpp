@@ -6,7 +6,6 @@
 
 namespace l3 {
 
-const Target kAvx2Target =
-    TargetBody<Avx2Warp, ShortVectors<32>>::as("avx2", decode_dense<Avx2WordWarp>, decode_tokens_avx2);
+const Target kAvx2Target = TargetBody<Avx2Warp>::as("avx2", decode_dense<Avx2WordWarp>, decode_tokens_avx2);
 
 }  // namespace l3

@@ -5,7 +5,6 @@
 
 namespace l3 {
 
-const Target kAvx512Target =
-    TargetBody<Avx512Warp, ShortVectors<64>>::as("avx512", decode_dense_avx512, decode_tokens_avx512);
+const Target kAvx512Target = TargetBody<Avx512Warp>::as("avx512", decode_dense_avx512, decode_tokens_avx512);
 
 }  // namespace l3

@@ -7,6 +7,6 @@
 namespace l3 {
 
 const Target kPortableTarget =
-    TargetBody<PortableWarp, ShortVectors<16>>::as("portable", decode_dense<PortableWordWarp>, decode_tokens_portable);
+    TargetBody<PortableWarp>::as("portable", decode_dense<PortableWordWarp>, decode_tokens_portable);
 
 }  // namespace l3

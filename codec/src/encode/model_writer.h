@@ -1,7 +1,7 @@
 // Writes the parts that both kinds of models have (sections 12 and 14 of the spec).
 #pragma once
 
-#include "models/dense_model.h"
+#include "encode/dense_model.h"
 #include "models/model_parts.h"
 
 namespace l3 {

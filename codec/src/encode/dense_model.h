@@ -1,15 +1,10 @@
-// Reads and writes models of kind 0 (section 12 of the spec).
+// A model of kind 0 in the encoder's form (section 12 of the spec).
 #pragma once
 
 #include "models/model_reader.h"
 
 namespace l3 {
 
-// Reads and verifies a model for an image with this many channels. A fault's place is relative to the start of the
-// model.
-[[nodiscard]] Fault read_model(const uint8_t* bytes, uint64_t size, uint32_t channels, DenseTables& tables);
-
-// A model in the encoder's form.
 struct DenseModel {
   uint32_t channels;
   uint32_t classes[kMaxChannels];

@@ -1,10 +1,9 @@
-// Implements token_model.h: the parts of a token model (section 14 of the spec).
-#include "models/token_model.h"
+// Writes a token model (section 14 of the spec).
+#include "encode/token_model.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "models/model_writer.h"
+#include "encode/model_writer.h"
 
 namespace l3 {
 namespace {
@@ -151,37 +150,6 @@ std::vector<uint8_t> write_token_model(const TokenModel& model) {
   add([&](BitWriter& bits) { put_values(bits, model); });
   bytes.resize(at);
   return bytes;
-}
-
-Fault read_token_model(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits, TokenTables& tables) {
-  TokenModelReader reader(bytes, size, tables);
-  Fault fault = reader.read_head(channels, bits);
-  if (fault.reason == Reason::none) fault = reader.read_values();
-  if (fault.reason != Reason::none) return fault;
-  std::memset(tables.table_of, 0, sizeof(tables.table_of));
-  std::memset(tables.class_table_of, 0, sizeof(tables.class_table_of));
-  bool is_read[kMaxChannels];
-  uint32_t class_tables[kMaxChannels], first[kMaxChannels];
-  for (uint32_t c = 0; c < tables.engine_channels; ++c) is_read[c] = reader.read_channel(c, class_tables[c]);
-  fault = reader.place_class_tables(is_read, class_tables, first);
-  if (fault.reason == Reason::none) fault = reader.read_match();
-  if (fault.reason != Reason::none) return fault;
-  for (uint32_t c = 0; c < tables.engine_channels; ++c) reader.move_class_tables(c, first[c]);
-  for (uint32_t t = 0; t < tables.table_count; ++t) {
-    uint16_t frequencies[kTokenBuckets] = {};
-    fault = reader.read_table(t, frequencies);
-    if (fault.reason != Reason::none) return fault;
-    build_buckets<kTokenBuckets>(frequencies, tables.buckets + t * kTokenBuckets);
-  }
-  for (uint32_t c = 0; c < tables.engine_channels; ++c) {
-    for (uint32_t t = first[c]; t < first[c] + class_tables[c]; ++t) {
-      uint16_t frequencies[kClassBuckets] = {};
-      fault = reader.read_class_table(t, tables.classes[c], frequencies);
-      if (fault.reason != Reason::none) return fault;
-      build_buckets<kClassBuckets>(frequencies, tables.class_buckets + t * kClassBuckets);
-    }
-  }
-  return {};
 }
 
 }  // namespace l3

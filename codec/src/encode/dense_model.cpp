@@ -1,9 +1,7 @@
-// Implements dense_model.h: the parts of a model of kind 0 (section 12 of the spec).
-#include "models/dense_model.h"
+// Writes a model of kind 0 (section 12 of the spec).
+#include "encode/dense_model.h"
 
-#include <cstring>
-
-#include "models/model_writer.h"
+#include "encode/model_writer.h"
 
 namespace l3 {
 namespace {
@@ -42,35 +40,6 @@ void complete_frequencies(uint16_t* frequencies, uint32_t symbols) {
     lacking -= static_cast<int32_t>(less);
   }
   frequencies[rest] = static_cast<uint16_t>(frequencies[rest] - lacking);
-}
-
-Fault read_model(const uint8_t* bytes, uint64_t size, uint32_t channels, DenseTables& tables) {
-  ModelReader reader(bytes, size, tables);
-  Fault fault = reader.read_head(channels);
-  if (fault.reason != Reason::none) return fault;
-  std::memset(tables.table_of, 0, sizeof(tables.table_of));
-  std::memset(tables.class_table_of, 0, sizeof(tables.class_table_of));
-  bool is_read[kMaxChannels];
-  uint32_t class_tables[kMaxChannels], first[kMaxChannels];
-  for (uint32_t c = 0; c < channels; ++c) is_read[c] = reader.read_channel(c, class_tables[c]);
-  fault = reader.place_class_tables(is_read, class_tables, first);
-  if (fault.reason != Reason::none) return fault;
-  for (uint32_t c = 0; c < channels; ++c) reader.move_class_tables(c, first[c]);
-  for (uint32_t t = 0; t < tables.table_count; ++t) {
-    uint16_t frequencies[kTableBuckets] = {};
-    fault = reader.read_table(t, frequencies);
-    if (fault.reason != Reason::none) return fault;
-    build_buckets<kTableBuckets>(frequencies, tables.buckets + t * kTableBuckets);
-  }
-  for (uint32_t c = 0; c < channels; ++c) {
-    for (uint32_t t = first[c]; t < first[c] + class_tables[c]; ++t) {
-      uint16_t frequencies[kClassBuckets] = {};
-      fault = reader.read_class_table(t, tables.classes[c], frequencies);
-      if (fault.reason != Reason::none) return fault;
-      build_buckets<kClassBuckets>(frequencies, tables.class_buckets + t * kClassBuckets);
-    }
-  }
-  return {};
 }
 
 void complete_table(DenseModel& model, uint32_t table) { complete_frequencies(model.frequencies[table], kMaxSymbols); }

@@ -44,9 +44,4 @@ void complete_token_model(TokenModel& model);
 // Returns the bytes of a model. The values in `model` must be valid.
 std::vector<uint8_t> write_token_model(const TokenModel& model);
 
-// Reads and verifies a model for an image with these channels and bits. A fault's place is relative to the start of
-// the model.
-[[nodiscard]] Fault read_token_model(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits,
-                                     TokenTables& tables);
-
 }  // namespace l3

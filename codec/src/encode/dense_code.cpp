@@ -1,0 +1,134 @@
+// Codes tiles with a dense model.
+#include <cstring>
+
+#include "encode/dense_encode.h"
+#include "encode/entropy.h"
+
+namespace l3 {
+namespace {
+
+constexpr double kBitsOfLane = 512;
+
+}  // namespace
+
+// Fills in everything about the model, from the form that the decoder uses.
+void DenseEncoder::make_codes() {
+  Codes& codes = *codes_;
+  const DenseTables& tables = codes.tables;
+  for (uint32_t c = 0; c < tables.channels; ++c) {
+    for (uint32_t k = 0; k < tables.classes[c]; ++k) {
+      for (uint32_t tap = 0; tap < kMaxTaps; ++tap) {
+        const uint32_t word = tables.weights[c][k][tap / kTapsOfWord];
+        codes.weights[c][k].of[tap] = static_cast<int8_t>(word >> (8 * (tap % kTapsOfWord)));
+      }
+    }
+    const auto term = [&](uint32_t word, uint32_t byte) {
+      return static_cast<uint8_t>(tables.activity[c][word] >> (8 * byte));
+    };
+    const uint8_t terms[kActivityTerms] = {term(0, 0), term(0, 1), term(0, 2), term(0, 3), term(1, 0), term(1, 1),
+                                           term(2, 0), term(2, 1), term(2, 2), term(1, 2), term(1, 3)};
+    std::memcpy(codes.activity[c], terms, sizeof(terms));
+    for (uint32_t place = 0; place < kZones * kSignPatterns; ++place) {
+      const uint32_t row =
+          tables.zone_row[c][place / kSignPatterns] + tables.pattern_row[c][pattern_in_order(place % kSignPatterns)];
+      codes.row_of[c][place] = static_cast<uint16_t>(row * kLevels);
+    }
+  }
+  codes.symbols.resize(tables.table_count);
+  codes.classes.resize(tables.class_table_count);
+  for (uint32_t t = 0; t < tables.table_count; ++t) {
+    codes.symbols[t].list(tables.buckets + t * kTableBuckets, kTableBuckets,
+                          [](uint32_t meaning) { return symbol_of(meaning); });
+    for (uint32_t i = 0; i < kMaxSymbols; ++i) {
+      codes.costs[t][i] = cost_of_frequency(codes.symbols[t].codes[i].frequency);
+    }
+  }
+  for (uint32_t t = 0; t < tables.class_table_count; ++t) {
+    codes.classes[t].list(tables.class_buckets + t * kClassBuckets, kClassBuckets,
+                          [](uint32_t meaning) { return meaning; });
+  }
+}
+
+uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const {
+  const Codes& codes = *codes_;
+  const TileShape shape = source_.shape(tile);
+  const uint32_t channels = shape.channels;
+  const size_t samples = size_t{shape.width} * shape.height;
+  TileSymbols own_symbols;
+  std::vector<uint8_t> own_classes;
+  if (symbols_.empty()) {
+    const auto loaded = classes_.empty() ? load_with_classes(tile) : load(tile);
+    const DensePlanes& planes = loaded->planes();
+    if (classes_.empty()) {
+      for (uint32_t c = 0; c < channels; ++c) {
+        own_classes.insert(own_classes.end(), planes.classes[c], planes.classes[c] + planes.block_count());
+      }
+    } else {
+      for (uint32_t c = 0; c < channels; ++c) {
+        std::memcpy(planes.classes[c], classes_[tile].data() + size_t{c} * planes.block_count(), planes.block_count());
+        kernels_.evaluate(planes, c, codes.weights[c], nullptr);
+      }
+    }
+    own_symbols = read_symbols(*loaded, codes.activity, codes.row_of);
+  }
+  const TileSymbols& read = symbols_.empty() ? own_symbols : symbols_[tile];
+  const uint8_t* classes = classes_.empty() ? own_classes.data() : classes_[tile].data();
+
+  const auto tables = std::make_unique_for_overwrite<uint8_t[]>(samples * channels);
+  uint64_t cost = 0;  // approximate, in 16ths of a bit
+  for (uint32_t c = 0; c < channels; ++c) {
+    for (size_t i = c * samples; i < (c + 1) * samples; ++i) {
+      const uint32_t table = codes.tables.table_of[c][read.contexts[i]];
+      const uint32_t symbol_cost = codes.costs[table][read.symbols[i]];
+      if (symbol_cost == 0) return 0;
+      tables[i] = static_cast<uint8_t>(table);
+      cost += symbol_cost;
+    }
+  }
+
+  const uint32_t log_lanes = log_lanes_for(shape.width, shape.height, static_cast<double>(cost) / 16, kBitsOfLane);
+  const uint32_t lanes = 1u << log_lanes;
+  const uint32_t blocks = ceil_div(shape.width, kBlockEdge) * ceil_div(shape.height, kBlockEdge);
+  // A symbol takes one word at most, and the coder reads one word ahead.
+  const size_t room_for_words = (samples + blocks) * channels + 1;
+  const auto words = std::make_unique_for_overwrite<uint16_t[]>(room_for_words);
+  ReverseCoder coder(lanes, words.get() + room_for_words);
+  const auto cost_of = [&](size_t at) {
+    uint32_t of_pixel = 0;
+    for (size_t i = at; i < samples * channels; i += samples) of_pixel += codes.costs[tables[i]][read.symbols[i]];
+    return of_pixel;
+  };
+  parameters = coder.begin(shape.width, shape.height, log_lanes, cost_of, [&](EndingState& state, size_t at) {
+    for (uint32_t c = channels; c-- > 0;) {
+      const size_t sample = c * samples + at;
+      state.put(codes.symbols[tables[sample]], read.symbols[sample]);
+    }
+  });
+  const Ending ending = ending_of(parameters, shape.width, shape.height);
+  walk_backwards(shape.width, shape.height, lanes, ending,
+                 [&](uint32_t count, const uint8_t* lane_of, const size_t* at) {
+                   for (uint32_t c = channels; c-- > 0;) {
+                     for (uint32_t i = count; i-- > 0;) {
+                       const size_t sample = c * samples + at[i];
+                       coder.put(lane_of[i], codes.symbols[tables[sample]], read.symbols[sample]);
+                     }
+                   }
+                 });
+  for (uint32_t first = (blocks - 1) / lanes * lanes;; first -= lanes) {
+    for (uint32_t c = channels; c-- > 0;) {
+      if (codes.tables.classes[c] == 1) continue;
+      for (uint32_t lane = smaller(lanes, blocks - first); lane-- > 0;) {
+        const uint8_t* own = classes + size_t{c} * blocks + first + lane;
+        const uint32_t before = c == 0 ? 0 : *(own - blocks);
+        const SlotTable<kClassBuckets>& table = codes.classes[codes.tables.class_table_of[c][before]];
+        if (table.codes[*own].frequency == 0) return 0;
+        coder.put(lane, table, *own);
+      }
+    }
+    if (first == 0) break;
+  }
+
+  return coder.write(out, room);
+}
+
+}  // namespace l3

@@ -1,0 +1,64 @@
+// What the encoder decides about an image before it encodes, and the layout of the file that follows. All of these are
+// values: nothing changes a plan, functions make a new one.
+#pragma once
+
+#include <span>
+
+#include "container/palette.h"
+#include "encode/token_encode.h"
+
+namespace l3 {
+
+constexpr uint32_t kDefaultTileEdge = 128;
+constexpr uint32_t kDefaultEffort = 5, kMinEffort = 1;
+
+// Whether a width or height of tiles is allowed; 0 stands for the default.
+inline bool is_tile_edge(uint32_t edge) { return edge % 32 == 0 && edge <= kMaxTileEdge; }
+
+// A valid image with valid options.
+struct Request {
+  l3_image image;
+  l3_encode_options options;
+  Palette palette{};  // if the image has one
+
+  uint32_t channels() const;
+  uint64_t pixels() const { return uint64_t{image.width} * image.height; }
+  uint64_t samples() const { return pixels() * channels(); }
+  // Whether the image is small enough to try every kind of model.
+  bool is_small() const;
+};
+
+// Checks what a caller passed. Does not look at the samples.
+[[nodiscard]] Reason make_request(const l3_image* image, const l3_encode_options* options, Request& request);
+// The same image without the caller's named model.
+Request without_name(const Request& request);
+
+struct Plan {
+  uint32_t tile_width, tile_height;
+  uint32_t origin;      // of the model: an l3_model_origin
+  uint32_t effort;      // 1 to 9
+  bool tokens = false;  // a model that is fitted to the image is a token model
+  TokenPlan token_plan{};
+};
+
+// The plan that follows from the options. A fitted model is preferred to a default one if both are allowed.
+Plan first_plan(const Request& request);
+Plan with_origin(const Plan& plan, uint32_t origin);
+Plan with_effort(const Plan& plan, uint32_t effort);
+// With tiles of the size in the options, otherwise `edge`, halved while they would be too large for a payload.
+Plan with_tile_edge(const Request& request, const Plan& plan, uint32_t edge);
+// The tile edge for a token model with which a pixel takes this many bytes.
+uint32_t edge_for(double bytes_of_pixel);
+
+// The bytes of the model that a plan uses, or empty if it has none or one that is to be fitted.
+std::span<const uint8_t> known_model(const Request& request, const Plan& plan);
+
+// The head of a file without sections: what the header says of image and tiles.
+Head head_of(const Request& request, const Plan& plan);
+// The same with all sections in their places. `model` is the size of the file's own model, if the plan has one;
+// `metadata` the size of the packed metadata, if the image has any.
+Head lay_out(const Request& request, const Plan& plan, uint64_t model, uint64_t metadata);
+// Laid out with the largest sizes that are possible.
+Head lay_out_largest(const Request& request, const Plan& plan);
+
+}  // namespace l3

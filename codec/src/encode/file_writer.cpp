@@ -1,0 +1,154 @@
+// Implements file_writer.h.
+#include "encode/file_writer.h"
+
+#include <cstring>
+#include <memory>
+
+#include "container/metadata.h"
+#include "decode/container.h"
+#include "encode/dense_encode.h"
+#include "encode/image_check.h"
+#include "encode/tile_writer.h"
+
+namespace l3 {
+namespace {
+
+struct MadeEncoder {
+  Reason reason = Reason::none;
+  std::unique_ptr<ModelEncoder> encoder;  // null if the plan has no model
+};
+
+// Fits the model, or uses the known one. The encoder keeps a pointer to `head`.
+MadeEncoder make_encoder(const Request& request, const Plan& plan, const EncodeTarget& target, const Head& head) {
+  if (plan.origin == L3_MODEL_NONE) return {};
+  const TileSource source(head, static_cast<const uint8_t*>(request.image.pixels), stride_of(request.image));
+  const l3_parallel& parallel = request.options.parallel;
+  const std::span<const uint8_t> known = known_model(request, plan);
+  if (known.empty() ? plan.tokens : kind_of_model(known.data(), known.size()) == kTokenModelKind) {
+    auto tokens = std::make_unique<TokenEncoder>(source, parallel);
+    Fault fault;
+    if (known.empty()) {
+      tokens->fit(plan.token_plan, plan.effort);
+    } else {
+      fault = tokens->use(known.data(), known.size());
+    }
+    return {fault.reason, std::move(tokens)};
+  }
+  if (head.bits != 8) return {Reason::model_unexpected, nullptr};
+  auto dense = std::make_unique<DenseEncoder>(source, target.dense, parallel);
+  Fault fault;
+  if (known.empty()) {
+    dense->fit(plan.effort);
+  } else {
+    fault = dense->use(known.data(), known.size(), plan.effort);
+  }
+  return {fault.reason, std::move(dense)};
+}
+
+// Writes the metadata as planned, which determines the layout of the file. Returns its size, or 0 if that failed.
+size_t write_metadata(const Request& request, const Head& largest, uint8_t* out) {
+  const Section* section = largest.find(L3_SECTION_METADATA);
+  return pack_metadata(request.image.metadata, request.image.metadata_size, out + section->offset, section->size);
+}
+
+// Writes all sections except for the metadata, which is in its place, and returns their checks in the head.
+Head write_sections(const Request& request, std::span<const uint8_t> model, const Head& head,
+                    const EncodeTarget& target, uint8_t* out) {
+  const auto bytes_of = [&](uint32_t type) {
+    switch (type) {
+      case L3_SECTION_TRANSPARENCY: return request.image.transparency;
+      case L3_SECTION_COLOUR_SPACE: return request.image.colour_space;
+      case L3_SECTION_ICC: return request.image.icc;
+      case L3_SECTION_EXIF: return request.image.exif;
+      default: return model.data();
+    }
+  };
+  Head result = head;
+  for (uint32_t i = 0; i < head.section_count; ++i) {
+    Section& section = result.sections[i];
+    uint8_t* at = out + section.offset;
+    if (section.type == L3_SECTION_PALETTE) {
+      write_palette(request.palette, at);
+    } else if (section.type != L3_SECTION_METADATA) {
+      std::memcpy(at, bytes_of(section.type), section.size);
+    }
+    const uint64_t padded = pad_to_unit(section.size);
+    std::memset(at + section.size, 0, padded - section.size);
+    section.check = target.check(at, padded / 4);
+  }
+  return result;
+}
+
+// `name` is the name of a named model.
+void write_head(const Head& head, const EncodeTarget& target, const uint8_t* name, uint8_t* out) {
+  const uint64_t index_end = head.head_bytes + head.tile_count * kIndexEntryBytes;
+  std::memset(out + index_end, 0, head.index_end - index_end);
+  std::memset(out, 0, head.head_bytes);
+  for (uint32_t i = 0; i < kSignatureBytes; ++i) out[i] = signature_byte(i);
+  store_u16(out + header::kSectionCount, head.section_count);
+  store_u16(out + header::kRequired, head.required_features);
+  store_u16(out + header::kDefaultModel, head.default_model);
+  if (head.names_model()) std::memcpy(out + kHeaderBytes, name, kModelNameBytes);
+  store_u32(out + header::kWidth, head.width);
+  store_u32(out + header::kHeight, head.height);
+  store_u32(out + header::kFrames, 1);
+  store_u16(out + header::kChannels, head.channels);
+  out[header::kSampleType] = static_cast<uint8_t>(head.sample_type);
+  out[header::kBits] = static_cast<uint8_t>(head.bits);
+  out[header::kColour] = static_cast<uint8_t>(head.colour);
+  out[header::kAlpha] = static_cast<uint8_t>(head.alpha);
+  out[header::kTileWidth] = static_cast<uint8_t>(head.tile_width / 32);
+  out[header::kTileHeight] = static_cast<uint8_t>(head.tile_height / 32);
+  store_u32(out + header::kIndexCheck, target.check(out + head.head_bytes, (head.index_end - head.head_bytes) / 4));
+  for (uint32_t i = 0; i < head.section_count; ++i) {
+    uint8_t* entry = out + head.entries_at() + i * kSectionEntryBytes;
+    store_u16(entry + section_entry::kType, head.sections[i].type);
+    store_u32(entry + section_entry::kCheck, head.sections[i].check);
+    store_u32(entry + section_entry::kOffset, static_cast<uint32_t>(head.sections[i].offset / kUnit));
+    store_u32(entry + section_entry::kSize, static_cast<uint32_t>(head.sections[i].size));
+  }
+  digest_of(out, head.payload_start, out + header::kDigest);
+  store_u32(out + header::kHeadCheck, target.check(out, head.head_bytes / 4));
+}
+
+// How many bytes a model adds to a file: its name, or its section and entry and the change of the index's padding.
+uint64_t model_bytes(const Head& head) {
+  if (head.names_model()) return kModelNameBytes;
+  const uint64_t index_end = head.head_bytes + head.tile_count * kIndexEntryBytes;
+  return pad_to_unit(head.find(L3_SECTION_MODEL)->size) + pad_to_unit(index_end) -
+         pad_to_unit(index_end - kSectionEntryBytes);
+}
+
+// Whether the file should have this model, if another one is allowed.
+bool pays(const Request& request, const Plan& plan, const Head& head, uint64_t saved_bytes) {
+  const bool has_price = plan.origin == L3_MODEL_OWN || plan.origin == L3_MODEL_NAMED;
+  return !has_price || request.options.method != L3_METHOD_AUTO || saved_bytes > model_bytes(head);
+}
+
+}  // namespace
+
+Written write_file(const Request& request, const Plan& plan, const EncodeTarget& target, uint8_t* out) {
+  const Head first = head_of(request, plan);
+  const MadeEncoder made = make_encoder(request, plan, target, first);
+  if (made.reason != Reason::none) return {made.reason};
+  const std::span<const uint8_t> known = known_model(request, plan);
+  const std::span<const uint8_t> model = known.empty() && made.encoder != nullptr ? made.encoder->model() : known;
+
+  const Head largest = lay_out(request, plan, model.size(), metadata_bound(request.image.metadata_size));
+  const bool has_metadata = largest.find(L3_SECTION_METADATA) != nullptr;
+  const size_t metadata = has_metadata ? write_metadata(request, largest, out) : 0;
+  if (has_metadata && metadata == 0) return {Reason::pack_failed};
+  Head head = write_sections(request, model, lay_out(request, plan, model.size(), metadata), target, out);
+
+  const TilesWritten tiles = write_tiles(request, head, target, made.encoder.get(), out);
+  if (!tiles.in_range) return {Reason::sample_out_of_range};
+  if (tiles.saved_bytes == 0) head.default_model = 0;  // no tile needs it
+  const bool model_pays = pays(request, plan, head, tiles.saved_bytes);
+  const uint64_t end = close_gaps(head, out);
+  if (end > kMaxFileBytes) return {Reason::file_too_large, 0, head, model_pays};
+  const l3_model* named = request.options.named_model;
+  write_head(head, target, named != nullptr ? named->name : nullptr, out);
+  return {Reason::none, static_cast<size_t>(end), head, model_pays};
+}
+
+}  // namespace l3

@@ -1,0 +1,19 @@
+// Writes a file that follows a plan: fits the model, writes sections, tiles and head.
+#pragma once
+
+#include "encode/encode_plan.h"
+#include "targets/encode_target.h"
+
+namespace l3 {
+
+struct Written {
+  Reason reason = Reason::none;
+  size_t size = 0;         // of the file
+  Head head{};             // of the file
+  bool model_pays = true;  // false: the model takes more bytes than it saves, so the file is better without it
+};
+
+// Writes to a buffer that is large enough for the plan. May throw std::bad_alloc.
+Written write_file(const Request& request, const Plan& plan, const EncodeTarget& target, uint8_t* out);
+
+}  // namespace l3

@@ -1,0 +1,163 @@
+// Implements tile_writer.h.
+#include "encode/tile_writer.h"
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "api/parallel.h"
+#include "encode/image_check.h"
+
+namespace l3 {
+namespace {
+
+// Where a tile is encoded before the gaps are closed, relative to the payload start. Each tile has room for a raw
+// tile.
+uint64_t place_of(const Head& head, uint64_t tile) {
+  const uint64_t row = tile / head.tiles_across;
+  const uint64_t column = tile % head.tiles_across;
+  const auto row_bytes = [&](uint32_t height, uint64_t columns) {
+    uint64_t bytes = columns * raw_bytes(head.tile_width, height, head.channels, head.bits);
+    if (columns == head.tiles_across) {  // the last tile of a row is narrower
+      const uint32_t last = head.width - (head.tiles_across - 1) * head.tile_width;
+      bytes += raw_bytes(last, height, head.channels, head.bits) -
+               raw_bytes(head.tile_width, height, head.channels, head.bits);
+    }
+    return bytes;
+  };
+  const uint32_t height = head.tile_shape(tile).height;
+  return row * row_bytes(head.tile_height, head.tiles_across) + (column > 0 ? row_bytes(height, column) : 0);
+}
+
+uint32_t raw_size(const TileShape& shape) {
+  return static_cast<uint32_t>(raw_bytes(shape.width, shape.height, shape.channels, shape.bits));
+}
+
+uint8_t* entry_of(const Head& head, uint64_t tile, uint8_t* out) {
+  return out + head.head_bytes + tile * kIndexEntryBytes;
+}
+
+class TileWriter {
+ public:
+  TileWriter(const Request& request, const Head& head, const EncodeTarget& target, const ModelEncoder* encoder,
+             uint8_t* out)
+      : head_(head),
+        source_(head, static_cast<const uint8_t*>(request.image.pixels), stride_of(request.image)),
+        target_(target),
+        encoder_(encoder),
+        first_wins_(encoder != nullptr && request.options.method == L3_METHOD_DENSE),
+        out_(out) {}
+
+  void operator()(uint64_t number) {
+    if (!in_range_.load(std::memory_order_relaxed)) return;
+    const Tile tile{number, head_.tile_shape(number), source_.input(number),
+                    out_ + head_.payload_start + place_of(head_, number)};
+    const TileChoice choice = choose(tile);
+    if (!choice.in_range) {
+      in_range_.store(false, std::memory_order_relaxed);
+      return;
+    }
+    uint8_t* entry = entry_of(head_, number, out_);
+    entry[0] = static_cast<uint8_t>(choice.method);
+    entry[1] = choice.parameters;
+    store_u16(entry + 2, choice.payload_bytes / kUnit);
+    if (choice.method == Method::constant) {
+      for (uint32_t c = 0; c < kMaxChannels; ++c) store_u16(entry + 4 + 2 * c, choice.value[c]);
+    } else {
+      store_u32(entry + 8, target_.check(tile.place, choice.payload_bytes / 4));
+    }
+  }
+
+  TilesWritten result() const { return {in_range_.load(), saved_bytes_.load()}; }
+
+ private:
+  struct Tile {
+    uint64_t number;
+    TileShape shape;
+    TileInput in;
+    uint8_t* place;  // of its payload
+  };
+  using Choice = std::optional<TileChoice>;
+  // Tries one way to encode a tile. Returns nothing, and leaves the payload as it is, unless that is possible and
+  // smaller than the best choice so far.
+  using Candidate = Choice (TileWriter::*)(const Tile&, const Choice& best);
+
+  // Tries all candidates; with L3_METHOD_DENSE, uses the first one that is possible.
+  TileChoice choose(const Tile& tile) {
+    static constexpr Candidate kSmallest[] = {&TileWriter::without_model, &TileWriter::with_model};
+    static constexpr Candidate kDense[] = {&TileWriter::with_model, &TileWriter::without_model};
+    Choice best;
+    for (const Candidate candidate : first_wins_ ? kDense : kSmallest) {
+      const Choice next = (this->*candidate)(tile, best);
+      if (next) best = next;
+      // No payload: the tile is constant, or has a sample that is out of range.
+      if (best && (first_wins_ || best->payload_bytes == 0)) break;
+    }
+    return *best;  // without_model() is always possible
+  }
+
+  // The methods constant, raw and fast.
+  Choice without_model(const Tile& tile, const Choice&) { return target_.encode(tile.shape, tile.in, tile.place); }
+
+  // The method dense, with either kind of model.
+  Choice with_model(const Tile& tile, const Choice& best) {
+    if (encoder_ == nullptr || (!best && is_constant(tile))) return {};
+    const uint32_t maximum = best ? best->payload_bytes : raw_size(tile.shape);
+    const auto payload = std::make_unique_for_overwrite<uint8_t[]>(maximum);
+    TileChoice choice{Method::dense, 0, {}, 0, true};
+    choice.payload_bytes = encoder_->encode(tile.number, payload.get(), maximum - kUnit, choice.parameters);
+    if (choice.payload_bytes == 0) return {};
+    std::memcpy(tile.place, payload.get(), choice.payload_bytes);
+    saved_bytes_ += maximum - choice.payload_bytes;
+    return choice;
+  }
+
+  bool is_constant(const Tile& tile) const {
+    const uint8_t* pixels = tile.in.pixels;
+    const size_t pixel = head_.pixel_bytes(), row = tile.shape.width * pixel;
+    if (std::memcmp(pixels, pixels + pixel, row - pixel) != 0) return false;
+    for (uint32_t y = 1; y < tile.shape.height; ++y) {
+      if (std::memcmp(pixels, pixels + y * tile.in.stride, row) != 0) return false;
+    }
+    return true;
+  }
+
+  const Head& head_;
+  const TileSource source_;
+  const EncodeTarget& target_;
+  const ModelEncoder* encoder_;
+  const bool first_wins_;
+  uint8_t* out_;
+  std::atomic<bool> in_range_{true};
+  std::atomic<uint64_t> saved_bytes_{0};
+};
+
+}  // namespace
+
+uint64_t total_places(const Head& head) {
+  const uint64_t last = head.tile_count - 1;
+  return place_of(head, last) + raw_size(head.tile_shape(last));
+}
+
+TilesWritten write_tiles(const Request& request, const Head& head, const EncodeTarget& target,
+                         const ModelEncoder* encoder, uint8_t* out) {
+  TileWriter writer(request, head, target, encoder, out);
+  run_parallel(request.options.parallel, head.tile_count, writer);
+  return writer.result();
+}
+
+uint64_t close_gaps(const Head& head, uint8_t* out) {
+  uint64_t end = head.payload_start;
+  for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
+    uint8_t* entry = entry_of(head, tile, out);
+    if (entry[0] == static_cast<uint8_t>(Method::constant)) continue;
+    const uint64_t bytes = uint64_t{load_u16(entry + 2)} * kUnit;
+    std::memmove(out + end, out + head.payload_start + place_of(head, tile), bytes);
+    store_u32(entry + 4, static_cast<uint32_t>(end / kUnit));
+    end += bytes;
+  }
+  return end;
+}
+
+}  // namespace l3
