@@ -1,7 +1,7 @@
 // Measures how many bytes each part of a file takes (l3_measure).
 #include "api/options.h"
 #include "container/logarithm.h"
-#include "decode/container.h"
+#include "decode/file.h"
 #include "engine/dense_decode.h"
 #include "engine/token_warp.h"
 
@@ -65,11 +65,9 @@ Fault measure_tile(const TileShape& shape, const TileEntry& entry, const ModelTa
   return kTokens[tokens.engine_channels - 1](shape, entry, tokens, bits);
 }
 
-Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const Head& head,
-                const SuppliedModels& supplied, l3_sizes& sizes) {
-  FileModel model;
-  const Verdict container = check_container(data, size, target, head, &supplied, model);
-  if (!container.ok()) return container;
+Verdict measure(const l3_file& file, l3_sizes& sizes) {
+  const uint8_t* const data = file.data;
+  const Head& head = file.head;
   sizes.head = head.head_bytes;
   sizes.index = head.index_end - head.head_bytes;
   for (uint32_t i = 0; i < head.section_count; ++i) {
@@ -83,15 +81,27 @@ Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const 
     sizes.payloads += entry.payload_bytes;
     if (entry.method != Method::dense) continue;
     const uint64_t offset = static_cast<uint64_t>(entry.payload - data);
-    if (target.check(entry.payload, entry.payload_bytes / 4) != entry.check) return {Reason::tile_check, offset, tile};
+    if (file.target->check(entry.payload, entry.payload_bytes / 4) != entry.check)
+      return {Reason::tile_check, offset, tile};
     sizes.dense_payloads += entry.payload_bytes;
     sizes.dense_states += uint64_t{4} * dense_lanes(entry.parameters);
-    const Fault fault = measure_tile(head.tile_shape(tile), entry, *model.tables, bits);
+    const Fault fault = measure_tile(head.tile_shape(tile), entry, *file.model, bits);
     if (fault.reason != Reason::none) return {fault.reason, offset + fault.at, tile};
   }
   sizes.dense_classes = static_cast<uint64_t>((bits.classes + 7) / 8);
   sizes.dense_samples = static_cast<uint64_t>((bits.samples + 7) / 8);
   return {};
+}
+
+l3_status report_sizes(const l3_file& file, l3_sizes* sizes, l3_error* error) {
+  l3_sizes own{};
+  if (!copy_sized(sizes, own)) return fail(error, Reason::bad_struct_size);
+  const uint32_t struct_size = own.struct_size;
+  own = l3_sizes{};
+  own.struct_size = struct_size;
+  const Verdict verdict = measure(file, own);
+  if (verdict.ok()) std::memcpy(sizes, &own, struct_size < sizeof(own) ? struct_size : sizeof(own));
+  return report(error, verdict);
 }
 
 }  // namespace
@@ -101,22 +111,16 @@ using namespace l3;
 
 l3_status l3_measure(const void* data, size_t size, const l3_decode_options* options, l3_sizes* sizes,
                      l3_error* error) {
-  if (data == nullptr || sizes == nullptr) return fail(error, Reason::null_argument);
   l3_sizes own{};
-  l3_decode_options wanted{};
-  if (!copy_sized(sizes, own) || !copy_sized(options, wanted)) return fail(error, Reason::bad_struct_size);
-  const uint32_t struct_size = own.struct_size;
-  own = l3_sizes{};
-  own.struct_size = struct_size;
-  if (wanted.models == nullptr && wanted.model_count != 0) return fail(error, Reason::null_argument);
-  const Target* chosen = target();
-  if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
-  Head head{};
-  constexpr l3_limits kNone = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-  const uint8_t* bytes = static_cast<const uint8_t*>(data);
-  Verdict verdict = read_head(bytes, size, *chosen, kNone, head);
-  if (verdict.ok()) verdict = measure(bytes, size, *chosen, head, {wanted.models, wanted.model_count}, own);
-  if (!verdict.ok()) return fail(error, verdict.reason, verdict.offset, verdict.tile);
-  std::memcpy(sizes, &own, struct_size < sizeof(own) ? struct_size : sizeof(own));
-  return succeed(error);
+  if (sizes == nullptr) return fail(error, Reason::null_argument);
+  if (!copy_sized(sizes, own)) return fail(error, Reason::bad_struct_size);
+  l3_file file;
+  Verdict verdict = file.read(data, size, options);
+  if (verdict.ok()) verdict = file.check_container(NamedModel::required);
+  return verdict.ok() ? report_sizes(file, sizes, error) : report(error, verdict);
+}
+
+l3_status l3_file_measure(const l3_file* file, l3_sizes* sizes, l3_error* error) {
+  if (file == nullptr || sizes == nullptr) return fail(error, Reason::null_argument);
+  return file->of_model.ok() ? report_sizes(*file, sizes, error) : report(error, file->of_model);
 }

@@ -1,8 +1,11 @@
 // Chooses the processor target at run time.
 #include "targets/target.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+
+#include "l3/l3.h"
 
 #if defined(__x86_64__)
 #include "targets/dense_avx512.h"
@@ -40,10 +43,7 @@ const Target& vnni_target() {
 #endif
 #endif
 
-}  // namespace
-
-const Target* target() {
-  const char* forced = std::getenv("L3_CPU");
+const Target* choose(const char* forced) {
   const bool any = forced == nullptr || *forced == 0;
   const auto wanted = [&](const char* name) { return any || std::strcmp(forced, name) == 0; };
 #if defined(__x86_64__)
@@ -63,4 +63,21 @@ const Target* target() {
   return nullptr;
 }
 
+// The environment is read once, since another thread may change it at any time.
+std::atomic<const Target*>& chosen() {
+  static std::atomic<const Target*> target = choose(std::getenv("L3_CPU"));
+  return target;
+}
+
+}  // namespace
+
+const Target* target() { return chosen().load(std::memory_order_relaxed); }
+
 }  // namespace l3
+
+const char* l3_cpu_target(void) {
+  const l3::Target* target = l3::target();
+  return target != nullptr ? target->name : nullptr;
+}
+
+void l3_force_cpu_target(const char* name) { l3::chosen() = l3::choose(name); }

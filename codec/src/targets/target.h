@@ -38,8 +38,8 @@ extern const Target kAvx2Target;
 extern const Target kAvx512Target;
 #endif
 
-// The best target for this processor, or the one that the environment variable L3_CPU names. Null if L3_CPU names a
-// target that is unknown or that this processor does not support.
+// The best target for this processor, or the one that the environment variable L3_CPU named at the first call, or
+// that l3_force_cpu_target() named. Null if that is unknown or if this processor does not support it.
 const Target* target();
 
 }  // namespace l3
