@@ -95,7 +95,7 @@ FAULTS = (
     Fault("a region loses the last column of a tile", "codec/src/decode/region.cpp",
           "region_.x + region_.width - x)", "region_.x + region_.width - x - (region_.x > 0 ? 1 : 0))"),
     Fault("payloads are decoded without their check", "codec/src/decode/region.cpp",
-          "entry.method != Method::constant && target", "entry.method == Method::constant && target"),
+          "entry.method != Method::constant && file.target", "entry.method == Method::constant && file.target"),
     Fault("the last byte of the digest does not count", "codec/src/decode/verify.cpp",
           "file.data + header::kDigest, sizeof(digest))", "file.data + header::kDigest, sizeof(digest) - 1)"),
     Fault("which bad tile is named depends on time", "codec/src/decode/region.cpp",

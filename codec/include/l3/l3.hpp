@@ -2,7 +2,7 @@
 // contracts.
 #pragma once
 
-#if __cplusplus < 202002L
+#if defined(_MSVC_LANG) ? _MSVC_LANG < 202002L : __cplusplus < 202002L
 #error "l3.hpp needs C++20: compile with -std=c++20, or use l3.h, which is C"
 #endif
 

@@ -64,6 +64,9 @@ inline bool is_inside(const Region& region, const Head& head) {
          region.width <= head.width - region.x && region.height <= head.height - region.y;
 }
 
+// Reads the index entry of a tile and verifies its payload, whatever happened to the file since it was verified.
+Verdict check_tile(const l3_file& file, uint64_t tile, TileEntry& entry);
+
 // Decodes the tiles of a region. The container was checked, and the model is there. If `out` is null, the tiles are
 // only verified.
 Verdict decode_tiles(const l3_file& file, const Region& region, uint8_t* out, size_t stride);

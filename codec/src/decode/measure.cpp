@@ -66,7 +66,6 @@ Fault measure_tile(const TileShape& shape, const TileEntry& entry, const ModelTa
 }
 
 Verdict measure(const l3_file& file, l3_sizes& sizes) {
-  const uint8_t* const data = file.data;
   const Head& head = file.head;
   sizes.head = head.head_bytes;
   sizes.index = head.index_end - head.head_bytes;
@@ -76,17 +75,18 @@ Verdict measure(const l3_file& file, l3_sizes& sizes) {
   }
   SymbolBits bits;
   for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
-    const TileEntry entry = read_entry(data, head.head_bytes, tile);
+    TileEntry entry = read_entry(file.data, head.head_bytes, tile);
     if (entry.method == Method::constant) continue;
     sizes.payloads += entry.payload_bytes;
     if (entry.method != Method::dense) continue;
-    const uint64_t offset = static_cast<uint64_t>(entry.payload - data);
-    if (file.target->check(entry.payload, entry.payload_bytes / 4) != entry.check)
-      return {Reason::tile_check, offset, tile};
+    const Verdict verdict = check_tile(file, tile, entry);
+    if (!verdict.ok()) return verdict;
+    if (entry.method != Method::dense) return {Reason::index_check, head.head_bytes, tile};  // it changes meanwhile
     sizes.dense_payloads += entry.payload_bytes;
     sizes.dense_states += uint64_t{4} * dense_lanes(entry.parameters);
     const Fault fault = measure_tile(head.tile_shape(tile), entry, *file.model, bits);
-    if (fault.reason != Reason::none) return {fault.reason, offset + fault.at, tile};
+    if (fault.reason == Reason::none) continue;
+    return {fault.reason, static_cast<uint64_t>(entry.payload - file.data) + fault.at, tile};
   }
   sizes.dense_classes = static_cast<uint64_t>((bits.classes + 7) / 8);
   sizes.dense_samples = static_cast<uint64_t>((bits.samples + 7) / 8);

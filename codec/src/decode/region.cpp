@@ -48,26 +48,14 @@ class RegionDecoder {
     const uint32_t row = first_row_ + static_cast<uint32_t>(i / columns_);
     const uint64_t tile = uint64_t{row} * head_.tiles_across + column;
     const TileShape shape = head_.tile_shape(tile);
-    // The index was verified, but another thread may have changed it since. Check again what is used.
-    uint8_t copy[kIndexEntryBytes];
-    const uint64_t at = head_.head_bytes + tile * kIndexEntryBytes;
-    const uint8_t* const data = file_.data;
-    const uint64_t size = file_.size;
-    const Target& target = *file_.target;
-    std::memcpy(copy, data + at, sizeof(copy));
-    if (check_entry_fields(copy, head_, shape).reason != Reason::none) return {Reason::index_check, at, tile};
-    const TileEntry entry = read_entry(copy, data);
-    if (entry.payload_bytes > size || static_cast<uint64_t>(entry.payload - data) > size - entry.payload_bytes) {
-      return {Reason::index_check, at, tile};
-    }
-    const uint64_t offset = static_cast<uint64_t>(entry.payload - data);
-    if (entry.method != Method::constant && target.check(entry.payload, entry.payload_bytes / 4) != entry.check) {
-      return {Reason::tile_check, offset, tile};
-    }
+    TileEntry entry;
+    const Verdict verdict = check_tile(file_, tile, entry);
+    if (!verdict.ok()) return verdict;
     const TileOutput out = output(column * head_.tile_width, row * head_.tile_height, shape);
-    const Fault fault = entry.method != Method::dense ? target.decode(shape, entry, out)
-                        : file_.model->is_token       ? target.decode_tokens(shape, entry, out, file_.model->token)
-                                                      : target.decode_dense(shape, entry, out, file_.model->dense);
+    const Fault fault = entry.method != Method::dense ? file_.target->decode(shape, entry, out)
+                        : file_.model->is_token ? file_.target->decode_tokens(shape, entry, out, file_.model->token)
+                                                : file_.target->decode_dense(shape, entry, out, file_.model->dense);
+    const uint64_t offset = static_cast<uint64_t>(entry.payload - file_.data);
     return {fault.reason, offset + fault.at, fault.reason == Reason::none ? L3_NO_TILE : tile};
   }
 
@@ -130,6 +118,22 @@ l3_status decode(l3_file& file, const Region& region, void* out, size_t out_size
 }
 
 }  // namespace
+
+Verdict check_tile(const l3_file& file, uint64_t tile, TileEntry& entry) {
+  // The index was verified, but another thread may have changed it since. Check again what is used.
+  uint8_t copy[kIndexEntryBytes];
+  const uint64_t at = file.head.head_bytes + tile * kIndexEntryBytes;
+  std::memcpy(copy, file.data + at, sizeof(copy));
+  const Verdict changed{Reason::index_check, at, tile};
+  if (check_entry_fields(copy, file.head, file.head.tile_shape(tile)).reason != Reason::none) return changed;
+  entry = read_entry(copy, file.data);
+  const uint64_t offset = static_cast<uint64_t>(entry.payload - file.data);
+  if (entry.payload_bytes > file.size || offset > file.size - entry.payload_bytes) return changed;
+  if (entry.method != Method::constant && file.target->check(entry.payload, entry.payload_bytes / 4) != entry.check) {
+    return {Reason::tile_check, offset, tile};
+  }
+  return {};
+}
 
 Verdict decode_tiles(const l3_file& file, const Region& region, uint8_t* out, size_t stride) {
   return RegionDecoder(file, region, out, stride).run();
