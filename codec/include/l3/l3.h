@@ -1,11 +1,10 @@
 // libl3: encodes and decodes the L3 lossless image format. spec/format.md defines the format and the terms used here.
 //
 // Memory. The caller owns every buffer that it passes, and keeps it valid for the duration of the call. Buffers of
-// bytes need no alignment. Decoding allocates no memory, unless a file has a model of its own: then the calls that need
-// the model allocate L3_WORKSPACE_BYTES and free them before they return. l3_open with a workspace allocates nothing.
-// l3_unpack_metadata and l3_verify allocate if a file has metadata. l3_open, l3_open_model, l3_finish_training and
-// l3_start_training create objects that the caller must close. Decoding on one thread needs up to STACK_KIB KiB of
-// stack.
+// bytes need no alignment. Decoding allocates no memory, unless a file has a model of its own: calls that need that
+// model then allocate up to L3_WORKSPACE_BYTES, and free them before they return. l3_open with a workspace allocates
+// nothing. l3_unpack_metadata and l3_verify allocate if a file has metadata. l3_open, l3_open_model, l3_finish_training
+// and l3_start_training create objects that the caller must close. Decoding takes up to 120 KiB of stack on each thread.
 //
 // Threads. All functions may be called from many threads at once. The library starts no threads. It keeps no state
 // between calls, except for the tables of default models: it builds them when a file first needs them, 120 KiB each.
@@ -17,8 +16,9 @@
 //
 // Untrusted input. Every byte of a file may be hostile. Reading stays within the given buffers whatever they contain.
 //
-// Overlap. The input and output of a call must not overlap in memory. l3_decode, l3_decode_region, l3_unpack_metadata,
-// l3_embed_model and l3_encode (for the pixels) check this and return L3_ERROR_ARGUMENT.
+// Overlap. The input and output of a call must not overlap in memory. l3_decode, l3_decode_region, l3_unpack_metadata
+// (and the same of opened files), l3_open, l3_embed_model and l3_encode (for the pixels) check this and return
+// L3_ERROR_ARGUMENT.
 //
 // Concurrent writes. The input must not change during a call. If another thread changes a file while it is decoded, the
 // call returns an error or wrong pixels. It still stays within its buffers.
