@@ -4,7 +4,8 @@
 // bytes need no alignment. Decoding allocates no memory, unless a file has a model of its own: calls that need that
 // model then allocate up to L3_WORKSPACE_BYTES, and free them before they return. l3_open with a workspace allocates
 // nothing. l3_unpack_metadata and l3_verify allocate if a file has metadata. l3_open, l3_open_model, l3_finish_training
-// and l3_start_training create objects that the caller must close. Decoding takes up to 120 KiB of stack on each thread.
+// and l3_start_training create objects that the caller must close. Decoding takes up to 120 KiB of stack on each
+// thread.
 //
 // Threads. All functions may be called from many threads at once. The library starts no threads. It keeps no state
 // between calls, except for the tables of default models: it builds them when a file first needs them, 120 KiB each.
