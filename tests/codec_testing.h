@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <thread>
 
 #include "drawing.h"
@@ -17,25 +16,16 @@ namespace codec_testing {
 using drawing::Bytes;
 using drawing::Drawing;
 
-// Forces a processor target, as a user would; afterwards it is as it was.
+// Forces a processor target; afterwards it is as it was.
 class ForcedTarget {
  public:
-  explicit ForcedTarget(const char* name) {
-    if (const char* before = std::getenv("L3_CPU")) before_ = before;
-    setenv("L3_CPU", name, 1);
-  }
-  ~ForcedTarget() {
-    if (before_) {
-      setenv("L3_CPU", before_->c_str(), 1);
-    } else {
-      unsetenv("L3_CPU");
-    }
-  }
+  explicit ForcedTarget(const char* name) : before_(l3_cpu_target()) { l3_force_cpu_target(name); }
+  ~ForcedTarget() { l3_force_cpu_target(before_); }
   ForcedTarget(const ForcedTarget&) = delete;
   ForcedTarget& operator=(const ForcedTarget&) = delete;
 
  private:
-  std::optional<std::string> before_;
+  const char* before_;
 };
 
 // Those that this machine has; but vnni, which is made of parts of avx2 and avx512, only in the latter's place.

@@ -53,6 +53,26 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
+// An opened file must say the same as the calls that take bytes.
+void check_opened(const Exact& file, const Verdict& verdict) {
+  l3_file* opened = nullptr;
+  l3_error error{};
+  if (l3_open(file.data(), file.size(), &options, nullptr, 0, &opened, &error) == L3_OK) {
+    Bytes samples(verdict.samples.size());
+    if (verdict.decoded == "ok") {
+      (void)!l3_file_decode(opened, samples.data(), samples.size(), 0, &error);
+      if (words_of(error) != "ok" || samples != verdict.samples) stop("opened, the file decodes differently");
+    }
+    (void)!l3_file_verify(opened, &error);
+  }
+  // Limits apply once a file is open, so damage may come first.
+  const std::string words = words_of(error);
+  if (words != verdict.verified && (verdict.verified != "LIMIT" || words == "ok")) {
+    stop("opened, the file is '" + words + "', not '" + verdict.verified + "'");
+  }
+  l3_close(opened);
+}
+
 Verdict judge(const Exact& file) {
   Verdict verdict;
   l3_error error{};
@@ -68,6 +88,7 @@ Verdict judge(const Exact& file) {
   verdict.decoded = words_of(error);
   (void)!l3_verify(file.data(), file.size(), &options, &error);
   verdict.verified = words_of(error);
+  check_opened(file, verdict);
   return verdict;
 }
 

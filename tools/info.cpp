@@ -15,6 +15,7 @@
 #include "formats/formats.h"
 #include "image_tree.h"
 #include "info_set.h"
+#include "l3/l3.hpp"
 #include "model_files.h"
 #include "options.h"
 #include "progress.h"
@@ -75,22 +76,14 @@ uint64_t raw_bytes(const FileInfo& info) {
 std::string tag(const formats::Chunk& chunk) { return {chunk.type.data(), chunk.type.size()}; }
 
 // Finds the name and the size of the model, in the file or elsewhere.
-std::optional<Failure> describe_model(std::span<const uint8_t> file, std::span<const l3_model* const> supplied,
-                                      FileInfo& info) {
+void describe_model(const l3::File& opened, std::span<const l3_model* const> supplied, FileInfo& info) {
   const uint8_t* bytes = nullptr;
   size_t size = 0;
-  l3_error error{};
   if (info.l3->model_origin == L3_MODEL_OWN) {
-    if (l3_find_section(file.data(), file.size(), L3_SECTION_MODEL, &bytes, &size, &error) != L3_OK) {
-      return failure_in(info.file, bridge::to_error(error));
-    }
-    l3_model* opened = nullptr;
-    if (l3_open_model(bytes, size, &opened, &error) != L3_OK) {
-      error.offset += static_cast<uint64_t>(bytes - file.data());
-      return failure_in(info.file, bridge::to_error(error));
-    }
-    const Model model(opened);
-    info.model_name = base::hexadecimal(describe(model.get()).name);
+    (void)!l3_file_section(opened.get(), L3_SECTION_MODEL, &bytes, &size, nullptr);
+    std::array<uint8_t, L3_MODEL_NAME_BYTES> name{};
+    l3_digest(bytes, size, name.data());
+    info.model_name = base::hexadecimal(name);
   } else if (info.l3->model_origin != L3_MODEL_NONE) {
     info.model_name = base::hexadecimal(info.l3->model_name);
     if (info.l3->default_model != 0) (void)!l3_default_model(info.l3->default_model, &bytes, &size);
@@ -99,7 +92,6 @@ std::optional<Failure> describe_model(std::span<const uint8_t> file, std::span<c
     }
   }
   info.model_bytes = size;
-  return std::nullopt;
 }
 
 // Damaged sections go to `failures`. The rest of the file is described all the same.
@@ -120,25 +112,23 @@ std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOpti
   info.colour = kColourNames[head.colour];
   info.alpha = kAlphaNames[head.alpha];
   info.l3 = head;
-  // If the palette is damaged, counting the tiles reports it.
+  // If the palette is damaged, opening the file reports it.
   (void)!l3_read_palette(file.data(), file.size(), nullptr, 0, &info.palette_entries, nullptr);
-  for (size_t i = 0; i < kMethodNames.size(); ++i) {
-    const uint32_t method = static_cast<uint32_t>(kMethodNames[i].first);
-    if (l3_count_tiles(file.data(), file.size(), method, &info.tiles[i], &error) != L3_OK) {
-      failures.push_back(failure_in(info.file, bridge::to_error(error)));
-      return std::nullopt;
-    }
-  }
-  if (auto failure = describe_model(file, supplied, info)) {
-    failures.push_back(*std::move(failure));
+  l3_decode_options decode = l3_decode_options_init();
+  decode.models = supplied.data();
+  decode.model_count = supplied.size();
+  const l3::Result<l3::File> opened = l3::File::open(file, decode);
+  if (!opened) {
+    failures.push_back(failure_in(info.file, bridge::to_error(opened.error())));
     return std::nullopt;
   }
+  for (size_t i = 0; i < kMethodNames.size(); ++i) {
+    (void)!l3_file_count_tiles(opened->get(), static_cast<uint32_t>(kMethodNames[i].first), &info.tiles[i], nullptr);
+  }
+  describe_model(*opened, supplied, info);
   if (options.sizes) {
     l3_sizes sizes = l3_sizes_init();
-    l3_decode_options decode = l3_decode_options_init();
-    decode.models = supplied.data();
-    decode.model_count = supplied.size();
-    if (l3_measure(file.data(), file.size(), &decode, &sizes, &error) != L3_OK) {
+    if (l3_file_measure(opened->get(), &sizes, &error) != L3_OK) {
       failures.push_back(failure_in(info.file, bridge::to_error(error, file)));
     } else {
       info.sizes = sizes;
@@ -147,7 +137,7 @@ std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOpti
   for (const auto& [type, name] : kSectionNames) {
     const uint8_t* bytes = nullptr;
     size_t size = 0;
-    if (l3_find_section(file.data(), file.size(), static_cast<uint32_t>(type), &bytes, &size, &error) != L3_OK) {
+    if (l3_file_section(opened->get(), static_cast<uint32_t>(type), &bytes, &size, &error) != L3_OK) {
       failures.push_back(failure_in(info.file, bridge::to_error(error)));
     } else if (bytes != nullptr) {
       info.sections.push_back({name, size});

@@ -174,6 +174,30 @@ Prepared verifying() {
           {}};
 }
 
+// Decodes an image of 28 x 28 pixels, as programs do that know only its bytes. Named models were opened before.
+Prepared decoding_tiny(l3_model_origin origin) {
+  const Picture picture = draw_photo(28, 28);
+  const Model model = train(picture, kDenseModel);
+  if (model == nullptr) return failed(kNoModel);
+  l3_encode_options options = for_decoding();
+  options.named_model = origin == L3_MODEL_NAMED ? model.get() : nullptr;
+  options.model_origin = origin;
+  auto file = l3::encode(picture.image(), options);
+  if (!file) return failed(l3::message(file.error()));
+  if (!is_all(*file, L3_TILE_DENSE)) return failed("the file has tiles of another method than the loop is about");
+  const auto kept = std::make_shared<const Bytes>(std::move(*file));
+  return {uint64_t{28} * 28,
+          0,
+          [kept, model] {
+            const l3_model* opened = model.get();
+            l3_decode_options with = l3_decode_options_init();
+            with.models = &opened;
+            with.model_count = 1;
+            return static_cast<bool>(l3::decode(*kept, with));
+          },
+          {}};
+}
+
 // In one of two tiles: the other one is not to be decoded.
 constexpr Region kInOneTile = {32, 32, 64, 64};
 
@@ -201,6 +225,9 @@ constexpr Loop kLoops[] = {
     {"decode_opened_labels", [] { return decoding_opened(labels(), small_labels(), kTokenModel); }},
     {"decode_opened_depth", [] { return decoding_opened(depth(), small_depth(), kTokenModel); }},
     {"decode_opened_region", [] { return decoding_opened(photo(), small_photo(), kDenseModel, kInOneTile); }},
+    {"decode_tiny_opened", [] { return decoding_tiny(L3_MODEL_NAMED); }},
+    {"decode_tiny_default", [] { return decoding_tiny(L3_MODEL_DEFAULT); }},
+    {"decode_tiny_own", [] { return decoding_tiny(L3_MODEL_OWN); }},
     {"open_model_photo", [] { return opening(small_photo(), kDenseModel); }},
     {"open_model_labels", [] { return opening(small_labels(), kTokenModel); }},
     {"verify_fast_photo", [] { return verifying(); }},

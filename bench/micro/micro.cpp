@@ -2,7 +2,6 @@
 // as --benchmark_filter=decode and --benchmark_min_time=0.05.
 #include <benchmark/benchmark.h>
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -14,8 +13,7 @@ namespace {
 using PreparedOnce = std::shared_ptr<micro::Prepared>;
 
 void measure(benchmark::State& state, const micro::Loop& loop, const PreparedOnce& once, const char* target) {
-  // libl3 looks at it in each call.
-  setenv("L3_CPU", target, 1);
+  l3_force_cpu_target(target);
   if (!once->turn && once->failure.empty()) *once = loop.prepare();
   if (!once->turn) return state.SkipWithError(once->failure.c_str());
   for ([[maybe_unused]] const auto turn : state) {
@@ -41,7 +39,7 @@ void add_all() {
     // Made once for all targets, and not before it is needed.
     const auto once = std::make_shared<micro::Prepared>();
     for (const char* target : {"portable", "avx2", "vnni", "avx512"}) {
-      setenv("L3_CPU", target, 1);
+      l3_force_cpu_target(target);
       if (l3_cpu_target() == nullptr) continue;
       benchmark::RegisterBenchmark((std::string(loop.name) + "/" + target).c_str(), [&loop, once,
                                                                                      target](benchmark::State& state) {

@@ -10,6 +10,7 @@
 
 #include "base/hex.h"
 #include "base/little_endian.h"
+#include "l3/l3.hpp"
 
 namespace bridge {
 namespace {
@@ -254,11 +255,7 @@ std::optional<Error> decode_l3(Bytes file, const DecodeSettings& settings, Image
   l3_error error{};
   // The limits apply to the region, which may be a small part of a large image.
   const l3_limits& head_limits = settings.region ? kUnlimited : settings.limits;
-  if (l3_read_info(file.data(), file.size(), &head_limits, &info, &error) != L3_OK ||
-      // Memory for pixels is allocated only if the file after the header is valid.
-      l3_check(file.data(), file.size(), &head_limits, &error) != L3_OK) {
-    return to_error(error);
-  }
+  if (l3_read_info(file.data(), file.size(), &head_limits, &info, &error) != L3_OK) return to_error(error);
 
   l3_decode_options options = l3_decode_options_init();
   options.as_colours = settings.as_colours ? 1 : 0;
@@ -266,8 +263,11 @@ std::optional<Error> decode_l3(Bytes file, const DecodeSettings& settings, Image
   options.parallel = settings.parallel;
   options.models = settings.models.data();
   options.model_count = settings.models.size();
+  // Memory for pixels is allocated only if the file after the header is valid.
+  const l3::Result<l3::File> opened = l3::File::open(file, options);
+  if (!opened) return to_error(opened.error());
   const Region region = settings.region.value_or(Region{0, 0, info.width, info.height});
-  const size_t pixel_bytes = l3_pixel_bytes(&info, file.data(), file.size(), &options);
+  const size_t pixel_bytes = opened->pixel_bytes();
   if (std::optional<Error> over = over_limit(region, pixel_bytes, settings.limits)) return over;
 
   const bool became_colours = settings.as_colours && info.colour == L3_COLOUR_PALETTE;
@@ -282,11 +282,9 @@ std::optional<Error> decode_l3(Bytes file, const DecodeSettings& settings, Image
 
   if (settings.decoder) {
     error = settings.decoder(file, region, options, image.pixels);
-  } else if (settings.region) {
-    (void)!l3_decode_region(file.data(), file.size(), region.x, region.y, region.width, region.height, &options,
-                            image.pixels.data(), image.pixels.size(), 0, &error);
   } else {
-    (void)!l3_decode(file.data(), file.size(), &options, image.pixels.data(), image.pixels.size(), 0, &error);
+    (void)!l3_file_decode_region(opened->get(), region.x, region.y, region.width, region.height, image.pixels.data(),
+                                 image.pixels.size(), 0, &error);
   }
   if (error.status != L3_OK) return to_error(error, file);
   if (!became_colours) {

@@ -19,7 +19,8 @@ ModelName name_of_model(const l3_data_sample& sample) {
   return name;
 }
 
-// Returns the first difference between head and entry, or null if they agree.
+}  // namespace
+
 const char* difference(const l3_data_sample& sample, const l3_info& info) {
   if (info.width != sample.width || info.height != sample.height || info.channels != sample.channels ||
       info.bits != sample.bits || info.colour != sample.colour) {
@@ -37,8 +38,6 @@ const char* difference(const l3_data_sample& sample, const l3_info& info) {
              ? nullptr
              : "the model that an image names differs from the index";
 }
-
-}  // namespace
 
 l3_status check_image_head(const l3_data_sample& sample, std::span<const uint8_t> bytes, l3_info& info,
                            l3_error& error) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <memory>
 #include <system_error>
 
 #include "data_error.h"
@@ -30,6 +31,7 @@ uint64_t align(uint64_t at, uint64_t to) { return (at + to - 1) / to * to; }
 
 struct Pipeline::Scratch {
   std::vector<uint8_t> pixels;
+  std::unique_ptr<uint8_t[]> workspace;  // of L3_WORKSPACE_BYTES
 };
 
 // Images that one thread begins in turn.
@@ -462,35 +464,49 @@ l3_status Pipeline::check_head(Image& image, l3_info& info) {
   }
   l3_decode_options options = l3_decode_options_init();
   options.as_colours = image.tensor->wanted.as_colours;
-  const uint32_t pixel_bytes = l3_pixel_bytes(&info, image.file, size, &options);
+  return check_channels(image, l3_pixel_bytes(&info, image.file, size, &options));
+}
+
+l3_status Pipeline::check_channels(Image& image, uint32_t pixel_bytes) {
   const uint32_t sample_bytes = image.tensor->bits > 8 ? 2 : 1;
-  if (pixel_bytes != image.tensor->channels * sample_bytes) {
-    image.fail(shard, L3_ERROR_CORRUPT, "as colours, the image has other channels than the first one",
-               image.sample.offset);
-    return L3_ERROR_CORRUPT;
-  }
-  return L3_OK;
+  if (pixel_bytes == image.tensor->channels * sample_bytes) return L3_OK;
+  image.fail(*set_.shards[image.sample.shard], L3_ERROR_CORRUPT,
+             "as colours, the image has other channels than the first one", image.sample.offset);
+  return L3_ERROR_CORRUPT;
 }
 
 void Pipeline::decode(Image& image, Scratch& scratch) {
   if (image.fault) return;
   const uint64_t begun = now();
-  l3_info info = l3_info_init();
-  if (check_head(image, info) != L3_OK) return;
+  const Shard& shard = *set_.shards[image.sample.shard];
   const Tensor& tensor = *image.tensor;
   l3_decode_options options = l3_decode_options_init();
   options.as_colours = tensor.wanted.as_colours;
   options.limits = options_.limits;
   options.models = models_.data();
   options.model_count = models_.size();
+  if (scratch.workspace == nullptr) scratch.workspace = std::make_unique_for_overwrite<uint8_t[]>(L3_WORKSPACE_BYTES);
+  l3_file* file = nullptr;  // in the workspace, so it need not be closed
+  l3_info info = l3_info_init();
+  l3_error error{};
+  if (l3_open(image.file, image.sample.size, &options, scratch.workspace.get(), L3_WORKSPACE_BYTES, &file, &error) !=
+          L3_OK ||
+      l3_file_info(file, &info, &error) != L3_OK) {
+    // If the head already differs from the index, that is the reason.
+    if (check_head(image, info) == L3_OK) image.fail(shard, error);
+    return;
+  }
+  if (const char* reason = difference(image.sample, info)) {
+    return image.fail(shard, {L3_ERROR_CORRUPT, 0, L3_NO_TILE, reason});
+  }
+  if (check_channels(image, l3_file_pixel_bytes(file)) != L3_OK) return;
   uint8_t* out = image.job->memory + tensor.place + image.place * tensor.image_bytes;
   const bool is_direct = tensor.writer->is_same() && !image.flip;
   const uint64_t decoded_bytes = uint64_t{tensor.width} * tensor.height * tensor.channels * (tensor.bits > 8 ? 2 : 1);
   if (!is_direct && scratch.pixels.size() < decoded_bytes) scratch.pixels.resize(decoded_bytes);
-  l3_error error{};
-  if (l3_decode_region(image.file, image.sample.size, image.x, image.y, tensor.width, tensor.height, &options,
-                       is_direct ? out : scratch.pixels.data(), decoded_bytes, 0, &error) != L3_OK) {
-    return image.fail(*set_.shards[image.sample.shard], error);
+  if (l3_file_decode_region(file, image.x, image.y, tensor.width, tensor.height,
+                            is_direct ? out : scratch.pixels.data(), decoded_bytes, 0, &error) != L3_OK) {
+    return image.fail(shard, error);
   }
   if (!is_direct) tensor.writer->write(scratch.pixels.data(), tensor.width, tensor.height, image.flip, out);
   image.decoding = now() - begun;

@@ -85,6 +85,7 @@ class Pipeline {
   void arrived(Image& image);
   void decode(Image& image, Scratch& scratch);
   l3_status check_head(Image& image, l3_info& info);
+  l3_status check_channels(Image& image, uint32_t pixel_bytes);
   void done(const Claim& images);
   void finish(Job& job);
   l3_status decode_on_device(Job& job, std::span<Image* const> images, std::span<const uint32_t> places);

@@ -27,17 +27,17 @@ auto same_on_all_targets(const Ask& ask) {
     std::vector<const char*> found;
     // vnni is made of parts of avx2 and avx512: it stands for the latter where VBMI is lacking.
     for (const char* name : {"portable", "avx2", "avx512", "vnni"}) {
-      setenv("L3_CPU", name, 1);
+      l3_force_cpu_target(name);
       if (l3_cpu_target() == nullptr || (std::string(name) == "vnni" && found.back() == std::string("avx512")))
         continue;
       found.push_back(name);
     }
     return found;
   }();
-  setenv("L3_CPU", targets[0], 1);
+  l3_force_cpu_target(targets[0]);
   auto first = ask();
   for (size_t i = 1; i < targets.size(); ++i) {
-    setenv("L3_CPU", targets[i], 1);
+    l3_force_cpu_target(targets[i]);
     FUZZ_EXPECT(ask() == first);
   }
   return first;

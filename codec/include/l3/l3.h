@@ -1,11 +1,15 @@
 // libl3: encodes and decodes the L3 lossless image format. spec/format.md defines the format and the terms used here.
 //
 // Memory. The caller owns every buffer that it passes, and keeps it valid for the duration of the call. Buffers of
-// bytes need no alignment. Decoding allocates no memory; l3_unpack_metadata and l3_verify are the exceptions if a file
-// has metadata. l3_open_model, l3_finish_training and l3_start_training create objects that the caller must close.
+// bytes need no alignment. Decoding allocates no memory, unless a file has a model of its own: calls that need that
+// model then allocate up to L3_WORKSPACE_BYTES, and free them before they return. l3_open with a workspace allocates
+// nothing. l3_unpack_metadata and l3_verify allocate if a file has metadata. l3_open, l3_open_model, l3_finish_training
+// and l3_start_training create objects that the caller must close. Decoding takes up to 120 KiB of stack on each
+// thread.
 //
-// Threads. All functions may be called from many threads at once. The library keeps no state between calls and starts
-// no threads. An l3_training is the one object that must not be used by two calls at a time.
+// Threads. All functions may be called from many threads at once. The library starts no threads. It keeps no state
+// between calls, except for the tables of default models: it builds them when a file first needs them, 120 KiB each.
+// An l3_training is the one object that must not be used by two calls at a time.
 //
 // Errors. Functions return an l3_status and never throw, abort or print. If a call fails and `error` is not null,
 // *error describes the failure. The contents of output buffers are then unspecified, except where a function says
@@ -13,8 +17,9 @@
 //
 // Untrusted input. Every byte of a file may be hostile. Reading stays within the given buffers whatever they contain.
 //
-// Overlap. The input and output of a call must not overlap in memory. l3_decode, l3_decode_region, l3_unpack_metadata,
-// l3_embed_model and l3_encode (for the pixels) check this and return L3_ERROR_ARGUMENT.
+// Overlap. The input and output of a call must not overlap in memory. l3_decode, l3_decode_region, l3_unpack_metadata
+// (and the same of opened files), l3_open, l3_embed_model and l3_encode (for the pixels) check this and return
+// L3_ERROR_ARGUMENT.
 //
 // Concurrent writes. The input must not change during a call. If another thread changes a file while it is decoded, the
 // call returns an error or wrong pixels. It still stays within its buffers.
@@ -28,8 +33,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__GNUC__)
 #define L3_API __attribute__((visibility("default")))
 #define L3_MUST_USE __attribute__((warn_unused_result))
+#else
+#define L3_API
+#define L3_MUST_USE
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -298,7 +308,7 @@ typedef struct l3_decode_options {
   uint32_t as_colours;  // palette images: 0 decodes to indices, 1 to 8-bit RGB (RGBA if there is transparency)
   l3_limits limits;
   l3_parallel parallel;
-  const l3_model* const* models;  // models that files may name; supplying a default model saves building it
+  const l3_model* const* models;  // models that files may name
   size_t model_count;
 } l3_decode_options;
 
@@ -353,6 +363,51 @@ L3_API L3_MUST_USE l3_status l3_find_payloads(const void* data, size_t size, uin
 // pixels. If the file has metadata, allocates up to 9 MiB and frees it before it returns.
 L3_API L3_MUST_USE l3_status l3_verify(const void* data, size_t size, const l3_decode_options* options,
                                        l3_error* error);
+
+// ---------------------------------------------------------------------------------------------------- opened files
+
+// A file whose head, index, sections below 0x8000 and model were read and verified, once for any number of calls. The
+// functions above verify them in each call. It is read-only: any number of threads may use it until it is closed.
+typedef struct l3_file l3_file;
+
+// Enough workspace for every file, and for every file that has no model of its own (see l3_info.model_origin).
+#define L3_WORKSPACE_BYTES 131072
+#define L3_WORKSPACE_MIN_BYTES 2048
+
+// Opens a file. `data` and what `options` points to are used, not copied: they must stay valid and unchanged until the
+// file is closed. `options` may be null. Its limits apply to what is decoded from the file, so a file of any size
+// opens. A file opens without the model that it names; decoding, measuring and verifying it then report what is wrong.
+//
+// The file lives in `workspace`, which needs no alignment and must not overlap with `data`. If it is too small, the
+// call returns L3_ERROR_BUFFER. If `workspace` is null, the library allocates what is needed.
+//
+// `data` may have the length of the file but only some of its payloads, as l3_find_payloads describes.
+L3_API L3_MUST_USE l3_status l3_open(const void* data, size_t size, const l3_decode_options* options, void* workspace,
+                                     size_t workspace_size, l3_file** file, l3_error* error);
+
+// Closes a file. No call may be using it. Frees what l3_open allocated; a file in a workspace may also just be
+// forgotten. Does nothing if `file` is null.
+L3_API void l3_close(l3_file* file);
+
+// These functions do what those without a file in front do, with the options of l3_open. Output must not overlap with
+// the workspace either.
+L3_API L3_MUST_USE l3_status l3_file_info(const l3_file* file, l3_info* info, l3_error* error);
+L3_API uint32_t l3_file_pixel_bytes(const l3_file* file);
+L3_API L3_MUST_USE l3_status l3_file_section(const l3_file* file, uint32_t type, const uint8_t** bytes,
+                                             size_t* bytes_size, l3_error* error);
+L3_API L3_MUST_USE l3_status l3_file_palette(const l3_file* file, uint8_t* colours, size_t colours_size,
+                                             uint32_t* entries, l3_error* error);
+L3_API L3_MUST_USE l3_status l3_file_metadata(const l3_file* file, void* out, size_t out_size, size_t* needed,
+                                              l3_error* error);
+L3_API L3_MUST_USE l3_status l3_file_count_tiles(const l3_file* file, uint32_t method, uint64_t* count,
+                                                 l3_error* error);
+L3_API L3_MUST_USE l3_status l3_file_measure(const l3_file* file, l3_sizes* sizes, l3_error* error);
+L3_API L3_MUST_USE l3_status l3_file_decode(const l3_file* file, void* out, size_t out_size, size_t stride,
+                                            l3_error* error);
+L3_API L3_MUST_USE l3_status l3_file_decode_region(const l3_file* file, uint32_t x, uint32_t y, uint32_t width,
+                                                   uint32_t height, void* out, size_t out_size, size_t stride,
+                                                   l3_error* error);
+L3_API L3_MUST_USE l3_status l3_file_verify(const l3_file* file, l3_error* error);
 
 // --------------------------------------------------------------------------------------------------------- encode
 
@@ -476,10 +531,14 @@ L3_API L3_MUST_USE l3_status l3_finish_training(l3_training* training, l3_model*
 L3_API void l3_close_training(l3_training* training);
 
 // Returns the processor target in use: "portable", "avx2", "vnni" (avx2, except that dense tiles are decoded with
-// AVX-512) or "avx512". The processor's features decide, unless the environment variable L3_CPU names a target.
-// Returns null if L3_CPU names a target that is unknown or that this processor does not support; encoding and decoding
-// then fail.
+// AVX-512) or "avx512". The processor's features decide, unless the environment variable L3_CPU names a target when the
+// library is first used. Returns null if it names a target that is unknown or that this processor does not support;
+// encoding and decoding then fail.
 L3_API const char* l3_cpu_target(void);
+
+// Changes the processor target of all later calls, as L3_CPU would. For tests and measurements. If `name` is null or
+// empty, the processor's features decide.
+L3_API void l3_force_cpu_target(const char* name);
 
 #undef L3_ALL_ZERO
 #ifdef __cplusplus

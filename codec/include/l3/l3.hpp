@@ -2,12 +2,13 @@
 // contracts.
 #pragma once
 
-#if __cplusplus < 202002L
+#if defined(_MSVC_LANG) ? _MSVC_LANG < 202002L : __cplusplus < 202002L
 #error "l3.hpp needs C++20: compile with -std=c++20, or use l3.h, which is C"
 #endif
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <span>
 #include <string>
@@ -72,42 +73,83 @@ inline Result<l3_info> read_info(std::span<const uint8_t> file, const l3_limits&
   return l3_decode(file.data(), file.size(), &options, out.data(), out.size(), 0, error);
 }
 
-// Decodes the region of `width` by `height` pixels whose upper left pixel is (x, y). Allocates memory for the pixels
-// only after the file has passed l3_check.
+// An opened file: its head, index, sections and model are verified once, for any number of calls. The bytes, and the
+// models in the options, must stay valid. Any number of threads may decode from it.
+class File {
+ public:
+  static Result<File> open(std::span<const uint8_t> bytes,
+                           const l3_decode_options& options = l3_decode_options_init()) {
+    File file;
+    l3_error error{};
+    l3_file* opened = nullptr;
+    if (l3_open(bytes.data(), bytes.size(), &options, nullptr, 0, &opened, &error) != L3_OK) return error;
+    file.file_.reset(opened);
+    if (l3_file_info(opened, &file.info_, &error) != L3_OK) return error;
+    return file;
+  }
+
+  const l3_info& info() const { return info_; }
+  uint32_t pixel_bytes() const { return l3_file_pixel_bytes(file_.get()); }
+  const l3_file* get() const { return file_.get(); }
+
+  // Decodes the whole image. The limits of the options apply to it.
+  Result<Pixels> decode() const {
+    return make_pixels(info_.width, info_.height, [this](uint8_t* out, size_t size, l3_error* error) {
+      return l3_file_decode(file_.get(), out, size, 0, error);
+    });
+  }
+
+  // Decodes the region of `width` by `height` pixels whose upper left pixel is (x, y). The limits apply to the region.
+  Result<Pixels> decode_region(uint32_t x, uint32_t y, uint32_t width, uint32_t height) const {
+    return make_pixels(width, height, [=, this](uint8_t* out, size_t size, l3_error* error) {
+      return l3_file_decode_region(file_.get(), x, y, width, height, out, size, 0, error);
+    });
+  }
+
+ private:
+  struct Close {
+    void operator()(l3_file* file) const { l3_close(file); }
+  };
+
+  File() = default;
+
+  template <class Decode>
+  Result<Pixels> make_pixels(uint32_t width, uint32_t height, const Decode& decode) const {
+    l3_error error{};
+    // Without room for pixels the call verifies the region and the limits. Nothing is allocated before that.
+    uint8_t none = 0;
+    if (decode(&none, 0, &error) != L3_ERROR_BUFFER) return error;
+    Pixels pixels{info_, {}};
+    try {
+      pixels.bytes.resize(static_cast<size_t>(uint64_t{width} * height * pixel_bytes()));
+    } catch (const std::bad_alloc&) {
+      return l3_error{L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
+    }
+    if (decode(pixels.bytes.data(), pixels.bytes.size(), &error) != L3_OK) return error;
+    return pixels;
+  }
+
+  std::unique_ptr<l3_file, Close> file_;
+  l3_info info_ = l3_info_init();
+};
+
+// Decodes a region of a file, as File::decode_region does. Allocates memory for the pixels only after the file has
+// passed l3_check.
 inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, uint32_t y, uint32_t width,
                                     uint32_t height, const l3_decode_options& options = l3_decode_options_init()) {
-  l3_error error{};
-  l3_info info = l3_info_init();
-  // The limits apply to the region, not to the image. l3_decode_region checks them.
-  const l3_limits any = no_limits();
-  if (l3_read_info(file.data(), file.size(), &any, &info, &error) != L3_OK) return error;
-  if (width > info.width || height > info.height) {
-    return l3_error{L3_ERROR_ARGUMENT, 0, L3_NO_TILE, "the region is not inside the image"};
-  }
-  const uint64_t maximum =
-      options.limits.max_output_bytes != 0 ? options.limits.max_output_bytes : L3_DEFAULT_MAX_OUTPUT_BYTES;
-  // A hostile header can claim a huge image. Make sure that a whole file follows before allocating anything.
-  if (l3_check(file.data(), file.size(), &any, &error) != L3_OK) return error;
-  const uint64_t size = uint64_t{width} * height * l3_pixel_bytes(&info, file.data(), file.size(), &options);
-  if (size > maximum) return l3_error{L3_ERROR_LIMIT, 20, L3_NO_TILE, "more bytes of samples than the limit allows"};
-  Pixels pixels{info, {}};
-  try {
-    pixels.bytes.resize(static_cast<size_t>(size));
-  } catch (const std::bad_alloc&) {
-    return l3_error{L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
-  }
-  const l3_status status = l3_decode_region(file.data(), file.size(), x, y, width, height, &options,
-                                            pixels.bytes.data(), pixels.bytes.size(), 0, &error);
-  if (status != L3_OK) return error;
-  return pixels;
+  const Result<File> opened = File::open(file, options);
+  if (!opened) return opened.error();
+  return opened->decode_region(x, y, width, height);
 }
 
 // Decodes a whole image. `options.limits` applies to the image.
 inline Result<Pixels> decode(std::span<const uint8_t> file,
                              const l3_decode_options& options = l3_decode_options_init()) {
+  const Result<File> opened = File::open(file, options);
+  if (opened) return opened->decode();
+  // If an image above the limits is damaged too, the limit is the reason.
   const Result<l3_info> info = read_info(file, options.limits);
-  if (!info) return info.error();
-  return decode_region(file, 0, 0, info->width, info->height, options);
+  return info ? opened.error() : info.error();
 }
 
 // Encodes an image and returns the file.

@@ -8,13 +8,6 @@
 namespace l3 {
 namespace {
 
-Verdict check_limits(const Head& head, const l3_limits& limits) {
-  const uint64_t pixels = uint64_t{head.width} * head.height;
-  if (pixels > limits.max_pixels) return {Reason::over_pixel_limit, header::kWidth};
-  if (pixels * head.pixel_bytes() > limits.max_output_bytes) return {Reason::over_output_limit, header::kWidth};
-  return {};
-}
-
 // Computes checks with the functions of a processor target.
 struct Processor {
   const Target& target;
@@ -28,18 +21,6 @@ struct Processor {
   }
 };
 
-// Verifies the entries of an index whose check is right, and that the file ends where the last payload ends.
-Verdict check_entries(const uint8_t* data, uint64_t size, const Head& head) {
-  const uint8_t* index = data + head.head_bytes;
-  uint64_t next = head.payload_start / kUnit;
-  for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
-    const Verdict verdict = check_entry(index + tile * kIndexEntryBytes, head, tile, next);
-    if (!verdict.ok()) return verdict;
-    next += entry_units(index + tile * kIndexEntryBytes);
-  }
-  return check_end(size, next);
-}
-
 }  // namespace
 
 l3_limits with_defaults(const l3_limits* limits) {
@@ -50,37 +31,43 @@ l3_limits with_defaults(const l3_limits* limits) {
   return result;
 }
 
-Verdict read_head(const uint8_t* data, uint64_t size, const Target& target, const l3_limits& limits, Head& head) {
+Verdict check_limits(const Head& head, const l3_limits& limits) {
+  const uint64_t pixels = uint64_t{head.width} * head.height;
+  if (pixels > limits.max_pixels) return {Reason::over_pixel_limit, header::kWidth};
+  if (pixels * head.pixel_bytes() > limits.max_output_bytes) return {Reason::over_output_limit, header::kWidth};
+  return {};
+}
+
+Verdict read_head(const uint8_t* data, uint64_t size, const Target& target, Head& head) {
   // Verify a copy, so that the bytes that were verified are also the bytes that are used if the file changes
   // meanwhile.
   uint8_t copy[L3_HEAD_MAX_BYTES];
   std::memcpy(copy, data, size < sizeof(copy) ? size : sizeof(copy));
-  const Verdict verdict = read_head(Processor{target}, copy, size, head);
-  return verdict.ok() ? check_limits(head, limits) : verdict;
+  return read_head(Processor{target}, copy, size, head);
 }
 
 Verdict check_section(const uint8_t* data, uint64_t size, const Target& target, const Section& section) {
   return check_section(Processor{target}, data, size, section);
 }
 
-Verdict check_container(const uint8_t* data, uint64_t size, const Target& target, const Head& head,
-                        const SuppliedModels* supplied, FileModel& model) {
-  const Verdict of_index = check_index(Processor{target}, data, size, head);
-  if (!of_index.ok()) return of_index;
-  const Verdict of_sections = check_sections(Processor{target}, data, size, head);
-  if (!of_sections.ok()) return of_sections;
-  static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last section type that matters here
-  const Verdict of_model = find_model(data, head, supplied, model);
-  if (!of_model.ok()) return of_model;
-  if (size < head.payload_start) return {Reason::section_truncated, size};
-  return check_entries(data, size, head);
+Verdict check_index(const uint8_t* data, uint64_t size, const Target& target, const Head& head) {
+  return check_index(Processor{target}, data, size, head);
 }
 
-Verdict check_index(const uint8_t* data, uint64_t data_size, uint64_t size, const Target& target, const Head& head) {
-  const Verdict verdict = check_index(Processor{target}, data, data_size, head);
-  if (!verdict.ok()) return verdict;
-  if (size < head.payload_start) return {Reason::section_truncated, size};
-  return check_entries(data, size, head);
+Verdict check_sections(const uint8_t* data, uint64_t size, const Target& target, const Head& head) {
+  return check_sections(Processor{target}, data, size, head);
+}
+
+Verdict check_entries(const uint8_t* data, uint64_t file_size, const Head& head) {
+  if (file_size < head.payload_start) return {Reason::section_truncated, file_size};
+  const uint8_t* index = data + head.head_bytes;
+  uint64_t next = head.payload_start / kUnit;
+  for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
+    const Verdict verdict = check_entry(index + tile * kIndexEntryBytes, head, tile, next);
+    if (!verdict.ok()) return verdict;
+    next += entry_units(index + tile * kIndexEntryBytes);
+  }
+  return check_end(file_size, next);
 }
 
 void digest_of(const uint8_t* data, uint64_t payload_start, uint8_t* digest) {

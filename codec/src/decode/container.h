@@ -10,16 +10,21 @@ namespace l3 {
 // The limits with defaults in place of zeros. `limits` may be null, which means all defaults.
 l3_limits with_defaults(const l3_limits* limits);
 
+// Whether an image is within the limits.
+Verdict check_limits(const Head& head, const l3_limits& limits);
+
 // Reads and verifies the head. `size` may be less than the size of the file.
-Verdict read_head(const uint8_t* data, uint64_t size, const Target& target, const l3_limits& limits, Head& head);
+Verdict read_head(const uint8_t* data, uint64_t size, const Target& target, Head& head);
 
-// Verifies the index, the sections below 0x8000, the model, and that the file ends where it should. Fills `model` if
-// the file has one. If `supplied` is null, a named model is not looked up.
-Verdict check_container(const uint8_t* data, uint64_t size, const Target& target, const Head& head,
-                        const SuppliedModels* supplied, FileModel& model);
+// Verifies the check and the padding of the index.
+Verdict check_index(const uint8_t* data, uint64_t size, const Target& target, const Head& head);
 
-// Verifies the index, and that a file of `size` bytes ends where its last payload ends. `data` has `data_size` bytes.
-Verdict check_index(const uint8_t* data, uint64_t data_size, uint64_t size, const Target& target, const Head& head);
+// Verifies all sections below 0x8000, except for the contents of a model.
+Verdict check_sections(const uint8_t* data, uint64_t size, const Target& target, const Head& head);
+
+// Verifies the entries of an index whose check is right, and that a file of `file_size` bytes ends where its last
+// payload ends. `data` must have the index.
+Verdict check_entries(const uint8_t* data, uint64_t file_size, const Head& head);
 
 // Verifies the check and the padding of one section.
 Verdict check_section(const uint8_t* data, uint64_t size, const Target& target, const Section& section);

@@ -1,10 +1,8 @@
 // Turns a file that names its model into one that contains it.
 #include <cstring>
 
-#include "api/options.h"
 #include "container/sha256.h"
-#include "decode/container.h"
-#include "models/model.h"
+#include "decode/file.h"
 
 namespace l3 {
 namespace {
@@ -86,21 +84,17 @@ using namespace l3;
 l3_status l3_embed_model(const void* data, size_t size, const l3_model* model, void* out, size_t out_size,
                          size_t* written, l3_error* error) {
   if (data == nullptr || model == nullptr || written == nullptr) return fail(error, Reason::null_argument);
-  const Target* chosen = target();
-  if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
-  const uint8_t* const bytes = static_cast<const uint8_t*>(data);
-  constexpr l3_limits kNone = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-  Head head{};
-  Verdict verdict = read_head(bytes, size, *chosen, kNone, head);
-  const SuppliedModels supplied{&model, 1};
-  if (verdict.ok()) {
-    FileModel found;
-    verdict = check_container(bytes, size, *chosen, head, &supplied, found);
-  }
-  if (!verdict.ok()) return fail(error, verdict.reason, verdict.offset, verdict.tile);
+  l3_decode_options options = l3_decode_options_init();
+  options.models = &model;
+  options.model_count = 1;
+  l3_file file;
+  Verdict verdict = file.read(data, size, &options);
+  if (verdict.ok()) verdict = file.check_container(NamedModel::required);
+  if (!verdict.ok()) return report(error, verdict);
+  const Head& head = file.head;
   if (!head.names_model()) return fail(error, Reason::no_named_model);
   if (head.section_count == kMaxSections) return fail(error, Reason::bad_section_size);
-  const Embedding embedding(bytes, size, head, *model, *chosen);
+  const Embedding embedding(file.data, size, head, *model, *file.target);
   if (embedding.size() > kMaxFileBytes) return fail(error, Reason::file_too_large);
   *written = embedding.size();
   if (out == nullptr || out_size < *written) return fail(error, Reason::buffer_too_small);

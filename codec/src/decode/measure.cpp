@@ -1,7 +1,7 @@
 // Measures how many bytes each part of a file takes (l3_measure).
 #include "api/options.h"
 #include "container/logarithm.h"
-#include "decode/container.h"
+#include "decode/file.h"
 #include "engine/dense_decode.h"
 #include "engine/token_warp.h"
 
@@ -50,26 +50,25 @@ Fault measure_tokens(const TileShape& shape, const TileEntry& entry, const Token
   return Decoder(shape, entry, view, bits, delay, classes).decode();
 }
 
-Fault measure_tile(const TileShape& shape, const TileEntry& entry, const ModelTables& model, SymbolBits& bits) {
-  if (model.kind == kDenseModelKind) {
-    using Function = Fault (*)(const TileShape&, const TileEntry&, const DenseTables&, SymbolBits&);
-    constexpr Function kDense[kMaxChannels] = {measure_dense<1>, measure_dense<2>, measure_dense<3>, measure_dense<4>};
-    return kDense[shape.channels - 1](shape, entry, model.dense, bits);
-  }
-  const TokenTables& tokens = model.token;
-  if (tokens.literal) return measure_tokens<1, TokenUse::literal>(shape, entry, tokens, bits);
-  if (tokens.hole) return measure_tokens<1, TokenUse::holes>(shape, entry, tokens, bits);
-  using Function = Fault (*)(const TileShape&, const TileEntry&, const TokenTables&, SymbolBits&);
-  constexpr Function kTokens[kMaxChannels] = {measure_tokens<1, TokenUse::plain>, measure_tokens<2, TokenUse::plain>,
-                                              measure_tokens<3, TokenUse::plain>, measure_tokens<4, TokenUse::plain>};
-  return kTokens[tokens.engine_channels - 1](shape, entry, tokens, bits);
+Fault measure_tile(const TileShape& shape, const TileEntry& entry, const DenseTables& model, SymbolBits& bits) {
+  using Function = Fault (*)(const TileShape&, const TileEntry&, const DenseTables&, SymbolBits&);
+  constexpr Function kFunctions[kMaxChannels] = {measure_dense<1>, measure_dense<2>, measure_dense<3>,
+                                                 measure_dense<4>};
+  return kFunctions[shape.channels - 1](shape, entry, model, bits);
 }
 
-Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const Head& head,
-                const SuppliedModels& supplied, l3_sizes& sizes) {
-  FileModel model;
-  const Verdict container = check_container(data, size, target, head, &supplied, model);
-  if (!container.ok()) return container;
+Fault measure_tile(const TileShape& shape, const TileEntry& entry, const TokenTables& model, SymbolBits& bits) {
+  if (model.literal) return measure_tokens<1, TokenUse::literal>(shape, entry, model, bits);
+  if (model.hole) return measure_tokens<1, TokenUse::holes>(shape, entry, model, bits);
+  using Function = Fault (*)(const TileShape&, const TileEntry&, const TokenTables&, SymbolBits&);
+  constexpr Function kFunctions[kMaxChannels] = {measure_tokens<1, TokenUse::plain>, measure_tokens<2, TokenUse::plain>,
+                                                 measure_tokens<3, TokenUse::plain>,
+                                                 measure_tokens<4, TokenUse::plain>};
+  return kFunctions[model.engine_channels - 1](shape, entry, model, bits);
+}
+
+Verdict measure(const l3_file& file, l3_sizes& sizes) {
+  const Head& head = file.head;
   sizes.head = head.head_bytes;
   sizes.index = head.index_end - head.head_bytes;
   for (uint32_t i = 0; i < head.section_count; ++i) {
@@ -78,20 +77,36 @@ Verdict measure(const uint8_t* data, uint64_t size, const Target& target, const 
   }
   SymbolBits bits;
   for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
-    const TileEntry entry = read_entry(data, head.head_bytes, tile);
-    if (entry.method == Method::constant) continue;
+    TileEntry entry = read_entry(file.data, head.head_bytes, tile);
+    if (!has_payload(entry.method)) continue;
     sizes.payloads += entry.payload_bytes;
     if (entry.method != Method::dense) continue;
-    const uint64_t offset = static_cast<uint64_t>(entry.payload - data);
-    if (target.check(entry.payload, entry.payload_bytes / 4) != entry.check) return {Reason::tile_check, offset, tile};
+    const Verdict verdict = check_tile(file, tile, entry);
+    if (!verdict.ok()) return verdict;
+    if (entry.method != Method::dense) return {Reason::index_check, head.head_bytes, tile};  // it changes meanwhile
     sizes.dense_payloads += entry.payload_bytes;
     sizes.dense_states += uint64_t{4} * dense_lanes(entry.parameters);
-    const Fault fault = measure_tile(head.tile_shape(tile), entry, *model.tables, bits);
-    if (fault.reason != Reason::none) return {fault.reason, offset + fault.at, tile};
+    Fault fault;
+    ModelKinds::visit(file.model->kind, [&]<class Kind>() {
+      fault = measure_tile(head.tile_shape(tile), entry, file.model->of(Kind{}), bits);
+    });
+    if (fault.reason == Reason::none) continue;
+    return {fault.reason, static_cast<uint64_t>(entry.payload - file.data) + fault.at, tile};
   }
   sizes.dense_classes = static_cast<uint64_t>((bits.classes + 7) / 8);
   sizes.dense_samples = static_cast<uint64_t>((bits.samples + 7) / 8);
   return {};
+}
+
+l3_status report_sizes(const l3_file& file, l3_sizes* sizes, l3_error* error) {
+  l3_sizes own{};
+  if (!copy_sized(sizes, own)) return fail(error, Reason::bad_struct_size);
+  const uint32_t struct_size = own.struct_size;
+  own = l3_sizes{};
+  own.struct_size = struct_size;
+  const Verdict verdict = measure(file, own);
+  if (verdict.ok()) std::memcpy(sizes, &own, struct_size < sizeof(own) ? struct_size : sizeof(own));
+  return report(error, verdict);
 }
 
 }  // namespace
@@ -101,22 +116,16 @@ using namespace l3;
 
 l3_status l3_measure(const void* data, size_t size, const l3_decode_options* options, l3_sizes* sizes,
                      l3_error* error) {
-  if (data == nullptr || sizes == nullptr) return fail(error, Reason::null_argument);
   l3_sizes own{};
-  l3_decode_options wanted{};
-  if (!copy_sized(sizes, own) || !copy_sized(options, wanted)) return fail(error, Reason::bad_struct_size);
-  const uint32_t struct_size = own.struct_size;
-  own = l3_sizes{};
-  own.struct_size = struct_size;
-  if (wanted.models == nullptr && wanted.model_count != 0) return fail(error, Reason::null_argument);
-  const Target* chosen = target();
-  if (chosen == nullptr) return fail(error, Reason::unknown_cpu_target);
-  Head head{};
-  constexpr l3_limits kNone = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-  const uint8_t* bytes = static_cast<const uint8_t*>(data);
-  Verdict verdict = read_head(bytes, size, *chosen, kNone, head);
-  if (verdict.ok()) verdict = measure(bytes, size, *chosen, head, {wanted.models, wanted.model_count}, own);
-  if (!verdict.ok()) return fail(error, verdict.reason, verdict.offset, verdict.tile);
-  std::memcpy(sizes, &own, struct_size < sizeof(own) ? struct_size : sizeof(own));
-  return succeed(error);
+  if (sizes == nullptr) return fail(error, Reason::null_argument);
+  if (!copy_sized(sizes, own)) return fail(error, Reason::bad_struct_size);
+  l3_file file;
+  Verdict verdict = file.read(data, size, options);
+  if (verdict.ok()) verdict = file.check_container(NamedModel::required);
+  return verdict.ok() ? report_sizes(file, sizes, error) : report(error, verdict);
+}
+
+l3_status l3_file_measure(const l3_file* file, l3_sizes* sizes, l3_error* error) {
+  if (file == nullptr || sizes == nullptr) return fail(error, Reason::null_argument);
+  return file->of_model.ok() ? report_sizes(*file, sizes, error) : report(error, file->of_model);
 }

@@ -25,6 +25,26 @@ Fault read_for_its_images(const uint8_t* bytes, size_t size, ModelTables& tables
   return read_tables(bytes, size, channels, bits, tables);
 }
 
+// The tables of a default model. Each is built once per process, by the first thread that needs it.
+template <uint32_t kIndex>
+const ModelTables& built_tables() {
+  struct Built {
+    Built() {
+      const DefaultModel& model = kDefaultModelTable[kIndex];
+      (void)read_for_its_images(model.bytes, model.size, tables);  // tests verify the default models
+    }
+    ModelTables tables;
+  };
+  static const Built built;
+  return built.tables;
+}
+
+const ModelTables& default_tables(uint32_t number) {
+  using Function = const ModelTables& (*)();
+  constexpr Function kOfIndex[kDefaultModels] = {built_tables<0>, built_tables<1>, built_tables<2>, built_tables<3>};
+  return kOfIndex[number - 1]();
+}
+
 bool is_name(const uint8_t* a, const uint8_t* b) { return std::memcmp(a, b, kModelNameBytes) == 0; }
 
 }  // namespace
@@ -46,38 +66,31 @@ const l3_model* SuppliedModels::find(const uint8_t* name) const {
   return nullptr;
 }
 
-Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels* supplied, FileModel& model) {
+Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels& supplied, ModelTables* own,
+                   const ModelTables*& tables) {
   const uint32_t origin = head.model_origin();
   if (origin == L3_MODEL_NONE) return {};
-  const uint8_t* bytes = nullptr;
-  uint64_t size = 0;
-  const l3_model* known = nullptr;
   if (origin == L3_MODEL_OWN) {
     const Section* section = head.find(L3_SECTION_MODEL);
-    bytes = data + section->offset;
-    size = section->size;
-  } else if (origin == L3_MODEL_DEFAULT) {
-    const DefaultModel& standard = kDefaultModelTable[head.default_model - 1];
-    bytes = standard.bytes;
-    size = standard.size;
-    if (supplied != nullptr) known = supplied->find(standard.name);
+    const uint8_t* bytes = data + section->offset;
+    if (!ModelKinds::suits(bytes[0], head.bits)) return {Reason::model_unexpected, model_place(head)};
+    const Fault fault = read_tables(bytes, section->size, head.channels, head.bits, *own);
+    if (fault.reason != Reason::none) return verdict_of_model(head, fault);
+    tables = own;
+    return {};
+  }
+  const ModelTables* known = nullptr;
+  if (origin == L3_MODEL_DEFAULT) {
+    known = &default_tables(head.default_model);
   } else {
-    if (supplied == nullptr) return {};
-    known = supplied->find(data + kHeaderBytes);
-    if (known == nullptr) return {Reason::model_missing, model_place(head)};
+    const l3_model* model = supplied.find(data + kHeaderBytes);
+    if (model == nullptr) return {Reason::model_missing, model_place(head)};
+    known = &model->tables;
   }
-  if (known != nullptr) {
-    bytes = known->bytes.data();
-    size = known->bytes.size();
-  }
-  if (!ModelKinds::suits(bytes[0], head.bits)) return {Reason::model_unexpected, model_place(head)};
-  if (known == nullptr) {
-    const Fault fault = read_tables(bytes, size, head.channels, head.bits, model.own);
-    return fault.reason == Reason::none ? Verdict{} : verdict_of_model(head, fault);
-  }
-  if (known->tables.channels() != head.channels) return verdict_of_model(head, {Reason::model_head, kChannelsAt});
-  if (known->tables.bits() != head.bits) return verdict_of_model(head, {Reason::model_head, kBitsAt});
-  model.tables = &known->tables;
+  if (!ModelKinds::suits(known->kind, head.bits)) return {Reason::model_unexpected, model_place(head)};
+  if (known->channels() != head.channels) return verdict_of_model(head, {Reason::model_head, kChannelsAt});
+  if (known->bits() != head.bits) return verdict_of_model(head, {Reason::model_head, kBitsAt});
+  tables = known;
   return {};
 }
 

@@ -33,14 +33,10 @@ struct SuppliedModels {
   const l3_model* find(const uint8_t* name) const;
 };
 
-// The model of a file: built here, or one that the caller supplied.
-struct FileModel {
-  ModelTables own;
-  const ModelTables* tables = &own;
-};
-
-// Finds the model of a file whose head and sections were verified. Reads and verifies it if needed. If the file has no
-// model, or has a named one and `supplied` is null, `model` is left as it is.
-Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels* supplied, FileModel& model);
+// Finds the tables of the model of a file whose head and sections were verified. Builds them in `own`, which must not
+// be null then, if the file has a model of its own. The tables of a default model are built when the first file needs
+// them, and kept. Leaves `tables` as it is if the file has no model.
+Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels& supplied, ModelTables* own,
+                   const ModelTables*& tables);
 
 }  // namespace l3

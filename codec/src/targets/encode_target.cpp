@@ -1,20 +1,26 @@
-// Chooses the encoder's loops. The target vnni uses those of AVX2.
+// Finds the encoder's loops for the chosen target. The target vnni uses those of AVX2.
 #include "targets/encode_target.h"
 
-#include "targets/choose.h"
+#include "targets/cpu.h"
 
 namespace l3 {
-namespace {
 
-struct Choices {
-  static const EncodeTarget* portable() { return &kPortableEncodeTarget; }
-  static const EncodeTarget* avx2() { return &kAvx2EncodeTarget; }
-  static const EncodeTarget* vnni() { return &kAvx2EncodeTarget; }
-  static const EncodeTarget* avx512() { return &kAvx512EncodeTarget; }
-};
-
-}  // namespace
-
-const EncodeTarget* encode_target() { return choose<Choices>(); }
+const EncodeTarget* encode_target() {
+  switch (chosen_cpu()) {
+#if L3_WITH_AVX512
+    case Cpu::avx512: return &kAvx512EncodeTarget;
+#endif
+#if L3_WITH_VNNI
+    case Cpu::vnni: return &kAvx2EncodeTarget;
+#endif
+#if L3_WITH_AVX2
+    case Cpu::avx2: return &kAvx2EncodeTarget;
+#endif
+#if L3_WITH_PORTABLE
+    case Cpu::portable: return &kPortableEncodeTarget;
+#endif
+    default: return nullptr;
+  }
+}
 
 }  // namespace l3

@@ -3,22 +3,25 @@
 #pragma once
 
 #include "container/tile.h"
-#include "models/dense_tables.h"
-#include "models/token.h"
+#include "models/model_tables.h"
 
 namespace l3 {
 
+template <class Kind>
+using DecodeWith = Fault (*)(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                             const typename Kind::Tables& model);
+
 struct Target {
-  const char* name;
   // The check of `words` u32.
   uint32_t (*check)(const uint8_t* bytes, uint64_t words);
-  // Decode a tile whose payload matches its check: a tile that is not dense, and dense tiles with either kind of
+  // Decode a tile whose payload matches its check: a tile of a method without a model, and tiles with either kind of
   // model.
   Fault (*decode)(const TileShape& shape, const TileEntry& entry, const TileOutput& out);
-  Fault (*decode_dense)(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
-                        const DenseTables& model);
-  Fault (*decode_tokens)(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
-                         const TokenTables& model);
+  DecodeWith<DenseKind> decode_dense;
+  DecodeWith<TokenKind> decode_tokens;
+
+  DecodeWith<DenseKind> decoder(DenseKind) const { return decode_dense; }
+  DecodeWith<TokenKind> decoder(TokenKind) const { return decode_tokens; }
 };
 
 // Implemented for the portable target, for AVX2, and for AVX-512 with VNNI (Cascade Lake and later).
@@ -33,8 +36,7 @@ extern const Target kPortableTarget;
 extern const Target kAvx2Target;
 extern const Target kAvx512Target;
 
-// The best target for this processor, or the one that the environment variable L3_CPU names. Null if L3_CPU names a
-// target that is unknown or that this processor does not support.
+// The loops for chosen_cpu(); null if that is Cpu::none.
 const Target* target();
 
 }  // namespace l3

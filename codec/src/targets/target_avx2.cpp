@@ -1,4 +1,4 @@
-// The target "avx2", compiled with AVX2.
+// The target compiled with AVX2.
 #include "engine/dense_body.h"
 #include "targets/target_body.h"
 #include "targets/warp_avx2.h"
@@ -6,6 +6,6 @@
 
 namespace l3 {
 
-const Target kAvx2Target = TargetBody<Avx2Warp>::as("avx2", decode_dense<Avx2WordWarp>, decode_tokens_avx2);
+const Target kAvx2Target = TargetBody<Avx2Warp>::with(decode_dense<Avx2WordWarp>, decode_tokens_avx2);
 
 }  // namespace l3

@@ -1,10 +1,10 @@
-// The target "avx512", compiled with AVX-512 and VBMI (Ice Lake, Zen 4 and later).
+// The target compiled with AVX-512 and VBMI (Ice Lake, Zen 4 and later).
 #include "targets/dense_avx512.h"
 #include "targets/target_body.h"
 #include "targets/warp_avx512.h"
 
 namespace l3 {
 
-const Target kAvx512Target = TargetBody<Avx512Warp>::as("avx512", decode_dense_avx512, decode_tokens_avx512);
+const Target kAvx512Target = TargetBody<Avx512Warp>::with(decode_dense_avx512, decode_tokens_avx512);
 
 }  // namespace l3

@@ -27,9 +27,8 @@ struct TargetBody {
     return kFunctions[shape.bits > 8][shape.channels - 1](shape, entry, out);
   }
 
-  static constexpr Target as(const char* name, decltype(Target::decode_dense) decode_dense,
-                             decltype(Target::decode_tokens) decode_tokens) {
-    return {name, check, decode, decode_dense, decode_tokens};
+  static constexpr Target with(DecodeWith<DenseKind> decode_dense, DecodeWith<TokenKind> decode_tokens) {
+    return {check, decode, decode_dense, decode_tokens};
   }
 };
 

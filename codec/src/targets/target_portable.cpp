@@ -1,4 +1,4 @@
-// The target "portable", compiled without processor-specific options.
+// The target compiled without processor-specific options.
 #include "engine/dense_body.h"
 #include "engine/word_warp.h"
 #include "targets/target_body.h"
@@ -6,7 +6,6 @@
 
 namespace l3 {
 
-const Target kPortableTarget =
-    TargetBody<PortableWarp>::as("portable", decode_dense<PortableWordWarp>, decode_tokens_portable);
+const Target kPortableTarget = TargetBody<PortableWarp>::with(decode_dense<PortableWordWarp>, decode_tokens_portable);
 
 }  // namespace l3

@@ -1,0 +1,186 @@
+// Decodes images and regions.
+#include <atomic>
+#include <cstring>
+
+#include "api/parallel.h"
+#include "decode/file.h"
+
+namespace l3 {
+namespace {
+
+// Decodes the tiles that a region touches, in parallel.
+class RegionDecoder {
+ public:
+  RegionDecoder(const l3_file& file, const Region& region, uint8_t* out, size_t stride)
+      : file_(file),
+        head_(file.head),
+        region_(region),
+        out_(out),
+        stride_(stride),
+        pixel_bytes_(file.pixel_bytes()),
+        first_column_(region.x / head_.tile_width),
+        first_row_(region.y / head_.tile_height),
+        columns_((region.x + region.width - 1) / head_.tile_width - first_column_ + 1),
+        rows_((region.y + region.height - 1) / head_.tile_height - first_row_ + 1) {}
+
+  Verdict run() {
+    run_parallel(file_.options.parallel, uint64_t{columns_} * rows_, *this);
+    // Report the lowest tile that failed. Which one failed first in time depends on the threads.
+    const uint64_t failed = failed_.load();
+    if (failed == L3_NO_TILE) return {};
+    const Verdict verdict = decode_tile(failed);
+    // If it does not fail this time, another thread is changing the file.
+    return verdict.ok() ? Verdict{Reason::tile_check, 0, failed} : verdict;
+  }
+
+  void operator()(uint64_t i) {
+    if (i >= failed_.load(std::memory_order_relaxed)) return;
+    if (decode_tile(i).ok()) return;
+    uint64_t lowest = failed_.load();
+    while (i < lowest && !failed_.compare_exchange_weak(lowest, i)) {
+    }
+  }
+
+ private:
+  // Decodes the i-th tile of the region, counted row by row.
+  Verdict decode_tile(uint64_t i) const {
+    const uint32_t column = first_column_ + static_cast<uint32_t>(i % columns_);
+    const uint32_t row = first_row_ + static_cast<uint32_t>(i / columns_);
+    const uint64_t tile = uint64_t{row} * head_.tiles_across + column;
+    const TileShape shape = head_.tile_shape(tile);
+    TileEntry entry;
+    const Verdict verdict = check_tile(file_, tile, entry);
+    if (!verdict.ok()) return verdict;
+    const TileOutput out = output(column * head_.tile_width, row * head_.tile_height, shape);
+    const Target& target = *file_.target;
+    Fault fault;
+    if (needs_model(entry.method)) {
+      ModelKinds::visit(file_.model->kind, [&]<class Kind>() {
+        fault = target.decoder(Kind{})(shape, entry, out, file_.model->of(Kind{}));
+      });
+    } else {
+      fault = target.decode(shape, entry, out);
+    }
+    const uint64_t offset = static_cast<uint64_t>(entry.payload - file_.data);
+    return {fault.reason, offset + fault.at, fault.reason == Reason::none ? L3_NO_TILE : tile};
+  }
+
+  // The part of the region that lies in the tile at (x, y), relative to the tile.
+  TileOutput output(uint32_t x, uint32_t y, const TileShape& shape) const {
+    TileOutput part{};
+    part.x0 = x < region_.x ? region_.x - x : 0;
+    part.y0 = y < region_.y ? region_.y - y : 0;
+    part.x1 = smaller(shape.width, region_.x + region_.width - x);
+    part.y1 = smaller(shape.height, region_.y + region_.height - y);
+    part.stride = stride_;
+    part.colours = out_ != nullptr && file_.has_colours() ? file_.colours : nullptr;
+    part.colour_bytes = pixel_bytes_;
+    if (out_ != nullptr) {
+      part.pixels = out_ + (y + part.y0 - region_.y) * stride_ + size_t{x + part.x0 - region_.x} * pixel_bytes_;
+    }
+    return part;
+  }
+
+  const l3_file& file_;
+  const Head& head_;
+  Region region_;
+  uint8_t* out_;
+  size_t stride_;
+  uint32_t pixel_bytes_;
+  uint32_t first_column_, first_row_, columns_, rows_;
+  std::atomic<uint64_t> failed_{L3_NO_TILE};
+};
+
+// Verifies where the pixels of a region shall go, and fills in `step`, the bytes from one row to the next.
+Verdict check_output(const l3_file& file, const Region& region, const void* out, size_t out_size, size_t stride,
+                     uint64_t& step) {
+  if (out == nullptr) return {Reason::null_argument};
+  if (!is_inside(region, file.head)) return {Reason::bad_region};
+  const uint64_t row = uint64_t{region.width} * file.pixel_bytes();
+  step = stride == 0 ? row : stride;
+  if (step < row) return {Reason::bad_stride};
+  // An image has at most 2^20 rows, so this keeps the products below from overflowing.
+  if (step > (UINT64_MAX >> 21)) return {Reason::bad_stride};
+  if (uint64_t{region.width} * region.height > file.limits.max_pixels) {
+    return {Reason::over_pixel_limit, header::kWidth};
+  }
+  if (row * region.height > file.limits.max_output_bytes) return {Reason::over_output_limit, header::kWidth};
+  const uint64_t needed = step * (region.height - 1) + row;
+  if (needed > out_size) return {Reason::buffer_too_small};
+  if (overlap(file.data, file.size, out, needed) || overlap(&file, sizeof(file), out, needed) ||
+      overlap(file.workspace, file.workspace_size, out, needed)) {
+    return {Reason::buffers_overlap};
+  }
+  return {};
+}
+
+// Decodes from bytes whose head was read.
+l3_status decode(l3_file& file, const Region& region, void* out, size_t out_size, size_t stride, l3_error* error) {
+  uint64_t step = 0;
+  Verdict verdict = check_output(file, region, out, out_size, stride, step);
+  if (verdict.ok()) verdict = file.check_container(NamedModel::required);
+  if (verdict.ok()) verdict = decode_tiles(file, region, static_cast<uint8_t*>(out), step);
+  return report(error, verdict);
+}
+
+}  // namespace
+
+Verdict check_tile(const l3_file& file, uint64_t tile, TileEntry& entry) {
+  // The index was verified, but another thread may have changed it since. Check again what is used.
+  uint8_t copy[kIndexEntryBytes];
+  const uint64_t at = file.head.head_bytes + tile * kIndexEntryBytes;
+  std::memcpy(copy, file.data + at, sizeof(copy));
+  const Verdict changed{Reason::index_check, at, tile};
+  if (check_entry_fields(copy, file.head, file.head.tile_shape(tile)).reason != Reason::none) return changed;
+  entry = read_entry(copy, file.data);
+  const uint64_t offset = static_cast<uint64_t>(entry.payload - file.data);
+  if (entry.payload_bytes > file.size || offset > file.size - entry.payload_bytes) return changed;
+  if (has_payload(entry.method) && file.target->check(entry.payload, entry.payload_bytes / 4) != entry.check) {
+    return {Reason::tile_check, offset, tile};
+  }
+  return {};
+}
+
+Verdict decode_tiles(const l3_file& file, const Region& region, uint8_t* out, size_t stride) {
+  return RegionDecoder(file, region, out, stride).run();
+}
+
+}  // namespace l3
+
+using namespace l3;
+
+l3_status l3_decode(const void* data, size_t size, const l3_decode_options* options, void* out, size_t out_size,
+                    size_t stride, l3_error* error) {
+  l3_file file;
+  Verdict verdict = file.read(data, size, options);
+  if (verdict.ok()) verdict = file.check_limits();
+  if (!verdict.ok()) return report(error, verdict);
+  return decode(file, whole(file.head), out, out_size, stride, error);
+}
+
+l3_status l3_decode_region(const void* data, size_t size, uint32_t x, uint32_t y, uint32_t width, uint32_t height,
+                           const l3_decode_options* options, void* out, size_t out_size, size_t stride,
+                           l3_error* error) {
+  l3_file file;
+  const Verdict verdict = file.read(data, size, options);
+  if (!verdict.ok()) return report(error, verdict);
+  return decode(file, {x, y, width, height}, out, out_size, stride, error);
+}
+
+l3_status l3_file_decode(const l3_file* file, void* out, size_t out_size, size_t stride, l3_error* error) {
+  if (file == nullptr) return fail(error, Reason::null_argument);
+  const Verdict verdict = file->check_limits();
+  if (!verdict.ok()) return report(error, verdict);
+  return l3_file_decode_region(file, 0, 0, file->head.width, file->head.height, out, out_size, stride, error);
+}
+
+l3_status l3_file_decode_region(const l3_file* file, uint32_t x, uint32_t y, uint32_t width, uint32_t height, void* out,
+                                size_t out_size, size_t stride, l3_error* error) {
+  if (file == nullptr) return fail(error, Reason::null_argument);
+  const Region region{x, y, width, height};
+  uint64_t step = 0;
+  Verdict verdict = check_output(*file, region, out, out_size, stride, step);
+  if (verdict.ok()) verdict = file->of_model;
+  if (verdict.ok()) verdict = decode_tiles(*file, region, static_cast<uint8_t*>(out), step);
+  return report(error, verdict);
+}
