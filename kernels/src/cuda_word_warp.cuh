@@ -204,7 +204,8 @@ struct CudaWordWarp {
     own.v = both.x;
     other.v = both.y;
   }
-  L3_INLINE static void look_up_class(const Tables& tables, uint32_t channel, Lanes before, Lanes bucket, Lanes& own,
+  template <class AnyTables>
+  L3_INLINE static void look_up_class(const AnyTables& tables, uint32_t channel, Lanes before, Lanes bucket, Lanes& own,
                                       Lanes& other) {
     const uint32_t table = tables.class_table_of[channel][before.v];
     const Bucket both = tables.class_buckets[table * kClassBuckets + bucket.v];

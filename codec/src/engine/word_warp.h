@@ -306,8 +306,9 @@ struct WordWarp {
       other.v[i] = b.other;
     }
   }
-  L3_INLINE static void look_up_class(const DenseTables& tables, uint32_t channel, Lanes before, Lanes bucket,
-                                      Lanes& own, Lanes& other) {
+  template <class Tables>
+  L3_INLINE static void look_up_class(const Tables& tables, uint32_t channel, Lanes before, Lanes bucket, Lanes& own,
+                                      Lanes& other) {
     for (uint32_t i = 0; i < kPartLanes; ++i) {
       const uint32_t table = tables.class_table_of[channel][before.v[i]];
       const Bucket& b = tables.class_buckets[table * kClassBuckets + bucket.v[i]];
