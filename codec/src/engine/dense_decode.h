@@ -78,12 +78,12 @@ class DenseDecoder : Wavefront<W, Sink> {
     Front::slide(error, error_here_[part], above(error_here_[before], from_last[1]),
                  above(error_[before].n, from_last[3]));
 
-    this->find_active(part);
-    const auto edges = Front::Edges::of(column_[part], row_[part], this->width_);
+    const auto at = this->find_place(part);
+    const auto edges = Front::Edges::of(at.column, at.row, this->width_);
     const Lanes corner = W::splat(0);
     const auto of_pixel = Front::fix_edges(pixel, edges, corner), of_error = Front::fix_edges(error, edges, corner);
-    const auto entering = W::lane_bits(this->entering_block(part));
-    if (entering) weights_.enter(part, entering, this->block_at(row_[part], column_[part]), classes_);
+    const auto entering = W::lane_bits(Front::entering_block(at));
+    if (entering) weights_.enter(part, entering, this->block_of(at), classes_);
 
     View& view = view_[part];
     W::template exchange<kChannels>(pixel.w, pixel.n, pixel.nw, of_pixel.ne, view.near);

@@ -13,7 +13,7 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
       Base::pixel, Base::pixel_, Base::pixel_here_, Base::row_, Base::state_, Base::tables_;
   using Base::kLiteral, Base::kParts, Base::kWords;
   using typename Base::At, typename Base::Classes, typename Base::Delay, typename Base::Front, typename Base::Lanes,
-      typename Base::Mask, typename Base::Tables;
+      typename Base::Mask, typename Base::Place, typename Base::Tables;
   using typename Base::Front::Round, typename Base::Front::Way;
 
  public:
@@ -40,14 +40,14 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
   }
 
   // Loads the weights of lanes that enter a block, and copies the pixels of still blocks. The others are to be decoded.
-  L3_INLINE void enter_blocks(uint32_t part) {
-    to_decode_[part] = active_[part];
+  L3_INLINE void enter_blocks(uint32_t part, const Place& at) {
+    to_decode_[part] = at.active;
     const bool has_classes = !kLiteral && weights_.change();
     if (!has_classes && !tables_.still()) return;
-    const Mask enters = this->entering_block(part);
+    const Mask enters = Base::entering_block(at);
     const auto entering = W::lane_bits(enters);
     if (entering) {
-      const Lanes block = this->block_at(row_[part], column_[part]);
+      const Lanes block = this->block_of(at);
       if (has_classes) weights_.enter(part, entering, block, classes_);
       if constexpr (W::kLooksAhead) {
         if (tables_.still()) still_[part] = W::either(W::and_not(still_[part], enters), still_among(block, entering));
@@ -55,10 +55,10 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
     }
     if (!tables_.still()) return;
     if constexpr (W::kLooksAhead) {
-      copy_still(part, W::both(active_[part], still_[part]));
+      copy_still(part, at.active, W::both(at.active, still_[part]));
     } else {
       // A GPU looks this up in each step rather than keep it in a register.
-      copy_still(part, still_among(this->block_at(row_[part], column_[part]), active_[part]));
+      copy_still(part, at.active, still_among(this->block_of(at), at.active));
     }
   }
 
@@ -127,8 +127,8 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
   }
 
   // Pixels of still blocks (section 15.4): W if N equals NW, else N.
-  L3_INLINE void copy_still(uint32_t part, Mask still) {
-    to_decode_[part] = W::and_not(active_[part], still);
+  L3_INLINE void copy_still(uint32_t part, Mask active, Mask still) {
+    to_decode_[part] = W::and_not(active, still);
     Mask level = still;
     for (uint32_t word = 0; word < kWords; ++word) {
       level = W::both(level, W::same(pixel(At::n, part, word), pixel(At::nw, part, word)));

@@ -73,14 +73,14 @@ class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
   // Collects the neighbours of each lane's pixel in a part. `inside`: no lane is at an edge of the tile.
   L3_INLINE void gather_neighbours(uint32_t part, const typename Delay::Entry& from_last, bool inside) {
     this->slide(part, from_last);
-    this->find_active(part);
-    this->fix_neighbours(part, inside);
+    const auto at = this->find_place(part);
+    this->fix_neighbours(part, at, inside);
     for (uint32_t word = 0; word < Base::kWords; ++word) {
       this->pixel_here_[part][word] = Base::no_pixel();
       if constexpr (!Base::kLiteral) this->error_here_[part][word] = W::splat(0);
     }
-    if (this->has_holes()) this->track_last_value(part, W::equal(this->column_[part], 0));
-    this->enter_blocks(part);
+    if (this->has_holes()) this->track_last_value(part, W::equal(at.column, 0));
+    this->enter_blocks(part, at);
   }
 
   // Decodes the pixels of one step.

@@ -20,7 +20,8 @@ class TokenNeighbours : protected Wavefront<W, Sink> {
  protected:
   using Front = Wavefront<W, Sink>;
   using Front::kParts;
-  using typename Front::Classes, typename Front::Lanes, typename Front::Mask, typename Front::Window;
+  using typename Front::Classes, typename Front::Lanes, typename Front::Mask, typename Front::Place,
+      typename Front::Window;
   using At = NeighbourAt;
   using Tables = typename W::TokenTables;
   static constexpr bool kLiteral = kUse == TokenUse::literal, kMayHaveHoles = kUse == TokenUse::holes;
@@ -88,14 +89,14 @@ class TokenNeighbours : protected Wavefront<W, Sink> {
   }
 
   // Corrects the neighbours of a part at the tile's edges. `inside`: no lane is at an edge of the tile.
-  L3_INLINE void fix_neighbours(uint32_t part, bool inside) {
+  L3_INLINE void fix_neighbours(uint32_t part, const Place& place, bool inside) {
     if (inside) {
       for (uint32_t word = 0; word < kWords; ++word) {
         above_[part][word] = Front::upper_of(pixel_[part][word]);
         if (has_errors()) errors_above_[part][word] = Front::upper_of(error_[part][word]);
       }
     } else {
-      const auto edges = Front::Edges::of(this->column_[part], this->row_[part], this->width_);
+      const auto edges = Front::Edges::of(place.column, place.row, this->width_);
       for (uint32_t word = 0; word < kWords; ++word) {
         above_[part][word] = Front::fix_edges(pixel_[part][word], edges, no_pixel());
         if (has_errors()) errors_above_[part][word] = Front::fix_edges(error_[part][word], edges, W::splat(0));

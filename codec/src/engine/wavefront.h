@@ -57,6 +57,12 @@ class Wavefront {
         classes_(classes),
         reader_(entry.payload, entry.payload_bytes) {}
 
+  // Where the lanes of a part are, and which of them are inside the tile.
+  struct Place {
+    Lanes column, row;
+    Mask active;
+  };
+
   // ---- states, symbols and words
 
   // The number of parts of the warp that contain lanes of this tile.
@@ -118,7 +124,7 @@ class Wavefront {
 
   L3_INLINE uint32_t blocks_across() const { return ceil_div(width_, kBlockEdge); }
   L3_INLINE uint32_t blocks() const { return blocks_across() * ceil_div(height_, kBlockEdge); }
-  L3_INLINE Lanes block_at(Lanes row, Lanes column) const { return (row >> 4) * blocks_across() + (column >> 4); }
+  L3_INLINE Lanes block_of(const Place& at) const { return (at.row >> 4) * blocks_across() + (at.column >> 4); }
 
   struct Round {
     uint32_t first, end;  // blocks
@@ -180,15 +186,16 @@ class Wavefront {
             kParts == 1 ? 0 : (lanes_ - 1) / W::kPartLanes, W::uniform((lanes_ - 1) % W::kPartLanes)};
   }
   // Finds the lanes that are inside the tile. Of these, only those whose pixel is not in the ending take words.
-  L3_INLINE void find_active(uint32_t part) {
+  L3_INLINE Place find_place(uint32_t part) {
     const Lanes column = column_[part], row = row_[part];
-    active_[part] = W::both(W::less(column, width_), W::less(row, height_));
-    refills_[part] =
-        W::and_not(active_[part], W::both(W::at_least(row, ending_.row), W::at_least(column, ending_.column)));
+    const Mask active = W::both(W::less(column, width_), W::less(row, height_));
+    active_[part] = active;
+    refills_[part] = W::and_not(active, W::both(W::at_least(row, ending_.row), W::at_least(column, ending_.column)));
+    return {column, row, active};
   }
   // The active lanes that enter a block.
-  L3_INLINE Mask entering_block(uint32_t part) const {
-    return W::both(active_[part], W::equal(column_[part] & constant<kBlockEdge - 1>, 0));
+  L3_INLINE static Mask entering_block(const Place& at) {
+    return W::both(at.active, W::equal(at.column & constant<kBlockEdge - 1>, 0));
   }
   // Moves each lane to its next column, or to the first column of its next row.
   L3_INLINE void next_column(uint32_t part, uint32_t period) {
