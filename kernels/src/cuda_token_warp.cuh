@@ -4,6 +4,7 @@
 
 #include "cuda_word_warp.cuh"
 #include "engine/token_taps.h"
+#include "engine/warp_concepts.h"
 
 namespace l3 {
 
@@ -276,5 +277,7 @@ struct CudaTokenWarp : CudaWordWarp {
     other.v = both.y;
   }
 };
+
+static_assert(TokenMethodWarp<CudaTokenWarp>);
 
 }  // namespace l3

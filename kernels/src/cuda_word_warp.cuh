@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda_instructions.cuh"
+#include "engine/warp_concepts.h"
 #include "models/dense_tables.h"
 
 namespace l3 {
@@ -341,5 +342,7 @@ struct CudaWordWarp {
  private:
   static constexpr float kLarge = 8388608.0f;  // kActivityStart is 8 more
 };
+
+static_assert(DenseMethodWarp<CudaWordWarp>);
 
 }  // namespace l3

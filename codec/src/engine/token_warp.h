@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/token_taps.h"
+#include "engine/warp_concepts.h"
 #include "engine/word_warp.h"
 
 namespace l3 {
@@ -247,5 +248,7 @@ struct TokenWarp : Base {
 };
 
 struct PortableTokenWarp : TokenWarp<PortableTokenWarp, PortableWordWarp> {};
+
+static_assert(TokenMethodWarp<PortableTokenWarp>);
 
 }  // namespace l3

@@ -11,6 +11,7 @@
 
 #include "container/block_reader.h"
 #include "engine/short_vectors.h"
+#include "engine/warp_concepts.h"
 #include "models/dense_tables.h"
 
 namespace l3 {
@@ -494,5 +495,7 @@ struct WordWarp {
 
 // The warp for any processor: eight parts of four lanes.
 struct PortableWordWarp : WordWarp<PortableWordWarp, 16> {};
+
+static_assert(DenseMethodWarp<PortableWordWarp>);
 
 }  // namespace l3
