@@ -1,4 +1,4 @@
-// Blocks of token tiles (sections 15.3 and 15.4 of the spec): which are still, and the classes of the others.
+// Blocks of token tiles (sections 13.2 and 15.4 of the spec): which are still, and the classes of the others.
 #pragma once
 
 #include "engine/token_neighbours.h"

@@ -1,4 +1,4 @@
-// Matches in token tiles (section 15.x of the spec): pixels that repeat a neighbour.
+// Matches in token tiles (section 15.1 of the spec): pixels that repeat a neighbour.
 #pragma once
 
 #include "engine/token_numbers.h"

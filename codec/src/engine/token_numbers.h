@@ -1,4 +1,4 @@
-// The numbers of escaped pixels in token tiles (sections 15.5 and 15.6 of the spec): predictions, contexts, and tokens
+// The numbers of escaped pixels in token tiles (sections 15.2 and 15.3 of the spec): predictions, contexts, and tokens
 // with raw bits.
 #pragma once
 
