@@ -3,7 +3,8 @@
 #pragma once
 
 #include "cuda_word_warp.cuh"
-#include "engine/token_decode.h"
+#include "engine/token_taps.h"
+#include "engine/warp_concepts.h"
 
 namespace l3 {
 
@@ -45,13 +46,14 @@ struct CudaTokenTables {
     hole_value_ = CudaWordWarp::uniform(tables.hole_value);
   }
 
+  L3_INLINE const TokenTables& all() const { return *model; }
+
   L3_INLINE bool match() const { return (flags_ & kMatchFlag) != 0; }
   L3_INLINE bool match_by_activity() const { return (flags_ & kActivityFlag) != 0; }
   L3_INLINE bool hole() const { return (flags_ & kHoleFlag) != 0; }
   L3_INLINE uint32_t hole_value() const { return hole_value_; }
   L3_INLINE bool still() const { return (flags_ & kStillFlag) != 0; }
   L3_INLINE uint32_t still_frequency(uint32_t i) const { return model->still_frequency[i]; }
-  L3_INLINE uint32_t classes(uint32_t c) const { return model->classes[c]; }
   L3_INLINE bool grouped(uint32_t c) const { return (flags_ & kGroupedFlag << c) != 0; }
   L3_INLINE uint32_t max_value(uint32_t c) const {
     return c % 2 == 0 ? max_value_[c / 2] & 0xFFFF : max_value_[c / 2] >> 16;
@@ -148,13 +150,6 @@ struct CudaTokenWarp : CudaWordWarp {
                                       Lanes& other) {
     const uint32_t first = tables.memory + at(offsetof(Memory, table_of)) + c * kMaxRows * kTokenLevels;
     look_up_bucket(tables, load_shared_u8<0>(first + context.v), bucket, own, other);
-  }
-  L3_INLINE static void look_up_token_class(const TokenTables& tables, uint32_t c, Lanes before, Lanes bucket,
-                                            Lanes& own, Lanes& other) {
-    const uint32_t table = tables.model->class_table_of[c][before.v];
-    const Bucket both = tables.model->class_buckets[table * kClassBuckets + bucket.v];
-    own.v = both.own;
-    other.v = both.other;
   }
   L3_INLINE static Lanes token_row(const TokenTables& tables, uint32_t c, Lanes zone, Lanes pattern) {
     const uint32_t zones = tables.memory + at(offsetof(Memory, zone_row)) + 2 * c * kZones;
@@ -282,5 +277,7 @@ struct CudaTokenWarp : CudaWordWarp {
     other.v = both.y;
   }
 };
+
+static_assert(TokenMethodWarp<CudaTokenWarp>);
 
 }  // namespace l3

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda_instructions.cuh"
+#include "engine/warp_concepts.h"
 
 namespace l3 {
 
@@ -139,5 +140,7 @@ struct CudaWarp {
   L3_INLINE static Words rotate_left_15(Words a) { return {__funnelshift_l(a.v, a.v, 15)}; }
   L3_INLINE static uint32_t sum_words(Words a) { return sum_of_lanes(a.v); }
 };
+
+static_assert(FastMethodWarp<CudaWarp>);
 
 }  // namespace l3

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda_instructions.cuh"
+#include "engine/warp_concepts.h"
 #include "models/dense_tables.h"
 
 namespace l3 {
@@ -204,7 +205,8 @@ struct CudaWordWarp {
     own.v = both.x;
     other.v = both.y;
   }
-  L3_INLINE static void look_up_class(const Tables& tables, uint32_t channel, Lanes before, Lanes bucket, Lanes& own,
+  template <class AnyTables>
+  L3_INLINE static void look_up_class(const AnyTables& tables, uint32_t channel, Lanes before, Lanes bucket, Lanes& own,
                                       Lanes& other) {
     const uint32_t table = tables.class_table_of[channel][before.v];
     const Bucket both = tables.class_buckets[table * kClassBuckets + bucket.v];
@@ -340,5 +342,7 @@ struct CudaWordWarp {
  private:
   static constexpr float kLarge = 8388608.0f;  // kActivityStart is 8 more
 };
+
+static_assert(DenseMethodWarp<CudaWordWarp>);
 
 }  // namespace l3

@@ -3,6 +3,7 @@
 #include "container/logarithm.h"
 #include "decode/file.h"
 #include "engine/dense_decode.h"
+#include "engine/token_decode.h"
 #include "engine/token_warp.h"
 
 namespace l3 {

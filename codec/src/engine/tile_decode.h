@@ -1,4 +1,6 @@
-// Decodes a tile that is not dense (section 6), with a warp. Every processor target and CUDA compile this same code.
+// Decodes a tile that is not dense (section 6), with a FastMethodWarp. Every processor target compiles this same code.
+// CUDA does too, except for fast tiles of samples up to 8 bits, which kernels/src/decode_fast.cuh decodes in its own
+// way.
 #pragma once
 
 #include "container/methods.h"

@@ -1,6 +1,7 @@
 // Decodes tiles of token models with a warp type W. Included by one source file for each warp type.
 #pragma once
 
+#include "engine/token_decode.h"
 #include "engine/token_rows.h"
 #include "engine/token_warp.h"
 

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "engine/token_decode.h"
+#include "engine/token_taps.h"
+#include "engine/warp_concepts.h"
 #include "engine/word_warp.h"
 
 namespace l3 {
@@ -27,7 +28,6 @@ class TokenView {
   uint32_t hole_value() const { return tables_.hole_value; }
   bool still() const { return tables_.still; }
   uint32_t still_frequency(uint32_t i) const { return tables_.still_frequency[i]; }
-  uint32_t classes(uint32_t c) const { return tables_.classes[c]; }
   bool grouped(uint32_t c) const { return tables_.grouped[c]; }
   uint32_t max_value(uint32_t c) const { return (1u << tables_.depth[c]) - 1; }
 
@@ -158,15 +158,6 @@ struct TokenWarp : Base {
     const auto contexts = Self::each(context);
     look_up_buckets([&](uint32_t i) { return view.all().table_of[c][contexts[i]]; }, view, bucket, own, other);
   }
-  L3_INLINE static void look_up_token_class(const TokenView& view, uint32_t c, Lanes before, Lanes bucket, Lanes& own,
-                                            Lanes& other) {
-    const l3::TokenTables& tables = view.all();
-    for (uint32_t i = 0; i < kPartLanes; ++i) {
-      const Bucket& b = tables.class_buckets[tables.class_table_of[c][before.v[i]] * kClassBuckets + bucket.v[i]];
-      own.v[i] = b.own;
-      other.v[i] = b.other;
-    }
-  }
   // The index of the first level in the row of a zone and a sign pattern.
   L3_INLINE static Lanes token_row(const TokenView& view, uint32_t c, Lanes zone, Lanes pattern) {
     return Base::row(view.all(), c, zone, pattern) * constant<kTokenLevels>;
@@ -257,5 +248,7 @@ struct TokenWarp : Base {
 };
 
 struct PortableTokenWarp : TokenWarp<PortableTokenWarp, PortableWordWarp> {};
+
+static_assert(TokenMethodWarp<PortableTokenWarp>);
 
 }  // namespace l3

@@ -2,8 +2,8 @@
 //
 // Everything here uses the compiler's vector extension, so it works on any processor. VectorWarp<16> is the portable
 // target (SSE2, NEON, ...). The AVX2 and AVX-512 targets derive from it and replace the functions that they can do
-// faster. The decoder requires of a warp exactly the functions of this class; kernels/ implements them with CUDA's
-// registers.
+// faster. The decoder requires what FastMethodWarp lists (warp_concepts.h), the encoder also the rest. kernels/
+// implements what the decoder requires with CUDA's registers.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// What the two decoders of dense tiles share (section 13 of the spec). Every processor target and CUDA compile this
-// same code.
+// What the two decoders of dense tiles share (section 13 of the spec): DenseDecoder and TokenDecoder derive from
+// Wavefront. Every processor target and CUDA compile this same code.
 //
 // The lanes pass through the tile as a wavefront. Each lane is two columns behind the lane above it, so whatever it
 // needs from the row above was already decoded by the previous lane, and is handed over from lane to lane. A warp may
@@ -36,10 +36,176 @@ struct DenseWindow {
   Lanes w, ww, n, nw, ne, nww, nn, nne;
 };
 
-template <class W>
-struct Wavefront {
+template <class W, class Sink>
+class Wavefront {
+ protected:
   using Lanes = typename W::Lanes;
   using Mask = typename W::Mask;
+  using Classes = typename W::Classes;
+  using Window = typename W::Reader::Window;
+  static constexpr uint32_t kParts = W::kParts;
+
+  L3_INLINE Wavefront(const TileShape& shape, const TileEntry& entry, Sink& sink, Classes& classes)
+      : width_(shape.width),
+        height_(shape.height),
+        lanes_(W::uniform(dense_lanes(entry.parameters))),
+        ending_(ending_of(W::uniform(entry.parameters), shape.width, shape.height)),
+        parts_(ceil_div(lanes_, W::kPartLanes)),
+        payload_bytes_(entry.payload_bytes),
+        payload_(entry.payload),
+        sink_(sink),
+        classes_(classes),
+        reader_(entry.payload, entry.payload_bytes) {}
+
+  // Where the lanes of a part are, and which of them are inside the tile.
+  struct Place {
+    Lanes column, row;
+    Mask active;
+  };
+
+  // ---- states, symbols and words
+
+  // The number of parts of the warp that contain lanes of this tile.
+  L3_INLINE uint32_t parts() const { return kParts == 1 ? 1 : parts_; }
+
+  L3_INLINE void load_states() {
+    L3_FOR_PARTS state_[part] = W::load_states(payload_, lanes_, part);
+    at_ = 4 * lanes_;
+  }
+
+  // The bucket that a lane's state selects in its table.
+  template <uint32_t kBuckets>
+  L3_INLINE Lanes bucket_of(Constant<kBuckets>, uint32_t part) const {
+    return (state_[part] & constant<kProbabilities - 1>) >> __builtin_ctz(kProbabilities / kBuckets);
+  }
+
+  // Decodes a symbol in each active lane of a part, from the two symbols of its bucket. Returns what the symbol stands
+  // for in the lowest byte.
+  template <uint32_t kBuckets>
+  L3_INLINE Lanes decode_symbol(Constant<kBuckets>, uint32_t part, Lanes own, Lanes other, Mask active) {
+    Lanes& state = state_[part];
+    const Lanes place = state & constant<kProbabilities / kBuckets - 1>;
+    const Mask is_own = W::less_small(place, W::template byte_of<2>(own));
+    const Lanes chosen = W::select(is_own, own & constant<0xFF000FFF>, other);
+    const Lanes number = ((chosen >> 12) + place) & constant<kProbabilities - 1>;
+    const Lanes frequency = chosen & constant<kProbabilities - 1>;
+    sink_.template on_symbol<kBuckets>(frequency, active);
+    const Lanes next = frequency * (state >> kProbabilityBits) + number;
+    state = W::select(active, next, state);
+    return W::top_byte(chosen);
+  }
+
+  // The lanes of the mask whose state is low take a word each. `taken` is what the step has taken so far, in bytes.
+  L3_INLINE void refill(uint32_t part, Mask lanes, Window window, uint32_t& taken) {
+    W::refill(state_[part], W::both(lanes, W::below_floor(state_[part])), window, taken);
+  }
+
+  // Advances past words that were taken. Returns false if the payload has no more of them.
+  L3_INLINE bool advance(uint32_t taken) {
+    at_ += taken;
+    return at_ <= payload_bytes_;
+  }
+
+  // Checks what must hold after the last pixel: the states, and that only padding follows.
+  L3_INLINE Fault check_end() const {
+    for (uint32_t part = 0; part < kParts; ++part) {
+      const Mask rests =
+          ending_.row < height_ ? W::less(state_[part], kStateFloor + 1) : W::equal(state_[part], kStateFloor);
+      if (W::bits(rests) != W::kAllBits) return {Reason::dense_states, 0};
+    }
+    if (payload_bytes_ - at_ >= kUnit) return {Reason::tile_leftover, at_};
+    for (uint32_t i = at_; i < payload_bytes_; ++i) {
+      if (payload_[i] != 0) return {Reason::tile_padding, i};
+    }
+    return {};
+  }
+
+  // ---- blocks: in a round, each lane decodes the classes of one block
+
+  L3_INLINE uint32_t blocks_across() const { return ceil_div(width_, kBlockEdge); }
+  L3_INLINE uint32_t blocks() const { return blocks_across() * ceil_div(height_, kBlockEdge); }
+  L3_INLINE Lanes block_of(const Place& at) const { return (at.row >> 4) * blocks_across() + (at.column >> 4); }
+
+  struct Round {
+    uint32_t first, end;  // blocks
+    Window window;
+    uint32_t taken;
+    Lanes classes[kParts];
+  };
+  L3_INLINE Round begin_round(uint32_t first) {
+    Round round{first, first + smaller(lanes_, blocks() - first), reader_.window(at_), 0, {}};
+    L3_FOR_USED_PARTS {
+      round.classes[part] = W::splat(0);
+      active_[part] = W::less(W::numbers(part), round.end - first);
+    }
+    return round;
+  }
+  // Decodes the classes of each active lane's block in kChannels channels.
+  template <uint32_t kChannels, class Tables>
+  L3_INLINE void decode_classes(Round& round, const Tables& tables) {
+    Lanes before[kParts];
+    L3_FOR_USED_PARTS before[part] = W::splat(0);
+    for (uint32_t c = 0; c < kChannels; ++c) {
+      L3_FOR_USED_PARTS {
+        if (tables.classes[c] == 1) {
+          before[part] = W::splat(0);
+          continue;
+        }
+        Lanes own, other;
+        W::look_up_class(tables, c, before[part] & constant<kMaxClasses - 1>, bucket_of(constant<kClassBuckets>, part),
+                         own, other);
+        before[part] = decode_symbol(constant<kClassBuckets>, part, own, other, active_[part]);
+        refill(part, active_[part], round.window, round.taken);
+        round.classes[part] = round.classes[part] | before[part] << static_cast<int>(8 * c);
+      }
+    }
+  }
+  L3_INLINE bool end_round(const Round& round) {
+    L3_FOR_USED_PARTS classes_.store(round.first + part * W::kPartLanes, round.end, round.classes[part]);
+    return advance(round.taken);
+  }
+
+  // ---- the way of the lanes
+
+  struct Way {
+    uint32_t period, steps;         // of a row, with the columns in which a lane waits; of the tile
+    uint32_t last_part, last_lane;  // where the last lane is
+  };
+  // Puts the lanes to where they begin.
+  template <class Delay>
+  L3_INLINE Way start_lanes(Delay& delay) {
+    delay.clear(dense_delay(width_, lanes_));
+    sink_.begin(width_, height_, lanes_);
+    L3_FOR_USED_PARTS {
+      const Lanes lane = W::numbers(part);
+      column_[part] = W::splat(0) - lane - lane;
+      // A lane beyond the tile's lanes gets a row that is always below the tile, so it is never active.
+      row_[part] = W::select(W::less(lane, lanes_), lane, W::splat(1u << 30));
+    }
+    return {W::uniform(dense_period(width_, lanes_)), W::uniform(dense_steps(width_, height_, lanes_)),
+            kParts == 1 ? 0 : (lanes_ - 1) / W::kPartLanes, W::uniform((lanes_ - 1) % W::kPartLanes)};
+  }
+  // Finds the lanes that are inside the tile. Of these, only those whose pixel is not in the ending take words.
+  L3_INLINE Place find_place(uint32_t part) {
+    const Lanes column = column_[part], row = row_[part];
+    const Mask active = W::both(W::less(column, width_), W::less(row, height_));
+    active_[part] = active;
+    refills_[part] = W::and_not(active, W::both(W::at_least(row, ending_.row), W::at_least(column, ending_.column)));
+    return {column, row, active};
+  }
+  // The active lanes that enter a block.
+  L3_INLINE static Mask entering_block(const Place& at) {
+    return W::both(at.active, W::equal(at.column & constant<kBlockEdge - 1>, 0));
+  }
+  // Moves each lane to its next column, or to the first column of its next row.
+  L3_INLINE void next_column(uint32_t part, uint32_t period) {
+    column_[part] = column_[part] + constant<1>;
+    const Mask wraps = W::equal(column_[part], period);
+    column_[part] = W::select(wraps, W::splat(0), column_[part]);
+    row_[part] = W::select(wraps, row_[part] + lanes_, row_[part]);
+  }
+
+  // ---- neighbours
 
   struct Edges {
     Mask first_column, first_row, first_rows, last_column, first_column_or_row, last_column_or_first_row;
@@ -89,35 +255,17 @@ struct Wavefront {
     return {ne, nn, nne};
   }
 
-  // The bucket that a lane's state selects in its table.
-  template <uint32_t kBuckets>
-  L3_INLINE static Lanes bucket_of(Lanes state) {
-    return (state & constant<kProbabilities - 1>) >> __builtin_ctz(kProbabilities / kBuckets);
-  }
-
-  // Decodes a symbol in each active lane of a part, from the two symbols of its bucket. Returns what the symbol stands
-  // for in the lowest byte.
-  template <uint32_t kBuckets, class Sink>
-  L3_INLINE static Lanes decode_symbol(Lanes own, Lanes other, Lanes& state, Mask active, Sink& sink) {
-    const Lanes place = state & constant<kProbabilities / kBuckets - 1>;
-    const Mask is_own = W::less_small(place, W::template byte_of<2>(own));
-    const Lanes chosen = W::select(is_own, own & constant<0xFF000FFF>, other);
-    const Lanes number = ((chosen >> 12) + place) & constant<kProbabilities - 1>;
-    const Lanes frequency = chosen & constant<kProbabilities - 1>;
-    sink.template on_symbol<kBuckets>(frequency, active);
-    const Lanes next = frequency * (state >> kProbabilityBits) + number;
-    state = W::select(active, next, state);
-    return W::top_byte(chosen);
-  }
-
-  // The active lanes whose pixel is not in the ending. Only these take words.
-  L3_INLINE static Mask refilling_lanes(Mask active, Lanes column, Lanes row, const Ending& ending) {
-    return W::and_not(active, W::both(W::at_least(row, ending.row), W::at_least(column, ending.column)));
-  }
-  template <class Window>
-  L3_INLINE static void refill(Lanes& state, Mask active, Window window, uint32_t& taken) {
-    W::refill(state, W::both(active, W::below_floor(state)), window, taken);
-  }
+  const uint32_t width_, height_, lanes_;
+  const Ending ending_;
+  const uint32_t parts_, payload_bytes_;
+  const uint8_t* payload_;
+  Sink& sink_;
+  Classes& classes_;
+  typename W::Reader reader_;
+  uint32_t at_ = 0;  // in the payload
+  Lanes state_[kParts];
+  Lanes column_[kParts], row_[kParts];
+  Mask active_[kParts], refills_[kParts];  // decodes something in this step; may take words after it
 };
 
 }  // namespace l3

@@ -11,6 +11,7 @@
 
 #include "container/block_reader.h"
 #include "engine/short_vectors.h"
+#include "engine/warp_concepts.h"
 #include "models/dense_tables.h"
 
 namespace l3 {
@@ -306,8 +307,9 @@ struct WordWarp {
       other.v[i] = b.other;
     }
   }
-  L3_INLINE static void look_up_class(const DenseTables& tables, uint32_t channel, Lanes before, Lanes bucket,
-                                      Lanes& own, Lanes& other) {
+  template <class Tables>
+  L3_INLINE static void look_up_class(const Tables& tables, uint32_t channel, Lanes before, Lanes bucket, Lanes& own,
+                                      Lanes& other) {
     for (uint32_t i = 0; i < kPartLanes; ++i) {
       const uint32_t table = tables.class_table_of[channel][before.v[i]];
       const Bucket& b = tables.class_buckets[table * kClassBuckets + bucket.v[i]];
@@ -493,5 +495,7 @@ struct WordWarp {
 
 // The warp for any processor: eight parts of four lanes.
 struct PortableWordWarp : WordWarp<PortableWordWarp, 16> {};
+
+static_assert(DenseMethodWarp<PortableWordWarp>);
 
 }  // namespace l3

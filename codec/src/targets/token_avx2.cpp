@@ -17,6 +17,8 @@ struct Avx2TokenWarp : TokenWarp<Avx2TokenWarp, Avx2WordWarp> {
   }
 };
 
+static_assert(TokenMethodWarp<Avx2TokenWarp>);
+
 }  // namespace
 
 Fault decode_tokens_avx2(const TileShape& shape, const TileEntry& entry, const TileOutput& out,

@@ -21,6 +21,8 @@ struct Avx512TokenWarp : TokenWarp<Avx512TokenWarp, Avx512WordWarp> {
   }
 };
 
+static_assert(TokenMethodWarp<Avx512TokenWarp>);
+
 }  // namespace
 
 Fault decode_tokens_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,

@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include "engine/vector_warp.h"
+#include "engine/warp_concepts.h"
 
 namespace l3 {
 
@@ -215,5 +216,7 @@ struct Avx2Warp : VectorWarp<32> {
                             14, 3, 7, 11, 15);
   }
 };
+
+static_assert(FastMethodWarp<Avx2Warp>);
 
 }  // namespace l3

@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include "engine/vector_warp.h"
+#include "engine/warp_concepts.h"
 
 namespace l3 {
 
@@ -231,5 +232,7 @@ struct Avx512Warp : VectorWarp<64> {
     return _mm512_shuffle_epi8(v, _mm512_set4_epi32(0x09080908, 0x09080908, 0x01000100, 0x01000100));
   }
 };
+
+static_assert(FastMethodWarp<Avx512Warp>);
 
 }  // namespace l3

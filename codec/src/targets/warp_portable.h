@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/vector_warp.h"
+#include "engine/warp_concepts.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -38,5 +39,7 @@ struct PortableWarp : VectorWarp<16> {
 #else
 struct PortableWarp : VectorWarp<16> {};
 #endif
+
+static_assert(FastMethodWarp<PortableWarp>);
 
 }  // namespace l3

@@ -262,4 +262,6 @@ struct Avx2WordWarp : Avx2Pixels<Avx2WordWarp, 32> {
   }
 };
 
+static_assert(DenseMethodWarp<Avx2WordWarp>);
+
 }  // namespace l3

@@ -140,4 +140,6 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
   }
 };
 
+static_assert(DenseMethodWarp<Avx512WordWarp>);
+
 }  // namespace l3

@@ -1,0 +1,177 @@
+// The neighbours of the pixels that a token decoder works on: values, holes and errors, as they move from lane to lane.
+#pragma once
+
+#include "engine/token_taps.h"
+#include "engine/wavefront.h"
+
+namespace l3 {
+
+// The neighbours of a pixel (section 13.3).
+enum class NeighbourAt { w, n, nw, ne, ww, nn, nne, nww };
+
+// The variants of the decoder. A processor compiles `holes` and `plain` separately. A GPU compiles one, which tests
+// for holes at run time.
+enum class TokenUse { literal, plain, holes };
+
+// TokenDecoder is a chain of classes, each in a file of its own: TokenNeighbours, TokenBlocks, TokenNumbers,
+// TokenMatches.
+template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
+class TokenNeighbours : protected Wavefront<W, Sink> {
+ protected:
+  using Front = Wavefront<W, Sink>;
+  using Front::kParts;
+  using typename Front::Classes, typename Front::Lanes, typename Front::Mask, typename Front::Place,
+      typename Front::Window;
+  using At = NeighbourAt;
+  using Tables = typename W::TokenTables;
+  static constexpr bool kLiteral = kUse == TokenUse::literal, kMayHaveHoles = kUse == TokenUse::holes;
+  static constexpr uint32_t kWords = token_words(kChannels);
+  using Delay = typename W::template TokenDelay<(kLiteral ? 2 : 4) * kWords>;
+
+  static_assert(kUse == TokenUse::plain || kChannels == 1);
+
+  L3_INLINE TokenNeighbours(const TileShape& shape, const TileEntry& entry, const Tables& tables, Sink& sink,
+                            Delay& delay, Classes& classes)
+      : Front(shape, entry, sink, classes), tables_(tables), delay_(delay) {}
+
+  using Front::parts;
+
+  L3_INLINE Lanes pixel(At at, uint32_t part, uint32_t word) const {
+    return neighbour(at, pixel_[part][word], above_[part][word]);
+  }
+  // The values that predictions use: pixels, with holes filled.
+  L3_INLINE Lanes value(At at, uint32_t part, uint32_t word) const {
+    const Lanes seen = pixel(at, part, word);
+    return has_holes() ? W::select(is_hole(seen), last_value_[part], seen) : seen;
+  }
+  L3_INLINE Lanes error(At at, uint32_t part, uint32_t word) const {
+    return neighbour(at, error_[part][word], errors_above_[part][word]);
+  }
+
+  L3_INLINE bool has_holes() const { return kMayHaveHoles && (W::kLooksAhead || tables_.hole()); }
+  // What is there instead of a neighbour.
+  L3_INLINE static Lanes no_pixel() { return W::splat(kValueBias << 16 | kValueBias); }
+
+  L3_INLINE void clear_neighbours() {
+    L3_FOR_USED_PARTS {
+      const Lanes zero = W::splat(0), none = no_pixel();
+      for (uint32_t word = 0; word < kWords; ++word) {
+        pixel_[part][word] = {none, none, none, none, none, none, none, none};
+        pixel_here_[part][word] = none;
+        if constexpr (!kLiteral) {
+          error_[part][word] = {zero, zero, zero, zero, zero, zero, zero, zero};
+          errors_above_[part][word] = {zero, zero, zero};
+          error_here_[part][word] = zero;
+        }
+      }
+      last_value_[part] = W::splat(kValueBias);
+    }
+  }
+
+  // Moves the windows of a part's lanes by one column.
+  L3_INLINE void slide(uint32_t part, const typename Delay::Entry& from_last) {
+    const uint32_t before = part == 0 ? 0 : part - 1;
+    uint32_t next = 0;
+    const auto above = [&](Lanes of_part_before) {
+      const uint32_t of_last_lane = from_last[next++];
+      return part == 0 ? W::splat(of_last_lane) : of_part_before;
+    };
+    for (uint32_t word = 0; word < kWords; ++word) {
+      const Lanes here_above = above(pixel_here_[before][word]), n_above = above(pixel_[before][word].n);
+      Front::slide(pixel_[part][word], pixel_here_[part][word], here_above, n_above);
+      if (!has_errors()) {
+        next += kLiteral ? 0 : 2;
+      } else if constexpr (!kLiteral) {
+        const Lanes error_above = above(error_here_[before][word]), error_n_above = above(error_[before][word].n);
+        Front::slide(error_[part][word], error_here_[part][word], error_above, error_n_above);
+      }
+    }
+  }
+
+  // Corrects the neighbours of a part at the tile's edges. `inside`: no lane is at an edge of the tile.
+  L3_INLINE void fix_neighbours(uint32_t part, const Place& place, bool inside) {
+    if (inside) {
+      for (uint32_t word = 0; word < kWords; ++word) {
+        above_[part][word] = Front::upper_of(pixel_[part][word]);
+        if (has_errors()) errors_above_[part][word] = Front::upper_of(error_[part][word]);
+      }
+    } else {
+      const auto edges = Front::Edges::of(place.column, place.row, this->width_);
+      for (uint32_t word = 0; word < kWords; ++word) {
+        above_[part][word] = Front::fix_edges(pixel_[part][word], edges, no_pixel());
+        if (has_errors()) errors_above_[part][word] = Front::fix_edges(error_[part][word], edges, W::splat(0));
+      }
+    }
+  }
+
+  L3_INLINE void store_delay(uint32_t part, uint32_t lane) {
+    typename Delay::Next next = delay_.next(lane);
+    for (uint32_t word = 0; word < kWords; ++word) {
+      next.put(pixel_here_[part][word]);
+      next.put(pixel_[part][word].n);
+      if constexpr (!kLiteral) {
+        next.put(error_here_[part][word]);
+        next.put(error_[part][word].n);
+      }
+    }
+    delay_.store(next);
+  }
+
+  // Errors that are all 0 need not be moved. An error that is not 0 stays in the windows for at most five steps.
+  L3_INLINE void track_errors(const typename Delay::Entry& from_last) {
+    if constexpr (W::kLooksAhead && !kLiteral) {
+      uint32_t errors = 0;
+      for (uint32_t word = 0; word < kWords; ++word) errors |= from_last[4 * word + 2] | from_last[4 * word + 3];
+      if (errors != 0 || has_escapes_) {
+        error_steps_ = kErrorSteps;
+      } else if (error_steps_ > 0) {
+        --error_steps_;
+      }
+      has_escapes_ = false;
+    }
+  }
+  L3_INLINE bool has_errors() const { return !kLiteral && (!W::kLooksAhead || error_steps_ > 0); }
+
+  // With holes, each lane keeps the last value that was not the hole (section 15.2).
+  L3_INLINE void track_last_value(uint32_t part, Mask first_column) {
+    const Lanes n = pixel(At::n, part, 0), w = pixel(At::w, part, 0);
+    Lanes last_value = W::select(first_column, W::splat(constant<kValueBias>), last_value_[part]);
+    last_value = W::select(is_hole(n), last_value, n & constant<0xFFFF>);
+    last_value_[part] = W::select(is_hole(w), last_value, w & constant<0xFFFF>);
+  }
+  L3_INLINE Mask is_hole(Lanes v) const {
+    return W::same(v & constant<0xFFFF>, W::splat(tables_.hole_value() ^ kValueBias));
+  }
+
+  const Tables& tables_;
+  Delay& delay_;
+  DenseWindow<Lanes> pixel_[kParts][kWords], error_[kParts][kWords];
+  Lanes pixel_here_[kParts][kWords], error_here_[kParts][kWords];
+  bool has_escapes_ = false;  // whether the last step may have left an error that is not 0
+
+ private:
+  using Upper = typename Front::Upper;
+
+  // A neighbour, corrected at the tile's edges.
+  L3_INLINE static Lanes neighbour(At at, const DenseWindow<Lanes>& window, const Upper& upper) {
+    switch (at) {
+      case At::w: return window.w;
+      case At::n: return window.n;
+      case At::nw: return window.nw;
+      case At::ww: return window.ww;
+      case At::nww: return window.nww;
+      case At::ne: return upper.ne;
+      case At::nn: return upper.nn;
+      default: return upper.nne;
+    }
+  }
+
+  static constexpr uint32_t kErrorSteps = 8;
+  uint32_t error_steps_ = 0;
+
+ protected:
+  Upper above_[kParts][kWords], errors_above_[kParts][kWords];
+  Lanes last_value_[kParts];
+};
+
+}  // namespace l3
