@@ -182,7 +182,9 @@ void compare_dense(Size size, l3_colour colour, uint32_t tile, uint32_t least_lo
   const Type type{colour, 8};
   std::vector<Subject> subjects;
   l3_encode_options options = codec_testing::options_of(L3_METHOD_DENSE, tile, tile, 1);
-  options.model_origin = L3_MODEL_DEFAULT;  // of kind 0, as those of the hostile ones
+  // Hostile files have a model of kind 0 of their own, which is read each time. So have these.
+  options.model_origin = L3_MODEL_OWN;
+  ASSERT_EQ(l3_default_model(static_cast<uint32_t>(colour) + 1, &options.model, &options.model_size), L3_OK);
   for (const drawing::Pattern pattern : kValid) {
     subjects.push_back(
         {drawing::name_of(pattern), codec_testing::encode(drawing::draw(size, type, pattern), options), L3_OK});
