@@ -199,6 +199,19 @@ TEST(OpenedFile, SaysWhatTheBytesSay) {
       EXPECT_EQ(l3_file_metadata(file.get(), records.data(), records.size(), &needed, nullptr), L3_OK);
       EXPECT_EQ(needed, records.size());
       EXPECT_EQ(records, drawn.metadata);
+
+      const auto in_cpp = l3::File::open(bytes);
+      ASSERT_TRUE(in_cpp);
+      EXPECT_EQ(in_cpp->verify(), L3_OK);
+      const auto section = in_cpp->section(L3_SECTION_METADATA);
+      ASSERT_TRUE(section);
+      EXPECT_EQ(section->empty(), drawn.metadata.empty());
+      const auto palette = in_cpp->palette();
+      ASSERT_TRUE(palette);
+      EXPECT_EQ(*palette, Bytes(colours.begin(), colours.begin() + 3 * static_cast<ptrdiff_t>(entries)));
+      const auto metadata = in_cpp->metadata();
+      ASSERT_TRUE(metadata);
+      EXPECT_EQ(*metadata, drawn.metadata);
     }
   }
 }

@@ -17,14 +17,9 @@ constexpr uint32_t kMaxPixelsOfEdge = uint32_t{1} << 20;  // in an L3 image
 // Returns how `file` differs from `image`, or an empty text if they are equal.
 std::string difference_from(const formats::Image& image, std::span<const uint8_t> file,
                             const ConversionSettings& settings) {
-  bridge::DecodeSettings decode;
-  decode.limits = settings.limits;
-  decode.parallel = settings.encode.parallel;
-  decode.models = settings.models;
+  const l3_decode_options options = decode_options(settings.limits, settings.models, settings.encode.parallel);
   formats::Image decoded;
-  std::optional<formats::Error> metadata_error;
-  if (const auto error = bridge::decode_l3(file, decode, decoded, &metadata_error)) return error->reason;
-  if (metadata_error) return metadata_error->reason;
+  if (const auto error = bridge::decode_l3(file, options, decoded)) return error->reason;
   return formats::difference(image, decoded);
 }
 

@@ -13,7 +13,7 @@ struct CudaDecoder {
   std::string problem;
 };
 
-// Looks for a device, which can take a second.
-CudaDecoder cuda_decoder();
+// Looks for a device, which can take a second. `options` are those that files are opened with.
+CudaDecoder cuda_decoder(const l3_decode_options& options);
 
 }  // namespace tools

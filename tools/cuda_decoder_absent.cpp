@@ -3,6 +3,6 @@
 
 namespace tools {
 
-CudaDecoder cuda_decoder() { return {{}, "this l3 was built without CUDA"}; }
+CudaDecoder cuda_decoder(const l3_decode_options&) { return {{}, "this l3 was built without CUDA"}; }
 
 }  // namespace tools

@@ -62,22 +62,18 @@ bool wants_colours(const DecodeOptions& options, Format format) {
   return options.palette == "colours";
 }
 
-bool has_sections_of_metadata(std::span<const uint8_t> file) {
-  for (const uint32_t type : {L3_SECTION_COLOUR_SPACE, L3_SECTION_ICC, L3_SECTION_EXIF, L3_SECTION_METADATA}) {
-    const uint8_t* bytes = nullptr;
-    size_t size = 0;
-    const l3_status status = l3_find_section(file.data(), file.size(), type, &bytes, &size, nullptr);
-    if (status != L3_OK || size != 0) return true;
+bool has_sections_of_metadata(const l3::File& file) {
+  for (const l3_section_type type : {L3_SECTION_COLOUR_SPACE, L3_SECTION_ICC, L3_SECTION_EXIF, L3_SECTION_METADATA}) {
+    const l3::Result<std::span<const uint8_t>> section = file.section(type);
+    if (!section || !section->empty()) return true;
   }
   return false;
 }
 
-std::optional<uint64_t> metadata_offset(std::span<const uint8_t> file) {
-  const uint8_t* bytes = nullptr;
-  size_t size = 0;
-  const l3_status status = l3_find_section(file.data(), file.size(), L3_SECTION_METADATA, &bytes, &size, nullptr);
-  if (status != L3_OK || bytes == nullptr) return std::nullopt;
-  return static_cast<uint64_t>(bytes - file.data());
+std::optional<uint64_t> metadata_offset(const l3::File& file) {
+  const l3::Result<std::span<const uint8_t>> section = file.section(L3_SECTION_METADATA);
+  if (!section || section->data() == nullptr) return std::nullopt;
+  return static_cast<uint64_t>(section->data() - file.bytes().data());
 }
 
 // Removes the alpha of a palette's colours, for a format that has no alpha.
@@ -92,11 +88,11 @@ void drop_alpha(formats::Image& image) {
 
 // Adapts the chunks of a palette image whose pixels became colours. Chunks that PNG has only for palettes are left out
 // or converted to colours.
-void fit_chunks_to_colours(std::span<const uint8_t> file, formats::Image& image, std::vector<std::string>& notices) {
+void fit_chunks_to_colours(const l3::File& file, formats::Image& image, std::vector<std::string>& notices) {
   using Type = std::array<char, 4>;
   constexpr Type kHistogram = {'h', 'I', 'S', 'T'}, kBackground = {'b', 'K', 'G', 'D'}, kBits = {'s', 'B', 'I', 'T'},
                  kTransparency = {'t', 'R', 'N', 'S'};
-  const formats::Result<std::vector<uint8_t>> palette = bridge::read_palette(file);
+  const l3::Result<std::vector<uint8_t>> palette = file.palette();
   if (!palette) return;
   std::erase_if(image.chunks, [&](formats::Chunk& chunk) {
     if (chunk.type == kHistogram || chunk.type == kTransparency) {
@@ -147,24 +143,12 @@ Outcome<Written> write_image(Format format, formats::Image& image, const std::st
   return written;
 }
 
-Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& name, Format format,
-                              const l3_info& info, const DecodeOptions& options, const bridge::RegionDecoder& decoder,
-                              Context& context) {
+Outcome<Written> decode_opened(const l3::File& file, const std::string& name, Format format,
+                               const bridge::DecodeSettings& settings, Context& context) {
+  const l3_info& info = file.info();
   if (format == Format::png && info.alpha == L3_ALPHA_PREMULTIPLIED) {
     return Failure{name, std::nullopt, "a PNG cannot hold premultiplied alpha: write .pam"};
   }
-  ModelFiles models;
-  if (auto failure = models.open(options.models)) return *std::move(failure);
-  base::Parallel parallel(options.threads);
-  bridge::DecodeSettings settings;
-  settings.models = models.all();
-  settings.limits = options.limits;
-  settings.parallel = parallel.for_l3();
-  settings.decoder = decoder;
-  settings.as_colours = wants_colours(options, format);
-  settings.with_chunks = true;  // even if they are not written: damage must be reported
-  if (!options.roi.empty()) settings.region = parse_region(options.roi);
-
   formats::Image image;
   std::optional<formats::Error> metadata_error;
   if (const auto error = bridge::decode_l3(file, settings, image, &metadata_error)) return failure_in(name, *error);
@@ -178,7 +162,7 @@ Outcome<Written> decode_bytes(std::span<const uint8_t> file, const std::string& 
   if (format != Format::png) {
     if (has_sections_of_metadata(file)) notices.emplace_back("the metadata is left out");
     image.chunks.clear();
-  } else if (settings.as_colours && info.colour == L3_COLOUR_PALETTE) {
+  } else if (info.colour == L3_COLOUR_PALETTE && image.colour != formats::Colour::palette) {
     fit_chunks_to_colours(file, image, notices);
   }
   Outcome<Written> written = write_image(format, image, name, notices);
@@ -218,28 +202,39 @@ int decode_file(const DecodeOptions& options, Context& context) {
     console.fail(file.failure());
     return kExitFailed;
   }
-  l3_info info = l3_info_init();
-  l3_error error{};
-  constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // the decoder checks the limits of the user
-  if (l3_read_info(file->bytes().data(), file->size(), &kUnlimited, &info, &error) != L3_OK) {
-    console.fail(failure_in(name, bridge::to_error(error)));
+  ModelFiles models;
+  if (const auto failure = models.open(options.models)) {
+    console.fail(*failure);
     return kExitFailed;
   }
-  if (!options.roi.empty() && !is_inside(*parse_region(options.roi), info)) {
-    console.fail({name, std::nullopt,
-                  "--roi " + options.roi + " is not inside the image of " + std::to_string(info.width) + " x " +
-                      std::to_string(info.height) + " pixels"});
-    return kExitUsage;
+  base::Parallel parallel(options.threads);
+  l3_decode_options decoding = decode_options(options.limits, models.all(), parallel.for_l3());
+  decoding.as_colours = wants_colours(options, *format) ? 1 : 0;
+  const l3::Result<l3::File> opened = l3::File::open(file->bytes(), decoding);
+  if (!opened) {
+    console.fail(failure_in(name, bridge::to_error(opened.error())));
+    return kExitFailed;
   }
-  CudaDecoder cuda;
+  bridge::DecodeSettings settings;
+  if (!options.roi.empty()) {
+    const l3_info& info = opened->info();
+    settings.region = parse_region(options.roi);
+    if (!is_inside(*settings.region, info)) {
+      console.fail({name, std::nullopt,
+                    "--roi " + options.roi + " is not inside the image of " + std::to_string(info.width) + " x " +
+                        std::to_string(info.height) + " pixels"});
+      return kExitUsage;
+    }
+  }
   if (options.device == "cuda") {
-    cuda = cuda_decoder();
+    CudaDecoder cuda = cuda_decoder(decoding);
     if (!cuda.problem.empty()) {
       console.fail({"", std::nullopt, "decode: --device cuda: " + cuda.problem + "; use --device cpu"});
       return kExitFailed;
     }
+    settings.decoder = std::move(cuda.decode);
   }
-  const Outcome<Written> written = decode_bytes(file->bytes(), name, *format, info, options, cuda.decode, context);
+  const Outcome<Written> written = decode_opened(*opened, name, *format, settings, context);
   if (!written) {
     console.fail(written.failure());
     return kExitFailed;

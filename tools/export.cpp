@@ -186,19 +186,14 @@ class Exporter {
 
   Outcome<Exported> write_image(const Job& job, const std::string& name, std::span<const uint8_t> file,
                                 l3_parallel parallel) const {
-    l3_info info = l3_info_init();
-    if (l3_read_info(file.data(), file.size(), &options_.limits, &info, nullptr) == L3_OK &&
-        info.alpha == L3_ALPHA_PREMULTIPLIED) {
+    const l3_decode_options options = decode_options(options_.limits, models_, parallel);
+    const l3::Result<l3::File> opened = l3::File::open(file, options);
+    if (!opened) return failure_in(name, bridge::to_error(opened.error()));
+    if (opened->info().alpha == L3_ALPHA_PREMULTIPLIED) {
       return Failure{name, std::nullopt, "a PNG cannot hold premultiplied alpha"};
     }
-    bridge::DecodeSettings settings;
-    settings.models = models_;
-    settings.limits = options_.limits;
-    settings.parallel = parallel;
     formats::Image image;
-    std::optional<formats::Error> metadata_error;
-    if (const auto error = bridge::decode_l3(file, settings, image, &metadata_error)) return failure_in(name, *error);
-    if (metadata_error) return failure_in(name, *metadata_error);
+    if (const auto error = bridge::decode_l3(*opened, image)) return failure_in(name, *error);
     formats::WriteOptions write_options;
     std::vector<std::string> notices;
     write_options.notices = &notices;

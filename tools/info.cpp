@@ -98,12 +98,12 @@ void describe_model(const l3::File& opened, std::span<const l3_model* const> sup
 std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOptions& options,
                                    std::span<const l3_model* const> supplied, FileInfo& info,
                                    std::vector<Failure>& failures) {
-  constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // nothing is decoded
-  l3_info head = l3_info_init();
-  l3_error error{};
-  if (l3_read_info(file.data(), file.size(), &kUnlimited, &head, &error) != L3_OK) {
-    return failure_in(info.file, bridge::to_error(error));
-  }
+  const l3_decode_options decode = decode_options(options.limits, supplied, {});
+  const l3::Result<l3::File> opened = l3::File::open(file, decode);
+  // If the file does not open, perhaps its head can be described.
+  const l3::Result<l3_info> of_head = opened ? opened->info() : l3::read_info(file, l3::no_limits());
+  if (!of_head) return failure_in(info.file, bridge::to_error(of_head.error()));
+  const l3_info& head = *of_head;
   info.format = "l3";
   info.width = head.width;
   info.height = head.height;
@@ -112,39 +112,35 @@ std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOpti
   info.colour = kColourNames[head.colour];
   info.alpha = kAlphaNames[head.alpha];
   info.l3 = head;
-  // If the palette is damaged, opening the file reports it.
-  (void)!l3_read_palette(file.data(), file.size(), nullptr, 0, &info.palette_entries, nullptr);
-  l3_decode_options decode = l3_decode_options_init();
-  decode.models = supplied.data();
-  decode.model_count = supplied.size();
-  const l3::Result<l3::File> opened = l3::File::open(file, decode);
   if (!opened) {
+    (void)!l3_read_palette(file.data(), file.size(), nullptr, 0, &info.palette_entries, nullptr);
     failures.push_back(failure_in(info.file, bridge::to_error(opened.error())));
     return std::nullopt;
   }
+  (void)!l3_file_palette(opened->get(), nullptr, 0, &info.palette_entries, nullptr);
   for (size_t i = 0; i < kMethodNames.size(); ++i) {
     (void)!l3_file_count_tiles(opened->get(), static_cast<uint32_t>(kMethodNames[i].first), &info.tiles[i], nullptr);
   }
   describe_model(*opened, supplied, info);
   if (options.sizes) {
     l3_sizes sizes = l3_sizes_init();
+    l3_error error{};
     if (l3_file_measure(opened->get(), &sizes, &error) != L3_OK) {
-      failures.push_back(failure_in(info.file, bridge::to_error(error, file)));
+      failures.push_back(failure_in(info.file, bridge::to_error(error, *opened)));
     } else {
       info.sizes = sizes;
     }
   }
   for (const auto& [type, name] : kSectionNames) {
-    const uint8_t* bytes = nullptr;
-    size_t size = 0;
-    if (l3_file_section(opened->get(), static_cast<uint32_t>(type), &bytes, &size, &error) != L3_OK) {
-      failures.push_back(failure_in(info.file, bridge::to_error(error)));
-    } else if (bytes != nullptr) {
-      info.sections.push_back({name, size});
+    const l3::Result<std::span<const uint8_t>> section = opened->section(type);
+    if (!section) {
+      failures.push_back(failure_in(info.file, bridge::to_error(section.error())));
+    } else if (section->data() != nullptr) {
+      info.sections.push_back({name, section->size()});
     }
   }
   if (!failures.empty()) return std::nullopt;
-  formats::Result<std::vector<formats::Chunk>> records = bridge::read_metadata(file, options.limits);
+  formats::Result<std::vector<formats::Chunk>> records = bridge::read_metadata(*opened);
   if (!records) {
     failures.push_back(failure_in(info.file, records.error()));
   } else {

@@ -74,6 +74,16 @@ l3_encode_options encode_options(const MethodOptions& options) {
   return result;
 }
 
+l3_decode_options decode_options(const l3_limits& limits, std::span<const l3_model* const> models,
+                                 l3_parallel parallel) {
+  l3_decode_options options = l3_decode_options_init();
+  options.limits = limits;
+  options.models = models.data();
+  options.model_count = models.size();
+  options.parallel = parallel;
+  return options;
+}
+
 formats::ReadOptions read_options(const l3_limits& limits) {
   formats::ReadOptions options;
   if (limits.max_pixels != 0) options.max_pixels = limits.max_pixels;

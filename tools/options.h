@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "command_line.h"
@@ -28,6 +29,9 @@ struct MethodOptions {
 };
 void add_method(Subcommand& sub, MethodOptions& options);
 l3_encode_options encode_options(const MethodOptions& options);
+
+l3_decode_options decode_options(const l3_limits& limits, std::span<const l3_model* const> models,
+                                 l3_parallel parallel);
 
 // The limits in the form that formats/ needs.
 formats::ReadOptions read_options(const l3_limits& limits);

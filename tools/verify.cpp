@@ -121,22 +121,15 @@ Plan make_plan(const VerifyOptions& options) {
   return plan;
 }
 
-std::optional<Failure> compare(std::span<const uint8_t> file, const Work& work, const VerifyOptions& options,
-                               const ModelFiles& models, l3_parallel parallel) {
+std::optional<Failure> compare(const l3::File& file, const Work& work, const VerifyOptions& options) {
   const Outcome<bridge::Buffer> source_file = read_file(work.source);
   if (!source_file) return source_file.failure();
   const formats::Result<formats::Image> source = formats::read(source_file->bytes(), read_options(options.limits));
   if (!source) return failure_in(display_name(work.source, "stdin"), source.error());
 
-  bridge::DecodeSettings settings;
-  settings.limits = options.limits;
-  settings.models = models.all();
-  settings.parallel = parallel;
   formats::Image image;
-  std::optional<formats::Error> metadata_error;
   const std::string name = display_name(work.file, "stdin");
-  if (const auto error = bridge::decode_l3(file, settings, image, &metadata_error)) return failure_in(name, *error);
-  if (metadata_error) return failure_in(name, *metadata_error);
+  if (const auto error = bridge::decode_l3(file, image)) return failure_in(name, *error);
   const std::string difference = formats::difference(image, *source);
   if (difference.empty()) return std::nullopt;
   return Failure{name, std::nullopt, "differs from " + display_name(work.source, "stdin") + ": " + difference};
@@ -147,24 +140,17 @@ Outcome<Totals> verify_file(const Work& work, const VerifyOptions& options, cons
   const std::string name = display_name(work.file, "stdin");
   const Outcome<bridge::Buffer> file = read_file(work.file);
   if (!file) return file.failure();
-  l3_decode_options decode = l3_decode_options_init();
-  decode.limits = options.limits;
-  decode.parallel = parallel;
-  decode.models = models.all().data();
-  decode.model_count = models.all().size();
+  const l3_decode_options decode = decode_options(options.limits, models.all(), parallel);
+  const l3::Result<l3::File> opened = l3::File::open(file->bytes(), decode);
+  if (!opened) return failure_in(name, bridge::to_error(opened.error()));
   l3_error error{};
-  if (l3_verify(file->bytes().data(), file->size(), &decode, &error) != L3_OK) {
-    return failure_in(name, bridge::to_error(error, file->bytes()));
-  }
+  if (opened->verify(&error) != L3_OK) return failure_in(name, bridge::to_error(error, *opened));
   if (!work.source.empty()) {
-    if (auto failure = compare(file->bytes(), work, options, models, parallel)) return *failure;
+    if (auto failure = compare(*opened, work, options)) return *failure;
   }
   Totals totals;
   totals.files = 1;
-  l3_info info = l3_info_init();
-  if (l3_read_info(file->bytes().data(), file->size(), &options.limits, &info, nullptr) == L3_OK) {
-    totals.pixels = uint64_t{info.width} * info.height;
-  }
+  totals.pixels = uint64_t{opened->info().width} * opened->info().height;
   return totals;
 } catch (...) {
   return caught(display_name(work.file, "stdin"));

@@ -90,12 +90,12 @@ class SetVerifier {
     l3_decode_options options = set_.decode_options();
     options.limits = wanted_.limits;
     options.parallel = parallel;
+    const l3::Result<l3::File> opened = l3::File::open(file->bytes(), options);
+    if (!opened) return failure_in(name, bridge::to_error(opened.error()));
     l3_error error{};
-    if (l3_verify(file->bytes().data(), file->size(), &options, &error) != L3_OK) {
-      return failure_in(name, bridge::to_error(error, file->bytes()));
-    }
+    if (opened->verify(&error) != L3_OK) return failure_in(name, bridge::to_error(error, *opened));
     if (wanted_.against.empty()) return std::nullopt;
-    return compare(std::string(sample.name_text()), name, file->bytes(), parallel);
+    return compare(std::string(sample.name_text()), name, *opened);
   } catch (...) {
     return caught(wanted_.set);
   }
@@ -134,8 +134,7 @@ class SetVerifier {
     return Failure{name, std::nullopt, "its label differs from " + key + " in " + wanted_.against};
   }
 
-  std::optional<Failure> compare(const std::string& key, const std::string& name, std::span<const uint8_t> file,
-                                 l3_parallel parallel) const {
+  std::optional<Failure> compare(const std::string& key, const std::string& name, const l3::File& file) const {
     auto source = source_of_.find(key);
     formats::ReadOptions read = read_options(wanted_.limits);
     if (source == source_of_.end()) {
@@ -151,16 +150,8 @@ class SetVerifier {
     if (!bytes) return bytes.failure();
     const formats::Result<formats::Image> expected = formats::read(bytes->bytes(), read);
     if (!expected) return failure_in(sources_.display_name(item), expected.error());
-    bridge::DecodeSettings settings;
-    settings.limits = wanted_.limits;
-    settings.parallel = parallel;
-    size_t count = 0;
-    const l3_model* const* models = l3_data_models(set_.get(), &count);
-    settings.models = {models, count};
     formats::Image image;
-    std::optional<formats::Error> metadata_error;
-    if (const auto error = bridge::decode_l3(file, settings, image, &metadata_error)) return failure_in(name, *error);
-    if (metadata_error) return failure_in(name, *metadata_error);
+    if (const auto error = bridge::decode_l3(file, image)) return failure_in(name, *error);
     const std::string difference = formats::difference(image, *expected);
     if (difference.empty()) return std::nullopt;
     return Failure{name, std::nullopt, "differs from " + sources_.display_name(item) + ": " + difference};

@@ -44,13 +44,12 @@ class DefaultModels {
 };
 
 std::optional<formats::Error> decode(std::span<const uint8_t> file, formats::Image& image) {
-  bridge::DecodeSettings settings;
-  settings.limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
   static const DefaultModels models;
-  settings.models = models.all();
-  std::optional<formats::Error> metadata_error;
-  if (auto error = bridge::decode_l3(file, settings, image, &metadata_error)) return error;
-  return metadata_error;
+  l3_decode_options options = l3_decode_options_init();
+  options.limits = l3::no_limits();
+  options.models = models.all().data();
+  options.model_count = models.all().size();
+  return bridge::decode_l3(file, options, image);
 }
 
 constexpr Adapter kFast = {version, cannot_hold, encode<L3_METHOD_FAST>, decode, nullptr, true, false, true};

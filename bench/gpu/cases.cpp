@@ -76,8 +76,7 @@ formats::Result<formats::Image> read(const std::filesystem::path& path) {
   base::read_file(path.string(), file);  // what cannot be read is empty, and refused below
   if (formats::is_known(file)) return formats::read(file);
   formats::Image image;
-  std::optional<formats::Error> metadata_error;
-  if (auto error = bridge::decode_l3(file, {}, image, &metadata_error)) return *error;
+  if (auto error = bridge::decode_l3(file, l3_decode_options_init(), image)) return *error;
   return image;
 }
 

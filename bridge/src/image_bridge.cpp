@@ -114,54 +114,38 @@ Colour colour_of(uint32_t colour) {
       ->image;
 }
 
-// Returns the bytes of a section. Empty if there is no such section.
-Result<Bytes> find_section(Bytes file, l3_section_type type) {
-  const uint8_t* bytes = nullptr;
-  size_t size = 0;
-  l3_error error{};
-  if (l3_find_section(file.data(), file.size(), static_cast<uint32_t>(type), &bytes, &size, &error) != L3_OK) {
-    return to_error(error);
-  }
-  return Bytes(bytes, size);
-}
-
-Error metadata_problem(Bytes file, Bytes section) {
-  return {static_cast<uint64_t>(section.data() - file.data()), "the records of the metadata are damaged"};
-}
-
 // Reads the palette and the transparency, which tell what the samples mean.
-std::optional<Error> read_colours(Bytes file, Image& image) {
-  Result<std::vector<uint8_t>> palette = read_palette(file);
-  if (!palette) return palette.error();
-  const Result<Bytes> transparency = find_section(file, L3_SECTION_TRANSPARENCY);
-  if (!transparency) return transparency.error();
+std::optional<Error> read_colours(const l3::File& file, Image& image) {
+  l3::Result<std::vector<uint8_t>> palette = file.palette();
+  if (!palette) return to_error(palette.error());
+  const l3::Result<Bytes> transparency = file.section(L3_SECTION_TRANSPARENCY);
+  if (!transparency) return to_error(transparency.error());
   image.palette = std::move(*palette);
   image.transparency = reversed(*transparency, image.colour == Colour::palette ? 1 : 2);
   return std::nullopt;
 }
 
-std::optional<Error> read_chunks(Bytes file, const l3_limits& limits, Image& image,
-                                 std::optional<Error>* metadata_error) {
-  Result<std::vector<Chunk>> chunks = read_section_chunks(file);
-  if (!chunks) return chunks.error();
-  image.chunks = std::move(*chunks);
-  Result<std::vector<Chunk>> records = read_metadata(file, limits);
-  if (!records) {
-    *metadata_error = records.error();
-    return std::nullopt;
+// Reads the chunks of the sections for the colour space, the ICC profile and EXIF.
+std::optional<Error> read_section_chunks(const l3::File& file, std::vector<Chunk>& chunks) {
+  const l3::Result<Bytes> colour_space = file.section(L3_SECTION_COLOUR_SPACE);
+  if (!colour_space) return to_error(colour_space.error());
+  size_t at = 1;
+  for (size_t i = 0; i < kColourParts.size(); ++i) {
+    const ColourPart& part = kColourParts[i];
+    // Opening the file verified the section, but its bytes may have changed since.
+    if (colour_space->size() < at + part.bytes || ((*colour_space)[0] >> i & 1) == 0) continue;
+    chunks.push_back(
+        Chunk{part.type, formats::kBeforePalette, reversed(colour_space->subspan(at, part.bytes), part.number_bytes)});
+    at += part.bytes;
   }
-  image.chunks.insert(image.chunks.end(), std::make_move_iterator(records->begin()),
-                      std::make_move_iterator(records->end()));
+  for (const auto& [section, type] : {std::pair(L3_SECTION_ICC, kIccType), std::pair(L3_SECTION_EXIF, kExifType)}) {
+    const l3::Result<Bytes> bytes = file.section(section);
+    if (!bytes) return to_error(bytes.error());
+    if (!bytes->empty()) {
+      chunks.push_back(Chunk{type, formats::kBeforePalette, std::vector<uint8_t>(bytes->begin(), bytes->end())});
+    }
+  }
   return std::nullopt;
-}
-
-std::optional<Error> over_limit(const Region& region, size_t pixel_bytes, const l3_limits& limits) {
-  const uint64_t max_pixels = limits.max_pixels != 0 ? limits.max_pixels : L3_DEFAULT_MAX_PIXELS;
-  const uint64_t max_bytes = limits.max_output_bytes != 0 ? limits.max_output_bytes : L3_DEFAULT_MAX_OUTPUT_BYTES;
-  const uint64_t pixels = uint64_t{region.width} * region.height;
-  if (pixels <= max_pixels && pixels <= max_bytes / pixel_bytes) return std::nullopt;
-  return Error{0, "a region of " + std::to_string(region.width) + " x " + std::to_string(region.height) +
-                      " pixels exceeds the limit"};
 }
 
 }  // namespace
@@ -172,14 +156,9 @@ Error to_error(const l3_error& error) {
   return {error.offset, std::move(reason)};
 }
 
-Error to_error(const l3_error& error, Bytes file) {
+Error to_error(const l3_error& error, const l3::File& file) {
   Error result = to_error(error);
-  constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-  l3_info info = l3_info_init();
-  if (error.status != L3_ERROR_MODEL || l3_read_info(file.data(), file.size(), &kUnlimited, &info, nullptr) != L3_OK) {
-    return result;
-  }
-  result.reason += ": " + base::hexadecimal(info.model_name);
+  if (error.status == L3_ERROR_MODEL) result.reason += ": " + base::hexadecimal(file.info().model_name);
   return result;
 }
 
@@ -247,30 +226,21 @@ std::optional<Error> encode_l3(const Image& image, const l3_encode_options& opti
   return to_error(error);
 }
 
-std::optional<Error> decode_l3(Bytes file, const DecodeSettings& settings, Image& image,
+std::optional<Error> decode_l3(const l3::File& file, const DecodeSettings& settings, Image& image,
                                std::optional<Error>* metadata_error) {
   metadata_error->reset();
-  constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-  l3_info info = l3_info_init();
-  l3_error error{};
-  // The limits apply to the region, which may be a small part of a large image.
-  const l3_limits& head_limits = settings.region ? kUnlimited : settings.limits;
-  if (l3_read_info(file.data(), file.size(), &head_limits, &info, &error) != L3_OK) return to_error(error);
-
-  l3_decode_options options = l3_decode_options_init();
-  options.as_colours = settings.as_colours ? 1 : 0;
-  options.limits = settings.limits;
-  options.parallel = settings.parallel;
-  options.models = settings.models.data();
-  options.model_count = settings.models.size();
-  // Memory for pixels is allocated only if the file after the header is valid.
-  const l3::Result<l3::File> opened = l3::File::open(file, options);
-  if (!opened) return to_error(opened.error());
+  const l3_info& info = file.info();
   const Region region = settings.region.value_or(Region{0, 0, info.width, info.height});
-  const size_t pixel_bytes = opened->pixel_bytes();
-  if (std::optional<Error> over = over_limit(region, pixel_bytes, settings.limits)) return over;
+  const auto decode = [&](uint8_t* out, size_t size, l3_error& error) {
+    return l3_file_decode_region(file.get(), region.x, region.y, region.width, region.height, out, size, 0, &error);
+  };
+  // Without room for pixels the call verifies the region and the limits. Nothing is allocated before that.
+  uint8_t none = 0;
+  l3_error error{};
+  if (decode(&none, 0, error) != L3_ERROR_BUFFER) return to_error(error, file);
 
-  const bool became_colours = settings.as_colours && info.colour == L3_COLOUR_PALETTE;
+  const size_t pixel_bytes = file.pixel_bytes();
+  const bool became_colours = info.colour == L3_COLOUR_PALETTE && pixel_bytes > 1;
   image.width = region.width;
   image.height = region.height;
   image.bits = became_colours ? 8 : info.bits;
@@ -281,76 +251,55 @@ std::optional<Error> decode_l3(Bytes file, const DecodeSettings& settings, Image
   image.pixels.resize(size_t{region.width} * region.height * pixel_bytes);
 
   if (settings.decoder) {
-    error = settings.decoder(file, region, options, image.pixels);
+    error = settings.decoder(file, region, image.pixels);
   } else {
-    (void)!l3_file_decode_region(opened->get(), region.x, region.y, region.width, region.height, image.pixels.data(),
-                                 image.pixels.size(), 0, &error);
+    (void)!decode(image.pixels.data(), image.pixels.size(), error);
   }
   if (error.status != L3_OK) return to_error(error, file);
   if (!became_colours) {
     if (std::optional<Error> problem = read_colours(file, image)) return problem;
   }
-  return settings.with_chunks ? read_chunks(file, settings.limits, image, metadata_error) : std::nullopt;
-}
-
-Result<std::vector<uint8_t>> read_palette(Bytes file) {
-  std::array<uint8_t, size_t{3} * 256> colours{};
-  uint32_t entries = 0;
-  l3_error error{};
-  if (l3_read_palette(file.data(), file.size(), colours.data(), colours.size(), &entries, &error) != L3_OK) {
-    return to_error(error);
+  if (std::optional<Error> problem = read_section_chunks(file, image.chunks)) return problem;
+  Result<std::vector<Chunk>> records = read_metadata(file);
+  if (!records) {
+    *metadata_error = records.error();
+  } else {
+    image.chunks.insert(image.chunks.end(), std::make_move_iterator(records->begin()),
+                        std::make_move_iterator(records->end()));
   }
-  return std::vector<uint8_t>(colours.begin(), colours.begin() + 3 * static_cast<ptrdiff_t>(entries));
+  return std::nullopt;
 }
 
-Result<std::vector<Chunk>> read_metadata(Bytes file, const l3_limits& limits) {
+std::optional<Error> decode_l3(const l3::File& file, Image& image) {
+  std::optional<Error> metadata_error;
+  if (auto error = decode_l3(file, {}, image, &metadata_error)) return error;
+  return metadata_error;
+}
+
+std::optional<Error> decode_l3(Bytes file, const l3_decode_options& options, Image& image) {
+  const l3::Result<l3::File> opened = l3::File::open(file, options);
+  if (!opened) return to_error(opened.error());
+  return decode_l3(*opened, image);
+}
+
+Result<std::vector<Chunk>> read_metadata(const l3::File& file) {
+  const l3::Result<Bytes> section = file.section(L3_SECTION_METADATA);
+  if (!section) return to_error(section.error());
+  const l3::Result<std::vector<uint8_t>> unpacked = file.metadata();
+  if (!unpacked) return to_error(unpacked.error());
+  const Error damaged{static_cast<uint64_t>(section->data() - file.bytes().data()),
+                      "the records of the metadata are damaged"};
   std::vector<Chunk> chunks;
-  const Result<Bytes> section = find_section(file, L3_SECTION_METADATA);
-  if (!section) return section.error();
-  size_t size = 0;
-  l3_error error{};
-  if (l3_unpack_metadata(file.data(), file.size(), &limits, nullptr, 0, &size, &error) != L3_OK) {
-    return to_error(error);
-  }
-  if (section->empty()) return chunks;
-  Buffer unpacked;
-  uint8_t* out = unpacked.reset(std::max<size_t>(size, 1));
-  if (l3_unpack_metadata(file.data(), file.size(), &limits, out, size, &size, &error) != L3_OK) {
-    return to_error(error);
-  }
-  for (Bytes left = unpacked.bytes().first(size); !left.empty();) {
-    if (left.size() < kRecordHeaderBytes) return metadata_problem(file, *section);
+  for (Bytes left = *unpacked; !left.empty();) {
+    if (left.size() < kRecordHeaderBytes) return damaged;
     const uint32_t length = base::load_u32(left.data() + 8);
-    if (length > left.size() - kRecordHeaderBytes) return metadata_problem(file, *section);
+    if (length > left.size() - kRecordHeaderBytes) return damaged;
     Chunk& chunk = chunks.emplace_back();
     std::memcpy(chunk.type.data(), left.data(), chunk.type.size());
     chunk.place = left[4];
     const Bytes data = left.subspan(kRecordHeaderBytes, length);
     chunk.data.assign(data.begin(), data.end());
     left = left.subspan(kRecordHeaderBytes + length);
-  }
-  return chunks;
-}
-
-Result<std::vector<Chunk>> read_section_chunks(Bytes file) {
-  std::vector<Chunk> chunks;
-  const Result<Bytes> colour_space = find_section(file, L3_SECTION_COLOUR_SPACE);
-  if (!colour_space) return colour_space.error();
-  size_t at = 1;
-  for (size_t i = 0; i < kColourParts.size(); ++i) {
-    const ColourPart& part = kColourParts[i];
-    // If the section does not have the size of its parts, decoding will report it.
-    if (colour_space->size() < at + part.bytes || ((*colour_space)[0] >> i & 1) == 0) continue;
-    chunks.push_back(
-        Chunk{part.type, formats::kBeforePalette, reversed(colour_space->subspan(at, part.bytes), part.number_bytes)});
-    at += part.bytes;
-  }
-  for (const auto& [section, type] : {std::pair(L3_SECTION_ICC, kIccType), std::pair(L3_SECTION_EXIF, kExifType)}) {
-    const Result<Bytes> bytes = find_section(file, section);
-    if (!bytes) return bytes.error();
-    if (!bytes->empty()) {
-      chunks.push_back(Chunk{type, formats::kBeforePalette, std::vector<uint8_t>(bytes->begin(), bytes->end())});
-    }
   }
   return chunks;
 }

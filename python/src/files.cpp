@@ -82,7 +82,7 @@ uint64_t output_bytes(const File& file, const Output& output) {
 
 Files::Files(const nb::list& sources, const nb::list& models, bool as_colours, const nb::object& region,
              const l3_limits& limits, uint32_t threads)
-    : files_(nb::len(sources)), options_(l3_decode_options_init()) {
+    : files_(nb::len(sources)), options_(l3_decode_options_init()), threads_(threads) {
   for (nb::handle item : models) {
     if (nb::isinstance<Model>(item)) {
       models_.push_back(nb::cast<const Model&>(item).model.get());
@@ -97,6 +97,7 @@ Files::Files(const nb::list& sources, const nb::list& models, bool as_colours, c
   options_.limits = limits;
   options_.models = models_.data();
   options_.model_count = models_.size();
+  if (files_.size() == 1) options_.parallel = {run_parallel, &threads_};
   const Region wanted = region_of(region);
   try {
     for (size_t i = 0; i < files_.size(); ++i) {
@@ -112,7 +113,7 @@ Files::Files(const nb::list& sources, const nb::list& models, bool as_colours, c
     }
     {
       const nb::gil_scoped_release unlocked;
-      base::for_each_of(files_.size(), threads, [&](uint64_t i) { read_head(files_[i], wanted); });
+      base::for_each_of(files_.size(), threads, [&](uint64_t i) { open(files_[i], wanted); });
     }
     raise_first_error();
   } catch (...) {
@@ -136,52 +137,43 @@ void Files::raise_first_error() const {
   }
 }
 
-void Files::read_head(File& file, const Region& region) const {
-  try {
-    if (file.buffer.obj == nullptr) {
-      file.system_error = base::read_file(file.name, file.read);
-      if (file.system_error != 0) return;
-      file.bytes = file.read;
-    }
-    // Limits apply to the region that is decoded.
-    const l3_limits any = l3::no_limits();
-    const l3_limits& limits = region.is_whole ? options_.limits : any;
-    file.info = l3_info_init();
-    if (l3_read_info(file.bytes.data(), file.bytes.size(), &limits, &file.info, &file.error) != L3_OK) return;
-    file.region = region.is_whole ? Region{0, 0, file.info.width, file.info.height, true} : region;
-    const Region& part = file.region;
-    const auto is_inside = [](uint32_t at, uint32_t size, uint32_t all) { return size <= all && at <= all - size; };
-    if (!is_inside(part.x, part.width, file.info.width) || !is_inside(part.y, part.height, file.info.height)) {
-      file.error = {L3_ERROR_ARGUMENT, 0, L3_NO_TILE, "the region is not inside the image"};
-      return;
-    }
-    // Check that the whole file is there before memory for its pixels is allocated.
-    if (l3_check(file.bytes.data(), file.bytes.size(), &any, &file.error) != L3_OK) return;
-    const bool is_palette = file.info.colour == L3_COLOUR_PALETTE && options_.as_colours != 0;
-    const uint32_t pixel_bytes = l3_pixel_bytes(&file.info, file.bytes.data(), file.bytes.size(), &options_);
-    file.bits = is_palette ? 8 : file.info.bits;
-    file.channels = is_palette ? pixel_bytes : file.info.channels;
-    const uint64_t pixels = uint64_t{part.width} * part.height;
-    const auto or_default = [](uint64_t limit, uint64_t usual) { return limit != 0 ? limit : usual; };
-    if (pixels > or_default(options_.limits.max_pixels, L3_DEFAULT_MAX_PIXELS)) {
-      file.error = {L3_ERROR_LIMIT, 20, L3_NO_TILE, "more pixels than the limit allows"};
-    } else if (pixels * pixel_bytes > or_default(options_.limits.max_output_bytes, L3_DEFAULT_MAX_OUTPUT_BYTES)) {
-      file.error = {L3_ERROR_LIMIT, 20, L3_NO_TILE, "more bytes of samples than the limit allows"};
-    }
-  } catch (const std::bad_alloc&) {
-    file.error = kNoMemory;
+void Files::open(File& file, const Region& region) const try {
+  if (file.buffer.obj == nullptr) {
+    file.system_error = base::read_file(file.name, file.read);
+    if (file.system_error != 0) return;
+    file.bytes = file.read;
   }
+  l3::Result<l3::File> opened = l3::File::open(file.bytes, options_);
+  if (!opened) {
+    file.error = opened.error();
+    return;
+  }
+  file.opened.emplace(std::move(*opened));
+  const l3_info& info = file.opened->info();
+  file.region = region.is_whole ? Region{0, 0, info.width, info.height, true} : region;
+  const Region& part = file.region;
+  // Without room for pixels the call verifies the region and the limits.
+  uint8_t none = 0;
+  if (l3_file_decode_region(file.opened->get(), part.x, part.y, part.width, part.height, &none, 0, 0, &file.error) !=
+      L3_ERROR_BUFFER) {
+    return;
+  }
+  file.error = {};
+  const uint32_t pixel_bytes = file.opened->pixel_bytes();
+  const bool are_colours = info.colour == L3_COLOUR_PALETTE && pixel_bytes > 1;
+  file.bits = are_colours ? 8 : info.bits;
+  file.channels = are_colours ? pixel_bytes : info.channels;
+} catch (const std::bad_alloc&) {
+  file.error = kNoMemory;
 }
 
-void Files::decode_one(File& file, uint8_t* to, const Writers& writers, const l3_parallel& parallel) const {
+void Files::decode_one(File& file, uint8_t* to, const Writers& writers) const {
   const loader::TensorWriter& writer = writers.of(file);
   const Region& part = file.region;
-  l3_decode_options options = options_;
-  options.parallel = parallel;
-  const size_t size = size_t{part.width} * part.height * file.channels * (file.bits > 8 ? 2 : 1);
+  const size_t size = size_t{part.width} * part.height * file.opened->pixel_bytes();
   const auto decode_to = [&](uint8_t* pixels) {
-    return l3_decode_region(file.bytes.data(), file.bytes.size(), part.x, part.y, part.width, part.height, &options,
-                            pixels, size, 0, &file.error);
+    return l3_file_decode_region(file.opened->get(), part.x, part.y, part.width, part.height, pixels, size, 0,
+                                 &file.error);
   };
   if (writer.is_same() && !writers.flip()) {
     (void)!decode_to(to);
@@ -225,11 +217,10 @@ void Files::decode(const std::vector<const Tensor*>& to, const Output& output, u
     const Writers writers(files_, output);
     if (files_.size() == 1) {
       const Region& part = files_[0].region;
-      const bool alone = uint64_t{part.width} * part.height < kPixelsForThreads || threads == 1;
-      const l3_parallel parallel{alone ? nullptr : run_parallel, &threads};
-      decode_one(files_[0], out[0], writers, parallel);
+      threads_ = uint64_t{part.width} * part.height < kPixelsForThreads ? 1 : threads;
+      decode_one(files_[0], out[0], writers);
     } else {
-      base::for_each_of(files_.size(), threads, [&](uint64_t i) { decode_one(files_[i], out[i], writers, {}); });
+      base::for_each_of(files_.size(), threads, [&](uint64_t i) { decode_one(files_[i], out[i], writers); });
     }
   }
   raise_first_error();

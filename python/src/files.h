@@ -1,14 +1,16 @@
-// Images to decode: files in memory whose heads have been read.
+// Images to decode: files in memory that were opened.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "data_set.h"
+#include "l3/l3.hpp"
 #include "l3/l3_loader.h"
 #include "tensor.h"
 
@@ -33,7 +35,7 @@ struct File {
   std::vector<uint8_t> read;  // the contents, if the source is a path
   Py_buffer buffer{};         // the source, if it is not a path
   std::span<const uint8_t> bytes;
-  l3_info info{};
+  std::optional<l3::File> opened;
   Region region;
   uint32_t channels = 0, bits = 0;  // of the decoded image
   l3_error error{};                 // an error of the library, or
@@ -62,8 +64,8 @@ class Files {
                                     void* stream);
 
  private:
-  void read_head(File& file, const Region& region) const;
-  void decode_one(File& file, uint8_t* to, const class Writers& writers, const l3_parallel& parallel) const;
+  void open(File& file, const Region& region) const;
+  void decode_one(File& file, uint8_t* to, const class Writers& writers) const;
   // The memory of each file's output. Python has checked the shapes already, so a mismatch is a RuntimeError.
   std::vector<uint8_t*> places(const std::vector<const Tensor*>& to, const Output& output) const;
 
@@ -71,6 +73,7 @@ class Files {
   std::vector<nb::object> kept_;  // the owners of the models
   std::vector<const l3_model*> models_;
   l3_decode_options options_;
+  uint32_t threads_;  // for the tiles of an image
 };
 
 // Describes the output of an image for the loader's writer.

@@ -103,7 +103,7 @@ l3_error decode_some(std::span<File> files, std::span<uint8_t* const> to, const 
     loader::DeviceImage& image = images[i];
     image.at = at;
     image.size = file.bytes.size();
-    image.info = file.info;
+    image.info = file.opened->info();
     image.x = file.region.x;
     image.y = file.region.y;
     image.width = file.region.width;

@@ -156,8 +156,10 @@ class Closing(Sets):
 
 
 # Loops for ever, so that an interruption nearly always finds it waiting in the loader.
+# A shell that starts a job in the background makes it ignore SIGINT, and Python then installs no handler.
 LOOP = """
-import sys, l3
+import signal, sys, l3
+signal.signal(signal.SIGINT, signal.default_int_handler)
 loader = l3.Loader(sys.argv[1], 1, crop=(1500, 1500), threads=1)
 print("begun", flush=True)
 while True:

@@ -17,7 +17,7 @@
 
 #include "bridge/buffer.h"
 #include "formats/formats.h"
-#include "l3/l3.h"
+#include "l3/l3.hpp"
 
 namespace bridge {
 
@@ -46,39 +46,31 @@ struct Region {
   uint32_t x = 0, y = 0, width = 0, height = 0;
 };
 
-// Decodes a region as l3_decode_region does, for example on a GPU. Fills `out` with rows without padding, or returns an
-// error.
-using RegionDecoder = std::function<l3_error(std::span<const uint8_t> file, const Region& region,
-                                             const l3_decode_options& options, std::span<uint8_t> out)>;
+// Decodes a region of an opened file, for example on a GPU. Fills `out` with rows without padding, or returns an error.
+using RegionDecoder = std::function<l3_error(const l3::File& file, const Region& region, std::span<uint8_t> out)>;
 
 struct DecodeSettings {
-  l3_limits limits{};
-  l3_parallel parallel{};
-  bool as_colours = false;  // palette images: RGB, or RGBA if there is transparency, instead of indices
-  bool with_chunks = true;
-  std::optional<Region> region;             // instead of the whole image; must be inside it
-  RegionDecoder decoder;                    // used instead of libl3
-  std::span<const l3_model* const> models;  // models that the file may name
+  std::optional<Region> region;  // instead of the whole image; must be inside it
+  RegionDecoder decoder;         // used instead of libl3
 };
 
-// Decodes an L3 file to `image`, and uses the memory of its pixels again. If the metadata is damaged, its chunks are
-// left out and *metadata_error is set; else *metadata_error is empty. Premultiplied alpha is returned as it is, because
-// an Image cannot describe it.
-std::optional<formats::Error> decode_l3(std::span<const uint8_t> file, const DecodeSettings& settings,
-                                        formats::Image& image, std::optional<formats::Error>* metadata_error);
-
-// Returns red, green and blue of each entry of the palette. Empty if there is no palette.
-formats::Result<std::vector<uint8_t>> read_palette(std::span<const uint8_t> file);
+// Decodes an opened file to `image`, and uses the memory of its pixels again. If the metadata is damaged, its chunks
+// are left out and *metadata_error is set; else *metadata_error is empty. Premultiplied alpha is returned as it is,
+// because an Image cannot describe it.
+std::optional<formats::Error> decode_l3(const l3::File& file, const DecodeSettings& settings, formats::Image& image,
+                                        std::optional<formats::Error>* metadata_error);
+// Decodes the whole image. Damaged metadata is an error.
+std::optional<formats::Error> decode_l3(const l3::File& file, formats::Image& image);
+// Opens a file and decodes the whole image. Damaged metadata is an error.
+std::optional<formats::Error> decode_l3(std::span<const uint8_t> file, const l3_decode_options& options,
+                                        formats::Image& image);
 
 // Returns a chunk for each record of the metadata section. Empty if there is no such section.
-formats::Result<std::vector<formats::Chunk>> read_metadata(std::span<const uint8_t> file, const l3_limits& limits);
-
-// Returns the chunks of the sections for the colour space, the ICC profile and EXIF.
-formats::Result<std::vector<formats::Chunk>> read_section_chunks(std::span<const uint8_t> file);
+formats::Result<std::vector<formats::Chunk>> read_metadata(const l3::File& file);
 
 // Converts an error of libl3. The reason includes the number of the tile, if any.
 formats::Error to_error(const l3_error& error);
-// The same for an error of `file`. The reason also includes the name of a missing model.
-formats::Error to_error(const l3_error& error, std::span<const uint8_t> file);
+// The same for an error of an opened file. The reason also includes the name of a missing model.
+formats::Error to_error(const l3_error& error, const l3::File& file);
 
 }  // namespace bridge

@@ -8,8 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
-#include <new>
 #include <span>
 #include <string>
 #include <utility>
@@ -57,6 +57,19 @@ struct Pixels {
   std::vector<uint8_t> bytes;
 };
 
+namespace detail {
+// Resizes a vector, or sets the error and returns false.
+inline bool resize(std::vector<uint8_t>& bytes, uint64_t size, l3_error& error) {
+  try {
+    bytes.resize(static_cast<size_t>(size));
+    return true;
+  } catch (const std::exception&) {
+    error = {L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
+    return false;
+  }
+}
+}  // namespace detail
+
 inline l3_limits no_limits() { return {UINT64_MAX, UINT64_MAX, UINT64_MAX}; }
 
 inline Result<l3_info> read_info(std::span<const uint8_t> file, const l3_limits& limits = {}) {
@@ -84,13 +97,50 @@ class File {
     l3_file* opened = nullptr;
     if (l3_open(bytes.data(), bytes.size(), &options, nullptr, 0, &opened, &error) != L3_OK) return error;
     file.file_.reset(opened);
+    file.bytes_ = bytes;
     if (l3_file_info(opened, &file.info_, &error) != L3_OK) return error;
     return file;
   }
 
+  std::span<const uint8_t> bytes() const { return bytes_; }
   const l3_info& info() const { return info_; }
   uint32_t pixel_bytes() const { return l3_file_pixel_bytes(file_.get()); }
   const l3_file* get() const { return file_.get(); }
+
+  // Returns the bytes of a section. Empty if the file has no such section.
+  Result<std::span<const uint8_t>> section(l3_section_type type) const {
+    const uint8_t* bytes = nullptr;
+    size_t size = 0;
+    l3_error error{};
+    if (l3_file_section(get(), static_cast<uint32_t>(type), &bytes, &size, &error) != L3_OK) return error;
+    return std::span(bytes, size);
+  }
+
+  // Returns red, green and blue of each entry of the palette. Empty if there is no palette.
+  Result<std::vector<uint8_t>> palette() const {
+    std::vector<uint8_t> colours;
+    uint32_t entries = 0;
+    l3_error error{};
+    if (!detail::resize(colours, size_t{3} * 256, error)) return error;
+    if (l3_file_palette(get(), colours.data(), colours.size(), &entries, &error) != L3_OK) return error;
+    colours.resize(size_t{3} * entries);
+    return colours;
+  }
+
+  // Returns the unpacked metadata. Empty if there is none.
+  Result<std::vector<uint8_t>> metadata() const {
+    std::vector<uint8_t> bytes;
+    size_t size = 0;
+    l3_error error{};
+    if (l3_file_metadata(get(), nullptr, 0, &size, &error) != L3_OK) return error;
+    if (!detail::resize(bytes, size + 1, error)) return error;  // one more, so that the pointer is never null
+    if (l3_file_metadata(get(), bytes.data(), size, &size, &error) != L3_OK) return error;
+    bytes.resize(size);
+    return bytes;
+  }
+
+  // Verifies the whole file, as l3_verify does.
+  [[nodiscard]] l3_status verify(l3_error* error = nullptr) const { return l3_file_verify(get(), error); }
 
   // Decodes the whole image. The limits of the options apply to it.
   Result<Pixels> decode() const {
@@ -120,16 +170,13 @@ class File {
     uint8_t none = 0;
     if (decode(&none, 0, &error) != L3_ERROR_BUFFER) return error;
     Pixels pixels{info_, {}};
-    try {
-      pixels.bytes.resize(static_cast<size_t>(uint64_t{width} * height * pixel_bytes()));
-    } catch (const std::bad_alloc&) {
-      return l3_error{L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
-    }
+    if (!detail::resize(pixels.bytes, uint64_t{width} * height * pixel_bytes(), error)) return error;
     if (decode(pixels.bytes.data(), pixels.bytes.size(), &error) != L3_OK) return error;
     return pixels;
   }
 
   std::unique_ptr<l3_file, Close> file_;
+  std::span<const uint8_t> bytes_;
   l3_info info_ = l3_info_init();
 };
 
@@ -159,11 +206,8 @@ inline Result<std::vector<uint8_t>> encode(const l3_image& image,
   l3_error error{};
   size_t written = 0;
   std::vector<uint8_t> file;
-  try {
-    file.resize(static_cast<size_t>(bound != 0 ? bound : 1));  // if the bound is 0, l3_encode reports the reason
-  } catch (const std::bad_alloc&) {
-    return l3_error{L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
-  }
+  // If the bound is 0, l3_encode reports the reason.
+  if (!detail::resize(file, bound != 0 ? bound : 1, error)) return error;
   if (l3_encode(&image, &options, file.data(), file.size(), &written, &error) != L3_OK) return error;
   file.resize(written);
   return file;

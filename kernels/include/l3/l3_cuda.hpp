@@ -257,30 +257,22 @@ class Models {
   uint32_t count_ = 0;
 };
 
-// Does what l3::decode_region does, on the current device: returns pixels in host memory, and the same errors.
-// Each call allocates and frees what it needs, and waits for the device. Use a Decoder to decode more than one image.
-inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, uint32_t y, uint32_t width,
-                                    uint32_t height, const l3_decode_options& options = l3_decode_options_init()) {
+// Does what File::decode_region does, on the current device: returns pixels in host memory, and the same errors.
+// `options` are those that the file was opened with. Each call allocates and frees what it needs, and waits for the
+// device. Use a Decoder to decode more than one image.
+inline Result<Pixels> decode_region(const File& opened, uint32_t x, uint32_t y, uint32_t width, uint32_t height,
+                                    const l3_decode_options& options = l3_decode_options_init()) {
   l3_error error{};
   if (l3_cuda_check_device(&error) != L3_OK) return error;
-  l3_info info = l3_info_init();
-  const l3_limits any = no_limits();
-  if (l3_read_info(file.data(), file.size(), &any, &info, &error) != L3_OK) return error;
+  const std::span<const uint8_t> file = opened.bytes();
+  const l3_info& info = opened.info();
   // With an output buffer of size 0, libl3 tests the other arguments, then stops with L3_ERROR_BUFFER.
   uint8_t nothing = 0;
-  if (l3_decode_region(file.data(), file.size(), x, y, width, height, &options, &nothing, 0, 0, &error) !=
-      L3_ERROR_BUFFER) {
+  if (l3_file_decode_region(opened.get(), x, y, width, height, &nothing, 0, 0, &error) != L3_ERROR_BUFFER) {
     return error;
   }
-  // Verify the file before memory is allocated for its pixels: a header may claim any size.
-  if (l3_check(file.data(), file.size(), &any, &error) != L3_OK) return error;
-
   Pixels pixels{info, {}};
-  try {
-    pixels.bytes.resize(size_t{width} * height * l3_pixel_bytes(&info, file.data(), file.size(), &options));
-  } catch (const std::bad_alloc&) {
-    return l3_error{L3_ERROR_MEMORY, 0, L3_NO_TILE, "out of memory"};
-  }
+  if (!detail::resize(pixels.bytes, uint64_t{width} * height * opened.pixel_bytes(), error)) return error;
   auto stream = make_stream();
   if (!stream) return stream.error();
   const auto input = DeviceBuffer::make(file.size());
@@ -298,8 +290,7 @@ inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, u
   image.size = file.size();
   image.width = info.width;
   image.height = info.height;
-  image.channels =
-      l3_pixel_bytes(&info, file.data(), file.size(), &options) / (info.sample_type == L3_SAMPLE_U16 ? 2 : 1);
+  image.channels = opened.pixel_bytes() / (info.sample_type == L3_SAMPLE_U16 ? 2 : 1);
   image.x = x;
   image.y = y;
   image.region_width = width;
@@ -322,14 +313,22 @@ inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, u
   return pixels;
 }
 
-// Does what l3::decode does, on the current device. See decode_region.
+// Opens a file and decodes a region of it, as l3::decode_region does.
+inline Result<Pixels> decode_region(std::span<const uint8_t> file, uint32_t x, uint32_t y, uint32_t width,
+                                    uint32_t height, const l3_decode_options& options = l3_decode_options_init()) {
+  const Result<File> opened = File::open(file, options);
+  if (!opened) return opened.error();
+  return decode_region(*opened, x, y, width, height, options);
+}
+
+// Opens a file and decodes the whole image, as l3::decode does.
 inline Result<Pixels> decode(std::span<const uint8_t> file,
                              const l3_decode_options& options = l3_decode_options_init()) {
-  l3_error error{};
-  if (l3_cuda_check_device(&error) != L3_OK) return error;
+  const Result<File> opened = File::open(file, options);
+  if (opened) return decode_region(*opened, 0, 0, opened->info().width, opened->info().height, options);
+  // If an image above the limits is damaged too, the limit is the reason.
   const Result<l3_info> info = read_info(file, options.limits);
-  if (!info) return info.error();
-  return decode_region(file, 0, 0, info->width, info->height, options);
+  return info ? opened.error() : info.error();
 }
 
 }  // namespace l3::cuda
