@@ -21,6 +21,7 @@ class PixelWords {
 
   template <uint32_t kBuckets>
   L3_INLINE void on_symbol(Lanes, bool) {}
+  L3_INLINE void end_step(uint32_t) {}
   L3_INLINE void put(uint32_t, uint32_t, Lanes row, Lanes column, Lanes pixel, bool active) {
     const uint32_t x = column.v;
     if (active) {
@@ -62,6 +63,7 @@ class AnyPixels {
 
   template <uint32_t kBuckets>
   L3_INLINE void on_symbol(Lanes, bool) {}
+  L3_INLINE void end_step(uint32_t) {}
   L3_INLINE void put(uint32_t, uint32_t, Lanes row, Lanes column, Lanes pixel, bool active) {
     const uint32_t x = column.v, y = row.v;
     if (active && y >= place_.y0 && y < place_.y1 && x >= place_.x0 && x < place_.x1) {

@@ -35,6 +35,7 @@ class TokenPixels {
   template <uint32_t kBuckets>
   L3_INLINE void on_symbol(Lanes, bool) {}
   L3_INLINE void on_raw_bits(Lanes) {}
+  L3_INLINE void end_step(uint32_t) {}
   L3_INLINE void put(uint32_t, uint32_t, Lanes row, Lanes column, const Lanes* values, bool active) {
     const uint32_t x = column.v, y = row.v;
     uint64_t pixel = 0;

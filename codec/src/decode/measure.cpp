@@ -20,6 +20,7 @@ class SymbolBits {
   void begin(uint32_t, uint32_t, uint32_t) {}
   template <class Pixels>
   void put(uint32_t, uint32_t, const Lanes&, const Lanes&, const Pixels&, const Mask&) {}
+  void end_step(uint32_t) {}
   template <uint32_t kBuckets>
   void on_symbol(const Lanes& frequency, const Mask& active) {
     double& bits = kBuckets == kClassBuckets ? classes : samples;

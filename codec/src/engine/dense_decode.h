@@ -26,7 +26,7 @@ class DenseDecoder : Wavefront<W, Sink> {
   }
 
  private:
-  using Front::active_, Front::classes_, Front::column_, Front::parts, Front::payload_bytes_, Front::row_;
+  using Front::active_, Front::classes_, Front::column_, Front::payload_bytes_, Front::row_;
 
   L3_INLINE bool decode_blocks() {
     for (uint32_t first = 0; first < this->blocks(); first += this->lanes_) {
@@ -45,9 +45,10 @@ class DenseDecoder : Wavefront<W, Sink> {
       pixel_here_[part] = error_here_[part] = zero;
     }
     for (uint32_t step = 0; step < way.steps; ++step) {
+      this->choose_parts(step, way);
       const typename Delay::Entry from_last = delay_.load();
       // In descending order: each part reads the neighbours of the part before it, which must not have moved yet.
-      for (uint32_t part = parts(); part-- > 0;) gather_neighbours(part, from_last);
+      for (uint32_t part = this->end_part(); part-- > this->first_part();) gather_neighbours(part, from_last);
       const Window window = this->reader_.window(this->at_);
       uint32_t taken = 0;
       decode_channel<0>(window, taken);
@@ -59,6 +60,7 @@ class DenseDecoder : Wavefront<W, Sink> {
         this->sink_.put(step, part, row_[part], column_[part], pixel_here_[part], active_[part]);
         this->next_column(part, way.period);
       }
+      this->sink_.end_step(step);
       const uint32_t last = way.last_part;
       delay_.store(way.last_lane, pixel_here_[last], error_here_[last], pixel_[last].n, error_[last].n);
     }

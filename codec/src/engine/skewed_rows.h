@@ -20,7 +20,6 @@ class SkewedRows {
     width_ = width;
     height_ = height;
     lanes_ = lanes;
-    parts_ = ceil_div(lanes, W::kPartLanes);
     period_ = dense_period(width, lanes);
     steps_ = dense_steps(width, height, lanes);
     for (uint32_t lane = 0; lane < lanes; ++lane) next_[lane] = {lane, 0};
@@ -32,7 +31,8 @@ class SkewedRows {
 
   L3_INLINE void put(uint32_t step, uint32_t part, Lanes, Lanes, Lanes pixels, Mask) {
     W::store(pixels_[step % kSteps] + part * W::kPartLanes, pixels);
-    if (part + 1 != parts_) return;
+  }
+  L3_INLINE void end_step(uint32_t step) {
     if (step % kSteps == kSteps - 1 || step + 1 == steps_) flush(step / kSteps * kSteps, step + 1);
   }
 
@@ -91,7 +91,7 @@ class SkewedRows {
   };
 
   const TileOutput& out_;
-  uint32_t width_ = 0, height_ = 0, lanes_ = 1, parts_ = 1, period_ = 2, steps_ = 0;
+  uint32_t width_ = 0, height_ = 0, lanes_ = 1, period_ = 2, steps_ = 0;
   Place next_[kLanes];  // the position of each lane in the next step to be written
   alignas(64) uint32_t pixels_[kSteps][kLanes];
   alignas(64) uint32_t turned_[kLanes][kSteps];

@@ -9,8 +9,8 @@ template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
 class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
  protected:
   using Base = TokenNeighbours<W, kChannels, kUse, Sink>;
-  using Base::active_, Base::classes_, Base::column_, Base::error_, Base::error_here_, Base::errors_above_, Base::parts,
-      Base::pixel, Base::pixel_, Base::pixel_here_, Base::row_, Base::state_, Base::tables_;
+  using Base::active_, Base::classes_, Base::column_, Base::error_, Base::error_here_, Base::errors_above_, Base::pixel,
+      Base::pixel_, Base::pixel_here_, Base::row_, Base::state_, Base::tables_;
   using Base::kLiteral, Base::kParts, Base::kWords;
   using typename Base::At, typename Base::Classes, typename Base::Delay, typename Base::Front, typename Base::Lanes,
       typename Base::Mask, typename Base::Place, typename Base::Tables;
@@ -66,7 +66,7 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
   L3_INLINE void still_step(uint32_t step, const Way& way) {
     const typename Delay::Entry from_last = this->delay_.load();
     this->track_errors(from_last);
-    for (uint32_t part = parts(); part-- > 0;) {
+    for (uint32_t part = this->end_part(); part-- > this->first_part();) {
       this->slide(part, from_last);
       Mask level = W::same(pixel_[part][0].n, pixel_[part][0].nw);
       for (uint32_t word = 1; word < kWords; ++word) {
@@ -79,6 +79,7 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
       }
     }
     L3_FOR_USED_PARTS this->sink_.put(step, part, row_[part], column_[part], pixel_here_[part], active_[part]);
+    this->sink_.end_step(step);
     this->store_delay(way.last_part, way.last_lane);
   }
 

@@ -10,7 +10,7 @@ template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
 class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
   using Base = TokenMatches<W, kChannels, kUse, Sink>;
   using Base::kParts;
-  using Base::parts, Base::tables_;
+  using Base::tables_;
   using typename Base::Mask, typename Base::Window;
 
  public:
@@ -32,6 +32,7 @@ class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
     // blocks.
     uint32_t lead = 0, turn = 0, ask_at = 0;
     for (uint32_t step = 0; step < way.steps; ++step) {
+      this->choose_parts(step, way);
       bool inside = false;  // whether no lane is at an edge of the tile
       if constexpr (W::kLooksAhead) {
         if (lead == way.period) {
@@ -58,13 +59,14 @@ class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
       const typename Delay::Entry from_last = this->delay_.load();
       this->track_errors(from_last);
       // In descending order: each part reads the neighbours of the part before it, which must not have moved yet.
-      for (uint32_t part = parts(); part-- > 0;) gather_neighbours(part, from_last, inside);
+      for (uint32_t part = this->end_part(); part-- > this->first_part();) gather_neighbours(part, from_last, inside);
       if (any_of(this->to_decode_) && !decode_step()) return false;
       L3_FOR_USED_PARTS {
         this->sink_.put(step, part, this->row_[part], this->column_[part], this->pixel_here_[part],
                         this->active_[part]);
         this->next_column(part, way.period);
       }
+      this->sink_.end_step(step);
       this->store_delay(way.last_part, way.last_lane);
     }
     return true;

@@ -9,7 +9,7 @@ template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
 class TokenMatches : protected TokenNumbers<W, kChannels, kUse, Sink> {
  protected:
   using Base = TokenNumbers<W, kChannels, kUse, Sink>;
-  using Base::activity_, Base::escaped_, Base::parts, Base::pixel, Base::pixel_here_, Base::tables_, Base::to_decode_;
+  using Base::activity_, Base::escaped_, Base::pixel, Base::pixel_here_, Base::tables_, Base::to_decode_;
   using Base::Base, Base::kLiteral, Base::kMayHaveHoles, Base::kParts, Base::kWords;
   using typename Base::At, typename Base::Lanes, typename Base::Mask, typename Base::Window;
 

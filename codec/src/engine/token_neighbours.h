@@ -34,8 +34,6 @@ class TokenNeighbours : protected Wavefront<W, Sink> {
                             Delay& delay, Classes& classes)
       : Front(shape, entry, sink, classes), tables_(tables), delay_(delay) {}
 
-  using Front::parts;
-
   L3_INLINE Lanes pixel(At at, uint32_t part, uint32_t word) const {
     return neighbour(at, pixel_[part][word], above_[part][word]);
   }

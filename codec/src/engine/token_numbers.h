@@ -11,8 +11,7 @@ class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, Sink> {
  protected:
   using Base = TokenBlocks<W, kChannels, kUse, Sink>;
   using Base::Base, Base::kLiteral, Base::kParts;
-  using Base::error, Base::error_here_, Base::parts, Base::pixel_here_, Base::state_, Base::tables_, Base::value,
-      Base::weights_;
+  using Base::error, Base::error_here_, Base::pixel_here_, Base::state_, Base::tables_, Base::value, Base::weights_;
   using typename Base::At, typename Base::Lanes, typename Base::Mask, typename Base::Window;
 
   // Decodes the numbers of the escaped pixels.

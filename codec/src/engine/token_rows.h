@@ -36,7 +36,8 @@ class TokenRows {
     for (uint32_t word = 0; word < kWords; ++word) {
       W::store(pixels_[word][step % kSteps] + part * W::kPartLanes, pixels[word]);
     }
-    if (part + 1 != ceil_div(lanes_, W::kPartLanes)) return;
+  }
+  L3_INLINE void end_step(uint32_t step) {
     if (step % kSteps == kSteps - 1 || step + 1 == steps_) flush(step / kSteps * kSteps, step + 1);
   }
 

@@ -19,13 +19,14 @@
 #define L3_FOR_PARTS _Pragma("GCC unroll 1") for (uint32_t part = 0; part < kParts; ++part)
 #endif
 
-// Like L3_FOR_PARTS, but skips parts that contain no lanes of the tile.
+// Like L3_FOR_PARTS, but only for parts that have work: see Wavefront::choose_parts().
 #if defined(__CUDACC__)
 #define L3_FOR_USED_PARTS L3_FOR_PARTS
 #elif defined(__clang__)
-#define L3_FOR_USED_PARTS for (uint32_t part = 0, used = parts(); part < used; ++part)
+#define L3_FOR_USED_PARTS for (uint32_t part = this->first_part(), end = this->end_part(); part < end; ++part)
 #else
-#define L3_FOR_USED_PARTS _Pragma("GCC unroll 1") for (uint32_t part = 0, used = parts(); part < used; ++part)
+#define L3_FOR_USED_PARTS \
+  _Pragma("GCC unroll 1") for (uint32_t part = this->first_part(), end = this->end_part(); part < end; ++part)
 #endif
 
 namespace l3 {
@@ -50,7 +51,7 @@ class Wavefront {
         height_(shape.height),
         lanes_(W::uniform(dense_lanes(entry.parameters))),
         ending_(ending_of(W::uniform(entry.parameters), shape.width, shape.height)),
-        parts_(ceil_div(lanes_, W::kPartLanes)),
+        end_part_(ceil_div(lanes_, W::kPartLanes)),
         payload_bytes_(entry.payload_bytes),
         payload_(entry.payload),
         sink_(sink),
@@ -65,8 +66,9 @@ class Wavefront {
 
   // ---- states, symbols and words
 
-  // The number of parts of the warp that contain lanes of this tile.
-  L3_INLINE uint32_t parts() const { return kParts == 1 ? 1 : parts_; }
+  // The parts of the warp that have work: in a step, see choose_parts(); else those that contain lanes of this tile.
+  L3_INLINE uint32_t first_part() const { return kParts == 1 ? 0 : first_part_; }
+  L3_INLINE uint32_t end_part() const { return kParts == 1 ? 1 : end_part_; }
 
   L3_INLINE void load_states() {
     L3_FOR_PARTS state_[part] = W::load_states(payload_, lanes_, part);
@@ -178,12 +180,31 @@ class Wavefront {
     sink_.begin(width_, height_, lanes_);
     L3_FOR_USED_PARTS {
       const Lanes lane = W::numbers(part);
-      column_[part] = W::splat(0) - lane - lane;
+      column_[part] = W::splat(start_of(part)) - lane - lane;
       // A lane beyond the tile's lanes gets a row that is always below the tile, so it is never active.
       row_[part] = W::select(W::less(lane, lanes_), lane, W::splat(1u << 30));
     }
     return {W::uniform(dense_period(width_, lanes_)), W::uniform(dense_steps(width_, height_, lanes_)),
             kParts == 1 ? 0 : (lanes_ - 1) / W::kPartLanes, W::uniform((lanes_ - 1) % W::kPartLanes)};
+  }
+  // Chooses the parts to work on in a step. The first lanes begin and end before the last ones, so in a small tile
+  // most parts are outside it in most steps.
+  L3_INLINE void choose_parts(uint32_t step, const Way& way) {
+    if (kParts == 1 || step < change_) return;
+    const uint32_t parts = way.last_part + 1;
+    first_part_ = 0;
+    while (first_part_ + 1 < parts && end_of(first_part_, way.period) <= step) ++first_part_;
+    end_part_ = parts;
+    while (end_part_ > first_part_ + 1 &&
+           (step < start_of(end_part_ - 1) || end_of(end_part_ - 1, way.period) <= step)) {
+      --end_part_;
+    }
+    change_ = way.steps;
+    for (uint32_t part = 0; part < parts; ++part) {
+      for (const uint32_t at : {start_of(part), end_of(part, way.period)}) {
+        if (at > step) change_ = smaller(change_, at);
+      }
+    }
   }
   // Finds the lanes that are inside the tile. Of these, only those whose pixel is not in the ending take words.
   L3_INLINE Place find_place(uint32_t part) {
@@ -257,15 +278,29 @@ class Wavefront {
 
   const uint32_t width_, height_, lanes_;
   const Ending ending_;
-  const uint32_t parts_, payload_bytes_;
+  uint32_t first_part_ = 0, end_part_;
+  const uint32_t payload_bytes_;
   const uint8_t* payload_;
   Sink& sink_;
   Classes& classes_;
   typename W::Reader reader_;
-  uint32_t at_ = 0;  // in the payload
+  uint32_t at_ = 0;      // in the payload
+  uint32_t change_ = 0;  // the step in which other parts have work
   Lanes state_[kParts];
   Lanes column_[kParts], row_[kParts];
   Mask active_[kParts], refills_[kParts];  // decodes something in this step; may take words after it
+
+ private:
+  // The step in which a part's windows begin to fill: the one before its first lane enters the tile.
+  L3_INLINE uint32_t start_of(uint32_t part) const { return part == 0 ? 0 : 2 * part * W::kPartLanes - 1; }
+  // The step in which a part's last lane has left the tile. 0 if the tile has no row for the part.
+  L3_INLINE uint32_t end_of(uint32_t part, uint32_t period) const {
+    const uint32_t first = part * W::kPartLanes;
+    if (first >= height_) return 0;
+    const uint32_t turns = (height_ - 1 - first) / lanes_;  // of the part's first lane, before its last row
+    const uint32_t last = smaller(first + W::kPartLanes, smaller(lanes_, height_ - turns * lanes_)) - 1;
+    return 2 * last + turns * period + width_;
+  }
 };
 
 }  // namespace l3
