@@ -137,6 +137,12 @@ TEST(Status, HasATextWhateverItIs) {
   EXPECT_STREQ(l3_status_text(L3_ERROR_TRUNCATED), "the file is truncated");
 }
 
+TEST(Texts, NamesOfMethods) {
+  EXPECT_STREQ(l3_tile_method_text(L3_TILE_CONSTANT), "constant");
+  EXPECT_STREQ(l3_tile_method_text(L3_TILE_DENSE), "dense");
+  for (const uint32_t none : {4u, 255u, 256u, 259u, UINT32_MAX}) EXPECT_EQ(l3_tile_method_text(none), nullptr);
+}
+
 // ---- the C++ face
 
 TEST(Face, EncodesAndDecodes) {

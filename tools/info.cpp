@@ -46,7 +46,7 @@ struct FileInfo {
   uint64_t raw_bytes = 0;  // size without compression: samples packed to bits, rows to whole bytes
   std::vector<formats::Chunk> chunks;
   std::optional<l3_info> l3;
-  std::array<uint64_t, 4> tiles{};  // of each method
+  std::vector<std::pair<std::string, uint64_t>> tiles;  // of each method
   std::vector<SectionInfo> sections;
   std::optional<l3_sizes> sizes;
   std::string model_name;    // empty: the file has none
@@ -61,9 +61,6 @@ constexpr std::array<std::pair<l3_section_type, const char*>, 7> kSectionNames =
      {L3_SECTION_EXIF, "exif"},
      {L3_SECTION_MODEL, "model"},
      {L3_SECTION_METADATA, "metadata"}}};
-
-constexpr std::array<std::pair<l3_tile_method, const char*>, 4> kMethodNames = {
-    {{L3_TILE_CONSTANT, "constant"}, {L3_TILE_RAW, "raw"}, {L3_TILE_FAST, "fast"}, {L3_TILE_DENSE, "dense"}}};
 
 constexpr std::array kColourNames = {"gray", "gray_alpha", "rgb", "rgb_alpha", "palette"};
 constexpr std::array kModelOrigins = {"none", "own", "named", "default"};
@@ -112,15 +109,18 @@ std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOpti
   info.colour = kColourNames[head.colour];
   info.alpha = kAlphaNames[head.alpha];
   info.l3 = head;
+  const char* method_name = nullptr;
+  for (uint32_t method = 0; (method_name = l3_tile_method_text(method)) != nullptr; ++method) {
+    uint64_t count = 0;
+    if (opened) (void)!l3_file_count_tiles(opened->get(), method, &count, nullptr);
+    info.tiles.emplace_back(method_name, count);
+  }
   if (!opened) {
     (void)!l3_read_palette(file.data(), file.size(), nullptr, 0, &info.palette_entries, nullptr);
     failures.push_back(failure_in(info.file, bridge::to_error(opened.error())));
     return std::nullopt;
   }
   (void)!l3_file_palette(opened->get(), nullptr, 0, &info.palette_entries, nullptr);
-  for (size_t i = 0; i < kMethodNames.size(); ++i) {
-    (void)!l3_file_count_tiles(opened->get(), static_cast<uint32_t>(kMethodNames[i].first), &info.tiles[i], nullptr);
-  }
   describe_model(*opened, supplied, info);
   if (options.sizes) {
     l3_sizes sizes = l3_sizes_init();
@@ -203,9 +203,7 @@ std::string as_json(const FileInfo& info) {
     json.member("optional_features", info.l3->optional_features).member("frames", info.l3->frames);
     json.member("tile_width", info.l3->tile_width).member("tile_height", info.l3->tile_height);
     json.member("tiles", info.l3->tile_count).member("payload_start", info.l3->payload_start);
-    for (size_t i = 0; i < kMethodNames.size(); ++i) {
-      json.member("tiles_" + std::string(kMethodNames[i].second), info.tiles[i]);
-    }
+    for (const auto& [method, count] : info.tiles) json.member("tiles_" + method, count);
     json.member("model_origin", kModelOrigins[info.l3->model_origin]);
     json.member("default_model", info.l3->default_model).member("model_name", info.model_name);
     json.member("model_bytes", info.model_bytes);
@@ -246,9 +244,8 @@ void print_text(const FileInfo& info, Console& console) {
                    std::to_string(info.raw_bytes) + " bytes)");
   if (info.l3) {
     std::string methods;
-    for (size_t i = 0; i < kMethodNames.size(); ++i) {
-      if (info.tiles[i] == 0) continue;
-      methods += (methods.empty() ? ": " : ", ") + std::to_string(info.tiles[i]) + " " + kMethodNames[i].second;
+    for (const auto& [method, count] : info.tiles) {
+      if (count != 0) methods += (methods.empty() ? ": " : ", ") + std::to_string(count) + " " + method;
     }
     line("tiles", std::to_string(info.l3->tile_count) + " of " + std::to_string(info.l3->tile_width) + " x " +
                       std::to_string(info.l3->tile_height) + " pixels" + methods);

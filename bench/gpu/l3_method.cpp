@@ -93,12 +93,9 @@ class L3Job : public Job {
 
   // How many tiles the batch's files have of each method; and how many are touched at most, where that is fewer.
   std::vector<std::pair<std::string, uint64_t>> facts() const override {
-    constexpr std::pair<const char*, l3_tile_method> kMethodNames[] = {{"tiles_constant", L3_TILE_CONSTANT},
-                                                                       {"tiles_raw", L3_TILE_RAW},
-                                                                       {"tiles_fast", L3_TILE_FAST},
-                                                                       {"tiles_dense", L3_TILE_DENSE}};
     std::vector<std::pair<std::string, uint64_t>> facts;
-    for (const auto& [name, method] : kMethodNames) {
+    const char* name = nullptr;
+    for (uint32_t method = 0; (name = l3_tile_method_text(method)) != nullptr; ++method) {
       uint64_t sum = 0;
       for (const Item& item : case_.items) {
         const File& file = (*files_)[item.picture];
@@ -109,7 +106,7 @@ class L3Job : public Job {
         }
         sum += count;
       }
-      facts.emplace_back(name, sum);
+      facts.emplace_back(std::string("tiles_") + name, sum);
     }
     facts.emplace_back("tiles_touched", touched());
     return facts;

@@ -261,6 +261,10 @@ typedef enum l3_tile_method {
   L3_TILE_DENSE = 3,
 } l3_tile_method;
 
+// Returns the name of a method (an l3_tile_method) in one word: "dense". Returns null for other numbers. Methods are
+// numbered from 0.
+L3_API const char* l3_tile_method_text(uint32_t method);
+
 // Counts the tiles that use a method (an l3_tile_method; the count is 0 for unknown ones). `data` must be the whole
 // file. Verifies what l3_check verifies; reads no payload.
 L3_API L3_MUST_USE l3_status l3_count_tiles(const void* data, size_t size, uint32_t method, uint64_t* count,

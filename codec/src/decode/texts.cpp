@@ -1,5 +1,5 @@
-// The texts of l3.h: of statuses, reasons and the version.
-#include "container/reason.h"
+// The texts of l3.h: of statuses, reasons, methods and the version.
+#include "container/methods.h"
 
 using namespace l3;
 
@@ -24,6 +24,12 @@ const char* l3_status_text(l3_status status) {
 l3_status l3_describe_reason(uint32_t reason, const char** text) {
   if (text != nullptr) *text = text_of(static_cast<Reason>(reason));
   return status_of(static_cast<Reason>(reason));
+}
+
+const char* l3_tile_method_text(uint32_t method) {
+  const char* text = nullptr;
+  if (method <= UINT8_MAX) Methods::visit(static_cast<Method>(method), [&]<class Row>() { text = Row::kName; });
+  return text;
 }
 
 uint32_t l3_version(void) { return 10000 * L3_VERSION_MAJOR + 100 * L3_VERSION_MINOR + L3_VERSION_PATCH; }
