@@ -17,7 +17,7 @@ struct ByteTiles {
                                         reinterpret_cast<uint32_t*>(scratch + sizeof(FastScratch)))
           .decode();
     }
-    const TileOutput part{nullptr, 0, place.x0, place.y0, place.x1, place.y1, nullptr, 0};
+    const TileOutput part{nullptr, 0, place.x0, place.y0, place.x1, place.y1, nullptr, 0, nullptr};
     const DevicePixels<uint8_t, kChannels> pixels(place);
     return entry.method == Method::raw ? decode_raw<CudaWarp, uint8_t, kChannels>(shape, entry, part, pixels)
                                        : decode_constant<CudaWarp, uint8_t, kChannels>(entry, part, pixels);

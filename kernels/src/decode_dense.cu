@@ -19,8 +19,7 @@ class PixelWords {
     in_words_ = CudaWordWarp::uniform(aligned ? width & ~3u : 0);
   }
 
-  template <uint32_t kBuckets>
-  L3_INLINE void on_symbol(Lanes, bool) {}
+  L3_INLINE void save_states(uint32_t, uint32_t, const Lanes (&)[1]) {}
   L3_INLINE void end_step(uint32_t) {}
   L3_INLINE void put(uint32_t, uint32_t, Lanes row, Lanes column, Lanes pixel, bool active) {
     const uint32_t x = column.v;
@@ -61,8 +60,7 @@ class AnyPixels {
     groups_.to = CudaWordWarp::uniform(range.to);
   }
 
-  template <uint32_t kBuckets>
-  L3_INLINE void on_symbol(Lanes, bool) {}
+  L3_INLINE void save_states(uint32_t, uint32_t, const Lanes (&)[1]) {}
   L3_INLINE void end_step(uint32_t) {}
   L3_INLINE void put(uint32_t, uint32_t, Lanes row, Lanes column, Lanes pixel, bool active) {
     const uint32_t x = column.v, y = row.v;

@@ -10,7 +10,7 @@ struct WordTiles {
   template <uint32_t kChannels>
   L3_INLINE static Fault decode_as(const TileShape& shape, const TileEntry& entry, const TilePlace& place,
                                    uint8_t* scratch) {
-    const TileOutput part{nullptr, 0, place.x0, place.y0, place.x1, place.y1, nullptr, 0};
+    const TileOutput part{nullptr, 0, place.x0, place.y0, place.x1, place.y1, nullptr, 0, nullptr};
     const DevicePixels<uint16_t, kChannels> pixels(place);
     CudaWarp::Line line{reinterpret_cast<uint16_t*>(scratch), kChannels};
     return decode_tile<CudaWarp, uint16_t, kChannels>(shape, entry, part, pixels, line);

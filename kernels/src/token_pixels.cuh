@@ -32,9 +32,7 @@ class TokenPixels {
     listing_ = CudaWordWarp::uniform(static_cast<uint32_t>(model_.listing));
   }
 
-  template <uint32_t kBuckets>
-  L3_INLINE void on_symbol(Lanes, bool) {}
-  L3_INLINE void on_raw_bits(Lanes) {}
+  L3_INLINE void save_states(uint32_t, uint32_t, const Lanes (&)[1]) {}
   L3_INLINE void end_step(uint32_t) {}
   L3_INLINE void put(uint32_t, uint32_t, Lanes row, Lanes column, const Lanes* values, bool active) {
     const uint32_t x = column.v, y = row.v;

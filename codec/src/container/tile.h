@@ -21,6 +21,11 @@ struct TileEntry {
   uint32_t payload_bytes;
 };
 
+// A dense tile's coder at the end of a stage of decoding: how many bytes of the payload it has taken, and its states.
+struct CoderStates {
+  uint32_t taken, of[kLanes];
+};
+
 // Where decoded pixels go: columns x0 to x1 - 1 and rows y0 to y1 - 1 of the tile. The first of them goes to `pixels`.
 struct TileOutput {
   uint8_t* pixels;  // null: decode without writing
@@ -28,6 +33,7 @@ struct TileOutput {
   uint32_t x0, y0, x1, y1;
   const uint8_t* colours;  // null, or 256 colours (red, green, blue, alpha) to write in place of indices
   uint32_t colour_bytes;   // 3 or 4: how many bytes of each colour to write
+  CoderStates* states;     // null, or two to fill in: after a dense tile's classes, and after its last pixel
 };
 
 // How the encoder stores a tile.

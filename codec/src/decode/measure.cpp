@@ -2,72 +2,31 @@
 #include "api/options.h"
 #include "container/logarithm.h"
 #include "decode/file.h"
-#include "engine/dense_decode.h"
-#include "engine/token_decode.h"
-#include "engine/token_warp.h"
 
 namespace l3 {
 namespace {
 
-using Warp = PortableTokenWarp;
-
-// A sink for the decoder that adds up the bits of each symbol instead of storing pixels.
-class SymbolBits {
- public:
-  using Lanes = Warp::Lanes;
-  using Mask = Warp::Mask;
-
-  void begin(uint32_t, uint32_t, uint32_t) {}
-  template <class Pixels>
-  void put(uint32_t, uint32_t, const Lanes&, const Lanes&, const Pixels&, const Mask&) {}
-  void end_step(uint32_t) {}
-  template <uint32_t kBuckets>
-  void on_symbol(const Lanes& frequency, const Mask& active) {
-    double& bits = kBuckets == kClassBuckets ? classes : samples;
-    for (uint32_t i = 0; i < Warp::kPartLanes; ++i) {
-      if (active.v[i] != 0) bits += kProbabilityBits - logarithm(frequency.v[i]);
-    }
-  }
-
-  void on_raw_bits(const Lanes& count) {
-    for (uint32_t i = 0; i < Warp::kPartLanes; ++i) samples += count.v[i];
-  }
-
+// The bits that a dense tile's symbols take. They are those that its coder loses: decoding a symbol makes the state
+// smaller by what the symbol is worth, and the bytes of the payload make up for it.
+struct SymbolBits {
   double classes = 0, samples = 0;
+
+  void add(const TileEntry& entry, const CoderStates (&stages)[2]) {
+    const uint32_t lanes = dense_lanes(entry.parameters);
+    CoderStates first;
+    first.taken = 4 * lanes;
+    for (uint32_t lane = 0; lane < lanes; ++lane) first.of[lane] = load_u32(entry.payload + 4 * lane);
+    classes += between(first, stages[0], lanes);
+    samples += between(stages[0], stages[1], lanes);
+  }
+
+ private:
+  static double between(const CoderStates& before, const CoderStates& after, uint32_t lanes) {
+    double bits = 8.0 * (after.taken - before.taken);
+    for (uint32_t lane = 0; lane < lanes; ++lane) bits += logarithm(before.of[lane]) - logarithm(after.of[lane]);
+    return bits;
+  }
 };
-
-template <uint32_t kChannels>
-Fault measure_dense(const TileShape& shape, const TileEntry& entry, const DenseTables& model, SymbolBits& bits) {
-  Warp::Delay delay;
-  Warp::Classes classes;
-  return DenseDecoder<Warp, kChannels, SymbolBits>(shape, entry, model, bits, delay, classes).decode();
-}
-
-template <uint32_t kChannels, TokenUse kUse>
-Fault measure_tokens(const TileShape& shape, const TileEntry& entry, const TokenTables& model, SymbolBits& bits) {
-  using Decoder = TokenDecoder<Warp, kChannels, kUse, SymbolBits>;
-  typename Decoder::Delay delay;
-  Warp::Classes classes;
-  const TokenView view(model);
-  return Decoder(shape, entry, view, bits, delay, classes).decode();
-}
-
-Fault measure_tile(const TileShape& shape, const TileEntry& entry, const DenseTables& model, SymbolBits& bits) {
-  using Function = Fault (*)(const TileShape&, const TileEntry&, const DenseTables&, SymbolBits&);
-  constexpr Function kFunctions[kMaxChannels] = {measure_dense<1>, measure_dense<2>, measure_dense<3>,
-                                                 measure_dense<4>};
-  return kFunctions[shape.channels - 1](shape, entry, model, bits);
-}
-
-Fault measure_tile(const TileShape& shape, const TileEntry& entry, const TokenTables& model, SymbolBits& bits) {
-  if (model.literal) return measure_tokens<1, TokenUse::literal>(shape, entry, model, bits);
-  if (model.hole) return measure_tokens<1, TokenUse::holes>(shape, entry, model, bits);
-  using Function = Fault (*)(const TileShape&, const TileEntry&, const TokenTables&, SymbolBits&);
-  constexpr Function kFunctions[kMaxChannels] = {measure_tokens<1, TokenUse::plain>, measure_tokens<2, TokenUse::plain>,
-                                                 measure_tokens<3, TokenUse::plain>,
-                                                 measure_tokens<4, TokenUse::plain>};
-  return kFunctions[model.engine_channels - 1](shape, entry, model, bits);
-}
 
 Verdict measure(const l3_file& file, l3_sizes& sizes) {
   const Head& head = file.head;
@@ -88,12 +47,17 @@ Verdict measure(const l3_file& file, l3_sizes& sizes) {
     if (entry.method != Method::dense) return {Reason::index_check, head.head_bytes, tile};  // it changes meanwhile
     sizes.dense_payloads += entry.payload_bytes;
     sizes.dense_states += uint64_t{4} * dense_lanes(entry.parameters);
+    CoderStates stages[2];
+    TileOutput out{};
+    out.states = stages;
     Fault fault;
     ModelKinds::visit(file.model->kind, [&]<class Kind>() {
-      fault = measure_tile(head.tile_shape(tile), entry, file.model->of(Kind{}), bits);
+      fault = file.target->decoder(Kind{})(head.tile_shape(tile), entry, out, file.model->of(Kind{}));
     });
-    if (fault.reason == Reason::none) continue;
-    return {fault.reason, static_cast<uint64_t>(entry.payload - file.data) + fault.at, tile};
+    if (fault.reason != Reason::none) {
+      return {fault.reason, static_cast<uint64_t>(entry.payload - file.data) + fault.at, tile};
+    }
+    bits.add(entry, stages);
   }
   sizes.dense_classes = static_cast<uint64_t>((bits.classes + 7) / 8);
   sizes.dense_samples = static_cast<uint64_t>((bits.samples + 7) / 8);

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "engine/dense_decode.h"
-#include "engine/skewed_rows.h"
+#include "engine/dense_rows.h"
 
 namespace l3 {
 
 template <class W, uint32_t kChannels>
 Fault decode_dense_as(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const DenseTables& model) {
-  using Rows = SkewedRows<W, kChannels>;
+  using Rows = DenseRows<W, kChannels>;
   Rows rows(out);
   typename W::Delay delay;
   typename W::Classes classes;

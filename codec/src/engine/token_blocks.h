@@ -112,7 +112,6 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
     const Lanes slot = state_[part] & constant<kProbabilities - 1>;
     const Mask still = W::and_not(active_[part], W::not_less(slot, frequency));
     const Lanes own_frequency = W::select(still, frequency, W::splat(constant<kProbabilities>) - frequency);
-    this->sink_.template on_symbol<kClassBuckets>(own_frequency, active_[part]);
     const Lanes number = W::select(still, slot, slot - frequency);
     const Lanes next = own_frequency * (state_[part] >> kProbabilityBits) + number;
     state_[part] = W::select(active_[part], next, state_[part]);

@@ -99,7 +99,6 @@ class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, Sink> {
       L3_FOR_USED_PARTS {
         if (kParts > 1 && !W::any(is_raw[part])) continue;
         const Lanes count = W::select_or_zero(is_raw[part], raw_bits[part]);
-        this->sink_.on_raw_bits(count);
         const Lanes raw = state_[part] & (W::shifted_left(W::splat(constant<1>), count) - W::splat(constant<1>));
         const Lanes long_number = W::shifted_left((number[part] & constant<1>) | constant<2>, count) | raw;
         number[part] = W::select(is_raw[part], long_number, number[part]);

@@ -2,10 +2,9 @@
 // target implements them once more, and so does CUDA in kernels/: portable, AVX2 and AVX-512 by replacing functions of
 // VectorWarp, WordWarp and TokenWarp, CUDA in classes of its own. static_assert checks each one next to its definition.
 //
-// Not written once: sinks, which collect pixels into rows (TokenRows and SkewedRows here, others in kernels/), and fast
-// tiles of samples up to 8 bits on GPUs, which kernels/src/decode_fast.cuh decodes with loops of its own. It shares
-// only the constants of format.h with tile_decode.h. Other tiles that are not dense go through tile_decode.h on GPUs
-// too.
+// Not written once: sinks, which collect pixels into rows (SkewedRows here, others in kernels/), and fast tiles of
+// samples up to 8 bits on GPUs, which kernels/src/decode_fast.cuh decodes with loops of its own. It shares only the
+// constants of format.h with tile_decode.h. Other tiles that are not dense go through tile_decode.h on GPUs too.
 #pragma once
 
 #include <concepts>

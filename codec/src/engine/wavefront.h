@@ -91,7 +91,6 @@ class Wavefront {
     const Lanes chosen = W::select(is_own, own & constant<0xFF000FFF>, other);
     const Lanes number = ((chosen >> 12) + place) & constant<kProbabilities - 1>;
     const Lanes frequency = chosen & constant<kProbabilities - 1>;
-    sink_.template on_symbol<kBuckets>(frequency, active);
     const Lanes next = frequency * (state >> kProbabilityBits) + number;
     state = W::select(active, next, state);
     return W::top_byte(chosen);
@@ -110,6 +109,7 @@ class Wavefront {
 
   // Checks what must hold after the last pixel: the states, and that only padding follows.
   L3_INLINE Fault check_end() const {
+    sink_.save_states(1, at_, state_);
     for (uint32_t part = 0; part < kParts; ++part) {
       const Mask rests =
           ending_.row < height_ ? W::less(state_[part], kStateFloor + 1) : W::equal(state_[part], kStateFloor);
@@ -177,6 +177,7 @@ class Wavefront {
   template <class Delay>
   L3_INLINE Way start_lanes(Delay& delay) {
     delay.clear(dense_delay(width_, lanes_));
+    sink_.save_states(0, at_, state_);
     sink_.begin(width_, height_, lanes_);
     L3_FOR_USED_PARTS {
       const Lanes lane = W::numbers(part);

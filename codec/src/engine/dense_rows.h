@@ -1,0 +1,39 @@
+// Writes the pixels of tiles with a model of kind 0.
+#pragma once
+
+#include <cstring>
+
+#include "engine/skewed_rows.h"
+
+namespace l3 {
+
+template <class W, uint32_t kChannels>
+class DenseRows : public SkewedRows<DenseRows<W, kChannels>, W, 1> {
+ public:
+  using Base = SkewedRows<DenseRows, W, 1>;
+  using typename Base::Lanes;
+  using typename Base::Mask;
+
+  L3_INLINE explicit DenseRows(const TileOutput& out) : Base(out) {}
+
+  L3_INLINE void put(uint32_t step, uint32_t part, Lanes row, Lanes column, Lanes pixels, Mask active) {
+    Base::put(step, part, row, column, &pixels, active);
+  }
+
+  L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, uint32_t lane, uint32_t step) const {
+    const uint32_t* const pixels = this->words(0, lane, step);
+    const TileOutput& out = this->out_;
+    if constexpr (kChannels == 1) {
+      if (out.colours != nullptr) {
+        row += size_t{at} * out.colour_bytes;
+        for (uint32_t i = 0; i < count; ++i, row += out.colour_bytes) {
+          std::memcpy(row, out.colours + 4 * (pixels[i] & 0xFF), out.colour_bytes);
+        }
+        return;
+      }
+    }
+    W::template store_pixels<kChannels>(row + size_t{at} * kChannels, pixels, count);
+  }
+};
+
+}  // namespace l3
