@@ -31,7 +31,7 @@ class DenseDecoder : Wavefront<W, Sink> {
   L3_INLINE bool decode_blocks() {
     for (uint32_t first = 0; first < this->blocks(); first += this->lanes_) {
       auto round = this->begin_round(first);
-      this->template decode_classes<kChannels>(round, tables_);
+      this->decode_classes(round, tables_, kChannels);
       if (!this->end_round(round)) return false;
     }
     return true;

@@ -74,14 +74,124 @@ class FieldWriter {
   uint32_t filled_ = 0;  // 0 or 4
 };
 
-template <class W, class Sample, uint32_t kChannels>
-class TileEncoder {
+// Encodes the blocks of a tile, whatever its number of channels.
+template <class W, class Sample>
+class BlockEncoder {
  public:
   using Lanes = typename W::Lanes;
   using GroupWidths = typename W::GroupWidths;
 
+ protected:
+  L3_INLINE BlockEncoder(const TileShape& shape, typename W::Line& line) : shape_(shape), line_(line) {}
+
+  // Writes the block of a channel and returns its size.
+  __attribute__((noinline)) uint32_t encode_block(uint32_t x, uint32_t rows, uint32_t c, const Lanes* samples,
+                                                  Lanes* left, Lanes& corner, uint8_t* block) {
+    Lanes residuals[kPredictors][kBandRows];
+    predict(x, rows, c, samples, left, corner, residuals);
+    GroupWidths widths[kPredictors];
+    uint32_t best = 0;
+    uint32_t minimum = ~0u;
+    for (uint32_t p = 0; p < kPredictors; ++p) {
+      widths[p] = W::template group_widths<Sample>(residuals[p], shape_.bits);
+      const uint32_t sum = W::sum(widths[p]);
+      if (sum < minimum) {
+        minimum = sum;
+        best = p;
+      }
+    }
+    return write_block(x, rows, best, residuals[best], widths[best], block);
+  }
+
+  const TileShape shape_;
+  typename W::Line& line_;
+
+ private:
+  // The residuals under each predictor. They are zero in lanes and rows outside the tile.
+  L3_INLINE void predict(uint32_t x, uint32_t rows, uint32_t c, const Lanes* samples, Lanes* left, Lanes& corner,
+                         Lanes (*residuals)[kBandRows]) {
+    const uint32_t strip = x / kLanes;
+    const uint32_t count = smaller(kLanes, shape_.width - x);
+    Lanes n = line_.load(strip, c);
+    Lanes before_n = strip == 0 ? W::first(n) : corner;
+    corner = W::last(n);
+    for (uint32_t r = 0; r < rows; ++r) {
+      const Above<Lanes> above = neighbours<W>(n, before_n, count - 1);
+      const Lanes before = strip == 0 ? W::first(n) : left[r];
+      const Lanes v = samples[r];
+      const Lanes w = W::shift_up(v, before);
+      for (uint32_t p = 0; p < kPredictors; ++p) {
+        Lanes residual = v - above_term<W>(p, above);
+        if (runs_along_row(p)) residual = residual - w;
+        residuals[p][r] = residual;
+      }
+      left[r] = W::last(v);
+      before_n = strip == 0 ? W::first(v) : before;
+      n = v;
+    }
+    line_.store(strip, c, n);
+    const Lanes present = W::first_lanes(count);
+    for (uint32_t p = 0; p < kPredictors; ++p) {
+      if (count < kLanes) {
+        for (uint32_t r = 0; r < rows; ++r) residuals[p][r] = residuals[p][r] & present;
+      }
+      for (uint32_t r = rows; r < kBandRows; ++r) residuals[p][r] = W::splat(0);
+    }
+  }
+
+  L3_INLINE uint32_t write_block(uint32_t x, uint32_t rows, uint32_t predictor, const Lanes* residuals,
+                                 const GroupWidths& widths, uint8_t* block) const {
+    const uint32_t groups = smaller(kRowGroups, ceil_div(shape_.width - x, kGroupSamples));
+    const uint64_t present = groups == kRowGroups ? ~uint64_t{0} : (uint64_t{1} << (8 * groups)) - 1;
+    const Lanes present_lanes = W::first_lanes(smaller(kLanes, shape_.width - x));
+    const WidthPlan plan = plan_widths<W>(widths, 64 - rows * groups);
+    store_u16(block, predictor | plan.base << 3 | plan.width_bits << 8);
+    uint8_t* fields = block + 2;
+    FieldWriter writer(fields + 8 * plan.width_bits);
+    uint64_t row_widths[kBandRows];
+    W::row_words(widths, row_widths);
+    for (uint32_t r = 0; r < kBandRows; ++r) {
+      const WidthRow row(row_widths[r], r < rows ? present : 0, plan);
+      row_widths[r] = row.widths;
+      // This writes eight bytes. The next row, or the codes, overwrite what is too much.
+      store_u64(fields + r * plan.width_bits, row.fields);
+    }
+    for (uint32_t r = 0; r < rows; ++r) {
+      uint64_t codes[kRowGroups];
+      W::join_codes(residuals[r], present_lanes, row_widths[r], codes);
+      // The number of bits of each group and of each pair of groups.
+      uint64_t bits = row_widths[r] << 2;
+      uint64_t sums = (bits & 0x00FF00FF00FF00FFu) + (bits >> 8 & 0x00FF00FF00FF00FFu);
+      for (uint32_t k = 0; k < kRowGroups; k += 2, bits >>= 16, sums >>= 16) {
+        const uint32_t first = bits & 0xFF;
+        const uint32_t both = sums & 0xFF;
+        if (sizeof(Sample) == 1 && both <= FieldWriter::kMax) {
+          writer.put(codes[k] | codes[k + 1] << first, both);
+        } else {
+          put_group(writer, codes[k], first);
+          put_group(writer, codes[k + 1], both - first);
+        }
+      }
+    }
+    return static_cast<uint32_t>(writer.end() - block);
+  }
+
+  L3_INLINE static void put_group(FieldWriter& writer, uint64_t codes, uint32_t bits) {
+    const uint32_t low = smaller(bits, 32);
+    writer.put(codes & 0xFFFFFFFFu, low);
+    writer.put(codes >> 32, bits - low);
+  }
+};
+
+template <class W, class Sample, uint32_t kChannels>
+class TileEncoder : BlockEncoder<W, Sample> {
+  using Blocks = BlockEncoder<W, Sample>;
+  using Blocks::line_, Blocks::shape_;
+  using typename Blocks::Lanes;
+
+ public:
   L3_INLINE TileEncoder(const TileShape& shape, const TileInput& in, typename W::Line& line)
-      : shape_(shape), in_(in), line_(line), mask_(W::splat((1u << shape.bits) - 1)) {}
+      : Blocks(shape, line), in_(in), mask_(W::splat((1u << shape.bits) - 1)) {}
 
   // `out` must have room for raw_bytes() of the tile.
   L3_INLINE TileChoice encode(uint8_t* out) {
@@ -236,7 +346,7 @@ class TileEncoder {
           for (uint32_t c = 0; c < kChannels; ++c) samples[c][r] = row[c];
         }
         for (uint32_t c = 0; c < kChannels; ++c) {
-          const uint32_t bytes = encode_block(x, rows, c, samples[c], left[c], corner[c], block);
+          const uint32_t bytes = this->encode_block(x, rows, c, samples[c], left[c], corner[c], block);
           if (at + bytes >= room) return 0;
           __builtin_memcpy(out + at, block, bytes);
           at += bytes;
@@ -253,100 +363,6 @@ class TileEncoder {
   L3_INLINE void first_pixel(Lanes* channels) const {
     for (uint32_t c = 0; c < kChannels; ++c) channels[c] = W::splat(sample(0, 0, c));
     if constexpr (kChannels >= 3) from_image<W>(transform_, shape_.bits, mask_, channels);
-  }
-
-  // Writes the block of a channel and returns its size.
-  L3_INLINE uint32_t encode_block(uint32_t x, uint32_t rows, uint32_t c, const Lanes* samples, Lanes* left,
-                                  Lanes& corner, uint8_t* block) {
-    Lanes residuals[kPredictors][kBandRows];
-    predict(x, rows, c, samples, left, corner, residuals);
-    GroupWidths widths[kPredictors];
-    uint32_t best = 0;
-    uint32_t minimum = ~0u;
-    for (uint32_t p = 0; p < kPredictors; ++p) {
-      widths[p] = W::template group_widths<Sample>(residuals[p], shape_.bits);
-      const uint32_t sum = W::sum(widths[p]);
-      if (sum < minimum) {
-        minimum = sum;
-        best = p;
-      }
-    }
-    return write_block(x, rows, best, residuals[best], widths[best], block);
-  }
-
-  // The residuals under each predictor. They are zero in lanes and rows outside the tile.
-  L3_INLINE void predict(uint32_t x, uint32_t rows, uint32_t c, const Lanes* samples, Lanes* left, Lanes& corner,
-                         Lanes (*residuals)[kBandRows]) {
-    const uint32_t strip = x / kLanes;
-    const uint32_t count = smaller(kLanes, shape_.width - x);
-    Lanes n = line_.load(strip, c);
-    Lanes before_n = strip == 0 ? W::first(n) : corner;
-    corner = W::last(n);
-    for (uint32_t r = 0; r < rows; ++r) {
-      const Above<Lanes> above = neighbours<W>(n, before_n, count - 1);
-      const Lanes before = strip == 0 ? W::first(n) : left[r];
-      const Lanes v = samples[r];
-      const Lanes w = W::shift_up(v, before);
-      for (uint32_t p = 0; p < kPredictors; ++p) {
-        Lanes residual = v - above_term<W>(p, above);
-        if (runs_along_row(p)) residual = residual - w;
-        residuals[p][r] = residual;
-      }
-      left[r] = W::last(v);
-      before_n = strip == 0 ? W::first(v) : before;
-      n = v;
-    }
-    line_.store(strip, c, n);
-    const Lanes present = W::first_lanes(count);
-    for (uint32_t p = 0; p < kPredictors; ++p) {
-      if (count < kLanes) {
-        for (uint32_t r = 0; r < rows; ++r) residuals[p][r] = residuals[p][r] & present;
-      }
-      for (uint32_t r = rows; r < kBandRows; ++r) residuals[p][r] = W::splat(0);
-    }
-  }
-
-  L3_INLINE uint32_t write_block(uint32_t x, uint32_t rows, uint32_t predictor, const Lanes* residuals,
-                                 const GroupWidths& widths, uint8_t* block) const {
-    const uint32_t groups = smaller(kRowGroups, ceil_div(shape_.width - x, kGroupSamples));
-    const uint64_t present = groups == kRowGroups ? ~uint64_t{0} : (uint64_t{1} << (8 * groups)) - 1;
-    const Lanes present_lanes = W::first_lanes(smaller(kLanes, shape_.width - x));
-    const WidthPlan plan = plan_widths<W>(widths, 64 - rows * groups);
-    store_u16(block, predictor | plan.base << 3 | plan.width_bits << 8);
-    uint8_t* fields = block + 2;
-    FieldWriter writer(fields + 8 * plan.width_bits);
-    uint64_t row_widths[kBandRows];
-    W::row_words(widths, row_widths);
-    for (uint32_t r = 0; r < kBandRows; ++r) {
-      const WidthRow row(row_widths[r], r < rows ? present : 0, plan);
-      row_widths[r] = row.widths;
-      // This writes eight bytes. The next row, or the codes, overwrite what is too much.
-      store_u64(fields + r * plan.width_bits, row.fields);
-    }
-    for (uint32_t r = 0; r < rows; ++r) {
-      uint64_t codes[kRowGroups];
-      W::join_codes(residuals[r], present_lanes, row_widths[r], codes);
-      // The number of bits of each group and of each pair of groups.
-      uint64_t bits = row_widths[r] << 2;
-      uint64_t sums = (bits & 0x00FF00FF00FF00FFu) + (bits >> 8 & 0x00FF00FF00FF00FFu);
-      for (uint32_t k = 0; k < kRowGroups; k += 2, bits >>= 16, sums >>= 16) {
-        const uint32_t first = bits & 0xFF;
-        const uint32_t both = sums & 0xFF;
-        if (sizeof(Sample) == 1 && both <= FieldWriter::kMax) {
-          writer.put(codes[k] | codes[k + 1] << first, both);
-        } else {
-          put_group(writer, codes[k], first);
-          put_group(writer, codes[k + 1], both - first);
-        }
-      }
-    }
-    return static_cast<uint32_t>(writer.end() - block);
-  }
-
-  L3_INLINE static void put_group(FieldWriter& writer, uint64_t codes, uint32_t bits) {
-    const uint32_t low = smaller(bits, 32);
-    writer.put(codes & 0xFFFFFFFFu, low);
-    writer.put(codes >> 32, bits - low);
   }
 
   L3_INLINE void encode_raw(uint8_t* out, uint32_t bytes) const {
@@ -369,9 +385,7 @@ class TileEncoder {
     }
   }
 
-  const TileShape shape_;
   const TileInput in_;
-  typename W::Line& line_;
   Lanes mask_;
   uint32_t transform_ = 0;
 };

@@ -30,7 +30,7 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
       if (tables_.still()) {
         L3_FOR_USED_PARTS decode_still(part, round);
       }
-      if constexpr (!kLiteral) this->template decode_classes<kChannels>(round, tables_.all());
+      if constexpr (!kLiteral) this->decode_classes(round, tables_.all(), this->channels());
       if (!this->end_round(round)) return false;
     }
     if constexpr (W::kLooksAhead) {

@@ -25,16 +25,12 @@ Fault decode_tokens_as(const TileShape& shape, const TileEntry& entry, const Til
   return Decoder(shape, entry, view, rows, delay, classes).decode();
 }
 
-using DecodeTokens = Fault (*)(const TileShape&, const TileEntry&, const TileOutput&, const TokenTables&);
-
 template <class W>
 Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const TokenTables& model) {
   if (model.literal) return decode_tokens_as<W, 1, TokenUse::literal>(shape, entry, out, model);
   if (model.hole) return decode_tokens_as<W, 1, TokenUse::holes>(shape, entry, out, model);
-  constexpr DecodeTokens kFunctions[kMaxChannels] = {
-      decode_tokens_as<W, 1, TokenUse::plain>, decode_tokens_as<W, 2, TokenUse::plain>,
-      decode_tokens_as<W, 3, TokenUse::plain>, decode_tokens_as<W, 4, TokenUse::plain>};
-  return kFunctions[model.engine_channels - 1](shape, entry, out, model);
+  return model.engine_channels == 1 ? decode_tokens_as<W, 1, TokenUse::plain>(shape, entry, out, model)
+                                    : decode_tokens_as<W, kMaxChannels, TokenUse::plain>(shape, entry, out, model);
 }
 
 // Like decode_tokens(), but faster for tiles with few lanes, which are common in label maps.

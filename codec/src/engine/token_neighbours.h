@@ -46,6 +46,11 @@ class TokenNeighbours : protected Wavefront<W, Sink> {
     return neighbour(at, error_[part][word], errors_above_[part][word]);
   }
 
+  // A processor has one decoder for two to four channels, so that there are fewer to compile. A GPU has one for each.
+  L3_INLINE uint32_t channels() const {
+    if constexpr (kChannels > 1 && W::kLooksAhead) return tables_.all().engine_channels;
+    return kChannels;
+  }
   L3_INLINE bool has_holes() const { return kMayHaveHoles && (W::kLooksAhead || tables_.hole()); }
   // What is there instead of a neighbour.
   L3_INLINE static Lanes no_pixel() { return W::splat(kValueBias << 16 | kValueBias); }

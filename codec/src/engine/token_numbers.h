@@ -18,8 +18,12 @@ class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, Sink> {
   L3_INLINE void decode_numbers(Window window, uint32_t& taken) {
     decode_channel<0>(window, taken);
     if constexpr (kChannels > 1) decode_channel<1>(window, taken);
-    if constexpr (kChannels > 2) decode_channel<2>(window, taken);
-    if constexpr (kChannels > 3) decode_channel<3>(window, taken);
+    if constexpr (kChannels > 2) {
+      if (this->channels() > 2) decode_channel<2>(window, taken);
+    }
+    if constexpr (kChannels > 3) {
+      if (this->channels() > 3) decode_channel<3>(window, taken);
+    }
   }
 
   // The activity, from the terms of this channel's own neighbours.

@@ -202,8 +202,9 @@ struct TokenWarp : Base {
     L3_INLINE explicit TokenWeights(const TokenView& view) {
       const l3::TokenTables& tables = view.all();
       if (tables.literal) return;
-      for (uint32_t c = 0; c < kChannels; ++c) change_ = change_ || tables.classes[c] > 1;
-      for (uint32_t c = 0; c < kChannels; ++c) {
+      channels_ = tables.engine_channels;
+      for (uint32_t c = 0; c < channels(); ++c) change_ = change_ || tables.classes[c] > 1;
+      for (uint32_t c = 0; c < channels(); ++c) {
         for (uint32_t k = 0; k < tables.classes[c]; ++k) {
           for (uint32_t i = 0; i < tap_pairs(c); ++i) classes_[c][k][i] = tap_pair(tables.weights[c][k], i);
         }
@@ -221,7 +222,7 @@ struct TokenWarp : Base {
         const uint32_t i = static_cast<uint32_t>(__builtin_ctz(entering));
         const uint32_t of_block = classes[block.v[i]];
         const uint32_t lane = part * kPartLanes + i;
-        for (uint32_t c = 0; c < kChannels; ++c) {
+        for (uint32_t c = 0; c < channels(); ++c) {
           const uint32_t* from = classes_[c][of_block >> (8 * c) & (kMaxClasses - 1)];
           for (uint32_t pair = 0; pair < tap_pairs(c); ++pair) lanes_[c][pair][lane] = from[pair];
         }
@@ -233,7 +234,10 @@ struct TokenWarp : Base {
     L3_INLINE uint32_t activity(uint32_t c, uint32_t i) const { return activity_[c][i]; }
 
    private:
+    L3_INLINE uint32_t channels() const { return kChannels == 1 ? 1 : channels_; }
+
     bool change_ = false;
+    uint32_t channels_ = 1;
     uint32_t classes_[kChannels][kMaxClasses][kTapPairs];
     uint32_t activity_[kChannels][kActivityPairs];
     alignas(64) uint32_t lanes_[kChannels][kTapPairs][kLanes] = {};

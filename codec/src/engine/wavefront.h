@@ -142,12 +142,12 @@ class Wavefront {
     }
     return round;
   }
-  // Decodes the classes of each active lane's block in kChannels channels.
-  template <uint32_t kChannels, class Tables>
-  L3_INLINE void decode_classes(Round& round, const Tables& tables) {
+  // Decodes the classes of each active lane's block in the first `channels` channels.
+  template <class Tables>
+  L3_INLINE void decode_classes(Round& round, const Tables& tables, uint32_t channels) {
     Lanes before[kParts];
     L3_FOR_USED_PARTS before[part] = W::splat(0);
-    for (uint32_t c = 0; c < kChannels; ++c) {
+    for (uint32_t c = 0; c < channels; ++c) {
       L3_FOR_USED_PARTS {
         if (tables.classes[c] == 1) {
           before[part] = W::splat(0);
