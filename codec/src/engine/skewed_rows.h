@@ -55,8 +55,8 @@ class SkewedRows {
     uint32_t row, column;
   };
 
-  // Writes the pixels of steps `from` to `to` - 1.
-  L3_INLINE void flush(uint32_t from, uint32_t to) {
+  // Writes the pixels of steps `from` to `to` - 1. Not inlined, since decoders call it in several places.
+  __attribute__((noinline)) void flush(uint32_t from, uint32_t to) {
     if (out_.pixels == nullptr) return;
     for (uint32_t word = 0; word < kWords; ++word) {
       for (uint32_t step = 0; step < kSteps; step += 8) {
