@@ -26,6 +26,7 @@ class SymbolCounts {
   uint32_t rows(uint32_t channel) const { return static_cast<uint32_t>(counts_[channel].size() / kRowCounts); }
   // Indexed by 256 * context + symbol; the context is 64 * row + level.
   uint32_t* of(uint32_t channel) { return counts_[channel].data(); }
+  const uint32_t* of_row(uint32_t channel, uint32_t row) const { return &counts_[channel][row * kRowCounts]; }
   void add(const SymbolCounts& other);
 
  private:
@@ -39,6 +40,6 @@ void fit_groups(const std::vector<std::unique_ptr<DenseTile>>& tiles, const Dens
                 const l3_parallel& parallel, double share, uint32_t levels, DenseModel& model);
 
 // Fits rows and at most `maximum` tables to the counts. Returns the bits of the tables and of everything counted.
-double fit_tables(SymbolCounts& counts, uint32_t maximum, uint32_t rounds, DenseModel& model);
+double fit_tables(const SymbolCounts& counts, uint32_t maximum, uint32_t rounds, DenseModel& model);
 
 }  // namespace l3

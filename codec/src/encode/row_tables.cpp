@@ -7,12 +7,6 @@
 #include "encode/entropy.h"
 
 namespace l3 {
-namespace {
-
-// The bits that a context's table takes in the code of its row: the same table as before, the next one, another one.
-constexpr float kSame = 1, kNext = 2, kOther = 8;
-
-}  // namespace
 
 template <class Use>
 void RowTables::for_contexts(const Use& use) {
@@ -30,7 +24,7 @@ void RowTables::add_row(const uint32_t* counts, uint32_t contexts) {
       if (*counts == 0) continue;
       context.seen.emplace_back(symbol, *counts);
       context.total += *counts;
-      context.mean += static_cast<double>(*counts) * symbol;
+      context.mean += static_cast<double>(*counts) * size_of(symbol);
     }
     if (context.total > 0) context.mean /= context.total;
   }
@@ -38,20 +32,27 @@ void RowTables::add_row(const uint32_t* counts, uint32_t contexts) {
 }
 
 void RowTables::fit(uint32_t maximum, uint32_t rounds) {
-  size_t contexts = 0;
-  for_contexts([&](const Context&) { ++contexts; });
-  tables_ = static_cast<uint32_t>(std::clamp<size_t>(contexts, 1, maximum));
-  start();
-  for (uint32_t round = 0; round < rounds; ++round) assign();
+  start(maximum);
+  assign(rounds);
   merge();
-  for (uint32_t round = 0; round < (rounds + 1) / 2; ++round) assign();
+  assign((rounds + 1) / 2);
   merge();
-  drop_unused();
+  drop_unused(true);
+  for (auto& row : rows_) fill_row(row.begin(), row.end());
+}
+
+void RowTables::fit_in_order(uint32_t maximum, uint32_t rounds) {
+  start(maximum);
+  assign(rounds);
+  merge_adjacent();
+  assign((rounds + 1) / 3);
+  drop_unused(false);
+  for (auto& row : rows_) fill_row(row.rbegin(), row.rend());
 }
 
 // The initial tables. Contexts are sorted by the size of their symbols and divided evenly among the tables. The number
 // of symbols and the number of contexts count half each.
-void RowTables::start() {
+void RowTables::start(uint32_t maximum) {
   std::vector<Context*> order;
   double all = 0, sum = 0;
   for_contexts([&](Context& context) {
@@ -59,6 +60,7 @@ void RowTables::start() {
     all += context.total;
   });
   std::stable_sort(order.begin(), order.end(), [](const Context* a, const Context* b) { return a->mean < b->mean; });
+  tables_ = static_cast<uint32_t>(std::clamp<size_t>(order.size(), 1, maximum));
   for (size_t i = 0; i < order.size(); ++i) {
     sum += order[i]->total;
     const double place = 0.5 * sum / all + 0.5 * static_cast<double>(i) / static_cast<double>(order.size());
@@ -75,19 +77,21 @@ void RowTables::count() {
 }
 
 // Assigns to each context of each row the table that minimises its bits, including the bits of the row's code.
-void RowTables::assign() {
-  std::vector<float> lengths(size_t{symbols_} * tables_);
-  for (uint32_t t = 0; t < tables_; ++t) {
-    double total = 0;
-    for (uint32_t i = 0; i < symbols_; ++i) total += static_cast<double>(counts_[size_t{t} * symbols_ + i]);
-    for (uint32_t i = 0; i < symbols_; ++i) {
-      const double count = static_cast<double>(counts_[size_t{t} * symbols_ + i]);
-      lengths[size_t{i} * tables_ + t] =
-          static_cast<float>(logarithm(total + 0.05 * symbols_) - logarithm(count + 0.05));
+void RowTables::assign(uint32_t rounds) {
+  for (uint32_t round = 0; round < rounds; ++round) {
+    std::vector<float> lengths(size_t{symbols_} * tables_);
+    for (uint32_t t = 0; t < tables_; ++t) {
+      double total = 0;
+      for (uint32_t i = 0; i < symbols_; ++i) total += static_cast<double>(counts(t)[i]);
+      for (uint32_t i = 0; i < symbols_; ++i) {
+        lengths[size_t{i} * tables_ + t] =
+            static_cast<float>(logarithm(total + kind_.unseen * symbols_) -
+                               logarithm(static_cast<double>(counts(t)[i]) + kind_.unseen));
+      }
     }
+    for (auto& row : rows_) assign_row(row, lengths);
+    count();
   }
-  for (auto& row : rows_) assign_row(row, lengths);
-  count();
 }
 
 void RowTables::assign_row(std::vector<Context>& row, const std::vector<float>& lengths) {
@@ -105,14 +109,14 @@ void RowTables::assign_row(std::vector<Context>& row, const std::vector<float>& 
       for (uint32_t t = 0; t < tables_; ++t) own[t] += weight * length[t];
     }
     for (uint32_t t = 0; t < tables_; ++t) {
-      float best = cost[t] + (i > 0 ? kSame : 0);
+      float best = cost[t] + (i > 0 ? kind_.same : kind_.first);
       uint32_t source = t;
-      if (t > 0 && cost[t - 1] + kNext < best) {
-        best = cost[t - 1] + kNext;
+      if (t > 0 && cost[t - 1] + kind_.next < best) {
+        best = cost[t - 1] + kind_.next;
         source = t - 1;
       }
-      if (cost[cheapest] + kOther < best) {
-        best = cost[cheapest] + kOther;
+      if (cost[cheapest] + kind_.other < best) {
+        best = cost[cheapest] + kind_.other;
         source = cheapest;
       }
       next[t] = best + own[t];
@@ -128,11 +132,46 @@ void RowTables::assign_row(std::vector<Context>& row, const std::vector<float>& 
   }
 }
 
-double RowTables::table_bits_of(const uint64_t* counts) const {
-  if (std::all_of(counts, counts + symbols_, [](uint64_t count) { return count == 0; })) return 0;
+double RowTables::written_bits(const uint64_t* counts) const {
   uint16_t frequencies[kMaxSymbols];
   make_frequencies(counts, symbols_, frequencies);
-  return table_bits(frequencies, symbols_) + 8;
+  return table_bits(frequencies, symbols_);
+}
+
+double RowTables::table_bits_of(const uint64_t* counts) const {
+  const bool is_used = std::any_of(counts, counts + symbols_, [](uint64_t count) { return count != 0; });
+  return is_used ? written_bits(counts) + 8 : 0;
+}
+
+// Merges adjacent tables for as long as that makes the file smaller.
+void RowTables::merge_adjacent() {
+  const auto bits_of = [&](const uint64_t* of_table) {
+    return own_bits(of_table, symbols_) + written_bits(of_table) + 24;
+  };
+  std::vector<double> bits(tables_);
+  for (uint32_t t = 0; t < tables_; ++t) bits[t] = bits_of(counts(t));
+  std::vector<uint64_t> both(symbols_);
+  while (tables_ > 1) {
+    double best = 0, best_bits = 0;
+    uint32_t best_table = tables_;
+    for (uint32_t t = 0; t + 1 < tables_; ++t) {
+      for (uint32_t i = 0; i < symbols_; ++i) both[i] = counts(t)[i] + counts(t + 1)[i];
+      // Most merges are far from profitable. Compute the size of the header only if a merge might be.
+      if (own_bits(both.data(), symbols_) > bits[t] + bits[t + 1]) continue;
+      const double joined = bits_of(both.data());
+      if (joined - bits[t] - bits[t + 1] < best) {
+        best = joined - bits[t] - bits[t + 1];
+        best_bits = joined;
+        best_table = t;
+      }
+    }
+    if (best_table == tables_) break;
+    for_contexts([&](Context& context) { context.table -= context.table > best_table ? 1 : 0; });
+    bits[best_table] = best_bits;
+    bits.erase(bits.begin() + best_table + 1);
+    --tables_;
+    count();
+  }
 }
 
 // Merges the two tables that lose least by it, for as long as they lose less than a table costs.
@@ -178,8 +217,8 @@ void RowTables::merge() {
   }
 }
 
-// Sorts tables by the size of their symbols, so that rows more often refer to the next table, which is cheap.
-void RowTables::drop_unused() {
+// If tables are sorted by the size of their symbols, rows more often refer to the next table, which is cheap.
+void RowTables::drop_unused(bool by_size) {
   count();
   struct Kept {
     double mean;
@@ -189,53 +228,52 @@ void RowTables::drop_unused() {
   for (uint32_t t = 0; t < tables_; ++t) {
     double total = 0, sum = 0;
     for (uint32_t i = 0; i < symbols_; ++i) {
-      total += static_cast<double>(counts_[size_t{t} * symbols_ + i]);
-      sum += static_cast<double>(counts_[size_t{t} * symbols_ + i]) * i;
+      total += static_cast<double>(counts(t)[i]);
+      sum += static_cast<double>(counts(t)[i]) * i;
     }
     if (total > 0) kept.push_back({sum / total, t});
   }
   if (kept.empty()) kept.push_back({0, 0});
-  std::stable_sort(kept.begin(), kept.end(), [](const Kept& a, const Kept& b) { return a.mean < b.mean; });
+  if (by_size) {
+    std::stable_sort(kept.begin(), kept.end(), [](const Kept& a, const Kept& b) { return a.mean < b.mean; });
+  }
   std::vector<uint8_t> renamed(tables_);
   for (size_t i = 0; i < kept.size(); ++i) renamed[kept[i].table] = static_cast<uint8_t>(i);
   for_contexts([&](Context& context) { context.table = renamed[context.table]; });
-  for (auto& row : rows_) {
-    uint8_t before = 0;
-    for (const Context& context : row) {
-      if (context.total > 0) {
-        before = context.table;
-        break;
-      }
-    }
-    for (Context& context : row) {
-      if (context.total == 0) context.table = before;
-      before = context.table;
-    }
-  }
   tables_ = static_cast<uint32_t>(kept.size());
   count();
 }
 
+template <class Iterator>
+void RowTables::fill_row(Iterator first, Iterator end) {
+  const Iterator seen = std::find_if(first, end, [](const Context& context) { return context.total > 0; });
+  uint8_t table = seen != end ? seen->table : 0;
+  for (; first != end; ++first) {
+    if (first->total == 0) first->table = table;
+    table = first->table;
+  }
+}
+
 void RowTables::frequencies(uint32_t table, uint16_t* frequencies) const {
-  make_frequencies(&counts_[size_t{table} * symbols_], symbols_, frequencies);
+  make_frequencies(counts(table), symbols_, frequencies);
 }
 
 double RowTables::bits() const {
   double sum = 0;
   for (uint32_t t = 0; t < tables_; ++t) {
-    sum += own_bits(&counts_[size_t{t} * symbols_], symbols_) + table_bits_of(&counts_[size_t{t} * symbols_]);
+    sum += own_bits(counts(t), symbols_) + table_bits_of(counts(t));
   }
   for (const auto& row : rows_) {
-    sum += 2 * kOther;
+    sum += 2 * kind_.other;
     for (size_t i = 1; i < row.size() && row[i].total > 0; ++i) {
-      sum += row[i].table == row[i - 1].table ? kSame : row[i].table == row[i - 1].table + 1 ? kNext : kOther;
+      sum += row[i].table == row[i - 1].table ? kind_.same : row[i].table == row[i - 1].table + 1 ? kind_.next : kind_.other;
     }
   }
   return sum;
 }
 
-uint32_t group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contexts, uint32_t symbols,
-                      uint32_t maximum, double price, uint8_t* groups) {
+void group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contexts, uint32_t symbols, uint32_t maximum,
+                  double price, uint8_t* groups) {
   const size_t size = size_t{contexts} * symbols;
   std::vector<uint64_t> totals(size_t{values} * contexts);  // by value and context
   for (size_t i = 0; i < totals.size(); ++i) {
@@ -292,7 +330,6 @@ uint32_t group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t co
   for (uint32_t i = 0; i < values; ++i) {
     groups[i] = static_cast<uint8_t>(std::find(alive.begin(), alive.end(), group[i]) - alive.begin());
   }
-  return static_cast<uint32_t>(alive.size());
 }
 
 }  // namespace l3

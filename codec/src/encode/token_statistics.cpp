@@ -16,6 +16,9 @@ constexpr uint32_t kMaxLiteralTables = 24;
 constexpr uint32_t kMinStillFrequency = 16;  // at least, for still blocks and for others
 constexpr uint32_t kRowBits = 60;            // approximate cost of a row and its tables
 
+constexpr RowKind rows_of(uint32_t symbols) { return {symbols, 0, 1, 2, 8, 0.05, 1}; }
+constexpr RowKind kMatchRows = rows_of(kMatchSymbols), kTokenRows = rows_of(kTokens);
+
 int32_t hole_of(const TokenModel& model) { return model.hole ? static_cast<int32_t>(model.hole_value) : -1; }
 
 uint32_t groups_of(const uint8_t* groups, uint32_t count) { return *std::max_element(groups, groups + count) + 1u; }
@@ -106,7 +109,7 @@ void fit_matches(const std::vector<uint32_t>& matches, const TokenEffort& effort
   for (uint32_t i = 0; i < patterns; ++i) {
     for (uint32_t k = 0; k < size; ++k) of_rows[size_t{model.match_row[i]} * size + k] += counts[size_t{i} * size + k];
   }
-  RowTables tables(kMatchSymbols);
+  RowTables tables(kMatchRows);
   for (uint32_t row = 0; row < rows; ++row) tables.add_row(&of_rows[size_t{row} * size], octaves);
   tables.fit(kMaxMatchTables, effort.table_rounds);
   for (uint32_t row = 0; row < rows; ++row) {
@@ -268,7 +271,7 @@ void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, Toke
   }
   if (model.match) fit_matches(counts.matches_, effort, model);
   const uint32_t first = model.table_count;
-  RowTables tables(kTokens);
+  RowTables tables(kTokenRows);
   if (model.literal) {
     tables.add_row(counts.tokens_[0].data(), kLiteralContexts);
   } else {
