@@ -84,9 +84,8 @@ void RowTables::assign(uint32_t rounds) {
       double total = 0;
       for (uint32_t i = 0; i < symbols_; ++i) total += static_cast<double>(counts(t)[i]);
       for (uint32_t i = 0; i < symbols_; ++i) {
-        lengths[size_t{i} * tables_ + t] =
-            static_cast<float>(logarithm(total + kind_.unseen * symbols_) -
-                               logarithm(static_cast<double>(counts(t)[i]) + kind_.unseen));
+        lengths[size_t{i} * tables_ + t] = static_cast<float>(
+            logarithm(total + kind_.unseen * symbols_) - logarithm(static_cast<double>(counts(t)[i]) + kind_.unseen));
       }
     }
     for (auto& row : rows_) assign_row(row, lengths);
@@ -166,7 +165,9 @@ void RowTables::merge_adjacent() {
       }
     }
     if (best_table == tables_) break;
-    for_contexts([&](Context& context) { context.table -= context.table > best_table ? 1 : 0; });
+    for_contexts([&](Context& context) {
+      if (context.table > best_table) --context.table;
+    });
     bits[best_table] = best_bits;
     bits.erase(bits.begin() + best_table + 1);
     --tables_;
@@ -266,7 +267,9 @@ double RowTables::bits() const {
   for (const auto& row : rows_) {
     sum += 2 * kind_.other;
     for (size_t i = 1; i < row.size() && row[i].total > 0; ++i) {
-      sum += row[i].table == row[i - 1].table ? kind_.same : row[i].table == row[i - 1].table + 1 ? kind_.next : kind_.other;
+      sum += row[i].table == row[i - 1].table       ? kind_.same
+             : row[i].table == row[i - 1].table + 1 ? kind_.next
+                                                    : kind_.other;
     }
   }
   return sum;

@@ -14,7 +14,7 @@ struct RowKind {
   // The bits that a context's table takes in the code of its row: of the first context; then the same table as before,
   // the next one, or another one.
   float first, same, next, other;
-  double unseen;  // what is added to each count, so that symbols that were not seen have a length too
+  double unseen;             // what is added to each count, so that symbols that were not seen have a length too
   uint32_t symbols_of_size;  // how many symbols, except for symbol 0, have the same size: one, or two of either sign
 };
 
