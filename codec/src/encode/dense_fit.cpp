@@ -7,17 +7,14 @@
 
 #include "api/parallel.h"
 #include "container/logarithm.h"
-#include "encode/dense_fit_equations.h"
+#include "encode/class_fit.h"
 
 namespace l3 {
 namespace {
 
-constexpr uint32_t kChunks = 64;  // groups of tiles, each with its own sums
-constexpr uint32_t kMaxActivityWeight = 90;
+constexpr uint32_t kChunks = 64;         // groups of tiles, each with its own sums
 constexpr uint32_t kBlocksOfClass = 24;  // average number; a predictor for fewer blocks costs more than it saves
-constexpr uint32_t kPatience = 6;        // rounds without a gain before the fit stops
-constexpr double kWild = 0.02;  // bits per sample: after a round that loses more than this, weights change more slowly
-constexpr double kBitsOfCost = 1.56;              // bits per unit of the logarithm that the kernels add up
+constexpr double kBitsOfCost = 1.56;     // bits per unit of the logarithm that the kernels add up
 constexpr double kCostOfBit = 256 / kBitsOfCost;  // the kernels' cost units per bit
 
 using Tiles = std::vector<std::unique_ptr<DenseTile>>;
@@ -34,45 +31,18 @@ void for_tiles(const Tiles& tiles, const l3_parallel& parallel, const Body& body
 uint32_t chunk_count(const Tiles& tiles) { return static_cast<uint32_t>(std::min<size_t>(kChunks, tiles.size())); }
 
 // Fits the predictors of one channel and the class of each block.
-class ChannelFit {
+class ChannelFit : public ClassFit<ChannelFit, DenseModel> {
  public:
   ChannelFit(const Tiles& tiles, uint32_t channel, const DenseEffort& effort, const DenseKernels& kernels,
              const l3_parallel& parallel, DenseModel& model, FitScales& scales)
-      : tiles_(tiles),
-        channel_(channel),
+      : ClassFit(model, channel),
+        tiles_(tiles),
         effort_(effort),
         kernels_(kernels),
         parallel_(parallel),
-        model_(model),
         scales_(scales) {
     for (const auto& tile : tiles) blocks_ += tile->planes().block_count();
     classes_ = static_cast<uint32_t>(std::clamp<uint64_t>(blocks_ / kBlocksOfClass, 1, effort.classes));
-  }
-
-  void run() {
-    start();
-    keep();
-    uint32_t vain = 0, wild = 0;
-    for (uint32_t round = 0; round < effort_.rounds && vain < kPatience; ++round) {
-      refit();
-      if (classes_ > 1) assign();
-      evaluate();
-      if (estimate_ < best_.estimate) {
-        keep();
-        vain = wild = 0;
-        share_ = 1;
-        continue;
-      }
-      ++vain;
-      if (estimate_ < best_.estimate + kWild) continue;
-      // Errors depend on other errors, so weights may oscillate. Then move them half the way only, and sometimes go
-      // back to the best ones.
-      share_ = 0.5;
-      if (++wild % 3 == 0) restore();
-    }
-    if (estimate_ > best_.estimate) restore();
-    drop_unused();
-    fit_activity();
   }
 
   std::vector<uint32_t> class_costs() const {
@@ -85,6 +55,8 @@ class ChannelFit {
   }
 
  private:
+  friend ClassFit;
+
   // The starting point: blocks sorted by activity, cut into classes of equal size; simple predictors.
   void start() {
     struct Busy {
@@ -100,18 +72,8 @@ class ChannelFit {
     std::stable_sort(order.begin(), order.end(), [](const Busy& a, const Busy& b) { return a.sum < b.sum; });
     for (size_t i = 0; i < order.size(); ++i) *order[i].class_of = static_cast<uint8_t>(i * classes_ / order.size());
 
-    TapWeights simple{};
-    simple.of[0] = 64;
-    if (channel_ == 0) {
-      simple.of[1] = 64;
-      simple.of[2] = -64;
-    } else {
-      simple.of[16] = -64;
-      simple.of[19] = 64;
-    }
-    for (uint32_t k = 0; k < classes_; ++k) model_.weights[channel_][k] = simple;
+    set_simple_weights();
     scales_ = first_scales();
-    count_uses();
     evaluate();
   }
 
@@ -131,33 +93,9 @@ class ChannelFit {
     return sum * 16 / (columns * rows);
   }
 
-  // The state of the best round.
-  struct Best {
-    double estimate;
-    TapWeights weights[kMaxClasses];
-    std::vector<uint8_t> classes;
-  };
-
-  void keep() {
-    best_.estimate = estimate_;
-    std::memcpy(best_.weights, model_.weights[channel_], sizeof(best_.weights));
-    best_.classes.clear();
-    for (const auto& tile : tiles_) {
-      const DensePlanes& p = tile->planes();
-      best_.classes.insert(best_.classes.end(), p.classes[channel_], p.classes[channel_] + p.block_count());
-    }
-  }
-
-  void restore() {
-    std::memcpy(model_.weights[channel_], best_.weights, sizeof(best_.weights));
-    const uint8_t* from = best_.classes.data();
-    for (const auto& tile : tiles_) {
-      const DensePlanes& p = tile->planes();
-      std::memcpy(p.classes[channel_], from, p.block_count());
-      from += p.block_count();
-    }
-    count_uses();
-    evaluate();
+  template <class Use>
+  void for_classes(const Use& use) const {
+    for (const auto& tile : tiles_) use(tile->planes().classes[channel_], tile->planes().block_count());
   }
 
   void refit() {
@@ -178,22 +116,22 @@ class ChannelFit {
       Equations solution = equations;
       if (!solution.solve()) continue;
       round_solution(equations, solution, count);
-      set_weights(solution, channel_, share_, model_.weights[channel_][k]);
+      set_weights(solution, channel_, share_, weights()[k]);
     }
   }
 
   void assign() {
     const std::vector<uint32_t> costs = class_costs();
     for_tiles(tiles_, parallel_, [&](uint64_t, DenseTile& tile) {
-      kernels_.assign(tile.planes(), channel_, scales_, model_.weights[channel_], costs.data(), classes_);
+      kernels_.assign(tile.planes(), channel_, scales_, weights(), costs.data(), classes_);
     });
-    count_uses();
   }
 
   void evaluate() {
+    count_uses();
     uint64_t sums[kChunks][kFitLevels][2] = {};
     for_tiles(tiles_, parallel_, [&](uint64_t chunk, DenseTile& tile) {
-      kernels_.evaluate(tile.planes(), channel_, model_.weights[channel_], sums[chunk]);
+      kernels_.evaluate(tile.planes(), channel_, weights(), sums[chunk]);
     });
     for (uint32_t chunk = 1; chunk < kChunks; ++chunk) {
       for (uint32_t level = 0; level < kFitLevels; ++level) {
@@ -222,37 +160,14 @@ class ChannelFit {
 
   void count_uses() {
     uses_.assign(classes_, 0);
-    for (const auto& tile : tiles_) {
-      const DensePlanes& p = tile->planes();
-      for (uint32_t b = 0; b < p.block_count(); ++b) ++uses_[p.classes[channel_][b]];
-    }
+    for_classes([&](const uint8_t* classes, size_t count) {
+      for (size_t i = 0; i < count; ++i) ++uses_[classes[i]];
+    });
   }
 
-  // Drops classes that no block uses, since they would take space in the model.
-  void drop_unused() {
-    uint8_t renamed[kMaxClasses] = {};
-    uint32_t kept = 0;
-    for (uint32_t k = 0; k < classes_; ++k) {
-      if (uses_[k] == 0) continue;
-      renamed[k] = static_cast<uint8_t>(kept);
-      model_.weights[channel_][kept] = model_.weights[channel_][k];
-      ++kept;
-    }
-    classes_ = kept;
-    model_.classes[channel_] = kept;
-    for (const auto& tile : tiles_) {
-      const DensePlanes& p = tile->planes();
-      for (uint32_t b = 0; b < p.block_count(); ++b) p.classes[channel_][b] = renamed[p.classes[channel_][b]];
-    }
-    count_uses();
-  }
-
-  // Fits activity weights so that the terms add up to the expected |error|, in 64ths.
   void fit_activity() {
-    const uint32_t count = 9 + cross_channels(channel_);
-    uint8_t* weights = model_.activity[channel_];
-    constexpr uint8_t kFirst[kActivityTerms] = {16, 16, 8, 8, 4, 4, 3, 3, 3, 6, 6};
-    std::memcpy(weights, kFirst, sizeof(kFirst));
+    count_uses();
+    set_simple_activity();
     int16_t scale_of_level[kLevels];
     for (uint32_t level = 0; level < kLevels; ++level) {
       // The middle of the level, in samples, plus a small constant.
@@ -263,39 +178,23 @@ class ChannelFit {
     for (uint32_t round = 0; round < effort_.activity_rounds; ++round) {
       std::vector<int64_t> products(size_t{kMaxProducts} * chunks);
       for_tiles(tiles_, parallel_, [&](uint64_t chunk, DenseTile& tile) {
-        kernels_.accumulate_activity(tile.planes(), channel_, weights, scale_of_level, effort_.block_step,
-                                     products.data() + kMaxProducts * chunk);
+        kernels_.accumulate_activity(tile.planes(), channel_, model_.activity[channel_], scale_of_level,
+                                     effort_.block_step, products.data() + kMaxProducts * chunk);
       });
       for (uint32_t chunk = 1; chunk < chunks; ++chunk) {
         for (uint32_t i = 0; i < kMaxProducts; ++i) products[i] += products[kMaxProducts * chunk + i];
       }
-      Equations equations = equations_of(products.data(), count, 1024);
-      if (!equations.solve()) return;
-      uint32_t sum = 0;
-      uint32_t rounded[kActivityTerms] = {};
-      for (uint32_t i = 0; i < count; ++i) {
-        const double exact = std::clamp(equations.right(i) * 64, 0.0, static_cast<double>(kMaxActivityWeight));
-        rounded[i] = static_cast<uint32_t>(std::floor(exact + 0.5));
-        sum += rounded[i];
-      }
-      if (sum == 0) return;
-      for (uint32_t i = 0; i < count; ++i) weights[i] = static_cast<uint8_t>(rounded[i]);
+      if (!solve_activity(equations_of(products.data(), activity_terms(), 1024))) return;
     }
   }
 
   const Tiles& tiles_;
-  const uint32_t channel_;
   const DenseEffort& effort_;
   const DenseKernels& kernels_;
   const l3_parallel& parallel_;
-  DenseModel& model_;
   FitScales& scales_;
   uint64_t blocks_ = 0;
-  uint32_t classes_ = 1;
-  std::vector<uint64_t> uses_;
-  double estimate_ = 0;
-  double share_ = 1;  // the fraction of the way from the old weights to the new solution
-  Best best_;
+  std::vector<uint64_t> uses_;  // by class
 };
 
 }  // namespace
@@ -338,7 +237,7 @@ void fit_predictors(const Tiles& tiles, uint32_t channels, const DenseEffort& ef
   model.channels = channels;
   for (uint32_t c = 0; c < channels; ++c) {
     ChannelFit fit(tiles, c, effort, kernels, parallel, model, scales[c]);
-    fit.run();
+    fit.run(effort.rounds);
     class_costs[c] = fit.class_costs();
   }
 }

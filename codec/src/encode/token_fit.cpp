@@ -6,17 +6,13 @@
 #include <cstring>
 
 #include "container/logarithm.h"
+#include "encode/class_fit.h"
 #include "encode/token_features.h"
 
 namespace l3 {
 namespace {
 
-constexpr uint32_t kMaxActivityWeight = 90;
 constexpr float kMinScale = 0.3f;
-// The fit stops after this many rounds without a gain. A round that loses more than kWild bits per sample makes
-// weights change by half steps.
-constexpr uint32_t kPatience = 6;
-constexpr double kWild = 0.02;
 
 int32_t hole_of(const TokenModel& model) { return model.hole ? static_cast<int32_t>(model.hole_value) : -1; }
 
@@ -35,64 +31,23 @@ void choose_classes(TokenTile& tile, uint32_t c, const TapWeights* weights, uint
   });
 }
 
-class ChannelFit {
+class ChannelFit : public ClassFit<ChannelFit, TokenModel> {
  public:
   ChannelFit(const TokenTiles& tiles, uint32_t c, const TokenEffort& effort, TokenModel& model, TokenScales& scales)
-      : tiles_(tiles), c_(c), effort_(effort), model_(model), scales_(scales), hole_(hole_of(model)) {
+      : ClassFit(model, c), tiles_(tiles), scales_(scales), hole_(hole_of(model)) {
+    uint64_t blocks = 0;
     for (const auto& tile : tiles) {
-      for (uint32_t b = 0; b < tile->block_count(); ++b) blocks_ += counts(*tile, b);
+      for (uint32_t b = 0; b < tile->block_count(); ++b) blocks += counts(*tile, b);
     }
-    classes_ = static_cast<uint32_t>(std::clamp<uint64_t>(blocks_ / 8, 1, effort.classes));
-  }
-
-  void run() {
-    start();
-    keep();
-    uint32_t vain = 0, wild = 0;
-    for (uint32_t round = 0; round < effort_.rounds && vain < kPatience; ++round) {
-      refit();
-      if (classes_ > 1) {
-        for (const auto& tile : tiles_) choose_classes(*tile, c_, weights(), classes_, hole_, scales_);
-      }
-      predict();
-      if (estimate_ < best_.estimate) {
-        keep();
-        vain = wild = 0;
-        share_ = 1;
-        continue;
-      }
-      ++vain;
-      if (estimate_ < best_.estimate + kWild) continue;
-      // Errors depend on other errors, so weights may oscillate. Then move them half the way only, and sometimes go
-      // back to the best ones.
-      share_ = 0.5;
-      if (++wild % 3 == 0) restore();
-    }
-    if (estimate_ > best_.estimate) restore();
-    drop_unused();
-    fit_activity();
+    classes_ = static_cast<uint32_t>(std::clamp<uint64_t>(blocks / 8, 1, effort.classes));
   }
 
  private:
-  // The state of the best round so far.
-  struct Best {
-    double estimate;
-    TapWeights weights[kMaxClasses];
-    std::vector<std::vector<uint8_t>> classes;
-  };
+  friend ClassFit;
 
-  TapWeights* weights() { return model_.weights[c_]; }
-
-  void keep() {
-    best_.estimate = estimate_;
-    std::copy_n(weights(), classes_, best_.weights);
-    best_.classes.clear();
-    for (const auto& tile : tiles_) best_.classes.push_back(tile->classes[c_]);
-  }
-  void restore() {
-    std::copy_n(best_.weights, classes_, weights());
-    for (size_t i = 0; i < tiles_.size(); ++i) tiles_[i]->classes[c_] = best_.classes[i];
-    predict();
+  template <class Use>
+  void for_classes(const Use& use) const {
+    for (const auto& tile : tiles_) use(tile->classes[channel_].data(), tile->classes[channel_].size());
   }
 
   // Whether a block has any sample that is predicted.
@@ -108,19 +63,10 @@ class ChannelFit {
 
   // The starting point: blocks sorted by activity, cut into classes of equal size; a simple predictor.
   void start() {
-    TapWeights simple{};
-    simple.of[0] = 64;
-    if (c_ == 0) {
-      simple.of[1] = 64;
-      simple.of[2] = -64;
-    } else {
-      simple.of[16] = -64;
-      simple.of[19] = 64;
-    }
-    for (uint32_t k = 0; k < classes_; ++k) weights()[k] = simple;
+    set_simple_weights();
     scales_ = first_token_scales();
-    for (const auto& tile : tiles_) std::fill(tile->classes[c_].begin(), tile->classes[c_].end(), uint8_t{0});
-    predict();
+    for_classes([](uint8_t* classes, size_t count) { std::fill_n(classes, count, uint8_t{0}); });
+    evaluate();
     if (classes_ == 1) return;
     struct Busy {
       uint64_t sum;
@@ -130,12 +76,12 @@ class ChannelFit {
     for (const auto& tile : tiles_) {
       const size_t first = order.size();
       for (uint32_t b = 0; b < tile->block_count(); ++b) {
-        order.push_back({0, counts(*tile, b) ? &tile->classes[c_][b] : nullptr});
+        order.push_back({0, counts(*tile, b) ? &tile->classes[channel_][b] : nullptr});
       }
       for (size_t i = 0; i < tile->pixels(); ++i) {
         const size_t x = i % tile->width, y = i / tile->width;
         order[first + y / kBlockEdge * tile->blocks_across + x / kBlockEdge].sum +=
-            static_cast<uint64_t>(std::abs(tile->errors[c_][i]));
+            static_cast<uint64_t>(std::abs(tile->errors[channel_][i]));
       }
     }
     // Blocks without predicted samples have no class.
@@ -146,10 +92,10 @@ class ChannelFit {
   }
 
   // Predicts all tiles, and estimates the bits per sample without a constant.
-  void predict() {
+  void evaluate() {
     double sums[TokenScales::kLevels][2] = {};
     for (const auto& tile : tiles_) {
-      predict_tile(*tile, c_, weights(), model_.depth[c_], hole_);
+      predict_tile(*tile, channel_, weights(), model_.depth[channel_], hole_);
       add_scales(*tile, sums);
     }
     double bits = 0, samples = 0;
@@ -165,27 +111,38 @@ class ChannelFit {
   void add_scales(const TokenTile& tile, double (*sums)[2]) const {
     NeighbourRows own(tile.width), errors(tile.width);
     for (uint32_t y = 0; y < tile.height; ++y) {
-      own.find(tile.values[c_].data(), y);
+      own.find(tile.values[channel_].data(), y);
       if (hole_ >= 0) own.fill_holes(hole_);
-      errors.find(tile.errors[c_].data(), y);
+      errors.find(tile.errors[channel_].data(), y);
       for (uint32_t x = 0; x < tile.width; ++x) {
         const size_t i = size_t{y} * tile.width + x;
         if (tile.symbols[i] != kMatchNone) continue;
         const uint32_t level = scale_level(own, errors, x);
         sums[level][0] += 1;
-        sums[level][1] += std::abs(tile.errors[c_][i]);
+        sums[level][1] += std::abs(tile.errors[channel_][i]);
       }
     }
   }
 
+  void assign() {
+    for (const auto& tile : tiles_) choose_classes(*tile, channel_, weights(), classes_, hole_, scales_);
+  }
+
+  // The sum of the diagonal of a triangle of products.
+  static double trace_of(const double* products, uint32_t count) {
+    double trace = 0;
+    for (uint32_t i = 0, at = 0; i < count; at += ++i + 1) trace += products[at];
+    return trace;
+  }
+
   void refit() {
-    const uint32_t count = feature_count(c_);
+    const uint32_t count = feature_count(channel_);
     std::vector<double> products(size_t{classes_} * kMaxProducts);
     std::vector<double> seen(classes_);
     for (const auto& tile : tiles_) {
-      FeatureReader(*tile, c_, hole_).run(scales_, [&](uint32_t number, FeatureBlock& block) {
+      FeatureReader(*tile, channel_, hole_).run(scales_, [&](uint32_t number, FeatureBlock& block) {
         clear_outside(block, count);
-        const uint32_t k = tile->classes[c_][number];
+        const uint32_t k = tile->classes[channel_][number];
         add_products(block.at, block.weight, count + 1, block.rows * kBlockEdge, &products[k * kMaxProducts]);
         seen[k] += 1;
       });
@@ -193,56 +150,24 @@ class ChannelFit {
     for (uint32_t k = 0; k < classes_; ++k) {
       if (seen[k] == 0) continue;
       const double* p = &products[k * kMaxProducts];
-      double trace = 0;
-      for (uint32_t i = 0, at = 0; i < count; at += ++i + 1) trace += p[at];
-      Equations equations = equations_of(p, count, 1e-4 * trace / count + 1e-3);
+      Equations equations = equations_of(p, count, 1e-4 * trace_of(p, count) / count + 1e-3);
       Equations solution = equations;
       if (!solution.solve()) continue;
       round_solution(equations, solution, count);
-      set_weights(solution, c_, share_, weights()[k]);
+      set_weights(solution, channel_, share_, weights()[k]);
     }
   }
 
-  void drop_unused() {
-    uint32_t uses[kMaxClasses] = {};
-    for (const auto& tile : tiles_) {
-      for (const uint8_t k : tile->classes[c_]) ++uses[k];
-    }
-    uint8_t renamed[kMaxClasses] = {};
-    uint32_t kept = 0;
-    for (uint32_t k = 0; k < classes_; ++k) {
-      if (uses[k] == 0) continue;
-      renamed[k] = static_cast<uint8_t>(kept);
-      weights()[kept++] = weights()[k];
-    }
-    classes_ = kept;
-    model_.classes[c_] = kept;
-    for (const auto& tile : tiles_) {
-      for (uint8_t& k : tile->classes[c_]) k = renamed[k];
-    }
-  }
-
-  // Fits activity weights so that the terms add up to the expected error, in 64ths.
   void fit_activity() {
-    constexpr uint8_t kFirst[kActivityTerms] = {16, 16, 8, 8, 4, 4, 3, 3, 3, 6, 6};
-    uint8_t* const activity = model_.activity[c_];
-    const uint32_t count = 9 + cross_channels(c_);
-    std::memcpy(activity, kFirst, sizeof(kFirst));
+    set_simple_activity();
+    const uint32_t count = activity_terms();
     for (uint32_t round = 0; round < 2; ++round) {
       std::vector<double> products(kMaxProducts);
-      for (const auto& tile : tiles_) add_activity(*tile, activity, count, products.data());
-      double trace = 0;
-      for (uint32_t i = 0, at = 0; i < count; at += ++i + 1) trace += products[at];
-      Equations equations = equations_of(products.data(), count, 1e-4 * trace / count + 1e-6);
-      if (!equations.solve()) return;
-      uint32_t sum = 0, rounded[kActivityTerms] = {};
-      for (uint32_t i = 0; i < count; ++i) {
-        const double exact = std::clamp(equations.right(i) * 64, 0.0, static_cast<double>(kMaxActivityWeight));
-        rounded[i] = static_cast<uint32_t>(exact + 0.5);
-        sum += rounded[i];
+      for (const auto& tile : tiles_) add_activity(*tile, model_.activity[channel_], count, products.data());
+      if (!solve_activity(
+              equations_of(products.data(), count, 1e-4 * trace_of(products.data(), count) / count + 1e-6))) {
+        return;
       }
-      if (sum == 0) return;
-      for (uint32_t i = 0; i < count; ++i) activity[i] = static_cast<uint8_t>(rounded[i]);
     }
   }
 
@@ -251,7 +176,7 @@ class ChannelFit {
     alignas(16) float rows[kActivityTerms + 1][kBlockEdge * kBlockEdge];
     alignas(16) float weight[kBlockEdge * kBlockEdge];
     for (uint32_t y = 0; y < tile.height; ++y) {
-      const std::vector<int32_t>* terms = finder.terms(c_, y);
+      const std::vector<int32_t>* terms = finder.terms(channel_, y);
       uint32_t filled = 0;
       const auto flush = [&] {
         for (; filled % 4 != 0; ++filled) {
@@ -269,7 +194,7 @@ class ChannelFit {
           rows[i][filled] = static_cast<float>(terms[i][x]);
           sum += activity[i] * rows[i][filled];
         }
-        rows[count][filled] = static_cast<float>(std::abs(tile.errors[c_][at]));
+        rows[count][filled] = static_cast<float>(std::abs(tile.errors[channel_][at]));
         const float expected = sum / 64 + 0.55f;
         weight[filled] = 1 / (expected * expected);
         if (++filled == kBlockEdge * kBlockEdge) flush();
@@ -279,15 +204,8 @@ class ChannelFit {
   }
 
   const TokenTiles& tiles_;
-  const uint32_t c_;
-  const TokenEffort& effort_;
-  TokenModel& model_;
   TokenScales& scales_;
   const int32_t hole_;
-  uint64_t blocks_ = 0;
-  uint32_t classes_ = 1;
-  double estimate_ = 0, share_ = 1;
-  Best best_;
 };
 
 }  // namespace
@@ -316,7 +234,7 @@ TokenScales first_token_scales() {
 
 void fit_token_channel(const TokenTiles& tiles, uint32_t c, const TokenEffort& effort, TokenModel& model,
                        TokenScales& scales) {
-  ChannelFit(tiles, c, effort, model, scales).run();
+  ChannelFit(tiles, c, effort, model, scales).run(effort.rounds);
 }
 
 void choose_tile_classes(TokenTile& tile, uint32_t c, const TokenModel& model, const TokenScales& scales) {
