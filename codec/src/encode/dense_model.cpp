@@ -4,22 +4,6 @@
 #include "encode/model_writer.h"
 
 namespace l3 {
-namespace {
-
-template <class Bits>
-void put_channel(Bits& bits, const DenseModel& model, uint32_t c) {
-  put_weights(bits, model.weights[c], model.classes[c], c);
-  for (uint32_t i = 0; i < 9 + cross_channels(c); ++i) bits.put(model.activity[c][i], 7);
-  const GroupCounts groups = put_groups(bits, model.zone_group[c], model.sign_group[c]);
-  for (uint32_t z = 0; z < groups.zones; ++z) {
-    for (uint32_t s = 0; s < groups.signs; ++s) put_row(bits, model.table_of[c][z][s], kLevels, 6, 5);
-  }
-  if (model.classes[c] == 1) return;
-  put_class_tables(bits, model.class_tables[c], model.class_table_of[c], c == 0 ? 1 : model.classes[c - 1]);
-}
-
-}  // namespace
-
 void complete_frequencies(uint16_t* frequencies, uint32_t symbols) {
   uint32_t last = symbols - 1;
   while (frequencies[last] == 0) --last;
@@ -44,14 +28,7 @@ void complete_frequencies(uint16_t* frequencies, uint32_t symbols) {
 
 void complete_table(DenseModel& model, uint32_t table) { complete_frequencies(model.frequencies[table], kMaxSymbols); }
 
-void complete_class_tables(DenseModel& model) {
-  for (uint32_t c = 0; c < model.channels; ++c) {
-    if (model.classes[c] == 1) continue;
-    for (uint32_t t = 0; t < model.class_tables[c]; ++t) {
-      complete_frequencies(model.class_frequencies[c][t], model.classes[c]);
-    }
-  }
-}
+void complete_class_tables(DenseModel& model) { for_class_tables(model, model.channels, complete_frequencies); }
 
 uint32_t writable_frequency(uint32_t frequency) {
   const uint32_t n = bit_length(frequency);
@@ -64,7 +41,7 @@ uint32_t table_bits(const uint16_t* frequencies, uint32_t symbols) { return put_
 
 uint32_t write_model(const DenseModel& model, uint8_t* bytes) {
   uint32_t class_tables = 0;
-  for (uint32_t c = 0; c < model.channels; ++c) class_tables += model.classes[c] > 1 ? model.class_tables[c] : 0;
+  for_class_tables(model, model.channels, [&](const uint16_t*, uint32_t) { ++class_tables; });
   bytes[0] = 0;
   bytes[1] = static_cast<uint8_t>(model.channels);
   bytes[2] = static_cast<uint8_t>(model.table_count);
@@ -80,16 +57,13 @@ uint32_t write_model(const DenseModel& model, uint8_t* bytes) {
     put(bits);
     at += bits.bytes();
   };
-  for (uint32_t c = 0; c < model.channels; ++c) add([&](BitWriter& bits) { put_channel(bits, model, c); });
+  for (uint32_t c = 0; c < model.channels; ++c) add([&](BitWriter& bits) { put_channel_parts(bits, model, c, 6, 5); });
   for (uint32_t t = 0; t < model.table_count; ++t) {
     add([&](BitWriter& bits) { put_table(&bits, model.frequencies[t], kMaxSymbols); });
   }
-  for (uint32_t c = 0; c < model.channels; ++c) {
-    if (model.classes[c] == 1) continue;
-    for (uint32_t t = 0; t < model.class_tables[c]; ++t) {
-      add([&](BitWriter& bits) { put_table(&bits, model.class_frequencies[c][t], model.classes[c]); });
-    }
-  }
+  for_class_tables(model, model.channels, [&](const uint16_t* frequencies, uint32_t classes) {
+    add([&](BitWriter& bits) { put_table(&bits, frequencies, classes); });
+  });
   return at;
 }
 

@@ -107,6 +107,32 @@ void put_class_tables(Bits& bits, uint32_t count, const uint8_t* table_of, uint3
   for (uint32_t k = 0; k < contexts; ++k) bits.put(table_of[k], 3);
 }
 
+// Writes what a channel has in both kinds of models. The last level of a row takes `level_bits`, a table `table_bits`.
+template <class Bits, class Model>
+void put_channel_parts(Bits& bits, const Model& model, uint32_t c, uint32_t level_bits, uint32_t table_bits) {
+  constexpr uint32_t kRowLevels = sizeof(model.table_of[0][0][0]);
+  put_weights(bits, model.weights[c], model.classes[c], c);
+  for (uint32_t i = 0; i < 9 + cross_channels(c); ++i) bits.put(model.activity[c][i], 7);
+  const GroupCounts groups = put_groups(bits, model.zone_group[c], model.sign_group[c]);
+  for (uint32_t z = 0; z < groups.zones; ++z) {
+    for (uint32_t s = 0; s < groups.signs; ++s) {
+      put_row(bits, model.table_of[c][z][s], kRowLevels, level_bits, table_bits);
+    }
+  }
+  if (model.classes[c] == 1) return;
+  put_class_tables(bits, model.class_tables[c], model.class_table_of[c], c == 0 ? 1 : model.classes[c - 1]);
+}
+
+// Calls use(frequencies, classes) for each class table.
+template <class Model, class Use>
+void for_class_tables(Model& model, uint32_t channels, const Use& use) {
+  for (uint32_t c = 0; c < channels; ++c) {
+    for (uint32_t t = 0; t < model.class_tables[c] && model.classes[c] > 1; ++t) {
+      use(model.class_frequencies[c][t], model.classes[c]);
+    }
+  }
+}
+
 template <class Bits>
 void put_frequencies(Bits& bits, const uint16_t* frequencies, uint32_t last, uint32_t rest, uint32_t mode) {
   bits.put(last, 8);

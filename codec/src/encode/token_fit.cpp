@@ -14,8 +14,6 @@ namespace {
 
 constexpr float kMinScale = 0.3f;
 
-int32_t hole_of(const TokenModel& model) { return model.hole ? static_cast<int32_t>(model.hole_value) : -1; }
-
 void choose_classes(TokenTile& tile, uint32_t c, const TapWeights* weights, uint32_t classes, int32_t hole,
                     const TokenScales& scales) {
   const uint32_t count = feature_count(c);

@@ -39,16 +39,9 @@ void put_values(BitWriter& bits, const TokenModel& model) {
 void put_channel(BitWriter& bits, const TokenModel& model, uint32_t c) {
   if (model.literal) {
     put_row(bits, model.literal_table, kLiteralContexts, 8, 6);
-    return;
+  } else {
+    put_channel_parts(bits, model, c, 7, 6);
   }
-  put_weights(bits, model.weights[c], model.classes[c], c);
-  for (uint32_t i = 0; i < 9 + cross_channels(c); ++i) bits.put(model.activity[c][i], 7);
-  const GroupCounts groups = put_groups(bits, model.zone_group[c], model.sign_group[c]);
-  for (uint32_t z = 0; z < groups.zones; ++z) {
-    for (uint32_t s = 0; s < groups.signs; ++s) put_row(bits, model.table_of[c][z][s], kTokenLevels, 7, 6);
-  }
-  if (model.classes[c] == 1) return;
-  put_class_tables(bits, model.class_tables[c], model.class_table_of[c], c == 0 ? 1 : model.classes[c - 1]);
 }
 
 void put_match(BitWriter& bits, const TokenModel& model) {
@@ -101,16 +94,12 @@ void complete_token_model(TokenModel& model) {
     const uint32_t matches = model.hole ? kMatchHole + 1 : kMatchNone + 1;
     complete_frequencies(model.frequencies[t], t < match_tables ? matches : tokens);
   }
-  for (uint32_t c = 0; c < model.engine_channels; ++c) {
-    for (uint32_t t = 0; t < model.class_tables[c] && model.classes[c] > 1; ++t) {
-      complete_frequencies(model.class_frequencies[c][t], model.classes[c]);
-    }
-  }
+  for_class_tables(model, model.engine_channels, complete_frequencies);
 }
 
 std::vector<uint8_t> write_token_model(const TokenModel& model) {
   uint32_t class_tables = 0;
-  for (uint32_t c = 0; c < model.engine_channels; ++c) class_tables += model.classes[c] > 1 ? model.class_tables[c] : 0;
+  for_class_tables(model, model.engine_channels, [&](const uint16_t*, uint32_t) { ++class_tables; });
   const uint32_t wide = model.engine_channels + 1;
   const uint32_t narrow = model.table_count + class_tables;
   std::vector<uint8_t> bytes(max_bytes(model));
@@ -143,10 +132,7 @@ std::vector<uint8_t> write_token_model(const TokenModel& model) {
     if (model.match) put_match(bits, model);
   });
   for (uint32_t t = 0; t < model.table_count; ++t) add_table(model.frequencies[t], kTokens);
-  for (uint32_t c = 0; c < model.engine_channels; ++c) {
-    if (model.classes[c] == 1) continue;
-    for (uint32_t t = 0; t < model.class_tables[c]; ++t) add_table(model.class_frequencies[c][t], model.classes[c]);
-  }
+  for_class_tables(model, model.engine_channels, add_table);
   add([&](BitWriter& bits) { put_values(bits, model); });
   bytes.resize(at);
   return bytes;

@@ -36,6 +36,9 @@ struct TokenModel {
   uint16_t class_frequencies[kMaxChannels][8][kMaxClasses];
 };
 
+// The value of holes, or -1 if the model has none.
+inline int32_t hole_of(const TokenModel& model) { return model.hole ? static_cast<int32_t>(model.hole_value) : -1; }
+
 // The equalities that a mask selects, packed in order.
 uint32_t pattern_of(uint32_t equalities, uint32_t mask);
 

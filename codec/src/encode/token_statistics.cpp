@@ -19,8 +19,6 @@ constexpr uint32_t kRowBits = 60;            // approximate cost of a row and it
 constexpr RowKind rows_of(uint32_t symbols) { return {symbols, 0, 1, 2, 8, 0.05, 1}; }
 constexpr RowKind kMatchRows = rows_of(kMatchSymbols), kTokenRows = rows_of(kTokens);
 
-int32_t hole_of(const TokenModel& model) { return model.hole ? static_cast<int32_t>(model.hole_value) : -1; }
-
 uint32_t groups_of(const uint8_t* groups, uint32_t count) { return *std::max_element(groups, groups + count) + 1u; }
 
 // Reduces patterns to the equalities in `mask`, and adds up the counts of patterns that become equal.

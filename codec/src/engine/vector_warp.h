@@ -14,42 +14,17 @@
 
 namespace l3 {
 
-// Native vectors by size in bytes. They are listed one by one because GCC ignores the attribute if the size depends on
-// a template parameter.
+// Native vectors by size in bytes.
 template <size_t kBytes>
-struct VectorTypes;
-template <>
-struct VectorTypes<16> {
-  typedef uint8_t U8 __attribute__((vector_size(16)));
-  typedef int8_t I8 __attribute__((vector_size(16)));
-  typedef uint16_t U16 __attribute__((vector_size(16)));
-  typedef int16_t I16 __attribute__((vector_size(16)));
-  typedef uint32_t U32 __attribute__((vector_size(16)));
-  typedef int32_t I32 __attribute__((vector_size(16)));
-  typedef uint64_t U64 __attribute__((vector_size(16)));
-  typedef float F32 __attribute__((vector_size(16)));
-};
-template <>
-struct VectorTypes<32> {
-  typedef uint8_t U8 __attribute__((vector_size(32)));
-  typedef int8_t I8 __attribute__((vector_size(32)));
-  typedef uint16_t U16 __attribute__((vector_size(32)));
-  typedef int16_t I16 __attribute__((vector_size(32)));
-  typedef uint32_t U32 __attribute__((vector_size(32)));
-  typedef int32_t I32 __attribute__((vector_size(32)));
-  typedef uint64_t U64 __attribute__((vector_size(32)));
-  typedef float F32 __attribute__((vector_size(32)));
-};
-template <>
-struct VectorTypes<64> {
-  typedef uint8_t U8 __attribute__((vector_size(64)));
-  typedef int8_t I8 __attribute__((vector_size(64)));
-  typedef uint16_t U16 __attribute__((vector_size(64)));
-  typedef int16_t I16 __attribute__((vector_size(64)));
-  typedef uint32_t U32 __attribute__((vector_size(64)));
-  typedef int32_t I32 __attribute__((vector_size(64)));
-  typedef uint64_t U64 __attribute__((vector_size(64)));
-  typedef float F32 __attribute__((vector_size(64)));
+struct VectorTypes {
+  typedef uint8_t U8 __attribute__((vector_size(kBytes)));
+  typedef int8_t I8 __attribute__((vector_size(kBytes)));
+  typedef uint16_t U16 __attribute__((vector_size(kBytes)));
+  typedef int16_t I16 __attribute__((vector_size(kBytes)));
+  typedef uint32_t U32 __attribute__((vector_size(kBytes)));
+  typedef int32_t I32 __attribute__((vector_size(kBytes)));
+  typedef uint64_t U64 __attribute__((vector_size(kBytes)));
+  typedef float F32 __attribute__((vector_size(kBytes)));
 };
 
 // 32 numbers of 16 bits.

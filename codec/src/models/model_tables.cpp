@@ -8,23 +8,27 @@
 
 namespace l3 {
 
-Fault DenseKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t, DenseTables& tables) {
-  ModelReader reader(bytes, size, tables);
-  Fault fault = reader.read_head(channels);
-  if (fault.reason != Reason::none) return fault;
+namespace {
+
+// Reads channels and tables of a model whose head was read.
+template <uint32_t kBuckets, class Reader, class Tables>
+Fault read_parts(Reader& reader, uint32_t channels, Tables& tables) {
   std::memset(tables.table_of, 0, sizeof(tables.table_of));
   std::memset(tables.class_table_of, 0, sizeof(tables.class_table_of));
   bool is_read[kMaxChannels];
   uint32_t class_tables[kMaxChannels], first[kMaxChannels];
   for (uint32_t c = 0; c < channels; ++c) is_read[c] = reader.read_channel(c, class_tables[c]);
-  fault = reader.place_class_tables(is_read, class_tables, first);
+  Fault fault = reader.place_class_tables(is_read, class_tables, first);
+  if constexpr (requires { reader.read_match(); }) {
+    if (fault.reason == Reason::none) fault = reader.read_match();
+  }
   if (fault.reason != Reason::none) return fault;
   for (uint32_t c = 0; c < channels; ++c) reader.move_class_tables(c, first[c]);
   for (uint32_t t = 0; t < tables.table_count; ++t) {
-    uint16_t frequencies[kTableBuckets] = {};
+    uint16_t frequencies[kBuckets] = {};
     fault = reader.read_table(t, frequencies);
     if (fault.reason != Reason::none) return fault;
-    build_buckets<kTableBuckets>(frequencies, tables.buckets + t * kTableBuckets);
+    build_buckets<kBuckets>(frequencies, tables.buckets + t * kBuckets);
   }
   for (uint32_t c = 0; c < channels; ++c) {
     for (uint32_t t = first[c]; t < first[c] + class_tables[c]; ++t) {
@@ -37,35 +41,19 @@ Fault DenseKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, ui
   return {};
 }
 
+}  // namespace
+
+Fault DenseKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t, DenseTables& tables) {
+  ModelReader reader(bytes, size, tables);
+  const Fault fault = reader.read_head(channels);
+  return fault.reason == Reason::none ? read_parts<kTableBuckets>(reader, channels, tables) : fault;
+}
+
 Fault TokenKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits, TokenTables& tables) {
   TokenModelReader reader(bytes, size, tables);
   Fault fault = reader.read_head(channels, bits);
   if (fault.reason == Reason::none) fault = reader.read_values();
-  if (fault.reason != Reason::none) return fault;
-  std::memset(tables.table_of, 0, sizeof(tables.table_of));
-  std::memset(tables.class_table_of, 0, sizeof(tables.class_table_of));
-  bool is_read[kMaxChannels];
-  uint32_t class_tables[kMaxChannels], first[kMaxChannels];
-  for (uint32_t c = 0; c < tables.engine_channels; ++c) is_read[c] = reader.read_channel(c, class_tables[c]);
-  fault = reader.place_class_tables(is_read, class_tables, first);
-  if (fault.reason == Reason::none) fault = reader.read_match();
-  if (fault.reason != Reason::none) return fault;
-  for (uint32_t c = 0; c < tables.engine_channels; ++c) reader.move_class_tables(c, first[c]);
-  for (uint32_t t = 0; t < tables.table_count; ++t) {
-    uint16_t frequencies[kTokenBuckets] = {};
-    fault = reader.read_table(t, frequencies);
-    if (fault.reason != Reason::none) return fault;
-    build_buckets<kTokenBuckets>(frequencies, tables.buckets + t * kTokenBuckets);
-  }
-  for (uint32_t c = 0; c < tables.engine_channels; ++c) {
-    for (uint32_t t = first[c]; t < first[c] + class_tables[c]; ++t) {
-      uint16_t frequencies[kClassBuckets] = {};
-      fault = reader.read_class_table(t, tables.classes[c], frequencies);
-      if (fault.reason != Reason::none) return fault;
-      build_buckets<kClassBuckets>(frequencies, tables.class_buckets + t * kClassBuckets);
-    }
-  }
-  return {};
+  return fault.reason == Reason::none ? read_parts<kTokenBuckets>(reader, tables.engine_channels, tables) : fault;
 }
 
 Fault read_tables(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits, ModelTables& tables) {
