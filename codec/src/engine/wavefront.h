@@ -45,6 +45,8 @@ class Wavefront {
   using Classes = typename W::Classes;
   using Window = typename W::Reader::Window;
   static constexpr uint32_t kParts = W::kParts;
+  // Whether a step works only on parts with lanes inside the tile. With two parts, choosing takes longer than it saves.
+  static constexpr bool kChoosesParts = kParts > 2;
 
   L3_INLINE Wavefront(const TileShape& shape, const TileEntry& entry, Sink& sink, Classes& classes)
       : width_(shape.width),
@@ -67,7 +69,7 @@ class Wavefront {
   // ---- states, symbols and words
 
   // The parts of the warp that have work: in a step, see choose_parts(); else those that contain lanes of this tile.
-  L3_INLINE uint32_t first_part() const { return kParts == 1 ? 0 : first_part_; }
+  L3_INLINE uint32_t first_part() const { return kChoosesParts ? first_part_ : 0; }
   L3_INLINE uint32_t end_part() const { return kParts == 1 ? 1 : end_part_; }
 
   L3_INLINE void load_states() {
@@ -191,7 +193,7 @@ class Wavefront {
   // Chooses the parts to work on in a step. The first lanes begin and end before the last ones, so in a small tile
   // most parts are outside it in most steps.
   L3_INLINE void choose_parts(uint32_t step, const Way& way) {
-    if (kParts == 1 || step < change_) return;
+    if (!kChoosesParts || step < change_) return;
     const uint32_t parts = way.last_part + 1;
     first_part_ = 0;
     while (first_part_ + 1 < parts && end_of(first_part_, way.period) <= step) ++first_part_;
@@ -293,7 +295,9 @@ class Wavefront {
 
  private:
   // The step in which a part's windows begin to fill: the one before its first lane enters the tile.
-  L3_INLINE uint32_t start_of(uint32_t part) const { return part == 0 ? 0 : 2 * part * W::kPartLanes - 1; }
+  L3_INLINE uint32_t start_of(uint32_t part) const {
+    return !kChoosesParts || part == 0 ? 0 : 2 * part * W::kPartLanes - 1;
+  }
   // The step in which a part's last lane has left the tile. 0 if the tile has no row for the part.
   L3_INLINE uint32_t end_of(uint32_t part, uint32_t period) const {
     const uint32_t first = part * W::kPartLanes;

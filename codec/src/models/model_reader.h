@@ -8,7 +8,6 @@ namespace l3 {
 
 constexpr uint32_t kModelHeadBytes = 8;
 constexpr uint32_t kMaxModelBytes = 64 * 1024;  // more than any model needs
-constexpr uint32_t kMaxModelParts = kMaxChannels + kMaxTables + kMaxClassTables;
 
 struct DenseForm {
   static constexpr uint32_t kLevels = l3::kLevels, kLevelBits = 6, kTableBits = 5;

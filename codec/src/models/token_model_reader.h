@@ -9,7 +9,6 @@ namespace l3 {
 
 constexpr uint32_t kTokenHeadBytes = 12;
 constexpr uint32_t kMaxTokenModelBytes = 1u << 17;
-constexpr uint32_t kMaxTokenParts = kMaxChannels + 1 + kMaxTokenTables + kMaxClassTables;
 constexpr uint32_t kValueBlock = 32;
 
 struct TokenForm {
