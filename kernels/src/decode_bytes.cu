@@ -11,7 +11,7 @@ struct ByteTiles {
   template <uint32_t kChannels>
   L3_INLINE static Fault decode_as(const TileShape& shape, const TileEntry& entry, const TilePlace& place,
                                    uint8_t* scratch) {
-    if (entry.method == Method::fast) {
+    if (entry.method == FastMethod::kNumber) {
       const FourPixels<kChannels> pixels(place);
       return FourWideDecoder<kChannels>(shape, entry, pixels, *reinterpret_cast<FastScratch*>(scratch),
                                         reinterpret_cast<uint32_t*>(scratch + sizeof(FastScratch)))
@@ -19,8 +19,8 @@ struct ByteTiles {
     }
     const TileOutput part{nullptr, 0, place.x0, place.y0, place.x1, place.y1, nullptr, 0, nullptr};
     const DevicePixels<uint8_t, kChannels> pixels(place);
-    return entry.method == Method::raw ? decode_raw<CudaWarp, uint8_t, kChannels>(shape, entry, part, pixels)
-                                       : decode_constant<CudaWarp, uint8_t, kChannels>(entry, part, pixels);
+    CudaWarp::Line line{nullptr, kChannels};  // only fast tiles use it
+    return decode_tile<CudaWarp, uint8_t, kChannels, FastMethod>(shape, entry, part, pixels, line);
   }
   L3_INLINE static Fault decode(const TileShape& shape, const TileEntry& entry, const TilePlace& place,
                                 uint8_t* scratch) {

@@ -3,6 +3,8 @@
 // way.
 #pragma once
 
+#include <type_traits>
+
 #include "container/methods.h"
 #include "engine/fast.h"
 
@@ -233,15 +235,15 @@ struct TileDecoders {
   }
 };
 
-// Decodes a tile that needs no model.
-template <class W, class Sample, uint32_t kChannels, class Writer>
+// Decodes a tile that needs no model. `Elsewhere` is the row of a method that the caller decodes in its own way.
+template <class W, class Sample, uint32_t kChannels, class Elsewhere = void, class Writer>
 L3_INLINE Fault decode_tile(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const Writer& writer,
                             typename W::Line& line) {
   const TileDecoders<W, Sample, kChannels, Writer> decoders{shape, entry, out, writer, line};
   Fault fault{Reason::tile_method, 0};
   Methods::visit(
       entry.method, [&]<class Row>() __attribute__((always_inline)) {
-        if constexpr (!Row::kNeedsModel) fault = decoders.decode(Row{});
+        if constexpr (!Row::kNeedsModel && !std::is_same_v<Row, Elsewhere>) fault = decoders.decode(Row{});
       });
   return fault;
 }
