@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "api/parallel.h"
 #include "encode/image_check.h"
@@ -87,8 +88,10 @@ class TileWriter {
   TileChoice choose(const Tile& tile) {
     static constexpr Candidate kSmallest[] = {&TileWriter::without_model, &TileWriter::with_model};
     static constexpr Candidate kDense[] = {&TileWriter::with_model, &TileWriter::without_model};
+    const std::span<const Candidate> candidates =
+        first_wins_ ? std::span<const Candidate>(kDense) : std::span<const Candidate>(kSmallest);
     Choice best;
-    for (const Candidate candidate : first_wins_ ? kDense : kSmallest) {
+    for (const Candidate candidate : candidates) {
       const Choice next = (this->*candidate)(tile, best);
       if (next) best = next;
       // No payload: the tile is constant, or has a sample that is out of range.
