@@ -1,7 +1,7 @@
 // Rows of 16-bit numbers in native vectors, for the arithmetic of the dense method's encoder.
 #pragma once
 
-#include "engine/vector_warp.h"
+#include "engine/vectors.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>

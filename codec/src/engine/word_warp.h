@@ -16,59 +16,6 @@
 
 namespace l3 {
 
-// A constant in all lanes. GCC 12 builds a constant vector with three instructions wherever it has no free register to
-// keep it in. If the words appear variable to it, it loads the vector with one instruction.
-template <uint32_t kValue>
-struct ConstantWords {
-  alignas(64) static inline uint32_t words[16] = {kValue, kValue, kValue, kValue, kValue, kValue, kValue, kValue,
-                                                  kValue, kValue, kValue, kValue, kValue, kValue, kValue, kValue};
-};
-
-template <size_t kBytes>
-struct WordLanes {
-  using Vector = typename VectorTypes<kBytes>::U32;
-  Vector v;
-
-  template <uint32_t kValue>
-  L3_INLINE static Vector of(Constant<kValue>) {
-    Vector r;
-    std::memcpy(&r, ConstantWords<kValue>::words, kBytes);
-    return r;
-  }
-  template <uint32_t kValue>
-  L3_INLINE friend WordLanes operator+(WordLanes a, Constant<kValue> b) {
-    return {a.v + of(b)};
-  }
-  template <uint32_t kValue>
-  L3_INLINE friend WordLanes operator*(WordLanes a, Constant<kValue> b) {
-    return {a.v * of(b)};
-  }
-  template <uint32_t kValue>
-  L3_INLINE friend WordLanes operator&(WordLanes a, Constant<kValue> b) {
-    return {a.v & of(b)};
-  }
-  template <uint32_t kValue>
-  L3_INLINE friend WordLanes operator^(WordLanes a, Constant<kValue> b) {
-    return {a.v ^ of(b)};
-  }
-  template <uint32_t kValue>
-  L3_INLINE friend WordLanes operator|(WordLanes a, Constant<kValue> b) {
-    return {a.v | of(b)};
-  }
-
-  L3_INLINE friend WordLanes operator+(WordLanes a, WordLanes b) { return {a.v + b.v}; }
-  L3_INLINE friend WordLanes operator-(WordLanes a, WordLanes b) { return {a.v - b.v}; }
-  L3_INLINE friend WordLanes operator*(WordLanes a, WordLanes b) { return {a.v * b.v}; }
-  L3_INLINE friend WordLanes operator&(WordLanes a, WordLanes b) { return {a.v & b.v}; }
-  L3_INLINE friend WordLanes operator|(WordLanes a, WordLanes b) { return {a.v | b.v}; }
-  L3_INLINE friend WordLanes operator^(WordLanes a, WordLanes b) { return {a.v ^ b.v}; }
-  L3_INLINE friend WordLanes operator+(WordLanes a, uint32_t b) { return {a.v + b}; }
-  L3_INLINE friend WordLanes operator*(WordLanes a, uint32_t b) { return {a.v * b}; }
-  L3_INLINE friend WordLanes operator~(WordLanes a) { return {~a.v}; }
-  L3_INLINE friend WordLanes operator<<(WordLanes a, int count) { return {a.v << count}; }
-  L3_INLINE friend WordLanes operator>>(WordLanes a, int count) { return {a.v >> count}; }
-};
-
 // `Self` is the derived warp, whose replacements of functions are used here.
 template <class Self, size_t kBytes>
 struct WordWarp {

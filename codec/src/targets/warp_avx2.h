@@ -3,7 +3,7 @@
 
 #include <immintrin.h>
 
-#include "engine/vector_warp.h"
+#include "engine/vector_encode_warp.h"
 #include "engine/warp_concepts.h"
 
 namespace l3 {
@@ -23,7 +23,7 @@ struct ByteLengths<32> {
   }
 };
 
-struct Avx2Warp : VectorWarp<32> {
+struct Avx2Warp : VectorEncodeWarp<32> {
   L3_INLINE static Lanes average(Lanes a, const Lanes& b) {
     for (int i = 0; i < 2; ++i) a.v[i] = (Vector)_mm256_avg_epu16((__m256i)a.v[i], (__m256i)b.v[i]);
     return a;

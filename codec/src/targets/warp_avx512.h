@@ -3,7 +3,7 @@
 
 #include <immintrin.h>
 
-#include "engine/vector_warp.h"
+#include "engine/vector_encode_warp.h"
 #include "engine/warp_concepts.h"
 
 namespace l3 {
@@ -63,7 +63,7 @@ struct ByteLengths<64> {
   }
 };
 
-struct Avx512Warp : VectorWarp<64> {
+struct Avx512Warp : VectorEncodeWarp<64> {
   L3_INLINE static Lanes average(const Lanes& a, const Lanes& b) {
     return {{(Vector)_mm512_avg_epu16((__m512i)a.v[0], (__m512i)b.v[0])}};
   }

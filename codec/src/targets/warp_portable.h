@@ -1,7 +1,7 @@
 // The fast method's warp on any processor, in vectors of 16 bytes.
 #pragma once
 
-#include "engine/vector_warp.h"
+#include "engine/vector_encode_warp.h"
 #include "engine/warp_concepts.h"
 
 #if defined(__SSE2__)
@@ -12,7 +12,7 @@ namespace l3 {
 
 #if defined(__SSE2__)
 // Uses SSE2, which every x86-64 processor has. Compilers recognise these instructions for NEON, but not for SSE2.
-struct PortableWarp : VectorWarp<16> {
+struct PortableWarp : VectorEncodeWarp<16> {
   L3_INLINE static Lanes average(Lanes a, const Lanes& b) {
     for (int i = 0; i < kVectors; ++i) a.v[i] = (Vector)_mm_avg_epu16((__m128i)a.v[i], (__m128i)b.v[i]);
     return a;
@@ -37,7 +37,7 @@ struct PortableWarp : VectorWarp<16> {
   }
 };
 #else
-struct PortableWarp : VectorWarp<16> {};
+struct PortableWarp : VectorEncodeWarp<16> {};
 #endif
 
 static_assert(FastMethodWarp<PortableWarp>);
