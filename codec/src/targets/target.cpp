@@ -2,9 +2,6 @@
 #include "targets/target.h"
 
 #include "targets/cpu.h"
-#if L3_WITH_VNNI
-#include "targets/dense_avx512.h"
-#endif
 
 namespace l3 {
 namespace {

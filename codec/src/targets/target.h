@@ -25,6 +25,10 @@ struct Target {
 };
 
 // Implemented for the portable target, for AVX2, and for AVX-512 with VNNI (Cascade Lake and later).
+Fault decode_dense_avx2(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                        const DenseTables& model);
+Fault decode_dense_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                          const DenseTables& model);
 Fault decode_tokens_portable(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                              const TokenTables& model);
 Fault decode_tokens_avx2(const TileShape& shape, const TileEntry& entry, const TileOutput& out,

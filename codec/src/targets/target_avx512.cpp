@@ -1,5 +1,4 @@
 // The target compiled with AVX-512 and VBMI (Ice Lake, Zen 4 and later).
-#include "targets/dense_avx512.h"
 #include "targets/target_body.h"
 #include "targets/warp_avx512.h"
 

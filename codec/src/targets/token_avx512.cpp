@@ -30,8 +30,8 @@ Fault decode_tokens_avx512(const TileShape& shape, const TileEntry& entry, const
   // With one channel and few lanes, most time is spent on work that is done lane by lane, where wider vectors do not
   // help.
   const bool is_few = model.engine_channels == 1 && dense_lanes(entry.parameters) <= Avx512TokenWarp::kPartLanes;
-  return is_few ? decode_tokens_avx2(shape, entry, out, model)
-                : decode_tokens<Avx512TokenWarp>(shape, entry, out, model);
+  return is_few || shape.width * shape.height <= kSmallTile ? decode_tokens_avx2(shape, entry, out, model)
+                                                            : decode_tokens<Avx512TokenWarp>(shape, entry, out, model);
 }
 
 }  // namespace l3

@@ -7,6 +7,9 @@
 
 namespace l3 {
 
+// Tiles of at most this many pixels are decoded with AVX2: most lanes of wide vectors would wait most of the time.
+constexpr uint32_t kSmallTile = 32 * 32;
+
 struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
   using Mask = __mmask16;
   L3_INLINE static __m512i native(Lanes a) { return (__m512i)a.v; }
