@@ -172,8 +172,6 @@ FAULTS = (
           "step += out_.x0 - first;", "step += out_.x0 - first - (out_.x0 - first == 63 ? 1 : 0);"),
     Fault("token tiles of three channels are decoded as if they had two", "codec/src/engine/token_numbers.h",
           "if (this->channels() > 2)", "if (this->channels() > 3)"),
-    Fault("all classes count as read once one was", "codec/src/engine/word_warp.h",
-          "known_[c] |= 1u << k;", "known_[c] = ~0u;"),
     Fault("room for samples is made above the limits", "codec/include/l3/l3.hpp",
           "if (decode(&none, 0, &error) != L3_ERROR_BUFFER) return error;", ""),
     Fault("tiles after the first 32 begin where they want", "kernels/src/open_images.cu",

@@ -361,12 +361,20 @@ struct WordWarp {
   template <uint32_t kChannels>
   class Weights {
    public:
-    static_assert(kMaxClasses <= 32);
     using Weight = typename Self::Weight;
     using Words = typename Self::WeightWords;
 
-    L3_INLINE explicit Weights(const DenseTables& tables) : tables_(tables) {
+    L3_INLINE explicit Weights(const DenseTables& tables) {
       for (uint32_t c = 0; c < kChannels; ++c) {
+        for (uint32_t k = 0; k < tables.classes[c]; ++k) {
+          OfClass& to = classes_[c][k];
+          to.start = 1u << kWeightShift >> 1;
+          for (uint32_t i = 0; i < tap_words(c); ++i) {
+            const bool of_errors = i == kErrorWord || i == kErrorWord + 1;
+            to.words[i] = Self::words_of_weight(tables.weights[c][k][i], of_errors);
+            to.start += Self::start_of_weight(tables.weights[c][k][i], of_errors);
+          }
+        }
         for (uint32_t i = 0; i < kActivityWords; ++i) activity_[c][i] = Self::activity_weight(tables.activity[c][i]);
         activity_start_[c] = kActivityFloor + Self::start_of_activity(tables.activity[c][2]);
       }
@@ -379,9 +387,7 @@ struct WordWarp {
         const uint32_t of_block = classes[block.v[i]];
         const uint32_t lane = part * kPartLanes + i;
         for (uint32_t c = 0; c < kChannels; ++c) {
-          const uint32_t k = of_block >> (8 * c) & 0xFF;
-          const OfClass& from = classes_[c][k];
-          if ((known_[c] >> k & 1) == 0) read_class(c, k);
+          const OfClass& from = classes_[c][of_block >> (8 * c) & 0xFF];
           starts_[c][lane] = from.start;
           for (uint32_t word = 0; word < tap_words(c); ++word) {
             for (uint32_t j = 0; j < Self::kWeightWords; ++j) lanes_[c][word][j][lane] = from.words[word].of[j];
@@ -409,21 +415,6 @@ struct WordWarp {
       uint32_t start;
       Words words[kMaxTapWords];
     };
-
-    // Most classes do not occur in a small tile, so a class is read when the first block has it.
-    __attribute__((noinline)) void read_class(uint32_t c, uint32_t k) {
-      OfClass& to = classes_[c][k];
-      to.start = 1u << kWeightShift >> 1;
-      for (uint32_t i = 0; i < tap_words(c); ++i) {
-        const bool of_errors = i == kErrorWord || i == kErrorWord + 1;
-        to.words[i] = Self::words_of_weight(tables_.weights[c][k][i], of_errors);
-        to.start += Self::start_of_weight(tables_.weights[c][k][i], of_errors);
-      }
-      known_[c] |= 1u << k;
-    }
-
-    const DenseTables& tables_;
-    uint32_t known_[kChannels] = {};  // the classes that were read, a bit for each
     OfClass classes_[kChannels][kMaxClasses];
     typename Self::ActivityWeight activity_[kChannels][kActivityWords];
     uint32_t activity_start_[kChannels];

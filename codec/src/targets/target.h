@@ -24,7 +24,7 @@ struct Target {
   DecodeWith<TokenKind> decoder(TokenKind) const { return decode_tokens; }
 };
 
-// Implemented for the portable target, for AVX2, and for AVX-512 with VNNI (Cascade Lake and later).
+// The decoders of dense tiles: portable, for AVX2, and for AVX-512 with VNNI (Cascade Lake and later).
 Fault decode_dense_avx2(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                         const DenseTables& model);
 Fault decode_dense_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
