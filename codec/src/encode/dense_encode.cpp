@@ -313,7 +313,7 @@ void DenseEncoder::start_classes(const DenseTile& tile) const {
     }
     kernels_.guess(planes, c, weights);
     for (uint32_t round = 0; round < effort_.settle_rounds; ++round) {
-      kernels_.assign(planes, c, scales_[c], weights, class_costs_[c].data(), classes[c]);
+      kernels_.assign(planes, c, scales_[c], weights, class_costs_[c].data(), classes[c], effort_.half_blocks);
       kernels_.evaluate(planes, c, weights, nullptr);
     }
   }

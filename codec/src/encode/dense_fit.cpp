@@ -123,7 +123,7 @@ class ChannelFit : public ClassFit<ChannelFit, DenseModel> {
   void assign() {
     const std::vector<uint32_t> costs = class_costs();
     for_tiles(tiles_, parallel_, [&](uint64_t, DenseTile& tile) {
-      kernels_.assign(tile.planes(), channel_, scales_, weights(), costs.data(), classes_);
+      kernels_.assign(tile.planes(), channel_, scales_, weights(), costs.data(), classes_, effort_.half_blocks);
     });
   }
 
@@ -201,15 +201,15 @@ class ChannelFit : public ClassFit<ChannelFit, DenseModel> {
 
 DenseEffort effort_of(uint32_t effort) {
   switch (effort) {
-    case 1: return {4, 2, 1, 12, 1u << 15, 2, 1, 6, 3, 0, {}};
-    case 2: return {8, 2, 1, 16, 1u << 16, 2, 1, 8, 3, 0, {}};
-    case 3: return {12, 3, 1, 20, 1u << 17, 1, 2, 12, 4, 0, {}};
-    case 4: return {16, 4, 2, 24, 1u << 18, 1, 2, 16, 6, 0, {}};
-    case 5: return {24, 6, 2, 24, 1u << 20, 1, 2, 16, 6, 0, {}};
-    case 6: return {32, 8, 2, 24, 1u << 21, 1, 3, 16, 6, 1, {0, 512}};
-    case 7: return {32, 10, 2, 24, 1u << 22, 1, 3, 16, 6, 1, {48, 512}};
-    case 8: return {32, 12, 2, 24, 1u << 23, 1, 3, 16, 6, 2, {64, 512}};
-    default: return {32, 28, 3, 24, 1u << 24, 1, 3, 16, 8, 2, {128, 1024}};
+    case 1: return {4, 2, false, 1, 12, 1u << 15, 2, 1, 6, 3, 0, {}};
+    case 2: return {8, 2, false, 1, 16, 1u << 16, 2, 1, 8, 3, 0, {}};
+    case 3: return {12, 3, false, 1, 20, 1u << 17, 1, 2, 12, 4, 0, {}};
+    case 4: return {16, 4, false, 2, 24, 1u << 18, 1, 2, 16, 6, 0, {}};
+    case 5: return {24, 6, false, 2, 24, 1u << 20, 1, 2, 16, 6, 0, {}};
+    case 6: return {32, 8, false, 2, 24, 1u << 21, 1, 3, 16, 6, 1, {0, 512}};
+    case 7: return {32, 10, false, 2, 24, 1u << 22, 1, 3, 16, 6, 1, {48, 512}};
+    case 8: return {32, 12, false, 2, 24, 1u << 23, 1, 3, 16, 6, 2, {64, 512}};
+    default: return {32, 28, false, 3, 24, 1u << 24, 1, 3, 16, 8, 2, {128, 1024}};
   }
 }
 

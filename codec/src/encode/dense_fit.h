@@ -17,6 +17,7 @@ struct RefineLimits {
 struct DenseEffort {
   uint32_t classes;        // predictors per channel, at most
   uint32_t rounds;         // of fitting predictors and choosing classes
+  bool half_blocks;        // choose classes by half of each block's samples
   uint32_t settle_rounds;  // of choosing classes in tiles that the fit did not see
   uint32_t tables;
   uint64_t fit_pixels;  // the fit uses tiles with about this many pixels, at most

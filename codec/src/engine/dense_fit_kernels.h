@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <type_traits>
 
 #include "engine/dense_context_kernels.h"
 
@@ -40,7 +41,7 @@ struct BlockFeatures {
   alignas(64) int16_t value[kBlockSamples];
   alignas(64) int16_t level[kBlockSamples];
   uint32_t x, y;
-  uint32_t columns, rows;  // inside the image
+  uint32_t columns, rows;  // that were read, all inside the image
 };
 
 template <class S>  // a ShortVectors
@@ -64,17 +65,20 @@ struct FitKernels : ContextKernels<S> {
     return R::lesser(R::levels_of(activity + static_cast<int16_t>(kActivityFloor)), R::all(kFitLevels - 1));
   }
 
-  L3_INLINE static void read_block(const DensePlanes& planes, uint32_t channel, uint32_t block, BlockFeatures& out) {
+  // Reads a block, or with `half` two of every four of its rows.
+  L3_INLINE static void read_block(const DensePlanes& planes, uint32_t channel, uint32_t block, BlockFeatures& out,
+                                   bool half = false) {
     const uint32_t x = block % planes.blocks_across * kBlockEdge;
     const uint32_t y0 = block / planes.blocks_across * kBlockEdge;
     if (planes.height - y0 < kBlockEdge) __builtin_memset(&out, 0, sizeof(out));
     out.x = x;
     out.y = y0;
     out.columns = smaller(kBlockEdge, planes.width - x);
-    out.rows = smaller(kBlockEdge, planes.height - y0);
+    out.rows = 0;
     const uint32_t cross = cross_channels(channel);
-    for (uint32_t r = 0; r < out.rows; ++r) {
-      const uint32_t y = y0 + r;
+    for (uint32_t y = y0; y < smaller(y0 + kBlockEdge, planes.height); ++y) {
+      if (half && (y & 2) != 0) continue;
+      const uint32_t r = out.rows++;
       const size_t at = y * planes.pitch + x;
       NeighbourRow own, error, other[2];
       find_neighbours(planes.samples[channel], planes.pitch, x, y, own);
@@ -135,14 +139,14 @@ struct FitKernels : ContextKernels<S> {
   L3_INLINE static uint32_t cost_of(const BlockFeatures& block,
                                     const typename S::Interleaved (*paired)[kBlockSamples / S::kShorts],
                                     const typename S::Interleaved* costs, const int32_t* weights, int16_t maximum,
-                                    uint32_t bound) {
-    constexpr uint32_t kVectors = kBlockSamples / S::kShorts, kVectorsAtOnce = kVectors / 4;
+                                    uint32_t vectors, uint32_t bound) {
+    constexpr uint32_t kVectorsAtOnce = kBlockSamples / S::kShorts / 4;
     constexpr int32_t kMinCost = std::bit_cast<int32_t>(static_cast<float>(kCostOne)) >> 15;
     typename S::Sums weight[kPairs];
     for (uint32_t p = 0; p < kPairs; ++p) weight[p] = S::all_pairs(weights[p]);
     typename S::Sums total{};
     uint32_t sum_of_all = 0;
-    for (uint32_t i = 0; i < kVectors; ++i) {
+    for (uint32_t i = 0; i < vectors; ++i) {
       typename S::InterleavedSums sum{S::all_pairs(32), S::all_pairs(32)};
       for (uint32_t p = 0; p < kPairs; ++p) sum.add(paired[p][i], weight[p]);
       sum.low >>= kWeightShift;
@@ -169,7 +173,7 @@ struct FitKernels : ContextKernels<S> {
 
   template <uint32_t kPairs>
   static void assign_as(const DensePlanes& planes, uint32_t channel, const FitScales& scales,
-                        const TapWeights* predictors, const uint32_t* class_costs, uint32_t classes) {
+                        const TapWeights* predictors, const uint32_t* class_costs, uint32_t classes, bool half) {
     const uint32_t count = feature_count(channel);
     const int16_t maximum = static_cast<int16_t>((1u << planes.bits) - 1);
     int32_t weights[kMaxClasses][kPairs];
@@ -180,10 +184,11 @@ struct FitKernels : ContextKernels<S> {
       }
     }
     constexpr uint32_t kVectors = kBlockSamples / S::kShorts;
+    const uint32_t vectors = half ? kVectors / 2 : kVectors;
     BlockFeatures block;
     typename S::Interleaved paired[kPairs][kVectors], costs[kVectors];
     for (uint32_t b = 0; b < planes.block_count(); ++b) {
-      read_block(planes, channel, b, block);
+      read_block(planes, channel, b, block, half);
       // Samples outside the image cost the same for all classes.
       alignas(64) int16_t scale[2][kBlockSamples] = {};
       for (uint32_t r = 0; r < block.rows; ++r) {
@@ -193,7 +198,7 @@ struct FitKernels : ContextKernels<S> {
           scale[1][i] = scales.cost[block.level[i]][1];
         }
       }
-      for (uint32_t i = 0; i < kVectors; ++i) {
+      for (uint32_t i = 0; i < vectors; ++i) {
         const uint32_t at = i * S::kShorts;
         costs[i] = S::interleave(S::load(scale[0] + at), S::load(scale[1] + at));
         for (uint32_t p = 0; p < kPairs; ++p) {
@@ -201,16 +206,19 @@ struct FitKernels : ContextKernels<S> {
           paired[p][i] = S::interleave(S::load(block.features[2 * p] + at), second);
         }
       }
+      const auto cost = [&](uint32_t k, uint32_t bound) {
+        return cost_of<kPairs>(block, paired, costs, weights[k], maximum, vectors, bound) << (half ? 1 : 0);
+      };
       // The current class gives a good bound for the others.
       const uint32_t old = planes.classes[channel][b];
       uint32_t best_class = old;
-      uint32_t best = class_costs[old] + cost_of<kPairs>(block, paired, costs, weights[old], maximum, UINT32_MAX);
+      uint32_t best = class_costs[old] + cost(old, UINT32_MAX);
       for (uint32_t k = 0; k < classes; ++k) {
         if (k == old || class_costs[k] >= best) continue;
         const uint32_t bound = best - class_costs[k];
-        const uint32_t cost = cost_of<kPairs>(block, paired, costs, weights[k], maximum, bound);
-        if (cost < bound) {
-          best = cost + class_costs[k];
+        const uint32_t of_class = cost(k, bound);
+        if (of_class < bound) {
+          best = of_class + class_costs[k];
           best_class = k;
         }
       }
@@ -218,11 +226,12 @@ struct FitKernels : ContextKernels<S> {
     }
   }
 
-  // Gives each block the class with the lowest cost, including the cost of coding the class.
+  // Gives each block the class with the lowest cost, including the cost of coding the class. With `half`, looks at only
+  // half of the samples.
   static void assign(const DensePlanes& planes, uint32_t channel, const FitScales& scales, const TapWeights* predictors,
-                     const uint32_t* class_costs, uint32_t classes) {
+                     const uint32_t* class_costs, uint32_t classes, bool half) {
     constexpr decltype(&assign_as<kMaxPairs>) kFunctions[] = {assign_as<7>, assign_as<9>, assign_as<11>};
-    kFunctions[cross_channels(channel)](planes, channel, scales, predictors, class_costs, classes);
+    kFunctions[cross_channels(channel)](planes, channel, scales, predictors, class_costs, classes, half);
   }
 
   // A predictor's weights in pairs, as evaluate() uses them, without those of the errors at W and WW.
@@ -270,7 +279,7 @@ struct FitKernels : ContextKernels<S> {
         }
         const int16_t* const value = planes.samples[channel] + at;
         int32_t sum[kBlockEdge];
-        int16_t least_here[kBlockEdge], most_here[kBlockEdge];
+        int16_t twice[kBlockEdge];  // the predictions, before they are clamped to the range
         for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
           const auto pair = [&](const int16_t* a, const int16_t* b) {
             return R::interleave(R::load(a + k), R::load(b + k));
@@ -292,39 +301,56 @@ struct FitKernels : ContextKernels<S> {
             total.add(pair(planes.errors[channel - 1] + at, planes.errors[channel - kCross] + at),
                       R::all_pairs(weights[PairedWeights<kCross>::kPairs - 1]));
           }
-          const Row v = R::load(value + k);
           if constexpr (kGuess) {
             total.low >>= kWeightShift - 1;
             total.high >>= kWeightShift - 1;
-            const Row twice = R::between(R::narrow(total), 0, static_cast<int16_t>(2 * maximum + 1));
-            R::store(planes.predicted[channel] + at + k, twice);
-            R::store(errors + x + k, R::between(v - (twice >> 1), kMinError, kMaxError));
+            R::store(twice + k, R::narrow(total));
           } else {
             R::store_sums(sum + k, total);
-            // Predictions outside these bounds give errors that saturate.
-            R::store(least_here + k, R::larger(v - static_cast<int16_t>(kMaxError), R::all(0)));
-            R::store(most_here + k, R::lesser(v - static_cast<int16_t>(kMinError), R::all(maximum)));
           }
         }
-        if constexpr (kGuess) continue;
+        // Stores what follows from `twice`. Returns whether no prediction was out of range.
+        const auto store_row = [&] {
+          Row changed{};
+          for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
+            const Row v = R::load(value + k), exact = R::load(twice + k);
+            const Row clamped = R::between(exact, 0, static_cast<int16_t>(2 * maximum + 1));
+            const Row e = R::between(v - (clamped >> 1), kMinError, kMaxError);
+            R::store(planes.predicted[channel] + at + k, clamped);
+            R::store(errors + x + k, e);
+            changed |= (v - e) ^ (exact >> 1);
+          }
+          return !R::any(changed);
+        };
+        if constexpr (kGuess) {
+          store_row();
+          continue;
+        }
         // In row 0 the errors of all upper neighbours are W's.
         const int32_t w_w = y == 0 ? w[8] + w[9] + w[10] + w[11] + w[13] : w[8];
         const int32_t w_ww = int32_t{w[12]};
-        for (uint32_t k = 0; k < kBlockEdge; ++k) {
-          const int32_t s = sum[k] + w_ww * e_ww + w_w * e_w;
-          sum[k] = s;
-          int32_t p = s >> kWeightShift;
-          p = p < least_here[k] ? least_here[k] : p;
-          p = p > most_here[k] ? most_here[k] : p;
-          e_ww = e_w;
-          e_w = value[k] - p;
-          errors[x + k] = static_cast<int16_t>(e_w);
+        const auto predict_row = [&](auto clamps) {
+          int32_t before = e_w, before_that = e_ww;
+          for (uint32_t k = 0; k < kBlockEdge; ++k) {
+            const int32_t s = sum[k] + w_ww * before_that + w_w * before;
+            twice[k] = static_cast<int16_t>(s >> (kWeightShift - 1));
+            before_that = before;
+            before = value[k] - (s >> kWeightShift);
+            if constexpr (clamps) {
+              const int32_t p = s >> kWeightShift, clamped = p < 0 ? 0 : p > maximum ? maximum : p;
+              before = value[k] - clamped;
+              before = before < kMinError ? kMinError : before > kMaxError ? kMaxError : before;
+            }
+          }
+        };
+        // Few predictions are out of range, and the chain from error to error is shorter without clamping. So try that.
+        predict_row(std::false_type());
+        if (!store_row()) {
+          predict_row(std::true_type());
+          store_row();
         }
-        // Twice the prediction, plus 1 if it leans upwards, also if it was clamped to the range.
-        for (uint32_t k = 0; k < kBlockEdge; ++k) {
-          const int32_t twice = sum[k] >> (kWeightShift - 1), limit = 2 * maximum + 1;
-          planes.predicted[channel][at + k] = static_cast<int16_t>(twice < 0 ? 0 : twice > limit ? limit : twice);
-        }
+        e_w = errors[x + kBlockEdge - 1];
+        e_ww = errors[x + kBlockEdge - 2];
         if (sums != nullptr) {
           if (x != 0 || y == 0) error.at[kW] = errors + x - 1;
           if (x == 0) error.at[kW] = errors - 1;
@@ -368,7 +394,7 @@ struct FitKernels : ContextKernels<S> {
 // Pointers to these functions, for the target that is chosen at run time.
 struct DenseKernels {
   void (*accumulate)(const DensePlanes&, uint32_t, const FitScales&, uint32_t, int64_t*);
-  void (*assign)(const DensePlanes&, uint32_t, const FitScales&, const TapWeights*, const uint32_t*, uint32_t);
+  void (*assign)(const DensePlanes&, uint32_t, const FitScales&, const TapWeights*, const uint32_t*, uint32_t, bool);
   void (*evaluate)(const DensePlanes&, uint32_t, const TapWeights*, uint64_t (*)[2]);
   void (*guess)(const DensePlanes&, uint32_t, const TapWeights*);
   void (*accumulate_activity)(const DensePlanes&, uint32_t, const uint8_t*, const int16_t*, uint32_t, int64_t*);
