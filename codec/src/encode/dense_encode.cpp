@@ -60,18 +60,31 @@ std::unique_ptr<DenseTile> DenseEncoder::load(uint64_t tile) const {
   return std::make_unique<DenseTile>(source_.shape(tile), source_.input(tile));
 }
 
-void DenseEncoder::fit_sample(uint32_t effort, ModelUse use) {
-  effort_ = effort_of(effort);
-  const uint64_t pixels = source_.pixels();
-  sees_all_ = effort_.fit_pixels * 2 > pixels;
+void DenseEncoder::load_sample(uint64_t pixels) {
+  tiles_.clear();
+  sees_all_ = pixels * 2 > source_.pixels();
   if (sees_all_) {
     for (uint64_t tile = 0; tile < source_.tile_count(); ++tile) tiles_.push_back(load(tile));
   } else {
-    for (const SampleTile& piece : pieces_of(source_, effort_.fit_pixels)) {
+    for (const SampleTile& piece : pieces_of(source_, pixels)) {
       tiles_.push_back(std::make_unique<DenseTile>(piece.shape, piece.input()));
     }
   }
-  fit_predictors(tiles_, source_.channels(), effort_, kernels_, parallel_, fitted_, scales_, class_costs_);
+}
+
+void DenseEncoder::fit_sample(uint32_t effort, ModelUse use) {
+  effort_ = effort_of(effort);
+  const uint64_t pixels = source_.pixels();
+  load_sample(effort_.fit_pixels);
+  fit_predictors(tiles_, source_.channels(), effort_, false, kernels_, parallel_, fitted_, scales_, class_costs_);
+  if (effort_.more_rounds > 0) {
+    if (!sees_all_) {
+      load_sample(effort_.more_pixels);
+      auto start = [&](uint64_t tile) { start_classes(*tiles_[tile]); };
+      run_parallel(parallel_, tiles_.size(), start);
+    }
+    fit_predictors(tiles_, source_.channels(), effort_, true, kernels_, parallel_, fitted_, scales_, class_costs_);
+  }
   uint64_t seen_samples = 0;
   for (const auto& tile : tiles_) seen_samples += tile->samples();
   share_ = static_cast<double>(seen_samples) / static_cast<double>(pixels);

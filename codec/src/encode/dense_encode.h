@@ -49,6 +49,8 @@ class DenseEncoder : public ModelEncoder {
   };
 
   std::unique_ptr<DenseTile> load(uint64_t tile) const;
+  // Replaces the sample by one of about this many pixels: by all tiles if they have fewer than twice as many.
+  void load_sample(uint64_t pixels);
   // Chooses the classes of a tile that the fit did not see, and predicts it.
   void start_classes(const DenseTile& tile) const;
   static void add_symbols(const TileSymbols& read, const DenseTile& tile, SymbolCounts& counts);

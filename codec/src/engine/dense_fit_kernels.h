@@ -34,14 +34,23 @@ struct FitScales {
   int16_t cost[kFitLevels][2];     // a and b
 };
 
-// The features of a block's samples, row by row, 16 to a row. Rows below the image are all zero.
+// The rows of a block in an order in which each quarter has rows of both halves.
+constexpr uint8_t kRowOrder[kBlockEdge] = {0, 1, 8, 9, 4, 5, 12, 13, 2, 3, 10, 11, 6, 7, 14, 15};
+
+// A class is given up if the first quarters of a block cost more than with the best class so far by this fraction of
+// the block's cost.
+constexpr uint32_t kClearly = 24;
+
+// The features of a block's samples, 16 to a row, the rows in this order. Rows below the image are all zero.
 struct BlockFeatures {
   alignas(64) int16_t features[kMaxFeatures + 1][kBlockSamples];
   alignas(64) int16_t base[kBlockSamples];  // W
   alignas(64) int16_t value[kBlockSamples];
   alignas(64) int16_t level[kBlockSamples];
-  uint32_t x, y;
-  uint32_t columns, rows;  // that were read, all inside the image
+  uint32_t x, y, columns;  // as many columns as are inside the image
+  uint32_t rows_left;      // from y to the last row of the image
+
+  L3_INLINE bool has_row(uint32_t r) const { return kRowOrder[r] < rows_left; }
 };
 
 template <class S>  // a ShortVectors
@@ -65,20 +74,20 @@ struct FitKernels : ContextKernels<S> {
     return R::lesser(R::levels_of(activity + static_cast<int16_t>(kActivityFloor)), R::all(kFitLevels - 1));
   }
 
-  // Reads a block, or with `half` two of every four of its rows.
+  // Reads the first `rows` rows of a block.
   L3_INLINE static void read_block(const DensePlanes& planes, uint32_t channel, uint32_t block, BlockFeatures& out,
-                                   bool half = false) {
+                                   uint32_t rows = kBlockEdge) {
     const uint32_t x = block % planes.blocks_across * kBlockEdge;
     const uint32_t y0 = block / planes.blocks_across * kBlockEdge;
     if (planes.height - y0 < kBlockEdge) __builtin_memset(&out, 0, sizeof(out));
     out.x = x;
     out.y = y0;
     out.columns = smaller(kBlockEdge, planes.width - x);
-    out.rows = 0;
+    out.rows_left = planes.height - y0;
     const uint32_t cross = cross_channels(channel);
-    for (uint32_t y = y0; y < smaller(y0 + kBlockEdge, planes.height); ++y) {
-      if (half && (y & 2) != 0) continue;
-      const uint32_t r = out.rows++;
+    for (uint32_t r = 0; r < rows; ++r) {
+      if (!out.has_row(r)) continue;
+      const uint32_t y = y0 + kRowOrder[r];
       const size_t at = y * planes.pitch + x;
       NeighbourRow own, error, other[2];
       find_neighbours(planes.samples[channel], planes.pitch, x, y, own);
@@ -116,8 +125,9 @@ struct FitKernels : ContextKernels<S> {
     for (uint32_t b = 0; b < planes.block_count(); b += step) {
       read_block(planes, channel, b, block);
       __builtin_memset(scale, 0, sizeof(scale));
-      for (uint32_t r = 0; r < block.rows; ++r) {
-        const int16_t* errors = planes.errors[channel] + (block.y + r) * planes.pitch + block.x;
+      for (uint32_t r = 0; r < kBlockEdge; ++r) {
+        if (!block.has_row(r)) continue;
+        const int16_t* errors = planes.errors[channel] + (block.y + kRowOrder[r]) * planes.pitch + block.x;
         uint16_t place[kBlockEdge];
         for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
           const Row p = (R::load(block.level + r * kBlockEdge + k) << 8) + R::magnitude(R::load(errors + k));
@@ -133,20 +143,19 @@ struct FitKernels : ContextKernels<S> {
     }
   }
 
-  // The cost of a block's samples with a predictor whose weights are in pairs, relative to no errors at all. Stops
-  // early once the cost passes `bound`.
+  // Adds up the cost of a block's samples with a predictor whose weights are in pairs, relative to no errors at all.
+  // sums[q] is the cost of the first q + 1 quarters of the block. Returns false once one is not below its limit.
   template <uint32_t kPairs>
-  L3_INLINE static uint32_t cost_of(const BlockFeatures& block,
-                                    const typename S::Interleaved (*paired)[kBlockSamples / S::kShorts],
-                                    const typename S::Interleaved* costs, const int32_t* weights, int16_t maximum,
-                                    uint32_t vectors, uint32_t bound) {
-    constexpr uint32_t kVectorsAtOnce = kBlockSamples / S::kShorts / 4;
+  L3_INLINE static bool add_costs(const BlockFeatures& block,
+                                  const typename S::Interleaved (*paired)[kBlockSamples / S::kShorts],
+                                  const typename S::Interleaved* costs, const int32_t* weights, int16_t maximum,
+                                  uint32_t quarters, const uint32_t* limits, uint32_t* sums) {
+    constexpr uint32_t kVectorsOfQuarter = kBlockSamples / S::kShorts / 4;
     constexpr int32_t kMinCost = std::bit_cast<int32_t>(static_cast<float>(kCostOne)) >> 15;
     typename S::Sums weight[kPairs];
     for (uint32_t p = 0; p < kPairs; ++p) weight[p] = S::all_pairs(weights[p]);
     typename S::Sums total{};
-    uint32_t sum_of_all = 0;
-    for (uint32_t i = 0; i < vectors; ++i) {
+    for (uint32_t i = 0; i < quarters * kVectorsOfQuarter; ++i) {
       typename S::InterleavedSums sum{S::all_pairs(32), S::all_pairs(32)};
       for (uint32_t p = 0; p < kPairs; ++p) sum.add(paired[p][i], weight[p]);
       sum.low >>= kWeightShift;
@@ -163,12 +172,13 @@ struct FitKernels : ContextKernels<S> {
         return (typename S::Sums) __builtin_convertvector(sum_of_one, Floats) >> 15;
       };
       total += cost(turns.low, costs[i].low) + cost(turns.high, costs[i].high) - 2 * kMinCost;
-      if ((i + 1) % kVectorsAtOnce != 0) continue;
-      sum_of_all = 0;
-      for (uint32_t k = 0; k < S::kSums; ++k) sum_of_all += static_cast<uint32_t>(total[k]);
-      if (sum_of_all >= bound) break;
+      if ((i + 1) % kVectorsOfQuarter != 0) continue;
+      const uint32_t quarter = i / kVectorsOfQuarter;
+      sums[quarter] = 0;
+      for (uint32_t k = 0; k < S::kSums; ++k) sums[quarter] += static_cast<uint32_t>(total[k]);
+      if (sums[quarter] >= limits[quarter]) return false;
     }
-    return sum_of_all;
+    return true;
   }
 
   template <uint32_t kPairs>
@@ -184,15 +194,16 @@ struct FitKernels : ContextKernels<S> {
       }
     }
     constexpr uint32_t kVectors = kBlockSamples / S::kShorts;
-    const uint32_t vectors = half ? kVectors / 2 : kVectors;
+    const uint32_t quarters = half ? 2 : 4, last = quarters - 1, shift = half ? 1 : 0;
+    const uint32_t vectors = kVectors / 4 * quarters;
     BlockFeatures block;
     typename S::Interleaved paired[kPairs][kVectors], costs[kVectors];
     for (uint32_t b = 0; b < planes.block_count(); ++b) {
-      read_block(planes, channel, b, block, half);
+      read_block(planes, channel, b, block, 4 * quarters);
       // Samples outside the image cost the same for all classes.
       alignas(64) int16_t scale[2][kBlockSamples] = {};
-      for (uint32_t r = 0; r < block.rows; ++r) {
-        for (uint32_t k = 0; k < block.columns; ++k) {
+      for (uint32_t r = 0; r < 4 * quarters; ++r) {
+        for (uint32_t k = 0; k < block.columns && block.has_row(r); ++k) {
           const uint32_t i = r * kBlockEdge + k;
           scale[0][i] = scales.cost[block.level[i]][0];
           scale[1][i] = scales.cost[block.level[i]][1];
@@ -206,21 +217,18 @@ struct FitKernels : ContextKernels<S> {
           paired[p][i] = S::interleave(S::load(block.features[2 * p] + at), second);
         }
       }
-      const auto cost = [&](uint32_t k, uint32_t bound) {
-        return cost_of<kPairs>(block, paired, costs, weights[k], maximum, vectors, bound) << (half ? 1 : 0);
-      };
-      // The current class gives a good bound for the others.
       const uint32_t old = planes.classes[channel][b];
-      uint32_t best_class = old;
-      uint32_t best = class_costs[old] + cost(old, UINT32_MAX);
+      uint32_t best_class = old, best_sums[4], limits[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+      add_costs<kPairs>(block, paired, costs, weights[old], maximum, quarters, limits, best_sums);
       for (uint32_t k = 0; k < classes; ++k) {
-        if (k == old || class_costs[k] >= best) continue;
-        const uint32_t bound = best - class_costs[k];
-        const uint32_t of_class = cost(k, bound);
-        if (of_class < bound) {
-          best = of_class + class_costs[k];
-          best_class = k;
-        }
+        const uint32_t best = best_sums[last] + (class_costs[best_class] >> shift);
+        if (k == old || class_costs[k] >> shift >= best) continue;
+        for (uint32_t q = 0; q < last; ++q) limits[q] = best_sums[q] + best_sums[last] / kClearly;
+        limits[last] = best - (class_costs[k] >> shift);
+        uint32_t sums[4];
+        if (!add_costs<kPairs>(block, paired, costs, weights[k], maximum, quarters, limits, sums)) continue;
+        best_class = k;
+        __builtin_memcpy(best_sums, sums, sizeof(sums));
       }
       planes.classes[channel][b] = static_cast<uint8_t>(best_class);
     }
