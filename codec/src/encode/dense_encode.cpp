@@ -98,10 +98,8 @@ void DenseEncoder::fit(uint32_t effort, ModelUse use) {
 
   model_bytes_.resize(kMaxModelBytes);
   model_bytes_.resize(write_model(fitted_, model_bytes_.data()));
-  codes_ = std::make_unique<Codes>();
-  const Fault fault = DenseKind::read(model_bytes_.data(), model_bytes_.size(), source_.channels(), 8, codes_->tables);
+  const Fault fault = codes_.take(model_bytes_, source_, nullptr);
   if (fault.reason != Reason::none) __builtin_trap();
-  make_codes();
 }
 
 void DenseEncoder::scale_counts(SymbolCounts& counts, uint32_t weight) const {
@@ -246,13 +244,10 @@ void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std:
   });
 }
 
-Fault DenseEncoder::use(const uint8_t* model, size_t size, uint32_t effort) {
-  codes_ = std::make_unique<Codes>();
-  const Fault fault = DenseKind::read(model, size, source_.channels(), 8, codes_->tables);
+Fault DenseEncoder::use(std::span<const uint8_t> model, KeptCodes* kept, uint32_t effort) {
+  const Fault fault = codes_.take(model, source_, kept);
   if (fault.reason != Reason::none) return fault;
-  model_bytes_.assign(model, model + size);
-  make_codes();
-  restore_fitted();
+  fitted_ = codes_->model;
   // A model does not contain the costs of classes and errors. These values are good enough to start from.
   effort_ = effort_of(effort);
   for (uint32_t c = 0; c < source_.channels(); ++c) {
@@ -262,30 +257,36 @@ Fault DenseEncoder::use(const uint8_t* model, size_t size, uint32_t effort) {
   return {};
 }
 
-void DenseEncoder::restore_fitted() {
-  const Codes& codes = *codes_;
-  const DenseTables& tables = codes.tables;
-  fitted_.channels = tables.channels;
-  fitted_.table_count = tables.table_count;
-  std::memcpy(fitted_.weights, codes.weights, sizeof(fitted_.weights));
-  std::memcpy(fitted_.activity, codes.activity, sizeof(fitted_.activity));
+Fault DenseEncoder::Codes::read(std::span<const uint8_t> bytes, const TileSource& source) {
+  const Fault fault = DenseKind::read(bytes.data(), bytes.size(), source.channels(), 8, tables);
+  if (fault.reason != Reason::none) return fault;
+  list_symbols();
+  restore_model();
+  return {};
+}
+
+void DenseEncoder::Codes::restore_model() {
+  model.channels = tables.channels;
+  model.table_count = tables.table_count;
+  std::memcpy(model.weights, weights, sizeof(model.weights));
+  std::memcpy(model.activity, activity, sizeof(model.activity));
   for (uint32_t c = 0; c < tables.channels; ++c) {
-    fitted_.classes[c] = tables.classes[c];
+    model.classes[c] = tables.classes[c];
     uint32_t sign_groups = 1;
     for (uint32_t pattern = 0; pattern < kSignPatterns; ++pattern) {
-      fitted_.sign_group[c][pattern] = tables.pattern_row[c][pattern_in_order(pattern)];
-      sign_groups = std::max(sign_groups, fitted_.sign_group[c][pattern] + 1u);
+      model.sign_group[c][pattern] = tables.pattern_row[c][pattern_in_order(pattern)];
+      sign_groups = std::max(sign_groups, model.sign_group[c][pattern] + 1u);
     }
     for (uint32_t zone = 0; zone < kZones; ++zone) {
       const uint32_t group = tables.zone_row[c][zone] / sign_groups;
-      fitted_.zone_group[c][zone] = static_cast<uint8_t>(group);
+      model.zone_group[c][zone] = static_cast<uint8_t>(group);
       for (uint32_t s = 0; s < sign_groups; ++s) {
-        std::memcpy(fitted_.table_of[c][group][s], tables.table_of[c] + (group * sign_groups + s) * kLevels, kLevels);
+        std::memcpy(model.table_of[c][group][s], tables.table_of[c] + (group * sign_groups + s) * kLevels, kLevels);
       }
     }
   }
   for (uint32_t t = 0; t < tables.table_count; ++t) {
-    for (uint32_t i = 0; i < kMaxSymbols; ++i) fitted_.frequencies[t][i] = codes.symbols[t].codes[i].frequency;
+    for (uint32_t i = 0; i < kMaxSymbols; ++i) model.frequencies[t][i] = symbols[t].codes[i].frequency;
   }
 }
 
@@ -302,9 +303,9 @@ std::unique_ptr<DenseTile> DenseEncoder::load_with_classes(uint64_t tile) const 
 
 void DenseEncoder::start_classes(const DenseTile& tile) const {
   const DensePlanes& planes = tile.planes();
-  const uint32_t* const classes = codes_ != nullptr ? codes_->tables.classes : fitted_.classes;
+  const uint32_t* const classes = codes_ ? codes_->tables.classes : fitted_.classes;
   for (uint32_t c = 0; c < planes.channels; ++c) {
-    const TapWeights* weights = codes_ != nullptr ? codes_->weights[c] : fitted_.weights[c];
+    const TapWeights* weights = codes_ ? codes_->weights[c] : fitted_.weights[c];
     // Start with the predictor in the middle.
     std::memset(planes.classes[c], static_cast<int>(classes[c] / 2), planes.block_count());
     if (classes[c] == 1) {
