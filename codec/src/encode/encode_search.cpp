@@ -18,7 +18,7 @@ constexpr uint64_t kMinSavedByOwnModel = 1024;
 // If a named model codes a small image, up to this effort no model is fitted to the image, and above it only if the
 // payloads have more bytes than this.
 constexpr uint32_t kMaxEffortWithoutFit = 3;
-constexpr uint64_t kMinPayloadForFit = 8192;
+constexpr uint64_t kMinPayloadForFit = 16384;
 
 // Follows a plan, except that the file gets no model if the planned one does not pay.
 Written write_planned(const Request& request, const Plan& plan, const EncodeTarget& target, uint8_t* out) {
