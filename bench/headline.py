@@ -32,7 +32,8 @@ RECORD = ROOT / "bench" / "results" / "headline.json"
 HISTORY = ROOT / "bench" / "results" / "history.tsv"
 PICTURE = ROOT / "docs" / "size-and-speed.svg"
 DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "performance.md")
-BLOCK = re.compile(r"(<!-- bench/headline\.py: ([a-z0-9-]+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
+# The tables of documents. Those of efforts are written by efforts.py.
+BLOCK = re.compile(r"(<!-- bench/(?:headline|efforts)\.py: ([a-z0-9-]+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 HISTORY_HEAD = "date\tcommit\tmachine\tcompiler\ttarget\timages\tMP\tcodec=size/encode MP/s/decode MP/s\n"
 
 # The processor's own target measures all codecs. The others measure what depends on the target, and PNG again.
@@ -197,7 +198,8 @@ def block(record: dict[str, Any], name: str) -> str:
 
 
 def updated(text: str, record: dict[str, Any]) -> str:
-    return BLOCK.sub(lambda found: found[1] + block(record, found[2]) + found[4], text)
+    return BLOCK.sub(lambda found: found[0] if found[2] == "efforts" else found[1] + block(record, found[2]) + found[4],
+                     text)
 
 
 def tsv(record: dict[str, Any]) -> str:
@@ -219,12 +221,14 @@ def history_line(record: dict[str, Any], run: dict[str, Any]) -> str:
                       f"{run['files']} of {'+'.join(record['folders'])}", f"{run['pixels'] / 1e6:.1f}", codecs]) + "\n"
 
 
-def assemble(folders: Sequence[str], runs: list[dict[str, Any]], kinds_run: dict[str, Any] | None,
-             at: str) -> dict[str, Any]:
+def assembled(folders: Sequence[str], runs: list[dict[str, Any]], at: str) -> dict[str, Any]:
     machine = runs[0]["machine"]
-    record = {"date": machine["date"], "commit": at,
-              "machine": f"{machine['processor']}, {machine['processors']} processors, {machine['memory']}",
-              "compiler": machine["compiler"], "folders": list(folders), "runs": runs}
+    return {"date": machine["date"], "commit": at,
+            "machine": f"{machine['processor']}, {machine['processors']} processors, {machine['memory']}",
+            "compiler": machine["compiler"], "folders": list(folders), "runs": runs}
+
+
+def with_kinds(record: dict[str, Any], kinds_run: dict[str, Any] | None) -> dict[str, Any]:
     if kinds_run is not None:
         record["kinds"] = {**kinds_run, "source": source({**record, "date": kinds_run["machine"]["date"]})}
     elif RECORD.exists() and "kinds" in (old := json.loads(RECORD.read_text())):
@@ -255,7 +259,7 @@ def run_all(options: argparse.Namespace) -> None:
         say("measuring other kinds of images")
         kinds_run = measure(options.l3, options.kinds, KIND_CODECS, "", "--rounds", str(options.rounds), "--seconds",
                             str(options.seconds))
-    keep(assemble([folder.name for folder in options.folders], runs, kinds_run, at))
+    keep(with_kinds(assembled([folder.name for folder in options.folders], runs, at), kinds_run))
 
 
 def main() -> int:

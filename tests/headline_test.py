@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""README.md, docs/ and bench/results/ have the same figures, and bench/headline.py formats a record correctly.
+"""README.md, docs/, help and bench/results/ have the same figures; bench/headline.py and efforts.py format them right.
 
 With --plot PROGRAM (l3_plot_figures): the picture in docs/ is the one that the program draws from the record.
 """
@@ -12,10 +12,12 @@ import subprocess
 import sys
 import unittest
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "bench"))
+import efforts
 import headline
 
 PLOT: list[str] = []
@@ -82,6 +84,35 @@ class Headline(unittest.TestCase):
         self.assertEqual(headline.updated(new, record()), new)
 
 
+class Efforts(unittest.TestCase):
+    def record(self) -> dict[str, Any]:
+        codecs = [codec(name, 0.5 + place / 100, 10, encode_mpps=20 - place)
+                  for place, name in enumerate(efforts.CODECS)]
+        run = {"files": 2, "pixels": 1_500_000, "listed_files": 3, "sampled": True, "codecs": codecs}
+        memory = {"pixels": 10**8, "sample_bytes": 3 * 10**8, "threads": 2, "peaks": {"l3-dense1": 707_200_000}}
+        return {**record(), "runs": [run, run], "memory": memory}
+
+    def test_table(self) -> None:
+        table = efforts.table(self.record())
+        self.assertEqual(rows(table)[0], ["PNG (libpng)", "0.500", "20.0", "1.00", "0.500", "20.0", "\u2013"])
+        self.assertEqual(rows(table)[4], ["l3 dense, effort 1", "0.540", "16.0", "0.80", "0.540", "16.0", "707"])
+        self.assertEqual(len(rows(table)), 13)
+        self.assertIn("2 of 3 files, 1.5 million pixels", table)
+
+    def test_help(self) -> None:
+        lines = efforts.help_lines(self.record())
+        self.assertEqual(lines[1].split(), ["effort", *"123456789"])
+        self.assertEqual(lines[2].split()[:5], ["size", "/", "PNG", "0.540", "0.550"])
+        self.assertEqual(lines[3].split()[:3], ["MP/s", "16.0", "15.0"])
+        self.assertLessEqual(max(map(len, lines)), 110)
+
+    def test_document_and_help_are_those_of_the_record(self) -> None:
+        kept = json.loads(efforts.RECORD.read_text())
+        for path, text in efforts.updated(kept).items():
+            self.assertEqual(path.read_text(), text, f"{path.name}: run bench/efforts.py --write")
+        self.assertNotIn("dirty", kept["commit"])
+
+
 class Documents(unittest.TestCase):
     def test_generated_tables_are_those_of_the_record(self) -> None:
         kept = json.loads(headline.RECORD.read_text())
@@ -90,7 +121,7 @@ class Documents(unittest.TestCase):
             text = document.read_text()
             self.assertEqual(headline.updated(text, kept), text, f"{document.name}: run bench/headline.py --write")
             blocks += [found[2] for found in headline.BLOCK.finditer(text)]
-        self.assertEqual(blocks, ["summary", "avx512", "vnni", "avx2", "portable", "kinds"])
+        self.assertEqual(blocks, ["summary", "avx512", "vnni", "avx2", "portable", "efforts", "kinds"])
         history = headline.HISTORY.read_text()
         self.assertTrue(history.startswith(headline.HISTORY_HEAD))
         for run in kept["runs"]:
@@ -98,7 +129,7 @@ class Documents(unittest.TestCase):
         self.assertNotIn("dirty", kept["commit"])
 
     def test_the_record_names_no_folders_of_a_machine(self) -> None:
-        text = headline.RECORD.read_text()
+        text = headline.RECORD.read_text() + efforts.RECORD.read_text()
         for part in ('"folder"', '"command"', "/tmp", "/home", "/root"):
             self.assertNotIn(part, text)
 

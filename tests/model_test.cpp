@@ -1,6 +1,7 @@
 // Models apart from files: opened, supplied by name, trained, and the default ones.
 #include <algorithm>
 #include <memory>
+#include <thread>
 
 #include "by_hand.h"
 #include "codec_testing.h"
@@ -222,6 +223,30 @@ TEST(NamedModels, GiveWayWhereTheyHaveNoCode) {
   EXPECT_EQ(codec_testing::decode(file), d.pixels);
   options.model_origin = L3_MODEL_NAMED;
   EXPECT_EQ(info_of(encode(d, options)).model_origin, static_cast<uint32_t>(L3_MODEL_NAMED));
+}
+
+TEST(NamedModels, GiveSmallImagesNoOtherAtLowEfforts) {
+  // At effort 4 a model that is fitted to the image pays.
+  const Model model = open_model(default_bytes(3));
+  const Drawing d = drawn(L3_COLOUR_RGB, 1, {400, 300});
+  l3_encode_options options = by_name(model);
+  options.effort = 3;
+  EXPECT_EQ(info_of(encode(d, options)).model_origin, static_cast<uint32_t>(L3_MODEL_NAMED));
+  options.effort = 4;
+  EXPECT_EQ(info_of(encode(d, options)).model_origin, static_cast<uint32_t>(L3_MODEL_OWN));
+}
+
+TEST(NamedModels, EncodeTheSameOnAllThreads) {
+  const Bytes bytes = default_bytes(3);
+  const Drawing d = drawn(L3_COLOUR_RGB);
+  const Bytes expected = encode(d, by_name(open_model(bytes)));
+  const Model model = open_model(bytes);
+  Bytes files[4];
+  std::vector<std::thread> threads;
+  for (Bytes& file : files) threads.emplace_back([&] { file = encode(d, by_name(model)); });
+  for (std::thread& thread : threads) thread.join();
+  for (const Bytes& file : files) EXPECT_EQ(file, expected);
+  EXPECT_EQ(encode(d, by_name(model)), expected);
 }
 
 TEST(NamedModels, DoNotGoWithOtherChoices) {

@@ -124,7 +124,7 @@ void add_bench(CommandLine& line) {
       "  webp, webp90       libwebp: lossless, and lossy at quality 90\n"
       "  jxl1, jxl3, jxl7   libjxl, lossless, at effort 1, 3 and 7\n"
       "  jpegls, qoi, zstd  CharLS, QOI, and Zstandard on raw samples\n"
-      "  l3-fast, l3-dense1, l3-dense5, l3-dense9    this library: method fast, and dense at effort 1, 5 and 9\n"
+      "  l3-fast, l3-dense1 ... l3-dense9    this library: method fast, and dense at efforts 1 to 9\n"
       "  l3-paper           the scheme of the paper arXiv 2208.08711\n\n"
       "Columns: ratio is the size compared with the files as they are (lower is better). MP/s is million pixels per\n"
       "second (higher is better). A star marks a codec that cannot hold all of the images.\n\n"

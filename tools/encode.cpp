@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "conversion.h"
+#include "effort_figures.h"
 #include "file_io.h"
 #include "image_tree.h"
 #include "model_files.h"
@@ -87,7 +88,8 @@ void add_encode(CommandLine& line) {
   sub.footer(
       "The L3 file keeps every sample, the bit depth, the palette, the transparency and all ancillary PNG chunks.\n"
       "If the image has something else that an L3 file cannot hold, such as XMP in a JPEG, a note names it.\n"
-      "OUT is written only if decoding it gives the same image again (see --no-verify).\n");
+      "OUT is written only if decoding it gives the same image again (see --no-verify).\n\n" +
+      std::string(kEffortFigures));
   sub.manual(
       "The contents of IN tell its format; its name does not matter.\n\n"
       "An L3 file does not keep how IN was compressed, filtered or interlaced. It keeps the order of chunks, except\n"

@@ -25,7 +25,13 @@ constexpr std::array kCodecs = {
     Codec{"l3-paper", "L3 of the paper", "l3", l3_paper_adapter, 0, false},
     Codec{"l3-fast", "l3 fast", "l3", l3_fast_adapter, 0, false},
     Codec{"l3-dense1", "l3 dense, effort 1", "l3", l3_dense_adapter, 1, false},
+    Codec{"l3-dense2", "l3 dense, effort 2", "l3", l3_dense_adapter, 2, false},
+    Codec{"l3-dense3", "l3 dense, effort 3", "l3", l3_dense_adapter, 3, false},
+    Codec{"l3-dense4", "l3 dense, effort 4", "l3", l3_dense_adapter, 4, false},
     Codec{"l3-dense5", "l3 dense, effort 5", "l3", l3_dense_adapter, 5, false},
+    Codec{"l3-dense6", "l3 dense, effort 6", "l3", l3_dense_adapter, 6, false},
+    Codec{"l3-dense7", "l3 dense, effort 7", "l3", l3_dense_adapter, 7, false},
+    Codec{"l3-dense8", "l3 dense, effort 8", "l3", l3_dense_adapter, 8, false},
     Codec{"l3-dense9", "l3 dense, effort 9", "l3", l3_dense_adapter, 9, false},
 };
 

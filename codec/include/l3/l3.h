@@ -9,6 +9,7 @@
 //
 // Threads. All functions may be called from many threads at once. The library starts no threads. It keeps no state
 // between calls, except for the tables of default models: it builds them when a file first needs them, 120 KiB each.
+// When a default or a named model first encodes, up to 1 MiB more is built, and kept with that model.
 // An l3_training is the one object that must not be used by two calls at a time.
 //
 // Errors. Functions return an l3_status and never throw, abort or print. If a call fails and `error` is not null,
@@ -462,7 +463,8 @@ typedef struct l3_encode_options {
   const l3_model* named_model;  // model to use by name: it is not stored, so decoders must be given it; or null
   // Where the model may come from, an l3_model_origin.
   // L3_MODEL_NONE: from `model` or `named_model` if one is set, otherwise whichever makes the smaller file. If the
-  // named model has no code for some samples, the encoder uses another one if that makes the file smaller.
+  // named model has no code for some samples, the encoder uses another one if that makes the file smaller. Efforts up
+  // to 3 fit none to an image of at most 2^20 samples.
   // L3_MODEL_NAMED: `named_model`, always.
   // L3_MODEL_OWN: stored in the file, either `model` or one that is fitted to the image.
   // L3_MODEL_DEFAULT: the default model for such images, if the format has one. Encoding is then much faster, since no

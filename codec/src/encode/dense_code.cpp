@@ -12,14 +12,12 @@ constexpr double kBitsOfLane = 512;
 }  // namespace
 
 // Fills in everything about the model, from the form that the decoder uses.
-void DenseEncoder::make_codes() {
-  Codes& codes = *codes_;
-  const DenseTables& tables = codes.tables;
+void DenseEncoder::Codes::list_symbols() {
   for (uint32_t c = 0; c < tables.channels; ++c) {
     for (uint32_t k = 0; k < tables.classes[c]; ++k) {
       for (uint32_t tap = 0; tap < kMaxTaps; ++tap) {
         const uint32_t word = tables.weights[c][k][tap / kTapsOfWord];
-        codes.weights[c][k].of[tap] = static_cast<int8_t>(word >> (8 * (tap % kTapsOfWord)));
+        weights[c][k].of[tap] = static_cast<int8_t>(word >> (8 * (tap % kTapsOfWord)));
       }
     }
     const auto term = [&](uint32_t word, uint32_t byte) {
@@ -27,25 +25,24 @@ void DenseEncoder::make_codes() {
     };
     const uint8_t terms[kActivityTerms] = {term(0, 0), term(0, 1), term(0, 2), term(0, 3), term(1, 0), term(1, 1),
                                            term(2, 0), term(2, 1), term(2, 2), term(1, 2), term(1, 3)};
-    std::memcpy(codes.activity[c], terms, sizeof(terms));
+    std::memcpy(activity[c], terms, sizeof(terms));
     for (uint32_t place = 0; place < kZones * kSignPatterns; ++place) {
       const uint32_t row =
           tables.zone_row[c][place / kSignPatterns] + tables.pattern_row[c][pattern_in_order(place % kSignPatterns)];
-      codes.row_of[c][place] = static_cast<uint16_t>(row * kLevels);
+      row_of[c][place] = static_cast<uint16_t>(row * kLevels);
     }
   }
-  codes.symbols.resize(tables.table_count);
-  codes.classes.resize(tables.class_table_count);
+  symbols.resize(tables.table_count);
+  classes.resize(tables.class_table_count);
   for (uint32_t t = 0; t < tables.table_count; ++t) {
-    codes.symbols[t].list(tables.buckets + t * kTableBuckets, kTableBuckets,
-                          [](uint32_t meaning) { return symbol_of(meaning); });
+    symbols[t].list(tables.buckets + t * kTableBuckets, kTableBuckets,
+                    [](uint32_t meaning) { return symbol_of(meaning); });
     for (uint32_t i = 0; i < kMaxSymbols; ++i) {
-      codes.costs[t][i] = cost_of_frequency(codes.symbols[t].codes[i].frequency);
+      costs[t][i] = cost_of_frequency(symbols[t].codes[i].frequency);
     }
   }
   for (uint32_t t = 0; t < tables.class_table_count; ++t) {
-    codes.classes[t].list(tables.class_buckets + t * kClassBuckets, kClassBuckets,
-                          [](uint32_t meaning) { return meaning; });
+    classes[t].list(tables.class_buckets + t * kClassBuckets, kClassBuckets, [](uint32_t meaning) { return meaning; });
   }
 }
 

@@ -14,6 +14,9 @@ namespace {
 
 // Symbols of an image are kept between counting and encoding if they take no more memory than this.
 constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
+// From this effort on, classes of a known model are chosen by code lengths. Estimates are five times as fast, and the
+// files 0.5 % larger.
+constexpr uint32_t kMinEffortToRefine = 4;
 
 using Tiles = std::vector<std::unique_ptr<DenseTile>>;
 
@@ -126,10 +129,8 @@ void DenseEncoder::fit_rest(ModelUse use) {
 
   model_bytes_.resize(kMaxModelBytes);
   model_bytes_.resize(write_model(fitted_, model_bytes_.data()));
-  codes_ = std::make_unique<Codes>();
-  const Fault fault = DenseKind::read(model_bytes_.data(), model_bytes_.size(), source_.channels(), 8, codes_->tables);
+  const Fault fault = codes_.take(model_bytes_, source_, nullptr);
   if (fault.reason != Reason::none) __builtin_trap();
-  make_codes();
 }
 
 void DenseEncoder::scale_counts(SymbolCounts& counts, uint32_t weight) const {
@@ -274,46 +275,46 @@ void DenseEncoder::count_all(SymbolCounts& counts) {
   });
 }
 
-Fault DenseEncoder::use(const uint8_t* model, size_t size, uint32_t effort) {
-  codes_ = std::make_unique<Codes>();
-  const Fault fault = DenseKind::read(model, size, source_.channels(), 8, codes_->tables);
+Fault DenseEncoder::use(std::span<const uint8_t> model, KeptCodes* kept, uint32_t effort) {
+  const Fault fault = codes_.take(model, source_, kept);
   if (fault.reason != Reason::none) return fault;
-  model_bytes_.assign(model, model + size);
-  make_codes();
-  restore_fitted();
-  // A model does not contain the costs of classes and errors. These values are good enough to start from.
+  fitted_ = codes_->model;
   effort_ = effort_of(effort);
-  for (uint32_t c = 0; c < source_.channels(); ++c) {
-    scales_[c] = first_scales();
-    class_costs_[c].assign(codes_->tables.classes[c], 0);
-  }
+  effort_.refine_rounds = effort < kMinEffortToRefine ? 0 : std::max(effort_.refine_rounds, 1u);
+  for (uint32_t c = 0; c < source_.channels(); ++c) class_costs_[c].assign(codes_->tables.classes[c], 0);
   return {};
 }
 
-void DenseEncoder::restore_fitted() {
-  const Codes& codes = *codes_;
-  const DenseTables& tables = codes.tables;
-  fitted_.channels = tables.channels;
-  fitted_.table_count = tables.table_count;
-  std::memcpy(fitted_.weights, codes.weights, sizeof(fitted_.weights));
-  std::memcpy(fitted_.activity, codes.activity, sizeof(fitted_.activity));
+Fault DenseEncoder::Codes::read(std::span<const uint8_t> bytes, const TileSource& source) {
+  const Fault fault = DenseKind::read(bytes.data(), bytes.size(), source.channels(), 8, tables);
+  if (fault.reason != Reason::none) return fault;
+  list_symbols();
+  restore_model();
+  return {};
+}
+
+void DenseEncoder::Codes::restore_model() {
+  model.channels = tables.channels;
+  model.table_count = tables.table_count;
+  std::memcpy(model.weights, weights, sizeof(model.weights));
+  std::memcpy(model.activity, activity, sizeof(model.activity));
   for (uint32_t c = 0; c < tables.channels; ++c) {
-    fitted_.classes[c] = tables.classes[c];
+    model.classes[c] = tables.classes[c];
     uint32_t sign_groups = 1;
     for (uint32_t pattern = 0; pattern < kSignPatterns; ++pattern) {
-      fitted_.sign_group[c][pattern] = tables.pattern_row[c][pattern_in_order(pattern)];
-      sign_groups = std::max(sign_groups, fitted_.sign_group[c][pattern] + 1u);
+      model.sign_group[c][pattern] = tables.pattern_row[c][pattern_in_order(pattern)];
+      sign_groups = std::max(sign_groups, model.sign_group[c][pattern] + 1u);
     }
     for (uint32_t zone = 0; zone < kZones; ++zone) {
       const uint32_t group = tables.zone_row[c][zone] / sign_groups;
-      fitted_.zone_group[c][zone] = static_cast<uint8_t>(group);
+      model.zone_group[c][zone] = static_cast<uint8_t>(group);
       for (uint32_t s = 0; s < sign_groups; ++s) {
-        std::memcpy(fitted_.table_of[c][group][s], tables.table_of[c] + (group * sign_groups + s) * kLevels, kLevels);
+        std::memcpy(model.table_of[c][group][s], tables.table_of[c] + (group * sign_groups + s) * kLevels, kLevels);
       }
     }
   }
   for (uint32_t t = 0; t < tables.table_count; ++t) {
-    for (uint32_t i = 0; i < kMaxSymbols; ++i) fitted_.frequencies[t][i] = codes.symbols[t].codes[i].frequency;
+    for (uint32_t i = 0; i < kMaxSymbols; ++i) model.frequencies[t][i] = symbols[t].codes[i].frequency;
   }
 }
 
@@ -321,8 +322,7 @@ std::unique_ptr<DenseTile> DenseEncoder::load_with_classes(uint64_t tile) const 
   std::vector<std::unique_ptr<DenseTile>> alone(1);
   alone[0] = load(tile);
   start_classes(*alone[0]);
-  // At least one round: the estimates that chose the classes so far are only approximate.
-  for (uint32_t round = 0; round < std::max(effort_.refine_rounds, 1u); ++round) {
+  for (uint32_t round = 0; round < effort_.refine_rounds; ++round) {
     refine_classes(alone, kernels_, l3_parallel{}, fitted_);
   }
   return std::move(alone[0]);
@@ -330,9 +330,9 @@ std::unique_ptr<DenseTile> DenseEncoder::load_with_classes(uint64_t tile) const 
 
 void DenseEncoder::start_classes(const DenseTile& tile) const {
   const DensePlanes& planes = tile.planes();
-  const uint32_t* const classes = codes_ != nullptr ? codes_->tables.classes : fitted_.classes;
+  const uint32_t* const classes = codes_ ? codes_->tables.classes : fitted_.classes;
   for (uint32_t c = 0; c < planes.channels; ++c) {
-    const TapWeights* weights = codes_ != nullptr ? codes_->weights[c] : fitted_.weights[c];
+    const TapWeights* weights = codes_ ? codes_->weights[c] : fitted_.weights[c];
     // Start with the predictor in the middle.
     std::memset(planes.classes[c], static_cast<int>(classes[c] / 2), planes.block_count());
     if (classes[c] == 1) {
@@ -341,7 +341,8 @@ void DenseEncoder::start_classes(const DenseTile& tile) const {
     }
     kernels_.guess(planes, c, weights);
     for (uint32_t round = 0; round < effort_.settle_rounds; ++round) {
-      kernels_.assign(planes, c, scales_[c], weights, class_costs_[c].data(), classes[c], effort_.half_blocks);
+      kernels_.assign(planes, c, codes_ ? codes_->scales : scales_[c], weights, class_costs_[c].data(), classes[c],
+                      effort_.half_blocks);
       kernels_.evaluate(planes, c, weights, nullptr);
     }
   }

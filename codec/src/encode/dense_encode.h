@@ -24,9 +24,9 @@ class DenseEncoder : public ModelEncoder {
   void fit_rest(ModelUse use = ModelUse::these);
   // After fit_sample(): how many bytes tiles and model will take.
   double estimate() const;
-  // Uses a model from elsewhere. Returns a fault if it is not a model for this kind of image. `effort` is spent on
-  // choosing the classes.
-  [[nodiscard]] Fault use(const uint8_t* model, size_t size, uint32_t effort);
+  // Uses a model from elsewhere, and its codes in `kept` unless that is null. Returns a fault if it is not a model for
+  // this kind of image. `effort` is spent on choosing the classes.
+  [[nodiscard]] Fault use(std::span<const uint8_t> model, KeptCodes* kept, uint32_t effort);
 
   [[nodiscard]] uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const override;
 
@@ -37,8 +37,16 @@ class DenseEncoder : public ModelEncoder {
     std::unique_ptr<uint16_t[]> contexts;
   };
   // A model prepared for encoding: in the decoder's form, with the slots of each symbol in each table.
-  struct Codes {
+  struct Codes : ModelCodes {
+    [[nodiscard]] Fault read(std::span<const uint8_t> bytes, const TileSource& source);
+    void list_symbols();
+    // Fills `model` from the tables, except for the cost of classes.
+    void restore_model();
+
     DenseTables tables;
+    DenseModel model{};
+    // A model does not contain expected errors. These values are good enough to start from.
+    FitScales scales = first_scales();
     TapWeights weights[kMaxChannels][kMaxClasses];
     uint8_t activity[kMaxChannels][kActivityTerms];
     uint16_t row_of[kMaxChannels][kZones * kSignPatterns];  // 64 * row, in the spec's order of patterns
@@ -67,9 +75,6 @@ class DenseEncoder : public ModelEncoder {
   // The factor by which counts are multiplied. A model for other images must not be small just because few were seen.
   uint32_t sample_weight(ModelUse use) const;
   void scale_counts(SymbolCounts& counts, uint32_t weight) const;
-  void make_codes();
-  // Fills `fitted_` from the codes, except for the cost of classes.
-  void restore_fitted();
   // Loads a tile that the fit did not see, and chooses its classes for the current codes.
   std::unique_ptr<DenseTile> load_with_classes(uint64_t tile) const;
   TileSymbols read_symbols(const DenseTile& tile, const uint8_t (*activity)[kActivityTerms],
@@ -90,7 +95,7 @@ class DenseEncoder : public ModelEncoder {
   std::vector<std::vector<uint8_t>> classes_;
   // Empty if the symbols would take too much memory.
   std::vector<TileSymbols> symbols_;
-  std::unique_ptr<Codes> codes_;
+  CodesInUse<Codes> codes_;
 };
 
 }  // namespace l3

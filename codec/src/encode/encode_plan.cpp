@@ -125,6 +125,13 @@ std::span<const uint8_t> known_model(const Request& request, const Plan& plan) {
   return {};
 }
 
+KeptCodes* kept_codes(const Request& request, const Plan& plan) {
+  static KeptCodes of_default[kDefaultModels];
+  if (plan.origin == L3_MODEL_DEFAULT)
+    return &of_default[default_model_for(request.channels(), request.image.bits) - 1];
+  return plan.origin == L3_MODEL_NAMED ? &request.options.named_model->codes : nullptr;
+}
+
 Head head_of(const Request& request, const Plan& plan) {
   const l3_image& in = request.image;
   Head head{};

@@ -52,6 +52,8 @@ uint32_t edge_for(double bytes_of_pixel);
 
 // The bytes of the model that a plan uses, or empty if it has none or one that is to be fitted.
 std::span<const uint8_t> known_model(const Request& request, const Plan& plan);
+// Where the codes of that model are kept, or null if it is not known to be used again.
+KeptCodes* kept_codes(const Request& request, const Plan& plan);
 
 // The head of a file without sections: what the header says of image and tiles.
 Head head_of(const Request& request, const Plan& plan);

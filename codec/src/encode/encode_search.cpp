@@ -47,6 +47,10 @@ constexpr uint32_t kTrialEffort = 2;
 // From this effort on, both kinds are tried if the estimates differ by less than this fraction.
 constexpr uint32_t kTriesBoth = 7;
 constexpr double kClose = 0.06;
+// If a named model codes a small image, up to this effort no model is fitted to the image, and above it only if the
+// payloads have more bytes than this.
+constexpr uint32_t kMaxEffortWithoutFit = 3;
+constexpr uint64_t kMinPayloadForFit = 16384;
 
 // Follows a plan, except that the file gets no model if the planned one does not pay.
 Written write_planned(const Request& request, Candidate& candidate, const EncodeTarget& target, uint8_t* out) {
@@ -175,14 +179,33 @@ Written write_named(const Request& request, const EncodeTarget& target, uint8_t*
   return is_same ? file : write_planned(request, other, target, out);
 }
 
-// Writes the file with the named model. If the image is small, or if some tile cannot be coded with that model, also
-// encodes without it and keeps the smaller file.
+// The plans without the named model that may make a smaller file than the one written with it.
+enum class Others { none, default_only, all };
+
+// Fitting a model to a small image takes many times longer than encoding it with a known one. So efforts up to
+// kMaxEffortWithoutFit never do; higher ones do if the payloads are large enough for a fitted model to pay.
+Others others_than(const Written& named, const Request& request, const uint8_t* file) {
+  const bool has_other = has_other_tiles(named.head, file);  // which the model has no code for
+  if (!request.is_small()) return has_other ? Others::all : Others::none;
+  if (first_plan(request).effort <= kMaxEffortWithoutFit) return has_other ? Others::default_only : Others::none;
+  return has_other || named.size - named.head.payload_start > kMinPayloadForFit ? Others::all : Others::none;
+}
+
+// Writes the file with the named model. If another one may be smaller, also encodes without it and keeps the smaller
+// file.
 Written write_named_or_smallest(const Request& request, const EncodeTarget& target, uint8_t* out) {
   const Written named = write_named(request, target, out);
-  if (named.reason != Reason::none || !(request.is_small() || has_other_tiles(named.head, out))) return named;
+  if (named.reason != Reason::none) return named;
+  const Others others = others_than(named, request, out);
+  if (others == Others::none) return named;
+  const Request nameless = without_name(request);
+  const bool has_default = default_model_for(request.channels(), request.image.bits) != 0;
+  if (others == Others::default_only && !has_default) return named;
   const auto copy = std::make_unique_for_overwrite<uint8_t[]>(named.size);
   std::memcpy(copy.get(), out, named.size);
-  const Written other = write_smallest(without_name(request), target, out);
+  const Written other = others == Others::all
+                            ? write_smallest(nameless, target, out)
+                            : write_planned(nameless, with_origin(first_plan(nameless), L3_MODEL_DEFAULT), target, out);
   if (other.reason != Reason::none || other.size < named.size) return other;
   std::memcpy(out, copy.get(), named.size);
   return named;

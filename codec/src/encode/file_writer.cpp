@@ -34,7 +34,7 @@ MadeEncoder make_encoder(const Request& request, const Plan& plan, const EncodeT
     if (known.empty()) {
       tokens->fit(plan.token_plan, plan.effort);
     } else {
-      fault = tokens->use(known.data(), known.size());
+      fault = tokens->use(known, kept_codes(request, plan));
     }
     return {fault.reason, std::move(tokens)};
   }
@@ -44,7 +44,7 @@ MadeEncoder make_encoder(const Request& request, const Plan& plan, const EncodeT
   if (known.empty()) {
     dense->fit(plan.effort);
   } else {
-    fault = dense->use(known.data(), known.size(), plan.effort);
+    fault = dense->use(known, kept_codes(request, plan), plan.effort);
   }
   return {fault.reason, std::move(dense)};
 }

@@ -1,7 +1,11 @@
 // The interface of the encoders of dense tiles, for both kinds of models.
 #pragma once
 
+#include <memory>
+#include <span>
+
 #include "encode/tile_source.h"
+#include "models/model.h"
 
 namespace l3 {
 
@@ -9,10 +13,39 @@ namespace l3 {
 // those in tables where more symbols are likely to occur, or all.
 enum class ModelUse { these, similar, any };
 
+// The codes that an encoder uses: its own, or those that are kept with the model. `Codes` derives from ModelCodes.
+template <class Codes>
+class CodesInUse {
+ public:
+  explicit operator bool() const { return codes_ != nullptr; }
+  const Codes& operator*() const { return *codes_; }
+  const Codes* operator->() const { return codes_; }
+
+  // Takes the codes of a model for images like `source`. Uses and leaves them in `kept`, if that is not null. Returns a
+  // fault if it is not such a model.
+  [[nodiscard]] Fault take(std::span<const uint8_t> model, const TileSource& source, KeptCodes* kept) {
+    const ModelCodes* codes = kept != nullptr ? kept->get() : nullptr;
+    if (codes == nullptr) {
+      auto made = std::make_unique<Codes>();
+      const Fault fault = made->read(model, source);
+      if (fault.reason != Reason::none) return fault;
+      if (kept == nullptr) own_ = std::move(made);
+      codes = kept != nullptr ? kept->keep(std::move(made)) : own_.get();
+    }
+    codes_ = static_cast<const Codes*>(codes);
+    return {};
+  }
+
+ private:
+  std::unique_ptr<const Codes> own_;
+  const Codes* codes_ = nullptr;
+};
+
 class ModelEncoder {
  public:
   virtual ~ModelEncoder() = default;
 
+  // The model that was fitted; empty if the encoder uses another one.
   const std::vector<uint8_t>& model() const { return model_bytes_; }
 
   // Encodes a tile to at most `room` bytes. Returns the size, a multiple of the unit, and sets the tile's parameters.

@@ -14,19 +14,6 @@ constexpr uint32_t kMinLogLanesOfLarge = 3, kLargePixels = 1u << 12;
 
 }  // namespace
 
-void TokenEncoder::make_codes() {
-  const TokenTables& tables = codes_->tables;
-  const auto itself = [](uint32_t meaning) { return meaning; };
-  codes_->symbols.resize(tables.table_count);
-  codes_->classes.resize(tables.class_table_count);
-  for (uint32_t t = 0; t < tables.table_count; ++t) {
-    codes_->symbols[t].list(tables.buckets + t * kTokenBuckets, kTokenBuckets, itself);
-  }
-  for (uint32_t t = 0; t < tables.class_table_count; ++t) {
-    codes_->classes[t].list(tables.class_buckets + t * kClassBuckets, kClassBuckets, itself);
-  }
-}
-
 // Finds the symbols of a predicted tile and their tables. Returns false if a symbol has no code.
 bool TokenEncoder::code(const TokenTile& tile, Coded& coded) const {
   const TokenTables& tables = codes_->tables;

@@ -64,6 +64,22 @@ TokenModel model_of(const TokenTables& tables) {
 
 }  // namespace
 
+Fault TokenEncoder::Codes::read(std::span<const uint8_t> bytes, const TileSource& source) {
+  const Fault fault = TokenKind::read(bytes.data(), bytes.size(), source.channels(), source.bits(), tables);
+  if (fault.reason != Reason::none) return fault;
+  model = model_of(tables);
+  const auto itself = [](uint32_t meaning) { return meaning; };
+  symbols.resize(tables.table_count);
+  classes.resize(tables.class_table_count);
+  for (uint32_t t = 0; t < tables.table_count; ++t) {
+    symbols[t].list(tables.buckets + t * kTokenBuckets, kTokenBuckets, itself);
+  }
+  for (uint32_t t = 0; t < tables.class_table_count; ++t) {
+    classes[t].list(tables.class_buckets + t * kClassBuckets, kClassBuckets, itself);
+  }
+  return {};
+}
+
 std::unique_ptr<TokenTile> TokenEncoder::load(uint64_t tile, const TokenModel& model, const ValueMap& map) const {
   const TileShape shape = source_.shape(tile);
   auto loaded = std::make_unique<TokenTile>(shape.width, shape.height, model.engine_channels);
@@ -222,11 +238,8 @@ void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {
   fit_token_tables(counts, spent, model_);
   if (use != ModelUse::these) complete_token_model(model_);
   model_bytes_ = write_token_model(model_);
-  codes_ = std::make_unique<Codes>();
-  const Fault fault =
-      TokenKind::read(model_bytes_.data(), model_bytes_.size(), model_.channels, model_.bits, codes_->tables);
+  const Fault fault = codes_.take(model_bytes_, source_, nullptr);
   if (fault.reason != Reason::none) __builtin_trap();
-  make_codes();
 }
 
 void TokenEncoder::count_all(TokenCounts& counts) {
@@ -250,16 +263,13 @@ void TokenEncoder::count_all(TokenCounts& counts) {
   for (uint64_t i = 1; i < chunks; ++i) counts.add(*others[i]);
 }
 
-Fault TokenEncoder::use(const uint8_t* model, size_t size) {
-  codes_ = std::make_unique<Codes>();
-  const Fault fault = TokenKind::read(model, size, source_.channels(), source_.bits(), codes_->tables);
+Fault TokenEncoder::use(std::span<const uint8_t> model, KeptCodes* kept) {
+  const Fault fault = codes_.take(model, source_, kept);
   if (fault.reason != Reason::none) return fault;
-  model_bytes_.assign(model, model + size);
-  model_ = model_of(codes_->tables);
+  model_ = codes_->model;
   map_ = ValueMap(model_);
   // A model does not contain the expected errors. This is a good enough estimate.
   for (TokenScales& scales : scales_) scales = first_token_scales();
-  make_codes();
   return {};
 }
 

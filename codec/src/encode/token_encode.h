@@ -31,8 +31,9 @@ class TokenEncoder : public ModelEncoder {
   Choice choose(uint32_t effort, ModelUse use = ModelUse::these) const;
   // Fits a model to all tiles, following a plan. If `use` includes other images, every symbol gets a code.
   void fit(const TokenPlan& plan, uint32_t effort, ModelUse use = ModelUse::these);
-  // Uses a model from elsewhere. Returns a fault if it is not a token model for this kind of image.
-  [[nodiscard]] Fault use(const uint8_t* model, size_t size);
+  // Uses a model from elsewhere, and its codes in `kept` unless that is null. Returns a fault if it is not a token
+  // model for this kind of image.
+  [[nodiscard]] Fault use(std::span<const uint8_t> model, KeptCodes* kept);
 
   [[nodiscard]] uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const override;
 
@@ -45,8 +46,11 @@ class TokenEncoder : public ModelEncoder {
     double bits = 0;
   };
   // A model prepared for encoding: in the decoder's form, with the slots of each symbol in each table.
-  struct Codes {
+  struct Codes : ModelCodes {
+    [[nodiscard]] Fault read(std::span<const uint8_t> bytes, const TileSource& source);
+
     TokenTables tables;
+    TokenModel model;
     std::vector<SlotTable<kTokenBuckets>> symbols;
     std::vector<SlotTable<kClassBuckets>> classes;
   };
@@ -64,7 +68,6 @@ class TokenEncoder : public ModelEncoder {
   Trial try_plan(const TokenPlan& plan, const std::vector<uint64_t>& seen) const;
   std::vector<TokenPlan> plans(ModelUse use) const;
   void count_all(TokenCounts& counts);
-  void make_codes();
   bool code(const TokenTile& tile, Coded& coded) const;
 
   const TileSource source_;
@@ -74,7 +77,7 @@ class TokenEncoder : public ModelEncoder {
   TokenScales scales_[kMaxChannels];
   // The classes of each tile's blocks, channel by channel.
   std::vector<std::vector<uint8_t>> classes_;
-  std::unique_ptr<Codes> codes_;
+  CodesInUse<Codes> codes_;
 };
 
 }  // namespace l3

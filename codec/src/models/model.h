@@ -1,17 +1,48 @@
 // Models of either kind: opened models, the default models, and how to find the model of a file.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <vector>
 
 #include "container/container_rules.h"
 #include "models/default_model.h"
 #include "models/model_tables.h"
 
+namespace l3 {
+
+// What an encoder makes of a model before it codes a tile with it.
+struct ModelCodes {
+  virtual ~ModelCodes() = default;
+};
+
+// The place where the first encoder that uses a model leaves its codes for the next ones. Threads may use it at the
+// same time.
+class KeptCodes {
+ public:
+  // Null if nothing is kept yet.
+  const ModelCodes* get() const { return codes_.load(std::memory_order_acquire); }
+  // Keeps these codes, unless another thread was faster. Returns the ones that are kept.
+  const ModelCodes* keep(std::unique_ptr<const ModelCodes> made) {
+    const ModelCodes* kept = nullptr;
+    return codes_.compare_exchange_strong(kept, made.get(), std::memory_order_acq_rel) ? made.release() : kept;
+  }
+  void drop() { delete codes_.exchange(nullptr); }
+
+ private:
+  std::atomic<const ModelCodes*> codes_{nullptr};
+};
+
+}  // namespace l3
+
 // An opened model. It has been verified.
 struct l3_model {
   std::vector<uint8_t> bytes;
   uint8_t name[l3::kModelNameBytes];
   l3::ModelTables tables;
+  mutable l3::KeptCodes codes;
+
+  ~l3_model() { codes.drop(); }
 };
 
 namespace l3 {
