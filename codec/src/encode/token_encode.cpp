@@ -7,6 +7,7 @@
 #include "api/parallel.h"
 #include "encode/entropy.h"
 #include "models/model_tables.h"
+#include "targets/encode_target.h"
 
 namespace l3 {
 namespace {
@@ -17,6 +18,8 @@ constexpr double kMinRepeats = 0.08;
 // larger by this factor. (The trial overestimates their cost.) At least kMinStill of the blocks must be still.
 constexpr double kPriceOfStill = 1.15, kMinStill = 0.05;
 constexpr uint64_t kTrialPixels = 1u << 18;
+// Symbols of an image are kept between counting and encoding if they take no more memory than this.
+constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
 
 uint32_t depth_of(size_t count) {
   uint32_t depth = 1;
@@ -58,26 +61,46 @@ TokenModel model_of(const TokenTables& tables) {
     const uint8_t terms[kActivityTerms] = {term(0, 0), term(0, 1), term(0, 2), term(0, 3), term(1, 0), term(1, 1),
                                            term(2, 0), term(2, 1), term(2, 2), term(1, 2), term(1, 3)};
     std::memcpy(model.activity[c], terms, sizeof(terms));
+    const uint8_t* const rows = tables.pattern_row[c];
+    const uint32_t sign_groups = *std::max_element(rows, rows + kSignPatterns) + 1u;
+    for (uint32_t i = 0; i < kSignPatterns; ++i) model.sign_group[c][i] = rows[pattern_in_order(i)];
+    for (uint32_t i = 0; i < kZones; ++i) {
+      model.zone_group[c][i] = static_cast<uint8_t>(tables.zone_row[c][i] / sign_groups);
+    }
   }
   return model;
 }
 
 }  // namespace
 
+TokenEncoder::TokenEncoder(const TileSource& source, const l3_parallel& parallel)
+    : source_(source), parallel_(parallel), kernels_(encode_target()->tokens) {}
+
 std::unique_ptr<TokenTile> TokenEncoder::load(uint64_t tile, const TokenModel& model, const ValueMap& map) const {
   const TileShape shape = source_.shape(tile);
-  auto loaded = std::make_unique<TokenTile>(shape.width, shape.height, model.engine_channels);
+  auto loaded = std::make_unique<TokenTile>(shape.width, shape.height, model.engine_channels, hole_of(model));
   bool listed = true;
   for_pixels(source_, tile, [&](const uint32_t* samples, uint32_t x, uint32_t y) {
     for (uint32_t e = 0; e < model.engine_channels; ++e) {
       const int32_t value = map.value_of(e, samples);
       listed &= value >= 0 && value >> model.depth[e] == 0;
-      loaded->values[e][size_t{y} * shape.width + x] = value;
+      loaded->row(e, y)[x] = value;
     }
   });
   if (!listed) return nullptr;
-  if (model.match) loaded->find_matches(model.hole ? static_cast<int32_t>(model.hole_value) : -1, model.still);
+  loaded->finish();
+  if (model.match) kernels_.find_matches(loaded->planes(), model.still);
   return loaded;
+}
+
+bool TokenEncoder::read_tile(uint64_t tile, TokenSymbols& symbols) const {
+  const auto loaded = load(tile, model_, map_);
+  if (loaded == nullptr) return false;
+  for (uint32_t c = 0; c < model_.engine_channels && !model_.literal; ++c) {
+    choose_tile_classes(loaded->planes(), kernels_, c, settle_rounds_, model_, scales_[c]);
+  }
+  symbols = read_symbols(*loaded, kernels_, model_);
+  return true;
 }
 
 // Chooses tiles to fit a model to: about `maximum` pixels, and at least one tile.
@@ -127,8 +150,8 @@ void TokenEncoder::fit_to(const TokenTiles& tiles, const TokenEffort& effort, do
                           TokenScales* scales) const {
   if (model.literal) return;
   for (uint32_t c = 0; c < model.engine_channels; ++c) {
-    fit_token_channel(tiles, c, effort, model, scales[c]);
-    fit_token_groups(tiles, c, share, model);
+    fit_token_channel(tiles, kernels_, c, effort, model, scales[c]);
+    fit_token_groups(tiles, kernels_, c, share, model);
   }
 }
 
@@ -141,15 +164,19 @@ TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const std::vec
   for (const uint64_t tile : seen) {
     tiles.push_back(load(tile, model, map));
     pixels += tiles.back()->pixels();
-    blocks += tiles.back()->block_count();
-    for (const uint8_t of_block : tiles.back()->still) still += of_block;
+    const TokenPlanes& planes = tiles.back()->planes();
+    blocks += planes.block_count();
+    for (uint32_t b = 0; b < planes.block_count(); ++b) still += planes.still[b];
   }
   const double share = static_cast<double>(pixels) / static_cast<double>(source_.pixels());
-  const TokenEffort effort{4, 2, 24, 2, kTrialPixels};
+  const TokenEffort effort{4, 2, 1, 24, 2, kTrialPixels};
   TokenScales scales[kMaxChannels];
   fit_to(tiles, effort, share, model, scales);
   TokenCounts counts(model);
-  for (const auto& tile : tiles) counts.add(*tile, model);
+  for (const auto& tile : tiles) {
+    const TokenPlanes& planes = tile->planes();
+    counts.add(read_symbols(*tile, kernels_, model), tile->pixels(), planes.blocks_across, planes.block_count());
+  }
   fit_token_tables(counts, effort, model);
   return {static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share,
           static_cast<double>(still) / static_cast<double>(blocks)};
@@ -207,18 +234,17 @@ void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {
   const TokenEffort spent = token_effort_of(effort);
   begin_model(plan, model_);
   map_ = ValueMap(model_);
-  {
-    TokenTiles tiles;
-    uint64_t pixels = 0;
-    for (const uint64_t tile : choose_tiles(spent.fit_pixels)) {
-      tiles.push_back(load(tile, model_, map_));
-      pixels += tiles.back()->pixels();
-    }
-    const double share = static_cast<double>(pixels) / static_cast<double>(source_.pixels());
-    fit_to(tiles, spent, share, model_, scales_);
+  settle_rounds_ = spent.settle_rounds;
+  TokenTiles tiles;
+  uint64_t pixels = 0;
+  const std::vector<uint64_t> seen = choose_tiles(spent.fit_pixels);
+  for (const uint64_t tile : seen) {
+    tiles.push_back(load(tile, model_, map_));
+    pixels += tiles.back()->pixels();
   }
+  fit_to(tiles, spent, static_cast<double>(pixels) / static_cast<double>(source_.pixels()), model_, scales_);
   TokenCounts counts(model_);
-  count_all(counts);
+  count_all(seen, tiles, counts);
   fit_token_tables(counts, spent, model_);
   if (use != ModelUse::these) complete_token_model(model_);
   model_bytes_ = write_token_model(model_);
@@ -229,21 +255,27 @@ void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {
   make_codes();
 }
 
-void TokenEncoder::count_all(TokenCounts& counts) {
-  const uint64_t tiles = source_.tile_count();
-  classes_.resize(tiles);
-  const uint64_t chunks = parallel_.run == nullptr ? 1 : std::min<uint64_t>(tiles, 8);
+void TokenEncoder::count_all(const std::vector<uint64_t>& seen, const TokenTiles& tiles, TokenCounts& counts) {
+  const uint64_t count = source_.tile_count();
+  const uint64_t bytes = source_.pixels() * (3 + 4 * model_.engine_channels);
+  kept_.resize(bytes <= kMaxKeptBytes ? count : 0);
+  const uint64_t chunks = parallel_.run == nullptr ? 1 : std::min<uint64_t>(count, 8);
   std::vector<std::unique_ptr<TokenCounts>> others(chunks);
   auto count_chunk = [&](uint64_t chunk) {
     if (chunk > 0) others[chunk] = std::make_unique<TokenCounts>(model_);
     TokenCounts& to = chunk > 0 ? *others[chunk] : counts;
-    for (uint64_t tile = chunk; tile < tiles; tile += chunks) {
-      const auto loaded = load(tile, model_, map_);
-      for (uint32_t c = 0; c < model_.engine_channels && !model_.literal; ++c) {
-        choose_tile_classes(*loaded, c, model_, scales_[c]);
-        classes_[tile].insert(classes_[tile].end(), loaded->classes[c].begin(), loaded->classes[c].end());
+    for (uint64_t tile = chunk; tile < count; tile += chunks) {
+      TokenSymbols symbols;
+      const auto at = std::lower_bound(seen.begin(), seen.end(), tile);
+      if (at != seen.end() && *at == tile && !kept_.empty()) {
+        symbols = read_symbols(*tiles[static_cast<size_t>(at - seen.begin())], kernels_, model_);
+      } else {
+        read_tile(tile, symbols);
       }
-      to.add(*loaded, model_);
+      const TileShape shape = source_.shape(tile);
+      const uint32_t across = ceil_div(shape.width, kBlockEdge);
+      to.add(symbols, size_t{shape.width} * shape.height, across, across * ceil_div(shape.height, kBlockEdge));
+      if (!kept_.empty()) kept_[tile] = std::move(symbols);
     }
   };
   run_parallel(parallel_, chunks, count_chunk);

@@ -19,7 +19,7 @@ struct TokenPlan {
 
 class TokenEncoder : public ModelEncoder {
  public:
-  TokenEncoder(const TileSource& source, const l3_parallel& parallel) : source_(source), parallel_(parallel) {}
+  TokenEncoder(const TileSource& source, const l3_parallel& parallel);
 
   // The functions below may throw std::bad_alloc.
 
@@ -37,11 +37,14 @@ class TokenEncoder : public ModelEncoder {
   [[nodiscard]] uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const override;
 
  private:
-  // The tables and symbols that code a tile's pixels.
+  struct CodedSample {
+    uint8_t table, token;
+    uint16_t raw;
+  };
+  // What codes a tile's pixels: the tables of matches, and everything about samples.
   struct Coded {
-    std::vector<uint8_t> match_tables;  // for each pixel
-    std::vector<uint8_t> tables[kMaxChannels], tokens[kMaxChannels];
-    std::vector<uint16_t> raw[kMaxChannels];
+    std::vector<uint8_t> match_tables;
+    std::vector<CodedSample> samples[kMaxChannels];
     double bits = 0;
   };
   // A model prepared for encoding: in the decoder's form, with the slots of each symbol in each table.
@@ -55,6 +58,8 @@ class TokenEncoder : public ModelEncoder {
   // Returns null if the model does not list the value of some pixel.
   std::unique_ptr<TokenTile> load(uint64_t tile, const TokenModel& model, const ValueMap& map) const;
   void begin_model(const TokenPlan& plan, TokenModel& model) const;
+  // Reads the symbols of a tile that the fit did not see. Returns false if the model does not list some value.
+  bool read_tile(uint64_t tile, TokenSymbols& symbols) const;
   void fit_to(const TokenTiles& tiles, const TokenEffort& effort, double share, TokenModel& model,
               TokenScales* scales) const;
   struct Trial {
@@ -63,17 +68,20 @@ class TokenEncoder : public ModelEncoder {
   };
   Trial try_plan(const TokenPlan& plan, const std::vector<uint64_t>& seen) const;
   std::vector<TokenPlan> plans(ModelUse use) const;
-  void count_all(TokenCounts& counts);
+  // Counts the symbols of all tiles, and keeps them if there is enough memory. `tiles` are those that the fit saw.
+  void count_all(const std::vector<uint64_t>& seen, const TokenTiles& tiles, TokenCounts& counts);
   void make_codes();
-  bool code(const TokenTile& tile, Coded& coded) const;
+  bool code(const TokenSymbols& symbols, size_t pixels, Coded& coded) const;
 
   const TileSource source_;
   const l3_parallel parallel_;
+  const TokenKernels& kernels_;
+  uint32_t settle_rounds_ = 2;
   TokenModel model_{};
   ValueMap map_;
   TokenScales scales_[kMaxChannels];
-  // The classes of each tile's blocks, channel by channel.
-  std::vector<std::vector<uint8_t>> classes_;
+  // The symbols of each tile, or empty if they would take too much memory.
+  std::vector<TokenSymbols> kept_;
   std::unique_ptr<Codes> codes_;
 };
 
