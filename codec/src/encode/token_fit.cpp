@@ -80,7 +80,7 @@ class ChannelFit : public ClassFit<ChannelFit, TokenModel> {
       kernels_.predict(tile->planes(), channel_, weights(), model_.depth[channel_]);
       kernels_.add_scales(tile->planes(), channel_, sums);
     }
-    double bits = 0, samples = 0;
+    double bits = set_class_costs(), samples = 0;
     for (uint32_t level = 0; level < kScaleLevels; ++level) {
       const double number = static_cast<double>(sums[level][0]), sum = static_cast<double>(sums[level][1]);
       if (number >= 16) scales_.of[level] = kMinScale + static_cast<float>(sum / number);
@@ -88,6 +88,26 @@ class ChannelFit : public ClassFit<ChannelFit, TokenModel> {
       samples += number;
     }
     estimate_ = samples > 0 ? bits / samples : 0;
+  }
+
+  // Sets the costs of classes to what they are if each is coded with its own frequency. Returns the sum of all.
+  double set_class_costs() {
+    uint32_t times[kMaxClasses] = {}, all = 0;
+    for (const auto& tile : tiles_) {
+      const TokenPlanes& planes = tile->planes();
+      for (uint32_t b = 0; b < planes.block_count(); ++b) {
+        if (planes.still[b] != 0) continue;
+        ++times[planes.classes[channel_][b]];
+        ++all;
+      }
+    }
+    double sum = 0;
+    for (uint32_t k = 0; k < classes_; ++k) {
+      const double bits = logarithm(all + 0.5 * classes_) - logarithm(times[k] + 0.5);
+      scales_.class_costs[k] = static_cast<int32_t>(bits * (1 << 15));
+      sum += times[k] * bits;
+    }
+    return sum;
   }
 
   void assign() {
@@ -118,6 +138,11 @@ class ChannelFit : public ClassFit<ChannelFit, TokenModel> {
   }
 
   void fit_activity() {
+    if (classes_ > 1) {
+      set_class_costs();  // of the classes that are left
+      assign();
+    }
+    evaluate();
     set_simple_activity();
     const uint32_t count = activity_terms();
     for (uint32_t round = 0; round < 2; ++round) {
@@ -154,7 +179,7 @@ TokenEffort token_effort_of(uint32_t effort) {
 }
 
 TokenScales first_token_scales() {
-  TokenScales scales;
+  TokenScales scales{};
   for (uint32_t level = 0; level < kScaleLevels; ++level) {
     scales.of[level] = kMinScale + std::bit_cast<float>((level + (127u << 1)) << 22) / 8;
   }

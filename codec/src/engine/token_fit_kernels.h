@@ -7,9 +7,10 @@
 
 namespace l3 {
 
-// The expected |error|, by the activity around the sample.
+// The expected |error|, by the activity around the sample, and the cost of each class, in units of 2^-15 bits.
 struct TokenScales {
   float of[kScaleLevels];
+  int32_t class_costs[kMaxClasses];
 };
 
 // The features of a block's samples, 16 to a row, which the weights of a predictor multiply. Taps whose weights add up
@@ -206,7 +207,7 @@ struct TokenFitKernels : TokenKernelsOf<S> {
     return cost;
   }
 
-  // Gives each block the class with the lowest cost.
+  // Gives each block the class with the lowest cost, including the cost of coding the class.
   static void assign(const TokenPlanes& planes, uint32_t c, const TokenScales& scales, const TapWeights* predictors,
                      uint32_t classes) {
     const uint32_t count = feature_count(c);
@@ -223,7 +224,9 @@ struct TokenFitKernels : TokenKernelsOf<S> {
       int32_t best = INT32_MAX;
       uint32_t best_class = 0;
       for (uint32_t k = 0; k < classes; ++k) {
-        const int32_t cost = cost_of(block, weights[k], count, best);
+        const int32_t of_class = scales.class_costs[k];
+        if (of_class >= best) continue;
+        const int32_t cost = of_class + cost_of(block, weights[k], count, best - of_class);
         if (cost >= best) continue;
         best = cost;
         best_class = k;

@@ -67,6 +67,7 @@ struct TokenKernelsOf {
   // Finds which neighbour each pixel repeats, and the still blocks if the model may have them.
   static void find_matches(const TokenPlanes& planes, bool with_still) {
     TokenRow rows[kMaxChannels];
+    __builtin_memset(planes.still, with_still, planes.block_count());
     for (uint32_t y = 0; y < planes.height; ++y) {
       uint8_t* const still = planes.still + y / kBlockEdge * planes.blocks_across;
       for (uint32_t x = 0; x < planes.width; x += kBlockEdge) {
@@ -114,7 +115,6 @@ struct TokenKernelsOf {
       }
     }
     for (uint32_t b = 0; b < planes.block_count(); ++b) {
-      planes.still[b] &= with_still;
       if (planes.still[b] == 0) continue;
       const uint32_t x = b % planes.blocks_across * kBlockEdge, y = b / planes.blocks_across * kBlockEdge;
       for (uint32_t r = y; r < smaller(y + kBlockEdge, planes.height); ++r) {
