@@ -33,4 +33,7 @@ class TileSource {
   const std::vector<SampleTile>* tiles_ = nullptr;
 };
 
+// Copies pieces of at most 64 x 64 pixels of the tiles, about `pixels` pixels in all, spread over the source.
+std::vector<SampleTile> pieces_of(const TileSource& source, uint64_t pixels);
+
 }  // namespace l3

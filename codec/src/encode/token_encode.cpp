@@ -76,25 +76,21 @@ TokenModel model_of(const TokenTables& tables) {
 TokenEncoder::TokenEncoder(const TileSource& source, const l3_parallel& parallel)
     : source_(source), parallel_(parallel), kernels_(encode_target()->tokens) {}
 
-std::unique_ptr<TokenTile> TokenEncoder::load(uint64_t tile, const TokenModel& model, const ValueMap& map) const {
-  const TileShape shape = source_.shape(tile);
-  auto loaded = std::make_unique<TokenTile>(shape.width, shape.height, model.engine_channels, hole_of(model));
-  bool listed = true;
-  for_pixels(source_, tile, [&](const uint32_t* samples, uint32_t x, uint32_t y) {
-    for (uint32_t e = 0; e < model.engine_channels; ++e) {
-      const int32_t value = map.value_of(e, samples);
-      listed &= value >= 0 && value >> model.depth[e] == 0;
-      loaded->row(e, y)[x] = value;
-    }
-  });
-  if (!listed) return nullptr;
-  loaded->finish();
-  if (model.match) kernels_.find_matches(loaded->planes(), model.still);
+std::unique_ptr<TokenTile> TokenEncoder::load(const TileSource& source, uint64_t tile, const TokenModel& model,
+                                              const ValueMap& map) const {
+  auto loaded = map.load(source, tile, model);
+  if (loaded != nullptr && model.match) kernels_.find_matches(loaded->planes(), model.still);
   return loaded;
 }
 
+TokenTiles TokenEncoder::load_all(const TileSource& source, const TokenModel& model, const ValueMap& map) const {
+  TokenTiles tiles;
+  for (uint64_t tile = 0; tile < source.tile_count(); ++tile) tiles.push_back(load(source, tile, model, map));
+  return tiles;
+}
+
 bool TokenEncoder::read_tile(uint64_t tile, TokenSymbols& symbols) const {
-  const auto loaded = load(tile, model_, map_);
+  const auto loaded = load(source_, tile, model_, map_);
   if (loaded == nullptr) return false;
   for (uint32_t c = 0; c < model_.engine_channels && !model_.literal; ++c) {
     choose_tile_classes(loaded->planes(), kernels_, c, settle_rounds_, model_, scales_[c]);
@@ -103,47 +99,37 @@ bool TokenEncoder::read_tile(uint64_t tile, TokenSymbols& symbols) const {
   return true;
 }
 
-// Chooses tiles to fit a model to: about `maximum` pixels, and at least one tile.
-std::vector<uint64_t> TokenEncoder::choose_tiles(uint64_t maximum) const {
-  const uint64_t step = std::clamp<uint64_t>((source_.pixels() + maximum / 2) / maximum, 1, source_.tile_count());
-  std::vector<uint64_t> seen;
-  for (uint64_t tile = step / 2; tile < source_.tile_count(); tile += step) seen.push_back(tile);
-  return seen;
-}
-
-void TokenEncoder::begin_model(const TokenPlan& plan, TokenModel& model) const {
-  const uint32_t channels = source_.channels();
-  model = TokenModel{};
-  model.channels = channels;
-  model.bits = source_.bits();
+TokenModel TokenEncoder::begin_model(const TileSource& source, const TokenPlan& plan, const Listings& listings) {
+  TokenModel model{};
+  model.channels = source.channels();
+  model.bits = source.bits();
   model.listing = plan.listing;
-  model.engine_channels = plan.listing == Listing::colours ? 1 : channels;
+  model.engine_channels = plan.listing == Listing::colours ? 1 : model.channels;
   model.match = plan.match;
   model.literal = plan.literal;
   model.still = plan.still;
   for (uint32_t c = 0; c < kMaxChannels; ++c) {
-    model.depth[c] = source_.bits();
+    model.depth[c] = model.bits;
     model.classes[c] = 1;
   }
-  if (plan.listing == Listing::ranks) {
-    ranks_of(source_, model.values);
-    for (uint32_t c = 0; c < channels; ++c) model.depth[c] = depth_of(model.values[c].size());
+  for (uint32_t c = 0; c < model.channels && plan.listing == Listing::ranks; ++c) {
+    model.values[c] = listings.ranks[c];
+    model.depth[c] = depth_of(model.values[c].size());
   }
   if (plan.listing == Listing::colours) {
-    const std::vector<Colour> colours = colours_of(source_);
-    for (const Colour& colour : colours) {
-      for (uint32_t c = 0; c < channels; ++c) {
+    for (const Colour& colour : listings.colours) {
+      for (uint32_t c = 0; c < model.channels; ++c) {
         model.values[0].push_back(static_cast<uint16_t>(colour.samples >> (16 * c)));
       }
     }
-    model.depth[0] = depth_of(colours.size());
+    model.depth[0] = depth_of(listings.colours.size());
   }
   if (plan.hole >= 0) {
-    const uint32_t hole = static_cast<uint32_t>(plan.hole);
-    const int32_t value = ValueMap(model).value_of(0, &hole);
+    const int32_t value = ValueMap(model).value_of(static_cast<uint32_t>(plan.hole));
     model.hole = value >= 0;
     model.hole_value = static_cast<uint32_t>(std::max(value, 0));
   }
+  return model;
 }
 
 void TokenEncoder::fit_to(const TokenTiles& tiles, const TokenEffort& effort, double share, TokenModel& model,
@@ -155,21 +141,17 @@ void TokenEncoder::fit_to(const TokenTiles& tiles, const TokenEffort& effort, do
   }
 }
 
-TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const std::vector<uint64_t>& seen) const {
-  TokenModel model;
-  begin_model(plan, model);
-  const ValueMap map(model);
-  TokenTiles tiles;
-  uint64_t pixels = 0, blocks = 0, still = 0;
-  for (const uint64_t tile : seen) {
-    tiles.push_back(load(tile, model, map));
-    pixels += tiles.back()->pixels();
-    const TokenPlanes& planes = tiles.back()->planes();
+TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TileSource& sample, const Listings& listings,
+                                           const TokenEffort& effort) const {
+  TokenModel model = begin_model(source_, plan, listings);
+  const TokenTiles tiles = load_all(sample, model, ValueMap(model));
+  uint64_t blocks = 0, still = 0;
+  for (const auto& tile : tiles) {
+    const TokenPlanes& planes = tile->planes();
     blocks += planes.block_count();
     for (uint32_t b = 0; b < planes.block_count(); ++b) still += planes.still[b];
   }
-  const double share = static_cast<double>(pixels) / static_cast<double>(source_.pixels());
-  const TokenEffort effort{4, 2, 1, 24, 2, kTrialPixels};
+  const double share = static_cast<double>(sample.pixels()) / static_cast<double>(source_.pixels());
   TokenScales scales[kMaxChannels];
   fit_to(tiles, effort, share, model, scales);
   TokenCounts counts(model);
@@ -182,14 +164,11 @@ TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const std::vec
           static_cast<double>(still) / static_cast<double>(blocks)};
 }
 
-std::vector<TokenPlan> TokenEncoder::plans(ModelUse use) const {
+std::vector<TokenPlan> TokenEncoder::plans(ModelUse use, const Listings& listings) const {
   const uint32_t channels = source_.channels();
-  const double repeats = share_of_repeats(source_);
+  const std::vector<uint16_t>* const values = listings.ranks;
   // Other images have other values, so a model for them must not list any.
   const bool may_list = use == ModelUse::these;
-  const std::vector<Colour> colours = may_list || channels == 1 ? colours_of(source_) : std::vector<Colour>();
-  std::vector<uint16_t> values[kMaxChannels];
-  ranks_of(source_, values);
   size_t listed = 0, range = 0;
   for (uint32_t c = 0; c < channels; ++c) {
     listed += values[c].size();
@@ -201,13 +180,13 @@ std::vector<TokenPlan> TokenEncoder::plans(ModelUse use) const {
   for (const Listing listing : {Listing::none, Listing::ranks}) {
     if (listing == Listing::ranks && !ranks) continue;
     all.push_back({listing, false, false, -1});
-    if (repeats < kMinRepeats) continue;
+    if (listings.repeats < kMinRepeats) continue;
     all.push_back({listing, true, false, -1});
     if (channels > 1) continue;
     all.push_back({listing, true, false, values[0].front()});
     if (values[0].back() == (1u << source_.bits()) - 1) all.push_back({listing, true, false, values[0].back()});
   }
-  if (!colours.empty() && colours.size() * 4 < pixels && repeats > 0.3) {
+  if (!listings.colours.empty() && listings.colours.size() * 4 < pixels && listings.repeats > 0.3) {
     if (may_list) all.push_back({Listing::colours, true, true, -1});
     if (channels == 1) all.push_back({Listing::none, true, true, -1});
   }
@@ -215,16 +194,22 @@ std::vector<TokenPlan> TokenEncoder::plans(ModelUse use) const {
 }
 
 TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
-  const std::vector<uint64_t> seen = choose_tiles(effort < 4 ? kTrialPixels / 4 : kTrialPixels);
+  Listings listings{share_of_repeats(source_), {}, {}};
+  if (use == ModelUse::these || source_.channels() == 1) listings.colours = colours_of(source_);
+  ranks_of(source_, listings.ranks);
+  const uint64_t pixels = effort < 4 ? kTrialPixels / 4 : kTrialPixels;
+  const std::vector<SampleTile> pieces = pieces_of(source_, pixels);
+  const TileSource sample(pieces);
+  const TokenEffort spent{4, 2, 1, 24, 2, kTrialPixels};
   Choice best{{}, 1e300};
-  for (const TokenPlan& plan : plans(use)) {
-    const double bytes = try_plan(plan, seen).bytes;
+  for (const TokenPlan& plan : plans(use, listings)) {
+    const double bytes = try_plan(plan, sample, listings, spent).bytes;
     if (bytes < best.bytes) best = {plan, bytes};
   }
   if (best.plan.match) {
     TokenPlan plan = best.plan;
     plan.still = true;
-    const Trial trial = try_plan(plan, seen);
+    const Trial trial = try_plan(plan, sample, listings, spent);
     if (trial.still_share >= kMinStill && trial.bytes < kPriceOfStill * best.bytes) best = {plan, trial.bytes};
   }
   return best;
@@ -232,19 +217,22 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
 
 void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {
   const TokenEffort spent = token_effort_of(effort);
-  begin_model(plan, model_);
+  Listings listings;
+  if (plan.listing == Listing::colours) listings.colours = colours_of(source_);
+  if (plan.listing == Listing::ranks) ranks_of(source_, listings.ranks);
+  model_ = begin_model(source_, plan, listings);
   map_ = ValueMap(model_);
   settle_rounds_ = spent.settle_rounds;
+  const bool all = source_.pixels() <= spent.fit_pixels;
+  const std::vector<SampleTile> pieces = all ? std::vector<SampleTile>() : pieces_of(source_, spent.fit_pixels);
+  const TileSource sample = all ? source_ : TileSource(pieces);
   TokenTiles tiles;
-  uint64_t pixels = 0;
-  const std::vector<uint64_t> seen = choose_tiles(spent.fit_pixels);
-  for (const uint64_t tile : seen) {
-    tiles.push_back(load(tile, model_, map_));
-    pixels += tiles.back()->pixels();
-  }
-  fit_to(tiles, spent, static_cast<double>(pixels) / static_cast<double>(source_.pixels()), model_, scales_);
+  if (!plan.literal) tiles = load_all(sample, model_, map_);
+  const double share = static_cast<double>(sample.pixels()) / static_cast<double>(source_.pixels());
+  fit_to(tiles, spent, share, model_, scales_);
+  if (!all) tiles.clear();
   TokenCounts counts(model_);
-  count_all(seen, tiles, counts);
+  count_all(tiles, counts);
   fit_token_tables(counts, spent, model_);
   if (use != ModelUse::these) complete_token_model(model_);
   model_bytes_ = write_token_model(model_);
@@ -255,7 +243,7 @@ void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {
   make_codes();
 }
 
-void TokenEncoder::count_all(const std::vector<uint64_t>& seen, const TokenTiles& tiles, TokenCounts& counts) {
+void TokenEncoder::count_all(const TokenTiles& seen, TokenCounts& counts) {
   const uint64_t count = source_.tile_count();
   const uint64_t bytes = source_.pixels() * (3 + 4 * model_.engine_channels);
   kept_.resize(bytes <= kMaxKeptBytes ? count : 0);
@@ -266,9 +254,8 @@ void TokenEncoder::count_all(const std::vector<uint64_t>& seen, const TokenTiles
     TokenCounts& to = chunk > 0 ? *others[chunk] : counts;
     for (uint64_t tile = chunk; tile < count; tile += chunks) {
       TokenSymbols symbols;
-      const auto at = std::lower_bound(seen.begin(), seen.end(), tile);
-      if (at != seen.end() && *at == tile && !kept_.empty()) {
-        symbols = read_symbols(*tiles[static_cast<size_t>(at - seen.begin())], kernels_, model_);
+      if (!seen.empty() && !kept_.empty()) {
+        symbols = read_symbols(*seen[tile], kernels_, model_);
       } else {
         read_tile(tile, symbols);
       }

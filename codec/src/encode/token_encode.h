@@ -54,10 +54,17 @@ class TokenEncoder : public ModelEncoder {
     std::vector<SlotTable<kClassBuckets>> classes;
   };
 
-  std::vector<uint64_t> choose_tiles(uint64_t pixels) const;
+  // What plans depend on, found in the whole image.
+  struct Listings {
+    double repeats = 0;
+    std::vector<Colour> colours;  // none if there are too many
+    std::vector<uint16_t> ranks[kMaxChannels];
+  };
+  static TokenModel begin_model(const TileSource& source, const TokenPlan& plan, const Listings& listings);
   // Returns null if the model does not list the value of some pixel.
-  std::unique_ptr<TokenTile> load(uint64_t tile, const TokenModel& model, const ValueMap& map) const;
-  void begin_model(const TokenPlan& plan, TokenModel& model) const;
+  std::unique_ptr<TokenTile> load(const TileSource& source, uint64_t tile, const TokenModel& model,
+                                  const ValueMap& map) const;
+  TokenTiles load_all(const TileSource& source, const TokenModel& model, const ValueMap& map) const;
   // Reads the symbols of a tile that the fit did not see. Returns false if the model does not list some value.
   bool read_tile(uint64_t tile, TokenSymbols& symbols) const;
   void fit_to(const TokenTiles& tiles, const TokenEffort& effort, double share, TokenModel& model,
@@ -66,10 +73,11 @@ class TokenEncoder : public ModelEncoder {
     double bytes;        // estimate for the whole image
     double still_share;  // share of blocks that are still
   };
-  Trial try_plan(const TokenPlan& plan, const std::vector<uint64_t>& seen) const;
-  std::vector<TokenPlan> plans(ModelUse use) const;
-  // Counts the symbols of all tiles, and keeps them if there is enough memory. `tiles` are those that the fit saw.
-  void count_all(const std::vector<uint64_t>& seen, const TokenTiles& tiles, TokenCounts& counts);
+  Trial try_plan(const TokenPlan& plan, const TileSource& sample, const Listings& listings, const TokenEffort& effort) const;
+  std::vector<TokenPlan> plans(ModelUse use, const Listings& listings) const;
+  // Counts the symbols of all tiles, and keeps them if there is enough memory. `seen` are the tiles that the fit saw:
+  // all of them, or none.
+  void count_all(const TokenTiles& seen, TokenCounts& counts);
   void make_codes();
   bool code(const TokenSymbols& symbols, size_t pixels, Coded& coded) const;
 
