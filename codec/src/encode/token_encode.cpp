@@ -17,7 +17,6 @@ constexpr double kMinRepeats = 0.08;
 // Still blocks decode several times faster than others, so a model with them is chosen even if its trial size is
 // larger by this factor. (The trial overestimates their cost.) At least kMinStill of the blocks must be still.
 constexpr double kPriceOfStill = 1.15, kMinStill = 0.05;
-constexpr uint64_t kTrialPixels = 1u << 18;
 // Symbols of an image are kept between counting and encoding if they take no more memory than this.
 constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
 
@@ -69,6 +68,13 @@ TokenModel model_of(const TokenTables& tables) {
     }
   }
   return model;
+}
+
+// About the bytes of the values that a model lists.
+size_t listed_bytes(const TokenModel& model) {
+  size_t bits = 0;
+  for (const auto& list : model.values) bits += list.size() * (model.listing == Listing::colours ? model.bits : 3);
+  return bits / 8;
 }
 
 }  // namespace
@@ -137,7 +143,7 @@ void TokenEncoder::fit_to(const TokenTiles& tiles, const TokenEffort& effort, do
   if (model.literal) return;
   for (uint32_t c = 0; c < model.engine_channels; ++c) {
     fit_token_channel(tiles, kernels_, c, effort, model, scales[c]);
-    fit_token_groups(tiles, kernels_, c, share, model);
+    if (effort.group_octaves > 0) fit_token_groups(tiles, kernels_, c, share, effort, model);
   }
 }
 
@@ -159,9 +165,10 @@ TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TileSour
     const TokenPlanes& planes = tile->planes();
     counts.add(read_symbols(*tile, kernels_, model), tile->pixels(), planes.blocks_across, planes.block_count());
   }
+  const double still_share = static_cast<double>(still) / static_cast<double>(blocks);
+  if (effort.tables == 0) return {plan, counts.estimate(share) / 8 + static_cast<double>(listed_bytes(model)), still_share};
   fit_token_tables(counts, effort, model);
-  return {static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share,
-          static_cast<double>(still) / static_cast<double>(blocks)};
+  return {plan, static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share, still_share};
 }
 
 std::vector<TokenPlan> TokenEncoder::plans(ModelUse use, const Listings& listings) const {
@@ -197,22 +204,27 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   Listings listings{share_of_repeats(source_), {}, {}};
   if (use == ModelUse::these || source_.channels() == 1) listings.colours = colours_of(source_);
   ranks_of(source_, listings.ranks);
-  const uint64_t pixels = effort < 4 ? kTrialPixels / 4 : kTrialPixels;
-  const std::vector<SampleTile> pieces = pieces_of(source_, pixels);
+  const TokenEffort spent = token_effort_of(effort);
+  const std::vector<SampleTile> pieces = pieces_of(source_, spent.trial_pixels);
   const TileSource sample(pieces);
-  const TokenEffort spent{4, 2, 1, 24, 2, kTrialPixels};
-  Choice best{{}, 1e300};
-  for (const TokenPlan& plan : plans(use, listings)) {
-    const double bytes = try_plan(plan, sample, listings, spent).bytes;
-    if (bytes < best.bytes) best = {plan, bytes};
+  constexpr TokenEffort kEstimate{1, 1, 0, 0, 0, 0, 0, 0, 0}, kTrial{4, 2, 0, 3, 24, 2, 0, 0, 0};
+  std::vector<Trial> trials;
+  for (const TokenPlan& plan : plans(use, listings)) trials.push_back(try_plan(plan, sample, listings, kEstimate));
+  const auto smaller_first = [](const Trial& a, const Trial& b) { return a.bytes < b.bytes; };
+  std::stable_sort(trials.begin(), trials.end(), smaller_first);
+  if (spent.trials > 0) {
+    trials.resize(std::min<size_t>(trials.size(), spent.trials));
+    for (Trial& trial : trials) trial = try_plan(trial.plan, sample, listings, kTrial);
+    std::stable_sort(trials.begin(), trials.end(), smaller_first);
   }
+  Trial best = trials.front();
   if (best.plan.match) {
     TokenPlan plan = best.plan;
     plan.still = true;
-    const Trial trial = try_plan(plan, sample, listings, spent);
-    if (trial.still_share >= kMinStill && trial.bytes < kPriceOfStill * best.bytes) best = {plan, trial.bytes};
+    const Trial trial = try_plan(plan, sample, listings, spent.trials > 0 ? kTrial : kEstimate);
+    if (trial.still_share >= kMinStill && trial.bytes < kPriceOfStill * best.bytes) best = trial;
   }
-  return best;
+  return {best.plan, best.bytes};
 }
 
 void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {

@@ -70,6 +70,7 @@ class TokenEncoder : public ModelEncoder {
   void fit_to(const TokenTiles& tiles, const TokenEffort& effort, double share, TokenModel& model,
               TokenScales* scales) const;
   struct Trial {
+    TokenPlan plan;
     double bytes;        // estimate for the whole image
     double still_share;  // share of blocks that are still
   };

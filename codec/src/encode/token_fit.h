@@ -9,8 +9,11 @@ namespace l3 {
 struct TokenEffort {
   uint32_t classes, rounds;
   uint32_t settle_rounds;  // of choosing classes in tiles that the fit did not see
+  uint32_t group_octaves;  // octaves of activity that groups do not tell apart
   uint32_t tables, table_rounds;
   uint64_t fit_pixels;
+  uint64_t trial_pixels;  // of the sample on which plans are compared
+  uint32_t trials;        // plans of which a model is fitted to that sample
 };
 
 TokenEffort token_effort_of(uint32_t effort);

@@ -19,6 +19,17 @@ constexpr uint32_t kRowBits = 60;            // approximate cost of a row and it
 constexpr RowKind rows_of(uint32_t symbols) { return {symbols, 0, 1, 2, 8, 0.05, 1}; }
 constexpr RowKind kMatchRows = rows_of(kMatchSymbols), kTokenRows = rows_of(kTokens);
 
+// The approximate size of a table that suits these counts.
+double bits_of_table(const uint32_t* counts, uint32_t symbols) {
+  uint64_t total = 0;
+  uint32_t seen = 0;
+  for (uint32_t i = 0; i < symbols; ++i) {
+    total += counts[i];
+    seen += counts[i] > 0;
+  }
+  return seen > 0 ? 0.5 * seen * logarithm(static_cast<double>(total) + 1) : 0;
+}
+
 // The counts of matches under each pattern: the equalities that a mask selects.
 struct MatchCounts {
   uint32_t mask = kMatchPatterns - 1;
@@ -42,14 +53,7 @@ struct MatchCounts {
   double cost(uint32_t size) const {
     double bits = 1.2 * static_cast<double>(of.size() / size);
     for (size_t first = 0; first < of.size(); first += kMatchSymbols) {
-      uint64_t total = 0;
-      uint32_t seen = 0;
-      for (uint32_t i = 0; i < kMatchSymbols; ++i) {
-        total += of[first + i];
-        seen += of[first + i] > 0;
-      }
-      if (total == 0) continue;
-      bits += own_bits(&of[first], kMatchSymbols) + 0.5 * seen * logarithm(static_cast<double>(total) + 1);
+      bits += own_bits(&of[first], kMatchSymbols) + bits_of_table(&of[first], kMatchSymbols);
     }
     return bits;
   }
@@ -204,10 +208,37 @@ double TokenCounts::bits(const TokenModel& model) const {
   return sum;
 }
 
+double TokenCounts::estimate(double share) const {
+  double bits = 0, tables = 0;
+  const auto add = [&](const uint32_t* counts, uint32_t symbols) {
+    bits += own_bits(counts, symbols);
+    tables += bits_of_table(counts, symbols);
+  };
+  for (const auto& of_above : still_) bits += own_bits(of_above, 2);
+  if (!matches_.empty()) {
+    const uint32_t size = static_cast<uint32_t>(matches_.size()) / kMatchPatterns;
+    const MatchCounts chosen = choose_mask(matches_, size);
+    for (size_t first = 0; first < chosen.of.size(); first += kMatchSymbols) add(&chosen.of[first], kMatchSymbols);
+  }
+  for (uint32_t c = 0; c < channels_; ++c) {
+    const std::vector<uint32_t>& tokens = tokens_[c];
+    const bool literal = tokens.size() == size_t{kLiteralContexts} * kTokens;
+    const size_t size = kTokens * (literal ? 1 : 4);  // levels of an octave are much alike
+    for (size_t first = 0; first < tokens.size(); first += size) {
+      uint32_t of_tokens[kTokens] = {};
+      for (size_t i = 0; i < size; ++i) of_tokens[i % kTokens] += tokens[first + i];
+      for (uint32_t token = 0; token < kTokens; ++token) bits += of_tokens[token] * double{raw_bits_of(token)};
+      add(of_tokens, kTokens);
+    }
+  }
+  return bits / share + tables;
+}
+
 void fit_token_groups(const TokenTiles& tiles, const TokenKernels& kernels, uint32_t c, double share,
-                      TokenModel& model) {
-  std::vector<uint32_t> by_zone(size_t{kZones} * kMatchOctaves * kTokens);
-  std::vector<uint32_t> by_pattern(size_t{kSignPatterns} * kMatchOctaves * kTokens);
+                      const TokenEffort& effort, TokenModel& model) {
+  const uint32_t contexts = ceil_div(kMatchOctaves, effort.group_octaves);
+  std::vector<uint32_t> by_zone(size_t{kZones} * contexts * kTokens);
+  std::vector<uint32_t> by_pattern(size_t{kSignPatterns} * contexts * kTokens);
   for (const auto& tile : tiles) {
     const TokenPlanes& planes = tile->planes();
     const auto places = std::make_unique_for_overwrite<TokenPlace[]>(tile->pixels());
@@ -216,15 +247,15 @@ void fit_token_groups(const TokenTiles& tiles, const TokenKernels& kernels, uint
     for (uint32_t y = 0; y < planes.height; ++y) {
       for (uint32_t x = 0; x < planes.width; ++x, ++place) {
         if (planes.symbols[y * planes.pitch + x] != kMatchNone) continue;
-        const uint32_t token = token_of(place->number), octave = place->level / 4u;
-        ++by_zone[(place->zone * kMatchOctaves + octave) * kTokens + token];
-        ++by_pattern[(place->pattern * kMatchOctaves + octave) * kTokens + token];
+        const uint32_t token = token_of(place->number), context = place->level / (4 * effort.group_octaves);
+        ++by_zone[(place->zone * contexts + context) * kTokens + token];
+        ++by_pattern[(place->pattern * contexts + context) * kTokens + token];
       }
     }
   }
   const double price = 120 * share;
-  group_values(std::move(by_zone), kZones, kMatchOctaves, kTokens, kMaxZoneGroups, 3 * price, model.zone_group[c]);
-  group_values(std::move(by_pattern), kSignPatterns, kMatchOctaves, kTokens, kMaxSignGroups, price,
+  group_values(std::move(by_zone), kZones, contexts, kTokens, kMaxZoneGroups, 3 * price, model.zone_group[c]);
+  group_values(std::move(by_pattern), kSignPatterns, contexts, kTokens, kMaxSignGroups, price,
                model.sign_group[c]);
 }
 

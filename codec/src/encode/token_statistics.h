@@ -15,6 +15,8 @@ class TokenCounts {
   void add(const TokenCounts& other);
   // The bits of everything counted, coded with a model's tables.
   double bits(const TokenModel& model) const;
+  // About the bits of an image of which the fraction `share` was counted, and of tables that suit it.
+  double estimate(double share) const;
 
  private:
   friend void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, TokenModel& model);
@@ -30,7 +32,7 @@ class TokenCounts {
 // Groups zones and sign patterns of channel c by the statistics of their samples. The tiles are the fraction `share`
 // of the image.
 void fit_token_groups(const TokenTiles& tiles, const TokenKernels& kernels, uint32_t c, double share,
-                      TokenModel& model);
+                      const TokenEffort& effort, TokenModel& model);
 
 // Fits rows and tables to the counts.
 void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, TokenModel& model);
