@@ -26,23 +26,32 @@ TileInput TileSource::input(uint64_t tile) const {
 
 std::vector<SampleTile> pieces_of(const TileSource& source, uint64_t pixels) {
   constexpr uint32_t kEdge = 64;
-  const uint64_t count = std::max<uint64_t>(pixels / (kEdge * kEdge), 1);
+  const uint64_t tiles = source.tile_count();
+  std::vector<uint64_t> first(tiles + 1);  // number of each tile's first piece
+  for (uint64_t tile = 0; tile < tiles; ++tile) {
+    const TileShape shape = source.shape(tile);
+    first[tile + 1] = first[tile] + uint64_t{ceil_div(shape.width, kEdge)} * ceil_div(shape.height, kEdge);
+  }
+  const uint64_t all = first[tiles], count = std::clamp<uint64_t>(pixels / (kEdge * kEdge), 1, all);
   std::vector<SampleTile> pieces;
   for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t tile = (2 * i + 1) * source.tile_count() / (2 * count);
-    const TileShape whole = source.shape(tile);
-    const TileShape shape{smaller(kEdge, whole.width), smaller(kEdge, whole.height), whole.channels, whole.bits};
-    // Places inside the tiles differ from piece to piece, in steps of a block.
-    const uint32_t turn = static_cast<uint32_t>(i) * 0x9E3779B1u;
-    const uint32_t x = (turn >> 16) % ((whole.width - shape.width) / kBlockEdge + 1) * kBlockEdge;
-    const uint32_t y = (turn >> 8) % ((whole.height - shape.height) / kBlockEdge + 1) * kBlockEdge;
+    // One of each group of neighbours, not the same one each time: images have regular patterns.
+    const uint64_t from = i * all / count, group = (i + 1) * all / count - from;
+    const uint64_t piece = from + (i * 0x9E3779B97F4A7C15u >> 32) % group;
+    const uint64_t tile = static_cast<uint64_t>(std::upper_bound(first.begin(), first.end(), piece) - first.begin()) - 1;
+    const TileShape shape = source.shape(tile);
+    const uint32_t across = ceil_div(shape.width, kEdge), in_tile = static_cast<uint32_t>(piece - first[tile]);
+    const uint32_t x = in_tile % across * kEdge, y = in_tile / across * kEdge;
+    TileShape own = shape;
+    own.width = smaller(kEdge, shape.width - x);
+    own.height = smaller(kEdge, shape.height - y);
+    const size_t pixel = size_t{shape.channels} * (shape.bits > 8 ? 2 : 1), row = own.width * pixel;
     const TileInput input = source.input(tile);
-    const size_t pixel = shape.channels * (shape.bits > 8 ? 2 : 1), row = shape.width * pixel;
-    SampleTile piece{shape, std::vector<uint8_t>(row * shape.height)};
-    for (size_t r = 0; r < shape.height; ++r) {
-      std::memcpy(piece.samples.data() + r * row, input.pixels + (y + r) * input.stride + x * pixel, row);
+    SampleTile copy{own, std::vector<uint8_t>(row * own.height)};
+    for (uint32_t r = 0; r < own.height; ++r) {
+      std::memcpy(&copy.samples[r * row], input.pixels + (y + r) * input.stride + x * pixel, row);
     }
-    pieces.push_back(std::move(piece));
+    pieces.push_back(std::move(copy));
   }
   return pieces;
 }
