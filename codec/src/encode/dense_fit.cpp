@@ -202,7 +202,7 @@ class ChannelFit : public ClassFit<ChannelFit, DenseModel> {
 DenseEffort effort_of(uint32_t effort) {
   // classes, rounds, more; half; settle, tables; pixels, more; step, activity, levels, table rounds; refine rounds
   switch (effort) {
-    case 1: return {4, 2, 0, true, 1, 24, 1u << 16, 0, 2, 1, 6, 3, 0, {}};
+    case 1: return {4, 2, 0, true, 1, 20, 1u << 16, 0, 2, 1, 3, 2, 0, {}};
     case 2: return {8, 2, 0, true, 1, 24, 1u << 17, 0, 1, 1, 8, 3, 0, {}};
     case 3: return {16, 4, 0, false, 1, 24, 1u << 17, 0, 1, 2, 12, 4, 0, {}};
     case 4: return {24, 4, 1, false, 1, 24, 1u << 17, 1u << 19, 1, 2, 16, 6, 0, {}};

@@ -34,10 +34,10 @@ struct TokenRules {
 constexpr TokenRules rules_of(uint32_t effort) {
   switch (effort) {
     case 1: return {0.35, 0.92};
-    case 2: return {0.35, 0.95};
-    case 3: return {0.35, 0.97};
-    case 4: return {0.25, 0.98};
-    default: return {kRepeatsForTokens, 0.99};
+    case 2: return {0.25, 0.94};
+    case 3: return {0.15, 0.96};
+    case 4: return {0.1, 0.98};
+    default: return {0.08, 0.99};
   }
 }
 // If more pixels repeat, and few colours occur, only token models are tried.
