@@ -17,6 +17,8 @@ constexpr double kMinRepeats = 0.08;
 // Still blocks decode several times faster than others, so a model with them is chosen even if its trial size is
 // larger by this factor. (The trial overestimates their cost.) At least kMinStill of the blocks must be still.
 constexpr double kPriceOfStill = 1.15, kMinStill = 0.05;
+// Plans are compared on at least one of this many pixels.
+constexpr uint64_t kPixelsOfTrial = 64;
 // Symbols of an image are kept between counting and encoding if they take no more memory than this.
 constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
 
@@ -221,7 +223,10 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   if (use == ModelUse::these || source_.channels() == 1) listings.colours = colours_of(source_);
   ranks_of(source_, listings.ranks);
   const TokenEffort spent = token_effort_of(effort);
-  const std::vector<SampleTile> pieces = pieces_of(source_, spent.trial_pixels);
+  // Pixels that repeat others are quick to try and say little.
+  const double pixels = static_cast<double>(spent.trial_pixels) / std::clamp(2 - 2 * listings.repeats, 1.0 / 16, 1.0);
+  const std::vector<SampleTile> pieces =
+      pieces_of(source_, std::max(static_cast<uint64_t>(pixels), source_.pixels() / kPixelsOfTrial));
   const TileSource sample(pieces);
   constexpr TokenEffort kEstimate{1, 1, 0, 0, 0, 0, 0, 0, 0}, kTrial{4, 2, 0, 3, 24, 2, 0, 0, 0};
   std::vector<Trial> trials;

@@ -227,7 +227,9 @@ double TokenCounts::estimate(double share) const {
     for (size_t first = 0; first < tokens.size(); first += size) {
       uint32_t of_tokens[kTokens] = {};
       for (size_t i = 0; i < size; ++i) of_tokens[i % kTokens] += tokens[first + i];
-      for (uint32_t token = 0; token < kTokens; ++token) bits += of_tokens[token] * double{raw_bits_of(token)};
+      uint64_t raw_bits = 0;
+      for (uint32_t token = 0; token < kTokens; ++token) raw_bits += uint64_t{of_tokens[token]} * raw_bits_of(token);
+      bits += static_cast<double>(raw_bits);
       add(of_tokens, kTokens);
     }
   }
