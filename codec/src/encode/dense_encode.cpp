@@ -7,6 +7,7 @@
 #include "api/parallel.h"
 #include "container/logarithm.h"
 #include "encode/dense_refine.h"
+#include "encode/token_values.h"
 #include "models/model_tables.h"
 
 namespace l3 {
@@ -69,9 +70,10 @@ void DenseEncoder::load_sample(uint64_t pixels) {
   if (sees_all_) {
     for (uint64_t tile = 0; tile < source_.tile_count(); ++tile) tiles_.push_back(load(tile));
   } else {
-    for (const SampleTile& piece : pieces_of(source_, pixels)) {
-      tiles_.push_back(std::make_unique<DenseTile>(piece.shape, piece.input()));
-    }
+    const std::vector<SampleTile> pieces = pieces_of(source_, pixels);
+    for (const SampleTile& piece : pieces) tiles_.push_back(std::make_unique<DenseTile>(piece.shape, piece.input()));
+    const TileSource sample(pieces);
+    content_ = content_of(share_of_repeats(sample), sample.pixels());
   }
 }
 
@@ -90,13 +92,12 @@ void DenseEncoder::fit_sample(uint32_t effort, ModelUse use) {
   }
   uint64_t seen_samples = 0;
   for (const auto& tile : tiles_) seen_samples += tile->samples();
-  share_ = static_cast<double>(seen_samples) / static_cast<double>(pixels);
-  const double share = share_ / sample_weight(use);
+  const double share = static_cast<double>(seen_samples) / static_cast<double>(pixels) / sample_weight(use);
   fit_groups(tiles_, kernels_, parallel_, share, effort_.group_levels, fitted_);
   if (effort_.refine_rounds > 0) refine_in_rounds(share);
 }
 
-double DenseEncoder::estimate() const {
+double DenseEncoder::estimate(double repeats) const {
   constexpr double kBitsOfRows = 4000, kBitsOfClass = 120;
   SymbolCounts counts(fitted_);
   count_tiles(counts);
@@ -104,7 +105,8 @@ double DenseEncoder::estimate() const {
   const FittedBits bits = fit_tables(counts, effort_.tables, effort_.table_rounds, model);
   double of_classes = 0;
   for (uint32_t c = 0; c < model.channels; ++c) of_classes += kBitsOfClass * model.classes[c];
-  return ((bits.samples + class_bits(tiles_)) / share_ + bits.tables + kBitsOfRows + of_classes) / 8;
+  const double share = sees_all_ ? 1 : content_ / content_of(repeats, source_.pixels());
+  return ((bits.samples + class_bits(tiles_)) / share + bits.tables + kBitsOfRows + of_classes) / 8;
 }
 
 void DenseEncoder::fit_rest(ModelUse use) {

@@ -22,8 +22,8 @@ class DenseEncoder : public ModelEncoder {
   // The two halves of fit(): predictors and groups, from a sample of the tiles, and everything else, from all tiles.
   void fit_sample(uint32_t effort, ModelUse use = ModelUse::these);
   void fit_rest(ModelUse use = ModelUse::these);
-  // After fit_sample(): how many bytes tiles and model will take.
-  double estimate() const;
+  // After fit_sample(): how many bytes tiles and model will take. `repeats` is share_of_repeats() of all tiles.
+  double estimate(double repeats) const;
   // Uses a model from elsewhere, and its codes in `kept` unless that is null. Returns a fault if it is not a model for
   // this kind of image. `effort` is spent on choosing the classes.
   [[nodiscard]] Fault use(std::span<const uint8_t> model, KeptCodes* kept, uint32_t effort);
@@ -85,10 +85,10 @@ class DenseEncoder : public ModelEncoder {
   const l3_parallel parallel_;
   DenseEffort effort_{};
   DenseModel fitted_{};
-  // The sample, until all tiles are counted: all tiles or pieces of some, and the share of the pixels that they have.
+  // The sample, until all tiles are counted: all tiles, or pieces of some and their content.
   bool sees_all_ = false;
   std::vector<std::unique_ptr<DenseTile>> tiles_;
-  double share_ = 1;
+  double content_ = 0;
   FitScales scales_[kMaxChannels];
   std::vector<uint32_t> class_costs_[kMaxChannels];
   // The classes of each tile's blocks, channel by channel.

@@ -42,11 +42,14 @@ constexpr TokenRules rules_of(uint32_t effort) {
 }
 // If more pixels repeat, and few colours occur, only token models are tried.
 constexpr double kMaxRepeats = 0.8;
+// If more pixels repeat than this, samples say little, and a token model nearly always makes the smaller file. Then this
+// is the share of TokenRules.
+constexpr double kManyRepeats = 0.85, kShareOfMany = 1.1;
 // Estimates are made with models of this effort at most.
 constexpr uint32_t kTrialEffort = 2;
 // From this effort on, both kinds are tried if the estimates differ by less than this fraction.
 constexpr uint32_t kTriesBoth = 7;
-constexpr double kClose = 0.06;
+constexpr double kClose = 0.1;
 // If a named model codes a small image, up to this effort no model is fitted to the image, and above it only if the
 // payloads have more bytes than this.
 constexpr uint32_t kMaxEffortWithoutFit = 3;
@@ -107,8 +110,9 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
   const uint32_t effort = std::min(plan.effort, kTrialEffort);
   auto fitted = std::make_unique<DenseEncoder>(source, target.dense, request.options.parallel);
   fitted->fit_sample(effort);
-  const double bytes = fitted->estimate();
-  const double difference = tokens.bytes / (rules.share * bytes) - 1;
+  const double bytes = fitted->estimate(repeats);
+  const double share = repeats > kManyRepeats ? kShareOfMany : rules.share;
+  const double difference = tokens.bytes / (share * bytes) - 1;
   if (effort != plan.effort) fitted.reset();
   const bool both = plan.effort >= kTriesBoth && std::abs(difference) < kClose;
   if (difference >= 0 || both) kinds.push_back({plan, bytes, std::move(fitted)});

@@ -219,7 +219,7 @@ std::vector<TokenPlan> TokenEncoder::plans(ModelUse use, const Listings& listing
 }
 
 TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
-  Listings listings{share_of_repeats(source_), {}, {}};
+  Listings listings{share_of_repeats(source_)};
   if (use == ModelUse::these || source_.channels() == 1) listings.colours = colours_of(source_);
   ranks_of(source_, listings.ranks);
   const TokenEffort spent = token_effort_of(effort);
@@ -228,6 +228,8 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   const std::vector<SampleTile> pieces =
       pieces_of(source_, std::max(static_cast<uint64_t>(pixels), source_.pixels() / kPixelsOfTrial));
   const TileSource sample(pieces);
+  listings.share_of_sample = content_of(share_of_repeats(sample), sample.pixels()) /
+                             content_of(listings.repeats, source_.pixels());
   constexpr TokenEffort kEstimate{1, 1, 0, 0, 0, 0, 0, 0, 0}, kTrial{4, 2, 0, 3, 24, 2, 0, 0, 0};
   std::vector<Trial> trials;
   for (const TokenPlan& plan : plans(use, listings)) trials.push_back(try_plan(plan, sample, listings, kEstimate));

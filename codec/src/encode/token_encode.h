@@ -61,6 +61,7 @@ class TokenEncoder : public ModelEncoder {
   // What plans depend on, found in the whole image.
   struct Listings {
     double repeats = 0;
+    double share_of_sample = 1;   // which share of the file's bytes the sample for trials is expected to take
     std::vector<Colour> colours;  // none if there are too many
     std::vector<uint16_t> ranks[kMaxChannels];
   };
