@@ -21,8 +21,8 @@ constexpr uint64_t kMaxWithDefault = uint64_t{1} << 17, kMinSavedByOwnModel = 10
 // A way to encode the image.
 struct Candidate {
   Plan plan;
-  double bytes = 0;                      // what its file is expected to take
-  std::unique_ptr<DenseEncoder> fitted;  // to a sample of the tiles; null if there is nothing fitted yet
+  double bytes = 0;                        // what its file is expected to take
+  std::unique_ptr<DenseEncoder> fitted{};  // to a sample of the tiles; null if there is nothing fitted yet
 };
 
 // When token models are tried for 8-bit images, and when they are used.

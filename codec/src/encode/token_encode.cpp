@@ -219,7 +219,8 @@ std::vector<TokenPlan> TokenEncoder::plans(ModelUse use, const Listings& listing
 }
 
 TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
-  Listings listings{share_of_repeats(source_)};
+  Listings listings;
+  listings.repeats = share_of_repeats(source_);
   if (use == ModelUse::these || source_.channels() == 1) listings.colours = colours_of(source_);
   ranks_of(source_, listings.ranks);
   const TokenEffort spent = token_effort_of(effort);
