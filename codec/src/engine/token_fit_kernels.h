@@ -30,6 +30,7 @@ struct TokenFitKernels : TokenKernelsOf<S> {
   using typename Base::Ints;
   using Base::all;
   using Base::any_escapes;
+  using Base::find_neighbours;
   using Base::find_values;
   using Base::float_bits;
   using Base::kInts;
