@@ -171,7 +171,8 @@ TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TileSour
     counts.add(read_symbols(*tile, kernels_, model), tile->pixels(), planes.blocks_across, planes.block_count());
   }
   const double still_share = static_cast<double>(still) / static_cast<double>(blocks);
-  if (effort.tables == 0) return {plan, counts.estimate(share) / 8 + static_cast<double>(listed_bytes(model)), still_share};
+  if (effort.tables == 0)
+    return {plan, counts.estimate(share) / 8 + static_cast<double>(listed_bytes(model)), still_share};
   fit_token_tables(counts, effort, model);
   return {plan, static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share, still_share};
 }

@@ -38,13 +38,16 @@ class ChannelFit : public ClassFit<ChannelFit, TokenModel> {
   // Whether a block has any sample that is predicted.
   static bool counts(const TokenPlanes& tile, uint32_t b) {
     bool any = false;
-    for_rows(tile, b, [&](size_t at, uint32_t columns) { any |= std::memchr(tile.symbols + at, kMatchNone, columns) != nullptr; });
+    for_rows(tile, b, [&](size_t at, uint32_t columns) {
+      any |= std::memchr(tile.symbols + at, kMatchNone, columns) != nullptr;
+    });
     return any;
   }
   template <class Use>
   static void for_rows(const TokenPlanes& tile, uint32_t b, const Use& use) {
     const uint32_t x = b % tile.blocks_across * kBlockEdge, y = b / tile.blocks_across * kBlockEdge;
-    for (uint32_t r = y; r < std::min(y + kBlockEdge, tile.height); ++r) use(r * tile.pitch + x, std::min(kBlockEdge, tile.width - x));
+    for (uint32_t r = y; r < std::min(y + kBlockEdge, tile.height); ++r)
+      use(r * tile.pitch + x, std::min(kBlockEdge, tile.width - x));
   }
 
   // The starting point: blocks sorted by activity, cut into classes of equal size; a simple predictor.
@@ -65,7 +68,8 @@ class ChannelFit : public ClassFit<ChannelFit, TokenModel> {
         if (!counts(planes, b)) continue;
         order.push_back({0, &planes.classes[channel_][b]});
         for_rows(planes, b, [&](size_t at, uint32_t columns) {
-          for (uint32_t k = 0; k < columns; ++k) order.back().sum += static_cast<uint64_t>(std::abs(planes.errors[channel_][at + k]));
+          for (uint32_t k = 0; k < columns; ++k)
+            order.back().sum += static_cast<uint64_t>(std::abs(planes.errors[channel_][at + k]));
         });
       }
     }

@@ -111,9 +111,14 @@ struct TokenKernelsOf {
             const auto of = [&](TokenNeighbour n) { return load(rows[c].at[n] + k); };
             const Ints here = load(planes.values[c] + at + k);
             const Ints w = of(kTokenW), n = of(kTokenN), nw = of(kTokenNw), ne = of(kTokenNe);
-            const Ints of_channel[kTokenNeighbours] = {w == n,           n == ne,          n == nw,
-                                                       w == nw,          of(kTokenWw) == w, of(kTokenNn) == n,
-                                                       of(kTokenNne) == ne, of(kTokenNww) == nw};
+            const Ints of_channel[kTokenNeighbours] = {w == n,
+                                                       n == ne,
+                                                       n == nw,
+                                                       w == nw,
+                                                       of(kTokenWw) == w,
+                                                       of(kTokenNn) == n,
+                                                       of(kTokenNne) == ne,
+                                                       of(kTokenNww) == nw};
             for (uint32_t i = 0; i < kTokenNeighbours; ++i) same[i] &= of_channel[i];
             is[0] &= here == w;
             is[1] &= here == n;
