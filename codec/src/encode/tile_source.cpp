@@ -24,36 +24,69 @@ TileInput TileSource::input(uint64_t tile) const {
   return {pixels_ + y * stride_ + x * head_.pixel_bytes(), stride_};
 }
 
-std::vector<SampleTile> pieces_of(const TileSource& source, uint64_t pixels) {
-  constexpr uint32_t kEdge = 64;
-  const uint64_t tiles = source.tile_count();
-  std::vector<uint64_t> first(tiles + 1);  // number of each tile's first piece
-  for (uint64_t tile = 0; tile < tiles; ++tile) {
-    const TileShape shape = source.shape(tile);
-    first[tile + 1] = first[tile] + uint64_t{ceil_div(shape.width, kEdge)} * ceil_div(shape.height, kEdge);
+namespace {
+
+constexpr uint32_t kPieceEdge = 64;
+
+// A part of a tile.
+struct Piece {
+  TileShape shape;
+  const uint8_t* first;
+  size_t stride;
+  uint32_t busy;  // bytes that differ from the pixel to the left, of a quarter of the rows
+
+  size_t row_bytes() const { return shape.width * pixel_bytes(); }
+  size_t pixel_bytes() const { return size_t{shape.channels} * (shape.bits > 8 ? 2 : 1); }
+};
+
+uint32_t busy_bytes(const Piece& piece) {
+  uint32_t sum = 0;
+  for (uint32_t y = 0; y < piece.shape.height; y += 4) {
+    const uint8_t* const row = piece.first + y * piece.stride;
+    const uint8_t* const left = row - piece.pixel_bytes();
+    for (size_t i = piece.pixel_bytes(); i < piece.row_bytes(); ++i) sum += row[i] != left[i];
   }
-  const uint64_t all = first[tiles], count = std::clamp<uint64_t>(pixels / (kEdge * kEdge), 1, all);
-  std::vector<SampleTile> pieces;
-  for (uint64_t i = 0; i < count; ++i) {
-    // One of each group of neighbours, not the same one each time: images have regular patterns.
-    const uint64_t from = i * all / count, group = (i + 1) * all / count - from;
-    const uint64_t piece = from + (i * 0x9E3779B97F4A7C15u >> 32) % group;
-    const uint64_t tile = static_cast<uint64_t>(std::upper_bound(first.begin(), first.end(), piece) - first.begin()) - 1;
-    const TileShape shape = source.shape(tile);
-    const uint32_t across = ceil_div(shape.width, kEdge), in_tile = static_cast<uint32_t>(piece - first[tile]);
-    const uint32_t x = in_tile % across * kEdge, y = in_tile / across * kEdge;
-    TileShape own = shape;
-    own.width = smaller(kEdge, shape.width - x);
-    own.height = smaller(kEdge, shape.height - y);
-    const size_t pixel = size_t{shape.channels} * (shape.bits > 8 ? 2 : 1), row = own.width * pixel;
-    const TileInput input = source.input(tile);
-    SampleTile copy{own, std::vector<uint8_t>(row * own.height)};
-    for (uint32_t r = 0; r < own.height; ++r) {
-      std::memcpy(&copy.samples[r * row], input.pixels + (y + r) * input.stride + x * pixel, row);
+  return sum;
+}
+
+void add_pieces(const TileSource& source, uint64_t tile, std::vector<Piece>& pieces) {
+  const TileShape shape = source.shape(tile);
+  const TileInput input = source.input(tile);
+  for (uint32_t y = 0; y < shape.height; y += kPieceEdge) {
+    for (uint32_t x = 0; x < shape.width; x += kPieceEdge) {
+      Piece piece{shape, input.pixels + y * input.stride, input.stride, 0};
+      piece.shape.width = smaller(kPieceEdge, shape.width - x);
+      piece.shape.height = smaller(kPieceEdge, shape.height - y);
+      piece.first += x * piece.pixel_bytes();
+      piece.busy = busy_bytes(piece);
+      pieces.push_back(piece);
     }
-    pieces.push_back(std::move(copy));
   }
-  return pieces;
+}
+
+}  // namespace
+
+std::vector<SampleTile> pieces_of(const TileSource& source, uint64_t pixels) {
+  std::vector<Piece> all;
+  for (uint64_t tile = 0; tile < source.tile_count(); ++tile) add_pieces(source, tile, all);
+  // Of each group of pieces that are about equally busy, the first one that is as busy as their mean.
+  std::stable_sort(all.begin(), all.end(), [](const Piece& a, const Piece& b) { return a.busy < b.busy; });
+  const size_t count = std::clamp<size_t>(pixels / (kPieceEdge * kPieceEdge), 1, all.size());
+  std::vector<SampleTile> sample;
+  for (size_t i = 0; i < count; ++i) {
+    size_t place = i * all.size() / count;
+    const size_t end = (i + 1) * all.size() / count;
+    uint64_t sum = 0;
+    for (size_t k = place; k < end; ++k) sum += all[k].busy;
+    for (const size_t size = end - place; place + 1 < end && all[place].busy * size < sum;) ++place;
+    const Piece& piece = all[place];
+    SampleTile copy{piece.shape, std::vector<uint8_t>(piece.row_bytes() * piece.shape.height)};
+    for (uint32_t y = 0; y < piece.shape.height; ++y) {
+      std::memcpy(&copy.samples[y * piece.row_bytes()], piece.first + y * piece.stride, piece.row_bytes());
+    }
+    sample.push_back(std::move(copy));
+  }
+  return sample;
 }
 
 }  // namespace l3

@@ -22,6 +22,9 @@ constexpr uint64_t kPixelsOfTrial = 64;
 // Symbols of an image are kept between counting and encoding if they take no more memory than this.
 constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
 
+// What is spent on a trial: an estimate, or a model.
+constexpr TokenEffort kEstimate{1, 1, 0, 0, 0, 0, 0, 0, 0}, kTrial{4, 2, 0, 3, 24, 2, 0, 0, 0};
+
 uint32_t depth_of(size_t count) {
   uint32_t depth = 1;
   while ((count - 1) >> depth != 0) ++depth;
@@ -184,12 +187,24 @@ TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TileSour
     counts.add(read_symbols(*tile, kernels_, model), tile->pixels(), planes.blocks_across, planes.block_count());
   }
   const double still_share = static_cast<double>(still) / static_cast<double>(blocks);
-  if (effort.tables == 0) return {plan, counts.estimate(share) / 8 + static_cast<double>(listed_bytes(model)), still_share};
+  if (effort.tables == 0)
+    return {plan, counts.estimate(share) / 8 + static_cast<double>(listed_bytes(model)), still_share};
   fit_token_tables(counts, effort, model);
   return {plan, static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share, still_share};
 }
 
-std::vector<TokenPlan> TokenEncoder::plans(ModelUse use, const Listings& listings) const {
+// Tries the plans that may win, each with a simple model. Returns the trials, the best one first.
+std::vector<TokenEncoder::Trial> TokenEncoder::try_plans(ModelUse use, const Listings& listings,
+                                                         const TileSource& sample) const {
+  std::vector<Trial> trials;
+  // Tries a plan and returns the best one so far.
+  const auto try_one = [&](const TokenPlan& plan) {
+    const Trial trial = try_plan(plan, sample, listings, kEstimate);
+    const auto place = std::upper_bound(trials.begin(), trials.end(), trial,
+                                        [](const Trial& a, const Trial& b) { return a.bytes < b.bytes; });
+    trials.insert(place, trial);
+    return trials.front().plan;
+  };
   const uint32_t channels = source_.channels();
   const std::vector<uint16_t>* const values = listings.ranks;
   // Other images have other values, so a model for them must not list any.
@@ -200,22 +215,22 @@ std::vector<TokenPlan> TokenEncoder::plans(ModelUse use, const Listings& listing
     range += size_t{values[c].back()} - values[c].front() + 1;
   }
   const uint64_t pixels = source_.pixels();
-  const bool ranks = may_list && listed <= kMaxValues && listed * 5 < range * 4 && listed * 2 < pixels * channels;
-  std::vector<TokenPlan> all;
-  for (const Listing listing : {Listing::none, Listing::ranks}) {
-    if (listing == Listing::ranks && !ranks) continue;
-    all.push_back({listing, false, false, -1});
-    if (listings.repeats < kMinRepeats) continue;
-    all.push_back({listing, true, false, -1});
-    if (channels > 1) continue;
-    all.push_back({listing, true, false, values[0].front()});
-    if (values[0].back() == (1u << source_.bits()) - 1) all.push_back({listing, true, false, values[0].back()});
+  const bool match = listings.repeats >= kMinRepeats;
+  TokenPlan best = try_one({Listing::none, match, false, -1});
+  if (may_list && listed <= kMaxValues && listed * 5 < range * 4 && listed * 2 < pixels * channels) {
+    best = try_one({Listing::ranks, match, false, -1});
+  }
+  const Listing listing = best.listing;
+  if (match) try_one({listing, false, false, -1});
+  if (match && channels == 1) {
+    try_one({listing, true, false, values[0].front()});
+    if (values[0].back() == (1u << source_.bits()) - 1) try_one({listing, true, false, values[0].back()});
   }
   if (!listings.colours.empty() && listings.colours.size() * 4 < pixels && listings.repeats > 0.3) {
-    if (may_list) all.push_back({Listing::colours, true, true, -1});
-    if (channels == 1) all.push_back({Listing::none, true, true, -1});
+    if (may_list) try_one({Listing::colours, true, true, -1});
+    if (channels == 1) try_one({Listing::none, true, true, -1});
   }
-  return all;
+  return trials;
 }
 
 TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
@@ -225,23 +240,18 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   ranks_of(source_, listings.ranks);
   const TokenEffort spent = token_effort_of(effort);
   // Pixels that repeat others are quick to try and say little.
-  const double pixels = static_cast<double>(spent.trial_pixels) / std::clamp(2 - 2 * listings.repeats, 1.0 / 16, 1.0);
-  const std::vector<SampleTile> pieces =
-      pieces_of(source_, std::max(static_cast<uint64_t>(pixels), source_.pixels() / kPixelsOfTrial));
+  const double weight = std::clamp(2 - 2 * listings.repeats, 1.0 / 16, 1.0);
+  const uint64_t pixels = static_cast<uint64_t>(static_cast<double>(spent.trial_pixels) / weight);
+  const std::vector<SampleTile> pieces = pieces_of(source_, std::max(pixels, source_.pixels() / kPixelsOfTrial));
   const TileSource sample(pieces);
   listings.share_of_sample = content_of(share_of_repeats(sample), sample.pixels()) /
                              content_of(listings.repeats, source_.pixels());
-  constexpr TokenEffort kEstimate{1, 1, 0, 0, 0, 0, 0, 0, 0}, kTrial{4, 2, 0, 3, 24, 2, 0, 0, 0};
-  std::vector<Trial> trials;
-  for (const TokenPlan& plan : plans(use, listings)) trials.push_back(try_plan(plan, sample, listings, kEstimate));
-  const auto smaller_first = [](const Trial& a, const Trial& b) { return a.bytes < b.bytes; };
-  std::stable_sort(trials.begin(), trials.end(), smaller_first);
-  if (spent.trials > 0) {
-    trials.resize(std::min<size_t>(trials.size(), spent.trials));
-    for (Trial& trial : trials) trial = try_plan(trial.plan, sample, listings, kTrial);
-    std::stable_sort(trials.begin(), trials.end(), smaller_first);
-  }
+  std::vector<Trial> trials = try_plans(use, listings, sample);
   Trial best = trials.front();
+  for (size_t i = 0; i < std::min<size_t>(trials.size(), spent.trials); ++i) {
+    const Trial trial = try_plan(trials[i].plan, sample, listings, kTrial);
+    if (i == 0 || trial.bytes < best.bytes) best = trial;
+  }
   if (best.plan.match) {
     TokenPlan plan = best.plan;
     plan.still = true;

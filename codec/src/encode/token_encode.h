@@ -79,8 +79,9 @@ class TokenEncoder : public ModelEncoder {
     double bytes;        // estimate for the whole image
     double still_share;  // share of blocks that are still
   };
-  Trial try_plan(const TokenPlan& plan, const TileSource& sample, const Listings& listings, const TokenEffort& effort) const;
-  std::vector<TokenPlan> plans(ModelUse use, const Listings& listings) const;
+  Trial try_plan(const TokenPlan& plan, const TileSource& sample, const Listings& listings,
+                 const TokenEffort& effort) const;
+  std::vector<Trial> try_plans(ModelUse use, const Listings& listings, const TileSource& sample) const;
   // Counts the symbols of all tiles, and keeps them if there is enough memory. `seen` are the tiles that the fit saw:
   // all of them, or none.
   void count_all(const TokenTiles& seen, TokenCounts& counts);

@@ -38,13 +38,16 @@ class ChannelFit : public ClassFit<ChannelFit, TokenModel> {
   // Whether a block has any sample that is predicted.
   static bool counts(const TokenPlanes& tile, uint32_t b) {
     bool any = false;
-    for_rows(tile, b, [&](size_t at, uint32_t columns) { any |= std::memchr(tile.symbols + at, kMatchNone, columns) != nullptr; });
+    for_rows(tile, b, [&](size_t at, uint32_t columns) {
+      any |= std::memchr(tile.symbols + at, kMatchNone, columns) != nullptr;
+    });
     return any;
   }
   template <class Use>
   static void for_rows(const TokenPlanes& tile, uint32_t b, const Use& use) {
     const uint32_t x = b % tile.blocks_across * kBlockEdge, y = b / tile.blocks_across * kBlockEdge;
-    for (uint32_t r = y; r < std::min(y + kBlockEdge, tile.height); ++r) use(r * tile.pitch + x, std::min(kBlockEdge, tile.width - x));
+    for (uint32_t r = y; r < std::min(y + kBlockEdge, tile.height); ++r)
+      use(r * tile.pitch + x, std::min(kBlockEdge, tile.width - x));
   }
 
   // The starting point: blocks sorted by activity, cut into classes of equal size; a simple predictor.
@@ -65,7 +68,8 @@ class ChannelFit : public ClassFit<ChannelFit, TokenModel> {
         if (!counts(planes, b)) continue;
         order.push_back({0, &planes.classes[channel_][b]});
         for_rows(planes, b, [&](size_t at, uint32_t columns) {
-          for (uint32_t k = 0; k < columns; ++k) order.back().sum += static_cast<uint64_t>(std::abs(planes.errors[channel_][at + k]));
+          for (uint32_t k = 0; k < columns; ++k)
+            order.back().sum += static_cast<uint64_t>(std::abs(planes.errors[channel_][at + k]));
         });
       }
     }
@@ -168,12 +172,12 @@ TokenEffort token_effort_of(uint32_t effort) {
   switch (effort) {
     case 1: return {2, 1, 1, 7, 16, 2, 1u << 15, 1u << 14, 0};
     case 2: return {4, 2, 1, 7, 20, 3, 1u << 16, 1u << 14, 0};
-    case 3: return {8, 2, 1, 3, 24, 3, 1u << 17, 1u << 15, 0};
-    case 4: return {12, 3, 2, 3, 32, 4, 1u << 18, 1u << 16, 2};
-    case 5: return {16, 4, 2, 1, 32, 6, 1u << 19, 1u << 17, 3};
-    case 6: return {16, 5, 2, 1, 40, 6, 1u << 20, 1u << 18, 4};
-    case 7: return {24, 6, 2, 1, 48, 8, 1u << 21, 1u << 18, 16};
-    case 8: return {32, 8, 2, 1, 56, 10, 1u << 22, 1u << 18, 16};
+    case 3: return {6, 2, 1, 3, 24, 3, 1u << 16, 1u << 14, 0};
+    case 4: return {12, 3, 1, 3, 32, 3, 1u << 17, 1u << 14, 2};
+    case 5: return {16, 4, 2, 3, 32, 4, 1u << 18, 1u << 15, 2};
+    case 6: return {16, 5, 2, 1, 40, 6, 1u << 19, 1u << 16, 3};
+    case 7: return {24, 6, 2, 1, 48, 8, 1u << 20, 1u << 17, 4};
+    case 8: return {32, 8, 2, 1, 56, 10, 1u << 22, 1u << 18, 4};
     default: return {32, 12, 2, 1, 64, 12, 1u << 23, 1u << 18, 16};
   }
 }

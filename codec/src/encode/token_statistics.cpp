@@ -257,8 +257,7 @@ void fit_token_groups(const TokenTiles& tiles, const TokenKernels& kernels, uint
   }
   const double price = 120 * share;
   group_values(std::move(by_zone), kZones, contexts, kTokens, kMaxZoneGroups, 3 * price, model.zone_group[c]);
-  group_values(std::move(by_pattern), kSignPatterns, contexts, kTokens, kMaxSignGroups, price,
-               model.sign_group[c]);
+  group_values(std::move(by_pattern), kSignPatterns, contexts, kTokens, kMaxSignGroups, price, model.sign_group[c]);
 }
 
 void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, TokenModel& model) {

@@ -103,13 +103,14 @@ void TokenTile::finish() {
 }
 
 TokenRows::TokenRows(const TokenModel& model, uint32_t c) {
-  const auto groups_of = [](const uint8_t* groups, uint32_t count) { return *std::max_element(groups, groups + count) + 1u; };
+  const auto groups_of = [](const uint8_t* groups, uint32_t count) {
+    return *std::max_element(groups, groups + count) + 1u;
+  };
   sign_groups = groups_of(model.sign_group[c], kSignPatterns);
   rows = groups_of(model.zone_group[c], kZones) * sign_groups;
   for (uint32_t zone = 0; zone < kZones; ++zone) {
     for (uint32_t pattern = 0; pattern < kSignPatterns; ++pattern) {
-      of[zone][pattern] =
-          static_cast<uint8_t>(model.zone_group[c][zone] * sign_groups + model.sign_group[c][pattern]);
+      of[zone][pattern] = static_cast<uint8_t>(model.zone_group[c][zone] * sign_groups + model.sign_group[c][pattern]);
     }
   }
 }

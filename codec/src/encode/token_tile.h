@@ -32,12 +32,12 @@ using TokenTiles = std::vector<std::unique_ptr<TokenTile>>;
 
 // What codes the pixels of a tile, row by row, and the contexts that select the tables.
 struct TokenSymbols {
-  std::unique_ptr<uint8_t[]> symbols;                     // kNoSymbol in still blocks
-  std::unique_ptr<uint16_t[]> matches;                    // with match: kMatchOctaves * equalities + octave; literal: equalities
-  std::unique_ptr<uint16_t[]> contexts[kMaxChannels];     // kTokenLevels * row + level; literal: W
-  std::unique_ptr<uint16_t[]> numbers[kMaxChannels];      // that tokens and raw bits stand for
-  std::unique_ptr<uint8_t[]> still;                       // for each block
-  std::unique_ptr<uint8_t[]> classes[kMaxChannels];       // for each block
+  std::unique_ptr<uint8_t[]> symbols;   // kNoSymbol in still blocks
+  std::unique_ptr<uint16_t[]> matches;  // with match: kMatchOctaves * equalities + octave; literal: equalities
+  std::unique_ptr<uint16_t[]> contexts[kMaxChannels];  // kTokenLevels * row + level; literal: W
+  std::unique_ptr<uint16_t[]> numbers[kMaxChannels];   // that tokens and raw bits stand for
+  std::unique_ptr<uint8_t[]> still;                    // for each block
+  std::unique_ptr<uint8_t[]> classes[kMaxChannels];    // for each block
 };
 
 // The row of each zone and sign pattern of a channel.

@@ -26,10 +26,9 @@ struct FeatureBlock {
 template <class S>  // a ShortVectors
 struct TokenFitKernels : TokenKernelsOf<S> {
   using Base = TokenKernelsOf<S>;
-  using typename Base::Floats;
-  using typename Base::Ints;
   using Base::all;
   using Base::any_escapes;
+  using Base::find_neighbours;
   using Base::find_values;
   using Base::float_bits;
   using Base::kInts;
@@ -39,6 +38,8 @@ struct TokenFitKernels : TokenKernelsOf<S> {
   using Base::magnitude;
   using Base::read_terms;
   using Base::store;
+  using typename Base::Floats;
+  using typename Base::Ints;
   using typename Base::Terms;
 
   L3_INLINE static Floats load(const float* from) {
@@ -285,7 +286,8 @@ struct TokenKernels {
 template <class S>
 constexpr TokenKernels token_kernels_of() {
   using K = TokenFitKernels<S>;
-  return {K::find_matches, K::predict, K::read_octaves, K::read_symbols, K::add_scales, K::accumulate, K::assign, K::accumulate_activity};
+  return {K::find_matches, K::predict,    K::read_octaves, K::read_symbols,
+          K::add_scales,   K::accumulate, K::assign,       K::accumulate_activity};
 }
 
 }  // namespace l3

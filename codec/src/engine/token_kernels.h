@@ -49,6 +49,33 @@ struct TokenKernelsOf {
     return (escapes[0] | escapes[1]) != 0;
   }
 
+  // The neighbours of the numbers in columns x to x + 15 of row y; x is a multiple of 16.
+  L3_INLINE static void find_neighbours(const int32_t* plane, size_t pitch, uint32_t x, uint32_t y, TokenRow& row) {
+    const int32_t* here = plane + y * pitch + x;
+    const int32_t* up = y == 0 ? here : here - pitch;
+    const int32_t* up_2 = y < 2 ? up : up - pitch;
+    row.at[kTokenW] = here - 1;
+    row.at[kTokenWw] = here - 2;
+    if (x == 0) {
+      const int32_t corner = y == 0 ? 0 : up[0];
+      for (uint32_t k = 0; k < kBlockEdge; k += kInts) {
+        Ints w = load(here - 1 + k), ww = load(here - 2 + k);
+        if (k == 0) w[0] = ww[0] = ww[1] = corner;
+        store(row.own[kTokenW] + k, w);
+        store(row.own[kTokenWw] + k, ww);
+      }
+      row.at[kTokenW] = row.own[kTokenW];
+      row.at[kTokenWw] = row.own[kTokenWw];
+    }
+    const bool top = y == 0;
+    row.at[kTokenN] = top ? row.at[kTokenW] : up;
+    row.at[kTokenNw] = top ? row.at[kTokenW] : up - 1;
+    row.at[kTokenNe] = top ? row.at[kTokenW] : up + 1;
+    row.at[kTokenNn] = top ? row.at[kTokenW] : up_2;
+    row.at[kTokenNne] = top ? row.at[kTokenW] : up_2 + 1;
+    row.at[kTokenNww] = top ? row.at[kTokenW] : up - 2;
+  }
+
   // The neighbours of 16 values, with held values in place of holes.
   L3_INLINE static void find_values(const TokenPlanes& planes, uint32_t channel, uint32_t x, uint32_t y,
                                     TokenRow& row) {
@@ -84,9 +111,14 @@ struct TokenKernelsOf {
             const auto of = [&](TokenNeighbour n) { return load(rows[c].at[n] + k); };
             const Ints here = load(planes.values[c] + at + k);
             const Ints w = of(kTokenW), n = of(kTokenN), nw = of(kTokenNw), ne = of(kTokenNe);
-            const Ints of_channel[kTokenNeighbours] = {w == n,           n == ne,          n == nw,
-                                                       w == nw,          of(kTokenWw) == w, of(kTokenNn) == n,
-                                                       of(kTokenNne) == ne, of(kTokenNww) == nw};
+            const Ints of_channel[kTokenNeighbours] = {w == n,
+                                                       n == ne,
+                                                       n == nw,
+                                                       w == nw,
+                                                       of(kTokenWw) == w,
+                                                       of(kTokenNn) == n,
+                                                       of(kTokenNne) == ne,
+                                                       of(kTokenNww) == nw};
             for (uint32_t i = 0; i < kTokenNeighbours; ++i) same[i] &= of_channel[i];
             is[0] &= here == w;
             is[1] &= here == n;

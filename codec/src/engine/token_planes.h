@@ -43,30 +43,6 @@ struct TokenRow {
   int32_t own[kTokenNeighbours][kBlockEdge];  // copies of neighbours that do not lie in the plane in this order
 };
 
-L3_INLINE void copy_16(int32_t* to, const int32_t* from) { __builtin_memcpy(to, from, 4 * kBlockEdge); }
-
-// The neighbours of the numbers in columns x to x + 15 of row y; x is a multiple of 16.
-L3_INLINE void find_neighbours(const int32_t* plane, size_t pitch, uint32_t x, uint32_t y, TokenRow& row) {
-  const int32_t* here = plane + y * pitch + x;
-  const int32_t* up = y == 0 ? here : here - pitch;
-  const int32_t* up_2 = y < 2 ? up : up - pitch;
-  const int32_t* const at[kTokenNeighbours] = {here - 1, up, up - 1, up + 1, here - 2, up_2, up_2 + 1, up - 2};
-  for (uint32_t i = 0; i < kTokenNeighbours; ++i) row.at[i] = at[i];
-  if (x == 0) {
-    const int32_t corner = y == 0 ? 0 : up[0];
-    copy_16(row.own[kTokenW], here - 1);
-    copy_16(row.own[kTokenWw], here - 2);
-    row.own[kTokenW][0] = row.own[kTokenWw][0] = row.own[kTokenWw][1] = corner;
-    row.at[kTokenW] = row.own[kTokenW];
-    row.at[kTokenWw] = row.own[kTokenWw];
-  }
-  if (y == 0) {
-    for (uint32_t i = kTokenN; i < kTokenNeighbours; ++i) {
-      if (i != kTokenWw) row.at[i] = row.at[kTokenW];
-    }
-  }
-}
-
 L3_INLINE void fill_margins(int32_t* row, uint32_t width, size_t pitch) {
   row[-1] = row[-2] = row[0];
   for (size_t x = width; x < pitch - kTokenMargin; ++x) row[x] = row[width - 1];
