@@ -23,7 +23,7 @@ constexpr uint64_t kMaxSamplesOfSmall = 1 << 18;
 constexpr uint64_t kOneOfTests = 8;  // one of so many images tests the model instead of training it
 constexpr uint64_t kMaxTests = 16;   // encoding a test without the model takes much longer than with it
 constexpr double kMinGain = 0.01;
-constexpr uint64_t kBatch = 16;  // images that are read at the same time
+constexpr uint64_t kFirstImages = 16;  // of the sample: enough to see that all are large
 
 struct CloseTraining {
   void operator()(l3_training* training) const { l3_close_training(training); }
@@ -65,7 +65,7 @@ bool are_small(const std::vector<formats::Image>& images) {
   return samples / images.size() <= kMaxSamplesOfSmall;
 }
 
-// With `only_small`, stops as soon as no layout seems to have small images.
+// With `only_small`, stops if no layout seems to have small images.
 Outcome<Sample> take_sample(const Sources& sources, const l3_limits& limits, bool only_small,
                             base::Parallel& parallel) {
   Sample sample;
@@ -76,23 +76,25 @@ Outcome<Sample> take_sample(const Sources& sources, const l3_limits& limits, boo
   sample.all = images.size();
   const uint64_t wanted = std::min<uint64_t>(kMaxImages, images.size());
   uint64_t pixels = 0;
-  for (uint64_t begin = 0; begin < wanted && pixels < kMaxPixels; begin += kBatch) {
-    std::vector<Outcome<std::optional<formats::Image>>> batch(std::min(kBatch, wanted - begin),
-                                                              std::optional<formats::Image>());
-    parallel.for_each(batch.size(), [&](uint64_t i) {
-      batch[i] = read_image(sources, *images[(begin + i) * images.size() / wanted], limits);
-    });
-    for (Outcome<std::optional<formats::Image>>& read : batch) {
-      if (pixels >= kMaxPixels) break;
-      ++sample.looked_at;
-      if (!read) return read.failure();
-      if (!*read) continue;
-      formats::Image& image = **read;
-      pixels += uint64_t{image.width} * image.height;
-      sample.images[{image.colour, image.bits}].push_back(std::move(image));
+  const auto is_small = [](const auto& of_layout) { return are_small(of_layout.second); };
+  std::vector<Outcome<std::optional<formats::Image>>> batch;
+  for (uint64_t i = 0; i < wanted && pixels < kMaxPixels; ++i) {
+    const uint64_t place = i % parallel.threads();
+    if (place == 0) {
+      batch.assign(std::min<uint64_t>(parallel.threads(), wanted - i), std::optional<formats::Image>());
+      parallel.for_each(batch.size(), [&](uint64_t k) {
+        batch[k] = read_image(sources, *images[(i + k) * images.size() / wanted], limits);
+      });
     }
-    const auto is_small = [](const auto& of_layout) { return are_small(of_layout.second); };
-    if (only_small && std::ranges::none_of(sample.images, is_small)) break;
+    ++sample.looked_at;
+    if (!batch[place]) return batch[place].failure();
+    if (only_small && i == kFirstImages && !sample.images.empty() && std::ranges::none_of(sample.images, is_small)) {
+      break;
+    }
+    if (!*batch[place]) continue;
+    formats::Image& image = **batch[place];
+    pixels += uint64_t{image.width} * image.height;
+    sample.images[{image.colour, image.bits}].push_back(std::move(image));
   }
   return sample;
 }
