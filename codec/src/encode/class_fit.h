@@ -18,6 +18,19 @@ class ClassFit {
  public:
   void run(uint32_t rounds) {
     fit().start();
+    continue_for(rounds);
+  }
+  // The same from the weights and classes that the model and its tiles already have.
+  void run_again(uint32_t rounds) {
+    classes_ = model_.classes[channel_];
+    fit().evaluate();
+    continue_for(rounds);
+  }
+
+ protected:
+  ClassFit(Model& model, uint32_t channel) : model_(model), channel_(channel) {}
+
+  void continue_for(uint32_t rounds) {
     keep();
     uint32_t vain = 0, wild = 0;
     for (uint32_t round = 0; round < rounds && vain < kPatience; ++round) {
@@ -41,9 +54,6 @@ class ClassFit {
     drop_unused();
     fit().fit_activity();
   }
-
- protected:
-  ClassFit(Model& model, uint32_t channel) : model_(model), channel_(channel) {}
 
   TapWeights* weights() { return model_.weights[channel_]; }
   uint32_t activity_terms() const { return 9 + cross_channels(channel_); }

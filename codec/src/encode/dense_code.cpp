@@ -71,17 +71,23 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
   const TileSymbols& read = symbols_.empty() ? own_symbols : symbols_[tile];
   const uint8_t* classes = classes_.empty() ? own_classes.data() : classes_[tile].data();
 
-  const auto tables = std::make_unique_for_overwrite<uint8_t[]>(samples * channels);
+  // A code is the number of a table and a symbol: 256 * table + symbol.
+  const auto sample_codes = std::make_unique_for_overwrite<uint16_t[]>(samples * channels);
   uint64_t cost = 0;  // approximate, in 16ths of a bit
+  uint32_t lowest = UINT32_MAX;
   for (uint32_t c = 0; c < channels; ++c) {
+    const uint8_t* const table_of = codes.tables.table_of[c];
+    uint32_t of_channel = 0;
     for (size_t i = c * samples; i < (c + 1) * samples; ++i) {
-      const uint32_t table = codes.tables.table_of[c][read.contexts[i]];
-      const uint32_t symbol_cost = codes.costs[table][read.symbols[i]];
-      if (symbol_cost == 0) return 0;
-      tables[i] = static_cast<uint8_t>(table);
-      cost += symbol_cost;
+      const uint32_t code = uint32_t{table_of[read.contexts[i]]} * kMaxSymbols + read.symbols[i];
+      const uint32_t symbol_cost = codes.costs[0][code];
+      lowest = smaller(lowest, symbol_cost);
+      of_channel += symbol_cost;
+      sample_codes[i] = static_cast<uint16_t>(code);
     }
+    cost += of_channel;
   }
+  if (lowest == 0) return 0;  // a symbol has no code
 
   const uint32_t log_lanes = log_lanes_for(shape.width, shape.height, static_cast<double>(cost) / 16, kBitsOfLane);
   const uint32_t lanes = 1u << log_lanes;
@@ -92,25 +98,17 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
   ReverseCoder coder(lanes, words.get() + room_for_words);
   const auto cost_of = [&](size_t at) {
     uint32_t of_pixel = 0;
-    for (size_t i = at; i < samples * channels; i += samples) of_pixel += codes.costs[tables[i]][read.symbols[i]];
+    for (size_t i = at; i < samples * channels; i += samples) of_pixel += codes.costs[0][sample_codes[i]];
     return of_pixel;
   };
   parameters = coder.begin(shape.width, shape.height, log_lanes, cost_of, [&](EndingState& state, size_t at) {
     for (uint32_t c = channels; c-- > 0;) {
-      const size_t sample = c * samples + at;
-      state.put(codes.symbols[tables[sample]], read.symbols[sample]);
+      const uint32_t code = sample_codes[c * samples + at];
+      state.put(codes.symbols[code / kMaxSymbols], code % kMaxSymbols);
     }
   });
   const Ending ending = ending_of(parameters, shape.width, shape.height);
-  walk_backwards(shape.width, shape.height, lanes, ending,
-                 [&](uint32_t count, const uint8_t* lane_of, const size_t* at) {
-                   for (uint32_t c = channels; c-- > 0;) {
-                     for (uint32_t i = count; i-- > 0;) {
-                       const size_t sample = c * samples + at[i];
-                       coder.put(lane_of[i], codes.symbols[tables[sample]], read.symbols[sample]);
-                     }
-                   }
-                 });
+  coder.put_steps(shape.width, shape.height, channels, ending, sample_codes.get(), codes.symbols.data());
   for (uint32_t first = (blocks - 1) / lanes * lanes;; first -= lanes) {
     for (uint32_t c = channels; c-- > 0;) {
       if (codes.tables.classes[c] == 1) continue;

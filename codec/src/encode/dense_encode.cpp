@@ -7,6 +7,7 @@
 #include "api/parallel.h"
 #include "container/logarithm.h"
 #include "encode/dense_refine.h"
+#include "encode/token_values.h"
 #include "models/model_tables.h"
 
 namespace l3 {
@@ -63,27 +64,56 @@ std::unique_ptr<DenseTile> DenseEncoder::load(uint64_t tile) const {
   return std::make_unique<DenseTile>(source_.shape(tile), source_.input(tile));
 }
 
-void DenseEncoder::fit(uint32_t effort, ModelUse use) {
-  const uint64_t tile_count = source_.tile_count();
+void DenseEncoder::load_sample(uint64_t pixels) {
+  tiles_.clear();
+  sees_all_ = pixels * 2 > source_.pixels();
+  if (sees_all_) {
+    for (uint64_t tile = 0; tile < source_.tile_count(); ++tile) tiles_.push_back(load(tile));
+  } else {
+    const std::vector<SampleTile> pieces = pieces_of(source_, pixels);
+    for (const SampleTile& piece : pieces) tiles_.push_back(std::make_unique<DenseTile>(piece.shape, piece.input()));
+    const TileSource sample(pieces);
+    content_ = content_of(share_of_repeats(sample), sample.pixels());
+  }
+}
+
+void DenseEncoder::fit_sample(uint32_t effort, ModelUse use) {
   effort_ = effort_of(effort);
   const uint64_t pixels = source_.pixels();
-  // Always look at one tile or more, however large the tiles are.
-  const uint64_t step = std::clamp<uint64_t>((pixels + effort_.fit_pixels / 2) / effort_.fit_pixels, 1, tile_count);
-  std::vector<uint64_t> seen;
-  for (uint64_t tile = step / 2; tile < tile_count; tile += step) seen.push_back(tile);
-  std::vector<std::unique_ptr<DenseTile>> tiles(seen.size());
-  for (size_t i = 0; i < seen.size(); ++i) tiles[i] = load(seen[i]);
-
-  fit_predictors(tiles, source_.channels(), effort_, kernels_, parallel_, fitted_, scales_, class_costs_);
+  load_sample(effort_.fit_pixels);
+  fit_predictors(tiles_, source_.channels(), effort_, false, kernels_, parallel_, fitted_, scales_, class_costs_);
+  if (effort_.more_rounds > 0) {
+    if (!sees_all_) {
+      load_sample(effort_.more_pixels);
+      auto start = [&](uint64_t tile) { start_classes(*tiles_[tile]); };
+      run_parallel(parallel_, tiles_.size(), start);
+    }
+    fit_predictors(tiles_, source_.channels(), effort_, true, kernels_, parallel_, fitted_, scales_, class_costs_);
+  }
   uint64_t seen_samples = 0;
-  for (const auto& tile : tiles) seen_samples += tile->samples();
-  const uint32_t weight = sample_weight(use);
-  const double share = static_cast<double>(seen_samples) / (static_cast<double>(pixels) * weight);
-  fit_groups(tiles, kernels_, parallel_, share, effort_.group_levels, fitted_);
-  if (effort_.refine_rounds > 0) refine_in_rounds(tiles, share);
+  for (const auto& tile : tiles_) seen_samples += tile->samples();
+  const double share = static_cast<double>(seen_samples) / static_cast<double>(pixels) / sample_weight(use);
+  fit_groups(tiles_, kernels_, parallel_, share, effort_.group_levels, fitted_);
+  if (effort_.refine_rounds > 0) refine_in_rounds(share);
+}
 
+double DenseEncoder::estimate(double repeats) const {
+  constexpr double kBitsOfRows = 4000, kBitsOfClass = 120;
   SymbolCounts counts(fitted_);
-  count_all(seen, tiles, counts);
+  count_tiles(counts);
+  DenseModel model = fitted_;
+  const FittedBits bits = fit_tables(counts, effort_.tables, effort_.table_rounds, model);
+  double of_classes = 0;
+  for (uint32_t c = 0; c < model.channels; ++c) of_classes += kBitsOfClass * model.classes[c];
+  const double share = sees_all_ ? 1 : content_ / content_of(repeats, source_.pixels());
+  return ((bits.samples + class_bits(tiles_)) / share + bits.tables + kBitsOfRows + of_classes) / 8;
+}
+
+void DenseEncoder::fit_rest(ModelUse use) {
+  const uint64_t tile_count = source_.tile_count();
+  const uint32_t weight = sample_weight(use);
+  SymbolCounts counts(fitted_);
+  count_all(counts);
   scale_counts(counts, weight);
   fit_tables(counts, effort_.tables, effort_.table_rounds, fitted_);
 
@@ -156,7 +186,8 @@ void DenseEncoder::complete(SymbolCounts& counts, uint32_t weight, ModelUse use)
 }
 
 // Each round makes tables for the choices of the round before it, and then chooses again. The best round is kept.
-void DenseEncoder::refine_in_rounds(const std::vector<std::unique_ptr<DenseTile>>& tiles, double share) {
+void DenseEncoder::refine_in_rounds(double share) {
+  const Tiles& tiles = tiles_;
   struct {
     double bits;
     DenseModel model;
@@ -165,8 +196,9 @@ void DenseEncoder::refine_in_rounds(const std::vector<std::unique_ptr<DenseTile>
   RefineLimits limits = effort_.refine;
   for (uint32_t round = 0;; ++round) {
     SymbolCounts counts(fitted_);
-    count_tiles(tiles, counts);
-    const double bits = fit_tables(counts, effort_.tables, effort_.table_rounds, fitted_) + class_bits(tiles);
+    count_tiles(counts);
+    const FittedBits fitted = fit_tables(counts, effort_.tables, effort_.table_rounds, fitted_);
+    const double bits = fitted.samples + fitted.tables + class_bits(tiles);
     if (bits < best.bits) {
       best = {bits, fitted_, classes_of(tiles)};
     } else {
@@ -200,11 +232,11 @@ void DenseEncoder::count_in_chunks(uint64_t tiles, SymbolCounts& counts, const C
   for (uint64_t i = 1; i < chunks; ++i) counts.add(*others[i]);
 }
 
-void DenseEncoder::count_tiles(const std::vector<std::unique_ptr<DenseTile>>& tiles, SymbolCounts& counts) const {
+void DenseEncoder::count_tiles(SymbolCounts& counts) const {
   uint16_t row_of[kMaxChannels][kZones * kSignPatterns];
   for (uint32_t c = 0; c < source_.channels(); ++c) RowMap(fitted_, c).contexts(row_of[c]);
-  count_in_chunks(tiles.size(), counts, [&](uint64_t i, SymbolCounts& to) {
-    add_symbols(read_symbols(*tiles[i], fitted_.activity, row_of), *tiles[i], to);
+  count_in_chunks(tiles_.size(), counts, [&](uint64_t i, SymbolCounts& to) {
+    add_symbols(read_symbols(*tiles_[i], fitted_.activity, row_of), *tiles_[i], to);
   });
 }
 
@@ -217,8 +249,7 @@ void DenseEncoder::add_symbols(const TileSymbols& read, const DenseTile& tile, S
   }
 }
 
-void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
-                             SymbolCounts& counts) {
+void DenseEncoder::count_all(SymbolCounts& counts) {
   uint16_t row_of[kMaxChannels][kZones * kSignPatterns];
   for (uint32_t c = 0; c < source_.channels(); ++c) RowMap(fitted_, c).contexts(row_of[c]);
   classes_.resize(source_.tile_count());
@@ -233,12 +264,11 @@ void DenseEncoder::count_all(const std::vector<uint64_t>& seen, std::vector<std:
     add_symbols(read, tile, to);
     if (!symbols_.empty()) symbols_[i] = std::move(read);
   };
+  if (!sees_all_) tiles_.clear();
   count_in_chunks(source_.tile_count(), counts, [&](uint64_t tile, SymbolCounts& to) {
-    const auto at = std::lower_bound(seen.begin(), seen.end(), tile);
-    if (at != seen.end() && *at == tile) {
-      auto& known = tiles[static_cast<size_t>(at - seen.begin())];
-      count_tile(tile, *known, to);
-      known.reset();
+    if (sees_all_) {
+      count_tile(tile, *tiles_[tile], to);
+      tiles_[tile].reset();
     } else {
       const auto loaded = load(tile);
       start_classes(*loaded);
@@ -313,7 +343,8 @@ void DenseEncoder::start_classes(const DenseTile& tile) const {
     }
     kernels_.guess(planes, c, weights);
     for (uint32_t round = 0; round < effort_.settle_rounds; ++round) {
-      kernels_.assign(planes, c, codes_ ? codes_->scales : scales_[c], weights, class_costs_[c].data(), classes[c]);
+      kernels_.assign(planes, c, codes_ ? codes_->scales : scales_[c], weights, class_costs_[c].data(), classes[c],
+                      effort_.half_blocks);
       kernels_.evaluate(planes, c, weights, nullptr);
     }
   }

@@ -15,7 +15,15 @@ class DenseEncoder : public ModelEncoder {
   // The functions below may throw std::bad_alloc.
 
   // Fits a model to all tiles; `use` says whether it must also work for other images.
-  void fit(uint32_t effort, ModelUse use = ModelUse::these);
+  void fit(uint32_t effort, ModelUse use = ModelUse::these) {
+    fit_sample(effort, use);
+    fit_rest(use);
+  }
+  // The two halves of fit(): predictors and groups, from a sample of the tiles, and everything else, from all tiles.
+  void fit_sample(uint32_t effort, ModelUse use = ModelUse::these);
+  void fit_rest(ModelUse use = ModelUse::these);
+  // After fit_sample(): how many bytes tiles and model will take. `repeats` is share_of_repeats() of all tiles.
+  double estimate(double repeats) const;
   // Uses a model from elsewhere, and its codes in `kept` unless that is null. Returns a fault if it is not a model for
   // this kind of image. `effort` is spent on choosing the classes.
   [[nodiscard]] Fault use(std::span<const uint8_t> model, KeptCodes* kept, uint32_t effort);
@@ -49,17 +57,19 @@ class DenseEncoder : public ModelEncoder {
   };
 
   std::unique_ptr<DenseTile> load(uint64_t tile) const;
+  // Replaces the sample by one of about this many pixels: by all tiles if they have fewer than twice as many.
+  void load_sample(uint64_t pixels);
   // Chooses the classes of a tile that the fit did not see, and predicts it.
   void start_classes(const DenseTile& tile) const;
   static void add_symbols(const TileSymbols& read, const DenseTile& tile, SymbolCounts& counts);
   template <class Count>
   void count_in_chunks(uint64_t tiles, SymbolCounts& counts, const Count& count) const;
-  void count_tiles(const std::vector<std::unique_ptr<DenseTile>>& tiles, SymbolCounts& counts) const;
-  // Refines a model that was fitted to these tiles, which are the fraction `share` of the image.
-  void refine_in_rounds(const std::vector<std::unique_ptr<DenseTile>>& tiles, double share);
+  // Counts the symbols of the sample.
+  void count_tiles(SymbolCounts& counts) const;
+  // Refines the model that was fitted to the sample, which is the fraction `share` of the images.
+  void refine_in_rounds(double share);
   // Counts the symbols of all tiles and keeps their classes.
-  void count_all(const std::vector<uint64_t>& seen, std::vector<std::unique_ptr<DenseTile>>& tiles,
-                 SymbolCounts& counts);
+  void count_all(SymbolCounts& counts);
   // Gives codes to symbols that were not seen. `counts` are the counts of the tables, multiplied by `weight`.
   void complete(SymbolCounts& counts, uint32_t weight, ModelUse use);
   // The factor by which counts are multiplied. A model for other images must not be small just because few were seen.
@@ -75,6 +85,10 @@ class DenseEncoder : public ModelEncoder {
   const l3_parallel parallel_;
   DenseEffort effort_{};
   DenseModel fitted_{};
+  // The sample, until all tiles are counted: all tiles, or pieces of some and their content.
+  bool sees_all_ = false;
+  std::vector<std::unique_ptr<DenseTile>> tiles_;
+  double content_ = 0;
   FitScales scales_[kMaxChannels];
   std::vector<uint32_t> class_costs_[kMaxChannels];
   // The classes of each tile's blocks, channel by channel.

@@ -123,7 +123,7 @@ class ChannelFit : public ClassFit<ChannelFit, DenseModel> {
   void assign() {
     const std::vector<uint32_t> costs = class_costs();
     for_tiles(tiles_, parallel_, [&](uint64_t, DenseTile& tile) {
-      kernels_.assign(tile.planes(), channel_, scales_, weights(), costs.data(), classes_);
+      kernels_.assign(tile.planes(), channel_, scales_, weights(), costs.data(), classes_, effort_.half_blocks);
     });
   }
 
@@ -200,16 +200,17 @@ class ChannelFit : public ClassFit<ChannelFit, DenseModel> {
 }  // namespace
 
 DenseEffort effort_of(uint32_t effort) {
+  // classes, rounds, more; half; settle, tables; pixels, more; step, activity, levels, table rounds; refine rounds
   switch (effort) {
-    case 1: return {4, 2, 1, 12, 1u << 15, 2, 1, 6, 3, 0, {}};
-    case 2: return {8, 2, 1, 16, 1u << 16, 2, 1, 8, 3, 0, {}};
-    case 3: return {12, 3, 1, 20, 1u << 17, 1, 2, 12, 4, 0, {}};
-    case 4: return {16, 4, 2, 24, 1u << 18, 1, 2, 16, 6, 0, {}};
-    case 5: return {24, 6, 2, 24, 1u << 20, 1, 2, 16, 6, 0, {}};
-    case 6: return {32, 8, 2, 24, 1u << 21, 1, 3, 16, 6, 1, {0, 512}};
-    case 7: return {32, 10, 2, 24, 1u << 22, 1, 3, 16, 6, 1, {48, 512}};
-    case 8: return {32, 12, 2, 24, 1u << 23, 1, 3, 16, 6, 2, {64, 512}};
-    default: return {32, 28, 3, 24, 1u << 24, 1, 3, 16, 8, 2, {128, 1024}};
+    case 1: return {4, 2, 0, true, 1, 20, 1u << 16, 0, 2, 1, 3, 2, 0, {}};
+    case 2: return {8, 2, 0, true, 1, 24, 1u << 17, 0, 1, 1, 8, 3, 0, {}};
+    case 3: return {16, 4, 0, false, 1, 24, 1u << 17, 0, 1, 2, 12, 4, 0, {}};
+    case 4: return {24, 4, 1, false, 1, 24, 1u << 17, 1u << 19, 1, 2, 16, 6, 0, {}};
+    case 5: return {24, 6, 2, false, 2, 24, 1u << 17, 1u << 20, 1, 2, 16, 6, 0, {}};
+    case 6: return {24, 6, 2, false, 2, 24, 1u << 17, 1u << 20, 1, 2, 16, 6, 1, {0, 512}};
+    case 7: return {32, 8, 3, false, 2, 24, 1u << 18, 1u << 22, 1, 3, 16, 6, 1, {48, 512}};
+    case 8: return {32, 12, 4, false, 2, 24, 1u << 19, 1u << 23, 1, 3, 16, 6, 2, {64, 512}};
+    default: return {32, 28, 6, false, 3, 24, 1u << 20, 1u << 24, 1, 3, 16, 8, 2, {128, 1024}};
   }
 }
 
@@ -231,13 +232,18 @@ void set_scales(FitScales& scales, const uint64_t (*sums)[2]) {
   }
 }
 
-void fit_predictors(const Tiles& tiles, uint32_t channels, const DenseEffort& effort, const DenseKernels& kernels,
+void fit_predictors(const Tiles& tiles, uint32_t channels, const DenseEffort& effort, bool again,
+                    const DenseKernels& kernels,
                     const l3_parallel& parallel, DenseModel& model, FitScales* scales,
                     std::vector<uint32_t>* class_costs) {
   model.channels = channels;
   for (uint32_t c = 0; c < channels; ++c) {
     ChannelFit fit(tiles, c, effort, kernels, parallel, model, scales[c]);
-    fit.run(effort.rounds);
+    if (again) {
+      fit.run_again(effort.more_rounds);
+    } else {
+      fit.run(effort.rounds);
+    }
     class_costs[c] = fit.class_costs();
   }
 }

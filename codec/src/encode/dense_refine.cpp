@@ -40,16 +40,19 @@ class Chooser {
       RefineKernels::read_block(planes_, channel_, b, block_);
       places_.read(planes_, channel_, activity, block_);
       pair_features();
-      // The current class gives a good bound for the others.
+      // As in FitKernels::assign(), a class is given up once it costs clearly more than the best one so far.
       const uint32_t old = planes_.classes[channel_][b];
-      uint32_t best_class = old, best = class_costs_[old] + cost_of(old, UINT32_MAX);
+      uint32_t best_class = old, best_sums[4], limits[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+      add_costs(old, limits, best_sums);
       for (uint32_t k = 0; k < model_.classes[channel_]; ++k) {
+        const uint32_t best = best_sums[3] + class_costs_[best_class];
         if (k == old || class_costs_[k] >= best) continue;
-        const uint32_t cost = class_costs_[k] + cost_of(k, best - class_costs_[k]);
-        if (cost < best) {
-          best = cost;
-          best_class = k;
-        }
+        for (uint32_t q = 0; q < 3; ++q) limits[q] = best_sums[q] + best_sums[3] / kClearly;
+        limits[3] = best - class_costs_[k];
+        uint32_t sums[4];
+        if (!add_costs(k, limits, sums)) continue;
+        best_class = k;
+        std::copy_n(sums, 4, best_sums);
       }
       planes_.classes[channel_][b] = static_cast<uint8_t>(best_class);
     }
@@ -66,10 +69,11 @@ class Chooser {
     }
   }
 
-  // Stops early once the cost reaches `maximum`.
-  uint32_t cost_of(uint32_t k, uint32_t maximum) const {
+  // Adds up the cost of the samples with class k. sums[q] is the cost of the first q + 1 quarters of the block. Returns
+  // false once one is not below its limit.
+  bool add_costs(uint32_t k, const uint32_t* limits, uint32_t* sums_of_quarters) const {
     uint32_t cost = 0;
-    for (uint32_t r = 0; r < block_.rows && cost < maximum; ++r) {
+    for (uint32_t r = 0; r < kBlockEdge; ++r) {
       int32_t sums[kBlockEdge];
       for (uint32_t i = 0; i < kBlockEdge; i += S::kShorts) {
         S::InterleavedSums sum{S::all_pairs(32), S::all_pairs(32)};
@@ -77,7 +81,7 @@ class Chooser {
         for (uint32_t p = 0; p < pairs_; ++p) sum.add(features[p], S::all_pairs(weights_[k][p]));
         S::store_sums(sums + i, sum);
       }
-      for (uint32_t c = 0; c < block_.columns; ++c) {
+      for (uint32_t c = 0; c < block_.columns && block_.has_row(r); ++c) {
         const uint32_t i = r * kBlockEdge + c;
         const int32_t w = block_.base[i];
         const int32_t twice = std::clamp((sums[c] + (w << kWeightShift)) >> (kWeightShift - 1), 0, 511);
@@ -85,8 +89,11 @@ class Chooser {
             outcome_of(twice, block_.value[i], w, w + block_.features[0][i], places_.signs[i], tables_);
         cost += lengths_.of[tables_.table_of[outcome.row + places_.level[i]]][outcome.symbol];
       }
+      if (r % 4 != 3) continue;
+      sums_of_quarters[r / 4] = cost;
+      if (cost >= limits[r / 4]) return false;
     }
-    return cost;
+    return true;
   }
 
   const DensePlanes& planes_;

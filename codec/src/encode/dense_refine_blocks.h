@@ -70,8 +70,9 @@ struct BlockPlaces {
     using R = RefineKernels::R;
     RefineKernels::ContextRow row;
     __builtin_memset(row.terms, 0, sizeof(row.terms));
-    for (uint32_t r = 0; r < block.rows; ++r) {
-      RefineKernels::read_terms(planes, channel, block.x, block.y + r, row);
+    for (uint32_t r = 0; r < kBlockEdge; ++r) {
+      if (!block.has_row(r)) continue;
+      RefineKernels::read_terms(planes, channel, block.x, block.y + kRowOrder[r], row);
       int16_t levels[kBlockEdge];
       for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
         R::store(levels + k, RefineKernels::read_levels(row, pairs, k));

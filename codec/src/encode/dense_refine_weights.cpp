@@ -67,8 +67,8 @@ class PredictorRefinement {
       const int32_t half = (block.sums[i] + (((of_feature[i] ^ sign) - sign) & any)) >> (kWeightShift - 1);
       twice[i] = half < 0 ? 0 : half > 511 ? 511 : half;
     }
-    for (uint32_t r = 0; r < block.own.rows; ++r) {
-      for (uint32_t i = r * kBlockEdge; i < r * kBlockEdge + block.own.columns; ++i) {
+    for (uint32_t r = 0; r < kBlockEdge; ++r) {
+      for (uint32_t i = r * kBlockEdge; i < r * kBlockEdge + block.own.columns && block.own.has_row(r); ++i) {
         const int32_t w = block.own.base[i];
         visit(i, outcome_of(twice[i], block.own.value[i], w, w + block.own.features[0][i], block.places.signs[i],
                             tables_));

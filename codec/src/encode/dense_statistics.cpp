@@ -31,9 +31,9 @@ struct CoarseSymbols {
 
 constexpr RowKind kSampleRows{kMaxSymbols, 1, 1, 2, 7, 0.02, 2};
 
-// The bits of everything that is coded with a table, and of the table itself.
+// The bits of everything that is coded with a table.
 double coded_bits(const uint64_t* counts, const uint16_t* frequencies) {
-  double bits = table_bits(frequencies, kMaxSymbols);
+  double bits = 0;
   for (uint32_t i = 0; i < kMaxSymbols; ++i) {
     if (counts[i] == 0) continue;
     bits += static_cast<double>(counts[i]) * (kProbabilityBits - logarithm(frequencies[i]));
@@ -95,17 +95,18 @@ void fit_groups(const std::vector<std::unique_ptr<DenseTile>>& tiles, const Dens
   run_parallel(parallel, model.channels, fit_channel);
 }
 
-double fit_tables(const SymbolCounts& counts, uint32_t maximum, uint32_t rounds, DenseModel& model) {
+FittedBits fit_tables(const SymbolCounts& counts, uint32_t maximum, uint32_t rounds, DenseModel& model) {
   RowTables tables(kSampleRows);
   for (uint32_t c = 0; c < model.channels; ++c) {
     for (uint32_t row = 0; row < counts.rows(c); ++row) tables.add_row(counts.of_row(c, row), kLevels);
   }
   tables.fit_in_order(maximum, rounds);
   model.table_count = tables.table_count();
-  double bits = 0;
+  FittedBits bits{};
   for (uint32_t t = 0; t < model.table_count; ++t) {
     tables.frequencies(t, model.frequencies[t]);
-    bits += coded_bits(tables.counts(t), model.frequencies[t]);
+    bits.samples += coded_bits(tables.counts(t), model.frequencies[t]);
+    bits.tables += table_bits(model.frequencies[t], kMaxSymbols);
   }
   uint32_t row = 0;
   for (uint32_t c = 0; c < model.channels; ++c) {

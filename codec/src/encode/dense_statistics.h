@@ -39,7 +39,12 @@ class SymbolCounts {
 void fit_groups(const std::vector<std::unique_ptr<DenseTile>>& tiles, const DenseKernels& kernels,
                 const l3_parallel& parallel, double share, uint32_t levels, DenseModel& model);
 
-// Fits rows and at most `maximum` tables to the counts. Returns the bits of the tables and of everything counted.
-double fit_tables(const SymbolCounts& counts, uint32_t maximum, uint32_t rounds, DenseModel& model);
+// The bits of everything that was counted, and of the tables that code it.
+struct FittedBits {
+  double samples, tables;
+};
+
+// Fits rows and at most `maximum` tables to the counts.
+FittedBits fit_tables(const SymbolCounts& counts, uint32_t maximum, uint32_t rounds, DenseModel& model);
 
 }  // namespace l3

@@ -14,8 +14,7 @@ namespace {
 constexpr double kMinTileBytes = 4096;
 constexpr uint32_t kMaxPlannedTileEdge = 512;
 constexpr uint64_t kMinModelled = 256;  // samples; with fewer, a model costs more than it saves
-// For images with at most this many samples, the default model may give the smaller file.
-constexpr uint64_t kMaxWithDefault = uint64_t{1} << 20;
+constexpr uint64_t kMaxSmall = uint64_t{1} << 20;  // samples
 
 Reason check_options(const l3_encode_options& options) {
   if (options.method > L3_METHOD_DENSE) return Reason::unknown_method;
@@ -62,7 +61,7 @@ bool fit_payloads(const Request& request, const Plan& plan) {
 
 uint32_t Request::channels() const { return channels_of(image); }
 
-bool Request::is_small() const { return samples() <= kMaxWithDefault; }
+bool Request::is_small() const { return samples() <= kMaxSmall; }
 
 Reason make_request(const l3_image* image, const l3_encode_options* options, Request& request) {
   if (image == nullptr) return Reason::null_argument;

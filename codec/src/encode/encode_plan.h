@@ -10,7 +10,7 @@
 namespace l3 {
 
 constexpr uint32_t kDefaultTileEdge = 128;
-constexpr uint32_t kDefaultEffort = 5, kMinEffort = 1;
+constexpr uint32_t kDefaultEffort = 5;
 
 // Whether a width or height of tiles is allowed; 0 stands for the default.
 inline bool is_tile_edge(uint32_t edge) { return edge % 32 == 0 && edge <= kMaxTileEdge; }
@@ -24,7 +24,7 @@ struct Request {
   uint32_t channels() const;
   uint64_t pixels() const { return uint64_t{image.width} * image.height; }
   uint64_t samples() const { return pixels() * channels(); }
-  // Whether the image is small enough to try every kind of model.
+  // Whether the image is small enough to try simpler models too.
   bool is_small() const;
 };
 

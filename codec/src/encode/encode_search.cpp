@@ -1,84 +1,158 @@
 // Implements encode_search.h.
 #include "encode/encode_search.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <vector>
 
+#include "encode/dense_encode.h"
 #include "encode/image_check.h"
 #include "models/model.h"
 
 namespace l3 {
 namespace {
 
-// For 8-bit images in which more pixels than this repeat a neighbour, only token models are tried.
+// Images with at most this many samples are also tried with a default model, since a model of their own may cost more
+// than it saves. Such a model cannot save enough if the payloads have fewer than kMinSavedByOwnModel bytes.
+constexpr uint64_t kMaxWithDefault = uint64_t{1} << 17, kMinSavedByOwnModel = 1024;
+
+// A way to encode the image.
+struct Candidate {
+  Plan plan;
+  double bytes = 0;                        // what its file is expected to take
+  std::unique_ptr<DenseEncoder> fitted{};  // to a sample of the tiles; null if there is nothing fitted yet
+};
+
+// When token models are tried for 8-bit images, and when they are used.
+struct TokenRules {
+  double repeats;  // tried if at least this share of pixels repeats a neighbour, or if many values do not occur
+  double share;    // used if the estimate is below this share of the estimate for kind 0
+};
+// Token models take longer to encode and to decode, so low efforts use them only if they save more.
+constexpr TokenRules rules_of(uint32_t effort) {
+  switch (effort) {
+    case 1: return {0.35, 0.92};
+    case 2: return {0.25, 0.94};
+    case 3: return {0.15, 0.96};
+    case 4: return {0.1, 0.98};
+    default: return {0.08, 0.99};
+  }
+}
+// If more pixels repeat, and few colours occur, only token models are tried.
 constexpr double kMaxRepeats = 0.8;
-// A fitted model cannot save enough if the payloads have fewer bytes than this.
-constexpr uint64_t kMinSavedByOwnModel = 1024;
+// If more pixels repeat than this, samples say little, and a token model nearly always makes the smaller file. Then this
+// is the share of TokenRules.
+constexpr double kManyRepeats = 0.85, kShareOfMany = 1.1;
+// Estimates are made with models of this effort at most.
+constexpr uint32_t kTrialEffort = 2;
+// From this effort on, both kinds are tried if the estimates differ by less than this fraction.
+constexpr uint32_t kTriesBoth = 7;
+constexpr double kClose = 0.1;
 // If a named model codes a small image, up to this effort no model is fitted to the image, and above it only if the
 // payloads have more bytes than this.
 constexpr uint32_t kMaxEffortWithoutFit = 3;
 constexpr uint64_t kMinPayloadForFit = 16384;
 
 // Follows a plan, except that the file gets no model if the planned one does not pay.
+Written write_planned(const Request& request, Candidate& candidate, const EncodeTarget& target, uint8_t* out) {
+  const Written file = write_file(request, candidate.plan, target, out, std::move(candidate.fitted));
+  return file.model_pays ? file : write_file(request, with_origin(candidate.plan, L3_MODEL_NONE), target, out);
+}
+
 Written write_planned(const Request& request, const Plan& plan, const EncodeTarget& target, uint8_t* out) {
-  const Written file = write_file(request, plan, target, out);
-  return file.model_pays ? file : write_file(request, with_origin(plan, L3_MODEL_NONE), target, out);
+  Candidate candidate{plan};
+  return write_planned(request, candidate, target, out);
 }
 
 // The same plan with a token model, of the variant that is best as far as this effort can tell.
-Plan with_tokens(const Request& request, const Plan& plan, const TileSource& source, uint32_t effort) {
-  const auto choice = TokenEncoder(source, request.options.parallel).choose(effort);
-  Plan result = with_tile_edge(request, with_effort(plan, effort),
-                               edge_for(choice.bytes / static_cast<double>(request.pixels())));
+Candidate with_tokens(const Request& request, const Plan& plan, const TileSource& source) {
+  const auto choice = TokenEncoder(source, request.options.parallel).choose(plan.effort);
+  Plan result = with_tile_edge(request, plan, edge_for(choice.bytes / static_cast<double>(request.pixels())));
   result.tokens = true;
   result.token_plan = choice.plan;
-  return result;
+  return {result, choice.bytes};
 }
 
-// The plans to choose the smallest file from, the fastest ones first.
-std::vector<Plan> plans_of(const Request& request, const Plan& plan) {
-  const uint32_t bits = request.image.bits;
-  // For a small image, the simpler model of a lower effort may make a smaller file.
-  const bool try_simpler = request.is_small() && plan.effort > kDefaultEffort;
-  std::vector<Plan> all;
-  const auto add = [&](const Plan& added) {
-    if (try_simpler) all.push_back(with_effort(added, kDefaultEffort));
-    all.push_back(added);
-  };
-  if (request.is_small() && request.options.model_origin == L3_MODEL_NONE &&
-      default_model_for(request.channels(), bits) != 0) {
-    all.push_back(with_origin(plan, L3_MODEL_DEFAULT));
+// Whether enough values between the least and the greatest do not occur for a model that lists values.
+bool has_gaps(const TileSource& source) {
+  std::vector<uint16_t> values[kMaxChannels];
+  ranks_of(source, values);
+  size_t listed = 0, range = 0;
+  for (uint32_t c = 0; c < source.channels(); ++c) {
+    listed += values[c].size();
+    range += size_t{values[c].back()} - values[c].front() + 1;
   }
-  const Head head = head_of(request, plan);
-  const TileSource source(head, static_cast<const uint8_t*>(request.image.pixels), stride_of(request.image));
-  const double repeats = bits == 8 ? share_of_repeats(source) : 1;
-  if (repeats >= kRepeatsForTokens) {
-    if (try_simpler) all.push_back(with_tokens(request, plan, source, kMinEffort));
-    const Plan tokens = with_tokens(request, plan, source, plan.effort);
-    add(tokens);
-    if (bits != 8 || (tokens.token_plan.literal && repeats > kMaxRepeats)) return all;
+  return listed * 5 < range * 4;
+}
+
+// The kinds of models to fit, from estimates. Of several, the smallest file is kept.
+std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const EncodeTarget& target) {
+  const TileSource source(head_of(request, plan), static_cast<const uint8_t*>(request.image.pixels),
+                          stride_of(request.image));
+  std::vector<Candidate> kinds;
+  if (request.image.bits != 8) {
+    kinds.push_back(with_tokens(request, plan, source));
+    return kinds;
   }
-  add(plan);
+  const TokenRules rules = rules_of(plan.effort);
+  const double repeats = share_of_repeats(source);
+  if (repeats < rules.repeats && !has_gaps(source)) {
+    kinds.push_back({plan});
+    return kinds;
+  }
+  Candidate tokens = with_tokens(request, plan, source);
+  if (tokens.plan.token_plan.literal && repeats > kMaxRepeats) {
+    kinds.push_back(std::move(tokens));
+    return kinds;
+  }
+  const uint32_t effort = std::min(plan.effort, kTrialEffort);
+  auto fitted = std::make_unique<DenseEncoder>(source, target.dense, request.options.parallel);
+  fitted->fit_sample(effort);
+  const double bytes = fitted->estimate(repeats);
+  const double share = repeats > kManyRepeats ? kShareOfMany : rules.share;
+  const double difference = tokens.bytes / (share * bytes) - 1;
+  if (effort != plan.effort) fitted.reset();
+  const bool both = plan.effort >= kTriesBoth && std::abs(difference) < kClose;
+  if (difference >= 0 || both) kinds.push_back({plan, bytes, std::move(fitted)});
+  if (difference < 0 || both) kinds.push_back(std::move(tokens));
+  return kinds;
+}
+
+// Everything that is tried, the quickest first.
+std::vector<Candidate> candidates_for(const Request& request, const EncodeTarget& target) {
+  const Plan plan = first_plan(request);
+  std::vector<Candidate> all;
+  if (request.samples() <= kMaxWithDefault && request.options.model_origin == L3_MODEL_NONE &&
+      default_model_for(request.channels(), request.image.bits) != 0) {
+    all.push_back({with_origin(plan, L3_MODEL_DEFAULT)});
+  }
+  for (Candidate& kind : kinds_for(request, plan, target)) {
+    // For a small image, the simpler model of a lower effort may make a smaller file.
+    if (request.is_small() && plan.effort > kDefaultEffort) all.push_back({with_effort(kind.plan, kDefaultEffort)});
+    all.push_back(std::move(kind));
+  }
   return all;
 }
 
-// Writes the smallest of the files that the plans make.
+// Writes the smallest of the files that the candidates make.
 Written write_smallest(const Request& request, const EncodeTarget& target, uint8_t* out) {
   if (!samples_in_range(request.image)) return {Reason::sample_out_of_range};
-  const std::vector<Plan> plans = plans_of(request, first_plan(request));
+  std::vector<Candidate> all = candidates_for(request, target);
   Written best;
   std::unique_ptr<uint8_t[]> copy;  // of the best file so far
-  bool own_pays = true;             // whether the last plan, which fits a model, may make a smaller file
-  for (size_t i = 0; i < plans.size(); ++i) {
-    const bool is_last = i + 1 == plans.size();
-    if (is_last && !own_pays) break;
-    const Written file = write_planned(request, plans[i], target, out);
+  bool own_pays = true;             // whether a model that is fitted may make a smaller file
+  for (Candidate& candidate : all) {
+    if (!own_pays) break;
+    const Written file = write_planned(request, candidate, target, out);
     if (file.reason != Reason::none) return file;
-    if (plans[i].origin == L3_MODEL_DEFAULT) own_pays = file.size - file.head.payload_start > kMinSavedByOwnModel;
+    if (candidate.plan.origin == L3_MODEL_DEFAULT) {
+      own_pays = file.size - file.head.payload_start > kMinSavedByOwnModel;
+    }
     if (copy != nullptr && file.size >= best.size) continue;
     best = file;
-    if (is_last) return best;
+    if (&candidate == &all.back()) return best;
     copy = std::make_unique_for_overwrite<uint8_t[]>(best.size);
     std::memcpy(copy.get(), out, best.size);
   }

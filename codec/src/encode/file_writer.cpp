@@ -6,7 +6,6 @@
 
 #include "container/metadata.h"
 #include "decode/container.h"
-#include "encode/dense_encode.h"
 #include "encode/image_check.h"
 #include "encode/tile_writer.h"
 
@@ -18,9 +17,14 @@ struct MadeEncoder {
   std::unique_ptr<ModelEncoder> encoder;  // null if the plan has no model
 };
 
-// Fits the model, or uses the known one. The encoder keeps a pointer to `head`.
-MadeEncoder make_encoder(const Request& request, const Plan& plan, const EncodeTarget& target, const Head& head) {
+// Fits the model, or uses the known one.
+MadeEncoder make_encoder(const Request& request, const Plan& plan, const EncodeTarget& target, const Head& head,
+                         std::unique_ptr<DenseEncoder> fitted) {
   if (plan.origin == L3_MODEL_NONE) return {};
+  if (fitted != nullptr) {
+    fitted->fit_rest();
+    return {Reason::none, std::move(fitted)};
+  }
   const TileSource source(head, static_cast<const uint8_t*>(request.image.pixels), stride_of(request.image));
   const l3_parallel& parallel = request.options.parallel;
   const std::span<const uint8_t> known = known_model(request, plan);
@@ -127,9 +131,10 @@ bool pays(const Request& request, const Plan& plan, const Head& head, uint64_t s
 
 }  // namespace
 
-Written write_file(const Request& request, const Plan& plan, const EncodeTarget& target, uint8_t* out) {
+Written write_file(const Request& request, const Plan& plan, const EncodeTarget& target, uint8_t* out,
+                   std::unique_ptr<DenseEncoder> fitted) {
   const Head first = head_of(request, plan);
-  const MadeEncoder made = make_encoder(request, plan, target, first);
+  const MadeEncoder made = make_encoder(request, plan, target, first, std::move(fitted));
   if (made.reason != Reason::none) return {made.reason};
   const std::span<const uint8_t> known = known_model(request, plan);
   const std::span<const uint8_t> model = known.empty() && made.encoder != nullptr ? made.encoder->model() : known;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "models/dense_tables.h"
 
@@ -162,6 +163,31 @@ class ReverseCoder {
     x = full ? x >> 16 : x;
     const uint32_t times = static_cast<uint32_t>(uint64_t{code.reciprocal} * (uint64_t{x} + code.more) >> code.shift);
     states_[lane] = times << kProbabilityBits | table.slots[code.first + x - times * code.frequency];
+  }
+  // Codes the samples of a tile, except for its ending, in the order of the steps of section 13.3. `codes` has a code
+  // for each sample, channel by channel and row by row: kSymbols * table + symbol.
+  template <uint32_t kSymbols>
+  void put_steps(uint32_t width, uint32_t height, uint32_t channels, const Ending& ending, const uint16_t* codes,
+                 const SlotTable<kSymbols>* tables) {
+    constexpr uint16_t kNoCode = 0xFFFF;
+    // All codes in order: for each step and each channel one for each lane, or none where a lane is outside the tile.
+    const uint32_t period = dense_period(width, lanes_), steps = dense_steps(width, height, lanes_);
+    const size_t each = size_t{channels} * lanes_;
+    const auto in_order = std::make_unique_for_overwrite<uint16_t[]>(steps * each);
+    std::memset(in_order.get(), 0xFF, steps * each * sizeof(uint16_t));
+    for (uint32_t c = 0; c < channels; ++c) {
+      for (uint32_t y = 0; y < height; ++y, codes += width) {
+        const uint32_t lane = y % lanes_, columns = y < ending.row ? width : ending.column;
+        uint16_t* to = in_order.get() + (size_t{y / lanes_} * period + 2 * lane) * each + size_t{c} * lanes_ + lane;
+        for (uint32_t x = 0; x < columns; ++x, to += each) *to = codes[x];
+      }
+    }
+    for (const uint16_t* next = in_order.get() + steps * each; next != in_order.get();) {
+      for (uint32_t lane = lanes_; lane-- > 0;) {
+        const uint16_t code = *--next;
+        if (code != kNoCode) put(lane, tables[code / kSymbols], code % kSymbols);
+      }
+    }
   }
   // Codes one of two alternatives, the first of which has this frequency.
   void put_binary(uint32_t lane, uint32_t frequency, bool is_first) {

@@ -279,22 +279,31 @@ void group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contex
                   double price, uint8_t* groups) {
   const size_t size = size_t{contexts} * symbols;
   std::vector<uint64_t> totals(size_t{values} * contexts);  // by value and context
-  for (size_t i = 0; i < totals.size(); ++i) {
-    for (uint32_t symbol = 0; symbol < symbols; ++symbol) totals[i] += counts[i * symbols + symbol];
-  }
+  // What each count and each total adds to the entropy.
+  std::vector<double> terms(counts.size()), total_terms(totals.size());
+  const auto update = [&](uint32_t value) {
+    for (size_t i = size_t{value} * contexts; i < size_t{value + 1} * contexts; ++i) {
+      totals[i] = 0;
+      for (size_t k = i * symbols; k < (i + 1) * symbols; ++k) {
+        totals[i] += counts[k];
+        terms[k] = entropy_term(counts[k]);
+      }
+      total_terms[i] = entropy_term(totals[i]);
+    }
+  };
+  for (uint32_t value = 0; value < values; ++value) update(value);
   const auto loss_of = [&](uint32_t a, uint32_t b) {
     double loss = 0;
-    const uint32_t *of_a = &counts[a * size], *of_b = &counts[b * size];
-    for (uint32_t context = 0; context < contexts; ++context, of_a += symbols, of_b += symbols) {
-      const uint64_t total_a = totals[size_t{a} * contexts + context], total_b = totals[size_t{b} * contexts + context];
-      if (total_a == 0 || total_b == 0) continue;
+    for (uint32_t context = 0; context < contexts; ++context) {
+      const size_t of_a = size_t{a} * contexts + context, of_b = size_t{b} * contexts + context;
+      if (totals[of_a] == 0 || totals[of_b] == 0) continue;
       double joined = 0;
       for (uint32_t i = 0; i < symbols; ++i) {
-        if (of_a[i] != 0 && of_b[i] != 0) {
-          joined += entropy_term(of_a[i] + uint64_t{of_b[i]}) - entropy_term(of_a[i]) - entropy_term(of_b[i]);
-        }
+        const size_t in_a = of_a * symbols + i, in_b = of_b * symbols + i;
+        if (counts[in_a] == 0 || counts[in_b] == 0) continue;
+        joined += entropy_term(counts[in_a] + uint64_t{counts[in_b]}) - terms[in_a] - terms[in_b];
       }
-      loss += entropy_term(total_a + total_b) - entropy_term(total_a) - entropy_term(total_b) - joined;
+      loss += entropy_term(totals[of_a] + totals[of_b]) - total_terms[of_a] - total_terms[of_b] - joined;
     }
     return loss;
   };
@@ -318,9 +327,7 @@ void group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contex
     }
     if (alive.size() <= maximum && best > price) break;
     for (size_t i = 0; i < size; ++i) counts[best_b * size + i] += counts[best_a * size + i];
-    for (uint32_t i = 0; i < contexts; ++i) {
-      totals[size_t{best_b} * contexts + i] += totals[size_t{best_a} * contexts + i];
-    }
+    update(best_b);
     for (uint32_t& g : group) g = g == best_a ? best_b : g;
     alive.erase(std::find(alive.begin(), alive.end(), best_a));
     for (const uint32_t other : alive) {

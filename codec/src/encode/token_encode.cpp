@@ -7,6 +7,7 @@
 #include "api/parallel.h"
 #include "encode/entropy.h"
 #include "models/model_tables.h"
+#include "targets/encode_target.h"
 
 namespace l3 {
 namespace {
@@ -16,7 +17,10 @@ constexpr double kMinRepeats = 0.08;
 // Still blocks decode several times faster than others, so a model with them is chosen even if its trial size is
 // larger by this factor. (The trial overestimates their cost.) At least kMinStill of the blocks must be still.
 constexpr double kPriceOfStill = 1.15, kMinStill = 0.05;
-constexpr uint64_t kTrialPixels = 1u << 18;
+// Plans are compared on at least one of this many pixels.
+constexpr uint64_t kPixelsOfTrial = 64;
+// Symbols of an image are kept between counting and encoding if they take no more memory than this.
+constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
 
 uint32_t depth_of(size_t count) {
   uint32_t depth = 1;
@@ -58,8 +62,21 @@ TokenModel model_of(const TokenTables& tables) {
     const uint8_t terms[kActivityTerms] = {term(0, 0), term(0, 1), term(0, 2), term(0, 3), term(1, 0), term(1, 1),
                                            term(2, 0), term(2, 1), term(2, 2), term(1, 2), term(1, 3)};
     std::memcpy(model.activity[c], terms, sizeof(terms));
+    const uint8_t* const rows = tables.pattern_row[c];
+    const uint32_t sign_groups = *std::max_element(rows, rows + kSignPatterns) + 1u;
+    for (uint32_t i = 0; i < kSignPatterns; ++i) model.sign_group[c][i] = rows[pattern_in_order(i)];
+    for (uint32_t i = 0; i < kZones; ++i) {
+      model.zone_group[c][i] = static_cast<uint8_t>(tables.zone_row[c][i] / sign_groups);
+    }
   }
   return model;
+}
+
+// About the bytes of the values that a model lists.
+size_t listed_bytes(const TokenModel& model) {
+  size_t bits = 0;
+  for (const auto& list : model.values) bits += list.size() * (model.listing == Listing::colours ? model.bits : 3);
+  return bits / 8;
 }
 
 }  // namespace
@@ -80,105 +97,103 @@ Fault TokenEncoder::Codes::read(std::span<const uint8_t> bytes, const TileSource
   return {};
 }
 
-std::unique_ptr<TokenTile> TokenEncoder::load(uint64_t tile, const TokenModel& model, const ValueMap& map) const {
-  const TileShape shape = source_.shape(tile);
-  auto loaded = std::make_unique<TokenTile>(shape.width, shape.height, model.engine_channels);
-  bool listed = true;
-  for_pixels(source_, tile, [&](const uint32_t* samples, uint32_t x, uint32_t y) {
-    for (uint32_t e = 0; e < model.engine_channels; ++e) {
-      const int32_t value = map.value_of(e, samples);
-      listed &= value >= 0 && value >> model.depth[e] == 0;
-      loaded->values[e][size_t{y} * shape.width + x] = value;
-    }
-  });
-  if (!listed) return nullptr;
-  if (model.match) loaded->find_matches(model.hole ? static_cast<int32_t>(model.hole_value) : -1, model.still);
+TokenEncoder::TokenEncoder(const TileSource& source, const l3_parallel& parallel)
+    : source_(source), parallel_(parallel), kernels_(encode_target()->tokens) {}
+
+std::unique_ptr<TokenTile> TokenEncoder::load(const TileSource& source, uint64_t tile, const TokenModel& model,
+                                              const ValueMap& map) const {
+  auto loaded = map.load(source, tile, model);
+  if (loaded != nullptr && model.match) kernels_.find_matches(loaded->planes(), model.still);
   return loaded;
 }
 
-// Chooses tiles to fit a model to: about `maximum` pixels, and at least one tile.
-std::vector<uint64_t> TokenEncoder::choose_tiles(uint64_t maximum) const {
-  const uint64_t step = std::clamp<uint64_t>((source_.pixels() + maximum / 2) / maximum, 1, source_.tile_count());
-  std::vector<uint64_t> seen;
-  for (uint64_t tile = step / 2; tile < source_.tile_count(); tile += step) seen.push_back(tile);
-  return seen;
+TokenTiles TokenEncoder::load_all(const TileSource& source, const TokenModel& model, const ValueMap& map) const {
+  TokenTiles tiles;
+  for (uint64_t tile = 0; tile < source.tile_count(); ++tile) tiles.push_back(load(source, tile, model, map));
+  return tiles;
 }
 
-void TokenEncoder::begin_model(const TokenPlan& plan, TokenModel& model) const {
-  const uint32_t channels = source_.channels();
-  model = TokenModel{};
-  model.channels = channels;
-  model.bits = source_.bits();
+bool TokenEncoder::read_tile(uint64_t tile, TokenSymbols& symbols) const {
+  const auto loaded = load(source_, tile, model_, map_);
+  if (loaded == nullptr) return false;
+  for (uint32_t c = 0; c < model_.engine_channels && !model_.literal; ++c) {
+    choose_tile_classes(loaded->planes(), kernels_, c, settle_rounds_, model_, scales_[c]);
+  }
+  symbols = read_symbols(*loaded, kernels_, model_);
+  return true;
+}
+
+TokenModel TokenEncoder::begin_model(const TileSource& source, const TokenPlan& plan, const Listings& listings) {
+  TokenModel model{};
+  model.channels = source.channels();
+  model.bits = source.bits();
   model.listing = plan.listing;
-  model.engine_channels = plan.listing == Listing::colours ? 1 : channels;
+  model.engine_channels = plan.listing == Listing::colours ? 1 : model.channels;
   model.match = plan.match;
   model.literal = plan.literal;
   model.still = plan.still;
   for (uint32_t c = 0; c < kMaxChannels; ++c) {
-    model.depth[c] = source_.bits();
+    model.depth[c] = model.bits;
     model.classes[c] = 1;
   }
-  if (plan.listing == Listing::ranks) {
-    ranks_of(source_, model.values);
-    for (uint32_t c = 0; c < channels; ++c) model.depth[c] = depth_of(model.values[c].size());
+  for (uint32_t c = 0; c < model.channels && plan.listing == Listing::ranks; ++c) {
+    model.values[c] = listings.ranks[c];
+    model.depth[c] = depth_of(model.values[c].size());
   }
   if (plan.listing == Listing::colours) {
-    const std::vector<Colour> colours = colours_of(source_);
-    for (const Colour& colour : colours) {
-      for (uint32_t c = 0; c < channels; ++c) {
+    for (const Colour& colour : listings.colours) {
+      for (uint32_t c = 0; c < model.channels; ++c) {
         model.values[0].push_back(static_cast<uint16_t>(colour.samples >> (16 * c)));
       }
     }
-    model.depth[0] = depth_of(colours.size());
+    model.depth[0] = depth_of(listings.colours.size());
   }
   if (plan.hole >= 0) {
-    const uint32_t hole = static_cast<uint32_t>(plan.hole);
-    const int32_t value = ValueMap(model).value_of(0, &hole);
+    const int32_t value = ValueMap(model).value_of(static_cast<uint32_t>(plan.hole));
     model.hole = value >= 0;
     model.hole_value = static_cast<uint32_t>(std::max(value, 0));
   }
+  return model;
 }
 
 void TokenEncoder::fit_to(const TokenTiles& tiles, const TokenEffort& effort, double share, TokenModel& model,
                           TokenScales* scales) const {
   if (model.literal) return;
   for (uint32_t c = 0; c < model.engine_channels; ++c) {
-    fit_token_channel(tiles, c, effort, model, scales[c]);
-    fit_token_groups(tiles, c, share, model);
+    fit_token_channel(tiles, kernels_, c, effort, model, scales[c]);
+    if (effort.group_octaves > 0) fit_token_groups(tiles, kernels_, c, share, effort, model);
   }
 }
 
-TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const std::vector<uint64_t>& seen) const {
-  TokenModel model;
-  begin_model(plan, model);
-  const ValueMap map(model);
-  TokenTiles tiles;
-  uint64_t pixels = 0, blocks = 0, still = 0;
-  for (const uint64_t tile : seen) {
-    tiles.push_back(load(tile, model, map));
-    pixels += tiles.back()->pixels();
-    blocks += tiles.back()->block_count();
-    for (const uint8_t of_block : tiles.back()->still) still += of_block;
+TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TileSource& sample, const Listings& listings,
+                                           const TokenEffort& effort) const {
+  TokenModel model = begin_model(source_, plan, listings);
+  const TokenTiles tiles = load_all(sample, model, ValueMap(model));
+  uint64_t blocks = 0, still = 0;
+  for (const auto& tile : tiles) {
+    const TokenPlanes& planes = tile->planes();
+    blocks += planes.block_count();
+    for (uint32_t b = 0; b < planes.block_count(); ++b) still += planes.still[b];
   }
-  const double share = static_cast<double>(pixels) / static_cast<double>(source_.pixels());
-  const TokenEffort effort{4, 2, 24, 2, kTrialPixels};
+  const double share = static_cast<double>(sample.pixels()) / static_cast<double>(source_.pixels());
   TokenScales scales[kMaxChannels];
   fit_to(tiles, effort, share, model, scales);
   TokenCounts counts(model);
-  for (const auto& tile : tiles) counts.add(*tile, model);
+  for (const auto& tile : tiles) {
+    const TokenPlanes& planes = tile->planes();
+    counts.add(read_symbols(*tile, kernels_, model), tile->pixels(), planes.blocks_across, planes.block_count());
+  }
+  const double still_share = static_cast<double>(still) / static_cast<double>(blocks);
+  if (effort.tables == 0) return {plan, counts.estimate(share) / 8 + static_cast<double>(listed_bytes(model)), still_share};
   fit_token_tables(counts, effort, model);
-  return {static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share,
-          static_cast<double>(still) / static_cast<double>(blocks)};
+  return {plan, static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share, still_share};
 }
 
-std::vector<TokenPlan> TokenEncoder::plans(ModelUse use) const {
+std::vector<TokenPlan> TokenEncoder::plans(ModelUse use, const Listings& listings) const {
   const uint32_t channels = source_.channels();
-  const double repeats = share_of_repeats(source_);
+  const std::vector<uint16_t>* const values = listings.ranks;
   // Other images have other values, so a model for them must not list any.
   const bool may_list = use == ModelUse::these;
-  const std::vector<Colour> colours = may_list || channels == 1 ? colours_of(source_) : std::vector<Colour>();
-  std::vector<uint16_t> values[kMaxChannels];
-  ranks_of(source_, values);
   size_t listed = 0, range = 0;
   for (uint32_t c = 0; c < channels; ++c) {
     listed += values[c].size();
@@ -190,13 +205,13 @@ std::vector<TokenPlan> TokenEncoder::plans(ModelUse use) const {
   for (const Listing listing : {Listing::none, Listing::ranks}) {
     if (listing == Listing::ranks && !ranks) continue;
     all.push_back({listing, false, false, -1});
-    if (repeats < kMinRepeats) continue;
+    if (listings.repeats < kMinRepeats) continue;
     all.push_back({listing, true, false, -1});
     if (channels > 1) continue;
     all.push_back({listing, true, false, values[0].front()});
     if (values[0].back() == (1u << source_.bits()) - 1) all.push_back({listing, true, false, values[0].back()});
   }
-  if (!colours.empty() && colours.size() * 4 < pixels && repeats > 0.3) {
+  if (!listings.colours.empty() && listings.colours.size() * 4 < pixels && listings.repeats > 0.3) {
     if (may_list) all.push_back({Listing::colours, true, true, -1});
     if (channels == 1) all.push_back({Listing::none, true, true, -1});
   }
@@ -204,37 +219,56 @@ std::vector<TokenPlan> TokenEncoder::plans(ModelUse use) const {
 }
 
 TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
-  const std::vector<uint64_t> seen = choose_tiles(effort < 4 ? kTrialPixels / 4 : kTrialPixels);
-  Choice best{{}, 1e300};
-  for (const TokenPlan& plan : plans(use)) {
-    const double bytes = try_plan(plan, seen).bytes;
-    if (bytes < best.bytes) best = {plan, bytes};
+  Listings listings;
+  listings.repeats = share_of_repeats(source_);
+  if (use == ModelUse::these || source_.channels() == 1) listings.colours = colours_of(source_);
+  ranks_of(source_, listings.ranks);
+  const TokenEffort spent = token_effort_of(effort);
+  // Pixels that repeat others are quick to try and say little.
+  const double pixels = static_cast<double>(spent.trial_pixels) / std::clamp(2 - 2 * listings.repeats, 1.0 / 16, 1.0);
+  const std::vector<SampleTile> pieces =
+      pieces_of(source_, std::max(static_cast<uint64_t>(pixels), source_.pixels() / kPixelsOfTrial));
+  const TileSource sample(pieces);
+  listings.share_of_sample = content_of(share_of_repeats(sample), sample.pixels()) /
+                             content_of(listings.repeats, source_.pixels());
+  constexpr TokenEffort kEstimate{1, 1, 0, 0, 0, 0, 0, 0, 0}, kTrial{4, 2, 0, 3, 24, 2, 0, 0, 0};
+  std::vector<Trial> trials;
+  for (const TokenPlan& plan : plans(use, listings)) trials.push_back(try_plan(plan, sample, listings, kEstimate));
+  const auto smaller_first = [](const Trial& a, const Trial& b) { return a.bytes < b.bytes; };
+  std::stable_sort(trials.begin(), trials.end(), smaller_first);
+  if (spent.trials > 0) {
+    trials.resize(std::min<size_t>(trials.size(), spent.trials));
+    for (Trial& trial : trials) trial = try_plan(trial.plan, sample, listings, kTrial);
+    std::stable_sort(trials.begin(), trials.end(), smaller_first);
   }
+  Trial best = trials.front();
   if (best.plan.match) {
     TokenPlan plan = best.plan;
     plan.still = true;
-    const Trial trial = try_plan(plan, seen);
-    if (trial.still_share >= kMinStill && trial.bytes < kPriceOfStill * best.bytes) best = {plan, trial.bytes};
+    const Trial trial = try_plan(plan, sample, listings, spent.trials > 0 ? kTrial : kEstimate);
+    if (trial.still_share >= kMinStill && trial.bytes < kPriceOfStill * best.bytes) best = trial;
   }
-  return best;
+  return {best.plan, best.bytes};
 }
 
 void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {
   const TokenEffort spent = token_effort_of(effort);
-  begin_model(plan, model_);
+  Listings listings;
+  if (plan.listing == Listing::colours) listings.colours = colours_of(source_);
+  if (plan.listing == Listing::ranks) ranks_of(source_, listings.ranks);
+  model_ = begin_model(source_, plan, listings);
   map_ = ValueMap(model_);
-  {
-    TokenTiles tiles;
-    uint64_t pixels = 0;
-    for (const uint64_t tile : choose_tiles(spent.fit_pixels)) {
-      tiles.push_back(load(tile, model_, map_));
-      pixels += tiles.back()->pixels();
-    }
-    const double share = static_cast<double>(pixels) / static_cast<double>(source_.pixels());
-    fit_to(tiles, spent, share, model_, scales_);
-  }
+  settle_rounds_ = spent.settle_rounds;
+  const bool all = source_.pixels() <= spent.fit_pixels;
+  const std::vector<SampleTile> pieces = all ? std::vector<SampleTile>() : pieces_of(source_, spent.fit_pixels);
+  const TileSource sample = all ? source_ : TileSource(pieces);
+  TokenTiles tiles;
+  if (!plan.literal) tiles = load_all(sample, model_, map_);
+  const double share = static_cast<double>(sample.pixels()) / static_cast<double>(source_.pixels());
+  fit_to(tiles, spent, share, model_, scales_);
+  if (!all) tiles.clear();
   TokenCounts counts(model_);
-  count_all(counts);
+  count_all(tiles, counts);
   fit_token_tables(counts, spent, model_);
   if (use != ModelUse::these) complete_token_model(model_);
   model_bytes_ = write_token_model(model_);
@@ -242,21 +276,26 @@ void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {
   if (fault.reason != Reason::none) __builtin_trap();
 }
 
-void TokenEncoder::count_all(TokenCounts& counts) {
-  const uint64_t tiles = source_.tile_count();
-  classes_.resize(tiles);
-  const uint64_t chunks = parallel_.run == nullptr ? 1 : std::min<uint64_t>(tiles, 8);
+void TokenEncoder::count_all(const TokenTiles& seen, TokenCounts& counts) {
+  const uint64_t count = source_.tile_count();
+  const uint64_t bytes = source_.pixels() * (3 + 4 * model_.engine_channels);
+  kept_.resize(bytes <= kMaxKeptBytes ? count : 0);
+  const uint64_t chunks = parallel_.run == nullptr ? 1 : std::min<uint64_t>(count, 8);
   std::vector<std::unique_ptr<TokenCounts>> others(chunks);
   auto count_chunk = [&](uint64_t chunk) {
     if (chunk > 0) others[chunk] = std::make_unique<TokenCounts>(model_);
     TokenCounts& to = chunk > 0 ? *others[chunk] : counts;
-    for (uint64_t tile = chunk; tile < tiles; tile += chunks) {
-      const auto loaded = load(tile, model_, map_);
-      for (uint32_t c = 0; c < model_.engine_channels && !model_.literal; ++c) {
-        choose_tile_classes(*loaded, c, model_, scales_[c]);
-        classes_[tile].insert(classes_[tile].end(), loaded->classes[c].begin(), loaded->classes[c].end());
+    for (uint64_t tile = chunk; tile < count; tile += chunks) {
+      TokenSymbols symbols;
+      if (!seen.empty() && !kept_.empty()) {
+        symbols = read_symbols(*seen[tile], kernels_, model_);
+      } else {
+        read_tile(tile, symbols);
       }
-      to.add(*loaded, model_);
+      const TileShape shape = source_.shape(tile);
+      const uint32_t across = ceil_div(shape.width, kBlockEdge);
+      to.add(symbols, size_t{shape.width} * shape.height, across, across * ceil_div(shape.height, kBlockEdge));
+      if (!kept_.empty()) kept_[tile] = std::move(symbols);
     }
   };
   run_parallel(parallel_, chunks, count_chunk);

@@ -19,7 +19,7 @@ struct TokenPlan {
 
 class TokenEncoder : public ModelEncoder {
  public:
-  TokenEncoder(const TileSource& source, const l3_parallel& parallel) : source_(source), parallel_(parallel) {}
+  TokenEncoder(const TileSource& source, const l3_parallel& parallel);
 
   // The functions below may throw std::bad_alloc.
 
@@ -38,11 +38,14 @@ class TokenEncoder : public ModelEncoder {
   [[nodiscard]] uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const override;
 
  private:
-  // The tables and symbols that code a tile's pixels.
+  struct CodedSample {
+    uint8_t table, token;
+    uint16_t raw;
+  };
+  // What codes a tile's pixels: the tables of matches, and everything about samples.
   struct Coded {
-    std::vector<uint8_t> match_tables;  // for each pixel
-    std::vector<uint8_t> tables[kMaxChannels], tokens[kMaxChannels];
-    std::vector<uint16_t> raw[kMaxChannels];
+    std::vector<uint8_t> match_tables;
+    std::vector<CodedSample> samples[kMaxChannels];
     double bits = 0;
   };
   // A model prepared for encoding: in the decoder's form, with the slots of each symbol in each table.
@@ -55,28 +58,43 @@ class TokenEncoder : public ModelEncoder {
     std::vector<SlotTable<kClassBuckets>> classes;
   };
 
-  std::vector<uint64_t> choose_tiles(uint64_t pixels) const;
+  // What plans depend on, found in the whole image.
+  struct Listings {
+    double repeats = 0;
+    double share_of_sample = 1;   // which share of the file's bytes the sample for trials is expected to take
+    std::vector<Colour> colours;  // none if there are too many
+    std::vector<uint16_t> ranks[kMaxChannels];
+  };
+  static TokenModel begin_model(const TileSource& source, const TokenPlan& plan, const Listings& listings);
   // Returns null if the model does not list the value of some pixel.
-  std::unique_ptr<TokenTile> load(uint64_t tile, const TokenModel& model, const ValueMap& map) const;
-  void begin_model(const TokenPlan& plan, TokenModel& model) const;
+  std::unique_ptr<TokenTile> load(const TileSource& source, uint64_t tile, const TokenModel& model,
+                                  const ValueMap& map) const;
+  TokenTiles load_all(const TileSource& source, const TokenModel& model, const ValueMap& map) const;
+  // Reads the symbols of a tile that the fit did not see. Returns false if the model does not list some value.
+  bool read_tile(uint64_t tile, TokenSymbols& symbols) const;
   void fit_to(const TokenTiles& tiles, const TokenEffort& effort, double share, TokenModel& model,
               TokenScales* scales) const;
   struct Trial {
+    TokenPlan plan;
     double bytes;        // estimate for the whole image
     double still_share;  // share of blocks that are still
   };
-  Trial try_plan(const TokenPlan& plan, const std::vector<uint64_t>& seen) const;
-  std::vector<TokenPlan> plans(ModelUse use) const;
-  void count_all(TokenCounts& counts);
-  bool code(const TokenTile& tile, Coded& coded) const;
+  Trial try_plan(const TokenPlan& plan, const TileSource& sample, const Listings& listings, const TokenEffort& effort) const;
+  std::vector<TokenPlan> plans(ModelUse use, const Listings& listings) const;
+  // Counts the symbols of all tiles, and keeps them if there is enough memory. `seen` are the tiles that the fit saw:
+  // all of them, or none.
+  void count_all(const TokenTiles& seen, TokenCounts& counts);
+  bool code(const TokenSymbols& symbols, size_t pixels, Coded& coded) const;
 
   const TileSource source_;
   const l3_parallel parallel_;
+  const TokenKernels& kernels_;
+  uint32_t settle_rounds_ = 2;
   TokenModel model_{};
   ValueMap map_;
   TokenScales scales_[kMaxChannels];
-  // The classes of each tile's blocks, channel by channel.
-  std::vector<std::vector<uint8_t>> classes_;
+  // The symbols of each tile, or empty if they would take too much memory.
+  std::vector<TokenSymbols> kept_;
   CodesInUse<Codes> codes_;
 };
 

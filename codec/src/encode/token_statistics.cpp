@@ -19,53 +19,63 @@ constexpr uint32_t kRowBits = 60;            // approximate cost of a row and it
 constexpr RowKind rows_of(uint32_t symbols) { return {symbols, 0, 1, 2, 8, 0.05, 1}; }
 constexpr RowKind kMatchRows = rows_of(kMatchSymbols), kTokenRows = rows_of(kTokens);
 
-uint32_t groups_of(const uint8_t* groups, uint32_t count) { return *std::max_element(groups, groups + count) + 1u; }
-
-// Reduces patterns to the equalities in `mask`, and adds up the counts of patterns that become equal.
-std::vector<uint32_t> masked(const std::vector<uint32_t>& matches, uint32_t mask, uint32_t size) {
-  std::vector<uint32_t> counts((size_t{1} << __builtin_popcount(mask)) * size);
-  for (uint32_t equalities = 0; equalities < kMatchPatterns; ++equalities) {
-    uint32_t* to = &counts[size_t{pattern_of(equalities, mask)} * size];
-    for (uint32_t i = 0; i < size; ++i) to[i] += matches[size_t{equalities} * size + i];
+// The approximate size of a table that suits these counts.
+double bits_of_table(const uint32_t* counts, uint32_t symbols) {
+  uint64_t total = 0;
+  uint32_t seen = 0;
+  for (uint32_t i = 0; i < symbols; ++i) {
+    total += counts[i];
+    seen += counts[i] > 0;
   }
-  return counts;
+  return seen > 0 ? 0.5 * seen * logarithm(static_cast<double>(total) + 1) : 0;
 }
 
-// The approximate cost of a mask: the bits of the symbols under each pattern, and of the tables of the patterns.
-double cost_of_mask(const std::vector<uint32_t>& matches, uint32_t mask, uint32_t octaves) {
-  const uint32_t size = octaves * kMatchSymbols;
-  const std::vector<uint32_t> counts = masked(matches, mask, size);
-  double bits = 1.2 * static_cast<double>(counts.size() / size);
-  for (size_t first = 0; first < counts.size(); first += kMatchSymbols) {
-    uint64_t total = 0;
-    uint32_t seen = 0;
-    for (uint32_t i = 0; i < kMatchSymbols; ++i) {
-      total += counts[first + i];
-      seen += counts[first + i] > 0;
-    }
-    if (total > 0)
-      bits += own_bits(&counts[first], kMatchSymbols) + 0.5 * seen * logarithm(static_cast<double>(total) + 1);
-  }
-  return bits;
-}
+// The counts of matches under each pattern: the equalities that a mask selects.
+struct MatchCounts {
+  uint32_t mask = kMatchPatterns - 1;
+  std::vector<uint32_t> of;  // `size` numbers for each pattern
 
-uint32_t choose_mask(const std::vector<uint32_t>& matches, uint32_t octaves) {
-  uint32_t mask = 255;
-  double cost = cost_of_mask(matches, mask, octaves);
-  while (mask != 0) {
-    uint32_t best = mask;
-    for (uint32_t i = 0; i < 8; ++i) {
-      if ((mask >> i & 1) == 0) continue;
-      const double without = cost_of_mask(matches, mask & ~(1u << i), octaves);
-      if (without < cost) {
-        cost = without;
-        best = mask & ~(1u << i);
-      }
+  // Without the equality that is bit `bit` of the patterns.
+  MatchCounts without(uint32_t bit, uint32_t size) const {
+    MatchCounts result{mask, std::vector<uint32_t>(of.size() / 2)};
+    uint32_t equality = mask;
+    for (uint32_t i = 0; i < bit; ++i) equality &= equality - 1;
+    result.mask &= ~(equality & -equality);
+    for (size_t pattern = 0; pattern < result.of.size() / size; ++pattern) {
+      const size_t first = (pattern >> bit << (bit + 1)) | (pattern & ((size_t{1} << bit) - 1));
+      const uint32_t *a = &of[first * size], *b = &of[(first | size_t{1} << bit) * size];
+      for (uint32_t i = 0; i < size; ++i) result.of[pattern * size + i] = a[i] + b[i];
     }
-    if (best == mask) break;
-    mask = best;
+    return result;
   }
-  return mask;
+
+  // The approximate cost: the bits of the symbols under each pattern, and of the tables of the patterns.
+  double cost(uint32_t size) const {
+    double bits = 1.2 * static_cast<double>(of.size() / size);
+    for (size_t first = 0; first < of.size(); first += kMatchSymbols) {
+      bits += own_bits(&of[first], kMatchSymbols) + bits_of_table(&of[first], kMatchSymbols);
+    }
+    return bits;
+  }
+};
+
+// Leaves out equalities for as long as that lowers the cost.
+MatchCounts choose_mask(const std::vector<uint32_t>& matches, uint32_t size) {
+  MatchCounts best{kMatchPatterns - 1, matches};
+  double cost = best.cost(size);
+  for (bool is_better = true; is_better;) {
+    is_better = false;
+    const MatchCounts before = best;
+    for (uint32_t bit = 0; 1u << bit < before.of.size() / size; ++bit) {
+      MatchCounts without = before.without(bit, size);
+      const double cost_without = without.cost(size);
+      if (cost_without >= cost) continue;
+      cost = cost_without;
+      best = std::move(without);
+      is_better = true;
+    }
+  }
+  return best;
 }
 
 // Numbers rows in the order in which patterns first use them. A pattern without samples gets the row of the one
@@ -97,9 +107,10 @@ uint32_t number_rows(const std::vector<uint32_t>& counts, uint32_t patterns, uin
 void fit_matches(const std::vector<uint32_t>& matches, const TokenEffort& effort, TokenModel& model) {
   const uint32_t octaves = model.literal ? 1 : kMatchOctaves;
   const uint32_t size = octaves * kMatchSymbols;
-  model.match_mask = choose_mask(matches, octaves);
-  const std::vector<uint32_t> counts = masked(matches, model.match_mask, size);
-  const uint32_t patterns = 1u << __builtin_popcount(model.match_mask);
+  const MatchCounts chosen = choose_mask(matches, size);
+  const std::vector<uint32_t>& counts = chosen.of;
+  model.match_mask = chosen.mask;
+  const uint32_t patterns = static_cast<uint32_t>(counts.size() / size);
   uint8_t groups[kMatchPatterns];
   group_values(counts, patterns, octaves, kMatchSymbols, kMaxMatchRows, kRowBits, groups);
   const uint32_t rows = number_rows(counts, patterns, size, groups, model.match_row);
@@ -122,13 +133,13 @@ void fit_matches(const std::vector<uint32_t>& matches, const TokenEffort& effort
 
 }  // namespace
 
-TokenCounts::TokenCounts(const TokenModel& model) {
+TokenCounts::TokenCounts(const TokenModel& model) : channels_(model.engine_channels) {
   matches_.resize(model.match ? size_t{kMatchPatterns} * (model.literal ? 1 : kMatchOctaves) * kMatchSymbols : 0);
-  for (uint32_t c = 0; c < model.engine_channels; ++c) {
-    zone_groups_[c] = model.literal ? 1 : groups_of(model.zone_group[c], kZones);
-    sign_groups_[c] = model.literal ? 1 : groups_of(model.sign_group[c], kSignPatterns);
-    const uint32_t contexts = model.literal ? kLiteralContexts : zone_groups_[c] * sign_groups_[c] * kTokenLevels;
-    tokens_[c].resize(size_t{contexts} * kTokens);
+  for (uint32_t c = 0; c < channels_; ++c) {
+    const TokenRows rows(model, c);
+    sign_groups_[c] = rows.sign_groups;
+    rows_[c] = rows.rows;
+    tokens_[c].resize(size_t{model.literal ? kLiteralContexts : rows_[c] * kTokenLevels} * kTokens);
   }
 }
 
@@ -146,58 +157,22 @@ void TokenCounts::add(const TokenCounts& other) {
   }
 }
 
-void TokenCounts::add_matches(const TokenTile& tile, const TokenModel& model) {
-  if (model.literal) {
-    for (size_t i = 0; i < tile.pixels(); ++i) {
-      if (tile.symbols[i] != kNoSymbol) ++matches_[tile.equalities[i] * kMatchSymbols + tile.symbols[i]];
-    }
-    return;
-  }
-  ContextFinder finder(tile, hole_of(model));
-  std::vector<uint8_t> octaves(tile.width);
-  for (uint32_t y = 0; y < tile.height; ++y) {
-    finder.find_octaves(y, model.activity[0], octaves.data());
-    for (uint32_t x = 0; x < tile.width; ++x) {
-      const size_t i = size_t{y} * tile.width + x;
-      if (tile.symbols[i] == kNoSymbol) continue;
-      ++matches_[(tile.equalities[i] * kMatchOctaves + octaves[x]) * kMatchSymbols + tile.symbols[i]];
+void TokenCounts::add(const TokenSymbols& symbols, size_t pixels, uint32_t across, uint32_t blocks) {
+  const uint8_t* const of = symbols.symbols.get();
+  if (symbols.matches != nullptr) {
+    for (size_t i = 0; i < pixels; ++i) {
+      if (of[i] != kNoSymbol) ++matches_[size_t{symbols.matches[i]} * kMatchSymbols + of[i]];
     }
   }
-}
-
-void TokenCounts::add(const TokenTile& tile, const TokenModel& model) {
-  if (model.match) add_matches(tile, model);
-  for (uint32_t b = 0; b < tile.block_count(); ++b) ++still_[tile.still_above(b)][tile.still[b]];
-  if (model.literal) {
-    NeighbourRows rows(tile.width);
-    for (uint32_t y = 0; y < tile.height; ++y) {
-      rows.find(tile.values[0].data(), y);
-      for (uint32_t x = 0; x < tile.width; ++x) {
-        const size_t i = size_t{y} * tile.width + x;
-        if (tile.symbols[i] != kMatchNone) continue;
-        const uint32_t w = std::min(static_cast<uint32_t>(rows[kTokenW][x]), kLiteralContexts - 1);
-        ++tokens_[0][w * kTokens + token_of(static_cast<uint32_t>(tile.values[0][i]))];
-      }
+  for (uint32_t b = 0; b < blocks; ++b) ++still_[b >= across && symbols.still[b - across] != 0][symbols.still[b]];
+  for (uint32_t c = 0; c < channels_; ++c) {
+    for (uint32_t b = 0; b < blocks; ++b) {
+      if (symbols.still[b] != 0) continue;
+      ++classes_[c][c > 0 ? symbols.classes[c - 1][b] : 0][symbols.classes[c][b]];
     }
-    return;
-  }
-  ContextFinder finder(tile, hole_of(model));
-  ContextRow row(tile.width);
-  for (uint32_t c = 0; c < tile.channels; ++c) {
-    for (uint32_t b = 0; b < tile.block_count(); ++b) {
-      if (tile.still[b] != 0) continue;
-      ++classes_[c][c > 0 ? tile.classes[c - 1][b] : 0][tile.classes[c][b]];
-    }
-    for (uint32_t y = 0; y < tile.height; ++y) {
-      finder.find(c, y, model.activity[c], model.depth[c], row);
-      for (uint32_t x = 0; x < tile.width; ++x) {
-        const size_t i = size_t{y} * tile.width + x;
-        if (tile.symbols[i] != kMatchNone) continue;
-        const uint32_t of_row =
-            model.zone_group[c][row.zone[x]] * sign_groups_[c] + model.sign_group[c][row.pattern[x]];
-        const uint32_t token = token_of(number_of(tile.values[c][i], tile.predicted[c][i], model.depth[c]));
-        ++tokens_[c][(size_t{of_row} * kTokenLevels + row.level[x]) * kTokens + token];
-      }
+    for (size_t i = 0; i < pixels; ++i) {
+      if (of[i] != kMatchNone) continue;
+      ++tokens_[c][size_t{symbols.contexts[c][i]} * kTokens + token_of(symbols.numbers[c][i])];
     }
   }
 }
@@ -233,28 +208,56 @@ double TokenCounts::bits(const TokenModel& model) const {
   return sum;
 }
 
-void fit_token_groups(const TokenTiles& tiles, uint32_t c, double share, TokenModel& model) {
-  std::memset(model.zone_group[c], 0, sizeof(model.zone_group[c]));
-  std::memset(model.sign_group[c], 0, sizeof(model.sign_group[c]));
-  std::vector<uint32_t> by_zone(size_t{kZones} * kMatchOctaves * kTokens);
-  std::vector<uint32_t> by_pattern(size_t{kSignPatterns} * kMatchOctaves * kTokens);
+double TokenCounts::estimate(double share) const {
+  double bits = 0, tables = 0;
+  const auto add = [&](const uint32_t* counts, uint32_t symbols) {
+    bits += own_bits(counts, symbols);
+    tables += bits_of_table(counts, symbols);
+  };
+  for (const auto& of_above : still_) bits += own_bits(of_above, 2);
+  if (!matches_.empty()) {
+    const uint32_t size = static_cast<uint32_t>(matches_.size()) / kMatchPatterns;
+    const MatchCounts chosen = choose_mask(matches_, size);
+    for (size_t first = 0; first < chosen.of.size(); first += kMatchSymbols) add(&chosen.of[first], kMatchSymbols);
+  }
+  for (uint32_t c = 0; c < channels_; ++c) {
+    const std::vector<uint32_t>& tokens = tokens_[c];
+    const bool literal = tokens.size() == size_t{kLiteralContexts} * kTokens;
+    const size_t size = kTokens * (literal ? 1 : 4);  // levels of an octave are much alike
+    for (size_t first = 0; first < tokens.size(); first += size) {
+      uint32_t of_tokens[kTokens] = {};
+      for (size_t i = 0; i < size; ++i) of_tokens[i % kTokens] += tokens[first + i];
+      uint64_t raw_bits = 0;
+      for (uint32_t token = 0; token < kTokens; ++token) raw_bits += uint64_t{of_tokens[token]} * raw_bits_of(token);
+      bits += static_cast<double>(raw_bits);
+      add(of_tokens, kTokens);
+    }
+  }
+  return bits / share + tables;
+}
+
+void fit_token_groups(const TokenTiles& tiles, const TokenKernels& kernels, uint32_t c, double share,
+                      const TokenEffort& effort, TokenModel& model) {
+  const uint32_t contexts = ceil_div(kMatchOctaves, effort.group_octaves);
+  std::vector<uint32_t> by_zone(size_t{kZones} * contexts * kTokens);
+  std::vector<uint32_t> by_pattern(size_t{kSignPatterns} * contexts * kTokens);
   for (const auto& tile : tiles) {
-    ContextFinder finder(*tile, hole_of(model));
-    ContextRow row(tile->width);
-    for (uint32_t y = 0; y < tile->height; ++y) {
-      finder.find(c, y, model.activity[c], model.depth[c], row);
-      for (uint32_t x = 0; x < tile->width; ++x) {
-        const size_t i = size_t{y} * tile->width + x;
-        if (tile->symbols[i] != kMatchNone) continue;
-        const uint32_t token = token_of(number_of(tile->values[c][i], tile->predicted[c][i], model.depth[c]));
-        ++by_zone[(size_t{row.zone[x]} * kMatchOctaves + row.level[x] / 4) * kTokens + token];
-        ++by_pattern[(size_t{row.pattern[x]} * kMatchOctaves + row.level[x] / 4) * kTokens + token];
+    const TokenPlanes& planes = tile->planes();
+    const auto places = std::make_unique_for_overwrite<TokenPlace[]>(tile->pixels());
+    kernels.read_symbols(planes, c, model.activity[c], model.depth[c], places.get());
+    const TokenPlace* place = places.get();
+    for (uint32_t y = 0; y < planes.height; ++y) {
+      for (uint32_t x = 0; x < planes.width; ++x, ++place) {
+        if (planes.symbols[y * planes.pitch + x] != kMatchNone) continue;
+        const uint32_t token = token_of(place->number), context = place->level / (4 * effort.group_octaves);
+        ++by_zone[(place->zone * contexts + context) * kTokens + token];
+        ++by_pattern[(place->pattern * contexts + context) * kTokens + token];
       }
     }
   }
   const double price = 120 * share;
-  group_values(std::move(by_zone), kZones, kMatchOctaves, kTokens, kMaxZoneGroups, 3 * price, model.zone_group[c]);
-  group_values(std::move(by_pattern), kSignPatterns, kMatchOctaves, kTokens, kMaxSignGroups, price,
+  group_values(std::move(by_zone), kZones, contexts, kTokens, kMaxZoneGroups, 3 * price, model.zone_group[c]);
+  group_values(std::move(by_pattern), kSignPatterns, contexts, kTokens, kMaxSignGroups, price,
                model.sign_group[c]);
 }
 
@@ -274,7 +277,7 @@ void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, Toke
     tables.add_row(counts.tokens_[0].data(), kLiteralContexts);
   } else {
     for (uint32_t c = 0; c < model.engine_channels; ++c) {
-      for (uint32_t row = 0; row < counts.zone_groups_[c] * counts.sign_groups_[c]; ++row) {
+      for (uint32_t row = 0; row < counts.rows_[c]; ++row) {
         tables.add_row(&counts.tokens_[c][size_t{row} * kTokenLevels * kTokens], kTokenLevels);
       }
     }
@@ -286,7 +289,7 @@ void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, Toke
     model.literal_table[w] = static_cast<uint8_t>(first + tables.table_of(0, w));
   }
   for (uint32_t c = 0; c < model.engine_channels && !model.literal; ++c) {
-    for (uint32_t z = 0; z < counts.zone_groups_[c]; ++z) {
+    for (uint32_t z = 0; z < counts.rows_[c] / counts.sign_groups_[c]; ++z) {
       for (uint32_t s = 0; s < counts.sign_groups_[c]; ++s, ++row) {
         for (uint32_t level = 0; level < kTokenLevels; ++level) {
           model.table_of[c][z][s][level] = static_cast<uint8_t>(first + tables.table_of(row, level));

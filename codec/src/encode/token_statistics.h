@@ -10,28 +10,29 @@ class TokenCounts {
  public:
   explicit TokenCounts(const TokenModel& model);
 
-  void add(const TokenTile& tile, const TokenModel& model);
+  // Adds a tile's symbols, which have `across` blocks to a row.
+  void add(const TokenSymbols& symbols, size_t pixels, uint32_t across, uint32_t blocks);
   void add(const TokenCounts& other);
   // The bits of everything counted, coded with a model's tables.
   double bits(const TokenModel& model) const;
+  // About the bits of an image of which the fraction `share` was counted, and of tables that suit it.
+  double estimate(double share) const;
 
  private:
   friend void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, TokenModel& model);
 
-  void add_matches(const TokenTile& tile, const TokenModel& model);
-
-  uint32_t zone_groups_[kMaxChannels], sign_groups_[kMaxChannels];
+  uint32_t channels_;
+  uint32_t sign_groups_[kMaxChannels], rows_[kMaxChannels];
   std::vector<uint32_t> matches_;                                  // by equalities, octave and symbol
   std::vector<uint32_t> tokens_[kMaxChannels];                     // by row, level and token; literal: by W and token
   uint32_t still_[2][2] = {};                                      // by whether the block above is still
   uint32_t classes_[kMaxChannels][kMaxClasses][kMaxClasses] = {};  // by the class of the channel before
 };
 
-constexpr uint32_t kMatchSymbols = 6;
-
 // Groups zones and sign patterns of channel c by the statistics of their samples. The tiles are the fraction `share`
 // of the image.
-void fit_token_groups(const TokenTiles& tiles, uint32_t c, double share, TokenModel& model);
+void fit_token_groups(const TokenTiles& tiles, const TokenKernels& kernels, uint32_t c, double share,
+                      const TokenEffort& effort, TokenModel& model);
 
 // Fits rows and tables to the counts.
 void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, TokenModel& model);

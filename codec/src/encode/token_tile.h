@@ -1,102 +1,54 @@
-// A tile as the encoder of token models uses it: planes of values, matches, errors and predictions (section 15 of the
-// spec).
+// A tile as the encoder of token models uses it, with its own memory, and the symbols that code it.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "encode/token_model.h"
+#include "engine/token_fit_kernels.h"
 
 namespace l3 {
 
-// Takes the place of a MatchSymbol for pixels of still blocks, which have no symbol.
-constexpr uint32_t kNoSymbol = 0xFF;
+constexpr uint32_t kMatchSymbols = 6;
 
-enum TokenNeighbour : uint32_t { kTokenW, kTokenN, kTokenNw, kTokenNe, kTokenWw, kTokenNn, kTokenNne, kTokenNww };
-constexpr uint32_t kTokenNeighbours = 8;
-
-// The neighbours of each number in a row of a plane: one row for each kind of neighbour.
-class NeighbourRows {
+class TokenTile {
  public:
-  explicit NeighbourRows(uint32_t width) : width_(width), numbers_(size_t{width} * kTokenNeighbours) {}
+  // All values are 0, no pixel repeats another one. `hole` is the hole's value, or negative.
+  TokenTile(uint32_t width, uint32_t height, uint32_t engine_channels, int32_t hole);
 
-  // Finds the neighbours for row y of a plane.
-  void find(const int32_t* plane, uint32_t y);
-  // Replaces the hole by the value that section 15.2 defines.
-  void fill_holes(int32_t hole);
-
-  const int32_t* operator[](uint32_t neighbour) const { return numbers_.data() + size_t{neighbour} * width_; }
-
- private:
-  int32_t* row(uint32_t neighbour) { return numbers_.data() + size_t{neighbour} * width_; }
-
-  uint32_t width_;
-  std::vector<int32_t> numbers_;
-};
-
-struct TokenTile {
-  uint32_t width, height, channels;  // engine channels
-  uint32_t blocks_across, blocks_down;
-  std::vector<int32_t> values[kMaxChannels];
-  std::vector<int32_t> errors[kMaxChannels];
-  std::vector<int32_t> predicted[kMaxChannels];  // twice the prediction, plus 1 if it leans upwards
-  std::vector<uint8_t> classes[kMaxChannels];    // for each block
-  std::vector<uint8_t> equalities, symbols;      // for each pixel; without match every symbol is kMatchNone
-  std::vector<uint8_t> still;                    // for each block
-
-  TokenTile(uint32_t w, uint32_t h, uint32_t engine_channels);
-
-  size_t pixels() const { return size_t{width} * height; }
-  uint32_t block_count() const { return blocks_across * blocks_down; }
-  bool still_above(uint32_t block) const { return block >= blocks_across && still[block - blocks_across] != 0; }
-  // Finds which neighbour each pixel repeats. `hole` is the hole's value, or negative. `with_still` allows still
-  // blocks.
-  void find_matches(int32_t hole, bool with_still);
+  const TokenPlanes& planes() const { return planes_; }
+  size_t pixels() const { return size_t{planes_.width} * planes_.height; }
+  int32_t* row(uint32_t channel, uint32_t y) { return planes_.values[channel] + y * planes_.pitch; }
+  // Completes the margins of the values, and the held ones. To be called once all values are set.
+  void finish();
 
  private:
-  // Marks blocks in which all pixels are as in a still block, and gives their pixels the symbol kNoSymbol.
-  void find_still(const std::vector<uint8_t>& stays);
+  TokenPlanes planes_{};
+  std::unique_ptr<int32_t[]> numbers_;
+  std::unique_ptr<uint8_t[]> bytes_;
 };
 
-// Predicts channel c with the classes of its blocks, and computes its errors.
-void predict_tile(TokenTile& tile, uint32_t c, const TapWeights* weights, uint32_t depth, int32_t hole);
+using TokenTiles = std::vector<std::unique_ptr<TokenTile>>;
 
-// The number that a token stands for: how far the value is from the prediction.
-inline uint32_t number_of(int32_t value, int32_t predicted, uint32_t depth) {
-  const int32_t p = predicted >> 1;
-  const bool up = (predicted & 1) != 0;
-  const int32_t span = 1 << depth;
-  int32_t d = (up ? value - p : p - value) & (span - 1);
-  if (d > span / 2) d -= span;
-  // Odd numbers go in the direction in which the prediction leans.
-  return d > 0 ? static_cast<uint32_t>(2 * d - 1) : static_cast<uint32_t>(-2 * d);
-}
-
-// The contexts of a row's samples, which select their tables.
-struct ContextRow {
-  std::vector<uint8_t> level, zone, pattern;
-  explicit ContextRow(uint32_t width) : level(width), zone(width), pattern(width) {}
+// What codes the pixels of a tile, row by row, and the contexts that select the tables.
+struct TokenSymbols {
+  std::unique_ptr<uint8_t[]> symbols;                     // kNoSymbol in still blocks
+  std::unique_ptr<uint16_t[]> matches;                    // with match: kMatchOctaves * equalities + octave; literal: equalities
+  std::unique_ptr<uint16_t[]> contexts[kMaxChannels];     // kTokenLevels * row + level; literal: W
+  std::unique_ptr<uint16_t[]> numbers[kMaxChannels];      // that tokens and raw bits stand for
+  std::unique_ptr<uint8_t[]> still;                       // for each block
+  std::unique_ptr<uint8_t[]> classes[kMaxChannels];       // for each block
 };
 
-// Finds contexts, one row at a time.
-class ContextFinder {
- public:
-  ContextFinder(const TokenTile& tile, int32_t hole);
+// The row of each zone and sign pattern of a channel.
+struct TokenRows {
+  uint32_t sign_groups, rows;
+  uint8_t of[kZones][kSignPatterns];
 
-  // The contexts of channel c in row y. `activity` are the weights of the activity's terms.
-  void find(uint32_t c, uint32_t y, const uint8_t* activity, uint32_t depth, ContextRow& row);
-  // The octaves of the activity of channel 0, without terms of other channels.
-  void find_octaves(uint32_t y, const uint8_t* activity, uint8_t* octaves);
-
-  // The terms of the activity in row y: one row for each term.
-  const std::vector<int32_t>* terms(uint32_t c, uint32_t y);
-
- private:
-  const TokenTile& tile_;
-  int32_t hole_;
-  NeighbourRows values_, errors_;
-  std::vector<int32_t> terms_[kActivityTerms];
-  std::vector<int32_t> sum_;
+  TokenRows(const TokenModel& model, uint32_t c);
 };
+
+// Reads the symbols of a tile that is predicted, if the model predicts.
+TokenSymbols read_symbols(const TokenTile& tile, const TokenKernels& kernels, const TokenModel& model);
 
 }  // namespace l3

@@ -2,33 +2,34 @@
 #pragma once
 
 #include "encode/tile_source.h"
-#include "encode/token_model.h"
+#include "encode/token_tile.h"
 
 namespace l3 {
-
-inline uint32_t sample_at(const uint8_t* pixels, uint32_t i, bool wide) {
-  return wide ? reinterpret_cast<const uint16_t*>(pixels)[i] : pixels[i];
-}
-
-// Calls use(samples, x, y) for each pixel of a tile.
-template <class Use>
-void for_pixels(const TileSource& source, uint64_t tile, const Use& use) {
-  const TileShape shape = source.shape(tile);
-  const TileInput input = source.input(tile);
-  uint32_t samples[kMaxChannels] = {};
-  for (uint32_t y = 0; y < shape.height; ++y) {
-    const uint8_t* row = input.pixels + y * input.stride;
-    for (uint32_t x = 0, i = 0; x < shape.width; ++x) {
-      for (uint32_t c = 0; c < shape.channels; ++c, ++i) samples[c] = sample_at(row, i, shape.bits > 8);
-      use(samples, x, y);
-    }
-  }
-}
 
 // A colour that occurs in an image.
 struct Colour {
   uint64_t samples;  // 16 bits each; the first channel is lowest
   uint64_t times;
+};
+
+// A list of colours that finds the number of a colour.
+class ColourList {
+ public:
+  // There may be at most this many colours.
+  explicit ColourList(size_t maximum);
+
+  // The number of a colour, the first one if it is listed twice, or -1.
+  int32_t find(uint64_t samples) const { return static_cast<int32_t>(slots_[slot_of(samples)]) - 1; }
+  void append(const Colour& colour);
+  std::vector<Colour>& all() { return all_; }
+
+ private:
+  // Where a colour is, or would be added.
+  size_t slot_of(uint64_t samples) const;
+
+  uint32_t shift_;
+  std::vector<uint32_t> slots_;  // a number plus 1, or 0
+  std::vector<Colour> all_;
 };
 
 // All colours, by how often they differ from their left and upper neighbours, most often first. Empty if there are too
@@ -43,18 +44,29 @@ class ValueMap {
   ValueMap() = default;
   ValueMap(const TokenModel& model);
 
-  // The value of a pixel in an engine channel, or -1 if the model does not list it.
-  int32_t value_of(uint32_t channel, const uint32_t* samples) const;
+  // The value of a sample of the first channel, or -1 if the model does not list it.
+  int32_t value_of(uint32_t sample) const;
+  // Loads a tile. Returns null if the model does not list some value.
+  std::unique_ptr<TokenTile> load(const TileSource& source, uint64_t tile, const TokenModel& model) const;
 
  private:
+  // Loads a row of a tile. Returns all its values joined by or.
+  template <uint32_t kChannels, class Sample>
+  int32_t load_row(const Sample* from, uint32_t y, TokenTile& tile) const;
+
   Listing listing_ = Listing::none;
-  uint32_t channels_ = 0;
-  std::vector<int32_t> rank_of_[kMaxChannels];          // by sample
-  std::vector<std::pair<uint64_t, uint32_t>> colours_;  // a pixel's samples and its number, sorted by samples
+  std::vector<int32_t> rank_of_[kMaxChannels];  // by sample
+  ColourList colours_{1};
 };
 
 // The share of pixels that equal their left or upper neighbour.
 double share_of_repeats(const TileSource& source);
+// How much a source contributes to the size of a file, roughly, as a number of pixels that do not repeat. What it is for:
+// to conclude from a sample, whose pixels may repeat more or less often than others.
+inline double content_of(double repeats, uint64_t pixels) {
+  constexpr double kContentOfRepeat = 1.0 / 32;
+  return static_cast<double>(pixels) * (1 - repeats + kContentOfRepeat);
+}
 // For 8-bit samples, token models are tried only if at least this share of pixels repeats.
 constexpr double kRepeatsForTokens = 0.15;
 

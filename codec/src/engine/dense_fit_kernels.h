@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <type_traits>
 
 #include "engine/dense_context_kernels.h"
 
@@ -33,14 +34,23 @@ struct FitScales {
   int16_t cost[kFitLevels][2];     // a and b
 };
 
-// The features of a block's samples, row by row, 16 to a row. Rows below the image are all zero.
+// The rows of a block in an order in which each quarter has rows of both halves.
+constexpr uint8_t kRowOrder[kBlockEdge] = {0, 1, 8, 9, 4, 5, 12, 13, 2, 3, 10, 11, 6, 7, 14, 15};
+
+// A class is given up if the first quarters of a block cost more than with the best class so far by this fraction of
+// the block's cost.
+constexpr uint32_t kClearly = 24;
+
+// The features of a block's samples, 16 to a row, the rows in this order. Rows below the image are all zero.
 struct BlockFeatures {
   alignas(64) int16_t features[kMaxFeatures + 1][kBlockSamples];
   alignas(64) int16_t base[kBlockSamples];  // W
   alignas(64) int16_t value[kBlockSamples];
   alignas(64) int16_t level[kBlockSamples];
-  uint32_t x, y;
-  uint32_t columns, rows;  // inside the image
+  uint32_t x, y, columns;  // as many columns as are inside the image
+  uint32_t rows_left;      // from y to the last row of the image
+
+  L3_INLINE bool has_row(uint32_t r) const { return kRowOrder[r] < rows_left; }
 };
 
 template <class S>  // a ShortVectors
@@ -64,17 +74,20 @@ struct FitKernels : ContextKernels<S> {
     return R::lesser(R::levels_of(activity + static_cast<int16_t>(kActivityFloor)), R::all(kFitLevels - 1));
   }
 
-  L3_INLINE static void read_block(const DensePlanes& planes, uint32_t channel, uint32_t block, BlockFeatures& out) {
+  // Reads the first `rows` rows of a block.
+  L3_INLINE static void read_block(const DensePlanes& planes, uint32_t channel, uint32_t block, BlockFeatures& out,
+                                   uint32_t rows = kBlockEdge) {
     const uint32_t x = block % planes.blocks_across * kBlockEdge;
     const uint32_t y0 = block / planes.blocks_across * kBlockEdge;
     if (planes.height - y0 < kBlockEdge) __builtin_memset(&out, 0, sizeof(out));
     out.x = x;
     out.y = y0;
     out.columns = smaller(kBlockEdge, planes.width - x);
-    out.rows = smaller(kBlockEdge, planes.height - y0);
+    out.rows_left = planes.height - y0;
     const uint32_t cross = cross_channels(channel);
-    for (uint32_t r = 0; r < out.rows; ++r) {
-      const uint32_t y = y0 + r;
+    for (uint32_t r = 0; r < rows; ++r) {
+      if (!out.has_row(r)) continue;
+      const uint32_t y = y0 + kRowOrder[r];
       const size_t at = y * planes.pitch + x;
       NeighbourRow own, error, other[2];
       find_neighbours(planes.samples[channel], planes.pitch, x, y, own);
@@ -112,8 +125,9 @@ struct FitKernels : ContextKernels<S> {
     for (uint32_t b = 0; b < planes.block_count(); b += step) {
       read_block(planes, channel, b, block);
       __builtin_memset(scale, 0, sizeof(scale));
-      for (uint32_t r = 0; r < block.rows; ++r) {
-        const int16_t* errors = planes.errors[channel] + (block.y + r) * planes.pitch + block.x;
+      for (uint32_t r = 0; r < kBlockEdge; ++r) {
+        if (!block.has_row(r)) continue;
+        const int16_t* errors = planes.errors[channel] + (block.y + kRowOrder[r]) * planes.pitch + block.x;
         uint16_t place[kBlockEdge];
         for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
           const Row p = (R::load(block.level + r * kBlockEdge + k) << 8) + R::magnitude(R::load(errors + k));
@@ -129,20 +143,19 @@ struct FitKernels : ContextKernels<S> {
     }
   }
 
-  // The cost of a block's samples with a predictor whose weights are in pairs, relative to no errors at all. Stops
-  // early once the cost passes `bound`.
+  // Adds up the cost of a block's samples with a predictor whose weights are in pairs, relative to no errors at all.
+  // sums[q] is the cost of the first q + 1 quarters of the block. Returns false once one is not below its limit.
   template <uint32_t kPairs>
-  L3_INLINE static uint32_t cost_of(const BlockFeatures& block,
-                                    const typename S::Interleaved (*paired)[kBlockSamples / S::kShorts],
-                                    const typename S::Interleaved* costs, const int32_t* weights, int16_t maximum,
-                                    uint32_t bound) {
-    constexpr uint32_t kVectors = kBlockSamples / S::kShorts, kVectorsAtOnce = kVectors / 4;
+  L3_INLINE static bool add_costs(const BlockFeatures& block,
+                                  const typename S::Interleaved (*paired)[kBlockSamples / S::kShorts],
+                                  const typename S::Interleaved* costs, const int32_t* weights, int16_t maximum,
+                                  uint32_t quarters, const uint32_t* limits, uint32_t* sums) {
+    constexpr uint32_t kVectorsOfQuarter = kBlockSamples / S::kShorts / 4;
     constexpr int32_t kMinCost = std::bit_cast<int32_t>(static_cast<float>(kCostOne)) >> 15;
     typename S::Sums weight[kPairs];
     for (uint32_t p = 0; p < kPairs; ++p) weight[p] = S::all_pairs(weights[p]);
     typename S::Sums total{};
-    uint32_t sum_of_all = 0;
-    for (uint32_t i = 0; i < kVectors; ++i) {
+    for (uint32_t i = 0; i < quarters * kVectorsOfQuarter; ++i) {
       typename S::InterleavedSums sum{S::all_pairs(32), S::all_pairs(32)};
       for (uint32_t p = 0; p < kPairs; ++p) sum.add(paired[p][i], weight[p]);
       sum.low >>= kWeightShift;
@@ -159,17 +172,18 @@ struct FitKernels : ContextKernels<S> {
         return (typename S::Sums) __builtin_convertvector(sum_of_one, Floats) >> 15;
       };
       total += cost(turns.low, costs[i].low) + cost(turns.high, costs[i].high) - 2 * kMinCost;
-      if ((i + 1) % kVectorsAtOnce != 0) continue;
-      sum_of_all = 0;
-      for (uint32_t k = 0; k < S::kSums; ++k) sum_of_all += static_cast<uint32_t>(total[k]);
-      if (sum_of_all >= bound) break;
+      if ((i + 1) % kVectorsOfQuarter != 0) continue;
+      const uint32_t quarter = i / kVectorsOfQuarter;
+      sums[quarter] = 0;
+      for (uint32_t k = 0; k < S::kSums; ++k) sums[quarter] += static_cast<uint32_t>(total[k]);
+      if (sums[quarter] >= limits[quarter]) return false;
     }
-    return sum_of_all;
+    return true;
   }
 
   template <uint32_t kPairs>
   static void assign_as(const DensePlanes& planes, uint32_t channel, const FitScales& scales,
-                        const TapWeights* predictors, const uint32_t* class_costs, uint32_t classes) {
+                        const TapWeights* predictors, const uint32_t* class_costs, uint32_t classes, bool half) {
     const uint32_t count = feature_count(channel);
     const int16_t maximum = static_cast<int16_t>((1u << planes.bits) - 1);
     int32_t weights[kMaxClasses][kPairs];
@@ -180,20 +194,22 @@ struct FitKernels : ContextKernels<S> {
       }
     }
     constexpr uint32_t kVectors = kBlockSamples / S::kShorts;
+    const uint32_t quarters = half ? 2 : 4, last = quarters - 1, shift = half ? 1 : 0;
+    const uint32_t vectors = kVectors / 4 * quarters;
     BlockFeatures block;
     typename S::Interleaved paired[kPairs][kVectors], costs[kVectors];
     for (uint32_t b = 0; b < planes.block_count(); ++b) {
-      read_block(planes, channel, b, block);
+      read_block(planes, channel, b, block, 4 * quarters);
       // Samples outside the image cost the same for all classes.
       alignas(64) int16_t scale[2][kBlockSamples] = {};
-      for (uint32_t r = 0; r < block.rows; ++r) {
-        for (uint32_t k = 0; k < block.columns; ++k) {
+      for (uint32_t r = 0; r < 4 * quarters; ++r) {
+        for (uint32_t k = 0; k < block.columns && block.has_row(r); ++k) {
           const uint32_t i = r * kBlockEdge + k;
           scale[0][i] = scales.cost[block.level[i]][0];
           scale[1][i] = scales.cost[block.level[i]][1];
         }
       }
-      for (uint32_t i = 0; i < kVectors; ++i) {
+      for (uint32_t i = 0; i < vectors; ++i) {
         const uint32_t at = i * S::kShorts;
         costs[i] = S::interleave(S::load(scale[0] + at), S::load(scale[1] + at));
         for (uint32_t p = 0; p < kPairs; ++p) {
@@ -201,28 +217,29 @@ struct FitKernels : ContextKernels<S> {
           paired[p][i] = S::interleave(S::load(block.features[2 * p] + at), second);
         }
       }
-      // The current class gives a good bound for the others.
       const uint32_t old = planes.classes[channel][b];
-      uint32_t best_class = old;
-      uint32_t best = class_costs[old] + cost_of<kPairs>(block, paired, costs, weights[old], maximum, UINT32_MAX);
+      uint32_t best_class = old, best_sums[4], limits[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+      add_costs<kPairs>(block, paired, costs, weights[old], maximum, quarters, limits, best_sums);
       for (uint32_t k = 0; k < classes; ++k) {
-        if (k == old || class_costs[k] >= best) continue;
-        const uint32_t bound = best - class_costs[k];
-        const uint32_t cost = cost_of<kPairs>(block, paired, costs, weights[k], maximum, bound);
-        if (cost < bound) {
-          best = cost + class_costs[k];
-          best_class = k;
-        }
+        const uint32_t best = best_sums[last] + (class_costs[best_class] >> shift);
+        if (k == old || class_costs[k] >> shift >= best) continue;
+        for (uint32_t q = 0; q < last; ++q) limits[q] = best_sums[q] + best_sums[last] / kClearly;
+        limits[last] = best - (class_costs[k] >> shift);
+        uint32_t sums[4];
+        if (!add_costs<kPairs>(block, paired, costs, weights[k], maximum, quarters, limits, sums)) continue;
+        best_class = k;
+        __builtin_memcpy(best_sums, sums, sizeof(sums));
       }
       planes.classes[channel][b] = static_cast<uint8_t>(best_class);
     }
   }
 
-  // Gives each block the class with the lowest cost, including the cost of coding the class.
+  // Gives each block the class with the lowest cost, including the cost of coding the class. With `half`, looks at only
+  // half of the samples.
   static void assign(const DensePlanes& planes, uint32_t channel, const FitScales& scales, const TapWeights* predictors,
-                     const uint32_t* class_costs, uint32_t classes) {
+                     const uint32_t* class_costs, uint32_t classes, bool half) {
     constexpr decltype(&assign_as<kMaxPairs>) kFunctions[] = {assign_as<7>, assign_as<9>, assign_as<11>};
-    kFunctions[cross_channels(channel)](planes, channel, scales, predictors, class_costs, classes);
+    kFunctions[cross_channels(channel)](planes, channel, scales, predictors, class_costs, classes, half);
   }
 
   // A predictor's weights in pairs, as evaluate() uses them, without those of the errors at W and WW.
@@ -270,7 +287,7 @@ struct FitKernels : ContextKernels<S> {
         }
         const int16_t* const value = planes.samples[channel] + at;
         int32_t sum[kBlockEdge];
-        int16_t least_here[kBlockEdge], most_here[kBlockEdge];
+        int16_t twice[kBlockEdge];  // the predictions, before they are clamped to the range
         for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
           const auto pair = [&](const int16_t* a, const int16_t* b) {
             return R::interleave(R::load(a + k), R::load(b + k));
@@ -292,39 +309,56 @@ struct FitKernels : ContextKernels<S> {
             total.add(pair(planes.errors[channel - 1] + at, planes.errors[channel - kCross] + at),
                       R::all_pairs(weights[PairedWeights<kCross>::kPairs - 1]));
           }
-          const Row v = R::load(value + k);
           if constexpr (kGuess) {
             total.low >>= kWeightShift - 1;
             total.high >>= kWeightShift - 1;
-            const Row twice = R::between(R::narrow(total), 0, static_cast<int16_t>(2 * maximum + 1));
-            R::store(planes.predicted[channel] + at + k, twice);
-            R::store(errors + x + k, R::between(v - (twice >> 1), kMinError, kMaxError));
+            R::store(twice + k, R::narrow(total));
           } else {
             R::store_sums(sum + k, total);
-            // Predictions outside these bounds give errors that saturate.
-            R::store(least_here + k, R::larger(v - static_cast<int16_t>(kMaxError), R::all(0)));
-            R::store(most_here + k, R::lesser(v - static_cast<int16_t>(kMinError), R::all(maximum)));
           }
         }
-        if constexpr (kGuess) continue;
+        // Stores what follows from `twice`. Returns whether no prediction was out of range.
+        const auto store_row = [&] {
+          Row changed{};
+          for (uint32_t k = 0; k < kBlockEdge; k += R::kShorts) {
+            const Row v = R::load(value + k), exact = R::load(twice + k);
+            const Row clamped = R::between(exact, 0, static_cast<int16_t>(2 * maximum + 1));
+            const Row e = R::between(v - (clamped >> 1), kMinError, kMaxError);
+            R::store(planes.predicted[channel] + at + k, clamped);
+            R::store(errors + x + k, e);
+            changed |= (v - e) ^ (exact >> 1);
+          }
+          return !R::any(changed);
+        };
+        if constexpr (kGuess) {
+          store_row();
+          continue;
+        }
         // In row 0 the errors of all upper neighbours are W's.
         const int32_t w_w = y == 0 ? w[8] + w[9] + w[10] + w[11] + w[13] : w[8];
         const int32_t w_ww = int32_t{w[12]};
-        for (uint32_t k = 0; k < kBlockEdge; ++k) {
-          const int32_t s = sum[k] + w_ww * e_ww + w_w * e_w;
-          sum[k] = s;
-          int32_t p = s >> kWeightShift;
-          p = p < least_here[k] ? least_here[k] : p;
-          p = p > most_here[k] ? most_here[k] : p;
-          e_ww = e_w;
-          e_w = value[k] - p;
-          errors[x + k] = static_cast<int16_t>(e_w);
+        const auto predict_row = [&](auto clamps) {
+          int32_t before = e_w, before_that = e_ww;
+          for (uint32_t k = 0; k < kBlockEdge; ++k) {
+            const int32_t s = sum[k] + w_ww * before_that + w_w * before;
+            twice[k] = static_cast<int16_t>(s >> (kWeightShift - 1));
+            before_that = before;
+            before = value[k] - (s >> kWeightShift);
+            if constexpr (clamps) {
+              const int32_t p = s >> kWeightShift, clamped = p < 0 ? 0 : p > maximum ? maximum : p;
+              before = value[k] - clamped;
+              before = before < kMinError ? kMinError : before > kMaxError ? kMaxError : before;
+            }
+          }
+        };
+        // Few predictions are out of range, and the chain from error to error is shorter without clamping. So try that.
+        predict_row(std::false_type());
+        if (!store_row()) {
+          predict_row(std::true_type());
+          store_row();
         }
-        // Twice the prediction, plus 1 if it leans upwards, also if it was clamped to the range.
-        for (uint32_t k = 0; k < kBlockEdge; ++k) {
-          const int32_t twice = sum[k] >> (kWeightShift - 1), limit = 2 * maximum + 1;
-          planes.predicted[channel][at + k] = static_cast<int16_t>(twice < 0 ? 0 : twice > limit ? limit : twice);
-        }
+        e_w = errors[x + kBlockEdge - 1];
+        e_ww = errors[x + kBlockEdge - 2];
         if (sums != nullptr) {
           if (x != 0 || y == 0) error.at[kW] = errors + x - 1;
           if (x == 0) error.at[kW] = errors - 1;
@@ -368,7 +402,7 @@ struct FitKernels : ContextKernels<S> {
 // Pointers to these functions, for the target that is chosen at run time.
 struct DenseKernels {
   void (*accumulate)(const DensePlanes&, uint32_t, const FitScales&, uint32_t, int64_t*);
-  void (*assign)(const DensePlanes&, uint32_t, const FitScales&, const TapWeights*, const uint32_t*, uint32_t);
+  void (*assign)(const DensePlanes&, uint32_t, const FitScales&, const TapWeights*, const uint32_t*, uint32_t, bool);
   void (*evaluate)(const DensePlanes&, uint32_t, const TapWeights*, uint64_t (*)[2]);
   void (*guess)(const DensePlanes&, uint32_t, const TapWeights*);
   void (*accumulate_activity)(const DensePlanes&, uint32_t, const uint8_t*, const int16_t*, uint32_t, int64_t*);

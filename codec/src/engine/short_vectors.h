@@ -34,6 +34,14 @@ struct ShortVectors {
     return lesser(larger(v, all(minimum)), all(maximum));
   }
 
+  // Whether any bit is set.
+  L3_INLINE static bool any(const Shorts& v) {
+    uint64_t words[kBytes / 8], all = 0;
+    __builtin_memcpy(words, &v, kBytes);
+    for (const uint64_t word : words) all |= word;
+    return all != 0;
+  }
+
   // The numbers of two vectors, interleaved, in two vectors. Their exact order depends on the processor. narrow() and
   // store_sums() restore the original order.
   struct Interleaved {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "container/tile.h"
-#include "engine/dense_fit_kernels.h"
+#include "engine/token_fit_kernels.h"
 
 namespace l3 {
 
@@ -11,7 +11,8 @@ struct EncodeTarget {
   uint32_t (*check)(const uint8_t* bytes, uint64_t words);
   // Encodes a tile that is not dense. `out` must have room for raw_bytes() of it.
   TileChoice (*encode)(const TileShape& shape, const TileInput& in, uint8_t* out);
-  DenseKernels dense;  // the arithmetic of the dense method's encoder
+  DenseKernels dense;   // the arithmetic of the dense method's encoder
+  TokenKernels tokens;  // the same for token models
 };
 
 extern const EncodeTarget kPortableEncodeTarget;

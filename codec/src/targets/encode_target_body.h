@@ -7,7 +7,7 @@
 
 namespace l3 {
 
-// W is the warp of the fast method, S the vectors of the dense method's encoder.
+// W is the warp of the fast method, S the vectors of the encoders with models.
 template <class W, class S>
 struct EncodeTargetBody {
   static uint32_t check(const uint8_t* bytes, uint64_t words) { return check_of<W>(bytes, words); }
@@ -26,7 +26,7 @@ struct EncodeTargetBody {
     return kFunctions[shape.bits > 8][shape.channels - 1](shape, in, out);
   }
 
-  static constexpr EncodeTarget get() { return {check, encode, kernels_of<S>()}; }
+  static constexpr EncodeTarget get() { return {check, encode, kernels_of<S>(), token_kernels_of<S>()}; }
 };
 
 }  // namespace l3
