@@ -14,13 +14,18 @@ namespace {
 
 constexpr uint32_t kMaxPixelsOfEdge = uint32_t{1} << 20;  // in an L3 image
 
+constexpr size_t kMaxKeptBytes = size_t{1} << 26;  // of memory for the samples of the next image
+
 // Returns how `file` differs from `image`, or an empty text if they are equal.
 std::string difference_from(const formats::Image& image, std::span<const uint8_t> file,
                             const ConversionSettings& settings) {
   const l3_decode_options options = decode_options(settings.limits, settings.models, settings.encode.parallel);
-  formats::Image decoded;
-  if (const auto error = bridge::decode_l3(file, options, decoded)) return error->reason;
-  return formats::difference(image, decoded);
+  // Fresh memory would take longer than decoding: the system clears it, page by page.
+  thread_local formats::Image decoded;
+  const auto error = bridge::decode_l3(file, options, decoded);
+  const std::string difference = error ? error->reason : formats::difference(image, decoded);
+  if (decoded.pixels.capacity() > kMaxKeptBytes) decoded = {};
+  return difference;
 }
 
 // The largest edge of square tiles whose samples, packed to bits, are within the limit of the format.

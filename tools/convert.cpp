@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include "command_tree.h"
-#include "effort_figures.h"
 #include "file_io.h"
 #include "image_tree.h"
 #include "model_files.h"
@@ -217,8 +216,7 @@ void add_convert(CommandLine& line) {
       "  l3 verify --against pngs/ set/                 check the result\n");
   sub.footer("Reads " + formats::readable_formats() +
              ".\n"
-             "Other files are ignored and counted. A run is safe to interrupt: continue it with --resume.\n\n" +
-             kEffortFigures);
+             "Other files are ignored and counted. A run is safe to interrupt: continue it with --resume.\n");
   sub.manual(
       "A data set is a folder of shards with an index.json. The commands info, ls, cat, verify and export read it.\n"
       "Its bytes depend on the sources and the options, not on the number of jobs or on interruptions. Unfinished\n"

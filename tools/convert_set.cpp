@@ -188,7 +188,7 @@ std::optional<Failure> prepare(const ConvertOptions& options, const Sources& sou
   const SharedModels which = options.shared_model == "on"    ? SharedModels::always
                              : options.shared_model == "off" ? SharedModels::never
                                                              : SharedModels::where_they_pay;
-  auto shared = train_models(sources, settings, which, parallel.for_l3(), context);
+  auto shared = train_models(sources, settings, which, parallel, context);
   if (!shared) return shared.failure();
   for (const l3_model* model : models.all()) {
     const l3_model_info info = describe(model);

@@ -22,6 +22,8 @@ namespace {
 constexpr uint64_t kMaxBytesAhead = uint64_t{192} << 20;
 constexpr uint64_t kGroupsAheadOfThread = 64;
 constexpr uint64_t kMaxFilesOfGroup = 4096;
+// Small groups go from thread to thread together: as many as have this many bytes of sources.
+constexpr uint64_t kGroupsTogether = 16, kBytesTogether = uint64_t{1} << 16;
 // Threads that read, because they mostly wait for disks and servers.
 constexpr uint32_t kReaders = 4;
 
@@ -88,22 +90,33 @@ class Pipeline {
 
   void read_all() {
     for (;;) {
-      uint64_t number = 0;
+      uint64_t first = 0, end = 0;
       {
         std::unique_lock lock(mutex_);
         room_.wait(lock, [&] { return stopped_ || next_to_read_ == sources_.groups.size() || has_room(); });
         if (stopped_ || next_to_read_ == sources_.groups.size()) return;
-        number = next_to_read_++;
-        bytes_ahead_ += bytes_of(number);
+        first = next_to_read_;
+        uint64_t bytes = 0;
+        do {
+          bytes += bytes_of(next_to_read_);
+          bytes_ahead_ += bytes_of(next_to_read_++);
+        } while (next_to_read_ - first < kGroupsTogether && bytes < kBytesTogether &&
+                 next_to_read_ < sources_.groups.size() && has_room());
+        end = next_to_read_;
       }
       StageTimes times;
-      ReadGroup group = read(number, times);
+      std::vector<ReadGroup> groups;
+      for (uint64_t number = first; number < end; ++number) groups.push_back(read(number, times));
       {
         const std::lock_guard lock(mutex_);
-        read_.emplace(number, std::move(group));
+        for (uint64_t number = first; number < end; ++number) read_.emplace(number, std::move(groups[number - first]));
         outcome_.times.add(times);
       }
-      ready_.notify_one();
+      if (end - first > 1) {
+        ready_.notify_all();
+      } else {
+        ready_.notify_one();
+      }
     }
   }
 
@@ -154,29 +167,36 @@ class Pipeline {
 
   void convert_all() {
     for (;;) {
-      uint64_t number = 0;
-      ReadGroup group;
+      std::map<uint64_t, ReadGroup> groups;
       {
         std::unique_lock lock(mutex_);
         ready_.wait(lock, [&] { return stopped_ || !read_.empty() || taken_ == sources_.groups.size() - first_; });
         if (stopped_ || read_.empty()) return;
-        // Takes the earliest group, because later ones wait for it.
-        auto at = read_.begin();
-        number = at->first;
-        group = std::move(at->second);
-        read_.erase(at);
-        if (++taken_ == sources_.groups.size() - first_) ready_.notify_all();
+        // Takes the earliest groups, because later ones wait for them, and leaves some for the other threads.
+        const uint64_t maximum = std::clamp<uint64_t>(read_.size() / conversion_.threads, 1, kGroupsTogether);
+        uint64_t bytes = 0;
+        do {
+          bytes += bytes_of(read_.begin()->first);
+          groups.insert(read_.extract(read_.begin()));
+        } while (groups.size() < maximum && bytes < kBytesTogether);
+        taken_ += groups.size();
+        if (taken_ == sources_.groups.size() - first_) ready_.notify_all();
       }
-      progress_.begin(bytes_of(number));
       StageTimes times;
-      NewGroup converted = convert(number, std::move(group), times);
-      progress_.end(bytes_of(number), converted.totals.pixels);
+      std::map<uint64_t, NewGroup> converted;
+      for (auto& [number, group] : groups) {
+        progress_.begin(bytes_of(number));
+        NewGroup& result = converted.emplace(number, convert(number, std::move(group), times)).first->second;
+        progress_.end(bytes_of(number), result.totals.pixels);
+      }
+      bool has_next = false;
       {
         const std::lock_guard lock(mutex_);
-        converted_.emplace(number, std::move(converted));
+        has_next = converted.contains(next_to_write_);
+        converted_.merge(converted);
         outcome_.times.add(times);
       }
-      written_.notify_one();
+      if (has_next) written_.notify_one();
     }
   }
 
@@ -262,25 +282,44 @@ class Pipeline {
   // ---- writing
 
   void write_all() {
-    while (next_to_write_ < sources_.groups.size()) {
-      NewGroup group;
+    bool goes_on = true;
+    while (goes_on && next_to_write_ < sources_.groups.size()) {
+      std::vector<NewGroup> groups;
       {
         std::unique_lock lock(mutex_);
-        const auto is_next = [&] { return !converted_.empty() && converted_.begin()->first == next_to_write_; };
+        const auto is_next = [&] {
+          return !converted_.empty() && converted_.begin()->first == next_to_write_ + groups.size();
+        };
         written_.wait(lock, [&] { return stopped_ || is_next(); });
         if (stopped_) return;
-        group = std::move(converted_.begin()->second);
-        converted_.erase(converted_.begin());
+        while (is_next()) groups.push_back(std::move(converted_.extract(converted_.begin()).mapped()));
       }
-      if (!write(std::move(group))) break;
-      {
+      for (size_t i = 0; i < groups.size() && goes_on; ++i) {
+        goes_on = write(std::move(groups[i]));
         const std::lock_guard lock(mutex_);
+        if (outcome_.broken) break;
         bytes_ahead_ -= bytes_of(next_to_write_);
         ++next_to_write_;
       }
+      goes_on &= timed([&] { return writer_.put(); });
       room_.notify_all();
     }
     stop();
+  }
+
+  // Calls one of the writer's functions. Returns false if it fails, or something failed before.
+  template <class Body>
+  bool timed(const Body& body) {
+    StageTimes times;
+    std::optional<Failure> broken;
+    {
+      const Stopwatch watch(times.write);
+      broken = body();
+    }
+    const std::lock_guard lock(mutex_);
+    outcome_.times.add(times);
+    if (broken) outcome_.broken = std::move(broken);
+    return !outcome_.broken;
   }
 
   // Returns false if the work must end.
@@ -288,27 +327,16 @@ class Pipeline {
     const SetTotals totals = group.totals;
     const bool failed = group.failure.has_value();
     if (failed) {
+      if (!timed([&] { return writer_.put(); })) return false;  // saying that it failed may take long
       ++outcome_.failed;
       progress_.count(*group.failure);
       if (conversion_.stop_at_failure) {
         const std::lock_guard lock(mutex_);
-        outcome_.stopped_by = std::move(group.failure);
-        ++next_to_write_;  // started, but not part of the data set
+        outcome_.stopped_by = std::move(group.failure);  // started, but not part of the data set
         return false;
       }
     }
-    StageTimes times;
-    std::optional<Failure> broken;
-    {
-      const Stopwatch watch(times.write);
-      broken = writer_.add(std::move(group));
-    }
-    {
-      const std::lock_guard lock(mutex_);
-      outcome_.times.add(times);
-      if (broken) outcome_.broken = std::move(broken);
-      if (outcome_.broken) return false;
-    }
+    if (!timed([&] { return writer_.add(std::move(group)); })) return false;
     outcome_.totals.add(totals);
     if (!failed) progress_.count({totals.files, 0, totals.pixels, totals.bytes_in, totals.bytes_out});
     return true;

@@ -27,6 +27,7 @@ constexpr const char* kState = "state";
 constexpr const char* kGrowing = "growing.l3s";
 constexpr const char* kJournal = "journal";
 constexpr const char* kLock = "lock";
+constexpr uint64_t kMaxWaiting = uint64_t{1} << 20;  // bytes that are not written yet
 constexpr const char* kRemedy = "; continue it with --resume, or start over with --force";
 
 Failure system_failure(const std::string& file, const std::string& doing, int error) {
@@ -92,7 +93,13 @@ class SetWriter::File {
     if (descriptor_ < 0) return system_failure(path, "cannot write", errno);
     return std::nullopt;
   }
-  std::optional<Failure> append(std::span<const uint8_t> bytes) {
+  // Keeps the bytes until put().
+  void append(std::span<const uint8_t> bytes) { waiting_.insert(waiting_.end(), bytes.begin(), bytes.end()); }
+  // If it fails, some of the bytes may be written.
+  std::optional<Failure> put() {
+    const std::vector<uint8_t> all = std::move(waiting_);
+    waiting_.clear();
+    std::span<const uint8_t> bytes = all;
     while (!bytes.empty()) {
       const ssize_t count =
           pwrite(descriptor_, bytes.data(), std::min<size_t>(bytes.size(), size_t{1} << 30), static_cast<off_t>(size_));
@@ -113,12 +120,14 @@ class SetWriter::File {
     if (fsync(descriptor_) != 0) return system_failure(path_, "cannot write", errno);
     return std::nullopt;
   }
-  uint64_t size() const { return size_; }
+  uint64_t size() const { return size_ + waiting_.size(); }
+  uint64_t written() const { return size_; }
 
  private:
   std::string path_;
   int descriptor_ = -1;
-  uint64_t size_ = 0;
+  uint64_t size_ = 0;  // of the file
+  std::vector<uint8_t> waiting_;
 };
 
 void SourceChain::advance() {
@@ -324,7 +333,8 @@ std::optional<Failure> SetWriter::read_journal() {
   if (auto failure = journal_->cut(kept_bytes)) return failure;
   if (builder_->samples() > 0) return shard_->cut(builder_->end());
   if (auto failure = shard_->cut(0)) return failure;  // its head may be missing, too
-  return shard_->append(loader::ShardBuilder::head());
+  shard_->append(loader::ShardBuilder::head());
+  return shard_->put();
 }
 
 bool SetWriter::head_is_there() const {
@@ -359,7 +369,8 @@ std::optional<Failure> SetWriter::open_shard(bool keep_contents) {
   journal_ = std::make_unique<File>();
   if (auto failure = journal_->open(in_work_folder(kJournal), keep_contents)) return failure;
   if (auto failure = shard_->open(in_work_folder(kGrowing), keep_contents)) return failure;
-  return keep_contents ? std::nullopt : shard_->append(loader::ShardBuilder::head());
+  if (!keep_contents) shard_->append(loader::ShardBuilder::head());
+  return shard_->put();
 }
 
 std::span<const uint8_t> SetWriter::model_of(const loader::NewSample& sample) const {
@@ -405,23 +416,34 @@ std::optional<Failure> SetWriter::add(NewGroup group) {
   std::vector<uint8_t> padding;
   for (NewPart& part : group.parts) {
     padding.resize(builder_->next() - shard_->size());
-    if (auto failure = shard_->append(padding)) return failure;
-    if (auto failure = shard_->append(part.bytes.bytes())) return failure;
+    shard_->append(padding);
+    shard_->append(part.bytes.bytes());
     builder_->add(part.sample, model_of(part.sample));
     entry.samples.push_back(std::move(part.sample));
   }
-  if (auto failure = journal_->append(to_bytes(entry))) return failure;
+  entries_.emplace_back(shard_->size(), to_bytes(entry));
   if (group.failure) failures_.push_back(*group.failure);
   since_state_.add(entry.totals);
   ++done_;
-  return std::nullopt;
+  return shard_->size() - shard_->written() < kMaxWaiting ? std::nullopt : put();
+}
+
+std::optional<Failure> SetWriter::put() {
+  auto failure = shard_->put();
+  for (const auto& [end, entry] : entries_) {
+    if (end <= shard_->written()) journal_->append(entry);
+  }
+  entries_.clear();
+  auto of_journal = journal_->put();
+  return failure ? failure : of_journal;
 }
 
 std::optional<Failure> SetWriter::end_shard() {
   if (builder_->samples() > 0) {
     loader::ShardSummary summary;
     const std::vector<uint8_t> end = builder_->finish(summary);
-    if (auto failure = shard_->append(end)) return failure;
+    shard_->append(end);
+    if (auto failure = put()) return failure;
     if (auto failure = shard_->flush()) return failure;
     summary.file = shard_name(state_.shards.size());
     shard_.reset();

@@ -1,8 +1,8 @@
 // Writes a data set, one shard after the other. After any interruption the work can continue.
 //
 // Unfinished work is in the folder FOLDER/.l3-convert: a lock, the state up to the last complete shard, the growing
-// shard, and its journal. The journal gets an entry when all bytes of a group are in the shard. A complete shard moves
-// to FOLDER. index.json is written last, and then .l3-convert is removed.
+// shard, and its journal. The journal gets an entry when all bytes of a group are in the shard; small groups are
+// written together. A complete shard moves to FOLDER. index.json is written last, and then .l3-convert is removed.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bridge/buffer.h"
@@ -79,8 +80,10 @@ class SetWriter {
   std::optional<Failure> set_models(std::vector<std::vector<uint8_t>> models);
 
   // Adds the next group of the sources: parts with different roles and without a problem (loader::problem), or a
-  // failure.
+  // failure. It may not be written before put().
   std::optional<Failure> add(NewGroup group);
+  // Writes what was added.
+  std::optional<Failure> put();
   // Both are called after the last group. Other files of the data set must be written between the two calls, because
   // the index, which finish() writes, makes the data set complete.
   std::optional<Failure> end_shard();
@@ -123,6 +126,8 @@ class SetWriter {
   SourceChain chain_;
   std::optional<loader::ShardBuilder> builder_;
   std::unique_ptr<File> shard_, journal_;
+  // Entries of the journal for groups that are not written yet, and where the groups end in the shard.
+  std::vector<std::pair<uint64_t, std::vector<uint8_t>>> entries_;
   SetTotals since_state_;  // totals of the growing shard
   std::vector<Failure> failures_;
   uint64_t done_ = 0;

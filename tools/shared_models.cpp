@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,7 +21,9 @@ constexpr uint64_t kMinImages = 24;        // of a layout, in the sample
 // An image with more samples than this can afford its own model.
 constexpr uint64_t kMaxSamplesOfSmall = 1 << 18;
 constexpr uint64_t kOneOfTests = 8;  // one of so many images tests the model instead of training it
+constexpr uint64_t kMaxTests = 16;   // encoding a test without the model takes much longer than with it
 constexpr double kMinGain = 0.01;
+constexpr uint64_t kFirstImages = 16;  // of the sample: enough to see that all are large
 
 struct CloseTraining {
   void operator()(l3_training* training) const { l3_close_training(training); }
@@ -54,27 +57,6 @@ Outcome<std::optional<formats::Image>> read_image(const Sources& sources, const 
   }
 }
 
-Outcome<Sample> take_sample(const Sources& sources, const l3_limits& limits) {
-  Sample sample;
-  std::vector<const SourceItem*> images;
-  for (const SourceItem& item : sources.items) {
-    if (item.use == Use::image) images.push_back(&item);
-  }
-  sample.all = images.size();
-  const uint64_t wanted = std::min<uint64_t>(kMaxImages, images.size());
-  uint64_t pixels = 0;
-  for (uint64_t i = 0; i < wanted && pixels < kMaxPixels; ++i) {
-    ++sample.looked_at;
-    Outcome<std::optional<formats::Image>> read = read_image(sources, *images[i * images.size() / wanted], limits);
-    if (!read) return read.failure();
-    if (!*read) continue;
-    formats::Image& image = **read;
-    pixels += uint64_t{image.width} * image.height;
-    sample.images[{image.colour, image.bits}].push_back(std::move(image));
-  }
-  return sample;
-}
-
 bool are_small(const std::vector<formats::Image>& images) {
   uint64_t samples = 0;
   for (const formats::Image& image : images) {
@@ -83,7 +65,42 @@ bool are_small(const std::vector<formats::Image>& images) {
   return samples / images.size() <= kMaxSamplesOfSmall;
 }
 
-bool is_test(size_t number) { return number % kOneOfTests == kOneOfTests - 1; }
+// With `only_small`, stops if no layout seems to have small images.
+Outcome<Sample> take_sample(const Sources& sources, const l3_limits& limits, bool only_small,
+                            base::Parallel& parallel) {
+  Sample sample;
+  std::vector<const SourceItem*> images;
+  for (const SourceItem& item : sources.items) {
+    if (item.use == Use::image) images.push_back(&item);
+  }
+  sample.all = images.size();
+  const uint64_t wanted = std::min<uint64_t>(kMaxImages, images.size());
+  uint64_t pixels = 0;
+  const auto is_small = [](const auto& of_layout) { return are_small(of_layout.second); };
+  std::vector<Outcome<std::optional<formats::Image>>> batch;
+  for (uint64_t i = 0; i < wanted && pixels < kMaxPixels; ++i) {
+    const uint64_t place = i % parallel.threads();
+    if (place == 0) {
+      batch.assign(std::min<uint64_t>(parallel.threads(), wanted - i), std::optional<formats::Image>());
+      parallel.for_each(batch.size(), [&](uint64_t k) {
+        batch[k] = read_image(sources, *images[(i + k) * images.size() / wanted], limits);
+      });
+    }
+    ++sample.looked_at;
+    if (!batch[place]) return batch[place].failure();
+    if (only_small && i == kFirstImages && !sample.images.empty() && std::ranges::none_of(sample.images, is_small)) {
+      break;
+    }
+    if (!*batch[place]) continue;
+    formats::Image& image = **batch[place];
+    pixels += uint64_t{image.width} * image.height;
+    sample.images[{image.colour, image.bits}].push_back(std::move(image));
+  }
+  return sample;
+}
+
+bool is_test(size_t number) { return number % kOneOfTests == kOneOfTests - 1 && number < kOneOfTests * kMaxTests; }
+size_t tests_of(size_t images) { return std::min<size_t>(images / kOneOfTests, kMaxTests); }
 
 Failure failure_of_model(const char* reason) { return {"", std::nullopt, std::string("shared model: ") + reason}; }
 
@@ -112,52 +129,52 @@ Outcome<Model> fit(const std::vector<formats::Image>& images, const l3_encode_op
 // The encoded size of the test images. Images that cannot be encoded do not count; the reason is reported when they are
 // converted.
 Outcome<uint64_t> bytes_of_tests(const std::vector<formats::Image>& images, const l3_model* model,
-                                 l3_encode_options encode) {
-  uint64_t bytes = 0;
-  bridge::Buffer file;
+                                 l3_encode_options encode, base::Parallel& parallel) {
+  std::vector<uint64_t> bytes(tests_of(images.size()));
+  std::vector<std::optional<Failure>> failures(bytes.size());
   encode.named_model = model;
-  for (size_t i = 0; i < images.size(); ++i) {
-    if (!is_test(i)) continue;
-    if (const auto error = bridge::encode_l3(images[i], encode, file)) {
-      if (const Failure failure = failure_of_model(error->reason.c_str()); is_out_of_memory(failure)) return failure;
-      continue;
+  parallel.for_each(bytes.size(), [&](uint64_t i) {
+    bridge::Buffer file;
+    if (const auto error = bridge::encode_l3(images[(i + 1) * kOneOfTests - 1], encode, file)) {
+      failures[i] = failure_of_model(error->reason.c_str());
     }
-    bytes += file.size();
+    bytes[i] = file.size();
+  });
+  for (const std::optional<Failure>& failure : failures) {
+    if (failure && is_out_of_memory(*failure)) return *failure;
   }
-  return bytes;
+  return std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
 }
 
-// Whether the model saves enough bytes to be worth its size.
-Outcome<bool> pays(const std::vector<formats::Image>& images, const Sample& sample, const l3_encode_options& encode,
-                   l3_parallel parallel) {
-  const Outcome<Model> model = fit(images, encode, parallel, false);
-  if (!model) return model.failure();
-  const Outcome<uint64_t> bytes_without = bytes_of_tests(images, nullptr, encode);
+// Whether a model of the images without the tests saves enough bytes to be worth its size.
+Outcome<bool> pays(const std::vector<formats::Image>& images, const l3_model* model, const Sample& sample,
+                   const l3_encode_options& encode, base::Parallel& parallel) {
+  const Outcome<uint64_t> bytes_without = bytes_of_tests(images, nullptr, encode, parallel);
   if (!bytes_without) return bytes_without.failure();
-  const Outcome<uint64_t> bytes_with = bytes_of_tests(images, model->get(), encode);
+  const Outcome<uint64_t> bytes_with = bytes_of_tests(images, model, encode, parallel);
   if (!bytes_with) return bytes_with.failure();
   const auto without = static_cast<double>(*bytes_without), with = static_cast<double>(*bytes_with);
   if (without == 0 || with > without * (1 - kMinGain)) return false;
-  const double tests = static_cast<double>(images.size() / kOneOfTests);
+  const double tests = static_cast<double>(tests_of(images.size()));
   const double all =
       static_cast<double>(images.size()) / static_cast<double>(sample.looked_at) * static_cast<double>(sample.all);
-  return (without - with) / tests * all > static_cast<double>(describe(model->get()).size);
+  return (without - with) / tests * all > static_cast<double>(describe(model).size);
 }
 
 }  // namespace
 
 Outcome<std::vector<std::vector<uint8_t>>> train_models(const Sources& sources, const ConversionSettings& settings,
-                                                        SharedModels which, l3_parallel parallel, Context& context) {
+                                                        SharedModels which, base::Parallel& parallel,
+                                                        Context& context) {
   std::vector<std::vector<uint8_t>> models;
   if (which == SharedModels::never || settings.encode.method == L3_METHOD_FAST) return models;
   if (context.console.stderr_is_terminal()) context.console.status("making shared models");
-  const Outcome<Sample> sample = take_sample(sources, settings.limits);
+  const bool only_small = which == SharedModels::where_they_pay;
+  const Outcome<Sample> sample = take_sample(sources, settings.limits, only_small, parallel);
   if (!sample) return sample.failure();
   if (which == SharedModels::always && sample->all > 0 && sample->images.empty()) {
     return failure_of_model("none of the images to make it from can be read");
   }
-  l3_encode_options encode = settings.encode;
-  encode.parallel = parallel;
   // The most frequent layouts come first. Of two layouts with as many channels and bits, such as palette and gray, only
   // the first gets a model.
   std::vector<std::pair<Layout, const std::vector<formats::Image>*>> layouts;
@@ -170,14 +187,14 @@ Outcome<std::vector<std::vector<uint8_t>>> train_models(const Sources& sources, 
     const uint32_t channels = formats::channels(layout.first), bits = layout.second;
     // The user has supplied a model for these images, or another layout has one already.
     if (model_for(settings.models, channels, bits) != nullptr || taken.contains({channels, bits})) continue;
-    if (which == SharedModels::where_they_pay) {
-      if (images.size() < kMinImages || !are_small(images)) continue;
-      const Outcome<bool> worth = pays(images, *sample, encode, parallel);
+    if (only_small && (images.size() < kMinImages || !are_small(images))) continue;
+    const Outcome<Model> model = fit(images, settings.encode, parallel.for_l3(), !only_small);
+    if (!model) return model.failure();
+    if (only_small) {
+      const Outcome<bool> worth = pays(images, model->get(), *sample, settings.encode, parallel);
       if (!worth) return worth.failure();
       if (!*worth) continue;
     }
-    const Outcome<Model> model = fit(images, encode, parallel, true);
-    if (!model) return model.failure();
     const l3_model_info info = describe(model->get());
     models.emplace_back(info.bytes, info.bytes + info.size);
     taken.insert({channels, bits});

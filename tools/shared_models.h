@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/parallel.h"
 #include "conversion.h"
 #include "model_files.h"
 #include "sources.h"
@@ -20,7 +21,7 @@ enum class SharedModels : uint8_t { where_they_pay, always, never };
 // of image gets a model, except for those that `settings` has a model for. The result depends only on the sources and
 // the settings. Running out of memory is a failure, and does not count as a model that does not pay.
 Outcome<std::vector<std::vector<uint8_t>>> train_models(const Sources& sources, const ConversionSettings& settings,
-                                                        SharedModels which, l3_parallel parallel, Context& context);
+                                                        SharedModels which, base::Parallel& parallel, Context& context);
 
 // Opened models.
 class OpenModels {

@@ -118,29 +118,50 @@ std::vector<std::string> chosen_of(const std::vector<std::string>& files, uint64
   return chosen;
 }
 
-std::optional<Failure> learn(const std::string& path, const TrainOptions& options, Lessons& lessons, Totals& done) try {
+struct Lesson {
+  formats::Image image;
+  uint64_t bytes;
+};
+
+Outcome<Lesson> read_lesson(const std::string& path, const l3_limits& limits) try {
   const Outcome<bridge::Buffer> file = read_file(path);
   if (!file) return file.failure();
-  const formats::Result<formats::Image> image = formats::read(file->bytes(), read_options(options.limits));
+  formats::Result<formats::Image> image = formats::read(file->bytes(), read_options(limits));
   if (!image) return failure_in(path, image.error());
-  if (const auto reason = lessons.add(*image)) return Failure{path, std::nullopt, *reason};
-  done = {1, 0, uint64_t{image->width} * image->height, file->size(), 0};
+  return Lesson{std::move(*image), file->size()};
+} catch (...) {
+  return caught(path);
+}
+
+std::optional<Failure> learn(const std::string& path, const Outcome<Lesson>& lesson, Lessons& lessons,
+                             Totals& done) try {
+  if (!lesson) return lesson.failure();
+  const formats::Image& image = lesson->image;
+  if (const auto reason = lessons.add(image)) return Failure{path, std::nullopt, *reason};
+  done = {1, 0, uint64_t{image.width} * image.height, lesson->bytes, 0};
   return std::nullopt;
 } catch (...) {
   return caught(path);
 }
 
-// Returns how many images failed. Returns nothing if memory ran out, because a model of the other images would be a
-// different model.
+// Reads on all threads and learns in order. Returns how many images failed. Returns nothing if memory ran out, because
+// a model of the other images would be a different model.
 std::optional<uint64_t> learn_all(const std::vector<std::string>& files, const TrainOptions& options, Lessons& lessons,
-                                  Console& console) {
+                                  base::Parallel& parallel, Console& console) {
   uint64_t bytes = 0;
   for (const std::string& file : files) bytes += listed_size(join(options.folder, file));
   Progress progress(console, files.size(), bytes);
-  for (const std::string& file : files) {
-    const std::string path = join(options.folder, file);
+  std::vector<Outcome<Lesson>> batch;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto path_of = [&](size_t number) { return join(options.folder, files[number]); };
+    const size_t place = i % parallel.threads();
+    if (place == 0) {
+      batch.assign(std::min<size_t>(parallel.threads(), files.size() - i), Failure{});
+      parallel.for_each(batch.size(), [&](uint64_t k) { batch[k] = read_lesson(path_of(i + k), options.limits); });
+    }
+    const std::string path = path_of(i);
     Totals done;
-    if (const auto failure = learn(path, options, lessons, done)) {
+    if (const auto failure = learn(path, batch[place], lessons, done)) {
       done.failed = 1;
       console.fail(*failure);
       if (is_out_of_memory(*failure)) return std::nullopt;
@@ -181,7 +202,7 @@ int train(const TrainOptions& options, Context& context) {
   train.parallel = parallel.for_l3();
   train.complete = options.complete ? 1 : 0;
   Lessons lessons(train);
-  const std::optional<uint64_t> failed = learn_all(files, options, lessons, console);
+  const std::optional<uint64_t> failed = learn_all(files, options, lessons, parallel, console);
   if (!failed) return kExitFailed;
 
   std::optional<size_t> colour;

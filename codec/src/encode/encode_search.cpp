@@ -187,12 +187,13 @@ Written write_named(const Request& request, const EncodeTarget& target, uint8_t*
 enum class Others { none, default_only, all };
 
 // Fitting a model to a small image takes many times longer than encoding it with a known one. So efforts up to
-// kMaxEffortWithoutFit never do; higher ones do if the payloads are large enough for a fitted model to pay.
+// kMaxEffortWithoutFit never do. Higher ones try the default model, and fit one if the payloads are large enough for a
+// fitted model to pay.
 Others others_than(const Written& named, const Request& request, const uint8_t* file) {
   const bool has_other = has_other_tiles(named.head, file);  // which the model has no code for
   if (!request.is_small()) return has_other ? Others::all : Others::none;
   if (first_plan(request).effort <= kMaxEffortWithoutFit) return has_other ? Others::default_only : Others::none;
-  return has_other || named.size - named.head.payload_start > kMinPayloadForFit ? Others::all : Others::none;
+  return has_other || named.size - named.head.payload_start > kMinPayloadForFit ? Others::all : Others::default_only;
 }
 
 // Writes the file with the named model. If another one may be smaller, also encodes without it and keeps the smaller
