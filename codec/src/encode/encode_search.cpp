@@ -102,6 +102,13 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
     kinds.push_back({plan});
     return kinds;
   }
+  if (plan.effort > kDefaultEffort && request.samples() <= kMaxWithDefault) {
+    // A small image: try everything, since its samples say little.
+    kinds.push_back(with_tokens(request, with_effort(plan, 1), source));
+    kinds.push_back(with_tokens(request, plan, source));
+    kinds.push_back({plan});
+    return kinds;
+  }
   Candidate tokens = with_tokens(request, plan, source);
   if (tokens.plan.token_plan.literal && repeats > kMaxRepeats) {
     kinds.push_back(std::move(tokens));

@@ -178,7 +178,7 @@ TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TileSour
     blocks += planes.block_count();
     for (uint32_t b = 0; b < planes.block_count(); ++b) still += planes.still[b];
   }
-  const double share = static_cast<double>(sample.pixels()) / static_cast<double>(source_.pixels());
+  const double share = listings.share_of_sample;
   TokenScales scales[kMaxChannels];
   fit_to(tiles, effort, share, model, scales);
   TokenCounts counts(model);
