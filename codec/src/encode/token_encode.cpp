@@ -19,6 +19,8 @@ constexpr double kMinRepeats = 0.08;
 constexpr double kPriceOfStill = 1.15, kMinStill = 0.05;
 // Plans are compared on at least one of this many pixels.
 constexpr uint64_t kPixelsOfTrial = 64;
+// Estimates may be wrong by this factor.
+constexpr double kClose = 1.1;
 // Symbols of an image are kept between counting and encoding if they take no more memory than this.
 constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
 
@@ -246,16 +248,22 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   const TileSource sample(pieces);
   listings.share_of_sample = content_of(share_of_repeats(sample), sample.pixels()) /
                              content_of(listings.repeats, source_.pixels());
-  std::vector<Trial> trials = try_plans(use, listings, sample);
+  const std::vector<Trial> trials = try_plans(use, listings, sample);
+  // Estimates that are close do not say which plan is better. Models do.
+  const auto is_close = [&](const Trial& trial) { return trial.bytes < kClose * trials.front().bytes; };
+  const size_t close = static_cast<size_t>(std::count_if(trials.begin(), trials.end(), is_close));
   Trial best = trials.front();
-  for (size_t i = 0; i < std::min<size_t>(trials.size(), spent.trials); ++i) {
+  double bytes = 1e300;
+  for (size_t i = 0; i < std::min<size_t>(close, spent.trials) && close > 1; ++i) {
     const Trial trial = try_plan(trials[i].plan, sample, listings, kTrial);
-    if (i == 0 || trial.bytes < best.bytes) best = trial;
+    if (trial.bytes >= bytes) continue;
+    bytes = trial.bytes;
+    best = trials[i];
   }
   if (best.plan.match) {
     TokenPlan plan = best.plan;
     plan.still = true;
-    const Trial trial = try_plan(plan, sample, listings, spent.trials > 0 ? kTrial : kEstimate);
+    const Trial trial = try_plan(plan, sample, listings, kEstimate);
     if (trial.still_share >= kMinStill && trial.bytes < kPriceOfStill * best.bytes) best = trial;
   }
   return {best.plan, best.bytes};

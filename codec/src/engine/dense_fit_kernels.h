@@ -39,7 +39,7 @@ constexpr uint8_t kRowOrder[kBlockEdge] = {0, 1, 8, 9, 4, 5, 12, 13, 2, 3, 10, 1
 
 // A class is given up if the first quarters of a block cost more than with the best class so far by this fraction of
 // the block's cost.
-constexpr uint32_t kClearly = 24;
+constexpr uint32_t kClearly = 16;
 
 // The features of a block's samples, 16 to a row, the rows in this order. Rows below the image are all zero.
 struct BlockFeatures {
