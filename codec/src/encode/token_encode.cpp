@@ -219,15 +219,16 @@ std::vector<TokenEncoder::Trial> TokenEncoder::try_plans(ModelUse use, const Lis
   const uint64_t pixels = source_.pixels();
   const bool match = listings.repeats >= kMinRepeats;
   TokenPlan best = try_one({Listing::none, match, false, -1});
-  if (may_list && listed <= kMaxValues && listed * 5 < range * 4 && listed * 2 < pixels * channels) {
-    best = try_one({Listing::ranks, match, false, -1});
-  }
-  const Listing listing = best.listing;
-  if (match) try_one({listing, false, false, -1});
   if (match && channels == 1) {
-    try_one({listing, true, false, values[0].front()});
-    if (values[0].back() == (1u << source_.bits()) - 1) try_one({listing, true, false, values[0].back()});
+    const bool has_last = values[0].back() == (1u << source_.bits()) - 1;
+    best = try_one({Listing::none, true, false, values[0].front()});
+    if (has_last) best = try_one({Listing::none, true, false, values[0].back()});
   }
+  if (may_list && listed <= kMaxValues && listed * 5 < range * 4 && listed * 2 < pixels * channels) {
+    if (best.hole >= 0) try_one({Listing::ranks, true, false, -1});
+    best = try_one({Listing::ranks, match, false, best.hole});
+  }
+  if (match) try_one({best.listing, false, false, -1});
   if (!listings.colours.empty() && listings.colours.size() * 4 < pixels && listings.repeats > 0.3) {
     if (may_list) try_one({Listing::colours, true, true, -1});
     if (channels == 1) try_one({Listing::none, true, true, -1});

@@ -170,8 +170,8 @@ class ChannelFit : public ClassFit<ChannelFit, TokenModel> {
 
 TokenEffort token_effort_of(uint32_t effort) {
   switch (effort) {
-    case 1: return {2, 1, 1, 7, 16, 2, 1u << 15, 1u << 14, 0};
-    case 2: return {4, 2, 1, 7, 20, 3, 1u << 16, 1u << 14, 0};
+    case 1: return {2, 1, 1, 7, 16, 2, 1u << 15, 1u << 15, 0};
+    case 2: return {4, 2, 1, 7, 20, 3, 1u << 16, 1u << 15, 0};
     case 3: return {6, 2, 1, 3, 24, 3, 1u << 17, 1u << 15, 0};
     case 4: return {12, 3, 1, 3, 32, 3, 1u << 18, 1u << 16, 2};
     case 5: return {16, 4, 2, 3, 32, 4, 1u << 19, 1u << 17, 3};
