@@ -47,6 +47,8 @@ constexpr double kMaxRepeats = 0.8;
 constexpr double kManyRepeats = 0.85, kShareOfMany = 1.1;
 // Estimates are made with models of this effort at most.
 constexpr uint32_t kTrialEffort = 2;
+// Estimates of token models are too large by this factor, compared with those of kind 0.
+constexpr double kOfEstimate = 0.965;
 // From this effort on, both kinds are tried if the estimates differ by less than this fraction.
 constexpr uint32_t kTriesBoth = 7;
 constexpr double kClose = 0.1;
@@ -119,7 +121,7 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
   fitted->fit_sample(effort);
   const double bytes = fitted->estimate(repeats);
   const double share = repeats > kManyRepeats ? kShareOfMany : rules.share;
-  const double difference = tokens.bytes / (share * bytes) - 1;
+  const double difference = kOfEstimate * tokens.bytes / (share * bytes) - 1;
   if (effort != plan.effort) fitted.reset();
   const bool both = plan.effort >= kTriesBoth && std::abs(difference) < kClose;
   if (difference >= 0 || both) kinds.push_back({plan, bytes, std::move(fitted)});
