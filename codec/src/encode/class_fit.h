@@ -30,31 +30,6 @@ class ClassFit {
  protected:
   ClassFit(Model& model, uint32_t channel) : model_(model), channel_(channel) {}
 
-  void continue_for(uint32_t rounds) {
-    keep();
-    uint32_t vain = 0, wild = 0;
-    for (uint32_t round = 0; round < rounds && vain < kPatience; ++round) {
-      fit().refit();
-      if (classes_ > 1) fit().assign();
-      fit().evaluate();
-      if (estimate_ < best_.estimate) {
-        keep();
-        vain = wild = 0;
-        share_ = 1;
-        continue;
-      }
-      ++vain;
-      if (estimate_ < best_.estimate + kWild) continue;
-      // Errors depend on other errors, so weights may oscillate. Then move them half the way only, and sometimes go
-      // back to the best ones.
-      share_ = 0.5;
-      if (++wild % 3 == 0) restore();
-    }
-    if (estimate_ > best_.estimate) restore();
-    drop_unused();
-    fit().fit_activity();
-  }
-
   TapWeights* weights() { return model_.weights[channel_]; }
   uint32_t activity_terms() const { return 9 + cross_channels(channel_); }
 
@@ -110,6 +85,31 @@ class ClassFit {
   };
 
   Fit& fit() { return static_cast<Fit&>(*this); }
+
+  void continue_for(uint32_t rounds) {
+    keep();
+    uint32_t vain = 0, wild = 0;
+    for (uint32_t round = 0; round < rounds && vain < kPatience; ++round) {
+      fit().refit();
+      if (classes_ > 1) fit().assign();
+      fit().evaluate();
+      if (estimate_ < best_.estimate) {
+        keep();
+        vain = wild = 0;
+        share_ = 1;
+        continue;
+      }
+      ++vain;
+      if (estimate_ < best_.estimate + kWild) continue;
+      // Errors depend on other errors, so weights may oscillate. Then move them half the way only, and sometimes go
+      // back to the best ones.
+      share_ = 0.5;
+      if (++wild % 3 == 0) restore();
+    }
+    if (estimate_ > best_.estimate) restore();
+    drop_unused();
+    fit().fit_activity();
+  }
 
   void keep() {
     best_.estimate = estimate_;

@@ -233,8 +233,7 @@ void set_scales(FitScales& scales, const uint64_t (*sums)[2]) {
 }
 
 void fit_predictors(const Tiles& tiles, uint32_t channels, const DenseEffort& effort, bool again,
-                    const DenseKernels& kernels,
-                    const l3_parallel& parallel, DenseModel& model, FitScales* scales,
+                    const DenseKernels& kernels, const l3_parallel& parallel, DenseModel& model, FitScales* scales,
                     std::vector<uint32_t>* class_costs) {
   model.channels = channels;
   for (uint32_t c = 0; c < channels; ++c) {

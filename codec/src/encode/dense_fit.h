@@ -39,10 +39,10 @@ FitScales first_scales();
 void set_scales(FitScales& scales, const uint64_t (*sums)[2]);
 
 // Fits predictors, classes and activity weights of all channels to the given tiles. Leaves the resulting classes,
-// errors and predictions in each tile. With `again`, starts from the model's predictors and the tiles' classes. Does not
-// fit tables; fit_tables() does.
+// errors and predictions in each tile. With `again`, starts from the model's predictors and the tiles' classes. Does
+// not fit tables; fit_tables() does.
 void fit_predictors(const std::vector<std::unique_ptr<DenseTile>>& tiles, uint32_t channels, const DenseEffort& effort,
-                    bool again, const DenseKernels& kernels, const l3_parallel& parallel, DenseModel& model, FitScales* scales,
-                    std::vector<uint32_t>* class_costs);
+                    bool again, const DenseKernels& kernels, const l3_parallel& parallel, DenseModel& model,
+                    FitScales* scales, std::vector<uint32_t>* class_costs);
 
 }  // namespace l3

@@ -13,7 +13,7 @@ namespace {
 // fixed cost, and a small tile is decoded by few lanes, which is slow.
 constexpr double kMinTileBytes = 4096;
 constexpr uint32_t kMaxPlannedTileEdge = 512;
-constexpr uint64_t kMinModelled = 256;  // samples; with fewer, a model costs more than it saves
+constexpr uint64_t kMinModelled = 256;             // samples; with fewer, a model costs more than it saves
 constexpr uint64_t kMaxSmall = uint64_t{1} << 20;  // samples
 
 Reason check_options(const l3_encode_options& options) {

@@ -42,8 +42,8 @@ constexpr TokenRules rules_of(uint32_t effort) {
 }
 // If more pixels repeat, and few colours occur, only token models are tried.
 constexpr double kMaxRepeats = 0.8;
-// If more pixels repeat than this, samples say little, and a token model nearly always makes the smaller file. Then this
-// is the share of TokenRules.
+// If more pixels repeat than this, samples say little, and a token model nearly always makes the smaller file. Then
+// this is the share of TokenRules.
 constexpr double kManyRepeats = 0.85, kShareOfMany = 1.1;
 // Estimates are made with models of this effort at most.
 constexpr uint32_t kTrialEffort = 2;

@@ -247,8 +247,8 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   const uint64_t pixels = static_cast<uint64_t>(static_cast<double>(spent.trial_pixels) / weight);
   const std::vector<SampleTile> pieces = pieces_of(source_, std::max(pixels, source_.pixels() / kPixelsOfTrial));
   const TileSource sample(pieces);
-  listings.share_of_sample = content_of(share_of_repeats(sample), sample.pixels()) /
-                             content_of(listings.repeats, source_.pixels());
+  listings.share_of_sample =
+      content_of(share_of_repeats(sample), sample.pixels()) / content_of(listings.repeats, source_.pixels());
   const std::vector<Trial> trials = try_plans(use, listings, sample);
   // Estimates that are close do not say which plan is better. Models do.
   const auto is_close = [&](const Trial& trial) { return trial.bytes < kClose * trials.front().bytes; };

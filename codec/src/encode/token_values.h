@@ -61,8 +61,8 @@ class ValueMap {
 
 // The share of pixels that equal their left or upper neighbour.
 double share_of_repeats(const TileSource& source);
-// How much a source contributes to the size of a file, roughly, as a number of pixels that do not repeat. What it is for:
-// to conclude from a sample, whose pixels may repeat more or less often than others.
+// How much a source contributes to the size of a file, roughly, as a number of pixels that do not repeat. What it is
+// for: to conclude from a sample, whose pixels may repeat more or less often than others.
 inline double content_of(double repeats, uint64_t pixels) {
   constexpr double kContentOfRepeat = 1.0 / 32;
   return static_cast<double>(pixels) * (1 - repeats + kContentOfRepeat);
