@@ -29,9 +29,6 @@ struct TokenPlanes {
 
   L3_INLINE static size_t pitch_of(uint32_t width) { return (size_t{width} + 15) / 16 * 16 + 2 * kTokenMargin; }
   L3_INLINE uint32_t block_count() const { return blocks_across * blocks_down; }
-  L3_INLINE bool still_above(uint32_t block) const {
-    return block >= blocks_across && still[block - blocks_across] != 0;
-  }
 };
 
 enum TokenNeighbour : uint32_t { kTokenW, kTokenN, kTokenNw, kTokenNe, kTokenWw, kTokenNn, kTokenNne, kTokenNww };
