@@ -16,7 +16,7 @@ namespace {
 
 // Images with at most this many samples are also tried with a default model, since a model of their own may cost more
 // than it saves. Such a model cannot save enough if the payloads have fewer than kMinSavedByOwnModel bytes.
-constexpr uint64_t kMaxWithDefault = uint64_t{1} << 17, kMinSavedByOwnModel = 1024;
+constexpr uint64_t kMaxWithDefault = uint64_t{1} << 17, kMinSavedByOwnModel = 320;
 
 // A way to encode the image.
 struct Candidate {
@@ -47,6 +47,10 @@ constexpr double kMaxRepeats = 0.8;
 constexpr double kManyRepeats = 0.85, kShareOfMany = 1.1;
 // Estimates are made with models of this effort at most.
 constexpr uint32_t kTrialEffort = 2;
+// If nearly all pixels repeat, as in label maps, a model of effort 1 takes little time, and may be all that pays. From
+// this effort on, it is tried too.
+constexpr double kNearlyAllRepeat = 0.97;
+constexpr uint32_t kTriesSimple = 4;
 // Estimates of token models are too large by this factor, compared with those of kind 0.
 constexpr double kOfEstimate = 0.965;
 // From this effort on, both kinds are tried if the estimates differ by less than this fraction.
@@ -66,6 +70,10 @@ Written write_planned(const Request& request, Candidate& candidate, const Encode
 Written write_planned(const Request& request, const Plan& plan, const EncodeTarget& target, uint8_t* out) {
   Candidate candidate{plan};
   return write_planned(request, candidate, target, out);
+}
+
+TileSource source_of(const Request& request, const Plan& plan) {
+  return {head_of(request, plan), static_cast<const uint8_t*>(request.image.pixels), stride_of(request.image)};
 }
 
 // The same plan with a token model, of the variant that is best as far as this effort can tell.
@@ -91,8 +99,7 @@ bool has_gaps(const TileSource& source) {
 
 // The kinds of models to fit, from estimates. Of several, the smallest file is kept.
 std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const EncodeTarget& target) {
-  const TileSource source(head_of(request, plan), static_cast<const uint8_t*>(request.image.pixels),
-                          stride_of(request.image));
+  const TileSource source = source_of(request, plan);
   std::vector<Candidate> kinds;
   if (request.image.bits != 8) {
     kinds.push_back(with_tokens(request, plan, source));
@@ -104,14 +111,10 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
     kinds.push_back({plan});
     return kinds;
   }
-  if (plan.effort > kDefaultEffort && request.samples() <= kMaxWithDefault) {
-    // A small image: try everything, since its samples say little.
-    kinds.push_back(with_tokens(request, with_effort(plan, 1), source));
-    kinds.push_back(with_tokens(request, plan, source));
-    kinds.push_back({plan});
-    return kinds;
-  }
   Candidate tokens = with_tokens(request, plan, source);
+  if (plan.effort >= kTriesSimple && repeats > kNearlyAllRepeat) {
+    kinds.push_back(with_tokens(request, with_effort(plan, 1), source));
+  }
   if (tokens.plan.token_plan.literal && repeats > kMaxRepeats) {
     kinds.push_back(std::move(tokens));
     return kinds;
@@ -129,6 +132,15 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
   return kinds;
 }
 
+// Both kinds of models, of more and less effort: a sample of a small image says little, and its model costs much.
+void add_everything(const Request& request, const Plan& plan, std::vector<Candidate>& all) {
+  const TileSource source = source_of(request, plan);
+  for (const uint32_t effort : {1u, kDefaultEffort, plan.effort}) {
+    all.push_back(with_tokens(request, with_effort(plan, effort), source));
+    if (request.image.bits == 8) all.push_back({with_effort(plan, effort)});
+  }
+}
+
 // Everything that is tried, the quickest first.
 std::vector<Candidate> candidates_for(const Request& request, const EncodeTarget& target) {
   const Plan plan = first_plan(request);
@@ -136,6 +148,10 @@ std::vector<Candidate> candidates_for(const Request& request, const EncodeTarget
   if (request.samples() <= kMaxWithDefault && request.options.model_origin == L3_MODEL_NONE &&
       default_model_for(request.channels(), request.image.bits) != 0) {
     all.push_back({with_origin(plan, L3_MODEL_DEFAULT)});
+  }
+  if (plan.effort > kDefaultEffort && request.samples() <= kMaxWithDefault) {
+    add_everything(request, plan, all);
+    return all;
   }
   for (Candidate& kind : kinds_for(request, plan, target)) {
     // For a small image, the simpler model of a lower effort may make a smaller file.
