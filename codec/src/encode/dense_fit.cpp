@@ -203,14 +203,14 @@ DenseEffort effort_of(uint32_t effort) {
   // classes, rounds, more; half; settle, tables; pixels, more; step, activity, levels, table rounds; refine rounds
   switch (effort) {
     case 1: return {4, 2, 0, true, 1, 20, 1u << 16, 0, 2, 1, 3, 2, 0, {}};
-    case 2: return {8, 2, 0, true, 1, 24, 1u << 17, 0, 1, 1, 8, 3, 0, {}};
+    case 2: return {8, 3, 0, true, 1, 24, 1u << 17, 0, 1, 1, 8, 3, 0, {}};
     case 3: return {16, 4, 0, false, 1, 24, 1u << 17, 0, 1, 2, 12, 4, 0, {}};
-    case 4: return {24, 4, 1, false, 1, 24, 1u << 17, 1u << 19, 1, 2, 16, 6, 0, {}};
+    case 4: return {20, 4, 1, false, 1, 24, 1u << 17, 1u << 19, 1, 2, 16, 6, 0, {}};
     case 5: return {24, 6, 3, false, 2, 24, 1u << 17, 1u << 20, 1, 2, 16, 6, 0, {}};
     case 6: return {24, 6, 3, false, 2, 24, 1u << 17, 1u << 20, 1, 2, 16, 6, 1, {0, 512}};
-    case 7: return {32, 8, 3, false, 2, 24, 1u << 18, 1u << 22, 1, 3, 16, 6, 1, {48, 512}};
-    case 8: return {32, 12, 4, false, 2, 24, 1u << 19, 1u << 23, 1, 3, 16, 6, 2, {64, 512}};
-    default: return {32, 28, 6, false, 3, 24, 1u << 20, 1u << 24, 1, 3, 16, 8, 2, {128, 1024}};
+    case 7: return {32, 8, 3, false, 2, 24, 1u << 18, 1u << 21, 1, 3, 16, 6, 1, {32, 512}};
+    case 8: return {32, 8, 3, false, 2, 24, 1u << 18, 1u << 22, 1, 3, 16, 6, 1, {64, 512}};
+    default: return {32, 14, 4, false, 2, 24, 1u << 19, 1u << 23, 1, 3, 16, 6, 2, {96, 1024}};
   }
 }
 

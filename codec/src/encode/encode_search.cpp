@@ -33,7 +33,7 @@ struct TokenRules {
 // Token models take longer to encode and to decode, so low efforts use them only if they save more.
 constexpr TokenRules rules_of(uint32_t effort) {
   switch (effort) {
-    case 1: return {0.35, 0.92};
+    case 1: return {0.5, 0.92};
     case 2: return {0.25, 0.94};
     case 3: return {0.15, 0.96};
     case 4: return {0.1, 0.98};
@@ -45,6 +45,8 @@ constexpr double kMaxRepeats = 0.8;
 // If more pixels repeat than this, samples say little, and a token model nearly always makes the smaller file. Then
 // this is the share of TokenRules.
 constexpr double kManyRepeats = 0.85, kShareOfMany = 1.1;
+// How many pixels are looked at to see how they repeat, and which values do not occur.
+constexpr uint64_t kLookedAt = 1u << 17;
 // Estimates are made with models of this effort at most.
 constexpr uint32_t kTrialEffort = 2;
 // If nearly all pixels repeat, as in label maps, a model of effort 1 takes little time, and may be all that pays. From
@@ -54,7 +56,7 @@ constexpr uint32_t kTriesSimple = 4;
 // Estimates of token models are too large by this factor, compared with those of kind 0.
 constexpr double kOfEstimate = 0.965;
 // From this effort on, both kinds are tried if the estimates differ by less than this fraction.
-constexpr uint32_t kTriesBoth = 7;
+constexpr uint32_t kTriesBoth = 8;
 constexpr double kClose = 0.1;
 // If a named model codes a small image, up to this effort no model is fitted to the image, and above it only if the
 // payloads have more bytes than this.
@@ -106,8 +108,10 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
     return kinds;
   }
   const TokenRules rules = rules_of(plan.effort);
-  const double repeats = share_of_repeats(source);
-  if (repeats < rules.repeats && !has_gaps(source)) {
+  const std::vector<SampleTile> pieces = pieces_of(source, kLookedAt);
+  const TileSource sample(pieces);
+  const double repeats = share_of_repeats(sample);
+  if (repeats < rules.repeats && !has_gaps(sample)) {
     kinds.push_back({plan});
     return kinds;
   }
@@ -122,7 +126,7 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
   const uint32_t effort = std::min(plan.effort, kTrialEffort);
   auto fitted = std::make_unique<DenseEncoder>(source, target.dense, request.options.parallel);
   fitted->fit_sample(effort);
-  const double bytes = fitted->estimate(repeats);
+  const double bytes = fitted->estimate(share_of_repeats(source));
   const double share = repeats > kManyRepeats ? kShareOfMany : rules.share;
   const double difference = kOfEstimate * tokens.bytes / (share * bytes) - 1;
   if (effort != plan.effort) fitted.reset();
