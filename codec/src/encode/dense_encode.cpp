@@ -82,12 +82,10 @@ void DenseEncoder::fit_sample(uint32_t effort, ModelUse use) {
   const uint64_t pixels = source_.pixels();
   load_sample(effort_.fit_pixels);
   fit_predictors(tiles_, source_.channels(), effort_, false, kernels_, parallel_, fitted_, scales_, class_costs_);
-  if (effort_.more_rounds > 0) {
-    if (!sees_all_) {
-      load_sample(effort_.more_pixels);
-      auto start = [&](uint64_t tile) { start_classes(*tiles_[tile]); };
-      run_parallel(parallel_, tiles_.size(), start);
-    }
+  if (effort_.more_rounds > 0 && !sees_all_) {
+    load_sample(effort_.more_pixels);
+    auto start = [&](uint64_t tile) { start_classes(*tiles_[tile]); };
+    run_parallel(parallel_, tiles_.size(), start);
     fit_predictors(tiles_, source_.channels(), effort_, true, kernels_, parallel_, fitted_, scales_, class_costs_);
   }
   uint64_t seen_samples = 0;
