@@ -30,7 +30,7 @@ struct TokenRules {
   double repeats;  // tried if at least this share of pixels repeats a neighbour, or if many values do not occur
   double share;    // used if the estimate is below this share of the estimate for kind 0
 };
-// Token models take longer to encode and to decode, so low efforts use them only if they save more.
+// Low efforts use token models only if they save more, since they take longer.
 constexpr TokenRules rules_of(uint32_t effort) {
   switch (effort) {
     case 1: return {0.5, 0.92};
@@ -246,6 +246,8 @@ Written write_named_or_smallest(const Request& request, const EncodeTarget& targ
 }
 
 }  // namespace
+
+double share_for_tokens(uint32_t effort) { return rules_of(effort).share; }
 
 bool may_do_without_name(const Request& request) {
   return first_plan(request).origin == L3_MODEL_NAMED && request.options.model_origin == L3_MODEL_NONE;

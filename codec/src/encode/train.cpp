@@ -5,7 +5,7 @@
 
 #include "api/options.h"
 #include "encode/dense_encode.h"
-#include "encode/encode_plan.h"
+#include "encode/encode_search.h"
 #include "encode/image_check.h"
 #include "encode/token_encode.h"
 #include "targets/encode_target.h"
@@ -96,7 +96,7 @@ uint64_t bytes_with(const ModelEncoder& encoder, const std::vector<SampleTile>& 
 }
 
 // Chooses the kind of model: kind 0 for 8 bits, a token model for other bits. For 8-bit images in which pixels repeat,
-// whichever of the two makes the sample smaller.
+// a token model too if it makes the sample enough smaller.
 std::vector<uint8_t> fit_model(const std::vector<SampleTile>& tiles, const l3_train_options& options,
                                const EncodeTarget& target) {
   const TileSource source(tiles);
@@ -113,7 +113,9 @@ std::vector<uint8_t> fit_model(const std::vector<SampleTile>& tiles, const l3_tr
   if (bytes) {
     DenseEncoder encoder(source, target.dense, options.parallel);
     encoder.fit(options.effort, use);
-    if (best.empty() || bytes_with(encoder, tiles) < minimum) best = encoder.model();
+    const double enough =
+        best.empty() ? 0 : share_for_tokens(options.effort) * static_cast<double>(bytes_with(encoder, tiles));
+    if (best.empty() || static_cast<double>(minimum) >= enough) best = encoder.model();
   }
   return best;
 }
