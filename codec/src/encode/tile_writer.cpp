@@ -48,6 +48,7 @@ class TileWriter {
         target_(target),
         encoder_(encoder),
         first_wins_(encoder != nullptr && request.options.method == L3_METHOD_DENSE),
+        model_first_(encoder != nullptr && head.find(L3_SECTION_MODEL) != nullptr && !request.is_small()),
         out_(out) {}
 
   void operator()(uint64_t number) {
@@ -86,6 +87,13 @@ class TileWriter {
 
   // Tries all candidates; with L3_METHOD_DENSE, uses the first one that is possible.
   TileChoice choose(const Tile& tile) {
+    if (model_first_) {
+      const Choice dense = with_model(tile, {});
+      if (dense && uint64_t{dense->payload_bytes} * 8 < uint64_t{raw_size(tile.shape)} * 7) {
+        saved_bytes_ += raw_size(tile.shape) - dense->payload_bytes;
+        return *dense;
+      }
+    }
     static constexpr Candidate kSmallest[] = {&TileWriter::without_model, &TileWriter::with_model};
     static constexpr Candidate kDense[] = {&TileWriter::with_model, &TileWriter::without_model};
     const std::span<const Candidate> candidates =
@@ -93,9 +101,13 @@ class TileWriter {
     Choice best;
     for (const Candidate candidate : candidates) {
       const Choice next = (this->*candidate)(tile, best);
-      if (next) best = next;
+      if (!next) continue;
+      if (next->method == Method::dense) {
+        saved_bytes_ += (best ? best->payload_bytes : raw_size(tile.shape)) - next->payload_bytes;
+      }
+      best = next;
       // No payload: the tile is constant, or has a sample that is out of range.
-      if (best && (first_wins_ || best->payload_bytes == 0)) break;
+      if (first_wins_ || best->payload_bytes == 0) break;
     }
     return *best;  // without_model() is always possible
   }
@@ -112,7 +124,6 @@ class TileWriter {
     choice.payload_bytes = encoder_->encode(tile.number, payload.get(), maximum - kUnit, choice.parameters);
     if (choice.payload_bytes == 0) return {};
     std::memcpy(tile.place, payload.get(), choice.payload_bytes);
-    saved_bytes_ += maximum - choice.payload_bytes;
     return choice;
   }
 
@@ -131,6 +142,7 @@ class TileWriter {
   const EncodeTarget& target_;
   const ModelEncoder* encoder_;
   const bool first_wins_;
+  const bool model_first_;  // the model saves so much that other methods need not be tried where it does well
   uint8_t* out_;
   std::atomic<bool> in_range_{true};
   std::atomic<uint64_t> saved_bytes_{0};
