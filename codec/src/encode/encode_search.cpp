@@ -35,8 +35,10 @@ constexpr TokenRules rules_of(uint32_t effort) {
   switch (effort) {
     case 1: return {0.5, 0.92};
     case 2: return {0.25, 0.94};
-    case 3: return {0.15, 0.96};
-    case 4: return {0.1, 0.98};
+    case 3: return {0.15, 0.95};
+    case 4: return {0.12, 0.96};
+    case 5: return {0.12, 0.965};
+    case 6: return {0.1, 0.97};
     default: return {0.08, 0.99};
   }
 }
