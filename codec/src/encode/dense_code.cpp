@@ -38,7 +38,7 @@ void DenseEncoder::Codes::list_symbols() {
     symbols[t].list(tables.buckets + t * kTableBuckets, kTableBuckets,
                     [](uint32_t meaning) { return symbol_of(meaning); });
     for (uint32_t i = 0; i < kMaxSymbols; ++i) {
-      costs[t][i] = cost_of_frequency(symbols[t].codes[i].frequency);
+      costs[t * kMaxSymbols + i] = cost_of_frequency(symbols[t].codes[i].frequency);
     }
   }
   for (uint32_t t = 0; t < tables.class_table_count; ++t) {
@@ -80,7 +80,7 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
     uint32_t of_channel = 0;
     for (size_t i = c * samples; i < (c + 1) * samples; ++i) {
       const uint32_t code = uint32_t{table_of[read.contexts[i]]} * kMaxSymbols + read.symbols[i];
-      const uint32_t symbol_cost = codes.costs[0][code];
+      const uint32_t symbol_cost = codes.costs[code];
       lowest = smaller(lowest, symbol_cost);
       of_channel += symbol_cost;
       sample_codes[i] = static_cast<uint16_t>(code);
@@ -98,7 +98,7 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
   ReverseCoder coder(lanes, words.get() + room_for_words);
   const auto cost_of = [&](size_t at) {
     uint32_t of_pixel = 0;
-    for (size_t i = at; i < samples * channels; i += samples) of_pixel += codes.costs[0][sample_codes[i]];
+    for (size_t i = at; i < samples * channels; i += samples) of_pixel += codes.costs[sample_codes[i]];
     return of_pixel;
   };
   parameters = coder.begin(shape.width, shape.height, log_lanes, cost_of, [&](EndingState& state, size_t at) {

@@ -53,7 +53,7 @@ class DenseEncoder : public ModelEncoder {
     std::vector<SlotTable<kMaxSymbols>> symbols;
     std::vector<SlotTable<kClassBuckets>> classes;
     // The approximate cost of each symbol in each table, in 16ths of a bit; 0 if it has no code.
-    uint8_t costs[kMaxTables][kMaxSymbols];
+    uint8_t costs[kMaxTables * kMaxSymbols];  // by 256 * table + symbol
   };
 
   std::unique_ptr<DenseTile> load(uint64_t tile) const;
