@@ -340,7 +340,10 @@ struct FitKernels : ContextKernels<S> {
         const auto predict_row = [&](auto clamps) {
           int32_t before = e_w, before_that = e_ww;
           for (uint32_t k = 0; k < kBlockEdge; ++k) {
-            const int32_t s = sum[k] + w_ww * before_that + w_w * before;
+            // Modulo 2^32: after a prediction out of range, the next ones may be anything.
+            const int32_t s =
+                static_cast<int32_t>(static_cast<uint32_t>(sum[k]) + uint32_t(w_ww) * uint32_t(before_that) +
+                                     uint32_t(w_w) * uint32_t(before));
             twice[k] = static_cast<int16_t>(s >> (kWeightShift - 1));
             before_that = before;
             before = value[k] - (s >> kWeightShift);
