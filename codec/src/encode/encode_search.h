@@ -8,8 +8,8 @@ namespace l3 {
 // Whether the encoder may use another model than the caller's named one.
 bool may_do_without_name(const Request& request);
 
-// Token models take longer to encode and to decode than models of kind 0. So 8-bit images get one only if it makes their
-// files smaller than this share of what kind 0 makes.
+// Token models take longer to encode and to decode than models of kind 0. So 8-bit images get one only if it makes
+// their files smaller than this share of what kind 0 makes.
 double share_for_tokens(uint32_t effort);
 
 // Writes the smallest file that the options allow, as far as the encoder finds it, to a buffer that is large enough.
