@@ -44,17 +44,17 @@ void for_repeats(const TileSource& source, uint64_t tile, const Use& use) {
   const TileShape shape = source.shape(tile);
   with_types(source, tile, [&](const auto* first, auto channels, size_t stride) {
     const auto equal = [&](const auto* a, const auto* b) {
-      bool same = true;
+      uint32_t same = 1;
       for (uint32_t c = 0; c < channels(); ++c) same &= a[c] == b[c];
       return same;
     };
     for (uint32_t y = 0; y < shape.height; ++y) {
       const auto* pixel = first + y * stride;
-      use(pixel, channels, y > 0 && equal(pixel, pixel - stride));
+      use(pixel, channels, y > 0 && equal(pixel, pixel - stride) != 0);
       const size_t above = y > 0 ? stride : channels();
       for (uint32_t x = 1; x < shape.width; ++x) {
         pixel += channels();
-        use(pixel, channels, equal(pixel, pixel - channels()) | equal(pixel, pixel - above));
+        use(pixel, channels, (equal(pixel, pixel - channels()) | equal(pixel, pixel - above)) != 0);
       }
     }
   });
