@@ -128,7 +128,7 @@ struct TokenKernelsOf {
             is[3] &= here == nw;
           }
           Ints all_found = all(0);
-          for (uint32_t i = 0; i < kTokenNeighbours; ++i) all_found |= same[i] & (Ints{} + (1 << i));
+          for (uint32_t i = 0; i < kTokenNeighbours; ++i) all_found |= same[i] & S::all_pairs(1 << i);
           Ints symbol = all(kMatchNone);
           if (planes.hole >= 0) symbol += load(planes.values[0] + at + k) == planes.hole ? all(1) : all(0);
           for (uint32_t i = 4; i-- > 0;) symbol = is[i] != 0 ? all(static_cast<int32_t>(i)) : symbol;
@@ -289,7 +289,7 @@ struct TokenKernelsOf {
           const Ints distance = up != 0 ? maximum - p : p;
           const Ints zone = between((float_bits(distance) >> 23) - 126, 0, 15);
           Ints pattern = up & 63;
-          for (uint32_t i = 0; i < 4; ++i) pattern ^= (load(terms.errors.at[i] + k) >> 31) & (Ints{} + (1 << i));
+          for (uint32_t i = 0; i < 4; ++i) pattern ^= (load(terms.errors.at[i] + k) >> 31) & S::all_pairs(1 << i);
           for (uint32_t i = 0; i < 2; ++i) pattern ^= (load(terms.own.at[i] + k) >= p) & (16 << i);
           store(contexts + k, levels(terms, activity, count, k) | zone << 8 | pattern << 16);
           const Ints difference = load(planes.values[c] + at + k) - p;
