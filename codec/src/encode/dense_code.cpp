@@ -17,7 +17,7 @@ void DenseEncoder::Codes::list_symbols() {
     for (uint32_t k = 0; k < tables.classes[c]; ++k) {
       for (uint32_t tap = 0; tap < kMaxTaps; ++tap) {
         const uint32_t word = tables.weights[c][k][tap / kTapsOfWord];
-        weights[c][k].of[tap] = static_cast<int8_t>(word >> (8 * (tap % kTapsOfWord)));
+        model.weights[c][k].of[tap] = static_cast<int8_t>(word >> (8 * (tap % kTapsOfWord)));
       }
     }
     const auto term = [&](uint32_t word, uint32_t byte) {
@@ -25,7 +25,7 @@ void DenseEncoder::Codes::list_symbols() {
     };
     const uint8_t terms[kActivityTerms] = {term(0, 0), term(0, 1), term(0, 2), term(0, 3), term(1, 0), term(1, 1),
                                            term(2, 0), term(2, 1), term(2, 2), term(1, 2), term(1, 3)};
-    std::memcpy(activity[c], terms, sizeof(terms));
+    std::memcpy(model.activity[c], terms, sizeof(terms));
     for (uint32_t place = 0; place < kZones * kSignPatterns; ++place) {
       const uint32_t row =
           tables.zone_row[c][place / kSignPatterns] + tables.pattern_row[c][pattern_in_order(place % kSignPatterns)];
@@ -63,10 +63,10 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
     } else {
       for (uint32_t c = 0; c < channels; ++c) {
         std::memcpy(planes.classes[c], classes_[tile].data() + size_t{c} * planes.block_count(), planes.block_count());
-        kernels_.evaluate(planes, c, codes.weights[c], nullptr);
+        kernels_.evaluate(planes, c, codes.model.weights[c], nullptr);
       }
     }
-    own_symbols = read_symbols(*loaded, codes.activity, codes.row_of);
+    own_symbols = read_symbols(*loaded, codes.model.activity, codes.row_of);
   }
   const TileSymbols& read = symbols_.empty() ? own_symbols : symbols_[tile];
   const uint8_t* classes = classes_.empty() ? own_classes.data() : classes_[tile].data();

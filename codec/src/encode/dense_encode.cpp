@@ -296,8 +296,6 @@ Fault DenseEncoder::Codes::read(std::span<const uint8_t> bytes, const TileSource
 void DenseEncoder::Codes::restore_model() {
   model.channels = tables.channels;
   model.table_count = tables.table_count;
-  std::memcpy(model.weights, weights, sizeof(model.weights));
-  std::memcpy(model.activity, activity, sizeof(model.activity));
   for (uint32_t c = 0; c < tables.channels; ++c) {
     model.classes[c] = tables.classes[c];
     uint32_t sign_groups = 1;
@@ -332,7 +330,7 @@ void DenseEncoder::start_classes(const DenseTile& tile) const {
   const DensePlanes& planes = tile.planes();
   const uint32_t* const classes = codes_ ? codes_->tables.classes : fitted_.classes;
   for (uint32_t c = 0; c < planes.channels; ++c) {
-    const TapWeights* weights = codes_ ? codes_->weights[c] : fitted_.weights[c];
+    const TapWeights* weights = codes_ ? codes_->model.weights[c] : fitted_.weights[c];
     // Start with the predictor in the middle.
     std::memset(planes.classes[c], static_cast<int>(classes[c] / 2), planes.block_count());
     if (classes[c] == 1) {

@@ -47,8 +47,6 @@ class DenseEncoder : public ModelEncoder {
     DenseModel model{};
     // A model does not contain expected errors. These values are good enough to start from.
     FitScales scales = first_scales();
-    TapWeights weights[kMaxChannels][kMaxClasses];
-    uint8_t activity[kMaxChannels][kActivityTerms];
     uint16_t row_of[kMaxChannels][kZones * kSignPatterns];  // 64 * row, in the spec's order of patterns
     std::vector<SlotTable<kMaxSymbols>> symbols;
     std::vector<SlotTable<kClassBuckets>> classes;

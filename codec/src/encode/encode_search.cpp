@@ -21,27 +21,9 @@ constexpr uint64_t kMaxWithDefault = uint64_t{1} << 17, kMinSavedByOwnModel = 32
 // A way to encode the image.
 struct Candidate {
   Plan plan;
-  double bytes = 0;                        // what its file is expected to take
-  std::unique_ptr<DenseEncoder> fitted{};  // to a sample of the tiles; null if there is nothing fitted yet
+  std::unique_ptr<DenseEncoder> fitted{};  // to a sample of the tiles; null if nothing is fitted yet
 };
 
-// When token models are tried for 8-bit images, and when they are used.
-struct TokenRules {
-  double repeats;  // tried if at least this share of pixels repeats a neighbour, or if many values do not occur
-  double share;    // used if the estimate is below this share of the estimate for kind 0
-};
-// Low efforts use token models only if they save more, since they take longer.
-constexpr TokenRules rules_of(uint32_t effort) {
-  switch (effort) {
-    case 1: return {0.5, 0.92};
-    case 2: return {0.25, 0.94};
-    case 3: return {0.15, 0.95};
-    case 4: return {0.12, 0.96};
-    case 5: return {0.12, 0.965};
-    case 6: return {0.1, 0.97};
-    default: return {0.08, 0.99};
-  }
-}
 // If more pixels repeat, and few colours occur, only token models are tried.
 constexpr double kMaxRepeats = 0.8;
 // If more pixels repeat than this, samples say little, and a token model nearly always makes the smaller file. Then
@@ -80,25 +62,28 @@ TileSource source_of(const Request& request, const Plan& plan) {
   return {head_of(request, plan), static_cast<const uint8_t*>(request.image.pixels), stride_of(request.image)};
 }
 
-// The same plan with a token model, of the variant that is best as far as this effort can tell.
-Candidate with_tokens(const Request& request, const Plan& plan, const TileSource& source) {
-  const auto choice = TokenEncoder(source, request.options.parallel).choose(plan.effort);
+// The variant of a token model that is best as far as this effort can tell.
+TokenEncoder::Choice choose_tokens(const Request& request, uint32_t effort, const TileSource& source) {
+  return TokenEncoder(source, request.options.parallel).choose(effort);
+}
+
+// The same plan with this token model.
+Candidate with_tokens(const Request& request, const Plan& plan, const TokenEncoder::Choice& choice) {
   Plan result = with_tile_edge(request, plan, edge_for(choice.bytes / static_cast<double>(request.pixels())));
   result.tokens = true;
   result.token_plan = choice.plan;
-  return {result, choice.bytes};
+  return {result};
 }
 
-// Whether enough values between the least and the greatest do not occur for a model that lists values.
+// The same plan with the token model that an effort chooses and fits.
+Candidate with_tokens_of(const Request& request, const Plan& plan, uint32_t effort, const TileSource& source) {
+  return with_tokens(request, with_effort(plan, effort), choose_tokens(request, effort, source));
+}
+
 bool has_gaps(const TileSource& source) {
-  std::vector<uint16_t> values[kMaxChannels];
-  ranks_of(source, values);
-  size_t listed = 0, range = 0;
-  for (uint32_t c = 0; c < source.channels(); ++c) {
-    listed += values[c].size();
-    range += size_t{values[c].back()} - values[c].front() + 1;
-  }
-  return listed * 5 < range * 4;
+  std::vector<uint16_t> ranks[kMaxChannels];
+  ranks_of(source, ranks);
+  return ValueCounts(ranks, source.channels()).has_gaps();
 }
 
 // The kinds of models to fit, from estimates. Of several, the smallest file is kept.
@@ -106,10 +91,10 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
   const TileSource source = source_of(request, plan);
   std::vector<Candidate> kinds;
   if (request.image.bits != 8) {
-    kinds.push_back(with_tokens(request, plan, source));
+    kinds.push_back(with_tokens_of(request, plan, plan.effort, source));
     return kinds;
   }
-  const TokenRules rules = rules_of(plan.effort);
+  const TokenRules rules = token_rules_of(plan.effort);
   const std::vector<SampleTile> pieces = pieces_of(source, kLookedAt);
   const TileSource sample(pieces);
   const double repeats = share_of_repeats(sample);
@@ -117,23 +102,24 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
     kinds.push_back({plan});
     return kinds;
   }
-  Candidate tokens = with_tokens(request, plan, source);
+  const TokenEncoder::Choice choice = choose_tokens(request, plan.effort, source);
+  Candidate tokens = with_tokens(request, plan, choice);
   if (plan.effort >= kTriesSimple && repeats > kNearlyAllRepeat) {
-    kinds.push_back(with_tokens(request, with_effort(plan, 1), source));
+    kinds.push_back(with_tokens_of(request, plan, 1, source));
   }
-  if (tokens.plan.token_plan.literal && repeats > kMaxRepeats) {
+  if (choice.plan.literal && repeats > kMaxRepeats) {
     kinds.push_back(std::move(tokens));
     return kinds;
   }
   const uint32_t effort = std::min(plan.effort, kTrialEffort);
   auto fitted = std::make_unique<DenseEncoder>(source, target.dense, request.options.parallel);
   fitted->fit_sample(effort);
-  const double bytes = fitted->estimate(share_of_repeats(source));
+  const double bytes = fitted->estimate(choice.repeats);
   const double share = repeats > kManyRepeats ? kShareOfMany : rules.share;
-  const double difference = kOfEstimate * tokens.bytes / (share * bytes) - 1;
+  const double difference = kOfEstimate * choice.bytes / (share * bytes) - 1;
   if (effort != plan.effort) fitted.reset();
   const bool both = plan.effort >= kTriesBoth && std::abs(difference) < kClose;
-  if (difference >= 0 || both) kinds.push_back({plan, bytes, std::move(fitted)});
+  if (difference >= 0 || both) kinds.push_back({plan, std::move(fitted)});
   if (difference < 0 || both) kinds.push_back(std::move(tokens));
   return kinds;
 }
@@ -142,7 +128,7 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
 void add_everything(const Request& request, const Plan& plan, std::vector<Candidate>& all) {
   const TileSource source = source_of(request, plan);
   for (const uint32_t effort : {1u, kDefaultEffort, plan.effort}) {
-    all.push_back(with_tokens(request, with_effort(plan, effort), source));
+    all.push_back(with_tokens_of(request, plan, effort, source));
     if (request.image.bits == 8) all.push_back({with_effort(plan, effort)});
   }
 }
@@ -249,7 +235,17 @@ Written write_named_or_smallest(const Request& request, const EncodeTarget& targ
 
 }  // namespace
 
-double share_for_tokens(uint32_t effort) { return rules_of(effort).share; }
+TokenRules token_rules_of(uint32_t effort) {
+  switch (effort) {
+    case 1: return {0.5, 0.92};
+    case 2: return {0.25, 0.94};
+    case 3: return {0.15, 0.95};
+    case 4: return {0.12, 0.96};
+    case 5: return {0.12, 0.965};
+    case 6: return {0.1, 0.97};
+    default: return {0.08, 0.99};
+  }
+}
 
 bool may_do_without_name(const Request& request) {
   return first_plan(request).origin == L3_MODEL_NAMED && request.options.model_origin == L3_MODEL_NONE;

@@ -211,11 +211,7 @@ std::vector<TokenEncoder::Trial> TokenEncoder::try_plans(ModelUse use, const Lis
   const std::vector<uint16_t>* const values = listings.ranks;
   // Other images have other values, so a model for them must not list any.
   const bool may_list = use == ModelUse::these;
-  size_t listed = 0, range = 0;
-  for (uint32_t c = 0; c < channels; ++c) {
-    listed += values[c].size();
-    range += size_t{values[c].back()} - values[c].front() + 1;
-  }
+  const ValueCounts counts(values, channels);
   const uint64_t pixels = source_.pixels();
   const bool match = listings.repeats >= kMinRepeats;
   TokenPlan best = try_one({Listing::none, match, false, -1});
@@ -224,7 +220,7 @@ std::vector<TokenEncoder::Trial> TokenEncoder::try_plans(ModelUse use, const Lis
     best = try_one({Listing::none, true, false, values[0].front()});
     if (has_last) best = try_one({Listing::none, true, false, values[0].back()});
   }
-  if (may_list && listed <= kMaxValues && listed * 5 < range * 4 && listed * 2 < pixels * channels) {
+  if (may_list && counts.has_gaps() && counts.listed <= kMaxValues && counts.listed * 2 < pixels * channels) {
     if (best.hole >= 0) try_one({Listing::ranks, true, false, -1});
     best = try_one({Listing::ranks, match, false, best.hole});
   }
@@ -267,7 +263,7 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
     const Trial trial = try_plan(plan, sample, listings, kEstimate);
     if (trial.still_share >= kMinStill && trial.bytes < kPriceOfStill * best.bytes) best = trial;
   }
-  return {best.plan, best.bytes};
+  return {best.plan, best.bytes, listings.repeats};
 }
 
 void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {

@@ -23,10 +23,10 @@ class TokenEncoder : public ModelEncoder {
 
   // The functions below may throw std::bad_alloc.
 
-  // The plan that is expected to make the smallest file, and the size of that file.
+  // The plan that is expected to make the smallest file, the size of that file, and share_of_repeats() of the source.
   struct Choice {
     TokenPlan plan;
-    double bytes;
+    double bytes, repeats;
   };
   Choice choose(uint32_t effort, ModelUse use = ModelUse::these) const;
   // Fits a model to all tiles, following a plan. If `use` includes other images, every symbol gets a code.

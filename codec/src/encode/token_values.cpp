@@ -195,6 +195,13 @@ std::unique_ptr<TokenTile> ValueMap::load(const TileSource& source, uint64_t til
   return loaded;
 }
 
+ValueCounts::ValueCounts(const std::vector<uint16_t>* ranks, uint32_t channels) {
+  for (uint32_t c = 0; c < channels; ++c) {
+    listed += ranks[c].size();
+    range += size_t{ranks[c].back()} - ranks[c].front() + 1;
+  }
+}
+
 double share_of_repeats(const TileSource& source) {
   uint64_t repeated = 0;
   for (uint64_t tile = 0; tile < source.tile_count(); ++tile) {

@@ -38,6 +38,15 @@ std::vector<Colour> colours_of(const TileSource& source);
 // The values that occur in each channel, in rising order.
 void ranks_of(const TileSource& source, std::vector<uint16_t>* values);
 
+// How many values occur in the channels of an image, and how many lie between the least and the greatest of them.
+struct ValueCounts {
+  size_t listed = 0, range = 0;
+
+  ValueCounts(const std::vector<uint16_t>* ranks, uint32_t channels);
+  // Whether so many values do not occur that a model may list those that do.
+  bool has_gaps() const { return listed * 5 < range * 4; }
+};
+
 // Maps samples to values: the inverse of a model's listing.
 class ValueMap {
  public:
@@ -67,7 +76,5 @@ inline double content_of(double repeats, uint64_t pixels) {
   constexpr double kContentOfRepeat = 1.0 / 32;
   return static_cast<double>(pixels) * (1 - repeats + kContentOfRepeat);
 }
-// For 8-bit samples, token models are tried only if at least this share of pixels repeats.
-constexpr double kRepeatsForTokens = 0.15;
 
 }  // namespace l3

@@ -101,10 +101,11 @@ std::vector<uint8_t> fit_model(const std::vector<SampleTile>& tiles, const l3_tr
                                const EncodeTarget& target) {
   const TileSource source(tiles);
   const ModelUse use = options.complete != 0 ? ModelUse::any : ModelUse::similar;
+  const TokenRules rules = token_rules_of(options.effort);
   const bool bytes = tiles.front().shape.bits == 8;
   std::vector<uint8_t> best;
   uint64_t minimum = UINT64_MAX;
-  if (!bytes || share_of_repeats(source) >= kRepeatsForTokens) {
+  if (!bytes || share_of_repeats(source) >= rules.repeats) {
     TokenEncoder encoder(source, options.parallel);
     encoder.fit(encoder.choose(options.effort, use).plan, options.effort, use);
     best = encoder.model();
@@ -113,8 +114,7 @@ std::vector<uint8_t> fit_model(const std::vector<SampleTile>& tiles, const l3_tr
   if (bytes) {
     DenseEncoder encoder(source, target.dense, options.parallel);
     encoder.fit(options.effort, use);
-    const double enough =
-        best.empty() ? 0 : share_for_tokens(options.effort) * static_cast<double>(bytes_with(encoder, tiles));
+    const double enough = best.empty() ? 0 : rules.share * static_cast<double>(bytes_with(encoder, tiles));
     if (best.empty() || static_cast<double>(minimum) >= enough) best = encoder.model();
   }
   return best;
