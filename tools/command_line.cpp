@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "help.h"
+#include "loader/store.h"
 #include "options.h"
 #include "suggestion.h"
 
@@ -133,6 +134,19 @@ Option Option::whole_between(uint64_t minimum, uint64_t maximum) {
     const auto number = parse_integer(text);
     if (number && *number >= minimum && *number <= maximum) return std::string();
     return text + " is not a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum);
+  });
+}
+
+Option Option::local() {
+  return check([](const std::string& text) {
+    return loader::is_url(text) ? "is a URL, but must be a local path (l3 download copies a data set from a URL)"
+                                : std::string();
+  });
+}
+
+Option Option::far() {
+  return check([](const std::string& text) {
+    return loader::is_url(text) ? std::string() : text + " is not a URL such as s3://bucket/set";
   });
 }
 

@@ -108,6 +108,7 @@ int convert(const ConvertOptions& options, Context& context) {
 void add_set_options(Subcommand& sub, ConvertOptions& options) {
   sub.option("--list", options.source.list, "Convert the files of this list, in its order; - is stdin")
       .type(kPathType)
+      .local()
       .group("Data sets")
       .details(
           "Each line is a path below SRC. A tab and the name of a class may follow it. Files of the list are never "
@@ -169,7 +170,8 @@ void add_convert(CommandLine& line) {
   auto options = std::make_shared<ConvertOptions>();
   sub.option("SRC", options->source.source, "A folder, with all folders and tars below it, a tar, or a single image")
       .required()
-      .type("");
+      .type("")
+      .local();
   sub.option("DST", options->destination, "The folder for the data set or the L3 files")
       .details("It is created if it does not exist. For a single image DST may also be a name that ends in .l3")
       .required()

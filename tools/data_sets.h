@@ -10,9 +10,12 @@
 
 namespace tools {
 
-// Whether to read a path as a data set: a folder that has an index.json, shards or an unfinished data set, or a file
-// with the signature of a shard.
+// Whether to read a path as a data set: a URL, a folder that has an index.json, shards or an unfinished data set, or a
+// file with the signature of a shard.
 bool is_data_set(const std::string& path);
+
+// The path in messages: a URL without its user name, password and query, which may be secrets.
+std::string path_text(const std::string& path);
 
 Failure failure_of(const l3_data_error& error);
 

@@ -233,6 +233,7 @@ void add_verify(CommandLine& line) {
   sub.option("--against", options->against,
              "Compare with this original: an image, or the folder or tar that PATH was made from")
       .type(kPathType)
+      .local()
       .details("Every sample, palette and chunk is compared. An image that is missing on either side is an error");
   sub.flag("--subset", options->subset, "With --against: the data set need not have all images of the original")
       .needs("--against")
