@@ -51,6 +51,11 @@ std::string path_text(const std::string& path) {
   return path.substr(0, host) + (at == rest.npos ? rest : rest.substr(at + 1));
 }
 
+uint32_t reading_threads(const std::string& path, uint32_t chosen) {
+  constexpr uint32_t kFarThreads = 32;
+  return chosen == 0 && loader::is_url(path) ? kFarThreads : chosen;
+}
+
 Failure failure_of(const l3_data_error& error) {
   Failure failure{error.file, std::nullopt, error.reason};
   if (error.offset != L3_DATA_NONE) failure.offset = error.offset;

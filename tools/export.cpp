@@ -275,7 +275,7 @@ int export_all(const ExportOptions& options, Context& context) {
   }
 
   const Exporter exporter(options, plan, models, context);
-  base::Parallel parallel(options.jobs);
+  base::Parallel parallel(reading_threads(options.source, options.jobs));
   Progress progress(console, plan.jobs.size(), plan.bytes);
   std::atomic<bool> stop{false};
   // Several files are exported in parallel. If there is only one, its tiles are.

@@ -71,6 +71,9 @@ std::string Transfer::line() const {
 }
 
 std::string Transfer::summary(const std::string& what) const {
+  if (shards_kept_ == shards_) {
+    return shards_ == 1 ? "the shard is there already" : "all " + std::to_string(shards_) + " shards are there already";
+  }
   std::string text = std::to_string(shards_moved()) + (shards_moved() == 1 ? " shard " : " shards ") + what + ": " +
                      format_bytes(moved_);
   if (moved_ > 0 && seconds() > 0) {

@@ -24,8 +24,6 @@
 namespace tools {
 namespace {
 
-constexpr const char* kGoOn = "l3: what is uploaded already stays; to continue, repeat the command";
-
 // A data set in a folder.
 struct LocalSet {
   std::vector<uint8_t> json;
@@ -173,10 +171,11 @@ std::optional<Failure> upload(const UploadOptions& options, Context& context) {
   if (!store) return store.failure();
   const Outcome<Found> found = find_index(**store, local.json);
   if (!found) return found.failure();
-  if (*found == Found::other && !options.force) {
+  if (*found == Found::other && !options.force && !options.replace) {
     return Failure{(*store)->name(), std::nullopt, "has another data set; --force replaces it"};
   }
-  if (!options.quiet) context.unfinished.set_last_words(kGoOn);
+  const std::string go_on = "l3: what is uploaded already stays; to continue, " + options.how_to_go_on;
+  if (!options.quiet) context.unfinished.set_last_words(go_on);
   Transfer transfer(console, local.index.shards.size(), local.set->info().bytes);
   Uploader uploader(local, **store, options.force, transfer);
   const uint64_t left = transfer.run(options.jobs, [&](uint64_t number) { return uploader.upload_shard(number); });
@@ -186,7 +185,7 @@ std::optional<Failure> upload(const UploadOptions& options, Context& context) {
   context.unfinished.set_last_words("");
   print_result(transfer, options, left == 0 && !failure, console);
   if (failure || left == 0) return failure;
-  console.inform(kGoOn);
+  console.inform(go_on);
   return Failure{(*store)->name(), std::nullopt, "the data set is not complete, so index.json was not written"};
 }
 
@@ -198,7 +197,7 @@ int upload_set(const UploadOptions& options, Context& context) try {
     return kExitFailed;
   }
   if (!options.verify) return kExitDone;
-  base::Parallel parallel(0);
+  base::Parallel parallel(reading_threads(options.url, 0));
   SetVerification verification;
   verification.set = options.url;
   verification.say_result = !options.quiet && !options.json;

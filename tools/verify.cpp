@@ -185,7 +185,7 @@ int verify(const VerifyOptions& options, Context& context) {
 
   uint64_t bytes = 0;
   for (const Work& work : plan.works) bytes += listed_size(work.file);
-  base::Parallel parallel(options.threads);
+  base::Parallel parallel(reading_threads(options.paths.front(), options.threads));
   Progress progress(console, plan.works.size(), bytes);
   const bool say_result = options.verbose || !options.quiet;
   // Several files are verified in parallel. If there is only one, its tiles are.
