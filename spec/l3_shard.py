@@ -480,6 +480,7 @@ class Described:
     groups: int
     index_check: int
     digest: bytes
+    index_size: int | None
 
 
 class DataSet:
@@ -519,13 +520,13 @@ class DataSet:
             raise OverLimit(self.path, 0, "over a limit of this reader: nested too deeply") from None
         return parsed
 
-    def members(self, value: object, names: tuple[str, ...], what: str) -> dict[str, object]:
-        """Those of the object that have these names."""
+    def members(self, value: object, names: tuple[str, ...], what: str, optional: str = "") -> dict[str, object]:
+        """Those of the object that have these names, or the optional one."""
         if not isinstance(value, Object):
             raise Violation(self.path, 0, f"{what} is not an object")
         found: dict[str, object] = {}
         for name, member in value.members:
-            if name in names:
+            if name in names or name == optional:
                 self.require(name not in found, f'{what} has "{name}" twice')
                 found[name] = member
         for name in names:
@@ -562,7 +563,7 @@ class DataSet:
 
     def read_described(self, value: object) -> Described:
         names = ("file", "bytes", "samples", "groups", "index_check", "digest")
-        shard = self.members(value, names, "a shard")
+        shard = self.members(value, names, "a shard", optional="index_bytes")
         file = self.text(shard["file"], "file")
         self.require("/" not in file and file not in (".", ".."), '"file" is not the name of a file in the folder')
         hexadecimal = self.text(shard["digest"], "digest")
@@ -575,6 +576,7 @@ class DataSet:
             groups=self.number(shard["groups"], "groups"),
             index_check=self.number(shard["index_check"], "index_check"),
             digest=bytes.fromhex(hexadecimal),
+            index_size=self.number(shard["index_bytes"], "index_bytes") if "index_bytes" in shard else None,
         )
 
     def open_shard(self, described: Described) -> Shard:
@@ -589,6 +591,8 @@ class DataSet:
         file.require(footer.entries == described.samples, at_footer + 32, f"{INDEX} says another number of samples")
         file.require(footer.groups == described.groups, at_footer + 36, f"{INDEX} says another number of groups")
         file.require(footer.index_check == described.index_check, at_footer + 44, f"{INDEX} says another index check")
+        same_size = described.index_size is None or described.index_size == footer.size
+        file.require(same_size, at_footer + 24, f"{INDEX} says another size of the index")
         return shard
 
     def require_labels_and_names(self) -> None:

@@ -72,8 +72,8 @@ TEST_F(DataSets, GiveBackWhatWentIn) {
   EXPECT_EQ(set->info().sample_bytes, red.size() + mask.size() + text.size() + other.size());
   EXPECT_STREQ(l3_data_class(set->get(), 1), whole.classes[1].c_str());
   EXPECT_EQ(l3_data_class(set->get(), 2), nullptr);
-  EXPECT_EQ(l3_data_shard_path(set->get(), 2), path("b.l3s"));
-  EXPECT_EQ(l3_data_shard_path(set->get(), 3), nullptr);
+  EXPECT_EQ(l3_data_shard_name(set->get(), 2), path("b.l3s"));
+  EXPECT_EQ(l3_data_shard_name(set->get(), 3), nullptr);
 
   const l3::Sample first = set->sample(0), third = set->sample(2), last = set->sample(4);
   EXPECT_EQ(first.name_text(), "x/1.png");
@@ -314,7 +314,7 @@ TEST(Json, IsReadAsItIsWritten) {
   loader::DataSetIndex index;
   index.classes = {"a", "\"\\/\b\f\n\r\t\x01", "\xE2\x82\xAC \xF0\x9F\x98\x80"};
   loader::ShardSummary& shard = index.shards.emplace_back();
-  shard = {"x.l3s", 123, 4, 2, 0xFFFFFFFF, {}};
+  shard = {"x.l3s", 123, 4, 2, 0xFFFFFFFF, {}, 321};
   shard.digest[0] = 0xAB;
   loader::DataSetIndex read;
   const std::string json = loader::to_json(index);
@@ -324,6 +324,7 @@ TEST(Json, IsReadAsItIsWritten) {
   ASSERT_EQ(read.shards.size(), 1u);
   EXPECT_EQ(read.shards[0].file, "x.l3s");
   EXPECT_EQ(read.shards[0].index_check, 0xFFFFFFFFu);
+  EXPECT_EQ(read.shards[0].index_bytes, 321u);
   EXPECT_EQ(read.shards[0].digest, shard.digest);
   for (size_t cut = 0; cut + 2 < json.size(); ++cut) {
     loader::DataSetIndex none;

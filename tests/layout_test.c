@@ -246,11 +246,16 @@ PLACE(l3_data_error, offset, 8);
 PLACE(l3_data_error, file, 16);
 PLACE(l3_data_error, reason, 528);
 
-SIZE(l3_data_options, 24);
+SIZE(l3_data_options, 48);
 PLACE(l3_data_options, struct_size, 0);
 PLACE(l3_data_options, max_open_files, 4);
 PLACE(l3_data_options, max_index_bytes, 8);
 PLACE(l3_data_options, max_json_bytes, 16);
+PLACE(l3_data_options, timeout_ms, 24);
+PLACE(l3_data_options, attempts, 28);
+PLACE(l3_data_options, connections, 32);
+PLACE(l3_data_options, hedge, 36);
+PLACE(l3_data_options, certificates, 40);
 
 SIZE(l3_data_info, 56);
 PLACE(l3_data_info, struct_size, 0);
@@ -355,6 +360,20 @@ PLACE(l3_batch_times, reading, 64);
 PLACE(l3_batch_times, decoding, 72);
 PLACE(l3_batch_times, bytes_read, 80);
 PLACE(l3_batch_times, bytes_out, 88);
+
+SIZE(l3_request, 80);
+PLACE(l3_request, batch, 0);
+PLACE(l3_request, sample, 8);
+PLACE(l3_request, offset, 16);
+PLACE(l3_request, bytes, 24);
+PLACE(l3_request, queued, 32);
+PLACE(l3_request, sent, 40);
+PLACE(l3_request, answered, 48);
+PLACE(l3_request, finished, 56);
+PLACE(l3_request, attempts, 64);
+PLACE(l3_request, shared, 68);
+PLACE(l3_request, hedged, 72);
+PLACE(l3_request, failed, 76);
 
 SIZE(l3_batch_info, 208);
 PLACE(l3_batch_info, struct_size, 0);

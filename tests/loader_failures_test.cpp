@@ -161,7 +161,7 @@ TEST_F(LoaderFailures, AreThoseOfDecoding) {
     }
     for (uint64_t sample = 0; sample < kSamples; ++sample) {
       const l3::Sample told = set_->sample(sample);
-      std::fstream stream(l3_data_shard_path(set(), told.shard), std::ios::binary | std::ios::in | std::ios::out);
+      std::fstream stream(l3_data_shard_name(set(), told.shard), std::ios::binary | std::ios::in | std::ios::out);
       // Heads and indexes more often than their share, and some samples not at all.
       const uint64_t place = dice.chance(2) ? dice.roll(std::min<uint64_t>(told.size, 300)) : dice.roll(told.size);
       if (dice.chance(4)) continue;
@@ -175,7 +175,7 @@ TEST_F(LoaderFailures, AreThoseOfDecoding) {
     for (uint64_t sample = 0; sample < kSamples; ++sample) {
       Bytes file(set_->sample(sample).size), out(size_t{width} * height * 3);
       const l3::Sample told = set_->sample(sample);
-      std::ifstream stream(l3_data_shard_path(set(), told.shard), std::ios::binary);
+      std::ifstream stream(l3_data_shard_name(set(), told.shard), std::ios::binary);
       stream.seekg(static_cast<std::streamoff>(told.offset));
       ASSERT_TRUE(stream.read(reinterpret_cast<char*>(file.data()), static_cast<std::streamsize>(file.size())));
       if (l3_decode_region(file.data(), file.size(), (420 - width) / 2, (300 - height) / 2, width, height, nullptr,
@@ -215,7 +215,7 @@ TEST_F(LoaderFailures, AreFilesThatTheIndexDoesNotDescribe) {
   for (const Bytes& other : others) {
     ASSERT_EQ(other.size(), described.size());
     write_set({{Item{"a", described}, Item{"b", described}}});
-    std::fstream stream(l3_data_shard_path(set(), 0), std::ios::binary | std::ios::in | std::ios::out);
+    std::fstream stream(l3_data_shard_name(set(), 0), std::ios::binary | std::ios::in | std::ios::out);
     stream.seekp(static_cast<std::streamoff>(set_->sample(1).offset));
     stream.write(reinterpret_cast<const char*>(other.data()), static_cast<std::streamsize>(other.size()));
     stream.close();
@@ -240,7 +240,7 @@ TEST_F(LoaderFailures, AreNamedWhereShardsBecomeShortOrGoAway) {
   draw_set({{40, 24}}, {L3_COLOUR_RGB, 8}, 20);
   l3_loader_options options = options_of(4);
   options.on_error = L3_ON_ERROR_ZERO;
-  const std::string second = l3_data_shard_path(set(), 1);
+  const std::string second = l3_data_shard_name(set(), 1);
   const uint64_t middle = set_->sample(14).offset + 5;
   for (const l3_reading reading : {L3_READING_AUTO, L3_READING_THREADS, L3_READING_URING}) {
     if (reading == L3_READING_URING && !loader::has_uring()) continue;

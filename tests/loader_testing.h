@@ -127,7 +127,7 @@ class LoaderTest : public data_set_testing::DataSets {
   // Breaks a byte in the middle of a sample's payloads.
   void damage(uint64_t sample) {
     const l3::Sample told = set_->sample(sample);
-    const std::string file = l3_data_shard_path(set(), told.shard);
+    const std::string file = l3_data_shard_name(set(), told.shard);
     std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
     const auto at = static_cast<std::streamoff>(told.offset + told.size - 8);
     stream.seekg(at);
@@ -329,7 +329,7 @@ class LoaderTest : public data_set_testing::DataSets {
       }
       write_set(items);
       const l3::Sample last = set_->sample(1);
-      copy_between(l3_data_shard_path(set(), 1), l3_data_shard_path(set(), 0), set_->sample(0).offset,
+      copy_between(l3_data_shard_name(set(), 1), l3_data_shard_name(set(), 0), set_->sample(0).offset,
                    last.offset + last.size);
       l3_loader_options options = options_of(4);
       options.on_error = L3_ON_ERROR_SKIP;

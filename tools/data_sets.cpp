@@ -72,7 +72,7 @@ Outcome<l3::DataSet> open_data_set(const std::string& path) {
 }
 
 std::string display_name(const l3::DataSet& set, const l3::Sample& sample) {
-  return std::string(l3_data_shard_path(set.get(), sample.shard)) + ": " + std::string(sample.name_text());
+  return std::string(l3_data_shard_name(set.get(), sample.shard)) + ": " + std::string(sample.name_text());
 }
 
 Outcome<bridge::Buffer> read_sample(const l3::DataSet& set, uint64_t index) {

@@ -8,7 +8,7 @@
 namespace tools {
 namespace {
 
-constexpr uint64_t kMark = 0x316574617473336C;  // "l3state1"
+constexpr uint64_t kMark = 0x326574617473336C;  // "l3state2"
 constexpr size_t kFrameBytes = 8;               // size and check
 
 class Writer {
@@ -169,7 +169,8 @@ std::vector<uint8_t> to_bytes(const SetState& state) {
   out.number(state.shards.size());
   for (const loader::ShardSummary& shard : state.shards) {
     out.text(shard.file);
-    for (const uint64_t count : {shard.bytes, shard.samples, shard.groups, uint64_t{shard.index_check}}) {
+    for (const uint64_t count :
+         {shard.bytes, shard.samples, shard.groups, shard.index_bytes.value_or(0), uint64_t{shard.index_check}}) {
       out.number(count);
     }
     out.digest(shard.digest);
@@ -191,12 +192,13 @@ std::optional<SetState> state_of(std::span<const uint8_t> bytes) {
   state.settings = in.text();
   state.trained = in.number() != 0;
   for (uint64_t i = in.count(8); i > 0; --i) state.models.push_back(in.bytes());
-  for (uint64_t i = in.count(8 * 5 + L3_DIGEST_BYTES); i > 0; --i) {
+  for (uint64_t i = in.count(8 * 6 + L3_DIGEST_BYTES); i > 0; --i) {
     loader::ShardSummary& shard = state.shards.emplace_back();
     shard.file = in.text();
     shard.bytes = in.number();
     shard.samples = in.number();
     shard.groups = in.number();
+    shard.index_bytes = in.number();
     shard.index_check = in.small();
     shard.digest = in.digest();
   }

@@ -7,7 +7,8 @@
 #include <string_view>
 
 #include "l3/l3_data.h"
-#include "shard_file.h"
+#include "loader/store.h"
+#include "shard_index.h"
 
 namespace loader {
 
@@ -34,10 +35,8 @@ inline l3_status fail(l3_data_error* error, std::string_view file, const Fault& 
   return fail(error, fault.status, file, fault.reason, fault.offset);
 }
 
-inline l3_status fail(l3_data_error* error, std::string_view file, const FileFault& fault) {
-  if (fault.fault) return fail(error, file, fault.fault);
-  return fail(error, L3_ERROR_FILE, file, std::string("cannot read: ") + std::strerror(fault.system_error),
-              L3_DATA_NONE, fault.system_error);
+inline l3_status fail(l3_data_error* error, std::string_view file, const StoreFault& fault) {
+  return fail(error, fault.status, file, fault.reason, fault.offset, fault.system_error);
 }
 
 inline l3_status succeed(l3_data_error* error) {

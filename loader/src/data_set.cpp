@@ -1,198 +1,20 @@
-// l3_data.h: opening, describing and reading data sets.
+// l3_data.h: describing and reading data sets.
 #include "data_set.h"
 
-#include <sys/resource.h>
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <array>
 #include <cstring>
 #include <new>
-#include <stdexcept>
+#include <span>
 #include <string>
+#include <system_error>
 
 #include "base/crc32.h"
 #include "caller_structs.h"
 #include "data_error.h"
 #include "image_head.h"
 
-namespace loader {
-namespace {
-
-// Half of the files that the process may open.
-uint32_t default_open_files() {
-  struct rlimit limit {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 256;
-  return static_cast<uint32_t>(std::min<rlim_t>(limit.rlim_cur / 2, 1u << 16));
-}
-
-constexpr uint64_t kDefaultIndexBytes = uint64_t{1} << 33;
-constexpr uint64_t kDefaultJsonBytes = uint64_t{1} << 28;
-constexpr size_t kMaxModelsOpen = 4096;
-
-}  // namespace
-}  // namespace loader
-
 using namespace loader;
-
-l3_data_set::l3_data_set(const l3_data_options& wanted)
-    : options(wanted), open_files(wanted.max_open_files != 0 ? wanted.max_open_files : default_open_files()) {
-  if (options.max_index_bytes == 0) options.max_index_bytes = kDefaultIndexBytes;
-  if (options.max_json_bytes == 0) options.max_json_bytes = kDefaultJsonBytes;
-}
-
-l3_status l3_data_set::open(const std::string& path, l3_data_error* error) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return fail(error, path, FileFault{{}, errno});
-  const l3_status opened = S_ISDIR(status.st_mode) ? open_folder(path, error) : open_shard(path, nullptr, error);
-  if (opened != L3_OK) return opened;
-  for (const auto& [name, model] : models) {
-    if (model != nullptr) valid_models.push_back(model.get());
-  }
-  return build_table(error);
-}
-
-l3_status l3_data_set::open_folder(const std::string& path, l3_data_error* error) {
-  const std::string json_path = path + "/" + kIndexFile;
-  std::vector<uint8_t> json;
-  if (const FileFault fault = read_whole(json_path, options.max_json_bytes, json)) {
-    return fault.system_error == ENOENT
-               ? fail(error, L3_ERROR_FILE, path, "not a data set, or an unfinished one: index.json is missing",
-                      L3_DATA_NONE, ENOENT)
-               : fail(error, json_path, fault);
-  }
-  DataSetIndex index;
-  if (const auto fault = read_json({reinterpret_cast<const char*>(json.data()), json.size()}, index)) {
-    return fail(error, L3_ERROR_CORRUPT, json_path, fault->reason, fault->offset);
-  }
-  json = {};
-  classes = std::move(index.classes);
-  for (const ShardSummary& shard : index.shards) {
-    if (const l3_status status = open_shard(path + "/" + shard.file, &shard, error); status != L3_OK) return status;
-  }
-  return L3_OK;
-}
-
-l3_status l3_data_set::open_shard(const std::string& path, const ShardSummary* summary, l3_data_error* error) {
-  auto shard = std::make_unique<Shard>(path, open_files);
-  if (const FileFault fault = shard->file.measure()) return fail(error, path, fault);
-  const uint64_t size = shard->file.size();
-  if (summary != nullptr && size != summary->bytes) {
-    return fail(error, L3_ERROR_CORRUPT, path, "the size of the file differs from the one in index.json",
-                std::min(size, summary->bytes));
-  }
-  uint8_t head[kHeadBytes], end[kFooterBytes];
-  if (const FileFault fault = shard->file.read(0, head, std::min<uint64_t>(size, sizeof head))) {
-    return fail(error, path, fault);
-  }
-  if (const Fault fault = check_head({head, static_cast<size_t>(std::min<uint64_t>(size, sizeof head))})) {
-    return fail(error, path, fault);
-  }
-  if (size < kHeadBytes + kFooterBytes) {
-    return fail(error, path, Fault{"the file ends too early", size, L3_ERROR_TRUNCATED});
-  }
-  if (const FileFault fault = shard->file.read(size - sizeof end, end, sizeof end)) return fail(error, path, fault);
-  Footer footer;
-  if (const Fault fault = read_footer(end, size, footer)) return fail(error, path, fault);
-
-  index_bytes += footer.index_size;
-  if (index_bytes > options.max_index_bytes) {
-    return fail(error, L3_ERROR_LIMIT, path, "more bytes of indexes than the limit allows", footer.index_offset);
-  }
-  std::vector<uint8_t> index(static_cast<size_t>(footer.index_size));
-  if (const FileFault fault = shard->file.read(footer.index_offset, index.data(), index.size())) {
-    return fail(error, path, fault);
-  }
-  shard->index = ShardIndex(footer, std::move(index));
-  if (const Fault fault = shard->index.check()) return fail(error, path, fault);
-  if (summary != nullptr) {
-    if (footer.index_check != summary->index_check || footer.entries != summary->samples ||
-        footer.groups != summary->groups) {
-      return fail(error, L3_ERROR_CORRUPT, path, "not the shard that index.json describes",
-                  footer.index_offset + footer.index_size);
-    }
-    shard->digest = summary->digest;
-  }
-  if (const l3_status status = open_models(*shard, error); status != L3_OK) return status;
-  shard->first_sample = samples;
-  shard->first_group = groups;
-  samples += footer.entries;
-  groups += footer.groups;
-  bytes += size;
-  shards.push_back(std::move(shard));
-  return L3_OK;
-}
-
-l3_status l3_data_set::open_models(Shard& shard, l3_data_error* error) {
-  const Footer& footer = shard.index.footer();
-  for (uint32_t i = 0; i < footer.models; ++i) {
-    const std::span<const uint8_t> bytes_of_model = shard.index.model(i);
-    Digest name{};
-    l3_digest(bytes_of_model.data(), bytes_of_model.size(), name.data());
-    const auto [at, is_new] = models.try_emplace(name);
-    if (is_new && models.size() > kMaxModelsOpen) {
-      return fail(error, L3_ERROR_LIMIT, shard.file.path(), "more than 4096 models", footer.index_offset);
-    }
-    if (is_new) {
-      l3_model* model = nullptr;
-      const l3_status status = l3_open_model(bytes_of_model.data(), bytes_of_model.size(), &model, nullptr);
-      if (status == L3_ERROR_MEMORY) throw std::bad_alloc();
-      if (status == L3_OK) at->second.reset(model);
-    }
-    shard.models.push_back(at->second.get());
-  }
-  return L3_OK;
-}
-
-// Builds the table of names. Checks that names are unique, and that all labels have class names if any has.
-l3_status l3_data_set::build_table(l3_data_error* error) {
-  constexpr uint64_t kMaxSamples = uint64_t{1} << 40;
-  if (samples >= kMaxSamples || NameTable::bytes_for(samples) > 2 * options.max_index_bytes) {
-    return fail(error, L3_ERROR_LIMIT, shards.back()->file.path(), "more samples than the limit allows");
-  }
-  table.emplace(samples);
-  const NameTable::NameOf name_of_sample = names();
-  for (const auto& shard : shards) {
-    for (uint32_t i = 0; i < shard->index.footer().entries; ++i) {
-      const uint64_t place = shard->index.place_of_entry(i);
-      sample_bytes += load_u64(shard->index.entry(i) + entry::kSize);
-      uint64_t other = 0;
-      if (!table->add(shard->index.name(i), shard->first_sample + i, name_of_sample, other)) {
-        return fail(error, shard->file.path(), Fault{"two samples have the same name", place + entry::kName});
-      }
-      const uint32_t label = load_u32(shard->index.entry(i) + entry::kLabel);
-      if (!classes.empty() && label != kNoLabel && label >= classes.size()) {
-        return fail(error, shard->file.path(), Fault{"a label has no name", place + entry::kLabel});
-      }
-    }
-  }
-  return L3_OK;
-}
-
-l3_status l3_data_open(const char* path, const l3_data_options* options, l3_data_set** set, l3_data_error* error) {
-  if (set != nullptr) *set = nullptr;
-  if (path == nullptr || set == nullptr) {
-    return fail(error, L3_ERROR_ARGUMENT, "", "a pointer that must not be null is null");
-  }
-  l3_data_options wanted = l3_data_options_init();
-  if (options != nullptr) {
-    if (options->struct_size == 0) {
-      return fail(error, L3_ERROR_ARGUMENT, "", "struct_size is not set: use the _init function");
-    }
-    std::memcpy(&wanted, options, std::min<size_t>(options->struct_size, sizeof wanted));
-  }
-  try {
-    auto opened = std::make_unique<l3_data_set>(wanted);
-    const l3_status status = opened->open(path, error);
-    if (status != L3_OK) return status;
-    *set = opened.release();
-  } catch (const std::bad_alloc&) {
-    return fail(error, L3_ERROR_MEMORY, path, "out of memory");
-  } catch (const std::length_error&) {
-    return fail(error, L3_ERROR_MEMORY, path, "out of memory");
-  }
-  return succeed(error);
-}
 
 void l3_data_close(l3_data_set* set) { delete set; }
 
@@ -282,8 +104,8 @@ const char* l3_data_class(const l3_data_set* set, uint32_t label) {
   return set != nullptr && label < set->classes.size() ? set->classes[label].c_str() : nullptr;
 }
 
-const char* l3_data_shard_path(const l3_data_set* set, uint64_t shard) {
-  return set != nullptr && shard < set->shards.size() ? set->shards[shard]->file.path().c_str() : nullptr;
+const char* l3_data_shard_name(const l3_data_set* set, uint64_t shard) {
+  return set != nullptr && shard < set->shards.size() ? set->shards[shard]->name().c_str() : nullptr;
 }
 
 const l3_model* const* l3_data_models(const l3_data_set* set, size_t* count) {
@@ -291,12 +113,22 @@ const l3_model* const* l3_data_models(const l3_data_set* set, size_t* count) {
   return set != nullptr ? set->valid_models.data() : nullptr;
 }
 
-namespace {
-
-l3_status read_bytes(const Shard& shard, uint64_t offset, void* out, size_t size, l3_data_error* error) {
-  const FileFault fault = shard.file.read(offset, out, size);
-  return fault ? fail(error, shard.file.path(), fault) : succeed(error);
+Read l3_data_set::read_of(uint64_t number, const l3_data_sample& sample, uint64_t offset, uint64_t size,
+                          void* to) const {
+  const Shard& shard = *shards[sample.shard];
+  Read read;
+  read.object = shard.object.get();
+  read.offset = sample.offset + offset;
+  read.size = size;
+  read.to = static_cast<uint8_t*>(to);
+  read.object_size = shard.size;
+  read.sample = number - shard.first_sample;
+  read.sample_offset = sample.offset;
+  read.sample_size = sample.size;
+  return read;
 }
+
+namespace {
 
 l3_status check_head(const Shard& shard, const l3_data_sample& sample, const void* bytes, l3_data_error* error) {
   l3_info info = l3_info_init();
@@ -304,7 +136,22 @@ l3_status check_head(const Shard& shard, const l3_data_sample& sample, const voi
   if (check_image_head(sample, {static_cast<const uint8_t*>(bytes), head_bytes(sample)}, info, why) == L3_OK) {
     return succeed(error);
   }
-  return fail(error, why.status, shard.file.path(), why.reason, sample.offset + why.offset);
+  return fail(error, why.status, shard.name(), why.reason, sample.offset + why.offset);
+}
+
+l3_status read_all(const l3_data_set& set, const Shard& shard, std::span<Read> reads, l3_data_error* error) {
+  std::array<StoreFault, 2> faults;
+  try {
+    set.store->read(reads, {faults.data(), reads.size()});
+  } catch (const std::bad_alloc&) {
+    return fail(error, L3_ERROR_MEMORY, shard.name(), "out of memory");
+  } catch (const std::system_error& why) {
+    return fail(error, L3_ERROR_MEMORY, shard.name(), std::string("cannot start a thread: ") + why.what());
+  }
+  for (size_t i = 0; i < reads.size(); ++i) {
+    if (faults[i]) return fail(error, shard.name(), faults[i]);
+  }
+  return succeed(error);
 }
 
 }  // namespace
@@ -318,17 +165,21 @@ l3_status l3_data_read_part(const l3_data_set* set, uint64_t index, uint64_t off
   if (l3_data_get(set, index, &sample) != L3_OK) {
     return fail(error, L3_ERROR_ARGUMENT, "", "there is no sample with this number");
   }
-  const Shard& shard = *set->shards[sample.shard];
   if (offset > sample.size || size > sample.size - offset) {
-    return fail(error, L3_ERROR_ARGUMENT, shard.file.path(), "the part is not inside the sample");
+    return fail(error, L3_ERROR_ARGUMENT, set->shards[sample.shard]->name(), "the part is not inside the sample");
   }
-  const l3_status status = read_bytes(shard, sample.offset + offset, out, size, error);
-  if (status != L3_OK || sample.kind != L3_DATA_IMAGE) return status;
-  const size_t head_size = head_bytes(sample);
-  if (offset == 0 && size >= head_size) return check_head(shard, sample, out, error);
+  const Shard& shard = *set->shards[sample.shard];
+  const bool is_image = sample.kind == L3_DATA_IMAGE;
+  const bool has_head = offset == 0 && size >= head_bytes(sample);
   uint8_t head[L3_HEAD_MAX_BYTES];
-  if (const l3_status read = read_bytes(shard, sample.offset, head, head_size, error); read != L3_OK) return read;
-  return check_head(shard, sample, head, error);
+  // A far store reads the head with the same wait.
+  std::array<Read, 2> reads;
+  size_t count = 0;
+  if (size > 0) reads[count++] = set->read_of(index, sample, offset, size, out);
+  if (is_image && !has_head) reads[count++] = set->read_of(index, sample, 0, head_bytes(sample), head);
+  const l3_status status = read_all(*set, shard, {reads.data(), count}, error);
+  if (status != L3_OK || !is_image) return status;
+  return check_head(shard, sample, has_head ? out : head, error);
 }
 
 l3_status l3_data_read(const l3_data_set* set, uint64_t index, void* out, size_t out_size, l3_data_error* error) {
@@ -342,9 +193,13 @@ l3_status l3_data_read(const l3_data_set* set, uint64_t index, void* out, size_t
   }
   const Shard& shard = *set->shards[sample.shard];
   const size_t size = static_cast<size_t>(sample.size);
-  if (const l3_status status = read_bytes(shard, sample.offset, out, size, error); status != L3_OK) return status;
-  if (base::crc32({static_cast<const uint8_t*>(out), size}) != sample.check) {
-    return fail(error, shard.file.path(), Fault{"the check of a sample does not match", sample.offset});
+  // The network may damage bytes, so that those of a far store are read once more.
+  for (int left = set->store->is_far() ? 1 : 0;; --left) {
+    Read read = set->read_of(index, sample, 0, size, out);
+    const l3_status status = read_all(*set, shard, {&read, size > 0 ? size_t{1} : 0}, error);
+    if (status != L3_OK) return status;
+    if (base::crc32({static_cast<const uint8_t*>(out), size}) == sample.check) break;
+    if (left == 0) return fail(error, shard.name(), Fault{"the check of a sample does not match", sample.offset});
   }
-  return sample.kind == L3_DATA_IMAGE ? check_head(shard, sample, out, error) : L3_OK;
+  return sample.kind == L3_DATA_IMAGE ? check_head(shard, sample, out, error) : succeed(error);
 }

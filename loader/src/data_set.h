@@ -12,8 +12,8 @@
 
 #include "l3/l3_data.h"
 #include "loader/data_set_index.h"
+#include "loader/store.h"
 #include "name_table.h"
-#include "shard_file.h"
 #include "shard_index.h"
 
 namespace loader {
@@ -23,21 +23,26 @@ struct CloseModel {
 };
 
 struct Shard {
-  Shard(std::string path, OpenFiles& open_files) : file(std::move(path), open_files) {}
+  const std::string& name() const { return object->name(); }  // the path or URL
 
-  ShardFile file;
+  std::unique_ptr<Object> object;
+  uint64_t size = 0;
   ShardIndex index;
   uint64_t first_sample = 0, first_group = 0;
   std::vector<const l3_model*> models;  // null for a model that is not valid
   std::optional<Digest> digest;         // from index.json, if it has one
 };
 
+// Opens the data set in a store, or a single shard if `shard` is its key.
+l3_status open_data_set(std::shared_ptr<Store> store, const std::string& shard, const l3_data_options& options,
+                        l3_data_set** set, l3_data_error* error);
+
 }  // namespace loader
 
 struct l3_data_set {
-  explicit l3_data_set(const l3_data_options& wanted);
+  l3_data_set(std::shared_ptr<loader::Store> of, const l3_data_options& wanted);
 
-  l3_status open(const std::string& path, l3_data_error* error);
+  l3_status open(const std::string& shard, l3_data_error* error);
 
   // The number of the shard that contains a sample.
   size_t shard_number_of(uint64_t sample) const {
@@ -53,9 +58,12 @@ struct l3_data_set {
   loader::NameTable::NameOf names() const {
     return [this](uint64_t number) { return name_of(number); };
   }
+  // A read of a part of a sample, from byte `offset` of the sample.
+  loader::Read read_of(uint64_t number, const l3_data_sample& sample, uint64_t offset, uint64_t size, void* to) const;
 
+  // Declared before the shards, whose objects need it.
+  std::shared_ptr<loader::Store> store;
   l3_data_options options;
-  loader::OpenFiles open_files;
   std::vector<std::unique_ptr<loader::Shard>> shards;
   std::vector<std::string> classes;
   uint64_t samples = 0, groups = 0, bytes = 0, sample_bytes = 0, index_bytes = 0;
@@ -63,9 +71,14 @@ struct l3_data_set {
   std::map<loader::Digest, std::unique_ptr<l3_model, loader::CloseModel>> models;  // null: not valid
   std::vector<const l3_model*> valid_models;
 
+  // Takes the next shard: `end` has the last bytes of its file.
+  l3_status add_shard(std::unique_ptr<loader::Shard> shard, std::vector<uint8_t> end,
+                      const loader::ShardSummary* summary, l3_data_error* error);
+
  private:
-  l3_status open_folder(const std::string& path, l3_data_error* error);
-  l3_status open_shard(const std::string& path, const loader::ShardSummary* summary, l3_data_error* error);
+  l3_status read_json(std::vector<loader::ShardSummary>& summaries, l3_data_error* error);
+  l3_status open_shards(const std::vector<loader::ShardSummary>& summaries, bool are_described, l3_data_error* error);
+  l3_status check_head(const loader::Shard& shard, l3_data_error* error) const;
   l3_status open_models(loader::Shard& shard, l3_data_error* error);
   l3_status build_table(l3_data_error* error);
 };

@@ -22,8 +22,10 @@ class Members {
     }
     return -1;
   }
-  bool all(base::JsonReader& json) const {
-    return seen_ == (1u << names_.size()) - 1 || json.fail("a member is missing");
+  // Whether all members but the last `optional` ones have been read.
+  bool all(base::JsonReader& json, size_t optional = 0) const {
+    const uint32_t required = (1u << (names_.size() - optional)) - 1;
+    return (seen_ & required) == required || json.fail("a member is missing");
   }
 
   explicit Members(std::vector<std::string_view> names) : names_(std::move(names)) {}
@@ -40,7 +42,7 @@ bool read_digest(base::JsonReader& json, Digest& digest) {
 }
 
 bool read_shard(base::JsonReader& json, ShardSummary& shard) {
-  Members members({"file", "bytes", "samples", "groups", "index_check", "digest"});
+  Members members({"file", "bytes", "samples", "groups", "index_check", "digest", "index_bytes"});
   std::string name;
   if (!json.open_object()) return false;
   while (json.next_member(name)) {
@@ -59,10 +61,11 @@ bool read_shard(base::JsonReader& json, ShardSummary& shard) {
         shard.index_check = static_cast<uint32_t>(check);
         break;
       case 5: read_digest(json, shard.digest); break;
+      case 6: json.integer(shard.index_bytes.emplace()); break;
       default: json.skip();
     }
   }
-  return !json.failed() && members.all(json);
+  return !json.failed() && members.all(json, 1);
 }
 
 bool read_members(base::JsonReader& json, DataSetIndex& index) {

@@ -1,19 +1,15 @@
-// Finds libl3_data_cuda.so, and shares devices that are open.
-#include <dlfcn.h>
-#include <unistd.h>
-
+// Opens devices of libl3_data_cuda.so, and shares devices that are open.
 #include <map>
 #include <mutex>
 #include <new>
 #include <string>
 
 #include "data_error.h"
+#include "library.h"
 #include "loader/device.h"
 
 namespace loader {
 namespace {
-
-constexpr const char* kLibrary = "libl3_data_cuda.so";
 
 // State that all loaders of the process share.
 struct Library {
@@ -26,34 +22,10 @@ Library& library() {
   return the_one;
 }
 
-// The folder of the library or program that contains this code, with a slash at the end; empty if unknown.
-std::string own_folder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&open_cuda_device), &info) == 0 || info.dli_fname == nullptr) return {};
-  const std::string path = info.dli_fname;
-  return path.substr(0, path.rfind('/') + 1);  // npos + 1 is 0
-}
-
-// The library is never unloaded: it owns the texts of errors, and the CUDA runtime cannot be unloaded.
 OpenDevice load(l3_data_error* error) {
-  const std::string folder = own_folder(), beside = folder + kLibrary;
-  const bool is_beside = !folder.empty() && access(beside.c_str(), F_OK) == 0;
-  void* handle = dlopen(is_beside ? beside.c_str() : kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* const text = dlerror();
-    const std::string why = text == nullptr ? "cannot be loaded" : text;
-    // For a missing file the system's message says only that.
-    const bool is_missing = !is_beside && why.find("No such file") != std::string::npos;
-    const std::string where = folder.empty() ? "installed" : "next to this library in " + folder;
-    (void)fail(error, L3_ERROR_DEVICE, is_beside ? beside : "",
-               is_missing ? "this build has no CUDA part: " + std::string(kLibrary) + " is not " + where : why);
-    return nullptr;
-  }
-  void* const entry = dlsym(handle, kDeviceEntry);
-  if (entry == nullptr) {
-    (void)fail(error, L3_ERROR_DEVICE, is_beside ? beside : kLibrary,
-               "this library is not the CUDA part of libl3_data");
-  }
+  std::string file, why;
+  void* const entry = find_in_library("libl3_data_cuda.so", kDeviceEntry, "CUDA", file, why);
+  if (entry == nullptr) (void)fail(error, L3_ERROR_DEVICE, file, why);
   return reinterpret_cast<OpenDevice>(entry);
 }
 

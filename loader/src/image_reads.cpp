@@ -9,45 +9,45 @@ namespace {
 
 // The first read of a file that is read in parts. It holds the head and the index of nearly every file.
 constexpr uint64_t kFirst = 16 << 10;
-// Files up to this size are read at once.
-constexpr uint64_t kSmall = 64 << 10;
-// Reading this many unneeded bytes costs less than another read.
-constexpr uint64_t kGap = 16 << 10;
+
+// What requests cost, in bytes.
+struct Costs {
+  uint64_t small;  // files up to this size are read at once
+  uint64_t gap;    // reading this many unneeded bytes costs less than another read
+};
+constexpr Costs kLocal{64 << 10, 16 << 10}, kFar{256 << 10, 64 << 10};
 
 constexpr l3_limits kAny = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
 
-void ask_for(Image& image, uint64_t offset, uint64_t size) {
-  if (size == 0) return;
-  Read& read = image.reads.emplace_back();
-  read.offset = image.sample.offset + offset;
-  read.size = size;
-  read.to = image.file + offset;
+void ask_for(Image& image, const l3_data_set& set, uint64_t offset, uint64_t size) {
+  if (size > 0) image.reads.push_back(set.read_of(image.number, image.sample, offset, size, image.file + offset));
 }
 
-void ask_for_rest(Image& image) {
-  ask_for(image, image.prefix, image.sample.size - image.prefix);
+void ask_for_rest(Image& image, const l3_data_set& set) {
+  ask_for(image, set, image.prefix, image.sample.size - image.prefix);
   image.prefix = image.sample.size;
   image.is_whole = true;
   image.is_planned = true;
 }
 
 // Plans the reads after the beginning of the file. Faults in it are reported by decoding.
-void plan_parts(Image& image, const Shard& shard) {
+void plan_parts(Image& image, const l3_data_set& set, const Costs& costs) {
+  const Shard& shard = *set.shards[image.sample.shard];
   l3_info info = l3_info_init();
   l3_error error{};
   if (l3_read_info(image.file, image.prefix, &kAny, &info, &error) != L3_OK) return image.fail(shard, error);
-  if (info.payload_start > image.sample.size) return ask_for_rest(image);
+  if (info.payload_start > image.sample.size) return ask_for_rest(image, set);
   if (info.payload_start > image.prefix) {
-    ask_for(image, image.prefix, info.payload_start - image.prefix);
+    ask_for(image, set, image.prefix, info.payload_start - image.prefix);
     image.prefix = info.payload_start;
     return;
   }
   if (image.x + uint64_t{image.tensor->width} > info.width || image.y + uint64_t{image.tensor->height} > info.height) {
-    return ask_for_rest(image);  // it does not match the index
+    return ask_for_rest(image, set);  // it does not match the index
   }
   const auto find = [&](l3_range* ranges, size_t capacity, size_t* count) {
     return l3_find_payloads(image.file, image.prefix, image.sample.size, image.x, image.y, image.tensor->width,
-                            image.tensor->height, kGap, ranges, capacity, count, &error);
+                            image.tensor->height, costs.gap, ranges, capacity, count, &error);
   };
   size_t count = 0;
   if (find(nullptr, 0, &count) != L3_OK) return image.fail(shard, error);
@@ -61,12 +61,12 @@ void plan_parts(Image& image, const Shard& shard) {
     range.size = end > range.offset ? end - range.offset : 0;
     bytes += range.size;
   }
-  if (bytes > (image.sample.size - image.prefix) / 4 * 3) return ask_for_rest(image);
+  if (bytes > (image.sample.size - image.prefix) / 4 * 3) return ask_for_rest(image, set);
   image.is_planned = true;
   image.present = {{0, image.prefix}};
   for (const l3_range& range : ranges) {
     if (range.size == 0) continue;
-    ask_for(image, range.offset, range.size);
+    ask_for(image, set, range.offset, range.size);
     image.present.push_back(range);
   }
 }
@@ -75,7 +75,7 @@ void plan_parts(Image& image, const Shard& shard) {
 
 void Image::fail(const Shard& shard, l3_status status, std::string_view reason, uint64_t offset, int system_error) {
   if (fault) return;
-  (void)!loader::fail(&fault.emplace(), status, shard.file.path(), reason, offset, system_error);
+  (void)!loader::fail(&fault.emplace(), status, shard.name(), reason, offset, system_error);
 }
 
 void Image::fail(const Shard& shard, const l3_error& error) {
@@ -86,18 +86,28 @@ void Image::fail(const Shard& shard, const l3_error& error) {
   fail(shard, error.status, reason, has_place ? sample.offset + error.offset : L3_DATA_NONE);
 }
 
-void plan_reads(Image& image, const Shard& shard) {
+void Image::forget() {
+  is_whole = true;
+  is_planned = false;
+  prefix = 0;
+  present.clear();
+  fault.reset();
+  read_fault.reset();
+}
+
+void plan_reads(Image& image, const l3_data_set& set) {
   image.reads.clear();
   if (image.is_planned || image.fault) return;
-  if (image.is_whole || image.sample.size <= kSmall) return ask_for_rest(image);
+  const Costs& costs = set.store->is_far() ? kFar : kLocal;
+  if (image.is_whole || image.sample.size <= costs.small) return ask_for_rest(image, set);
   if (image.prefix == 0) {
     image.prefix = kFirst;
-    ask_for(image, 0, kFirst);
+    ask_for(image, set, 0, kFirst);
     return;
   }
-  plan_parts(image, shard);
+  plan_parts(image, set, costs);
   // Everything may be present already.
-  if (image.reads.empty() && !image.is_planned && !image.fault) plan_reads(image, shard);
+  if (image.reads.empty() && !image.is_planned && !image.fault) plan_reads(image, set);
 }
 
 }  // namespace loader

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "loader/store.h"
 #include "memory_pool.h"
-#include "read_engine.h"
 #include "units.h"
 
 namespace loader {
@@ -32,19 +32,21 @@ struct Image {
   bool is_planned = false;        // no further reads are needed after those in `reads`
   std::vector<Read> reads;
   std::atomic<uint32_t> pending{0};
-  std::atomic<int> read_error{0};
-  ShardFile::Use use;
+  std::optional<StoreFault> read_fault;  // of the first read that failed
+  bool is_second_try = false;            // the file was damaged when it was read first
 
   uint64_t bytes_read = 0, reading = 0, decoding = 0, read_begun = 0;  // times in nanoseconds
   std::optional<l3_data_error> fault;
-  Image* next_arrived = nullptr;  // used by the pipeline
+  Image* next = nullptr;  // in a list of the pipeline
 
   void fail(const Shard& shard, l3_status status, std::string_view reason, uint64_t offset, int system_error = 0);
   // Records an error of libl3.
   void fail(const Shard& shard, const l3_error& error);
+  // Forgets what was read and that it failed. The next plan reads the whole file.
+  void forget();
 };
 
 // Sets `reads` to the next reads. They are empty if everything is present or the image has failed.
-void plan_reads(Image& image, const Shard& shard);
+void plan_reads(Image& image, const l3_data_set& set);
 
 }  // namespace loader

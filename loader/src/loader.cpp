@@ -12,6 +12,7 @@
 #include "caller_structs.h"
 #include "data_error.h"
 #include "pipeline.h"
+#include "read_engine.h"
 #include "trace.h"
 
 using namespace loader;
@@ -299,10 +300,18 @@ l3_status l3_loader_timeline(const l3_loader* loader, l3_batch_times* times, siz
   return L3_OK;
 }
 
+l3_status l3_loader_requests(const l3_loader* loader, l3_request* requests, size_t capacity, size_t* count) {
+  if (loader == nullptr || count == nullptr || (requests == nullptr && capacity > 0)) return L3_ERROR_ARGUMENT;
+  *count = loader->pipeline.requests(requests, capacity);
+  return L3_OK;
+}
+
 l3_status l3_loader_write_trace(const l3_loader* loader, const char* path, l3_data_error* error) {
   if (loader == nullptr || path == nullptr) return wrong(error, kNull);
   try {
-    return write_trace({loader->timeline.begin(), loader->timeline.end()}, path, error);
+    std::vector<l3_request> requests(loader->pipeline.requests(nullptr, 0));
+    requests.resize(std::min(requests.size(), loader->pipeline.requests(requests.data(), requests.size())));
+    return write_trace({loader->timeline.begin(), loader->timeline.end()}, requests, path, error);
   } catch (const std::bad_alloc&) {
     return fail(error, L3_ERROR_MEMORY, "", "out of memory");
   }

@@ -21,11 +21,12 @@ uint64_t steady_ns() {
 // A thread takes at most this many small images at once.
 constexpr size_t kMaxClaimed = 32;
 constexpr uint64_t kMaxBytesClaimed = 64 << 10;
+// A far store may have this many batches open.
+constexpr size_t kMaxAhead = 1024;
+constexpr size_t kMaxRequests = 65536;
 
 // The uses of a unit's random numbers.
 enum Choice : uint64_t { kChooseColumn = 1, kChooseRow = 2, kChooseFlip = 3 };
-
-uint64_t align(uint64_t at, uint64_t to) { return (at + to - 1) / to * to; }
 
 }  // namespace
 
@@ -45,8 +46,10 @@ Pipeline::Pipeline(const l3_data_set& set, const l3_loader_options& options, std
       options_(options),
       device_(std::move(device)),
       files_(options.max_bytes_in_flight),
-      reads_cached_(options.reading == L3_READING_AUTO),
-      begun_ns_(steady_ns()) {}
+      is_far_(set.store->is_far()),
+      reads_cached_(options.reading == L3_READING_AUTO && !is_far_),
+      begun_ns_(steady_ns()),
+      ahead_(options.prefetch) {}
 
 uint64_t Pipeline::now() const { return steady_ns() - begun_ns_; }
 
@@ -98,14 +101,22 @@ Pipeline::~Pipeline() {
   }
   work_.notify_all();
   for (std::thread& thread : threads_) thread.join();
-  engine_.reset();
+  channel_.reset();
   if (batches_ != nullptr) batches_->close();
 }
 
 void Pipeline::stop_work() {
   std::unique_lock lock(mutex_);
   stopped_ = true;
-  idle_.wait(lock, [this] { return busy_ == 0; });
+  while (!idle_.wait_for(lock, std::chrono::milliseconds(is_far_ ? 5 : 1000), [this] { return busy_ == 0; })) {
+    // A thread may be about to submit reads, so this may be needed more than once.
+    lock.unlock();
+    {
+      const std::lock_guard channel_lock(channel_mutex_);
+      if (channel_ != nullptr) channel_->cancel();
+    }
+    lock.lock();
+  }
   first_arrived_ = nullptr;
   while (!jobs_.empty()) {
     const std::unique_ptr<Job> job = std::move(jobs_.front());
@@ -129,6 +140,7 @@ l3_status Pipeline::start(uint64_t epoch, uint64_t position, l3_data_error* erro
                  OrderOptions{static_cast<l3_order>(options_.order), options_.window, options_.seed}, epoch);
   next_position_ = position;
   next_number_ = 0;
+  ahead_ = options_.prefetch;
   stopped_ = false;
   work_.notify_all();
   return L3_OK;
@@ -154,6 +166,7 @@ std::unique_ptr<Job> Pipeline::wait_for_job(uint32_t milliseconds, bool& ended, 
     return nullptr;
   }
   std::unique_lock lock(mutex_);
+  const uint64_t asked = now();
   const auto is_over = [this] { return jobs_.empty() && !opening_ && steps_from(sharing_, next_position_) == 0; };
   const auto there = [&] {
     return interrupted_ || out_of_memory_ || (!jobs_.empty() && jobs_.front()->is_ready) || is_over();
@@ -172,7 +185,10 @@ std::unique_ptr<Job> Pipeline::wait_for_job(uint32_t milliseconds, bool& ended, 
   if (!jobs_.empty() && jobs_.front()->is_ready) {
     std::unique_ptr<Job> job = std::move(jobs_.front());
     jobs_.pop_front();
-    work_.notify_one();  // another job can be opened
+    // Its files came late: read further ahead. This doubles what is on its way until no batch comes late.
+    if (is_far_ && job->times.fetched > asked) ahead_ = std::min(std::max(ahead_, jobs_.size()) * 2, kMaxAhead);
+    move_window();
+    work_.notify_all();  // other jobs can be opened and decoded
     return job;
   }
   ended = is_over();
@@ -190,8 +206,28 @@ void Pipeline::interrupt() {
 // --------------------------------------------------------------------------------------------------- the threads
 
 bool Pipeline::can_open() const {
-  return !opening_ && !out_of_memory_ && jobs_.size() < options_.prefetch && steps_from(sharing_, next_position_) > 0 &&
-         (device_ == nullptr || !free_slots_.empty());
+  if (opening_ || out_of_memory_ || steps_from(sharing_, next_position_) == 0) return false;
+  if (is_far_) return may_open_ahead();
+  return jobs_.size() < options_.prefetch && (device_ == nullptr || !free_slots_.empty());
+}
+
+// Opens the next batch of a far store once all images before are begun, and while more bytes may be on their way.
+bool Pipeline::may_open_ahead() const {
+  if (jobs_.size() >= ahead_ || in_flight_ > options_.max_bytes_in_flight) return false;
+  return jobs_.empty() || jobs_.back()->next == jobs_.back()->images.size();
+}
+
+// Lets the next `prefetch` batches be decoded.
+void Pipeline::move_window() {
+  for (size_t i = 0; i < std::min<size_t>(jobs_.size(), options_.prefetch); ++i) jobs_[i]->is_decoding = true;
+}
+
+Job* Pipeline::job_to_decode() const {
+  for (const std::unique_ptr<Job>& job : jobs_) {
+    if (!job->is_decoding) return nullptr;
+    if (job->fetched != nullptr) return job.get();
+  }
+  return nullptr;
 }
 
 // Returns the first job with images to begin, if the limit of bytes in flight allows it.
@@ -225,34 +261,39 @@ void Pipeline::work() {
   Scratch scratch;
   std::unique_lock lock(mutex_);
   for (;;) {
-    Job* job = nullptr;
+    Job *job = nullptr, *decodable = nullptr;
     work_.wait(lock, [&] {
       if (ends_) return true;
       if (stopped_) return false;
       job = job_to_begin();
-      return first_arrived_ != nullptr || job != nullptr || can_open();
+      decodable = job_to_decode();
+      return first_arrived_ != nullptr || job != nullptr || decodable != nullptr || can_open();
     });
     if (ends_) return;
     ++busy_;
+    Claim finished;
     if (first_arrived_ != nullptr) {
       Image& image = *first_arrived_;
-      first_arrived_ = image.next_arrived;
+      first_arrived_ = image.next;
       lock.unlock();
-      if (read_and_decode(image, scratch)) done({{&image}, 1});
+      advance(image, scratch, finished);
     } else if (can_open()) {
       // Opened before other work runs out, so that no thread waits for it.
       work_.notify_one();  // there may be images to begin
       open_next(lock);
-    } else {
+    } else if (job != nullptr) {
       const Claim claimed = claim(*job);
       work_.notify_one();  // there may be more work
       lock.unlock();
-      Claim finished;
-      for (size_t i = 0; i < claimed.count; ++i) {
-        if (begin(*claimed.images[i], scratch)) finished.images[finished.count++] = claimed.images[i];
-      }
-      done(finished);
+      for (size_t i = 0; i < claimed.count; ++i) begin(*claimed.images[i], scratch, finished);
+    } else {
+      Image& image = *decodable->fetched;
+      decodable->fetched = image.next;
+      work_.notify_one();  // there may be more work
+      lock.unlock();
+      if (decode_or_fetch_again(image, scratch)) finished.images[finished.count++] = &image;
     }
+    done(finished);
     lock.lock();
     if (--busy_ == 0) idle_.notify_all();
   }
@@ -275,7 +316,8 @@ void Pipeline::open_next(std::unique_lock<std::mutex>& lock) {
   job.epoch = epoch_;
   job.number = next_number_++;
   job.position = share.next;
-  if (device_ != nullptr) {
+  move_window();
+  if (device_ != nullptr && !is_far_) {
     job.slot = free_slots_.back();
     free_slots_.pop_back();
   }
@@ -298,8 +340,7 @@ void Pipeline::open_job(Job& job, const Share& share) {
     (void)!fail(&job.fault.emplace(), status, "", reason);
   };
   try {
-    job.memory = batches_->acquire();
-    if (job.memory == nullptr) return fail_job(L3_ERROR_MEMORY, "no memory for a batch");
+    if (!is_far_ && !take_memory(job)) return fail_job(L3_ERROR_MEMORY, "no memory for a batch");
     job.units = static_cast<uint32_t>(share.own + share.repeats);
     job.repeats = static_cast<uint32_t>(share.repeats);
     for (uint32_t i = 0; i < job.units; ++i) {
@@ -330,63 +371,55 @@ void Pipeline::open_job(Job& job, const Share& share) {
       }
     }
     job.left = job.images.size();
-    if (device_ != nullptr && place_images(job) != L3_OK) fail_job(L3_ERROR_MEMORY, "no pinned memory for a batch");
+    if (job.slot != nullptr && place_images(job) != L3_OK) fail_job(L3_ERROR_MEMORY, "no pinned memory for a batch");
   } catch (const std::bad_alloc&) {
     fail_job(L3_ERROR_MEMORY, "out of memory");
   }
 }
 
-// Assigns each file its place in the staging memory of the slot, after the labels.
-l3_status Pipeline::place_images(Job& job) {
-  uint64_t at = align(options_.batch_size * sizeof(int64_t), 256);
-  for (Image& image : job.images) {
-    image.at = at;
-    at += align(image.sample.size, 256);
-  }
-  uint8_t* staging = job.slot->staging(at);
-  if (staging == nullptr) return L3_ERROR_MEMORY;
-  for (Image& image : job.images) image.file = staging + image.at;
-  return L3_OK;
-}
-
 // ---------------------------------------------------------------------------------------------------- one image
 
-bool Pipeline::begin(Image& image, Scratch& scratch) {
-  const Shard& shard = *set_.shards[image.sample.shard];
+void Pipeline::begin(Image& image, Scratch& scratch, Claim& finished) {
   image.read_begun = now();
-  image.use = ShardFile::Use(shard.file);
-  if (image.use.descriptor() < 0) {
-    const FileFault fault{{}, image.use.error()};
-    (void)!fail(&image.fault.emplace(), shard.file.path(), fault);
-  } else if (image.file == nullptr) {
+  if (image.file == nullptr) {
     image.room = files_.acquire(image.sample.size);
     image.file = image.room.data();
-    if (image.file == nullptr) image.fail(shard, L3_ERROR_MEMORY, "out of memory", L3_DATA_NONE);
+    if (image.file == nullptr) {
+      image.fail(*set_.shards[image.sample.shard], L3_ERROR_MEMORY, "out of memory", L3_DATA_NONE);
+    }
   }
-  return read_and_decode(image, scratch);
+  advance(image, scratch, finished);
 }
 
-// Reads what the system has cached, submits the other reads, and decodes once everything is present. Returns whether
-// the image is finished.
-bool Pipeline::read_and_decode(Image& image, Scratch& scratch) {
+// Continues with an image whose reads have arrived, or that has none yet.
+void Pipeline::advance(Image& image, Scratch& scratch, Claim& finished) {
+  if (!fetch(image)) return;
+  if (is_far_) {  // its batch may be too far ahead to be decoded
+    const std::lock_guard lock(mutex_);
+    image.next = std::exchange(image.job->fetched, &image);
+    if (image.job->is_decoding) work_.notify_one();
+  } else if (decode_or_fetch_again(image, scratch)) {
+    finished.images[finished.count++] = &image;
+  }
+}
+
+// Reads what the system has cached, and submits the other reads. Returns whether everything is present or the image has
+// failed.
+bool Pipeline::fetch(Image& image) {
   const Shard& shard = *set_.shards[image.sample.shard];
-  if (const int error = image.read_error.load(); error == kFileEnds) {
-    image.fail(shard, L3_ERROR_TRUNCATED, "the file ends too early", image.sample.offset);
-  } else if (error != 0) {
-    (void)!fail(&image.fault.emplace(), shard.file.path(), FileFault{{}, error});
+  if (image.read_fault) {
+    const StoreFault& why = *image.read_fault;
+    image.fail(shard, why.status, why.reason, why.status == L3_ERROR_TRUNCATED ? image.sample.offset : why.offset,
+               why.system_error);
   }
   try {
     for (;;) {
-      plan_reads(image, shard);
+      plan_reads(image, set_);
       if (image.reads.empty()) break;
       bool is_all_there = true;
       for (Read& read : image.reads) {
         image.bytes_read += read.size;
-        bool supported = true;
-        const uint64_t got = reads_cached_.load(std::memory_order_relaxed)
-                                 ? read_cached(image.use.descriptor(), read.offset, read.to, read.size, supported)
-                                 : 0;
-        if (!supported) reads_cached_.store(false, std::memory_order_relaxed);
+        const uint64_t got = reads_cached_ ? set_.store->read_cached(read) : 0;
         read.offset += got;
         read.to += got;
         read.size -= got;
@@ -398,58 +431,121 @@ bool Pipeline::read_and_decode(Image& image, Scratch& scratch) {
       }
     }
     image.reading = now() - image.read_begun;
-    image.use = {};
-    if (device_ == nullptr) decode(image, scratch);
   } catch (const std::bad_alloc&) {
     image.fail(shard, L3_ERROR_MEMORY, "out of memory", L3_DATA_NONE);
   } catch (const std::system_error&) {
     image.fail(shard, L3_ERROR_MEMORY, "cannot start a thread for reading", L3_DATA_NONE);
   }
-  image.use = {};
-  if (image.room.data() != nullptr) files_.release(std::move(image.room));
   return true;
 }
 
-ReadEngine& Pipeline::engine() {
-  const std::lock_guard lock(engine_mutex_);
-  if (engine_ == nullptr && options_.reading != L3_READING_THREADS) engine_ = make_uring_engine();
-  if (engine_ == nullptr) engine_ = make_thread_engine();
-  return *engine_;
+Channel& Pipeline::channel() {
+  const std::lock_guard lock(channel_mutex_);
+  if (channel_ == nullptr) channel_ = set_.store->make_channel(static_cast<l3_reading>(options_.reading));
+  return *channel_;
 }
 
 void Pipeline::submit(Image& image) {
-  ReadEngine& engine = this->engine();
+  Channel& channel = this->channel();
   std::erase_if(image.reads, [](const Read& read) { return read.size == 0; });
-  image.pending = static_cast<uint32_t>(image.reads.size());
+  std::vector<Read*> reads;
+  reads.reserve(image.reads.size());
+  const uint64_t time = steady_ns();
   for (Read& read : image.reads) {
-    read.descriptor = image.use.descriptor();
     read.finish = &Pipeline::finish_read;
     read.context = &image;
+    read.times.queued = time;
+    reads.push_back(&read);
   }
+  image.pending = static_cast<uint32_t>(reads.size());
   {
     const std::lock_guard lock(mutex_);
     ++busy_;
   }
-  // The last read, and with it the image, may be finished before submit() returns.
-  const std::vector<Read>::iterator last = image.reads.end() - 1;
-  for (auto read = image.reads.begin(); read != last; ++read) engine.submit(*read);
-  engine.submit(*last);
+  try {
+    // The last read, and with it the image, may be finished before submit() returns.
+    channel.submit(reads);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    --busy_;
+    throw;
+  }
 }
 
-void Pipeline::finish_read(Read& read, int error) {
+void Pipeline::finish_read(Read& read, const StoreFault& fault) {
   Image& image = *static_cast<Image*>(read.context);
-  if (error != 0) image.read_error = error;
+  Pipeline& pipeline = *image.job->pipeline;
+  if (read.times.finished == 0) read.times.finished = steady_ns();
+  if (fault) {
+    const std::lock_guard lock(pipeline.mutex_);
+    if (!image.read_fault) image.read_fault = fault;
+  }
   if (image.pending.fetch_sub(1) > 1) return;
-  image.job->pipeline->arrived(image);
+  pipeline.arrived(image);
 }
 
 void Pipeline::arrived(Image& image) {
   const std::lock_guard lock(mutex_);
-  image.next_arrived = nullptr;
-  (first_arrived_ == nullptr ? first_arrived_ : last_arrived_->next_arrived) = &image;
+  keep_requests(image);
+  image.next = nullptr;
+  (first_arrived_ == nullptr ? first_arrived_ : last_arrived_->next) = &image;
   last_arrived_ = &image;
   if (--busy_ == 0) idle_.notify_all();
   work_.notify_one();
+}
+
+void Pipeline::keep_requests(const Image& image) {
+  const auto since = [this](uint64_t time) { return time > begun_ns_ ? time - begun_ns_ : 0; };
+  try {
+    for (const Read& read : image.reads) {
+      const RequestTimes& times = read.times;
+      requests_.push_back({image.job->number, image.number, read.offset - image.sample.offset, read.size,
+                           since(times.queued), since(times.sent), since(times.answered), since(times.finished),
+                           times.attempts, times.shared, times.hedged ? 1u : 0u, image.read_fault ? 1u : 0u});
+      if (requests_.size() > kMaxRequests) requests_.pop_front();
+    }
+  } catch (const std::bad_alloc&) {
+    // Not kept.
+  }
+}
+
+size_t Pipeline::requests(l3_request* requests, size_t capacity) const {
+  const std::lock_guard lock(mutex_);
+  std::copy_n(requests_.begin(), std::min(capacity, requests_.size()), requests);
+  return requests_.size();
+}
+
+bool Pipeline::take_memory(Job& job) {
+  const std::lock_guard lock(memory_mutex_);
+  if (job.memory == nullptr) job.memory = batches_->acquire();
+  return job.memory != nullptr;
+}
+
+// Decodes an image that is present, unless a device does. Returns false if a far store must send the file again,
+// because it arrived damaged.
+bool Pipeline::decode_or_fetch_again(Image& image, Scratch& scratch) {
+  const Shard& shard = *set_.shards[image.sample.shard];
+  try {
+    if (device_ == nullptr && !image.fault) {
+      if (!is_far_ || take_memory(*image.job)) {
+        decode(image, scratch);
+      } else {
+        image.fail(shard, L3_ERROR_MEMORY, "no memory for a batch", L3_DATA_NONE);
+      }
+      const bool is_damaged =
+          image.fault && image.fault->status != L3_ERROR_MEMORY && image.fault->status != L3_ERROR_LIMIT;
+      if (is_far_ && is_damaged && !image.is_second_try) {
+        image.is_second_try = true;
+        image.forget();
+        if (!fetch(image)) return false;
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    image.fail(shard, L3_ERROR_MEMORY, "out of memory", L3_DATA_NONE);
+  }
+  // A device still needs it, unless it is in its own memory.
+  if (image.room.data() != nullptr && device_ == nullptr) files_.release(std::move(image.room));
+  return true;
 }
 
 // Called also before a device decodes. The entry's check of the whole file is not verified: libl3 verifies the checks
@@ -523,7 +619,7 @@ void Pipeline::done(const Claim& images) {
     l3_batch_times& times = job.times;
     for (size_t i = 0; i < images.count; ++i) {
       const Image& image = *images.images[i];
-      in_flight_ -= image.sample.size;
+      if (device_ == nullptr || !is_far_) in_flight_ -= image.sample.size;
       times.fetched = std::max(times.fetched, image.read_begun + image.reading);
       times.reading += image.reading;
       times.decoding += image.decoding;

@@ -1,10 +1,14 @@
 // Prepares batches: threads open them, read and decode, and one consumer takes them in order.
 //
+// Batches are opened further ahead than they are decoded if the store is far: the files of many batches may be on their
+// way, but only the next `prefetch` batches have memory for tensors. How far ahead grows while batches come late.
+//
 // Two invariants. Images are begun in the order of delivery, so the consumer never waits for work that is queued after
 // other work. And the resources of a job (its memory, its place in `jobs_`) are returned exactly once, by the code that
 // removes it from `jobs_`.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -30,6 +34,8 @@ struct Job {
   size_t next = 0;           // the next image to begin
   size_t left = 0;           // how many images are not finished
   bool is_open = false;      // `images` is complete
+  bool is_decoding = false;  // it is one of the next batches, so its images may be decoded
+  Image* fetched = nullptr;  // images that are present and not yet decoded, a stack
   bool is_ready = false;
   uint8_t* memory = nullptr;
   DeviceSlot* slot = nullptr;
@@ -64,6 +70,8 @@ class Pipeline {
   void discard(Job& job);
 
   uint64_t now() const;
+  // Copies the last requests, oldest first, at most `capacity`. Returns how many there are.
+  size_t requests(l3_request* requests, size_t capacity) const;
 
  private:
   struct Scratch;
@@ -73,17 +81,24 @@ class Pipeline {
   void stop_work();  // until start(); when it returns, no work is in progress
   void work();
   bool can_open() const;
+  bool may_open_ahead() const;
+  void move_window();
+  Job* job_to_decode() const;
   void open_next(std::unique_lock<std::mutex>& lock);
   Job* job_to_begin();
   Claim claim(Job& job);
   void open_job(Job& job, const Share& share);
+  bool take_memory(Job& job);
   l3_status place_images(Job& job);
-  bool begin(Image& image, Scratch& scratch);
-  bool read_and_decode(Image& image, Scratch& scratch);
+  void begin(Image& image, Scratch& scratch, Claim& finished);
+  void advance(Image& image, Scratch& scratch, Claim& finished);
+  bool fetch(Image& image);
   void submit(Image& image);
-  static void finish_read(Read& read, int error);
+  static void finish_read(Read& read, const StoreFault& fault);
   void arrived(Image& image);
+  bool decode_or_fetch_again(Image& image, Scratch& scratch);
   void decode(Image& image, Scratch& scratch);
+  void keep_requests(const Image& image);
   l3_status check_head(Image& image, l3_info& info);
   l3_status check_channels(Image& image, uint32_t pixel_bytes);
   void done(const Claim& images);
@@ -93,9 +108,10 @@ class Pipeline {
   l3_status run(Job& job, const DeviceWork& work, std::span<l3_error> verdicts);
   void finish_on_cpu(Job& job);
   void finish_on_device(Job& job);
+  l3_status take_slot(Job& job);
   static std::vector<bool> gather_failures(Job& job);
   void drop_units(Job& job, const std::vector<bool>& failed) const;
-  ReadEngine& engine();
+  Channel& channel();
 
   const l3_data_set& set_;
   l3_loader_options options_;
@@ -109,21 +125,25 @@ class Pipeline {
   std::shared_ptr<BatchPool> batches_;
   FilePool files_;
   std::vector<std::unique_ptr<DeviceSlot>> slots_;
-  std::atomic<bool> reads_cached_;  // try cached reads first; cleared if the file system does not support them
-  std::mutex engine_mutex_;
-  std::unique_ptr<ReadEngine> engine_;
+  const bool is_far_;
+  const bool reads_cached_;  // try cached reads first
+  std::mutex memory_mutex_;  // of Job::memory
+  std::mutex channel_mutex_;
+  std::unique_ptr<Channel> channel_;
   uint64_t begun_ns_;
 
-  std::mutex mutex_;
-  std::condition_variable work_, ready_, idle_;
+  mutable std::mutex mutex_;
+  std::condition_variable work_, ready_, idle_, slot_;
   std::deque<std::unique_ptr<Job>> jobs_;  // in the order of delivery
   Image* first_arrived_ = nullptr;
   Image* last_arrived_ = nullptr;
   std::vector<DeviceSlot*> free_slots_;
   uint64_t next_position_ = 0, next_number_ = 0;
-  uint64_t in_flight_ = 0;      // bytes
-  size_t busy_ = 0;             // threads at work, and images that wait for the engine
-  bool out_of_memory_ = false;  // a thread found no memory for a job
+  uint64_t in_flight_ = 0;           // bytes
+  size_t ahead_ = 0;                 // how many batches may be open; at least `prefetch`
+  size_t busy_ = 0;                  // threads at work, and images that wait for reads
+  std::deque<l3_request> requests_;  // the last ones
+  bool out_of_memory_ = false;       // a thread found no memory for a job
   bool opening_ = false, stopped_ = false, ends_ = false, interrupted_ = false;
   std::vector<std::thread> threads_;
 };

@@ -6,6 +6,11 @@
 #include "pipeline.h"
 
 namespace loader {
+namespace {
+
+uint64_t align(uint64_t at) { return (at + 255) / 256 * 256; }
+
+}  // namespace
 
 // Collects one failure per failed unit, in the order of units.
 std::vector<bool> Pipeline::gather_failures(Job& job) {
@@ -60,6 +65,51 @@ void Pipeline::finish_on_cpu(Job& job) {
 }
 
 // ----------------------------------------------------------------------------------------------------- on a device
+
+// Assigns each file its place in the staging memory of the slot, after the labels.
+l3_status Pipeline::place_images(Job& job) {
+  uint64_t at = align(options_.batch_size * sizeof(int64_t));
+  for (Image& image : job.images) {
+    image.at = at;
+    at += align(image.sample.size);
+  }
+  uint8_t* staging = job.slot->staging(at);
+  if (staging == nullptr) return L3_ERROR_MEMORY;
+  for (Image& image : job.images) image.file = staging + image.at;
+  return L3_OK;
+}
+
+// Takes a slot for a batch from a far store, and moves its files there. Until then the batch had none, because many
+// batches may be on their way. Waits for a slot: other threads return theirs when their batches are decoded.
+l3_status Pipeline::take_slot(Job& job) {
+  uint64_t bytes = 0;
+  std::vector<const uint8_t*> files;
+  files.reserve(job.images.size());
+  for (const Image& image : job.images) {
+    files.push_back(image.file);
+    bytes += image.sample.size;
+  }
+  {
+    std::unique_lock lock(mutex_);
+    slot_.wait(lock, [this] { return !free_slots_.empty(); });
+    job.slot = free_slots_.back();
+    free_slots_.pop_back();
+  }
+  const l3_status status = take_memory(job) ? place_images(job) : L3_ERROR_MEMORY;
+  for (size_t i = 0; i < files.size(); ++i) {
+    Image& image = job.images[i];
+    if (status == L3_OK && !image.fault) {
+      const l3_range whole{0, image.sample.size};
+      const std::span<const l3_range> parts = image.is_whole ? std::span(&whole, 1) : std::span(image.present);
+      for (const l3_range& part : parts) std::memcpy(image.file + part.offset, files[i] + part.offset, part.size);
+    }
+    files_.release(std::move(image.room));
+  }
+  const std::lock_guard lock(mutex_);
+  in_flight_ -= bytes;
+  if (status != L3_OK) (void)!fail(&job.fault.emplace(), status, "", "no memory for a batch");
+  return status;
+}
 
 l3_status Pipeline::run(Job& job, const DeviceWork& work, std::span<l3_error> verdicts) {
   l3_error error{};
@@ -125,7 +175,7 @@ l3_status Pipeline::zero_on_device(Job& job, const std::vector<bool>& failed) {
   uint64_t largest = 0;
   for (const Tensor& tensor : units_.tensors()) largest = std::max(largest, tensor.image_bytes);
   const uint64_t label_bytes = job.labels.size() * sizeof(int64_t);
-  const uint64_t zeros_at = (label_bytes + 255) / 256 * 256;
+  const uint64_t zeros_at = align(label_bytes);
   uint8_t* const staging = job.slot->staging(zeros_at + largest);
   if (staging == nullptr) {
     return fail(&job.fault.emplace(), L3_ERROR_MEMORY, "", "no pinned memory for a batch");
@@ -160,6 +210,7 @@ void Pipeline::finish_on_device(Job& job) {
       places.push_back(packed ? place : image.place);
     }
   };
+  if (is_far_ && take_slot(job) != L3_OK) return;
   // Images that could not be read are left out.
   collect_intact(gather_failures(job), false);
   if (decode_on_device(job, images, places) != L3_OK) return;
@@ -200,6 +251,7 @@ void Pipeline::finish(Job& job) {
     job.is_ready = true;
   }
   work_.notify_one();
+  slot_.notify_one();
   ready_.notify_all();
 }
 

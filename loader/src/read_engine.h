@@ -1,26 +1,17 @@
-// Asynchronous reads: many at once, while the submitting threads continue.
+// Asynchronous reads of local files: many at once, while the submitting threads continue.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
-#include "l3/l3_loader.h"
+#include "loader/store.h"
 
 namespace loader {
 
-// A read of `size` bytes of a file from `offset`. It must not move until it is finished. Then a thread of the engine
-// calls `finish` once, with 0, an errno, or kFileEnds.
-struct Read {
-  int descriptor = -1;
-  uint64_t offset = 0, size = 0;
-  uint8_t* to = nullptr;
-  void (*finish)(Read& read, int error) = nullptr;
-  void* context = nullptr;
-  Read* next = nullptr;  // used by the engine
-};
-
 inline constexpr int kFileEnds = -1;
 
+// An engine takes reads whose `descriptor` is open, and changes their offset, size and `to` while it reads. When a read
+// is finished, a thread of the engine calls finish_local_read once, with 0, an errno, or kFileEnds.
 class ReadEngine {
  public:
   // No read may be in progress.
@@ -28,6 +19,9 @@ class ReadEngine {
   // Any thread may call this. `read` has at least one byte.
   virtual void submit(Read& read) = 0;
 };
+
+// Defined in local_store.cpp.
+void finish_local_read(Read& read, int error);
 
 // Returns null if the system has no io_uring, or does not let this process use it.
 std::unique_ptr<ReadEngine> make_uring_engine();

@@ -14,7 +14,7 @@
 namespace loader {
 namespace {
 
-// Blocked threads cost little, and remote storage needs many reads at once.
+// Blocked threads cost little, and network file systems need many reads at once.
 constexpr size_t kThreads = 32;
 constexpr uint64_t kMaxPerCall = uint64_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes at a time
 
@@ -72,7 +72,7 @@ class ThreadEngine final : public ReadEngine {
       Read& read = *first_;
       first_ = read.next;
       lock.unlock();
-      read.finish(read, read_all(read));
+      finish_local_read(read, read_all(read));
       lock.lock();
     }
   }

@@ -1,5 +1,6 @@
 #include "trace.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -11,6 +12,8 @@
 namespace loader {
 namespace {
 
+constexpr int kRowsOfStage = 10000;
+
 // Each stage has a row in the picture. Batches that overlap within a stage get rows of their own.
 class Rows {
  public:
@@ -20,7 +23,7 @@ class Rows {
     while (row < ends_.size() && ends_[row] > begin) ++row;
     if (row == ends_.size()) ends_.push_back(0);
     ends_[row] = end;
-    return 100 * stage_ + static_cast<int>(row);
+    return kRowsOfStage * stage_ + static_cast<int>(row);
   }
   size_t count() const { return ends_.size(); }
   int stage() const { return stage_; }
@@ -30,7 +33,8 @@ class Rows {
   std::vector<uint64_t> ends_;
 };
 
-constexpr const char* kStages[] = {"fetch", "copy", "decode", "ready", "consumer waits", "consumer works"};
+constexpr const char* kStages[] = {"fetch", "copy", "decode", "ready", "consumer waits", "consumer works", "request"};
+constexpr size_t kRequest = 6;
 constexpr size_t kStageCount = sizeof kStages / sizeof kStages[0];
 
 void add_event(std::string& json, Rows& rows, const char* name, size_t batch, uint64_t begin, uint64_t end,
@@ -45,9 +49,30 @@ void add_event(std::string& json, Rows& rows, const char* name, size_t batch, ui
   json += text;
 }
 
+// A request, from when it was sent until its last byte. Before that it waited for its turn.
+void add_request(std::string& json, Rows& rows, const l3_request& request) {
+  const uint64_t begin = request.sent != 0 ? request.sent : request.queued;
+  if (begin == 0 || request.finished < begin) return;
+  char text[480];
+  const auto ms = [](uint64_t from, uint64_t to) {
+    return to > from && from > 0 ? static_cast<double>(to - from) / 1e6 : 0;
+  };
+  std::snprintf(text, sizeof text,
+                ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"name\":\"sample %" PRIu64
+                "\",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"batch\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64
+                ",\"queued_ms\":%.3f,\"first_byte_ms\":%.3f,\"attempts\":%" PRIu32 ",\"shared\":%" PRIu32
+                ",\"hedged\":%" PRIu32 ",\"failed\":%" PRIu32 "}}",
+                rows.row_for(begin, request.finished), request.sample, static_cast<double>(begin) / 1e3,
+                static_cast<double>(request.finished - begin) / 1e3, request.batch, request.offset, request.bytes,
+                ms(request.queued, request.sent), ms(begin, request.answered), request.attempts, request.shared,
+                request.hedged, request.failed);
+  json += text;
+}
+
 }  // namespace
 
-l3_status write_trace(const std::vector<l3_batch_times>& times, const char* path, l3_data_error* error) {
+l3_status write_trace(const std::vector<l3_batch_times>& times, const std::vector<l3_request>& requests,
+                      const char* path, l3_data_error* error) {
   std::string json =
       "{\"traceEvents\":[{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"l3 loader\"}}";
   std::vector<Rows> rows;
@@ -64,9 +89,14 @@ l3_status write_trace(const std::vector<l3_batch_times>& times, const char* path
     add(4, of.asked, of.given);
     if (i + 1 < times.size()) add(5, of.given, times[i + 1].asked);
   }
+  std::vector<l3_request> sorted = requests;
+  std::sort(sorted.begin(), sorted.end(), [](const l3_request& a, const l3_request& b) {
+    return std::max(a.sent, a.queued) < std::max(b.sent, b.queued);
+  });
+  for (const l3_request& request : sorted) add_request(json, rows[kRequest], request);
   for (const Rows& stage : rows) {
     for (size_t row = 0; row < stage.count(); ++row) {
-      const int id = 100 * stage.stage() + static_cast<int>(row);
+      const int id = kRowsOfStage * stage.stage() + static_cast<int>(row);
       char text[160];
       std::snprintf(text, sizeof text,
                     ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}", id,

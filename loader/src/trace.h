@@ -1,4 +1,4 @@
-// Writes the times of batches to a file for chrome://tracing.
+// Writes the times of batches and requests to a file for chrome://tracing.
 #pragma once
 
 #include <vector>
@@ -7,6 +7,7 @@
 
 namespace loader {
 
-l3_status write_trace(const std::vector<l3_batch_times>& times, const char* path, l3_data_error* error);
+l3_status write_trace(const std::vector<l3_batch_times>& times, const std::vector<l3_request>& requests,
+                      const char* path, l3_data_error* error);
 
 }  // namespace loader

@@ -189,7 +189,7 @@ l3_status Units::resolve_channels(uint64_t sample, Tensor& tensor, l3_data_error
   l3_info info = l3_info_init();
   l3_error why{};
   if (l3_read_info(head, size, &any, &info, &why) != L3_OK) {
-    return fail(error, why.status, set_->shard_of(sample).file.path(), why.reason, told.offset + why.offset);
+    return fail(error, why.status, set_->shard_of(sample).name(), why.reason, told.offset + why.offset);
   }
   l3_decode_options colours = l3_decode_options_init();
   colours.as_colours = 1;

@@ -157,7 +157,7 @@ class UringEngine final : public ReadEngine {
         push(IORING_OP_READ, &waiting);
       }
     }
-    if (!goes_on) read.finish(read, result > 0 ? 0 : result == 0 ? kFileEnds : -result);
+    if (!goes_on) finish_local_read(read, result > 0 ? 0 : result == 0 ? kFileEnds : -result);
   }
 
   int descriptor_;

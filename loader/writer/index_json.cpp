@@ -20,8 +20,9 @@ std::string to_json(const DataSetIndex& index) {
     json += i > 0 ? ",\n  {\"file\": " : "\n  {\"file\": ";
     base::append_json_text(json, shard.file);
     json += ", \"bytes\": " + std::to_string(shard.bytes) + ", \"samples\": " + std::to_string(shard.samples) +
-            ", \"groups\": " + std::to_string(shard.groups) +
-            ", \"index_check\": " + std::to_string(shard.index_check) + ", \"digest\": \"" +
+            ", \"groups\": " + std::to_string(shard.groups);
+    if (shard.index_bytes) json += ", \"index_bytes\": " + std::to_string(*shard.index_bytes);
+    json += ", \"index_check\": " + std::to_string(shard.index_check) + ", \"digest\": \"" +
             base::hexadecimal(shard.digest) + "\"}";
   }
   return json + "]\n}\n";

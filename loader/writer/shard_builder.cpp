@@ -145,6 +145,7 @@ std::vector<uint8_t> ShardBuilder::finish(ShardSummary& summary) const {
   summary.bytes = end_ + bytes.size();
   summary.samples = samples_;
   summary.groups = groups_;
+  summary.index_bytes = index_size;
   summary.index_check = check;
   l3_digest(bytes.data() + index, index_size + kFooterBytes, summary.digest.data());
   return bytes;

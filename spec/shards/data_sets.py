@@ -209,6 +209,17 @@ def data_sets() -> Iterator[Recipe]:
     yield bad("file_long", "A file's name of 100000 letters.", two(shards__0__file='"' + "a" * 100000 + '"'))
     yield bad("file_of_the_other_shard", "The file of the other shard.", two(shards__0__file='"b.l3s"'))
     yield bad("file_of_the_index", "The index as a shard.", two(shards__0__file='"index.json"'))
+    sizes = [str(File(shard).get("footer.size")) for shard in two_shards().values()]
+    yield valid("index_bytes", "The sizes of the indexes.", two(
+        shards__0__index_bytes=sizes[0], shards__1__index_bytes=sizes[1]))
+    yield valid("index_bytes_of_one", "The size of one index.", two(shards__1__index_bytes=sizes[1]))
+    yield bad("index_bytes_of_the_other_shard", "The size of the other shard's index.",
+              two(shards__0__index_bytes=sizes[1]))
+    yield bad("index_bytes_zero", "No bytes of index.", two(shards__0__index_bytes="0"))
+    yield bad("index_bytes_huge", "An index beyond the file.", two(shards__0__index_bytes=str(1 << 53)))
+    yield bad("index_bytes_text", "The size of an index as a text.", two(shards__0__index_bytes=f'"{sizes[0]}"'))
+    yield bad("index_bytes_twice", "The size of an index, twice.", edited(lambda text: text.replace(
+        b'"file"', b'"index_bytes": ' + sizes[0].encode() + b', "index_bytes": ' + sizes[0].encode() + b', "file"', 1)))
     yield bad("digest_short", "A digest of 31 digits.", two(shards__0__digest='"' + "0" * 31 + '"'))
     yield bad("digest_long", "A digest of 33 digits.", two(shards__0__digest='"' + "0" * 33 + '"'))
     yield bad("digest_of_no_digits", "A digest with a letter that is no digit.",

@@ -1,7 +1,8 @@
 // libl3_data reads data sets of L3 images. spec/shard.md defines shards and data sets, and this header uses its terms.
 //
-// Thread safety: an open data set is immutable. Any number of threads may use it at once, without locks, until it is
-// closed. No function in this header starts a thread (a loader does: see l3_loader.h).
+// Thread safety: an open data set is immutable. Any number of threads may use it at once, until it is closed. The first
+// read from a far store starts a thread, which l3_data_close ends. No other function in this header starts a thread (a
+// loader does: see l3_loader.h).
 //
 // Errors: functions return an l3_status and never throw or abort. If a call fails and the caller passed an
 // l3_data_error, the call fills it in. `error` may always be null. On success its status is L3_OK.
@@ -32,9 +33,9 @@ extern "C" {
 // will never change.
 typedef struct l3_data_error {
   l3_status status;  // L3_ERROR_FILE if the operating system reported an error
-  int system_error;  // the errno of that error, else 0
+  int system_error;  // the errno of that error, else 0. Far stores use the same numbers, such as ENOENT and ETIMEDOUT
   uint64_t offset;   // the byte of the file at which the error was found; L3_DATA_NONE if there is no such byte
-  char file[512];    // the path of the file; empty if no file is at fault
+  char file[512];    // the path or URL of the file; empty if no file is at fault
   char reason[240];  // one line of English, without the file name
 } l3_data_error;
 
@@ -45,6 +46,13 @@ typedef struct l3_data_options {
   uint32_t max_open_files;   // how many shard files may stay open; 0: half of the files that the process may open
   uint64_t max_index_bytes;  // limit for all indexes together, which are kept in memory; 0: 2^33
   uint64_t max_json_bytes;   // limit for index.json; 0: 2^28
+  // The others are for far stores. Environment variables replace zeros: L3_TIMEOUT (in seconds), L3_ATTEMPTS,
+  // L3_CONNECTIONS, L3_HEDGE and L3_CERTIFICATES.
+  uint32_t timeout_ms;       // how long a request may make no progress; 0: 30,000
+  uint32_t attempts;         // how often a request is sent until it fails; 0: 6
+  uint32_t connections;      // requests in progress at once; 0: 256
+  uint32_t hedge;            // 1: send a second request if the first one takes much longer than others do
+  const char* certificates;  // a PEM file with the authorities to trust; null: those of the system
 } l3_data_options;
 
 static inline l3_data_options l3_data_options_init(void) {
@@ -56,8 +64,9 @@ static inline l3_data_options l3_data_options_init(void) {
 typedef struct l3_data_set l3_data_set;
 
 // Opens a data set (a folder with index.json) or a single shard. Reads and verifies all indexes, but no sample.
-// `options` may be null: all defaults. On success *set is the data set, which the caller must close. On failure *set is
-// null.
+// `path` may be a URL that begins with http, https, s3, redis or rediss; docs/stores.md describes these far stores. The
+// URL of a shard ends with .l3s. `options` may be null: all defaults. On success *set is the data set, which the caller
+// must close. On failure *set is null.
 L3_API L3_MUST_USE l3_status l3_data_open(const char* path, const l3_data_options* options, l3_data_set** set,
                                           l3_data_error* error);
 // Frees a data set. No other thread and no loader may still use it. Null is allowed and does nothing.
@@ -126,8 +135,8 @@ L3_API L3_MUST_USE l3_status l3_data_group(const l3_data_set* set, uint64_t grou
 
 // Returns the class name of a label, which ends with a zero byte, or null if it has none.
 L3_API const char* l3_data_class(const l3_data_set* set, uint32_t label);
-// Returns the path of a shard's file, or null if there is no such shard.
-L3_API const char* l3_data_shard_path(const l3_data_set* set, uint64_t shard);
+// Returns the path or URL of a shard, without passwords, or null if there is no such shard.
+L3_API const char* l3_data_shard_name(const l3_data_set* set, uint64_t shard);
 
 // Returns the models that the samples name, each once, in the form that l3_decode_options takes. Models that are not
 // valid are left out. *count is set to how many there are.

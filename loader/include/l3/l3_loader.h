@@ -121,7 +121,7 @@ typedef struct l3_loader_options {
   uint32_t device;               // an l3_device_kind
   uint32_t device_number;        // which GPU; the first is 0
   uint32_t threads;              // threads that read and decode; 0: one per processor, with a GPU at most 8
-  uint32_t prefetch;             // batches to prepare ahead; 0: 3
+  uint32_t prefetch;             // batches to prepare ahead; 0: 3. A far store reads more ahead while batches come late
   uint32_t reading;              // an l3_reading
   uint64_t max_bytes_in_flight;  // bytes of files requested and not yet decoded; 0: 2^28. A single file may exceed it
   const uint64_t* groups;        // the groups of the data set to use as units, each at most once; null: all
@@ -242,6 +242,23 @@ typedef struct l3_batch_times {
   uint64_t bytes_read, bytes_out;  // bytes of files, bytes of tensors
 } l3_batch_times;
 
+// A read from a store. Times are in nanoseconds since the loader was opened; 0 if a step did not happen. The layout of
+// this structure will never change.
+typedef struct l3_request {
+  uint64_t batch;   // l3_batch_info.number
+  uint64_t sample;  // its number in the data set
+  uint64_t offset;  // in the sample
+  uint64_t bytes;
+  uint64_t queued;    // the loader asked for it
+  uint64_t sent;      // it was sent; the last time if it was repeated
+  uint64_t answered;  // the first byte arrived
+  uint64_t finished;
+  uint32_t attempts;  // how often it was sent
+  uint32_t shared;    // how many other reads the same request served
+  uint32_t hedged;    // 1: it was slow, so a second one was sent
+  uint32_t failed;    // 1
+} l3_request;
+
 typedef struct l3_batch_info {
   uint32_t struct_size;
   uint32_t units;
@@ -278,7 +295,12 @@ L3_API void l3_batch_release(l3_batch* batch, void* stream);
 L3_API L3_MUST_USE l3_status l3_loader_timeline(const l3_loader* loader, l3_batch_times* times, size_t capacity,
                                                 size_t* count);
 
-// Writes the same times to a file for chrome://tracing and ui.perfetto.dev.
+// Copies the last requests, oldest first, at most `capacity`. The loader keeps the last 65,536. *count is set to how
+// many it has. Local files that the system has in memory need no request.
+L3_API L3_MUST_USE l3_status l3_loader_requests(const l3_loader* loader, l3_request* requests, size_t capacity,
+                                                size_t* count);
+
+// Writes the same times and requests to a file for chrome://tracing and ui.perfetto.dev.
 L3_API L3_MUST_USE l3_status l3_loader_write_trace(const l3_loader* loader, const char* path, l3_data_error* error);
 
 #undef L3_ALL_ZERO

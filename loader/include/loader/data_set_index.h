@@ -22,6 +22,7 @@ struct ShardSummary {
   uint64_t bytes = 0, samples = 0, groups = 0;
   uint32_t index_check = 0;
   Digest digest{};
+  std::optional<uint64_t> index_bytes;  // the size of its index, if known
 };
 
 struct DataSetIndex {

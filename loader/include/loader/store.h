@@ -145,6 +145,9 @@ struct StoreOptions {
 // Whether a path names a far store: "SCHEME://...".
 bool is_url(std::string_view path);
 
+// The URL without user, password and query, for messages.
+std::string url_without_secrets(std::string_view url);
+
 // Makes no request. Fails if the scheme is unknown, the URL is wrong, or this build has no far stores.
 std::unique_ptr<Store> open_store(const std::string& root, const StoreOptions& options, StoreFault& fault);
 
