@@ -43,12 +43,7 @@ bool is_data_set(const std::string& path) {
 }
 
 std::string path_text(const std::string& path) {
-  if (!loader::is_url(path)) return path;
-  const size_t host = path.find("://") + 3;
-  const std::string rest = path.substr(host, path.find_first_of("?#", host) - host);
-  // A password may contain slashes that should have been escaped.
-  const size_t at = rest.rfind('@');
-  return path.substr(0, host) + (at == rest.npos ? rest : rest.substr(at + 1));
+  return loader::is_url(path) ? loader::url_without_secrets(path) : path;
 }
 
 uint32_t reading_threads(const std::string& path, uint32_t chosen) {

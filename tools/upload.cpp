@@ -105,7 +105,7 @@ class Uploader {
     const loader::ShardSummary& shard = local_.index.shards[number];
     const ShardPlace& place = local_.places[number];
     RandomFile file;
-    if (auto failure = file.open(l3_data_shard_path(local_.set->get(), number))) {
+    if (auto failure = file.open(l3_data_shard_name(local_.set->get(), number))) {
       return TransferFailure{*std::move(failure)};
     }
     std::vector<l3_range> ranges;
