@@ -11,7 +11,7 @@
 from ._coding import Info, Model, decode, encode, info
 from ._dataset import Dataset, Sample
 from ._errors import Error, SampleError
-from ._loader import Batch, BatchTimes, Failure, Loader
+from ._loader import Batch, BatchTimes, Failure, Loader, Request
 from ._native import Tensor
 from ._native import version as _version
 
@@ -26,6 +26,7 @@ __all__ = [
     "Info",
     "Loader",
     "Model",
+    "Request",
     "Sample",
     "SampleError",
     "Tensor",

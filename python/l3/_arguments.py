@@ -41,6 +41,17 @@ def whole_number(name: str, value: object, least: int = 0, most: int = 2**32 - 1
     return number
 
 
+def milliseconds(name: str, value: object) -> int:
+    """Returns a number of seconds as milliseconds, at least 1; 0 for None."""
+    if value is None:
+        return 0
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} is {value!r}, but must be a number of seconds")
+    if not 0 < value <= 10**6:
+        raise ValueError(f"{name} is {value!r}, but must be above 0 and at most a million seconds")
+    return max(round(float(value) * 1000), 1)
+
+
 def whole_numbers(name: str, value: object, count: int, meaning: str, least: int = 0) -> list[int]:
     """Returns `value` as a list of `count` ints; `meaning` describes them for messages."""
     if isinstance(value, np.ndarray):

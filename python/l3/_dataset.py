@@ -83,24 +83,43 @@ def _listed(models: Any) -> list[Any]:
 class Dataset:
     """A data set (a folder with index.json) or a single shard: a sequence of :class:`l3.Sample`.
 
+    It may be on a web server, on S3 or in Redis: see docs/stores.md.
+
     >>> with l3.Dataset("set/") as data:
     ...     print(len(data), data.classes)
     ...     pixels = data[0].decode()
     ...     pixels = data["a/b.png"].decode(layout="CHW")
 
-    Opening reads and verifies the indexes, but no sample. Any number of threads may use a data set at once. It starts
-    no threads, survives a fork, and can be pickled: the copy opens the same path.
+    Opening reads and verifies the indexes, but no sample. Any number of threads may use a data set at once. It survives
+    a fork, and can be pickled: the copy opens the same path. It starts no threads, except one for a far store.
 
     path
-        the folder of a data set, or a shard.
+        the folder of a data set, a shard, or a URL that begins with http, https, s3, redis or rediss.
     max_open_files
         how many shards stay open; 0: half of the files that the process may open.
+    timeout, attempts, connections, hedge, certificates
+        for a far store: the seconds that a request may make no progress; how often a request is sent until it fails;
+        requests in progress at once; whether to send a second request if the first one takes much longer than others
+        do; and a PEM file with the authorities to trust. None: the environment variables L3_TIMEOUT, L3_ATTEMPTS,
+        L3_CONNECTIONS, L3_HEDGE and L3_CERTIFICATES, and without them 30 seconds, 6, 256, no, and those of the system.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, max_open_files: int = 0) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, max_open_files: int = 0, timeout: float | None = None,
+                 attempts: int | None = None, connections: int | None = None, hedge: bool | None = None,
+                 certificates: str | os.PathLike[str] | None = None) -> None:
         self._path = os.fsdecode(path)
-        self._max_open_files = max_open_files = arguments.whole_number("max_open_files", max_open_files)
-        self._native: _native.DataSet | None = _native.DataSet.open(arguments.path_bytes(self._path), max_open_files)
+        self._options: dict[str, Any] = {
+            "max_open_files": max_open_files, "timeout": timeout, "attempts": attempts, "connections": connections,
+            "hedge": hedge, "certificates": certificates}
+        native_options = {
+            "max_open_files": arguments.whole_number("max_open_files", max_open_files),
+            "timeout_ms": arguments.milliseconds("timeout", timeout),
+            "attempts": 0 if attempts is None else arguments.whole_number("attempts", attempts, 1),
+            "connections": 0 if connections is None else arguments.whole_number("connections", connections, 1),
+            "hedge": int(hedge is not None and arguments.truth("hedge", hedge))}
+        self._native: _native.DataSet | None = _native.DataSet.open(
+            arguments.path_bytes(self._path), native_options,
+            b"" if certificates is None else arguments.path_bytes(certificates))
         described = self._native.describe()
         self._count: int = described["samples"]
         self._classes: list[str] = described["classes"]
@@ -196,11 +215,11 @@ class Dataset:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __getstate__(self) -> tuple[str, int]:
-        return os.path.abspath(self._path), self._max_open_files
+    def __getstate__(self) -> tuple[str, dict[str, Any]]:
+        return self._path if "://" in self._path else os.path.abspath(self._path), self._options
 
-    def __setstate__(self, state: tuple[str, int]) -> None:
-        self.__init__(state[0], max_open_files=state[1])  # type: ignore[misc]
+    def __setstate__(self, state: tuple[str, dict[str, Any]]) -> None:
+        self.__init__(state[0], **state[1])  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"l3.Dataset({self._path!r}, {self._count} samples" + (", closed)" if self.closed else ")")

@@ -61,6 +61,33 @@ class BatchTimes:
 
 
 @dataclass(frozen=True)
+class Request:
+    """A read from a store. Times are in nanoseconds since the loader was made; 0 if a step did not happen."""
+
+    batch: int
+    """the number of its batch"""
+    sample: int
+    """the number of its sample in the data set"""
+    offset: int
+    """in the sample"""
+    bytes: int
+    queued: int
+    """the loader asked for it"""
+    sent: int
+    """it was sent; the last time if it was repeated"""
+    answered: int
+    """the first byte arrived"""
+    finished: int
+    attempts: int
+    """how often it was sent"""
+    shared: int
+    """how many other reads the same request served"""
+    hedged: bool
+    """it was slow, so a second one was sent"""
+    failed: bool
+
+
+@dataclass(frozen=True)
 class Failure:
     """A unit that could not be read or decoded."""
 
@@ -397,8 +424,13 @@ class Loader:
         """Returns the times of the last delivered batches, at most 4096, oldest first."""
         return [BatchTimes(**times) for times in self._native.timeline()]
 
+    def requests(self) -> list[Request]:
+        """Returns the last reads from the store, at most 65,536, oldest first. Local files that the system has in
+        memory need none."""
+        return [Request(**request) for request in self._native.requests()]
+
     def write_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes the timeline to a file for chrome://tracing and ui.perfetto.dev."""
+        """Writes the timeline and the requests to a file for chrome://tracing and ui.perfetto.dev."""
         self._native.write_trace(arguments.path_bytes(path))
 
     def close(self) -> None:

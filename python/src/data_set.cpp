@@ -25,9 +25,16 @@ l3_data_sample sample_at(const DataSet& self, uint64_t index) {
   return sample;
 }
 
-DataSet open(const nb::bytes& path, uint32_t max_open_files) {
+DataSet open(const nb::bytes& path, const nb::dict& wanted, const nb::bytes& certificates) {
+  const auto number = [&](const char* option) { return nb::cast<uint32_t>(nb::object(wanted[option])); };
+  const std::string certificate_file(certificates.c_str(), certificates.size());
   l3_data_options options = l3_data_options_init();
-  options.max_open_files = max_open_files;
+  options.max_open_files = number("max_open_files");
+  options.timeout_ms = number("timeout_ms");
+  options.attempts = number("attempts");
+  options.connections = number("connections");
+  options.hedge = number("hedge");
+  if (!certificate_file.empty()) options.certificates = certificate_file.c_str();
   l3_data_set* set = nullptr;
   l3_data_error error{};
   const std::string name(path.c_str(), path.size());
@@ -160,7 +167,7 @@ void bind_data_set(nb::module_& module) {
         return nb::bytes(info.name, sizeof(info.name));
       });
   nb::class_<DataSet>(module, "DataSet", nb::is_final())
-      .def_static("open", &open, "path"_a, "max_open_files"_a = 0)
+      .def_static("open", &open, "path"_a, "options"_a, "certificates"_a)
       .def("describe", &describe)
       .def("describe_sample", &describe_sample)
       .def("roles", &roles)

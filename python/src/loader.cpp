@@ -94,6 +94,23 @@ nb::dict dict_of(const l3_batch_times& times) {
   return shown;
 }
 
+nb::dict dict_of(const l3_request& request) {
+  nb::dict shown;
+  shown["batch"] = request.batch;
+  shown["sample"] = request.sample;
+  shown["offset"] = request.offset;
+  shown["bytes"] = request.bytes;
+  shown["queued"] = request.queued;
+  shown["sent"] = request.sent;
+  shown["answered"] = request.answered;
+  shown["finished"] = request.finished;
+  shown["attempts"] = request.attempts;
+  shown["shared"] = request.shared;
+  shown["hedged"] = request.hedged != 0;
+  shown["failed"] = request.failed != 0;
+  return shown;
+}
+
 uint64_t number_in(const nb::dict& options, const char* name) { return nb::cast<uint64_t>(options[name]); }
 uint32_t small_number_in(const nb::dict& options, const char* name) { return nb::cast<uint32_t>(options[name]); }
 
@@ -138,9 +155,12 @@ class Loader {
   uint64_t batches_from(uint64_t position) const;
   nb::tuple failures() const;
   nb::list timeline() const;
+  nb::list requests() const;
   void write_trace(const nb::bytes& path) const;
 
  private:
+  template <typename Item, typename Copy>
+  nb::list list_of(size_t most, Copy copy) const;
   // Calls the library from one thread at a time, without the interpreter's lock.
   template <class Body>
   auto with_loader(const Body& body) const {
@@ -352,19 +372,23 @@ nb::tuple Loader::failures() const {
   return nb::make_tuple(shown, count);
 }
 
-nb::list Loader::timeline() const {
+// Copies a list of the loader that `copy` fills, as l3_loader_timeline does.
+template <typename Item, typename Copy>
+nb::list Loader::list_of(size_t most, Copy copy) const {
   if (is_closed()) raise_closed();
-  constexpr size_t kMax = 4096;
-  std::vector<l3_batch_times> all(kMax);
+  std::vector<Item> all(most);
   size_t count = 0;
   with_loader([&](l3_loader* loader) {
-    if (loader != nullptr) (void)!l3_loader_timeline(loader, all.data(), all.size(), &count);
+    if (loader != nullptr) (void)!copy(loader, all.data(), all.size(), &count);
   });
-  all.resize(std::min(count, kMax));
+  all.resize(std::min(count, most));
   nb::list shown;
-  for (const l3_batch_times& times : all) shown.append(dict_of(times));
+  for (const Item& one : all) shown.append(dict_of(one));
   return shown;
 }
+
+nb::list Loader::timeline() const { return list_of<l3_batch_times>(4096, &l3_loader_timeline); }
+nb::list Loader::requests() const { return list_of<l3_request>(65536, &l3_loader_requests); }
 
 void Loader::write_trace(const nb::bytes& path) const {
   const std::string name(path.c_str(), path.size());
@@ -420,6 +444,7 @@ void bind_loader(nb::module_& module) {
       .def("batches_from", &Loader::batches_from)
       .def("failures", &Loader::failures)
       .def("timeline", &Loader::timeline)
+      .def("requests", &Loader::requests)
       .def("write_trace", &Loader::write_trace);
 }
 
