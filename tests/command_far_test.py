@@ -97,7 +97,7 @@ class FarTest(SetTest):
         self.assertEqual(process.wait(30), -signal.SIGKILL, "it is killed in its middle")
 
 
-class Everywhere:
+class Everywhere(FarTest):
     """What works with every store."""
 
     def test_a_round_trip(self) -> None:
@@ -306,7 +306,7 @@ class Files(Everywhere):
             self.assertFalse(self.back.exists())
 
 
-class HttpTest(Files, FarTest):
+class HttpTest(Files):
     SERVER = Http
 
     def test_no_secrets(self) -> None:
@@ -374,11 +374,11 @@ class HttpTest(Files, FarTest):
         self.assertIn("only this user can write to", self.said(*words, code=FAILED))
 
 
-class S3Test(Files, FarTest):
+class S3Test(Files):
     SERVER = S3
 
 
-class RedisTest(Everywhere, FarTest):
+class RedisTest(Everywhere):
     SERVER = Redis
 
 
@@ -423,6 +423,8 @@ class WithoutServers(SetTest):
         self.assertIn(b"--spool needs a URL", self.convert("--spool", self.folder / "x", code=USAGE).stderr)
         self.assertFalse(Path("s3:").exists())
 
+
+del Everywhere, Files  # unittest would run them as well
 
 if __name__ == "__main__":
     main()
