@@ -77,7 +77,9 @@ void take_header(Answer& answer, std::string_view line) {
 }
 
 std::string xml_text(std::string_view document, std::string_view name) {
-  const std::string opening = "<" + std::string(name) + ">", closing = "</" + std::string(name) + ">";
+  std::string opening = "<", closing = "</";
+  opening.append(name) += '>';
+  closing.append(name) += '>';
   const size_t begin = document.find(opening);
   if (begin == std::string_view::npos) return {};
   const size_t end = document.find(closing, begin + opening.size());

@@ -45,9 +45,11 @@ Part RangeJob::wanted() const {
 Request RangeJob::request(const Part& part) const {
   Request request;
   request.target = static_cast<const WebObject*>(pieces_.front().read->object)->target();
-  const std::string last = std::to_string(part.first + part.size - 1);
-  request.headers.push_back(
-      "Range: bytes=" + (part.from_end ? "-" + std::to_string(part.size) : std::to_string(part.first) + "-" + last));
+  std::string range = "Range: bytes=";
+  if (!part.from_end) range += std::to_string(part.first);
+  range += '-';
+  range += std::to_string(part.from_end ? part.size : part.first + part.size - 1);
+  request.headers.push_back(std::move(range));
   return request;
 }
 

@@ -75,7 +75,7 @@ class S3Store final : public WebStore {
   static std::string name_of(const S3Config& config, std::string_view key) {
     std::string name = "s3://" + config.bucket;
     for (const std::string_view part : {std::string_view(config.prefix), key}) {
-      if (!part.empty()) name += "/" + printable(part, 4096);
+      if (!part.empty()) name.append("/").append(printable(part, 4096));
     }
     return name;
   }
