@@ -186,7 +186,7 @@ void begin_exchange(Job& job, std::string& commands) {
   };
   switch (job.step) {
     case Job::Step::kTail:
-      command(Job::Want::kBytes, {"GETRANGE", job.key, "-" + std::to_string(job.piece), "-1"});
+      command(Job::Want::kBytes, {"GETRANGE", job.key, std::to_string(-static_cast<int64_t>(job.piece)), "-1"});
       command(Job::Want::kLength, {"STRLEN", job.key});
       break;
     case Job::Step::kRange:
@@ -207,8 +207,7 @@ void begin_exchange(Job& job, std::string& commands) {
 void expect_reply(const Job& job, ReplyParser& parser) {
   const Job::Want want = job.wants[job.want_at];
   const bool has_bytes = want == Job::Want::kBytes;
-  parser.expect(has_bytes && !job.is_cancelled ? job.to : nullptr, has_bytes ? job.piece : 0,
-                want == Job::Want::kTree);
+  parser.expect(has_bytes && !job.is_cancelled ? job.to : nullptr, has_bytes ? job.piece : 0, want == Job::Want::kTree);
 }
 
 bool take_reply(Job& job, const Reply& reply, bool& is_wrong) {
