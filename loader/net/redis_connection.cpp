@@ -49,7 +49,6 @@ Connection::Connection(CURLM* multi, const Address& address, const Access& acces
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_PROXY, "");
   set(CURLOPT_FRESH_CONNECT, 1L);
-  set(CURLOPT_FORBID_REUSE, 1L);
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_SSL_ENABLE_ALPN, 0L);
   set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
