@@ -8,11 +8,8 @@
 
 #include "http_answer.h"
 #include "http_store.h"
-#include "s3_store.h"
-#if __has_include("redis_store.h")
 #include "redis_store.h"
-#define L3_HAS_REDIS 1
-#endif
+#include "s3_store.h"
 
 namespace loader::net {
 namespace {
@@ -24,10 +21,8 @@ bool start_curl() {
 
 std::unique_ptr<Store> open(const std::string& url, const StoreOptions& options, StoreFault& fault) {
   const auto is = [&](std::string_view scheme) { return url.starts_with(scheme); };
-#ifdef L3_HAS_REDIS
-  if (is("redis://") || is("rediss://")) return open_redis(url, options, fault);
-#endif
   if (!start_curl()) return fault = make_fault(L3_ERROR_FILE, 0, "libcurl cannot be started"), nullptr;
+  if (is("redis://") || is("rediss://")) return open_redis(url, options, fault);
   if (is("http://") || is("https://")) return open_http(url, options, fault);
   if (is("s3://")) return open_s3(url, options, fault);
   return fault = make_fault(L3_ERROR_UNSUPPORTED, EPROTONOSUPPORT, "no store has this scheme"), nullptr;
