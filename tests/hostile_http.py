@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 import random
 import re
 import socket
@@ -12,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-CONTENT = random.Random(24).randbytes(3_000_000)
+CONTENT = random.Random(24).randbytes(20_000_000)
 SMALL = CONTENT[:50]
 LIMIT = 20  # seconds that a behaviour may take
 
@@ -260,6 +263,62 @@ class Handler(socketserver.BaseRequestHandler):
         return self.send("201 Created", {"Content-Length": 0}, close=True)
 
 
+    def do_keys(self) -> bool:  # those of a container or a machine, for the token "geheim"
+        if self.path.endswith("/latest/api/token"):
+            return self.send("200 OK", {"Content-Length": 6}, b"geheim")
+        if "geheim" not in (self.headers.get("authorization"), self.headers.get("x-aws-ec2-metadata-token")):
+            return self.send("401 No", {"Content-Length": 0})
+        if self.path.endswith("/security-credentials/"):
+            return self.send("200 OK", {"Content-Length": 6}, b"a role")
+        text = json.dumps({"AccessKeyId": S3_KEY[0], "SecretAccessKey": S3_KEY[1], "Token": "t",
+                           "Expiration": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))}).encode()
+        return self.send("200 OK", {"Content-Length": len(text)}, text)
+
+    def do_signed(self) -> bool:  # as S3: takes what is signed with the server's key, over the path as it was sent
+        body = b""
+        if self.method == "PUT":
+            size = int(self.headers["content-length"])
+            while len(self.rest) < size:
+                self.rest += self.request.recv(1 << 20)
+            body, self.rest = self.rest[:size], self.rest[size:]
+        problem = self.server.problem or signature_problem(self.method, self.path, self.headers, body)
+        if problem:
+            status, code, more = problem
+            text = f"<Error><Code>{code}</Code><Message>m</Message></Error>".encode()
+            return self.send(f"{status} Odd", {"Content-Length": len(text), **more}, text)
+        if self.method == "GET":
+            self.content = self.server.stored.get(self.path, b"")
+            return self.send_part()
+        self.server.stored[self.path] = body
+        return self.send("200 OK", {"Content-Length": 0, "ETag": '"one"'})
+
+
+S3_KEY = ("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
+
+
+def signature_problem(method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, str, dict[str, str]] | None:
+    """Verifies AWS Signature Version 4 without any library's help."""
+    found = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request,\s*SignedHeaders=([^,]+),"
+                         r"\s*Signature=([0-9a-f]{64})", headers.get("authorization", ""))
+    if found is None:
+        return 403, "AccessDenied", {}
+    key, day, region, names, signature = found.groups()
+    if not {"host", "x-amz-date", "x-amz-content-sha256"} <= set(names.split(";")):
+        return 403, "AccessDenied", {}
+    if headers["x-amz-content-sha256"] != hashlib.sha256(body).hexdigest():
+        return 400, "XAmzContentSHA256Mismatch", {}
+    place, _, query = path.partition("?")
+    query = "&".join(sorted(part if "=" in part else part + "=" for part in query.split("&") if part))
+    canonical = "\n".join([method, place, query, *(f"{name}:{headers[name]}" for name in names.split(";")), "", names,
+                           headers["x-amz-content-sha256"]])
+    text = "\n".join(["AWS4-HMAC-SHA256", headers["x-amz-date"], f"{day}/{region}/s3/aws4_request",
+                      hashlib.sha256(canonical.encode("latin-1")).hexdigest()])
+    secret = ("AWS4" + S3_KEY[1]).encode()
+    for part in (day, region, "s3", "aws4_request", text):
+        secret = hmac.digest(secret, part.encode(), "sha256")
+    return None if key == S3_KEY[0] and secret.hex() == signature else (403, "SignatureDoesNotMatch", {})
+
+
 class HostileServer(socketserver.ThreadingTCPServer):
     """Serves from when it is made until close()."""
 
@@ -277,6 +336,7 @@ class HostileServer(socketserver.ThreadingTCPServer):
         self.counts: Counter[str] = Counter()
         self.connections = 0
         self.stored: dict[str, bytes] = {}
+        self.problem: tuple[int, str, dict[str, str]] | None = None  # that do_signed reports
         self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
 

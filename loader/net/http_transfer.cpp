@@ -269,7 +269,11 @@ Verdict Transfer::judge_failure(CURLcode result, const Settings& settings) const
     return {.next = Next::kRetry, .fault = make_fault(L3_ERROR_FILE, error, std::move(reason))};
   };
   switch (result) {
-    case CURLE_OUT_OF_MEMORY: return failed(make_fault(L3_ERROR_MEMORY, ENOMEM, "out of memory"));
+    case CURLE_OUT_OF_MEMORY:
+      // libcurl 7.88 says the same of an endless line.
+      if (sent_ != Time{} && state_ == State::kHead)
+        return failed(protocol_fault("the head of the answer is too large"));
+      return failed(make_fault(L3_ERROR_MEMORY, ENOMEM, "out of memory"));
     case CURLE_OPERATION_TIMEDOUT: {
       Verdict verdict = retry(ETIMEDOUT, "connecting took longer than " + milliseconds_text(settings.connect_timeout));
       verdict.is_congested = true;

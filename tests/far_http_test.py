@@ -1,0 +1,474 @@
+#!/usr/bin/env python3
+"""Tests stores on HTTP and S3 against servers on this machine: hostile ones, and moto with checks of signatures.
+
+Usage: far_http_test.py --probe STORE_PROBE [names of tests, or options of unittest]
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import logging
+import os
+import re
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.parse
+import zlib
+from pathlib import Path
+
+from hostile_http import CONTENT, S3_KEY, SMALL, HostileServer
+
+try:
+    import boto3
+    from moto.server import ThreadedMotoServer
+except ImportError:
+    ThreadedMotoServer = None
+
+probe = "store_probe"
+ENOENT, EACCES, EPROTO, ETIMEDOUT, ECONNREFUSED, ECANCELED = 2, 13, 71, 110, 111, 125
+FILE, TRUNCATED, ARGUMENT = 11, 5, 1
+
+
+def run(*words: object, env: dict[str, str] | None = None, timeout: float = 60) -> tuple[int, str]:
+    """The probe's exit status and output. Nothing of the caller's own settings reaches it."""
+    clean = {name: value for name, value in os.environ.items()
+             if not name.upper().startswith("AWS_") and "PROXY" not in name.upper() and name != "SSL_CERT_FILE"}
+    with tempfile.TemporaryDirectory() as home:
+        result = subprocess.run([probe, *map(str, words)], stdout=subprocess.PIPE, text=True, timeout=timeout,
+                                env={**clean, "HOME": home, "AWS_EC2_METADATA_DISABLED": "true", **(env or {})})
+    return result.returncode, result.stdout
+
+
+class FarTest(unittest.TestCase):
+    def good(self, *words: object, **more: object) -> list[dict[str, str]]:
+        """The lines that the probe prints, as names and values."""
+        status, text = run(*words, **more)
+        self.assertEqual(status, 0, text)
+        return [dict(word.split("=", 1) for word in line.split()) for line in text.splitlines()]
+
+    def fault(self, *words: object, **more: object) -> tuple[int, int, str]:
+        status, text = run(*words, **more)
+        found = re.match(r"fault status=(\d+) errno=(\d+) offset=-?\d+ reason=(.*)\n", text)
+        self.assertIsNotNone(found, text)
+        self.assertEqual(status, 1, text)
+        return int(found[1]), int(found[2]), found[3]
+
+    def assert_bytes(self, line: dict[str, str], expected: bytes) -> None:
+        self.assertEqual((int(line["size"]), int(line["crc32"])), (len(expected), zlib.crc32(expected)))
+
+
+class Http(FarTest):
+    def setUp(self) -> None:
+        self.server = HostileServer()
+        self.addCleanup(self.server.close)
+
+    def url(self, path: str = "") -> str:
+        return self.server.url(path).rstrip("/")
+
+    def refused(self, behaviour: str, *words: object, key: str = "big") -> str:
+        """The reason why a read fails with EPROTO, at once and without a second attempt."""
+        began = time.monotonic()
+        status, error, reason = self.fault(self.url(behaviour), "read", key, 1000, 500, *words)
+        self.assertEqual((status, error), (FILE, EPROTO), reason)
+        self.assertLess(time.monotonic() - began, 3, reason)
+        self.assertEqual(self.server.counts[f"/{behaviour}/{key}"], 1)
+        return reason
+
+    # ---------------------------------------------------------------------------------------------------- reads
+
+    def test_reads(self) -> None:
+        for behaviour in ("good", "chunked"):
+            line = self.good(self.url(behaviour), "read", "big", 1000, 100_000)[0]
+            self.assert_bytes(line, CONTENT[1000:101_000])
+            self.assertEqual(line["attempts"], "1")
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "bytes"
+            self.good("--out", file, self.url("good"), "read", "big", len(CONTENT) - 1_000_000, 1_000_000)
+            self.assertEqual(file.read_bytes(), CONTENT[-1_000_000:])
+        self.assert_bytes(self.good("--object-size", len(CONTENT), self.url("good"), "read", "big", 0, 1)[0], CONTENT[:1])
+
+    def test_reads_from_the_end(self) -> None:
+        for behaviour in ("good", "explicit"):
+            line = self.good(self.url(behaviour), "tail", "big", 70_000)[0]
+            self.assert_bytes(line, CONTENT[-70_000:])
+            self.assertEqual(int(line["object_size"]), len(CONTENT))
+        for behaviour in ("good", "explicit", "whole"):
+            line = self.good(self.url(behaviour), "tail", "small", 1000)[0]
+            self.assert_bytes(line, SMALL)
+            self.assertEqual(int(line["object_size"]), len(SMALL))
+        line = self.good(self.url("empty"), "tail", "big", 10)[0]
+        self.assertEqual((line["size"], line["object_size"]), ("0", "0"))
+        self.assertIn("does not support ranges", self.fault(self.url("whole"), "tail", "big", 10)[2])
+        self.assertIn("how large", self.fault(self.url("unbounded"), "tail", "small", 100)[2])
+
+    def test_neighbours_share_a_request(self) -> None:
+        places = [(50_000, 3000), (10_000, 2000), (53_000, 10), (50_000, 3000), (500_000, 5), (12_001, 9), (51_000, 500)]
+        lines = self.good("--connections", 1, self.url("good"), "parts", "big", *(f"{at}:{size}" for at, size in places))
+        for line, (at, size) in zip(lines, places, strict=True):
+            self.assert_bytes(line, CONTENT[at:at + size])
+        self.assertEqual([line["shared"] for line in lines], ["5", "5", "5", "5", "0", "5", "5"])
+        self.assertEqual(self.server.ranges("/good/big"), ["bytes=10000-53009", "bytes=500000-500004"])
+
+    def test_many(self) -> None:
+        for count in (150, 5000):  # far apart, and all in few requests
+            expected = 0
+            for i in range(count):
+                at = (i * 2654435761 + 12345) % (len(CONTENT) - 2000 + 1)
+                expected = zlib.crc32(CONTENT[at:at + 2000], expected)
+            for behaviour in ("good", "drops"):
+                line = self.good(self.url(behaviour), "many", "big", count, 2000)[0]
+                self.assertEqual((int(line["crc32"]), line["ordered"]), (expected, "1"))
+
+    def test_connections_are_kept(self) -> None:
+        self.good("--connections", 4, self.url("good"), "many", "big", 100, 1000)
+        self.assertLessEqual(self.server.connections, 4)
+
+    def test_truncated(self) -> None:
+        end = len(CONTENT)
+        for offset in (end - 10, end, end + 100):
+            status, _, reason = self.fault(self.url("good"), "read", "big", offset, 20)
+            self.assertEqual(status, TRUNCATED)
+            self.assertIn(f"ends after {end} bytes", reason)
+        status, text = run(self.url("good"), "parts", "big", f"{end - 20}:20", f"{end - 10}:20")
+        self.assertEqual(status, 1)
+        self.assertIn(f"crc32={zlib.crc32(CONTENT[-20:])} ", text)
+        self.assertIn("fault status=5", text)
+        self.assertEqual(self.fault("--object-size", end + 1, self.url("good"), "read", "big", 0, 5)[0], TRUNCATED)
+        self.assertEqual(self.fault("--object-size", end - 1, self.url("good"), "read", "big", 0, 5)[0], FILE)
+
+    def test_denied_and_missing(self) -> None:
+        for status, expected in ((401, EACCES), (403, EACCES), (404, ENOENT), (410, ENOENT)):
+            found = self.fault(self.url(f"status-{status}"), "read", "big", 0, 5)
+            self.assertEqual(found[:2], (FILE, expected))
+            self.assertIn(f"answered {status}", found[2])
+
+    def test_secrets_stay_secret(self) -> None:
+        address = self.url("private/folder").replace("http://", "http://user:password@") + "?token=geheim"
+        self.assert_bytes(self.good(address, "read", "a key", 0, 5)[0], CONTENT[:5])
+        self.assertEqual(self.server.log[-1][1], "/private/folder/a%20key?token=geheim")
+        name = run(address, "name", "a key")[1]
+        self.assertIn(f"object={self.url('private/folder')}/a%20key\n", name)
+        wrong = run(address.replace("private", "status-403"), "read", "key", 0, 5)[1]
+        redirected = run(address.replace("private", "redirect-8"), "read", "key", 0, 5)[1]
+        for text in (name, wrong, redirected):
+            self.assertNotRegex(text, "password|geheim|dXNlcjpwYXNzd29yZA|\x1b")
+
+    # --------------------------------------------------------------------------------------------- hostile answers
+
+    def test_lying_lengths(self) -> None:
+        self.assertIn("more bytes", self.refused("endless"))
+        self.assertIn("more bytes", self.refused("longer"))
+        self.assertIn("announces 501 bytes for a range of 500", self.refused("plus"))
+        self.assertIn("announces 499 bytes for a range of 500", self.refused("minus"))
+
+    def test_other_ranges(self) -> None:
+        self.assertIn("other bytes", self.refused("shifted"))
+        self.assertIn("contradicts itself", self.refused("twice"))
+        self.assertIn("which bytes", self.refused("unnamed"))
+        self.assertIn("does not support ranges", self.refused("whole"))
+        self.assertIn("does not support ranges", self.refused("unbounded"))
+        self.assertIn("compresses", self.refused("gzip"))
+        self.assertIn("answered 204", self.refused("nothing"))
+
+    def test_large_heads_and_errors(self) -> None:
+        self.assertIn("head of the answer is too large", self.refused("heads"))
+        self.refused("line")
+        self.assertIn("head of the answer is too large", self.refused("interim"))
+        self.refused("garbage")
+        self.assertEqual(self.fault(self.url("errors"), "read", "big", 0, 5)[:2], (FILE, EACCES))
+
+    def test_redirects(self) -> None:
+        other = HostileServer()
+        self.addCleanup(other.close)
+        self.server.other_port = other.server_address[1]
+        self.assert_bytes(self.good(self.url("redirect-1"), "read", "big", 7, 9)[0], CONTENT[7:16])
+        self.assert_bytes(self.good(self.url("redirect-6"), "read", "big", 7, 9)[0], CONTENT[7:16])
+        with_password = self.url("redirect-5").replace("http://", "http://user:password@")
+        self.assert_bytes(self.good(with_password, "read", "big", 7, 9)[0], CONTENT[7:16])
+        self.assertIn(f"redirects to http://127.0.0.1:{other.server_address[1]},", self.refused("redirect-2"))
+        self.assertIn("redirects to file:", self.refused("redirect-3"))
+        self.assertIn("malformed", self.refused("redirect-7"))
+        self.assertEqual(other.connections, 0)
+        self.assertIn("again and again", self.fault(self.url("redirect-4"), "read", "big", 0, 5)[2])
+        self.assertEqual(self.server.counts["/redirect-4/big"], 6)
+
+    # ---------------------------------------------------------------------------------------------------- retries
+
+    def test_busy_server(self) -> None:
+        began = time.monotonic()
+        line = self.good(self.url("busy-2"), "read", "big", 5, 1000)[0]
+        self.assert_bytes(line, CONTENT[5:1005])
+        self.assertEqual(line["attempts"], "3")
+        self.assertGreater(time.monotonic() - began, 2)  # as Retry-After says
+        line = self.good("--attempts", 6, self.url("fails-5"), "read", "big", 5, 1000)[0]
+        self.assertEqual(line["attempts"], "6")
+        reason = self.fault("--attempts", 3, self.url("fails-9"), "read", "other", 5, 1000)[2]
+        self.assertIn("(sent 3 times)", reason)
+        self.assertEqual(self.server.counts["/fails-9/other"], 3)
+
+    def test_resumes_where_an_answer_broke(self) -> None:
+        line = self.good(self.url("cut-1000"), "read", "big", 100, 3500)[0]
+        self.assert_bytes(line, CONTENT[100:3600])
+        self.assertEqual(line["attempts"], "4")
+        self.assertEqual(self.server.ranges("/cut-1000/big"), [f"bytes={at}-3599" for at in (100, 1100, 2100, 3100)])
+        self.good("--attempts", 2, self.url("cut-1000"), "tail", "tail", 1500)
+        self.assertEqual(self.server.ranges("/cut-1000/tail"), ["bytes=-1500", f"bytes={len(CONTENT) - 500}-{len(CONTENT) - 1}"])
+        # Of a shared request, reads that are done are not asked for again.
+        lines = self.good("--connections", 1, self.url("cut-1000"), "parts", "two", "0:600", "600:600")
+        self.assert_bytes(lines[0], CONTENT[:600])
+        self.assert_bytes(lines[1], CONTENT[600:1200])
+        self.assertEqual([line["attempts"] for line in lines], ["1", "2"])
+        self.assertIn("ended early", self.fault("--attempts", 2, self.url("cut-0"), "read", "big", 0, 5)[2] + "ended early")
+        self.assertIn("changed", self.fault("--attempts", 2, self.url("changed"), "read", "big", 0, 500)[2])
+
+    def test_silent_servers(self) -> None:
+        for behaviour in ("silent", "stalls"):
+            began = time.monotonic()
+            found = self.fault("--timeout", 300, "--attempts", 2, self.url(behaviour), "read", "big", 0, 500)
+            self.assertEqual(found[:2], (FILE, ETIMEDOUT))
+            self.assertIn("no progress for 300 ms (sent 2 times)", found[2])
+            self.assertLess(time.monotonic() - began, 2)
+
+    def test_trickle(self) -> None:
+        began = time.monotonic()
+        found = self.fault("--timeout", 500, "--attempts", 1, self.url("trickle"), "read", "big", 0, 30_000)
+        self.assertEqual(found[:2], (FILE, ETIMEDOUT))
+        self.assertIn("too slow", found[2])
+        self.assertLess(time.monotonic() - began, 6)
+
+    def test_no_server(self) -> None:
+        url = self.url("good")
+        self.server.close()
+        found = self.fault("--attempts", 2, url, "read", "big", 0, 500)
+        self.assertEqual(found[:2], (FILE, ECONNREFUSED))
+        found = self.fault("--attempts", 2, "http://no-such-host.invalid/", "read", "big", 0, 500)
+        self.assertIn("cannot be resolved", found[2])
+
+    def test_hedges(self) -> None:
+        lines = self.good("--hedge", "--object-size", len(CONTENT), "--connections", 8, self.url("slow-25"), "many", "big", 200,
+                          5000)
+        self.assertLess(float(lines[0]["seconds"]), 0.9)
+        self.assertGreater(int(lines[0]["hedged"]), 1)
+        slow = self.good("--object-size", len(CONTENT), "--connections", 8, self.url("slow-25"), "many", "big", 200, 5000)
+        self.assertEqual(slow[0]["crc32"], lines[0]["crc32"])
+        self.assertGreater(float(slow[0]["seconds"]), 0.9)
+
+    def test_cancel(self) -> None:
+        status, text = run("--object-size", len(CONTENT), self.url("silent"), "cancel", "big", 500, 100_000, 300)
+        self.assertEqual(status, 1)
+        self.assertIn("faults=500 reason=the read was cancelled", text)
+        self.assertLess(float(re.search(r"seconds=([\d.]+)", text)[1]), 1)
+
+    def test_forks_and_ends(self) -> None:
+        lines = self.good(self.url("good"), "fork", "big", 1000)
+        self.assertEqual(len(lines), 3)
+        for line in lines:
+            self.assert_bytes(line, CONTENT[-1000:])
+        self.assertEqual(self.good(self.url("good"), "close", "big", 1000)[1], {"descriptors": "0", "threads": "0"})
+
+    # ------------------------------------------------------------------------------------------- uploads and TLS
+
+    def test_put(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "bytes"
+            for behaviour, key, content in (("store", "a b", CONTENT), ("store-2", "c", CONTENT), ("store", "none", b"")):
+                file.write_bytes(content)
+                line = self.good(self.url(behaviour), "put", key, file)[0]
+                self.assertEqual(line["sent"], line["size"])
+                self.assertEqual(self.server.stored[f"/{behaviour}/{key.replace(' ', '%20')}"], content)
+            self.assertIn("instead of 0", self.fault(self.url("loses"), "put", "key", file)[2])
+            self.assertEqual(self.fault(self.url("status-403"), "put", "key", file)[1], EACCES)
+
+    def test_certificates(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            key, certificate = Path(folder) / "key.pem", Path(folder) / "certificate.pem"
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                            "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=127.0.0.1", "-addext",
+                            "subjectAltName=IP:127.0.0.1"], check=True, stderr=subprocess.DEVNULL)
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate, key)
+            server = HostileServer(context)
+            self.addCleanup(server.close)
+            url = server.url("good")
+            found = self.fault(url, "read", "big", 0, 500)
+            self.assertEqual(found[:2], (FILE, EPROTO))
+            self.assertIn("certificate", found[2])
+            self.assert_bytes(self.good("--certificates", certificate, url, "read", "big", 0, 500)[0], CONTENT[:500])
+            self.assert_bytes(self.good(url, "read", "big", 0, 500, env={"SSL_CERT_FILE": str(certificate)})[0], CONTENT[:500])
+            other_name = url.replace("127.0.0.1", "localhost")
+            self.assertIn("certificate", self.fault("--certificates", certificate, other_name, "read", "big", 0, 5)[2])
+            self.assertEqual(self.fault("--certificates", "/nonexistent", url, "read", "big", 0, 5)[0], ARGUMENT)
+            line = self.good("--certificates", certificate, url, "many", "big", 300, 20_000)[0]
+            self.assertEqual(line["ordered"], "1")
+
+
+class Signed(FarTest):
+    """Against a server that verifies signatures over the paths as they were sent."""
+
+    def setUp(self) -> None:
+        self.server = HostileServer()
+        self.addCleanup(self.server.close)
+        self.keys = {"AWS_ACCESS_KEY_ID": S3_KEY[0], "AWS_SECRET_ACCESS_KEY": S3_KEY[1]}
+
+    def url(self, prefix: str, **parameters: str) -> str:
+        query = "&".join(f"{name}={value}" for name, value in parameters.items())
+        return f"s3://bucket/{prefix}?endpoint_url={self.server.url('signed')}&{query}".rstrip("&")
+
+    def test_keys_of_objects(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "bytes"
+            file.write_bytes(CONTENT[:70_000])
+            for key in ("a b", "a+b", "a=b&c", "~tilde", "grüße/日本", "100%", "a%20b", "quote'\"", "(x)*!@$,;:", "a//../b"):
+                with self.subTest(key):
+                    self.good(self.url("p+q r"), "put", key, file, env=self.keys)
+                    line = self.good(self.url("p+q r"), "tail", key, 100_000, env=self.keys)[0]
+                    self.assert_bytes(line, CONTENT[:70_000])
+                    self.assertIn("/signed/bucket/p+q r/" + key, map(urllib.parse.unquote, self.server.stored))
+
+    def test_files_and_tokens(self) -> None:
+        self.server.stored["/signed/bucket/p/key"] = CONTENT
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "credentials"
+            file.write_text(f"[other]\naws_access_key_id={S3_KEY[0]}\naws_secret_access_key={S3_KEY[1]}\n"
+                            "aws_session_token=geheim\n")
+            env = {"AWS_SHARED_CREDENTIALS_FILE": str(file), "AWS_REGION": "eu-central-1"}
+            self.good(self.url("p", profile="other"), "read", "key", 0, 5, env=env)
+        headers = self.server.log[-1][2]
+        self.assertEqual(headers["x-amz-security-token"], "geheim")
+        self.assertIn("/eu-central-1/s3/aws4_request", headers["authorization"])
+        self.assertIn("x-amz-security-token", headers["authorization"])
+        found = self.fault(self.url("p", profile="other"), "read", "key", 0, 5)
+        self.assertEqual(found[0], ARGUMENT)
+        self.assertIn("no profile 'other'", found[2])
+
+    def test_reasons(self) -> None:
+        for problem, texts in (((301, "PermanentRedirect", {"x-amz-bucket-region": "eu-west-1"}), ["region=eu-west-1"]),
+                               ((307, "TemporaryRedirect", {"Location": "http://other/"}), ["another region"]),
+                               ((400, "AuthorizationHeaderMalformed", {"x-amz-bucket-region": "eu-west-1"}), ["eu-west-1"]),
+                               ((403, "RequestTimeTooSkewed", {}), ["clock"]),
+                               ((400, "ExpiredToken", {}), ["expired"])):
+            self.server.problem = problem
+            found = self.fault(self.url("p"), "read", "key", 0, 5, env=self.keys)
+            self.assertEqual(found[:2], (FILE, EACCES))
+            for text in (problem[1], *texts):
+                self.assertIn(text, found[2])
+        self.server.problem = (503, "SlowDown", {})
+        self.assertIn("(sent 2 times)", self.fault("--attempts", 2, self.url("p"), "read", "key", 0, 5, env=self.keys)[2])
+
+    def test_keys_of_a_container(self) -> None:
+        self.server.stored["/signed/bucket/p/key"] = CONTENT
+        env = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": self.server.url("keys/x"), "AWS_CONTAINER_AUTHORIZATION_TOKEN": "geheim"}
+        self.assert_bytes(self.good(self.url("p"), "read", "key", 0, 5, env=env)[0], CONTENT[:5])
+        self.assertEqual(self.server.log[0][2]["authorization"], "geheim")
+        self.assertEqual(self.fault(self.url("p"), "read", "key", 0, 5,
+                                    env={**env, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "wrong"})[1], EACCES)
+
+    def test_keys_of_a_machine(self) -> None:
+        self.server.stored["/signed/bucket/p/key"] = CONTENT
+        env = {"AWS_EC2_METADATA_SERVICE_ENDPOINT": self.server.url("keys"), "AWS_EC2_METADATA_DISABLED": "false"}
+        self.assert_bytes(self.good(self.url("p"), "read", "key", 0, 5, env=env)[0], CONTENT[:5])
+        self.assertEqual(self.server.log[1][2]["x-aws-ec2-metadata-token"], "geheim")
+
+
+@unittest.skipIf(ThreadedMotoServer is None, "moto is not installed")
+class S3(FarTest):
+    @classmethod
+    def setUpClass(cls) -> None:
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        cls.server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        cls.server.start()
+        cls.addClassCleanup(cls.server.stop)
+        cls.endpoint = "http://{}:{}".format(*cls.server.get_host_and_port())
+        settings = {"endpoint_url": cls.endpoint, "region_name": "us-east-1", "aws_access_key_id": "any",
+                    "aws_secret_access_key": "any"}
+        iam, sts, cls.s3 = (boto3.client(name, **settings) for name in ("iam", "sts", "s3"))
+        iam.create_user(UserName="reader")
+        policy = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}'
+        iam.put_user_policy(UserName="reader", PolicyName="all", PolicyDocument=policy)
+        key = iam.create_access_key(UserName="reader")["AccessKey"]
+        cls.keys = {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
+        role = iam.create_role(RoleName="role", AssumeRolePolicyDocument=policy)["Role"]["Arn"]
+        iam.put_role_policy(RoleName="role", PolicyName="all", PolicyDocument=policy)
+        session = sts.assume_role(RoleArn=role, RoleSessionName="session")["Credentials"]
+        cls.session = {"AWS_ACCESS_KEY_ID": session["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": session["SecretAccessKey"],
+                       "AWS_SESSION_TOKEN": session["SessionToken"]}
+        cls.s3.create_bucket(Bucket="bucket")
+        cls.s3.put_object(Bucket="bucket", Key="some folder/object", Body=CONTENT)
+        # From now on moto checks signatures and permissions.
+        connection = http.client.HTTPConnection(*cls.server.get_host_and_port())
+        connection.request("POST", "/moto-api/reset-auth", b"0", {"Content-Type": "text/plain"})
+        if connection.getresponse().status != 200:
+            raise RuntimeError("moto does not check signatures")
+        connection.close()
+
+    def url(self, prefix: str = "", **parameters: str) -> str:
+        query = "&".join(f"{name}={value}" for name, value in {"endpoint_url": self.endpoint, **parameters}.items())
+        return f"s3://bucket{'/' + prefix if prefix else ''}?{query}"
+
+    def test_reads(self) -> None:
+        for keys in (self.keys, self.session):
+            line = self.good(self.url("some folder"), "read", "object", 1000, 5000, env=keys)[0]
+            self.assert_bytes(line, CONTENT[1000:6000])
+        line = self.good(self.url("some folder"), "tail", "object", 5000, env=self.keys)[0]
+        self.assert_bytes(line, CONTENT[-5000:])
+        self.assertEqual(int(line["object_size"]), len(CONTENT))
+        self.good(self.url("some folder"), "many", "object", 100, 5000, env=self.keys)
+
+    def test_keys_of_objects(self) -> None:
+        """Few of them, because moto verifies the signatures of decoded paths."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "bytes"
+            file.write_bytes(SMALL)
+            for key in ("a b", "~tilde"):
+                self.good(self.url("other folder"), "put", key, file, env=self.keys)
+                self.assert_bytes(self.good(self.url("other folder"), "tail", key, 100, env=self.keys)[0], SMALL)
+
+    def test_wrong_keys(self) -> None:
+        for keys in ({**self.keys, "AWS_SECRET_ACCESS_KEY": "wrong"}, {**self.keys, "AWS_ACCESS_KEY_ID": "AKIAWRONG"},
+                     {**self.session, "AWS_SESSION_TOKEN": "wrong"}):
+            found = self.fault(self.url(), "read", "some folder/object", 0, 5, env=keys)
+            self.assertEqual(found[:2], (FILE, EACCES))
+            self.assertNotIn(keys["AWS_SECRET_ACCESS_KEY"], found[2])
+        found = self.fault(self.url(anonymous="true"), "read", "some folder/object", 0, 5, env=self.keys)
+        self.assertEqual(found[1], EACCES)
+        self.assertIn("anonymous", found[2])
+        found = self.fault(self.url(), "read", "some folder/object", 0, 5)
+        self.assertIn("AWS_ACCESS_KEY_ID", found[2])
+        self.assertIn("anonymous=true", found[2])
+
+    def test_missing(self) -> None:
+        found = self.fault(self.url(), "read", "no such key", 0, 5, env=self.keys)
+        self.assertEqual(found[:2], (FILE, ENOENT))
+        self.assertIn("NoSuchKey", found[2])
+        self.assertEqual(self.fault(self.url().replace("bucket", "other"), "tail", "key", 5, env=self.keys)[1], ENOENT)
+
+    def test_parts(self) -> None:
+        content = CONTENT * 2 + bytes(1_943_040)  # 40 MiB
+        with tempfile.TemporaryDirectory() as folder:
+            file, back = Path(folder) / "bytes", Path(folder) / "back"
+            file.write_bytes(content)
+            line = self.good(self.url("parts"), "put", "a big one", file, env=self.keys)[0]
+            self.assertEqual(int(line["sent"]), len(content))
+            self.good("--out", back, self.url("parts"), "tail", "a big one", len(content), env=self.keys)
+            self.assertEqual(back.read_bytes(), content)
+            file.write_bytes(b"")
+            self.good(self.url("parts"), "put", "empty", file, env=self.keys)
+            self.assertEqual(self.fault(self.url().replace("bucket", "other"), "put", "key", file, env=self.keys)[1], ENOENT)
+
+
+def main() -> int:
+    global probe
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--probe", required=True)
+    options, rest = parser.parse_known_args()
+    probe = str(Path(options.probe).resolve())
+    return not unittest.main(argv=[sys.argv[0], *rest], exit=False).result.wasSuccessful()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
