@@ -108,7 +108,8 @@ class Handler(socketserver.BaseRequestHandler):
 
     def do_status(self) -> bool:
         status = self.number or 403
-        text = b"<Error><Code>Odd\x1b[31m</Code><Message>" + self.headers.get("authorization", "").encode() + b"</Message>"
+        echo = self.headers.get("authorization", "").encode()
+        text = b"<Error><Code>Odd\x1b[31m</Code><Message>" + echo + b"</Message></Error>"
         return self.send(f"{status} Odd", {"Content-Length": len(text)}, text)
 
     def do_chunked(self) -> bool:
@@ -162,8 +163,9 @@ class Handler(socketserver.BaseRequestHandler):
         return self.send("204 No Content", {})
 
     def do_redirect(self) -> bool:
+        port = self.server.server_address[1]
         to = {1: "../good/big", 2: f"http://127.0.0.1:{self.server.other_port}/good/big", 3: "file:///etc/passwd",
-              4: self.path, 5: "/private/big", 6: f"http://user:password@127.0.0.1:{self.server.server_address[1]}/good/big",
+              4: self.path, 5: "/private/big", 6: f"http://user:password@127.0.0.1:{port}/good/big",
               7: "http://[bad", 8: "//secret-password.example/"}[self.number]
         return self.send("302 Found", {"Location": to, "Content-Length": 3}, b"abc")
 
@@ -211,7 +213,8 @@ class Handler(socketserver.BaseRequestHandler):
 
     def do_changed(self) -> bool:  # cut, and then another object
         first, end = self.asked() or (0, 1)
-        self.send("206 Partial Content", self.head_of(first, end, ETag=f'"{self.count}"'), self.content[first:end][:100])
+        head = self.head_of(first, end, ETag=f'"{self.count}"')
+        self.send("206 Partial Content", head, self.content[first:end][:100])
         return False
 
     def do_silent(self) -> bool:
@@ -294,12 +297,13 @@ class Handler(socketserver.BaseRequestHandler):
 
 
 S3_KEY = ("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
+Problem = tuple[int, str, dict[str, str]]  # status, S3's code, headers
 
 
-def signature_problem(method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, str, dict[str, str]] | None:
+def signature_problem(method: str, path: str, headers: dict[str, str], body: bytes) -> Problem | None:
     """Verifies AWS Signature Version 4 without any library's help."""
-    found = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request,\s*SignedHeaders=([^,]+),"
-                         r"\s*Signature=([0-9a-f]{64})", headers.get("authorization", ""))
+    found = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request,"
+                         r"\s*SignedHeaders=([^,]+),\s*Signature=([0-9a-f]{64})", headers.get("authorization", ""))
     if found is None:
         return 403, "AccessDenied", {}
     key, day, region, names, signature = found.groups()
@@ -336,7 +340,7 @@ class HostileServer(socketserver.ThreadingTCPServer):
         self.counts: Counter[str] = Counter()
         self.connections = 0
         self.stored: dict[str, bytes] = {}
-        self.problem: tuple[int, str, dict[str, str]] | None = None  # that do_signed reports
+        self.problem: Problem | None = None  # that do_signed reports
         self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
 
