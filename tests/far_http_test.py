@@ -107,6 +107,13 @@ class Http(FarTest):
             self.assertEqual(found[:2], (FILE, expected))
             self.assertIn(f"answered {status}", found[2])
 
+    def test_passwords_in_a_file(self) -> None:
+        with tempfile.TemporaryDirectory() as home:
+            (Path(home) / ".netrc").write_text("machine 127.0.0.1 login user password password\n")
+            line = self.good(self.url("private"), "read", "big", 0, 5, env={"HOME": home})[0]
+            self.assert_bytes(line, CONTENT[:5])
+        self.assertEqual(self.fault(self.url("private"), "read", "big", 0, 5)[1], EACCES)
+
     def test_secrets_stay_secret(self) -> None:
         address = self.url("private/folder").replace("http://", "http://user:password@") + "?token=geheim"
         self.assert_bytes(self.good(address, "read", "a key", 0, 5)[0], CONTENT[:5])
@@ -244,7 +251,9 @@ class Http(FarTest):
                 self.assertEqual(line["sent"], line["size"])
                 self.assertEqual(self.server.stored[f"/{behaviour}/{key.replace(' ', '%20')}"], content)
             self.assertIn("instead of 0", self.fault(self.url("loses"), "put", "key", file)[2])
-            self.assertEqual(self.fault(self.url("status-403"), "put", "key", file)[1], EACCES)
+            for content in (b"", CONTENT):  # the server answers before it has all of it
+                file.write_bytes(content)
+                self.assertEqual(self.fault(self.url("status-403"), "put", "key", file)[1], EACCES)
 
     def test_certificates(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
