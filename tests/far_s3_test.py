@@ -71,14 +71,38 @@ class Signed(FarTest):
                               ((400, "AuthorizationHeaderMalformed", region), "eu-west-1"),
                               ((403, "RequestTimeTooSkewed", {}), "clock"),
                               ((400, "ExpiredToken", {}), "expired")):
-            self.server.problem = problem
+            self.server.problem = lambda *request, problem=problem: problem
             found = self.fault(self.url("p"), "read", "key", 0, 5, env=self.keys)
             self.assertEqual(found[:2], (FILE, EACCES))
             self.assertIn(problem[1], found[2])
             self.assertIn(text, found[2])
-        self.server.problem = (503, "SlowDown", {})
+        self.server.problem = lambda *request: (503, "SlowDown", {})
         found = self.fault("--attempts", 2, self.url("p"), "read", "key", 0, 5, env=self.keys)
         self.assertIn("(sent 2 times)", found[2])
+
+    def test_parts(self) -> None:
+        url, path = self.url("p"), "/signed/bucket/p/key"
+        upload = "uploadId=an%2Bid%20%26%20more"
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "bytes"
+            file.write_bytes(CONTENT)
+            # The first answers to both parts fail.
+            busy = (503, "SlowDown", {})
+            self.server.problem = lambda _, asked, count: busy if "part" in asked and count < 2 else None
+            line = self.good(url, "put", "key", file, env=self.keys)[0]
+            self.assertEqual(int(line["sent"]), len(CONTENT))
+            self.assertEqual(self.server.stored, {path: CONTENT})
+            self.assertEqual(self.server.counts[f"{path}?partNumber=2&{upload}"], 2)
+            # An error that comes with 200; nothing is left.
+            self.server.log.clear()
+            joins = ("POST", f"{path}?{upload}")
+            self.server.problem = lambda *request: (200, "InvalidPart", {}) if request[:2] == joins else None
+            self.assertIn("InvalidPart", self.fault(url, "put", "key", file, env=self.keys)[2])
+            self.assertEqual(self.server.log[-1][:2], ("DELETE", f"{path}?{upload}"))
+            # A part that is refused.
+            self.server.problem = lambda _, asked, count: (403, "AccessDenied", {}) if "part" in asked else None
+            self.assertEqual(self.fault(url, "put", "key", file, env=self.keys)[1], EACCES)
+            self.assertEqual(self.server.log[-1][:2], ("DELETE", f"{path}?{upload}"))
 
     def test_keys_of_a_container(self) -> None:
         self.server.stored["/signed/bucket/p/key"] = CONTENT

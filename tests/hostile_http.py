@@ -13,7 +13,7 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 CONTENT = random.Random(24).randbytes(20_000_000)
 SMALL = CONTENT[:50]
@@ -247,16 +247,10 @@ class Handler(socketserver.BaseRequestHandler):
         if self.method == "GET":
             self.content = self.server.stored.get(self.path, b"")
             return self.send_part()
-        size = int(self.headers["content-length"])
-        while len(self.rest) < size:
-            more = self.request.recv(1 << 20)
-            if not more:
-                return False
-            self.rest += more
+        body = self.take_upload()
         if self.count <= self.number:
-            self.rest = b""
             return self.send("503 Slow Down", {"Content-Length": 0})
-        self.server.stored[self.path], self.rest = self.rest[:size], self.rest[size:]
+        self.server.stored[self.path] = body
         return self.send("201 Created", {"Content-Length": 0})
 
     def do_loses(self) -> bool:  # says that it stored what it did not
@@ -277,23 +271,38 @@ class Handler(socketserver.BaseRequestHandler):
                            "Expiration": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))}).encode()
         return self.send("200 OK", {"Content-Length": len(text)}, text)
 
+    def take_upload(self) -> bytes:
+        size = int(self.headers.get("content-length", 0))
+        while len(self.rest) < size:
+            more = self.request.recv(1 << 20)
+            if not more:
+                raise ConnectionError
+            self.rest += more
+        body, self.rest = self.rest[:size], self.rest[size:]
+        return body
+
     def do_signed(self) -> bool:  # as S3: takes what is signed with the server's key, over the path as it was sent
-        body = b""
-        if self.method == "PUT":
-            size = int(self.headers["content-length"])
-            while len(self.rest) < size:
-                self.rest += self.request.recv(1 << 20)
-            body, self.rest = self.rest[:size], self.rest[size:]
-        problem = self.server.problem or signature_problem(self.method, self.path, self.headers, body)
+        body = self.take_upload()
+        problem = self.server.problem(self.method, self.path, self.count)
+        problem = problem or signature_problem(self.method, self.path, self.headers, body)
+        stored, (place, _, query) = self.server.stored, self.path.partition("?")
         if problem:
             status, code, more = problem
             text = f"<Error><Code>{code}</Code><Message>m</Message></Error>".encode()
             return self.send(f"{status} Odd", {"Content-Length": len(text), **more}, text)
         if self.method == "GET":
-            self.content = self.server.stored.get(self.path, b"")
+            self.content = stored.get(place, b"")
             return self.send_part()
-        self.server.stored[self.path] = body
-        return self.send("200 OK", {"Content-Length": 0, "ETag": '"one"'})
+        text = b""
+        if query == "uploads":
+            text = b"<R><UploadId>an+id &amp; more</UploadId></R>"
+        elif self.method == "POST":
+            numbers = re.findall(rb"<PartNumber>(\d+)</PartNumber><ETag>\"one\"</ETag>", body)
+            parts = [stored.pop(f"{place}?partNumber={int(number)}&{query}") for number in numbers]
+            stored[place] = b"".join(parts)
+        elif self.method == "PUT":
+            stored[self.path] = body
+        return self.send("200 OK", {"Content-Length": len(text), "ETag": '"one"'}, text)
 
 
 S3_KEY = ("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
@@ -340,7 +349,7 @@ class HostileServer(socketserver.ThreadingTCPServer):
         self.counts: Counter[str] = Counter()
         self.connections = 0
         self.stored: dict[str, bytes] = {}
-        self.problem: Problem | None = None  # that do_signed reports
+        self.problem: Callable[[str, str, int], Problem | None] = lambda *request: None  # that do_signed reports
         self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
 
