@@ -236,11 +236,9 @@ class Handler(socketserver.BaseRequestHandler):
     def do_drops(self) -> bool:  # closes after any answer, without saying so
         return self.send_part() and random.random() < 0.5
 
-    def do_slow(self) -> bool:  # every so many requests one is slow
-        if self.count % self.number == 0:
-            time.sleep(1)
-        else:
-            time.sleep(0.005)
+    def do_slow(self) -> bool:  # every so many requests one is slow, but no request for the same range once more
+        is_first = self.server.ranges(self.path).count(self.headers["range"]) == 1
+        time.sleep(1 if is_first and self.count % self.number == 0 else 0.005)
         return self.send_part()
 
     def do_store(self) -> bool:  # takes uploads

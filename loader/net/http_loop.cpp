@@ -299,9 +299,8 @@ Time Loop::next_check(const Active& active) const {
 
 // When a second request is due.
 Time Loop::hedge_time(const Active& active) const {
-  if (!patience_ || active.main == nullptr || active.main->has_answer()) return Time::max();
-  const Job& job = *active.main->job();
-  return job.may_hedge() && !job.times.hedged ? active.main->started() + *patience_ : Time::max();
+  if (!patience_ || active.is_late || active.main == nullptr || active.main->has_answer()) return Time::max();
+  return active.main->job()->may_hedge() ? active.main->started() + *patience_ : Time::max();
 }
 
 void Loop::check_times() {
@@ -326,11 +325,11 @@ void Loop::check_times() {
 }
 
 void Loop::hedge(const std::shared_ptr<Job>& job, Active& active) {
-  job->times.hedged = true;  // also if it cannot be sent: once is enough
+  active.is_late = true;  // also if none is sent: that is decided once
   if (hedges_ >= std::max<size_t>(kFewHedges, active_.size() / 8)) return;
   try {
     StoreFault unused;
-    (void)send(job, true, active.hedge, unused);
+    if (send(job, true, active.hedge, unused)) job->times.hedged = true;
   } catch (const std::bad_alloc&) {
     return;  // the first request goes on
   }

@@ -45,6 +45,7 @@ class Loop {
   struct Active {
     std::unique_ptr<Transfer> main, hedge;
     std::optional<Verdict> failure;
+    bool is_late = false;
   };
   using ActiveJobs = std::map<std::shared_ptr<Job>, Active>;
 
