@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 import random
 import re
 import socket
@@ -10,9 +13,9 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-CONTENT = random.Random(24).randbytes(3_000_000)
+CONTENT = random.Random(24).randbytes(20_000_000)
 SMALL = CONTENT[:50]
 LIMIT = 20  # seconds that a behaviour may take
 
@@ -105,7 +108,8 @@ class Handler(socketserver.BaseRequestHandler):
 
     def do_status(self) -> bool:
         status = self.number or 403
-        text = b"<Error><Code>Odd\x1b[31m</Code><Message>" + self.headers.get("authorization", "").encode() + b"</Message>"
+        echo = self.headers.get("authorization", "").encode()
+        text = b"<Error><Code>Odd\x1b[31m</Code><Message>" + echo + b"</Message></Error>"
         return self.send(f"{status} Odd", {"Content-Length": len(text)}, text)
 
     def do_chunked(self) -> bool:
@@ -159,8 +163,9 @@ class Handler(socketserver.BaseRequestHandler):
         return self.send("204 No Content", {})
 
     def do_redirect(self) -> bool:
+        port = self.server.server_address[1]
         to = {1: "../good/big", 2: f"http://127.0.0.1:{self.server.other_port}/good/big", 3: "file:///etc/passwd",
-              4: self.path, 5: "/private/big", 6: f"http://user:password@127.0.0.1:{self.server.server_address[1]}/good/big",
+              4: self.path, 5: "/private/big", 6: f"http://user:password@127.0.0.1:{port}/good/big",
               7: "http://[bad", 8: "//secret-password.example/"}[self.number]
         return self.send("302 Found", {"Location": to, "Content-Length": 3}, b"abc")
 
@@ -208,7 +213,8 @@ class Handler(socketserver.BaseRequestHandler):
 
     def do_changed(self) -> bool:  # cut, and then another object
         first, end = self.asked() or (0, 1)
-        self.send("206 Partial Content", self.head_of(first, end, ETag=f'"{self.count}"'), self.content[first:end][:100])
+        head = self.head_of(first, end, ETag=f'"{self.count}"')
+        self.send("206 Partial Content", head, self.content[first:end][:100])
         return False
 
     def do_silent(self) -> bool:
@@ -230,27 +236,19 @@ class Handler(socketserver.BaseRequestHandler):
     def do_drops(self) -> bool:  # closes after any answer, without saying so
         return self.send_part() and random.random() < 0.5
 
-    def do_slow(self) -> bool:  # every so many requests one is slow
-        if self.count % self.number == 0:
-            time.sleep(1)
-        else:
-            time.sleep(0.005)
+    def do_slow(self) -> bool:  # every so many requests one is slow, but no request for the same range once more
+        is_first = self.server.ranges(self.path).count(self.headers["range"]) == 1
+        time.sleep(1 if is_first and self.count % self.number == 0 else 0.005)
         return self.send_part()
 
     def do_store(self) -> bool:  # takes uploads
         if self.method == "GET":
             self.content = self.server.stored.get(self.path, b"")
             return self.send_part()
-        size = int(self.headers["content-length"])
-        while len(self.rest) < size:
-            more = self.request.recv(1 << 20)
-            if not more:
-                return False
-            self.rest += more
+        body = self.take_upload()
         if self.count <= self.number:
-            self.rest = b""
             return self.send("503 Slow Down", {"Content-Length": 0})
-        self.server.stored[self.path], self.rest = self.rest[:size], self.rest[size:]
+        self.server.stored[self.path] = body
         return self.send("201 Created", {"Content-Length": 0})
 
     def do_loses(self) -> bool:  # says that it stored what it did not
@@ -258,6 +256,78 @@ class Handler(socketserver.BaseRequestHandler):
             return self.send_part()
         self.rest = b""
         return self.send("201 Created", {"Content-Length": 0}, close=True)
+
+
+    def do_keys(self) -> bool:  # those of a container or a machine, for the token "geheim"
+        if self.path.endswith("/latest/api/token"):
+            return self.send("200 OK", {"Content-Length": 6}, b"geheim")
+        if "geheim" not in (self.headers.get("authorization"), self.headers.get("x-aws-ec2-metadata-token")):
+            return self.send("401 No", {"Content-Length": 0})
+        if self.path.endswith("/security-credentials/"):
+            return self.send("200 OK", {"Content-Length": 6}, b"a role")
+        text = json.dumps({"AccessKeyId": S3_KEY[0], "SecretAccessKey": S3_KEY[1], "Token": "t",
+                           "Expiration": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))}).encode()
+        return self.send("200 OK", {"Content-Length": len(text)}, text)
+
+    def take_upload(self) -> bytes:
+        size = int(self.headers.get("content-length", 0))
+        while len(self.rest) < size:
+            more = self.request.recv(1 << 20)
+            if not more:
+                raise ConnectionError
+            self.rest += more
+        body, self.rest = self.rest[:size], self.rest[size:]
+        return body
+
+    def do_signed(self) -> bool:  # as S3: takes what is signed with the server's key, over the path as it was sent
+        body = self.take_upload()
+        problem = self.server.problem(self.method, self.path, self.count)
+        problem = problem or signature_problem(self.method, self.path, self.headers, body)
+        stored, (place, _, query) = self.server.stored, self.path.partition("?")
+        if problem:
+            status, code, more = problem
+            text = f"<Error><Code>{code}</Code><Message>m</Message></Error>".encode()
+            return self.send(f"{status} Odd", {"Content-Length": len(text), **more}, text)
+        if self.method == "GET":
+            self.content = stored.get(place, b"")
+            return self.send_part()
+        text = b""
+        if query == "uploads":
+            text = b"<R><UploadId>an+id &amp; more</UploadId></R>"
+        elif self.method == "POST":
+            numbers = re.findall(rb"<PartNumber>(\d+)</PartNumber><ETag>\"one\"</ETag>", body)
+            parts = [stored.pop(f"{place}?partNumber={int(number)}&{query}") for number in numbers]
+            stored[place] = b"".join(parts)
+        elif self.method == "PUT":
+            stored[self.path] = body
+        return self.send("200 OK", {"Content-Length": len(text), "ETag": '"one"'}, text)
+
+
+S3_KEY = ("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
+Problem = tuple[int, str, dict[str, str]]  # status, S3's code, headers
+
+
+def signature_problem(method: str, path: str, headers: dict[str, str], body: bytes) -> Problem | None:
+    """Verifies AWS Signature Version 4 without any library's help."""
+    found = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request,"
+                         r"\s*SignedHeaders=([^,]+),\s*Signature=([0-9a-f]{64})", headers.get("authorization", ""))
+    if found is None:
+        return 403, "AccessDenied", {}
+    key, day, region, names, signature = found.groups()
+    if not {"host", "x-amz-date", "x-amz-content-sha256"} <= set(names.split(";")):
+        return 403, "AccessDenied", {}
+    if headers["x-amz-content-sha256"] != hashlib.sha256(body).hexdigest():
+        return 400, "XAmzContentSHA256Mismatch", {}
+    place, _, query = path.partition("?")
+    query = "&".join(sorted(part if "=" in part else part + "=" for part in query.split("&") if part))
+    canonical = "\n".join([method, place, query, *(f"{name}:{headers[name]}" for name in names.split(";")), "", names,
+                           headers["x-amz-content-sha256"]])
+    text = "\n".join(["AWS4-HMAC-SHA256", headers["x-amz-date"], f"{day}/{region}/s3/aws4_request",
+                      hashlib.sha256(canonical.encode("latin-1")).hexdigest()])
+    secret = ("AWS4" + S3_KEY[1]).encode()
+    for part in (day, region, "s3", "aws4_request", text):
+        secret = hmac.digest(secret, part.encode(), "sha256")
+    return None if key == S3_KEY[0] and secret.hex() == signature else (403, "SignatureDoesNotMatch", {})
 
 
 class HostileServer(socketserver.ThreadingTCPServer):
@@ -277,6 +347,7 @@ class HostileServer(socketserver.ThreadingTCPServer):
         self.counts: Counter[str] = Counter()
         self.connections = 0
         self.stored: dict[str, bytes] = {}
+        self.problem: Callable[[str, str, int], Problem | None] = lambda *request: None  # that do_signed reports
         self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
 

@@ -36,6 +36,7 @@ ROOMS = (
     Room("bridge", "bridge/include", uses=("base", "codec", "formats")),
     Room("kernels", "kernels/include", ("codec/src",), uses=("codec",)),  # it compiles templates of codec/src
     Room("loader/cuda", uses=("codec", "kernels", "loader")),
+    Room("loader/net", uses=("base", "codec", "loader")),
     Room("loader/writer", uses=("base", "codec", "loader")),
     Room("loader", "loader/include", uses=("base", "codec")),
     Room("python", uses=("base", "codec", "loader")),

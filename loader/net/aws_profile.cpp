@@ -44,7 +44,7 @@ void parse_aws_file(std::string_view text, bool is_credentials, AwsSections& sec
     const std::string value(trim(content.substr(equals + 1)));
     const bool is_nested = line.front() == ' ' || line.front() == '\t';
     if (is_nested && !outer.empty()) {
-      (*section)[outer + "." + name] = value;
+      (*section)[std::string(outer).append(".").append(name)] = value;
     } else if (!is_nested) {
       outer = value.empty() ? name : "";
       if (!value.empty()) (*section)[name] = value;

@@ -95,7 +95,7 @@ void sign(Request& request, const AwsKeys& keys, const std::string& region, time
       request.method + "\n" + request.target.path + "\n" + canonical_query(request.target.query) + "\n";
   std::string names;
   for (const auto& [name, value] : headers) {
-    canonical += name + ":" + value + "\n";
+    canonical.append(name).append(":").append(value) += '\n';
     names += (names.empty() ? "" : ";") + name;
   }
   canonical += "\n" + names + "\n" + request.body_hash;

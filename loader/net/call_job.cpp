@@ -23,6 +23,7 @@ void CallJob::take(std::span<const uint8_t> bytes) {
 void CallJob::fail(const StoreFault& fault) {
   call_.fault = fault;
   call_.attempts = times.attempts;
+  is_done_ = true;
   done_.set_value();
 }
 

@@ -22,6 +22,9 @@ struct Call {
 class CallJob final : public Job {
  public:
   CallJob(Call& call, std::promise<void> done) : call_(call), done_(std::move(done)) {}
+  ~CallJob() override {
+    if (!is_done_) CallJob::fail(out_of_memory());
+  }
 
   Part wanted() const override { return {0, call_.answer_limit, false, 0}; }
   Request request(const Part&) const override { return call_.request; }
@@ -34,6 +37,7 @@ class CallJob final : public Job {
  private:
   Call& call_;
   std::promise<void> done_;
+  bool is_done_ = false;
 };
 
 }  // namespace loader::net

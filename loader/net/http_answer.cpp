@@ -124,8 +124,8 @@ StoreFault status_fault(const Answer& answer) {
     case 507: error = ENOSPC; break;
     default: break;
   }
-  if (answer.status == 401 || answer.status == 403) reason += ": access is denied";
-  if (answer.status == 404 || answer.status == 410) reason += ": there is no such object";
+  if (error == EACCES && answer.code.empty()) reason += ": access is denied";
+  if (error == ENOENT && answer.code.empty()) reason += ": there is no such object";
   return make_fault(L3_ERROR_FILE, error, std::move(reason));
 }
 

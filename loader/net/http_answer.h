@@ -1,6 +1,7 @@
 // The head of an HTTP answer, as far as reads and uploads need it, and faults that answers report.
 #pragma once
 
+#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -39,6 +40,8 @@ bool is_temporary(const Answer& answer);
 bool is_overload(const Answer& answer);
 
 StoreFault make_fault(l3_status status, int system_error, std::string reason);
+// Allocates nothing.
+inline StoreFault out_of_memory() { return {L3_ERROR_MEMORY, ENOMEM, L3_DATA_NONE, "out of memory"}; }
 // The other side breaks the protocol.
 StoreFault protocol_fault(std::string reason);
 

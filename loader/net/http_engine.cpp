@@ -88,15 +88,19 @@ void HttpEngine::run() {
       if (message.read != nullptr) {
         loop_->add(*message.read, message.owner);
       } else if (message.job != nullptr) {
-        loop_->add(std::move(message.job));
+        loop_->add(message.job);
       } else {
         loop_->cancel(message.owner);
       }
     }
     messages.clear();
     if (ends) break;
-    loop_->turn();
-    loop_->wait();
+    try {
+      loop_->turn();
+      loop_->wait();
+    } catch (const std::bad_alloc&) {
+      continue;  // the jobs that were lost have finished their reads
+    }
   }
   loop_.reset();
 }

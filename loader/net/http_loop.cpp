@@ -12,7 +12,11 @@ namespace {
 constexpr uint32_t kRedirects = 5;  // and other repetitions at once, per attempt
 constexpr size_t kFewHedges = 4;
 
-StoreFault out_of_memory() { return make_fault(L3_ERROR_MEMORY, ENOMEM, "out of memory"); }
+// Finishes a read that was not sent.
+void finish(Read& read, const StoreFault& fault) {
+  read.times.finished = stamp(Clock::now());
+  read.finish(read, fault);
+}
 
 uint32_t seed() { return static_cast<uint32_t>(stamp(Clock::now())) ^ static_cast<uint32_t>(getpid()); }
 
@@ -41,7 +45,7 @@ Loop::~Loop() {
 }
 
 void Loop::end_jobs(const StoreFault& fault) {
-  while (Read* const read = waiting_.take_of(kNoOwner)) read->finish(*read, fault);
+  while (Read* const read = waiting_.take_first()) finish(*read, fault);
   for (const auto& job : ready_) job->fail(fault);
   for (const auto& [time, job] : delayed_) job->fail(fault);
   while (!active_.empty()) {
@@ -57,11 +61,11 @@ void Loop::add(Read& read, uint64_t owner) {
   try {
     waiting_.add(read, owner);
   } catch (const std::bad_alloc&) {
-    read.finish(read, out_of_memory());
+    finish(read, out_of_memory());
   }
 }
 
-void Loop::add(std::shared_ptr<Job> job) {
+void Loop::add(const std::shared_ptr<Job>& job) {
   try {
     ready_.push_back(job);
   } catch (const std::bad_alloc&) {
@@ -70,7 +74,7 @@ void Loop::add(std::shared_ptr<Job> job) {
 }
 
 void Loop::cancel(uint64_t owner) {
-  while (Read* const read = waiting_.take_of(owner)) read->finish(*read, cancelled());
+  waiting_.take_of(owner, [](Read& read) { finish(read, cancelled()); });
   std::erase_if(ready_, [owner](const auto& job) { return !job->cancel(owner); });
   std::erase_if(delayed_, [owner](const auto& entry) { return !entry.second->cancel(owner); });
   for (auto at = active_.begin(); at != active_.end();) {
@@ -115,8 +119,8 @@ void Loop::start_jobs() {
     try {
       job = next_job();
     } catch (const std::bad_alloc&) {
-      Read* const read = waiting_.take_of(kNoOwner);
-      if (read != nullptr) read->finish(*read, out_of_memory());
+      Read* const read = waiting_.take_first();
+      if (read != nullptr) finish(*read, out_of_memory());
       continue;
     }
     start(job);
@@ -295,9 +299,8 @@ Time Loop::next_check(const Active& active) const {
 
 // When a second request is due.
 Time Loop::hedge_time(const Active& active) const {
-  if (!patience_ || active.main == nullptr || active.main->has_answer()) return Time::max();
-  const Job& job = *active.main->job();
-  return job.may_hedge() && !job.times.hedged ? active.main->started() + *patience_ : Time::max();
+  if (!patience_ || active.is_late || active.main == nullptr || active.main->has_answer()) return Time::max();
+  return active.main->job()->may_hedge() ? active.main->started() + *patience_ : Time::max();
 }
 
 void Loop::check_times() {
@@ -322,11 +325,11 @@ void Loop::check_times() {
 }
 
 void Loop::hedge(const std::shared_ptr<Job>& job, Active& active) {
-  job->times.hedged = true;  // also if it cannot be sent: once is enough
+  active.is_late = true;  // also if none is sent: that is decided once
   if (hedges_ >= std::max<size_t>(kFewHedges, active_.size() / 8)) return;
   try {
     StoreFault unused;
-    (void)send(job, true, active.hedge, unused);
+    if (send(job, true, active.hedge, unused)) job->times.hedged = true;
   } catch (const std::bad_alloc&) {
     return;  // the first request goes on
   }

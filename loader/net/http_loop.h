@@ -31,7 +31,7 @@ class Loop {
 
   // These take over what they get, and finish it if memory is short.
   void add(Read& read, uint64_t owner);
-  void add(std::shared_ptr<Job> job);
+  void add(const std::shared_ptr<Job>& job);
   void cancel(uint64_t owner);
 
   // Does what can be done now.
@@ -45,6 +45,7 @@ class Loop {
   struct Active {
     std::unique_ptr<Transfer> main, hedge;
     std::optional<Verdict> failure;
+    bool is_late = false;
   };
   using ActiveJobs = std::map<std::shared_ptr<Job>, Active>;
 

@@ -57,7 +57,6 @@ StoreFault Transfer::prepare(Site& site, const Settings& settings, bool own_conn
   set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   set(CURLOPT_BUFFERSIZE, 128L << 10);
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(settings.connect_timeout.count()));
-  set(CURLOPT_MAXCONNECTS, static_cast<long>(settings.connections));
   // HTTP/2 if a TLS server offers it. Only then it is worth waiting for the first connection.
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
   set(CURLOPT_PIPEWAIT, request_.target.scheme() == "https" ? 1L : 0L);
@@ -128,7 +127,7 @@ size_t Transfer::on_read(char* to, size_t size, size_t count, void* self) {
     }
     return static_cast<size_t>(bytes);
   } catch (const std::bad_alloc&) {
-    return transfer.stop(failed(make_fault(L3_ERROR_MEMORY, ENOMEM, "out of memory"))), size_t{CURL_READFUNC_ABORT};
+    return transfer.stop(failed(out_of_memory())), size_t{CURL_READFUNC_ABORT};
   }
 }
 
@@ -144,7 +143,7 @@ size_t Transfer::on_header(char* data, size_t size, size_t count, void* self) {
   try {
     return transfer.take_line({data, size * count}) ? size * count : 0;
   } catch (const std::bad_alloc&) {
-    return transfer.stop(failed(make_fault(L3_ERROR_MEMORY, ENOMEM, "out of memory"))), 0;
+    return transfer.stop(failed(out_of_memory())), 0;
   }
 }
 
@@ -154,7 +153,7 @@ size_t Transfer::on_body(char* data, size_t size, size_t count, void* self) {
     const bool goes_on = transfer.take_body({reinterpret_cast<const uint8_t*>(data), size * count});
     return goes_on ? size * count : 0;
   } catch (const std::bad_alloc&) {
-    return transfer.stop(failed(make_fault(L3_ERROR_MEMORY, ENOMEM, "out of memory"))), 0;
+    return transfer.stop(failed(out_of_memory())), 0;
   }
 }
 
@@ -269,7 +268,11 @@ Verdict Transfer::judge_failure(CURLcode result, const Settings& settings) const
     return {.next = Next::kRetry, .fault = make_fault(L3_ERROR_FILE, error, std::move(reason))};
   };
   switch (result) {
-    case CURLE_OUT_OF_MEMORY: return failed(make_fault(L3_ERROR_MEMORY, ENOMEM, "out of memory"));
+    case CURLE_OUT_OF_MEMORY:
+      // libcurl 7.88 says the same of an endless line.
+      if (sent_ != Time{} && state_ == State::kHead)
+        return failed(protocol_fault("the head of the answer is too large"));
+      return failed(out_of_memory());
     case CURLE_OPERATION_TIMEDOUT: {
       Verdict verdict = retry(ETIMEDOUT, "connecting took longer than " + milliseconds_text(settings.connect_timeout));
       verdict.is_congested = true;

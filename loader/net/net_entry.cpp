@@ -41,7 +41,7 @@ extern "C" __attribute__((visibility("default"))) loader::Store* l3_data_open_ne
   try {
     return open(url, options, fault).release();
   } catch (const std::bad_alloc&) {
-    fault = make_fault(L3_ERROR_MEMORY, ENOMEM, "out of memory");
+    fault = out_of_memory();
     return nullptr;
   }
 }

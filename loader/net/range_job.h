@@ -19,6 +19,9 @@ class WebObject final : public Object {
 
 class RangeJob final : public Job {
  public:
+  // What is not finished by then, because memory is short, fails.
+  ~RangeJob() override { RangeJob::fail(out_of_memory()); }
+
   struct Piece {
     Read* read = nullptr;
     uint64_t owner = kNoOwner;

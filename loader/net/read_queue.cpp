@@ -65,13 +65,10 @@ std::vector<RangeJob::Piece> ReadQueue::take() {
   return pieces;
 }
 
-Read* ReadQueue::take_of(uint64_t owner) {
-  const auto waiting = std::find_if(by_number_.begin(), by_number_.end(), [owner](const auto& entry) {
-    return owner == kNoOwner || entry.second.owner == owner;
-  });
-  if (waiting == by_number_.end()) return nullptr;
-  Read* const read = waiting->second.read;
-  remove(waiting);
+Read* ReadQueue::take_first() {
+  if (by_number_.empty()) return nullptr;
+  Read* const read = by_number_.begin()->second.read;
+  remove(by_number_.begin());
   return read;
 }
 

@@ -17,8 +17,19 @@ class ReadQueue {
   // Removes the read that has waited longest and those near it, which one request can serve. May throw std::bad_alloc,
   // and then removes nothing.
   std::vector<RangeJob::Piece> take();
-  // Removes one read of this owner, or of anybody if it is kNoOwner; null if there is none.
-  Read* take_of(uint64_t owner);
+  // Removes the read that has waited longest; null if there is none.
+  Read* take_first();
+  // Removes the reads of this owner, and calls `use` with each.
+  template <class Use>
+  void take_of(uint64_t owner, Use use) {
+    for (auto waiting = by_number_.begin(); waiting != by_number_.end();) {
+      const auto here = waiting++;
+      if (here->second.owner != owner) continue;
+      Read& read = *here->second.read;
+      remove(here);
+      use(read);
+    }
+  }
 
  private:
   using Place = std::pair<const Object*, uint64_t>;

@@ -47,6 +47,8 @@ class S3Site final : public Site {
     } else if (answer.code == "ExpiredToken") {
       fault.system_error = EACCES;
       fault.reason += ": the credentials have expired";
+    } else if (answer.code == "InvalidToken") {
+      fault.system_error = EACCES;
     } else if (answer.status == 403 && is_anonymous_) {
       fault.reason += "; the request was anonymous";
     }

@@ -43,7 +43,7 @@ StoreFault guarded(Action action) {
   try {
     return action();
   } catch (const std::bad_alloc&) {
-    return make_fault(L3_ERROR_MEMORY, ENOMEM, "out of memory");
+    return out_of_memory();
   } catch (const std::system_error& error) {
     return make_fault(L3_ERROR_FILE, error.code().value(), "no thread can be started");
   }
