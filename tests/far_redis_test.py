@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import binascii
 import errno
+import os
 import pathlib
 import shutil
 import socket
@@ -21,6 +22,7 @@ import unittest
 from redis_testing import SERVER, Cluster, Hostile, Server, make_shard, wait_until
 
 PROBE = ""
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "REDISCLI_AUTH"}
 SECRET = "ge%40heim"  # "ge@heim" in a URL
 FILE, TRUNCATED, ARGUMENT, UNSUPPORTED, LIMIT = 11, 5, 1, 3, 6
 SAMPLES = 400
@@ -39,7 +41,7 @@ class Result:
 def probe(url: str, *words: object, options: tuple[object, ...] = (), environment: dict[str, str] | None = None) -> Result:
     command = [PROBE, *options, url, *words]
     return Result(subprocess.run([str(word) for word in command], capture_output=True, timeout=120, check=False,
-                                 env=environment or {}))
+                                 env=ENVIRONMENT | (environment or {})))
 
 
 class Test(unittest.TestCase):
