@@ -150,11 +150,7 @@ void expect_state(const std::string& text, State state, uint64_t most = 16, bool
 }
 
 TEST(Replies, AreParsedInAllSplits) {
-  const std::string bulk =
-      "$6\r\na\r\nb\0c\r\n"
-      "+rest\r\n";
   const std::string value("a\r\nb\0c", 6), text = std::string("$6\r\n") + value + "\r\n+rest\r\n";
-  (void)bulk;
   for (size_t split = 0; split <= text.size(); ++split) {
     for (const bool direct : {false, true}) {
       const Parsed parsed = parse(text, 10, false, split, direct);

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import os
 import pathlib
 import random
 import shutil
 import socket
 import struct
 import subprocess
+import sys
+import tempfile
 import threading
 import time
+import unittest
 from collections.abc import Callable
 
 SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
@@ -198,3 +203,63 @@ def make_shard(path: pathlib.Path, ranges: pathlib.Path, samples: int) -> bytes:
     path.write_bytes(shard)
     ranges.write_text("".join(lines))
     return bytes(shard)
+
+
+PROBE: list[str] = []  # its path, once main() has run
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "REDISCLI_AUTH"}
+FILE, TRUNCATED, ARGUMENT, UNSUPPORTED, LIMIT = 11, 5, 1, 3, 6
+SAMPLES = 400
+
+
+class Result:
+    def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
+        self.code, self.output, self.text = done.returncode, done.stdout, done.stderr.decode()
+
+    @property
+    def fault(self) -> tuple[int, int, int]:
+        words = self.text.split(":")[0].split()
+        return (int(words[1]), int(words[2]), int(words[3])) if words and words[0] == "fault" else (0, 0, 0)
+
+
+def probe(url: str, *words: object, options: tuple[object, ...] = (),
+          environment: dict[str, str] | None = None) -> Result:
+    command = [PROBE[0], *options, url, *words]
+    return Result(subprocess.run([str(word) for word in command], capture_output=True, timeout=120, check=False,
+                                 env=ENVIRONMENT | (environment or {})))
+
+
+class Test(unittest.TestCase):
+    """Has a shard of many samples in a folder of its own."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.place = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.place.cleanup)
+        cls.folder = pathlib.Path(cls.place.name)
+        cls.shard, cls.ranges = cls.folder / "shard", cls.folder / "ranges"
+        cls.bytes = make_shard(cls.shard, cls.ranges, SAMPLES)
+        cls.places = [tuple(map(int, line.split())) for line in cls.ranges.read_text().splitlines()]
+
+    def good(self, result: Result) -> Result:
+        self.assertEqual(result.code, 0, result.text)
+        return result
+
+    def bad(self, result: Result, status: int, error: int) -> Result:
+        self.assertEqual(result.code, 1, result.text)
+        self.assertEqual(result.fault[:2], (status, error), result.text)
+        return result
+
+    def put(self, url: str, **more: tuple[object, ...]) -> None:
+        self.good(probe(url, "put", "a.l3s", self.shard, self.ranges, **more))
+
+    def compare(self, url: str, rounds: int = 2, how: str = "", **more: tuple[object, ...]) -> Result:
+        return self.good(probe(url, "compare", "a.l3s", self.shard, self.ranges, rounds, how, **more))
+
+
+def main() -> None:
+    """Runs the tests of the program, which is given --probe REDIS_PROBE and arguments of unittest."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--probe", required=True)
+    options, rest = parser.parse_known_args()
+    PROBE.append(options.probe)
+    unittest.main(module="__main__", argv=[sys.argv[0], *rest])

@@ -169,20 +169,20 @@ void Connection::send() {
   }
 }
 
-bool Connection::receive(Jobs& complete) {
+void Connection::receive(Jobs& complete) {
   std::array<uint8_t, kScratch> scratch;
   size_t all = 0;
   while (state_ == State::kGreeting || state_ == State::kReady) {
-    if (all >= kReceiveAtOnce) return true;
+    has_more_ = all >= kReceiveAtOnce;
+    if (has_more_) return;
     const std::span<uint8_t> place = parser_.place();
     const bool is_direct = place.size() >= kDirect;
     size_t count = 0;
     const CURLcode result = is_direct ? curl_easy_recv(easy_, place.data(), place.size(), &count)
                                       : curl_easy_recv(easy_, scratch.data(), scratch.size(), &count);
-    if (result == CURLE_AGAIN) return false;
+    if (result == CURLE_AGAIN) return;
     if (result != CURLE_OK || count == 0) {
-      fail(ECONNRESET, "the connection was cut");
-      return false;
+      return fail(ECONNRESET, "the connection was cut");
     }
     all += count;
     moved(count);
@@ -192,7 +192,6 @@ bool Connection::receive(Jobs& complete) {
       take(scratch.data(), count, complete);
     }
   }
-  return false;
 }
 
 void Connection::take(const uint8_t* bytes, size_t size, Jobs& complete) {

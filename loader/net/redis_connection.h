@@ -54,9 +54,10 @@ class Connection {
   // Takes the first job of `from`. send() sends its commands.
   void add(Jobs& from);
   void send();
-  // Receives what has arrived, up to a limit. Jobs whose exchange is complete go to `complete`. Returns true if there
-  // may be more.
-  bool receive(Jobs& complete);
+  // Receives what has arrived, up to a limit. Jobs whose exchange is complete go to `complete`.
+  void receive(Jobs& complete);
+  // True if receive() stopped at its limit. The socket may not say so: TLS has bytes of its own.
+  bool has_more() const { return has_more_; }
   // The jobs whose commands are under way, in their order.
   Jobs& jobs() { return jobs_; }
   size_t job_count() const { return jobs_.size(); }
@@ -105,6 +106,7 @@ class Connection {
   ReplyParser parser_;
   uint32_t greetings_ = 0;  // replies to them that are missing
   bool login_is_next_ = false;
+  bool has_more_ = false;
   uint64_t progress_at_ = 0, bytes_since_ = 0;
 };
 

@@ -204,10 +204,9 @@ void Engine::connect() {
 }
 
 void Engine::receive() {
-  is_more_ = false;
   for (size_t i = 0; i < polled_.size(); ++i) {
-    if (sockets_[i].revents == 0) continue;
-    is_more_ |= polled_[i]->receive(complete_);
+    if (sockets_[i].revents == 0 && !polled_[i]->has_more()) continue;
+    polled_[i]->receive(complete_);
     was_connected_ |= polled_[i]->is_ready();
     if (polled_[i]->was_useful()) polled_[i]->node().failures = 0;
   }
@@ -251,7 +250,7 @@ void Engine::lose(Connection& connection, Jobs& jobs) {
     node.waiting.splice(node.waiting.begin(), jobs);
     return;
   }
-  node.retry_at = now_ns() + delay(++node.failures);
+  node.retry_at = now_ns() + delay(connection.is_permanent() ? 1 : ++node.failures);
   window_ = std::max<uint64_t>(window_ / 2, 32);
   if (!has_other) {
     take_pending_of(node);
@@ -283,8 +282,9 @@ void Engine::wait(uint64_t until) {
     }
   }
   const uint64_t now = now_ns();
-  const uint64_t left_ms = until <= now ? 0 : (until - now) / kMillisecond + 1;
-  const int timeout = is_more_ ? 0 : static_cast<int>(std::min(left_ms, kLongestWaitMs));
+  const bool has_more = std::any_of(polled_.begin(), polled_.end(), [](const Connection* c) { return c->has_more(); });
+  const uint64_t left_ms = until <= now || has_more ? 0 : (until - now) / kMillisecond + 1;
+  const int timeout = static_cast<int>(std::min(left_ms, kLongestWaitMs));
   curl_multi_poll(multi_.get(), sockets_.data(), static_cast<unsigned>(sockets_.size()), timeout, nullptr);
 }
 

@@ -102,7 +102,6 @@ class Engine {
   Jobs complete_;         // their exchange is
   uint64_t window_ = 32;  // jobs in progress at once; grows with each success
   bool was_connected_ = false;
-  bool is_more_ = false;  // a connection has more to receive
   std::minstd_rand random_;
   std::vector<curl_waitfd> sockets_;
   std::vector<Connection*> polled_;

@@ -110,7 +110,7 @@ StoreFault too_long(uint64_t offset) {
 
 // Where the index of a shard begins, which is at the end of the upload.
 StoreFault find_index(const Upload& upload, uint64_t& index) {
-  const StoreFault no_shard{L3_ERROR_ARGUMENT, 0, L3_DATA_NONE, "this is no shard: it has no valid footer"};
+  StoreFault no_shard{L3_ERROR_ARGUMENT, 0, L3_DATA_NONE, "this is no shard: it has no valid footer"};
   if (upload.size < kFooterBytes) return no_shard;
   std::array<uint8_t, kFooterBytes> footer;
   if (StoreFault fault = upload.read(upload.size - kFooterBytes, footer)) return fault;
