@@ -74,7 +74,8 @@ void add_bench(CommandLine& line) {
   options->codecs = kDefaultCodecs;
   sub.option("DIR", options->folder, "A folder of images, with all folders below it, or a single image")
       .required()
-      .type("");
+      .type("")
+      .local();
   std::vector<std::string> names = bench::codec_names();
   names.emplace_back(kAll);
   sub.option("--codecs", options->codecs,

@@ -43,7 +43,8 @@ int cat(const CatOptions& options, Context& context) {
   }
   const std::optional<uint64_t> index = set->find(options.name);
   if (!index) {
-    console.fail({options.set, std::nullopt, "no sample has the name " + options.name + " (l3 ls prints the names)"});
+    console.fail(
+        {path_text(options.set), std::nullopt, "no sample has the name " + options.name + " (l3 ls prints the names)"});
     return kExitFailed;
   }
   const l3::Sample sample = set->sample(*index);
@@ -70,9 +71,9 @@ int cat(const CatOptions& options, Context& context) {
 void add_cat(CommandLine& line) {
   Subcommand sub = line.command("cat", "Write one sample of a data set to a file or to stdout");
   auto options = std::make_shared<CatOptions>();
-  sub.option("SET", options->set, "The folder of a data set, or a shard").required().type("");
+  sub.option("SET", options->set, "A data set, or a shard").required().type("");
   sub.option("NAME", options->name, "The name of the sample, as l3 ls prints it").required().type("");
-  sub.option("OUT", options->out, "The file to write (default: stdout)").type("");
+  sub.option("OUT", options->out, "The file to write (default: stdout)").type("").local();
   sub.examples(
       "  l3 cat set/ n01440764/7.png 7.l3                 an image as an L3 file\n"
       "  l3 cat set/ n01440764/7.png | l3 decode - 7.png  an image as a PNG\n"

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "help.h"
+#include "loader/store.h"
 #include "options.h"
 #include "suggestion.h"
 
@@ -38,10 +39,10 @@ std::vector<std::string> command_names(const CLI::App& app) {
 // Names that other programs use, and the command that does this here.
 std::string other_name(const std::string& word) {
   constexpr std::pair<const char*, const char*> kNames[] = {
-      {"compress", "encode"}, {"pack", "convert"},   {"import", "convert"}, {"decompress", "decode"},
-      {"unpack", "export"},   {"extract", "export"}, {"list", "ls"},        {"dir", "ls"},
-      {"check", "verify"},    {"test", "verify"},    {"show", "info"},      {"identify", "info"},
-      {"man", "manual"},      {"benchmark", "bench"}};
+      {"compress", "encode"}, {"pack", "convert"},    {"import", "convert"}, {"decompress", "decode"},
+      {"unpack", "export"},   {"extract", "export"},  {"list", "ls"},        {"dir", "ls"},
+      {"check", "verify"},    {"test", "verify"},     {"show", "info"},      {"identify", "info"},
+      {"man", "manual"},      {"benchmark", "bench"}, {"push", "upload"},    {"pull", "download"}};
   const auto* const found =
       std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& name) { return word == name.first; });
   return found == std::end(kNames) ? "" : found->second;
@@ -133,6 +134,19 @@ Option Option::whole_between(uint64_t minimum, uint64_t maximum) {
     const auto number = parse_integer(text);
     if (number && *number >= minimum && *number <= maximum) return std::string();
     return text + " is not a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum);
+  });
+}
+
+Option Option::local() {
+  return check([](const std::string& text) {
+    return loader::is_url(text) ? "is a URL, but must be a local path (l3 download copies a data set from a URL)"
+                                : std::string();
+  });
+}
+
+Option Option::far() {
+  return check([](const std::string& text) {
+    return loader::is_url(text) ? std::string() : text + " is not a URL such as s3://bucket/set";
   });
 }
 

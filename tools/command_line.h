@@ -59,6 +59,10 @@ class Option {
   Option size(Kilo kilo);
   // Takes one word for each use, so that the word after it can be a positional.
   Option one_word();
+  // A path, not a URL.
+  Option local();
+  // A URL.
+  Option far();
   Option excludes(Option other);
   Option needs(const std::string& other);
 

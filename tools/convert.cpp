@@ -10,6 +10,7 @@
 #include "command_tree.h"
 #include "file_io.h"
 #include "image_tree.h"
+#include "loader/store.h"
 #include "model_files.h"
 
 namespace tools {
@@ -62,6 +63,14 @@ int convert(const ConvertOptions& options, Context& context) {
     return kExitFailed;
   }
   const bool is_single = !is_folder(source) && !is_tar(source);
+  const bool to_far = loader::is_url(options.destination);
+  if (to_far && (options.files || is_single || !options.part.empty())) {
+    return wrong_usage(context, std::string("convert: a URL as DST works only for a whole data set, not with ") +
+                                    (options.files ? "--files"
+                                     : is_single   ? "a single image"
+                                                   : "--part"));
+  }
+  if (!to_far && !options.spool.empty()) return wrong_usage(context, "convert: --spool needs a URL as DST");
   if (options.files || is_single) {
     if (const std::string option = set_option_in_use(options); !option.empty()) {
       return wrong_usage(context, "convert: " + option + " works only for data sets, not with " +
@@ -102,12 +111,15 @@ int convert(const ConvertOptions& options, Context& context) {
     if (!roles.insert(role).second)
       return wrong_usage(context, "convert: two --pair options have the role " + one_line(role));
   }
-  return convert_to_set(options, context);
+  if (to_far) return convert_to_far(options, context);
+  bool is_complete = false;
+  return convert_to_set(options, context, is_complete);
 }
 
 void add_set_options(Subcommand& sub, ConvertOptions& options) {
   sub.option("--list", options.source.list, "Convert the files of this list, in its order; - is stdin")
       .type(kPathType)
+      .local()
       .group("Data sets")
       .details(
           "Each line is a path below SRC. A tab and the name of a class may follow it. Files of the list are never "
@@ -153,6 +165,13 @@ void add_set_options(Subcommand& sub, ConvertOptions& options) {
       .check(check_part)
       .group("Data sets")
       .details("Use the same sources and options for all parts. l3 merge joins them to one data set");
+  sub.option("--spool", options.spool, "If DST is a URL: where to convert to; room for all (default: in $TMPDIR)")
+      .type(kFolderType)
+      .local()
+      .group("Data sets")
+      .details(
+          "The folder needs room for the whole data set. It is uploaded and then removed. The default is a folder in "
+          "$TMPDIR or /tmp whose name depends on the URL, so that --resume finds it");
 }
 
 }  // namespace
@@ -169,9 +188,12 @@ void add_convert(CommandLine& line) {
   auto options = std::make_shared<ConvertOptions>();
   sub.option("SRC", options->source.source, "A folder, with all folders and tars below it, a tar, or a single image")
       .required()
-      .type("");
-  sub.option("DST", options->destination, "The folder for the data set or the L3 files")
-      .details("It is created if it does not exist. For a single image DST may also be a name that ends in .l3")
+      .type("")
+      .local();
+  sub.option("DST", options->destination, "The folder or the URL for the data set, or the folder for L3 files")
+      .details(
+          "A folder is created if it does not exist. For a single image DST may also be a name that ends in .l3. A URL "
+          "begins with http, https, s3, redis or rediss")
       .required()
       .type("");
   sub.flag("--files", options->files, "Write an L3 file for each image: SRC/a/b.png becomes DST/a/b.l3");
@@ -209,8 +231,8 @@ void add_convert(CommandLine& line) {
   add_limits(sub, options->limits, true);
   sub.examples(
       "  l3 convert pngs/ set/                          a folder of images; subfolders become classes\n"
-      "  l3 convert --resume pngs/ set/                 continue after an interruption\n"
       "  l3 convert --files pngs/ l3s/                  one L3 file for each image instead of a data set\n"
+      "  l3 convert pngs/ s3://bucket/set               to a store, by way of a local folder (--spool)\n"
       "  l3 convert train-000.tar set/                  a tar of images with .json and .cls files\n"
       "  l3 convert --pair 'image=img/{}.jpg' --pair 'mask=gt/{}.png' street/ set/\n"
       "  l3 verify --against pngs/ set/                 check the result\n");
@@ -230,6 +252,8 @@ void add_convert(CommandLine& line) {
       "The images and labels of Cityscapes:\n"
       "  l3 convert --pair 'image=leftImg8bit/{}_leftImg8bit.png' \\\n"
       "             --pair 'labels=gtFine/{}_gtFine_labelIds.png' cityscapes/ set/\n\n"
+      "If DST is a URL, the data set is made in a local folder (--spool), which needs room for all of it, uploaded as\n"
+      "l3 upload does, and removed from the folder. If anything fails, the folder stays, and --resume continues.\n\n"
       "The third of eight parts, on one of eight machines:\n"
       "  l3 convert --part 3/8 pngs/ set/\n");
   sub.run([options](Context& context) { return convert(*options, context); });

@@ -23,6 +23,7 @@ struct ConvertOptions {
   std::string shared_model;  // "auto", "on" or "off"; empty: auto
   uint64_t shard_bytes = 0;  // 0: the default
   std::string part;          // "2/8"; empty: all
+  std::string spool;         // for a URL as destination; empty: a folder for temporary files
   bool files = false;
   bool resume = false;
   bool force = false;
@@ -33,8 +34,10 @@ struct ConvertOptions {
 
 // Writes an L3 file for each image, in the same folders as in the source, or a single file.
 int convert_to_files(const ConvertOptions& options, Context& context);
-// Writes shards with an index.
-int convert_to_set(const ConvertOptions& options, Context& context);
+// Writes shards with an index. Sets `is_complete` if the data set is complete in the end, even if files were left out.
+int convert_to_set(const ConvertOptions& options, Context& context, bool& is_complete);
+// The same, and uploads them.
+int convert_to_far(const ConvertOptions& options, Context& context);
 
 // Sets the message that is printed when a signal ends the run from now on. A quiet run has no message.
 void explain_interruption(const ConvertOptions& options, Context& context);

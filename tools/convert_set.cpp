@@ -197,7 +197,8 @@ std::optional<Failure> prepare(const ConvertOptions& options, const Sources& sou
   return writer.set_models(std::move(*shared));
 }
 
-int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& models, Context& context) {
+int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& models, Context& context,
+            bool& is_complete) {
   Console& console = context.console;
   const Part part = part_of(options);
   SetTarget target;
@@ -228,7 +229,8 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   const std::string report_path =
       options.report.empty() ? join(options.destination, report_name(part)) : options.report;
   if (options.resume || options.force) remove_abandoned_of({report_path});
-  if (writer.was_complete()) return say_whole(options, join(options.destination, report_name(part)), context);
+  is_complete = writer.was_complete();
+  if (is_complete) return say_whole(options, join(options.destination, report_name(part)), context);
   OpenModels shared;
   if (const auto failure = shared.open(writer.models())) {
     console.fail(*failure);
@@ -271,6 +273,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   if (all_done && !broken) broken = writer.finish(sources.classes);
   context.unfinished.set_last_words("");
   const bool finished = all_done && !broken;
+  is_complete = finished;
   if (finished && failures.empty() && options.report.empty()) {
     std::error_code ignored;  // the report of an earlier run
     std::filesystem::remove(report_path, ignored);
@@ -306,7 +309,8 @@ std::optional<Failure> write_report(const std::string& path, const std::vector<F
                     context.unfinished);
 }
 
-int convert_to_set(const ConvertOptions& options, Context& context) {
+int convert_to_set(const ConvertOptions& options, Context& context, bool& is_complete) {
+  is_complete = false;
   ModelFiles models;
   if (const auto failure = models.open_for_encoding(options.models)) {
     context.console.fail(*failure);
@@ -321,7 +325,7 @@ int convert_to_set(const ConvertOptions& options, Context& context) {
     context.console.inform("l3: nothing was converted; --on-error skip converts the rest without these");
     return kExitFailed;
   }
-  return convert(options, sources, models, context);
+  return convert(options, sources, models, context, is_complete);
 }
 
 }  // namespace tools

@@ -9,6 +9,7 @@
 #include "file_io.h"
 #include "image_tree.h"
 #include "loader/data_set_index.h"
+#include "loader/store.h"
 
 namespace tools {
 namespace {
@@ -30,6 +31,7 @@ bool has_parts_of_set(const std::string& folder) {
 }  // namespace
 
 bool is_data_set(const std::string& path) {
+  if (loader::is_url(path)) return true;
   std::error_code error;
   if (is_folder(path)) return has_parts_of_set(path);
   if (!fs::is_regular_file(path, error)) return false;
@@ -38,6 +40,15 @@ bool is_data_set(const std::string& path) {
   return start && start->size() == kSignature.size() &&
          std::equal(kSignature.begin(), kSignature.end(), start->bytes().begin(),
                     [](char letter, uint8_t byte) { return static_cast<uint8_t>(letter) == byte; });
+}
+
+std::string path_text(const std::string& path) {
+  return loader::is_url(path) ? loader::url_without_secrets(path) : path;
+}
+
+uint32_t reading_threads(const std::string& path, uint32_t chosen) {
+  constexpr uint32_t kFarThreads = 32;
+  return chosen == 0 && loader::is_url(path) ? kFarThreads : chosen;
 }
 
 Failure failure_of(const l3_data_error& error) {
@@ -49,6 +60,7 @@ Failure failure_of(const l3_data_error& error) {
 Outcome<l3::DataSet> open_data_set(const std::string& path) {
   l3::DataResult<l3::DataSet> set = l3::DataSet::open(path);
   if (set) return std::move(*set);
+  if (loader::is_url(path)) return failure_of(set.error());
   const Outcome<bridge::Buffer> start = is_folder(path) ? Outcome(bridge::Buffer()) : read_start(path, 4);
   if (start && is_l3(start->bytes())) return Failure{path, std::nullopt, "this is an L3 file, not a data set"};
   return failure_of(set.error());

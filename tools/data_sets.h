@@ -1,6 +1,7 @@
 // How the subcommands read data sets.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -10,9 +11,16 @@
 
 namespace tools {
 
-// Whether to read a path as a data set: a folder that has an index.json, shards or an unfinished data set, or a file
-// with the signature of a shard.
+// Whether to read a path as a data set: a URL, a folder that has an index.json, shards or an unfinished data set, or a
+// file with the signature of a shard.
 bool is_data_set(const std::string& path);
+
+// The path in messages: a URL without its user name, password and query, which may be secrets.
+std::string path_text(const std::string& path);
+
+// How many threads read a data set if the user has chosen `chosen`; 0: no number. Threads that read from a far store
+// mostly wait, so that more of them help.
+uint32_t reading_threads(const std::string& path, uint32_t chosen);
 
 Failure failure_of(const l3_data_error& error);
 

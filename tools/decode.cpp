@@ -258,10 +258,11 @@ int decode(const DecodeOptions& options, Context& context) try { return decode_f
 void add_decode(CommandLine& line) {
   Subcommand sub = line.command("decode", "Decode one L3 file, or a region of it, to a PNG, PNM or PAM file");
   auto options = std::make_shared<DecodeOptions>();
-  sub.option("IN", options->in, "The L3 file to read, or - for stdin").required().type("");
+  sub.option("IN", options->in, "The L3 file to read, or - for stdin").required().type("").local();
   sub.option("OUT", options->out, "The file to write, a .png, .ppm, .pgm, .pbm or .pam, or - for stdout")
       .required()
-      .type("");
+      .type("")
+      .local();
   sub.option("--roi", options->roi, "Decode only this region: column, row, width and height in pixels")
       .type("X,Y,W,H")
       .check(check_region);

@@ -68,8 +68,9 @@ void add_encode(CommandLine& line) {
   auto options = std::make_shared<EncodeOptions>();
   sub.option("IN", options->in, "The image to read, or - for stdin: " + formats::readable_formats())
       .required()
-      .type("");
-  sub.option("OUT", options->out, "The L3 file to write, or - for stdout").required().type("");
+      .type("")
+      .local();
+  sub.option("OUT", options->out, "The L3 file to write, or - for stdout").required().type("").local();
   add_method(sub, options->method);
   add_models(sub, options->models, "A model from l3 train: the file gets smaller, but needs the model to be decoded")
       .details(

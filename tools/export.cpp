@@ -275,7 +275,7 @@ int export_all(const ExportOptions& options, Context& context) {
   }
 
   const Exporter exporter(options, plan, models, context);
-  base::Parallel parallel(options.jobs);
+  base::Parallel parallel(reading_threads(options.source, options.jobs));
   Progress progress(console, plan.jobs.size(), plan.bytes);
   std::atomic<bool> stop{false};
   // Several files are exported in parallel. If there is only one, its tiles are.
@@ -315,10 +315,11 @@ int export_all(const ExportOptions& options, Context& context) {
 void add_export(CommandLine& line) {
   Subcommand sub = line.command("export", "Convert a data set, or a folder of L3 files, back to PNG files");
   auto options = std::make_shared<ExportOptions>();
-  sub.option("SRC", options->source, "The folder of a data set, a shard, or a folder of L3 files").required().type("");
+  sub.option("SRC", options->source, "A data set, a shard, or a folder of L3 files").required().type("");
   sub.option("DST", options->destination, "The folder to write to; it is created if it does not exist")
       .required()
-      .type("");
+      .type("")
+      .local();
   add_models(sub, options->models, "A model from l3 train that L3 files need")
       .details("Give the option again for another model. Data sets contain their models");
   add_threads(sub, options->jobs, "-j,--jobs,--threads", "Files to export at the same time");

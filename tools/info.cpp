@@ -315,7 +315,7 @@ int describe(const InfoOptions& options, Context& context) {
 }
 
 int info(const InfoOptions& options, Context& context) try { return describe(options, context); } catch (...) {
-  context.console.fail(caught(display_name(options.in, "stdin")));
+  context.console.fail(caught(path_text(display_name(options.in, "stdin"))));
   return kExitFailed;
 }
 

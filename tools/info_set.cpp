@@ -75,7 +75,7 @@ std::string as_json(const std::string& path, const l3::DataSet& set, const SetCo
   size_t models = 0;
   (void)l3_data_models(set.get(), &models);
   base::Json json;
-  json.open_object().member("file", path).member("format", "l3 data set");
+  json.open_object().member("file", path_text(path)).member("format", "l3 data set");
   json.member("shards", info.shards).member("samples", info.samples).member("groups", info.groups);
   json.member("bytes", info.bytes).member("sample_bytes", info.sample_bytes).member("index_bytes", info.index_bytes);
   json.member("pixels", counts.all.pixels).member("raw_bytes", counts.all.raw_bytes);
@@ -102,7 +102,7 @@ void print_text(const std::string& path, const l3::DataSet& set, const SetCounts
   const l3_data_info info = set.info();
   size_t models = 0;
   (void)l3_data_models(set.get(), &models);
-  console.print("file        " + one_line(path) + ": data set, " + format_bytes(info.bytes) + " in " +
+  console.print("file        " + one_line(path_text(path)) + ": data set, " + format_bytes(info.bytes) + " in " +
                 std::to_string(info.shards) + (info.shards == 1 ? " shard" : " shards") + ", indexes " +
                 format_bytes(info.index_bytes));
   console.print("samples     " + std::to_string(info.samples) +

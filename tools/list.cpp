@@ -69,7 +69,7 @@ int list(const ListOptions& options, Context& context) {
 void add_list(CommandLine& line) {
   Subcommand sub = line.command("ls", "List the samples of a data set");
   auto options = std::make_shared<ListOptions>();
-  sub.option("SET", options->set, "The folder of a data set, or a shard").required().type("");
+  sub.option("SET", options->set, "A data set, or a shard").required().type("");
   const Option wide =
       sub.flag("-l,--long", options->wide, "Print name, bytes, shape, role and label, separated by tabs");
   sub.flag("--json", options->json, "Print a line of JSON for each sample, with everything in the index")

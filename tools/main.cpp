@@ -48,6 +48,8 @@ int run(int argc, char** argv, tools::Context& context) {
   tools::add_convert(line);
   tools::add_merge(line);
   tools::add_export(line);
+  tools::add_upload(line);
+  tools::add_download(line);
   tools::add_list(line);
   tools::add_cat(line);
   tools::add_train(line);

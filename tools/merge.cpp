@@ -129,7 +129,7 @@ int merge(const MergeOptions& options, Context& context) {
 void add_merge(CommandLine& line) {
   Subcommand sub = line.command("merge", "Join the parts that l3 convert --part made");
   auto options = std::make_shared<MergeOptions>();
-  sub.option("SET", options->folder, "The folder that all parts were written to").required().type("");
+  sub.option("SET", options->folder, "The folder that all parts were written to").required().type("").local();
   add_quiet(sub, options->quiet);
   sub.examples("  for i in 1 2 3 4; do l3 convert --part $i/4 pngs/ set/ & done; wait; l3 merge set/\n");
   sub.footer(

@@ -12,7 +12,7 @@ l3_model_info describe(const l3_model* model) {
 }
 
 Option add_models(Subcommand& sub, std::vector<std::string>& paths, const std::string& purpose) {
-  return sub.option("--model", paths, purpose).type(kPathType).one_word();
+  return sub.option("--model", paths, purpose).type(kPathType).one_word().local();
 }
 
 std::optional<Failure> ModelFiles::open(const std::vector<std::string>& paths) {

@@ -32,6 +32,12 @@ void add_threads(Subcommand& sub, uint32_t& threads, const std::string& names, c
       .whole_between(1, kMaxThreads);
 }
 
+void add_transfer_jobs(Subcommand& sub, uint32_t& jobs, const std::string& verb) {
+  sub.option("-j,--jobs", jobs, "Shards to " + verb + " at the same time, 1 to 64 (default: 4)")
+      .type("N")
+      .whole_between(1, 64);
+}
+
 void add_limits(Subcommand& sub, l3_limits& limits, bool with_metadata) {
   sub.option("--max-pixels", limits.max_pixels, "Refuse images with more pixels (default: 268435456)")
       .type("N")

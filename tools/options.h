@@ -18,6 +18,8 @@ constexpr int kExitUsage = 2;   // the command line is wrong
 void add_quiet(Subcommand& sub, bool& quiet);
 // Adds --threads. `names` may include other names, such as "--jobs".
 void add_threads(Subcommand& sub, uint32_t& threads, const std::string& names, const std::string& purpose);
+// Adds --jobs to l3 upload and l3 download.
+void add_transfer_jobs(Subcommand& sub, uint32_t& jobs, const std::string& verb);
 void add_limits(Subcommand& sub, l3_limits& limits, bool with_metadata);
 // Returns what is wrong with the edge of a tile, or an empty text if it is right.
 std::string check_tile(const std::string& text);
@@ -47,6 +49,8 @@ void add_verify(CommandLine& line);
 void add_convert(CommandLine& line);
 void add_merge(CommandLine& line);
 void add_export(CommandLine& line);
+void add_upload(CommandLine& line);
+void add_download(CommandLine& line);
 void add_list(CommandLine& line);
 void add_cat(CommandLine& line);
 void add_train(CommandLine& line);

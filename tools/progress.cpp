@@ -8,7 +8,6 @@
 #include "base/json_writer.h"
 
 namespace tools {
-namespace {
 
 using namespace std::chrono_literals;
 
@@ -22,8 +21,6 @@ std::string format_time(double seconds) {
   }
   return text;
 }
-
-}  // namespace
 
 std::string format_number(double value, int digits) {
   char text[64];

@@ -15,6 +15,8 @@ namespace tools {
 std::string format_bytes(uint64_t bytes);
 // A number with `digits` digits after the point.
 std::string format_number(double value, int digits);
+// "1:02:03", or "2:03" below an hour.
+std::string format_time(double seconds);
 
 struct Totals {
   uint64_t files = 0;

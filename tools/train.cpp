@@ -240,8 +240,8 @@ int train(const TrainOptions& options, Context& context) {
 void add_train(CommandLine& line) {
   Subcommand sub = line.command("train", "Make a model that many small images share");
   auto options = std::make_shared<TrainOptions>();
-  sub.option("DIR", options->folder, "A folder of images, with all folders below it").required().type("");
-  sub.option("MODEL", options->out, "The model file to write, or - for stdout").required().type("");
+  sub.option("DIR", options->folder, "A folder of images, with all folders below it").required().type("").local();
+  sub.option("MODEL", options->out, "The model file to write, or - for stdout").required().type("").local();
   sub.option(kEffort, options->effort, "Effort from 1 (fastest) to 9 (smallest files), also as -1 to -9 (default: 5)")
       .type("N")
       .whole_between(1, 9);

@@ -185,7 +185,7 @@ int verify(const VerifyOptions& options, Context& context) {
 
   uint64_t bytes = 0;
   for (const Work& work : plan.works) bytes += listed_size(work.file);
-  base::Parallel parallel(options.threads);
+  base::Parallel parallel(reading_threads(options.paths.front(), options.threads));
   Progress progress(console, plan.works.size(), bytes);
   const bool say_result = options.verbose || !options.quiet;
   // Several files are verified in parallel. If there is only one, its tiles are.
@@ -233,6 +233,7 @@ void add_verify(CommandLine& line) {
   sub.option("--against", options->against,
              "Compare with this original: an image, or the folder or tar that PATH was made from")
       .type(kPathType)
+      .local()
       .details("Every sample, palette and chunk is compared. An image that is missing on either side is an error");
   sub.flag("--subset", options->subset, "With --against: the data set need not have all images of the original")
       .needs("--against")

@@ -97,7 +97,7 @@ class SetVerifier {
     if (wanted_.against.empty()) return std::nullopt;
     return compare(std::string(sample.name_text()), name, *opened);
   } catch (...) {
-    return caught(wanted_.set);
+    return caught(path_text(wanted_.set));
   }
 
  private:
@@ -197,7 +197,7 @@ uint64_t verify_data_set(const SetVerification& wanted, base::Parallel& parallel
   console.clear_status();
   const uint64_t all = failed + progress.totals().failed;
   if (wanted.say_result) {
-    console.print((all == 0 ? "OK " : "FAILED ") + one_line(wanted.set) + ": " +
+    console.print((all == 0 ? "OK " : "FAILED ") + one_line(path_text(wanted.set)) + ": " +
                   std::to_string(progress.totals().files) + " samples OK" +
                   (all > 0 ? ", " + std::to_string(all) + (all == 1 ? " failure" : " failures") : std::string()));
   }
