@@ -115,14 +115,13 @@ Ends parse(Link& link, int count, char** words) {
   Ends ends;
   for (int i = 1; i < count; i += 2) {
     const std::string name = words[i];
-    if (i + 1 == count) die(name + " needs a value");
-    const std::string value = words[i + 1];
+    const std::string value = i + 1 == count ? "" : words[i + 1];
     if (name == "--to") {
       ends.to = value;
     } else if (name == "--listen" && number(value).value_or(65536) < 65536) {
       ends.listen = static_cast<uint16_t>(*number(value));
     } else if (!set(link, name, value)) {
-      die(name + " " + value + ": there is no such option, or its value is wrong");
+      die(std::string(name).append(": there is no such option, or its value is wrong: ").append(value));
     }
   }
   return ends;
@@ -134,7 +133,7 @@ sockaddr_in address_of(const std::string& to) {
   address.sin_family = AF_INET;
   const std::optional<double> port = colon == std::string::npos ? std::nullopt : number(to.substr(colon + 1));
   if (!port || *port < 1 || *port > 65535 || inet_pton(AF_INET, to.substr(0, colon).c_str(), &address.sin_addr) != 1) {
-    die("--to " + to + ": must be an IPv4 address and a port");
+    die("--to: must be an IPv4 address and a port, but is '" + to + "'");
   }
   address.sin_port = htons(static_cast<uint16_t>(*port));
   return address;
