@@ -48,6 +48,10 @@ VALUE(L3_ON_ERROR_FAIL, 0);
 VALUE(L3_ON_ERROR_SKIP, 1);
 VALUE(L3_ON_ERROR_ZERO, 2);
 
+SIZE(l3_delivery, 4);
+VALUE(L3_DELIVERY_ORDERED, 0);
+VALUE(L3_DELIVERY_ANY, 1);
+
 SIZE(l3_crop, 4);
 VALUE(L3_CROP_NONE, 0);
 VALUE(L3_CROP_CENTRE, 1);
@@ -302,7 +306,7 @@ PLACE(l3_tensor_options, reserved, 28);
 PLACE(l3_tensor_options, scale, 32);
 PLACE(l3_tensor_options, bias, 48);
 
-SIZE(l3_loader_options, 136);
+SIZE(l3_loader_options, 144);
 PLACE(l3_loader_options, struct_size, 0);
 PLACE(l3_loader_options, batch_size, 4);
 PLACE(l3_loader_options, seed, 8);
@@ -327,6 +331,7 @@ PLACE(l3_loader_options, max_bytes_in_flight, 88);
 PLACE(l3_loader_options, groups, 96);
 PLACE(l3_loader_options, group_count, 104);
 PLACE(l3_loader_options, limits, 112);
+PLACE(l3_loader_options, delivery, 136);
 
 SIZE(l3_tensor, 48);
 PLACE(l3_tensor, data, 0);

@@ -2,6 +2,8 @@
 // that consumers still use.
 #include <cuda_runtime_api.h>
 
+#include "data_set.h"
+#include "far_store.h"
 #include "loader/device.h"
 #include "loader_testing.h"
 
@@ -138,6 +140,40 @@ TEST_F(LoadersOnDevices, TakeErrorsAsProcessorsDo) {
 }
 
 TEST_F(LoadersOnDevices, RefuseImagesOfAnotherShard) { expect_images_of_another_shard_refused({L3_DEVICE_CUDA}); }
+
+TEST_F(LoadersOnDevices, TakeMoreBatchesOfAFarStoreThanTheyHaveSlots) {
+  draw_set({{40, 24}, {300, 310}}, {L3_COLOUR_RGB, 8}, 46);
+  const auto store = std::make_shared<FarStore>(folder_.string());
+  store->refuse = [](const loader::Read& read) {
+    if (read.sample != 7) return loader::StoreFault{};
+    return loader::StoreFault{L3_ERROR_FILE, ETIMEDOUT, L3_DATA_NONE, "no answer"};
+  };
+  l3_data_set* far = nullptr;
+  ASSERT_EQ(loader::open_data_set(store, "", l3_data_options_init(), &far, nullptr), L3_OK);
+  l3_loader_options options = options_of(2);
+  options.prefetch = 2;
+  options.on_error = L3_ON_ERROR_SKIP;
+  options.crop = L3_CROP_RANDOM;
+  options.crop_width = options.crop_height = 20;
+  std::vector<Unit> expected;
+  for (const auto& batch : on(L3_DEVICE_CPU, options, 2)) {
+    for (const Unit& unit : batch) {
+      if (unit.id != 7 && unit.id != 30) expected.push_back(unit);  // sample 7 of both shards
+    }
+  }
+  options.device = L3_DEVICE_CUDA;
+  store->set_delay(10, 20);
+  store->reset_counts();
+  {
+    Loader loader(*far, options);
+    ASSERT_EQ(l3_loader_start(loader.get(), 2, 0, nullptr), L3_OK);
+    EXPECT_EQ(loader.units(), expected);
+    EXPECT_GT(store->counts().most_at_once, 4u);
+    ASSERT_EQ(l3_loader_start(loader.get(), 3, 0, nullptr), L3_OK);
+    EXPECT_TRUE(loader.next());
+  }
+  l3_data_close(far);
+}
 
 TEST_F(LoadersOnDevices, BringLabels) {
   draw_set({{8, 8}}, {L3_COLOUR_GRAY, 8}, 10);

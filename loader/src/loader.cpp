@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <new>
+#include <set>
 #include <system_error>
 #include <thread>
 
@@ -39,7 +41,8 @@ struct l3_loader {
 
   Pipeline pipeline;
   pid_t process = getpid();
-  uint64_t position = 0;  // after the last delivered batch
+  uint64_t position = 0;               // up to which all batches are delivered
+  std::map<uint64_t, uint64_t> ahead;  // where batches that are delivered and not before that begin and end
   std::vector<l3_failure> failures;
   uint64_t failure_count = 0;
   std::deque<l3_batch_times> timeline;
@@ -47,6 +50,7 @@ struct l3_loader {
 
   bool is_forked() const { return getpid() != process; }
   void keep(const l3_failure& failure);
+  void deliver(const Job& job);
 };
 
 namespace {
@@ -74,6 +78,7 @@ const char* complete(l3_loader_options& options) {
   if (options.window == 0) options.window = 8;
   if (options.last_batch > L3_LAST_BATCH_UNEVEN) return "unknown ending of epochs";
   if (options.on_error > L3_ON_ERROR_ZERO) return "unknown on_error";
+  if (options.delivery > L3_DELIVERY_ANY) return "unknown delivery";
   if (options.crop > L3_CROP_RANDOM) return "unknown crop";
   if (options.crop != L3_CROP_NONE && (options.crop_width == 0 || options.crop_height == 0)) return "the crop is empty";
   if (options.reading > L3_READING_THREADS) return "unknown way of reading";
@@ -91,6 +96,18 @@ const char* complete(l3_loader_options& options) {
 void l3_loader::keep(const l3_failure& failure) {
   ++failure_count;
   if (failures.size() < kMaxFailures) failures.push_back(failure);
+}
+
+void l3_loader::deliver(const Job& job) {
+  if (pipeline.options().delivery == L3_DELIVERY_ORDERED) {
+    position = job.position;
+    return;
+  }
+  ahead[job.begin] = job.position;
+  while (!ahead.empty() && ahead.begin()->first == position) {
+    position = ahead.begin()->second;
+    ahead.erase(ahead.begin());
+  }
 }
 
 l3_status l3_loader_open(const l3_data_set* set, const l3_loader_options* options, l3_loader** loader,
@@ -150,15 +167,37 @@ l3_status l3_loader_tensor(const l3_loader* loader, uint32_t number, l3_tensor* 
 }
 
 l3_status l3_loader_start(l3_loader* loader, uint64_t epoch, uint64_t position, l3_data_error* error) {
-  if (loader == nullptr) return wrong(error, kNull);
+  return l3_loader_resume(loader, epoch, position, nullptr, 0, error);
+}
+
+l3_status l3_loader_resume(l3_loader* loader, uint64_t epoch, uint64_t position, const uint64_t* ahead, size_t count,
+                           l3_data_error* error) {
+  if (loader == nullptr || (ahead == nullptr && count > 0)) return wrong(error, kNull);
   if (loader->is_forked()) return wrong(error, kForked);
   try {
-    if (const l3_status status = loader->pipeline.start(epoch, position, error); status != L3_OK) return status;
+    const std::set<uint64_t> left_out(ahead, ahead + count);
+    if (const l3_status status = loader->pipeline.start(epoch, position, left_out, error); status != L3_OK) {
+      return status;
+    }
+    loader->ahead.clear();
+    for (const uint64_t begin : left_out) {
+      loader->ahead[begin] = share_at(loader->pipeline.sharing(), begin).next;
+    }
   } catch (const std::bad_alloc&) {
     return fail(error, L3_ERROR_MEMORY, "", "out of memory");
   }
   loader->position = position;
   return succeed(error);
+}
+
+l3_status l3_loader_ahead(const l3_loader* loader, uint64_t* ahead, size_t capacity, size_t* count) {
+  if (loader == nullptr || count == nullptr || (ahead == nullptr && capacity > 0)) return L3_ERROR_ARGUMENT;
+  *count = 0;
+  for (const auto& [begin, end] : loader->ahead) {
+    if (*count < capacity) ahead[*count] = begin;
+    ++*count;
+  }
+  return L3_OK;
 }
 
 uint64_t l3_loader_batches_from(const l3_loader* loader, uint64_t position) {
@@ -189,7 +228,6 @@ std::unique_ptr<l3_batch> make_batch(const Pipeline& pipeline, Job& job) {
   info.failed = job.failed;
   info.epoch = job.epoch;
   info.number = job.number;
-  info.position = job.position;
   info.tensors = batch->tensors.data();
   info.ids = batch->ids.data();
   info.labels = batch->labels.data();
@@ -235,8 +273,8 @@ l3_status l3_loader_next(l3_loader* loader, uint32_t milliseconds, l3_next* next
         }
         return L3_OK;
       }
-      loader->position = job->position;
-      if (position != nullptr) *position = job->position;
+      loader->deliver(*job);
+      if (position != nullptr) *position = loader->position;
       for (const l3_failure& one : job->failures) loader->keep(one);
       std::optional<l3_failure> why;
       if (job->fault) {
@@ -258,6 +296,7 @@ l3_status l3_loader_next(l3_loader* loader, uint32_t milliseconds, l3_next* next
     job->times.asked = loader->asked;
     job->times.given = pipeline.now();
     loader->asked = 0;
+    made->info.position = loader->position;
     made->info.times = job->times;
     loader->timeline.push_back(job->times);
     if (loader->timeline.size() > kMaxTimes) loader->timeline.pop_front();

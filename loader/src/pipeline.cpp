@@ -90,7 +90,7 @@ l3_status Pipeline::open(l3_data_error* error) {
   }
   free_slots_.reserve(slots_.size());
   batches_ = std::make_shared<BatchPool>(batch_bytes, options_.prefetch + 2, device_);
-  return start(0, 0, error);
+  return start(0, 0, {}, error);
 }
 
 Pipeline::~Pipeline() {
@@ -127,7 +127,7 @@ void Pipeline::stop_work() {
   in_flight_ = 0;
 }
 
-l3_status Pipeline::start(uint64_t epoch, uint64_t position, l3_data_error* error) {
+l3_status Pipeline::start(uint64_t epoch, uint64_t position, std::set<uint64_t> ahead, l3_data_error* error) {
   if (position > units_.count()) {
     return fail(error, L3_ERROR_ARGUMENT, "",
                 "position " + std::to_string(position) + " is after the end of the epoch, which has " +
@@ -140,6 +140,8 @@ l3_status Pipeline::start(uint64_t epoch, uint64_t position, l3_data_error* erro
                  OrderOptions{static_cast<l3_order>(options_.order), options_.window, options_.seed}, epoch);
   next_position_ = position;
   next_number_ = 0;
+  left_out_ = std::move(ahead);
+  skip_steps();
   ahead_ = options_.prefetch;
   stopped_ = false;
   work_.notify_all();
@@ -168,9 +170,7 @@ std::unique_ptr<Job> Pipeline::wait_for_job(uint32_t milliseconds, bool& ended, 
   std::unique_lock lock(mutex_);
   const uint64_t asked = now();
   const auto is_over = [this] { return jobs_.empty() && !opening_ && steps_from(sharing_, next_position_) == 0; };
-  const auto there = [&] {
-    return interrupted_ || out_of_memory_ || (!jobs_.empty() && jobs_.front()->is_ready) || is_over();
-  };
+  const auto there = [&] { return interrupted_ || out_of_memory_ || job_to_deliver() != jobs_.end() || is_over(); };
   if (milliseconds == UINT32_MAX) {
     ready_.wait(lock, there);
   } else {
@@ -182,9 +182,9 @@ std::unique_ptr<Job> Pipeline::wait_for_job(uint32_t milliseconds, bool& ended, 
     (void)!fail(error, L3_ERROR_MEMORY, "", "out of memory");
     return nullptr;
   }
-  if (!jobs_.empty() && jobs_.front()->is_ready) {
-    std::unique_ptr<Job> job = std::move(jobs_.front());
-    jobs_.pop_front();
+  if (const auto at = job_to_deliver(); at != jobs_.end()) {
+    std::unique_ptr<Job> job = std::move(*at);
+    jobs_.erase(at);
     // Its files came late: read further ahead. This doubles what is on its way until no batch comes late.
     if (is_far_ && job->times.fetched > asked) ahead_ = std::min(std::max(ahead_, jobs_.size()) * 2, kMaxAhead);
     move_window();
@@ -217,6 +217,21 @@ bool Pipeline::may_open_ahead() const {
   return jobs_.empty() || jobs_.back()->next == jobs_.back()->images.size();
 }
 
+// The first batch, or with L3_DELIVERY_ANY the first one that is ready. The end if it is not ready.
+std::deque<std::unique_ptr<Job>>::iterator Pipeline::job_to_deliver() {
+  const auto is_ready = [](const std::unique_ptr<Job>& job) { return job->is_ready; };
+  if (options_.delivery == L3_DELIVERY_ANY) return std::find_if(jobs_.begin(), jobs_.end(), is_ready);
+  return !jobs_.empty() && is_ready(jobs_.front()) ? jobs_.begin() : jobs_.end();
+}
+
+// Moves the next position behind batches that were delivered before.
+void Pipeline::skip_steps() {
+  while (left_out_.erase(next_position_) > 0) {
+    next_position_ = share_at(sharing_, next_position_).next;
+    ++next_number_;
+  }
+}
+
 // Lets the next `prefetch` batches be decoded.
 void Pipeline::move_window() {
   for (size_t i = 0; i < std::min<size_t>(jobs_.size(), options_.prefetch); ++i) jobs_[i]->is_decoding = true;
@@ -246,9 +261,11 @@ Job* Pipeline::job_to_begin() {
 Pipeline::Claim Pipeline::claim(Job& job) {
   Claim claimed;
   uint64_t bytes = 0;
+  const uint64_t room = options_.max_bytes_in_flight - std::min(in_flight_, options_.max_bytes_in_flight);
+  const uint64_t maximum = std::min(kMaxBytesClaimed, room);
   while (job.next < job.images.size() && claimed.count < kMaxClaimed) {
     Image& image = job.images[job.next];
-    if (claimed.count > 0 && bytes + image.sample.size > kMaxBytesClaimed) break;
+    if (claimed.count > 0 && bytes + image.sample.size > maximum) break;
     bytes += image.sample.size;
     claimed.images[claimed.count++] = &image;
     ++job.next;
@@ -311,11 +328,12 @@ void Pipeline::open_next(std::unique_lock<std::mutex>& lock) {
   opening_ = true;
   Job& job = *jobs_.back();
   const Share share = share_at(sharing_, next_position_);
-  next_position_ = share.next;
   job.pipeline = this;
   job.epoch = epoch_;
   job.number = next_number_++;
-  job.position = share.next;
+  job.begin = next_position_;
+  job.position = next_position_ = share.next;
+  skip_steps();
   move_window();
   if (device_ != nullptr && !is_far_) {
     job.slot = free_slots_.back();

@@ -14,6 +14,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "image_reads.h"
@@ -27,7 +28,7 @@ class Pipeline;
 struct Job {
   Pipeline* pipeline = nullptr;
   uint64_t epoch = 0, number = 0;
-  uint64_t position = 0;  // the position after this batch
+  uint64_t begin = 0, position = 0;  // the positions before and after this batch
   uint32_t units = 0, repeats = 0;
   std::vector<int64_t> ids, labels;
   std::deque<Image> images;  // unit by unit; within a unit, tensor by tensor
@@ -60,8 +61,8 @@ class Pipeline {
   const Sharing& sharing() const { return sharing_; }
   const std::shared_ptr<BatchPool>& batches() const { return batches_; }
 
-  // Discards prepared batches and moves to a position.
-  l3_status start(uint64_t epoch, uint64_t position, l3_data_error* error);
+  // Discards prepared batches and moves to a position. Leaves out the batches that begin at the positions in `ahead`.
+  l3_status start(uint64_t epoch, uint64_t position, std::set<uint64_t> ahead, l3_data_error* error);
   // Returns the next job that is ready. Returns null at the end of the epoch (`ended`), if none was ready in time, or
   // if the threads cannot be started (`error`).
   std::unique_ptr<Job> wait_for_job(uint32_t milliseconds, bool& ended, l3_data_error* error);
@@ -83,6 +84,8 @@ class Pipeline {
   bool can_open() const;
   bool may_open_ahead() const;
   void move_window();
+  void skip_steps();
+  std::deque<std::unique_ptr<Job>>::iterator job_to_deliver();
   Job* job_to_decode() const;
   void open_next(std::unique_lock<std::mutex>& lock);
   Job* job_to_begin();
@@ -139,6 +142,7 @@ class Pipeline {
   Image* last_arrived_ = nullptr;
   std::vector<DeviceSlot*> free_slots_;
   uint64_t next_position_ = 0, next_number_ = 0;
+  std::set<uint64_t> left_out_;      // where steps begin that were delivered before
   uint64_t in_flight_ = 0;           // bytes
   size_t ahead_ = 0;                 // how many batches may be open; at least `prefetch`
   size_t busy_ = 0;                  // threads at work, and images that wait for reads

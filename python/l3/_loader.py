@@ -220,8 +220,12 @@ class Loader:
         what to do if a unit cannot be read or decoded. ``"raise"``: raise :class:`l3.SampleError` instead of delivering
         its batch; ``next`` continues with the batch after it. ``"skip"``: leave the unit out. ``"zero"``: deliver
         zeros and label -1. ``failures`` lists all failures.
+    ordered
+        False: deliver each batch as soon as it is complete, so that one slow file delays only its own batch. The
+        batches are the same, each comes once, and their ids say what they contain.
     threads, prefetch
-        the number of threads that read and decode, and of batches to prepare ahead; 0 and None choose.
+        the number of threads that read and decode, and of batches to prepare ahead; 0 and None choose. More batches of
+        a far store are on their way while batches come late.
     reading
         ``"auto"``, ``"uring"`` (io_uring) or ``"threads"``.
     max_bytes_in_flight
@@ -238,8 +242,8 @@ class Loader:
                  dtype: object = None, layout: str | Mapping[str, str] = "CHW", mean: object = None, std: object = None,
                  roles: Sequence[str] | None = None, colours: bool | Sequence[str] = False,
                  device: object = "cpu", stream: object = None, rank: int = 0, world_size: int = 1,
-                 last_batch: str = "even", on_error: str = "raise", threads: int = 0, prefetch: int | None = None,
-                 reading: str = "auto", max_bytes_in_flight: int | None = None,
+                 last_batch: str = "even", on_error: str = "raise", ordered: bool = True, threads: int = 0,
+                 prefetch: int | None = None, reading: str = "auto", max_bytes_in_flight: int | None = None,
                  samples: Sequence[int | str] | None = None, max_pixels: int | None = None,
                  max_bytes: int | None = None) -> None:
         if not isinstance(shuffle, (bool, np.bool_)) and not (isinstance(shuffle, str) and shuffle == "windows"):
@@ -253,16 +257,19 @@ class Loader:
         self._window = arguments.whole_number("window", window, 1)
         self._batch_size = arguments.whole_number("batch_size", batch_size, 1)
         self._world_size = world_size
+        self._rank = arguments.whole_number("rank", rank, 0, world_size - 1)
         self._last_batch = arguments.one_of("last_batch", last_batch, _ENDINGS)
+        self._ordered = arguments.truth("ordered", ordered)
         options = {
             "batch_size": self._batch_size,
             "seed": self._seed,
-            "rank": arguments.whole_number("rank", rank, 0, world_size - 1),
+            "rank": self._rank,
             "world_size": world_size,
             "order": _ORDER_NAMES.index(self._order),
             "window": self._window,
             "ending": _ENDINGS.index(self._last_batch),
             "on_error": _ON_ERROR.index(arguments.one_of("on_error", on_error, _ON_ERROR)),
+            "delivery": int(not self._ordered),
             "crop": 0 if crop is None else _CROPS[crop_mode],
             "crop_width": cut[1],
             "crop_height": cut[0],
@@ -310,6 +317,7 @@ class Loader:
         # The epoch of the running loop, or of the next one if `_begun` is not set.
         self._epoch = 0
         self._position = 0
+        self._ahead: list[int] = []  # where the next loop leaves out batches
         self._begun = False
         self._loops = 0
         self._last_failures: _Failures = ([], 0)
@@ -321,8 +329,8 @@ class Loader:
     def __iter__(self) -> Iterator[Batch]:
         """Begins the next epoch, or continues at the position of load_state_dict."""
         if self._begun:
-            self._epoch, self._position = self._epoch + 1, 0
-        self._native.start(self._epoch, self._position)
+            self._epoch, self._position, self._ahead = self._epoch + 1, 0, []
+        self._native.start(self._epoch, self._position, self._ahead)
         self._begun = True
         self._loops += 1
         return _Loop(self, self._loops)
@@ -342,9 +350,9 @@ class Loader:
         epoch = arguments.whole_number("epoch", epoch, 0, 2**63 - 1)
         self._go_to(epoch, 0)
 
-    def _go_to(self, epoch: int, position: int) -> None:
+    def _go_to(self, epoch: int, position: int, ahead: Sequence[int] = ()) -> None:
         self._loops += 1  # a loop that runs ends
-        self._epoch, self._position, self._begun = epoch, position, False
+        self._epoch, self._position, self._ahead, self._begun = epoch, position, list(ahead), False
 
     def _next(self, loop: int) -> Batch:
         if loop != self._loops:
@@ -373,22 +381,28 @@ class Loader:
     def state_dict(self) -> dict[str, Any]:
         """Returns the position of the loop as a small dict, which JSON and torch.save can store.
 
-        It counts the batches that the loop has received. It is the same on all ranks. At the end of an epoch it is the
-        beginning of the next one.
+        It counts the batches that the loop has received. It is the same on all ranks, but not with ``ordered=False``.
+        At the end of an epoch it is the beginning of the next one.
         """
         epoch, position = self._epoch, self._position
         left = self._units - position
         if left <= 0 or (self._last_batch == "drop" and position and left < self._batch_size * self._world_size):
             epoch, position = epoch + 1, 0
-        return {"version": _STATE_VERSION, "epoch": epoch, "position": position, "units": self._units,
-                "seed": self._seed, "order": self._order,
-                "window": self._window if self._order == "windows" else None, "samples": self._selection}
+        state = {"version": _STATE_VERSION, "epoch": epoch, "position": position, "units": self._units,
+                 "seed": self._seed, "order": self._order,
+                 "window": self._window if self._order == "windows" else None, "samples": self._selection}
+        if not self._ordered:  # which batches came ahead depends on how ranks share the epoch
+            ahead = self._native.ahead() if self._begun else self._ahead
+            state["ahead"] = ahead if epoch == self._epoch else []
+            state["sharing"] = [self._batch_size, self._rank, self._world_size, self._last_batch]
+        return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Makes the next loop continue at the position of a state.
 
         Data set, seed, order and samples must be the same as when the state was taken; otherwise ValueError names the
-        difference. Batch size and number of ranks may differ: the units that follow are the same, in the same order.
+        difference. Batch size and number of ranks may differ, but not with ``ordered=False``: the units that follow
+        are the same, in the same order.
         """
         if not isinstance(state, Mapping):
             raise TypeError(f"state is {type(state).__name__}, but must be a dict from l3.Loader.state_dict()")
@@ -396,11 +410,15 @@ class Loader:
         missing = [name for name in own if name not in state]
         if missing:
             raise ValueError(f"state has no {missing[0]!r}: it is not from l3.Loader.state_dict()")
-        for name in ("version", "units", "seed", "order", "window", "samples"):
-            if state[name] != own[name]:
+        if "ahead" in state and self._ordered:
+            raise ValueError("the state was taken with ordered=False, but this loader has ordered=True")
+        for name in ("version", "units", "seed", "order", "window", "samples", "sharing"):
+            if state.get(name) != own.get(name):
                 raise ValueError(f"the state was taken with {name} {state[name]!r}, but this loader has {own[name]!r}")
         epoch = arguments.whole_number("state['epoch']", state["epoch"], 0, 2**63 - 1)
-        self._go_to(epoch, arguments.whole_number("state['position']", state["position"], 0, self._units))
+        position = arguments.whole_number("state['position']", state["position"], 0, self._units)
+        self._go_to(epoch, position, [arguments.whole_number("state['ahead']", begin, position, self._units)
+                                      for begin in state.get("ahead", [])])
 
     # ------------------------------------------------------------------------------------------------------ reports
 

@@ -145,7 +145,8 @@ class Loader {
   }
   bool is_closed() const { return is_closed_; }
 
-  void start(uint64_t epoch, uint64_t position);
+  void start(uint64_t epoch, uint64_t position, const std::vector<uint64_t>& ahead);
+  std::vector<uint64_t> ahead() const;
   // Returns None at the end of the epoch.
   nb::object next();
   uint64_t position() const { return position_; }
@@ -226,6 +227,7 @@ Loader::Loader(const DataSet& set, const nb::dict& options, const nb::list& want
   all.threads = small_number_in(options, "threads");
   all.prefetch = small_number_in(options, "prefetch");
   all.reading = small_number_in(options, "reading");
+  all.delivery = small_number_in(options, "delivery");
   all.max_bytes_in_flight = number_in(options, "max_bytes_in_flight");
   all.limits = {number_in(options, "max_pixels"), number_in(options, "max_bytes"), 0};
   usual_stream_ = reinterpret_cast<void*>(number_in(options, "stream"));
@@ -272,16 +274,28 @@ Loader::Loader(const DataSet& set, const nb::dict& options, const nb::list& want
   if (status != L3_OK) raise_error(error);
 }
 
-void Loader::start(uint64_t epoch, uint64_t position) {
+void Loader::start(uint64_t epoch, uint64_t position, const std::vector<uint64_t>& ahead) {
   l3_data_error error{};
-  const l3_status status = with_loader(
-      [&](l3_loader* loader) { return loader == nullptr ? L3_OK : l3_loader_start(loader, epoch, position, &error); });
+  const l3_status status = with_loader([&](l3_loader* loader) {
+    return loader == nullptr ? L3_OK : l3_loader_resume(loader, epoch, position, ahead.data(), ahead.size(), &error);
+  });
   if (is_closed()) raise_closed();
   if (status != L3_OK) {
     raise_if_forked(error.reason);
     raise_error(error);
   }
   position_ = position;
+}
+
+std::vector<uint64_t> Loader::ahead() const {
+  std::vector<uint64_t> all;
+  with_loader([&](l3_loader* loader) {
+    size_t count = 0;
+    if (loader == nullptr || l3_loader_ahead(loader, nullptr, 0, &count) != L3_OK) return;
+    all.resize(count);
+    (void)!l3_loader_ahead(loader, all.data(), all.size(), &count);
+  });
+  return all;
 }
 
 nb::object Loader::next() {
@@ -436,7 +450,8 @@ void bind_loader(nb::module_& module) {
              self.close_at_end();
            })
       .def_prop_ro("closed", &Loader::is_closed)
-      .def("start", &Loader::start, "epoch"_a, "position"_a)
+      .def("start", &Loader::start, "epoch"_a, "position"_a, "ahead"_a)
+      .def("ahead", &Loader::ahead)
       .def("next", &Loader::next)
       .def_prop_ro("position", &Loader::position)
       .def("describe", &Loader::describe)

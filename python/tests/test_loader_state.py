@@ -39,6 +39,25 @@ class States(Sets):
                         self.assertEqual(second.state_dict()["epoch"], 1)
                         self.assertEqual(ids_of(second), whole[1])
 
+    def test_unordered(self) -> None:
+        with self.make() as loader:
+            whole = ids_of(loader)
+        for cut in range(len(whole) + 1):
+            with self.subTest(cut=cut), self.make(ordered=False) as first, self.make(ordered=False) as second:
+                loop = iter(first)
+                found = [[int(i) for i in next(loop).ids] for _ in range(cut)]
+                state = json.loads(json.dumps(first.state_dict()))
+                second.load_state_dict(state)
+                self.assertEqual(second.state_dict(), state)
+                if cut < len(whole):
+                    found += ids_of(second)
+                self.assertEqual(sorted(found), sorted(whole))
+                self.assertEqual(second.state_dict()["epoch"], 1)
+                with self.make() as other, self.assertRaisesRegex(ValueError, "ordered=False"):
+                    other.load_state_dict(state)
+                with self.make(3, ordered=False) as other, self.assertRaisesRegex(ValueError, "sharing"):
+                    other.load_state_dict(state)
+
     def test_other_batches_and_ranks(self) -> None:
         with self.make() as loader:
             order = [i for batch in ids_of(loader) for i in batch]

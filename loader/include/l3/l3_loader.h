@@ -5,7 +5,7 @@
 // *position* is the number of units that all ranks together have taken since the epoch began.
 //
 // Order: the units that are delivered depend only on the options, the epoch and the position, never on threads, time or
-// storage.
+// storage. Only the order of batches may, with L3_DELIVERY_ANY.
 //
 // Thread safety: a loader has one consumer. Calls for the same loader must not overlap, except l3_batch_release and
 // l3_loader_interrupt, which any thread may call at any time. The loader starts its own threads at the first call of
@@ -60,6 +60,13 @@ typedef enum l3_on_error {
   L3_ON_ERROR_SKIP = 1,
   L3_ON_ERROR_ZERO = 2,  // its values are zero, and its label is -1
 } l3_on_error;
+
+typedef enum l3_delivery {
+  L3_DELIVERY_ORDERED = 0,
+  // Each batch as soon as it is complete, so that one slow file delays only its own batch. The batches are the same as
+  // with L3_DELIVERY_ORDERED, and each comes once. See l3_loader_resume for how to continue.
+  L3_DELIVERY_ANY = 1,
+} l3_delivery;
 
 typedef enum l3_crop {
   L3_CROP_NONE = 0,  // whole images, which must all have the same size
@@ -126,7 +133,8 @@ typedef struct l3_loader_options {
   uint64_t max_bytes_in_flight;  // bytes of files requested and not yet decoded; 0: 2^28. A single file may exceed it
   const uint64_t* groups;        // the groups of the data set to use as units, each at most once; null: all
   uint64_t group_count;
-  l3_limits limits;  // for each image
+  l3_limits limits;   // for each image
+  uint32_t delivery;  // an l3_delivery
 } l3_loader_options;
 
 static inline l3_loader_options l3_loader_options_init(void) {
@@ -189,7 +197,16 @@ L3_API L3_MUST_USE l3_status l3_loader_tensor(const l3_loader* loader, uint32_t 
 L3_API L3_MUST_USE l3_status l3_loader_start(l3_loader* loader, uint64_t epoch, uint64_t position,
                                              l3_data_error* error);
 
-// Returns how many batches this rank receives from a position to the end of the epoch.
+// With L3_DELIVERY_ANY: copies where the batches begin that came although one before them has not come yet, at most
+// `capacity`. *count is set to how many there are. They and the position are the state of such a loader.
+L3_API L3_MUST_USE l3_status l3_loader_ahead(const l3_loader* loader, uint64_t* ahead, size_t capacity, size_t* count);
+
+// Does the same as l3_loader_start, and leaves out the batches that l3_loader_ahead told. Batch size, rank and number
+// of ranks must be as before.
+L3_API L3_MUST_USE l3_status l3_loader_resume(l3_loader* loader, uint64_t epoch, uint64_t position,
+                                              const uint64_t* ahead, size_t count, l3_data_error* error);
+
+// Returns how many batches this rank receives from a position to the end of the epoch, if none of them came already.
 L3_API uint64_t l3_loader_batches_from(const l3_loader* loader, uint64_t position);
 
 typedef struct l3_batch l3_batch;
@@ -265,8 +282,8 @@ typedef struct l3_batch_info {
   uint32_t repeats;  // how many of the last units are repeats (l3_last_batch)
   uint32_t failed;   // how many units were skipped or are zero (l3_on_error)
   uint64_t epoch;
-  uint64_t number;    // batches before this one on this rank since l3_loader_start
-  uint64_t position;  // the position after this batch
+  uint64_t number;    // batches before this one on this rank since l3_loader_start, in the order of the epoch
+  uint64_t position;  // the position after this batch, or with L3_DELIVERY_ANY that up to which all batches came
   const l3_tensor* tensors;
   const int64_t* ids;       // for each unit, the number of the sample of its first tensor
   const int64_t* labels;    // the labels of these samples, in host memory; -1 if a sample has none
