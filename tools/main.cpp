@@ -20,6 +20,7 @@ constexpr const char* kExamples =
     "  l3 decode photo.l3 photo.png      convert it back\n"
     "  l3 convert pngs/ set/             convert a folder of images to a data set\n"
     "  l3 verify --against pngs/ set/    check that the data set holds exactly these images\n"
+    "  l3 upload set/ s3://bucket/set    copy a data set to a store; the other commands read it there\n"
     "  l3 convert --help                 show what a command can do\n";
 
 constexpr const char* kClosing =
@@ -37,7 +38,12 @@ constexpr const char* kManual =
     "An output file gets its name only when it is complete, so that no file with this name is ever partial.\n"
     "\n"
     "Environment:\n"
-    "  L3_CPU=portable|avx2|vnni|avx512    processor instructions to use; the results are always the same\n";
+    "  L3_CPU=portable|avx2|vnni|avx512    processor instructions to use; the results are always the same\n"
+    "  L3_TIMEOUT=SECONDS                  how long a request to a far store may make no progress (default: 30)\n"
+    "  L3_ATTEMPTS=N                       how often such a request is sent until it fails (default: 6)\n"
+    "  L3_CONNECTIONS=N                    requests in progress at once (default: 256)\n"
+    "  L3_HEDGE=1                          send a second request if the first one is slow\n"
+    "  L3_CERTIFICATES=FILE                certificates of authorities to trust, in the form PEM\n";
 
 int run(int argc, char** argv, tools::Context& context) {
   tools::CommandLine line({kPurpose, kExamples, kClosing, kManual}, std::string("l3 ") + l3_version_text());
