@@ -14,6 +14,7 @@ import http.server
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from pathlib import Path
@@ -151,6 +152,11 @@ class Epochs(FarCase):
 class FarEpochs(Epochs):
     """What takes too long with the S3 server of these tests, which answers slowly."""
 
+    FIRST_BATCH_SECONDS = 2.0
+
+    def report(self, text: str) -> None:
+        print(f"{type(self).__name__}: {text}", file=sys.stderr)
+
     def test_time_to_the_first_batch(self) -> None:
         url = self.published(many_shards())
         self.set_links(delay=150)
@@ -158,7 +164,8 @@ class FarEpochs(Epochs):
         with l3.Loader(url, 16) as loader:
             read([next(iter(loader))])
             took = time.monotonic() - begun
-        self.assertLess(took, 2)
+        self.report(f"{took:.2f} s to the first batch of 500 shards at 150 ms")
+        self.assertLess(took, self.FIRST_BATCH_SECONDS)
 
     def test_memory(self) -> None:
         url = self.published(large_set())
@@ -169,6 +176,7 @@ class FarEpochs(Epochs):
             for _ in loader:
                 pass
             growth = (status_kb("VmHWM") - before) * 1024
+        self.report(f"{growth / 2**20:.1f} MiB of memory with {IN_FLIGHT / 2**20:g} MiB in flight at 150 ms")
         self.assertLess(growth, MOST_GROWTH)
 
 
@@ -178,6 +186,7 @@ class HttpEpochs(FarEpochs):
 
 class HttpsEpochs(FarEpochs):
     SERVER = Https
+    FIRST_BATCH_SECONDS = 3.0  # handshakes take more round trips, and processor time
 
     @classmethod
     def setUpClass(cls) -> None:
