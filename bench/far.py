@@ -4,16 +4,17 @@
     bench/far.py [FOLDER] [--l3 COMMAND] [--link PROGRAM] [--out FILE]
 
 FOLDER has PNG files of one size. `l3 convert` makes a data set of them; without FOLDER, it draws some. The servers run
-on this machine, nginx and Redis behind the tests' slow_link, which delays packets and does not limit throughput. So
-servers, link and loader share its processors; the last columns say how many of them each kept busy. All decoding is on
-one thread, and the local epochs take turns with the far ones.
+on this machine: nginx and Redis, behind the tests' slow_link. It delays what it passes on, and limits throughput only
+by --window: the bytes on the way in one direction of one connection, as TCP does. It does not imitate the slow start of
+TCP. Servers, link and loader share the processors; the last columns say how many each kept busy. All decoding is on one
+thread, and the local epochs take turns with the far ones.
 
-Needs the Python package: PYTHONPATH=build/release/python. --out writes the figures as JSON.
+Needs the Python package: PYTHONPATH=build/dev/python. --out writes the figures as JSON.
 
-What the columns mean: *images/s* counts an epoch from its first batch to its last, and *with start* the whole epoch,
-which begins with at least one round trip. *one by one* is a loader that waits for each image before it asks for the
-next one. *of the ceiling* is for a loader that may have only --in-flight bytes on the way: no program can read more
-than that in each round trip.
+What the columns mean: *images/s* counts an epoch from its first batch to its last, *second half* from its middle, and
+*with start* all of it, which begins with at least one round trip. *one by one* is a loader that waits for each image
+before it asks for the next one. *of the ceiling* is for a loader that may have only --in-flight bytes on the way: no
+program can read more than that in each round trip.
 """
 
 from __future__ import annotations
@@ -89,16 +90,19 @@ class Way:
             for _ in range(epochs):
                 before = {name: sum(map(busy_seconds, ids)) for name, ids in self.processes().items()}
                 begun = time.monotonic()
-                arrivals, last, read = [], 0, 0
+                arrivals, read = [], 0
                 for batch in loader:
                     arrivals.append(time.monotonic())
-                    last = batch.times.bytes_read
-                    read += last
+                    read += batch.times.bytes_read
                 count = len(arrivals) * batch_size
-            first, end = arrivals[0], arrivals[-1]
-            found = {"images_per_second": (count - batch_size) / (end - first), "with_start": count / (end - begun),
-                     "first_batch_seconds": first - begun, "bytes_per_second": read * (1 - 1 / len(arrivals)) /
-                     (end - first)}
+            first, middle, end = arrivals[0], len(arrivals) // 2, arrivals[-1]
+            found = {
+                "images_per_second": (count - batch_size) / (end - first),
+                "second_half": (len(arrivals) - 1 - middle) * batch_size / (end - arrivals[middle]),
+                "with_start": count / (end - begun),
+                "first_batch_seconds": first - begun,
+                "bytes_per_second": read * (1 - 1 / len(arrivals)) / (end - first),
+                "connections": sum(link.counters()["open"] for link in self.links)}
             for name, ids in self.processes().items():
                 found["busy_" + name] = (sum(map(busy_seconds, ids)) - before[name]) / (end - begun)
         return found
@@ -121,7 +125,8 @@ def ways_of(options: argparse.Namespace, data: Path, stack: ExitStack) -> Iterat
             continue
         server = stack.enter_context(kind())
         nodes = server.nodes if isinstance(server, RedisCluster) else [server]
-        links = [stack.enter_context(SlowLink(options.link, node.port, connect_delay=1)) for node in nodes]
+        links = [stack.enter_context(SlowLink(options.link, node.port, connect_delay=1, window=options.window))
+                 for node in nodes]
         if isinstance(server, RedisCluster):
             server.announce([link.port for link in links])
         url = server.url("set", links[0].port)
@@ -139,18 +144,19 @@ def record_of(options: argparse.Namespace, data: l3.Dataset) -> dict[str, Any]:
             "processors": len(os.sched_getaffinity(0)), "commit": describe.stdout.strip() or "unknown",
             "command": " ".join(["bench/far.py", *(word for word in sys.argv[1:] if "/" not in word)]),
             "images": len(data), "bytes_per_image": data.size / len(data), "batch_size": BATCH,
-            "rounds": options.rounds, "rows": [], "one_by_one": [], "ceilings": []}
+            "rounds": options.rounds, "method": options.method, "window": options.window,
+            "rows": [], "one_by_one": [], "ceilings": []}
 
 
 def table(record: dict[str, Any]) -> str:
     lines = [f"{record['machine']}, {record['processors']} processors; commit {record['commit']}, {record['date']}. "
-             f"{record['images']} images of {record['bytes_per_image'] / 1000:.0f} kB.", "",
-             "| store | round trip | images/s | of local | with start | MB/s | loader | link | server |",
-             "|---|---|---|---|---|---|---|---|---|"]
+             f"{record['images']} images of {record['bytes_per_image'] / 1000:.0f} kB, method {record['method']}.", "",
+             "| store | round trip | images/s | of local | second half | with start | MB/s | connections | loader | link "
+             "| server |", "|---|---|---|---|---|---|---|---|---|---|---|"]
     local = record["rows"][0]["images_per_second"]
     for row in record["rows"]:
-        lines.append("| {store} | {delay:g} ms | {images_per_second:.0f} | {share:.2f} | {with_start:.0f} | "
-                     "{mb:.0f} | {busy_loader:.2f} | {busy_link:.2f} | {busy_server:.2f} |".format(
+        lines.append("| {store} | {delay:g} ms | {images_per_second:.0f} | {share:.2f} | {second_half:.0f} | "
+                     "{with_start:.0f} | {mb:.0f} | {connections:.0f} | {busy_loader:.2f} | {busy_link:.2f} | {busy_server:.2f} |".format(
                          **row, share=row["images_per_second"] / local, mb=row["bytes_per_second"] / 1e6))
     lines += ["", "| one by one | round trip | images/s | the loader is faster by |", "|---|---|---|---|"]
     for row in record["one_by_one"]:
@@ -170,6 +176,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the figures to this file, as JSON")
     parser.add_argument("--count", type=int, default=3000, help="images to draw without FOLDER")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--method", default="auto", help="auto, fast or dense, as for l3 convert")
+    parser.add_argument("--window", type=int, default=4 << 20, help="bytes on the way of each connection")
     parser.add_argument("--delays", type=float, nargs="+", default=[1, 20, 150], help="milliseconds")
     parser.add_argument("--stores", nargs="+", default=["http", "redis", "redis cluster"])
     parser.add_argument("--in-flight", type=int, default=4 << 20, help="bytes, for the share of the ceiling")
@@ -182,7 +190,8 @@ def main() -> None:
             say(f"draws {options.count} images")
             options.folder = work / "images"
             draw(options.folder, options.count)
-        subprocess.run([options.l3, "convert", "-q", "--method", "fast", "--shard-size", "64M", options.folder,
+        say("converts them")
+        subprocess.run([options.l3, "convert", "-q", "--method", options.method, "--shard-size", "64M", options.folder,
                         work / "set"], check=True)
         data = l3.Dataset(work / "set")
         record = record_of(options, data)
