@@ -151,12 +151,13 @@ def record_of(options: argparse.Namespace, data: l3.Dataset) -> dict[str, Any]:
 def table(record: dict[str, Any]) -> str:
     lines = [f"{record['machine']}, {record['processors']} processors; commit {record['commit']}, {record['date']}. "
              f"{record['images']} images of {record['bytes_per_image'] / 1000:.0f} kB, method {record['method']}.", "",
-             "| store | round trip | images/s | of local | second half | with start | MB/s | connections | loader | link "
-             "| server |", "|---|---|---|---|---|---|---|---|---|---|---|"]
+             "| store | round trip | images/s | of local | second half | with start | MB/s | connections | loader "
+             "| link | server |", "|---|---|---|---|---|---|---|---|---|---|---|"]
     local = record["rows"][0]["images_per_second"]
     for row in record["rows"]:
         lines.append("| {store} | {delay:g} ms | {images_per_second:.0f} | {share:.2f} | {second_half:.0f} | "
-                     "{with_start:.0f} | {mb:.0f} | {connections:.0f} | {busy_loader:.2f} | {busy_link:.2f} | {busy_server:.2f} |".format(
+                     "{with_start:.0f} | {mb:.0f} | {connections:.0f} | "
+                     "{busy_loader:.2f} | {busy_link:.2f} | {busy_server:.2f} |".format(
                          **row, share=row["images_per_second"] / local, mb=row["bytes_per_second"] / 1e6))
     lines += ["", "| one by one | round trip | images/s | the loader is faster by |", "|---|---|---|---|"]
     for row in record["one_by_one"]:
