@@ -130,6 +130,7 @@ void Engine::fail_all(const StoreFault& fault) {
     Jobs jobs;
     for (Connection& connection : node.connections) jobs.splice(jobs.end(), connection.jobs());
     node.connections.clear();
+    std::erase_if(jobs, [](const Job& job) { return job.is_cancelled; });  // those are finished
     finish_all(jobs, fault);
     finish_all(node.waiting, fault);
   }

@@ -141,6 +141,15 @@ def path_bytes(path: str | os.PathLike[str]) -> bytes:
     return name
 
 
+def without_secrets(path: str) -> str:
+    """Returns a path for messages; a URL without user, password and query."""
+    scheme, is_url, rest = path.partition("://")
+    if not is_url:
+        return path
+    authority, slash, name = rest.partition("?")[0].partition("/")
+    return scheme + is_url + authority.rpartition("@")[2] + slash + name
+
+
 def native_source(value: object) -> object:
     """Returns a path as a tuple with its bytes, or the object itself if it has the buffer protocol."""
     if isinstance(value, (str, os.PathLike)):

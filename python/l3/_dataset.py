@@ -182,7 +182,7 @@ class Dataset:
 
     def _open(self) -> _native.DataSet:
         if self._native is None:
-            raise ValueError(f"the data set {self._path!r} is closed")
+            raise ValueError(f"the data set {arguments.without_secrets(self._path)!r} is closed")
         return self._native
 
     def __len__(self) -> int:
@@ -222,4 +222,5 @@ class Dataset:
         self.__init__(state[0], **state[1])  # type: ignore[misc]
 
     def __repr__(self) -> str:
-        return f"l3.Dataset({self._path!r}, {self._count} samples" + (", closed)" if self.closed else ")")
+        name = arguments.without_secrets(self._path)
+        return f"l3.Dataset({name!r}, {self._count} samples" + (", closed)" if self.closed else ")")

@@ -475,7 +475,8 @@ class Loader:
                         "it. torch.utils.data.DataLoader can use it only without workers")
 
     def __repr__(self) -> str:
-        return (f"l3.Loader({self._data.path!r}, {self._units} units in {self._batches} batches of {self._batch_size}"
+        name = arguments.without_secrets(self._data.path)
+        return (f"l3.Loader({name!r}, {self._units} units in {self._batches} batches of {self._batch_size}"
                 + (", closed)" if self.closed else ")"))
 
 
