@@ -16,7 +16,7 @@ std::string own_folder() {
 
 }  // namespace
 
-void* find_in_library(const char* library, const char* entry, const char* part, std::string& file, std::string& why) {
+void* find_in_library(const char* library, const char* entry, const char* absent, std::string& file, std::string& why) {
   const std::string folder = own_folder(), beside = folder + library;
   const bool is_beside = !folder.empty() && access(beside.c_str(), F_OK) == 0;
   file = is_beside ? beside : "";
@@ -27,13 +27,13 @@ void* find_in_library(const char* library, const char* entry, const char* part, 
     // For a missing file the system's message says only that.
     const bool is_missing = !is_beside && why.find("No such file") != std::string::npos;
     const std::string where = folder.empty() ? "installed" : "next to this library in " + folder;
-    if (is_missing) why = "this build has no " + std::string(part) + " part: " + library + " is not " + where;
+    if (is_missing) why = std::string(absent) + ": " + library + " is not " + where;
     return nullptr;
   }
   void* const found = dlsym(handle, entry);
   if (found == nullptr) {
     file = is_beside ? beside : library;
-    why = "this library is not the " + std::string(part) + " part of libl3_data";
+    why = std::string("this library does not export ") + entry;
   }
   return found;
 }

@@ -6,8 +6,9 @@
 namespace loader {
 
 // Returns the function `entry` of a library that is in the folder of this code or where the system looks for libraries.
-// `part` names it in messages: "CUDA". Returns null if there is no such library; `why` then has the reason, and `file`
-// the file at fault, if any. A library is never unloaded: it owns texts and threads that may still be in use.
-void* find_in_library(const char* library, const char* entry, const char* part, std::string& file, std::string& why);
+// If there is no such library, returns null and sets `why`, which begins with `absent`: "this build has no CUDA part".
+// `file` is the file at fault, if there is one. A library is never unloaded: it owns texts and threads that may still
+// be in use.
+void* find_in_library(const char* library, const char* entry, const char* absent, std::string& file, std::string& why);
 
 }  // namespace loader

@@ -20,7 +20,8 @@ OpenNetStore net_entry(StoreFault& fault) {
   const std::lock_guard lock(mutex);
   if (entry != nullptr) return entry;
   std::string file, why;
-  entry = reinterpret_cast<OpenNetStore>(find_in_library("libl3_data_net.so", kNetEntry, "network", file, why));
+  entry = reinterpret_cast<OpenNetStore>(
+      find_in_library("libl3_data_net.so", kNetEntry, "this build has no network part", file, why));
   if (entry == nullptr) {
     fault = {L3_ERROR_UNSUPPORTED, 0, L3_DATA_NONE, file.empty() ? why : file + ": " + why};
   }
