@@ -8,14 +8,18 @@ but S3 keep their data.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import secrets
 import select
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -68,6 +72,14 @@ def answers_at(port: int) -> bool:
         return False
 
 
+def _end_with_the_test() -> Callable[[], object] | None:
+    """What makes a child end when the test crashes. Linux looks at the thread that started it, so only the main one."""
+    if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
+        return None
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 class Server:
     """A process that listens on a port."""
 
@@ -104,7 +116,7 @@ class Server:
     def start(self) -> None:
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(self.words(), cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log)
+                                            stderr=log, preexec_fn=_end_with_the_test())
         started = self.process
 
         def ready() -> bool:
