@@ -94,6 +94,51 @@ TEST_F(LoaderFar, ReadsFurtherAheadWhileBatchesComeLate) {
   EXPECT_EQ(store->counts().reads, 240u);
 }
 
+TEST_F(LoaderFar, EpochsFollowWithoutWaiting) {
+  draw_set({{40, 24}}, {L3_COLOUR_GRAY, 8}, 24);
+  const auto store = make_store();
+  const Set far = open_far(store);
+  l3_loader_options options = options_of(4);
+  options.order = L3_ORDER_SHUFFLED;
+  for (const l3_delivery delivery : {L3_DELIVERY_ORDERED, L3_DELIVERY_ANY}) {
+    options.delivery = delivery;
+    store->set_delay(0, 3);
+    Loader loader(*far, options);
+    std::map<uint64_t, std::vector<Unit>> expected;
+    for (uint64_t epoch = 0; epoch < 8; ++epoch) expected[epoch] = units_of(options, epoch, 0);
+    const auto take = [&](uint64_t epoch) {
+      std::vector<Unit> units = loader.units();
+      const auto by_id = [](const Unit& a, const Unit& b) { return a.id < b.id; };
+      if (delivery == L3_DELIVERY_ANY) {
+        std::sort(units.begin(), units.end(), by_id);
+        std::sort(expected[epoch].begin(), expected[epoch].end(), by_id);
+      }
+      EXPECT_TRUE(units == expected[epoch]) << epoch;
+    };
+    for (uint64_t epoch = 0; epoch < 4; ++epoch) {
+      if (epoch > 0) {
+        ASSERT_EQ(l3_loader_start(loader.get(), epoch, 0, nullptr), L3_OK);
+      }
+      take(epoch);
+    }
+    // Batches of epoch 4 are on their way. They arrive although the store has become slow meanwhile.
+    std::this_thread::sleep_for(milliseconds(50));
+    store->set_delay(300, 300);
+    const auto begun = FarStore::Clock::now();
+    ASSERT_EQ(l3_loader_start(loader.get(), 4, 0, nullptr), L3_OK);
+    EXPECT_TRUE(loader.next());
+    EXPECT_LT(FarStore::Clock::now() - begun, milliseconds(250));
+    store->set_delay(0, 3);
+    // Other epochs and positions than the next one.
+    for (const uint64_t epoch : {7u, 6u, 7u}) {
+      ASSERT_EQ(l3_loader_start(loader.get(), epoch, 0, nullptr), L3_OK);
+      take(epoch);
+    }
+    ASSERT_EQ(l3_loader_start(loader.get(), 8, 8, nullptr), L3_OK);
+    EXPECT_EQ(loader.units().size(), 16u);
+  }
+}
+
 TEST_F(LoaderFar, BytesInFlightAreBounded) {
   draw_set({{90, 90}}, {L3_COLOUR_RGB, 8}, 60);
   const auto store = make_store();

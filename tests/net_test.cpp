@@ -131,16 +131,16 @@ TEST(Answer, ReportsFaults) {
 
 TEST(Pacing, WindowGrowsAndHalves) {
   Window window(256);
-  EXPECT_EQ(window.size(), 32U);
-  for (int i = 0; i < 32; ++i) window.succeed();
   EXPECT_EQ(window.size(), 64U);
+  for (int i = 0; i < 64; ++i) window.succeed();
+  EXPECT_EQ(window.size(), 128U);
   const Time start = Clock::now();
   window.congest(start, start + seconds(1));
-  EXPECT_EQ(window.size(), 32U);
+  EXPECT_EQ(window.size(), 64U);
   window.congest(start, start + seconds(2));  // sent before it was halved
-  EXPECT_EQ(window.size(), 32U);
-  for (int i = 0; i < 33; ++i) window.succeed();
-  EXPECT_EQ(window.size(), 33U);
+  EXPECT_EQ(window.size(), 64U);
+  for (int i = 0; i < 65; ++i) window.succeed();
+  EXPECT_EQ(window.size(), 65U);
   for (int i = 2; i < 20; ++i) window.congest(start + seconds(i), start + seconds(i));
   EXPECT_EQ(window.size(), 1U);
   Window small(3);

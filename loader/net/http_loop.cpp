@@ -18,6 +18,8 @@ void finish(Read& read, const StoreFault& fault) {
   read.finish(read, fault);
 }
 
+constexpr long kConnectionsWithStreams = 4;
+
 uint32_t seed() { return static_cast<uint32_t>(stamp(Clock::now())) ^ static_cast<uint32_t>(getpid()); }
 
 }  // namespace
@@ -33,6 +35,7 @@ Loop::Loop(Site& site, const Settings& settings)
   }
   curl_multi_setopt(multi_, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_MULTIPLEX));
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(settings.connections));
+  curl_multi_setopt(multi_, CURLMOPT_MAX_CONCURRENT_STREAMS, static_cast<long>(settings.connections));
   // One thread uses it, so it needs no locks.
   curl_share_setopt(shared_, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
 }
@@ -210,6 +213,8 @@ void Loop::take_results() {
     Transfer& transfer = *static_cast<Transfer*>(data);
     long version = 0;
     if (curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version) == CURLE_OK && version == CURL_HTTP_VERSION_2_0) {
+      // Requests beyond the server's limit of streams wait for a stream, instead of a connection each.
+      if (!has_streams_) curl_multi_setopt(multi_, CURLMOPT_MAX_HOST_CONNECTIONS, kConnectionsWithStreams);
       has_streams_ = true;
     }
     Verdict verdict;

@@ -22,7 +22,7 @@ class Window {
   void congest(Time sent, Time now);
 
  private:
-  static constexpr double kFirst = 32;
+  static constexpr double kFirst = 64;
   double limit_, size_;
   bool grows_fast_ = true;
   Time halved_{};

@@ -133,19 +133,41 @@ l3_status Pipeline::start(uint64_t epoch, uint64_t position, std::set<uint64_t> 
                 "position " + std::to_string(position) + " is after the end of the epoch, which has " +
                     std::to_string(units_.count()) + " units");
   }
+  {
+    const std::lock_guard lock(mutex_);
+    takes_all_epochs_ = epoch == epoch_ + 1 && is_epoch_open();
+    const bool is_next = open_epoch_ == epoch && epoch == epoch_ + 1 && position == 0 && ahead.empty();
+    const bool is_at_end = jobs_.empty() || jobs_.front()->epoch == epoch;
+    if (is_next && is_at_end && !opening_) {  // it has been opened already
+      epoch_ = epoch;
+      takes_all_epochs_ = true;
+      work_.notify_all();
+      return L3_OK;
+    }
+  }
   stop_work();
   const std::lock_guard lock(mutex_);
   epoch_ = epoch;
-  order_.emplace(units_.count(), units_.shards(),
-                 OrderOptions{static_cast<l3_order>(options_.order), options_.window, options_.seed}, epoch);
+  go_to(epoch, position, std::move(ahead));
+  stopped_ = false;
+  work_.notify_all();
+  return L3_OK;
+}
+
+// Makes batches from this position on the next ones to open.
+void Pipeline::go_to(uint64_t epoch, uint64_t position, std::set<uint64_t> ahead) {
+  const OrderOptions order{static_cast<l3_order>(options_.order), options_.window, options_.seed};
+  order_ = EpochOrder(units_.count(), units_.shards(), order, epoch);
+  open_epoch_ = epoch;
   next_position_ = position;
   next_number_ = 0;
   left_out_ = std::move(ahead);
   skip_steps();
-  ahead_ = options_.prefetch;
-  stopped_ = false;
-  work_.notify_all();
-  return L3_OK;
+}
+
+// Whether all batches of the consumer's epoch are open or delivered.
+bool Pipeline::is_epoch_open() const {
+  return open_epoch_ != epoch_ || (!opening_ && steps_from(sharing_, next_position_) == 0);
 }
 
 void Pipeline::start_threads() {
@@ -169,7 +191,7 @@ std::unique_ptr<Job> Pipeline::wait_for_job(uint32_t milliseconds, bool& ended, 
   }
   std::unique_lock lock(mutex_);
   const uint64_t asked = now();
-  const auto is_over = [this] { return jobs_.empty() && !opening_ && steps_from(sharing_, next_position_) == 0; };
+  const auto is_over = [this] { return is_epoch_open() && (jobs_.empty() || jobs_.front()->epoch != epoch_); };
   const auto there = [&] { return interrupted_ || out_of_memory_ || job_to_deliver() != jobs_.end() || is_over(); };
   if (milliseconds == UINT32_MAX) {
     ready_.wait(lock, there);
@@ -206,7 +228,9 @@ void Pipeline::interrupt() {
 // --------------------------------------------------------------------------------------------------- the threads
 
 bool Pipeline::can_open() const {
-  if (opening_ || out_of_memory_ || steps_from(sharing_, next_position_) == 0) return false;
+  if (opening_ || out_of_memory_) return false;
+  const bool may_go_on = takes_all_epochs_ && open_epoch_ == epoch_ && steps_from(sharing_, 0) > 0;
+  if (steps_from(sharing_, next_position_) == 0 && !may_go_on) return false;
   if (is_far_) return may_open_ahead();
   return jobs_.size() < options_.prefetch && (device_ == nullptr || !free_slots_.empty());
 }
@@ -219,7 +243,7 @@ bool Pipeline::may_open_ahead() const {
 
 // The first batch, or with L3_DELIVERY_ANY the first one that is ready. The end if it is not ready.
 std::deque<std::unique_ptr<Job>>::iterator Pipeline::job_to_deliver() {
-  const auto is_ready = [](const std::unique_ptr<Job>& job) { return job->is_ready; };
+  const auto is_ready = [this](const std::unique_ptr<Job>& job) { return job->is_ready && job->epoch == epoch_; };
   if (options_.delivery == L3_DELIVERY_ANY) return std::find_if(jobs_.begin(), jobs_.end(), is_ready);
   return !jobs_.empty() && is_ready(jobs_.front()) ? jobs_.begin() : jobs_.end();
 }
@@ -319,6 +343,7 @@ void Pipeline::work() {
 // Releases `lock`.
 void Pipeline::open_next(std::unique_lock<std::mutex>& lock) {
   try {
+    if (steps_from(sharing_, next_position_) == 0) go_to(open_epoch_ + 1, 0, {});
     jobs_.push_back(std::make_unique<Job>());
   } catch (const std::bad_alloc&) {
     out_of_memory_ = true;
@@ -329,7 +354,7 @@ void Pipeline::open_next(std::unique_lock<std::mutex>& lock) {
   Job& job = *jobs_.back();
   const Share share = share_at(sharing_, next_position_);
   job.pipeline = this;
-  job.epoch = epoch_;
+  job.epoch = open_epoch_;
   job.number = next_number_++;
   job.begin = next_position_;
   job.position = next_position_ = share.next;
@@ -364,7 +389,7 @@ void Pipeline::open_job(Job& job, const Share& share) {
     for (uint32_t i = 0; i < job.units; ++i) {
       const uint64_t place = i < share.own ? share.first + i : (share.first_repeat + i - share.own) % units_.count();
       const uint64_t unit = order_->unit_at(place);
-      const uint64_t random = random_of_group(options_.seed, epoch_, units_.group(unit));
+      const uint64_t random = random_of_group(options_.seed, job.epoch, units_.group(unit));
       const auto choose = [&](Choice what, uint64_t count) { return scale_to(hash_of(random, what), count); };
       for (const Tensor& tensor : units_.tensors()) {
         Image& image = job.images.emplace_back();

@@ -1,7 +1,8 @@
 // Prepares batches: threads open them, read and decode, and one consumer takes them in order.
 //
 // Batches are opened further ahead than they are decoded if the store is far: the files of many batches may be on their
-// way, but only the next `prefetch` batches have memory for tensors. How far ahead grows while batches come late.
+// way, but only the next `prefetch` batches have memory for tensors. How far ahead grows while batches come late. Once
+// a consumer has gone from one epoch to the next, the next one is opened before an epoch ends.
 //
 // Two invariants. Images are begun in the order of delivery, so the consumer never waits for work that is queued after
 // other work. And the resources of a job (its memory, its place in `jobs_`) are returned exactly once, by the code that
@@ -82,6 +83,8 @@ class Pipeline {
   void stop_work();  // until start(); when it returns, no work is in progress
   void work();
   bool can_open() const;
+  bool is_epoch_open() const;
+  void go_to(uint64_t epoch, uint64_t position, std::set<uint64_t> ahead);
   bool may_open_ahead() const;
   void move_window();
   void skip_steps();
@@ -121,8 +124,10 @@ class Pipeline {
   std::shared_ptr<Device> device_;
   Units units_;
   Sharing sharing_;
-  std::optional<EpochOrder> order_;
-  uint64_t epoch_ = 0;
+  uint64_t epoch_ = 0;               // that the consumer is in
+  uint64_t open_epoch_ = 0;          // whose batches are opened: the same, or the one after
+  bool takes_all_epochs_ = false;    // the consumer went from one epoch to the next
+  std::optional<EpochOrder> order_;  // of open_epoch_
   std::vector<const l3_model*> models_;
   std::vector<std::unique_ptr<l3_model, CloseModel>> own_models_;
   std::shared_ptr<BatchPool> batches_;
