@@ -186,7 +186,6 @@ class HttpEpochs(FarEpochs):
 
 class HttpsEpochs(FarEpochs):
     SERVER = Https
-    FIRST_BATCH_SECONDS = 3.0  # handshakes take more round trips, and processor time
 
     @classmethod
     def setUpClass(cls) -> None:

@@ -135,12 +135,13 @@ l3_status Pipeline::start(uint64_t epoch, uint64_t position, std::set<uint64_t> 
   }
   {
     const std::lock_guard lock(mutex_);
-    takes_all_epochs_ = epoch == epoch_ + 1 && is_epoch_open();
+    takes_all_epochs_ = is_far_ && epoch == epoch_ + 1 && is_epoch_open();
     const bool is_next = open_epoch_ == epoch && epoch == epoch_ + 1 && position == 0 && ahead.empty();
     const bool is_at_end = jobs_.empty() || jobs_.front()->epoch == epoch;
     if (is_next && is_at_end && !opening_) {  // it has been opened already
       epoch_ = epoch;
       takes_all_epochs_ = true;
+      move_window();
       work_.notify_all();
       return L3_OK;
     }
@@ -256,9 +257,11 @@ void Pipeline::skip_steps() {
   }
 }
 
-// Lets the next `prefetch` batches be decoded.
+// Lets the next `prefetch` batches of this epoch be decoded.
 void Pipeline::move_window() {
-  for (size_t i = 0; i < std::min<size_t>(jobs_.size(), options_.prefetch); ++i) jobs_[i]->is_decoding = true;
+  for (size_t i = 0; i < std::min<size_t>(jobs_.size(), options_.prefetch); ++i) {
+    if (jobs_[i]->epoch == epoch_) jobs_[i]->is_decoding = true;
+  }
 }
 
 Job* Pipeline::job_to_decode() const {

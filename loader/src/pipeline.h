@@ -2,7 +2,7 @@
 //
 // Batches are opened further ahead than they are decoded if the store is far: the files of many batches may be on their
 // way, but only the next `prefetch` batches have memory for tensors. How far ahead grows while batches come late. Once
-// a consumer has gone from one epoch to the next, the next one is opened before an epoch ends.
+// a consumer has gone from one epoch to the next, files of the next one are read before an epoch ends.
 //
 // Two invariants. Images are begun in the order of delivery, so the consumer never waits for work that is queued after
 // other work. And the resources of a job (its memory, its place in `jobs_`) are returned exactly once, by the code that

@@ -190,8 +190,8 @@ L3_API L3_MUST_USE l3_status l3_loader_describe(const l3_loader* loader, l3_load
 L3_API L3_MUST_USE l3_status l3_loader_tensor(const l3_loader* loader, uint32_t number, l3_tensor* tensor);
 
 // Moves the loader to a position of an epoch, and discards prepared batches. A new loader is at position 0 of epoch 0.
-// After a loader has gone from the end of one epoch to the next, it prepares batches of the next epoch before an epoch
-// ends. These are kept if the next call goes there.
+// After a loader of a far store has gone from the end of one epoch to the next, it reads files of the next epoch before
+// an epoch ends. These are kept if the next call goes there.
 //
 // Epoch and position are the whole state of a loader. With the same data set, seed, order, window and groups, the units
 // that follow are the same and in the same order, whatever the batch size and the number of ranks. To continue a run,
