@@ -12,8 +12,23 @@ import subprocess
 import time
 import unittest
 
-from redis_testing import (ARGUMENT, FILE, LIMIT, PROBE, SAMPLES, SERVER, TRUNCATED, UNSUPPORTED, Cluster, Result,
-                           Server, Test, main, probe, wait_until)
+from redis_testing import (
+    ARGUMENT,
+    FILE,
+    LIMIT,
+    PROBE,
+    SAMPLES,
+    SERVER,
+    TRUNCATED,
+    UNSUPPORTED,
+    Cluster,
+    Result,
+    Server,
+    Test,
+    main,
+    probe,
+    wait_until,
+)
 
 SECRET = "ge%40heim"  # "ge@heim" in a URL
 
