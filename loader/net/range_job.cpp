@@ -19,8 +19,10 @@ StoreFault cancelled() { return make_fault(L3_ERROR_FILE, ECANCELED, "the read w
 
 void RangeJob::fill(std::vector<Piece> pieces) {
   pieces_ = std::move(pieces);
-  from_end_ = pieces_.front().read->from_end;
-  asked_size_ = pieces_.front().read->size;
+  const Read& first = *pieces_.front().read;
+  object_ = static_cast<const WebObject*>(first.object);
+  is_from_end_ = from_end_ = first.from_end;
+  asked_size_ = first.size;
   times.shared = static_cast<uint32_t>(pieces_.size() - 1);
 }
 
@@ -44,7 +46,7 @@ Part RangeJob::wanted() const {
 
 Request RangeJob::request(const Part& part) const {
   Request request;
-  request.target = static_cast<const WebObject*>(pieces_.front().read->object)->target();
+  request.target = object_->target();
   std::string range = "Range: bytes=";
   if (!part.from_end) range += std::to_string(part.first);
   range += '-';
@@ -104,7 +106,7 @@ void RangeJob::learn(const Verdict& verdict) {
   if (verdict.has_changed) {
     at_ = total_ = 0;
     etag_.clear();
-    from_end_ = pieces_.front().read->from_end;
+    from_end_ = is_from_end_;
   }
   // The server takes no range from the end, but said where the end is.
   if (verdict.next == Next::kAgain && !verdict.moved && from_end_) {
@@ -128,7 +130,7 @@ bool RangeJob::begin(const Part& got, const Answer& answer) {
     from_end_ = answer.status != 206;
   }
   for (Piece& piece : pieces_) {
-    if (piece.is_done || piece.read->from_end) continue;
+    if (piece.is_done || is_from_end_) continue;
     const uint64_t size = piece.read->object_size;
     if (size != 0 && total_ != size) {
       std::string found = total_ == 0 ? "an unknown number of bytes" : bytes_text(total_);
@@ -158,7 +160,7 @@ void RangeJob::take(std::span<const uint8_t> bytes) {
 void RangeJob::succeed() {
   for (Piece& piece : pieces_) {
     if (piece.is_done) continue;
-    if (piece.read->from_end) {
+    if (is_from_end_) {
       piece.read->size = piece.end - piece.first;
       piece.read->object_size = piece.end;
     }
@@ -170,7 +172,7 @@ void RangeJob::fail(const StoreFault& fault) {
   for (Piece& piece : pieces_) {
     if (piece.is_done) continue;
     StoreFault own = fault;
-    if (own.offset == L3_DATA_NONE && !piece.read->from_end) own.offset = std::clamp(at_, piece.first, piece.end);
+    if (own.offset == L3_DATA_NONE && !is_from_end_) own.offset = std::clamp(at_, piece.first, piece.end);
     finish(piece, own);
   }
 }

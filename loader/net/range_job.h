@@ -23,7 +23,7 @@ class RangeJob final : public Job {
   ~RangeJob() override { RangeJob::fail(out_of_memory()); }
 
   struct Piece {
-    Read* read = nullptr;
+    Read* read = nullptr;  // may be gone once the piece is done
     uint64_t owner = kNoOwner;
     uint64_t first = 0, end = 0;
     bool is_done = false;
@@ -52,10 +52,12 @@ class RangeJob final : public Job {
   uint64_t first_wanted() const;
 
   std::vector<Piece> pieces_;
-  bool from_end_ = false;    // where the object ends is not known yet
-  uint64_t asked_size_ = 0;  // of a read from the end
-  uint64_t at_ = 0;          // the place of the next byte
-  uint64_t last_ = 0;        // where the body ends
+  const WebObject* object_ = nullptr;
+  bool is_from_end_ = false;  // the only read is
+  bool from_end_ = false;     // where the object ends is not known yet
+  uint64_t asked_size_ = 0;   // of a read from the end
+  uint64_t at_ = 0;           // the place of the next byte
+  uint64_t last_ = 0;         // where the body ends
   uint64_t total_ = 0;
   std::string etag_;
 };
