@@ -267,6 +267,8 @@ TEST(RangeJob, HandsOutAndResumes) {
   EXPECT_EQ(first.finished, 1);
   EXPECT_EQ(first.bytes, bytes_from(10, 5));
   EXPECT_EQ(second.finished, 0);
+  const RequestTimes times = first.read.times;
+  first.read = {};  // its caller may use the memory for something else
   // The answer broke there.
   wanted = job.wanted();
   EXPECT_EQ(job.request(wanted).headers.front(), "Range: bytes=22-24");
@@ -279,7 +281,7 @@ TEST(RangeJob, HandsOutAndResumes) {
   EXPECT_EQ(second.bytes, bytes_from(20, 5));
   EXPECT_EQ(second.finished + first.finished + beyond.finished, 3);
   EXPECT_FALSE(first.fault || second.fault);
-  EXPECT_EQ(first.read.times.shared, 2U);
+  EXPECT_EQ(times.shared, 2U);
 }
 
 TEST(RangeJob, RefusesOtherAnswers) {
