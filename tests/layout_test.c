@@ -261,6 +261,19 @@ PLACE(l3_data_options, connections, 32);
 PLACE(l3_data_options, hedge, 36);
 PLACE(l3_data_options, certificates, 40);
 
+SIZE(l3_store_request, 16);
+PLACE(l3_store_request, owner, 0);
+PLACE(l3_store_request, number, 8);
+
+SIZE(l3_store, 48);
+PLACE(l3_store, struct_size, 0);
+PLACE(l3_store, is_near, 4);
+PLACE(l3_store, context, 8);
+PLACE(l3_store, size, 16);
+PLACE(l3_store, read, 24);
+PLACE(l3_store, cancel, 32);
+PLACE(l3_store, release, 40);
+
 SIZE(l3_data_info, 56);
 PLACE(l3_data_info, struct_size, 0);
 PLACE(l3_data_info, classes, 4);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "callback_store.h"
 #include "data_error.h"
 #include "data_set.h"
 #include "local_store.h"
@@ -273,6 +274,9 @@ l3_status l3_data_set::build_table(l3_data_error* error) {
 
 namespace {
 
+constexpr const char* kNull = "a pointer that must not be null is null";
+constexpr const char* kNoStructSize = "struct_size is not set: use the _init function";
+
 StoreOptions store_options(const l3_data_options& options) {
   return {options.timeout_ms, options.attempts, options.connections, options.hedge != 0,
           options.certificates != nullptr ? options.certificates : ""};
@@ -309,25 +313,19 @@ l3_status open_path(const std::string& path, const l3_data_options& options, l3_
   return open_data_set(std::move(store), is_folder ? "" : path, options, set, error);
 }
 
-}  // namespace
-
-l3_status l3_data_open(const char* path, const l3_data_options* options, l3_data_set** set, l3_data_error* error) {
-  if (set != nullptr) *set = nullptr;
-  if (path == nullptr || set == nullptr) {
-    return fail(error, L3_ERROR_ARGUMENT, "", "a pointer that must not be null is null");
-  }
+// Calls `open` with the caller's options, and turns exceptions into errors. `name` is for messages.
+template <class Open>
+l3_status open_safely(const l3_data_options* options, const char* name, l3_data_error* error, const Open& open) {
   l3_data_options wanted = l3_data_options_init();
   if (options != nullptr) {
-    if (options->struct_size == 0) {
-      return fail(error, L3_ERROR_ARGUMENT, "", "struct_size is not set: use the _init function");
-    }
+    if (options->struct_size == 0) return fail(error, L3_ERROR_ARGUMENT, "", kNoStructSize);
     std::memcpy(&wanted, options, std::min<size_t>(options->struct_size, sizeof wanted));
   }
   const auto fail_here = [&](l3_status status, const std::string& reason) {
-    return fail(error, status, is_url(path) ? url_without_secrets(path) : path, reason);
+    return fail(error, status, is_url(name) ? url_without_secrets(name) : name, reason);
   };
   try {
-    return open_path(path, wanted, set, error);
+    return open(wanted);
   } catch (const std::bad_alloc&) {
     return fail_here(L3_ERROR_MEMORY, "out of memory");
   } catch (const std::length_error&) {
@@ -335,4 +333,30 @@ l3_status l3_data_open(const char* path, const l3_data_options* options, l3_data
   } catch (const std::system_error& why) {
     return fail_here(L3_ERROR_MEMORY, std::string("cannot start a thread: ") + why.what());
   }
+}
+
+}  // namespace
+
+l3_status l3_data_open(const char* path, const l3_data_options* options, l3_data_set** set, l3_data_error* error) {
+  if (set != nullptr) *set = nullptr;
+  if (path == nullptr || set == nullptr) return fail(error, L3_ERROR_ARGUMENT, "", kNull);
+  return open_safely(options, path, error,
+                     [&](const l3_data_options& wanted) { return open_path(path, wanted, set, error); });
+}
+
+l3_status l3_data_open_store(const l3_store* store, const char* name, const l3_data_options* options, l3_data_set** set,
+                             l3_data_error* error) {
+  if (set != nullptr) *set = nullptr;
+  if (store == nullptr) return fail(error, L3_ERROR_ARGUMENT, "", kNull);
+  if (store->struct_size == 0) return fail(error, L3_ERROR_ARGUMENT, "", kNoStructSize);
+  l3_store own = l3_store_init();
+  std::memcpy(&own, store, std::min<size_t>(store->struct_size, sizeof own));
+  CallerStore owner(own);
+  if (name == nullptr || set == nullptr || own.size == nullptr || own.read == nullptr) {
+    return fail(error, L3_ERROR_ARGUMENT, "", kNull);
+  }
+  return open_safely(options, name, error, [&](const l3_data_options& wanted) {
+    const StoreOptions of_store = with_defaults(store_options(wanted));
+    return open_data_set(make_callback_store(std::move(owner), name, of_store), "", wanted, set, error);
+  });
 }

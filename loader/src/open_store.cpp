@@ -38,8 +38,9 @@ std::optional<uint32_t> number_from(const char* name) {
   return static_cast<uint32_t>(number);
 }
 
-// Options that the caller leaves open come from the environment, and then from the defaults.
-StoreOptions completed(StoreOptions options) {
+}  // namespace
+
+StoreOptions with_defaults(StoreOptions options) {
   if (options.timeout_ms == 0) options.timeout_ms = std::min(number_from("L3_TIMEOUT").value_or(30), 1u << 20) * 1000;
   if (options.attempts == 0) options.attempts = number_from("L3_ATTEMPTS").value_or(6);
   if (options.connections == 0) options.connections = number_from("L3_CONNECTIONS").value_or(256);
@@ -53,8 +54,6 @@ StoreOptions completed(StoreOptions options) {
   options.connections = std::clamp(options.connections, 1u, 4096u);
   return options;
 }
-
-}  // namespace
 
 bool is_url(std::string_view path) {
   const size_t colon = path.find("://");
@@ -85,7 +84,7 @@ std::unique_ptr<Store> open_store(const std::string& root, const StoreOptions& o
   }
   const OpenNetStore open = net_entry(fault);
   if (open == nullptr) return nullptr;
-  return std::unique_ptr<Store>(open(kNetVersion, root.c_str(), completed(options), fault));
+  return std::unique_ptr<Store>(open(kNetVersion, root.c_str(), with_defaults(options), fault));
 }
 
 }  // namespace loader

@@ -1,8 +1,8 @@
 // libl3_data reads data sets of L3 images. spec/shard.md defines shards and data sets, and this header uses its terms.
 //
 // Thread safety: an open data set is immutable. Any number of threads may use it at once, until it is closed. The first
-// read from a far store starts a thread, which l3_data_close ends. No other function in this header starts a thread (a
-// loader does: see l3_loader.h).
+// read from a far store or a store of the caller starts a thread, which l3_data_close ends. No other function in this
+// header starts a thread (a loader does: see l3_loader.h).
 //
 // Errors: functions return an l3_status and never throw or abort. If a call fails and the caller passed an
 // l3_data_error, the call fills it in. `error` may always be null. On success its status is L3_OK.
@@ -71,6 +71,63 @@ L3_API L3_MUST_USE l3_status l3_data_open(const char* path, const l3_data_option
                                           l3_data_error* error);
 // Frees a data set. No other thread and no loader may still use it. Null is allowed and does nothing.
 L3_API void l3_data_close(l3_data_set* set);
+
+// ---------------------------------------------------------------------------------------------- stores of the caller
+
+typedef struct l3_store_requests l3_store_requests;
+
+// A request to a store of the caller. Copy it as you like. It is passed to l3_store_finish or l3_store_fail, once.
+typedef struct l3_store_request {
+  l3_store_requests* owner;
+  uint64_t number;
+} l3_store_request;
+
+// Where a data set is, if the caller stores it: objects with keys such as "index.json" or "shard-00000.l3s", which are
+// the files of the data set.
+//
+// `size` and `read` start a request and return soon, without waiting for its answer. The answer may come from any
+// thread, also before they return. libl3_data sends each request once, has at most `connections` requests of
+// l3_data_options in progress, and gives up those that are not finished after `timeout_ms`. The options `attempts`,
+// `hedge` and `certificates` have no effect. The caller's duty is to repeat what is worth repeating.
+//
+// Threads: libl3_data calls `size`, `read` and `cancel` from any thread, and never two of the first two at once.
+// After a fork, the child makes requests of its own.
+typedef struct l3_store {
+  uint32_t struct_size;
+  uint32_t is_near;  // 1: a request takes microseconds, so it is not worth having many in progress
+  void* context;     // the first argument of the functions
+  // Answers with l3_store_finish(request, null, size of the object). `key` is valid until the function returns.
+  void (*size)(void* context, const char* key, l3_store_request request);
+  // Answers with l3_store_finish(request, the bytes, size): exactly the bytes of the object from `offset`.
+  void (*read)(void* context, const char* key, uint64_t offset, uint64_t size, l3_store_request request);
+  // Nobody waits for the request any more. Its answer is allowed and ignored. May be null.
+  void (*cancel)(void* context, l3_store_request request);
+  // Nothing uses the store any more. It is called once: by l3_data_close, or by l3_data_open_store if that fails. When
+  // it has returned, no thread may be in l3_store_finish or l3_store_fail for this store, or call them. May be null.
+  void (*release)(void* context);
+} l3_store;
+
+static inline l3_store l3_store_init(void) {
+  l3_store empty = L3_ALL_ZERO;
+  empty.struct_size = (uint32_t)sizeof(empty);
+  return empty;
+}
+
+// Opens the data set in a store of the caller, as l3_data_open does. Copies *store. `name` is for messages: the files
+// of the data set are called NAME/KEY. If `store` is null or its struct_size is not set, `release` is not called.
+L3_API L3_MUST_USE l3_status l3_data_open_store(const l3_store* store, const char* name, const l3_data_options* options,
+                                                l3_data_set** set, l3_data_error* error);
+
+// Finishes a request, and copies the bytes. If their number is not the one that was asked for, the request fails. If
+// the request is finished already, or was given up, this does nothing. Any thread may call it. It does not wait, but it
+// may start other requests.
+L3_API void l3_store_finish(l3_store_request request, const void* bytes, uint64_t size);
+// Finishes a request with an error. `status` is L3_ERROR_FILE, or one of L3_ERROR_TRUNCATED, L3_ERROR_MEMORY,
+// L3_ERROR_LIMIT and L3_ERROR_UNSUPPORTED. `system_error` is an errno such as ENOENT, or 0. `reason` is one line of
+// English, without the key, and may be null. In it, URLs lose users, passwords and queries.
+L3_API void l3_store_fail(l3_store_request request, l3_status status, int system_error, const char* reason);
+
+// -------------------------------------------------------------------------------------------------- an open data set
 
 typedef struct l3_data_info {
   uint32_t struct_size;

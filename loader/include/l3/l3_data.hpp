@@ -62,6 +62,15 @@ class DataSet {
     return DataSet(set);
   }
 
+  // Opens the data set in a store of the caller, as l3_data_open_store does.
+  static DataResult<DataSet> open(const l3_store& store, const std::string& name,
+                                  const l3_data_options& options = l3_data_options_init()) {
+    l3_data_set* set = nullptr;
+    l3_data_error error{};
+    if (l3_data_open_store(&store, name.c_str(), &options, &set, &error) != L3_OK) return error;
+    return DataSet(set);
+  }
+
   const l3_data_set* get() const { return set_.get(); }
 
   l3_data_info info() const {

@@ -142,6 +142,9 @@ struct StoreOptions {
   std::string certificates;  // a file with certificates of authorities (PEM); empty: those of the system
 };
 
+// Options that the caller leaves open come from the environment, and then from the defaults.
+StoreOptions with_defaults(StoreOptions options);
+
 // Whether a path names a far store: "SCHEME://...".
 bool is_url(std::string_view path);
 
