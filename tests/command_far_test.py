@@ -338,6 +338,19 @@ class HttpTest(Files):
         self.assertIn("2 samples OK", self.said("verify", self.url))
         self.assertEqual(list(self.folder.glob("l3-spool-*")), [])
 
+    def test_a_server_that_ends_and_comes_back(self) -> None:
+        self.shards(40)
+        process = subprocess.Popen([l3_command(), "upload", "-j1", str(self.set), self.url], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE)
+        while len(self.server.names(self.name)) < 3:
+            self.assertIsNone(process.poll(), "it is still at work")
+        self.server.kill()
+        said = process.communicate(timeout=60)[1]
+        self.server.restart()
+        self.assertEqual(process.returncode, FAILED, said)
+        self.assertEqual(said.count(b"shard-"), 1, "one failure says it all")
+        self.assertRegex(self.upload("--verify"), r"; \d+ already there")
+
     def test_nobody_listens(self) -> None:
         self.images(2)
         self.convert()
@@ -380,6 +393,31 @@ class S3Test(Files):
 
 class RedisTest(Everywhere):
     SERVER = Redis
+
+    def has(self, key: str) -> bool:
+        return self.server.ask("EXISTS", f"{self.name}/{key}") == "1"
+
+    def test_an_upload_and_a_download_that_were_killed(self) -> None:
+        self.shards(150)
+        self.kill_when(lambda: self.has("shard-00002.l3s/index"), "upload", "-j1", self.set, self.url)
+        self.assertFalse(self.has("index.json"))
+        self.assertRegex(self.upload("--verify"), r"; \d+ already there")
+        self.kill_when(lambda: any(self.back.glob("*.l3s")), "download", "-j1", self.url, self.back)
+        self.assertFalse((self.back / "index.json").exists())
+        self.assertRegex(self.download(), r"; \d+ already there")
+        self.assert_same()
+
+    def test_a_sample_that_is_gone(self) -> None:
+        """As after an eviction."""
+        self.shards(3)
+        self.upload()
+        self.server.ask("DEL", f"{self.name}/shard-00001.l3s/0")
+        self.assertIn("shard-00001.l3s", self.said("verify", self.url, code=FAILED))
+        self.assertIn("shard-00001.l3s", self.download(code=FAILED))
+        self.assertEqual(sorted(path.name for path in self.back.glob("*.l3s")), ["shard-00000.l3s", "shard-00002.l3s"])
+        self.upload("--force")
+        self.download()
+        self.assert_same()
 
 
 class WithoutServers(SetTest):
