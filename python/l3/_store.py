@@ -1,4 +1,4 @@
-"""Stores in Python: calls the methods of a store in threads or in an event loop, and gives the answers to libl3_data."""
+"""Stores in Python: calls the methods of a store in threads or an event loop, and gives answers to libl3_data."""
 
 from __future__ import annotations
 

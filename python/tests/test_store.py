@@ -56,7 +56,7 @@ class SameAsLocal(Sets):
             for options in ({"shuffle": True}, {"shuffle": "windows", "crop": 9}, {"shuffle": False, "flip": True}):
                 with l3.Loader(data, 4, seed=5, **options) as one, l3.Loader(local, 4, seed=5, **options) as other:
                     for _ in range(2):
-                        for found, wanted in zip(one, other, strict=True):
+                        for found, wanted in zip(one, other):  # noqa: B905 (Python 3.9)
                             np.testing.assert_array_equal(found.ids, wanted.ids)
                             np.testing.assert_array_equal(found.images, wanted.images)
         with l3.Loader(store, 4) as loader:
