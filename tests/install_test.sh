@@ -100,11 +100,11 @@ use() {  # PREFIX
 
 # Must fail, and say so: CMake's find_package(l3 VERSION) with these options.
 refuses() {  # WANTED_MESSAGE VERSION PREFIX [options]
-  mkdir -p "$work/said_of_url"
+  mkdir -p "$work/refused"
   printf 'cmake_minimum_required(VERSION 3.25)\nproject(app C)\nfind_package(l3 %s REQUIRED)\n' "$2" \
     >"$work/refused/CMakeLists.txt"
   rm -rf "$work/refused/build"
-  if configure "$work/said_of_url" "$work/refused/build" "${@:3}" >"$work/refused/log" 2>&1; then
+  if configure "$work/refused" "$work/refused/build" "${@:3}" >"$work/refused/log" 2>&1; then
     fail "find_package(l3 $2) ${*:4} was not refused"
   fi
   tr -s '\n ' ' ' <"$work/refused/log" | grep -qF "$1" || { cat "$work/refused/log"; fail "no word of: $1"; }
@@ -124,8 +124,8 @@ if [ -e "$build/bin/l3" ]; then
   "$work/prefix/bin/l3" --version
   # It finds libl3_data_net.so in its own tree: no server listens there, but the attempt is made.
   if [ -n "$(find "$work/prefix" -name libl3_data_net.so)" ]; then
-    L3_ATTEMPTS=1 "$work/prefix/bin/l3" info http://127.0.0.1:1/x >"$work/said_of_url" 2>&1 && fail "a server that is not there"
-    grep -q 'no connection to the server' "$work/said_of_url" || fail "the installed command on a URL: $(cat "$work/said_of_url")"
+    answer=$(L3_ATTEMPTS=1 "$work/prefix/bin/l3" info http://127.0.0.1:1/x 2>&1) && fail "a server that is not there"
+    grep -q 'no connection to the server' <<<"$answer" || fail "the installed command on a URL: $answer"
   fi
   mkdir "$work/src"
   printf 'P5\n2 2\n255\nabcd' >"$work/src/a.pgm"
