@@ -495,6 +495,9 @@ TEST_F(StoresOfCallers, FailuresOfOpening) {
 
 // A child has requests of its own, and leaves those of its parent alone.
 TEST_F(StoresOfCallers, Fork) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer does not support threads after a fork";
+#endif
   draw_set({{40, 24}}, {L3_COLOUR_RGB, 8}, 4);
   Memory memory;
   memory.answers_at_once = true;

@@ -122,6 +122,11 @@ done
 diff -r "$source/docs" "$work/prefix/share/doc/l3/docs"
 if [ -e "$build/bin/l3" ]; then
   "$work/prefix/bin/l3" --version
+  # It finds libl3_data_net.so in its own tree: no server listens there, but the attempt is made.
+  if [ -n "$(find "$work/prefix" -name libl3_data_net.so)" ]; then
+    answer=$(L3_ATTEMPTS=1 "$work/prefix/bin/l3" info http://127.0.0.1:1/x 2>&1) && fail "a server that is not there"
+    grep -q 'no connection to the server' <<<"$answer" || fail "the installed command on a URL: $answer"
+  fi
   mkdir "$work/src"
   printf 'P5\n2 2\n255\nabcd' >"$work/src/a.pgm"
   "$work/prefix/bin/l3" convert -q "$work/src" "$work/set"

@@ -14,6 +14,7 @@ from ._errors import Error, SampleError
 from ._loader import Batch, BatchTimes, Failure, Loader, Request
 from ._native import Tensor
 from ._native import version as _version
+from ._store import Store
 
 __version__ = _version()
 
@@ -29,6 +30,7 @@ __all__ = [
     "Request",
     "Sample",
     "SampleError",
+    "Store",
     "Tensor",
     "decode",
     "encode",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from . import _arguments as arguments
 from . import _native
 from ._coding import decode
 from ._errors import Error, SampleError
+from ._store import Runner, Store, is_store, name_of
 
 
 class Sample:
@@ -21,12 +22,14 @@ class Sample:
     It stays usable after its data set is closed.
     """
 
-    __slots__ = ("_set", "bits", "channels", "class_name", "colour", "group", "height", "is_image", "label", "name",
-                 "number", "role", "shard", "size", "width")
+    __slots__ = ("_read", "_set", "bits", "channels", "class_name", "colour", "group", "height", "is_image", "label",
+                 "name", "number", "role", "shard", "size", "width")
 
-    def __init__(self, native: _native.DataSet, number: int, classes: list[str]) -> None:
+    def __init__(self, native: _native.DataSet, number: int, classes: list[str],
+                 read: Callable[[int], bytes]) -> None:
         entry = native.describe_sample(number)
         self._set = native
+        self._read = read
         self.number = number
         self.name: str = entry["name"]
         """the path of the file that it was made from, relative to the source folder"""
@@ -57,7 +60,7 @@ class Sample:
 
     def bytes(self) -> bytes:
         """Reads the sample. Verifies its check, and for an image that its head matches the index."""
-        return self._set.read(self.number)
+        return self._read(self.number)
 
     def decode(self, **options: Any) -> Any:
         """Decodes the pixels. Takes the options of :func:`l3.decode`. The models of the data set are known already."""
@@ -83,7 +86,7 @@ def _listed(models: Any) -> list[Any]:
 class Dataset:
     """A data set (a folder with index.json) or a single shard: a sequence of :class:`l3.Sample`.
 
-    It may be on a web server, on S3 or in Redis: see docs/stores.md.
+    It may be on a web server, on S3 or in Redis (docs/stores.md), or in any :class:`l3.Store`.
 
     >>> with l3.Dataset("set/") as data:
     ...     print(len(data), data.classes)
@@ -91,10 +94,11 @@ class Dataset:
     ...     pixels = data["a/b.png"].decode(layout="CHW")
 
     Opening reads and verifies the indexes, but no sample. Any number of threads may use a data set at once. It survives
-    a fork, and can be pickled: the copy opens the same path. It starts no threads, except one for a far store.
+    a fork, and can be pickled: the copy opens the same path, or a copy of the store. It starts no threads, except one
+    for a far store, and those that call the methods of an l3.Store.
 
     path
-        the folder of a data set, a shard, or a URL that begins with http, https, s3, redis or rediss.
+        the folder of a data set, a shard, a URL that begins with http, https, s3, redis or rediss, or an l3.Store.
     max_open_files
         how many shards stay open; 0: half of the files that the process may open.
     timeout, attempts, connections, hedge, certificates
@@ -102,12 +106,14 @@ class Dataset:
         requests in progress at once; whether to send a second request if the first one takes much longer than others
         do; and a PEM file with the authorities to trust. None: the environment variables L3_TIMEOUT, L3_ATTEMPTS,
         L3_CONNECTIONS, L3_HEDGE and L3_CERTIFICATES, and without them 30 seconds, 6, 256, no, and those of the system.
+        For an l3.Store only `timeout` and `connections` count. It has its own number of connections.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, max_open_files: int = 0, timeout: float | None = None,
+    def __init__(self, path: str | os.PathLike[str] | Store, *, max_open_files: int = 0, timeout: float | None = None,
                  attempts: int | None = None, connections: int | None = None, hedge: bool | None = None,
                  certificates: str | os.PathLike[str] | None = None) -> None:
-        self._path = os.fsdecode(path)
+        self._store = path if is_store(path) else None
+        self._path = name_of(path) if self._store is not None else os.fsdecode(path)  # type: ignore[arg-type]
         self._options: dict[str, Any] = {
             "max_open_files": max_open_files, "timeout": timeout, "attempts": attempts, "connections": connections,
             "hedge": hedge, "certificates": certificates}
@@ -117,9 +123,15 @@ class Dataset:
             "attempts": 0 if attempts is None else arguments.whole_number("attempts", attempts, 1),
             "connections": 0 if connections is None else arguments.whole_number("connections", connections, 1),
             "hedge": int(hedge is not None and arguments.truth("hedge", hedge))}
-        self._native: _native.DataSet | None = _native.DataSet.open(
-            arguments.path_bytes(self._path), native_options,
-            b"" if certificates is None else arguments.path_bytes(certificates))
+        self._runner: Runner | None = None
+        self._native: _native.DataSet | None = None
+        if self._store is not None:
+            self._runner = Runner(self._store, connections)
+            self._native = self._runner.open(native_options)
+        else:
+            self._native = _native.DataSet.open(
+                arguments.path_bytes(self._path), native_options,
+                b"" if certificates is None else arguments.path_bytes(certificates))
         described = self._native.describe()
         self._count: int = described["samples"]
         self._classes: list[str] = described["classes"]
@@ -130,6 +142,7 @@ class Dataset:
 
     @property
     def path(self) -> str:
+        """The path or URL, or the name of the store."""
         return self._path
 
     @property
@@ -183,7 +196,14 @@ class Dataset:
     def _open(self) -> _native.DataSet:
         if self._native is None:
             raise ValueError(f"the data set {arguments.without_secrets(self._path)!r} is closed")
+        if self._runner is not None:
+            self._runner.ensure_started()
         return self._native
+
+    def _sample(self, native: _native.DataSet, number: int) -> Sample:
+        runner = self._runner
+        return Sample(native, number, self._classes,
+                      native.read if runner is None else lambda number: runner.run(lambda: native.read(number)))
 
     def __len__(self) -> int:
         return self._count
@@ -194,13 +214,13 @@ class Dataset:
             found = self.find(which)
             if found is None:
                 raise KeyError(which)
-            return Sample(native, found, self._classes)
+            return self._sample(native, found)
         if isinstance(which, (slice, bool, np.bool_)) or not hasattr(which, "__index__"):
             raise TypeError(f"a sample is found by its number or its name, not by {type(which).__name__}")
         number = which.__index__()
         if not -self._count <= number < self._count:
             raise IndexError(f"sample {number} is out of range: the data set has {self._count} samples")
-        return Sample(native, number % self._count, self._classes)
+        return self._sample(native, number % self._count)
 
     def __iter__(self) -> Iterator[Sample]:
         for number in range(self._count):
@@ -215,10 +235,12 @@ class Dataset:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __getstate__(self) -> tuple[str, dict[str, Any]]:
+    def __getstate__(self) -> tuple[Any, dict[str, Any]]:
+        if self._store is not None:
+            return self._store, self._options
         return self._path if "://" in self._path else os.path.abspath(self._path), self._options
 
-    def __setstate__(self, state: tuple[str, dict[str, Any]]) -> None:
+    def __setstate__(self, state: tuple[Any, dict[str, Any]]) -> None:
         self.__init__(state[0], **state[1])  # type: ignore[misc]
 
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ from . import _arguments as arguments
 from . import _native
 from ._coding import Array
 from ._dataset import Dataset
+from ._store import Store, is_store
 
 Images = Union[Array, _native.Tensor]
 
@@ -184,7 +185,7 @@ class Loader:
     end of the interpreter.
 
     data
-        a path or an :class:`l3.Dataset`.
+        a path, a URL, an :class:`l3.Dataset` or an :class:`l3.Store`.
     batch_size
         units per batch on each rank.
     shuffle
@@ -236,7 +237,7 @@ class Loader:
         limits for each image, as in :func:`l3.decode`.
     """
 
-    def __init__(self, data: str | os.PathLike[str] | Dataset, batch_size: int, *,
+    def __init__(self, data: str | os.PathLike[str] | Dataset | Store, batch_size: int, *,
                  shuffle: bool | str = True, seed: int = 0, window: int = 8,
                  crop: int | Sequence[int] | None = None, crop_mode: str = "random", flip: bool = False,
                  dtype: object = None, layout: str | Mapping[str, str] = "CHW", mean: object = None, std: object = None,
@@ -532,12 +533,12 @@ def _layouts_of(layout: str | Mapping[str, str], roles: Sequence[str | None]) ->
 
 
 def _open_data(data: object) -> Dataset:
-    """Returns a data set, opened if `data` is a path."""
+    """Returns a data set, opened if `data` is a path or a store."""
     if isinstance(data, Dataset):
         return data
-    if isinstance(data, (str, os.PathLike)):
-        return Dataset(data)
-    raise TypeError(f"data is {type(data).__name__}, but must be a path or an l3.Dataset")
+    if isinstance(data, (str, os.PathLike)) or is_store(data):
+        return Dataset(data)  # type: ignore[arg-type]
+    raise TypeError(f"data is {type(data).__name__}, but must be a path, an l3.Dataset or an l3.Store")
 
 
 def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int] | None, layouts: list[str],

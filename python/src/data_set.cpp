@@ -8,6 +8,7 @@
 
 #include "l3/l3_data.hpp"
 #include "raise.h"
+#include "store.h"
 
 namespace l3_python {
 namespace {
@@ -25,27 +26,48 @@ l3_data_sample sample_at(const DataSet& self, uint64_t index) {
   return sample;
 }
 
-DataSet open(const nb::bytes& path, const nb::dict& wanted, const nb::bytes& certificates) {
+// `certificates` is a file, or empty, and stays with the caller.
+l3_data_options options_of(const nb::dict& wanted, const std::string& certificates) {
   const auto number = [&](const char* option) { return nb::cast<uint32_t>(nb::object(wanted[option])); };
-  const std::string certificate_file(certificates.c_str(), certificates.size());
   l3_data_options options = l3_data_options_init();
   options.max_open_files = number("max_open_files");
   options.timeout_ms = number("timeout_ms");
   options.attempts = number("attempts");
   options.connections = number("connections");
   options.hedge = number("hedge");
-  if (!certificate_file.empty()) options.certificates = certificate_file.c_str();
+  if (!certificates.empty()) options.certificates = certificates.c_str();
+  return options;
+}
+
+// Calls `open` without the interpreter's lock.
+template <class Open>
+DataSet opened_by(const Open& open) {
   l3_data_set* set = nullptr;
   l3_data_error error{};
-  const std::string name(path.c_str(), path.size());
   l3_status status = L3_OK;
   {
     const nb::gil_scoped_release unlocked;
-    status = l3_data_open(name.c_str(), &options, &set, &error);
+    status = open(&set, &error);
   }
   if (status != L3_OK) raise_error(error);
   return {std::shared_ptr<const l3_data_set>(
       set, [](const l3_data_set* closed) { l3_data_close(const_cast<l3_data_set*>(closed)); })};
+}
+
+DataSet open(const nb::bytes& path, const nb::dict& wanted, const nb::bytes& certificates) {
+  const std::string name(path.c_str(), path.size()), file(certificates.c_str(), certificates.size());
+  const l3_data_options options = options_of(wanted, file);
+  return opened_by(
+      [&](l3_data_set** set, l3_data_error* error) { return l3_data_open(name.c_str(), &options, set, error); });
+}
+
+DataSet open_store(const StoreRequests& requests, const nb::bytes& name, const nb::dict& wanted) {
+  const std::string shown(name.c_str(), name.size());
+  const l3_data_options options = options_of(wanted, {});
+  const l3_store store = store_of(requests.shared);
+  return opened_by([&](l3_data_set** set, l3_data_error* error) {
+    return l3_data_open_store(&store, shown.c_str(), &options, set, error);
+  });
 }
 
 nb::dict describe(const DataSet& self) {
@@ -168,6 +190,7 @@ void bind_data_set(nb::module_& module) {
       });
   nb::class_<DataSet>(module, "DataSet", nb::is_final())
       .def_static("open", &open, "path"_a, "options"_a, "certificates"_a)
+      .def_static("open_store", &open_store, "requests"_a, "name"_a, "options"_a)
       .def("describe", &describe)
       .def("describe_sample", &describe_sample)
       .def("roles", &roles)

@@ -5,6 +5,7 @@
 #include "encode.h"
 #include "files.h"
 #include "loader.h"
+#include "store.h"
 #include "tensor.h"
 
 NB_MODULE(_native, module) {
@@ -15,6 +16,7 @@ NB_MODULE(_native, module) {
   l3_python::bind_files(module);
   l3_python::bind_encode(module);
   l3_python::bind_loader(module);
+  l3_python::bind_store(module);
   module.def("version", &l3_version_text);
   module.def("cpu_target", &l3_cpu_target);
 }
