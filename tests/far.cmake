@@ -42,6 +42,8 @@ add_far_test(far_redis --probe $<TARGET_FILE:redis_probe>)
 add_far_test(far_redis_hostile --probe $<TARGET_FILE:redis_probe>)
 if(L3_TOOLS)
   add_far_test(command_far --l3 $<TARGET_FILE:l3_command>)
+  # The address sanitizer's dlopen does not look at the command's RUNPATH.
+  set_tests_properties(command_far PROPERTIES ENVIRONMENT LD_LIBRARY_PATH=$<TARGET_FILE_DIR:l3_data_net>)
 endif()
 # Epochs near and far, with faults. It imports the package of this build, and measures, so nothing may run beside it.
 if(L3_TOOLS AND L3_PYTHON)
