@@ -106,8 +106,8 @@ class FarStore final : public loader::Store {
       const std::lock_guard lock(store_.mutex_);
       for (loader::Read* read : reads) {
         const uint32_t any = static_cast<uint32_t>(store_.dice_()) % (store_.most_ - store_.least_ + 1);
-        const uint32_t delay = store_.delay ? store_.delay(*read) : store_.least_ + any;
-        store_.waiting_.emplace(Clock::now() + std::chrono::milliseconds(delay), Waiting{read, this, read->size});
+        const uint32_t wait = store_.delay ? store_.delay(*read) : store_.least_ + any;
+        store_.waiting_.emplace(Clock::now() + std::chrono::milliseconds(wait), Waiting{read, this, read->size});
         read->times.sent = now();
         ++read->times.attempts;
         Counts& counts = store_.counts_;
