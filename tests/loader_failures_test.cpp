@@ -313,6 +313,8 @@ TEST_F(LoaderFailures, OfOptionsNameTheReason) {
 TEST_F(LoaderFailures, InAForkedChildAreSaid) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "AddressSanitizer's allocator can deadlock in the child of a process with threads";
+#elif defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer mixes up threads of the parent and the child";
 #endif
   draw_set({{40, 24}}, {L3_COLOUR_RGB, 8}, 20);
   const l3_loader_options options = options_of(4);
