@@ -194,12 +194,14 @@ l3_status l3_data_read(const l3_data_set* set, uint64_t index, void* out, size_t
   const Shard& shard = *set->shards[sample.shard];
   const size_t size = static_cast<size_t>(sample.size);
   // The network may damage bytes, so that those of a far store are read once more.
-  for (int left = set->store->is_far() ? 1 : 0;; --left) {
+  const int tries = set->store->is_far() ? 2 : 1;
+  for (int number = 1;; ++number) {
     Read read = set->read_of(index, sample, 0, size, out);
+    read.again = number > 1;
     const l3_status status = read_all(*set, shard, {&read, size > 0 ? size_t{1} : 0}, error);
     if (status != L3_OK) return status;
     if (base::crc32({static_cast<const uint8_t*>(out), size}) == sample.check) break;
-    if (left == 0) return fail(error, shard.name(), Fault{"the check of a sample does not match", sample.offset});
+    if (number == tries) return fail(error, shard.name(), Fault{"the check of a sample does not match", sample.offset});
   }
   return sample.kind == L3_DATA_IMAGE ? check_head(shard, sample, out, error) : succeed(error);
 }

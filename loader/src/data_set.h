@@ -26,6 +26,7 @@ struct Shard {
   const std::string& name() const { return object->name(); }  // the path or URL
 
   std::unique_ptr<Object> object;
+  size_t number = 0;  // in the data set
   uint64_t size = 0;
   ShardIndex index;
   uint64_t first_sample = 0, first_group = 0;
@@ -36,6 +37,11 @@ struct Shard {
 // Opens the data set in a store, or a single shard if `shard` is its key.
 l3_status open_data_set(std::shared_ptr<Store> store, const std::string& shard, const l3_data_options& options,
                         l3_data_set** set, l3_data_error* error);
+
+// The options for its store. They point into `options`.
+StoreOptions store_options(const l3_data_options& options);
+
+class CacheStore;
 
 }  // namespace loader
 
@@ -63,6 +69,7 @@ struct l3_data_set {
 
   // Declared before the shards, whose objects need it.
   std::shared_ptr<loader::Store> store;
+  std::shared_ptr<loader::CacheStore> cache;  // the same as `store`, if the data set has a cache
   l3_data_options options;
   std::vector<std::unique_ptr<loader::Shard>> shards;
   std::vector<std::string> classes;

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "cache_store.h"
 #include "callback_store.h"
 #include "data_error.h"
 #include "data_set.h"
@@ -75,8 +76,16 @@ l3_status open_data_set(std::shared_ptr<Store> store, const std::string& shard, 
                         l3_data_set** set, l3_data_error* error) {
   auto opened = std::make_unique<l3_data_set>(std::move(store), options);
   if (const l3_status status = opened->open(shard, error); status != L3_OK) return status;
+  if (options.cache != nullptr) {
+    if (const l3_status status = add_cache(*opened, options.cache, error); status != L3_OK) return status;
+  }
   *set = opened.release();
   return succeed(error);
+}
+
+StoreOptions store_options(const l3_data_options& options) {
+  return {options.timeout_ms, options.attempts, options.connections, options.hedge != 0,
+          options.certificates != nullptr ? options.certificates : ""};
 }
 
 }  // namespace loader
@@ -217,6 +226,7 @@ l3_status l3_data_set::add_shard(std::unique_ptr<Shard> shard, std::vector<uint8
     shard->digest = summary->digest;
   }
   if (const l3_status status = open_models(*shard, error); status != L3_OK) return status;
+  shard->number = shards.size();
   shard->first_sample = samples;
   shard->first_group = groups;
   samples += footer.entries;
@@ -276,11 +286,6 @@ namespace {
 
 constexpr const char* kNull = "a pointer that must not be null is null";
 constexpr const char* kNoStructSize = "struct_size is not set: use the _init function";
-
-StoreOptions store_options(const l3_data_options& options) {
-  return {options.timeout_ms, options.attempts, options.connections, options.hedge != 0,
-          options.certificates != nullptr ? options.certificates : ""};
-}
 
 // Splits a URL of a shard into the URL of its folder and its key. A query stays with the folder.
 bool split_shard(const std::string& url, std::string& folder, std::string& key) {

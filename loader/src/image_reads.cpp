@@ -20,7 +20,9 @@ constexpr Costs kLocal{64 << 10, 16 << 10}, kFar{256 << 10, 64 << 10};
 constexpr l3_limits kAny = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
 
 void ask_for(Image& image, const l3_data_set& set, uint64_t offset, uint64_t size) {
-  if (size > 0) image.reads.push_back(set.read_of(image.number, image.sample, offset, size, image.file + offset));
+  if (size == 0) return;
+  image.reads.push_back(set.read_of(image.number, image.sample, offset, size, image.file + offset));
+  image.reads.back().again = image.is_second_try;
 }
 
 void ask_for_rest(Image& image, const l3_data_set& set) {

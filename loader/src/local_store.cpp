@@ -174,8 +174,9 @@ class LocalStore final : public Store {
   void read(std::span<Read> reads, std::span<StoreFault> faults) override {
     for (size_t i = 0; i < reads.size(); ++i) faults[i] = read_now(reads[i]);
   }
+  bool has_cached_reads() const override { return has_cached_reads_.load(std::memory_order_relaxed); }
   uint64_t read_cached(const Read& read) override {
-    if (!has_cached_reads_.load(std::memory_order_relaxed)) return 0;
+    if (!has_cached_reads()) return 0;
     const Use use(read.object);
     bool supported = true;
     const uint64_t got =

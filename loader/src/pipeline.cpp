@@ -47,7 +47,7 @@ Pipeline::Pipeline(const l3_data_set& set, const l3_loader_options& options, std
       device_(std::move(device)),
       files_(options.max_bytes_in_flight),
       is_far_(set.store->is_far()),
-      reads_cached_(options.reading == L3_READING_AUTO && !is_far_),
+      reads_cached_(options.reading == L3_READING_AUTO && set.store->has_cached_reads()),
       begun_ns_(steady_ns()),
       ahead_(options.prefetch) {}
 
@@ -547,7 +547,8 @@ void Pipeline::keep_requests(const Image& image) {
       const RequestTimes& times = read.times;
       requests_.push_back({image.job->number, image.number, read.offset - image.sample.offset, read.size,
                            since(times.queued), since(times.sent), since(times.answered), since(times.finished),
-                           times.attempts, times.shared, times.hedged ? 1u : 0u, image.read_fault ? 1u : 0u});
+                           times.attempts, times.shared, times.hedged ? 1u : 0u, image.read_fault ? 1u : 0u,
+                           times.cached ? 1u : 0u, 0});
       if (requests_.size() > kMaxRequests) requests_.pop_front();
     }
   } catch (const std::bad_alloc&) {

@@ -53,6 +53,10 @@ typedef struct l3_data_options {
   uint32_t connections;      // requests in progress at once; 0: 256
   uint32_t hedge;            // 1: send a second request if the first one takes much longer than others do
   const char* certificates;  // a PEM file with the authorities to trust; null: those of the system
+  // Where to keep samples, so that each one is read from its store only once: "PLACE=SIZE", or several of them joined
+  // by commas. A place is a folder, also one in memory (/dev/shm/l3), or the URL of a store such as Redis. A size is
+  // written as 500GB or as 65%, which is a share of the data set. docs/cache.md describes it. Null: no cache.
+  const char* cache;
 } l3_data_options;
 
 static inline l3_data_options l3_data_options_init(void) {
@@ -211,6 +215,41 @@ L3_API L3_MUST_USE l3_status l3_data_read(const l3_data_set* set, uint64_t index
 // contents of `out` are unspecified.
 L3_API L3_MUST_USE l3_status l3_data_read_part(const l3_data_set* set, uint64_t index, uint64_t offset, void* out,
                                                size_t size, l3_data_error* error);
+
+// -------------------------------------------------------------------------------------------------------- the cache
+
+// What the cache of a data set is to hold, and what it did since the data set was opened. A crop of a large image may
+// take several reads.
+typedef struct l3_data_cache_info {
+  uint32_t struct_size;
+  uint32_t places;               // 0: the data set has no cache
+  uint64_t samples, bytes;       // that it is to hold
+  uint64_t hits, hit_bytes;      // reads of these that it answered
+  uint64_t misses, miss_bytes;   // reads of these that the store answered
+  uint64_t others, other_bytes;  // reads of samples that it is not to hold
+  uint64_t kept;                 // samples that were written to it
+  uint64_t damaged;              // samples that were damaged, in the cache or in the store, and were read once more
+  uint64_t failures;             // how often a place could not be read or written
+  l3_data_error last_failure;    // `file` is the place
+} l3_data_cache_info;
+
+static inline l3_data_cache_info l3_data_cache_info_init(void) {
+  l3_data_cache_info empty = L3_ALL_ZERO;
+  empty.struct_size = (uint32_t)sizeof(empty);
+  return empty;
+}
+
+// Fills *info. Fails only if info->struct_size is 0 or an argument is null.
+L3_API L3_MUST_USE l3_status l3_data_cache(const l3_data_set* set, l3_data_cache_info* info);
+
+typedef enum l3_cached {
+  L3_CACHED_NEVER = 0,    // the cache is not to hold it
+  L3_CACHED_NOT_YET = 1,  // it is to hold it. Of a place that is no folder, only reading tells whether it does
+  L3_CACHED = 2,          // it holds it
+} l3_cached;
+
+// Tells whether the cache holds a sample. Reading a sample that it is to hold and does not hold yet, puts it there.
+L3_API l3_cached l3_data_is_cached(const l3_data_set* set, uint64_t index);
 
 // Verifies what l3_data_open does not: the head of a shard, the zero bytes between its samples, its digest if
 // index.json has one, and its models. It does not verify samples: l3_data_read does. The digest of a sample that is no

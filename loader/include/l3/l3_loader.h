@@ -276,6 +276,8 @@ typedef struct l3_request {
   uint32_t shared;    // how many other reads the same request served
   uint32_t hedged;    // 1: it was slow, so a second one was sent
   uint32_t failed;    // 1
+  uint32_t cached;    // 1: a cache answered it
+  uint32_t reserved;
 } l3_request;
 
 typedef struct l3_batch_info {

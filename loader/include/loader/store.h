@@ -58,6 +58,7 @@ struct RequestTimes {
   uint32_t attempts = 0;  // how often it was sent; 2 or more: it was repeated
   uint32_t shared = 0;    // how many other reads the same request served
   bool hedged = false;    // a second request was sent because the first one was slow
+  bool cached = false;    // a cache answered
 };
 
 inline constexpr uint64_t kNoSample = UINT64_MAX;
@@ -74,12 +75,13 @@ struct Read {
   // The sample that the read is a part of, for stores that keep samples apart: its number in the shard, and its place
   // in the shard's file.
   uint64_t sample = kNoSample, sample_offset = 0, sample_size = 0;
+  bool again = false;  // the sample was read before and was damaged, so that no cache may answer
   // A thread of the store calls this once, or submit() does. It must not wait for anything.
   void (*finish)(Read& read, const StoreFault& fault) = nullptr;
   void* context = nullptr;
   RequestTimes times;
 
-  // Used by the store.
+  // Used by the store, which may also change the members above, except `size` of a read that is not from_end.
   Read* next = nullptr;
   int descriptor = -1;
   bool owns_descriptor = false;
@@ -126,6 +128,8 @@ class Store {
   virtual std::unique_ptr<Channel> make_channel(l3_reading reading) = 0;
   // Reads all of these, and waits for them. Their `finish` must be null, and faults[i] is the fault of reads[i].
   virtual void read(std::span<Read> reads, std::span<StoreFault> faults) = 0;
+  // True if read_cached() may find something.
+  virtual bool has_cached_reads() const { return false; }
   // Reads what is in memory already, without waiting, from the front. Returns how many bytes it read.
   virtual uint64_t read_cached(const Read&) { return 0; }
 

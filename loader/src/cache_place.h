@@ -1,0 +1,52 @@
+// What the places of a cache have in common: folders of this machine, and stores such as Redis on the nodes of a job.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "cache_plan.h"
+#include "data_set.h"
+
+namespace loader {
+
+// The data set that a cache is for.
+struct SetOfShards {
+  std::string name;  // its path or URL, without secrets
+  std::span<const std::unique_ptr<Shard>> shards;
+};
+
+inline uint64_t steady_ns() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+// Any thread may call these functions. `sample` is a number in the data set.
+class CachePlace {
+ public:
+  virtual ~CachePlace() = default;
+
+  virtual const std::string& name() const = 0;
+  // Reads of this place go to its channels.
+  virtual Store& store() = 0;
+  // False if a read of the sample would be in vain.
+  virtual bool may_have(uint64_t sample) = 0;
+  // Makes a read of a sample, or of a part of it, one that this place can answer. `own` gets what must live until the
+  // read is finished.
+  virtual void direct(Read& read, const Shard& shard, std::unique_ptr<Object>& own) = 0;
+  // Such a read failed or succeeded.
+  virtual void failed(uint64_t sample, const StoreFault& fault) = 0;
+  virtual void succeeded() = 0;
+
+  // False if writing would be in vain.
+  virtual bool may_keep() = 0;
+  // Writes a whole sample, whose bytes were verified. `offset` is its place in the shard. May wait.
+  virtual StoreFault keep(const Shard& shard, uint64_t sample, uint64_t offset, std::span<const uint8_t> bytes) = 0;
+  // The sample is damaged here: from now on it is absent.
+  virtual void forget(uint64_t sample) = 0;
+};
+
+}  // namespace loader
