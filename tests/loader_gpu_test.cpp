@@ -175,6 +175,34 @@ TEST_F(LoadersOnDevices, TakeMoreBatchesOfAFarStoreThanTheyHaveSlots) {
   l3_data_close(far);
 }
 
+TEST_F(LoadersOnDevices, ReadDamagedFilesOfAFarStoreOnceMore) {
+  draw_set({{40, 24}, {300, 310}}, {L3_COLOUR_RGB, 8}, 24);
+  const auto store = std::make_shared<FarStore>(folder_.string());
+  std::set<std::pair<const loader::Object*, uint64_t>> seen;
+  // The first answer about each second sample is damaged: in the head, or in the pixels.
+  store->change = [&](loader::Read& read) {
+    if (read.sample == loader::kNoSample || read.sample % 2 == 0) return;
+    if (seen.insert({read.object, read.sample}).second) read.to[read.sample % 4 == 1 ? 20 : read.size - 9] ^= 4;
+  };
+  l3_data_set* far = nullptr;
+  ASSERT_EQ(loader::open_data_set(store, "", l3_data_options_init(), &far, nullptr), L3_OK);
+  l3_loader_options options = options_of(4);
+  options.crop = L3_CROP_RANDOM;
+  options.crop_width = options.crop_height = 20;
+  for (const l3_device_kind device : {L3_DEVICE_CUDA, L3_DEVICE_CPU}) {
+    std::vector<Unit> expected;
+    options.device = L3_DEVICE_CPU;
+    for (const auto& batch : on(L3_DEVICE_CPU, options, 2)) expected.insert(expected.end(), batch.begin(), batch.end());
+    options.device = device;
+    seen.clear();
+    Loader loader(*far, options);
+    ASSERT_EQ(l3_loader_start(loader.get(), 2, 0, nullptr), L3_OK);
+    EXPECT_EQ(loader.units(), expected);
+    EXPECT_EQ(seen.size(), 12u);
+  }
+  l3_data_close(far);
+}
+
 TEST_F(LoadersOnDevices, BringLabels) {
   draw_set({{8, 8}}, {L3_COLOUR_GRAY, 8}, 10);
   l3_loader_options options = options_of(4);

@@ -7,15 +7,7 @@
 #include <iterator>
 #include <new>
 
-#include "base/crc32.h"
-
 namespace loader {
-
-StoreFault keep(const Keepsake& sample) {
-  const std::span<const uint8_t> bytes(sample.bytes.data(), static_cast<size_t>(sample.size));
-  if (!sample.place->may_keep() || base::crc32(bytes) != sample.check) return {};
-  return sample.place->keep(*sample.shard, sample.sample, sample.offset, bytes);
-}
 
 CacheKeeper::~CacheKeeper() {
   {
@@ -82,7 +74,7 @@ void CacheKeeper::run() {
     const auto sample = std::next(samples_.begin(), static_cast<ptrdiff_t>(writing_));
     ++writing_;
     lock.unlock();
-    wrote_(*sample, keep(*sample));
+    write_(*sample);
     const uint64_t size = sample->size;
     std::list<Keepsake> written;
     lock.lock();

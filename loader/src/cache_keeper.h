@@ -28,8 +28,8 @@ struct Keepsake {
 // until it is written or has failed.
 class CacheKeeper {
  public:
-  // `wrote` is told the outcome of each sample, on any thread.
-  explicit CacheKeeper(std::function<void(const Keepsake&, const StoreFault&)> wrote) : wrote_(std::move(wrote)) {}
+  // `write` writes a sample, on any thread.
+  explicit CacheKeeper(std::function<void(const Keepsake&)> write) : write_(std::move(write)) {}
   // Writes what is left. No room may be in use otherwise.
   ~CacheKeeper();
   CacheKeeper(const CacheKeeper&) = delete;
@@ -52,7 +52,7 @@ class CacheKeeper {
   void run();
 
   const pid_t process_ = getpid();
-  std::function<void(const Keepsake&, const StoreFault&)> wrote_;
+  std::function<void(const Keepsake&)> write_;
   std::mutex mutex_;
   std::condition_variable work_, room_;
   uint64_t taken_ = 0;
@@ -62,8 +62,5 @@ class CacheKeeper {
   bool ends_ = false;
   std::vector<std::thread> threads_;
 };
-
-// Verifies a sample and writes it. Bytes that do not match their check are not written, and that is no fault.
-StoreFault keep(const Keepsake& sample);
 
 }  // namespace loader

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/crc32.h"
 #include "cache_channel.h"
 #include "cache_folder.h"
 #include "cache_remote.h"
@@ -29,10 +30,7 @@ std::unique_ptr<Object> CacheStore::open(std::string_view key) const {
 CacheKeeper& CacheStore::keeper() {
   CacheKeeper* there = keeper_.load();
   while (there == nullptr || there->process() != getpid()) {
-    auto fresh = std::make_unique<CacheKeeper>([this](const Keepsake& sample, const StoreFault& fault) {
-      if (fault) return note_failure(*sample.place, fault);
-      counts_.kept.fetch_add(1, std::memory_order_relaxed);
-    });
+    auto fresh = std::make_unique<CacheKeeper>([this](const Keepsake& sample) { keep(sample); });
     // Another thread of this process may have been faster.
     if (keeper_.compare_exchange_strong(there, fresh.get())) return *fresh.release();
   }
@@ -105,11 +103,20 @@ Keepsake CacheStore::keepsake_of(const Read& read, const Choice& choice, Bytes b
   return sample;
 }
 
+void CacheStore::keep(const Keepsake& sample) {
+  const std::span<const uint8_t> bytes(sample.bytes.data(), static_cast<size_t>(sample.size));
+  if (!sample.place->may_keep() || base::crc32(bytes) != sample.check) return;
+  const StoreFault fault = sample.place->keep(*sample.shard, sample.sample, sample.offset, bytes);
+  if (fault) return note_failure(*sample.place, fault);
+  counts_.kept.fetch_add(1, std::memory_order_relaxed);
+}
+
 std::unique_ptr<Channel> CacheStore::make_channel(l3_reading reading) {
   return std::make_unique<CacheChannel>(*this, reading);
 }
 
 uint64_t CacheStore::read_cached(const Read& read) {
+  if (read.again) return 0;
   const Choice choice = choose(read);
   if (choice.place == nullptr || !choice.is_there || !choice.place->store().has_cached_reads()) return 0;
   Read own = read;
@@ -151,12 +158,7 @@ void CacheStore::read_behind(std::span<Read> reads, std::span<StoreFault> faults
       read.size = own[i].size;  // it may have been larger than the object
     } else if (!own_faults[i]) {
       std::memcpy(read.to, bytes[i].data() + (read.offset - read.sample_offset), read.size);
-      const Keepsake sample = keepsake_of(read, choice, std::move(bytes[i]));
-      if (const StoreFault fault = keep(sample)) {
-        note_failure(*choice.place, fault);
-      } else {
-        counts_.kept.fetch_add(1, std::memory_order_relaxed);
-      }
+      keep(keepsake_of(read, choice, std::move(bytes[i])));
     }
   }
 }

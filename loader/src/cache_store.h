@@ -73,6 +73,8 @@ class CacheStore final : public Store {
   Keepsake keepsake_of(const Read& read, const Choice& choice, Bytes bytes) const;
   void read_behind(std::span<Read> reads, std::span<StoreFault> faults, std::span<const size_t> which,
                    std::span<const Choice> choices);
+  // Verifies a sample and writes it to its place.
+  void keep(const Keepsake& sample);
   CacheKeeper& keeper();
 
   std::shared_ptr<Store> behind_;

@@ -88,7 +88,12 @@ void Image::fail(const Shard& shard, const l3_error& error) {
   fail(shard, error.status, reason, has_place ? sample.offset + error.offset : L3_DATA_NONE);
 }
 
+bool Image::is_worth_reading_again() const {
+  return fault && !read_fault && !is_second_try && fault->status != L3_ERROR_MEMORY && fault->status != L3_ERROR_LIMIT;
+}
+
 void Image::forget() {
+  is_second_try = true;
   is_whole = true;
   is_planned = false;
   prefix = 0;

@@ -42,7 +42,9 @@ struct Image {
   void fail(const Shard& shard, l3_status status, std::string_view reason, uint64_t offset, int system_error = 0);
   // Records an error of libl3.
   void fail(const Shard& shard, const l3_error& error);
-  // Forgets what was read and that it failed. The next plan reads the whole file.
+  // Whether it failed because of what was read, and may be read a second time.
+  bool is_worth_reading_again() const;
+  // Forgets what was read and that it failed. The next plan reads the whole file, and no cache may answer.
   void forget();
 };
 

@@ -573,16 +573,15 @@ bool Pipeline::take_memory(Job& job) {
 bool Pipeline::decode_or_fetch_again(Image& image, Scratch& scratch) {
   const Shard& shard = *set_.shards[image.sample.shard];
   try {
-    if (device_ == nullptr && !image.fault) {
-      if (!is_far_ || take_memory(*image.job)) {
+    if (device_ == nullptr) {
+      if (image.fault) {
+        // It could not be read, or its head is damaged.
+      } else if (!is_far_ || take_memory(*image.job)) {
         decode(image, scratch);
       } else {
         image.fail(shard, L3_ERROR_MEMORY, "no memory for a batch", L3_DATA_NONE);
       }
-      const bool is_damaged =
-          image.fault && image.fault->status != L3_ERROR_MEMORY && image.fault->status != L3_ERROR_LIMIT;
-      if (is_far_ && is_damaged && !image.is_second_try) {
-        image.is_second_try = true;
+      if (is_far_ && image.is_worth_reading_again()) {
         image.forget();
         if (!fetch(image)) return false;
       }

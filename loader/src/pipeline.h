@@ -110,6 +110,7 @@ class Pipeline {
   void done(const Claim& images);
   void finish(Job& job);
   l3_status decode_on_device(Job& job, std::span<Image* const> images, std::span<const uint32_t> places);
+  l3_status decode_again_on_device(Job& job);
   l3_status zero_on_device(Job& job, const std::vector<bool>& failed);
   l3_status run(Job& job, const DeviceWork& work, std::span<l3_error> verdicts);
   void finish_on_cpu(Job& job);

@@ -1,6 +1,7 @@
 // Finishes batches: handles failed units, and decodes on the device if there is one.
 #include <algorithm>
 #include <cstring>
+#include <system_error>
 
 #include "data_error.h"
 #include "pipeline.h"
@@ -170,6 +171,37 @@ l3_status Pipeline::decode_on_device(Job& job, std::span<Image* const> images, s
   return L3_OK;
 }
 
+// Reads files again that arrived damaged from a far store, and decodes them again.
+l3_status Pipeline::decode_again_on_device(Job& job) {
+  std::vector<Image*> images;
+  std::vector<uint32_t> places;
+  std::vector<Read> reads;
+  for (Image& image : job.images) {
+    if (!image.is_worth_reading_again()) continue;
+    image.forget();
+    images.push_back(&image);
+    places.push_back(image.place);
+    reads.push_back(set_.read_of(image.number, image.sample, 0, image.sample.size, image.file));
+    reads.back().again = true;
+  }
+  if (images.empty()) return L3_OK;
+  std::vector<StoreFault> faults(reads.size());
+  try {
+    set_.store->read(reads, faults);
+  } catch (const std::system_error& why) {
+    faults.assign(reads.size(), {L3_ERROR_MEMORY, 0, L3_DATA_NONE, why.what()});
+  }
+  size_t present = 0;
+  for (size_t i = 0; i < images.size(); ++i) {
+    const Shard& shard = *set_.shards[images[i]->sample.shard];
+    if (faults[i]) images[i]->fail(shard, faults[i].status, faults[i].reason, faults[i].offset, faults[i].system_error);
+    if (faults[i]) continue;
+    images[present] = images[i];
+    places[present++] = places[i];
+  }
+  return decode_on_device(job, {images.data(), present}, {places.data(), present});
+}
+
 // Writes zeros to the places of failed units. The files in the staging memory are no longer needed.
 l3_status Pipeline::zero_on_device(Job& job, const std::vector<bool>& failed) {
   uint64_t largest = 0;
@@ -214,6 +246,7 @@ void Pipeline::finish_on_device(Job& job) {
   // Images that could not be read are left out.
   collect_intact(gather_failures(job), false);
   if (decode_on_device(job, images, places) != L3_OK) return;
+  if (is_far_ && decode_again_on_device(job) != L3_OK) return;
   const std::vector<bool> failed = gather_failures(job);
   if (job.failed == 0 || options_.on_error == L3_ON_ERROR_FAIL) return;
   if (options_.on_error == L3_ON_ERROR_SKIP) {
