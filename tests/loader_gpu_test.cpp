@@ -189,12 +189,10 @@ TEST_F(LoadersOnDevices, ReadDamagedFilesOfAFarStoreOnceMore) {
   l3_loader_options options = options_of(4);
   options.crop = L3_CROP_RANDOM;
   options.crop_width = options.crop_height = 20;
-  for (const l3_device_kind device : {L3_DEVICE_CUDA, L3_DEVICE_CPU}) {
-    std::vector<Unit> expected;
-    options.device = L3_DEVICE_CPU;
-    for (const auto& batch : on(L3_DEVICE_CPU, options, 2)) expected.insert(expected.end(), batch.begin(), batch.end());
-    options.device = device;
-    seen.clear();
+  std::vector<Unit> expected;
+  for (const auto& batch : on(L3_DEVICE_CPU, options, 2)) expected.insert(expected.end(), batch.begin(), batch.end());
+  options.device = L3_DEVICE_CUDA;
+  {
     Loader loader(*far, options);
     ASSERT_EQ(l3_loader_start(loader.get(), 2, 0, nullptr), L3_OK);
     EXPECT_EQ(loader.units(), expected);

@@ -18,8 +18,8 @@ CacheStore::CacheStore(std::shared_ptr<Store> behind, CachePlan plan, std::vecto
   for (const auto& place : places_) has_cached_reads_ = has_cached_reads_ || place->store().has_cached_reads();
 }
 
-CacheStore::~CacheStore() {
-  CacheKeeper* const own = keeper_.load();
+void CacheStore::stop() {
+  CacheKeeper* const own = keeper_.exchange(nullptr);
   if (own != nullptr && own->process() == getpid()) delete own;
 }
 

@@ -36,7 +36,9 @@ class CacheStore final : public Store {
   };
 
   CacheStore(std::shared_ptr<Store> behind, CachePlan plan, std::vector<std::unique_ptr<CachePlace>> places);
-  ~CacheStore() override;
+  ~CacheStore() override { stop(); }
+  // Writes what is left, and ends the threads. No read may be in progress.
+  void stop();
 
   const std::string& name() const override { return behind_->name(); }
   // Also if the store behind it is near: it has a cache because it is slow.

@@ -47,6 +47,9 @@ class CacheStore;
 
 struct l3_data_set {
   l3_data_set(std::shared_ptr<loader::Store> of, const l3_data_options& wanted);
+  ~l3_data_set();
+  l3_data_set(const l3_data_set&) = delete;
+  l3_data_set& operator=(const l3_data_set&) = delete;
 
   l3_status open(const std::string& shard, l3_data_error* error);
 

@@ -98,6 +98,11 @@ l3_data_set::l3_data_set(std::shared_ptr<Store> of, const l3_data_options& wante
   if (options.max_json_bytes == 0) options.max_json_bytes = kDefaultJsonBytes;
 }
 
+// What a cache still has to write needs the shards.
+l3_data_set::~l3_data_set() {
+  if (cache != nullptr) cache->stop();
+}
+
 l3_status l3_data_set::open(const std::string& shard, l3_data_error* error) {
   std::vector<ShardSummary> summaries;
   if (!shard.empty()) {
