@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -70,6 +71,33 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }
 
+// A folder in memory for caches, which is removed at the end.
+class CacheFolder {
+ public:
+  CacheFolder() {
+    if (mkdtemp(path_.data()) == nullptr) die("cannot make a folder in /dev/shm");
+  }
+  ~CacheFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  CacheFolder(const CacheFolder&) = delete;
+  CacheFolder& operator=(const CacheFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = "/dev/shm/l3-loader-bench-XXXXXX";
+};
+
+l3::DataSet open_cached(const std::string& path, const std::string& cache) {
+  l3_data_options options = l3_data_options_init();
+  options.cache = cache.c_str();
+  auto set = l3::DataSet::open(path, options);
+  if (!set) die(l3::message(set.error()));
+  return std::move(*set);
+}
+
 struct Way {
   std::string name;
   std::function<void()> run;
@@ -109,7 +137,7 @@ int main(int count, char** words) {
   const size_t images = options.epochs * samples.size();
   const uint64_t image_bytes = uint64_t{shape[0]} * shape[1] * shape[2] * (bits > 8 ? 2 : 1);
 
-  const auto load = [&](const l3_tensor_options& wanted, l3_order order) {
+  const auto load = [&](const l3::DataSet& from, const l3_tensor_options& wanted, l3_order order) {
     return [&, wanted, order] {
       l3_loader_options wish = l3_loader_options_init();
       wish.batch_size = options.batch;
@@ -119,7 +147,7 @@ int main(int count, char** words) {
       wish.tensor_count = 1;
       wish.groups = groups.data();
       wish.group_count = groups.size();
-      auto loader = l3::Loader::open(set, wish);
+      auto loader = l3::Loader::open(from, wish);
       if (!loader) die(l3::message(loader.error()));
       for (uint64_t epoch = 0; epoch < options.epochs; ++epoch) {
         if (const auto error = loader->start(epoch)) die(l3::message(*error));
@@ -171,9 +199,14 @@ int main(int count, char** words) {
                       }
                     });
                   }});
-  ways.push_back({"loader, HWC as stored", load(stored, L3_ORDER_STORED)});
-  ways.push_back({"loader, shuffled, HWC as stored", load(stored, L3_ORDER_SHUFFLED)});
-  ways.push_back({"loader, shuffled, CHW f16 normalised", load(half, L3_ORDER_SHUFFLED)});
+  ways.push_back({"loader, HWC as stored", load(set, stored, L3_ORDER_STORED)});
+  ways.push_back({"loader, shuffled, HWC as stored", load(set, stored, L3_ORDER_SHUFFLED)});
+  ways.push_back({"loader, shuffled, CHW f16 normalised", load(set, half, L3_ORDER_SHUFFLED)});
+  const CacheFolder folder;
+  const l3::DataSet empty = open_cached(options.set, folder.path() + "/empty=1B");
+  const l3::DataSet full = open_cached(options.set, folder.path() + "/full=100%");
+  ways.push_back({"the same, with a cache that holds nothing", load(empty, half, L3_ORDER_SHUFFLED)});
+  ways.push_back({"the same, from a cache in memory", load(full, half, L3_ORDER_SHUFFLED)});
 
   for (uint32_t round = 0; round <= options.rounds; ++round) {
     for (Way& way : ways) {

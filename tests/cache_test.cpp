@@ -30,6 +30,7 @@ class TestPlace final : public CachePlace {
 
   const std::string& name() const override { return name_; }
   FarStore& store() override { return *store_; }
+  bool knows_what_it_has() const override { return false; }
   bool may_have(uint64_t) override { return is_up; }
   void direct(Read& read, const loader::Shard& shard, std::unique_ptr<loader::Object>& own) override {
     own = store_->open(std::to_string(shard.first_sample + read.sample));

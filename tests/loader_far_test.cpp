@@ -189,6 +189,24 @@ TEST_F(LoaderFar, AFaultIsReportedAndTheEpochGoesOn) {
   EXPECT_NE(std::string(failures[0].error.file).find("shard-0.l3s"), std::string::npos);
 }
 
+TEST_F(LoaderFar, BatchesOfWhichNothingArrives) {
+  draw_set({{40, 24}}, {L3_COLOUR_GRAY, 8}, 12);
+  const auto store = make_store();
+  const Set far = open_far(store);
+  store->refuse = [](const loader::Read&) { return loader::StoreFault{L3_ERROR_FILE, EIO, L3_DATA_NONE, "broken"}; };
+  l3_loader_options options = options_of(4);
+  options.on_error = L3_ON_ERROR_ZERO;
+  for (const Unit& unit : [&] {
+         Loader loader(*far, options);
+         return loader.units();
+       }()) {
+    EXPECT_EQ(unit.label, -1);
+    EXPECT_EQ(unit.bytes, Bytes(40 * 24));
+  }
+  options.on_error = L3_ON_ERROR_SKIP;
+  EXPECT_TRUE(batches_of(*far, options).empty());
+}
+
 TEST_F(LoaderFar, WhatArrivesDamagedIsReadOnceMore) {
   draw_set({{40, 24}, {300, 300}}, {L3_COLOUR_GRAY, 8}, 20);
   const auto store = make_store();

@@ -61,10 +61,10 @@ void CacheChannel::prepare(Read& read, Batch& batch) {
   if (!read.again && keeper.copy(*choice.place, choice.sample, read.offset, {read.to, read.size})) {
     return batch.present.push_back(&read);
   }
-  const bool is_folder = choice.place->store().has_cached_reads();
-  // A folder knows what it has. Any other place must be asked, and the sample may have to be written then. At most one
-  // read of a call takes room, because a second one could wait for the room of the first.
-  const bool may_fill = !batch.fills && choice.place->may_keep() && (!choice.is_there || !is_folder);
+  // A sample that a place does not have after all is written there then. At most one read of a call takes room, because
+  // a second one could wait for the room of the first.
+  const bool is_certain = choice.is_there && choice.place->knows_what_it_has();
+  const bool may_fill = !batch.fills && choice.place->may_keep() && !is_certain;
   Pending& pending = *batch.pending.emplace_back(std::make_unique<Pending>());
   pending.channel = this;
   pending.wanted = &read;

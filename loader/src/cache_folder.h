@@ -29,6 +29,7 @@ class CacheFolder final : public CachePlace {
 
   const std::string& name() const override { return name_; }
   Store& store() override { return *files_; }
+  bool knows_what_it_has() const override { return true; }
   bool may_have(uint64_t sample) override;
   void direct(Read& read, const Shard& shard, std::unique_ptr<Object>& own) override;
   void failed(uint64_t sample, const StoreFault& fault) override;

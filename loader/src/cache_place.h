@@ -32,6 +32,8 @@ class CachePlace {
   virtual const std::string& name() const = 0;
   // Reads of this place go to its channels.
   virtual Store& store() = 0;
+  // True if may_have() is certain. Any other place must be asked.
+  virtual bool knows_what_it_has() const = 0;
   // False if a read of the sample would be in vain.
   virtual bool may_have(uint64_t sample) = 0;
   // Makes a read of a sample, or of a part of it, one that this place can answer. `own` gets what must live until the

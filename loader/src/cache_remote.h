@@ -17,6 +17,7 @@ class CacheRemote final : public CachePlace {
 
   const std::string& name() const override { return store_->name(); }
   Store& store() override { return *store_; }
+  bool knows_what_it_has() const override { return false; }
   bool may_have(uint64_t) override { return is_up(); }
   void direct(Read& read, const Shard& shard, std::unique_ptr<Object>& own) override;
   void failed(uint64_t sample, const StoreFault& fault) override;

@@ -15,6 +15,7 @@ namespace loader {
 
 CacheStore::CacheStore(std::shared_ptr<Store> behind, CachePlan plan, std::vector<std::unique_ptr<CachePlace>> places)
     : behind_(std::move(behind)), plan_(std::move(plan)), places_(std::move(places)) {
+  has_cached_reads_ = behind_->has_cached_reads();
   for (const auto& place : places_) has_cached_reads_ = has_cached_reads_ || place->store().has_cached_reads();
 }
 
@@ -118,8 +119,14 @@ std::unique_ptr<Channel> CacheStore::make_channel(l3_reading reading) {
 uint64_t CacheStore::read_cached(const Read& read) {
   if (read.again) return 0;
   const Choice choice = choose(read);
-  if (choice.place == nullptr || !choice.is_there || !choice.place->store().has_cached_reads()) return 0;
   Read own = read;
+  if (choice.place == nullptr) {
+    own.object = &static_cast<const CachedObject*>(read.object)->behind();
+    const uint64_t bytes = behind_->read_cached(own);
+    if (bytes == read.size) count_other(bytes);
+    return bytes;
+  }
+  if (!choice.is_there) return 0;
   std::unique_ptr<Object> object;
   choice.place->direct(own, *choice.shard, object);
   const uint64_t bytes = choice.place->store().read_cached(own);
@@ -213,7 +220,7 @@ l3_cached CacheStore::state_of(uint64_t sample) const {
   const uint8_t place = plan_.place_of(sample);
   if (place == CachePlan::kNowhere) return L3_CACHED_NEVER;
   CachePlace& at = *places_[place];
-  return at.store().has_cached_reads() && at.may_have(sample) ? L3_CACHED : L3_CACHED_NOT_YET;
+  return at.knows_what_it_has() && at.may_have(sample) ? L3_CACHED : L3_CACHED_NOT_YET;
 }
 
 l3_status add_cache(l3_data_set& set, const char* places, l3_data_error* error) {

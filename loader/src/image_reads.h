@@ -33,6 +33,7 @@ struct Image {
   std::vector<Read> reads;
   std::atomic<uint32_t> pending{0};
   std::optional<StoreFault> read_fault;  // of the first read that failed
+  bool has_waited = false;               // for a read that was not answered at once
   bool is_second_try = false;            // the file was damaged when it was read first
 
   uint64_t bytes_read = 0, reading = 0, decoding = 0, read_begun = 0;  // times in nanoseconds

@@ -174,14 +174,15 @@ class LocalStore final : public Store {
   void read(std::span<Read> reads, std::span<StoreFault> faults) override {
     for (size_t i = 0; i < reads.size(); ++i) faults[i] = read_now(reads[i]);
   }
-  bool has_cached_reads() const override { return has_cached_reads_.load(std::memory_order_relaxed); }
+  bool has_cached_reads() const override { return cached_reads_.load(std::memory_order_relaxed) != CachedReads::none; }
   uint64_t read_cached(const Read& read) override {
-    if (!has_cached_reads()) return 0;
+    const CachedReads before = cached_reads_.load(std::memory_order_relaxed);
+    if (before == CachedReads::none) return 0;
     const Use use(read.object);
-    bool supported = true;
+    CachedReads how = before;
     const uint64_t got =
-        use.descriptor() < 0 ? 0 : loader::read_cached(use.descriptor(), read.offset, read.to, read.size, supported);
-    if (!supported) has_cached_reads_.store(false, std::memory_order_relaxed);
+        use.descriptor() < 0 ? 0 : loader::read_cached(use.descriptor(), read.offset, read.to, read.size, how);
+    if (how != before) cached_reads_.store(how, std::memory_order_relaxed);
     return got;
   }
   StoreFault put(const Upload&) override { return {L3_ERROR_UNSUPPORTED, 0, L3_DATA_NONE, "this is a local folder"}; }
@@ -189,7 +190,7 @@ class LocalStore final : public Store {
  private:
   std::string root_;
   mutable OpenFiles open_files_;
-  std::atomic<bool> has_cached_reads_{true};  // cleared if the file system does not support them
+  std::atomic<CachedReads> cached_reads_{CachedReads::no_wait};
 };
 
 }  // namespace

@@ -209,7 +209,7 @@ std::unique_ptr<Job> Pipeline::wait_for_job(uint32_t milliseconds, bool& ended, 
     std::unique_ptr<Job> job = std::move(*at);
     jobs_.erase(at);
     // Its files came late: read further ahead. This doubles what is on its way until no batch comes late.
-    if (is_far_ && job->times.fetched > asked) ahead_ = std::min(std::max(ahead_, jobs_.size()) * 2, kMaxAhead);
+    if (is_far_ && job->arrived > asked) ahead_ = std::min(std::max(ahead_, jobs_.size()) * 2, kMaxAhead);
     move_window();
     work_.notify_all();  // other jobs can be opened and decoded
     return job;
@@ -386,7 +386,7 @@ void Pipeline::open_job(Job& job, const Share& share) {
     (void)!fail(&job.fault.emplace(), status, "", reason);
   };
   try {
-    if (!is_far_ && !take_memory(job)) return fail_job(L3_ERROR_MEMORY, "no memory for a batch");
+    if (job.slot != nullptr && !take_memory(job)) return fail_job(L3_ERROR_MEMORY, "no memory for a batch");
     job.units = static_cast<uint32_t>(share.own + share.repeats);
     job.repeats = static_cast<uint32_t>(share.repeats);
     for (uint32_t i = 0; i < job.units; ++i) {
@@ -440,13 +440,20 @@ void Pipeline::begin(Image& image, Scratch& scratch, Claim& finished) {
 // Continues with an image whose reads have arrived, or that has none yet.
 void Pipeline::advance(Image& image, Scratch& scratch, Claim& finished) {
   if (!fetch(image)) return;
-  if (is_far_) {  // its batch may be too far ahead to be decoded
-    const std::lock_guard lock(mutex_);
-    image.next = std::exchange(image.job->fetched, &image);
-    if (image.job->is_decoding) work_.notify_one();
-  } else if (decode_or_fetch_again(image, scratch)) {
+  if (is_far_ && !is_next(image)) return;
+  if (decode_or_fetch_again(image, scratch)) {
     finished.images[finished.count++] = &image;
   }
+}
+
+// Whether an image of a far store is to be decoded now. If not, it is put aside: its batch may be too far ahead. Images
+// that have waited are always put aside, because beginning more reads is more urgent than decoding.
+bool Pipeline::is_next(Image& image) {
+  const std::lock_guard lock(mutex_);
+  if (image.job->is_decoding && !image.has_waited) return true;
+  image.next = std::exchange(image.job->fetched, &image);
+  if (image.job->is_decoding) work_.notify_one();
+  return false;
 }
 
 // Reads what the system has cached, and submits the other reads. Returns whether everything is present or the image has
@@ -504,6 +511,7 @@ void Pipeline::submit(Image& image) {
     reads.push_back(&read);
   }
   image.pending = static_cast<uint32_t>(reads.size());
+  image.has_waited = true;
   {
     const std::lock_guard lock(mutex_);
     ++busy_;
@@ -576,7 +584,7 @@ bool Pipeline::decode_or_fetch_again(Image& image, Scratch& scratch) {
     if (device_ == nullptr) {
       if (image.fault) {
         // It could not be read, or its head is damaged.
-      } else if (!is_far_ || take_memory(*image.job)) {
+      } else if (take_memory(*image.job)) {
         decode(image, scratch);
       } else {
         image.fail(shard, L3_ERROR_MEMORY, "no memory for a batch", L3_DATA_NONE);
@@ -667,6 +675,7 @@ void Pipeline::done(const Claim& images) {
       const Image& image = *images.images[i];
       if (device_ == nullptr || !is_far_) in_flight_ -= image.sample.size;
       times.fetched = std::max(times.fetched, image.read_begun + image.reading);
+      if (image.has_waited) job.arrived = std::max(job.arrived, image.read_begun + image.reading);
       times.reading += image.reading;
       times.decoding += image.decoding;
       times.bytes_read += image.bytes_read;

@@ -44,6 +44,7 @@ struct Job {
   std::vector<l3_failure> failures;    // at most one per unit
   std::optional<l3_data_error> fault;  // a failure of the whole batch
   uint32_t failed = 0;
+  uint64_t arrived = 0;  // when the last file came that had to be waited for
   l3_batch_times times{};
 };
 
@@ -98,6 +99,7 @@ class Pipeline {
   l3_status place_images(Job& job);
   void begin(Image& image, Scratch& scratch, Claim& finished);
   void advance(Image& image, Scratch& scratch, Claim& finished);
+  bool is_next(Image& image);
   bool fetch(Image& image);
   void submit(Image& image);
   static void finish_read(Read& read, const StoreFault& fault);

@@ -46,6 +46,10 @@ void Pipeline::drop_units(Job& job, const std::vector<bool>& failed) const {
 void Pipeline::finish_on_cpu(Job& job) {
   const std::vector<bool> failed = gather_failures(job);
   if (job.failed == 0 || options_.on_error == L3_ON_ERROR_FAIL) return;
+  if (!take_memory(job)) {  // it has none yet if no image was decoded
+    (void)!fail(&job.fault.emplace(), L3_ERROR_MEMORY, "", "no memory for a batch");
+    return;
+  }
   for (const Tensor& tensor : units_.tensors()) {
     uint8_t* const memory = job.memory + tensor.place;
     uint64_t to = 0;

@@ -30,8 +30,15 @@ std::unique_ptr<ReadEngine> make_thread_engine();
 // Whether make_uring_engine would return an engine.
 bool has_uring();
 
-// Reads the part of a file from `offset` that the system has in its cache, without waiting. Returns how many bytes it
-// read. Sets `supported` to false if the file system does not support this.
-uint64_t read_cached(int descriptor, uint64_t offset, uint8_t* to, uint64_t size, bool& supported);
+// How a file system reads what it has in memory.
+enum class CachedReads : uint8_t {
+  no_wait,  // with RWF_NOWAIT, which finds out what is there
+  memory,   // all files are in memory: tmpfs
+  none,
+};
+
+// Reads the part of a file from `offset` that is in memory, without waiting. Returns how many bytes it read. Changes
+// `how` if the file system does not support it.
+uint64_t read_cached(int descriptor, uint64_t offset, uint8_t* to, uint64_t size, CachedReads& how);
 
 }  // namespace loader

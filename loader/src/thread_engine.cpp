@@ -1,6 +1,10 @@
 // Reads with blocking threads, for systems without io_uring.
 #include <sys/uio.h>
 #include <unistd.h>
+#ifdef RWF_NOWAIT
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#endif
 
 #include <algorithm>
 #include <cerrno>
@@ -17,6 +21,13 @@ namespace {
 // Blocked threads cost little, and network file systems need many reads at once.
 constexpr size_t kThreads = 32;
 constexpr uint64_t kMaxPerCall = uint64_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes at a time
+
+#ifdef RWF_NOWAIT
+bool is_in_memory(int descriptor) {
+  struct statfs status {};
+  return fstatfs(descriptor, &status) == 0 && status.f_type == TMPFS_MAGIC;
+}
+#endif
 
 int read_all(const Read& read) {
   uint64_t done = 0;
@@ -89,20 +100,25 @@ class ThreadEngine final : public ReadEngine {
 
 std::unique_ptr<ReadEngine> make_thread_engine() { return std::make_unique<ThreadEngine>(); }
 
-uint64_t read_cached(int descriptor, uint64_t offset, uint8_t* to, uint64_t size, bool& supported) {
+uint64_t read_cached(int descriptor, uint64_t offset, uint8_t* to, uint64_t size, CachedReads& how) {
   uint64_t done = 0;
 #ifdef RWF_NOWAIT
-  while (done < size) {
+  while (done < size && how != CachedReads::none) {
     const iovec part{to + done, static_cast<size_t>(std::min(size - done, kMaxPerCall))};
-    const ssize_t count = preadv2(descriptor, &part, 1, static_cast<off_t>(offset + done), RWF_NOWAIT);
+    const ssize_t count =
+        preadv2(descriptor, &part, 1, static_cast<off_t>(offset + done), how == CachedReads::no_wait ? RWF_NOWAIT : 0);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno != EAGAIN) supported = false;
+    if (count < 0 && errno != EAGAIN) {
+      const bool is_new = how == CachedReads::no_wait && is_in_memory(descriptor);
+      how = is_new ? CachedReads::memory : CachedReads::none;
+      if (is_new) continue;
+    }
     if (count <= 0) break;
     done += static_cast<uint64_t>(count);
   }
 #else
   (void)descriptor, (void)offset, (void)to, (void)size;
-  supported = false;
+  how = CachedReads::none;
 #endif
   return done;
 }
