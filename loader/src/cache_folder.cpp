@@ -26,6 +26,8 @@ constexpr const char* kAbout = "about.json";
 constexpr const char* kPresent = "present";
 constexpr std::string_view kExtension = ".l3cache";
 constexpr uint64_t kVersion = 1;
+// The store behind the cache has files, too.
+constexpr uint32_t kMaxOpenFiles = 256;
 constexpr uint64_t kFullPause = 30'000'000'000;  // after a failure to write, nanoseconds
 
 StoreFault fault_of(int error, std::string_view what) {
@@ -165,7 +167,7 @@ StoreFault CacheFolder::create(const std::string& place, const CachePlan& plan, 
   }
   known_ = std::vector<std::atomic<uint8_t>>(present.size());
   for (size_t i = 0; i < present.size(); ++i) known_[i].store(present[i] == 1 ? 1 : 0, std::memory_order_relaxed);
-  files_ = make_local_store(folder_, 0);
+  files_ = make_local_store(folder_, kMaxOpenFiles);
   for (const auto& shard : set.shards) objects_.push_back(files_->open(file_of(*shard)));
   return {};
 }
