@@ -10,7 +10,6 @@
 #include "far_store.h"
 #include "loader/cache_sets.h"
 #include "loader_testing.h"
-#include "local_store.h"
 
 namespace {
 

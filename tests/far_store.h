@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "local_store.h"
+#include "loader/store.h"
 
 namespace loader_testing {
 

@@ -8,6 +8,7 @@
 #include "bench/one_codec.h"
 #include "failure.h"
 #include "l3/l3.h"
+#include "slow_store.h"
 
 namespace tools {
 
@@ -24,6 +25,12 @@ struct FeedShape {
 struct FeedOptions {
   uint32_t threads = 1, batch = 16;
   uint64_t epoch = 0;
+  Link link;  // that the files are read through
+};
+
+// A member of a tar.
+struct TarPart {
+  uint64_t offset = 0, size = 0;
 };
 
 // One epoch of batches. Each image comes once, in an order that depends on the epoch. Samples are as stored, in rows of
@@ -44,6 +51,11 @@ class Feed {
 // Feeds files of one codec. Each thread reads and decodes one image at a time, at most three batches ahead.
 std::unique_ptr<Feed> feed_of_files(const std::vector<std::string>& paths, const bench::OneCodec& codec,
                                     const FeedShape& shape, const FeedOptions& options);
+
+// Feeds the members of a tar, which is read from the beginning to the end, as WebDataset does. The order is that of a
+// buffer of 1000 members, from which the next one is taken at random.
+std::unique_ptr<Feed> feed_of_tar(const std::string& path, const std::vector<TarPart>& parts,
+                                  const bench::OneCodec& codec, const FeedShape& shape, const FeedOptions& options);
 
 // Feeds an l3 data set with the loader of libl3_data.
 std::unique_ptr<Feed> feed_of_set(const std::string& folder, bool on_gpu, const FeedOptions& options);

@@ -60,6 +60,7 @@ int run(int argc, char** argv, tools::Context& context) {
   tools::add_cat(line);
   tools::add_train(line);
   tools::add_bench(line);
+  tools::add_stalls(line);
   tools::add_completion(line);
   tools::add_manual(line);
   const auto parsed = line.parse(argc, argv, context);

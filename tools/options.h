@@ -55,6 +55,7 @@ void add_list(CommandLine& line);
 void add_cat(CommandLine& line);
 void add_train(CommandLine& line);
 void add_bench(CommandLine& line);
+void add_stalls(CommandLine& line);
 void add_completion(CommandLine& line);
 void add_manual(CommandLine& line);
 

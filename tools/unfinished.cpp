@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 #include <set>
 #include <system_error>
@@ -18,7 +19,7 @@ namespace tools {
 
 struct Unfinished::State {
   std::mutex mutex;
-  std::set<std::string> paths;
+  std::set<std::string> paths, folders;
   std::string last_words;
 };
 
@@ -29,6 +30,15 @@ constexpr std::array kEndings = {SIGINT, SIGTERM, SIGHUP};
 bool is_ignored(int signal) {
   struct sigaction action {};
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+// Other threads may still write to it, so once may not be enough.
+void remove_folder(const std::string& path) {
+  std::error_code error;
+  for (int i = 0; i < 3; ++i) {
+    std::filesystem::remove_all(path, error);
+    if (!error) return;
+  }
 }
 
 // Prints without waiting for a reader, because a full pipe must not keep the process alive.
@@ -65,12 +75,24 @@ Unfinished::Unfinished() : state_(std::make_shared<State>()) {
       // The lock is never released: from now on no file is created or renamed.
       state->mutex.lock();
       for (const std::string& path : state->paths) unlink(path.c_str());
+      for (const std::string& path : state->folders) remove_folder(path);
       say(state->last_words);
       die_by(signal);
     }).detach();
   } catch (const std::system_error&) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
+}
+
+void Unfinished::add_folder(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  state_->folders.insert(path);
+}
+
+void Unfinished::discard_folder(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  state_->folders.erase(path);
+  remove_folder(path);
 }
 
 int Unfinished::create(const std::string& path, int& descriptor) {

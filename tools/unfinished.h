@@ -27,6 +27,11 @@ class Unfinished {
   // Removes the file.
   void discard(const std::string& path);
 
+  // From now on a signal also removes this folder with everything in it.
+  void add_folder(const std::string& path);
+  // Removes the folder now.
+  void discard_folder(const std::string& path);
+
   // Sets the line that is printed on stderr when a signal ends the process, such as how to continue. Empty: no line.
   void set_last_words(const std::string& line);
 

@@ -17,7 +17,6 @@
 #include "base/json_reader.h"
 #include "base/json_writer.h"
 #include "loader/cache_sets.h"
-#include "local_store.h"
 
 namespace loader {
 namespace {

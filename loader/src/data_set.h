@@ -34,10 +34,6 @@ struct Shard {
   std::optional<Digest> digest;         // from index.json, if it has one
 };
 
-// Opens the data set in a store, or a single shard if `shard` is its key.
-l3_status open_data_set(std::shared_ptr<Store> store, const std::string& shard, const l3_data_options& options,
-                        l3_data_set** set, l3_data_error* error);
-
 // The options for its store. They point into `options`.
 StoreOptions store_options(const l3_data_options& options);
 

@@ -12,7 +12,6 @@
 #include "callback_store.h"
 #include "data_error.h"
 #include "data_set.h"
-#include "local_store.h"
 
 namespace loader {
 namespace {

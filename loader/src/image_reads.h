@@ -36,7 +36,7 @@ struct Image {
   bool has_waited = false;               // for a read that was not answered at once
   bool is_second_try = false;            // the file was damaged when it was read first
 
-  uint64_t bytes_read = 0, reading = 0, decoding = 0, read_begun = 0;  // times in nanoseconds
+  uint64_t bytes_read = 0, reading = 0, decoding = 0, converting = 0, read_begun = 0;  // times in nanoseconds
   std::optional<l3_data_error> fault;
   Image* next = nullptr;  // in a list of the pipeline
 

@@ -1,5 +1,4 @@
-#include "local_store.h"
-
+// The store of local files.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -658,7 +658,11 @@ void Pipeline::decode(Image& image, Scratch& scratch) {
                             is_direct ? out : scratch.pixels.data(), decoded_bytes, 0, &error) != L3_OK) {
     return image.fail(shard, error);
   }
-  if (!is_direct) tensor.writer->write(scratch.pixels.data(), tensor.width, tensor.height, image.flip, out);
+  const uint64_t decoded = now();
+  if (!is_direct) {
+    tensor.writer->write(scratch.pixels.data(), tensor.width, tensor.height, image.flip, out);
+    image.converting = now() - decoded;
+  }
   image.decoding = now() - begun;
 }
 
@@ -678,6 +682,7 @@ void Pipeline::done(const Claim& images) {
       if (image.has_waited) job.arrived = std::max(job.arrived, image.read_begun + image.reading);
       times.reading += image.reading;
       times.decoding += image.decoding;
+      times.converting += image.converting;
       times.bytes_read += image.bytes_read;
       if (image.decoding > 0) {
         const uint64_t begun = image.read_begun + image.reading;

@@ -55,6 +55,8 @@ class BatchTimes:
     """time that threads spent reading, summed"""
     decoding: int
     """time that threads spent decoding, summed"""
+    converting: int
+    """the part of it that made values of the wanted type of the samples"""
     bytes_read: int
     """bytes of files"""
     bytes_out: int

@@ -89,6 +89,7 @@ nb::dict dict_of(const l3_batch_times& times) {
   shown["given"] = times.given;
   shown["reading"] = times.reading;
   shown["decoding"] = times.decoding;
+  shown["converting"] = times.converting;
   shown["bytes_read"] = times.bytes_read;
   shown["bytes_out"] = times.bytes_out;
   return shown;

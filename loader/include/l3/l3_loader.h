@@ -259,6 +259,7 @@ typedef struct l3_batch_times {
   uint64_t asked, given;           // the consumer asked for it, and received it
   uint64_t reading, decoding;      // durations, summed over all images; `decoding` only on a CPU
   uint64_t bytes_read, bytes_out;  // bytes of files, bytes of tensors
+  uint64_t converting;             // the part of `decoding` that made values of the wanted type of the samples
 } l3_batch_times;
 
 // A read from a store. Times are in nanoseconds since the loader was opened; 0 if a step did not happen. The layout of
