@@ -321,6 +321,8 @@ nb::object Loader::next() {
     if (status != L3_OK) {
       raise_if_forked(failure.error.reason);
       position_ = position;
+      // Loaders with the same `share` have other options.
+      if (failure.error.status == L3_ERROR_ARGUMENT) raise_error(failure.error);
       raise_sample_error(failure.error, failure.sample, name);
     }
     if (what == L3_NEXT_BATCH) {
