@@ -319,7 +319,7 @@ PLACE(l3_tensor_options, reserved, 28);
 PLACE(l3_tensor_options, scale, 32);
 PLACE(l3_tensor_options, bias, 48);
 
-SIZE(l3_loader_options, 144);
+SIZE(l3_loader_options, 160);
 PLACE(l3_loader_options, struct_size, 0);
 PLACE(l3_loader_options, batch_size, 4);
 PLACE(l3_loader_options, seed, 8);
@@ -345,6 +345,9 @@ PLACE(l3_loader_options, groups, 96);
 PLACE(l3_loader_options, group_count, 104);
 PLACE(l3_loader_options, limits, 112);
 PLACE(l3_loader_options, delivery, 136);
+PLACE(l3_loader_options, share, 144);
+PLACE(l3_loader_options, jobs, 152);
+PLACE(l3_loader_options, share_timeout_ms, 156);
 
 SIZE(l3_tensor, 48);
 PLACE(l3_tensor, data, 0);
@@ -352,13 +355,17 @@ PLACE(l3_tensor, type, 8);
 PLACE(l3_tensor, dimensions, 12);
 PLACE(l3_tensor, shape, 16);
 
-SIZE(l3_loader_info, 32);
+SIZE(l3_loader_info, 64);
 PLACE(l3_loader_info, struct_size, 0);
 PLACE(l3_loader_info, tensors, 4);
 PLACE(l3_loader_info, units, 8);
 PLACE(l3_loader_info, batches, 16);
 PLACE(l3_loader_info, threads, 24);
 PLACE(l3_loader_info, reading, 28);
+PLACE(l3_loader_info, from_other_jobs, 32);
+PLACE(l3_loader_info, prepared_for_all, 40);
+PLACE(l3_loader_info, prepared_alone, 48);
+PLACE(l3_loader_info, jobs, 56);
 
 SIZE(l3_failure, 784);
 PLACE(l3_failure, epoch, 0);

@@ -15,6 +15,7 @@
 #include "data_error.h"
 #include "pipeline.h"
 #include "read_engine.h"
+#include "share.h"
 #include "trace.h"
 
 using namespace loader;
@@ -40,6 +41,7 @@ struct l3_loader {
       : pipeline(set, options, std::move(device)) {}
 
   Pipeline pipeline;
+  std::unique_ptr<SharedSource> shared;  // instead of the pipeline, with l3_loader_options.share
   pid_t process = getpid();
   uint64_t position = 0;               // up to which all batches are delivered
   std::map<uint64_t, uint64_t> ahead;  // where batches that are delivered and not before that begin and end
@@ -49,6 +51,9 @@ struct l3_loader {
   uint64_t asked = 0;
 
   bool is_forked() const { return getpid() != process; }
+  size_t requests(l3_request* to, size_t capacity) const {
+    return shared != nullptr ? shared->requests(to, capacity) : pipeline.requests(to, capacity);
+  }
   void keep(const l3_failure& failure);
   void deliver(const Job& job);
 };
@@ -88,7 +93,7 @@ const char* complete(l3_loader_options& options) {
   if (options.prefetch == 0) options.prefetch = 3;
   if (options.prefetch > kMaxPrefetch) return "prefetch must be at most 1024 batches";
   if (options.max_bytes_in_flight == 0) options.max_bytes_in_flight = kDefaultBytesInFlight;
-  return nullptr;
+  return options.share != nullptr ? complete_share(options) : nullptr;
 }
 
 }  // namespace
@@ -131,6 +136,7 @@ l3_status l3_loader_open(const l3_data_set* set, const l3_loader_options* option
     }
     auto opened = std::make_unique<l3_loader>(*set, own, std::move(device));
     if (const l3_status status = opened->pipeline.open(error); status != L3_OK) return status;
+    if (own.share != nullptr) opened->shared = share_batches(*set, own, opened->pipeline);
     opened->failures.reserve(kMaxFailures);
     *loader = opened.release();
   } catch (const std::bad_alloc&) {
@@ -155,6 +161,7 @@ l3_status l3_loader_describe(const l3_loader* loader, l3_loader_info* info) {
   own.batches = steps_from(pipeline.sharing(), 0);
   own.threads = pipeline.options().threads;
   own.reading = pipeline.options().reading != L3_READING_THREADS && has_uring() ? L3_READING_URING : L3_READING_THREADS;
+  if (loader->shared != nullptr && !loader->is_forked()) loader->shared->describe(own);
   return copy_out(own, info);
 }
 
@@ -176,9 +183,9 @@ l3_status l3_loader_resume(l3_loader* loader, uint64_t epoch, uint64_t position,
   if (loader->is_forked()) return wrong(error, kForked);
   try {
     const std::set<uint64_t> left_out(ahead, ahead + count);
-    if (const l3_status status = loader->pipeline.start(epoch, position, left_out, error); status != L3_OK) {
-      return status;
-    }
+    const l3_status status = loader->shared != nullptr ? loader->shared->start(epoch, position, error)
+                                                       : loader->pipeline.start(epoch, position, left_out, error);
+    if (status != L3_OK) return status;
     loader->ahead.clear();
     for (const uint64_t begin : left_out) {
       loader->ahead[begin] = share_at(loader->pipeline.sharing(), begin).next;
@@ -264,7 +271,8 @@ l3_status l3_loader_next(l3_loader* loader, uint32_t milliseconds, l3_next* next
   try {
     for (;;) {
       bool ended = false;
-      job = pipeline.wait_for_job(milliseconds, ended, &error);
+      job = loader->shared != nullptr ? loader->shared->wait_for_job(milliseconds, ended, &error)
+                                      : pipeline.wait_for_job(milliseconds, ended, &error);
       if (job == nullptr) {
         if (error.status != L3_OK) return fail_next(failure, failure_of(0, error));
         if (ended) {
@@ -311,7 +319,8 @@ l3_status l3_loader_next(l3_loader* loader, uint32_t milliseconds, l3_next* next
 }
 
 void l3_loader_interrupt(l3_loader* loader) {
-  if (loader != nullptr && !loader->is_forked()) loader->pipeline.interrupt();
+  if (loader == nullptr || loader->is_forked()) return;
+  loader->shared != nullptr ? loader->shared->interrupt() : loader->pipeline.interrupt();
 }
 
 l3_status l3_loader_failures(const l3_loader* loader, l3_failure* failures, size_t capacity, uint64_t* count) {
@@ -341,15 +350,15 @@ l3_status l3_loader_timeline(const l3_loader* loader, l3_batch_times* times, siz
 
 l3_status l3_loader_requests(const l3_loader* loader, l3_request* requests, size_t capacity, size_t* count) {
   if (loader == nullptr || count == nullptr || (requests == nullptr && capacity > 0)) return L3_ERROR_ARGUMENT;
-  *count = loader->pipeline.requests(requests, capacity);
+  *count = loader->requests(requests, capacity);
   return L3_OK;
 }
 
 l3_status l3_loader_write_trace(const l3_loader* loader, const char* path, l3_data_error* error) {
   if (loader == nullptr || path == nullptr) return wrong(error, kNull);
   try {
-    std::vector<l3_request> requests(loader->pipeline.requests(nullptr, 0));
-    requests.resize(std::min(requests.size(), loader->pipeline.requests(requests.data(), requests.size())));
+    std::vector<l3_request> requests(loader->requests(nullptr, 0));
+    requests.resize(std::min(requests.size(), loader->requests(requests.data(), requests.size())));
     return write_trace({loader->timeline.begin(), loader->timeline.end()}, requests, path, error);
   } catch (const std::bad_alloc&) {
     return fail(error, L3_ERROR_MEMORY, "", "out of memory");

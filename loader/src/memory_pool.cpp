@@ -18,6 +18,7 @@ uint8_t* BatchPool::acquire() {
       return memory;
     }
   }
+  if (memory_ != nullptr) return memory_->allocate(size_);
   void* memory = device_ != nullptr ? device_->allocate_output(size_)
                                     : ::operator new(static_cast<size_t>(size_), kAlignment, std::nothrow);
   return static_cast<uint8_t*>(memory);
@@ -47,7 +48,9 @@ void BatchPool::close() {
 }
 
 void BatchPool::free(uint8_t* memory) {
-  if (device_ != nullptr) {
+  if (memory_ != nullptr) {
+    memory_->free(memory);
+  } else if (device_ != nullptr) {
     device_->free_output(memory);
   } else {
     ::operator delete(memory, kAlignment);

@@ -77,11 +77,22 @@ class FilePool {
   uint64_t kept_ = 0, most_;
 };
 
+// Where a pool takes memory for batches that processes share.
+class BatchMemory {
+ public:
+  virtual ~BatchMemory() = default;
+  // Returns null if there is not enough memory.
+  virtual uint8_t* allocate(uint64_t size) = 0;
+  virtual void free(uint8_t* memory) = 0;
+  // How many batches are in use beside those of the pipeline.
+  virtual size_t held() const = 0;
+};
+
 // Memory for batches, which may outlive the loader.
 class BatchPool {
  public:
-  BatchPool(uint64_t size, size_t keep, std::shared_ptr<Device> device)
-      : size_(size), keep_(keep), device_(std::move(device)) {
+  BatchPool(uint64_t size, size_t keep, std::shared_ptr<Device> device, std::shared_ptr<BatchMemory> memory = nullptr)
+      : size_(size), keep_(keep), device_(std::move(device)), memory_(std::move(memory)) {
     free_.reserve(keep);  // returning memory must not fail
   }
   ~BatchPool();
@@ -92,6 +103,8 @@ class BatchPool {
   uint8_t* acquire();
   // Returns memory to the pool. If the batch was delivered, the work that is in `stream` now still uses it.
   void release(uint8_t* memory, void* stream, bool was_delivered);
+  // Frees memory that must not be used again.
+  void drop(uint8_t* memory) { free(memory); }
   // From now on, returned memory is freed.
   void close();
 
@@ -105,6 +118,7 @@ class BatchPool {
   uint64_t size_;
   size_t keep_;
   std::shared_ptr<Device> device_;
+  std::shared_ptr<BatchMemory> memory_;
 };
 
 }  // namespace loader

@@ -41,10 +41,12 @@ struct Pipeline::Claim {
   size_t count = 0;
 };
 
-Pipeline::Pipeline(const l3_data_set& set, const l3_loader_options& options, std::shared_ptr<Device> device)
+Pipeline::Pipeline(const l3_data_set& set, const l3_loader_options& options, std::shared_ptr<Device> device,
+                   std::shared_ptr<BatchMemory> memory)
     : set_(set),
       options_(options),
       device_(std::move(device)),
+      memory_(std::move(memory)),
       files_(options.max_bytes_in_flight),
       is_far_(set.store->is_far()),
       reads_cached_(options.reading == L3_READING_AUTO && set.store->has_cached_reads()),
@@ -89,7 +91,8 @@ l3_status Pipeline::open(l3_data_error* error) {
     }
   }
   free_slots_.reserve(slots_.size());
-  batches_ = std::make_shared<BatchPool>(batch_bytes, options_.prefetch + 2, device_);
+  const size_t held = memory_ != nullptr ? memory_->held() : 0;
+  batches_ = std::make_shared<BatchPool>(batch_bytes, options_.prefetch + 2 + held, device_, memory_);
   return start(0, 0, {}, error);
 }
 

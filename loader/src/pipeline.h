@@ -50,7 +50,9 @@ struct Job {
 
 class Pipeline {
  public:
-  Pipeline(const l3_data_set& set, const l3_loader_options& options, std::shared_ptr<Device> device);
+  // Batches are prepared in `memory`, if it is not null.
+  Pipeline(const l3_data_set& set, const l3_loader_options& options, std::shared_ptr<Device> device,
+           std::shared_ptr<BatchMemory> memory = nullptr);
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -125,6 +127,7 @@ class Pipeline {
   const l3_data_set& set_;
   l3_loader_options options_;
   std::shared_ptr<Device> device_;
+  std::shared_ptr<BatchMemory> memory_;
   Units units_;
   Sharing sharing_;
   uint64_t epoch_ = 0;               // that the consumer is in

@@ -11,7 +11,7 @@
 from ._coding import Info, Model, decode, encode, info
 from ._dataset import Dataset, Sample
 from ._errors import Error, SampleError
-from ._loader import Batch, BatchTimes, Failure, Loader, Request
+from ._loader import Batch, BatchTimes, Failure, Loader, Request, Sharing
 from ._native import Tensor
 from ._native import version as _version
 from ._store import Store
@@ -30,6 +30,7 @@ __all__ = [
     "Request",
     "Sample",
     "SampleError",
+    "Sharing",
     "Store",
     "Tensor",
     "decode",

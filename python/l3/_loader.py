@@ -91,6 +91,20 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Sharing:
+    """What became of sharing batches (``share``) since the loader was made."""
+
+    jobs: int
+    """how many loaders are attached now, with this one"""
+    from_other_jobs: int
+    """batches that came from another loader"""
+    prepared_for_all: int
+    """batches that this loader prepared for all"""
+    prepared_alone: int
+    """batches that this loader prepared for itself, because they did not come"""
+
+
+@dataclass(frozen=True)
 class Failure:
     """A unit that could not be read or decoded."""
 
@@ -233,6 +247,11 @@ class Loader:
         ``"auto"``, ``"uring"`` (io_uring) or ``"threads"``.
     max_bytes_in_flight
         limit for the bytes of files that are requested and not yet decoded; None: 256 MiB.
+    share, jobs, share_timeout
+        `share` is a name: the loaders of this machine with this name, such as those of a hyper-parameter search, share
+        batches. Each batch is read and decoded once, and each loader gets it once. `jobs` is how many there will be
+        (None: 2). `share_timeout` is for how many seconds they wait for one that does not start or takes nothing
+        (None: 60). All options that change a batch must be the same: otherwise the first ``next`` raises ValueError.
     samples
         numbers or names of samples. Only the groups that contain them are units.
     max_pixels, max_bytes
@@ -247,6 +266,7 @@ class Loader:
                  device: object = "cpu", stream: object = None, rank: int = 0, world_size: int = 1,
                  last_batch: str = "even", on_error: str = "raise", ordered: bool = True, threads: int = 0,
                  prefetch: int | None = None, reading: str = "auto", max_bytes_in_flight: int | None = None,
+                 share: str | None = None, jobs: int | None = None, share_timeout: float | None = None,
                  samples: Sequence[int | str] | None = None, max_pixels: int | None = None,
                  max_bytes: int | None = None) -> None:
         if not isinstance(shuffle, (bool, np.bool_)) and not (isinstance(shuffle, str) and shuffle == "windows"):
@@ -263,7 +283,7 @@ class Loader:
         self._rank = arguments.whole_number("rank", rank, 0, world_size - 1)
         self._last_batch = arguments.one_of("last_batch", last_batch, _ENDINGS)
         self._ordered = arguments.truth("ordered", ordered)
-        options = {
+        options: dict[str, Any] = {
             "batch_size": self._batch_size,
             "seed": self._seed,
             "rank": self._rank,
@@ -288,6 +308,14 @@ class Loader:
             "max_bytes": 0 if max_bytes is None else arguments.whole_number("max_bytes", max_bytes, 1, 2**64 - 1),
             "stream": arguments.stream_address(stream, number) if number is not None else 0,
         }
+        if share is not None:
+            if not isinstance(share, str):
+                raise TypeError(f"share is {share!r}, but must be a name")
+            options["share"] = share
+            options["jobs"] = 0 if jobs is None else arguments.whole_number("jobs", jobs, 1, 1024)
+            options["share_timeout_ms"] = arguments.milliseconds("share_timeout", share_timeout)
+        elif jobs is not None or share_timeout is not None:
+            raise ValueError("jobs and share_timeout are for loaders with share")
         if roles is not None:
             listed = [] if isinstance(roles, str) or not hasattr(roles, "__iter__") else list(roles)
             if not listed or not all(isinstance(role, str) for role in listed):
@@ -440,6 +468,12 @@ class Loader:
     def failure_count(self) -> int:
         """The number of units that failed since the loader was made."""
         return self._failures()[1]
+
+    @property
+    def sharing(self) -> Sharing:
+        """How many loaders share batches now, and where the batches came from."""
+        told = self._native.describe()
+        return Sharing(**{name: told[name] for name in Sharing.__dataclass_fields__})
 
     def timeline(self) -> list[BatchTimes]:
         """Returns the times of the last delivered batches, at most 4096, oldest first."""

@@ -230,6 +230,13 @@ Loader::Loader(const DataSet& set, const nb::dict& options, const nb::list& want
   all.reading = small_number_in(options, "reading");
   all.delivery = small_number_in(options, "delivery");
   all.max_bytes_in_flight = number_in(options, "max_bytes_in_flight");
+  // The library copies the name while it opens the loader.
+  const auto share = options.contains("share") ? nb::cast<std::string>(options["share"]) : std::string();
+  if (options.contains("share")) {
+    all.share = share.c_str();
+    all.jobs = small_number_in(options, "jobs");
+    all.share_timeout_ms = small_number_in(options, "share_timeout_ms");
+  }
   all.limits = {number_in(options, "max_pixels"), number_in(options, "max_bytes"), 0};
   usual_stream_ = reinterpret_cast<void*>(number_in(options, "stream"));
   if (all.device == L3_DEVICE_CUDA) device_ = {kDLCUDA, static_cast<int32_t>(all.device_number)};
@@ -315,6 +322,8 @@ nb::object Loader::next() {
     if (status != L3_OK) {
       raise_if_forked(failure.error.reason);
       position_ = position;
+      // Loaders with the same `share` have other options.
+      if (failure.error.status == L3_ERROR_ARGUMENT) raise_error(failure.error);
       raise_sample_error(failure.error, failure.sample, name);
     }
     if (what == L3_NEXT_BATCH) {
@@ -342,6 +351,10 @@ nb::dict Loader::describe() const {
   shown["batches"] = info.batches;
   shown["threads"] = info.threads;
   shown["reading"] = info.reading == L3_READING_URING ? "uring" : "threads";
+  shown["jobs"] = info.jobs;
+  shown["from_other_jobs"] = info.from_other_jobs;
+  shown["prepared_for_all"] = info.prepared_for_all;
+  shown["prepared_alone"] = info.prepared_alone;
   return shown;
 }
 

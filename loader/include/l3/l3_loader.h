@@ -135,6 +135,11 @@ typedef struct l3_loader_options {
   uint64_t group_count;
   l3_limits limits;   // for each image
   uint32_t delivery;  // an l3_delivery
+  // Loaders of this machine with the same name share batches: each batch is prepared once, and each loader gets it. See
+  // docs/loader.md. 1 to 64 bytes; null: the loader prepares its own. Only on a CPU, on Linux, in order of delivery.
+  const char* share;
+  uint32_t jobs;              // how many loaders will share; 0: 2
+  uint32_t share_timeout_ms;  // how long loaders wait for one that does not start or takes nothing; 0: 60,000
 } l3_loader_options;
 
 static inline l3_loader_options l3_loader_options_init(void) {
@@ -148,7 +153,8 @@ static inline l3_loader_options l3_loader_options_init(void) {
 typedef struct l3_loader l3_loader;
 
 // Makes a loader. `set` must stay open until the loader is closed. The loader copies the options, so that the caller
-// may free them and what they point to.
+// may free them and what they point to. With `share` it meets the others at the first call of l3_loader_next, which
+// fails if their options differ; the reason names the first one that does.
 //
 // The call checks, from the index only, that all units fit into one batch: each group has exactly one sample of each
 // requested role, and it is an image; all tensors of a role have the same shape; the images of a group have the same
@@ -157,7 +163,8 @@ L3_API L3_MUST_USE l3_status l3_loader_open(const l3_data_set* set, const l3_loa
                                             l3_loader** loader, l3_data_error* error);
 
 // Waits for reads and decodes in progress, ends the threads, and frees the loader. Batches that the caller still holds
-// stay valid until they are released. Null is allowed and does nothing.
+// stay valid until they are released. If other loaders wait for batches that this one has ready, it gives them up to two
+// seconds to take them. Null is allowed and does nothing.
 L3_API void l3_loader_close(l3_loader* loader);
 
 // A tensor without padding: the values of one unit follow those of the unit before.
@@ -175,6 +182,11 @@ typedef struct l3_loader_info {
   uint64_t batches;  // batches per whole epoch, on this rank
   uint32_t threads;
   uint32_t reading;  // L3_READING_URING or L3_READING_THREADS
+  // With `share`, since the loader was opened:
+  uint64_t from_other_jobs;   // batches that came from another loader
+  uint64_t prepared_for_all;  // batches that this loader prepared for all
+  uint64_t prepared_alone;    // batches that this loader prepared for itself, because they did not come
+  uint32_t jobs;              // how many loaders are attached now, with this one
 } l3_loader_info;
 
 static inline l3_loader_info l3_loader_info_init(void) {
