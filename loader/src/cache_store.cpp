@@ -271,8 +271,8 @@ l3_status add_cache(l3_data_set& set, const std::string& shard, const char* plac
   }
   set.cache = std::make_shared<CacheStore>(set.store, std::move(plan), std::move(opened));
   set.store = set.cache;
-  for (const auto& shard : set.shards) {
-    shard->object = std::make_unique<CachedObject>(std::move(shard->object), shard.get());
+  for (const auto& one : set.shards) {
+    one->object = std::make_unique<CachedObject>(std::move(one->object), one.get());
   }
   return succeed(error);
 }
