@@ -145,7 +145,7 @@ def path_bytes(path: str | os.PathLike[str]) -> bytes:
 
 def cache_places(cache: Cache) -> str:
     """Returns the places of a cache as "PLACE=SIZE,PLACE=SIZE", with absolute paths; '' for None."""
-    if cache is None:
+    if cache is None or cache == "":
         return ""
     if isinstance(cache, str):
         # Whatever has no size is refused by the library.
