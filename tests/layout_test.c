@@ -267,7 +267,7 @@ PLACE(l3_data_options, hedge, 36);
 PLACE(l3_data_options, certificates, 40);
 PLACE(l3_data_options, cache, 48);
 
-SIZE(l3_data_cache_info, 872);
+SIZE(l3_data_cache_info, 864);
 PLACE(l3_data_cache_info, struct_size, 0);
 PLACE(l3_data_cache_info, places, 4);
 PLACE(l3_data_cache_info, samples, 8);

@@ -176,6 +176,11 @@ int fill(const CacheOptions& options, Context& context) {
     context.console.fail(set.failure());
     return kExitFailed;
   }
+  if (set->cache().samples == 0) {
+    context.console.fail({"", std::nullopt, "these sizes are too small: not even the first samples fit"});
+    remove_empty(*set);
+    return kExitFailed;
+  }
   Filling filling(*set, context);
   if (!filling.has_room()) {
     remove_empty(*set);

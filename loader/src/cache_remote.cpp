@@ -53,8 +53,14 @@ void CacheRemote::direct(Read& read, const Shard& shard, std::unique_ptr<Object>
 
 void CacheRemote::failed(uint64_t, const StoreFault& fault) {
   if (fault.system_error == ENOENT || fault.system_error == ECANCELED || fault.status == L3_ERROR_TRUNCATED) return;
-  const uint32_t times = std::min(failures_.fetch_add(1), 8u);
-  down_until_.store(steady_ns() + std::min(kFirstPause << times, kLongestPause), std::memory_order_relaxed);
+  // All reads that are on their way fail together, which counts once.
+  const uint64_t now = steady_ns();
+  uint64_t until = down_until_.load(std::memory_order_relaxed);
+  const uint32_t times = std::min(failures_.load(std::memory_order_relaxed), 8u);
+  if (until > now || !down_until_.compare_exchange_strong(until, now + std::min(kFirstPause << times, kLongestPause))) {
+    return;
+  }
+  failures_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void CacheRemote::succeeded() { failures_.store(0, std::memory_order_relaxed); }
