@@ -47,19 +47,19 @@ SIDE, BATCH = 256, 32
 
 
 def say(text: str) -> None:
-    print(f"far: {text}", file=sys.stderr, flush=True)
+    print(f"{Path(sys.argv[0]).stem}: {text}", file=sys.stderr, flush=True)
 
 
-def draw(folder: Path, count: int) -> None:
+def draw(folder: Path, count: int, side: int = SIDE) -> None:
     """Smooth images with the noise of a sensor."""
     folder.mkdir(parents=True)
     random = np.random.default_rng(1)
-    y, x, c = np.ogrid[:SIDE, :SIDE, :3]
+    y, x, c = np.ogrid[:side, :side, :3]
     for i in range(count):
         waves = np.sin(x / random.uniform(9, 60) + i) + np.cos(y / random.uniform(9, 60) - i) + c / 3
-        noisy = (waves + 3) * 36 + random.normal(0, 3, (SIDE, SIDE, 3))
+        noisy = (waves + 3) * 36 + random.normal(0, 3, (side, side, 3))
         pixels = np.clip(noisy, 0, 255).astype(np.uint8)
-        (folder / f"{i:05}.ppm").write_bytes(b"P6\n%d %d\n255\n" % (SIDE, SIDE) + pixels.tobytes())
+        (folder / f"{i:05}.ppm").write_bytes(b"P6\n%d %d\n255\n" % (side, side) + pixels.tobytes())
 
 
 def busy_seconds(process: int) -> float:

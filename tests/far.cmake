@@ -48,5 +48,8 @@ endif()
 # Epochs near and far, with faults. It imports the package of this build, and measures, so nothing may run beside it.
 if(L3_TOOLS AND L3_PYTHON)
   add_far_test(far --l3 $<TARGET_FILE:l3_command> --link $<TARGET_FILE:slow_link>)
-  set_tests_properties(far PROPERTIES RUN_SERIAL TRUE ENVIRONMENT PYTHONPATH=$<TARGET_FILE_DIR:l3_python>/..)
+  # A cache on the nodes of a job.
+  add_far_test(far_cache --l3 $<TARGET_FILE:l3_command> --link $<TARGET_FILE:slow_link>)
+  set_tests_properties(far far_cache PROPERTIES RUN_SERIAL TRUE
+                                                ENVIRONMENT PYTHONPATH=$<TARGET_FILE_DIR:l3_python>/..)
 endif()

@@ -32,6 +32,11 @@ SIZE(l3_data_kind, 4);
 VALUE(L3_DATA_IMAGE, 0);
 VALUE(L3_DATA_BYTES, 1);
 
+SIZE(l3_cached, 4);
+VALUE(L3_CACHED_NEVER, 0);
+VALUE(L3_CACHED_NOT_YET, 1);
+VALUE(L3_CACHED, 2);
+
 SIZE(l3_order, 4);
 VALUE(L3_ORDER_STORED, 0);
 VALUE(L3_ORDER_SHUFFLED, 1);
@@ -250,7 +255,7 @@ PLACE(l3_data_error, offset, 8);
 PLACE(l3_data_error, file, 16);
 PLACE(l3_data_error, reason, 528);
 
-SIZE(l3_data_options, 48);
+SIZE(l3_data_options, 56);
 PLACE(l3_data_options, struct_size, 0);
 PLACE(l3_data_options, max_open_files, 4);
 PLACE(l3_data_options, max_index_bytes, 8);
@@ -260,6 +265,23 @@ PLACE(l3_data_options, attempts, 28);
 PLACE(l3_data_options, connections, 32);
 PLACE(l3_data_options, hedge, 36);
 PLACE(l3_data_options, certificates, 40);
+PLACE(l3_data_options, cache, 48);
+
+SIZE(l3_data_cache_info, 864);
+PLACE(l3_data_cache_info, struct_size, 0);
+PLACE(l3_data_cache_info, places, 4);
+PLACE(l3_data_cache_info, samples, 8);
+PLACE(l3_data_cache_info, bytes, 16);
+PLACE(l3_data_cache_info, hits, 24);
+PLACE(l3_data_cache_info, hit_bytes, 32);
+PLACE(l3_data_cache_info, misses, 40);
+PLACE(l3_data_cache_info, miss_bytes, 48);
+PLACE(l3_data_cache_info, others, 56);
+PLACE(l3_data_cache_info, other_bytes, 64);
+PLACE(l3_data_cache_info, kept, 72);
+PLACE(l3_data_cache_info, damaged, 80);
+PLACE(l3_data_cache_info, failures, 88);
+PLACE(l3_data_cache_info, last_failure, 96);
 
 SIZE(l3_store_request, 16);
 PLACE(l3_store_request, owner, 0);
@@ -386,7 +408,7 @@ PLACE(l3_batch_times, decoding, 72);
 PLACE(l3_batch_times, bytes_read, 80);
 PLACE(l3_batch_times, bytes_out, 88);
 
-SIZE(l3_request, 80);
+SIZE(l3_request, 88);
 PLACE(l3_request, batch, 0);
 PLACE(l3_request, sample, 8);
 PLACE(l3_request, offset, 16);
@@ -399,6 +421,8 @@ PLACE(l3_request, attempts, 64);
 PLACE(l3_request, shared, 68);
 PLACE(l3_request, hedged, 72);
 PLACE(l3_request, failed, 76);
+PLACE(l3_request, cached, 80);
+PLACE(l3_request, reserved, 84);
 
 SIZE(l3_batch_info, 208);
 PLACE(l3_batch_info, struct_size, 0);
@@ -424,6 +448,7 @@ int main(void) {
                  l3_train_options_init().struct_size == sizeof(l3_train_options) &&
                  l3_data_options_init().struct_size == sizeof(l3_data_options) &&
                  l3_data_info_init().struct_size == sizeof(l3_data_info) &&
+                 l3_data_cache_info_init().struct_size == sizeof(l3_data_cache_info) &&
                  l3_data_sample_init().struct_size == sizeof(l3_data_sample) &&
                  l3_loader_options_init().struct_size == sizeof(l3_loader_options) &&
                  l3_loader_info_init().struct_size == sizeof(l3_loader_info) &&

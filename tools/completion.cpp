@@ -67,6 +67,11 @@ _l3_files() {
     [[ ${#COMPREPLY[@]} -gt 0 ]] || compopt -o default 2>/dev/null
 }
 
+# The first word after the command is one of these names, and the others are files.
+_l3_action() {
+    if [[ $COMP_CWORD -eq 2 ]]; then _l3_words "$1"; else _l3_files; fi
+}
+
 # Completes an option, or an argument with the command in "$@".
 _l3_argument() {
     local options=$1
@@ -102,6 +107,12 @@ _l3() {
     case $command in
 )";
 
+// Whether the first positional takes names, and the others take paths.
+bool is_mixed(const CommandEntry& command) {
+  return command.positionals.size() > 1 && command.positionals.front().takes == Takes::name &&
+         command.positionals.back().takes == Takes::path;
+}
+
 std::string bash_value(const Argument& argument) {
   switch (argument.takes) {
     case Takes::name: return " _l3_words " + in_quotes(joined(argument.choices, " "));
@@ -113,7 +124,7 @@ std::string bash_value(const Argument& argument) {
   return "";
 }
 
-// All positionals of a command are of one kind, so the script does not count them.
+// The script does not count positionals. Those of a command are of one kind, or names for the first and paths.
 std::string bash_command(const CommandEntry& command, const std::string& pattern, const std::string& positional) {
   std::string result = "    " + pattern + ")\n        case $option in\n";
   std::vector<std::string> names, others;
@@ -134,7 +145,9 @@ std::string bash(const CommandTree& tree) {
   for (const CommandEntry& command : tree.commands) {
     names.push_back(command.name);
     const bool none = command.positionals.empty();
-    result += bash_command(command, command.name, none ? "" : bash_value(command.positionals.front()));
+    std::string value = none ? "" : bash_value(command.positionals.front());
+    if (is_mixed(command)) value = " _l3_action " + in_quotes(joined(command.positionals.front().choices, " "));
+    result += bash_command(command, command.name, value);
   }
   result += bash_command(tree.whole, "''", " _l3_words " + in_quotes(joined(names, " ")));
   return result + "    esac\n}\n\ncomplete -F _l3 l3";
@@ -244,9 +257,8 @@ std::string fish(const CommandTree& tree) {
     if (command.positionals.empty()) continue;
     const Argument& positional = command.positionals.front();
     const bool is_path = positional.takes == Takes::path;
-    result +=
-        "complete -c l3 -n " + condition + (is_path ? " -F" : " -a " + fish_quotes(joined(positional.choices, " ")));
-    result += "\n";
+    result += "complete -c l3 -n " + condition + (is_path || is_mixed(command) ? " -F" : "");
+    result += is_path ? "\n" : " -a " + fish_quotes(joined(positional.choices, " ")) + "\n";
   }
   result.pop_back();
   return result;

@@ -57,8 +57,8 @@ Failure failure_of(const l3_data_error& error) {
   return failure;
 }
 
-Outcome<l3::DataSet> open_data_set(const std::string& path) {
-  l3::DataResult<l3::DataSet> set = l3::DataSet::open(path);
+Outcome<l3::DataSet> open_data_set(const std::string& path, const l3_data_options& options) {
+  l3::DataResult<l3::DataSet> set = l3::DataSet::open(path, options);
   if (set) return std::move(*set);
   if (loader::is_url(path)) return failure_of(set.error());
   const Outcome<bridge::Buffer> start = is_folder(path) ? Outcome(bridge::Buffer()) : read_start(path, 4);

@@ -24,7 +24,7 @@ uint32_t reading_threads(const std::string& path, uint32_t chosen);
 
 Failure failure_of(const l3_data_error& error);
 
-Outcome<l3::DataSet> open_data_set(const std::string& path);
+Outcome<l3::DataSet> open_data_set(const std::string& path, const l3_data_options& options = l3_data_options_init());
 
 // The name of a sample in messages: the path of its shard and its name.
 std::string display_name(const l3::DataSet& set, const l3::Sample& sample);

@@ -58,6 +58,7 @@ int run(int argc, char** argv, tools::Context& context) {
   tools::add_download(line);
   tools::add_list(line);
   tools::add_cat(line);
+  tools::add_cache(line);
   tools::add_train(line);
   tools::add_bench(line);
   tools::add_stalls(line);

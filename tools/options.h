@@ -53,6 +53,7 @@ void add_upload(CommandLine& line);
 void add_download(CommandLine& line);
 void add_list(CommandLine& line);
 void add_cat(CommandLine& line);
+void add_cache(CommandLine& line);
 void add_train(CommandLine& line);
 void add_bench(CommandLine& line);
 void add_stalls(CommandLine& line);

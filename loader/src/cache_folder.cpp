@@ -300,6 +300,8 @@ int list_cached_sets(const std::string& place, std::vector<CachedSet>& sets) {
 
 int remove_cached_set(const CachedSet& set) {
   std::error_code error;
+  // A link leads to a folder that is none of ours.
+  if (std::filesystem::is_symlink(set.folder, error)) return ELOOP;
   // First what makes it a cache, so that an interrupted removal leaves nothing that looks complete.
   std::filesystem::remove(set.folder + "/" + kPresent, error);
   if (!error) std::filesystem::remove_all(set.folder, error);

@@ -28,6 +28,7 @@ class CacheFolder final : public CachePlace {
   ~CacheFolder() override;
 
   const std::string& name() const override { return name_; }
+  std::string folder() const override { return folder_; }
   Store& store() override { return *files_; }
   bool knows_what_it_has() const override { return true; }
   bool may_have(uint64_t sample) override;

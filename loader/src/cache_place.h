@@ -30,6 +30,8 @@ class CachePlace {
   virtual ~CachePlace() = default;
 
   virtual const std::string& name() const = 0;
+  // The folder of this data set there; empty if the place is a store.
+  virtual std::string folder() const { return {}; }
   // Reads of this place go to its channels.
   virtual Store& store() = 0;
   // True if may_have() is certain. Any other place must be asked.

@@ -19,6 +19,14 @@ std::string key_of(const Digest& data_set, const Shard& shard, uint64_t number) 
   return base::hexadecimal(data_set) + "/" + std::string(file_of(shard)) + "/" + std::to_string(number);
 }
 
+// Keys in Redis begin with a name. The caller need not choose one.
+std::string with_name(const std::string& url) {
+  if (!url.starts_with("redis")) return url;
+  const size_t host = url.find("://") + 3;
+  const size_t slash = std::min(url.find('/', host), url.size());
+  return slash + 1 < url.size() ? url : url.substr(0, slash) + "/l3cache";
+}
+
 }  // namespace
 
 std::unique_ptr<CacheRemote> CacheRemote::open(const std::string& url, const CachePlan& plan,
@@ -26,7 +34,7 @@ std::unique_ptr<CacheRemote> CacheRemote::open(const std::string& url, const Cac
   StoreOptions own = options;
   own.timeout_ms = own.timeout_ms == 0 ? kTimeout : std::min(own.timeout_ms, kTimeout);
   own.attempts = 1;
-  std::unique_ptr<Store> store = open_store(url, own, fault);
+  std::unique_ptr<Store> store = open_store(with_name(url), own, fault);
   if (store == nullptr) return nullptr;
   return std::unique_ptr<CacheRemote>(new CacheRemote(std::move(store), plan.data_set()));
 }
@@ -45,8 +53,14 @@ void CacheRemote::direct(Read& read, const Shard& shard, std::unique_ptr<Object>
 
 void CacheRemote::failed(uint64_t, const StoreFault& fault) {
   if (fault.system_error == ENOENT || fault.system_error == ECANCELED || fault.status == L3_ERROR_TRUNCATED) return;
-  const uint32_t times = std::min(failures_.fetch_add(1), 8u);
-  down_until_.store(steady_ns() + std::min(kFirstPause << times, kLongestPause), std::memory_order_relaxed);
+  // All reads that are on their way fail together, which counts once.
+  const uint64_t now = steady_ns();
+  uint64_t until = down_until_.load(std::memory_order_relaxed);
+  const uint32_t times = std::min(failures_.load(std::memory_order_relaxed), 8u);
+  if (until > now || !down_until_.compare_exchange_strong(until, now + std::min(kFirstPause << times, kLongestPause))) {
+    return;
+  }
+  failures_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void CacheRemote::succeeded() { failures_.store(0, std::memory_order_relaxed); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "base/crc32.h"
 #include "cache_channel.h"
@@ -223,14 +224,41 @@ l3_cached CacheStore::state_of(uint64_t sample) const {
   return at.knows_what_it_has() && at.may_have(sample) ? L3_CACHED : L3_CACHED_NOT_YET;
 }
 
-l3_status add_cache(l3_data_set& set, const char* places, l3_data_error* error) {
+std::vector<CachePart> CacheStore::parts(std::span<const std::unique_ptr<Shard>> shards) const {
+  std::vector<CachePart> parts(places_.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    parts[i].place = places_[i]->name();
+    parts[i].folder = places_[i]->folder();
+    parts[i].samples = plan_.part(i).samples;
+    parts[i].bytes = plan_.part(i).bytes;
+  }
+  for (const auto& shard : shards) {
+    for (uint32_t i = 0; i < shard->index.footer().entries; ++i) {
+      const uint64_t sample = shard->first_sample + i;
+      if (state_of(sample) != L3_CACHED_NOT_YET) continue;
+      CachePart& part = parts[plan_.place_of(sample)];
+      ++part.missing;
+      part.missing_bytes += load_u64(shard->index.entry(i) + entry::kSize);
+    }
+  }
+  return parts;
+}
+
+std::vector<CachePart> cache_parts(const l3_data_set& set) {
+  return set.cache == nullptr ? std::vector<CachePart>() : set.cache->parts(set.shards);
+}
+
+l3_status add_cache(l3_data_set& set, const std::string& shard, const char* places, l3_data_error* error) {
   std::vector<PlaceSize> sizes;
   if (const std::string reason = parse_places(places, sizes); !reason.empty()) {
     return fail(error, L3_ERROR_ARGUMENT, "", reason);
   }
   if (sizes.empty() || set.shards.empty()) return succeed(error);
   CachePlan plan(set.shards, sizes);
-  const SetOfShards of{set.shards.size() == 1 ? set.shards[0]->name() : set.store->name(), set.shards};
+  std::string name = shard.empty() ? set.store->name() : set.shards.front()->name();
+  std::error_code unknown;
+  if (std::filesystem::exists(name, unknown)) name = std::filesystem::absolute(name, unknown).lexically_normal();
+  const SetOfShards of{name, set.shards};
   std::vector<std::unique_ptr<CachePlace>> opened;
   for (size_t i = 0; i < sizes.size(); ++i) {
     StoreFault fault;
@@ -243,8 +271,8 @@ l3_status add_cache(l3_data_set& set, const char* places, l3_data_error* error) 
   }
   set.cache = std::make_shared<CacheStore>(set.store, std::move(plan), std::move(opened));
   set.store = set.cache;
-  for (const auto& shard : set.shards) {
-    shard->object = std::make_unique<CachedObject>(std::move(shard->object), shard.get());
+  for (const auto& one : set.shards) {
+    one->object = std::make_unique<CachedObject>(std::move(one->object), one.get());
   }
   return succeed(error);
 }

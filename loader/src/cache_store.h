@@ -11,6 +11,7 @@
 
 #include "cache_keeper.h"
 #include "cache_place.h"
+#include "loader/cache_sets.h"
 
 namespace loader {
 
@@ -53,6 +54,7 @@ class CacheStore final : public Store {
 
   void describe(l3_data_cache_info& info) const;
   l3_cached state_of(uint64_t sample) const;
+  std::vector<CachePart> parts(std::span<const std::unique_ptr<Shard>> shards) const;
 
  private:
   friend class CacheChannel;
@@ -89,7 +91,7 @@ class CacheStore final : public Store {
   std::atomic<CacheKeeper*> keeper_{nullptr};  // after a fork, that of the parent is neither used nor deleted
 };
 
-// Puts a cache before the store of a data set whose shards are open.
-l3_status add_cache(l3_data_set& set, const char* places, l3_data_error* error);
+// Puts a cache before the store of a data set whose shards are open. `shard` is empty unless a single shard was opened.
+l3_status add_cache(l3_data_set& set, const std::string& shard, const char* places, l3_data_error* error);
 
 }  // namespace loader

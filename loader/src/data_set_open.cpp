@@ -76,7 +76,7 @@ l3_status open_data_set(std::shared_ptr<Store> store, const std::string& shard, 
   auto opened = std::make_unique<l3_data_set>(std::move(store), options);
   if (const l3_status status = opened->open(shard, error); status != L3_OK) return status;
   if (options.cache != nullptr) {
-    if (const l3_status status = add_cache(*opened, options.cache, error); status != L3_OK) return status;
+    if (const l3_status status = add_cache(*opened, shard, options.cache, error); status != L3_OK) return status;
   }
   *set = opened.release();
   return succeed(error);

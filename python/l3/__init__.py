@@ -9,7 +9,7 @@
 """
 
 from ._coding import Info, Model, decode, encode, info
-from ._dataset import Dataset, Sample
+from ._dataset import CacheInfo, Dataset, Sample
 from ._errors import Error, SampleError
 from ._loader import Batch, BatchTimes, Failure, Loader, Request, Sharing
 from ._native import Tensor
@@ -21,6 +21,7 @@ __version__ = _version()
 __all__ = [
     "Batch",
     "BatchTimes",
+    "CacheInfo",
     "Dataset",
     "Error",
     "Failure",

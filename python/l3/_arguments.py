@@ -12,6 +12,8 @@ import numpy as np
 # A file: its bytes or its path.
 Source = Union[bytes, bytearray, memoryview, "np.ndarray[Any, Any]", str, "os.PathLike[str]"]
 Numbers = Union[float, Sequence[float], "np.ndarray[Any, Any]"]
+# Places of a cache and their sizes: a mapping, or "PLACE=SIZE,PLACE=SIZE".
+Cache = Union[str, Mapping[Union[str, "os.PathLike[str]"], Union[str, int]], None]
 
 DTYPES = ("uint8", "uint16", "float16", "bfloat16", "float32")
 FLOATS = ("float16", "bfloat16", "float32")
@@ -139,6 +141,27 @@ def path_bytes(path: str | os.PathLike[str]) -> bytes:
     if b"\0" in name:
         raise ValueError(f"embedded null character in path {os.fspath(path)!r}")
     return name
+
+
+def cache_places(cache: Cache) -> str:
+    """Returns the places of a cache as "PLACE=SIZE,PLACE=SIZE", with absolute paths; '' for None."""
+    if cache is None or cache == "":
+        return ""
+    if isinstance(cache, str):
+        # Whatever has no size is refused by the library.
+        pairs = [one.rpartition("=")[::2] if "=" in one else (one, "") for one in cache.split(",")]
+    elif isinstance(cache, Mapping):
+        pairs = []
+        for place, size in cache.items():
+            name = os.fsdecode(place)
+            if "," in name or not name:
+                raise ValueError(f"cache has the place {name!r}, but a place must have a name without a comma")
+            pairs.append((name, size if isinstance(size, str) else str(whole_number("cache", size, 0, 2**63))))
+    else:
+        raise TypeError(f"cache is {cache!r}, but must be a dict of places and sizes, or 'PLACE=SIZE'")
+    if any("\0" in name for name, _ in pairs):
+        raise ValueError("cache has a place with a null character")
+    return ",".join(f"{name if '://' in name or not name else os.path.abspath(name)}={size}" for name, size in pairs)
 
 
 def without_secrets(path: str) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from . import _arguments as arguments
 from . import _native
+from ._arguments import Cache
 from ._coding import decode
 from ._errors import Error, SampleError
 from ._store import Runner, Store, is_store, name_of
@@ -83,6 +85,46 @@ def _listed(models: Any) -> list[Any]:
     return list(models) if isinstance(models, (list, tuple)) else [models]
 
 
+@dataclass(frozen=True)
+class CacheInfo:
+    """What the cache of a data set is to hold, and what it did since the data set was opened.
+
+    A crop of a large image may take several reads.
+    """
+
+    places: int
+    samples: int
+    """that it is to hold"""
+    bytes: int
+    hits: int
+    """reads of these samples that it answered"""
+    hit_bytes: int
+    misses: int
+    """reads of these samples that the store answered"""
+    miss_bytes: int
+    others: int
+    """reads of samples that it is not to hold"""
+    other_bytes: int
+    kept: int
+    """samples that were written to it"""
+    damaged: int
+    """samples that were damaged, in the cache or in the store, and were read once more"""
+    failures: int
+    """how often a place could not be read or written"""
+    last_failure: str | None
+    """the place and the reason"""
+
+    @property
+    def hit_rate(self) -> float:
+        """The share of all reads that the cache answered, from 0 to 1."""
+        return self.hits / max(self.hits + self.misses + self.others, 1)
+
+
+def cache_of(native: _native.DataSet) -> CacheInfo | None:
+    described = native.describe_cache()
+    return None if described is None else CacheInfo(**described)
+
+
 class Dataset:
     """A data set (a folder with index.json) or a single shard: a sequence of :class:`l3.Sample`.
 
@@ -107,16 +149,21 @@ class Dataset:
         do; and a PEM file with the authorities to trust. None: the environment variables L3_TIMEOUT, L3_ATTEMPTS,
         L3_CONNECTIONS, L3_HEDGE and L3_CERTIFICATES, and without them 30 seconds, 6, 256, no, and those of the system.
         For an l3.Store only `timeout` and `connections` count. It has its own number of connections.
+    cache
+        where to keep samples, so that each one is read from its store only once (docs/cache.md): a dict from places
+        to sizes, ``{"/dev/shm/l3": "8GB", "redis://node1": "65%"}``. A place is a folder or the URL of a store. A size
+        is a text, or a number of bytes. None: no cache.
     """
 
     def __init__(self, path: str | os.PathLike[str] | Store, *, max_open_files: int = 0, timeout: float | None = None,
                  attempts: int | None = None, connections: int | None = None, hedge: bool | None = None,
-                 certificates: str | os.PathLike[str] | None = None) -> None:
+                 certificates: str | os.PathLike[str] | None = None, cache: Cache = None) -> None:
         self._store = path if is_store(path) else None
         self._path = name_of(path) if self._store is not None else os.fsdecode(path)  # type: ignore[arg-type]
+        places = arguments.cache_places(cache)
         self._options: dict[str, Any] = {
             "max_open_files": max_open_files, "timeout": timeout, "attempts": attempts, "connections": connections,
-            "hedge": hedge, "certificates": certificates}
+            "hedge": hedge, "certificates": certificates, "cache": places or None}
         native_options = {
             "max_open_files": arguments.whole_number("max_open_files", max_open_files),
             "timeout_ms": arguments.milliseconds("timeout", timeout),
@@ -127,11 +174,11 @@ class Dataset:
         self._native: _native.DataSet | None = None
         if self._store is not None:
             self._runner = Runner(self._store, connections)
-            self._native = self._runner.open(native_options)
+            self._native = self._runner.open(native_options, os.fsencode(places))
         else:
             self._native = _native.DataSet.open(
                 arguments.path_bytes(self._path), native_options,
-                b"" if certificates is None else arguments.path_bytes(certificates))
+                b"" if certificates is None else arguments.path_bytes(certificates), os.fsencode(places))
         described = self._native.describe()
         self._count: int = described["samples"]
         self._classes: list[str] = described["classes"]
@@ -170,6 +217,11 @@ class Dataset:
         if self._roles is None:
             self._roles = self._open().roles()
         return list(self._roles)
+
+    @property
+    def cache(self) -> CacheInfo | None:
+        """What the cache did; None if the data set has none."""
+        return cache_of(self._open())
 
     def group(self, number: int) -> list[Sample]:
         """Returns the samples of a group."""

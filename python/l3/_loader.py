@@ -15,8 +15,9 @@ import numpy as np
 
 from . import _arguments as arguments
 from . import _native
+from ._arguments import Cache
 from ._coding import Array
-from ._dataset import Dataset
+from ._dataset import CacheInfo, Dataset, cache_of
 from ._store import Store, is_store
 
 Images = Union[Array, _native.Tensor]
@@ -88,6 +89,8 @@ class Request:
     hedged: bool
     """it was slow, so a second one was sent"""
     failed: bool
+    cached: bool
+    """a cache answered it"""
 
 
 @dataclass(frozen=True)
@@ -256,6 +259,8 @@ class Loader:
         numbers or names of samples. Only the groups that contain them are units.
     max_pixels, max_bytes
         limits for each image, as in :func:`l3.decode`.
+    cache
+        as in :class:`l3.Dataset`, if `data` is a path, a URL or a store.
     """
 
     def __init__(self, data: str | os.PathLike[str] | Dataset | Store, batch_size: int, *,
@@ -268,7 +273,7 @@ class Loader:
                  prefetch: int | None = None, reading: str = "auto", max_bytes_in_flight: int | None = None,
                  share: str | None = None, jobs: int | None = None, share_timeout: float | None = None,
                  samples: Sequence[int | str] | None = None, max_pixels: int | None = None,
-                 max_bytes: int | None = None) -> None:
+                 max_bytes: int | None = None, cache: Cache = None) -> None:
         if not isinstance(shuffle, (bool, np.bool_)) and not (isinstance(shuffle, str) and shuffle == "windows"):
             raise ValueError(f"shuffle is {shuffle!r}, but must be True, False or 'windows'")
         arguments.one_of("crop_mode", crop_mode, tuple(_CROPS))
@@ -325,7 +330,7 @@ class Loader:
                 raise ValueError(f"roles is {roles!r}, but must not name a role twice")
         self._roles = None if roles is None else list(roles)
 
-        self._data = _open_data(data)
+        self._data = _open_data(data, cache)
         self._set = self._data._open()
         groups = None if samples is None else _groups_of(self._data, samples)
         self._selection = None if groups is None else _digest(groups)
@@ -458,6 +463,11 @@ class Loader:
         return self._data
 
     @property
+    def cache(self) -> CacheInfo | None:
+        """What the cache of the data set did; None if it has none."""
+        return cache_of(self._set)
+
+    @property
     def failures(self) -> list[Failure]:
         """The failures since the loader was made, at most the first 1000."""
         found, _ = self._failures()
@@ -568,12 +578,14 @@ def _layouts_of(layout: str | Mapping[str, str], roles: Sequence[str | None]) ->
     return [arguments.one_of("layout", "CHW" if one is None else one, arguments.LAYOUTS) for one in found]
 
 
-def _open_data(data: object) -> Dataset:
+def _open_data(data: object, cache: Cache) -> Dataset:
     """Returns a data set, opened if `data` is a path or a store."""
     if isinstance(data, Dataset):
+        if cache is not None:
+            raise ValueError("cache is for a path, a URL or a store: give the cache to l3.Dataset instead")
         return data
     if isinstance(data, (str, os.PathLike)) or is_store(data):
-        return Dataset(data)  # type: ignore[arg-type]
+        return Dataset(data, cache=cache)  # type: ignore[arg-type]
     raise TypeError(f"data is {type(data).__name__}, but must be a path, an l3.Dataset or an l3.Store")
 
 

@@ -92,11 +92,11 @@ class Runner:
         self.requests.restart()
         self._renew()
 
-    def open(self, options: dict[str, int]) -> _native.DataSet:
+    def open(self, options: dict[str, int], cache: bytes) -> _native.DataSet:
         name = name_of(self.store).encode("utf-8", "surrogateescape").replace(b"\0", b"")
         options = {**options, "connections": self.concurrency}
         try:
-            return self.run(lambda: _native.DataSet.open_store(self.requests, name, options))
+            return self.run(lambda: _native.DataSet.open_store(self.requests, name, options, cache))
         except BaseException:
             self.requests.close()
             raise

@@ -26,8 +26,8 @@ l3_data_sample sample_at(const DataSet& self, uint64_t index) {
   return sample;
 }
 
-// `certificates` is a file, or empty, and stays with the caller.
-l3_data_options options_of(const nb::dict& wanted, const std::string& certificates) {
+// `certificates` is a file, and `cache` names places. Both may be empty, and stay with the caller.
+l3_data_options options_of(const nb::dict& wanted, const std::string& certificates, const std::string& cache) {
   const auto number = [&](const char* option) { return nb::cast<uint32_t>(nb::object(wanted[option])); };
   l3_data_options options = l3_data_options_init();
   options.max_open_files = number("max_open_files");
@@ -36,6 +36,7 @@ l3_data_options options_of(const nb::dict& wanted, const std::string& certificat
   options.connections = number("connections");
   options.hedge = number("hedge");
   if (!certificates.empty()) options.certificates = certificates.c_str();
+  if (!cache.empty()) options.cache = cache.c_str();
   return options;
 }
 
@@ -54,16 +55,19 @@ DataSet opened_by(const Open& open) {
       set, [](const l3_data_set* closed) { l3_data_close(const_cast<l3_data_set*>(closed)); })};
 }
 
-DataSet open(const nb::bytes& path, const nb::dict& wanted, const nb::bytes& certificates) {
-  const std::string name(path.c_str(), path.size()), file(certificates.c_str(), certificates.size());
-  const l3_data_options options = options_of(wanted, file);
+std::string text_in(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
+
+DataSet open(const nb::bytes& path, const nb::dict& wanted, const nb::bytes& certificates, const nb::bytes& cache) {
+  const std::string name = text_in(path), file = text_in(certificates), places = text_in(cache);
+  const l3_data_options options = options_of(wanted, file, places);
   return opened_by(
       [&](l3_data_set** set, l3_data_error* error) { return l3_data_open(name.c_str(), &options, set, error); });
 }
 
-DataSet open_store(const StoreRequests& requests, const nb::bytes& name, const nb::dict& wanted) {
-  const std::string shown(name.c_str(), name.size());
-  const l3_data_options options = options_of(wanted, {});
+DataSet open_store(const StoreRequests& requests, const nb::bytes& name, const nb::dict& wanted,
+                   const nb::bytes& cache) {
+  const std::string shown = text_in(name), places = text_in(cache);
+  const l3_data_options options = options_of(wanted, {}, places);
   const l3_store store = store_of(requests.shared);
   return opened_by([&](l3_data_set** set, l3_data_error* error) {
     return l3_data_open_store(&store, shown.c_str(), &options, set, error);
@@ -84,6 +88,30 @@ nb::dict describe(const DataSet& self) {
     classes.append(text_of(name, std::char_traits<char>::length(name)));
   }
   shown["classes"] = classes;
+  return shown;
+}
+
+// None if the data set has no cache.
+nb::object describe_cache(const DataSet& self) {
+  l3_data_cache_info info = l3_data_cache_info_init();
+  (void)!l3_data_cache(self.set.get(), &info);
+  if (info.places == 0) return nb::none();
+  nb::dict shown;
+  shown["places"] = info.places;
+  shown["samples"] = info.samples;
+  shown["bytes"] = info.bytes;
+  shown["hits"] = info.hits;
+  shown["hit_bytes"] = info.hit_bytes;
+  shown["misses"] = info.misses;
+  shown["miss_bytes"] = info.miss_bytes;
+  shown["others"] = info.others;
+  shown["other_bytes"] = info.other_bytes;
+  shown["kept"] = info.kept;
+  shown["damaged"] = info.damaged;
+  shown["failures"] = info.failures;
+  const std::string file = info.last_failure.file;
+  const std::string text = (file.empty() ? file : file + ": ") + info.last_failure.reason;
+  shown["last_failure"] = info.failures == 0 ? nb::none() : text_of(text.data(), text.size());
   return shown;
 }
 
@@ -189,9 +217,10 @@ void bind_data_set(nb::module_& module) {
         return nb::bytes(info.name, sizeof(info.name));
       });
   nb::class_<DataSet>(module, "DataSet", nb::is_final())
-      .def_static("open", &open, "path"_a, "options"_a, "certificates"_a)
-      .def_static("open_store", &open_store, "requests"_a, "name"_a, "options"_a)
+      .def_static("open", &open, "path"_a, "options"_a, "certificates"_a, "cache"_a)
+      .def_static("open_store", &open_store, "requests"_a, "name"_a, "options"_a, "cache"_a)
       .def("describe", &describe)
+      .def("describe_cache", &describe_cache)
       .def("describe_sample", &describe_sample)
       .def("roles", &roles)
       .def("bits_of", &bits_of, "role"_a.none(), "group"_a, "as_colours"_a)

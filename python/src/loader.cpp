@@ -109,6 +109,7 @@ nb::dict dict_of(const l3_request& request) {
   shown["shared"] = request.shared;
   shown["hedged"] = request.hedged != 0;
   shown["failed"] = request.failed != 0;
+  shown["cached"] = request.cached != 0;
   return shown;
 }
 

@@ -103,6 +103,12 @@ class DataSet {
     if (l3_data_read(get(), index, bytes.data(), bytes.size(), &error) != L3_OK) return error;
     return bytes;
   }
+  // What the cache did; `places` is 0 if there is none.
+  l3_data_cache_info cache() const {
+    l3_data_cache_info info = l3_data_cache_info_init();
+    (void)!l3_data_cache(get(), &info);
+    return info;
+  }
   // Returns decode options with the models that samples of this data set name. They are valid until it is closed.
   l3_decode_options decode_options() const {
     l3_decode_options options = l3_decode_options_init();

@@ -1,9 +1,11 @@
-// The data sets that a folder caches, for commands that show and remove them.
+// What caches hold, for commands that fill, show and remove them.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "l3/l3_data.h"
 
 namespace loader {
 
@@ -23,5 +25,16 @@ int list_cached_sets(const std::string& place, std::vector<CachedSet>& sets);
 
 // Removes one of them. Processes that use it go on without it. Returns 0 or an errno.
 int remove_cached_set(const CachedSet& set);
+
+// What a place of the cache of an open data set holds of it.
+struct CachePart {
+  std::string place;                        // its name, without secrets
+  std::string folder;                       // of this data set there; empty if the place is a store
+  uint64_t samples = 0, bytes = 0;          // that are to be there
+  uint64_t missing = 0, missing_bytes = 0;  // that are not there; in a store, nobody knows: all
+};
+
+// The places in their order; empty if the data set has no cache.
+std::vector<CachePart> cache_parts(const l3_data_set& set);
 
 }  // namespace loader
