@@ -394,7 +394,7 @@ PLACE(l3_failure, epoch, 0);
 PLACE(l3_failure, sample, 8);
 PLACE(l3_failure, error, 16);
 
-SIZE(l3_batch_times, 96);
+SIZE(l3_batch_times, 104);
 PLACE(l3_batch_times, begun, 0);
 PLACE(l3_batch_times, fetched, 8);
 PLACE(l3_batch_times, copy_begun, 16);
@@ -407,6 +407,7 @@ PLACE(l3_batch_times, reading, 64);
 PLACE(l3_batch_times, decoding, 72);
 PLACE(l3_batch_times, bytes_read, 80);
 PLACE(l3_batch_times, bytes_out, 88);
+PLACE(l3_batch_times, converting, 96);
 
 SIZE(l3_request, 88);
 PLACE(l3_request, batch, 0);
@@ -424,7 +425,7 @@ PLACE(l3_request, failed, 76);
 PLACE(l3_request, cached, 80);
 PLACE(l3_request, reserved, 84);
 
-SIZE(l3_batch_info, 208);
+SIZE(l3_batch_info, 216);
 PLACE(l3_batch_info, struct_size, 0);
 PLACE(l3_batch_info, units, 4);
 PLACE(l3_batch_info, repeats, 8);

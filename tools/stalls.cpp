@@ -1,6 +1,7 @@
 // l3 stalls: finds out what a training waits for.
 #include <charconv>
 #include <memory>
+#include <thread>
 
 #include "command_tree.h"
 #include "data_sets.h"
@@ -54,6 +55,7 @@ bool write_report(const std::string& folder, const std::string& page, const std:
 int run_stalls(StallOptions options, const std::string& crop, bool layouts, Context& context) {
   context.console.set_quiet(options.quiet);
   if (!crop.empty()) (void)check_crop(crop, &options.crop_height, &options.crop_width);
+  if (options.threads == 0) options.threads = std::max(std::thread::hardware_concurrency(), 1u);
   const bool is_set = is_data_set(options.path);
   if (layouts && is_set) return wrong_usage(context, "--layouts takes a folder of images, and not a data set");
   if (options.link && loader::is_url(options.path)) {
