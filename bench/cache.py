@@ -278,7 +278,8 @@ def table(record: dict[str, Any]) -> str:
         row = found[kind]
         lines.append(f"| {name} | {row['images_per_second']:.0f} | {row['hit_rate']:.1%} | "
                      f"{row['store_bytes'] / 1e6:.0f} |")
-    lines += ["", f"The cache is {found['speed_up']:.2f} times as fast as the LRU; predicted: {found['predicted']:.2f}."]
+    lines += ["", f"The cache is {found['speed_up']:.2f} times as fast as the LRU; "
+                  f"predicted: {found['predicted']:.2f}."]
     if record["nodes"]:
         lines += ["", "| three nodes, three epochs | the store is read |", "|---|--:|",
                   f"| without a cache | {record['nodes']['without']:.2f} times |",
