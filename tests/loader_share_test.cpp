@@ -449,6 +449,14 @@ TEST_F(SharedLoaders, BearStrangers) {
     EXPECT_TRUE(member.say(&message, sizeof message));
     EXPECT_TRUE(member.is_refused());
   }
+  // Some leave while others come.
+  for (int i = 0; i < 50; ++i) {
+    auto leaver = std::make_unique<Stranger>(socket());
+    Stranger silent(socket()), member(socket());
+    leaver.reset();
+    EXPECT_TRUE(member.say(&hello, sizeof hello));
+    ASSERT_TRUE(member.receive(welcome, size));
+  }
   // The right terms, the wish for a batch, and silence: it holds the others up for the timeout, and no longer.
   hello.head.flag = loader::kWants;
   Stranger& silent = meet();
