@@ -122,7 +122,7 @@ TEST_F(SharedLoaders, WaitForOneThatStartsLate) {
 
 TEST_F(SharedLoaders, GoOnIfSomeNeverStart) {
   draw_set({{20, 20}}, {L3_COLOUR_GRAY, 8}, 60);
-  const l3_loader_options options = shared(4, 4, 300);
+  const l3_loader_options options = shared(4, 4, 1500);
   const std::vector<Unit> expected = units_of(alone(options), 0, 0);
   std::atomic<uint64_t> prepared{0};
   at_once(2, [&](size_t) {
@@ -227,7 +227,7 @@ TEST_F(SharedLoaders, GoOnWhenOneEnds) {
 TEST_F(SharedLoaders, WaitForASlowOneAndLeaveAStoppedOneBehind) {
   draw_set({{20, 20}}, {L3_COLOUR_GRAY, 8}, 80);
   for (const bool stops : {false, true}) {
-    const l3_loader_options options = shared(2, 2, stops ? 300 : 5000);
+    const l3_loader_options options = shared(2, 2, stops ? 800 : 10000);
     const std::vector<Unit> first = units_of(alone(options), 0, 0), second = units_of(alone(options), 1, 0);
     std::vector<std::unique_ptr<Loader>> loaders;
     for (size_t i = 0; i < 2; ++i) loaders.push_back(std::make_unique<Loader>(*set(), options));
@@ -244,7 +244,10 @@ TEST_F(SharedLoaders, WaitForASlowOneAndLeaveAStoppedOneBehind) {
       }
       EXPECT_EQ(units, first);
       is_one_through = is_one_through || i == 0;
-      EXPECT_EQ(loaders[i]->info().prepared_alone > 0, stops && i == 1);
+      // On a slow machine the first one may have lost patience first.
+      if (!stops || (i == 1 && loaders[0]->info().prepared_alone == 0)) {
+        EXPECT_EQ(loaders[i]->info().prepared_alone > 0, stops);
+      }
       // Both are together again in the next epoch.
       const uint64_t before = loaders[i]->info().prepared_alone;
       EXPECT_EQ(units_of_epoch(*loaders[i], 1), second);
@@ -448,6 +451,14 @@ TEST_F(SharedLoaders, BearStrangers) {
     message.place = {0, 81};
     EXPECT_TRUE(member.say(&message, sizeof message));
     EXPECT_TRUE(member.is_refused());
+  }
+  // Some leave while others come.
+  for (int i = 0; i < 50; ++i) {
+    auto leaver = std::make_unique<Stranger>(socket());
+    Stranger silent(socket()), member(socket());
+    leaver.reset();
+    EXPECT_TRUE(member.say(&hello, sizeof hello));
+    ASSERT_TRUE(member.receive(welcome, size));
   }
   // The right terms, the wish for a batch, and silence: it holds the others up for the timeout, and no longer.
   hello.head.flag = loader::kWants;

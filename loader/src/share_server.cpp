@@ -120,7 +120,10 @@ void ShareServer::serve() {
     const std::lock_guard lock(mutex_);
     try {
       accept();
-      std::erase_if(members_, [this](const auto& member) { return !read(*member); });
+      for (const auto& member : members_) {
+        if (!read(*member)) member->socket.reset();
+      }
+      remove_closed();
       if (attached() >= jobs_ || now_ >= timeout_) is_complete_ = true;
       if (attached() >= expected_ || now_ >= std::min(kGather, timeout_ / 2)) gathers_ = false;
       if (!gathers_) {
@@ -161,6 +164,7 @@ void ShareServer::accept() {
 
 // Returns false if the member is gone, or has said what makes no sense.
 bool ShareServer::read(Member& member) {
+  if (!member.socket) return false;
   if (!member.is_attached && now_ - member.came > kHello) return false;
   Greeting said;
   for (int i = 0; i < 16; ++i) {
@@ -237,18 +241,26 @@ void ShareServer::go_to(Place place) {
 
 void ShareServer::answer() {
   if (!has_begun_) return;
-  std::erase_if(members_, [this](const auto& member) {
-    if (!member->is_attached || !member->wants) return false;
+  for (const auto& member : members_) {
+    if (!member->is_attached || !member->wants) continue;
     const Entry* const entry = find(member->place);
-    if (entry != nullptr && entry->buffer != 0) return !send(*member, *entry);
-    if (entry == nullptr && !is_broken_ && is_coming(member->place)) return false;
+    if (entry != nullptr && entry->buffer != 0) {
+      if (!send(*member, *entry)) member->socket.reset();
+      continue;
+    }
+    if (entry == nullptr && !is_broken_ && is_coming(member->place)) continue;
     Message message;
     message.topic = Topic::alone;
     message.request = member->request;
     member->wants = false;
     member->place = {member->place.epoch + 1, 0};
-    return !send_message(member->socket, &message, sizeof message);
-  });
+    if (!send_message(member->socket, &message, sizeof message)) member->socket.reset();
+  }
+  remove_closed();
+}
+
+void ShareServer::remove_closed() {
+  std::erase_if(members_, [](const auto& member) { return !member->socket; });
 }
 
 bool ShareServer::send(Member& member, const Entry& entry) {

@@ -71,6 +71,7 @@ class ShareServer {
   void choose();
   void go_to(Place place);
   void answer();
+  void remove_closed();
   bool send(Member& member, const Entry& entry);
   bool evict();
   void leave_behind();

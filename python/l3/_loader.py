@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import hashlib
 import os
 import sys
 import weakref
@@ -15,6 +14,7 @@ import numpy as np
 
 from . import _arguments as arguments
 from . import _native
+from . import _units as units
 from ._arguments import Cache
 from ._coding import Array
 from ._dataset import CacheInfo, Dataset, cache_of
@@ -332,11 +332,11 @@ class Loader:
 
         self._data = _open_data(data, cache)
         self._set = self._data._open()
-        groups = None if samples is None else _groups_of(self._data, samples)
-        self._selection = None if groups is None else _digest(groups)
+        groups = None if samples is None else units.groups_of(self._data, samples)
+        self._selection = None if groups is None else units.digest(groups)
         names: list[str | None] = [None] if self._roles is None else list(self._roles)
-        self._layouts = _layouts_of(layout, names)
-        wanted, scalings = _wanted(self._set, self._roles, groups, self._layouts, dtype, mean, std, colours)
+        self._layouts = units.layouts_of(layout, names)
+        wanted, scalings = units.wanted(self._set, self._roles, groups, self._layouts, dtype, mean, std, colours)
         self._native = _native.Loader(self._set, options, wanted, groups)
         for (shape, kind), numbers, one in zip(self._native.tensors(), scalings, self._layouts):  # noqa: B905
             channels = shape[1 if one == "CHW" else 3]
@@ -548,36 +548,6 @@ class _Loop(Iterator[Batch]):
         return 0 if self._ended else self._loader._native.batches_from(self._loader._position)
 
 
-def _groups_of(data: Dataset, samples: Sequence[int | str]) -> list[int]:
-    """Returns the groups of the samples, each once."""
-    if isinstance(samples, (str, bytes)) or not hasattr(samples, "__iter__"):
-        raise TypeError(f"samples is {samples!r}, but must be a list of numbers or names")
-    native = data._open()
-    groups: dict[int, None] = {}
-    for which in samples:
-        if isinstance(which, str):
-            found = data.find(which)
-            if found is None:
-                raise ValueError(f"samples has {which!r}, but the data set has no sample of that name")
-            number = found
-        else:
-            number = arguments.whole_number("samples", which, 0, len(data) - 1)
-        groups[native.group_of(number)] = None
-    if not groups:
-        raise ValueError("samples is empty")
-    return list(groups)
-
-
-def _digest(groups: Sequence[int]) -> str:
-    return hashlib.sha256(np.asarray(groups, "<u8").tobytes()).hexdigest()[:32]
-
-
-def _layouts_of(layout: str | Mapping[str, str], roles: Sequence[str | None]) -> list[str]:
-    """Returns the layout of each role. Roles that a mapping does not name have "CHW"."""
-    found = arguments.by_role("layout", layout, roles) if isinstance(layout, Mapping) else [layout] * len(roles)
-    return [arguments.one_of("layout", "CHW" if one is None else one, arguments.LAYOUTS) for one in found]
-
-
 def _open_data(data: object, cache: Cache) -> Dataset:
     """Returns a data set, opened if `data` is a path or a store."""
     if isinstance(data, Dataset):
@@ -587,40 +557,6 @@ def _open_data(data: object, cache: Cache) -> Dataset:
     if isinstance(data, (str, os.PathLike)) or is_store(data):
         return Dataset(data, cache=cache)  # type: ignore[arg-type]
     raise TypeError(f"data is {type(data).__name__}, but must be a path, an l3.Dataset or an l3.Store")
-
-
-def _wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int] | None, layouts: list[str],
-            dtype: object, mean: object, std: object,
-            colours: bool | Sequence[str]) -> tuple[list[Any], list[dict[str, list[float]]]]:
-    """Returns the arguments of the extension per role, and the means and deviations in them, by name."""
-    names: list[str | None] = [None] if roles is None else list(roles)
-    wanted = []
-    scalings = []
-    if isinstance(colours, str):
-        colours = [colours]
-    if isinstance(colours, Sequence):
-        # by_role refuses roles that were not requested.
-        arguments.by_role("colours", dict.fromkeys(colours), names)
-    for role, layout, one_dtype, one_mean, one_std in zip(  # noqa: B905 (Python 3.9)
-            names, layouts, arguments.by_role("dtype", dtype, names), arguments.by_role("mean", mean, names),
-            arguments.by_role("std", std, names)):
-        of_role = "" if role is None else f" of role {role!r}"
-        as_colours = role in colours if isinstance(colours, Sequence) else arguments.truth("colours", colours)
-        name = arguments.dtype_name("dtype" + of_role, one_dtype)
-        means = arguments.numbers("mean" + of_role, one_mean)  # type: ignore[arg-type]
-        stds = arguments.numbers("std" + of_role, one_std)  # type: ignore[arg-type]
-        arguments.check_scaling(name, means, stds)
-        scales, biases = [0.0] * 4, [0.0] * 4
-        if name in arguments.FLOATS:
-            # If values are scaled, all images of a role have the same bits; otherwise the loader refuses them.
-            most = 2 ** data_set.bits_of(role, groups[0] if groups else 0, as_colours) - 1
-            for i in range(4):
-                m = means[i % len(means)] if means else 0.0
-                s = stds[i % len(stds)] if stds else 1.0
-                scales[i], biases[i] = 1 / (most * s), -m / s
-        wanted.append((role, name, layout == "CHW", as_colours, scales, biases))
-        scalings.append({"mean" + of_role: means, "std" + of_role: stds})
-    return wanted, scalings
 
 
 def _be_iterable_for_torch() -> None:
