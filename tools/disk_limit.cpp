@@ -27,6 +27,9 @@ int write_control(const std::string& path, const std::string& text) {
   return std::fclose(file) == 0 && is_written ? 0 : errno;
 }
 
+// Moves this process to a group.
+void join(const std::string& group) { (void)write_control(group + "/cgroup.procs", std::to_string(getpid())); }
+
 std::string line_of(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -61,7 +64,8 @@ std::string own_group(const std::string& controller) {
 
 }  // namespace
 
-std::unique_ptr<DiskLimit> DiskLimit::make(const std::string& path, double bytes_per_second, std::string& reason) {
+std::unique_ptr<DiskLimit> DiskLimit::make(const std::string& path, double bytes_per_second, Unfinished& unfinished,
+                                           std::string& reason) {
   const std::string disk = disk_of(path);
   if (disk.empty()) return reason = "the folder is on no disk", nullptr;
   std::error_code error;
@@ -71,7 +75,7 @@ std::unique_ptr<DiskLimit> DiskLimit::make(const std::string& path, double bytes
   for (fs::directory_iterator at(root, error), end; !error && at != end; at.increment(error)) {
     if (at->path().filename().string().starts_with(kPrefix)) rmdir(at->path().c_str());
   }
-  std::unique_ptr<DiskLimit> limit(new DiskLimit);
+  std::unique_ptr<DiskLimit> limit(new DiskLimit(unfinished));
   limit->group_ = root + "/" + kPrefix + std::to_string(getpid());
   limit->parent_ = root + own_group(is_old ? "blkio" : "");
   if (mkdir(limit->group_.c_str(), 0755) != 0) {
@@ -79,6 +83,10 @@ std::unique_ptr<DiskLimit> DiskLimit::make(const std::string& path, double bytes
     limit->group_.clear();
     return nullptr;
   }
+  limit->cleanup_ = unfinished.add_cleanup([group = limit->group_, parent = limit->parent_] {
+    join(parent);
+    rmdir(group.c_str());
+  });
   const std::string rate = std::to_string(static_cast<unsigned long long>(bytes_per_second));
   if (!is_old) (void)write_control(root + "/cgroup.subtree_control", "+io");
   const int failure = is_old ? write_control(limit->group_ + "/blkio.throttle.read_bps_device", disk + " " + rate)
@@ -87,16 +95,14 @@ std::unique_ptr<DiskLimit> DiskLimit::make(const std::string& path, double bytes
   return limit;
 }
 
-DiskLimit::~DiskLimit() {
-  if (!group_.empty()) rmdir(group_.c_str());
-}
+DiskLimit::~DiskLimit() { unfinished_.clean_up(cleanup_); }
 
 DiskLimit::Use::Use(const DiskLimit* limit) : limit_(limit) {
-  if (limit_ != nullptr) (void)write_control(limit_->group_ + "/cgroup.procs", std::to_string(getpid()));
+  if (limit_ != nullptr) join(limit_->group_);
 }
 
 DiskLimit::Use::~Use() {
-  if (limit_ != nullptr) (void)write_control(limit_->parent_ + "/cgroup.procs", std::to_string(getpid()));
+  if (limit_ != nullptr) join(limit_->parent_);
 }
 
 }  // namespace tools

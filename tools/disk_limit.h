@@ -5,12 +5,15 @@
 #include <memory>
 #include <string>
 
+#include "unfinished.h"
+
 namespace tools {
 
 class DiskLimit {
  public:
   // Returns null if the system does not allow it, and then `reason` says why.
-  static std::unique_ptr<DiskLimit> make(const std::string& path, double bytes_per_second, std::string& reason);
+  static std::unique_ptr<DiskLimit> make(const std::string& path, double bytes_per_second, Unfinished& unfinished,
+                                         std::string& reason);
   ~DiskLimit();
   DiskLimit(const DiskLimit&) = delete;
   DiskLimit& operator=(const DiskLimit&) = delete;
@@ -28,10 +31,12 @@ class DiskLimit {
   };
 
  private:
-  DiskLimit() = default;
+  explicit DiskLimit(Unfinished& unfinished) : unfinished_(unfinished) {}
 
   std::string group_;   // the folder of the group
   std::string parent_;  // the folder of the group that the process came from
+  Unfinished& unfinished_;
+  uint64_t cleanup_ = 0;
 };
 
 }  // namespace tools

@@ -51,13 +51,14 @@ class Layouts {
     const Link far = options_.link ? options_.link : kFar;
     const std::string rate = link_text({kDisk.bytes_per_second, 0});
     std::string reason;
-    limit_ = DiskLimit::make(sets_.ways()[0].paths[0], kDisk.bytes_per_second, reason);
+    limit_ = DiskLimit::make(sets_.ways()[0].paths[0], kDisk.bytes_per_second, context_.unfinished, reason);
     figures.places = {"page cache", "slow disk", "far store"};
     figures.details = {
         "files in the memory of this machine",
         limit_ ? "the disk of this machine, limited by the system to " + rate
                : "simulated: " + link_text(kDisk) + " (the system's own limit cannot be used: " + reason + ")",
-        "simulated: " + link_text(far) + ", a request for each file or part of a shard"};
+        "simulated: " + link_text(far) +
+            ", a request for each file or part of a shard; epochs include opening the set"};
 
     const double seconds = std::max(options_.seconds / static_cast<double>(3 * sets_.ways().size()), 0.2);
     for (const Way& way : sets_.ways()) {

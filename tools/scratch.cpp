@@ -12,13 +12,26 @@ namespace tools {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Other threads may still write to it, so once may not be enough.
+void remove_folder(const std::string& path) {
+  std::error_code error;
+  for (int i = 0; i < 3; ++i) {
+    fs::remove_all(path, error);
+    if (!error) return;
+  }
+}
+
+}  // namespace
+
 Scratch::Scratch(const std::string& below, Context& context) : context_(context) {
   std::error_code error;
   const fs::path folder = below.empty() ? fs::temp_directory_path(error) : fs::path(below);
   std::string pattern = folder / "l3-XXXXXX";
   if (!error && mkdtemp(pattern.data()) != nullptr) {
     folder_ = pattern;
-    context.unfinished.add_folder(folder_);
+    cleanup_ = context.unfinished.add_cleanup([folder = folder_] { remove_folder(folder); });
     return;
   }
   context.console.fail({below.empty() ? "the folder for temporary files" : below, std::nullopt,
@@ -26,7 +39,7 @@ Scratch::Scratch(const std::string& below, Context& context) : context_(context)
 }
 
 Scratch::~Scratch() {
-  if (!folder_.empty()) context_.unfinished.discard_folder(folder_);
+  if (!folder_.empty()) context_.unfinished.clean_up(cleanup_);
 }
 
 std::string Scratch::make_folder(const std::string& name) const {

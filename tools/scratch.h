@@ -1,6 +1,7 @@
 // A folder for temporary files.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -28,6 +29,7 @@ class Scratch {
  private:
   Context& context_;
   std::string folder_;
+  uint64_t cleanup_ = 0;
 };
 
 // Asks the system to drop files from its cache. Not all systems do.

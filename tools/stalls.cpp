@@ -9,6 +9,7 @@
 #include "image_tree.h"
 #include "layouts.h"
 #include "options.h"
+#include "progress.h"
 #include "stalls_runs.h"
 #include "stalls_text.h"
 
@@ -36,6 +37,25 @@ std::string quoted(const std::string& word) {
   return word.find_first_of(" '\"$&()*;<>?[]`|") == word.npos ? word : "'" + word + "'";
 }
 
+// The command that measures this again.
+std::string command_of(const StallOptions& options, const std::string& crop, bool layouts) {
+  std::string command = "l3 stalls";
+  const auto add = [&](const char* name, const std::string& value) {
+    command += " " + std::string(name) + " " + value;
+  };
+  if (layouts) command += " --layouts";
+  if (!layouts) add("--batch-size", std::to_string(options.batch));
+  add("--threads", std::to_string(options.threads));
+  if (!crop.empty()) add("--crop", crop);
+  if (options.type != "stored") add("--dtype", options.type);
+  if (options.step_ms > 0) add("--step-ms", format_number(options.step_ms, 3));
+  if (!options.link_words.empty()) add("--link", options.link_words);
+  if (options.check != "auto") add("--check", options.check);
+  if (options.device != "cpu") add("--device", options.device);
+  if (options.seconds != StallOptions().seconds) add("--seconds", format_number(options.seconds, 1));
+  return command + " " + quoted(path_text(options.path));
+}
+
 bool write_report(const std::string& folder, const std::string& page, const std::string& json, Context& context) {
   const std::pair<const char*, std::string> files[] = {{"stalls.html", page}, {"stalls.json", json + "\n"}};
   for (const auto& [name, text] : files) {
@@ -61,8 +81,7 @@ int run_stalls(StallOptions options, const std::string& crop, bool layouts, Cont
   if (options.link && loader::is_url(options.path)) {
     return wrong_usage(context, "--link takes a local data set: this one is behind a link already");
   }
-  const std::string command =
-      "l3 stalls" + std::string(layouts || !is_set ? " --layouts " : " ") + quoted(path_text(options.path));
+  const std::string command = command_of(options, crop, layouts || !is_set);
   std::vector<std::string> lines;
   std::string json, page;
   if (layouts || !is_set) {
@@ -141,6 +160,7 @@ void add_stalls(CommandLine& line) {
       "with\n"
       "any number of requests in progress. docs/stalls.md describes the model and its limits.\n");
   sub.run([options, crop, link, layouts](Context& context) {
+    options->link_words = *link;
     if (!link->empty()) (void)parse_link(*link, options->link);
     return run_stalls(*options, *crop, *layouts, context);
   });

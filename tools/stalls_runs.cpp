@@ -28,6 +28,7 @@ using Clock = std::chrono::steady_clock;
 // The groups that are used have at most so many bytes, so that they fit into the memory of most machines.
 constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 constexpr uint64_t kMinBatches = 4;
+constexpr uint64_t kWarmUp = 5;  // batches that do not count
 constexpr uint32_t kReadsAtOnce = 128;  // when the store is measured alone
 
 struct CloseSet {
@@ -189,6 +190,14 @@ class Measurement {
     double cpu = processor_seconds();
     bool is_warm = is_cold;
     uint64_t taken = 0;
+    // What is in the queues now is there at the end, too.
+    const auto start = [&] {
+      is_warm = true;
+      images = batches = waited = copying = device = 0;
+      sum = {};
+      begun = Clock::now();
+      cpu = processor_seconds();
+    };
     for (uint64_t epoch = 0;;) {
       l3_next next = L3_NEXT_WAITING;
       l3_batch* batch = nullptr;
@@ -197,7 +206,10 @@ class Measurement {
         return fail(failure.error), std::nullopt;
       }
       if (next == L3_NEXT_END) {
-        if (is_cold) break;
+        // Whole epochs, if they are short: which samples are cached differs from batch to batch.
+        const double passed = seconds_since(begun);
+        if (is_cold || (is_warm && passed >= seconds)) break;
+        if (!is_warm && taken >= kWarmUp && passed > seconds / 6) start();
         if (l3_loader_start(loader.get(), ++epoch, 0, &error) != L3_OK) return fail(error), std::nullopt;
         continue;
       }
@@ -215,14 +227,10 @@ class Measurement {
       l3_batch_release(batch, nullptr);
       if (step > 0) std::this_thread::sleep_for(std::chrono::duration<double>(step));
       const double passed = seconds_since(begun);
-      // What is in the queues at the beginning is there at the end, too.
-      if (!is_warm && (++taken >= 5 || passed > seconds / 2) && passed > seconds / 6) {
-        is_warm = true;
-        images = batches = waited = copying = device = 0;
-        sum = {};
-        begun = Clock::now();
-        cpu = processor_seconds();
-      } else if (is_warm && passed >= seconds) {
+      ++taken;
+      if (!is_warm && passed > seconds / 2) {
+        start();
+      } else if (is_warm && passed >= 1.5 * seconds) {
         break;
       }
     }

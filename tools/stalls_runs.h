@@ -15,8 +15,8 @@ struct StallOptions {
   uint32_t batch = 32, threads = 0, crop_width = 0, crop_height = 0;
   std::string type = "stored";
   double step_ms = 0, seconds = 30;
-  Link link;  // that the store is measured behind
-  std::string link_text;
+  Link link;               // that the store is measured behind
+  std::string link_words;  // as the caller wrote it
   std::string check = "auto";
   std::string device = "cpu";
   std::string out, scratch;

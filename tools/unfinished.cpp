@@ -9,17 +9,20 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
+#include <map>
 #include <mutex>
 #include <set>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 namespace tools {
 
 struct Unfinished::State {
   std::mutex mutex;
-  std::set<std::string> paths, folders;
+  std::set<std::string> paths;
+  std::map<uint64_t, std::function<void()>> cleanups;
+  uint64_t last_cleanup = 0;
   std::string last_words;
 };
 
@@ -30,15 +33,6 @@ constexpr std::array kEndings = {SIGINT, SIGTERM, SIGHUP};
 bool is_ignored(int signal) {
   struct sigaction action {};
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
-// Other threads may still write to it, so once may not be enough.
-void remove_folder(const std::string& path) {
-  std::error_code error;
-  for (int i = 0; i < 3; ++i) {
-    std::filesystem::remove_all(path, error);
-    if (!error) return;
-  }
 }
 
 // Prints without waiting for a reader, because a full pipe must not keep the process alive.
@@ -75,7 +69,7 @@ Unfinished::Unfinished() : state_(std::make_shared<State>()) {
       // The lock is never released: from now on no file is created or renamed.
       state->mutex.lock();
       for (const std::string& path : state->paths) unlink(path.c_str());
-      for (const std::string& path : state->folders) remove_folder(path);
+      for (const auto& [number, cleanup] : state->cleanups) cleanup();
       say(state->last_words);
       die_by(signal);
     }).detach();
@@ -84,15 +78,16 @@ Unfinished::Unfinished() : state_(std::make_shared<State>()) {
   }
 }
 
-void Unfinished::add_folder(const std::string& path) {
+uint64_t Unfinished::add_cleanup(std::function<void()> cleanup) {
   const std::lock_guard lock(state_->mutex);
-  state_->folders.insert(path);
+  state_->cleanups.emplace(++state_->last_cleanup, std::move(cleanup));
+  return state_->last_cleanup;
 }
 
-void Unfinished::discard_folder(const std::string& path) {
+void Unfinished::clean_up(uint64_t number) {
   const std::lock_guard lock(state_->mutex);
-  state_->folders.erase(path);
-  remove_folder(path);
+  const auto cleanup = state_->cleanups.extract(number);
+  if (!cleanup.empty()) cleanup.mapped()();
 }
 
 int Unfinished::create(const std::string& path, int& descriptor) {

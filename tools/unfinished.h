@@ -1,6 +1,8 @@
 // Temporary files: files that are being written and do not have their final name yet.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -27,10 +29,10 @@ class Unfinished {
   // Removes the file.
   void discard(const std::string& path);
 
-  // From now on a signal also removes this folder with everything in it.
-  void add_folder(const std::string& path);
-  // Removes the folder now.
-  void discard_folder(const std::string& path);
+  // From now on a signal also does this. It must not use this object. Returns a number for clean_up().
+  uint64_t add_cleanup(std::function<void()> cleanup);
+  // Does it now, and no more after a signal.
+  void clean_up(uint64_t number);
 
   // Sets the line that is printed on stderr when a signal ends the process, such as how to continue. Empty: no line.
   void set_last_words(const std::string& line);

@@ -29,7 +29,7 @@ struct Bar {
 
 // Bars of one unit, the longest as wide as there is room.
 std::string bars(const std::string& title, const std::vector<Bar>& all) {
-  constexpr double kWidth = 460, kNames = 150, kValues = 84, kRow = 21;
+  constexpr double kWidth = 490, kNames = 182, kValues = 84, kRow = 21;
   double maximum = 0;
   for (const Bar& bar : all) maximum = std::max(maximum, bar.length);
   const double height = kRow * static_cast<double>(all.size()) + 6, room = kWidth - kNames - kValues;
@@ -91,7 +91,8 @@ std::string predicted(const StallFigures& figures) {
     html += "<figure><figcaption>" + escaped(table.title) + "</figcaption>" + bars(table.title, rows) + "</figure>";
   }
   html +=
-      "</div><div class=\"wide\"><table><thead><tr><th>what changes</th><th>to</th><th>images/s</th><th>limit</th>"
+      "</div><details><summary>The same as a table, with the limits</summary><div class=\"wide\"><table><thead><tr>"
+      "<th>what changes</th><th>to</th><th>images/s</th><th>limit</th>"
       "</tr></thead><tbody>";
   for (const PredictionTable& table : figures.predictions) {
     for (const PredictionRow& row : table.rows) {
@@ -100,7 +101,7 @@ std::string predicted(const StallFigures& figures) {
               cell(bound_text(row.prediction.bound)) + "</tr>";
     }
   }
-  return html + "</tbody></table></div></section>";
+  return html + "</tbody></table></div></details></section>";
 }
 
 std::string checked(const StallFigures& figures) {
@@ -123,12 +124,12 @@ std::string stalls_page(const StallFigures& figures) {
   std::string main =
       "<ul class=\"short\"><li><b>" + escaped(figures.advice) +
       "</b></li></ul><section><h2 id=\"time\">Where the time "
-      "of an epoch goes</h2>" +
+      "of an epoch goes</h2><div class=\"plots\">" +
       bars("Shares of the time",
            {{"training", percent(figures.step_share), figures.step_share, true},
             {"waiting for decoding", percent(figures.decode_share), figures.decode_share, false},
             {"waiting for the store", percent(figures.store_share), figures.store_share, false}}) +
-      "</section>" + measured(figures) + predicted(figures) + checked(figures) +
+      "</div></section>" + measured(figures) + predicted(figures) + checked(figures) +
       "<section><h2 id=\"how\">How it was measured</h2><pre>" + escaped(figures.command) + "</pre><ul><li>" +
       machine_text(figures.machine) + ".</li>" +
       (figures.link.empty() ? "" : "<li>The store was behind a simulated link: " + escaped(figures.link) + ".</li>") +
