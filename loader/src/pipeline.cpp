@@ -239,10 +239,11 @@ bool Pipeline::can_open() const {
   return jobs_.size() < options_.prefetch && (device_ == nullptr || !free_slots_.empty());
 }
 
-// Opens the next batch of a far store once all images before are begun, and while more bytes may be on their way.
+// Opens the next batch of a far store once the reads of all images before are submitted, and while more bytes may be on
+// their way.
 bool Pipeline::may_open_ahead() const {
   if (jobs_.size() >= ahead_ || in_flight_ > options_.max_bytes_in_flight) return false;
-  return jobs_.empty() || jobs_.back()->next == jobs_.back()->images.size();
+  return beginning_ == 0 && (jobs_.empty() || jobs_.back()->next == jobs_.back()->images.size());
 }
 
 // The first batch, or with L3_DELIVERY_ANY the first one that is ready. The end if it is not ready.
@@ -301,6 +302,7 @@ Pipeline::Claim Pipeline::claim(Job& job) {
     ++job.next;
   }
   in_flight_ += bytes;
+  ++beginning_;
   return claimed;
 }
 
@@ -332,7 +334,7 @@ void Pipeline::work() {
       const Claim claimed = claim(*job);
       work_.notify_one();  // there may be more work
       lock.unlock();
-      for (size_t i = 0; i < claimed.count; ++i) begin(*claimed.images[i], scratch, finished);
+      begin(claimed, scratch, finished);
     } else {
       Image& image = *decodable->fetched;
       decodable->fetched = image.next;
@@ -428,21 +430,34 @@ void Pipeline::open_job(Job& job, const Share& share) {
 
 // ---------------------------------------------------------------------------------------------------- one image
 
-void Pipeline::begin(Image& image, Scratch& scratch, Claim& finished) {
-  image.read_begun = now();
-  if (image.file == nullptr) {
-    image.room = files_.acquire(image.sample.size);
-    image.file = image.room.data();
+// Submits the reads of all images before any is decoded.
+void Pipeline::begin(const Claim& claimed, Scratch& scratch, Claim& finished) {
+  Claim present;
+  for (size_t i = 0; i < claimed.count; ++i) {
+    Image& image = *claimed.images[i];
+    image.read_begun = now();
     if (image.file == nullptr) {
-      image.fail(*set_.shards[image.sample.shard], L3_ERROR_MEMORY, "out of memory", L3_DATA_NONE);
+      image.room = files_.acquire(image.sample.size);
+      image.file = image.room.data();
+      if (image.file == nullptr) {
+        image.fail(*set_.shards[image.sample.shard], L3_ERROR_MEMORY, "out of memory", L3_DATA_NONE);
+      }
     }
+    if (fetch(image)) present.images[present.count++] = &image;
   }
-  advance(image, scratch, finished);
+  {
+    const std::lock_guard lock(mutex_);
+    if (--beginning_ == 0) work_.notify_one();  // the next batch may be opened
+  }
+  for (size_t i = 0; i < present.count; ++i) decode_or_put_aside(*present.images[i], scratch, finished);
 }
 
-// Continues with an image whose reads have arrived, or that has none yet.
+// Continues with an image whose reads have arrived.
 void Pipeline::advance(Image& image, Scratch& scratch, Claim& finished) {
-  if (!fetch(image)) return;
+  if (fetch(image)) decode_or_put_aside(image, scratch, finished);
+}
+
+void Pipeline::decode_or_put_aside(Image& image, Scratch& scratch, Claim& finished) {
   if (is_far_ && !is_next(image)) return;
   if (decode_or_fetch_again(image, scratch)) {
     finished.images[finished.count++] = &image;

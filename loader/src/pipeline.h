@@ -99,8 +99,9 @@ class Pipeline {
   void open_job(Job& job, const Share& share);
   bool take_memory(Job& job);
   l3_status place_images(Job& job);
-  void begin(Image& image, Scratch& scratch, Claim& finished);
+  void begin(const Claim& claimed, Scratch& scratch, Claim& finished);
   void advance(Image& image, Scratch& scratch, Claim& finished);
+  void decode_or_put_aside(Image& image, Scratch& scratch, Claim& finished);
   bool is_next(Image& image);
   bool fetch(Image& image);
   void submit(Image& image);
@@ -156,6 +157,7 @@ class Pipeline {
   std::set<uint64_t> left_out_;      // where steps begin that were delivered before
   uint64_t in_flight_ = 0;           // bytes
   size_t ahead_ = 0;                 // how many batches may be open; at least `prefetch`
+  size_t beginning_ = 0;             // threads that have claimed images and not submitted all of their reads
   size_t busy_ = 0;                  // threads at work, and images that wait for reads
   std::deque<l3_request> requests_;  // the last ones
   bool out_of_memory_ = false;       // a thread found no memory for a job
