@@ -1,5 +1,6 @@
 // l3 stalls: finds out what a training waits for.
 #include <charconv>
+#include <cmath>
 #include <memory>
 #include <thread>
 
@@ -80,6 +81,11 @@ int run_stalls(StallOptions options, const std::string& crop, bool layouts, Cont
   if (layouts && is_set) return wrong_usage(context, "--layouts takes a folder of images, and not a data set");
   if (options.link && loader::is_url(options.path)) {
     return wrong_usage(context, "--link takes a local data set: this one is behind a link already");
+  }
+  // A run takes a sixth of the time, and some steps of it do not count.
+  if (const double least = options.step_ms / 1000 * 24; is_set && least > options.seconds) {
+    return wrong_usage(context,
+                       "with steps that long, --seconds must be at least " + format_number(std::ceil(least), 0));
   }
   const std::string command = command_of(options, crop, layouts || !is_set);
   std::vector<std::string> lines;

@@ -235,7 +235,7 @@ class Measurement {
       }
     }
     const double passed = seconds_since(begun);
-    if (images == 0) return fail("no image was loaded in the time"), std::nullopt;
+    if (images == 0) return fail("no image was loaded in the time: use more --seconds"), std::nullopt;
     run.images_per_second = images / passed;
     run.cpu = (processor_seconds() - cpu) / images;
     run.decoding = static_cast<double>(sum.decoding) / 1e9 / images;
@@ -280,6 +280,7 @@ class Measurement {
     for (uint32_t i = 0; i < kReadsAtOnce; ++i) threads.emplace_back(work);
     for (std::thread& thread : threads) thread.join();
     if (failed) return fail(first), 0;
+    if (bytes == 0) return fail("no sample was read in the time: use more --seconds"), 0;
     return static_cast<double>(bytes) / seconds_since(begun);
   }
 
@@ -554,6 +555,9 @@ std::string parse_link(const std::string& text, Link& link) {
       return "a link is written as 100MB/s,20ms";
     }
   }
+  // Opening a data set reads its indexes through the link.
+  if (link.bytes_per_second > 0 && link.bytes_per_second < 10e3) return "a link must have at least 10kB/s";
+  if (link.delay > 10) return "a link must have at most 10000ms";
   return "";
 }
 
