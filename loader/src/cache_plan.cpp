@@ -39,25 +39,6 @@ void add_runs(const Shard& shard, std::vector<Run>& runs) {
   }
 }
 
-Digest digest_of(std::span<const std::unique_ptr<Shard>> shards) {
-  std::vector<uint8_t> text;
-  const auto add = [&](uint64_t number) {
-    for (int i = 0; i < 8; ++i) text.push_back(static_cast<uint8_t>(number >> (8 * i)));
-  };
-  for (const auto& shard : shards) {
-    const std::string_view file = file_of(*shard);
-    const Footer& footer = shard->index.footer();
-    add(file.size());
-    text.insert(text.end(), file.begin(), file.end());
-    add(shard->size);
-    add(footer.entries);
-    add(footer.index_check);
-  }
-  Digest digest{};
-  l3_digest(text.data(), text.size(), digest.data());
-  return digest;
-}
-
 // Mixes the runs: the shuffle of Fisher and Yates.
 void shuffle(std::vector<Run>& runs, const Digest& seed) {
   const uint64_t key = load_u64(seed.data());
@@ -97,11 +78,6 @@ bool parse_size(std::string_view text, PlaceSize& place) {
 }
 
 }  // namespace
-
-std::string_view file_of(const Shard& shard) {
-  const std::string_view name = shard.name();
-  return name.substr(name.rfind('/') + 1);  // all of it if there is none
-}
 
 std::string parse_places(std::string_view text, std::vector<PlaceSize>& places) {
   places.clear();

@@ -54,7 +54,4 @@ class CachePlan {
   std::vector<Part> parts_;
 };
 
-// The file name of a shard.
-std::string_view file_of(const Shard& shard);
-
 }  // namespace loader

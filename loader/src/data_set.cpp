@@ -128,6 +128,34 @@ Read l3_data_set::read_of(uint64_t number, const l3_data_sample& sample, uint64_
   return read;
 }
 
+namespace loader {
+
+std::string_view file_of(const Shard& shard) {
+  const std::string_view name = shard.name();
+  return name.substr(name.rfind('/') + 1);  // all of it if there is none
+}
+
+Digest digest_of(std::span<const std::unique_ptr<Shard>> shards) {
+  std::vector<uint8_t> text;
+  const auto add = [&](uint64_t number) {
+    for (int i = 0; i < 8; ++i) text.push_back(static_cast<uint8_t>(number >> (8 * i)));
+  };
+  for (const auto& shard : shards) {
+    const std::string_view file = file_of(*shard);
+    const Footer& footer = shard->index.footer();
+    add(file.size());
+    text.insert(text.end(), file.begin(), file.end());
+    add(shard->size);
+    add(footer.entries);
+    add(footer.index_check);
+  }
+  Digest digest{};
+  l3_digest(text.data(), text.size(), digest.data());
+  return digest;
+}
+
+}  // namespace loader
+
 namespace {
 
 l3_status check_head(const Shard& shard, const l3_data_sample& sample, const void* bytes, l3_data_error* error) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,12 @@ struct Shard {
   std::vector<const l3_model*> models;  // null for a model that is not valid
   std::optional<Digest> digest;         // from index.json, if it has one
 };
+
+// The file name of a shard.
+std::string_view file_of(const Shard& shard);
+
+// Identifies the contents of a data set, wherever it is.
+Digest digest_of(std::span<const std::unique_ptr<Shard>> shards);
 
 // The options for its store. They point into `options`.
 StoreOptions store_options(const l3_data_options& options);

@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "base/hex.h"
+
 namespace loader {
 namespace {
 
@@ -37,15 +39,8 @@ class Lines {
 };
 
 std::string text_of_set(const l3_data_set& set) {
-  uint64_t hash = 0;
-  for (const auto& shard : set.shards) {
-    // Jobs may name the folder differently.
-    const std::string& path = shard->name();
-    hash = hash_of(hash, hash_text(path.substr(path.rfind('/') + 1)));
-    hash = hash_of(hash_of(hash, shard->size), shard->index.footer().index_check);
-  }
   return std::to_string(set.samples) + " samples in " + std::to_string(set.shards.size()) + " shards (" +
-         hexadecimal(hash) + ")";
+         base::hexadecimal(digest_of(set.shards)) + ")";
 }
 
 std::string text_of_groups(const l3_loader_options& options) {
