@@ -244,9 +244,9 @@ TEST_F(SharedLoaders, WaitForASlowOneAndLeaveAStoppedOneBehind) {
       }
       EXPECT_EQ(units, first);
       is_one_through = is_one_through || i == 0;
-      // On a slow machine the first one may have lost patience first.
-      if (!stops || (i == 1 && loaders[0]->info().prepared_alone == 0)) {
-        EXPECT_EQ(loaders[i]->info().prepared_alone > 0, stops);
+      // If one stops, it depends on the speed of the machine which of them is alone for how long.
+      if (!stops) {
+        EXPECT_EQ(loaders[i]->info().prepared_alone, 0u);
       }
       // Both are together again in the next epoch.
       const uint64_t before = loaders[i]->info().prepared_alone;
