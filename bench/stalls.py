@@ -9,14 +9,13 @@ All predictions come from measurements behind a link of 20 MB/s and 5 ms. What i
 *Disk-bound*: half of the data set in a cache, and a link that is twice as fast. *Decode-bound*: everything in a cache.
 *Consumer-bound*: a training whose steps take twice as long as the loader needs for a batch.
 
-Each figure is the median of the rounds. Exit status 1: an error is above 10 %. --out writes the figures as JSON.
+Each row is the round with the median error. Exit status 1: an error is above 10 %. --out writes the figures as JSON.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -59,7 +58,7 @@ def measure(command: Path, made: Path, check: str, seconds: float) -> dict[str, 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--l3", type=Path, default=ROOT / "build/dev/bin/l3")
+    parser.add_argument("--l3", type=Path, default=ROOT / "build/release/bin/l3", help="made by ./run build")
     parser.add_argument("--seconds", type=float, default=15, help="of each run of l3 stalls")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path)
@@ -82,10 +81,8 @@ def main() -> int:
                     found.append(measure(options.l3, made, check, options.seconds))
                 about = f"{found[0]['about']}; {found[0]['machine']['library']}, {found[0]['machine']['processor']}"
                 checks = [one["checks"][0] for one in found]
-                rows.append({"set_up": what, "method": method, "check": check, "case": checks[0]["case"],
-                             "predicted": statistics.median(one["predicted"] for one in checks),
-                             "measured": statistics.median(one["measured"] for one in checks),
-                             "error": statistics.median(one["error"] for one in checks),
+                middle = sorted(checks, key=lambda one: one["error"])[len(checks) // 2]
+                rows.append({"set_up": what, "method": method, "check": check, **middle,
                              "errors": [one["error"] for one in checks]})
     print(about)
     print("| set-up | shards | changed to | predicted | measured | error |\n|---|---|---|--:|--:|--:|")
