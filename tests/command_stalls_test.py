@@ -127,10 +127,10 @@ class Measuring(StallsTest):
 class Failing(StallsTest):
     def test_usage(self) -> None:
         made = self.make_set()
-        for words in (["--link", "5"], ["--link", "5MB/s,6MB/s"], ["--link", "-1MB/s"], ["--link", "nanMB/s"], ["--link", "1B/s"],
-                      ["--link", "11000ms"], ["--step-ms", "1e9"],
+        for words in (["--link", "5"], ["--link", "5MB/s,6MB/s"], ["--link", "-1MB/s"], ["--link", "nanMB/s"],
+                      ["--link", "1B/s"], ["--link", "11000ms"], ["--step-ms", "1e9"], ["--step-ms", "0"],
                       ["--crop", "5"], ["--crop", "0x5"], ["--crop", "5x5x5"], ["--check", "luck"],
-                      ["--check", "cache:0"], ["--check", "cache:101"], ["--check", "link:20ms"], ["--step-ms", "0"],
+                      ["--check", "cache:0"], ["--check", "cache:101"], ["--check", "link:20ms"],
                       ["--dtype", "int8"], ["--batch-size", "0"], ["--device", "tpu"], ["--layouts"]):
             with self.subTest(words=words):
                 self.stalls(made, *words, code=USAGE)
