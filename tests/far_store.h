@@ -39,7 +39,10 @@ class FarStore final : public loader::Store {
   }
 
   // Answers take from `least` to `most` milliseconds.
-  void set_delay(uint32_t least, uint32_t most) { least_ = least, most_ = most; }
+  void set_delay(uint32_t least, uint32_t most) {
+    const std::lock_guard lock(mutex_);
+    least_ = least, most_ = most;
+  }
   // Returns how many milliseconds the answer to a read takes, instead of set_delay.
   std::function<uint32_t(const loader::Read&)> delay;
   // Called before a read is answered. A fault replaces the answer.
