@@ -211,9 +211,13 @@ class Interruptions(CacheTest):
         self.make(300, "1M")
         source = random.Random(5)
         interrupted = 0
+        begun = time.monotonic()
+        self.fill()
+        whole = time.monotonic() - begun
+        self.l3("cache", "clear", "-q", self.place)
         for number in range(KILLS):
             process = subprocess.Popen([l3_command(), "cache", "fill", "-q", "-j2", self.set, f"{self.place}=100%"])
-            time.sleep(source.uniform(0, 0.06))
+            time.sleep(source.uniform(0, whole))
             process.send_signal(signal.SIGKILL if number % 4 else signal.SIGINT)
             process.wait(30)
             if next(self.place.glob("*.l3cache/about.json"), None) is None:
