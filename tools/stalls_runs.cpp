@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 // The groups that are used have at most so many bytes, so that they fit into the memory of most machines.
 constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 constexpr uint64_t kMinBatches = 4;
-constexpr uint64_t kWarmUp = 5;  // batches that do not count
+constexpr uint64_t kWarmUp = 5;         // batches that do not count
 constexpr uint32_t kReadsAtOnce = 128;  // when the store is measured alone
 
 struct CloseSet {

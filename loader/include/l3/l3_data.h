@@ -1,8 +1,8 @@
 // libl3_data reads data sets of L3 images. spec/shard.md defines shards and data sets, and this header uses its terms.
 //
 // Thread safety: an open data set is immutable. Any number of threads may use it at once, until it is closed. The first
-// read from a far store or a store of the caller starts a thread, and so do writes to a cache, at most four. l3_data_close
-// ends them. No other function in this header starts a thread (a loader does: see l3_loader.h).
+// read from a far store or a store of the caller starts a thread, and so do writes to a cache, at most four.
+// l3_data_close ends them. No other function in this header starts a thread (a loader does: see l3_loader.h).
 //
 // Errors: functions return an l3_status and never throw or abort. If a call fails and the caller passed an
 // l3_data_error, the call fills it in. `error` may always be null. On success its status is L3_OK.

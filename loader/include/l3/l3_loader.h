@@ -163,8 +163,8 @@ L3_API L3_MUST_USE l3_status l3_loader_open(const l3_data_set* set, const l3_loa
                                             l3_loader** loader, l3_data_error* error);
 
 // Waits for reads and decodes in progress, ends the threads, and frees the loader. Batches that the caller still holds
-// stay valid until they are released. If other loaders wait for batches that this one has ready, it gives them up to two
-// seconds to take them. Null is allowed and does nothing.
+// stay valid until they are released. If other loaders wait for batches that this one has ready, it gives them up to
+// two seconds to take them. Null is allowed and does nothing.
 L3_API void l3_loader_close(l3_loader* loader);
 
 // A tensor without padding: the values of one unit follow those of the unit before.

@@ -158,8 +158,8 @@ std::string url_without_secrets(std::string_view url);
 // Makes no request. Fails if the scheme is unknown, the URL is wrong, or this build has no far stores.
 std::unique_ptr<Store> open_store(const std::string& root, const StoreOptions& options, StoreFault& fault);
 
-// The store of local files. `root` is a folder, or empty: keys are then paths. At most `max_open_files` files stay open;
-// 0: half of the files that the process may open.
+// The store of local files. `root` is a folder, or empty: keys are then paths. At most `max_open_files` files stay
+// open; 0: half of the files that the process may open.
 std::unique_ptr<Store> make_local_store(std::string root, uint32_t max_open_files);
 
 // Opens the data set in a store, or a single shard if `shard` is its key.
