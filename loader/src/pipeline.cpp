@@ -705,7 +705,7 @@ void Pipeline::done(const Claim& images) {
       if (image.decoding > 0) {
         const uint64_t begun = image.read_begun + image.reading;
         times.decode_begun = times.decode_begun == 0 ? begun : std::min(times.decode_begun, begun);
-        times.decoded = time;
+        times.decoded = std::max(times.decoded, time);  // another thread may have been later, and locked first
       }
     }
     job.left -= images.count;

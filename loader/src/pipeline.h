@@ -74,7 +74,9 @@ class Pipeline {
   // Returns the resources of a job that was not delivered.
   void discard(Job& job);
 
+  // Nanoseconds since the pipeline began, and when it began on the monotonic clock, which other processes share.
   uint64_t now() const;
+  uint64_t begun() const { return begun_ns_; }
   // Copies the last requests, oldest first, at most `capacity`. Returns how many there are.
   size_t requests(l3_request* requests, size_t capacity) const;
 

@@ -45,7 +45,6 @@ SharedBatches::SharedBatches(const l3_data_set& set, const l3_loader_options& op
       terms_(share_terms(set, options, own.units())),
       name_(socket_name(options_.share(), options.rank, options.world_size)),
       layout_(own.units(), own.sharing()),
-      begun_ns_(steady_nanoseconds() - own.now()),
       timeout_(options.share_timeout_ms) {}
 
 SharedBatches::~SharedBatches() {
@@ -344,7 +343,7 @@ bool SharedBatches::accept(const Greeting& said, size_t size, Descriptor passed)
 // Copies a batch. The next state tells the leader that this is done.
 void SharedBatches::take(const SharedView& view, Place place) {
   auto job = std::make_unique<Job>();
-  if (!layout_.read(view.data(), place, begun_ns_, options_.get().on_error, *own_.batches(), *job)) {
+  if (!layout_.read(view.data(), place, own_.begun(), options_.get().on_error, *own_.batches(), *job)) {
     throw std::bad_alloc();  // the leader makes no sense: go on alone
   }
   const std::lock_guard lock(mutex_);

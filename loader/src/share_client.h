@@ -68,7 +68,7 @@ class SharedBatches final : public SharedSource {
   Pipeline& own_;
   const std::string terms_, name_;
   const SharedLayout layout_;
-  const uint64_t begun_ns_, timeout_;
+  const uint64_t timeout_;
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable ready_;

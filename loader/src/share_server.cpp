@@ -37,7 +37,6 @@ ShareServer::ShareServer(const l3_data_set& set, const l3_loader_options& option
 
 l3_status ShareServer::open(l3_data_error* error) {
   if (const l3_status status = pipeline_.open(error); status != L3_OK) return status;
-  begun_ns_ = steady_nanoseconds() - pipeline_.now();
   const NoSignals blocked;
   preparer_ = std::thread([this] { prepare(); });
   server_ = std::thread([this] { serve(); });
@@ -102,7 +101,7 @@ void ShareServer::add(std::unique_ptr<Job> job) {
   const Place at{job->epoch, job->begin}, next{job->epoch, job->position};
   uint32_t buffer = 0;
   if (job->memory != nullptr) {
-    layout_.write(*job, begun_ns_, job->memory);
+    layout_.write(*job, pipeline_.begun(), job->memory);
     buffer = memory_->number_of(job->memory);
   }
   window_.push_back({std::move(job), at, buffer});

@@ -95,7 +95,6 @@ class ShareServer {
   const SharedLayout layout_;
   const std::shared_ptr<SharedMemory> memory_;
   Pipeline pipeline_;
-  uint64_t begun_ns_ = 0;
 
   std::atomic<uint64_t> prepared_{0};
   mutable std::mutex mutex_;  // of what follows

@@ -162,15 +162,10 @@ void Wake::quiet() const {
   (void)!read(event_.get(), &count, sizeof count);
 }
 
-uint64_t steady_nanoseconds() {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
-
 uint64_t AwakeClock::tick() {
   constexpr uint64_t kLongest = 500;  // both sides look at the clock more often
-  const uint64_t time = steady_nanoseconds() / 1000000;
+  const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
+  const auto time = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since_boot).count());
   if (last_ != 0) now_ += std::min(time - last_, kLongest);
   last_ = time;
   return now_;

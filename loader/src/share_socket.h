@@ -105,8 +105,6 @@ class AwakeClock {
   uint64_t last_ = 0, now_ = 0;
 };
 
-uint64_t steady_nanoseconds();
-
 // Blocks signals while it lives. Threads that begin meanwhile never take any: these are for the threads of the program.
 class NoSignals {
  public:
