@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("stage_files.cu", "open_images.cu", "build_models.cu", "list_tiles.cu", "decode_dense.cu",
-           "decode_tokens.cu", "decode_bytes.cu", "decode_words.cu")
+SOURCES = ("stage_files.cu", "open_images.cu", "change_images.cu", "build_models.cu", "list_tiles.cu",
+           "decode_dense.cu", "decode_tokens.cu", "decode_bytes.cu", "decode_words.cu")
 INSTRUCTION = 16
 EVERY_ARCHITECTURE = "80,86,89,90,100,120"
 LIMITS = {"registers": 64, "spill_bytes": 0, "instructions_per_sample": 120}
@@ -76,7 +76,8 @@ def compile_kernels(nvcc: str, generated: Path, architecture: str, source: str) 
         out = Path(folder) / "kernels.cubin"
         command = [nvcc, "-std=c++20", "-O3", f"-arch=sm_{architecture}", "-cubin", "-Xptxas=-v",
                    "--expt-relaxed-constexpr", "--Werror=all-warnings", f"-I{ROOT / 'codec/src'}",
-                   f"-I{ROOT / 'codec/include'}", f"-I{ROOT / 'kernels/include'}", f"-I{generated}",
+                   f"-I{ROOT / 'codec/include'}", f"-I{ROOT / 'kernels/include'}",
+                   f"-I{ROOT / 'base/include'}", f"-I{generated}",
                    str(ROOT / "kernels/src" / source), "-o", str(out)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         if done.returncode != 0:

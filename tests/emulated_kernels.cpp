@@ -4,6 +4,7 @@
 
 // Behind the emulated GPU.
 #include "../kernels/src/build_models.cu"
+#include "../kernels/src/change_images.cu"
 #include "../kernels/src/decode_batch.cpp"
 #include "../kernels/src/decode_bytes.cu"
 #include "../kernels/src/decode_words.cu"

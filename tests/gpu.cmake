@@ -15,7 +15,7 @@ if(TARGET emulated_gpu)
   target_include_directories(
     emulated_kernels
     PUBLIC ${PROJECT_SOURCE_DIR}/kernels/include
-    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/codec/generated)
+    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/base/include ${PROJECT_BINARY_DIR}/codec/generated)
   add_dependencies(emulated_kernels l3_default_models)
   target_compile_options(emulated_kernels PRIVATE ${L3_HOT_OPTIONS} ${L3_LESS_SANITIZED})
   target_link_libraries(emulated_kernels PRIVATE emulated_gpu l3_internals l3_warnings)
@@ -45,7 +45,8 @@ if(TARGET emulated_gpu)
                                           ${folder}/outputs.cpp ${folder}/slot.cpp)
   target_include_directories(
     emulated_cuda_device
-    PUBLIC ${PROJECT_SOURCE_DIR}/kernels/include ${PROJECT_SOURCE_DIR}/loader/include)
+    PUBLIC ${PROJECT_SOURCE_DIR}/kernels/include ${PROJECT_SOURCE_DIR}/loader/include
+           ${PROJECT_SOURCE_DIR}/base/include)
   target_link_libraries(emulated_cuda_device PRIVATE emulated_gpu l3 l3_warnings)
 
   add_executable(loader_device_test loader_device_test.cpp loader_device_order_test.cpp)
@@ -61,4 +62,7 @@ if(TARGET emulated_gpu)
                                                 l3_data_writer l3_loader
                                                 l3_internals GTest::gtest_main Threads::Threads l3_warnings)
   add_test(NAME loader_gpu COMMAND loader_gpu_test)
+  # The same values whatever the processor.
+  add_test(NAME loader_gpu_portable COMMAND loader_gpu_test --gtest_filter=*ChangeImages*)
+  set_tests_properties(loader_gpu_portable PROPERTIES ENVIRONMENT L3_CPU=portable)
 endif()

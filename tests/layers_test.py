@@ -32,10 +32,10 @@ class Room:
 ROOMS = (
     Room("base", "base/include"),
     Room("codec", "codec/include", ("codec/src",)),
-    Room("formats", "formats/include"),
+    Room("formats", "formats/include", uses=("base",)),
     Room("bridge", "bridge/include", uses=("base", "codec", "formats")),
-    Room("kernels", "kernels/include", ("codec/src",), uses=("codec",)),  # it compiles templates of codec/src
-    Room("loader/cuda", uses=("codec", "kernels", "loader")),
+    Room("kernels", "kernels/include", ("codec/src",), uses=("base", "codec")),  # it compiles templates of codec/src
+    Room("loader/cuda", uses=("base", "codec", "kernels", "loader")),
     Room("loader/net", uses=("base", "codec", "loader")),
     Room("loader/writer", uses=("base", "codec", "loader")),
     Room("loader", "loader/include", uses=("base", "codec")),

@@ -37,6 +37,61 @@ VALUE(L3_CACHED_NEVER, 0);
 VALUE(L3_CACHED_NOT_YET, 1);
 VALUE(L3_CACHED, 2);
 
+SIZE(l3_box_kind, 4);
+VALUE(L3_BOX_WHOLE, 0);
+VALUE(L3_BOX_GIVEN, 1);
+VALUE(L3_BOX_RANDOM, 2);
+
+SIZE(l3_resize, 4);
+VALUE(L3_RESIZE_NONE, 0);
+VALUE(L3_RESIZE_EXACT, 1);
+VALUE(L3_RESIZE_SHORTER, 2);
+VALUE(L3_RESIZE_LONGEST, 3);
+
+SIZE(l3_interpolation, 4);
+VALUE(L3_INTERPOLATION_AUTO, 0);
+VALUE(L3_INTERPOLATION_NEAREST, 1);
+VALUE(L3_INTERPOLATION_NEAREST_EXACT, 2);
+VALUE(L3_INTERPOLATION_BILINEAR, 3);
+VALUE(L3_INTERPOLATION_BICUBIC, 4);
+VALUE(L3_INTERPOLATION_AREA, 5);
+
+SIZE(l3_pad, 4);
+VALUE(L3_PAD_NONE, 0);
+VALUE(L3_PAD_CENTRE, 1);
+VALUE(L3_PAD_LETTERBOX, 2);
+
+SIZE(l3_pad_mode, 4);
+VALUE(L3_PAD_VALUE, 0);
+VALUE(L3_PAD_EDGE, 1);
+VALUE(L3_PAD_REFLECT, 2);
+
+SIZE(l3_turn, 4);
+VALUE(L3_TURN_NONE, 0);
+VALUE(L3_TURN_90, 1);
+VALUE(L3_TURN_180, 2);
+VALUE(L3_TURN_270, 3);
+VALUE(L3_TURN_RANDOM, 4);
+
+SIZE(l3_batching, 4);
+VALUE(L3_BATCHING_STACK, 0);
+VALUE(L3_BATCHING_LIST, 1);
+VALUE(L3_BATCHING_PAD, 2);
+
+SIZE(l3_bucket, 4);
+VALUE(L3_BUCKET_NONE, 0);
+VALUE(L3_BUCKET_ASPECT, 1);
+
+SIZE(l3_channels, 4);
+VALUE(L3_CHANNELS_STORED, 0);
+VALUE(L3_CHANNELS_GRAY, 1);
+VALUE(L3_CHANNELS_RGB, 2);
+
+SIZE(l3_transparency, 4);
+VALUE(L3_TRANSPARENCY_KEEP, 0);
+VALUE(L3_TRANSPARENCY_DROP, 1);
+VALUE(L3_TRANSPARENCY_BLEND, 2);
+
 SIZE(l3_order, 4);
 VALUE(L3_ORDER_STORED, 0);
 VALUE(L3_ORDER_SHUFFLED, 1);
@@ -69,6 +124,9 @@ VALUE(L3_VALUE_U16, 2);
 VALUE(L3_VALUE_F16, 3);
 VALUE(L3_VALUE_BF16, 4);
 VALUE(L3_VALUE_F32, 5);
+VALUE(L3_VALUE_I16, 6);
+VALUE(L3_VALUE_I32, 7);
+VALUE(L3_VALUE_I64, 8);
 
 SIZE(l3_layout, 4);
 VALUE(L3_LAYOUT_CHW, 0);
@@ -331,7 +389,7 @@ PLACE(l3_data_sample, model_size, 128);
 PLACE(l3_data_sample, check, 136);
 PLACE(l3_data_sample, digest, 140);
 
-SIZE(l3_tensor_options, 64);
+SIZE(l3_tensor_options, 136);
 PLACE(l3_tensor_options, role, 0);
 PLACE(l3_tensor_options, role_size, 8);
 PLACE(l3_tensor_options, type, 16);
@@ -340,8 +398,17 @@ PLACE(l3_tensor_options, as_colours, 24);
 PLACE(l3_tensor_options, reserved, 28);
 PLACE(l3_tensor_options, scale, 32);
 PLACE(l3_tensor_options, bias, 48);
+PLACE(l3_tensor_options, interpolation, 64);
+PLACE(l3_tensor_options, channels, 68);
+PLACE(l3_tensor_options, alpha, 72);
+PLACE(l3_tensor_options, bits, 76);
+PLACE(l3_tensor_options, jitter, 80);
+PLACE(l3_tensor_options, has_pad_value, 84);
+PLACE(l3_tensor_options, pad_value, 88);
+PLACE(l3_tensor_options, background, 104);
+PLACE(l3_tensor_options, spare, 120);
 
-SIZE(l3_loader_options, 160);
+SIZE(l3_loader_options, 264);
 PLACE(l3_loader_options, struct_size, 0);
 PLACE(l3_loader_options, batch_size, 4);
 PLACE(l3_loader_options, seed, 8);
@@ -370,6 +437,28 @@ PLACE(l3_loader_options, delivery, 136);
 PLACE(l3_loader_options, share, 144);
 PLACE(l3_loader_options, jobs, 152);
 PLACE(l3_loader_options, share_timeout_ms, 156);
+PLACE(l3_loader_options, orient, 160);
+PLACE(l3_loader_options, box, 164);
+PLACE(l3_loader_options, boxes, 168);
+PLACE(l3_loader_options, box_count, 176);
+PLACE(l3_loader_options, scale, 184);
+PLACE(l3_loader_options, ratio, 192);
+PLACE(l3_loader_options, resize, 200);
+PLACE(l3_loader_options, resize_width, 204);
+PLACE(l3_loader_options, resize_height, 208);
+PLACE(l3_loader_options, pad, 212);
+PLACE(l3_loader_options, pad_width, 216);
+PLACE(l3_loader_options, pad_height, 220);
+PLACE(l3_loader_options, pad_mode, 224);
+PLACE(l3_loader_options, flip_vertical, 228);
+PLACE(l3_loader_options, turn, 232);
+PLACE(l3_loader_options, batching, 236);
+PLACE(l3_loader_options, pad_multiple, 240);
+PLACE(l3_loader_options, bucket_by, 244);
+PLACE(l3_loader_options, brightness, 248);
+PLACE(l3_loader_options, contrast, 252);
+PLACE(l3_loader_options, saturation, 256);
+PLACE(l3_loader_options, hue, 260);
 
 SIZE(l3_tensor, 48);
 PLACE(l3_tensor, data, 0);
@@ -388,6 +477,31 @@ PLACE(l3_loader_info, from_other_jobs, 32);
 PLACE(l3_loader_info, prepared_for_all, 40);
 PLACE(l3_loader_info, prepared_alone, 48);
 PLACE(l3_loader_info, jobs, 56);
+
+SIZE(l3_box, 16);
+PLACE(l3_box, x, 0);
+PLACE(l3_box, y, 4);
+PLACE(l3_box, width, 8);
+PLACE(l3_box, height, 12);
+
+SIZE(l3_explanation, 92);
+PLACE(l3_explanation, struct_size, 0);
+PLACE(l3_explanation, orientation, 4);
+PLACE(l3_explanation, box, 8);
+PLACE(l3_explanation, resized_width, 24);
+PLACE(l3_explanation, resized_height, 28);
+PLACE(l3_explanation, crop, 32);
+PLACE(l3_explanation, left, 48);
+PLACE(l3_explanation, top, 52);
+PLACE(l3_explanation, width, 56);
+PLACE(l3_explanation, height, 60);
+PLACE(l3_explanation, flip, 64);
+PLACE(l3_explanation, flip_vertical, 68);
+PLACE(l3_explanation, turns, 72);
+PLACE(l3_explanation, brightness, 76);
+PLACE(l3_explanation, contrast, 80);
+PLACE(l3_explanation, saturation, 84);
+PLACE(l3_explanation, hue, 88);
 
 SIZE(l3_failure, 784);
 PLACE(l3_failure, epoch, 0);
@@ -453,6 +567,7 @@ int main(void) {
                  l3_data_sample_init().struct_size == sizeof(l3_data_sample) &&
                  l3_loader_options_init().struct_size == sizeof(l3_loader_options) &&
                  l3_loader_info_init().struct_size == sizeof(l3_loader_info) &&
+                 l3_explanation_init().struct_size == sizeof(l3_explanation) &&
                  l3_batch_info_init().struct_size == sizeof(l3_batch_info)
              ? 0
              : 1;

@@ -271,7 +271,7 @@ TEST_F(LoaderFailures, OfOptionsNameTheReason) {
   expect_refused(options, "the crop is empty");
   options.crop_width = 41;
   options.crop_height = 5;
-  expect_refused(options, "'image 0' has 40 x 24 pixels, which is less than the crop of 41 x 5");
+  expect_refused(options, "'image 0' has 40 x 24 pixels: this is less than the crop of 41 x 5");
   options.crop_width = 5;
   options.rank = 1;
   expect_refused(options, "rank");

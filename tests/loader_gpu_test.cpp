@@ -44,6 +44,24 @@ class LoadersOnDevices : public LoaderTest {
     on_device_ = true;
     return batches;
   }
+  // The same for tensors of any size: the values of all tensors and their sizes.
+  std::vector<Unit> everything(l3_device_kind device, l3_loader_options options, uint64_t epoch) {
+    options.device = device;
+    on_device_ = device == L3_DEVICE_CUDA;
+    std::vector<Unit> units;
+    Loader loader(*set(), options);
+    EXPECT_EQ(l3_loader_start(loader.get(), epoch, 0, nullptr), L3_OK);
+    while (const Batch batch = loader.next()) {
+      for (uint32_t i = 0; i < batch.info().units; ++i) units.push_back(unit_of(batch, i));
+    }
+    on_device_ = true;
+    return units;
+  }
+  void expect_everything_same(const l3_loader_options& options, uint64_t epoch = 1) {
+    const auto expected = everything(L3_DEVICE_CPU, options, epoch);
+    EXPECT_FALSE(expected.empty());
+    EXPECT_TRUE(everything(L3_DEVICE_CUDA, options, epoch) == expected);
+  }
   void expect_same(const l3_loader_options& options, uint64_t epoch = 1, uint64_t position = 0) {
     const auto expected = on(L3_DEVICE_CPU, options, epoch, position);
     EXPECT_FALSE(expected.empty());
@@ -75,6 +93,96 @@ TEST_F(LoadersOnDevices, GiveWhatProcessorsGive) {
       options.crop_height = 10;
       SCOPED_TRACE(testing::Message() << type.bits << " bits, colour " << type.colour << ", type " << value);
       expect_same(options);
+    }
+  }
+}
+
+// Every value bit for bit, although a part of them are floats.
+TEST_F(LoadersOnDevices, ChangeImagesAsProcessorsDo) {
+  const std::vector<Size> sizes = {{61, 43}, {40, 90}, {33, 33}, {150, 20}};
+  for (const Type type : {Type{L3_COLOUR_RGB, 8}, Type{L3_COLOUR_GRAY, 12}, Type{L3_COLOUR_PALETTE, 4},
+                          Type{L3_COLOUR_RGB_ALPHA, 8}, Type{L3_COLOUR_RGB, 16}, Type{L3_COLOUR_GRAY, 1}}) {
+    draw_set(sizes, type, 8);
+    for (uint32_t i = 0; i < 40; ++i) {
+      l3_tensor_options wanted{};
+      const bool is_palette = type.colour == L3_COLOUR_PALETTE;
+      wanted.type = 1 + i % 8;
+      wanted.layout = i / 2 % 2;
+      wanted.as_colours = is_palette && i % 3 != 0;
+      wanted.interpolation = 1 + i % 5;
+      if (is_palette && wanted.as_colours == 0) wanted.interpolation = L3_INTERPOLATION_NEAREST;
+      if (!is_palette || wanted.as_colours != 0) {
+        wanted.channels = i / 3 % 3;
+        wanted.jitter = i / 4 % 2;
+      }
+      wanted.alpha = i / 5 % 3;
+      const uint32_t bits = wanted.as_colours != 0 ? 8 : type.bits;
+      if (bits > 8 && (wanted.type == L3_VALUE_U8 || wanted.type == L3_VALUE_I16 || i % 2 == 1)) wanted.bits = 8;
+      wanted.has_pad_value = 1;
+      for (uint32_t c = 0; c < 4; ++c) {
+        wanted.pad_value[c] = static_cast<float>(c % (1u << std::min(bits, 8u)));
+        wanted.scale[c] = 0.01f * static_cast<float>(c + 1);
+        wanted.bias[c] = static_cast<float>(c) - 1.5f;
+        wanted.background[c] = static_cast<float>(10 * c);
+      }
+      l3_loader_options options = options_of(3);
+      options.order = L3_ORDER_SHUFFLED;
+      options.tensors = &wanted;
+      options.tensor_count = 1;
+      options.flip = i % 2;
+      options.flip_vertical = i / 2 % 2;
+      options.brightness = options.contrast = options.saturation = 0.4f;
+      options.hue = 0.1f;
+      options.pad_mode = i / 7 % 3;
+      switch (i % 5) {
+        case 0:
+          options.box = L3_BOX_RANDOM;
+          options.resize = L3_RESIZE_EXACT;
+          options.resize_width = 37;
+          options.resize_height = 37;
+          options.turn = L3_TURN_RANDOM;
+          break;
+        case 1:
+          options.resize = L3_RESIZE_SHORTER;
+          options.resize_width = 24;
+          options.crop = L3_CROP_RANDOM;
+          options.crop_width = 20;
+          options.crop_height = 18;
+          options.turn = L3_TURN_90;
+          break;
+        case 2:
+          options.pad = L3_PAD_LETTERBOX;
+          options.pad_width = 40;
+          options.pad_height = 30;
+          break;
+        case 3:
+          options.batching = L3_BATCHING_LIST;
+          options.resize = L3_RESIZE_LONGEST;
+          options.resize_width = 7 + i;
+          options.turn = L3_TURN_RANDOM;
+          break;
+        default:
+          options.batching = L3_BATCHING_PAD;
+          options.pad_multiple = 8;
+          options.bucket_by = L3_BUCKET_ASPECT;
+          options.turn = L3_TURN_270;
+      }
+      SCOPED_TRACE(testing::Message() << type.bits << " bits, colour " << type.colour << ", case " << i);
+      expect_everything_same(options);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(LoadersOnDevices, LeaveOutImagesOfListsAndPads) {
+  draw_set({{24, 16}, {9, 31}, {40, 8}}, {L3_COLOUR_RGB, 8}, 12);
+  for (const uint64_t sample : {1u, 2u, 6u, 7u, 8u}) damage(sample);
+  for (const l3_on_error on_error : {L3_ON_ERROR_SKIP, L3_ON_ERROR_ZERO}) {
+    for (const l3_batching batching : {L3_BATCHING_LIST, L3_BATCHING_PAD}) {
+      l3_loader_options options = options_of(4);
+      options.on_error = on_error;
+      options.batching = batching;
+      expect_everything_same(options, 0);
     }
   }
 }

@@ -320,4 +320,30 @@ TEST_F(Loaders, SayWhenThingsHappened) {
   EXPECT_EQ(error.system_error, ENOENT);
 }
 
+// Boxes of large images: what is read and decoded is little more than the box.
+TEST_F(Loaders, ReadOnlyTheTilesUnderBoxes) {
+  draw_set({{1500, 1200}}, {L3_COLOUR_RGB, 8}, 4);
+  const std::vector<l3_box> boxes(4, l3_box{700, 500, 90, 60});
+  l3_loader_options options = options_of(2);
+  options.box = L3_BOX_GIVEN;
+  options.boxes = boxes.data();
+  options.box_count = boxes.size();
+  options.resize = L3_RESIZE_EXACT;
+  options.resize_width = options.resize_height = 32;
+  Loader loader(*set(), options);
+  while (const Batch batch = loader.next()) {
+    EXPECT_LT(batch.info().times.bytes_read, 2 * set_->sample(0).size / 10);
+    EXPECT_EQ(batch.unit(1).shape[1], 32u);
+  }
+  l3_explanation told = l3_explanation_init();
+  ASSERT_EQ(l3_loader_explain(loader.get(), 5, 2, &told, nullptr), L3_OK);
+  EXPECT_EQ(told.box.x, 700u);
+  EXPECT_EQ(told.resized_height, 32u);
+  EXPECT_EQ(told.width, 32u);
+  EXPECT_EQ(l3_loader_explain(loader.get(), 5, 4, &told, nullptr), L3_ERROR_ARGUMENT);
+  EXPECT_EQ(l3_loader_explain(nullptr, 5, 2, &told, nullptr), L3_ERROR_ARGUMENT);
+  l3_tensor tensor{};
+  EXPECT_EQ(l3_batch_unit(nullptr, 0, 0, &tensor), L3_ERROR_ARGUMENT);
+}
+
 }  // namespace

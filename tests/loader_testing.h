@@ -56,6 +56,13 @@ class Batch {
   }
 
   explicit operator bool() const { return batch_ != nullptr; }
+  // A unit of a tensor, with its own size.
+  l3_tensor unit(uint32_t i, uint32_t tensor = 0) const {
+    l3_tensor told{};
+    EXPECT_EQ(l3_batch_unit(batch_, tensor, i, &told), L3_OK);
+    return told;
+  }
+  const l3_batch* get() const { return batch_; }
   const l3_batch_info& info() const { return info_; }
   void release(void* stream) { l3_batch_release(std::exchange(batch_, nullptr), stream); }
 
@@ -82,6 +89,24 @@ inline Bytes bytes_of(const l3_batch_info& info, uint32_t i, uint32_t tensor = 0
   return bytes;
 }
 inline Unit unit_of(const l3_batch_info& info, uint32_t i) { return {info.ids[i], info.labels[i], bytes_of(info, i)}; }
+
+// A unit of a batch whose images may differ in size: the bytes of all tensors.
+inline Unit unit_of(const Batch& batch, uint32_t i) {
+  const l3_batch_info& info = batch.info();
+  Unit unit{info.ids[i], info.labels[i], {}};
+  for (uint32_t tensor = 0;; ++tensor) {
+    l3_tensor told{};
+    if (l3_batch_unit(batch.get(), tensor, i, &told) != L3_OK) return unit;
+    const bool is_list =
+        info.tensors[tensor].shape[1] * info.tensors[tensor].shape[2] * info.tensors[tensor].shape[3] == 0;
+    const uint64_t size = is_list ? told.shape[0] * told.shape[1] * told.shape[2] * loader::value_bytes(told.type)
+                                  : bytes_of_unit(info.tensors[tensor]);
+    Bytes bytes(size);
+    copy_from_tensor()(bytes.data(), told.data, size);
+    unit.bytes.insert(unit.bytes.end(), bytes.begin(), bytes.end());
+    for (const uint64_t edge : told.shape) unit.bytes.push_back(static_cast<uint8_t>(edge));
+  }
+}
 
 class Loader {
  public:
@@ -153,7 +178,8 @@ class LoaderTest : public data_set_testing::DataSets {
   void draw_set(const std::vector<Size>& sizes, Type type, size_t count, size_t shards = 2) {
     std::vector<std::vector<Item>> items(shards);
     for (size_t i = 0; i < count; ++i) {
-      const Drawing drawing = drawing::draw(sizes[i % sizes.size()], type, Pattern::natural, i + 1);
+      Drawing drawing = drawing::draw(sizes[i % sizes.size()], type, Pattern::natural, i + 1);
+      if (drawing.alpha != L3_ALPHA_NONE && i % 2 == 1) drawing.alpha = L3_ALPHA_PREMULTIPLIED;
       Item item{"image " + std::to_string(i), encode(drawing)};
       if (i % 5 != 4) item.label = static_cast<uint32_t>(i % 3);
       items[i * shards / count].push_back(item);
@@ -280,7 +306,9 @@ class LoaderTest : public data_set_testing::DataSets {
           }
         }
       } else {
-        add((told.width - width) / 2, (told.height - height) / 2, flip != 0);
+        // Half the rest, rounded to even.
+        const auto half = [](uint32_t rest) { return static_cast<uint32_t>(std::nearbyint(rest / 2.0)); };
+        add(half(told.width - width), half(told.height - height), flip != 0);
       }
     }
     return all;

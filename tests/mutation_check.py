@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "CHANGELOG.md", "base", "bench", "bridge",
          "cmake", "codec", "formats", "kernels", "loader", "spec", "tests", "tools")
 PROGRAMS = ("vector_verdicts", "codec_test", "dense_test", "hostile_test", "allocation_test", "engine_test",
-            "oracle_samples", "gpu_emulated_test", "loader_order_test", "loader_test", "loader_gpu_test")
+            "oracle_samples", "gpu_emulated_test", "loader_order_test", "loader_test", "loader_gpu_test",
+            "resample_test")
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,34 @@ FAULTS = (
     Fault("crops do not depend on the epoch", "loader/src/sampler.cpp",
           "hash_of(seed, epoch), kUseGroup)", "hash_of(seed, epoch * 0), kUseGroup)"),
     Fault("a mask has a crop of its own", "loader/src/pipeline.cpp",
-          "choose(kChooseColumn, uint64_t{columns} + 1)", "choose(kChooseColumn, uint64_t{columns} + tensor.channels)"),
+          "image.random = random;", "image.random = random + tensor.channels;"),
+    Fault("the taps of a mirrored image begin one too early", "base/include/base/resize_rules.h",
+          "axis.region - begin - taps.count : begin", "axis.region - begin - taps.count - (begin > 0) : begin"),
+    Fault("an edge is repeated where an image is mirrored", "base/include/base/resize_rules.h",
+          "period = 2 * (count - 1)", "period = 2 * count - 1"),
+    Fault("enlarged images are blurred", "base/include/base/resize_rules.h",
+          "unit = 2 * (box > resized ? box : resized)", "unit = 2 * box"),
+    Fault("an orientation of 7 is one of 5", "loader/include/loader/geometry.h",
+          "o == 2 || o == 3 || o == 7 || o == 8", "o == 2 || o == 3 || o == 8"),
+    Fault("mirrored images turn the other way", "loader/src/geometry.cpp",
+          "steps.mirrored_x != (steps.turns == 1 || steps.turns == 2)",
+          "steps.mirrored_x != (steps.turns == 3 || steps.turns == 2)"),
+    Fault("a GPU loses the last column of a piece", "kernels/src/change_images.cu",
+          "if (x < piece || x >= piece_end) continue;", "if (x < piece || x + 1 >= piece_end) continue;"),
+    Fault("a GPU rounds rows down", "kernels/src/change_images.cu",
+          "int32_t sum = 1 << (shift - 1);", "int32_t sum = 0;"),
+    Fault("a GPU changes the colours of padding", "kernels/src/change_images.cu",
+          "samples[c] = change.pad_value[c];\n    }", "samples[c] = change.pad_value[c];\n"
+          "      changer.change_colours(samples);\n    }"),
+    Fault("a GPU does not blend premultiplied colours as such", "kernels/src/change_images.cu",
+          "change.blends == 2 ? most : alpha", "alpha"),
+    Fault("a GPU turns nothing", "kernels/src/change_images.cu",
+          "x = change.transposed != 0 ? row : column, y = change.transposed != 0 ? column : row;",
+          "x = column, y = row;"),
+    Fault("images of a list lie where those before them would, had none failed", "loader/src/pipeline_finish.cpp",
+          "options_.batching == L3_BATCHING_LIST ? i : moved_to++", "moved_to++"),
+    Fault("buckets take the rest of an epoch", "loader/src/buckets.cpp",
+          "const uint64_t steps = count / step_;", "const uint64_t steps = (count + step_ - 1) / step_;"),
     Fault("what a skipped unit leaves is not closed up", "loader/src/pipeline_finish.cpp",
           "if (to != i)", "if (to > i)"),
     Fault("a unit of zeros keeps its label", "loader/src/pipeline_finish.cpp",
@@ -328,6 +356,7 @@ class Copy:
             "gpu": [str(programs / "gpu_emulated_test"), "--gtest_fail_fast"],
             "loader_order": [str(programs / "loader_order_test"), "--gtest_fail_fast"],
             "loader": [str(programs / "loader_test"), "--gtest_fail_fast"],
+            "loader_resample": [str(programs / "resample_test"), "--gtest_fail_fast"],
             "loader_gpu": [str(programs / "loader_gpu_test"), "--gtest_fail_fast"],
         }
         tests = {name: test for name, test in tests.items() if not only or name.startswith(only)}
@@ -360,7 +389,9 @@ def main() -> int:
             sys.exit(f"mutation_check: fault {number} is not to be planted: {before.count(fault.old)} places")
         path.write_text(before.replace(fault.old, fault.new))
         problem = copy.compile()
-        only = {"kernels": "gpu", "loader": "loader"}.get(fault.file.split("/")[0], "")
+        only = {"kernels": "gpu", "loader": "loader", "base": "loader"}.get(fault.file.split("/")[0], "")
+        if fault.file.endswith("change_images.cu"):
+            only = "loader_gpu"
         noticed = f"does not compile: {problem}" if problem else copy.first_red(only)
         path.write_text(before)
         unnoticed += not noticed

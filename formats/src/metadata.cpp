@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "adapters.h"
-#include "numbers.h"
+#include "base/exif.h"
 
 namespace formats {
 namespace {
@@ -27,27 +27,11 @@ void append_u32(std::vector<uint8_t>& out, uint32_t value) {
   for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<uint8_t>(value >> shift & 0xFF));
 }
 
-// The orientation in the first directory of a TIFF header. Returns 1, which is upright, if there is none.
-uint32_t orientation_of(std::span<const uint8_t> exif) {
-  if (exif.size() < 8) return 1;
-  const bool big = exif[0] == 'M';
-  const auto u16 = [&](size_t at) { return big ? load_u16_big(&exif[at]) : load_u16_little(&exif[at]); };
-  const size_t directory = big ? load_u32_big(&exif[4]) : load_u32_little(&exif[4]);
-  if (directory > exif.size() - 2) return 1;
-  const size_t entries = u16(directory);
-  for (size_t i = 0; i < entries; ++i) {
-    const size_t at = directory + 2 + 12 * i;
-    if (at + 12 > exif.size()) return 1;
-    constexpr uint32_t kOrientation = 0x0112, kShort = 3;
-    if (u16(at) == kOrientation && u16(at + 2) == kShort) return u16(at + 8);
-  }
-  return 1;
-}
-
 }  // namespace
 
 void notice_orientation(const ReadOptions& options, std::span<const uint8_t> exif) {
-  if (const uint32_t orientation = orientation_of(exif); orientation >= 2 && orientation <= 8) {
+  if (!options.tells_orientation) return;
+  if (const uint32_t orientation = base::orientation_of(exif.data(), exif.size()); orientation != 1) {
     notice(options.notices,
            "EXIF orientation " + std::to_string(orientation) + " is kept as metadata; the pixels are not rotated");
   }

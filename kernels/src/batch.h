@@ -11,6 +11,8 @@
 //   wide    the same for token models with more engine channels
 //   bytes   persistent warps decode the other tiles of samples up to 8 bits
 //   words   the same for samples above 8 bits
+//   taps    a block per image: which samples an image is resized from, if the batch changes images
+//   change  blocks for each image: resizes, pads, turns and recolours it
 //   report  writes the result of each image
 #pragma once
 
@@ -24,7 +26,9 @@ constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint32_t kMaxImages = 65535;
 constexpr uint64_t kMaxTiles = uint64_t{1} << 31;
 
-L3_INLINE uint32_t bytes_of_type(uint32_t type) { return type == L3_CUDA_U8 ? 1 : type == L3_CUDA_F32 ? 4 : 2; }
+L3_INLINE uint32_t bytes_of_type(uint32_t type) {
+  return type == L3_CUDA_U8 ? 1 : type == L3_CUDA_F32 || type == L3_CUDA_I32 ? 4 : type == L3_CUDA_I64 ? 8 : 2;
+}
 
 // Where the pixels of a region are written. Sample c of the pixel at column x and row y of the region is at
 // `first + x * pixel_step + y * row_step + c * channel_step`.
@@ -65,6 +69,8 @@ struct ImageState {
   uint32_t first_column, first_row, columns, rows;  // the tiles that the region touches
   uint32_t dense_tiles, other_tiles;                // how many of these tiles are dense, and how many are not
   Output out;
+  const l3_cuda_change* change;  // of what `out` gets; null if that is the result
+  Output result;                 // where the changed image goes
   FaultKey fault;
 
   L3_INLINE Verdict verdict_of_model(const Fault& of_model) const {
@@ -144,6 +150,7 @@ struct Batch {
   l3_cuda_result* results;
   const l3_cuda_model* models;  // models that files may name
   uint32_t model_count;
+  uint32_t changes;  // images may be changed
 
   Control* control;
   SlotCounts* slot_counts;

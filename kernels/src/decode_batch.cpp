@@ -5,6 +5,7 @@
 #include <exception>
 #include <random>
 
+#include "changes.h"
 #include "l3/l3_cuda.h"
 #include "stages.h"
 
@@ -111,7 +112,8 @@ cudaError_t decode(Batch& batch, uint64_t zeros, cudaStream_t stream) {
   using Stage = cudaError_t (*)(const Batch&, cudaStream_t);
   constexpr Stage kStages[] = {open_images,        build_models,       list_tiles,
                                decode_dense_tiles, decode_token_tiles, decode_wide_token_tiles,
-                               decode_byte_tiles,  decode_word_tiles,  report_results};
+                               decode_byte_tiles,  decode_word_tiles,  change_images,
+                               report_results};
   for (const Stage stage : kStages) {
     if (error == cudaSuccess) error = stage(batch, stream);
   }
@@ -129,8 +131,8 @@ l3_status l3_cuda_check_device(l3_error* error) {
   if (failure == cudaSuccess && devices == 0) failure = cudaErrorNoDevice;
   Batch batch{};
   if (failure == cudaSuccess) failure = fit_to_device(batch);
-  for (const auto load :
-       {load_staging, load_open, load_models, load_lists, load_dense, load_tokens, load_bytes, load_words}) {
+  for (const auto load : {load_staging, load_open, load_models, load_lists, load_dense, load_tokens, load_bytes,
+                          load_words, load_changes}) {
     if (failure == cudaSuccess) failure = load();
   }
   const l3_status status = give(error, failure);
@@ -139,6 +141,42 @@ l3_status l3_cuda_check_device(l3_error* error) {
     error->reason = "there is no CUDA driver, or it is too old for this library";
   }
   return status;
+}
+
+l3_status l3_cuda_set_resize(l3_cuda_image* image, l3_cuda_change* change, uint32_t x, uint32_t y, uint32_t width,
+                             uint32_t height, uint32_t out_width, uint32_t out_height, uint32_t interpolation,
+                             uint32_t flip) {
+  constexpr uint32_t kMost = 1 << 20;
+  if (image == nullptr || change == nullptr || width == 0 || height == 0 || out_width == 0 || out_height == 0 ||
+      out_width > kMost || out_height > kMost || x >= image->width || y >= image->height || width > image->width - x ||
+      height > image->height - y || interpolation > L3_CUDA_AREA || change->bits == 0) {
+    return L3_ERROR_ARGUMENT;
+  }
+  const auto plan = [&](uint32_t box, uint32_t out, bool mirrored) {
+    base::ResizeAxis axis{};
+    axis.box = axis.region = box;
+    axis.resized = axis.content = axis.out = axis.total = out;
+    axis.filter = box == out ? uint32_t{base::kNearest} : interpolation;
+    axis.out_mirrored = mirrored ? 1 : 0;
+    return axis;
+  };
+  base::ResizeAxis rows = plan(height, out_height, false), columns = plan(width, out_width, flip != 0);
+  const bool is_float = image->type >= L3_CUDA_F16 && image->type <= L3_CUDA_F32;
+  change->limit_between = base::settle_between(rows, columns, change->bits, is_float, false);
+  std::memcpy(&change->rows, &rows, sizeof rows);
+  std::memcpy(&change->columns, &columns, sizeof columns);
+  change->transposed = 0;
+  change->channels = change->used = image->channels;
+  change->most = static_cast<float>((1u << change->bits) - 1);
+  image->x = x;
+  image->y = y;
+  image->region_width = width;
+  image->region_height = height;
+  return L3_OK;
+}
+
+uint64_t l3_cuda_change_bytes(const l3_cuda_image* image, const l3_cuda_change* change) {
+  return image != nullptr && change != nullptr ? lay_out(*change, image->channels).all : 0;
 }
 
 l3_error l3_cuda_explain(const l3_cuda_result* result) {
@@ -201,6 +239,7 @@ l3_status l3_cuda_decode_batch_async(const l3_cuda_batch* batch, l3_error* error
   call.results = own.results;
   call.models = own.models;
   call.model_count = own.model_count;
+  call.changes = own.changes;
   call.seed = any_seed();
   return give(error, decode(call, zeros, stream));
 }

@@ -53,6 +53,52 @@ L3_INLINE Reason plan_region(const l3_cuda_image& image, const Head& head, Image
   return Reason::none;
 }
 
+// Samples that will be changed: as they are, one pixel after the other.
+L3_INLINE Reason plan_samples(const l3_cuda_image& image, const Head& head, ImageState& state) {
+  Output& out = state.out;
+  const l3_cuda_change& change = *image.change;
+  constexpr uint32_t kFlags = L3_CUDA_COLOURS | L3_CUDA_STAGE;
+  if (image.type > L3_CUDA_I64 || image.layout > L3_CUDA_CHW || (image.flags & ~kFlags) != 0 ||
+      (image.reserved[0] | image.reserved[1]) != 0 || change.rows.region != state.region_height ||
+      change.columns.region != state.region_width || change.scratch == nullptr) {
+    return Reason::bad_output;
+  }
+  out.as_colours = (image.flags & L3_CUDA_COLOURS) != 0 && head.colour == L3_COLOUR_PALETTE;
+  out.channels = !out.as_colours ? head.channels : head.find(L3_SECTION_TRANSPARENCY) != nullptr ? 4 : 3;
+  if (image.channels != out.channels) return Reason::wrong_channels;
+  const uint32_t bits = out.as_colours != 0 ? 8 : head.bits;
+  const uint32_t produced = change.mixes != 0 ? kMaxChannels : change.used;
+  if (change.bits != bits || change.used == 0 || change.used > out.channels || change.channels == 0 ||
+      change.channels > produced || reinterpret_cast<uintptr_t>(image.out) % bytes_of_type(image.type) != 0) {
+    return Reason::bad_output;
+  }
+  out.type = bits > 8 ? L3_CUDA_U16 : L3_CUDA_U8;
+  const uint32_t bytes = bytes_of_type(out.type);
+  out.pixel_step = static_cast<int64_t>(bytes) * out.channels;
+  out.row_step = static_cast<uint64_t>(out.pixel_step) * state.region_width;
+  out.channel_step = bytes;
+  out.first = static_cast<uint8_t*>(change.scratch);
+  out.in_order = !out.as_colours;
+
+  Output& result = state.result;
+  const uint32_t width = change.transposed != 0 ? change.rows.total : change.columns.total;
+  const uint32_t height = change.transposed != 0 ? change.columns.total : change.rows.total;
+  const uint64_t value = bytes_of_type(image.type);
+  const bool planar = image.layout == L3_CUDA_CHW;
+  result.type = image.type;
+  result.channels = change.channels;
+  result.first = static_cast<uint8_t*>(image.out);
+  result.pixel_step = static_cast<int64_t>(planar ? value : value * change.channels);
+  result.row_step = image.row_stride != 0 ? image.row_stride : static_cast<uint64_t>(result.pixel_step) * width;
+  result.channel_step = !planar ? value : image.plane_stride != 0 ? image.plane_stride : result.row_step * height;
+  for (uint32_t c = 0; c < kMaxChannels; ++c) {
+    result.scale[c] = image.scale[c];
+    result.bias[c] = image.bias[c];
+  }
+  state.change = image.change;
+  return Reason::none;
+}
+
 L3_INLINE Reason plan_output(const l3_cuda_image& image, const Head& head, ImageState& state) {
   Output& out = state.out;
   constexpr uint32_t kFlags = L3_CUDA_FLIP | L3_CUDA_COLOURS | L3_CUDA_STAGE;
@@ -231,7 +277,10 @@ L3_INLINE Verdict open_file(const Batch& batch, uint32_t i, const l3_cuda_image&
   state.tile_height = head.tile_height;
   state.tiles_across = head.tiles_across;
   Reason reason = plan_region(image, head, state);
-  if (reason == Reason::none) reason = plan_output(image, head, state);
+  if (reason == Reason::none && image.change == nullptr) reason = plan_output(image, head, state);
+  if (reason == Reason::none && image.change != nullptr) {
+    reason = batch.changes != 0 ? plan_samples(image, head, state) : Reason::bad_output;
+  }
   if (reason != Reason::none) return {reason};
   const Verdict of_index = check_index(checks, state.data, image.size, head);
   if (!of_index.ok()) return of_index;

@@ -16,6 +16,7 @@ cudaError_t decode_token_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t decode_wide_token_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t decode_byte_tiles(const Batch& batch, cudaStream_t stream);
 cudaError_t decode_word_tiles(const Batch& batch, cudaStream_t stream);
+cudaError_t change_images(const Batch& batch, cudaStream_t stream);
 cudaError_t report_results(const Batch& batch, cudaStream_t stream);
 
 // Load the code of the kernels to the device.
@@ -27,6 +28,7 @@ cudaError_t load_dense();
 cudaError_t load_tokens();
 cudaError_t load_bytes();
 cudaError_t load_words();
+cudaError_t load_changes();
 
 // Compute launch sizes: how many blocks the device runs at once. The results are the same in each call.
 cudaError_t shape_of_dense(int device, ChunkShape& shape);

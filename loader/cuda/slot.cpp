@@ -1,6 +1,7 @@
 #include "slot.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 
 namespace loader::cuda {
@@ -12,7 +13,10 @@ constexpr uint64_t kMaxTiles = uint64_t{1} << 31;
 constexpr uint64_t kGap = 16 << 10;
 
 static_assert(L3_VALUE_U8 - 1 == L3_CUDA_U8 && L3_VALUE_U16 - 1 == L3_CUDA_U16 && L3_VALUE_F16 - 1 == L3_CUDA_F16 &&
-              L3_VALUE_BF16 - 1 == L3_CUDA_BF16 && L3_VALUE_F32 - 1 == L3_CUDA_F32);
+              L3_VALUE_BF16 - 1 == L3_CUDA_BF16 && L3_VALUE_F32 - 1 == L3_CUDA_F32 && L3_VALUE_I16 - 1 == L3_CUDA_I16 &&
+              L3_VALUE_I32 - 1 == L3_CUDA_I32 && L3_VALUE_I64 - 1 == L3_CUDA_I64);
+static_assert(sizeof(base::ResizeAxis) == sizeof(l3_cuda_axis) &&
+              sizeof(Colours::factor) == sizeof(l3_cuda_change::factor));
 static_assert(L3_LAYOUT_CHW != L3_LAYOUT_HWC && L3_CUDA_CHW != L3_CUDA_HWC);
 static_assert(sizeof(l3_tensor_options::scale) == sizeof(l3_cuda_image::scale) &&
               sizeof(l3_tensor_options::bias) == sizeof(l3_cuda_image::bias));
@@ -142,7 +146,60 @@ l3_error Slot::plan(const DeviceWork& work) {
   for (uint32_t i = 0; i < image_count_; ++i) {
     ::new (static_cast<void*>(images() + i)) l3_cuda_image(describe(work.images[i]));
   }
+  return plan_changes(work);
+}
+
+// Gives the changes of images and their scratch memory places on the device.
+l3_error Slot::plan_changes(const DeviceWork& work) {
+  change_count_ = static_cast<uint32_t>(
+      std::count_if(work.images.begin(), work.images.end(), [](const auto& image) { return image.change != nullptr; }));
+  if (change_count_ == 0) return no_error();
+  Machinery& of = *machinery_;
+  l3_error result = of.changes.grow(change_count_ * sizeof(l3_cuda_change));
+  if (result.status == L3_OK) result = of.pinned_changes.grow(change_count_ * sizeof(l3_cuda_change));
+  if (result.status != L3_OK) return result;
+  auto* const pinned = reinterpret_cast<l3_cuda_change*>(of.pinned_changes.bytes());
+  auto* const on_device = reinterpret_cast<l3_cuda_change*>(of.changes.bytes());
+  uint64_t scratch = 0;
+  std::vector<uint64_t> places;
+  for (uint32_t i = 0; i < image_count_; ++i) {
+    if (work.images[i].change == nullptr) continue;
+    const size_t next = places.size();
+    ::new (static_cast<void*>(pinned + next)) l3_cuda_change(describe(*work.images[i].change));
+    images()[i].change = on_device + next;
+    places.push_back(scratch);
+    scratch += (l3_cuda_change_bytes(images() + i, pinned + next) + 255) / 256 * 256;
+  }
+  result = of.scratch.grow(scratch);
+  if (result.status != L3_OK) return result;
+  for (size_t i = 0; i < places.size(); ++i) pinned[i].scratch = of.scratch.bytes() + places[i];
   return no_error();
+}
+
+l3_cuda_change Slot::describe(const DeviceChange& from) {
+  const auto axis_of = [](const base::ResizeAxis& axis) {
+    l3_cuda_axis told{};
+    std::memcpy(&told, &axis, sizeof told);
+    return told;
+  };
+  const Colours& colours = from.colours;
+  l3_cuda_change change{};
+  change.rows = axis_of(from.geometry.rows);
+  change.columns = axis_of(from.geometry.columns);
+  change.transposed = from.geometry.transposed ? 1 : 0;
+  change.bits = from.bits;
+  change.limit_between = from.geometry.between;
+  change.channels = colours.to;
+  change.used = colours.used;
+  change.mixes = colours.is_same ? 0 : 1;
+  change.clamps = colours.clamps ? 1 : 0;
+  std::memcpy(change.factor, colours.factor, sizeof change.factor);
+  std::copy(std::begin(colours.offset), std::end(colours.offset), change.offset);
+  change.most = colours.most;
+  change.blends = !colours.composes ? 0 : colours.is_premultiplied ? 2 : 1;
+  std::copy(std::begin(colours.background), std::end(colours.background), change.background);
+  std::copy(std::begin(from.values.pad), std::end(from.values.pad), change.pad_value);
+  return change;
 }
 
 l3_error Slot::plan_image(const DeviceImage& image) {
@@ -150,7 +207,8 @@ l3_error Slot::plan_image(const DeviceImage& image) {
   if (image.at % 16 != 0 || !is_inside(image.at, image.size, end)) {
     return argument_error("a file is not inside the staging memory, at a multiple of 16");
   }
-  if (image.wanted == nullptr || image.wanted->type < L3_VALUE_U8 || image.wanted->type > L3_VALUE_F32 ||
+  if (image.wanted == nullptr || image.wanted->type < L3_VALUE_U8 ||
+      image.wanted->type > (image.change != nullptr ? L3_VALUE_I64 : L3_VALUE_F32) ||
       image.wanted->layout > L3_LAYOUT_HWC || image.out == nullptr || image.width == 0 || image.height == 0) {
     return argument_error("the output of an image is invalid");
   }
@@ -222,6 +280,11 @@ l3_cuda_image Slot::describe(const DeviceImage& image) const {
   if (wanted.as_colours != 0) described.flags |= L3_CUDA_COLOURS;
   described.type = wanted.type - L3_VALUE_U8;
   described.layout = wanted.layout == L3_LAYOUT_CHW ? L3_CUDA_CHW : L3_CUDA_HWC;
+  if (image.change != nullptr) {
+    described.channels = image.change->colours.from;
+    described.row_stride = image.change->values.row_stride;
+    described.plane_stride = image.change->values.plane_stride;
+  }
   described.out = image.out;
   const bool no_scale = std::all_of(std::begin(wanted.scale), std::end(wanted.scale), [](float s) { return s == 0; });
   if (!no_scale) std::copy(std::begin(wanted.scale), std::end(wanted.scale), described.scale);
@@ -251,6 +314,10 @@ cudaError_t Slot::put_files() {
     if (code != cudaSuccess) break;
     code = cudaMemcpyAsync(machinery_->files.bytes() + stretch.begin, machinery_->staging.bytes() + stretch.begin,
                            stretch.end - stretch.begin, cudaMemcpyHostToDevice, machinery_->stream.get());
+  }
+  if (code == cudaSuccess && change_count_ > 0) {
+    code = cudaMemcpyAsync(machinery_->changes.bytes(), machinery_->pinned_changes.bytes(),
+                           change_count_ * sizeof(l3_cuda_change), cudaMemcpyHostToDevice, machinery_->stream.get());
   }
   return code;
 }
@@ -309,6 +376,7 @@ l3_error Slot::put_decoding() {
   batch.workspace_size = machinery_->workspace.size();
   batch.models = models();
   batch.model_count = model_count_;
+  batch.changes = change_count_ > 0 ? 1 : 0;
   l3_error result = no_error();
   (void)!l3_cuda_decode_batch_async(&batch, &result, machinery_->stream.get());
   return result;

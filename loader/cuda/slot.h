@@ -58,9 +58,12 @@ class Slot final : public DeviceSlot {
     Growing<l3::cuda::DeviceMemory> files;    // the same files on the device, at the same offsets
     Growing<l3::cuda::DeviceMemory> workspace;
     Growing<l3::cuda::PinnedMemory> pinned;  // images, results and models, in this order
-    l3::cuda::Event begun, copied, done;     // these record times
-    l3::cuda::Event asked;                   // for DeviceWork::after_stream
-    l3::cuda::Stream stream;                 // destroyed first
+    Growing<l3::cuda::PinnedMemory> pinned_changes;
+    Growing<l3::cuda::DeviceMemory> changes;  // the same on the device
+    Growing<l3::cuda::DeviceMemory> scratch;  // of the changes
+    l3::cuda::Event begun, copied, done;      // these record times
+    l3::cuda::Event asked;                    // for DeviceWork::after_stream
+    l3::cuda::Stream stream;                  // destroyed first
   };
   struct Stretch {
     uint64_t begin, end;
@@ -79,7 +82,9 @@ class Slot final : public DeviceSlot {
   l3_error plan_image(const DeviceImage& image);
   void merge_stretches();
   l3_error make_room(size_t images);
+  l3_error plan_changes(const DeviceWork& work);
   l3_cuda_image describe(const DeviceImage& image) const;
+  static l3_cuda_change describe(const DeviceChange& from);
 
   l3_error put(const DeviceWork& work);
   cudaError_t put_files();
@@ -98,7 +103,7 @@ class Slot final : public DeviceSlot {
   bool is_under_way_ = false;
 
   // Of the batch in progress.
-  uint32_t image_count_ = 0, model_count_ = 0;
+  uint32_t image_count_ = 0, model_count_ = 0, change_count_ = 0;
   l3_cuda_capacity capacity_{};
   uint64_t files_end_ = 0;          // in the staging memory
   std::vector<Stretch> stretches_;  // its parts to copy

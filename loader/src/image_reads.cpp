@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/exif.h"
 #include "data_error.h"
 
 namespace loader {
@@ -44,12 +45,15 @@ void plan_parts(Image& image, const l3_data_set& set, const Costs& costs) {
     image.prefix = info.payload_start;
     return;
   }
-  if (image.x + uint64_t{image.tensor->width} > info.width || image.y + uint64_t{image.tensor->height} > info.height) {
+  if (info.width != image.sample.width || info.height != image.sample.height) {
     return ask_for_rest(image, set);  // it does not match the index
   }
+  if (!image.is_settled) {
+    if (image.settle_by_file(image.prefix) != nullptr) return ask_for_rest(image, set);  // decoding reports why
+  }
   const auto find = [&](l3_range* ranges, size_t capacity, size_t* count) {
-    return l3_find_payloads(image.file, image.prefix, image.sample.size, image.x, image.y, image.tensor->width,
-                            image.tensor->height, costs.gap, ranges, capacity, count, &error);
+    return l3_find_payloads(image.file, image.prefix, image.sample.size, image.x, image.y, image.width, image.height,
+                            costs.gap, ranges, capacity, count, &error);
   };
   size_t count = 0;
   if (find(nullptr, 0, &count) != L3_OK) return image.fail(shard, error);
@@ -74,6 +78,33 @@ void plan_parts(Image& image, const l3_data_set& set, const Costs& costs) {
 }
 
 }  // namespace
+
+Geometry Image::geometry() const {
+  Geometry made = geometry_of(steps, tensor->filter_of(sample));
+  if (room.width != 0) made.extend(room.width, room.height);
+  return made;
+}
+
+const char* Image::settle(uint32_t orientation) {
+  if (const char* reason = draw_steps(*options, {sample.width, sample.height}, orientation, random, given, steps)) {
+    return reason;
+  }
+  const Geometry made = geometry_of(steps, tensor->filter_of(sample));
+  x = made.x;
+  y = made.y;
+  width = made.region_width();
+  height = made.region_height();
+  is_settled = true;
+  is_whole = width == sample.width && height == sample.height;
+  return nullptr;
+}
+
+const char* Image::settle_by_file(size_t size) {
+  const bool was_whole = is_whole;
+  const char* reason = settle(orientation_in(file, size));
+  is_whole = was_whole;  // this is about what has been read
+  return reason;
+}
 
 void Image::fail(const Shard& shard, l3_status status, std::string_view reason, uint64_t offset, int system_error) {
   if (fault) return;
@@ -100,6 +131,13 @@ void Image::forget() {
   present.clear();
   fault.reset();
   read_fault.reset();
+}
+
+uint32_t orientation_in(const uint8_t* file, size_t size) {
+  const uint8_t* exif = nullptr;
+  size_t exif_size = 0;
+  if (l3_find_section(file, size, L3_SECTION_EXIF, &exif, &exif_size, nullptr) != L3_OK) exif_size = 0;
+  return base::orientation_of(exif, exif_size);
 }
 
 void plan_reads(Image& image, const l3_data_set& set) {

@@ -20,11 +20,17 @@ struct Image {
   const Tensor* tensor = nullptr;
   uint64_t number = 0;  // the number of its sample in the data set
   l3_data_sample sample = l3_data_sample_init();
+  const l3_loader_options* options = nullptr;
+  uint64_t random = 0;            // the random number of its unit
+  const l3_box* given = nullptr;  // the box that the options give it
+  bool is_settled = false;        // the steps and the region are known
+  Steps steps;
   uint32_t x = 0, y = 0;  // the corner of its region
-  bool flip = false;
+  uint32_t width = 0, height = 0;
+  Size room;  // the size of its place in the batch, if it is padded to that
 
   uint8_t* file = nullptr;  // memory of the file's size; each part is read to its own offset
-  Bytes room;               // owns that memory, unless it is in the batch's staging memory
+  Bytes memory;             // owns that memory, unless it is in the batch's staging memory
   uint64_t at = 0;          // its offset in the staging memory
   bool is_whole = true;
   uint64_t prefix = 0;            // how many bytes from the beginning of the file are present
@@ -40,6 +46,11 @@ struct Image {
   std::optional<l3_data_error> fault;
   Image* next = nullptr;  // in a list of the pipeline
 
+  Geometry geometry() const;
+  // Draws the steps of an image of this orientation. Returns null, or why the options do not allow it.
+  const char* settle(uint32_t orientation);
+  // Does so for the orientation in the file, whose first bytes are present.
+  const char* settle_by_file(size_t size);
   void fail(const Shard& shard, l3_status status, std::string_view reason, uint64_t offset, int system_error = 0);
   // Records an error of libl3.
   void fail(const Shard& shard, const l3_error& error);
@@ -48,6 +59,9 @@ struct Image {
   // Forgets what was read and that it failed. The next plan reads the whole file, and no cache may answer.
   void forget();
 };
+
+// The orientation in the EXIF data of a file, whose first bytes are present; 1 if it has none.
+uint32_t orientation_in(const uint8_t* file, size_t size);
 
 // Sets `reads` to the next reads. They are empty if everything is present or the image has failed.
 void plan_reads(Image& image, const l3_data_set& set);

@@ -13,6 +13,7 @@
 
 #include "caller_structs.h"
 #include "data_error.h"
+#include "loader_options.h"
 #include "pipeline.h"
 #include "read_engine.h"
 #include "share.h"
@@ -25,6 +26,8 @@ struct l3_batch {
   uint8_t* memory = nullptr;
   pid_t process = 0;
   std::vector<l3_tensor> tensors;
+  std::vector<UnitPlace> places;  // if images differ in size: unit by unit for each tensor
+  std::vector<bool> are_planes;   // then for each tensor
   std::vector<int64_t> ids, labels;
   l3_batch_info info{};
 
@@ -62,39 +65,10 @@ namespace {
 
 constexpr size_t kMaxFailures = 1000;
 constexpr size_t kMaxTimes = 4096;
-constexpr uint32_t kMaxBatchSize = 1 << 20, kMaxThreads = 1024, kMaxPrefetch = 1024;
-constexpr uint64_t kDefaultBytesInFlight = uint64_t{1} << 28;
-
 constexpr const char* kNull = "a pointer that must not be null is null";
 constexpr const char* kForked = "this loader belongs to the parent process; open a new one after fork()";
 
 l3_status wrong(l3_data_error* error, const char* reason) { return fail(error, L3_ERROR_ARGUMENT, "", reason); }
-
-// Replaces zeros by defaults. Returns why the options are wrong, or null.
-const char* complete(l3_loader_options& options) {
-  const uint32_t processors = std::max(std::thread::hardware_concurrency(), 1u);
-  const bool on_gpu = options.device == L3_DEVICE_CUDA;
-  if (options.device > L3_DEVICE_CUDA) return "unknown kind of device";
-  if (options.batch_size == 0) return "batch_size must be at least 1";
-  if (options.batch_size > kMaxBatchSize) return "batch_size must be at most 2^20";
-  if (options.world_size == 0) options.world_size = 1;
-  if (options.rank >= options.world_size) return "the rank must be less than world_size";
-  if (options.order > L3_ORDER_WINDOWS) return "unknown order";
-  if (options.window == 0) options.window = 8;
-  if (options.last_batch > L3_LAST_BATCH_UNEVEN) return "unknown ending of epochs";
-  if (options.on_error > L3_ON_ERROR_ZERO) return "unknown on_error";
-  if (options.delivery > L3_DELIVERY_ANY) return "unknown delivery";
-  if (options.crop > L3_CROP_RANDOM) return "unknown crop";
-  if (options.crop != L3_CROP_NONE && (options.crop_width == 0 || options.crop_height == 0)) return "the crop is empty";
-  if (options.reading > L3_READING_THREADS) return "unknown way of reading";
-  if (options.reading == L3_READING_URING && !has_uring()) return "this system has no io_uring, or does not allow it";
-  if (options.threads == 0) options.threads = on_gpu ? std::min(processors, 8u) : processors;
-  if (options.threads > kMaxThreads) return "threads must be at most 1024";
-  if (options.prefetch == 0) options.prefetch = 3;
-  if (options.prefetch > kMaxPrefetch) return "prefetch must be at most 1024 batches";
-  if (options.max_bytes_in_flight == 0) options.max_bytes_in_flight = kDefaultBytesInFlight;
-  return options.share != nullptr ? complete_share(options) : nullptr;
-}
 
 }  // namespace
 
@@ -122,7 +96,7 @@ l3_status l3_loader_open(const l3_data_set* set, const l3_loader_options* option
   if (options->struct_size == 0) return wrong(error, "struct_size is not set: use the _init function");
   l3_loader_options own = l3_loader_options_init();
   std::memcpy(&own, options, std::min<size_t>(options->struct_size, sizeof own));
-  if (const char* reason = complete(own); reason != nullptr) return wrong(error, reason);
+  if (const char* reason = complete_options(own); reason != nullptr) return wrong(error, reason);
   if (l3_cpu_target() == nullptr) return wrong(error, "L3_CPU names a processor target that this processor lacks");
   try {
     std::shared_ptr<Device> device;
@@ -220,13 +194,25 @@ l3_status fail_next(l3_failure* failure, const l3_failure& why) {
 
 l3_failure failure_of(uint64_t epoch, const l3_data_error& error) { return {epoch, L3_DATA_NONE, error}; }
 
+void set_size(l3_tensor& told, bool planes, Size size) {
+  told.shape[planes ? 2 : 1] = size.height;
+  told.shape[planes ? 3 : 2] = size.width;
+}
+
 std::unique_ptr<l3_batch> make_batch(const Pipeline& pipeline, Job& job) {
   auto batch = std::make_unique<l3_batch>();
   batch->process = getpid();
   batch->ids = std::move(job.ids);
   batch->labels = std::move(job.labels);
-  for (const Tensor& tensor : pipeline.units().tensors()) {
+  batch->places = std::move(job.places);
+  for (size_t i = 0; i < pipeline.units().tensors().size(); ++i) {
+    const Tensor& tensor = pipeline.units().tensors()[i];
     batch->tensors.push_back(tensor.describe(job.units, job.memory));
+    if (!pipeline.units().is_ragged()) continue;
+    l3_tensor& told = batch->tensors.back();
+    set_size(told, tensor.wanted.layout == L3_LAYOUT_CHW, job.rooms[i]);
+    batch->are_planes.push_back(tensor.wanted.layout == L3_LAYOUT_CHW);
+    told.data = job.units > 0 ? job.memory + batch->places[i * job.units].at : nullptr;
   }
   l3_batch_info& info = batch->info;
   info = l3_batch_info_init();
@@ -239,7 +225,8 @@ std::unique_ptr<l3_batch> make_batch(const Pipeline& pipeline, Job& job) {
   info.ids = batch->ids.data();
   info.labels = batch->labels.data();
   if (pipeline.batches()->device() != nullptr) {
-    info.device_labels.data = job.memory + pipeline.units().batch_bytes();
+    info.device_labels.data = job.memory + pipeline.label_place(job);
+    info.device_labels.type = L3_VALUE_I64;
     info.device_labels.dimensions = 1;
     info.device_labels.shape[0] = job.units;
   }
@@ -327,6 +314,75 @@ l3_status l3_loader_failures(const l3_loader* loader, l3_failure* failures, size
   if (loader == nullptr || count == nullptr || (failures == nullptr && capacity > 0)) return L3_ERROR_ARGUMENT;
   *count = loader->failure_count;
   std::copy_n(loader->failures.begin(), std::min(capacity, loader->failures.size()), failures);
+  return L3_OK;
+}
+
+l3_status l3_loader_explain(const l3_loader* loader, uint64_t epoch, uint64_t sample, l3_explanation* explanation,
+                            l3_data_error* error) {
+  if (loader == nullptr || explanation == nullptr) return wrong(error, kNull);
+  const l3_data_set& set = loader->pipeline.set();
+  l3_data_sample told = l3_data_sample_init();
+  if (l3_data_get(&set, sample, &told) != L3_OK) return wrong(error, "the data set has no sample of this number");
+  const uint64_t unit = loader->pipeline.units().unit_of(told.group);
+  if (told.kind != L3_DATA_IMAGE || unit == L3_DATA_NONE)
+    return wrong(error, "the loader does not deliver this sample");
+  const l3_loader_options& options = loader->pipeline.options();
+  uint32_t orientation = 1;
+  if (options.orient != 0) {
+    std::unique_ptr<uint8_t[]> file(new (std::nothrow) uint8_t[told.size]);
+    if (file == nullptr) return fail(error, L3_ERROR_MEMORY, "", "out of memory");
+    if (const l3_status status = l3_data_read(&set, sample, file.get(), told.size, error); status != L3_OK) {
+      return status;
+    }
+    orientation = orientation_in(file.get(), told.size);
+  }
+  const uint64_t random = loader->pipeline.random_of(unit, epoch);
+  Steps steps;
+  if (const char* reason =
+          draw_steps(options, {told.width, told.height}, orientation, random, loader->pipeline.box_of(unit), steps)) {
+    return wrong(error, reason);
+  }
+  const Jitter jitter = draw_jitter(options, random);
+  const auto box_of = [](const Box& box) { return l3_box{box.x, box.y, box.width, box.height}; };
+  l3_explanation own = l3_explanation_init();
+  own.orientation = steps.orientation;
+  own.box = box_of(steps.box);
+  own.resized_width = steps.resized.width;
+  own.resized_height = steps.resized.height;
+  own.crop = box_of(steps.window);
+  own.left = steps.left;
+  own.top = steps.top;
+  own.width = steps.output().width;
+  own.height = steps.output().height;
+  own.flip = steps.mirrored_x ? 1 : 0;
+  own.flip_vertical = steps.mirrored_y ? 1 : 0;
+  own.turns = steps.turns;
+  own.brightness = jitter.brightness;
+  own.contrast = jitter.contrast;
+  own.saturation = jitter.saturation;
+  own.hue = jitter.hue;
+  (void)!succeed(error);
+  return copy_out(own, explanation);
+}
+
+l3_status l3_batch_unit(const l3_batch* batch, uint32_t number, uint32_t unit, l3_tensor* tensor) {
+  if (batch == nullptr || tensor == nullptr) return L3_ERROR_ARGUMENT;
+  if (number >= batch->tensors.size() || unit >= batch->info.units) return L3_ERROR_ARGUMENT;
+  l3_tensor told = batch->tensors[number];
+  const uint64_t value = value_bytes(told.type);
+  uint64_t bytes = value;
+  for (uint32_t i = 1; i < 4; ++i) bytes *= told.shape[i];
+  if (batch->places.empty()) {
+    told.data = static_cast<uint8_t*>(told.data) + unit * bytes;
+  } else {
+    const UnitPlace& place = batch->places[size_t{number} * batch->info.units + unit];
+    told.data = batch->memory + place.at;
+    set_size(told, batch->are_planes[number], place.size);
+  }
+  told.dimensions = 3;
+  std::copy(told.shape + 1, told.shape + 4, told.shape);
+  told.shape[3] = 0;
+  *tensor = told;
   return L3_OK;
 }
 

@@ -9,18 +9,37 @@ constexpr std::align_val_t kAlignment{4096};
 
 BatchPool::~BatchPool() { close(); }
 
-uint8_t* BatchPool::acquire() {
+uint8_t* BatchPool::acquire(uint64_t size) {
+  uint8_t* too_small = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (!free_.empty()) {
-      uint8_t* memory = free_.back();
-      free_.pop_back();
+    for (size_t i = free_.size(); i-- > 0;) {
+      uint8_t* memory = free_[i];
+      if (size != 0 && sizes_.at(memory) < size) continue;
+      free_.erase(free_.begin() + static_cast<ptrdiff_t>(i));
       return memory;
     }
+    // Make room for a larger one.
+    if (!free_.empty()) {
+      too_small = free_.back();
+      free_.pop_back();
+    }
   }
-  if (memory_ != nullptr) return memory_->allocate(size_);
-  void* memory = device_ != nullptr ? device_->allocate_output(size_)
-                                    : ::operator new(static_cast<size_t>(size_), kAlignment, std::nothrow);
+  if (too_small != nullptr) free(too_small);
+  if (size == 0) return allocate(size_);
+  // Batches differ little, so a reserve lets most of them use the same memory.
+  const uint64_t reserved = size + size / 8;
+  uint8_t* const memory = allocate(reserved);
+  if (memory == nullptr) return nullptr;
+  const std::lock_guard lock(mutex_);
+  sizes_[memory] = reserved;
+  return memory;
+}
+
+uint8_t* BatchPool::allocate(uint64_t size) {
+  if (memory_ != nullptr) return memory_->allocate(size);
+  void* memory = device_ != nullptr ? device_->allocate_output(size)
+                                    : ::operator new(static_cast<size_t>(size), kAlignment, std::nothrow);
   return static_cast<uint8_t*>(memory);
 }
 
@@ -48,6 +67,10 @@ void BatchPool::close() {
 }
 
 void BatchPool::free(uint8_t* memory) {
+  {
+    const std::lock_guard lock(mutex_);
+    sizes_.erase(memory);
+  }
   if (memory_ != nullptr) {
     memory_->free(memory);
   } else if (device_ != nullptr) {

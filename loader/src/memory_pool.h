@@ -1,6 +1,7 @@
 // Memory that is reused, for files in progress and for batches.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -99,8 +100,8 @@ class BatchPool {
   BatchPool(const BatchPool&) = delete;
   BatchPool& operator=(const BatchPool&) = delete;
 
-  // Returns null if there is not enough memory.
-  uint8_t* acquire();
+  // Returns memory of the size of all batches, or of `size` bytes if they differ. Returns null if there is not enough.
+  uint8_t* acquire(uint64_t size = 0);
   // Returns memory to the pool. If the batch was delivered, the work that is in `stream` now still uses it.
   void release(uint8_t* memory, void* stream, bool was_delivered);
   // Frees memory that must not be used again.
@@ -112,9 +113,11 @@ class BatchPool {
 
  private:
   void free(uint8_t* memory);
+  uint8_t* allocate(uint64_t size);
 
   std::mutex mutex_;
   std::vector<uint8_t*> free_;
+  std::map<uint8_t*, uint64_t> sizes_;  // of all memory, if batches differ
   uint64_t size_;
   size_t keep_;
   std::shared_ptr<Device> device_;

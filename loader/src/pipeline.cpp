@@ -24,15 +24,14 @@ constexpr uint64_t kMaxBytesClaimed = 64 << 10;
 // A far store may have this many batches open.
 constexpr size_t kMaxAhead = 1024;
 constexpr size_t kMaxRequests = 65536;
-
-// The uses of a unit's random numbers.
-enum Choice : uint64_t { kChooseColumn = 1, kChooseRow = 2, kChooseFlip = 3 };
+constexpr uint64_t kBuckets = 6;  // a use of the seed that no other has
 
 }  // namespace
 
 struct Pipeline::Scratch {
   std::vector<uint8_t> pixels;
   std::unique_ptr<uint8_t[]> workspace;  // of L3_WORKSPACE_BYTES
+  Resampler resampler;
 };
 
 // Images that one thread begins in turn.
@@ -57,8 +56,10 @@ uint64_t Pipeline::now() const { return steady_ns() - begun_ns_; }
 
 l3_status Pipeline::open(l3_data_error* error) {
   if (const l3_status status = units_.open(set_, options_, error); status != L3_OK) return status;
+  if (options_.box == L3_BOX_GIVEN) boxes_.assign(options_.boxes, options_.boxes + options_.box_count);
   options_.tensors = nullptr;
   options_.groups = nullptr;
+  options_.boxes = nullptr;
   sharing_ = {units_.count(), options_.batch_size, options_.rank, options_.world_size,
               static_cast<l3_last_batch>(options_.last_batch)};
 
@@ -82,7 +83,7 @@ l3_status Pipeline::open(l3_data_error* error) {
     if (options_.batch_size * uint64_t{units_.tensors().size()} > kMaxImages) {
       return fail(error, L3_ERROR_ARGUMENT, "", "a batch has more than 65535 images, which are too many for a GPU");
     }
-    batch_bytes += options_.batch_size * sizeof(int64_t);
+    batch_bytes += label_bytes();
     for (uint32_t i = 0; i < options_.prefetch; ++i) {
       l3_error why{};
       slots_.push_back(device_->make_slot(&why));
@@ -162,6 +163,12 @@ l3_status Pipeline::start(uint64_t epoch, uint64_t position, std::set<uint64_t> 
 void Pipeline::go_to(uint64_t epoch, uint64_t position, std::set<uint64_t> ahead) {
   const OrderOptions order{static_cast<l3_order>(options_.order), options_.window, options_.seed};
   order_ = EpochOrder(units_.count(), units_.shards(), order, epoch);
+  buckets_.reset();
+  if (options_.bucket_by == L3_BUCKET_ASPECT) {
+    const uint64_t step = options_.batch_size * uint64_t{options_.world_size};
+    buckets_.emplace(units_.count(), step, hash_of(hash_of(options_.seed, epoch), kBuckets),
+                     [this](uint64_t unit) { return units_.aspect_of(unit); });
+  }
   open_epoch_ = epoch;
   next_position_ = position;
   next_number_ = 0;
@@ -391,30 +398,27 @@ void Pipeline::open_job(Job& job, const Share& share) {
     (void)!fail(&job.fault.emplace(), status, "", reason);
   };
   try {
-    if (job.slot != nullptr && !take_memory(job)) return fail_job(L3_ERROR_MEMORY, "no memory for a batch");
     job.units = static_cast<uint32_t>(share.own + share.repeats);
     job.repeats = static_cast<uint32_t>(share.repeats);
     for (uint32_t i = 0; i < job.units; ++i) {
       const uint64_t place = i < share.own ? share.first + i : (share.first_repeat + i - share.own) % units_.count();
-      const uint64_t unit = order_->unit_at(place);
-      const uint64_t random = random_of_group(options_.seed, job.epoch, units_.group(unit));
-      const auto choose = [&](Choice what, uint64_t count) { return scale_to(hash_of(random, what), count); };
+      const uint64_t unit = buckets_ ? buckets_->unit_at(*order_, place) : order_->unit_at(place);
+      const uint64_t random = random_of(unit, job.epoch);
       for (const Tensor& tensor : units_.tensors()) {
         Image& image = job.images.emplace_back();
         image.job = &job;
         image.place = i;
         image.tensor = &tensor;
         image.number = units_.sample_of(unit, tensor, image.sample);
-        const uint32_t columns = image.sample.width - tensor.width, rows = image.sample.height - tensor.height;
-        if (options_.crop == L3_CROP_RANDOM) {
-          image.x = static_cast<uint32_t>(choose(kChooseColumn, uint64_t{columns} + 1));
-          image.y = static_cast<uint32_t>(choose(kChooseRow, uint64_t{rows} + 1));
-        } else {
-          image.x = columns / 2;
-          image.y = rows / 2;
+        image.options = &options_;
+        image.random = random;
+        image.given = box_of(unit);
+        image.is_whole = false;
+        if (options_.orient == 0) {
+          if (const char* reason = image.settle(1); reason != nullptr) {
+            image.fail(*set_.shards[image.sample.shard], L3_ERROR_ARGUMENT, reason, L3_DATA_NONE);
+          }
         }
-        image.is_whole = columns == 0 && rows == 0;
-        image.flip = options_.flip != 0 && choose(kChooseFlip, 2) == 1;
         if (&tensor == units_.tensors().data()) {
           job.ids.push_back(static_cast<int64_t>(image.number));
           job.labels.push_back(image.sample.label == L3_NO_LABEL ? -1 : static_cast<int64_t>(image.sample.label));
@@ -422,6 +426,8 @@ void Pipeline::open_job(Job& job, const Share& share) {
       }
     }
     job.left = job.images.size();
+    if (units_.is_ragged()) place_units(job);
+    if (job.slot != nullptr && !take_memory(job)) return fail_job(L3_ERROR_MEMORY, "no memory for a batch");
     if (job.slot != nullptr && place_images(job) != L3_OK) fail_job(L3_ERROR_MEMORY, "no pinned memory for a batch");
   } catch (const std::bad_alloc&) {
     fail_job(L3_ERROR_MEMORY, "out of memory");
@@ -437,8 +443,8 @@ void Pipeline::begin(const Claim& claimed, Scratch& scratch, Claim& finished) {
     Image& image = *claimed.images[i];
     image.read_begun = now();
     if (image.file == nullptr) {
-      image.room = files_.acquire(image.sample.size);
-      image.file = image.room.data();
+      image.memory = files_.acquire(image.sample.size);
+      image.file = image.memory.data();
       if (image.file == nullptr) {
         image.fail(*set_.shards[image.sample.shard], L3_ERROR_MEMORY, "out of memory", L3_DATA_NONE);
       }
@@ -590,7 +596,7 @@ size_t Pipeline::requests(l3_request* requests, size_t capacity) const {
 
 bool Pipeline::take_memory(Job& job) {
   const std::lock_guard lock(memory_mutex_);
-  if (job.memory == nullptr) job.memory = batches_->acquire();
+  if (job.memory == nullptr) job.memory = batches_->acquire(units_.is_ragged() ? job.bytes + label_bytes() : 0);
   return job.memory != nullptr;
 }
 
@@ -616,7 +622,7 @@ bool Pipeline::decode_or_fetch_again(Image& image, Scratch& scratch) {
     image.fail(shard, L3_ERROR_MEMORY, "out of memory", L3_DATA_NONE);
   }
   // A device still needs it, unless it is in its own memory.
-  if (image.room.data() != nullptr && device_ == nullptr) files_.release(std::move(image.room));
+  if (image.memory.data() != nullptr && device_ == nullptr) files_.release(std::move(image.memory));
   return true;
 }
 
@@ -636,8 +642,8 @@ l3_status Pipeline::check_head(Image& image, l3_info& info) {
 }
 
 l3_status Pipeline::check_channels(Image& image, uint32_t pixel_bytes) {
-  const uint32_t sample_bytes = image.tensor->bits > 8 ? 2 : 1;
-  if (pixel_bytes == image.tensor->channels * sample_bytes) return L3_OK;
+  const uint32_t sample_bytes = image.tensor->bits_of(image.sample) > 8 ? 2 : 1;
+  if (channels_of(image.tensor->wanted, pixel_bytes / sample_bytes) == image.tensor->channels) return L3_OK;
   image.fail(*set_.shards[image.sample.shard], L3_ERROR_CORRUPT,
              "as colours, the image has other channels than the first one", image.sample.offset);
   return L3_ERROR_CORRUPT;
@@ -668,19 +674,29 @@ void Pipeline::decode(Image& image, Scratch& scratch) {
     return image.fail(shard, {L3_ERROR_CORRUPT, 0, L3_NO_TILE, reason});
   }
   if (check_channels(image, l3_file_pixel_bytes(file)) != L3_OK) return;
-  uint8_t* out = image.job->memory + tensor.place + image.place * tensor.image_bytes;
-  const bool is_direct = tensor.writer->is_same() && !image.flip;
-  const uint64_t decoded_bytes = uint64_t{tensor.width} * tensor.height * tensor.channels * (tensor.bits > 8 ? 2 : 1);
+  if (!image.is_settled) {
+    if (const char* reason = image.settle_by_file(image.sample.size); reason != nullptr) {
+      return image.fail(shard, L3_ERROR_ARGUMENT, reason, L3_DATA_NONE);
+    }
+  }
+  uint8_t* out = unit_memory(*image.job, tensor, image.place);
+  const uint32_t pixel_bytes = l3_file_pixel_bytes(file);
+  const bool is_direct = tensor.writer && tensor.writer->is_same() && !image.steps.mirrored_x;
+  const uint64_t decoded_bytes = uint64_t{image.width} * image.height * pixel_bytes;
   if (!is_direct && scratch.pixels.size() < decoded_bytes) scratch.pixels.resize(decoded_bytes);
-  if (l3_file_decode_region(file, image.x, image.y, tensor.width, tensor.height,
-                            is_direct ? out : scratch.pixels.data(), decoded_bytes, 0, &error) != L3_OK) {
+  if (l3_file_decode_region(file, image.x, image.y, image.width, image.height, is_direct ? out : scratch.pixels.data(),
+                            decoded_bytes, 0, &error) != L3_OK) {
     return image.fail(shard, error);
   }
   const uint64_t decoded = now();
-  if (!is_direct) {
-    tensor.writer->write(scratch.pixels.data(), tensor.width, tensor.height, image.flip, out);
-    image.converting = now() - decoded;
+  if (tensor.writer && !is_direct) {
+    tensor.writer->write(scratch.pixels.data(), image.width, image.height, image.steps.mirrored_x, out);
+  } else if (!tensor.writer) {
+    const uint32_t sample_bytes = tensor.bits_of(image.sample) > 8 ? 2 : 1;
+    const DeviceChange change = change_of(image, info, pixel_bytes / sample_bytes);
+    scratch.resampler.run(scratch.pixels.data(), change.bits, change.geometry, change.colours, change.values, out);
   }
+  if (!is_direct) image.converting = now() - decoded;
   image.decoding = now() - begun;
 }
 

@@ -18,12 +18,19 @@
 #include <set>
 #include <thread>
 
+#include "buckets.h"
 #include "image_reads.h"
 #include "loader/device.h"
 
 namespace loader {
 
 class Pipeline;
+
+// Where a unit is in a tensor of images of different sizes.
+struct UnitPlace {
+  uint64_t at = 0;  // in the batch's memory
+  Size size;
+};
 
 // A batch that is being prepared.
 struct Job {
@@ -40,6 +47,11 @@ struct Job {
   Image* fetched = nullptr;  // images that are present and not yet decoded, a stack
   bool is_ready = false;
   uint8_t* memory = nullptr;
+  // If images differ in size: the bytes of all tensors, and for each tensor the size that its places have in common and
+  // the place and size of each unit.
+  uint64_t bytes = 0;
+  std::vector<Size> rooms;
+  std::vector<UnitPlace> places;
   DeviceSlot* slot = nullptr;
   std::vector<l3_failure> failures;    // at most one per unit
   std::optional<l3_data_error> fault;  // a failure of the whole batch
@@ -61,9 +73,18 @@ class Pipeline {
   l3_status open(l3_data_error* error);
 
   const l3_loader_options& options() const { return options_; }
+  // The random number of a unit, and the box that the options give it.
+  uint64_t random_of(uint64_t unit, uint64_t epoch) const;
+  const l3_box* box_of(uint64_t unit) const { return boxes_.empty() ? nullptr : &boxes_[unit]; }
+  const l3_data_set& set() const { return set_; }
   const Units& units() const { return units_; }
   const Sharing& sharing() const { return sharing_; }
   const std::shared_ptr<BatchPool>& batches() const { return batches_; }
+
+  // Where a batch has its labels on a device.
+  uint64_t label_place(const Job& job) const { return units_.is_ragged() ? job.bytes : units_.batch_bytes(); }
+
+  uint64_t label_bytes() const { return device_ != nullptr ? options_.batch_size * sizeof(int64_t) : 0; }
 
   // Discards prepared batches and moves to a position. Leaves out the batches that begin at the positions in `ahead`.
   l3_status start(uint64_t epoch, uint64_t position, std::set<uint64_t> ahead, l3_data_error* error);
@@ -99,6 +120,9 @@ class Pipeline {
   Job* job_to_begin();
   Claim claim(Job& job);
   void open_job(Job& job, const Share& share);
+  void place_units(Job& job) const;
+  uint8_t* unit_memory(const Job& job, const Tensor& tensor, uint32_t place) const;
+  uint64_t unit_bytes(const Job& job, const Tensor& tensor, uint32_t place) const;
   bool take_memory(Job& job);
   l3_status place_images(Job& job);
   void begin(const Claim& claimed, Scratch& scratch, Claim& finished);
@@ -114,6 +138,7 @@ class Pipeline {
   void keep_requests(const Image& image);
   l3_status check_head(Image& image, l3_info& info);
   l3_status check_channels(Image& image, uint32_t pixel_bytes);
+  DeviceChange change_of(const Image& image, const l3_info& info, uint32_t channels) const;
   void done(const Claim& images);
   void finish(Job& job);
   l3_status decode_on_device(Job& job, std::span<Image* const> images, std::span<const uint32_t> places);
@@ -132,11 +157,13 @@ class Pipeline {
   std::shared_ptr<Device> device_;
   std::shared_ptr<BatchMemory> memory_;
   Units units_;
+  std::vector<l3_box> boxes_;
   Sharing sharing_;
   uint64_t epoch_ = 0;               // that the consumer is in
   uint64_t open_epoch_ = 0;          // whose batches are opened: the same, or the one after
   bool takes_all_epochs_ = false;    // the consumer went from one epoch to the next
   std::optional<EpochOrder> order_;  // of open_epoch_
+  std::optional<Buckets> buckets_;   // likewise
   std::vector<const l3_model*> models_;
   std::vector<std::unique_ptr<l3_model, CloseModel>> own_models_;
   std::shared_ptr<BatchPool> batches_;

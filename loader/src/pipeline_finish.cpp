@@ -9,6 +9,15 @@
 namespace loader {
 namespace {
 
+// The channels that a device decodes.
+uint32_t decoded_channels(const Image& image, const l3_info& info) {
+  l3_decode_options options = l3_decode_options_init();
+  options.as_colours = image.tensor->wanted.as_colours;
+  const size_t known = static_cast<size_t>(image.is_whole ? image.sample.size : image.prefix);
+  const uint32_t sample_bytes = image.tensor->bits_of(image.sample) > 8 ? 2 : 1;
+  return l3_pixel_bytes(&info, image.file, known, &options) / sample_bytes;
+}
+
 uint64_t align(uint64_t at) { return (at + 255) / 256 * 256; }
 
 }  // namespace
@@ -36,6 +45,19 @@ void Pipeline::drop_units(Job& job, const std::vector<bool>& failed) const {
     ++to;
     repeats += i >= job.units - job.repeats ? 1 : 0;
   }
+  if (units_.is_ragged()) {
+    std::vector<UnitPlace> kept;
+    for (size_t first = 0; first < job.places.size(); first += job.units) {
+      size_t moved_to = first;
+      for (size_t i = first; i < first + job.units; ++i) {
+        if (failed[i - first]) continue;
+        // Images of a list stay where they are.
+        const size_t at = options_.batching == L3_BATCHING_LIST ? i : moved_to++;
+        kept.push_back({job.places[at].at, job.places[i].size});
+      }
+    }
+    job.places = std::move(kept);
+  }
   job.ids.resize(to);
   job.labels.resize(to);
   job.units = to;
@@ -51,14 +73,14 @@ void Pipeline::finish_on_cpu(Job& job) {
     return;
   }
   for (const Tensor& tensor : units_.tensors()) {
-    uint8_t* const memory = job.memory + tensor.place;
-    uint64_t to = 0;
+    uint32_t to = 0;
     for (uint32_t i = 0; i < job.units; ++i) {
+      const uint64_t bytes = unit_bytes(job, tensor, i);
       if (options_.on_error == L3_ON_ERROR_ZERO) {
-        if (failed[i]) std::memset(memory + i * tensor.image_bytes, 0, tensor.image_bytes);
-      } else if (!failed[i]) {
-        if (to != i)
-          std::memmove(memory + to * tensor.image_bytes, memory + i * tensor.image_bytes, tensor.image_bytes);
+        if (failed[i]) std::memset(unit_memory(job, tensor, i), 0, bytes);
+      } else if (!failed[i] && options_.batching != L3_BATCHING_LIST) {
+        // Those of a list stay where they are.
+        if (to != i) std::memmove(unit_memory(job, tensor, to), unit_memory(job, tensor, i), bytes);
         ++to;
       }
     }
@@ -108,7 +130,7 @@ l3_status Pipeline::take_slot(Job& job) {
       const std::span<const l3_range> parts = image.is_whole ? std::span(&whole, 1) : std::span(image.present);
       for (const l3_range& part : parts) std::memcpy(image.file + part.offset, files[i] + part.offset, part.size);
     }
-    files_.release(std::move(image.room));
+    files_.release(std::move(image.memory));
   }
   const std::lock_guard lock(mutex_);
   in_flight_ -= bytes;
@@ -138,30 +160,42 @@ l3_status Pipeline::run(Job& job, const DeviceWork& work, std::span<l3_error> ve
 l3_status Pipeline::decode_on_device(Job& job, std::span<Image* const> images, std::span<const uint32_t> places) {
   std::vector<DeviceImage> wanted;
   std::vector<Image*> of_wanted;
+  std::deque<DeviceChange> changes;
   for (size_t i = 0; i < images.size(); ++i) {
     Image& image = *images[i];
     DeviceImage next;
     next.info = l3_info_init();
     if (check_head(image, next.info) != L3_OK) continue;
     const Tensor& tensor = *image.tensor;
+    if (!image.is_settled) {
+      const size_t known = static_cast<size_t>(image.is_whole ? image.sample.size : image.prefix);
+      if (const char* reason = image.settle_by_file(known); reason != nullptr) {
+        image.fail(*set_.shards[image.sample.shard], L3_ERROR_ARGUMENT, reason, L3_DATA_NONE);
+        continue;
+      }
+    }
     next.at = image.at;
     next.size = image.sample.size;
     if (!image.is_whole) next.present = image.present;
     next.x = image.x;
     next.y = image.y;
-    next.width = tensor.width;
-    next.height = tensor.height;
-    next.flip = image.flip;
+    next.width = image.width;
+    next.height = image.height;
     next.wanted = &tensor.wanted;
     next.channels = tensor.channels;
-    next.out = job.memory + tensor.place + places[i] * tensor.image_bytes;
+    next.out = unit_memory(job, tensor, places[i]);
+    if (tensor.writer) {
+      next.flip = image.steps.mirrored_x;
+    } else {
+      next.change = &changes.emplace_back(change_of(image, next.info, decoded_channels(image, next.info)));
+    }
     wanted.push_back(next);
     of_wanted.push_back(&image);
   }
   const uint64_t label_bytes = job.labels.size() * sizeof(int64_t);
   uint8_t* const staging = job.slot->staging(0);
   if (label_bytes > 0) std::memcpy(staging, job.labels.data(), label_bytes);
-  const DeviceCopy labels{0, label_bytes, job.memory + units_.batch_bytes()};
+  const DeviceCopy labels{0, label_bytes, job.memory + label_place(job)};
   std::vector<l3_error> verdicts(wanted.size());
   DeviceWork work;
   work.images = wanted;
@@ -209,7 +243,9 @@ l3_status Pipeline::decode_again_on_device(Job& job) {
 // Writes zeros to the places of failed units. The files in the staging memory are no longer needed.
 l3_status Pipeline::zero_on_device(Job& job, const std::vector<bool>& failed) {
   uint64_t largest = 0;
-  for (const Tensor& tensor : units_.tensors()) largest = std::max(largest, tensor.image_bytes);
+  for (const Tensor& tensor : units_.tensors()) {
+    for (uint32_t i = 0; i < job.units; ++i) largest = std::max(largest, unit_bytes(job, tensor, i));
+  }
   const uint64_t label_bytes = job.labels.size() * sizeof(int64_t);
   const uint64_t zeros_at = align(label_bytes);
   uint8_t* const staging = job.slot->staging(zeros_at + largest);
@@ -218,11 +254,10 @@ l3_status Pipeline::zero_on_device(Job& job, const std::vector<bool>& failed) {
   }
   std::memcpy(staging, job.labels.data(), label_bytes);
   std::memset(staging + zeros_at, 0, largest);
-  std::vector<DeviceCopy> copies{{0, label_bytes, job.memory + units_.batch_bytes()}};
+  std::vector<DeviceCopy> copies{{0, label_bytes, job.memory + label_place(job)}};
   for (const Tensor& tensor : units_.tensors()) {
     for (uint32_t i = 0; i < job.units; ++i) {
-      if (failed[i])
-        copies.push_back({zeros_at, tensor.image_bytes, job.memory + tensor.place + i * tensor.image_bytes});
+      if (failed[i]) copies.push_back({zeros_at, unit_bytes(job, tensor, i), unit_memory(job, tensor, i)});
     }
   }
   DeviceWork work;
@@ -275,7 +310,9 @@ void Pipeline::finish(Job& job) {
     } else {
       finish_on_device(job);
     }
-    for (const Tensor& tensor : units_.tensors()) job.times.bytes_out += tensor.image_bytes * job.units;
+    for (const Tensor& tensor : units_.tensors()) {
+      for (uint32_t i = 0; i < job.units; ++i) job.times.bytes_out += unit_bytes(job, tensor, i);
+    }
   } catch (const std::bad_alloc&) {
     (void)!fail(&job.fault.emplace(), L3_ERROR_MEMORY, "", "out of memory");
   }

@@ -36,6 +36,10 @@ OwnedOptions::OwnedOptions(const l3_loader_options& options) : options_(options)
     groups_.assign(options.groups, options.groups + options.group_count);
     options_.groups = groups_.data();
   }
+  if (options.boxes != nullptr) {
+    boxes_.assign(options.boxes, options.boxes + options.box_count);
+    options_.boxes = boxes_.data();
+  }
 }
 
 SharedBatches::SharedBatches(const l3_data_set& set, const l3_loader_options& options, Pipeline& own)

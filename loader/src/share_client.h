@@ -30,6 +30,7 @@ class OwnedOptions {
   std::vector<l3_tensor_options> tensors_;
   std::vector<std::string> roles_;
   std::vector<uint64_t> groups_;
+  std::vector<l3_box> boxes_;
   std::string share_;
 };
 

@@ -1,6 +1,7 @@
 #include "share_terms.h"
 
 #include <bit>
+#include <initializer_list>
 
 #include "base/hex.h"
 
@@ -8,7 +9,7 @@ namespace loader {
 namespace {
 
 // Changes whenever messages, the layout of shared memory or the order of units do.
-constexpr int kProtocol = 1;
+constexpr int kProtocol = 2;
 // A longer value is replaced by its hash.
 constexpr size_t kMaxValue = 300;
 
@@ -50,16 +51,50 @@ std::string text_of_groups(const l3_loader_options& options) {
   return std::to_string(options.group_count) + " (" + hexadecimal(hash) + ")";
 }
 
+// Bit for bit, as the values are.
+std::string text_of_floats(std::initializer_list<float> numbers) {
+  std::string text;
+  for (const float number : numbers) text.append(" ").append(hexadecimal(std::bit_cast<uint32_t>(number)));
+  return text;
+}
+
+std::string text_of_four(const float (&numbers)[4]) {
+  return text_of_floats({numbers[0], numbers[1], numbers[2], numbers[3]});
+}
+
+std::string text_of_size(uint32_t kind, uint32_t width, uint32_t height) {
+  std::string text = std::to_string(kind);
+  if (kind != 0) text.append(" ").append(std::to_string(width)).append(" x ").append(std::to_string(height));
+  return text;
+}
+
+std::string text_of_boxes(const l3_loader_options& options) {
+  std::string text = std::to_string(options.box);
+  if (options.box == L3_BOX_RANDOM) {
+    text += text_of_floats({options.scale[0], options.scale[1], options.ratio[0], options.ratio[1]});
+  }
+  if (options.box == L3_BOX_GIVEN) {
+    uint64_t hash = options.box_count;
+    for (uint64_t i = 0; i < options.box_count; ++i) {
+      const l3_box& box = options.boxes[i];
+      for (const uint32_t number : {box.x, box.y, box.width, box.height}) hash = hash_of(hash, number);
+    }
+    text += " (" + hexadecimal(hash) + ")";
+  }
+  return text;
+}
+
 std::string text_of_tensor(const Tensor& tensor) {
   const l3_tensor_options& wanted = tensor.wanted;
   std::string text = "role ";
   text += tensor.any_role ? "any" : tensor.role;
   text += ", type " + std::to_string(wanted.type) + ", layout " + std::to_string(wanted.layout);
   text += ", as_colours " + std::to_string(wanted.as_colours) + ", scale and bias";
-  // Bit for bit, as the values are.
-  for (const float number : wanted.scale) text.append(" ").append(hexadecimal(std::bit_cast<uint32_t>(number)));
-  for (const float number : wanted.bias) text.append(" ").append(hexadecimal(std::bit_cast<uint32_t>(number)));
-  return text;
+  text += text_of_four(wanted.scale) + text_of_four(wanted.bias);
+  for (const uint32_t number : {wanted.interpolation, wanted.channels, wanted.alpha, wanted.bits, wanted.jitter}) {
+    text += ", " + std::to_string(number);
+  }
+  return text + ", pad" + text_of_four(wanted.pad_value) + ", background" + text_of_four(wanted.background);
 }
 
 // The first line, which is removed from `text`.
@@ -92,6 +127,16 @@ std::string share_terms(const l3_data_set& set, const l3_loader_options& options
   lines.add("crop_width", options.crop == L3_CROP_NONE ? 0 : options.crop_width);
   lines.add("crop_height", options.crop == L3_CROP_NONE ? 0 : options.crop_height);
   lines.add("flip", options.flip != 0 ? 1 : 0);
+  lines.add("orient", options.orient != 0 ? 1 : 0);
+  lines.add("box", text_of_boxes(options));
+  lines.add("resize", text_of_size(options.resize, options.resize_width, options.resize_height));
+  lines.add("pad", text_of_size(options.pad, options.pad_width, options.pad_height) + ", mode " +
+                       std::to_string(options.pad_mode));
+  lines.add("flip_vertical", options.flip_vertical != 0 ? 1 : 0);
+  lines.add("turn", options.turn);
+  lines.add("bucket_by", options.bucket_by);
+  lines.add("brightness, contrast, saturation, hue",
+            text_of_floats({options.brightness, options.contrast, options.saturation, options.hue}));
   lines.add("choice of samples", text_of_groups(options));
   lines.add("number of tensors", units.tensors().size());
   for (size_t i = 0; i < units.tensors().size(); ++i) {

@@ -47,8 +47,12 @@ namespace {
 
 // Clang 14 does not support this name in __builtin_cpu_supports.
 bool has_f16c() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+  // In a virtual machine the instruction takes microseconds.
+  static const bool has = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+  }();
+  return has;
 }
 
 }  // namespace
@@ -68,21 +72,24 @@ const RowWriter* row_writer() {
 uint32_t value_bytes(uint32_t type) {
   switch (type) {
     case L3_VALUE_U8: return 1;
-    case L3_VALUE_F32: return 4;
+    case L3_VALUE_F32:
+    case L3_VALUE_I32: return 4;
+    case L3_VALUE_I64: return 8;
     default: return 2;
   }
 }
 
 TensorWriter::TensorWriter(const l3_tensor_options& wanted, uint32_t bits, uint32_t channels)
     : bits_(bits), channels_(channels), type_(wanted.type), planes_(wanted.layout == L3_LAYOUT_CHW && channels > 1) {
-  const bool is_integer = type_ == L3_VALUE_U8 || type_ == L3_VALUE_U16;
+  const bool is_integer = type_ < L3_VALUE_F16 || type_ > L3_VALUE_F32;
   is_same_ = is_integer && !planes_ && value_bytes(type_) == (bits > 8 ? 2 : 1);
   const bool no_scale = std::all_of(wanted.scale, wanted.scale + 4, [](float scale) { return scale == 0; });
   for (uint32_t c = 0; c < 4; ++c) {
     scale_[c] = no_scale ? 1.0f : wanted.scale[c];
     bias_[c] = wanted.bias[c];
   }
-  if (bits <= 8 && type_ != L3_VALUE_U16 && (channels == 1 || (planes_ && channels >= 3))) vectors_ = row_writer();
+  if (bits <= 8 && (type_ == L3_VALUE_U8 || !is_integer) && (channels == 1 || (planes_ && channels >= 3)))
+    vectors_ = row_writer();
   if (is_integer) return;
   table_.resize(size_t{channels} << bits);
   for (uint32_t c = 0; c < channels; ++c) {
@@ -187,7 +194,8 @@ void TensorWriter::write(const uint8_t* pixels, uint32_t width, uint32_t height,
     switch (value_bytes(type_)) {
       case 1: return write_as(in, width, height, flip, out);
       case 2: return write_as(in, width, height, flip, reinterpret_cast<uint16_t*>(out));
-      default: return write_as(in, width, height, flip, reinterpret_cast<uint32_t*>(out));
+      case 4: return write_as(in, width, height, flip, reinterpret_cast<uint32_t*>(out));
+      default: return write_as(in, width, height, flip, reinterpret_cast<uint64_t*>(out));
     }
   };
   bits_ > 8 ? with_input(reinterpret_cast<const uint16_t*>(pixels)) : with_input(pixels);

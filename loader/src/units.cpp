@@ -30,9 +30,45 @@ std::string name_text(const l3_data_sample& sample) {
   return "'" + name + (sample.name_size > kMax ? "...'" : "'");
 }
 
-bool is_float(uint32_t type) { return type >= L3_VALUE_F16; }
+bool is_float(uint32_t type) { return type >= L3_VALUE_F16 && type <= L3_VALUE_F32; }
+
+// The largest number of bits of a sample that a type of integers holds.
+uint32_t bits_of_type(uint32_t type) {
+  switch (type) {
+    case L3_VALUE_U8: return 8;
+    case L3_VALUE_I16: return 15;
+    default: return 16;
+  }
+}
 
 }  // namespace
+
+base::Filter Tensor::filter_of(const l3_data_sample& sample) const {
+  switch (wanted.interpolation) {
+    case L3_INTERPOLATION_NEAREST: return base::kNearest;
+    case L3_INTERPOLATION_NEAREST_EXACT: return base::kNearestExact;
+    case L3_INTERPOLATION_BILINEAR: return base::kBilinear;
+    case L3_INTERPOLATION_BICUBIC: return base::kBicubic;
+    case L3_INTERPOLATION_AREA: return base::kArea;
+    default: break;
+  }
+  const bool is_index = sample.colour == L3_COLOUR_PALETTE && wanted.as_colours == 0;
+  const bool is_label = wanted.type >= L3_VALUE_I16;
+  return is_first && !is_index && !is_label ? base::kBilinear : base::kNearest;
+}
+
+Values Tensor::values() const {
+  Values values;
+  values.type = wanted.type;
+  values.layout = channels > 1 ? wanted.layout : uint32_t{L3_LAYOUT_CHW};
+  const bool no_scale = std::all_of(wanted.scale, wanted.scale + 4, [](float scale) { return scale == 0; });
+  for (uint32_t c = 0; c < 4; ++c) {
+    values.scale[c] = no_scale ? 1.0f : wanted.scale[c];
+    values.bias[c] = wanted.bias[c];
+    values.pad[c] = wanted.pad_value[c];
+  }
+  return values;
+}
 
 l3_tensor Tensor::describe(uint64_t units, uint8_t* memory) const {
   l3_tensor told{};
@@ -51,7 +87,10 @@ l3_status Units::open(const l3_data_set& set, const l3_loader_options& options, 
   set_ = &set;
   l3_status status = read_groups(options, error);
   if (status == L3_OK) status = read_tensors(options, error);
-  for (uint64_t unit = 0; unit < count() && status == L3_OK; ++unit) status = check_unit(unit, options, error);
+  // No random choice may decide about the size of the output, so no box is drawn to find it out.
+  l3_loader_options fixed = options;
+  if (fixed.box == L3_BOX_RANDOM) fixed.box = L3_BOX_WHOLE;
+  for (uint64_t unit = 0; unit < count() && status == L3_OK; ++unit) status = check_unit(unit, fixed, error);
   if (status == L3_OK) status = compute_layout(options, error);
   if (status == L3_OK && options.order == L3_ORDER_WINDOWS) find_shards();
   return status;
@@ -82,10 +121,32 @@ l3_status Units::read_tensors(const l3_loader_options& options, l3_data_error* e
     return wrong(error, "a pointer that must not be null is null");
   }
   tensors_.resize(std::max(options.tensor_count, 1u));
+  is_ragged_ = options.batching != L3_BATCHING_STACK;
+  is_general_ = is_ragged_ || options.orient != 0 || options.box != L3_BOX_WHOLE || options.resize != L3_RESIZE_NONE ||
+                options.pad != L3_PAD_NONE || options.flip_vertical != 0 || options.turn != L3_TURN_NONE;
+  if (options.box == L3_BOX_GIVEN && options.box_count != count()) {
+    return wrong(error, "there are " + std::to_string(options.box_count) + " boxes for " + std::to_string(count()) +
+                            " units: give each unit its box");
+  }
   for (uint32_t i = 0; i < options.tensor_count; ++i) {
     Tensor& tensor = tensors_[i];
     tensor.wanted = options.tensors[i];
-    if (tensor.wanted.type > L3_VALUE_F32) return wrong(error, "unknown type of values");
+    const l3_tensor_options& wanted = tensor.wanted;
+    tensor.is_first = i == 0;
+    if (wanted.type > L3_VALUE_I64) return wrong(error, "unknown type of values");
+    if (wanted.interpolation > L3_INTERPOLATION_AREA) return wrong(error, "unknown interpolation");
+    if (wanted.channels > L3_CHANNELS_RGB) return wrong(error, "unknown channels");
+    if (wanted.alpha > L3_TRANSPARENCY_BLEND) return wrong(error, "unknown way of treating alpha");
+    if (wanted.bits != 0 && wanted.bits != 8) return wrong(error, "bits must be 0, as stored, or 8");
+    const bool pads =
+        (options.pad != L3_PAD_NONE && options.pad_mode == L3_PAD_VALUE) || options.batching == L3_BATCHING_PAD;
+    if (pads && is_float(wanted.type) && wanted.has_pad_value == 0) {
+      return wrong(error,
+                   "padding floats needs pad_value, in samples before scale and bias: 0 for black, or choose "
+                   "pad_mode edge or reflect");
+    }
+    is_general_ = is_general_ || wanted.channels != 0 || wanted.alpha != 0 || wanted.bits != 0 || wanted.jitter != 0 ||
+                  (options.device == L3_DEVICE_CUDA && wanted.type > L3_VALUE_F32);
     if (tensor.wanted.layout > L3_LAYOUT_HWC) return wrong(error, "unknown layout");
     if (tensor.wanted.role != nullptr) tensor.role.assign(tensor.wanted.role, tensor.wanted.role_size);
     tensor.any_role = tensor.wanted.role == nullptr;
@@ -127,7 +188,7 @@ l3_status Units::check_unit(uint64_t unit, const l3_loader_options& options, l3_
       return wrong(error, "the group of " + name_text(describe(*set_, first)) + " has no image" +
                               (tensor.any_role ? "" : " of role '" + tensor.role + "'"));
     }
-    if (const l3_status status = check_image(found, tensor, unit == 0, options, error); status != L3_OK) return status;
+    if (const l3_status status = check_image(found, tensor, unit, options, error); status != L3_OK) return status;
     const l3_data_sample told = describe(*set_, found);
     if (&tensor == tensors_.data()) {
       width = told.width;
@@ -140,47 +201,97 @@ l3_status Units::check_unit(uint64_t unit, const l3_loader_options& options, l3_
   return L3_OK;
 }
 
-l3_status Units::check_image(uint64_t sample, Tensor& tensor, bool is_first, const l3_loader_options& options,
+l3_status Units::check_image(uint64_t sample, Tensor& tensor, uint64_t unit, const l3_loader_options& options,
                              l3_data_error* error) {
   const l3_data_sample told = describe(*set_, sample);
-  const bool as_colours = tensor.wanted.as_colours != 0 && told.colour == L3_COLOUR_PALETTE;
-  const uint32_t bits = as_colours ? 8 : told.bits;
-  if (is_first) {
-    tensor.bits = bits;
-    tensor.channels = told.channels;
-    if (as_colours) {
-      if (const l3_status status = resolve_channels(sample, tensor, error); status != L3_OK) return status;
+  const l3_tensor_options& wanted = tensor.wanted;
+  const bool as_colours = wanted.as_colours != 0 && told.colour == L3_COLOUR_PALETTE;
+  const bool are_indices = told.colour == L3_COLOUR_PALETTE && !as_colours;
+  const auto refuse = [&](const std::string& why) { return wrong(error, name_text(told) + " has " + why); };
+  uint32_t channels = told.channels;
+  // The index does not say whether a palette has transparency. Decoding checks that all images have the same channels.
+  const bool is_known = !as_colours || wanted.alpha != L3_TRANSPARENCY_KEEP || unit == 0;
+  if (as_colours) {
+    channels = 3;
+    if (unit == 0 && wanted.alpha == L3_TRANSPARENCY_KEEP) {
+      if (const l3_status status = resolve_channels(sample, channels, error); status != L3_OK) return status;
     }
-    tensor.width = options.crop == L3_CROP_NONE ? told.width : options.crop_width;
-    tensor.height = options.crop == L3_CROP_NONE ? told.height : options.crop_height;
-    if (tensor.wanted.type == L3_VALUE_STORED) tensor.wanted.type = bits > 8 ? L3_VALUE_U16 : L3_VALUE_U8;
   }
-  if (tensor.wanted.type == L3_VALUE_U8 && bits > 8) {
-    return wrong(error, name_text(told) + " has samples of " + std::to_string(bits) + " bits, which do not fit 8");
+  if (are_indices && (wanted.channels != 0 || wanted.bits != 0 || wanted.jitter != 0)) {
+    return refuse("palette indices, which are no colours: ask for colours (as_colours)");
+  }
+  const base::Filter filter = tensor.filter_of(told);
+  const bool resizes = options.resize != L3_RESIZE_NONE || options.pad == L3_PAD_LETTERBOX;
+  if (are_indices && resizes && filter > base::kNearestExact) {
+    return refuse(
+        "palette indices, which cannot be blended: ask for colours (as_colours), or for "
+        "interpolation nearest");
+  }
+  const uint32_t bits = wanted.bits != 0 ? wanted.bits : tensor.bits_of(told);
+  const uint32_t out_channels = channels_of(wanted, channels);
+  if (unit == 0) {
+    tensor.bits = bits;
+    tensor.channels = out_channels;
+    if (wanted.type == L3_VALUE_STORED) tensor.wanted.type = bits > 8 ? L3_VALUE_U16 : L3_VALUE_U8;
+  }
+  if (!is_float(wanted.type) && bits > bits_of_type(wanted.type)) {
+    return refuse("samples of " + std::to_string(bits) + " bits, which do not fit " +
+                  std::to_string(bits_of_type(wanted.type)) +
+                  (wanted.type == L3_VALUE_I16 ? ": ask for int32" : ": ask for bits 8, or a larger type"));
   }
   // Integers are the samples unchanged, whatever the bits. The meaning of a float depends on the bits.
-  if (bits != tensor.bits && (is_float(tensor.wanted.type) || (bits > 8) != (tensor.bits > 8))) {
-    return wrong(error, name_text(told) + " has samples of " + std::to_string(bits) +
-                            " bits, the images before it of " + std::to_string(tensor.bits));
+  if (bits != tensor.bits && (is_float(wanted.type) || (bits > 8) != (tensor.bits > 8))) {
+    return refuse("samples of " + std::to_string(bits) + " bits, the images before it of " +
+                  std::to_string(tensor.bits) + ": ask for bits 8");
   }
-  if (!as_colours && told.channels != tensor.channels) {
-    return wrong(error, name_text(told) + " has " + std::to_string(told.channels) +
-                            " channels, the images before it have " + std::to_string(tensor.channels));
+  if (is_known && out_channels != tensor.channels) {
+    return refuse(std::to_string(channels) + " channels, the images before it have " + std::to_string(tensor.channels) +
+                  ": ask for channels rgb or gray, and for alpha drop");
   }
-  const std::string size = name_text(told) + " has " + size_text(told.width, told.height) + " pixels";
-  if (options.crop == L3_CROP_NONE) {
-    if (told.width != tensor.width || told.height != tensor.height) {
-      return wrong(error, size + ", the images before it have " + size_text(tensor.width, tensor.height) +
-                              ": such images need a crop");
+  return check_size(told, tensor, options, unit, error);
+}
+
+// Checks that the output has the size of those before it.
+l3_status Units::check_size(const l3_data_sample& told, Tensor& tensor, const l3_loader_options& options, uint64_t unit,
+                            l3_data_error* error) {
+  const auto refuse = [&](const std::string& why) {
+    return wrong(error, name_text(told) + " has " + size_text(told.width, told.height) + " pixels" + why);
+  };
+  const l3_box* given = options.box == L3_BOX_GIVEN ? &options.boxes[unit] : nullptr;
+  // The orientation may not decide about the size of the output either.
+  Steps steps, turned;
+  if (const char* reason = draw_steps(options, {told.width, told.height}, 1, 0, given, steps); reason != nullptr) {
+    if (options.orient == 0 || draw_steps(options, {told.width, told.height}, 6, 0, given, turned) != nullptr) {
+      std::string limit;
+      if (options.crop != L3_CROP_NONE) limit = size_text(options.crop_width, options.crop_height);
+      if (options.pad != L3_PAD_NONE) limit = size_text(options.pad_width, options.pad_height);
+      return refuse(std::string(options.resize != L3_RESIZE_NONE ? ", resized: " : ": ") + reason +
+                    (limit.empty() ? "" : " of " + limit));
     }
-  } else if (told.width < tensor.width || told.height < tensor.height) {
-    return wrong(error, size + ", which is less than the crop of " + size_text(tensor.width, tensor.height));
+    steps = turned;
+  }
+  const Size output = steps.output();
+  if (options.orient != 0 && draw_steps(options, {told.width, told.height}, 6, 0, given, turned) == nullptr &&
+      turned.output() != output) {
+    return refuse(", or " + size_text(told.height, told.width) +
+                  " if its orientation turns it, which only its file says: ask for an exact resize, a crop "
+                  "or a pad, or apply the orientation with l3 convert --orient");
+  }
+  if (is_ragged_) return L3_OK;
+  if (unit == 0) {
+    tensor.width = output.width;
+    tensor.height = output.height;
+  }
+  if (tensor.width != output.width || tensor.height != output.height) {
+    return refuse((is_general_ ? ", which become " + size_text(output.width, output.height) : "") +
+                  ", the images before it have " + size_text(tensor.width, tensor.height) +
+                  ": such images need a crop, a resize, a pad, or batches as lists");
   }
   return L3_OK;
 }
 
 // Colours have three channels, or four if the file has transparency. Its head says which.
-l3_status Units::resolve_channels(uint64_t sample, Tensor& tensor, l3_data_error* error) const {
+l3_status Units::resolve_channels(uint64_t sample, uint32_t& channels, l3_data_error* error) const {
   const l3_data_sample told = describe(*set_, sample);
   uint8_t head[L3_HEAD_MAX_BYTES];
   const size_t size = static_cast<size_t>(std::min<uint64_t>(told.size, sizeof head));
@@ -193,12 +304,14 @@ l3_status Units::resolve_channels(uint64_t sample, Tensor& tensor, l3_data_error
   }
   l3_decode_options colours = l3_decode_options_init();
   colours.as_colours = 1;
-  tensor.channels = l3_pixel_bytes(&info, head, size, &colours);
+  channels = l3_pixel_bytes(&info, head, size, &colours);
   return L3_OK;
 }
 
 l3_status Units::compute_layout(const l3_loader_options& options, l3_data_error* error) {
   for (Tensor& tensor : tensors_) {
+    if (!is_general_) tensor.writer.emplace(tensor.wanted, tensor.bits, tensor.channels);
+    if (is_ragged_) continue;
     // Each factor is below 2^21.
     tensor.image_bytes = uint64_t{tensor.width} * tensor.height * tensor.channels * value_bytes(tensor.wanted.type);
     tensor.place = batch_bytes_;
@@ -207,9 +320,20 @@ l3_status Units::compute_layout(const l3_loader_options& options, l3_data_error*
     }
     batch_bytes_ +=
         (tensor.image_bytes * options.batch_size + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-    tensor.writer.emplace(tensor.wanted, tensor.bits, tensor.channels);
   }
   return L3_OK;
+}
+
+uint64_t Units::aspect_of(uint64_t unit) const {
+  l3_data_sample told = l3_data_sample_init();
+  (void)!sample_of(unit, tensors_.front(), told);
+  return (uint64_t{told.width} << 24) / std::max(told.height, 1u);
+}
+
+uint64_t Units::unit_of(uint64_t group) const {
+  if (all_groups_) return group;
+  const auto at = std::find(groups_.begin(), groups_.end(), group);
+  return at != groups_.end() ? static_cast<uint64_t>(at - groups_.begin()) : L3_DATA_NONE;
 }
 
 void Units::find_shards() {

@@ -241,6 +241,9 @@ inline uint32_t __vabsdiffs4(uint32_t a, uint32_t b) { return __vabsdiffu4(a ^ 0
 inline uint32_t __float_as_uint(float v) { return std::bit_cast<uint32_t>(v); }
 inline float __uint_as_float(uint32_t v) { return std::bit_cast<float>(v); }
 inline float __fmaf_rn(float a, float b, float c) { return std::fmaf(a, b, c); }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __int2float_rn(int v) { return static_cast<float>(v); }
 inline float __uint2float_rn(uint32_t v) { return static_cast<float>(v); }
 // To nearest, ties to even; what is outside is brought inside, and no number is 0.
 inline uint32_t __float2uint_rn(float v) {

@@ -69,6 +69,9 @@ struct ReadOptions {
   // If false, a reader that can skip the pixels leaves Image::pixels empty and does not check them. Only PNG does.
   bool with_pixels = true;
 
+  // Whether there is a notice of an EXIF orientation that is not upright.
+  bool tells_orientation = true;
+
   // If set, gets one line for each thing that the Image cannot hold, such as further frames of an animation.
   std::vector<std::string>* notices = nullptr;
 };

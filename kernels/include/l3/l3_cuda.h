@@ -55,6 +55,10 @@ typedef enum l3_cuda_type {
   L3_CUDA_F16 = 2,
   L3_CUDA_BF16 = 3,
   L3_CUDA_F32 = 4,
+  // Only with l3_cuda_image.change:
+  L3_CUDA_I16 = 5,
+  L3_CUDA_I32 = 6,
+  L3_CUDA_I64 = 7,
 } l3_cuda_type;
 
 // HWC: the channels of a pixel are adjacent. CHW: each channel is a plane.
@@ -66,6 +70,54 @@ typedef enum l3_cuda_flag {
   L3_CUDA_STAGE = 4,    // `data` is in pinned host memory: copy it into the workspace first. Without this flag, the
                         // kernels read the file in place, and each payload twice
 } l3_cuda_flag;
+
+// As torchvision.transforms.v2 with antialias=True and Pillow define them.
+typedef enum l3_cuda_interpolation {
+  L3_CUDA_NEAREST = 0,
+  L3_CUDA_NEAREST_EXACT = 1,
+  L3_CUDA_BILINEAR = 2,
+  L3_CUDA_BICUBIC = 3,
+  L3_CUDA_AREA = 4,
+} l3_cuda_interpolation;
+
+// How a box is resized along one axis, and what is kept of the result. l3_cuda_set_resize fills it for the usual case.
+// All lengths are below 2^24.
+typedef struct l3_cuda_axis {
+  uint32_t box;              // the length of the box of the upright image
+  uint32_t resized;          // the length that it becomes
+  uint32_t window, content;  // which part of that is kept: where it begins, its length
+  uint32_t before;           // samples of padding before it
+  uint32_t out;              // the length with padding
+  uint32_t total;            // the same and more padding by pad_value
+  uint32_t pad;              // 0: by pad_value, 1: the nearest pixel, 2: mirrored at the edge
+  uint32_t interpolation;    // an l3_cuda_interpolation
+  uint32_t first, region;    // the part of the box that is decoded: where it begins, its length
+  uint32_t source_mirrored;  // 1: the image is stored in reverse along this axis
+  uint32_t out_mirrored;     // 1: write the output in reverse
+  uint32_t precision;        // for limit_between: bits of the weights, as l3_cuda_set_resize sets them; else 0
+} l3_cuda_axis;
+
+// What to do with the samples of a region before they become values: resize, pad, turn, and change colours.
+typedef struct l3_cuda_change {
+  l3_cuda_axis rows, columns;  // of the stored image: what happens to its rows, and to its columns
+  uint32_t transposed;         // 1: rows of the stored image become columns of the output
+  uint32_t bits;               // of the file's samples; 8 for colours of a palette
+  // Integers of bicubic interpolation of at most 8 bits, as torchvision computes them: 1 rounds and limits the samples
+  // after the columns are combined, which is then done first; 2 after the rows. 0: never.
+  uint32_t limit_between;
+  // The output has `channels` channels. If `mixes` is 1, each is the sum over the first `used` channels of the pixel of
+  // factor * sample, plus `offset`; if 0, they are the pixel's first channels. If `clamps` is 1, the result is limited
+  // to 0 and `most`.
+  uint32_t channels, used, mixes, clamps;
+  float factor[4][4], offset[4];
+  float most;  // the largest sample of the output; integers are limited to it
+  // 1: the last channel of the pixel is alpha; blend the others with `background`. 2: it is multiplied in already.
+  uint32_t blends;
+  float background[4];
+  float pad_value[4];  // in samples of the output
+  // Device memory of l3_cuda_change_bytes() bytes at a multiple of 16, for this image only.
+  void* scratch;
+} l3_cuda_change;
 
 // One image of a batch: the file, what to decode of it, and where to write the pixels.
 //
@@ -97,6 +149,9 @@ typedef struct l3_cuda_image {
   uint64_t plane_stride;  // CHW: bytes from one channel to the next; 0 means no padding. HWC: ignored
   float scale[4];         // for each channel; only F16, BF16 and F32 use scale and bias
   float bias[4];
+  // In device memory, since many threads read it; null: nothing is changed. Then `channels` are those of the decoded
+  // image, the region has the size in the axes, and L3_CUDA_FLIP must not be set.
+  const l3_cuda_change* change;
 } l3_cuda_image;
 
 // Returns a descriptor that is all zero except for the scales, which are 1.
@@ -109,6 +164,17 @@ static inline l3_cuda_image l3_cuda_image_init(void) {
   for (int c = 0; c < 4; ++c) image.scale[c] = 1;
   return image;
 }
+
+// Makes `image` and `change` resize the box (x, y, width, height) to out_width x out_height. `flip`: 1 mirrors the
+// result left to right. The caller must set image->width, height, channels and type, and change->bits before, and
+// change->scratch and image->change after this call. Returns L3_ERROR_ARGUMENT if the box is empty or outside the
+// image.
+L3_API L3_MUST_USE l3_status l3_cuda_set_resize(l3_cuda_image* image, l3_cuda_change* change, uint32_t x, uint32_t y,
+                                                uint32_t width, uint32_t height, uint32_t out_width,
+                                                uint32_t out_height, uint32_t interpolation, uint32_t flip);
+
+// Returns the size of the scratch memory of an image: its region as samples, and tables.
+L3_API uint64_t l3_cuda_change_bytes(const l3_cuda_image* image, const l3_cuda_change* change);
 
 // A model for files that name theirs. l3_describe_model returns its bytes, size and name.
 //
@@ -170,6 +236,7 @@ typedef struct l3_cuda_batch {
   uint64_t workspace_size;  // at least l3_cuda_workspace_size(&capacity)
   // The models that the files may name, in memory that the device can read; null if model_count is 0.
   const l3_cuda_model* models;
+  uint32_t changes;  // 1: images may have a `change`. 0: that is an image's error, and two kernels less are started
 } l3_cuda_batch;
 
 // Returns a batch that is all zero except for its two sizes.

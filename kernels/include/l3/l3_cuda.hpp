@@ -162,6 +162,9 @@ class Decoder {
     model_count_ = count;
   }
 
+  // From now on images may have a `change`.
+  void use_changes() { changes_ = true; }
+
   // The descriptors. Fill the first `count` of them, call `decode`, and do not change them until `idle` returns true.
   std::span<l3_cuda_image> images() const {
     return {static_cast<l3_cuda_image*>(images_.data()), images_.data() == nullptr ? 0 : capacity_.images};
@@ -180,6 +183,7 @@ class Decoder {
     batch.workspace_size = workspace_.size();
     batch.models = models_;
     batch.model_count = model_count_;
+    batch.changes = changes_ ? 1 : 0;
     const l3_status status = l3_cuda_decode_batch_async(&batch, error, stream);
     // After a failure too: some of the work may be running.
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -214,6 +218,7 @@ class Decoder {
   Event passed_;
   const l3_cuda_model* models_ = nullptr;
   uint32_t model_count_ = 0;
+  bool changes_ = false;
 };
 
 // Owns copies of models in pinned memory, which every device can read.

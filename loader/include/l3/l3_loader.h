@@ -68,11 +68,88 @@ typedef enum l3_delivery {
   L3_DELIVERY_ANY = 1,
 } l3_delivery;
 
+// What happens to each image, in this order:
+//
+//   1. `orient`: turn it upright, as its EXIF data says
+//   2. `box`: take a box of it
+//   3. `resize` (or L3_PAD_LETTERBOX): resize the box
+//   4. `crop`: take a window of the result
+//   5. `pad`: surround it
+//   6. `flip`, `flip_vertical`, `turn`: mirror and turn it
+//   7. change its colours, and convert them to values
+//
+// All tensors of a unit get the same. Only the tiles that the result needs are read and decoded. Random choices depend
+// on the seed, the epoch and the group only; l3_loader_explain tells them.
+
 typedef enum l3_crop {
-  L3_CROP_NONE = 0,  // whole images, which must all have the same size
+  L3_CROP_NONE = 0,
   L3_CROP_CENTRE = 1,
   L3_CROP_RANDOM = 2,
 } l3_crop;
+
+typedef enum l3_box_kind {
+  L3_BOX_WHOLE = 0,
+  L3_BOX_GIVEN = 1,   // l3_loader_options.boxes
+  L3_BOX_RANDOM = 2,  // of random area and shape, as torchvision's RandomResizedCrop draws it
+} l3_box_kind;
+
+// Part of an upright image. The layout of this structure will never change.
+typedef struct l3_box {
+  uint32_t x, y, width, height;
+} l3_box;
+
+typedef enum l3_resize {
+  L3_RESIZE_NONE = 0,
+  L3_RESIZE_EXACT = 1,    // to resize_width x resize_height
+  L3_RESIZE_SHORTER = 2,  // the shorter side becomes resize_width
+  L3_RESIZE_LONGEST = 3,  // the longer side becomes resize_width
+} l3_resize;
+
+// As torchvision.transforms.v2 with antialias=True defines them.
+typedef enum l3_interpolation {
+  // NEAREST for tensors after the first, for palette indices and for I16, I32 and I64; else BILINEAR.
+  L3_INTERPOLATION_AUTO = 0,
+  L3_INTERPOLATION_NEAREST = 1,
+  L3_INTERPOLATION_NEAREST_EXACT = 2,
+  L3_INTERPOLATION_BILINEAR = 3,
+  L3_INTERPOLATION_BICUBIC = 4,
+  L3_INTERPOLATION_AREA = 5,  // the mean of the area, as Pillow's BOX
+} l3_interpolation;
+
+typedef enum l3_pad {
+  L3_PAD_NONE = 0,
+  L3_PAD_CENTRE = 1,     // surround the image, which must not be larger than pad_width x pad_height
+  L3_PAD_LETTERBOX = 2,  // resize it first, so that it just fits
+} l3_pad;
+
+typedef enum l3_pad_mode {
+  L3_PAD_VALUE = 0,    // l3_tensor_options.pad_value
+  L3_PAD_EDGE = 1,     // the nearest pixel of the image
+  L3_PAD_REFLECT = 2,  // the image mirrored at its edge, which is not repeated
+} l3_pad_mode;
+
+typedef enum l3_turn {  // counterclockwise
+  L3_TURN_NONE = 0,
+  L3_TURN_90 = 1,
+  L3_TURN_180 = 2,
+  L3_TURN_270 = 3,
+  L3_TURN_RANDOM = 4,  // by 0, 90, 180 or 270 degrees
+} l3_turn;
+
+typedef enum l3_batching {
+  L3_BATCHING_STACK = 0,  // one array for each tensor: all images must have the same size
+  L3_BATCHING_LIST = 1,   // images of any size, one after the other: see l3_batch_unit
+  // Images of any size, each in the upper left corner of its place. All places have the size of the largest one of the
+  // batch. pad_value fills the rest. l3_batch_unit tells each size.
+  L3_BATCHING_PAD = 2,
+} l3_batching;
+
+typedef enum l3_bucket {
+  L3_BUCKET_NONE = 0,
+  // Batches of images with similar ratios of width to height, so that L3_BATCHING_PAD adds little. Epochs consist of
+  // the same units in an order that depends on the batch size and the number of ranks.
+  L3_BUCKET_ASPECT = 1,
+} l3_bucket;
 
 typedef enum l3_value_type {
   L3_VALUE_STORED = 0,  // U8 for samples of at most 8 bits, else U16
@@ -81,12 +158,27 @@ typedef enum l3_value_type {
   L3_VALUE_F16 = 3,
   L3_VALUE_BF16 = 4,
   L3_VALUE_F32 = 5,
+  L3_VALUE_I16 = 6,
+  L3_VALUE_I32 = 7,
+  L3_VALUE_I64 = 8,
 } l3_value_type;
 
 typedef enum l3_layout {
   L3_LAYOUT_CHW = 0,  // one plane per channel
   L3_LAYOUT_HWC = 1,  // the channels of a pixel are adjacent
 } l3_layout;
+
+typedef enum l3_channels {
+  L3_CHANNELS_STORED = 0,
+  L3_CHANNELS_GRAY = 1,  // 0.299 red + 0.587 green + 0.114 blue
+  L3_CHANNELS_RGB = 2,   // gray becomes red, green and blue of the same value
+} l3_channels;
+
+typedef enum l3_transparency {
+  L3_TRANSPARENCY_KEEP = 0,
+  L3_TRANSPARENCY_DROP = 1,
+  L3_TRANSPARENCY_BLEND = 2,  // colour * alpha + background * (1 - alpha)
+} l3_transparency;
 
 // A tensor to make of each unit. The layout of this structure will never change.
 typedef struct l3_tensor_options {
@@ -100,6 +192,16 @@ typedef struct l3_tensor_options {
   // F16 or BF16, to nearest with ties to even. If all scales are zero, they count as one.
   float scale[4];
   float bias[4];
+  uint32_t interpolation;  // an l3_interpolation
+  uint32_t channels;       // an l3_channels
+  uint32_t alpha;          // an l3_transparency
+  // 8: samples of more bits become sample * 255 / (2^bits - 1), those of fewer bits too. 0: as stored
+  uint32_t bits;
+  uint32_t jitter;  // 1: change brightness, contrast, saturation and hue (l3_loader_options)
+  uint32_t has_pad_value;
+  float pad_value[4];   // for each channel, in samples of the output, before scale and bias
+  float background[4];  // for L3_TRANSPARENCY_BLEND, in samples of the file
+  uint32_t spare[4];    // 0
 } l3_tensor_options;
 
 typedef enum l3_reading {
@@ -140,6 +242,27 @@ typedef struct l3_loader_options {
   const char* share;
   uint32_t jobs;              // how many loaders will share; 0: 2
   uint32_t share_timeout_ms;  // how long loaders wait for one that does not start or takes nothing; 0: 60,000
+
+  uint32_t orient;      // 1: turn images upright, as their EXIF data says
+  uint32_t box;         // an l3_box_kind
+  const l3_box* boxes;  // for L3_BOX_GIVEN: one for each unit, in the order of `groups`, or of the data set
+  uint64_t box_count;
+  float scale[2], ratio[2];  // for L3_BOX_RANDOM: part of the area, width / height. All zero: 0.08 to 1, 3/4 to 4/3
+  uint32_t resize;           // an l3_resize
+  uint32_t resize_width, resize_height;
+  uint32_t pad;  // an l3_pad
+  uint32_t pad_width, pad_height;
+  uint32_t pad_mode;       // an l3_pad_mode
+  uint32_t flip_vertical;  // 1: mirror half of the units, top to bottom
+  uint32_t turn;           // an l3_turn
+  uint32_t batching;       // an l3_batching
+  uint32_t pad_multiple;   // for L3_BATCHING_PAD: places have multiples of this as width and height; 0: 1
+  uint32_t bucket_by;      // an l3_bucket
+  // The colours of tensors with `jitter` change at random. Brightness, contrast and saturation are multiplied by a
+  // number from 1 - x (at least 0) to 1 + x; the hue turns by -x to x of a circle, at most 0.5. It is one affine map:
+  // brightness first, then contrast around the middle of the range, saturation, and the hue in YIQ; then values are
+  // limited to those of samples.
+  float brightness, contrast, saturation, hue;
 } l3_loader_options;
 
 static inline l3_loader_options l3_loader_options_init(void) {
@@ -172,7 +295,9 @@ typedef struct l3_tensor {
   void* data;     // owned by the batch, in the device's memory. Null if only the shape is described
   uint32_t type;  // an l3_value_type, not L3_VALUE_STORED
   uint32_t dimensions;
-  uint64_t shape[4];  // units, then channels, height, width or height, width, channels
+  // Units, then channels, height, width or height, width, channels. With L3_BATCHING_LIST height and width are 0, and
+  // l3_batch_unit describes each unit.
+  uint64_t shape[4];
 } l3_tensor;
 
 typedef struct l3_loader_info {
@@ -222,6 +347,32 @@ L3_API L3_MUST_USE l3_status l3_loader_resume(l3_loader* loader, uint64_t epoch,
 
 // Returns how many batches this rank receives from a position to the end of the epoch, if none of them came already.
 L3_API uint64_t l3_loader_batches_from(const l3_loader* loader, uint64_t position);
+
+// What happens to a sample in an epoch.
+typedef struct l3_explanation {
+  uint32_t struct_size;
+  uint32_t orientation;  // of EXIF, 1 to 8; 1 without `orient`
+  l3_box box;            // of the upright image
+  uint32_t resized_width, resized_height;
+  l3_box crop;                             // of the resized box
+  uint32_t left, top;                      // padding before it
+  uint32_t width, height;                  // of the output
+  uint32_t flip, flip_vertical;            // 1: mirrored
+  uint32_t turns;                          // by 90 degrees, counterclockwise
+  float brightness, contrast, saturation;  // factors
+  float hue;                               // a part of a circle
+} l3_explanation;
+
+static inline l3_explanation l3_explanation_init(void) {
+  l3_explanation empty = L3_ALL_ZERO;
+  empty.struct_size = (uint32_t)sizeof(empty);
+  return empty;
+}
+
+// Tells what happens to a sample in an epoch, whether or not it was delivered already. With `orient` the call reads
+// the sample.
+L3_API L3_MUST_USE l3_status l3_loader_explain(const l3_loader* loader, uint64_t epoch, uint64_t sample,
+                                               l3_explanation* explanation, l3_data_error* error);
 
 typedef struct l3_batch l3_batch;
 
@@ -304,7 +455,7 @@ typedef struct l3_batch_info {
   const l3_tensor* tensors;
   const int64_t* ids;       // for each unit, the number of the sample of its first tensor
   const int64_t* labels;    // the labels of these samples, in host memory; -1 if a sample has none
-  l3_tensor device_labels;  // on a GPU: the labels in device memory, 64 bits each (type L3_VALUE_STORED)
+  l3_tensor device_labels;  // on a GPU: the labels in device memory, as L3_VALUE_I64
   l3_batch_times times;
 } l3_batch_info;
 
@@ -313,6 +464,10 @@ static inline l3_batch_info l3_batch_info_init(void) {
   empty.struct_size = (uint32_t)sizeof(empty);
   return empty;
 }
+
+// Describes one unit of a tensor: three dimensions, as the tensor's without units. In a padded batch
+// (L3_BATCHING_PAD) these are the size of the unit, whose rows lie as far apart as those of the tensor.
+L3_API L3_MUST_USE l3_status l3_batch_unit(const l3_batch* batch, uint32_t number, uint32_t unit, l3_tensor* tensor);
 
 // Fills *info. All pointers in it belong to the batch and are valid until l3_batch_release.
 L3_API L3_MUST_USE l3_status l3_batch_describe(const l3_batch* batch, l3_batch_info* info);

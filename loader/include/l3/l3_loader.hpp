@@ -21,6 +21,12 @@ class Batch {
 
   const l3_batch_info& info() const { return info_; }
   const l3_tensor& tensor(uint32_t number = 0) const { return info_.tensors[number]; }
+  // One unit of a tensor: needed where images differ in size.
+  l3_tensor unit(uint32_t unit, uint32_t number = 0) const {
+    l3_tensor tensor{};
+    (void)!l3_batch_unit(batch_.get(), number, unit, &tensor);
+    return tensor;
+  }
   std::span<const int64_t> ids() const { return {info_.ids, info_.units}; }
   std::span<const int64_t> labels() const { return {info_.labels, info_.units}; }
   void release(void* stream) { l3_batch_release(batch_.release(), stream); }
@@ -50,6 +56,12 @@ class Loader {
     l3_loader_info info = l3_loader_info_init();
     (void)!l3_loader_describe(get(), &info);
     return info;
+  }
+  DataResult<l3_explanation> explain(uint64_t epoch, uint64_t sample) const {
+    l3_explanation explanation = l3_explanation_init();
+    l3_data_error error{};
+    if (l3_loader_explain(get(), epoch, sample, &explanation, &error) != L3_OK) return error;
+    return explanation;
   }
   // Moves to a position of an epoch, as l3_loader_start does. Returns the error, or nothing on success.
   std::optional<l3_data_error> start(uint64_t epoch, uint64_t position = 0) {

@@ -7,8 +7,17 @@
 #include <span>
 
 #include "l3/l3_loader.h"
+#include "loader/resample.h"
 
 namespace loader {
+
+// What to do with the samples of a region, beyond converting them.
+struct DeviceChange {
+  Geometry geometry;
+  Colours colours;
+  Values values;
+  uint32_t bits = 8;  // of the samples that are decoded
+};
 
 // An image to decode. The slot's staging memory holds its file, or the parts of the file that its region needs.
 struct DeviceImage {
@@ -21,6 +30,7 @@ struct DeviceImage {
   const l3_tensor_options* wanted = nullptr;  // whose type is not L3_VALUE_STORED
   uint32_t channels = 0;                      // of the output
   void* out = nullptr;                        // contiguous device memory
+  const DeviceChange* change = nullptr;       // null: `wanted` says it all
 };
 
 // Bytes to copy to the device unchanged.
