@@ -8,12 +8,17 @@
 ...     ...                                             # one epoch
 """
 
-from ._coding import Info, Model, decode, encode, info
-from ._dataset import CacheInfo, Dataset, Sample
+from ._batch import Batch
+from ._chunks import Chunk
+from ._coding import Model, decode, encode
+from ._dataset import CacheInfo, Dataset, Names, Sample, Samples
 from ._errors import Error, SampleError
-from ._loader import Batch, BatchTimes, Failure, Loader, Request, Sharing
+from ._image import Image, open
+from ._info import Info, info
+from ._loader import Loader
 from ._native import Tensor
 from ._native import version as _version
+from ._reports import BatchTimes, Explanation, Failure, Request, Sharing
 from ._store import Store
 
 __version__ = _version()
@@ -22,19 +27,25 @@ __all__ = [
     "Batch",
     "BatchTimes",
     "CacheInfo",
+    "Chunk",
     "Dataset",
     "Error",
+    "Explanation",
     "Failure",
+    "Image",
     "Info",
     "Loader",
     "Model",
+    "Names",
     "Request",
     "Sample",
     "SampleError",
+    "Samples",
     "Sharing",
     "Store",
     "Tensor",
     "decode",
     "encode",
     "info",
+    "open",
 ]

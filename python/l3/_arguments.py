@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Union
+from typing import Any, Protocol, Union
 
 import numpy as np
 
-# A file: its bytes or its path.
-Source = Union[bytes, bytearray, memoryview, "np.ndarray[Any, Any]", str, "os.PathLike[str]"]
+
+class Readable(Protocol):
+    """A file object, opened for reading bytes."""
+
+    def read(self, size: int = ..., /) -> Any: ...
+
+
+class Writable(Protocol):
+    """A file object, opened for writing bytes."""
+
+    def write(self, data: Any, /) -> Any: ...
+
+
+class Named:
+    """The contents of a file, which have a name in messages."""
+
+    def __init__(self, name: bytes, contents: Any) -> None:
+        self.name = name
+        self.contents = contents
+
+
+# A file: its bytes, its path, or a file object.
+Source = Union[bytes, bytearray, memoryview, "np.ndarray[Any, Any]", str, "os.PathLike[str]", Readable,
+               Named]
 Numbers = Union[float, Sequence[float], "np.ndarray[Any, Any]"]
 # Places of a cache and their sizes: a mapping, or "PLACE=SIZE,PLACE=SIZE".
 Cache = Union[str, Mapping[Union[str, "os.PathLike[str]"], Union[str, int]], None]
 
 DTYPES = ("uint8", "uint16", "float16", "bfloat16", "float32")
+LOADER_DTYPES = ("uint8", "uint16", "int16", "int32", "int64", "float16", "bfloat16", "float32")
 FLOATS = ("float16", "bfloat16", "float32")
 LAYOUTS = ("CHW", "HWC", "HW")
 
@@ -173,19 +197,93 @@ def without_secrets(path: str) -> str:
     return scheme + is_url + authority.rpartition("@")[2] + slash + name
 
 
+def is_path(value: object) -> bool:
+    return isinstance(value, (str, os.PathLike))
+
+
+def is_stream(value: object) -> bool:
+    """Returns whether `value` is a file object: it has read() and neither a path nor a buffer."""
+    if is_path(value) or not callable(getattr(value, "read", None)):
+        return False
+    try:
+        memoryview(value)  # type: ignore[arg-type]
+    except TypeError:
+        return True
+    return False
+
+
+def stream_name(stream: object) -> bytes:
+    """Returns the name of a file object for messages, or nothing."""
+    name = getattr(stream, "name", None)
+    return os.fsencode(name) if isinstance(name, (str, bytes)) else b""
+
+
+def read_stream(stream: Any, size: int = -1) -> bytes:
+    """Reads up to `size` bytes of a file object, or all that are left."""
+    if isinstance(stream, io.TextIOBase):
+        raise TypeError('source is opened as text: open it with the mode "rb"')
+    parts = []
+    left = size
+    while left != 0:
+        part = stream.read() if size < 0 else stream.read(left)
+        if not isinstance(part, (bytes, bytearray, memoryview)):
+            raise TypeError(f"source.read() returned {type(part).__name__}, but must return bytes")
+        if not part:
+            break
+        parts.append(bytes(part))
+        left -= min(len(part), left) if size > 0 else 0
+    if not parts and size != 0 and is_seekable(stream) and stream.tell() > 0:
+        raise ValueError("source is at its end: call source.seek(0) first")
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def write_stream(stream: Any, data: bytes) -> None:
+    """Writes to a file object."""
+    if not callable(getattr(stream, "write", None)):
+        raise TypeError(f"path is {type(stream).__name__}, but must be a path, a file object, or None to return bytes")
+    if isinstance(stream, io.TextIOBase):
+        raise TypeError('path is opened as text: open it with the mode "wb"')
+    left = memoryview(data)
+    while len(left):
+        written = stream.write(left)
+        # Raw files may write less. Whatever returns no number has written everything.
+        left = left[written if isinstance(written, int) else len(left):]
+
+
+def is_seekable(stream: Any) -> bool:
+    return bool(getattr(stream, "seekable", bool)())
+
+
 def native_source(value: object) -> object:
-    """Returns a path as a tuple with its bytes, or the object itself if it has the buffer protocol."""
+    """Returns a source for the extension: a tuple with a path, the object itself if it has the buffer protocol, or a
+    tuple with the name and the contents of a file object."""
     if isinstance(value, (str, os.PathLike)):
         return (path_bytes(value),)
+    if isinstance(value, Named):
+        return value.name, value.contents
     if isinstance(value, np.ndarray) and value.dtype.kind in "UO":
         raise TypeError("source is an array of strings or objects; pass a list instead: source.tolist()")
     try:
         view = memoryview(value)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"source is {type(value).__name__}, but must be bytes, a path, or a list of these") from None
+        if is_stream(value):
+            return stream_name(value), read_stream(value)
+        raise TypeError(f"source is {type(value).__name__}, but must be bytes, a path, a file object, or a list of "
+                        "these") from None
     if not view.c_contiguous:
         raise ValueError("source is not contiguous; pass source.tobytes() instead")
     return value
+
+
+def contents_of(source: Any) -> tuple[Any, bytes]:
+    """Returns an object with the contents of a source, and the name of the source for messages."""
+    native = native_source(source)
+    if not isinstance(native, tuple):
+        return native, b""
+    if len(native) == 2:
+        return native[1], native[0]
+    with open(source, "rb") as file:
+        return file.read(), native[0]
 
 
 def pillow_mode(value: object) -> str | None:

@@ -1,62 +1,26 @@
-"""Single images: decode, encode, info."""
+"""Single images: decode and encode."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Union, overload
 
 import numpy as np
 
 from . import _arguments as arguments
-from . import _native
-from ._arguments import Numbers, Source
+from . import _chunks, _native, _pillow
+from ._arguments import Numbers, Source, Writable
+from ._chunks import Chunk
+from ._info import Info, info_fields
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Sources = Sequence[Source]
 Decoded = Union[Array, _native.Tensor]
 
-_HEAD_BYTES = 336
 _COLOURS = {1: "gray", 2: "gray_alpha", 3: "rgb", 4: "rgb_alpha"}
 _METHODS = ("auto", "fast", "dense")
-_MODELS = ("none", "own", "named", "default")
-
-
-@dataclass(frozen=True)
-class Info:
-    """The properties of a file, from its head; see :func:`info`."""
-
-    width: int
-    height: int
-    channels: int
-    bits: int
-    """bits per sample, 1 to 16"""
-    colour: str
-    """'gray', 'gray_alpha', 'rgb', 'rgb_alpha' or 'palette'"""
-    premultiplied: bool
-    """whether the colours are multiplied by alpha"""
-    dtype: str
-    """type of the decoded samples: 'uint8' or 'uint16'"""
-    tile_width: int
-    tile_height: int
-    tiles: int
-    size: int
-    """size of the file in bytes"""
-    model: str
-    """where the model of its dense tiles comes from: 'none', 'own' (in the file), 'named' (``models=``) or 'default'"""
-    model_name: str | None
-    """name of a named or default model, in hexadecimal digits"""
-    digest: str
-    """digest of the file, in hexadecimal digits"""
-    version: int
-    """version of the format"""
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """(height, width, channels)"""
-        return self.height, self.width, self.channels
 
 
 class Model:
@@ -66,10 +30,7 @@ class Model:
     """
 
     def __init__(self, source: Source) -> None:
-        if isinstance(source, (str, os.PathLike)):
-            with open(source, "rb") as file:
-                source = file.read()
-        self._native = _native.Model.open(bytes(arguments.native_source(source)))  # type: ignore[call-overload]
+        self._native = _native.Model.open(bytes(arguments.contents_of(source)[0]))
 
     @property
     def name(self) -> str:
@@ -96,62 +57,59 @@ def _native_models(models: object | Sequence[object]) -> list[_native.Model | _n
     return found
 
 
-def info(source: Source) -> Info:
-    """Returns the properties of a file. Reads and verifies only its head.
-
-    >>> l3.info("photo.l3").shape
-    (480, 640, 3)
-    """
-    if isinstance(source, (str, os.PathLike)):
-        name = os.fspath(source)
-        with open(source, "rb") as file:
-            head: Any = file.read(_HEAD_BYTES)
-            size = os.fstat(file.fileno()).st_size
-    else:
-        name = ""
-        head = memoryview(arguments.native_source(source)).cast("B")  # type: ignore[arg-type]
-        size = head.nbytes
-    found = _native.read_info(head, name)
-    origin = _MODELS[found["model_origin"]]
-    return Info(
-        width=found["width"], height=found["height"], channels=found["channels"], bits=found["bits"],
-        colour=found["colour"], premultiplied=found["premultiplied"],
-        dtype="uint16" if found["bits"] > 8 else "uint8",
-        tile_width=found["tile_width"], tile_height=found["tile_height"], tiles=found["tiles"], size=size,
-        model=origin, model_name=found["model_name"].hex() if origin in ("named", "default") else None,
-        digest=found["digest"].hex(), version=found["version"])
-
-
 # ----------------------------------------------------------------------------------------------------------- decode
 
 
 @overload  # a str is a sequence of str too, but it is a path here
 def decode(  # type: ignore[overload-overlap]
         source: Source, *, layout: str = ..., dtype: object = ..., mean: Numbers | None = ...,
-           std: Numbers | None = ..., region: Sequence[int] | None = ..., colours: bool = ..., flip: bool = ...,
-           out: None = ..., device: Literal["cpu"] = ..., stream: object = ..., threads: int = ...,
-           models: object = ..., max_pixels: int | None = ..., max_bytes: int | None = ...) -> Array: ...
+        std: Numbers | None = ..., region: Sequence[int] | None = ..., colours: bool = ..., flip: bool = ...,
+        out: None = ..., device: Literal["cpu"] = ..., stream: object = ..., threads: int = ..., models: object = ...,
+        max_pixels: int | None = ..., max_bytes: int | None = ...,
+        return_info: Literal[False] = ...) -> Array: ...
 
 
 @overload
-def decode(source: Sources, *, layout: str = ..., dtype: object = ..., mean: Numbers | None = ...,
-           std: Numbers | None = ..., region: Sequence[int] | None = ..., colours: bool = ..., flip: bool = ...,
-           out: None = ..., device: Literal["cpu"] = ..., stream: object = ..., threads: int = ...,
-           models: object = ..., max_pixels: int | None = ..., max_bytes: int | None = ...) -> list[Array]: ...
+def decode(
+        source: Sources, *, layout: str = ..., dtype: object = ..., mean: Numbers | None = ...,
+        std: Numbers | None = ..., region: Sequence[int] | None = ..., colours: bool = ..., flip: bool = ...,
+        out: None = ..., device: Literal["cpu"] = ..., stream: object = ..., threads: int = ..., models: object = ...,
+        max_pixels: int | None = ..., max_bytes: int | None = ...,
+        return_info: Literal[False] = ...) -> list[Array]: ...
 
 
 @overload
-def decode(source: Source | Sources, *, layout: str = ..., dtype: object = ..., mean: Numbers | None = ...,
-           std: Numbers | None = ..., region: Sequence[int] | None = ..., colours: bool = ..., flip: bool = ...,
-           out: Any = ..., device: object = ..., stream: object = ..., threads: int = ...,
-           models: object = ..., max_pixels: int | None = ..., max_bytes: int | None = ...) -> Any: ...
+def decode(  # type: ignore[overload-overlap]
+        source: Source, *, layout: str = ..., dtype: object = ..., mean: Numbers | None = ...,
+        std: Numbers | None = ..., region: Sequence[int] | None = ..., colours: bool = ..., flip: bool = ...,
+        out: None = ..., device: Literal["cpu"] = ..., stream: object = ..., threads: int = ..., models: object = ...,
+        max_pixels: int | None = ..., max_bytes: int | None = ...,
+        return_info: Literal[True]) -> tuple[Array, Info]: ...
+
+
+@overload
+def decode(
+        source: Sources, *, layout: str = ..., dtype: object = ..., mean: Numbers | None = ...,
+        std: Numbers | None = ..., region: Sequence[int] | None = ..., colours: bool = ..., flip: bool = ...,
+        out: None = ..., device: Literal["cpu"] = ..., stream: object = ..., threads: int = ..., models: object = ...,
+        max_pixels: int | None = ..., max_bytes: int | None = ...,
+        return_info: Literal[True]) -> tuple[list[Array], list[Info]]: ...
+
+
+@overload
+def decode(
+        source: Source | Sources, *, layout: str = ..., dtype: object = ..., mean: Numbers | None = ...,
+        std: Numbers | None = ..., region: Sequence[int] | None = ..., colours: bool = ..., flip: bool = ...,
+        out: Any = ..., device: object = ..., stream: object = ..., threads: int = ..., models: object = ...,
+        max_pixels: int | None = ..., max_bytes: int | None = ...,
+        return_info: bool = ...) -> Any: ...
 
 
 def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = None,
            mean: Numbers | None = None, std: Numbers | None = None, region: Sequence[int] | None = None,
            colours: bool = False, flip: bool = False, out: Any = None, device: object = "cpu", stream: object = None,
            threads: int = 0, models: object = (), max_pixels: int | None = None,
-           max_bytes: int | None = None) -> Any:
+           max_bytes: int | None = None, return_info: bool = False) -> Any:
     """Decodes a file or a list of files. Verifies every check.
 
     >>> l3.decode("a.l3").shape
@@ -159,11 +117,12 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
     >>> l3.decode("a.l3", layout="CHW", dtype="float32", mean=0.5, std=0.5)          # from -1 to 1
     >>> l3.decode(["a.l3", "b.l3"], out=batch)                                       # of shape (2, 480, 640, 3)
     >>> l3.decode("a.l3", region=(100, 200, 64, 64), device="cuda")                  # an l3.Tensor
+    >>> pixels, info = l3.decode("a.l3", return_info=True)                           # info.palette, info.icc, ...
 
     source
-        bytes, any object with the buffer protocol, or a path. A single source returns an array, and a list returns a
-        list of arrays. The bytes must not change during the call: the pixels would be wrong, or the call would report
-        damage.
+        bytes, any object with the buffer protocol, a path, or a file object, which is read from its position to its
+        end. A single source returns an array, and a list returns a list of arrays. The bytes must not change during the
+        call: the pixels would be wrong, or the call would report damage.
     layout
         ``"HWC"`` or ``"CHW"``: three dimensions, so an image of one channel has shape (H, W, 1) or (1, H, W).
         ``"HW"``: two dimensions, for images of one channel, as ``PIL.Image.fromarray`` and matplotlib expect.
@@ -194,6 +153,9 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
         models that the files name: :class:`l3.Model` objects, paths or bytes.
     max_pixels, max_bytes
         limits for each image; None: 2^28 pixels, 2^30 bytes.
+    return_info
+        True: return a tuple of what is returned otherwise and the :class:`l3.Info` of the file, or a list of them for a
+        list of sources.
 
     Raises :class:`l3.Error` if a file is damaged or over a limit, ValueError or TypeError if an argument is wrong, and
     OSError if a file cannot be read.
@@ -220,9 +182,10 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
             raise ValueError(f"out has dtype {wanted}, but must have {arguments.either(arguments.DTYPES)}")
     arguments.check_scaling(wanted, means, stds)
 
-    files = _native.Files([arguments.native_source(each) for each in sources], _native_models(models),
-                          arguments.truth("colours", colours), region, _limit("max_pixels", max_pixels),
-                          _limit("max_bytes", max_bytes), threads)
+    with_info = arguments.truth("return_info", return_info)
+    native_sources = [arguments.native_source(each) for each in sources]
+    files = _native.Files(native_sources, _native_models(models), arguments.truth("colours", colours), region,
+                          _limit("max_pixels", max_pixels), _limit("max_bytes", max_bytes), threads)
     shapes = []
     for height, width, channels, bits in files.shapes():
         arguments.check_channels("mean", means, channels)
@@ -238,32 +201,46 @@ def decode(source: Source | Sources, *, layout: str = "HWC", dtype: object = Non
         shapes.append((shape, wanted or stored))
 
     how = (wanted, layout == "CHW", arguments.truth("flip", flip), means, stds)
+    decoded: Any
     if given is not None:
         _check_shape(given, [shape for shape, _ in shapes], single)
-        if not shapes:
-            return out
-        if number is not None:
+        if shapes and number is not None:
             files.decode_on_gpu([given], *how, number, address)
-        else:
+        elif shapes:
             files.decode([given], *how, threads)
-        return out
-    if number is not None:
+        decoded = out
+    elif number is not None:
         if layout == "HW":
             raise ValueError("layout 'HW' needs out= or device='cpu'")
         tensors = files.decode_on_gpu([], *how, number, address)
-        return tensors[0] if single else tensors
-    arrays: list[Decoded] = []
-    places: list[_native.Tensor] = []
+        decoded = tensors[0] if single else tensors
+    else:
+        arrays = _allocated(shapes)
+        files.decode([to for _, to in arrays], *how, threads)
+        decoded = arrays[0][0] if single else [array for array, _ in arrays]
+    if not with_info:
+        return decoded
+    infos = [_info_of(files, i, source) for i, source in enumerate(native_sources)]
+    return decoded, infos[0] if single else infos
+
+
+def _allocated(shapes: list[tuple[tuple[int, ...], str]]) -> list[tuple[Decoded, _native.Tensor]]:
+    """Returns new arrays of these shapes and types, and their memory."""
+    made: list[tuple[Decoded, _native.Tensor]] = []
     for shape, name in shapes:
         if name == "bfloat16":
-            places.append(_native.allocate_tensor(shape, name))
-            arrays.append(places[-1])
+            tensor = _native.allocate_tensor(shape, name)
+            made.append((tensor, tensor))
         else:
             array = np.empty(shape, name)
-            places.append(_native.tensor_of_buffer(array, True))
-            arrays.append(array)
-    files.decode(places, *how, threads)
-    return arrays[0] if single else arrays
+            made.append((array, _native.tensor_of_buffer(array, True)))
+    return made
+
+
+def _info_of(files: _native.Files, index: int, source: object) -> Info:
+    before_pixels, size = files.before_pixels(index)
+    name = source[0] if isinstance(source, tuple) else b""
+    return Info(**info_fields(before_pixels, size, name, lambda end: before_pixels))
 
 
 def _limit(name: str, value: int | None) -> int:
@@ -313,18 +290,24 @@ def _check_shape(given: _native.Tensor, shapes: list[tuple[int, ...]], single: b
 @overload
 def encode(array: Any, path: None = ..., *, method: str = ..., effort: int = ..., colour: str | None = ...,
            bits: int | None = ..., palette: Any = ..., premultiplied: bool = ...,
-           tile: None | int | Sequence[int] = ..., threads: int = ..., layout: str = ...) -> bytes: ...
+           tile: None | int | Sequence[int] = ..., threads: int = ..., layout: str = ...,
+           transparent: None | int | Sequence[int] = ..., icc: Any = ..., exif: Any = ...,
+           text: Mapping[str, str] | None = ..., chunks: Iterable[Chunk] | None = ...) -> bytes: ...
 
 
 @overload
-def encode(array: Any, path: str | os.PathLike[str], *, method: str = ..., effort: int = ...,
+def encode(array: Any, path: str | os.PathLike[str] | Writable, *, method: str = ..., effort: int = ...,
            colour: str | None = ..., bits: int | None = ..., palette: Any = ..., premultiplied: bool = ...,
-           tile: None | int | Sequence[int] = ..., threads: int = ..., layout: str = ...) -> None: ...
+           tile: None | int | Sequence[int] = ..., threads: int = ..., layout: str = ...,
+           transparent: None | int | Sequence[int] = ..., icc: Any = ..., exif: Any = ...,
+           text: Mapping[str, str] | None = ..., chunks: Iterable[Chunk] | None = ...) -> None: ...
 
 
-def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: str = "auto", effort: int = 5,
+def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *, method: str = "auto", effort: int = 5,
            colour: str | None = None, bits: int | None = None, palette: Any = None, premultiplied: bool = False,
-           tile: None | int | Sequence[int] = None, threads: int = 0, layout: str = "HWC") -> bytes | None:
+           tile: None | int | Sequence[int] = None, threads: int = 0, layout: str = "HWC",
+           transparent: None | int | Sequence[int] = None, icc: Any = None, exif: Any = None,
+           text: Mapping[str, str] | None = None, chunks: Iterable[Chunk] | None = None) -> bytes | None:
     """Encodes an array. Returns bytes, or writes a file, which appears only when it is complete.
 
     >>> file = l3.encode(np.zeros((480, 640, 3), np.uint8))
@@ -334,10 +317,10 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
     array
         uint8 or uint16, of shape (H, W) or (H, W, C) with at most 4 channels (with ``layout="CHW"``: (C, H, W)). A
         NumPy array, or any array on a CPU that NumPy can convert. Or a Pillow image of mode 1, L, LA, RGB, RGBA, I;16
-        or P. Mode P keeps its palette and transparency, unless `colour` is ``"gray"``. Other modes keep only their
-        samples: if ``image.info`` has a transparent colour, call ``image.convert("RGBA")`` first.
+        or P. It keeps its palette (unless `colour` is ``"gray"``), its transparent colour, ICC profile and EXIF, and
+        the text of a PNG that Pillow opened. The arguments below replace these.
     path
-        the file to write. None: return the bytes.
+        the file to write, or a file object to write to. None: return the bytes.
     method, effort
         ``"auto"``: the method with the fewest bytes for each tile. ``"fast"``: quick to encode and decode.
         ``"dense"``: small. The effort is 1 (quickest) to 9 (fewest bytes); decoding takes the same time.
@@ -354,6 +337,19 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
         (width, height) of a tile, or one number for both; multiples of 32. None: 128.
     threads
         the number of threads; 0: one per processor. The bytes do not depend on it.
+    transparent
+        for images without alpha: the gray value, or the red, green and blue, that is fully transparent.
+    icc, exif
+        the bytes of an ICC profile, and of EXIF data. Empty bytes: none, also if a Pillow image has some.
+    text
+        a dict of texts. Keys have 1 to 79 characters of Latin-1. ``{}``: none, also if a Pillow image has some.
+    chunks
+        other PNG chunks, as `chunks` of an :class:`l3.Info` lists them. `icc`, `exif` and `text` replace those in it.
+
+    The command shows and keeps all of these: ``l3 decode`` writes them to a PNG.
+
+    >>> with l3.open("photo.l3") as image:                          # other pixels, everything else as it is
+    ...     l3.encode(255 - image.decode(), "negative.l3", chunks=image.chunks)
     """
     arguments.one_of("layout", layout, arguments.LAYOUTS)
     arguments.one_of("method", method, _METHODS)
@@ -362,9 +358,16 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
     mode = arguments.pillow_mode(array)
     if mode is not None:
         layout = "HWC"  # as Pillow has it
-        palette = _pillow_palette(array, mode, palette, colour)
+        _pillow.check_mode(mode)
+        if mode == "P" and palette is None and colour in (None, "palette"):
+            palette = _pillow.palette_of(array)
         if mode == "1" and bits is None:
             bits = 1
+        if transparent is None and palette is None:
+            transparent = _pillow.transparent_of(array, mode, bits or (16 if mode.startswith("I;16") else 8))
+        given = icc, exif, text
+        icc, exif, text = (its if mine is None else mine  # noqa: B905 (Python 3.9)
+                           for mine, its in zip(given, _pillow.metadata_of(array)))
         array = np.asarray(array, np.uint8) if mode == "1" else np.asarray(array)
     pixels = _pixels(array, layout)
     most = 8 * pixels.itemsize
@@ -373,27 +376,37 @@ def encode(array: Any, path: None | str | os.PathLike[str] = None, *, method: st
     elif not (1 if most == 8 else 9) <= arguments.whole_number("bits", bits, 1, 16) <= most:
         raise ValueError(f"bits is {bits}, but the array has dtype {pixels.dtype}: "
                          + ("uint8 is for 1 to 8 bits" if most == 8 else "uint16 is for 9 to 16 bits"))
-    entries, transparency = _palette(palette)
+    table = _palette(palette)
     channels = pixels.shape[2]
     if colour is None:
-        colour = "palette" if entries else _COLOURS[channels]
+        colour = "palette" if table is not None else _COLOURS[channels]
     possible = {_COLOURS[channels]} | ({"palette"} if channels == 1 else set())
     if colour not in possible:
+        if table is not None and channels != 1:
+            raise ValueError(f"palette is for indices, which have one channel, but the array has {channels} channels; "
+                             "leave palette out")
         raise ValueError(f"colour is {colour!r}, but with {channels} channel{'s' if channels != 1 else ''} must be "
                          + arguments.either(sorted(possible)))
-    if (colour == "palette") != bool(entries):
+    if (colour == "palette") != (table is not None):
         raise ValueError("colour='palette' needs the argument palette, and palette needs colour='palette'")
-    if entries and int(pixels.max()) >= len(entries) // 3:
-        row, column = np.argwhere(pixels[:, :, 0] >= len(entries) // 3)[0]
-        raise ValueError(f"array has index {pixels[row, column, 0]} at row {row}, column {column}, but the palette has "
-                         f"{len(entries) // 3} entries")
+    sections = _chunks.sections_of(_chunks.given_chunks(chunks, icc, exif, text, colour))
+    if table is not None:
+        _check_indices(pixels, bits, table)
+        sections["palette"] = table[:, :3].tobytes()
+        if table.shape[1] == 4:
+            sections["transparency"] = table[:, 3].tobytes()
+    if transparent is not None:
+        sections["transparency"] = _transparency(transparent, colour, bits)
     file = _native.encode(_native.tensor_of_buffer(pixels, False), colour, bits,
-                          arguments.truth("premultiplied", premultiplied), entries, transparency,
+                          arguments.truth("premultiplied", premultiplied), sections,
                           _METHODS.index(method), effort, tile_width, tile_height,
                           arguments.whole_number("threads", threads, 0, 1024))
     if path is None:
         return file
-    _write(os.fsdecode(path), file)
+    if arguments.is_path(path) or isinstance(path, bytes):
+        _write(os.fsdecode(path), file)  # type: ignore[arg-type]
+    else:
+        arguments.write_stream(path, file)
     return None
 
 
@@ -419,44 +432,44 @@ def _pixels(array: Any, layout: str) -> Array:
     return np.ascontiguousarray(pixels)
 
 
-_PILLOW_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16", "I;16L", "I;16B", "I;16N")
-_CONVERTED = {"CMYK": "RGB", "YCbCr": "RGB", "LAB": "RGB", "HSV": "RGB", "RGBX": "RGB", "PA": "RGBA", "RGBa": "RGBA",
-              "La": "LA", "I": "I;16"}
-
-
-def _pillow_palette(image: Any, mode: str, palette: Any, colour: str | None) -> Any:
-    """Returns the palette of a Pillow image, unless one is given. Raises ValueError for modes that L3 lacks."""
-    if mode not in _PILLOW_MODES:
-        write = f"image.convert({_CONVERTED[mode]!r})" if mode in _CONVERTED else "an array of uint8 or uint16"
-        clips = ", which clips samples above 65535" if mode == "I" else ""
-        raise ValueError(f"L3 has no equivalent of Pillow's mode {mode!r}: encode {write} instead{clips}")
-    if mode != "P" or palette is not None or colour not in (None, "palette"):
-        return palette
-    indices = np.asarray(image)
-    given = np.asarray(image.getpalette("RGBA") or [], np.uint8).reshape(-1, 4)
-    # Pillow omits entries that it considers unused, and treats them as black.
-    entries = np.zeros((max(len(given), int(indices.max(initial=0)) + 1), 4), np.uint8)
-    entries[:, 3] = 255
-    entries[:len(given)] = given
-    # Alpha is in the palette or in image.info. A GIF may name a transparent entry that does not exist.
-    transparency = image.info.get("transparency")
-    if isinstance(transparency, bytes):
-        count = min(len(transparency), len(entries))
-        entries[:count, 3] = np.frombuffer(transparency, np.uint8)[:count]
-    elif transparency is not None and transparency < len(entries):
-        entries[transparency, 3] = 0
-    return entries if np.any(entries[:, 3] != 255) else entries[:, :3]
-
-
-def _palette(palette: Any) -> tuple[bytes, bytes]:
-    """Returns the entries of a palette, and their alpha or nothing."""
+def _palette(palette: Any) -> Array | None:
+    """Returns a palette as an array."""
     if palette is None:
-        return b"", b""
+        return None
     table = np.asarray(palette)
     if table.dtype != np.uint8 or table.ndim != 2 or table.shape[1] not in (3, 4) or not 1 <= len(table) <= 256:
         raise ValueError(f"palette has shape {table.shape} and dtype {table.dtype}, but must have (N, 3) or "
                          "(N, 4), N up to 256, and 'uint8'")
-    return table[:, :3].tobytes(), table[:, 3].tobytes() if table.shape[1] == 4 else b""
+    return table
+
+
+def _check_indices(pixels: Array, bits: int, table: Array) -> None:
+    """Raises ValueError if the image cannot have this palette."""
+    if pixels.dtype != np.uint8:
+        raise ValueError("palette is for indices of dtype uint8: use array.astype('uint8')")
+    if len(table) > 2**bits:
+        raise ValueError(f"palette has {len(table)} entries, but with bits={bits} can have {2**bits}")
+    if int(pixels.max()) >= len(table):
+        row, column = np.argwhere(pixels[:, :, 0] >= len(table))[0]
+        raise ValueError(f"array has index {pixels[row, column, 0]} at row {row}, column {column}, but the palette has "
+                         f"{len(table)} entries")
+
+
+def _transparency(transparent: int | Sequence[int], colour: str, bits: int) -> bytes:
+    """Returns the section for a transparent colour."""
+    most = 2**bits - 1
+    if colour == "rgb":
+        key = arguments.whole_numbers("transparent", transparent, 3, "(red, green, blue)")
+    elif colour == "gray":
+        key = [arguments.whole_number("transparent", transparent)]
+    else:
+        instead = "a palette of shape (N, 4)" if colour == "palette" else "its alpha"
+        raise ValueError(f"transparent is for images of colour 'gray' or 'rgb', but this one is {colour!r}: use "
+                         + instead)
+    for number in key:
+        if number > most:
+            raise ValueError(f"transparent is {transparent!r}, but samples of {bits} bits are at most {most}")
+    return np.asarray(key, "<u2").tobytes()
 
 
 def _write(path: str, file: bytes) -> None:

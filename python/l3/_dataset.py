@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, Union, overload
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from ._arguments import Cache
 from ._coding import decode
 from ._errors import Error, SampleError
 from ._store import Runner, Store, is_store, name_of
+
+Numbers = Union[range, "np.ndarray[Any, np.dtype[Any]]"]
+Several = Union[slice, range, Sequence[int], Sequence[bool], "np.ndarray[Any, np.dtype[Any]]"]
+Item = TypeVar("Item", covariant=True)
 
 
 class Sample:
@@ -55,6 +59,11 @@ class Sample:
         self.shard: int = entry["shard"]
 
     @property
+    def shape(self) -> tuple[int, int, int]:
+        """(height, width, channels) of the decoded image; (0, 0, 0) if it is not an image"""
+        return self.height, self.width, self.channels
+
+    @property
     def metadata(self) -> Any:
         """The metadata of the sample, parsed from JSON; None if it has none. Raises ValueError if it is not JSON."""
         text = self._set.metadata_of(self.number)
@@ -83,6 +92,157 @@ class Sample:
 
 def _listed(models: Any) -> list[Any]:
     return list(models) if isinstance(models, (list, tuple)) else [models]
+
+
+def _is_several(which: object) -> bool:
+    """Returns whether `which` selects several samples: a slice, or numbers or a mask in a list or an array."""
+    return isinstance(which, (slice, list, range)) or (hasattr(which, "__array__") and getattr(which, "ndim", 0) > 0)
+
+
+def _selected(numbers: Numbers, which: Any) -> Numbers:
+    """Returns those of the numbers that a slice, a mask or positions select."""
+    if isinstance(which, slice):
+        return numbers[which]
+    if isinstance(which, range):
+        which = np.arange(which.start, which.stop, which.step)
+    places = np.asarray(which)
+    if places.size == 0 and not isinstance(which, np.ndarray):
+        places = places.astype(np.int64)
+    if places.ndim != 1 or places.dtype.kind not in "biu":
+        raise TypeError("samples are selected by a slice, by a mask of bool, or by a list of numbers, not by "
+                        f"{type(which).__name__} of {places.dtype} with {places.ndim} dimensions")
+    count = len(numbers)
+    if places.dtype == bool:
+        if len(places) != count:
+            raise IndexError(f"the mask has {len(places)} entries, but there are {count} samples")
+        places = np.flatnonzero(places)
+    elif places.size:
+        if int(places.min()) < -count or int(places.max()) >= count:
+            wrong = next(int(place) for place in places if not -count <= place < count)
+            raise IndexError(f"sample {wrong} is out of range: there are {count} samples")
+        places = places.astype(np.int64)
+        places = np.where(places < 0, places + count, places)
+    if isinstance(numbers, range):
+        return np.asarray(places * numbers.step + numbers.start)
+    selected: Numbers = numbers[places]
+    return selected
+
+
+def _place(which: object, count: int, what: str) -> int:
+    """Returns the place that an index means, from 0 on. `what` says in which object it is."""
+    if isinstance(which, np.ndarray):
+        which = which[()]
+    if isinstance(which, (bool, np.bool_)) or not hasattr(which, "__index__"):
+        raise TypeError(f"a sample is found by its number{' or its name' if what == 'data set' else ''}, and several "
+                        f"samples by a slice, a mask or a list of numbers, not by {type(which).__name__}")
+    number: int = which.__index__()
+    if not -count <= number < count:
+        raise IndexError(f"sample {number} is out of range: the {what} has {count} samples")
+    return number % count
+
+
+class View(Sequence[Item]):
+    """Some samples of a data set, or their names: a sequence that reads nothing before it is asked for an item."""
+
+    __slots__ = ("_data", "_numbers")
+
+    def __init__(self, data: Dataset, numbers: Numbers) -> None:
+        self._data = data
+        self._numbers = numbers
+
+    def _item(self, number: int) -> Item:
+        raise NotImplementedError
+
+    def _place_of(self, value: object) -> int | None:
+        """Returns the first place of an item, or None."""
+        number = None
+        if isinstance(value, str):
+            number = self._data.find(value)
+        elif isinstance(value, Sample) and value._set is self._data._open():
+            number = value.number
+        if number is None:
+            return None
+        if isinstance(self._numbers, range):
+            return self._numbers.index(number) if number in self._numbers else None
+        found = np.flatnonzero(self._numbers == number)
+        return int(found[0]) if len(found) else None
+
+    @property
+    def numbers(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The numbers of the samples in the data set."""
+        if isinstance(self._numbers, range):
+            return np.arange(self._numbers.start, self._numbers.stop, self._numbers.step, dtype=np.int64)
+        return np.array(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, which: int) -> Item: ...
+    @overload
+    def __getitem__(self, which: Several) -> View[Item]: ...
+    def __getitem__(self, which: int | Several) -> Item | View[Item]:
+        if _is_several(which):
+            return type(self)(self._data, _selected(self._numbers, which))
+        return self._item(int(self._numbers[_place(which, len(self), "view")]))
+
+    def __iter__(self) -> Iterator[Item]:
+        for number in self._numbers:
+            yield self._item(int(number))
+
+    def __contains__(self, value: object) -> bool:
+        return self._place_of(value) is not None
+
+    def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
+        """Returns the place of a sample or a name. Raises ValueError if it is not in the view."""
+        found = self._place_of(value)
+        if found is None or found not in range(*slice(start, stop).indices(len(self))):
+            raise ValueError(f"{value!r} is not in {self!r}")
+        return found
+
+    def __repr__(self) -> str:
+        return f"l3.{type(self).__name__}({len(self)} of {self._data!r})"
+
+
+class Samples(View[Sample]):
+    """Some samples of a :class:`Dataset`: ``data[10:20]``, ``data[mask]`` or ``data[[3, 1, 4]]``.
+
+    Nothing is read or decoded before an item is used. Ranges take no memory, other selections 8 bytes per sample.
+    """
+
+    __slots__ = ()
+
+    def _item(self, number: int) -> Sample:
+        return self._data._sample(self._data._open(), number)
+
+    @overload
+    def __getitem__(self, which: int) -> Sample: ...
+    @overload
+    def __getitem__(self, which: Several) -> Samples: ...
+    def __getitem__(self, which: int | Several) -> Sample | Samples:
+        return super().__getitem__(which)  # type: ignore[return-value]
+
+    @property
+    def names(self) -> Names:
+        """The names of the samples."""
+        return Names(self._data, self._numbers)
+
+    @property
+    def labels(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The labels of the samples; -1 if one has none."""
+        whole = self._data.labels
+        if isinstance(self._numbers, range):
+            return whole[self.numbers] if self._numbers.step != 1 else whole[self._numbers.start:self._numbers.stop]
+        return whole[self._numbers]
+
+
+class Names(View[str]):
+    """Names of samples: ``data.names``, ``data[10:20].names``."""
+
+    __slots__ = ()
+
+    def _item(self, number: int) -> str:
+        return self._data._open().name_of(number)
 
 
 @dataclass(frozen=True)
@@ -134,6 +294,7 @@ class Dataset:
     ...     print(len(data), data.classes)
     ...     pixels = data[0].decode()
     ...     pixels = data["a/b.png"].decode(layout="CHW")
+    ...     cats = data[data.labels == 3]                              # also data[-100:] and data[[3, 1, 4]]
 
     Opening reads and verifies the indexes, but no sample. Any number of threads may use a data set at once. It survives
     a fork, and can be pickled: the copy opens the same path, or a copy of the store. It starts no threads, except one
@@ -186,6 +347,7 @@ class Dataset:
         self._shards: int = described["shards"]
         self._size: int = described["bytes"]
         self._roles: list[str] | None = None
+        self._labels: np.ndarray[Any, np.dtype[np.int64]] | None = None
 
     @property
     def path(self) -> str:
@@ -217,6 +379,18 @@ class Dataset:
         if self._roles is None:
             self._roles = self._open().roles()
         return list(self._roles)
+
+    @property
+    def names(self) -> Names:
+        """The names of all samples. A sequence; each name is read from the index when it is used."""
+        return Names(self, range(self._count))
+
+    @property
+    def labels(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The labels of all samples, read-only; -1 for a sample without one."""
+        if self._labels is None:
+            self._labels = np.frombuffer(self._open().labels(), np.int64)
+        return self._labels
 
     @property
     def cache(self) -> CacheInfo | None:
@@ -260,19 +434,20 @@ class Dataset:
     def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, which: int | str) -> Sample:
+    @overload
+    def __getitem__(self, which: int | str) -> Sample: ...
+    @overload
+    def __getitem__(self, which: Several) -> Samples: ...
+    def __getitem__(self, which: int | str | Several) -> Sample | Samples:
         native = self._open()
         if isinstance(which, str):
             found = self.find(which)
             if found is None:
                 raise KeyError(which)
             return self._sample(native, found)
-        if isinstance(which, (slice, bool, np.bool_)) or not hasattr(which, "__index__"):
-            raise TypeError(f"a sample is found by its number or its name, not by {type(which).__name__}")
-        number = which.__index__()
-        if not -self._count <= number < self._count:
-            raise IndexError(f"sample {number} is out of range: the data set has {self._count} samples")
-        return self._sample(native, number % self._count)
+        if _is_several(which):
+            return Samples(self, _selected(range(self._count), which))
+        return self._sample(native, _place(which, self._count, "data set"))
 
     def __iter__(self) -> Iterator[Sample]:
         for number in range(self._count):

@@ -6,180 +6,31 @@ import atexit
 import os
 import sys
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn, Optional, Union
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NoReturn, Optional
 
 import numpy as np
 
 from . import _arguments as arguments
 from . import _native
+from . import _steps as steps
 from . import _units as units
 from ._arguments import Cache
-from ._coding import Array
+from ._batch import Batch, batch_of
 from ._dataset import CacheInfo, Dataset, cache_of
+from ._reports import BatchTimes, Explanation, Failure, Request, Sharing
 from ._store import Store, is_store
-
-Images = Union[Array, _native.Tensor]
+from ._transform import Transforms, together
 
 _ORDERS = {False: "stored", True: "shuffled", "windows": "windows"}
 _ORDER_NAMES = ("stored", "shuffled", "windows")
 _ENDINGS = ("even", "pad", "drop", "uneven")
 _ON_ERROR = ("raise", "skip", "zero")
 _READING = ("auto", "uring", "threads")
-_CROPS = {"centre": 1, "center": 1, "random": 2}
 _STATE_VERSION = 1
 _Failures = tuple[list[tuple[int, Optional[int], str, str, str, Optional[int]]], int]
-
-
-@dataclass(frozen=True)
-class BatchTimes:
-    """When the steps of a batch happened, in nanoseconds since the loader was made; 0 if a step did not happen."""
-
-    begun: int
-    """its files were requested"""
-    fetched: int
-    """the last file had arrived"""
-    copy_begun: int
-    """the copy to a GPU began"""
-    copied: int
-    """the copy to a GPU ended"""
-    decode_begun: int
-    """decoding of the first image began"""
-    decoded: int
-    """decoding of the last image ended"""
-    asked: int
-    """the loop asked for the batch"""
-    given: int
-    """the loop received the batch; ``given - asked`` is the time for which it waited"""
-    reading: int
-    """time that threads spent reading, summed"""
-    decoding: int
-    """time that threads spent decoding, summed"""
-    converting: int
-    """the part of it that made values of the wanted type of the samples"""
-    bytes_read: int
-    """bytes of files"""
-    bytes_out: int
-    """bytes of arrays"""
-
-
-@dataclass(frozen=True)
-class Request:
-    """A read from a store. Times are in nanoseconds since the loader was made; 0 if a step did not happen."""
-
-    batch: int
-    """the number of its batch"""
-    sample: int
-    """the number of its sample in the data set"""
-    offset: int
-    """in the sample"""
-    bytes: int
-    queued: int
-    """the loader asked for it"""
-    sent: int
-    """it was sent; the last time if it was repeated"""
-    answered: int
-    """the first byte arrived"""
-    finished: int
-    attempts: int
-    """how often it was sent"""
-    shared: int
-    """how many other reads the same request served"""
-    hedged: bool
-    """it was slow, so a second one was sent"""
-    failed: bool
-    cached: bool
-    """a cache answered it"""
-
-
-@dataclass(frozen=True)
-class Sharing:
-    """What became of sharing batches (``share``) since the loader was made."""
-
-    jobs: int
-    """how many loaders are attached now, with this one"""
-    from_other_jobs: int
-    """batches that came from another loader"""
-    prepared_for_all: int
-    """batches that this loader prepared for all"""
-    prepared_alone: int
-    """batches that this loader prepared for itself, because they did not come"""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A unit that could not be read or decoded."""
-
-    epoch: int
-    sample: int | None
-    name: str | None
-    reason: str
-    file: str | None
-    offset: int | None
-
-
-class _Arrays(NamedTuple):
-    images: Any
-    """an array in the loader's layout, units first; with ``roles`` a dict of arrays"""
-    labels: Any
-    """the label of each unit, int64; -1 if it has none"""
-    ids: Any
-    """the sample number of each unit (of its first role), int64"""
-
-
-class Batch(_Arrays):
-    """A batch of units, as a named tuple: ``images, labels, ids = batch``.
-
-    On a CPU these are NumPy arrays. On a GPU images and labels are :class:`l3.Tensor`. You may keep a batch as long as
-    you like: its memory returns to the loader when the last array that uses it is gone, including arrays that other
-    libraries made of it.
-    """
-
-    repeats: int = 0
-    """how many of the last units appear for the second time in this epoch"""
-    failed: int = 0
-    """how many units were skipped or are zero (``on_error``)"""
-    epoch: int = 0
-    number: int = 0
-    position: int = 0
-    """units that all ranks together have taken since the epoch began, including this batch"""
-    times: BatchTimes
-    _set: _native.DataSet | None = None
-    _names: list[str] | None = None
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the samples in `ids`."""
-        if self._set is None:
-            raise AttributeError("this batch is a copy, as torch's DataLoader makes it, with arrays only: "
-                                 "loader.data[number].name is the name for each number in ids")
-        if self._names is None:
-            self._names = [self._set.name_of(int(number)) for number in self.ids]
-        return list(self._names)
-
-    def __repr__(self) -> str:
-        return f"l3.Batch({len(self.ids)} units, epoch {self.epoch}, position {self.position})"
-
-
-def _batch(native: _native.Batch, roles: Sequence[str] | None, layouts: Sequence[str],
-           data_set: _native.DataSet) -> Batch:
-    arrays: list[Any] = [_array(tensor) for tensor in native.tensors(len(layouts))]
-    for i, layout in enumerate(layouts):
-        if layout == "HW":
-            arrays[i] = arrays[i][..., 0]
-    images = dict(zip(roles, arrays)) if roles is not None else arrays[0]  # noqa: B905 (Python 3.9)
-    batch = Batch(images, _array(native.labels()), np.asarray(native.ids()))
-    batch.repeats, batch.failed = native.repeats, native.failed
-    batch.epoch, batch.number, batch.position = native.epoch, native.number, native.position
-    batch.times = BatchTimes(**native.times())
-    batch._set = data_set
-    return batch
-
-
-def _array(tensor: _native.Tensor) -> Images:
-    # NumPy has neither bfloat16 nor arrays on a GPU.
-    return tensor if tensor.device != "cpu" or tensor.dtype == "bfloat16" else np.asarray(tensor)
 
 
 class Loader:
@@ -212,14 +63,48 @@ class Loader:
         the units within each `window` consecutive shards, for storage with slow random access.
     seed
         the seed of order, crops and mirroring.
+    orient
+        True: turn images upright, as their EXIF data says.
+    random_resized_crop, scale, ratio
+        (height, width), or one number for both: resize a random box to this size, as torchvision's RandomResizedCrop
+        does. `scale` is the smallest and the largest part of the area, `ratio` those of width to height.
+    boxes
+        an array of (x, y, width, height), one row for each unit: use this part of each image.
+    resize, longest
+        `resize` is (height, width), or one number for the shorter side. `longest` is for the longer side.
     crop, crop_mode
-        (height, width) of the crop, or one number for both. `crop_mode` is ``"random"`` or ``"centre"``. All roles of a
-        unit get the same crop. None: whole images, which must all have the same size.
-    flip
-        True: mirror half of the units, left to right.
+        (height, width) of the crop, or one number for both. `crop_mode` is ``"random"`` or ``"centre"``. It comes after
+        resizing.
+    pad, letterbox, pad_mode, pad_value
+        `pad` is the (height, width) that padding on all sides gives. `letterbox` resizes images first, so that they
+        just fit. `pad_mode` is ``"value"``, ``"edge"`` or ``"reflect"``. `pad_value` is a number, or one per channel,
+        in samples (0 to 255 for 8 bits), before `mean` and `std`; or ``"mean"``, which they make 0.
+    interpolation
+        ``"nearest"``, ``"nearest-exact"``, ``"bilinear"``, ``"bicubic"`` or ``"area"``, with antialiasing, as
+        torchvision.transforms.v2 defines them. None: bilinear for the first role, and nearest for the others, for
+        palette indices and for labels (int16, int32, int64).
+    flip, flip_vertical, rotate90
+        True: mirror half of the units, left to right or top to bottom, and turn them by a random multiple of 90
+        degrees. `rotate90` may also be a number of turns, counterclockwise.
     dtype, mean, std
-        as in :func:`l3.decode`. With `roles` they apply to the first role, and the others are delivered as stored. A
-        mapping from roles to values sets them per role.
+        as in :func:`l3.decode`, and ``"int16"``, ``"int32"`` or ``"int64"``. With `roles` they apply to the first role,
+        and the others are delivered as stored. A mapping from roles to values sets them per role. So it is for
+        `interpolation`, `pad_value`, `channels`, `alpha`, `bits` and `background`.
+    channels, alpha, background, bits
+        `channels` is ``"rgb"`` or ``"gray"`` (0.299 red + 0.587 green + 0.114 blue). `alpha` is ``"keep"``, ``"drop"``
+        or ``"blend"``, which blends colours with the `background`. `bits=8`: 16 bits become 8, rounded.
+    brightness, contrast, saturation, hue
+        change the colours of the first role at random: multiply by a number from 1 - x to 1 + x; turn the hue by at
+        most this part of a circle (0.5 at most).
+    batch, pad_multiple
+        ``"stack"``: one array, so all images must have one size. ``"list"``: a list of arrays of any size. ``"pad"``:
+        one array with the size of the largest image of the batch, rounded up to multiples of `pad_multiple`. Images
+        are in the upper left corner, and ``batch.sizes`` tells their sizes.
+    bucket_by
+        ``"aspect"``: make batches of images with similar ratios of width to height.
+    transform
+        a function that is called for each image (a dict of images with `roles`) on threads. Its results become
+        ``batch.images``: an array if they are arrays of one shape, else a list.
     layout
         ``"CHW"`` or ``"HWC"``; ``"HW"`` for images of one channel on a CPU. A mapping from roles sets it per role.
     roles
@@ -233,7 +118,8 @@ class Loader:
     rank, world_size
         the number of this process, and how many processes share each epoch.
     last_batch
-        what to do if the number of units is not a multiple of the batches of all ranks. ``"even"``: the last batch is
+        what to do if the number of units is not a multiple of the batches of all ranks. `drop_last` is the same as
+        ``"drop"``. ``"even"``: the last batch is
         smaller, with at most one repeat per rank. ``"pad"``: repeats fill it. ``"drop"``: it is left out.
         ``"uneven"``: no repeats; ranks may differ by one unit and by one batch.
     on_error
@@ -256,7 +142,7 @@ class Loader:
         (None: 2). `share_timeout` is for how many seconds they wait for one that does not start or takes nothing
         (None: 60). All options that change a batch must be the same: otherwise the first ``next`` raises ValueError.
     samples
-        numbers or names of samples. Only the groups that contain them are units.
+        numbers or names of samples, or a mask of all samples. Only the groups that contain them are units.
     max_pixels, max_bytes
         limits for each image, as in :func:`l3.decode`.
     cache
@@ -265,19 +151,38 @@ class Loader:
 
     def __init__(self, data: str | os.PathLike[str] | Dataset | Store, batch_size: int, *,
                  shuffle: bool | str = True, seed: int = 0, window: int = 8,
-                 crop: int | Sequence[int] | None = None, crop_mode: str = "random", flip: bool = False,
+                 orient: bool = False, random_resized_crop: int | Sequence[int] | None = None,
+                 scale: Sequence[float] = (0.08, 1.0), ratio: Sequence[float] = (3 / 4, 4 / 3), boxes: object = None,
+                 resize: int | Sequence[int] | None = None, longest: int | None = None,
+                 crop: int | Sequence[int] | None = None, crop_mode: str = "random",
+                 pad: int | Sequence[int] | None = None, letterbox: int | Sequence[int] | None = None,
+                 pad_mode: str = "value", pad_value: object = None, interpolation: object = None,
+                 flip: bool = False, flip_vertical: bool = False, rotate90: bool | int = False,
+                 channels: object = None, alpha: object = None, background: object = None, bits: object = None,
+                 brightness: float = 0, contrast: float = 0, saturation: float = 0, hue: float = 0,
+                 batch: str = "stack", pad_multiple: int | None = None, bucket_by: str | None = None,
+                 transform: Callable[[Any], Any] | None = None,
                  dtype: object = None, layout: str | Mapping[str, str] = "CHW", mean: object = None, std: object = None,
                  roles: Sequence[str] | None = None, colours: bool | Sequence[str] = False,
                  device: object = "cpu", stream: object = None, rank: int = 0, world_size: int = 1,
-                 last_batch: str = "even", on_error: str = "raise", ordered: bool = True, threads: int = 0,
-                 prefetch: int | None = None, reading: str = "auto", max_bytes_in_flight: int | None = None,
+                 last_batch: str = "even", drop_last: bool = False, on_error: str = "raise", ordered: bool = True,
+                 threads: int = 0, prefetch: int | None = None, reading: str = "auto",
+                 max_bytes_in_flight: int | None = None,
                  share: str | None = None, jobs: int | None = None, share_timeout: float | None = None,
                  samples: Sequence[int | str] | None = None, max_pixels: int | None = None,
                  max_bytes: int | None = None, cache: Cache = None) -> None:
         if not isinstance(shuffle, (bool, np.bool_)) and not (isinstance(shuffle, str) and shuffle == "windows"):
             raise ValueError(f"shuffle is {shuffle!r}, but must be True, False or 'windows'")
-        arguments.one_of("crop_mode", crop_mode, tuple(_CROPS))
-        cut = [0, 0] if crop is None else arguments.two_edges("crop", crop, "(height, width)", 1)
+        if arguments.truth("drop_last", drop_last):
+            if last_batch not in ("even", "drop"):
+                raise ValueError(f"drop_last and last_batch={last_batch!r} exclude each other: leave one of them out")
+            last_batch = "drop"
+        of_images = steps.options_of(
+            orient=orient, boxes=boxes, random_resized_crop=random_resized_crop, scale=scale, ratio=ratio,
+            resize=resize, longest=longest, crop=crop, crop_mode=crop_mode, pad=pad, letterbox=letterbox,
+            pad_mode=pad_mode, flip=flip, flip_vertical=flip_vertical, rotate90=rotate90, batch=batch,
+            pad_multiple=pad_multiple, bucket_by=bucket_by, brightness=brightness, contrast=contrast,
+            saturation=saturation, hue=hue)
         world_size = arguments.whole_number("world_size", world_size, 1)
         number = arguments.is_gpu(device)
         self._order = _ORDERS["windows" if shuffle == "windows" else bool(shuffle)]
@@ -288,7 +193,10 @@ class Loader:
         self._rank = arguments.whole_number("rank", rank, 0, world_size - 1)
         self._last_batch = arguments.one_of("last_batch", last_batch, _ENDINGS)
         self._ordered = arguments.truth("ordered", ordered)
+        self._batching = batch
+        self._bucket_by = bucket_by
         options: dict[str, Any] = {
+            **of_images,
             "batch_size": self._batch_size,
             "seed": self._seed,
             "rank": self._rank,
@@ -298,10 +206,6 @@ class Loader:
             "ending": _ENDINGS.index(self._last_batch),
             "on_error": _ON_ERROR.index(arguments.one_of("on_error", on_error, _ON_ERROR)),
             "delivery": int(not self._ordered),
-            "crop": 0 if crop is None else _CROPS[crop_mode],
-            "crop_width": cut[1],
-            "crop_height": cut[0],
-            "flip": int(arguments.truth("flip", flip)),
             "device": int(number is not None),
             "device_number": number or 0,
             "threads": arguments.whole_number("threads", threads, 0, 1024),
@@ -336,16 +240,24 @@ class Loader:
         self._selection = None if groups is None else units.digest(groups)
         names: list[str | None] = [None] if self._roles is None else list(self._roles)
         self._layouts = units.layouts_of(layout, names)
-        wanted, scalings = units.wanted(self._set, self._roles, groups, self._layouts, dtype, mean, std, colours)
-        self._native = _native.Loader(self._set, options, wanted, groups)
+        of_roles = steps.tensor_options(
+            names, interpolation=interpolation, channels=channels, alpha=alpha, bits=bits, pad_value=pad_value,
+            background=background, jitters=any(x != 0 for x in (brightness, contrast, saturation, hue)))
+        wanted, scalings = units.wanted(self._set, self._roles, groups, self._layouts, dtype, mean, std, colours,
+                                        of_roles)
+        try:
+            self._native = _native.Loader(self._set, options, wanted, groups)
+        except ValueError as error:
+            raise ValueError(steps.in_python_words(str(error))) from None
         for (shape, kind), numbers, one in zip(self._native.tensors(), scalings, self._layouts):  # noqa: B905
-            channels = shape[1 if one == "CHW" else 3]
+            count = shape[1 if one == "CHW" else 3]
             for name, values in numbers.items():
-                arguments.check_channels(name, values, channels)
-            if one == "HW" and (channels != 1 or number is not None or kind == "bfloat16"):
+                arguments.check_channels(name, values, count)
+            if one == "HW" and (count != 1 or number is not None or kind == "bfloat16"):
                 self._native.close()
-                raise ValueError(f"layout 'HW' is for NumPy arrays of one channel, but these images have {channels}"
-                                 if channels != 1 else "layout 'HW' is for NumPy arrays: use 'CHW' or 'HWC' here")
+                raise ValueError(f"layout 'HW' is for NumPy arrays of one channel, but these images have {count}"
+                                 if count != 1 else "layout 'HW' is for NumPy arrays: use 'CHW' or 'HWC' here")
+        self._transforms = None if transform is None else self._make_transforms(transform, threads, prefetch, number)
         described = self._native.describe()
         self._units: int = described["units"]
         self._batches: int = described["batches"]
@@ -356,9 +268,20 @@ class Loader:
         self._ahead: list[int] = []  # where the next loop leaves out batches
         self._begun = False
         self._loops = 0
+        self._positions: deque[int] = deque()  # after the batches that are with `transform`
         self._last_failures: _Failures = ([], 0)
         _loaders.add(self)
         _be_iterable_for_torch()
+
+    def _make_transforms(self, transform: Callable[[Any], Any], threads: int, prefetch: int | None,
+                         number: int | None) -> Transforms:
+        if not callable(transform):
+            raise TypeError(f"transform is {transform!r}, but must be a function of an image")
+        if number is not None:
+            raise ValueError("transform is for device='cpu': on a GPU, change the whole batch in the loop")
+        if not self._ordered:
+            raise ValueError("transform needs ordered=True")
+        return Transforms(transform, threads, 2 if prefetch is None else prefetch)
 
     # -------------------------------------------------------------------------------------------------------- loops
 
@@ -366,6 +289,9 @@ class Loader:
         """Begins the next epoch, or continues at the position of load_state_dict."""
         if self._begun:
             self._epoch, self._position, self._ahead = self._epoch + 1, 0, []
+        if self._transforms is not None:
+            self._transforms.clear()
+            self._positions.clear()
         self._native.start(self._epoch, self._position, self._ahead)
         self._begun = True
         self._loops += 1
@@ -393,14 +319,43 @@ class Loader:
     def _next(self, loop: int) -> Batch:
         if loop != self._loops:
             raise RuntimeError("another loop over this loader has begun: a loader allows one loop at a time")
-        try:
-            native = self._native.next()
-        finally:
-            self._position = self._native.position
-        if native is None:
+        if self._transforms is not None:
+            batch = self._next_transformed(self._transforms)
+        else:
+            try:
+                batch = self._take()
+            finally:
+                self._position = self._native.position
+        if batch is None:
             self._go_to(self._epoch + 1, 0)
             raise StopIteration
-        return _batch(native, self._roles, self._layouts, self._set)
+        return batch
+
+    def _take(self) -> Batch | None:
+        native = self._native.next()
+        return None if native is None else batch_of(native, self._roles, self._layouts, self._batching, self._set)
+
+    def _next_transformed(self, transforms: Transforms) -> Batch | None:
+        # The position after what this call delivers, or after the batch that failed.
+        def take() -> Batch | None:
+            try:
+                return self._take()
+            finally:
+                positions.append(self._native.position)
+
+        positions = self._positions
+        try:
+            found = transforms.next(take)
+        finally:
+            if positions:
+                self._position = positions.popleft()
+        if found is None:
+            return None
+        batch, results, spent = found
+        made = Batch(together(results), batch.labels, batch.ids)
+        made.__dict__.update(batch.__dict__)
+        made.times = replace(batch.times, transforming=spent)
+        return made
 
     # -------------------------------------------------------------------------------------------------------- state
 
@@ -427,6 +382,9 @@ class Loader:
         state = {"version": _STATE_VERSION, "epoch": epoch, "position": position, "units": self._units,
                  "seed": self._seed, "order": self._order,
                  "window": self._window if self._order == "windows" else None, "samples": self._selection}
+        if self._bucket_by is not None:  # what is in a bucket depends on how ranks share the epoch
+            state["bucket_by"] = self._bucket_by
+            state["sharing"] = [self._batch_size, None, self._world_size, self._last_batch]
         if not self._ordered:  # which batches came ahead depends on how ranks share the epoch
             ahead = self._native.ahead() if self._begun else self._ahead
             state["ahead"] = ahead if epoch == self._epoch else []
@@ -437,8 +395,8 @@ class Loader:
         """Makes the next loop continue at the position of a state.
 
         Data set, seed, order and samples must be the same as when the state was taken; otherwise ValueError names the
-        difference. Batch size and number of ranks may differ, but not with ``ordered=False``: the units that follow
-        are the same, in the same order.
+        difference. Batch size and number of ranks may differ, but not with ``ordered=False`` or ``bucket_by``: the
+        units that follow are the same, in the same order.
         """
         if not isinstance(state, Mapping):
             raise TypeError(f"state is {type(state).__name__}, but must be a dict from l3.Loader.state_dict()")
@@ -448,9 +406,10 @@ class Loader:
             raise ValueError(f"state has no {missing[0]!r}: it is not from l3.Loader.state_dict()")
         if "ahead" in state and self._ordered:
             raise ValueError("the state was taken with ordered=False, but this loader has ordered=True")
-        for name in ("version", "units", "seed", "order", "window", "samples", "sharing"):
+        for name in ("version", "units", "seed", "order", "window", "samples", "bucket_by", "sharing"):
             if state.get(name) != own.get(name):
-                raise ValueError(f"the state was taken with {name} {state[name]!r}, but this loader has {own[name]!r}")
+                raise ValueError(f"the state was taken with {name} {state.get(name)!r}, but this loader has "
+                                 f"{own.get(name)!r}")
         epoch = arguments.whole_number("state['epoch']", state["epoch"], 0, 2**63 - 1)
         position = arguments.whole_number("state['position']", state["position"], 0, self._units)
         self._go_to(epoch, position, [arguments.whole_number("state['ahead']", begin, position, self._units)
@@ -487,12 +446,29 @@ class Loader:
 
     def timeline(self) -> list[BatchTimes]:
         """Returns the times of the last delivered batches, at most 4096, oldest first."""
-        return [BatchTimes(**times) for times in self._native.timeline()]
+        times = [BatchTimes(**times) for times in self._native.timeline()]
+        if self._transforms is not None:
+            spent = self._transforms.times
+            times = [replace(one, transforming=spent.get(one.given, 0)) for one in times]
+        return times
 
     def requests(self) -> list[Request]:
         """Returns the last reads from the store, at most 65,536, oldest first. Local files that the system has in
         memory need none."""
         return [Request(**request) for request in self._native.requests()]
+
+    def explain(self, sample: int | str, epoch: int | None = None) -> Explanation:
+        """Tells what happens to a sample in an epoch (None: the current one), whether it was delivered or not.
+
+        Random choices depend only on the seed, the epoch and the sample's group, not on ranks, threads or devices.
+        """
+        if isinstance(sample, str):
+            found = self._data.find(sample)
+            if found is None:
+                raise ValueError(f"the data set has no sample {sample!r}")
+            sample = found
+        epoch = self._epoch if epoch is None else arguments.whole_number("epoch", epoch, 0, 2**63 - 1)
+        return Explanation(**self._native.explain(epoch, arguments.whole_number("sample", sample, 0, 2**63 - 1)))
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the timeline and the requests to a file for chrome://tracing and ui.perfetto.dev."""
@@ -503,6 +479,8 @@ class Loader:
         if not self._native.closed:
             self._last_failures = self._native.failures()
             self._native.close()
+            if self._transforms is not None:
+                self._transforms.close()
 
     def _failures(self) -> _Failures:
         return self._last_failures if self._native.closed else self._native.failures()

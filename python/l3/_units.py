@@ -13,11 +13,16 @@ from . import _native
 from ._dataset import Dataset
 
 
-def groups_of(data: Dataset, samples: Sequence[int | str]) -> list[int]:
+def groups_of(data: Dataset, samples: Sequence[int | str] | np.ndarray) -> list[int]:
     """Returns the groups of the samples, each once."""
     if isinstance(samples, (str, bytes)) or not hasattr(samples, "__iter__"):
         raise TypeError(f"samples is {samples!r}, but must be a list of numbers or names")
     native = data._open()
+    if isinstance(samples, np.ndarray) and samples.dtype == np.bool_:
+        if samples.shape != (len(data),):
+            raise ValueError(f"samples is a mask of shape {samples.shape}, but must have one value for each of the "
+                             f"{len(data)} samples")
+        samples = [int(number) for number in np.flatnonzero(samples)]
     groups: dict[int, None] = {}
     for which in samples:
         if isinstance(which, str):
@@ -44,8 +49,8 @@ def layouts_of(layout: str | Mapping[str, str], roles: Sequence[str | None]) -> 
 
 
 def wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int] | None, layouts: list[str],
-            dtype: object, mean: object, std: object,
-            colours: bool | Sequence[str]) -> tuple[list[Any], list[dict[str, list[float]]]]:
+            dtype: object, mean: object, std: object, colours: bool | Sequence[str],
+            steps: list[dict[str, Any]]) -> tuple[list[Any], list[dict[str, list[float]]]]:
     """Returns the arguments of the extension per role, and the means and deviations in them, by name."""
     names: list[str | None] = [None] if roles is None else list(roles)
     found = []
@@ -55,23 +60,28 @@ def wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int]
     if isinstance(colours, Sequence):
         # by_role refuses roles that were not requested.
         arguments.by_role("colours", dict.fromkeys(colours), names)
-    for role, layout, one_dtype, one_mean, one_std in zip(  # noqa: B905 (Python 3.9)
-            names, layouts, arguments.by_role("dtype", dtype, names), arguments.by_role("mean", mean, names),
+    for role, layout, row, one_dtype, one_mean, one_std in zip(  # noqa: B905 (Python 3.9)
+            names, layouts, steps, arguments.by_role("dtype", dtype, names), arguments.by_role("mean", mean, names),
             arguments.by_role("std", std, names)):
         of_role = "" if role is None else f" of role {role!r}"
         as_colours = role in colours if isinstance(colours, Sequence) else arguments.truth("colours", colours)
-        name = arguments.dtype_name("dtype" + of_role, one_dtype)
-        means = arguments.numbers("mean" + of_role, one_mean)  # type: ignore[arg-type]
-        stds = arguments.numbers("std" + of_role, one_std)  # type: ignore[arg-type]
+        name = arguments.dtype_name("dtype" + of_role, one_dtype, arguments.LOADER_DTYPES)
+        means = arguments.numbers("mean" + of_role, one_mean)
+        stds = arguments.numbers("std" + of_role, one_std)
         arguments.check_scaling(name, means, stds)
         scales, biases = [0.0] * 4, [0.0] * 4
         if name in arguments.FLOATS:
             # If values are scaled, all images of a role have the same bits; otherwise the loader refuses them.
-            most = 2 ** data_set.bits_of(role, groups[0] if groups else 0, as_colours) - 1
+            bits = row["bits"] or data_set.bits_of(role, groups[0] if groups else 0, as_colours)
+            most = 2 ** bits - 1
+            if row["pad_value"] == "mean":
+                row["pad_value"] = [most * (means[i % len(means)] if means else 0.0) for i in range(4)]
             for i in range(4):
                 m = means[i % len(means)] if means else 0.0
                 s = stds[i % len(stds)] if stds else 1.0
                 scales[i], biases[i] = 1 / (most * s), -m / s
-        found.append((role, name, layout == "CHW", as_colours, scales, biases))
+        elif row["pad_value"] == "mean":
+            raise ValueError(f"pad_value{of_role} 'mean' is for floats: write a number instead")
+        found.append((role, name, layout == "CHW", as_colours, scales, biases, row))
         scalings.append({"mean" + of_role: means, "std" + of_role: stds})
     return found, scalings

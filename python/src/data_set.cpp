@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <optional>
 #include <set>
 
@@ -161,6 +162,26 @@ uint32_t bits_of(const DataSet& self, const nb::object& role, uint64_t group, bo
   return 8;
 }
 
+// The labels of all samples as int64_t; -1 for a sample without one.
+nb::bytes labels(const DataSet& self) {
+  l3_data_info info = l3_data_info_init();
+  (void)!l3_data_describe(self.set.get(), &info);
+  const nb::object bytes = nb::steal<nb::object>(
+      PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(info.samples * sizeof(int64_t))));
+  if (!bytes.is_valid()) throw nb::python_error();
+  char* to = PyBytes_AS_STRING(bytes.ptr());
+  {
+    const nb::gil_scoped_release unlocked;
+    l3_data_sample sample = l3_data_sample_init();
+    for (uint64_t i = 0; i < info.samples; ++i) {
+      const bool has_label = l3_data_get(self.set.get(), i, &sample) == L3_OK && sample.label != L3_NO_LABEL;
+      const int64_t label = has_label ? int64_t{sample.label} : -1;
+      std::memcpy(to + i * sizeof(label), &label, sizeof(label));
+    }
+  }
+  return nb::borrow<nb::bytes>(bytes);
+}
+
 nb::bytes read(const DataSet& self, uint64_t index) {
   const l3_data_sample sample = sample_at(self, index);
   const nb::object bytes =
@@ -230,6 +251,7 @@ void bind_data_set(nb::module_& module) {
              const uint32_t label = sample_at(self, index).label;
              return label == L3_NO_LABEL ? nb::none() : nb::cast(label);
            })
+      .def("labels", &labels)
       .def("name_of",
            [](const DataSet& self, uint64_t index) {
              const l3_data_sample sample = sample_at(self, index);

@@ -101,11 +101,15 @@ Files::Files(const nb::list& sources, const nb::list& models, bool as_colours, c
   const Region wanted = region_of(region);
   try {
     for (size_t i = 0; i < files_.size(); ++i) {
-      const nb::handle source = sources[i];
+      nb::object source = nb::borrow(sources[i]);
+      bool is_path = false;
       if (PyTuple_Check(source.ptr())) {
         const auto path = nb::cast<nb::bytes>(source[0]);
         files_[i].name.assign(path.c_str(), path.size());
-      } else {
+        is_path = nb::len(source) == 1;
+        if (!is_path) source = source[1];
+      }
+      if (!is_path) {
         if (PyObject_GetBuffer(source.ptr(), &files_[i].buffer, PyBUF_SIMPLE) != 0) throw nb::python_error();
         files_[i].bytes = {static_cast<const uint8_t*>(files_[i].buffer.buf),
                            static_cast<size_t>(files_[i].buffer.len)};
@@ -252,6 +256,12 @@ void bind_files(nb::module_& module) {
                shapes.append(nb::make_tuple(file.region.height, file.region.width, file.channels, file.bits));
              }
              return shapes;
+           })
+      .def("before_pixels",
+           [](const Files& self, size_t index) {
+             const File& file = self.files().at(index);
+             const size_t size = std::min<uint64_t>(file.opened->info().payload_start, file.bytes.size());
+             return nb::make_tuple(nb::bytes(file.bytes.data(), size), file.bytes.size());
            })
       .def(
           "decode",

@@ -45,7 +45,8 @@ struct File {
 class Files {
  public:
   // Reads and verifies everything before the pixels, without the interpreter's lock. A source is a tuple with a path as
-  // bytes, or an object with the buffer protocol. Raises an exception for the first source that is wrong.
+  // bytes, an object with the buffer protocol, or a tuple with its name for messages and such an object. Raises an
+  // exception for the first source that is wrong.
   Files(const nb::list& sources, const nb::list& models, bool as_colours, const nb::object& region,
         const l3_limits& limits, uint32_t threads);
   ~Files();

@@ -58,6 +58,7 @@ struct Batch {
   l3_batch_info info;
   DLDevice device;
   void* usual_stream;
+  l3_batch* batch;  // alive as long as `memory` is
 
   Tensor tensor_of(const l3_tensor& from) const {
     Tensor tensor;
@@ -68,6 +69,11 @@ struct Batch {
     tensor.device = device;
     tensor.usual_stream = usual_stream;
     return tensor;
+  }
+  l3_tensor unit(uint32_t number, uint32_t place) const {
+    l3_tensor told{};
+    (void)!l3_batch_unit(batch, number, place, &told);
+    return told;
   }
   // Numbers in host memory. They are few, so they are copied: a copy does not keep the batch alive.
   Tensor numbers(const int64_t* from) const {
@@ -116,6 +122,12 @@ nb::dict dict_of(const l3_request& request) {
 uint64_t number_in(const nb::dict& options, const char* name) { return nb::cast<uint64_t>(options[name]); }
 uint32_t small_number_in(const nb::dict& options, const char* name) { return nb::cast<uint32_t>(options[name]); }
 
+template <size_t kCount>
+void copy_floats(const nb::object& from, float (&to)[kCount]) {
+  const auto numbers = nb::cast<std::vector<float>>(from);
+  std::copy_n(numbers.begin(), std::min(numbers.size(), kCount), to);
+}
+
 class Loader {
  public:
   Loader(const DataSet& set, const nb::dict& options, const nb::list& wanted, const nb::object& groups);
@@ -153,6 +165,7 @@ class Loader {
   nb::object next();
   uint64_t position() const { return position_; }
 
+  nb::dict explain(uint64_t epoch, uint64_t sample) const;
   nb::dict describe() const;
   nb::list tensors() const;
   uint64_t batches_from(uint64_t position) const;
@@ -238,11 +251,40 @@ Loader::Loader(const DataSet& set, const nb::dict& options, const nb::list& want
     all.jobs = small_number_in(options, "jobs");
     all.share_timeout_ms = small_number_in(options, "share_timeout_ms");
   }
+  all.orient = small_number_in(options, "orient");
+  all.box = small_number_in(options, "box");
+  all.resize = small_number_in(options, "resize");
+  all.resize_width = small_number_in(options, "resize_width");
+  all.resize_height = small_number_in(options, "resize_height");
+  all.pad = small_number_in(options, "pad");
+  all.pad_width = small_number_in(options, "pad_width");
+  all.pad_height = small_number_in(options, "pad_height");
+  all.pad_mode = small_number_in(options, "pad_mode");
+  all.flip_vertical = small_number_in(options, "flip_vertical");
+  all.turn = small_number_in(options, "turn");
+  all.batching = small_number_in(options, "batching");
+  all.pad_multiple = small_number_in(options, "pad_multiple");
+  all.bucket_by = small_number_in(options, "bucket_by");
+  all.brightness = nb::cast<float>(options["brightness"]);
+  all.contrast = nb::cast<float>(options["contrast"]);
+  all.saturation = nb::cast<float>(options["saturation"]);
+  all.hue = nb::cast<float>(options["hue"]);
+  copy_floats(options["scale"], all.scale);
+  copy_floats(options["ratio"], all.ratio);
+  // Four numbers for each box.
+  const auto edges = nb::cast<std::vector<uint32_t>>(options["boxes"]);
+  std::vector<l3_box> boxes(edges.size() / 4);
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    boxes[i] = {edges[4 * i], edges[4 * i + 1], edges[4 * i + 2], edges[4 * i + 3]};
+  }
+  boxes.reserve(1);  // an empty list must not be a null pointer
+  all.boxes = boxes.data();
+  all.box_count = boxes.size();
   all.limits = {number_in(options, "max_pixels"), number_in(options, "max_bytes"), 0};
   usual_stream_ = reinterpret_cast<void*>(number_in(options, "stream"));
   if (all.device == L3_DEVICE_CUDA) device_ = {kDLCUDA, static_cast<int32_t>(all.device_number)};
 
-  // Each row is (role or None, type or "", planes, as_colours, scales, biases).
+  // Each row is (role or None, type or "", planes, as_colours, scales, biases, options).
   std::vector<l3_tensor_options> tensors(nb::len(wanted));
   std::vector<std::string> roles(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -258,10 +300,19 @@ Loader::Loader(const DataSet& set, const nb::dict& options, const nb::list& want
     tensor.type = type.empty() ? uint32_t{L3_VALUE_STORED} : type_named(type);
     tensor.layout = nb::cast<bool>(nb::object(row[2])) ? L3_LAYOUT_CHW : L3_LAYOUT_HWC;
     tensor.as_colours = nb::cast<bool>(nb::object(row[3])) ? 1 : 0;
-    const auto scales = nb::cast<std::vector<float>>(nb::object(row[4]));
-    const auto biases = nb::cast<std::vector<float>>(nb::object(row[5]));
-    std::copy_n(scales.begin(), std::min<size_t>(scales.size(), 4), tensor.scale);
-    std::copy_n(biases.begin(), std::min<size_t>(biases.size(), 4), tensor.bias);
+    copy_floats(row[4], tensor.scale);
+    copy_floats(row[5], tensor.bias);
+    const auto more = nb::cast<nb::dict>(nb::object(row[6]));
+    tensor.interpolation = small_number_in(more, "interpolation");
+    tensor.channels = small_number_in(more, "channels");
+    tensor.alpha = small_number_in(more, "alpha");
+    tensor.bits = small_number_in(more, "bits");
+    tensor.jitter = small_number_in(more, "jitter");
+    copy_floats(more["background"], tensor.background);
+    if (const nb::object value = more["pad_value"]; !value.is_none()) {
+      tensor.has_pad_value = 1;
+      copy_floats(value, tensor.pad_value);
+    }
   }
   all.tensors = tensors.data();
   all.tensor_count = static_cast<uint32_t>(tensors.size());
@@ -328,7 +379,7 @@ nb::object Loader::next() {
       raise_sample_error(failure.error, failure.sample, name);
     }
     if (what == L3_NEXT_BATCH) {
-      Batch made{nullptr, l3_batch_info_init(), device_, usual_stream_};
+      Batch made{nullptr, l3_batch_info_init(), device_, usual_stream_, batch};
       (void)!l3_batch_describe(batch, &made.info);
       made.memory = std::make_shared<BatchMemory>(batch, made.info.tensors[0].data, opened_, usual_stream_);
       position_ = made.info.position;
@@ -338,6 +389,32 @@ nb::object Loader::next() {
     if (what == L3_NEXT_END) return nb::none();
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
+}
+
+nb::dict Loader::explain(uint64_t epoch, uint64_t sample) const {
+  l3_explanation told = l3_explanation_init();
+  l3_data_error error{};
+  const l3_status status = with_loader([&](l3_loader* loader) {
+    return loader == nullptr ? L3_OK : l3_loader_explain(loader, epoch, sample, &told, &error);
+  });
+  if (is_closed()) raise_closed();
+  if (status != L3_OK) raise_error(error);
+  const auto box_of = [](const l3_box& box) { return nb::make_tuple(box.x, box.y, box.width, box.height); };
+  nb::dict shown;
+  shown["orientation"] = told.orientation;
+  shown["box"] = box_of(told.box);
+  shown["resized"] = nb::make_tuple(told.resized_height, told.resized_width);
+  shown["crop"] = box_of(told.crop);
+  shown["padding"] = nb::make_tuple(told.left, told.top);
+  shown["size"] = nb::make_tuple(told.height, told.width);
+  shown["flip"] = told.flip != 0;
+  shown["flip_vertical"] = told.flip_vertical != 0;
+  shown["turns"] = told.turns;
+  shown["brightness"] = told.brightness;
+  shown["contrast"] = told.contrast;
+  shown["saturation"] = told.saturation;
+  shown["hue"] = told.hue;
+  return shown;
 }
 
 nb::dict Loader::describe() const {
@@ -439,6 +516,23 @@ void bind_loader(nb::module_& module) {
              for (uint32_t i = 0; i < count; ++i) tensors.append(self.tensor_of(self.info.tensors[i]));
              return tensors;
            })
+      .def("units",
+           [](const Batch& self, uint32_t number) {
+             nb::list units;
+             for (uint32_t i = 0; i < self.info.units; ++i) units.append(self.tensor_of(self.unit(number, i)));
+             return units;
+           })
+      .def("sizes",
+           [](const Batch& self, uint32_t number, bool planes) {
+             Tensor sizes = allocate_tensor({static_cast<int64_t>(self.info.units), 2}, kInt64);
+             auto* to = static_cast<int64_t*>(sizes.data);
+             for (uint32_t i = 0; i < self.info.units; ++i) {
+               const l3_tensor unit = self.unit(number, i);
+               *to++ = static_cast<int64_t>(unit.shape[planes ? 1 : 0]);
+               *to++ = static_cast<int64_t>(unit.shape[planes ? 2 : 1]);
+             }
+             return sizes;
+           })
       .def("ids", [](const Batch& self) { return self.numbers(self.info.ids); })
       .def("labels",
            [](const Batch& self) {
@@ -469,6 +563,7 @@ void bind_loader(nb::module_& module) {
       .def("ahead", &Loader::ahead)
       .def("next", &Loader::next)
       .def_prop_ro("position", &Loader::position)
+      .def("explain", &Loader::explain, "epoch"_a, "sample"_a)
       .def("describe", &Loader::describe)
       .def("tensors", &Loader::tensors)
       .def("batches_from", &Loader::batches_from)

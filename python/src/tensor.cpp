@@ -25,12 +25,14 @@ struct TypeRow {
   const char* formats;  // of the buffer protocol
 };
 
-constexpr std::array<TypeRow, 6> kTypes{{
+constexpr std::array<TypeRow, 8> kTypes{{
     {L3_VALUE_U8, "uint8", 1, kDLUInt, "|u1", "B"},
     {L3_VALUE_U16, "uint16", 2, kDLUInt, "<u2", "H"},
     {L3_VALUE_F16, "float16", 2, kDLFloat, "<f2", "e"},
     {L3_VALUE_BF16, "bfloat16", 2, kDLBfloat, nullptr, ""},
     {L3_VALUE_F32, "float32", 4, kDLFloat, "<f4", "f"},
+    {L3_VALUE_I16, "int16", 2, kDLInt, "<i2", "h"},
+    {L3_VALUE_I32, "int32", 4, kDLInt, "<i4", "i"},
     {kInt64, "int64", 8, kDLInt, "<i8", "lq"},
 }};
 
@@ -369,7 +371,7 @@ void bind_tensor(nb::module_& module) {
           "ndim", [](const Tensor& tensor) { return tensor.shape.size(); }, "The number of dimensions.")
       .def_prop_ro(
           "dtype", [](const Tensor& tensor) { return type_name(tensor.type); },
-          "'uint8', 'uint16', 'float16', 'bfloat16', 'float32' or 'int64'.")
+          "'uint8', 'uint16', 'int16', 'int32', 'int64', 'float16', 'bfloat16' or 'float32'.")
       .def_prop_ro("device", &device_name, "'cpu', or 'cuda:' and a number.")
       .def_prop_ro("nbytes", &Tensor::bytes, "The size of the memory in bytes.")
       .def_prop_ro("__array_interface__", [](const Tensor& tensor) { return array_interface(tensor, false); })

@@ -16,8 +16,8 @@ namespace l3_python {
 
 namespace nb = nanobind;
 
-// Types are values of l3_value_type. L3_VALUE_STORED stands for 64-bit integers here, the type of labels.
-inline constexpr uint32_t kInt64 = L3_VALUE_STORED;
+// The type of labels.
+inline constexpr uint32_t kInt64 = L3_VALUE_I64;
 
 uint32_t type_bytes(uint32_t type);
 const char* type_name(uint32_t type);

@@ -220,7 +220,7 @@ class Batches(Sets):
         ):
             with self.subTest(**how), self.assertRaisesRegex(error, text):
                 l3.Loader(path, 2, **how)
-        for samples in ([np.bool_(True)], np.ones(3, bool)):
+        for samples in ([np.bool_(True)], [True] * 3):
             with self.assertRaisesRegex(TypeError, "samples is .*True_?, but must be a whole number"):
                 l3.Loader(path, 2, samples=samples)
         with l3.Dataset(path) as data, self.assertRaisesRegex(TypeError, "bool"):

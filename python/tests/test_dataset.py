@@ -47,11 +47,73 @@ class Datasets(Sets):
         self.assertTrue("cats/001.png" in data and "cats" not in data and 1 not in data)
         self.assertEqual(data[np.int64(3)].number, 3)
         for wrong, error in ((len(data), IndexError), (-len(data) - 1, IndexError), ("none", KeyError),
-                             (slice(2), TypeError), (1.5, TypeError)):
+                             ((1, 2), TypeError), (1.5, TypeError)):
             with self.subTest(wrong), self.assertRaises(error):
                 data[wrong]
         with self.assertRaises(IndexError):
             data.group(self.COUNT)
+
+    def test_views(self) -> None:
+        data = l3.Dataset(self.classes_set())
+        every = [sample.name for sample in data]
+        mask = np.arange(self.COUNT) % 3 == 1
+        for which, expected in (
+            (slice(10, 20), every[10:20]), (slice(None), every), (slice(-4, None), every[-4:]),
+            (slice(None, None, -2), every[::-2]), (slice(90, 99), []), (mask, every[1::3]),
+            (mask.tolist(), every[1::3]),
+            ([5, -1, 5], [every[5], every[-1], every[5]]), (np.int8([-1, 2]), [every[-1], every[2]]),
+            (np.uint64([2]), [every[2]]), (range(3, 9, 2), every[3:9:2]), ([], []), (np.zeros(self.COUNT, bool), []),
+        ):
+            with self.subTest(which=which):
+                view = data[which]
+                self.assertIsInstance(view, l3.Samples)
+                self.assertEqual((len(view), [sample.name for sample in view]), (len(expected), expected))
+                self.assertEqual((len(view.names), list(view.names)), (len(expected), expected))
+                self.assertEqual(view.numbers.tolist(), [every.index(name) for name in expected])
+                self.assertEqual(view.labels.tolist(), [data[name].label for name in expected])
+                self.assertEqual([sample.name for sample in reversed(view)], expected[::-1])
+                for i in range(-len(expected), len(expected)):
+                    self.assertEqual((view[i].name, view.names[i]), (expected[i], expected[i]))
+                self.assertEqual(list(view[1:-1].names), expected[1:-1])
+                self.assertEqual(list(view[::-2].names), expected[::-2])
+                self.assertEqual(list(view.names[np.arange(len(view)) % 2 == 0]), expected[::2])
+                for place, name in enumerate(expected):
+                    self.assertEqual(view.names.index(name), expected.index(name))
+                    self.assertTrue(name in view.names and name in view and view[place] in view)
+                self.assertNotIn("none", view.names)
+                self.assertEqual(list(pickle.loads(pickle.dumps(view)).names), expected)
+        with self.assertRaisesRegex(ValueError, "'none' is not in l3.Names"):
+            data.names.index("none")
+        self.assertRegex(repr(data[2:5]), r"^l3\.Samples\(3 of l3\.Dataset\(")
+        np.testing.assert_array_equal(data[mask][2].decode(), picture(number_of(every[7])))
+        cats = data[data.labels == data.classes.index("cats")]
+        self.assertEqual({sample.class_name for sample in cats}, {"cats"})
+        self.assertEqual(list(data[mask][[False, True] + 6 * [False]].names), [every[4]])
+        with l3.Loader(data, 1, samples=data[mask].numbers, shuffle=False) as loader:
+            self.assertEqual([batch.names[0] for batch in loader], every[1::3])
+        self.assertEqual(data[3].shape, (24, 32, 3))
+
+    def test_wrong_selections(self) -> None:
+        data = l3.Dataset(self.classes_set())
+        for which, error, text in (
+            (np.ones(3, bool), IndexError, "the mask has 3 entries, but there are 23 samples"),
+            ([0, 23], IndexError, "sample 23 is out of range: there are 23 samples"),
+            ([-24], IndexError, "sample -24 is out of range"), (np.uint64([2**63]), IndexError, "out of range"),
+            ([1.5], TypeError, "by a slice, by a mask of bool, or by a list of numbers, not by list of float64"),
+            (["a"], TypeError, "not by list of <U1"), (np.zeros((2, 2), int), TypeError, "with 2 dimensions"),
+            ((1, 2), TypeError, "by its number or its name, and several samples by a slice, .*, not by tuple"),
+            (True, TypeError, "not by bool"), (np.array(True), TypeError, "not by bool"),
+        ):
+            with self.subTest(which=which), self.assertRaisesRegex(error, text):
+                data[which]
+        view = data[3:5]
+        with self.assertRaisesRegex(IndexError, "sample 2 is out of range: the view has 2 samples"):
+            view[2]
+        with self.assertRaises(ValueError):
+            data.labels[0] = 1
+        data.close()
+        with self.assertRaisesRegex(ValueError, "is closed"):
+            view[0]
 
     def test_groups_and_metadata(self) -> None:
         png = self.folder / "png"
@@ -69,7 +131,7 @@ class Datasets(Sets):
             text = next(sample for sample in samples if not sample.is_image)
             self.assertEqual(image.metadata, {"number": number_of(image.name), "text": "é"})
             self.assertEqual(text.bytes().decode(), f"text {number_of(text.name)}")
-            self.assertEqual((text.colour, text.width), (None, 0))
+            self.assertEqual((text.colour, text.width, text.shape), (None, 0, (0, 0, 0)))
             with self.assertRaisesRegex(ValueError, "is not an image; use bytes"):
                 text.decode()
 

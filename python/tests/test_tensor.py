@@ -95,7 +95,7 @@ class Outputs(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "out is a tensor that is not C-contiguous"):
             l3.decode(file, out=OldLibrary(np.zeros((24, 32, 6), np.uint8)[:, :, ::2]))
         with self.assertRaisesRegex(ValueError, "out is a tensor of a type"):
-            l3.decode(file, out=OldLibrary(np.zeros((24, 32, 3), np.int32)))
+            l3.decode(file, out=OldLibrary(np.zeros((24, 32, 3), np.int8)))
 
     def test_references_are_given_back(self) -> None:
         file = l3.encode(picture(2), method="fast")

@@ -1,0 +1,94 @@
+"""Calls a function of the user for each image, on threads, while the loader goes on."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+_MOST_THREADS = 8
+_MOST_TIMES = 4096  # as many as the timeline has
+
+
+class Transforms:
+    """Batches whose images are with the function now, in the order of delivery."""
+
+    def __init__(self, function: Callable[[Any], Any], threads: int, ahead: int) -> None:
+        self._function = function
+        self._pool = ThreadPoolExecutor(threads or min(os.cpu_count() or 1, _MOST_THREADS), "l3-transform")
+        self._ahead = ahead
+        self._waiting: deque[tuple[Any, list[Future[tuple[Any, int]]], BaseException | None]] = deque()
+        self._ended = False
+        self.times: dict[int, int] = {}  # for each batch that was given: the time that its images took, summed
+
+    def clear(self) -> None:
+        for _, futures, _ in self._waiting:
+            for future in futures:
+                future.cancel()
+        self._waiting.clear()
+        self._ended = False
+
+    def close(self) -> None:
+        self.clear()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def next(self, take: Callable[[], Any]) -> tuple[Any, list[Any], int] | None:
+        """Returns a batch, the results of its images, and the time that they took, summed; None after the last one.
+
+        `take` returns the next batch of the loader, or None. An exception of it or of the function is raised when the
+        turn of its batch comes; the next call continues with the batch after it.
+        """
+        while not self._ended and len(self._waiting) <= self._ahead:
+            try:
+                batch = take()
+            except Exception as error:
+                self._waiting.append((None, [], error))
+                continue
+            if batch is None:
+                self._ended = True
+            else:
+                self._waiting.append((batch, [self._pool.submit(self._call, image) for image in batch._each()], None))
+        if not self._waiting:
+            self._ended = False
+            return None
+        batch, futures, fault = self._waiting.popleft()
+        if fault is not None:
+            raise fault
+        results, spent = [], 0
+        try:
+            for future in futures:
+                result, nanoseconds = future.result()
+                results.append(result)
+                spent += nanoseconds
+        finally:
+            self.times[batch.times.given] = spent
+            if len(self.times) > _MOST_TIMES:
+                del self.times[next(iter(self.times))]
+        return batch, results, spent
+
+    def _call(self, image: Any) -> tuple[Any, int]:
+        begun = time.perf_counter_ns()
+        result = self._function(image)
+        return result, time.perf_counter_ns() - begun
+
+
+def together(results: list[Any]) -> Any:
+    """Stacks arrays or tensors of equal shape; returns everything else as a list. Mappings become mappings."""
+    if not results:
+        return results
+    first = results[0]
+    if isinstance(first, dict) and all(isinstance(one, dict) and one.keys() == first.keys() for one in results):
+        return {key: together([one[key] for one in results]) for key in first}
+    if isinstance(first, np.ndarray) and all(
+            isinstance(one, np.ndarray) and one.shape == first.shape and one.dtype == first.dtype for one in results):
+        return np.stack(results)
+    if type(first).__module__.split(".")[0] == "torch" and all(
+            type(one) is type(first) and one.shape == first.shape for one in results):
+        import torch  # type: ignore[import-not-found, unused-ignore]
+        return torch.stack(results)
+    return results
