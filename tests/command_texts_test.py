@@ -17,7 +17,7 @@ from command_testing import FAILED, USAGE, CommandTest, main
 
 SHELLS = ("bash", "zsh", "fish")
 OPTIONS = ("Options", "Interruptions and errors", "Data sets", "Training", "Limits")  # headings of options in help
-MOST_LINES, MOST_COLUMNS = 54, 110
+MOST_LINES, MOST_COLUMNS = 57, 110
 
 # Calls the completion with the words "$@", of which the last one is being typed.
 BASH_DRIVER = """

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -45,11 +46,11 @@ Outcome<Converted> convert(const std::string& in, const std::string& out, const 
   if (!source) return source.failure();
   Converted result;
   result.bytes_in = source->size();
-  const Outcome<formats::Image> image = unpack(name, source->bytes(), settings.limits, context);
+  StageTimes times;
+  const Outcome<formats::Image> image = unpack(name, source->bytes(), settings, times, context);
   if (!image) return image.failure();
   *source = bridge::Buffer();  // free this memory early
   result.pixels = uint64_t{image->width} * image->height;
-  StageTimes times;
   const Outcome<bridge::Buffer> encoded = encode_image(name, *image, settings, times);
   if (!encoded) return encoded.failure();
   result.bytes_out = encoded->size();
@@ -79,14 +80,21 @@ bool is_l3(std::span<const uint8_t> file) {
   return file.size() >= 4 && file[0] == 0x8B && file[1] == 'L' && file[2] == '3' && file[3] == 'I';
 }
 
-Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t> bytes, const l3_limits& limits,
-                               Context& context, uint32_t page) {
+Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t> bytes,
+                               const ConversionSettings& settings, StageTimes& times, Context& context, uint32_t page,
+                               std::string_view role, Reshaped* reshaped) {
   std::vector<std::string> notices;
-  formats::ReadOptions read = read_options(limits);
+  formats::ReadOptions read = read_options(settings.limits);
+  read.tells_orientation = !settings.reshaping.orient;
   read.notices = &notices;
   read.page = page;
   read.max_edge = kMaxPixelsOfEdge;
-  formats::Result<formats::Image> image = formats::read(bytes, read);
+  std::optional<formats::Result<formats::Image>> decoded;
+  {
+    const Stopwatch watch(times.unpack);
+    decoded.emplace(formats::read(bytes, read));
+  }
+  formats::Result<formats::Image>& image = *decoded;
   for (const std::string& notice : notices) context.console.note(name, notice);
   if (!image && is_l3(bytes)) return Failure{name, 0, "this is already an L3 file"};
   if (!image) {
@@ -95,6 +103,11 @@ Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t>
     if (page == 0 && pages && *pages > 1) failure.reason += " (l3 convert --pages makes a sample of each page)";
     return failure;
   }
+  if (!settings.reshaping.does_anything()) return std::move(*image);
+  const Stopwatch watch(times.reshape);
+  const Outcome<Reshaped> done = reshape(name, settings.reshaping, role, settings.limits, *image);
+  if (!done) return done.failure();
+  if (reshaped != nullptr) *reshaped = *done;
   return std::move(*image);
 }
 

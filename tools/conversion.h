@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "bridge/buffer.h"
 #include "failure.h"
@@ -12,11 +13,13 @@
 #include "formats/formats.h"
 #include "l3/l3.h"
 #include "options.h"
+#include "reshape.h"
 
 namespace tools {
 
 struct ConversionSettings {
   l3_encode_options encode = l3_encode_options_init();  // its parallel is used for decoding, too
+  Reshaping reshaping;                                  // of the pixels, before they are encoded
   std::span<const l3_model* const> models;              // each is used, by name, for images that fit it
   l3_limits limits{};
   bool verify = true;  // decode the result and compare it before it gets its name
@@ -25,8 +28,9 @@ struct ConversionSettings {
 
 // Seconds of one thread in each stage.
 struct StageTimes {
-  double read = 0;    // reading the bytes of the source
-  double unpack = 0;  // decoding the source to pixels
+  double read = 0;     // reading the bytes of the source
+  double unpack = 0;   // decoding the source to pixels
+  double reshape = 0;  // turning pixels upright and resizing them
   double encode = 0;
   double verify = 0;  // decoding the result and comparing it
   double write = 0;
@@ -34,6 +38,7 @@ struct StageTimes {
   void add(const StageTimes& other) {
     read += other.read;
     unpack += other.unpack;
+    reshape += other.reshape;
     encode += other.encode;
     verify += other.verify;
     write += other.write;
@@ -77,9 +82,11 @@ class Stamp {
 // Whether the file has the signature of L3 files.
 bool is_l3(std::span<const uint8_t> file);
 
-// Decodes an image of another format, or one page of it (see ReadOptions::page).
-Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t> bytes, const l3_limits& limits,
-                               Context& context, uint32_t page = 0);
+// Decodes an image of another format, or one page of it (see ReadOptions::page), and reshapes it as the settings say.
+// `role` is that of the sample. If `reshaped` is not null, it gets what was done.
+Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t> bytes,
+                               const ConversionSettings& settings, StageTimes& times, Context& context,
+                               uint32_t page = 0, std::string_view role = "", Reshaped* reshaped = nullptr);
 
 // Encodes an image. If settings.verify is set, decodes the result and compares it. `name` is for messages.
 Outcome<bridge::Buffer> encode_image(const std::string& name, const formats::Image& image,

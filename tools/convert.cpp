@@ -34,6 +34,9 @@ std::string set_option_in_use(const ConvertOptions& options) {
   if (!options.source.group.empty()) return "--group";
   if (!options.source.labels.empty()) return "--labels";
   if (options.source.pages) return "--pages";
+  for (const std::string& word : options.interpolations) {
+    if (word.find('=') != word.npos) return "--interpolation ROLE=";
+  }
   if (!options.part.empty()) return "--part";
   if (!options.shared_model.empty()) return "--shared-model";
   if (options.shard_bytes != 0) return "--shard-size";
@@ -199,6 +202,30 @@ void add_convert(CommandLine& line) {
   sub.flag("--files", options->files, "Write an L3 file for each image: SRC/a/b.png becomes DST/a/b.l3");
   add_threads(sub, options->jobs, "-j,--jobs,--threads", "Files to convert at the same time");
   add_method(sub, options->method);
+  sub.option("--resize", options->resize,
+             "Resize images: shorter=N, longest=N, max-pixels=N (only shrink) or exact=WxH")
+      .type("RULE")
+      .check(check_resize)
+      .details(
+          "For sets whose originals are larger than a training needs. shorter and longest are sides, and max-pixels is "
+          "width times height: larger images become that small, and others stay as they are, bit for bit. exact gives "
+          "every image this size. All pixels of the original count (antialiasing), as in torchvision and Pillow. An "
+          "image that was resized says so: l3 info shows l3:resized-from");
+  sub.option("--interpolation", options->interpolations,
+             "How: bilinear (default), bicubic, area or nearest-exact, or ROLE=NAME for one role")
+      .type("NAME")
+      .one_word()
+      .check(check_interpolation)
+      .needs("--resize")
+      .details(
+          "NAME or ROLE=NAME, once for each role. With --pair the default is bilinear for the first role and "
+          "nearest-exact "
+          "for the others, which are masks and labels. If files form groups in another way, the roles of all images "
+          "must be given. Palette images, and images with a transparent colour, are always resized with nearest-exact");
+  sub.flag("--orient", options->orient, "Turn images upright, as their EXIF says; comes before --resize")
+      .details(
+          "No sample changes. The orientation in the EXIF becomes 1, and the image says what it was: l3 info shows "
+          "l3:oriented");
   add_models(sub, options->models, "A model from l3 train, for smaller results")
       .details(
           "The model is used for images with as many channels and bits. A data set holds the model itself. With "

@@ -19,14 +19,17 @@ struct ConvertOptions {
   l3_limits limits{};
   uint32_t jobs = 0;
   std::string on_error = "fail";
-  std::string report;        // empty: errors.tsv in the data set's folder
-  std::string shared_model;  // "auto", "on" or "off"; empty: auto
-  uint64_t shard_bytes = 0;  // 0: the default
-  std::string part;          // "2/8"; empty: all
-  std::string spool;         // for a URL as destination; empty: a folder for temporary files
+  std::string report;                       // empty: errors.tsv in the data set's folder
+  std::string shared_model;                 // "auto", "on" or "off"; empty: auto
+  std::string resize;                       // "shorter=256"; empty: not
+  std::vector<std::string> interpolations;  // NAME or ROLE=NAME
+  uint64_t shard_bytes = 0;                 // 0: the default
+  std::string part;                         // "2/8"; empty: all
+  std::string spool;                        // for a URL as destination; empty: a folder for temporary files
   bool files = false;
   bool resume = false;
   bool force = false;
+  bool orient = false;
   bool no_verify = false;
   bool quiet = false;
   bool json = false;

@@ -178,6 +178,7 @@ int run_jobs(const Plan& plan, const ConvertOptions& options, const ModelFiles& 
   Console& console = context.console;
   ConversionSettings settings;
   settings.encode = encode_options(options.method);
+  settings.reshaping = reshaping_of(options.orient, options.resize, options.interpolations);
   settings.models = models.all();
   settings.limits = options.limits;
   settings.verify = !options.no_verify;

@@ -63,6 +63,9 @@ std::string settings_text(const ConvertOptions& options, const Sources& all, con
   for (const std::string& pair : options.source.pairs) text += line("pair", as_text(pair));
   if (options.source.pages) text += line("pages", "on");
   text += line("group", options.source.group) + line("labels", options.source.labels);
+  text += line("resize", options.resize.empty() ? "none" : options.resize);
+  for (const std::string& word : options.interpolations) text += line("interpolation", as_text(word));
+  text += line("orient", options.orient ? "on" : "off");
   if (options.part.empty()) return text;
   // The boundaries of parts and the numbers of classes depend on all sources. Times are not included, because they can
   // differ between machines.
@@ -72,6 +75,42 @@ std::string settings_text(const ConvertOptions& options, const Sources& all, con
   loader::Digest digest{};
   l3_digest(names.data(), names.size(), digest.data());
   return text + line("sources", base::hexadecimal(digest));
+}
+
+Reshaping reshaping_for(const ConvertOptions& options) {
+  Reshaping result = reshaping_of(options.orient, options.resize, options.interpolations);
+  if (!options.source.pairs.empty()) {
+    const std::string& first = options.source.pairs.front();
+    result.first_role = first.substr(0, first.find('='));
+  }
+  return result;
+}
+
+// Mixing the numbers of a label map would destroy them, so the user must say which images of a group are maps.
+std::optional<Failure> check_interpolations(const ConvertOptions& options, const Sources& sources) {
+  const Reshaping reshaping = reshaping_for(options);
+  for (const auto& [role, filter] : reshaping.of_role) {
+    if (std::ranges::find(sources.roles, role) != sources.roles.end()) continue;
+    return Failure{options.source.source, std::nullopt, "no file has the role " + role + " of --interpolation"};
+  }
+  if (!reshaping.resize || reshaping.filter || !reshaping.first_role.empty()) return std::nullopt;
+  for (const SourceGroup& group : sources.groups) {
+    const SourceItem* first = nullptr;
+    const SourceItem* unknown = nullptr;
+    for (uint64_t i = group.first; i < group.first + group.count; ++i) {
+      const SourceItem& item = sources.items[i];
+      if (item.use != Use::image) continue;
+      if (!reshaping.of_role.contains(sources.role_of(item)) && unknown == nullptr) unknown = &item;
+      if (first != nullptr && unknown != nullptr) {
+        const std::string role = sources.role_of(*unknown);
+        return Failure{sources.display_name(*first), std::nullopt,
+                       "has other images in its group: say how each is resized, such as --interpolation " + role +
+                           "=bilinear for pictures or --interpolation " + role + "=nearest-exact for label maps"};
+      }
+      first = &item;
+    }
+  }
+  return std::nullopt;
 }
 
 struct Report {
@@ -91,8 +130,9 @@ double ratio(const SetTotals& totals) {
 }
 
 std::string shares(const StageTimes& times) {
-  const std::array<std::pair<const char*, double>, 5> stages = {{{"reading", times.read},
+  const std::array<std::pair<const char*, double>, 6> stages = {{{"reading", times.read},
                                                                  {"decoding", times.unpack},
+                                                                 {"resizing", times.reshape},
                                                                  {"encoding", times.encode},
                                                                  {"verifying", times.verify},
                                                                  {"writing", times.write}}};
@@ -100,6 +140,7 @@ std::string shares(const StageTimes& times) {
   for (const auto& stage : stages) sum += stage.second;
   std::string text;
   for (const auto& [name, seconds] : stages) {
+    if (seconds == 0) continue;
     text += (text.empty() ? "" : ", ") + std::string(name) + " " + format_number(sum > 0 ? 100 * seconds / sum : 0, 1) +
             " %";
   }
@@ -156,6 +197,7 @@ void print_end(const Report& report, bool finished, Console& console) {
   const StageTimes& times = report.outcome.times;
   json.key("thread_seconds").open_object();
   json.key("read").number(times.read, 3).key("unpack").number(times.unpack, 3);
+  json.key("reshape").number(times.reshape, 3);
   json.key("encode").number(times.encode, 3).key("verify").number(times.verify, 3);
   json.key("write").number(times.write, 3).close_object();
   console.print(json.close_object().line());
@@ -211,6 +253,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
 
   SetConversion conversion;
   conversion.settings.encode = encode_options(options.method);
+  conversion.settings.reshaping = reshaping_for(options);
   conversion.settings.models = models.all();
   conversion.settings.limits = options.limits;
   conversion.settings.verify = !options.no_verify;
@@ -321,6 +364,10 @@ int convert_to_set(const ConvertOptions& options, Context& context, bool& is_com
   for (const Failure& failure : sources.left_out) context.console.fail(failure);
   for (const Failure& failure : sources.refused) context.console.fail(failure);
   if (!sources.refused.empty()) return kExitFailed;
+  if (const auto failure = check_interpolations(options, sources)) {
+    context.console.fail(*failure);
+    return kExitFailed;
+  }
   if (!sources.left_out.empty() && options.on_error == "fail") {
     context.console.inform("l3: nothing was converted; --on-error skip converts the rest without these");
     return kExitFailed;

@@ -19,6 +19,7 @@
 #include "model_files.h"
 #include "options.h"
 #include "progress.h"
+#include "reshape.h"
 
 namespace tools {
 namespace {
@@ -223,7 +224,9 @@ std::string as_json(const FileInfo& info) {
   json.close_array().key("chunks").open_array();
   for (const formats::Chunk& chunk : info.chunks) {
     json.open_object().member("tag", tag(chunk)).member("place", uint32_t{chunk.place});
-    json.member("bytes", chunk.data.size()).close_object();
+    json.member("bytes", chunk.data.size());
+    if (const std::string record = record_text(chunk); !record.empty()) json.member("text", record);
+    json.close_object();
   }
   return json.close_array().close_object().line();
 }
@@ -273,8 +276,10 @@ void print_text(const FileInfo& info, Console& console) {
   }
   constexpr std::array kPlaces = {"before the palette", "before the pixels", "after the pixels"};
   for (const formats::Chunk& chunk : info.chunks) {
+    const std::string record = record_text(chunk);
     line("chunk", one_line(tag(chunk)) + ", " + std::to_string(chunk.data.size()) + " bytes, " +
-                      (chunk.place < kPlaces.size() ? kPlaces[chunk.place] : "at no known place"));
+                      (chunk.place < kPlaces.size() ? kPlaces[chunk.place] : "at no known place") +
+                      (record.empty() ? "" : ": " + record));
   }
 }
 

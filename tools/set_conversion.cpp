@@ -27,6 +27,34 @@ constexpr uint64_t kGroupsTogether = 16, kBytesTogether = uint64_t{1} << 16;
 // Threads that read, because they mostly wait for disks and servers.
 constexpr uint32_t kReaders = 4;
 
+// The images of a group. What is cut out of one of them must fit the others.
+class GroupImages {
+ public:
+  // Fails if an image of the group was turned or resized, and they did not have one size.
+  std::optional<Failure> add(const std::string& name, const Reshaped& reshaped) {
+    was_changed_ |= reshaped.was_changed;
+    if (first_.empty()) {
+      first_ = name;
+      size_ = reshaped.before;
+    } else if (size_ != reshaped.before && other_.empty()) {
+      other_ = name;
+      other_size_ = reshaped.before;
+    }
+    if (!was_changed_ || other_.empty()) return std::nullopt;
+    const auto text = [](loader::Size size) {
+      return std::to_string(size.width) + " x " + std::to_string(size.height);
+    };
+    return Failure{other_, std::nullopt,
+                   "has " + text(other_size_) + " pixels, but " + first_ + " of its group " + text(size_) +
+                       ": --resize and --orient need one size"};
+  }
+
+ private:
+  std::string first_, other_;
+  loader::Size size_, other_size_;
+  bool was_changed_ = false;
+};
+
 struct ReadGroup {
   std::vector<bridge::Buffer> files;
   std::optional<Failure> failure;
@@ -206,12 +234,13 @@ class Pipeline {
     result.failure = std::move(files.failure);
     result.totals.groups = 1;
     uint32_t label = group.label;
+    GroupImages images;
     for (uint64_t i = 0; i < group.count && !result.failure; ++i) {
       const SourceItem& item = sources_.items[group.first + i];
       result.totals.bytes_in += files.files[i].size();
       ++result.totals.files;
       try {
-        result.failure = take(item, std::move(files.files[i]), result, label, times);
+        result.failure = take(item, std::move(files.files[i]), result, label, images, times);
       } catch (...) {
         result.failure = caught(sources_.display_name(item));
       }
@@ -235,7 +264,7 @@ class Pipeline {
 
   // Adds the result for a file to its group.
   std::optional<Failure> take(const SourceItem& item, bridge::Buffer bytes, NewGroup& group, uint32_t& label,
-                              StageTimes& times) {
+                              GroupImages& images, StageTimes& times) {
     if (item.use == Use::label) {
       const auto number = label_in(bytes.bytes());
       if (!number)
@@ -253,9 +282,11 @@ class Pipeline {
     part.sample.name = item.name;
     part.sample.role = sources_.role_of(item);
     if (item.use == Use::image) {
-      Outcome<bridge::Buffer> encoded = encode(item, std::move(bytes), group.totals, times);
+      Reshaped reshaped;
+      Outcome<bridge::Buffer> encoded = encode(item, std::move(bytes), group.totals, times, reshaped);
       if (!encoded) return encoded.failure();
       bytes = std::move(*encoded);
+      if (auto failure = images.add(sources_.display_name(item), reshaped)) return failure;
     }
     group.totals.bytes_out += bytes.size();
     if (!loader::describe(bytes.bytes(), item.use == Use::image ? L3_DATA_IMAGE : L3_DATA_BYTES, part.sample)) {
@@ -266,17 +297,15 @@ class Pipeline {
     return std::nullopt;
   }
 
-  Outcome<bridge::Buffer> encode(const SourceItem& item, bridge::Buffer bytes, SetTotals& totals, StageTimes& times) {
+  Outcome<bridge::Buffer> encode(const SourceItem& item, bridge::Buffer bytes, SetTotals& totals, StageTimes& times,
+                                 Reshaped& reshaped) {
     const std::string name = sources_.display_name(item);
-    std::optional<Outcome<formats::Image>> image;
-    {
-      const Stopwatch watch(times.unpack);
-      image.emplace(unpack(name, bytes.bytes(), conversion_.settings.limits, context_, item.page));
-    }
-    if (!*image) return image->failure();
+    const Outcome<formats::Image> image = unpack(name, bytes.bytes(), conversion_.settings, times, context_, item.page,
+                                                 sources_.role_of(item), &reshaped);
+    if (!image) return image.failure();
     bytes = bridge::Buffer();  // free this memory early
-    totals.pixels += uint64_t{(*image)->width} * (*image)->height;
-    return encode_image(name, **image, conversion_.settings, times);
+    totals.pixels += uint64_t{image->width} * image->height;
+    return encode_image(name, *image, conversion_.settings, times);
   }
 
   // ---- writing

@@ -39,7 +39,7 @@ struct Sample {
 
 // Returns no image if it cannot be read. The reason is reported when the image is converted.
 Outcome<std::optional<formats::Image>> read_image(const Sources& sources, const SourceItem& item,
-                                                  const l3_limits& limits) {
+                                                  const ConversionSettings& settings) {
   const auto without = [](Failure failure) -> Outcome<std::optional<formats::Image>> {
     if (is_out_of_memory(failure)) return failure;
     return std::optional<formats::Image>();
@@ -47,10 +47,13 @@ Outcome<std::optional<formats::Image>> read_image(const Sources& sources, const 
   try {
     const Outcome<bridge::Buffer> bytes = sources.read(item);
     if (!bytes) return without(bytes.failure());
-    formats::ReadOptions options = read_options(limits);
+    formats::ReadOptions options = read_options(settings.limits);
     options.page = item.page;
     formats::Result<formats::Image> image = formats::read(bytes->bytes(), options);
-    if (!image) return without(failure_in(sources.display_name(item), image.error()));
+    const std::string name = sources.display_name(item);
+    if (!image) return without(failure_in(name, image.error()));
+    const auto reshaped = reshape(name, settings.reshaping, sources.role_of(item), settings.limits, *image);
+    if (!reshaped) return without(reshaped.failure());
     return std::optional(std::move(*image));
   } catch (...) {
     return without(caught(sources.display_name(item)));
@@ -66,7 +69,7 @@ bool are_small(const std::vector<formats::Image>& images) {
 }
 
 // With `only_small`, stops if no layout seems to have small images.
-Outcome<Sample> take_sample(const Sources& sources, const l3_limits& limits, bool only_small,
+Outcome<Sample> take_sample(const Sources& sources, const ConversionSettings& settings, bool only_small,
                             base::Parallel& parallel) {
   Sample sample;
   std::vector<const SourceItem*> images;
@@ -83,7 +86,7 @@ Outcome<Sample> take_sample(const Sources& sources, const l3_limits& limits, boo
     if (place == 0) {
       batch.assign(std::min<uint64_t>(parallel.threads(), wanted - i), std::optional<formats::Image>());
       parallel.for_each(batch.size(), [&](uint64_t k) {
-        batch[k] = read_image(sources, *images[(i + k) * images.size() / wanted], limits);
+        batch[k] = read_image(sources, *images[(i + k) * images.size() / wanted], settings);
       });
     }
     ++sample.looked_at;
@@ -170,7 +173,7 @@ Outcome<std::vector<std::vector<uint8_t>>> train_models(const Sources& sources, 
   if (which == SharedModels::never || settings.encode.method == L3_METHOD_FAST) return models;
   if (context.console.stderr_is_terminal()) context.console.status("making shared models");
   const bool only_small = which == SharedModels::where_they_pay;
-  const Outcome<Sample> sample = take_sample(sources, settings.limits, only_small, parallel);
+  const Outcome<Sample> sample = take_sample(sources, settings, only_small, parallel);
   if (!sample) return sample.failure();
   if (which == SharedModels::always && sample->all > 0 && sample->images.empty()) {
     return failure_of_model("none of the images to make it from can be read");

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/parallel.h"
@@ -16,6 +17,7 @@
 #include "model_files.h"
 #include "options.h"
 #include "progress.h"
+#include "reshape.h"
 #include "verify_set.h"
 
 namespace tools {
@@ -124,13 +126,13 @@ Plan make_plan(const VerifyOptions& options) {
 std::optional<Failure> compare(const l3::File& file, const Work& work, const VerifyOptions& options) {
   const Outcome<bridge::Buffer> source_file = read_file(work.source);
   if (!source_file) return source_file.failure();
-  const formats::Result<formats::Image> source = formats::read(source_file->bytes(), read_options(options.limits));
+  formats::Result<formats::Image> source = formats::read(source_file->bytes(), read_options(options.limits));
   if (!source) return failure_in(display_name(work.source, "stdin"), source.error());
 
   formats::Image image;
   const std::string name = display_name(work.file, "stdin");
   if (const auto error = bridge::decode_l3(file, image)) return failure_in(name, *error);
-  const std::string difference = formats::difference(image, *source);
+  const std::string difference = difference_from_source(image, std::move(*source), options.limits);
   if (difference.empty()) return std::nullopt;
   return Failure{name, std::nullopt, "differs from " + display_name(work.source, "stdin") + ": " + difference};
 }

@@ -12,6 +12,7 @@
 #include "formats/formats.h"
 #include "image_tree.h"
 #include "progress.h"
+#include "reshape.h"
 #include "sources.h"
 
 namespace tools {
@@ -148,11 +149,11 @@ class SetVerifier {
     const SourceItem& item = *source->second;
     const Outcome<bridge::Buffer> bytes = sources_.read(item);
     if (!bytes) return bytes.failure();
-    const formats::Result<formats::Image> expected = formats::read(bytes->bytes(), read);
+    formats::Result<formats::Image> expected = formats::read(bytes->bytes(), read);
     if (!expected) return failure_in(sources_.display_name(item), expected.error());
     formats::Image image;
     if (const auto error = bridge::decode_l3(file, image)) return failure_in(name, *error);
-    const std::string difference = formats::difference(image, *expected);
+    const std::string difference = difference_from_source(image, std::move(*expected), wanted_.limits);
     if (difference.empty()) return std::nullopt;
     return Failure{name, std::nullopt, "differs from " + sources_.display_name(item) + ": " + difference};
   }
