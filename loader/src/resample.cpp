@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "loader/tensor_writer.h"
@@ -130,6 +131,10 @@ const ResampleRows& resample_rows() {
 #ifdef L3_HAS_AVX2_ROWS
   static const bool has_avx2 = row_writer() != nullptr;
   if (has_avx2) return kAvx2ResampleRows;
+#endif
+#ifdef L3_HAS_NEON_ROWS
+  static const char* const asked = std::getenv("L3_CPU");
+  if (asked == nullptr || std::strcmp(asked, "portable") != 0) return kNeonResampleRows;
 #endif
   return kPortable;
 }

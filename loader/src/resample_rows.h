@@ -31,6 +31,6 @@ struct ResampleRows {
 // The fastest one of this processor that L3_CPU allows.
 const ResampleRows& resample_rows();
 
-extern const ResampleRows kAvx2ResampleRows;
+extern const ResampleRows kAvx2ResampleRows, kNeonResampleRows;
 
 }  // namespace loader
