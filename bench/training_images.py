@@ -85,27 +85,40 @@ def planned(sizes: Sequence[tuple[int, int]], count: int, seed: int = 1) -> list
     return pieces
 
 
+# Files of images: how Pillow writes each kind.
+SAVED: dict[str, dict[str, Any]] = {"png": {}, "jpeg": {"quality": QUALITY}, "webp": {"lossless": True}}
+# Data sets of l3: from which files, and how. Those named "small" are what a training on crops needs of an image.
+CONVERTED = {
+    "l3-fast": ("png", ["--method", "fast"]),
+    "l3-dense": ("png", ["--method", "dense"]),
+    "l3-fast-small": ("jpeg", ["--method", "fast", "--resize", "shorter=256"]),
+    "l3-dense-small": ("jpeg", ["--method", "dense", "--resize", "shorter=256"]),
+}
+
+
 class Folder:
-    """Where the set is kept: png/ and jpeg/ with class folders, raw.bin with raw.npy, and data sets of l3."""
+    """Where the set is kept: a folder for each of SAVED, with class folders, raw.bin with raw.npy, and CONVERTED."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.png, self.jpeg, self.raw = path / "png", path / "jpeg", path / "raw.bin"
+        self.raw = path / "raw.bin"
         self.index = path / "raw.npy"  # a row for each image: offset, height, width, class
-        self.fast, self.dense = path / "l3-fast", path / "l3-dense"
+
+    def of(self, form: str) -> Path:
+        return self.raw if form == "raw" else self.path / form
 
     def sizes(self) -> dict[str, int]:
         """Bytes of each form."""
         found = {}
-        for name, paths in (("png", [self.png]), ("jpeg", [self.jpeg]), ("raw", [self.raw, self.index]),
-                            ("l3-fast", [self.fast]), ("l3-dense", [self.dense])):
-            files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))]
-            if files:
-                found[name] = sum(file.stat().st_size for file in files if file.is_file())
+        for form in (*SAVED, "raw", *CONVERTED):
+            path = self.of(form)
+            files = [self.raw, self.index] if form == "raw" else path.rglob("*")
+            if path.exists():
+                found[form] = sum(file.stat().st_size for file in files if file.is_file())
         return found
 
     def make(self, sources: Sequence[Path], count: int) -> dict[str, Any]:
-        """Makes PNG files, JPEG files and the raw file, unless they are there. Returns what is known about them."""
+        """Makes the files of SAVED and the raw file, unless they are there. Returns what is known about them."""
         wanted = {"count": count, "sources": [f"{path.parent.name}/{path.name}" for path in sources]}
         head = self.path / "made.json"
         if head.exists():
@@ -121,8 +134,8 @@ class Folder:
                 sizes.append(image.size)
         pieces = planned(sizes, count)
         for piece in pieces:
-            for folder in (self.png, self.jpeg):
-                (folder / piece.name).parent.mkdir(parents=True, exist_ok=True)
+            for form in SAVED:
+                (self.of(form) / piece.name).parent.mkdir(parents=True, exist_ok=True)
         with self.raw.open("wb") as file:
             file.truncate(sum(piece.size for piece in pieces))
         np.save(self.index, np.array([(p.offset, p.height, p.width, p.source) for p in pieces], np.int64))
@@ -140,13 +153,14 @@ class Folder:
         return made
 
     def convert(self, command: str, effort: int) -> None:
-        """Makes the data sets of l3 from the PNG files, unless they are there."""
-        for target, options in ((self.fast, ["--method", "fast"]),
-                                (self.dense, ["--method", "dense", "--effort", str(effort)])):
+        """Makes the data sets of l3, unless they are there."""
+        for form, (source, how) in CONVERTED.items():
+            target = self.of(form)
             if not target.exists() or (target / ".l3-convert").exists():
+                options = [*how, *(["--effort", str(effort)] if "dense" in how else [])]
                 say(f"l3 convert {' '.join(options)}")
                 resume = ["--resume"] if target.exists() else []
-                subprocess.run([command, "convert", "-q", *options, *resume, self.png, target], check=True)
+                subprocess.run([command, "convert", "-q", *options, *resume, self.of(source), target], check=True)
 
 
 def make_part(part: tuple[Folder, Path, list[Piece]]) -> int:
@@ -156,8 +170,8 @@ def make_part(part: tuple[Folder, Path, list[Piece]]) -> int:
     file = os.open(folder.raw, os.O_WRONLY)
     for piece in pieces:
         reduced = photograph.resize((piece.width, piece.height), Image.Resampling.BICUBIC, box=piece.box)
-        reduced.save(folder.png / f"{piece.name}.png")
-        reduced.save(folder.jpeg / f"{piece.name}.jpg", quality=QUALITY)
+        for form, options in SAVED.items():
+            reduced.save(folder.of(form) / f"{piece.name}.{form}", **options)
         os.pwrite(file, reduced.tobytes(), piece.offset)
     os.close(file)
     return len(pieces)

@@ -3,16 +3,17 @@
 
     PYTHONPATH=build/release/python bench/training_input.py CACHE [FOLDER...] [--l3 COMMAND] [--out FILE]
 
-CACHE is a folder for the set, about 1.5 GB for each 1000 images. The first run makes it from the photographs in each
-FOLDER: PNG files, JPEG files, raw pixels in one file, and data sets of l3 (fast and dense) with the pixels of the PNG
-files. Later runs use it again. The images have different sizes, around 500 x 375.
+CACHE is a folder for the set, about 1.7 GB for each 1000 images. The first run makes it from the photographs in each
+FOLDER: PNG files, JPEG files, lossless WebP files, raw pixels in one file, and data sets of l3 (fast and dense) with
+the pixels of the PNG files; and "small" ones, which `l3 convert --resize shorter=256` makes of the JPEG files. Later
+runs use it again. The images have different sizes, around 500 x 375.
 
 Each way delivers batches of random resized crops of 224 x 224, half of them mirrored, normalised, as float16 planes in
 the memory of the CPU, with two threads or two worker processes on two processors. In each round the ways take turns,
 each in a process of its own. A turn reads all its files once, so that they are in the page cache, takes some batches
 that are not counted, and then counts the given number of batches. The results are medians over the rounds. *ms* is the
-processor time for an image, of all threads and worker processes. The last columns divide by the faster of the two
-torchvision ways.
+processor time for an image, of all threads and worker processes. The last columns divide by the fastest of
+torchvision's ways for PNG, JPEG and WebP.
 
     --ways l3-fast png-pil      measures only these. A way whose packages are missing is named and left out
     --make                      makes the set and measures nothing
@@ -40,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from training_images import MEAN, STD, Folder, photographs, record_of, say, versions
+from training_images import CONVERTED, MEAN, STD, Folder, photographs, record_of, say, versions
 
 SIDE = 224
 WARM = 8  # batches: more than any way prepares ahead, so that both ends of what is timed find it equally far ahead
@@ -84,7 +85,7 @@ def normalised(image: Any) -> Any:
 def read_tensor(path: str) -> Any:
     from torchvision import io
     file = io.read_file(path)
-    return (io.decode_jpeg if path.endswith(".jpg") else io.decode_png)(file, mode=io.ImageReadMode.RGB)
+    return io.decode_image(file, mode=io.ImageReadMode.RGB)
 
 
 def torch_batches(data: Any, given: argparse.Namespace) -> Batches:
@@ -225,19 +226,19 @@ def with_dali(path: Path, given: argparse.Namespace) -> Batches:
 
 
 WAYS: dict[str, tuple[str, str, Callable[[Folder, argparse.Namespace], Batches]]] = {
-    "l3-fast": ("l3.Loader, fast", "l3-fast", lambda folder, given: with_l3(folder.fast, given)),
-    "l3-dense": ("l3.Loader, dense", "l3-dense", lambda folder, given: with_l3(folder.dense, given)),
+    **{form: (f"l3.Loader, {form[3:].replace('-', ', ')}", form,
+              lambda folder, given, form=form: with_l3(folder.of(form), given))  # type: ignore[misc]
+       for form in CONVERTED},
     "raw-threads": ("raw, mapped, torchvision, threads", "raw", with_raw_threads),
     "raw-workers": ("raw, mapped, torchvision, workers", "raw", with_raw_workers),
     "raw-opencv": ("raw, mapped, OpenCV, threads", "raw", lambda folder, given: with_raw_threads(folder, given, True)),
-    "png-pil": ("PNG, torchvision, Pillow", "png", lambda folder, given: with_pil(folder.png, given)),
-    "png-tensor": ("PNG, torchvision, tensors", "png", lambda folder, given: with_tensors(folder.png, given)),
-    "png-dali": ("PNG, DALI", "png", lambda folder, given: with_dali(folder.png, given)),
-    "jpeg-pil": ("JPEG, torchvision, Pillow", "jpeg", lambda folder, given: with_pil(folder.jpeg, given)),
-    "jpeg-tensor": ("JPEG, torchvision, tensors", "jpeg", lambda folder, given: with_tensors(folder.jpeg, given)),
-    "jpeg-dali": ("JPEG, DALI", "jpeg", lambda folder, given: with_dali(folder.jpeg, given)),
+    **{f"{form}-{name}": (f"{title}, {what}", form,
+                          lambda folder, given, form=form, run=run: run(folder.of(form), given))  # type: ignore[misc]
+       for form, title in (("png", "PNG"), ("jpeg", "JPEG"), ("webp", "WebP"))
+       for name, what, run in (("pil", "torchvision, Pillow", with_pil),
+                               ("tensor", "torchvision, tensors", with_tensors), ("dali", "DALI", with_dali))},
 }
-PEERS = {"png": ("png-pil", "png-tensor"), "jpeg": ("jpeg-pil", "jpeg-tensor")}
+PEERS = {"png": ("png-pil", "png-tensor"), "jpeg": ("jpeg-pil", "jpeg-tensor"), "webp": ("webp-pil", "webp-tensor")}
 
 
 # -------------------------------------------------------------------------------------------------------- turns
@@ -278,8 +279,7 @@ def turn(given: argparse.Namespace) -> dict[str, float]:
     random.seed(given.seed)
     folder = Folder(given.cache)
     _, form, begin = WAYS[given.turn]
-    read_all({"png": folder.png, "jpeg": folder.jpeg, "raw": folder.raw, "l3-fast": folder.fast,
-              "l3-dense": folder.dense}[form])
+    read_all(folder.of(form))
     batches = begin(folder, given)
     for number in range(WARM):
         images = next(batches)
@@ -345,7 +345,8 @@ def table(record: dict[str, Any]) -> str:
              f"{count} images, {record['pixels'] / 1e6:.0f} million pixels; batches of {record['batch_size']}, "
              f"{record['batches']} in a turn, {record['rounds']} rounds; "
              + ", ".join(f"{name} {version}" for name, version in record["versions"].items()) + ".", "",
-             "| way | kB/image | images/s | least to most | ms | / PNG | / JPEG |", "|---|--:|--:|--:|--:|--:|--:|"]
+             "| way | kB/image | images/s | least to most | ms | / PNG | / JPEG | / WebP |",
+             "|---|--:|--:|--:|--:|--:|--:|--:|"]
     for row in record["ways"].values():
         ratios = [f"{row[f'times_{form}']:.2f}" if row[f"times_{form}"] else "\u2013" for form in PEERS]
         lines.append(f"| {row['title']} | {size[row['form']] / count / 1000:.1f} | {row['images_per_second']:.0f} | "
