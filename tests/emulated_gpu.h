@@ -126,6 +126,7 @@ Word load_global_as(const uint8_t* p) {
   std::memcpy(&v, emulated::aligned<Word>(p), sizeof(Word));
   return v;
 }
+inline uint32_t load_global_u8(const uint8_t* p) { return load_global_as<uint8_t>(p); }
 inline uint32_t load_global_u16(const uint8_t* p) { return load_global_as<uint16_t>(p); }
 inline uint32_t load_global_word(const uint8_t* p) { return load_global_as<uint32_t>(p); }
 inline uint2 load_global_two(const uint8_t* p) { return load_global_as<uint2>(p); }

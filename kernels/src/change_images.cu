@@ -18,12 +18,12 @@ constexpr uint32_t kSharedBytes = kChangeWarps * kPiece * kMaxChannels * 4;
 L3_INLINE bool is_changed(const ImageState& state) { return state.change != nullptr && state.before_model.ok(); }
 
 L3_INLINE void fill_table(uint8_t* scratch, const TapTable& table, const base::ResizeAxis& axis, bool is_fine,
-                          uint32_t most_precision, uint32_t thread, uint32_t threads) {
+                          uint32_t most_precision) {
   uint32_t* const firsts = reinterpret_cast<uint32_t*>(scratch + table.first);
   uint32_t* const counts = reinterpret_cast<uint32_t*>(scratch + table.count);
   uint32_t* const weights = reinterpret_cast<uint32_t*>(scratch + table.weights);
   const uint32_t precision = base::precision_of(axis, most_precision);
-  for (uint32_t i = thread; i < axis.total; i += threads) {
+  for (uint32_t i = threadIdx.x; i < axis.total; i += kChangeWarps * kLanes) {
     const int64_t at = base::content_at(axis, i);
     firsts[i] = kNone;
     counts[i] = 0;
@@ -32,14 +32,15 @@ L3_INLINE void fill_table(uint8_t* scratch, const TapTable& table, const base::R
     const base::Taps taps = base::taps_of(axis, number);
     firsts[i] = base::first_stored(axis, taps);
     counts[i] = taps.count;
-    uint32_t* const own = weights + uint64_t{i} * table.stride;
+    uint32_t* const own = weights + uint64_t{i} * table.sample;
+    const auto put = [&](uint32_t tap, uint32_t weight) { own[tap * table.tap] = weight; };
     if (axis.filter <= base::kNearestExact) {
-      own[0] = is_fine ? __float_as_uint(1.0f) : 1u << 14;
+      put(0, is_fine ? __float_as_uint(1.0f) : 1u << 14);
     } else if (is_fine) {
-      base::put_fine_weights(axis, number, taps, [&](uint32_t tap, float w) { own[tap] = __float_as_uint(w); });
+      base::put_fine_weights(axis, number, taps, [&](uint32_t tap, float w) { put(tap, __float_as_uint(w)); });
     } else {
       base::put_weights(axis, number, taps, precision,
-                        [&](uint32_t tap, int32_t w) { own[tap] = static_cast<uint32_t>(w); });
+                        [&](uint32_t tap, int32_t w) { put(tap, static_cast<uint32_t>(w)); });
     }
   }
 }
@@ -52,84 +53,120 @@ __global__ void __launch_bounds__(kChangeWarps* kLanes) taps_kernel(const __grid
   const ChangeLayout layout = lay_out(change, state.out.channels);
   uint8_t* const scratch = static_cast<uint8_t*>(change.scratch);
   const bool is_fine = change.bits > 8;
-  fill_table(scratch, layout.rows, axis_of(change.rows), is_fine, base::kMostRowPrecision, threadIdx.x,
-             kChangeWarps * kLanes);
-  fill_table(scratch, layout.columns, axis_of(change.columns), is_fine, base::kMostColumnPrecision, threadIdx.x,
-             kChangeWarps * kLanes);
+  fill_table(scratch, layout.rows, axis_of(change.rows), is_fine, base::kMostRowPrecision);
+  fill_table(scratch, layout.columns, axis_of(change.columns), is_fine, base::kMostColumnPrecision);
 }
 
-// One image for a warp.
+// The samples of a pixel, and sums of them. All loops over them are unrolled, so that they stay in registers.
+struct Samples {
+  uint32_t of[kMaxChannels] = {};
+  template <class Function>
+  L3_INLINE static void each(uint32_t count, const Function& function) {
+#pragma unroll
+    for (uint32_t c = 0; c < kMaxChannels; ++c) {
+      if (c < count) function(c);
+    }
+  }
+};
+
+// One image for a warp. kUsed: how many channels are used if that is known when this is compiled. Then samples have at
+// most 8 bits, nothing is blended, and nothing is limited between the passes. 0: anything.
+template <uint32_t kUsed>
 struct Changer {
   const Output& result;
   const l3_cuda_change& change;
-  uint32_t channels;  // of a pixel of the region
   const uint8_t* scratch;
   ChangeLayout layout;
-  uint32_t row_pixels;  // of the region
+  uint32_t pixel_bytes;  // of the region
+  uint64_t row_bytes;
   uint32_t row_precision, column_precision;
   bool row_picks, column_picks;
 
-  L3_INLINE uint32_t word(uint64_t part, uint64_t at) const {
-    return reinterpret_cast<const uint32_t*>(scratch + part)[at];
+  L3_INLINE uint32_t used() const { return kUsed != 0 ? kUsed : change.used; }
+  L3_INLINE bool is_wide() const { return kUsed == 0 && change.bits > 8; }
+  L3_INLINE bool blends() const { return kUsed == 0 && change.blends != 0; }
+  L3_INLINE uint32_t between() const { return kUsed == 0 ? change.limit_between : uint32_t{base::kKeepBetween}; }
+
+  L3_INLINE uint32_t word(uint64_t part, uint64_t at) const { return load_global_word(scratch + part + 4 * at); }
+  L3_INLINE uint32_t sample(const uint8_t* pixel, uint32_t channel) const {
+    return is_wide() ? load_global_u16(pixel + 2 * channel) : load_global_u8(pixel + channel);
+  }
+  L3_INLINE const uint8_t* pixel_at(uint32_t row, uint32_t column) const {
+    return scratch + row * row_bytes + static_cast<uint64_t>(column) * pixel_bytes;
   }
 
-  // A sample of the region, blended with the background if that is wanted.
-  L3_INLINE uint32_t sample(uint32_t row, uint32_t column, uint32_t channel) const {
-    const uint64_t at = (uint64_t{row} * row_pixels + column) * channels;
-    const bool is_wide = change.bits > 8;
-    const auto load = [&](uint64_t place) -> uint32_t {
-      return is_wide ? reinterpret_cast<const uint16_t*>(scratch)[place] : scratch[place];
-    };
-    const uint32_t own = load(at + channel);
-    if (change.blends == 0) return own;
-    const uint32_t most = (1u << change.bits) - 1, alpha = load(at + channels - 1);
-    const uint32_t behind = __float2uint_rn(change.background[channel]);
-    const uint64_t sum = uint64_t{own} * (change.blends == 2 ? most : alpha) + uint64_t{behind} * (most - alpha);
-    const uint64_t blended = (sum + most / 2) / most;
-    return blended < most ? static_cast<uint32_t>(blended) : most;
+  // A pixel of the region, blended with the background if that is wanted.
+  L3_INLINE Samples load(const uint8_t* from) const {
+    Samples pixel;
+    Samples::each(used(), [&](uint32_t c) { pixel.of[c] = sample(from, c); });
+    if (!blends()) return pixel;
+    const uint32_t most = (1u << change.bits) - 1;
+    const uint32_t alpha = sample(from, (is_wide() ? pixel_bytes / 2 : pixel_bytes) - 1);
+    Samples::each(used(), [&](uint32_t c) {
+      pixel.of[c] = base::blended(pixel.of[c], __float2uint_rn(change.background[c]), alpha, most, change.blends == 2);
+    });
+    return pixel;
   }
 
-  // Combines the rows of one column and channel.
-  L3_INLINE uint32_t combine(uint32_t row, uint32_t first, uint32_t taps, uint32_t column, uint32_t channel) const {
-    const uint64_t weights = uint64_t{row} * layout.rows.stride;
-    if (change.bits > 8) {
-      float sum = 0;
-      for (uint32_t tap = 0; tap < taps; ++tap) {
-        const float own = static_cast<float>(sample(first + tap, column, channel));
-        sum = __fmaf_rn(own, __uint_as_float(word(layout.rows.weights, weights + tap)), sum);
+  L3_INLINE const uint8_t* weights_of(const TapTable& table, uint32_t number) const {
+    return scratch + table.weights + uint64_t{4} * number * table.sample;
+  }
+
+  // Combines the rows of one column: integers, or the bits of floats for wide samples.
+  L3_INLINE Samples combine(uint32_t row, uint32_t first, uint32_t taps, uint32_t column) const {
+    const uint8_t* at = pixel_at(first, column);
+    const uint8_t* weight = weights_of(layout.rows, row);
+    Samples sums;
+    if (is_wide()) {
+      for (uint32_t tap = 0; tap < taps; ++tap, at += row_bytes, weight += 4) {
+        const Samples pixel = load(at);
+        const float by = __uint_as_float(load_global_word(weight));
+        Samples::each(used(), [&](uint32_t c) {
+          const float sum = __fmaf_rn(static_cast<float>(pixel.of[c]), by, __uint_as_float(sums.of[c]));
+          sums.of[c] = __float_as_uint(sum);
+        });
       }
-      return __float_as_uint(sum);
+      return sums;
     }
-    const uint32_t shift = (row_picks ? 14 : row_precision) - base::fraction_of(change.bits, change.limit_between);
-    int32_t sum = 1 << (shift - 1);
-    for (uint32_t tap = 0; tap < taps; ++tap) {
-      sum += static_cast<int32_t>(word(layout.rows.weights, weights + tap)) *
-             static_cast<int32_t>(sample(first + tap, column, channel));
+    const uint32_t shift = (row_picks ? 14 : row_precision) - base::fraction_of(change.bits, between());
+    Samples::each(used(), [&](uint32_t c) { sums.of[c] = 1u << (shift - 1); });
+    for (uint32_t tap = 0; tap < taps; ++tap, at += row_bytes, weight += 4) {
+      const Samples pixel = load(at);
+      const uint32_t by = load_global_word(weight);
+      Samples::each(used(), [&](uint32_t c) { sums.of[c] += by * pixel.of[c]; });
     }
-    sum >>= shift;
-    if (change.limit_between == base::kLimitAfterRows) {
-      const int32_t most = (1 << change.bits) - 1;
-      sum = sum < 0 ? 0 : sum > most ? most : sum;
-    }
-    return static_cast<uint32_t>(sum);
+    const int32_t most = (1 << change.bits) - 1;
+    Samples::each(used(), [&](uint32_t c) {
+      int32_t sum = static_cast<int32_t>(sums.of[c]) >> shift;
+      if (between() == base::kLimitAfterRows) sum = sum < 0 ? 0 : sum > most ? most : sum;
+      sums.of[c] = static_cast<uint32_t>(sum);
+    });
+    return sums;
   }
 
   // Combines the columns of each row, rounds and limits that, and combines these.
-  L3_INLINE float combine_limited(uint32_t row, uint32_t row_first, uint32_t row_taps, uint32_t column, uint32_t first,
-                                  uint32_t taps, uint32_t channel) const {
-    const uint64_t row_weights = uint64_t{row} * layout.rows.stride, weights = uint64_t{column} * layout.columns.stride;
+  L3_INLINE void combine_limited(uint32_t row, uint32_t row_first, uint32_t row_taps, uint32_t column, uint32_t first,
+                                 uint32_t taps, float (&samples)[kMaxChannels]) const {
     const float unit = power_of_two(column_precision);
-    int32_t sum = 1 << (row_precision - 1);
+    Samples sums;
+    Samples::each(used(), [&](uint32_t c) { sums.of[c] = 1u << (row_precision - 1); });
     for (uint32_t y = 0; y < row_taps; ++y) {
-      int32_t across = 0;
-      for (uint32_t tap = 0; tap < taps; ++tap) {
-        across += static_cast<int32_t>(word(layout.columns.weights, weights + tap)) *
-                  static_cast<int32_t>(sample(row_first + y, first + tap, channel));
+      Samples across;
+      const uint8_t* at = pixel_at(row_first + y, first);
+      const uint8_t* weight = weights_of(layout.columns, column);
+      for (uint32_t tap = 0; tap < taps; ++tap, at += pixel_bytes, weight += 4 * layout.columns.tap) {
+        const Samples pixel = load(at);
+        const uint32_t by = load_global_word(weight);
+        Samples::each(used(), [&](uint32_t c) { across.of[c] += by * pixel.of[c]; });
       }
-      sum += static_cast<int32_t>(word(layout.rows.weights, row_weights + y)) *
-             half_up(__fmul_rn(__int2float_rn(across), unit));
+      const uint32_t by = load_global_word(weights_of(layout.rows, row) + 4 * y);
+      Samples::each(used(), [&](uint32_t c) {
+        const float scaled = __fmul_rn(__int2float_rn(static_cast<int32_t>(across.of[c])), unit);
+        sums.of[c] += by * static_cast<uint32_t>(half_up(scaled));
+      });
     }
-    return __int2float_rn(sum >> row_precision);
+    Samples::each(used(),
+                  [&](uint32_t c) { samples[c] = __int2float_rn(static_cast<int32_t>(sums.of[c]) >> row_precision); });
   }
   // The nearest sample; a half becomes the larger one.
   L3_INLINE int32_t half_up(float value) const {
@@ -140,17 +177,14 @@ struct Changer {
   L3_INLINE static float power_of_two(uint32_t n) { return __uint_as_float((127 - n) << 23); }
 
   // The samples of result `column` of `row`, for each used channel; all lanes take part. Returns whether it is content.
-  L3_INLINE bool make(uint32_t row, uint32_t column, uint32_t* shared, float* samples) const {
+  L3_INLINE bool make(uint32_t row, uint32_t column, uint32_t* shared, float (&samples)[kMaxChannels]) const {
     const uint32_t row_first = word(layout.rows.first, row), row_taps = word(layout.rows.count, row);
     if (row_first == kNone) return false;  // the same for all lanes
     const bool is_inside = column < change.columns.total;
     const uint32_t first = is_inside ? word(layout.columns.first, column) : kNone;
     const uint32_t taps = first != kNone ? word(layout.columns.count, column) : 0;
-    const uint64_t weights = uint64_t{column} * layout.columns.stride;
-    if (change.limit_between == base::kLimitAfterColumns) {
-      for (uint32_t c = 0; c < change.used; ++c) {
-        samples[c] = combine_limited(row, row_first, row_taps, column, first, taps, c);
-      }
+    if (between() == base::kLimitAfterColumns) {
+      combine_limited(row, row_first, row_taps, column, first, taps, samples);
       return first != kNone;
     }
     uint32_t begin = first, end = first != kNone ? first + taps : 0;
@@ -160,59 +194,57 @@ struct Changer {
       begin = begin < other_begin ? begin : other_begin;
       end = end > other_end ? end : other_end;
     }
-    const bool is_fine = change.bits > 8;
-    int32_t sums[kMaxChannels] = {};
-    float fine[kMaxChannels] = {};
+    Samples sums;  // the bits of floats for wide samples
+    uint32_t next = first, left = taps;
+    const uint8_t* weight = weights_of(layout.columns, column);
     for (uint32_t piece = begin; piece < end; piece += kPiece) {
       const uint32_t piece_end = piece + kPiece < end ? piece + kPiece : end;
       __syncwarp();
       for (uint32_t x = piece + lane_number(); x < piece_end; x += kLanes) {
-        for (uint32_t c = 0; c < change.used; ++c) {
-          shared[c * kPiece + x - piece] = combine(row, row_first, row_taps, x, c);
-        }
+        const Samples made = combine(row, row_first, row_taps, x);
+        Samples::each(used(), [&](uint32_t c) { shared[c * kPiece + x - piece] = made.of[c]; });
       }
       __syncwarp();
-      for (uint32_t tap = 0; tap < taps; ++tap) {
-        const uint32_t x = first + tap;
-        if (x < piece || x >= piece_end) continue;
-        const uint32_t weight = word(layout.columns.weights, weights + tap);
-        for (uint32_t c = 0; c < change.used; ++c) {
-          const uint32_t value = shared[c * kPiece + x - piece];
-          if (is_fine) {
-            fine[c] = column_picks ? __uint_as_float(value)
-                                   : __fmaf_rn(__uint_as_float(value), __uint_as_float(weight), fine[c]);
+      for (; left > 0 && next < piece_end; --left, ++next, weight += 4 * layout.columns.tap) {
+        const uint32_t by = load_global_word(weight);
+        Samples::each(used(), [&](uint32_t c) {
+          const uint32_t value = shared[c * kPiece + next - piece];
+          if (!is_wide()) {
+            sums.of[c] += value * by;
+          } else if (column_picks) {
+            sums.of[c] = value;
           } else {
-            sums[c] += static_cast<int32_t>(value) * static_cast<int32_t>(weight);
+            const float sum = __fmaf_rn(__uint_as_float(value), __uint_as_float(by), __uint_as_float(sums.of[c]));
+            sums.of[c] = __float_as_uint(sum);
           }
-        }
+        });
       }
     }
     // A power of two, so nothing is rounded.
-    const uint32_t fraction =
-        (is_fine ? 0 : base::fraction_of(change.bits, change.limit_between)) + (column_picks ? 14 : column_precision);
-    const float unit = power_of_two(fraction);
-    for (uint32_t c = 0; c < change.used; ++c) {
-      samples[c] = is_fine ? fine[c] : __fmul_rn(__int2float_rn(sums[c]), unit);
-      if (change.limit_between == base::kLimitAfterRows) samples[c] = __int2float_rn(half_up(samples[c]));
-    }
+    const uint32_t fraction = base::fraction_of(change.bits, between()) + (column_picks ? 14 : column_precision);
+    Samples::each(used(), [&](uint32_t c) {
+      samples[c] = is_wide() ? __uint_as_float(sums.of[c])
+                             : __fmul_rn(__int2float_rn(static_cast<int32_t>(sums.of[c])), power_of_two(fraction));
+      if (between() == base::kLimitAfterRows) samples[c] = __int2float_rn(half_up(samples[c]));
+    });
     return first != kNone;
   }
 
-  L3_INLINE void change_colours(float* samples) const {
+  L3_INLINE void change_colours(float (&samples)[kMaxChannels]) const {
     if (change.mixes != 0) {
-      float made[kMaxChannels];
-      for (uint32_t c = 0; c < change.channels; ++c) {
+      float made[kMaxChannels] = {};
+      Samples::each(change.channels, [&](uint32_t c) {
         float sum = change.offset[c];
-        for (uint32_t from = 0; from < change.used; ++from) {
+        Samples::each(used(), [&](uint32_t from) {
           const float factor = change.factor[c][from];
           if (factor != 0) sum = __fadd_rn(sum, __fmul_rn(factor, samples[from]));
-        }
+        });
         made[c] = sum;
-      }
-      for (uint32_t c = 0; c < change.channels; ++c) samples[c] = made[c];
+      });
+      Samples::each(change.channels, [&](uint32_t c) { samples[c] = made[c]; });
     }
     if (change.clamps == 0) return;
-    for (uint32_t c = 0; c < change.channels; ++c) samples[c] = limited(samples[c]);
+    Samples::each(change.channels, [&](uint32_t c) { samples[c] = limited(samples[c]); });
   }
 
   L3_INLINE float limited(float sample) const { return sample < 0 ? 0 : sample > change.most ? change.most : sample; }
@@ -232,43 +264,51 @@ struct Changer {
   }
 };
 
-__global__ void __launch_bounds__(kChangeWarps* kLanes) change_kernel(const __grid_constant__ Batch batch) {
-  extern __shared__ uint4 shared[];
-  const uint32_t i = blockIdx.x / kChangeBlocks;
-  const ImageState& state = batch.states[i];
-  if (!is_changed(state)) return;
+template <uint32_t kUsed>
+L3_INLINE void change_image(const ImageState& state, uint32_t* shared) {
   const l3_cuda_change& change = *state.change;
   const base::ResizeAxis rows = axis_of(change.rows), columns = axis_of(change.columns);
   const Output& result = state.result;
-  const Changer changer{result,
-                        change,
-                        state.out.channels,
-                        static_cast<const uint8_t*>(change.scratch),
-                        lay_out(change, state.out.channels),
-                        change.columns.region,
-                        base::precision_of(rows, base::kMostRowPrecision),
-                        base::precision_of(columns, base::kMostColumnPrecision),
-                        rows.filter <= base::kNearestExact,
-                        columns.filter <= base::kNearestExact};
-  const uint32_t warp = threadIdx.x / kLanes;
-  uint32_t* const own_shared = reinterpret_cast<uint32_t*>(shared) + warp * kPiece * kMaxChannels;
+  const uint32_t pixel_bytes = static_cast<uint32_t>(state.out.pixel_step);
+  const Changer<kUsed> changer{result,
+                               change,
+                               static_cast<const uint8_t*>(change.scratch),
+                               lay_out(change, state.out.channels),
+                               pixel_bytes,
+                               static_cast<uint64_t>(columns.region) * pixel_bytes,
+                               base::precision_of(rows, base::kMostRowPrecision),
+                               base::precision_of(columns, base::kMostColumnPrecision),
+                               rows.filter <= base::kNearestExact,
+                               columns.filter <= base::kNearestExact};
   const uint32_t across = (columns.total + kLanes - 1) / kLanes;
   const uint64_t works = uint64_t{across} * rows.total;
-  for (uint64_t work = blockIdx.x % kChangeBlocks * kChangeWarps + warp; work < works;
+  for (uint64_t work = blockIdx.x % kChangeBlocks * kChangeWarps + threadIdx.x / kLanes; work < works;
        work += kChangeBlocks * kChangeWarps) {
     const uint32_t row = static_cast<uint32_t>(work / across);
     const uint32_t column = static_cast<uint32_t>(work % across) * kLanes + lane_number();
-    float samples[kMaxChannels];
-    if (changer.make(row, column, own_shared, samples)) {
+    float samples[kMaxChannels] = {};
+    if (changer.make(row, column, shared, samples)) {
       changer.change_colours(samples);
     } else {
-      for (uint32_t c = 0; c < kMaxChannels; ++c) samples[c] = change.pad_value[c];
+      Samples::each(kMaxChannels, [&](uint32_t c) { samples[c] = change.pad_value[c]; });
     }
     if (column >= columns.total) continue;
     const uint64_t x = change.transposed != 0 ? row : column, y = change.transposed != 0 ? column : row;
     uint8_t* const to = result.first + y * result.row_step + x * static_cast<uint64_t>(result.pixel_step);
-    for (uint32_t c = 0; c < change.channels; ++c) changer.store(to + c * result.channel_step, c, samples[c]);
+    Samples::each(change.channels, [&](uint32_t c) { changer.store(to + c * result.channel_step, c, samples[c]); });
   }
+}
+
+__global__ void __launch_bounds__(kChangeWarps* kLanes, 4) change_kernel(const __grid_constant__ Batch batch) {
+  extern __shared__ uint4 shared[];
+  const ImageState& state = batch.states[blockIdx.x / kChangeBlocks];
+  if (!is_changed(state)) return;
+  const l3_cuda_change& change = *state.change;
+  const bool is_usual = change.bits <= 8 && change.blends == 0 && change.limit_between == base::kKeepBetween;
+  uint32_t* const own = reinterpret_cast<uint32_t*>(shared) + threadIdx.x / kLanes * kPiece * kMaxChannels;
+  if (is_usual && change.used == 3) return change_image<3>(state, own);
+  if (is_usual && change.used == 1) return change_image<1>(state, own);
+  change_image<0>(state, own);
 }
 
 cudaError_t load_changes() {

@@ -143,6 +143,11 @@ L3_INLINE uint4 load_shared_four_here(uint32_t address) {
 }
 
 // Loads and stores of device memory. The compiler could not tell that the address is in device memory.
+L3_INLINE uint32_t load_global_u8(const uint8_t* p) {
+  uint32_t v;
+  asm("ld.global.nc.u8 %0, [%1];" : "=r"(v) : "l"(__cvta_generic_to_global(p)));
+  return v;
+}
 L3_INLINE uint32_t load_global_u16(const uint8_t* p) {
   uint16_t v;
   asm("ld.global.nc.u16 %0, [%1];" : "=h"(v) : "l"(__cvta_generic_to_global(p)));

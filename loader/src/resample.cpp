@@ -118,9 +118,7 @@ void compose_row(const Colours& colours, uint32_t width, uint32_t most, T* const
   for (uint32_t c = 0; c < kept; ++c) {
     const uint32_t behind = static_cast<uint32_t>(std::nearbyint(colours.background[c]));
     for (uint32_t x = 0; x < width; ++x) {
-      const uint32_t own = colours.is_premultiplied ? most : alpha[x];
-      const uint64_t sum = uint64_t{rows[c][x]} * own + uint64_t{behind} * (most - alpha[x]);
-      rows[c][x] = static_cast<T>(std::min<uint64_t>((sum + most / 2) / most, most));
+      rows[c][x] = static_cast<T>(base::blended(rows[c][x], behind, alpha[x], most, colours.is_premultiplied));
     }
   }
 }

@@ -194,6 +194,15 @@ L3_RULE void put_bicubic_weights(const ResizeAxis& axis, uint32_t number, const 
   }
 }
 
+// A sample of alpha / most in front of a background, rounded; `is_premultiplied`: it is multiplied by alpha already.
+// Samples have at most 16 bits, so no sum exceeds 32.
+L3_RULE uint32_t blended(uint32_t sample, uint32_t background, uint32_t alpha, uint32_t most, bool is_premultiplied) {
+  const uint32_t behind = background * (most - alpha) + most / 2;
+  if (!is_premultiplied) return (sample * alpha + behind) / most;
+  const uint32_t sum = sample + behind / most;
+  return sum < most ? sum : most;
+}
+
 // The largest precision with which all weights have 16 bits.
 inline uint32_t rounded_precision(const ResizeAxis& axis) {
   double most = 0;
