@@ -64,7 +64,9 @@ def main() -> None:
     # Flax wants channels last. With last_batch="drop" all batches have the same size, so JAX compiles the step once.
     loader = l3.Loader(data, given.batch_size, random_resized_crop=given.side, flip=True, seed=1, layout="HWC",
                        dtype="float32", mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225], channels="rgb",
-                       alpha="drop", colours=True, device=given.device, last_batch="drop")
+                       alpha="drop", bits=8, device=given.device, last_batch="drop")
+    if len(loader) == 0:
+        sys.exit(f"classify_flax.py: {loader.units} images do not fill a batch: choose a smaller --batch-size")
     network = Network(len(data.classes), nnx.Rngs(1))
     optimizer = nnx.Optimizer(network, optax.adam(1e-3), wrt=nnx.Param)
     for epoch in range(given.epochs):

@@ -52,10 +52,13 @@ def main() -> None:
     if not train_set.classes or train_set.classes != val_set.classes:
         sys.exit("classify_torch.py: the data sets must have classes, and the same ones")
     common = {"batch_size": given.batch_size, "dtype": "float32", "mean": MEAN, "std": STD, "channels": "rgb",
-              "alpha": "drop", "colours": True, "device": given.device}
+              "alpha": "drop", "bits": 8, "device": given.device}
     train = l3.Loader(train_set, random_resized_crop=given.side, flip=True, seed=1, last_batch="drop", **common)
     val = l3.Loader(val_set, resize=given.side * 8 // 7, crop=given.side, crop_mode="centre", shuffle=False,
                     last_batch="uneven", **common)
+
+    if len(train) == 0:
+        sys.exit(f"classify_torch.py: {train.units} images do not fill a batch: choose a smaller --batch-size")
 
     torch.manual_seed(1)
     network = network_for(len(train_set.classes)).to(given.device)

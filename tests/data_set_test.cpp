@@ -219,7 +219,8 @@ TEST_F(DataSets, SayWhatIsWrongAndWhere) {
   EXPECT_EQ(none.error().system_error, ENOENT);
   const auto folder = l3::DataSet::open(folder_.string());
   ASSERT_FALSE(folder);
-  EXPECT_STREQ(folder.error().reason, "not a data set, or an unfinished one: index.json is missing");
+  EXPECT_STREQ(folder.error().reason,
+               "not a data set, or an unfinished one: index.json is missing (l3 convert makes data sets)");
 }
 
 TEST_F(DataSets, DoNotWaitForPipes) {

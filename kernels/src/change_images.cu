@@ -243,24 +243,25 @@ struct Changer {
       });
       Samples::each(change.channels, [&](uint32_t c) { samples[c] = made[c]; });
     }
-    if (change.clamps == 0) return;
+    if (change.clamps == 0 && is_float()) return;
     Samples::each(change.channels, [&](uint32_t c) { samples[c] = limited(samples[c]); });
   }
 
+  L3_INLINE bool is_float() const { return result.type >= L3_CUDA_F16 && result.type <= L3_CUDA_F32; }
   L3_INLINE float limited(float sample) const { return sample < 0 ? 0 : sample > change.most ? change.most : sample; }
 
   L3_INLINE void store(uint8_t* to, uint32_t channel, float sample) const {
-    const bool is_float = result.type >= L3_CUDA_F16 && result.type <= L3_CUDA_F32;
-    if (is_float) {
+    if (is_float()) {
       const float value = __fmaf_rn(sample, result.scale[channel], result.bias[channel]);
       if (result.type == L3_CUDA_F32) return store_global(to, __float_as_uint(value));
       return store_global_half(to, result.type == L3_CUDA_F16 ? half_of(value) : bfloat_of(value));
     }
-    const uint32_t number = __float2uint_rn(limited(sample));
-    if (result.type == L3_CUDA_U8) return store_global_byte(to, number);
-    if (result.type == L3_CUDA_I32) return store_global(to, number);
-    if (result.type == L3_CUDA_I64) return store_global_two(to, uint2{number, 0});
-    store_global_half(to, number);
+    const int32_t number = __float2int_rn(sample);
+    const uint32_t word = static_cast<uint32_t>(number);
+    if (result.type == L3_CUDA_U8) return store_global_byte(to, word);
+    if (result.type == L3_CUDA_I32) return store_global(to, word);
+    if (result.type == L3_CUDA_I64) return store_global_two(to, uint2{word, static_cast<uint32_t>(number >> 31)});
+    store_global_half(to, word);
   }
 };
 

@@ -122,7 +122,8 @@ l3_status l3_data_set::read_json(std::vector<ShardSummary>& summaries, l3_data_e
   if (const StoreFault fault = read_whole(*store, *object, options.max_json_bytes, json)) {
     return fault.system_error == ENOENT
                ? fail(error, L3_ERROR_FILE, store->name(),
-                      "not a data set, or an unfinished one: index.json is missing", L3_DATA_NONE, ENOENT)
+                      "not a data set, or an unfinished one: index.json is missing (l3 convert makes data sets)",
+                      L3_DATA_NONE, ENOENT)
                : fail(error, object->name(), fault);
   }
   DataSetIndex index;

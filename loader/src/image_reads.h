@@ -24,6 +24,7 @@ struct Image {
   uint64_t random = 0;            // the random number of its unit
   const l3_box* given = nullptr;  // the box that the options give it
   bool is_settled = false;        // the steps and the region are known
+  bool tells_size = false;        // its place in a list has its size, which its orientation decides
   Steps steps;
   uint32_t x = 0, y = 0;  // the corner of its region
   uint32_t width = 0, height = 0;

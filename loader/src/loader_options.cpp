@@ -54,6 +54,9 @@ const char* complete_steps(l3_loader_options& options) {
   if (options.pad == L3_PAD_LETTERBOX && options.crop != L3_CROP_NONE) {
     return "a letterbox shows the whole image: leave crop out, or pad instead";
   }
+  if (options.pad_mode != L3_PAD_VALUE && options.pad == L3_PAD_NONE) {
+    return "pad_mode is for pad and letterbox; padded batches are filled with pad_value";
+  }
   if (options.pad_multiple != 0 && options.batching != L3_BATCHING_PAD) return "pad_multiple is for padded batches";
   if (options.turn == L3_TURN_RANDOM && options.batching == L3_BATCHING_STACK) {
     const bool is_padded = options.pad != L3_PAD_NONE, is_cut = options.crop != L3_CROP_NONE;

@@ -674,11 +674,7 @@ void Pipeline::decode(Image& image, Scratch& scratch) {
     return image.fail(shard, {L3_ERROR_CORRUPT, 0, L3_NO_TILE, reason});
   }
   if (check_channels(image, l3_file_pixel_bytes(file)) != L3_OK) return;
-  if (!image.is_settled) {
-    if (const char* reason = image.settle_by_file(image.sample.size); reason != nullptr) {
-      return image.fail(shard, L3_ERROR_ARGUMENT, reason, L3_DATA_NONE);
-    }
-  }
+  if (!settle(image, image.sample.size)) return;
   uint8_t* out = unit_memory(*image.job, tensor, image.place);
   const uint32_t pixel_bytes = l3_file_pixel_bytes(file);
   const bool is_direct = tensor.writer && tensor.writer->is_same() && !image.steps.mirrored_x;

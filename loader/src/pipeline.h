@@ -123,6 +123,8 @@ class Pipeline {
   void place_units(Job& job) const;
   uint8_t* unit_memory(const Job& job, const Tensor& tensor, uint32_t place) const;
   uint64_t unit_bytes(const Job& job, const Tensor& tensor, uint32_t place) const;
+  bool settle(Image& image, size_t known) const;
+  void check_orientations(Job& job) const;
   bool take_memory(Job& job);
   l3_status place_images(Job& job);
   void begin(const Claim& claimed, Scratch& scratch, Claim& finished);

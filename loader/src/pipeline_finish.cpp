@@ -22,6 +22,22 @@ uint64_t align(uint64_t at) { return (at + 255) / 256 * 256; }
 
 }  // namespace
 
+// All images of a unit get the same. Their files may not agree about the orientation.
+void Pipeline::check_orientations(Job& job) const {
+  if (options_.orient == 0 || units_.tensors().size() == 1) return;
+  const Image* first = nullptr;
+  for (Image& image : job.images) {
+    if (image.tensor == units_.tensors().data()) first = &image;
+    if (image.fault || first->fault || !image.is_settled || !first->is_settled) continue;
+    if (image.steps.orientation == first->steps.orientation) continue;
+    image.fail(*set_.shards[image.sample.shard], L3_ERROR_CORRUPT,
+               "the EXIF orientation is " + std::to_string(image.steps.orientation) +
+                   ", that of the first image of its group " + std::to_string(first->steps.orientation) +
+                   ": leave orient out, or store both the same way",
+               L3_DATA_NONE);
+  }
+}
+
 // Collects one failure per failed unit, in the order of units.
 std::vector<bool> Pipeline::gather_failures(Job& job) {
   std::vector<bool> failed(job.units);
@@ -66,6 +82,7 @@ void Pipeline::drop_units(Job& job, const std::vector<bool>& failed) const {
 
 // Finishes a batch on a CPU, whose images are decoded already.
 void Pipeline::finish_on_cpu(Job& job) {
+  check_orientations(job);
   const std::vector<bool> failed = gather_failures(job);
   if (job.failed == 0 || options_.on_error == L3_ON_ERROR_FAIL) return;
   if (!take_memory(job)) {  // it has none yet if no image was decoded
@@ -167,13 +184,7 @@ l3_status Pipeline::decode_on_device(Job& job, std::span<Image* const> images, s
     next.info = l3_info_init();
     if (check_head(image, next.info) != L3_OK) continue;
     const Tensor& tensor = *image.tensor;
-    if (!image.is_settled) {
-      const size_t known = static_cast<size_t>(image.is_whole ? image.sample.size : image.prefix);
-      if (const char* reason = image.settle_by_file(known); reason != nullptr) {
-        image.fail(*set_.shards[image.sample.shard], L3_ERROR_ARGUMENT, reason, L3_DATA_NONE);
-        continue;
-      }
-    }
+    if (!settle(image, static_cast<size_t>(image.is_whole ? image.sample.size : image.prefix))) continue;
     next.at = image.at;
     next.size = image.sample.size;
     if (!image.is_whole) next.present = image.present;
@@ -192,6 +203,7 @@ l3_status Pipeline::decode_on_device(Job& job, std::span<Image* const> images, s
     wanted.push_back(next);
     of_wanted.push_back(&image);
   }
+  check_orientations(job);
   const uint64_t label_bytes = job.labels.size() * sizeof(int64_t);
   uint8_t* const staging = job.slot->staging(0);
   if (label_bytes > 0) std::memcpy(staging, job.labels.data(), label_bytes);

@@ -1,5 +1,6 @@
 // Where a batch has the images of each tensor, and what is done with their samples.
 #include <algorithm>
+#include <utility>
 
 #include "pipeline.h"
 
@@ -16,7 +17,7 @@ void Pipeline::place_units(Job& job) const {
   job.places.assign(tensors * job.units, {});
   for (Image& image : job.images) {
     const size_t number = static_cast<size_t>(image.tensor - units_.tensors().data());
-    // If the orientation is not known yet, it does not change the size.
+    // If the orientation is not known yet, it does not change the number of pixels.
     Steps steps = image.steps;
     if (!image.is_settled && !image.fault) {
       (void)draw_steps(options_, {image.sample.width, image.sample.height}, 1, image.random, image.given, steps);
@@ -48,6 +49,21 @@ void Pipeline::place_units(Job& job) const {
     const size_t number = static_cast<size_t>(image.tensor - units_.tensors().data());
     image.room = job.rooms[number];
   }
+}
+
+// Draws the steps of an image if its orientation was not known before its file, whose first bytes are present.
+bool Pipeline::settle(Image& image, size_t known) const {
+  if (!image.is_settled) {
+    if (const char* reason = image.settle_by_file(known); reason != nullptr) {
+      image.fail(*set_.shards[image.sample.shard], L3_ERROR_ARGUMENT, reason, L3_DATA_NONE);
+      return false;
+    }
+  }
+  if (options_.orient != 0 && options_.batching == L3_BATCHING_LIST && !std::exchange(image.tells_size, true)) {
+    const size_t number = static_cast<size_t>(image.tensor - units_.tensors().data());
+    image.job->places[number * image.job->units + image.place].size = image.steps.output();
+  }
+  return true;
 }
 
 // Where a tensor has a unit.

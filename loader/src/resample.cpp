@@ -72,12 +72,15 @@ void row_to_f32(const float* row, size_t count, float scale, float bias, float* 
   for (size_t i = 0; i < count; ++i) out[i] = std::fma(row[i], scale, bias);
 }
 
+// All values are in the range of the type.
 template <class Out>
-void to_integers(const float* row, size_t count, float most, Out* out) {
-  for (size_t i = 0; i < count; ++i) out[i] = static_cast<Out>(std::nearbyint(std::clamp(row[i], 0.0f, most)));
+void to_integers(const float* row, size_t count, Out* out) {
+  for (size_t i = 0; i < count; ++i) out[i] = static_cast<Out>(std::nearbyint(row[i]));
 }
 
-void row_to_u8(const float* row, size_t count, float most, uint8_t* out) { to_integers(row, count, most, out); }
+void row_to_u8(const float* row, size_t count, uint8_t* out) {
+  for (size_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(std::nearbyint(std::clamp(row[i], 0.0f, 255.0f)));
+}
 
 constexpr ResampleRows kPortable = {combine,    pick,        combine_fine, pick_fine,
                                     row_to_f16, row_to_bf16, row_to_f32,   row_to_u8};
@@ -316,7 +319,8 @@ void Resampler::make_row(uint32_t row, uint32_t bits, uint32_t channels, float* 
   }
 }
 
-void Resampler::change_colours(const Colours& colours, float* const* rows, uint32_t begin, uint32_t end) const {
+void Resampler::change_colours(const Colours& colours, bool limits, float* const* rows, uint32_t begin,
+                               uint32_t end) const {
   if (!colours.is_same) {
     constexpr uint32_t kBlock = 64;
     float made[4][kBlock];
@@ -333,7 +337,7 @@ void Resampler::change_colours(const Colours& colours, float* const* rows, uint3
       for (uint32_t c = 0; c < colours.to; ++c) std::copy_n(made[c], count, rows[c] + at);
     }
   }
-  if (!colours.clamps) return;
+  if (!colours.clamps && !limits) return;
   for (uint32_t c = 0; c < colours.to; ++c) {
     for (uint32_t x = begin; x < end; ++x) rows[c][x] = std::clamp(rows[c][x], 0.0f, colours.most);
   }
@@ -357,10 +361,11 @@ void Resampler::write_row(const Colours& colours, const Values& values, float* c
         loops.to_bf16(row, width, values.scale[c], values.bias[c], reinterpret_cast<uint16_t*>(to));
         break;
       case L3_VALUE_F32: loops.to_f32(row, width, values.scale[c], values.bias[c], reinterpret_cast<float*>(to)); break;
-      case L3_VALUE_U8: loops.to_u8(row, width, colours.most, to); break;
-      case L3_VALUE_I32: to_integers(row, width, colours.most, reinterpret_cast<int32_t*>(to)); break;
-      case L3_VALUE_I64: to_integers(row, width, colours.most, reinterpret_cast<int64_t*>(to)); break;
-      default: to_integers(row, width, colours.most, reinterpret_cast<uint16_t*>(to)); break;
+      case L3_VALUE_U8: loops.to_u8(row, width, to); break;
+      case L3_VALUE_I16: to_integers(row, width, reinterpret_cast<int16_t*>(to)); break;
+      case L3_VALUE_I32: to_integers(row, width, reinterpret_cast<int32_t*>(to)); break;
+      case L3_VALUE_I64: to_integers(row, width, reinterpret_cast<int64_t*>(to)); break;
+      default: to_integers(row, width, reinterpret_cast<uint16_t*>(to)); break;
     }
     if (!planes) spread(values_.data(), width, size, colours.to, out + c * size);
   }
@@ -389,11 +394,14 @@ void Resampler::run(const uint8_t* pixels, uint32_t bits, const Geometry& geomet
 
   const uint32_t out_width = geometry.width(), out_height = geometry.height();
   const size_t turned = size_t{out_width} * out_height;
+  // Bicubic interpolation goes beyond the range, which integers do not have. Padding may be outside of it.
+  const bool is_float = values.type >= L3_VALUE_F16 && values.type <= L3_VALUE_F32;
+  const bool limits = !is_float && !colours.clamps && (values.type != L3_VALUE_U8 || colours.most != 255);
   if (geometry.transposed && turned_.size() < turned * colours.to) turned_.resize(turned * colours.to);
   for (uint32_t y = 0; y < geometry.rows.total; ++y) {
     if (rows_.count[y] != 0) {
       make_row(y, bits, colours.used, rows);
-      change_colours(colours, rows, columns_.begin, columns_.end);
+      change_colours(colours, limits, rows, columns_.begin, columns_.end);
       for (uint32_t c = 0; c < colours.to; ++c) {
         std::fill(rows[c], rows[c] + columns_.begin, values.pad[c]);
         std::fill(rows[c] + columns_.end, rows[c] + width, values.pad[c]);

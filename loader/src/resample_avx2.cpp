@@ -138,10 +138,10 @@ void to_f32(const float* row, size_t count, float scale, float bias, float* out)
   with_rest(row, count, out, [&](const float* from, float* to) { _mm256_storeu_ps(to, values(from, scales, biases)); });
 }
 
-void to_u8(const float* row, size_t count, float most, uint8_t* out) {
-  const __m256 mosts = _mm256_set1_ps(most), zero = _mm256_setzero_ps();
+void to_u8(const float* row, size_t count, uint8_t* out) {
+  const __m256 most = _mm256_set1_ps(255), zero = _mm256_setzero_ps();
   with_rest(row, count, out, [&](const float* from, uint8_t* to) {
-    const __m256 value = _mm256_min_ps(_mm256_max_ps(_mm256_loadu_ps(from), zero), mosts);
+    const __m256 value = _mm256_min_ps(_mm256_max_ps(_mm256_loadu_ps(from), zero), most);
     const __m256i wide = _mm256_cvtps_epi32(value);
     const __m128i half = _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
     _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(half, half));

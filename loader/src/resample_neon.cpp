@@ -131,10 +131,10 @@ void to_f32(const float* row, size_t count, float scale, float bias, float* out)
   by_four(row, count, out, [&](const float* from, float* to) { vst1q_f32(to, value_of(from, scales, biases)); });
 }
 
-void to_u8(const float* row, size_t count, float most, uint8_t* out) {
-  const float32x4_t mosts = vdupq_n_f32(most), zero = vdupq_n_f32(0);
+void to_u8(const float* row, size_t count, uint8_t* out) {
+  const float32x4_t most = vdupq_n_f32(255), zero = vdupq_n_f32(0);
   by_four(row, count, out, [&](const float* from, uint8_t* to) {
-    const uint32x4_t wide = vcvtnq_u32_f32(vminq_f32(vmaxq_f32(vld1q_f32(from), zero), mosts));
+    const uint32x4_t wide = vcvtnq_u32_f32(vminq_f32(vmaxq_f32(vld1q_f32(from), zero), most));
     const uint16x4_t half = vmovn_u32(wide);
     const uint32_t bytes = vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(half, half))), 0);
     __builtin_memcpy(to, &bytes, sizeof bytes);

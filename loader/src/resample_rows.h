@@ -24,8 +24,8 @@ struct ResampleRows {
   void (*to_f16)(const float* row, size_t count, float scale, float bias, uint16_t* out);
   void (*to_bf16)(const float* row, size_t count, float scale, float bias, uint16_t* out);
   void (*to_f32)(const float* row, size_t count, float scale, float bias, float* out);
-  // The nearest integer, ties to even, from 0 to `most`.
-  void (*to_u8)(const float* row, size_t count, float most, uint8_t* out);
+  // The nearest integer, ties to even, from 0 to 255.
+  void (*to_u8)(const float* row, size_t count, uint8_t* out);
 };
 
 // The fastest one of this processor that L3_CPU allows.

@@ -1,6 +1,7 @@
 #include "units.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "data_error.h"
 
@@ -32,6 +33,20 @@ std::string name_text(const l3_data_sample& sample) {
 
 bool is_float(uint32_t type) { return type >= L3_VALUE_F16 && type <= L3_VALUE_F32; }
 
+// Why a value of padding does not fit a type of integers; null: it does.
+const char* misfit_of_pad(uint32_t type, float value) {
+  constexpr float kMost = 1 << 24;  // floats have all integers up to here
+  const bool is_whole = std::nearbyint(value) == value;
+  const auto fits = [&](float least, float most) { return is_whole && value >= least && value <= most; };
+  switch (type) {
+    case L3_VALUE_U8: return fits(0, 255) ? nullptr : "pad_value must be a whole number from 0 to 255 for uint8";
+    case L3_VALUE_U16: return fits(0, 65535) ? nullptr : "pad_value must be a whole number from 0 to 65535 for uint16";
+    case L3_VALUE_I16:
+      return fits(-32768, 32767) ? nullptr : "pad_value must be a whole number from -32768 to 32767 for int16";
+    default: return fits(-kMost, kMost) ? nullptr : "pad_value must be a whole number from -2^24 to 2^24";
+  }
+}
+
 // The largest number of bits of a sample that a type of integers holds.
 uint32_t bits_of_type(uint32_t type) {
   switch (type) {
@@ -53,8 +68,7 @@ base::Filter Tensor::filter_of(const l3_data_sample& sample) const {
     default: break;
   }
   const bool is_index = sample.colour == L3_COLOUR_PALETTE && wanted.as_colours == 0;
-  const bool is_label = wanted.type >= L3_VALUE_I16;
-  return is_first && !is_index && !is_label ? base::kBilinear : base::kNearest;
+  return is_index || are_labels() ? base::kNearest : base::kBilinear;
 }
 
 Values Tensor::values() const {
@@ -89,7 +103,8 @@ l3_status Units::open(const l3_data_set& set, const l3_loader_options& options, 
   if (status == L3_OK) status = read_tensors(options, error);
   // No random choice may decide about the size of the output, so no box is drawn to find it out.
   l3_loader_options fixed = options;
-  if (fixed.box == L3_BOX_RANDOM) fixed.box = L3_BOX_WHOLE;
+  draws_boxes_ = fixed.box == L3_BOX_RANDOM;
+  if (draws_boxes_) fixed.box = L3_BOX_WHOLE;
   for (uint64_t unit = 0; unit < count() && status == L3_OK; ++unit) status = check_unit(unit, fixed, error);
   if (status == L3_OK) status = compute_layout(options, error);
   if (status == L3_OK && options.order == L3_ORDER_WINDOWS) find_shards();
@@ -138,12 +153,13 @@ l3_status Units::read_tensors(const l3_loader_options& options, l3_data_error* e
     if (wanted.channels > L3_CHANNELS_RGB) return wrong(error, "unknown channels");
     if (wanted.alpha > L3_TRANSPARENCY_BLEND) return wrong(error, "unknown way of treating alpha");
     if (wanted.bits != 0 && wanted.bits != 8) return wrong(error, "bits must be 0, as stored, or 8");
-    const bool pads =
-        (options.pad != L3_PAD_NONE && options.pad_mode == L3_PAD_VALUE) || options.batching == L3_BATCHING_PAD;
-    if (pads && is_float(wanted.type) && wanted.has_pad_value == 0) {
-      return wrong(error,
-                   "padding floats needs pad_value, in samples before scale and bias: 0 for black, or choose "
-                   "pad_mode edge or reflect");
+    const bool pads = options.pad != L3_PAD_NONE && options.pad_mode == L3_PAD_VALUE;
+    if ((pads || options.batching == L3_BATCHING_PAD) && is_float(wanted.type) && wanted.has_pad_value == 0) {
+      return wrong(error, std::string("padding floats needs pad_value, in samples before scale and bias: 0 for black") +
+                              (pads ? ", or choose pad_mode edge or reflect" : ""));
+    }
+    if (std::any_of(wanted.background, wanted.background + 4, [](float b) { return !(b >= 0 && b <= 65535); })) {
+      return wrong(error, "background must be from 0 to 65535");
     }
     is_general_ = is_general_ || wanted.channels != 0 || wanted.alpha != 0 || wanted.bits != 0 || wanted.jitter != 0 ||
                   (options.device == L3_DEVICE_CUDA && wanted.type > L3_VALUE_F32);
@@ -217,6 +233,11 @@ l3_status Units::check_image(uint64_t sample, Tensor& tensor, uint64_t unit, con
       if (const l3_status status = resolve_channels(sample, channels, error); status != L3_OK) return status;
     }
   }
+  const bool is_gray_alpha = told.colour == L3_COLOUR_GRAY_ALPHA;
+  const float* const behind = wanted.background;
+  if (is_gray_alpha && wanted.alpha == L3_TRANSPARENCY_BLEND && (behind[0] != behind[1] || behind[0] != behind[2])) {
+    return refuse("gray and alpha, which cannot be blended with a background in colour: give it one gray value");
+  }
   if (are_indices && (wanted.channels != 0 || wanted.bits != 0 || wanted.jitter != 0)) {
     return refuse("palette indices, which are no colours: ask for colours (as_colours)");
   }
@@ -232,15 +253,21 @@ l3_status Units::check_image(uint64_t sample, Tensor& tensor, uint64_t unit, con
   if (unit == 0) {
     tensor.bits = bits;
     tensor.channels = out_channels;
+    tensor.are_indices = are_indices;
     if (wanted.type == L3_VALUE_STORED) tensor.wanted.type = bits > 8 ? L3_VALUE_U16 : L3_VALUE_U8;
   }
   if (!is_float(wanted.type) && bits > bits_of_type(wanted.type)) {
     return refuse("samples of " + std::to_string(bits) + " bits, which do not fit " +
                   std::to_string(bits_of_type(wanted.type)) +
-                  (wanted.type == L3_VALUE_I16 ? ": ask for int32" : ": ask for bits 8, or a larger type"));
+                  (wanted.type == L3_VALUE_I16 ? ": ask for int32" : ": ask for bits 8"));
   }
-  // Integers are the samples unchanged, whatever the bits. The meaning of a float depends on the bits.
-  if (bits != tensor.bits && (is_float(wanted.type) || (bits > 8) != (tensor.bits > 8))) {
+  if (are_indices != tensor.are_indices && !tensor.are_labels()) {
+    return refuse(are_indices ? "palette indices, the images before it have none: ask for colours (as_colours)"
+                              : "no palette, the images before it have palette indices: ask for colours (as_colours)");
+  }
+  // Integers are the samples unchanged, whatever the bits. The meaning of floats and of colours depends on the bits.
+  const bool are_scaled = is_float(wanted.type) || wanted.channels != 0;
+  if (bits != tensor.bits && (are_scaled || (bits > 8) != (tensor.bits > 8))) {
     return refuse("samples of " + std::to_string(bits) + " bits, the images before it of " +
                   std::to_string(tensor.bits) + ": ask for bits 8");
   }
@@ -262,20 +289,34 @@ l3_status Units::check_size(const l3_data_sample& told, Tensor& tensor, const l3
   Steps steps, turned;
   if (const char* reason = draw_steps(options, {told.width, told.height}, 1, 0, given, steps); reason != nullptr) {
     if (options.orient == 0 || draw_steps(options, {told.width, told.height}, 6, 0, given, turned) != nullptr) {
+      const bool is_resized = steps.resized.width != 0;
       std::string limit;
-      if (options.crop != L3_CROP_NONE) limit = size_text(options.crop_width, options.crop_height);
-      if (options.pad != L3_PAD_NONE) limit = size_text(options.pad_width, options.pad_height);
-      return refuse(std::string(options.resize != L3_RESIZE_NONE ? ", resized: " : ": ") + reason +
-                    (limit.empty() ? "" : " of " + limit));
+      if (!is_resized && given != nullptr) {
+        limit = " (x " + std::to_string(given->x) + ", y " + std::to_string(given->y) + ", " +
+                size_text(given->width, given->height) + ")";
+      } else if (std::string_view(reason).ends_with("the crop")) {
+        limit = " of " + size_text(options.crop_width, options.crop_height);
+      } else if (std::string_view(reason).ends_with("the pad")) {
+        limit = " of " + size_text(options.pad_width, options.pad_height);
+      }
+      const std::string resized = options.resize != L3_RESIZE_NONE && is_resized
+                                      ? ", resized to " + size_text(steps.resized.width, steps.resized.height)
+                                      : "";
+      return refuse(resized + ": " + reason + limit);
     }
     steps = turned;
   }
   const Size output = steps.output();
   if (options.orient != 0 && draw_steps(options, {told.width, told.height}, 6, 0, given, turned) == nullptr &&
       turned.output() != output) {
-    return refuse(", or " + size_text(told.height, told.width) +
-                  " if its orientation turns it, which only its file says: ask for an exact resize, a crop "
-                  "or a pad, or apply the orientation with l3 convert --orient");
+    // The memory of a list is planned before the file is read, and has room for an image that lies on its side.
+    const bool has_room =
+        options.batching == L3_BATCHING_LIST && !draws_boxes_ && turned.output() == Size{output.height, output.width};
+    if (!has_room) {
+      return refuse(", or " + size_text(told.height, told.width) +
+                    " if its orientation turns it, which only its file says: ask for an exact resize, a crop, "
+                    "a letterbox or a pad, or apply the orientation with l3 convert --orient");
+    }
   }
   if (is_ragged_) return L3_OK;
   if (unit == 0) {
@@ -310,6 +351,12 @@ l3_status Units::resolve_channels(uint64_t sample, uint32_t& channels, l3_data_e
 
 l3_status Units::compute_layout(const l3_loader_options& options, l3_data_error* error) {
   for (Tensor& tensor : tensors_) {
+    const bool pads =
+        (options.pad != L3_PAD_NONE && options.pad_mode == L3_PAD_VALUE) || options.batching == L3_BATCHING_PAD;
+    for (uint32_t c = 0; c < tensor.channels && pads && !is_float(tensor.wanted.type); ++c) {
+      const char* reason = misfit_of_pad(tensor.wanted.type, tensor.wanted.pad_value[c]);
+      if (reason != nullptr) return wrong(error, reason);
+    }
     if (!is_general_) tensor.writer.emplace(tensor.wanted, tensor.bits, tensor.channels);
     if (is_ragged_) continue;
     // Each factor is below 2^21.

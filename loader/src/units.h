@@ -24,12 +24,15 @@ struct Tensor {
   uint64_t image_bytes = 0;
   uint64_t place = 0;  // its offset in a batch's memory
   bool is_first = true;
+  bool are_indices = false;            // samples of the first image are palette indices
   std::optional<TensorWriter> writer;  // if pixels are only cut, mirrored and converted
 
   // The samples that libl3 decodes of an image.
   uint32_t bits_of(const l3_data_sample& sample) const {
     return wanted.as_colours != 0 && sample.colour == L3_COLOUR_PALETTE ? 8 : sample.bits;
   }
+  // Samples are labels, not colours: they must not be mixed, and mean the same whatever their bits and palette.
+  bool are_labels() const { return !is_first || wanted.type >= L3_VALUE_I16; }
   base::Filter filter_of(const l3_data_sample& sample) const;
   Values values() const;
   l3_tensor describe(uint64_t units, uint8_t* memory) const;
@@ -75,6 +78,7 @@ class Units {
   bool all_groups_ = true;
   bool is_ragged_ = false;
   bool is_general_ = false;  // a Resampler makes the tensors
+  bool draws_boxes_ = false;
   std::vector<uint64_t> groups_;
   std::vector<ShardUnits> shards_;
   std::vector<Tensor> tensors_;

@@ -137,6 +137,8 @@ def numbers(name: str, value: Numbers | None) -> list[float]:
 
 def check_scaling(dtype: str, mean: list[float], std: list[float]) -> None:
     """Checks that mean and std are given only for floating-point types."""
+    if any(m > 1 for m in mean) and any(s > 1 for s in std):
+        raise ValueError(f"mean is {mean} and std is {std}, but values are from 0 to 1: divide both by 255")
     if (mean or std) and dtype not in FLOATS:
         raise ValueError(f"mean and std need dtype {either(FLOATS)}, but dtype is {dtype or None!r}")
 

@@ -45,6 +45,7 @@ class Batch(_Arrays):
     """with ``batch="list"`` or ``"pad"``: the (height, width) of each image, int64; with ``roles`` a dict of these"""
     _set: _native.DataSet | None = None
     _names: list[str] | None = None
+    _layouts: Any = None  # with roles a dict of them
 
     @property
     def names(self) -> list[str]:
@@ -57,10 +58,18 @@ class Batch(_Arrays):
         return list(self._names)
 
     def _each(self) -> list[Any]:
-        """The image of each unit; a dict of them with roles."""
-        if isinstance(self.images, dict):
-            return [{role: images[i] for role, images in self.images.items()} for i in range(len(self.ids))]
-        return [self.images[i] for i in range(len(self.ids))]
+        """The image of each unit without padding; a dict of them with roles."""
+        def each(images: Any, sizes: Any, layout: str) -> list[Any]:
+            if sizes is None or not isinstance(images, np.ndarray):
+                return [images[i] for i in range(len(self.ids))]
+            return [image[:, :height, :width] if layout == "CHW" else image[:height, :width]
+                    for image, (height, width) in zip(images, sizes)]  # noqa: B905 (Python 3.9)
+
+        if not isinstance(self.images, dict):
+            return each(self.images, self.sizes, self._layouts)
+        columns = {role: each(images, self.sizes and self.sizes[role], self._layouts[role])
+                   for role, images in self.images.items()}
+        return [{role: column[i] for role, column in columns.items()} for i in range(len(self.ids))]
 
     def __repr__(self) -> str:
         return f"l3.Batch({len(self.ids)} units, epoch {self.epoch}, position {self.position})"
@@ -83,6 +92,7 @@ def batch_of(native: _native.Batch, roles: Sequence[str] | None, layouts: Sequen
             sizes.append(np.asarray(native.sizes(i, layout == "CHW")))
     batch = Batch(of_role(arrays), _array(native.labels()), np.asarray(native.ids()))
     batch.sizes = of_role(sizes) if sizes else None
+    batch._layouts = of_role(list(layouts))
     batch.repeats, batch.failed = native.repeats, native.failed
     batch.epoch, batch.number, batch.position = native.epoch, native.number, native.position
     batch.times = BatchTimes(**native.times())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from . import _steps as steps
 from . import _units as units
 from ._arguments import Cache
 from ._batch import Batch, batch_of
-from ._dataset import CacheInfo, Dataset, cache_of
+from ._dataset import CacheInfo, Dataset, Samples, cache_of
 from ._reports import BatchTimes, Explanation, Failure, Request, Sharing
 from ._store import Store, is_store
 from ._transform import Transforms, together
@@ -67,22 +68,25 @@ class Loader:
         True: turn images upright, as their EXIF data says.
     random_resized_crop, scale, ratio
         (height, width), or one number for both: resize a random box to this size, as torchvision's RandomResizedCrop
-        does. `scale` is the smallest and the largest part of the area, `ratio` those of width to height.
+        does. `scale` is the smallest and the largest part of the area (None: 0.08 and 1), `ratio` those of width to
+        height (None: 3/4 and 4/3).
     boxes
-        an array of (x, y, width, height), one row for each unit: use this part of each image.
+        an array of (x, y, width, height), one row for each unit, in the order of `samples` or of the data set: use
+        this part of each image, which is upright if `orient` is set.
     resize, longest
         `resize` is (height, width), or one number for the shorter side. `longest` is for the longer side.
     crop, crop_mode
-        (height, width) of the crop, or one number for both. `crop_mode` is ``"random"`` or ``"centre"``. It comes after
-        resizing.
+        (height, width) of the crop, or one number for both. `crop_mode` is ``"random"``, also for evaluation unless you
+        say ``"centre"``. It comes after resizing.
     pad, letterbox, pad_mode, pad_value
         `pad` is the (height, width) that padding on all sides gives. `letterbox` resizes images first, so that they
         just fit. `pad_mode` is ``"value"``, ``"edge"`` or ``"reflect"``. `pad_value` is a number, or one per channel,
-        in samples (0 to 255 for 8 bits), before `mean` and `std`; or ``"mean"``, which they make 0.
+        in samples (0 to 255 for 8 bits), before `mean` and `std`; or ``"mean"``, which they make 0. Integers may be
+        padded with any number of their type, such as -100.
     interpolation
         ``"nearest"``, ``"nearest-exact"``, ``"bilinear"``, ``"bicubic"`` or ``"area"``, with antialiasing, as
-        torchvision.transforms.v2 defines them. None: bilinear for the first role, and nearest for the others, for
-        palette indices and for labels (int16, int32, int64).
+        torchvision.transforms.v2 defines them. None: nearest for what may be labels (int16, int32, int64, palette
+        indices, all roles after the first), else bilinear.
     flip, flip_vertical, rotate90
         True: mirror half of the units, left to right or top to bottom, and turn them by a random multiple of 90
         degrees. `rotate90` may also be a number of turns, counterclockwise.
@@ -91,8 +95,10 @@ class Loader:
         and the others are delivered as stored. A mapping from roles to values sets them per role. So it is for
         `interpolation`, `pad_value`, `channels`, `alpha`, `bits` and `background`.
     channels, alpha, background, bits
-        `channels` is ``"rgb"`` or ``"gray"`` (0.299 red + 0.587 green + 0.114 blue). `alpha` is ``"keep"``, ``"drop"``
-        or ``"blend"``, which blends colours with the `background`. `bits=8`: 16 bits become 8, rounded.
+        For images of several kinds write ``channels="rgb", alpha="drop", bits=8``. `channels` is ``"rgb"`` or
+        ``"gray"`` (0.299 red + 0.587 green + 0.114 blue); None: as stored. `alpha` is ``"keep"`` (the default),
+        ``"drop"``, or ``"blend"``, which blends colours with the `background`. `bits=8` scales samples of any depth to
+        0 to 255; None: as stored.
     brightness, contrast, saturation, hue
         change the colours of the first role at random: multiply by a number from 1 - x to 1 + x; turn the hue by at
         most this part of a circle (0.5 at most).
@@ -103,8 +109,10 @@ class Loader:
     bucket_by
         ``"aspect"``: make batches of images with similar ratios of width to height.
     transform
-        a function that is called for each image (a dict of images with `roles`) on threads. Its results become
-        ``batch.images``: an array if they are arrays of one shape, else a list.
+        a function that is called for each image on threads: a NumPy array in this `layout`, without padding; a dict of
+        them with `roles`; an :class:`l3.Tensor` for bfloat16. Its results become ``batch.images``: an array if they are
+        arrays of one shape, else a list. Random numbers in it are its own. If it raises an exception, that comes in
+        place of the batch, whatever `on_error` says.
     layout
         ``"CHW"`` or ``"HWC"``; ``"HW"`` for images of one channel on a CPU. A mapping from roles sets it per role.
     roles
@@ -112,16 +120,16 @@ class Loader:
         dict.
     colours
         True: palette images become colours. False: they stay indices. A list of roles: only these become colours.
+        None: where `channels` is given.
     device, stream
         ``"cuda"`` or ``"cuda:1"``: decode on that GPU. `stream` is the stream that uses a batch if DLPack does not name
         one.
     rank, world_size
         the number of this process, and how many processes share each epoch.
     last_batch
-        what to do if the number of units is not a multiple of the batches of all ranks. `drop_last` is the same as
-        ``"drop"``. ``"even"``: the last batch is
-        smaller, with at most one repeat per rank. ``"pad"``: repeats fill it. ``"drop"``: it is left out.
-        ``"uneven"``: no repeats; ranks may differ by one unit and by one batch.
+        what to do if the number of units is not a multiple of ``batch_size * world_size``. ``"even"``: the last batch
+        is smaller, with at most one repeat per rank. ``"pad"``: repeats fill it. ``"drop"``: it is left out.
+        ``"uneven"``: no repeats; ranks may differ by one unit and by one batch. ``drop_last=True`` means ``"drop"``.
     on_error
         what to do if a unit cannot be read or decoded. ``"raise"``: raise :class:`l3.SampleError` instead of delivering
         its batch; ``next`` continues with the batch after it. ``"skip"``: leave the unit out. ``"zero"``: deliver
@@ -142,7 +150,8 @@ class Loader:
         (None: 2). `share_timeout` is for how many seconds they wait for one that does not start or takes nothing
         (None: 60). All options that change a batch must be the same: otherwise the first ``next`` raises ValueError.
     samples
-        numbers or names of samples, or a mask of all samples. Only the groups that contain them are units.
+        numbers or names of samples, a view such as ``data[10:]``, or a mask of all samples: train on the groups that
+        contain them. Each group counts once, in the order of the list if `shuffle` is False.
     max_pixels, max_bytes
         limits for each image, as in :func:`l3.decode`.
     cache
@@ -152,18 +161,18 @@ class Loader:
     def __init__(self, data: str | os.PathLike[str] | Dataset | Store, batch_size: int, *,
                  shuffle: bool | str = True, seed: int = 0, window: int = 8,
                  orient: bool = False, random_resized_crop: int | Sequence[int] | None = None,
-                 scale: Sequence[float] = (0.08, 1.0), ratio: Sequence[float] = (3 / 4, 4 / 3), boxes: object = None,
+                 scale: Sequence[float] | None = None, ratio: Sequence[float] | None = None, boxes: object = None,
                  resize: int | Sequence[int] | None = None, longest: int | None = None,
-                 crop: int | Sequence[int] | None = None, crop_mode: str = "random",
+                 crop: int | Sequence[int] | None = None, crop_mode: str | None = None,
                  pad: int | Sequence[int] | None = None, letterbox: int | Sequence[int] | None = None,
-                 pad_mode: str = "value", pad_value: object = None, interpolation: object = None,
+                 pad_mode: str | None = None, pad_value: object = None, interpolation: object = None,
                  flip: bool = False, flip_vertical: bool = False, rotate90: bool | int = False,
                  channels: object = None, alpha: object = None, background: object = None, bits: object = None,
                  brightness: float = 0, contrast: float = 0, saturation: float = 0, hue: float = 0,
                  batch: str = "stack", pad_multiple: int | None = None, bucket_by: str | None = None,
                  transform: Callable[[Any], Any] | None = None,
                  dtype: object = None, layout: str | Mapping[str, str] = "CHW", mean: object = None, std: object = None,
-                 roles: Sequence[str] | None = None, colours: bool | Sequence[str] = False,
+                 roles: Sequence[str] | None = None, colours: bool | Sequence[str] | None = None,
                  device: object = "cpu", stream: object = None, rank: int = 0, world_size: int = 1,
                  last_batch: str = "even", drop_last: bool = False, on_error: str = "raise", ordered: bool = True,
                  threads: int = 0, prefetch: int | None = None, reading: str = "auto",
@@ -180,8 +189,8 @@ class Loader:
         of_images = steps.options_of(
             orient=orient, boxes=boxes, random_resized_crop=random_resized_crop, scale=scale, ratio=ratio,
             resize=resize, longest=longest, crop=crop, crop_mode=crop_mode, pad=pad, letterbox=letterbox,
-            pad_mode=pad_mode, flip=flip, flip_vertical=flip_vertical, rotate90=rotate90, batch=batch,
-            pad_multiple=pad_multiple, bucket_by=bucket_by, brightness=brightness, contrast=contrast,
+            pad_mode=pad_mode, pad_value=pad_value, flip=flip, flip_vertical=flip_vertical, rotate90=rotate90,
+            batch=batch, pad_multiple=pad_multiple, bucket_by=bucket_by, brightness=brightness, contrast=contrast,
             saturation=saturation, hue=hue)
         world_size = arguments.whole_number("world_size", world_size, 1)
         number = arguments.is_gpu(device)
@@ -262,6 +271,9 @@ class Loader:
         self._units: int = described["units"]
         self._batches: int = described["batches"]
         self._described = described
+        if self._batches == 0:
+            warnings.warn(f"an epoch has no batch: {self._units} units do not fill batch_size * world_size = "
+                          f"{self._batch_size * world_size}, and incomplete batches are dropped", stacklevel=2)
         # The epoch of the running loop, or of the next one if `_begun` is not set.
         self._epoch = 0
         self._position = 0
@@ -394,9 +406,9 @@ class Loader:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Makes the next loop continue at the position of a state.
 
-        Data set, seed, order and samples must be the same as when the state was taken; otherwise ValueError names the
-        difference. Batch size and number of ranks may differ, but not with ``ordered=False`` or ``bucket_by``: the
-        units that follow are the same, in the same order.
+        Data set, seed, order and samples must be the same as when the state was taken. ValueError names what differs,
+        except that another data set with as many units is not noticed. Batch size and number of ranks may differ, but
+        not with ``ordered=False`` or ``bucket_by``: the units that follow are the same, in the same order.
         """
         if not isinstance(state, Mapping):
             raise TypeError(f"state is {type(state).__name__}, but must be a dict from l3.Loader.state_dict()")
@@ -406,10 +418,13 @@ class Loader:
             raise ValueError(f"state has no {missing[0]!r}: it is not from l3.Loader.state_dict()")
         if "ahead" in state and self._ordered:
             raise ValueError("the state was taken with ordered=False, but this loader has ordered=True")
-        for name in ("version", "units", "seed", "order", "window", "samples", "bucket_by", "sharing"):
-            if state.get(name) != own.get(name):
-                raise ValueError(f"the state was taken with {name} {state.get(name)!r}, but this loader has "
-                                 f"{own.get(name)!r}")
+        names = ("batch_size", "rank", "world_size", "last_batch")
+        pairs = [(name, state.get(name), own.get(name))
+                 for name in ("version", "units", "seed", "order", "window", "samples", "bucket_by")]
+        pairs += zip(names, state.get("sharing") or [None] * 4, own.get("sharing") or [None] * 4)  # noqa: B905
+        for name, then, now in pairs:
+            if then != now:
+                raise ValueError(f"the state was taken with {name} {then!r}, but this loader has {now!r}")
         epoch = arguments.whole_number("state['epoch']", state["epoch"], 0, 2**63 - 1)
         position = arguments.whole_number("state['position']", state["position"], 0, self._units)
         self._go_to(epoch, position, [arguments.whole_number("state['ahead']", begin, position, self._units)
@@ -532,6 +547,8 @@ def _open_data(data: object, cache: Cache) -> Dataset:
         if cache is not None:
             raise ValueError("cache is for a path, a URL or a store: give the cache to l3.Dataset instead")
         return data
+    if isinstance(data, Samples):
+        raise TypeError("data is a view of samples: write l3.Loader(data, batch_size, samples=view)")
     if isinstance(data, (str, os.PathLike)) or is_store(data):
         return Dataset(data, cache=cache)  # type: ignore[arg-type]
     raise TypeError(f"data is {type(data).__name__}, but must be a path, an l3.Dataset or an l3.Store")

@@ -51,9 +51,9 @@ def _boxes(boxes: object) -> list[int]:
 
 
 def options_of(*, orient: bool, boxes: object, random_resized_crop: object, scale: object, ratio: object,
-               resize: object, longest: object, crop: object, crop_mode: str, pad: object, letterbox: object,
-               pad_mode: str, flip: bool, flip_vertical: bool, rotate90: object, batch: str, pad_multiple: object,
-               bucket_by: object, brightness: object, contrast: object, saturation: object,
+               resize: object, longest: object, crop: object, crop_mode: str | None, pad: object, letterbox: object,
+               pad_mode: str | None, pad_value: object, flip: bool, flip_vertical: bool, rotate90: object, batch: str,
+               pad_multiple: object, bucket_by: object, brightness: object, contrast: object, saturation: object,
                hue: object) -> dict[str, Any]:
     """Returns the options of the extension. Messages name the arguments that do not go together."""
     given = {"random_resized_crop": random_resized_crop, "boxes": boxes, "resize": resize, "longest": longest,
@@ -64,14 +64,24 @@ def options_of(*, orient: bool, boxes: object, random_resized_crop: object, scal
     for one, other in alone:
         if given[one] is not None and given[other] is not None:
             raise ValueError(f"{one} and {other} exclude each other: leave one of them out")
-    arguments.one_of("crop_mode", crop_mode, tuple(CROPS))
-    arguments.one_of("pad_mode", pad_mode, PAD_MODES)
+    for name, word, words in (("crop_mode", crop_mode, tuple(CROPS)), ("pad_mode", pad_mode, PAD_MODES)):
+        if word is not None:
+            arguments.one_of(name, word, words)
     arguments.one_of("batch", batch, BATCHING)
+    is_padded = pad is not None or letterbox is not None
+    for name, value, has_use, use in (
+            ("scale", scale, random_resized_crop is not None, "random_resized_crop"),
+            ("ratio", ratio, random_resized_crop is not None, "random_resized_crop"),
+            ("crop_mode", crop_mode, crop is not None, "crop"),
+            ("pad_mode", pad_mode, is_padded, "pad and letterbox; batch='pad' fills with pad_value"),
+            ("pad_value", pad_value, is_padded or batch == "pad", "pad, letterbox and batch='pad'")):
+        if value is not None and not has_use:
+            raise ValueError(f"{name} is for {use}")
     options: dict[str, Any] = {
         "orient": int(arguments.truth("orient", orient)),
         "flip": int(arguments.truth("flip", flip)),
         "flip_vertical": int(arguments.truth("flip_vertical", flip_vertical)),
-        "pad_mode": PAD_MODES.index(pad_mode),
+        "pad_mode": PAD_MODES.index(pad_mode or "value"),
         "batching": BATCHING.index(batch),
         "pad_multiple": 0 if pad_multiple is None else arguments.whole_number("pad_multiple", pad_multiple, 1),
         "brightness": _amount("brightness", brightness, 16),
@@ -93,7 +103,8 @@ def options_of(*, orient: bool, boxes: object, random_resized_crop: object, scal
     if random_resized_crop is not None:
         height, width = _edges("random_resized_crop", random_resized_crop)
         options.update(box=_RANDOM, resize=_EXACT, resize_width=width, resize_height=height,
-                       scale=_range("scale", scale), ratio=_range("ratio", ratio))
+                       scale=_range("scale", (0.08, 1.0) if scale is None else scale),
+                       ratio=_range("ratio", (3 / 4, 4 / 3) if ratio is None else ratio))
     if boxes is not None:
         options.update(box=_GIVEN, boxes=_boxes(boxes))
     if resize is not None:
@@ -107,7 +118,7 @@ def options_of(*, orient: bool, boxes: object, random_resized_crop: object, scal
         options.update(resize=_LONGEST, resize_width=arguments.whole_number("longest", longest, 1, _MOST_EDGE))
     if crop is not None:
         height, width = _edges("crop", crop)
-        options.update(crop=CROPS[crop_mode], crop_width=width, crop_height=height)
+        options.update(crop=CROPS[crop_mode or "random"], crop_width=width, crop_height=height)
     if pad is not None:
         height, width = _edges("pad", pad)
         options.update(pad=_CENTRE, pad_width=width, pad_height=height)
@@ -146,6 +157,11 @@ def tensor_options(roles: Sequence[str | None], *, interpolation: object, channe
             row["pad_value"] = [numbers[c % len(numbers)] for c in range(4)]
         if behind is not None:
             numbers = arguments.numbers("background" + of_role, behind)
+            if row["alpha"] != ALPHA.index("blend"):
+                raise ValueError(f"background{of_role} is for alpha='blend'")
+            if len(numbers) not in (1, 3):
+                raise ValueError(f"background{of_role} is {behind!r}, but must be a number, or three for red, green "
+                                 "and blue")
             row["background"] = [numbers[c % len(numbers)] for c in range(4)]
         found.append(row)
     return found
@@ -155,18 +171,18 @@ def tensor_options(roles: Sequence[str | None], *, interpolation: object, channe
 _WORDS = (
     ("ask for colours (as_colours), or for interpolation nearest", "write colours=True or interpolation='nearest'"),
     ("ask for colours (as_colours)", "write colours=True"),
-    ("ask for bits 8, or a larger type", "write bits=8, or another dtype"),
     ("ask for bits 8", "write bits=8"),
     ("ask for int32", "write dtype='int32'"),
     ("ask for channels rgb or gray, and for alpha drop", "write channels='rgb' or 'gray', and alpha='drop'"),
     ("such images need a crop, a resize, a pad, or batches as lists",
      "write crop=, resize=, random_resized_crop=, letterbox=, pad= or batch='list'"),
     ("or make batches as lists", "or write batch='list'"),
-    ("padding floats needs pad_value, in samples before scale and bias: 0 for black, or choose pad_mode edge or "
-     "reflect",
-     "padding floats needs a value: write pad_value=0 for black, pad_value='mean' for what becomes 0, or "
-     "pad_mode='edge' or 'reflect'"),
-    ("ask for an exact resize, a crop or a pad, or apply", "write resize=(height, width), crop= or pad=, or apply"),
+    ("padding floats needs pad_value, in samples before scale and bias: 0 for black",
+     "padding floats needs a value: write pad_value=0 for black, or pad_value='mean' for what becomes 0"),
+    ("or choose pad_mode edge or reflect", "or pad_mode='edge' or 'reflect'"),
+    ("ask for an exact resize, a crop, a letterbox or a pad, or apply",
+     "write resize=(height, width), random_resized_crop=, crop=, letterbox=, pad= or batch='list', or apply"),
+    ("give it one gray value", "write background=128, for example"),
     ("buckets change the order of units: ask for a shuffled order", "buckets change the order: write shuffle=True"),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -65,6 +66,10 @@ class Transforms:
                 result, nanoseconds = future.result()
                 results.append(result)
                 spent += nanoseconds
+        except Exception as error:
+            if hasattr(error, "add_note"):  # since Python 3.11
+                error.add_note(f"in transform, for the sample {batch.names[len(results)]!r}")
+            raise
         finally:
             self.times[batch.times.given] = spent
             if len(self.times) > _MOST_TIMES:
@@ -87,8 +92,8 @@ def together(results: list[Any]) -> Any:
     if isinstance(first, np.ndarray) and all(
             isinstance(one, np.ndarray) and one.shape == first.shape and one.dtype == first.dtype for one in results):
         return np.stack(results)
-    if type(first).__module__.split(".")[0] == "torch" and all(
-            type(one) is type(first) and one.shape == first.shape for one in results):
-        import torch  # type: ignore[import-not-found, unused-ignore]
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and isinstance(first, torch.Tensor) and all(
+            isinstance(one, torch.Tensor) and one.shape == first.shape for one in results):
         return torch.stack(results)
     return results

@@ -10,14 +10,16 @@ import numpy as np
 
 from . import _arguments as arguments
 from . import _native
-from ._dataset import Dataset
+from ._dataset import Dataset, Samples
 
 
-def groups_of(data: Dataset, samples: Sequence[int | str] | np.ndarray) -> list[int]:
+def groups_of(data: Dataset, samples: Sequence[int | str] | np.ndarray | Samples) -> list[int]:
     """Returns the groups of the samples, each once."""
     if isinstance(samples, (str, bytes)) or not hasattr(samples, "__iter__"):
         raise TypeError(f"samples is {samples!r}, but must be a list of numbers or names")
     native = data._open()
+    if isinstance(samples, Samples):
+        samples = samples.numbers
     if isinstance(samples, np.ndarray) and samples.dtype == np.bool_:
         if samples.shape != (len(data),):
             raise ValueError(f"samples is a mask of shape {samples.shape}, but must have one value for each of the "
@@ -49,7 +51,7 @@ def layouts_of(layout: str | Mapping[str, str], roles: Sequence[str | None]) -> 
 
 
 def wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int] | None, layouts: list[str],
-            dtype: object, mean: object, std: object, colours: bool | Sequence[str],
+            dtype: object, mean: object, std: object, colours: bool | Sequence[str] | None,
             steps: list[dict[str, Any]]) -> tuple[list[Any], list[dict[str, list[float]]]]:
     """Returns the arguments of the extension per role, and the means and deviations in them, by name."""
     names: list[str | None] = [None] if roles is None else list(roles)
@@ -64,7 +66,10 @@ def wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int]
             names, layouts, steps, arguments.by_role("dtype", dtype, names), arguments.by_role("mean", mean, names),
             arguments.by_role("std", std, names)):
         of_role = "" if role is None else f" of role {role!r}"
-        as_colours = role in colours if isinstance(colours, Sequence) else arguments.truth("colours", colours)
+        if colours is None:
+            as_colours = row["channels"] != 0
+        else:
+            as_colours = role in colours if isinstance(colours, Sequence) else arguments.truth("colours", colours)
         name = arguments.dtype_name("dtype" + of_role, one_dtype, arguments.LOADER_DTYPES)
         means = arguments.numbers("mean" + of_role, one_mean)
         stds = arguments.numbers("std" + of_role, one_std)

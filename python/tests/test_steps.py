@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import unittest
 from pathlib import Path
@@ -111,6 +112,36 @@ class Geometry(Mixed):
                     np.testing.assert_array_equal(image, follow(pixels[number], told))
         with self.assertRaisesRegex(ValueError, "only its file says.*l3 convert --orient"):
             l3.Loader(self._make("oriented", draw), 3, orient=True)
+        # Lists have room for both ways.
+        with l3.Loader(self._make("oriented", draw), 9, orient=True, batch="list", layout="HWC", resize=10,
+                       interpolation="nearest", rotate90=1) as loader:
+            images, _, ids = batch = next(iter(loader))
+            for image, i, size in zip(images, ids, batch.sizes):  # noqa: B905 (Python 3.9)
+                number = int(Path(loader.data[int(i)].name).stem)
+                np.testing.assert_array_equal(image, follow(pixels[number], loader.explain(int(i), 0)))
+                self.assertEqual(tuple(size), image.shape[:2])
+
+    def test_orientations_that_disagree(self) -> None:
+        """An image that says how it lies, and a mask that does not."""
+        def draw(folder: Path) -> list[str]:
+            for i in range(4):
+                for role in ("image", "mask"):
+                    (folder / role).mkdir(parents=True, exist_ok=True)
+                    with_exif = {"exif": exif(3)} if i == 2 and role == "image" else {}
+                    l3.encode(picture(i, 20, 31), folder / role / f"{i}.l3", **with_exif)  # type: ignore[arg-type]
+                    l3_to_png(folder / role / f"{i}.l3")
+            return ["--pair", "image=image/{}.png", "--pair", "mask=mask/{}.png"]
+        path = self._make("disagreeing", draw)
+        with l3.Loader(path, 2, orient=True, roles=["image", "mask"], shuffle=False, crop=9) as loader:
+            next(loop := iter(loader))
+            with self.assertRaisesRegex(l3.SampleError, "EXIF orientation is 1, that of the first image .* 3: leave"):
+                next(loop)
+        with l3.Loader(path, 4, orient=True, roles=["image", "mask"], shuffle=False, batch="list",
+                       on_error="skip") as loader:
+            batch = next(iter(loader))
+            self.assertEqual((len(batch.ids), batch.failed, len(batch.sizes["mask"])), (3, 1, 3))
+        with l3.Loader(path, 4, roles=["image", "mask"]) as loader:
+            next(iter(loader))
 
     def test_pads(self) -> None:
         with l3.Loader(self.mixed(), 5, pad=(64, 70), pad_value=[1, 2, 3], layout="HWC", shuffle=False) as loader:
@@ -241,7 +272,7 @@ class Batches(Mixed):
         with self.assertRaisesRegex(ValueError, "shuffle"):
             l3.Loader(self.mixed(), 4, batch="list", bucket_by="aspect", shuffle=False)
         loader = l3.Loader(self.mixed(), 4, batch="list", bucket_by="aspect")
-        with self.assertRaisesRegex(ValueError, "sharing"):
+        with self.assertRaisesRegex(ValueError, "batch_size 4, but this loader has 5"):
             l3.Loader(self.mixed(), 5, batch="list", bucket_by="aspect").load_state_dict(loader.state_dict())
         batches = iter(loader)
         next(batches)
@@ -310,6 +341,14 @@ class Transforms(Mixed):
                 self.assertEqual(batch.images["mean"].shape, (4, 3))
                 self.assertEqual(len(batch.images["size"]), 4)
 
+    def test_sees_no_padding(self) -> None:
+        for layout in ("CHW", "HWC"):
+            with l3.Loader(self.mixed(), 4, batch="pad", layout=layout, transform=np.copy) as loader, \
+                    l3.Loader(self.mixed(), 4, batch="list", layout=layout) as plain:
+                for batch, other in zip(loader, plain):  # noqa: B905 (Python 3.9)
+                    for image, expected in zip(batch.images, other.images):  # noqa: B905 (Python 3.9)
+                        np.testing.assert_array_equal(image, expected)
+
     def test_errors_and_positions(self) -> None:
         def picky(image: np.ndarray) -> np.ndarray:
             if image.shape[1] == 40:
@@ -321,8 +360,10 @@ class Transforms(Mixed):
             while True:
                 try:
                     done.append(next(batches).position)
-                except KeyError:
+                except KeyError as error:
                     failed += 1
+                    if sys.version_info >= (3, 11):
+                        self.assertRegex(error.__notes__[0], "in transform, for the sample '.*png'")
                     self.assertEqual(loader.state_dict()["position"] % 20, 5 * (failed + len(done)) % 20)
                 except StopIteration:
                     break
@@ -335,6 +376,54 @@ class Transforms(Mixed):
             again.load_state_dict(loader.state_dict())
             rest = [i for batch in again for i in batch.ids.tolist()]
             self.assertEqual(sorted(rest + [i for batch in first for i in batch.ids.tolist()]), list(range(20)))
+
+
+class Kinds(Sets):
+    """Images of several kinds in one data set."""
+
+    def kinds(self) -> str:
+        def draw(png: Path) -> list[str]:
+            palette = np.array([[255, 0, 0], [0, 255, 0]], np.uint8)
+            write_png(png / "0.png", np.full((8, 8, 1), 200, np.uint8))
+            write_png(png / "1.png", np.ones((8, 8, 1), np.uint8), palette)
+            l3.encode(np.ones((8, 8, 1), np.uint8), png / "2.l3", bits=1)
+            l3_to_png(png / "2.l3")
+            l3.encode(np.full((8, 8, 2), (200, 51), np.uint8), png / "3.l3")
+            l3_to_png(png / "3.l3")
+            write_png(png / "4.png", np.full((8, 8, 3), 40000, np.uint16))
+            return []
+        return self._make("kinds", draw)
+
+    def test_become_one_kind(self) -> None:
+        with l3.Loader(self.kinds(), 5, channels="rgb", alpha="drop", bits=8, layout="HWC", shuffle=False) as loader:
+            images, _, _ = next(iter(loader))
+            self.assertEqual(images[:, 0, 0].tolist(), [[200] * 3, [0, 255, 0], [255] * 3, [200] * 3, [156] * 3])
+        with l3.Loader(self.kinds(), 2, samples=["0.png", "3.png"], channels="rgb", alpha="blend", background=100,
+                       shuffle=False) as loader:
+            images, _, _ = next(iter(loader))
+            self.assertEqual(images[:, 0, 0, 0].tolist(), [200, 120])
+
+    def test_are_not_mixed_unnoticed(self) -> None:
+        for samples, how, text in (
+            ([0, 1], {}, "palette indices, the images before it have none: write colours=True"),
+            ([1, 0], {"dtype": "float32"}, "no palette, the images before it have palette indices: write colours=True"),
+            ([0, 2], {"channels": "rgb"}, "1 bits, the images before it of 8: write bits=8"),
+            ([0, 2], {"dtype": "float32"}, "write bits=8"),
+            ([3], {"channels": "rgb", "alpha": "blend", "background": [255, 0, 0]}, "background in colour: write"),
+        ):
+            with self.subTest(samples, **how), self.assertRaisesRegex(ValueError, text):
+                l3.Loader(self.kinds(), 1, samples=samples, shuffle=False, **how)
+        with l3.Loader(self.kinds(), 3, samples=[0, 1, 2], dtype="int64", shuffle=False) as loader:  # labels
+            images, _, _ = next(iter(loader))
+            self.assertEqual(images[:, 0, 0, 0].tolist(), [200, 1, 1])
+
+    def test_pads_labels_with_what_no_label_is(self) -> None:
+        for dtype, value in (("int64", -100), ("int32", -(2**24)), ("int16", -1), ("uint8", 255), ("uint16", 65535)):
+            with self.subTest(dtype), l3.Loader(self.kinds(), 1, samples=["2.png"], dtype=dtype, pad=10,
+                                                pad_value=value, rotate90=1) as loader:
+                images, _, _ = next(iter(loader))
+                self.assertEqual(sorted(set(images.ravel().tolist())), sorted({1, value}))
+                self.assertEqual(int((images == value).sum()), 36)
 
 
 class Words(Mixed):
@@ -367,13 +456,29 @@ class Words(Mixed):
             (mixed, {"batch": "list", "transform": np.sum, "ordered": False}, "transform needs ordered=True"),
             (pairs, {"roles": ["labels"], "interpolation": "bilinear", "resize": (9, 9)},
              "palette indices, .* write colours=True or interpolation='nearest'"),
-            (pairs, {"roles": ["labels"], "channels": "rgb"}, "palette indices, .* write colours=True"),
+            (pairs, {"roles": ["labels"], "channels": "rgb", "colours": False}, "palette .* write colours=True"),
             (pairs, {"roles": ["labels"], "brightness": 0.5}, "palette indices"),
             (pairs, {"roles": ["image"], "dtype": "uint8"}, "16 bits, which do not fit 8: write bits=8"),
+            (pairs, {"roles": ["image"], "pad": 99, "dtype": "int32", "pad_value": 1e9}, "-2.24 to 2.24"),
+            (mixed, {"pad": 99, "pad_value": 256}, "pad_value must be a whole number from 0 to 255 for uint8"),
+            (mixed, {"pad": 99, "pad_value": 0.5}, "pad_value must be a whole number"),
+            (mixed, {"resize": 9, "batch": "list", "pad_value": 5}, "pad_value is for pad, letterbox and batch='pad'"),
+            (mixed, {"batch": "pad", "pad_mode": "edge"}, "pad_mode is for pad and letterbox; batch='pad' fills"),
+            (mixed, {"batch": "list", "scale": (0.5, 1)}, "scale is for random_resized_crop"),
+            (mixed, {"batch": "list", "crop_mode": "centre"}, "crop_mode is for crop"),
+            (mixed, {"batch": "list", "background": 5}, "background is for alpha='blend'"),
+            (mixed, {"batch": "list", "alpha": "blend", "background": [1, 2]}, "background is .* a number, or three"),
+            (mixed, {"batch": "list", "alpha": "blend", "background": -1}, "background must be from 0 to 65535"),
+            (mixed, {"batch": "list", "dtype": "float32", "mean": [123.7], "std": [58.4]}, "divide both by 255"),
+            (mixed, {"crop": 50, "resize": 20}, r"resized to \d+ x \d+: this is less than the crop of 50 x 50"),
             (pairs, {"roles": ["image"], "dtype": "int16"}, "do not fit 15: write dtype='int32'"),
         ):
             with self.subTest(how=how), self.assertRaisesRegex(ValueError, text):
                 l3.Loader(path, **{"batch_size": 4, **how})
+        with l3.Dataset(mixed) as data, self.assertRaisesRegex(TypeError, r"l3.Loader\(data, batch_size, samples=view"):
+            l3.Loader(data[3:], 4, batch="list")  # type: ignore[arg-type]
+        with self.assertWarnsRegex(UserWarning, "20 units do not fill batch_size . world_size = 64"):
+            l3.Loader(mixed, 64, batch="list", drop_last=True)
         with self.assertRaisesRegex(TypeError, "transform is 5"):
             l3.Loader(mixed, 4, batch="list", transform=5)  # type: ignore[arg-type]
         with l3.Loader(mixed, 4, batch="list", samples=[1]) as loader:

@@ -246,6 +246,7 @@ inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __int2float_rn(int v) { return static_cast<float>(v); }
 inline float __uint2float_rn(uint32_t v) { return static_cast<float>(v); }
 // To nearest, ties to even; what is outside is brought inside, and no number is 0.
+inline int32_t __float2int_rn(float v) { return static_cast<int32_t>(std::nearbyint(v)); }
 inline uint32_t __float2uint_rn(float v) {
   if (!(v > 0)) return 0;
   return v >= 0x1p32f ? UINT32_MAX : static_cast<uint32_t>(std::nearbyintf(v));

@@ -106,15 +106,15 @@ typedef struct l3_cuda_change {
   // after the columns are combined, which is then done first; 2 after the rows. 0: never.
   uint32_t limit_between;
   // The output has `channels` channels. If `mixes` is 1, each is the sum over the first `used` channels of the pixel of
-  // factor * sample, plus `offset`; if 0, they are the pixel's first channels. If `clamps` is 1, the result is limited
-  // to 0 and `most`.
+  // factor * sample, plus `offset`; if 0, they are the pixel's first channels. If `clamps` is 1, or if the output has
+  // integers, the result is limited to 0 and `most`.
   uint32_t channels, used, mixes, clamps;
   float factor[4][4], offset[4];
-  float most;  // the largest sample of the output; integers are limited to it
+  float most;  // the largest sample of the output
   // 1: the last channel of the pixel is alpha; blend the others with `background`. 2: it is multiplied in already.
   uint32_t blends;
   float background[4];
-  float pad_value[4];  // in samples of the output
+  float pad_value[4];  // in samples of the output; the caller must keep it in the range of the type
   // Device memory of l3_cuda_change_bytes() bytes at a multiple of 16, for this image only.
   void* scratch;
 } l3_cuda_change;

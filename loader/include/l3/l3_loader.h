@@ -70,7 +70,7 @@ typedef enum l3_delivery {
 
 // What happens to each image, in this order:
 //
-//   1. `orient`: turn it upright, as its EXIF data says
+//   1. `orient`: turn it upright, as its EXIF data says; a unit whose images disagree about that fails
 //   2. `box`: take a box of it
 //   3. `resize` (or L3_PAD_LETTERBOX): resize the box
 //   4. `crop`: take a window of the result
@@ -199,8 +199,10 @@ typedef struct l3_tensor_options {
   uint32_t bits;
   uint32_t jitter;  // 1: change brightness, contrast, saturation and hue (l3_loader_options)
   uint32_t has_pad_value;
-  float pad_value[4];   // for each channel, in samples of the output, before scale and bias
-  float background[4];  // for L3_TRANSPARENCY_BLEND, in samples of the file
+  // For each channel, in samples of the output, before scale and bias. For integers any whole number of their type, of I32
+  // and I64 from -2^24 to 2^24.
+  float pad_value[4];
+  float background[4];  // for L3_TRANSPARENCY_BLEND, in samples of the file; images with gray and alpha need equal ones
   uint32_t spare[4];    // 0
 } l3_tensor_options;
 

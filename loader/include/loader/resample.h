@@ -56,7 +56,7 @@ struct Values {
   uint32_t type = L3_VALUE_U8;
   uint32_t layout = L3_LAYOUT_CHW;
   float scale[4] = {1, 1, 1, 1}, bias[4] = {};  // of floats
-  float pad[4] = {};                            // padding, in samples of the output
+  float pad[4] = {};                            // padding, in samples of the output; in the range of the type
   uint64_t row_stride = 0, plane_stride = 0;    // in bytes; CHW: from one channel to the next
 };
 
@@ -86,7 +86,7 @@ class Resampler {
   void split(const uint8_t* pixels, uint32_t bits, const Geometry& geometry, const Colours& colours);
   void limit_rows(const Colours& colours, const Geometry& geometry, uint32_t bits);
   void make_row(uint32_t row, uint32_t bits, uint32_t channels, float* const* out);
-  void change_colours(const Colours& colours, float* const* rows, uint32_t begin, uint32_t end) const;
+  void change_colours(const Colours& colours, bool limits, float* const* rows, uint32_t begin, uint32_t end) const;
   void write_row(const Colours& colours, const Values& values, float* const* rows, uint32_t width, uint8_t* out);
 
   Table rows_, columns_;
