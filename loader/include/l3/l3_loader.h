@@ -199,8 +199,8 @@ typedef struct l3_tensor_options {
   uint32_t bits;
   uint32_t jitter;  // 1: change brightness, contrast, saturation and hue (l3_loader_options)
   uint32_t has_pad_value;
-  // For each channel, in samples of the output, before scale and bias. For integers any whole number of their type, of I32
-  // and I64 from -2^24 to 2^24.
+  // For each channel, in samples of the output, before scale and bias. For integers any whole number of their type, of
+  // I32 and I64 from -2^24 to 2^24.
   float pad_value[4];
   float background[4];  // for L3_TRANSPARENCY_BLEND, in samples of the file; images with gray and alpha need equal ones
   uint32_t spare[4];    // 0
