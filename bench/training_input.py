@@ -12,8 +12,9 @@ Each way delivers batches of random resized crops of 224 x 224, half of them mir
 the memory of the CPU, with two threads or two worker processes on two processors. In each round the ways take turns,
 each in a process of its own. A turn reads all its files once, so that they are in the page cache, takes some batches
 that are not counted, and then counts the given number of batches. The results are medians over the rounds. *ms* is the
-processor time for an image, of all threads and worker processes. The last columns divide by the fastest of
-torchvision's ways for PNG, JPEG and WebP.
+processor time for an image, of all threads and worker processes. The last columns say how many times less of it that
+is than in the better of torchvision's ways for PNG, JPEG and WebP: other work on a machine changes images/s, but hardly
+the processor time.
 
     --ways l3-fast png-pil      measures only these. A way whose packages are missing is named and left out
     --make                      makes the set and measures nothing
@@ -332,9 +333,9 @@ def medians(turns: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, Any
                      "least": min(speeds), "most": max(speeds),
                      "processor_ms_per_image": statistics.median(one["processor_ms_per_image"] for one in figures)}
     for form, peers in PEERS.items():
-        best = max((ways[peer]["images_per_second"] for peer in peers if peer in ways), default=None)
+        best = min((ways[peer]["processor_ms_per_image"] for peer in peers if peer in ways), default=None)
         for row in ways.values():
-            row[f"times_{form}"] = row["images_per_second"] / best if best else None
+            row[f"times_{form}"] = best / row["processor_ms_per_image"] if best else None
     return ways
 
 
