@@ -19,7 +19,7 @@ using formats::Image;
 using loader::Size;
 
 constexpr uint64_t kMaxEdge = uint64_t{1} << 20;       // of an L3 image
-constexpr uint64_t kBytesOfBand = uint64_t{16} << 20;  // of the source, which are resized at a time
+constexpr uint64_t kBytesOfBand = uint64_t{16} << 20;  // of the source and of the result, at a time
 constexpr size_t kMaxKeptBytes = size_t{64} << 20;     // of memory for the next image
 
 constexpr std::array<std::pair<std::string_view, base::Filter>, 4> kFilters = {
@@ -197,8 +197,9 @@ class Resizer {
 
     std::vector<uint8_t> out(out_row_bytes * size.height);
     const uint64_t source_rows = std::max<uint64_t>(kBytesOfBand / row_bytes, 1);
-    const auto rows =
-        static_cast<uint32_t>(std::clamp<uint64_t>(source_rows * size.height / image.height, 1, size.height));
+    const uint64_t made_rows = std::max<uint64_t>(kBytesOfBand / out_row_bytes, 1);
+    const auto rows = static_cast<uint32_t>(
+        std::clamp<uint64_t>(std::min(source_rows * size.height / image.height, made_rows), 1, size.height));
     loader::Steps steps;
     steps.stored = {image.width, image.height};
     steps.box = {0, 0, image.width, image.height};

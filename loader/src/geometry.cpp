@@ -23,6 +23,7 @@ enum Choice : uint64_t {
   kChooseBox = 16,  // and the next 4 * kBoxTries
 };
 constexpr uint64_t kBoxTries = 10;
+constexpr uint32_t kMostEdge = 1 << 20;
 
 class Draw {
  public:
@@ -72,8 +73,9 @@ Box draw_box(const l3_loader_options& options, Size image, const Draw& draw) {
   return box;
 }
 
+// At least 1, and not much more than any image may have.
 uint32_t whole_part(uint64_t number, uint64_t by, uint64_t of) {
-  return static_cast<uint32_t>(std::max<uint64_t>(number * by / of, 1));
+  return static_cast<uint32_t>(std::clamp<uint64_t>(number * by / of, 1, 2 * kMostEdge));
 }
 
 // Plans an axis of the upright image. `is_reversed`: the image is stored in reverse along it. Sets `needed` to where
@@ -182,8 +184,7 @@ const char* draw_steps(const l3_loader_options& options, Size stored, uint32_t o
   } else {
     size = resized_size(options.resize, size, options.resize_width, options.resize_height);
   }
-  constexpr uint32_t kMost = 1 << 20;
-  if (size.width > kMost || size.height > kMost)
+  if (size.width > kMostEdge || size.height > kMostEdge)
     return "the resized image would be larger than 2^20 pixels along an edge";
   steps.resized = size;
   steps.window = {0, 0, size.width, size.height};

@@ -129,6 +129,7 @@ void Image::forget() {
   is_planned = false;
   prefix = 0;
   present.clear();
+  if (options->orient != 0) is_settled = tells_size = false;  // its orientation may have been damaged too
   fault.reset();
   read_fault.reset();
 }

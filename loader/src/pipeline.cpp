@@ -426,7 +426,7 @@ void Pipeline::open_job(Job& job, const Share& share) {
       }
     }
     job.left = job.images.size();
-    if (units_.is_ragged()) place_units(job);
+    if (units_.is_ragged() && !place_units(job)) return fail_job(L3_ERROR_LIMIT, "a batch is larger than 2^40 bytes");
     if (job.slot != nullptr && !take_memory(job)) return fail_job(L3_ERROR_MEMORY, "no memory for a batch");
     if (job.slot != nullptr && place_images(job) != L3_OK) fail_job(L3_ERROR_MEMORY, "no pinned memory for a batch");
   } catch (const std::bad_alloc&) {
@@ -596,7 +596,8 @@ size_t Pipeline::requests(l3_request* requests, size_t capacity) const {
 
 bool Pipeline::take_memory(Job& job) {
   const std::lock_guard lock(memory_mutex_);
-  if (job.memory == nullptr) job.memory = batches_->acquire(units_.is_ragged() ? job.bytes + label_bytes() : 0);
+  if (job.memory == nullptr)
+    job.memory = batches_->acquire(units_.is_ragged() ? std::max<uint64_t>(job.bytes + label_bytes(), 1) : 0);
   return job.memory != nullptr;
 }
 

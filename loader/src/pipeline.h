@@ -120,7 +120,7 @@ class Pipeline {
   Job* job_to_begin();
   Claim claim(Job& job);
   void open_job(Job& job, const Share& share);
-  void place_units(Job& job) const;
+  bool place_units(Job& job) const;
   uint8_t* unit_memory(const Job& job, const Tensor& tensor, uint32_t place) const;
   uint64_t unit_bytes(const Job& job, const Tensor& tensor, uint32_t place) const;
   bool settle(Image& image, size_t known) const;

@@ -11,16 +11,20 @@ uint64_t Pipeline::random_of(uint64_t unit, uint64_t epoch) const {
 }
 
 // Gives each image of a batch of different sizes its place.
-void Pipeline::place_units(Job& job) const {
+bool Pipeline::place_units(Job& job) const {
   const size_t tensors = units_.tensors().size();
   job.rooms.assign(tensors, {});
   job.places.assign(tensors * job.units, {});
   for (Image& image : job.images) {
     const size_t number = static_cast<size_t>(image.tensor - units_.tensors().data());
-    // If the orientation is not known yet, it does not change the number of pixels.
+    // If the orientation is not known yet, it does not change the number of pixels, but not every one may be possible.
     Steps steps = image.steps;
     if (!image.is_settled && !image.fault) {
-      (void)draw_steps(options_, {image.sample.width, image.sample.height}, 1, image.random, image.given, steps);
+      const auto draw = [&](uint32_t orientation) {
+        return draw_steps(options_, {image.sample.width, image.sample.height}, orientation, image.random, image.given,
+                          steps);
+      };
+      if (draw(1) != nullptr && draw(6) != nullptr) steps = {};
     }
     const Size size = steps.output();
     job.places[number * job.units + image.place].size = size;
@@ -41,6 +45,7 @@ void Pipeline::place_units(Job& job) const {
       const uint64_t bytes = uint64_t{takes.width} * takes.height * tensor.channels * value_bytes(tensor.wanted.type);
       // Padded images are adjacent, as in one tensor.
       job.bytes += pads ? bytes : (bytes + kOf - 1) / kOf * kOf;
+      if (job.bytes > kMaxBatchBytes) return false;
     }
     job.bytes = (job.bytes + kOf - 1) / kOf * kOf;
     if (!pads) room = {};
@@ -49,6 +54,7 @@ void Pipeline::place_units(Job& job) const {
     const size_t number = static_cast<size_t>(image.tensor - units_.tensors().data());
     image.room = job.rooms[number];
   }
+  return true;
 }
 
 // Draws the steps of an image if its orientation was not known before its file, whose first bytes are present.
@@ -59,10 +65,18 @@ bool Pipeline::settle(Image& image, size_t known) const {
       return false;
     }
   }
-  if (options_.orient != 0 && options_.batching == L3_BATCHING_LIST && !std::exchange(image.tells_size, true)) {
-    const size_t number = static_cast<size_t>(image.tensor - units_.tensors().data());
-    image.job->places[number * image.job->units + image.place].size = image.steps.output();
+  if (options_.orient == 0 || !units_.is_ragged() || std::exchange(image.tells_size, true)) return true;
+  const size_t number = static_cast<size_t>(image.tensor - units_.tensors().data());
+  Size& planned = image.job->places[number * image.job->units + image.place].size;
+  const Size size = image.steps.output();
+  // A list has room for an image that lies on its side.
+  const bool may_turn = options_.batching == L3_BATCHING_LIST;
+  if (size != planned && !(may_turn && size == Size{planned.height, planned.width})) {
+    image.fail(*set_.shards[image.sample.shard], L3_ERROR_CORRUPT,
+               "its orientation gives it another size than its batch has room for", L3_DATA_NONE);
+    return false;
   }
+  planned = size;
   return true;
 }
 

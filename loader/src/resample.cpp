@@ -13,8 +13,8 @@ namespace loader {
 namespace {
 
 constexpr size_t kStep = 16;   // ResampleRows works on multiples of this
-constexpr size_t kGroup = 8;   // weights of one step of ResampleRows::pick
 constexpr size_t kSlack = 64;  // that may be read after a row
+constexpr uint32_t kBand = 16;
 
 size_t up_to(size_t size, size_t multiple) { return (size + multiple - 1) / multiple * multiple; }
 
@@ -36,7 +36,7 @@ void combine(const uint8_t* const* rows, const int16_t* weights, uint32_t taps, 
 
 void pick(const int16_t* row, const uint32_t* first, const int16_t* weights, uint32_t groups, size_t count, float unit,
           float* out) {
-  const size_t taps = groups * kGroup;
+  const size_t taps = size_t{groups} * kGroup;
   for (size_t i = 0; i < count; ++i, weights += taps) {
     const int16_t* from = row + first[i];
     int32_t sum = 0;
@@ -163,7 +163,7 @@ void Resampler::fill(Table& table, const base::ResizeAxis& axis, uint32_t most_p
   const size_t size = table.picks ? 0 : size_t{out} * table.stride;
   is_fine ? table.fine.assign(size, 0) : table.weights.assign(size, 0);
   // Taps of the second pass may begin earlier, with weights of zero, so that reading all of them stays near the row.
-  const uint32_t room = axis.region + (is_fine ? 0 : static_cast<uint32_t>(kGroup));
+  const uint32_t room = axis.region + (is_fine ? 0 : kGroup);
   const uint32_t last_first = room > table.stride ? room - table.stride : 0;
   for (uint32_t i = 0; i < out; ++i) {
     const int64_t at = base::content_at(axis, i);
@@ -388,9 +388,11 @@ void Resampler::run(const uint8_t* pixels, uint32_t bits, const Geometry& geomet
   if (between_passes_ == base::kLimitAfterColumns) limit_rows(colours, geometry, bits);
   const uint32_t channels = std::max(colours.from, colours.to);
   const size_t row_floats = up_to(width, kStep);
-  floats_.resize(std::max(floats_.size(), row_floats * channels));
+  // An image that is turned on its side is written by bands of rows, so that each write fills a cache line.
+  const size_t band = geometry.transposed ? kBand : 1;
+  floats_.resize(std::max(floats_.size(), row_floats * channels * band));
   float* rows[4] = {};
-  for (uint32_t c = 0; c < channels; ++c) rows[c] = floats_.data() + c * row_floats;
+  for (uint32_t c = 0; c < channels; ++c) rows[c] = floats_.data() + c * band * row_floats;
 
   const uint32_t out_width = geometry.width(), out_height = geometry.height();
   const size_t turned = size_t{out_width} * out_height;
@@ -413,9 +415,17 @@ void Resampler::run(const uint8_t* pixels, uint32_t bits, const Geometry& geomet
       write_row(colours, values, rows, out_width, out + y * values.row_stride);
       continue;
     }
+    const uint32_t in_band = y % kBand + 1;
+    if (in_band < band && y + 1 < geometry.rows.total) {
+      for (uint32_t c = 0; c < channels; ++c) rows[c] += row_floats;
+      continue;
+    }
+    for (uint32_t c = 0; c < channels; ++c) rows[c] -= (in_band - 1) * row_floats;
     for (uint32_t c = 0; c < colours.to; ++c) {
-      float* to = turned_.data() + c * turned + y;
-      for (uint32_t x = 0; x < width; ++x) to[size_t{x} * out_width] = rows[c][x];
+      float* to = turned_.data() + c * turned + (y + 1 - in_band);
+      for (uint32_t x = 0; x < width; ++x, to += out_width) {
+        for (uint32_t i = 0; i < in_band; ++i) to[i] = rows[c][i * row_floats + x];
+      }
     }
   }
   if (!geometry.transposed) return;

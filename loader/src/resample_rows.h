@@ -6,6 +6,8 @@
 
 namespace loader {
 
+constexpr uint32_t kGroup = 8;  // weights of one step of ResampleRows::pick
+
 // `width` is a multiple of 16. All rows may be read and written that far.
 struct ResampleRows {
   // Combines rows of bytes: the sum of weight * sample, divided by 2^shift, rounded half up.

@@ -10,7 +10,6 @@ namespace {
 
 constexpr uint32_t kMaxWanted = 16;
 constexpr uint64_t kTensorAlignment = 256;
-constexpr uint64_t kMaxBatchBytes = uint64_t{1} << 40;
 
 l3_status wrong(l3_data_error* error, const std::string& reason) { return fail(error, L3_ERROR_ARGUMENT, "", reason); }
 
@@ -305,6 +304,10 @@ l3_status Units::check_size(const l3_data_sample& told, Tensor& tensor, const l3
       return refuse(resized + ": " + reason + limit);
     }
     steps = turned;
+  }
+  if (options.turn == L3_TURN_RANDOM && !is_ragged_ && steps.padded.width != steps.padded.height) {
+    return refuse(", which become " + size_text(steps.padded.width, steps.padded.height) +
+                  ": random turns by 90 degrees need square images: change the size, or make batches as lists");
   }
   const Size output = steps.output();
   if (options.orient != 0 && draw_steps(options, {told.width, told.height}, 6, 0, given, turned) == nullptr &&

@@ -38,6 +38,8 @@ struct Tensor {
   l3_tensor describe(uint64_t units, uint8_t* memory) const;
 };
 
+constexpr uint64_t kMaxBatchBytes = uint64_t{1} << 40;
+
 // A random change of this kind is wanted.
 inline bool has_jitter(const l3_loader_options& options) {
   return options.brightness != 0 || options.contrast != 0 || options.saturation != 0 || options.hue != 0;

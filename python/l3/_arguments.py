@@ -130,7 +130,9 @@ def numbers(name: str, value: Numbers | None) -> list[float]:
         raise TypeError(f"{name} is {value!r}, but must be a number or one number per channel") from None
     if found.ndim > 1 or not 1 <= found.size <= 4 or not np.all(np.isfinite(found)):
         raise ValueError(f"{name} is {value!r}, but must be a number or one number per channel (at most 4)")
-    if name.startswith("std") and np.any(found == 0):
+    if np.any(np.abs(found) > 1e30):
+        raise ValueError(f"{name} is {value!r}, but must be at most 1e30")
+    if name.startswith("std") and np.any(np.abs(found) < 1e-30):
         raise ValueError(f"{name} is {value!r}, but must not contain a zero")
     return [float(number) for number in found.reshape(-1)]
 

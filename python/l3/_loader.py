@@ -7,7 +7,6 @@ import os
 import sys
 import warnings
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, Optional
@@ -280,7 +279,6 @@ class Loader:
         self._ahead: list[int] = []  # where the next loop leaves out batches
         self._begun = False
         self._loops = 0
-        self._positions: deque[int] = deque()  # after the batches that are with `transform`
         self._last_failures: _Failures = ([], 0)
         _loaders.add(self)
         _be_iterable_for_torch()
@@ -303,7 +301,6 @@ class Loader:
             self._epoch, self._position, self._ahead = self._epoch + 1, 0, []
         if self._transforms is not None:
             self._transforms.clear()
-            self._positions.clear()
         self._native.start(self._epoch, self._position, self._ahead)
         self._begun = True
         self._loops += 1
@@ -348,19 +345,11 @@ class Loader:
         return None if native is None else batch_of(native, self._roles, self._layouts, self._batching, self._set)
 
     def _next_transformed(self, transforms: Transforms) -> Batch | None:
-        # The position after what this call delivers, or after the batch that failed.
-        def take() -> Batch | None:
-            try:
-                return self._take()
-            finally:
-                positions.append(self._native.position)
-
-        positions = self._positions
         try:
-            found = transforms.next(take)
+            found = transforms.next(self._take, lambda: self._native.position)
         finally:
-            if positions:
-                self._position = positions.popleft()
+            if transforms.position is not None:
+                self._position = transforms.position
         if found is None:
             return None
         batch, results, spent = found

@@ -27,8 +27,8 @@ def _edges(name: str, value: object) -> list[int]:
 
 def _range(name: str, value: object) -> list[float]:
     numbers = arguments.numbers(name, value)  # type: ignore[arg-type]
-    if len(numbers) != 2 or numbers[0] > numbers[1]:
-        raise ValueError(f"{name} is {value!r}, but must be two numbers, the smaller one first")
+    if len(numbers) != 2 or numbers[0] > numbers[1] or numbers[1] <= 0:
+        raise ValueError(f"{name} is {value!r}, but must be two numbers above 0, the smaller one first")
     return numbers
 
 
@@ -144,7 +144,8 @@ def tensor_options(roles: Sequence[str | None], *, interpolation: object, channe
                 arguments.one_of("channels" + of_role, wanted, CHANNELS)),
             "alpha": 0 if transparency is None else ALPHA.index(
                 arguments.one_of("alpha" + of_role, transparency, ALPHA)),
-            "bits": 0, "jitter": int(jitters and i == 0), "pad_value": None, "background": [0.0] * 4,
+            "bits": 0, "jitter": int(jitters and i == 0), "pad_value": None, "pad_numbers": [],
+            "background": [0.0] * 4,
         }
         if depth is not None:
             if depth != 8 or isinstance(depth, (bool, np.bool_)):
@@ -155,6 +156,7 @@ def tensor_options(roles: Sequence[str | None], *, interpolation: object, channe
         elif pad is not None:
             numbers = arguments.numbers("pad_value" + of_role, pad)
             row["pad_value"] = [numbers[c % len(numbers)] for c in range(4)]
+            row["pad_numbers"] = numbers
         if behind is not None:
             numbers = arguments.numbers("background" + of_role, behind)
             if row["alpha"] != ALPHA.index("blend"):

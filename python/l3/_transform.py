@@ -23,58 +23,71 @@ class Transforms:
         self._function = function
         self._pool = ThreadPoolExecutor(threads or min(os.cpu_count() or 1, _MOST_THREADS), "l3-transform")
         self._ahead = ahead
-        self._waiting: deque[tuple[Any, list[Future[tuple[Any, int]]], BaseException | None]] = deque()
+        # Each with the position after it.
+        self._waiting: deque[tuple[Any, list[Future[tuple[Any, int]]], BaseException | None, int]] = deque()
         self._ended = False
+        self.position: int | None = None  # after the last batch that was delivered or failed
         self.times: dict[int, int] = {}  # for each batch that was given: the time that its images took, summed
 
     def clear(self) -> None:
-        for _, futures, _ in self._waiting:
+        for _, futures, _, _ in self._waiting:
             for future in futures:
                 future.cancel()
         self._waiting.clear()
         self._ended = False
+        self.position = None
 
     def close(self) -> None:
         self.clear()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def next(self, take: Callable[[], Any]) -> tuple[Any, list[Any], int] | None:
+    def next(self, take: Callable[[], Any], position: Callable[[], int]) -> tuple[Any, list[Any], int] | None:
         """Returns a batch, the results of its images, and the time that they took, summed; None after the last one.
 
-        `take` returns the next batch of the loader, or None. An exception of it or of the function is raised when the
-        turn of its batch comes; the next call continues with the batch after it.
+        `take` returns the next batch of the loader, or None; `position` is the position after it. An exception of it or
+        of the function is raised when the turn of its batch comes; the next call continues with the batch after it. An
+        interruption (KeyboardInterrupt) loses nothing: the next call continues with the same batch.
         """
         while not self._ended and len(self._waiting) <= self._ahead:
             try:
                 batch = take()
             except Exception as error:
-                self._waiting.append((None, [], error))
+                self._waiting.append((None, [], error, position()))
                 continue
             if batch is None:
                 self._ended = True
             else:
-                self._waiting.append((batch, [self._pool.submit(self._call, image) for image in batch._each()], None))
+                futures = [self._pool.submit(self._call, image) for image in batch._each()]
+                self._waiting.append((batch, futures, None, position()))
         if not self._waiting:
             self._ended = False
             return None
-        batch, futures, fault = self._waiting.popleft()
-        if fault is not None:
-            raise fault
+        batch, futures, fault, after = self._waiting[0]
         results, spent = [], 0
         try:
+            if fault is not None:
+                raise fault
             for future in futures:
                 result, nanoseconds = future.result()
                 results.append(result)
                 spent += nanoseconds
         except Exception as error:
-            if hasattr(error, "add_note"):  # since Python 3.11
+            self._end_first(batch, spent, after)
+            if batch is not None and hasattr(error, "add_note"):  # since Python 3.11
                 error.add_note(f"in transform, for the sample {batch.names[len(results)]!r}")
+            if isinstance(error, StopIteration):  # it would end the loop over the loader
+                raise RuntimeError("transform raised StopIteration") from error
             raise
-        finally:
+        self._end_first(batch, spent, after)
+        return batch, results, spent
+
+    def _end_first(self, batch: Any, spent: int, after: int) -> None:
+        self._waiting.popleft()
+        self.position = after
+        if batch is not None:
             self.times[batch.times.given] = spent
             if len(self.times) > _MOST_TIMES:
                 del self.times[next(iter(self.times))]
-        return batch, results, spent
 
     def _call(self, image: Any) -> tuple[Any, int]:
         begun = time.perf_counter_ns()

@@ -53,7 +53,7 @@ def layouts_of(layout: str | Mapping[str, str], roles: Sequence[str | None]) -> 
 def wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int] | None, layouts: list[str],
             dtype: object, mean: object, std: object, colours: bool | Sequence[str] | None,
             steps: list[dict[str, Any]]) -> tuple[list[Any], list[dict[str, list[float]]]]:
-    """Returns the arguments of the extension per role, and the means and deviations in them, by name."""
+    """Returns the arguments of the extension per role, and the numbers for each channel in them, by name."""
     names: list[str | None] = [None] if roles is None else list(roles)
     found = []
     scalings = []
@@ -88,5 +88,5 @@ def wanted(data_set: _native.DataSet, roles: list[str] | None, groups: list[int]
         elif row["pad_value"] == "mean":
             raise ValueError(f"pad_value{of_role} 'mean' is for floats: write a number instead")
         found.append((role, name, layout == "CHW", as_colours, scales, biases, row))
-        scalings.append({"mean" + of_role: means, "std" + of_role: stds})
+        scalings.append({"mean" + of_role: means, "std" + of_role: stds, "pad_value" + of_role: row.pop("pad_numbers")})
     return found, scalings

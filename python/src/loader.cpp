@@ -375,7 +375,7 @@ nb::object Loader::next() {
       raise_if_forked(failure.error.reason);
       position_ = position;
       // Loaders with the same `share` have other options.
-      if (failure.error.status == L3_ERROR_ARGUMENT) raise_error(failure.error);
+      if (failure.error.status == L3_ERROR_ARGUMENT && failure.sample == L3_DATA_NONE) raise_error(failure.error);
       raise_sample_error(failure.error, failure.sample, name);
     }
     if (what == L3_NEXT_BATCH) {

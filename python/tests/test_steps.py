@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import signal
 import sys
 import threading
+import time
 import unittest
 from pathlib import Path
 from typing import Any
@@ -120,6 +124,49 @@ class Geometry(Mixed):
                 number = int(Path(loader.data[int(i)].name).stem)
                 np.testing.assert_array_equal(image, follow(pixels[number], loader.explain(int(i), 0)))
                 self.assertEqual(tuple(size), image.shape[:2])
+
+    def test_orientations_that_decide_whether_an_image_fits(self) -> None:
+        """A crop that fits only images that lie on their side. Those that do not, fail."""
+        pixels = [picture(i, 30, 60) for i in range(6)]
+
+        def draw(folder: Path) -> list[str]:
+            folder.mkdir(parents=True)
+            for i, image in enumerate(pixels):
+                l3.encode(image, folder / f"{i}.l3", **({"exif": exif(6)} if i % 3 else {}))  # type: ignore[arg-type]
+                l3_to_png(folder / f"{i}.l3")
+            return []
+        for batching in ("list", "pad", "stack"):
+            for how in ({"crop": (50, 25)}, {"boxes": [[2, 5, 25, 50]] * 6}, {"pad": (70, 40), "crop": (60, 30)}):
+                options: dict[str, Any] = {"orient": True, "batch": batching, "layout": "HWC", "shuffle": False, **how}
+                with self.subTest(**options):
+                    with l3.Loader(self._make("lying", draw), 6, on_error="skip", **options) as loader:
+                        images, _, ids = batch = next(iter(loader))
+                        self.assertEqual((ids.tolist(), batch.failed), ([1, 2, 4, 5], 2))
+                        for image, i in zip(images, ids):  # noqa: B905 (Python 3.9)
+                            told = loader.explain(int(i), 0)
+                            self.assertEqual(told.size, image.shape[:2])
+                            expected = follow(pixels[i], told)
+                            top, left = told.padding[::-1]
+                            inside = image[top:top + expected.shape[0], left:left + expected.shape[1]]
+                            np.testing.assert_array_equal(inside, expected)
+                    with l3.Loader(self._make("lying", draw), 1, **options) as loader:
+                        loop = iter(loader)
+                        with self.assertRaisesRegex(l3.SampleError, "0.png"):
+                            next(loop)
+                        next(loop)
+
+    def test_sizes_that_no_image_may_have(self) -> None:
+        def draw(folder: Path) -> list[str]:
+            write_png(folder / "thin.png", np.zeros((1, 65536, 1), np.uint8))
+            return []
+        for how in ({"resize": 65536}, {"resize": 65537, "crop": 16}, {"resize": 2**20}):
+            with self.subTest(**how), self.assertRaisesRegex(ValueError, "larger than 2.20 pixels along an edge"):
+                l3.Loader(self._make("thin", draw), 1, **how)
+        with self.assertRaisesRegex(ValueError, "which become 32 x 24: random turns .* batch='list'"):
+            l3.Loader(self.classes_set(), 4, rotate90=True)
+        with l3.Loader(self._make("thin", draw), 2**19, batch="pad", pad_multiple=2**20, dtype="int64",
+                       last_batch="pad") as loader, self.assertRaisesRegex(l3.Error, "larger than 2.40 bytes"):
+            next(iter(loader))
 
     def test_orientations_that_disagree(self) -> None:
         """An image that says how it lies, and a mask that does not."""
@@ -341,6 +388,37 @@ class Transforms(Mixed):
                 self.assertEqual(batch.images["mean"].shape, (4, 3))
                 self.assertEqual(len(batch.images["size"]), 4)
 
+    def test_interruptions_lose_nothing(self) -> None:
+        interrupts = [8]
+        calls = itertools.count()
+
+        def interrupted(image: np.ndarray) -> float:
+            if next(calls) in interrupts:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.1)
+            return float(image.sum())
+
+        with l3.Loader(self.mixed(), 3, batch="list", shuffle=False, transform=interrupted, threads=1) as loader:
+            loop, ids, seen = iter(loader), [], 0
+            while True:
+                try:
+                    batch = next(loop)
+                except KeyboardInterrupt:
+                    seen += 1
+                    self.assertEqual(loader.state_dict()["position"], len(ids))
+                    continue
+                except StopIteration:
+                    break
+                ids += batch.ids.tolist()
+                self.assertEqual(loader.state_dict()["position"], len(ids) % 20)
+            self.assertEqual((ids, seen), (list(range(20)), 1))
+
+        def stops(image: np.ndarray) -> float:
+            raise StopIteration
+        with l3.Loader(self.mixed(), 3, batch="list", transform=stops) as loader:
+            with self.assertRaisesRegex(RuntimeError, "transform raised StopIteration"):
+                next(iter(loader))
+
     def test_sees_no_padding(self) -> None:
         for layout in ("CHW", "HWC"):
             with l3.Loader(self.mixed(), 4, batch="pad", layout=layout, transform=np.copy) as loader, \
@@ -452,6 +530,9 @@ class Words(Mixed):
             (mixed, {"resize": (8, 8), "bits": 16}, "bits is 16, but must be 8 or None"),
             (mixed, {"random_resized_crop": 8, "scale": (1, 0.1)}, "scale is .* the smaller one first"),
             (mixed, {"random_resized_crop": 8, "scale": (0.5, 2)}, "scale must be two parts"),
+            (mixed, {"random_resized_crop": 8, "scale": (0, 0)}, "scale is .* above 0"),
+            (mixed, {"pad": 99, "pad_value": [1, 2]}, "pad_value has 2 numbers, but the image has 3 channels"),
+            (mixed, {"resize": (9, 9), "dtype": "float32", "std": 1e300}, "at most 1e30"),
             (mixed, {"batch": "list", "drop_last": True, "last_batch": "pad"}, "exclude each other"),
             (mixed, {"batch": "list", "transform": np.sum, "ordered": False}, "transform needs ordered=True"),
             (pairs, {"roles": ["labels"], "interpolation": "bilinear", "resize": (9, 9)},
