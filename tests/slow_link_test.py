@@ -11,7 +11,6 @@ import http.client
 import http.server
 import random
 import socket
-import statistics
 import subprocess
 import sys
 import threading
@@ -97,12 +96,12 @@ class Times(LinkTest):
     def test_delay(self) -> None:
         link = self.link()
         client = self.client(link)
-        bare = statistics.median(self.seconds(client) for _ in range(9))
+        bare = min(self.seconds(client) for _ in range(9))
         for delay in (1, 20, 150):
             link.set(delay=delay)
-            took = statistics.median(self.seconds(client) for _ in range(5)) - bare
-            self.assertGreater(took, delay / 1000 - 0.0005)
-            self.assertLess(took, delay / 1000 + 0.02)
+            took = min(self.seconds(client) for _ in range(5))  # other work makes single answers later
+            self.assertGreaterEqual(took, delay / 1000)
+            self.assertLess(took, bare + delay / 1000 + 0.02)
 
     def test_a_connection_costs_a_round_trip(self) -> None:
         link = self.link(delay=100, connect_delay=1)
