@@ -122,7 +122,12 @@ def planes(pixels: np.ndarray, as_float: bool) -> torch.Tensor:
 
 def by_torchvision(pixels: np.ndarray, size: list[int] | None, mode: str, as_float: bool,
                    longest: int | None = None) -> np.ndarray:
-    """Samples of 16 bits, which torch does not resize, come as parts of the range."""
+    """Samples of 16 bits, which torch does not resize, come as parts of the range.
+
+    Images of one channel are resized as three: torch 2.15 makes one row of an image of one channel and one column.
+    """
+    if pixels.shape[2] == 1:
+        return by_torchvision(np.repeat(pixels, 3, 2), size, mode, as_float, longest)[:, :, :1]
     if mode.startswith("nearest"):  # the samples themselves
         image = torch.from_numpy(pixels.astype(np.float32)).permute(2, 0, 1)
         resized = functional.resize(image, size, MODES[mode], max_size=longest)  # type: ignore[arg-type]

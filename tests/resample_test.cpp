@@ -61,7 +61,8 @@ std::vector<double> weights_of(base::Filter filter, uint32_t in, uint32_t out, u
   std::vector<double> weights(in);
   if (filter <= base::kNearestExact) {
     const float scale = static_cast<float>(in) / static_cast<float>(out);
-    const float at = filter == base::kNearest ? static_cast<float>(i) * scale : (static_cast<float>(i) + 0.5f) * scale;
+    const float centre = std::max(std::fma(scale, static_cast<float>(i) + 0.5f, -0.5f), 0.0f);
+    const float at = filter == base::kNearest ? static_cast<float>(i) * scale : centre + 0.5f;
     weights[std::min(static_cast<uint32_t>(std::floor(at)), in - 1)] = 1;
     return weights;
   }

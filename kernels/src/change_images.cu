@@ -54,7 +54,8 @@ __global__ void __launch_bounds__(kChangeWarps* kLanes) taps_kernel(const __grid
   uint8_t* const scratch = static_cast<uint8_t*>(change.scratch);
   const bool is_fine = change.bits > 8;
   fill_table(scratch, layout.rows, axis_of(change.rows), is_fine, base::kMostRowPrecision);
-  fill_table(scratch, layout.columns, axis_of(change.columns), is_fine, base::kMostColumnPrecision);
+  fill_table(scratch, layout.columns, axis_of(change.columns), is_fine,
+             base::most_column_precision(axis_of(change.columns)));
 }
 
 // The samples of a pixel, and sums of them. All loops over them are unrolled, so that they stay in registers.
@@ -79,8 +80,9 @@ struct Changer {
   ChangeLayout layout;
   uint32_t pixel_bytes;  // of the region
   uint64_t row_bytes;
-  uint32_t row_precision, column_precision;
-  bool row_picks, column_picks;
+  // Bits of the sums of each pass. The first one's keep a fraction, unless samples are limited between the passes.
+  uint32_t row_shift, column_shift, fraction;
+  bool column_picks;
 
   L3_INLINE uint32_t used() const { return kUsed != 0 ? kUsed : change.used; }
   L3_INLINE bool is_wide() const { return kUsed == 0 && change.bits > 8; }
@@ -128,8 +130,7 @@ struct Changer {
       }
       return sums;
     }
-    const uint32_t shift = (row_picks ? 14 : row_precision) - base::fraction_of(change.bits, between());
-    Samples::each(used(), [&](uint32_t c) { sums.of[c] = 1u << (shift - 1); });
+    Samples::each(used(), [&](uint32_t c) { sums.of[c] = 1u << (row_shift - 1); });
     for (uint32_t tap = 0; tap < taps; ++tap, at += row_bytes, weight += 4) {
       const Samples pixel = load(at);
       const uint32_t by = load_global_word(weight);
@@ -137,7 +138,7 @@ struct Changer {
     }
     const int32_t most = (1 << change.bits) - 1;
     Samples::each(used(), [&](uint32_t c) {
-      int32_t sum = static_cast<int32_t>(sums.of[c]) >> shift;
+      int32_t sum = static_cast<int32_t>(sums.of[c]) >> row_shift;
       if (between() == base::kLimitAfterRows) sum = sum < 0 ? 0 : sum > most ? most : sum;
       sums.of[c] = static_cast<uint32_t>(sum);
     });
@@ -147,9 +148,8 @@ struct Changer {
   // Combines the columns of each row, rounds and limits that, and combines these.
   L3_INLINE void combine_limited(uint32_t row, uint32_t row_first, uint32_t row_taps, uint32_t column, uint32_t first,
                                  uint32_t taps, float (&samples)[kMaxChannels]) const {
-    const float unit = power_of_two(column_precision);
     Samples sums;
-    Samples::each(used(), [&](uint32_t c) { sums.of[c] = 1u << (row_precision - 1); });
+    Samples::each(used(), [&](uint32_t c) { sums.of[c] = 1u << (row_shift - 1); });
     for (uint32_t y = 0; y < row_taps; ++y) {
       Samples across;
       const uint8_t* at = pixel_at(row_first + y, first);
@@ -161,18 +161,14 @@ struct Changer {
       }
       const uint32_t by = load_global_word(weights_of(layout.rows, row) + 4 * y);
       Samples::each(used(), [&](uint32_t c) {
-        const float scaled = __fmul_rn(__int2float_rn(static_cast<int32_t>(across.of[c])), unit);
-        sums.of[c] += by * static_cast<uint32_t>(half_up(scaled));
+        const int32_t sum = static_cast<int32_t>(across.of[c]);
+        sums.of[c] += by * static_cast<uint32_t>(base::limited_sample(sum, column_shift, most_sample()));
       });
     }
     Samples::each(used(),
-                  [&](uint32_t c) { samples[c] = __int2float_rn(static_cast<int32_t>(sums.of[c]) >> row_precision); });
+                  [&](uint32_t c) { samples[c] = __int2float_rn(static_cast<int32_t>(sums.of[c]) >> row_shift); });
   }
-  // The nearest sample; a half becomes the larger one.
-  L3_INLINE int32_t half_up(float value) const {
-    const float most = static_cast<float>((1u << change.bits) - 1);
-    return static_cast<int32_t>(__fadd_rn(value < 0 ? 0 : value > most ? most : value, 0.5f));
-  }
+  L3_INLINE int32_t most_sample() const { return (1 << change.bits) - 1; }
   // 2^-n.
   L3_INLINE static float power_of_two(uint32_t n) { return __uint_as_float((127 - n) << 23); }
 
@@ -220,12 +216,15 @@ struct Changer {
         });
       }
     }
-    // A power of two, so nothing is rounded.
-    const uint32_t fraction = base::fraction_of(change.bits, between()) + (column_picks ? 14 : column_precision);
     Samples::each(used(), [&](uint32_t c) {
-      samples[c] = is_wide() ? __uint_as_float(sums.of[c])
-                             : __fmul_rn(__int2float_rn(static_cast<int32_t>(sums.of[c])), power_of_two(fraction));
-      if (between() == base::kLimitAfterRows) samples[c] = __int2float_rn(half_up(samples[c]));
+      const int32_t sum = static_cast<int32_t>(sums.of[c]);
+      if (is_wide()) {
+        samples[c] = __uint_as_float(sums.of[c]);
+      } else if (between() == base::kLimitAfterRows) {
+        samples[c] = __int2float_rn(base::limited_sample(sum, column_shift, most_sample()));
+      } else {
+        samples[c] = __fmul_rn(__int2float_rn(sum), power_of_two(column_shift + fraction));
+      }
     });
     return first != kNone;
   }
@@ -271,16 +270,18 @@ L3_INLINE void change_image(const ImageState& state, uint32_t* shared) {
   const base::ResizeAxis rows = axis_of(change.rows), columns = axis_of(change.columns);
   const Output& result = state.result;
   const uint32_t pixel_bytes = static_cast<uint32_t>(state.out.pixel_step);
+  const bool row_picks = rows.filter <= base::kNearestExact, column_picks = columns.filter <= base::kNearestExact;
+  const uint32_t fraction = change.bits > 8 ? 0 : base::fraction_of(columns, change.bits, change.limit_between);
   const Changer<kUsed> changer{result,
                                change,
                                static_cast<const uint8_t*>(change.scratch),
                                lay_out(change, state.out.channels),
                                pixel_bytes,
                                static_cast<uint64_t>(columns.region) * pixel_bytes,
-                               base::precision_of(rows, base::kMostRowPrecision),
-                               base::precision_of(columns, base::kMostColumnPrecision),
-                               rows.filter <= base::kNearestExact,
-                               columns.filter <= base::kNearestExact};
+                               (row_picks ? 14 : base::precision_of(rows, base::kMostRowPrecision)) - fraction,
+                               column_picks ? 14 : base::precision_of(columns, base::most_column_precision(columns)),
+                               fraction,
+                               column_picks};
   const uint32_t across = (columns.total + kLanes - 1) / kLanes;
   const uint64_t works = uint64_t{across} * rows.total;
   for (uint64_t work = blockIdx.x % kChangeBlocks * kChangeWarps + threadIdx.x / kLanes; work < works;
@@ -300,7 +301,7 @@ L3_INLINE void change_image(const ImageState& state, uint32_t* shared) {
   }
 }
 
-__global__ void __launch_bounds__(kChangeWarps* kLanes, 4) change_kernel(const __grid_constant__ Batch batch) {
+__global__ void __launch_bounds__(kChangeWarps* kLanes, 3) change_kernel(const __grid_constant__ Batch batch) {
   extern __shared__ uint4 shared[];
   const ImageState& state = batch.states[blockIdx.x / kChangeBlocks];
   if (!is_changed(state)) return;

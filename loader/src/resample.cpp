@@ -34,14 +34,14 @@ void combine(const uint8_t* const* rows, const int16_t* weights, uint32_t taps, 
   }
 }
 
-void pick(const int16_t* row, const uint32_t* first, const int16_t* weights, uint32_t groups, size_t count, float unit,
-          float* out) {
+void pick(const int16_t* row, const uint32_t* first, const int16_t* weights, uint32_t groups, size_t count,
+          int32_t* out) {
   const size_t taps = size_t{groups} * kGroup;
   for (size_t i = 0; i < count; ++i, weights += taps) {
     const int16_t* from = row + first[i];
     int32_t sum = 0;
     for (size_t tap = 0; tap < taps; ++tap) sum += int32_t{from[tap]} * weights[tap];
-    out[i] = static_cast<float>(sum) * unit;
+    out[i] = sum;
   }
 }
 
@@ -84,11 +84,6 @@ void row_to_u8(const float* row, size_t count, uint8_t* out) {
 
 constexpr ResampleRows kPortable = {combine,    pick,        combine_fine, pick_fine,
                                     row_to_f16, row_to_bf16, row_to_f32,   row_to_u8};
-
-// The nearest whole number from 0 to `most`; a half becomes the larger one.
-float half_up(float value, float most) {
-  return static_cast<float>(static_cast<int32_t>(std::clamp(value, 0.0f, most) + 0.5f));
-}
 
 // Puts the samples of one pixel after the other: `step` values of `size` bytes lie between those of `to`.
 void spread(const uint8_t* from, size_t count, size_t size, size_t step, uint8_t* to) {
@@ -231,13 +226,11 @@ void Resampler::split(const uint8_t* pixels, uint32_t bits, const Geometry& geom
 // Combines the columns of the whole region, to bytes.
 void Resampler::limit_rows(const Colours& colours, const Geometry& geometry, uint32_t bits) {
   const ResampleRows& loops = resample_rows();
-  const float most = static_cast<float>((1u << bits) - 1);
-  const float unit = std::ldexp(1.0f, -static_cast<int>(columns_.precision));
+  const int32_t most = (1 << bits) - 1;
   const uint32_t count = columns_.end - columns_.begin, width = geometry.region_width();
   limited_row_bytes_ = up_to(columns_.first.size(), kStep);
   const size_t size = limited_row_bytes_ * geometry.region_height() * colours.used;
   if (limited_.size() < size) limited_.resize(size);
-  std::vector<float> made(count);
   uint8_t* out = limited_.data();
   for (uint32_t c = 0; c < colours.used; ++c) {
     for (uint32_t y = 0; y < geometry.region_height(); ++y, out += limited_row_bytes_) {
@@ -245,8 +238,10 @@ void Resampler::limit_rows(const Colours& colours, const Geometry& geometry, uin
       std::copy(row, row + width, between_.begin());
       loops.pick(between_.data(), columns_.first.data() + columns_.begin,
                  columns_.weights.data() + size_t{columns_.begin} * columns_.stride, columns_.stride / kGroup, count,
-                 unit, made.data());
-      for (uint32_t x = 0; x < count; ++x) out[columns_.begin + x] = static_cast<uint8_t>(half_up(made[x], most));
+                 sums_.data());
+      for (uint32_t x = 0; x < count; ++x) {
+        out[columns_.begin + x] = static_cast<uint8_t>(base::limited_sample(sums_[x], columns_.precision, most));
+      }
     }
   }
 }
@@ -290,7 +285,7 @@ void Resampler::make_row(uint32_t row, uint32_t bits, uint32_t channels, float* 
       }
       continue;
     }
-    const uint32_t fraction = base::fraction_of(bits, between_passes_);
+    const uint32_t fraction = base::fraction_of(columns_.of, bits, between_passes_);
     const uint32_t precision = rows_.picks ? 14 : rows_.precision;
     const bool is_last_pass = between_passes_ == base::kLimitAfterColumns;
     loops.combine(taken_.data(), rows_.picks ? &kWhole : rows_.weights.data() + size_t{row} * rows_.stride, taps,
@@ -307,13 +302,17 @@ void Resampler::make_row(uint32_t row, uint32_t bits, uint32_t channels, float* 
         out[c][x] = static_cast<float>(between_[columns_.first[x]]) * unit;
       }
     } else {
-      const float unit = std::ldexp(1.0f, -static_cast<int>(columns_.precision + fraction));
       loops.pick(between_.data(), columns_.first.data() + begin,
-                 columns_.weights.data() + size_t{begin} * columns_.stride, columns_.stride / kGroup, count, unit,
-                 out[c] + begin);
+                 columns_.weights.data() + size_t{begin} * columns_.stride, columns_.stride / kGroup, count,
+                 sums_.data());
       if (between_passes_ == base::kLimitAfterRows) {
-        const float most = static_cast<float>((1u << bits) - 1);
-        for (uint32_t x = begin; x < columns_.end; ++x) out[c][x] = half_up(out[c][x], most);
+        const int32_t most = (1 << bits) - 1;
+        for (uint32_t x = 0; x < count; ++x) {
+          out[c][begin + x] = static_cast<float>(base::limited_sample(sums_[x], columns_.precision, most));
+        }
+      } else {
+        const float unit = std::ldexp(1.0f, -static_cast<int>(columns_.precision + fraction));
+        for (uint32_t x = 0; x < count; ++x) out[c][begin + x] = static_cast<float>(sums_[x]) * unit;
       }
     }
   }
@@ -375,7 +374,7 @@ void Resampler::run(const uint8_t* pixels, uint32_t bits, const Geometry& geomet
                     const Values& values, uint8_t* out) {
   const bool is_fine = bits > 8;
   fill(rows_, geometry.rows, base::kMostRowPrecision, is_fine, false);
-  fill(columns_, geometry.columns, base::kMostColumnPrecision, is_fine, true);
+  fill(columns_, geometry.columns, base::most_column_precision(geometry.columns), is_fine, true);
   split(pixels, bits, geometry, colours);
   const size_t width = geometry.columns.total;
   const size_t between = up_to(std::max<size_t>(geometry.region_width(), width), 2 * kStep) + kSlack;
@@ -384,6 +383,7 @@ void Resampler::run(const uint8_t* pixels, uint32_t bits, const Geometry& geomet
   } else if (between_.size() < between) {
     between_.resize(between);
   }
+  if (sums_.size() < width) sums_.resize(width);
   between_passes_ = geometry.between;
   if (between_passes_ == base::kLimitAfterColumns) limit_rows(colours, geometry, bits);
   const uint32_t channels = std::max(colours.from, colours.to);

@@ -39,23 +39,22 @@ __m128i dot(const int16_t* row, const int16_t* weights, uint32_t groups) {
   return sum;
 }
 
-void pick(const int16_t* row, const uint32_t* first, const int16_t* weights, uint32_t groups, size_t count, float unit,
-          float* out) {
+void pick(const int16_t* row, const uint32_t* first, const int16_t* weights, uint32_t groups, size_t count,
+          int32_t* out) {
   const size_t step = size_t{groups} * 8;
-  const __m128 units = _mm_set1_ps(unit);
   size_t i = 0;
   for (; i + 4 <= count; i += 4, weights += 4 * step) {
     const __m128i a = dot(row + first[i], weights, groups), b = dot(row + first[i + 1], weights + step, groups);
     const __m128i c = dot(row + first[i + 2], weights + 2 * step, groups);
     const __m128i d = dot(row + first[i + 3], weights + 3 * step, groups);
     const __m128i sums = _mm_hadd_epi32(_mm_hadd_epi32(a, b), _mm_hadd_epi32(c, d));
-    _mm_storeu_ps(out + i, _mm_mul_ps(_mm_cvtepi32_ps(sums), units));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), sums);
   }
   for (; i < count; ++i, weights += step) {
     __m128i sum = dot(row + first[i], weights, groups);
     sum = _mm_hadd_epi32(sum, sum);
     sum = _mm_hadd_epi32(sum, sum);
-    out[i] = static_cast<float>(_mm_cvtsi128_si32(sum)) * unit;
+    out[i] = _mm_cvtsi128_si32(sum);
   }
 }
 

@@ -37,19 +37,18 @@ int32x4_t dot(const int16_t* row, const int16_t* weights, uint32_t groups) {
   return sum;
 }
 
-void pick(const int16_t* row, const uint32_t* first, const int16_t* weights, uint32_t groups, size_t count, float unit,
-          float* out) {
+void pick(const int16_t* row, const uint32_t* first, const int16_t* weights, uint32_t groups, size_t count,
+          int32_t* out) {
   const size_t step = size_t{groups} * 8;
   size_t i = 0;
   for (; i + 4 <= count; i += 4, weights += 4 * step) {
     const int32x4_t a = dot(row + first[i], weights, groups), b = dot(row + first[i + 1], weights + step, groups);
     const int32x4_t c = dot(row + first[i + 2], weights + 2 * step, groups);
     const int32x4_t d = dot(row + first[i + 3], weights + 3 * step, groups);
-    const int32x4_t sums = vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
-    vst1q_f32(out + i, vmulq_n_f32(vcvtq_f32_s32(sums), unit));
+    vst1q_s32(out + i, vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d)));
   }
   for (; i < count; ++i, weights += step) {
-    out[i] = static_cast<float>(vaddvq_s32(dot(row + first[i], weights, groups))) * unit;
+    out[i] = vaddvq_s32(dot(row + first[i], weights, groups));
   }
 }
 

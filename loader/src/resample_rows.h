@@ -13,10 +13,10 @@ struct ResampleRows {
   // Combines rows of bytes: the sum of weight * sample, divided by 2^shift, rounded half up.
   void (*combine)(const uint8_t* const* rows, const int16_t* weights, uint32_t taps, uint32_t shift, size_t width,
                   int16_t* out);
-  // For each of `count` results, sums `groups` * 8 products of weights and samples from `first` on, times `unit`. Up
-  // to 8 samples after the row may be read.
+  // For each of `count` results, sums `groups` * 8 products of weights and samples from `first` on. Up to 8 samples
+  // after the row may be read.
   void (*pick)(const int16_t* row, const uint32_t* first, const int16_t* weights, uint32_t groups, size_t count,
-               float unit, float* out);
+               int32_t* out);
   // The same for floats, in the order of the taps: each step is one fused multiply-add.
   void (*combine_fine)(const uint16_t* const* rows, const float* weights, uint32_t taps, size_t width, float* out);
   // The weights of one tap of all results are adjacent: that of tap t and result i is at t * stride + i.

@@ -26,11 +26,19 @@ enum Filter : uint32_t {
   kArea = 4,     // Pillow's BOX
 };
 
-// Whether samples are rounded and limited between the passes. Bicubic interpolation of bytes to integers does so in
+// Whether samples are rounded and limited after each pass. Bicubic interpolation of bytes to integers does so in
 // Pillow and torchvision, first along the rows of the upright image; what is beyond black and white is then lost.
+// kLimitAfterColumns combines the columns first.
 enum Between : uint32_t { kKeepBetween = 0, kLimitAfterColumns = 1, kLimitAfterRows = 2 };
 
 enum PadMode : uint32_t { kPadValue = 0, kPadEdge = 1, kPadReflect = 2 };
+
+// a * b + c, rounded once.
+#ifdef __CUDA_ARCH__
+__device__ inline float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+#else
+inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#endif
 
 // No member exceeds 2^24.
 struct ResizeAxis {
@@ -82,10 +90,13 @@ struct AreaScale {
 // `number` is the number of the resized sample.
 L3_RULE Taps taps_of(const ResizeAxis& axis, uint32_t number) {
   if (axis.filter <= kNearestExact) {
-    // One product in single precision, as torch computes it.
+    // In single precision, as torch computes it on processors.
     const float scale = static_cast<float>(axis.box) / static_cast<float>(axis.resized);
-    const float half = axis.filter == kNearestExact ? 0.5f : 0.0f;
-    const float at = (static_cast<float>(number) + half) * scale;
+    float at = static_cast<float>(number) * scale;
+    if (axis.filter == kNearestExact) {
+      const float centre = fused(scale, static_cast<float>(number) + 0.5f, -0.5f);
+      at = (centre > 0 ? centre : 0.0f) + 0.5f;
+    }
     const uint32_t place = static_cast<uint32_t>(at);
     return {place < axis.box ? place : axis.box - 1, 1};
   }
@@ -139,10 +150,14 @@ L3_RULE uint32_t precision_of(const ResizeAxis& axis, uint32_t most) {
   for (uint64_t size = 2 * uint64_t{axis.resized}; size <= axis.box && precision < most; size *= 2) ++precision;
   return precision;
 }
-constexpr uint32_t kMostRowPrecision = 20;     // of the first pass, which combines rows of samples
-constexpr uint32_t kMostColumnPrecision = 16;  // of the second pass, which combines columns of what the first gave
-// Bits of a fraction between the passes, where samples of at most 8 bits have 16 with sign and overshoot.
-L3_RULE uint32_t fraction_of(uint32_t bits, uint32_t between) { return between == kKeepBetween ? 14 - bits : 0; }
+constexpr uint32_t kMostRowPrecision = 20;  // of the first pass, which combines rows of samples
+// The second pass combines columns of what the first gave. Samples of at most 8 bits then have 16 with sign, overshoot
+// and a fraction. Sums have 32: where hundreds of columns become one, weights need more of them.
+L3_RULE uint32_t bits_for_weights(const ResizeAxis& columns) { return columns.box / 256 >= columns.resized ? 4 : 0; }
+L3_RULE uint32_t most_column_precision(const ResizeAxis& columns) { return 16 + bits_for_weights(columns); }
+L3_RULE uint32_t fraction_of(const ResizeAxis& columns, uint32_t bits, uint32_t between) {
+  return between == kKeepBetween ? 14 - bits - bits_for_weights(columns) : 0;
+}
 
 // The sum of the first taps' weights out of `sum`, as a number of 2^-precision, rounded.
 L3_RULE int64_t share_of(int64_t weights, int64_t sum, uint32_t precision) {
@@ -218,11 +233,18 @@ inline uint32_t rounded_precision(const ResizeAxis& axis) {
 // of both axes accordingly. `is_on_its_side`: the rows of the stored image are columns of the upright image.
 inline Between settle_between(ResizeAxis& rows, ResizeAxis& columns, uint32_t bits, bool is_float,
                               bool is_on_its_side) {
+  const bool of_rows = rows.filter == kBicubic, of_columns = columns.filter == kBicubic;
   rows.precision = columns.precision = 0;
-  if (bits > 8 || is_float || rows.filter != kBicubic || columns.filter != kBicubic) return kKeepBetween;
-  rows.precision = rounded_precision(rows);
-  columns.precision = rounded_precision(columns);
-  return is_on_its_side ? kLimitAfterRows : kLimitAfterColumns;
+  if (bits > 8 || is_float || (!of_rows && !of_columns)) return kKeepBetween;
+  if (of_rows) rows.precision = rounded_precision(rows);
+  if (of_columns) columns.precision = rounded_precision(columns);
+  return of_rows && of_columns && !is_on_its_side ? kLimitAfterColumns : kLimitAfterRows;
+}
+
+// The sum of rounded weights and samples as a sample.
+L3_RULE int32_t limited_sample(int32_t sum, uint32_t precision, int32_t most) {
+  const int32_t rounded = (sum + (1 << (precision - 1))) >> precision;
+  return rounded < 0 ? 0 : rounded > most ? most : rounded;
 }
 
 template <class Put>

@@ -96,6 +96,7 @@ class Resampler {
   std::vector<uint8_t> limited_;  // the region with its columns combined, for kLimitAfterColumns
   uint64_t limited_row_bytes_ = 0;
   std::vector<int16_t> between_;
+  std::vector<int32_t> sums_;
   std::vector<float> fine_between_, floats_, turned_;
   std::vector<uint8_t> values_;
   std::vector<const uint8_t*> taken_;
