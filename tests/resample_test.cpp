@@ -307,6 +307,80 @@ TEST(Resample, MakesBytesBetweenBicubicPasses) {
   }
 }
 
+// Combines the rows of a plane of bytes as torchvision does, in integers.
+Plane combined(const Plane& plane, uint32_t height) {
+  if (height == plane.height) return plane;
+  base::ResizeAxis axis{};
+  axis.box = axis.region = plane.height;
+  axis.resized = axis.content = axis.out = axis.total = height;
+  axis.filter = base::kBicubic;
+  axis.precision = base::rounded_precision(axis);
+  Plane out(plane.width, height);
+  for (uint32_t y = 0; y < height; ++y) {
+    const base::Taps taps = base::taps_of(axis, y);
+    std::vector<int64_t> sums(plane.width, int64_t{1} << (axis.precision - 1));
+    base::put_rounded_weights(axis, y, taps, [&](uint32_t tap, int32_t weight) {
+      for (uint32_t x = 0; x < plane.width; ++x) sums[x] += weight * static_cast<int64_t>(plane(x, taps.first + tap));
+    });
+    for (uint32_t x = 0; x < plane.width; ++x) {
+      out(x, y) = static_cast<double>(std::clamp<int64_t>(sums[x] >> axis.precision, 0, 255));
+    }
+  }
+  return out;
+}
+
+TEST(Resample, MakesTheBicubicBytesOfTorchvision) {
+  Dice dice(7);
+  Resampler resampler;
+  const auto transposed = [](const Plane& plane) {
+    return map(plane.height, plane.width, [&](uint32_t x, uint32_t y) { return plane(y, x); });
+  };
+  for (const auto& [from, to] : {std::pair{Size{1500, 2}, Size{200, 300}}, std::pair{Size{1500, 2}, Size{1500, 300}},
+                                 std::pair{Size{1500, 2}, Size{200, 2}}, std::pair{Size{1024, 9}, Size{3, 4}},
+                                 std::pair{Size{50, 70}, Size{61, 47}}, std::pair{Size{4096, 3}, Size{2, 3}}}) {
+    for (int again = 0; again < 4; ++again) {
+      const Picture picture(from.width, from.height, 3, 8, dice);
+      Steps steps;
+      steps.stored = from;
+      steps.box = {0, 0, from.width, from.height};
+      steps.resized = steps.padded = to;
+      steps.window = {0, 0, to.width, to.height};
+      const std::vector<uint8_t> found =
+          run<uint8_t>(resampler, picture, geometry_of(steps, base::kBicubic), L3_VALUE_U8, 0);
+      for (uint32_t c = 0; c < 3; ++c) {
+        const Plane wide = transposed(combined(transposed(picture.plane(c)), to.width));
+        const Plane expected = combined(wide, to.height);
+        for (size_t at = 0; at < expected.at.size(); ++at) {
+          ASSERT_EQ(found[c * expected.at.size() + at], static_cast<uint8_t>(expected.at[at]))
+              << from.width << " x " << from.height << " to " << to.width << " x " << to.height;
+        }
+      }
+    }
+  }
+}
+
+// Thousands of samples become few: their weights need enough bits.
+TEST(Resample, IsExactWhereMuchBecomesLittle) {
+  Dice dice(8);
+  Resampler resampler;
+  for (const Size from : {Size{4096, 1}, Size{1, 4096}, Size{4096, 64}, Size{65536, 2}}) {
+    Picture picture(from.width, from.height, 1, 8, dice);
+    for (size_t i = 0; i < picture.bytes.size(); ++i) picture.bytes[i] = i / 7 % 3 == 0 ? 255 : 0;
+    for (const base::Filter filter : {base::kBilinear, base::kBicubic, base::kArea}) {
+      Steps steps;
+      steps.stored = from;
+      steps.box = {0, 0, from.width, from.height};
+      steps.resized = steps.padded = {2, 3};
+      steps.window = {0, 0, 2, 3};
+      const std::vector<float> found = run<float>(resampler, picture, geometry_of(steps, filter), L3_VALUE_F32, 0);
+      const Plane expected = resized(picture.plane(0), 2, 3, filter, 0);
+      for (size_t at = 0; at < found.size(); ++at) {
+        ASSERT_NEAR(static_cast<double>(found[at]), expected.at[at], 0.001 * 255) << from.width << ", " << filter;
+      }
+    }
+  }
+}
+
 // The weights add up, so that nothing changes where nothing is to be seen.
 TEST(Resample, KeepsFlatAreasFlat) {
   Dice dice(3);
