@@ -277,7 +277,7 @@ FAULTS = (
     Fault("a GPU loses the last column of a piece", "kernels/src/change_images.cu",
           "left > 0 && next < piece_end", "left > 0 && next + 1 < piece_end"),
     Fault("a GPU rounds rows down", "kernels/src/change_images.cu",
-          "sums.of[c] = 1u << (shift - 1);", "sums.of[c] = 0;"),
+          "1u << (row_shift - 1); });\n    for (uint32_t tap", "0; });\n    for (uint32_t tap"),
     Fault("a GPU changes the colours of padding", "kernels/src/change_images.cu",
           "samples[c] = change.pad_value[c]; });", "samples[c] = change.pad_value[c]; });\n"
           "      changer.change_colours(samples);"),
