@@ -1,5 +1,5 @@
-// Tests of whole loaders on the emulated GPU: their batches equal those of the CPU, and they do not overwrite memory
-// that consumers still use.
+// Tests of whole loaders on a GPU, which is usually the emulated one: their batches equal those of the CPU, and they do
+// not overwrite memory that consumers still use.
 #include <cuda_runtime_api.h>
 
 #include "data_set.h"
@@ -18,6 +18,8 @@ void must(cudaError_t error) { ASSERT_EQ(error, cudaSuccess) << cudaGetErrorStri
 class LoadersOnDevices : public LoaderTest {
  protected:
   void SetUp() override {
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) GTEST_SKIP() << "there is no GPU";
     LoaderTest::SetUp();
     loader::set_device_entry(l3_data_open_cuda_device);
     copy_from_tensor() = copy_bytes;
