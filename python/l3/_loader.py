@@ -356,6 +356,8 @@ class Loader:
         made = Batch(together(results), batch.labels, batch.ids)
         made.__dict__.update(batch.__dict__)
         made.times = replace(batch.times, transforming=spent)
+        transforms.end_first(batch, spent)
+        self._position = transforms.position or 0
         return made
 
     # -------------------------------------------------------------------------------------------------------- state

@@ -62,7 +62,7 @@ class Transforms:
         if not self._waiting:
             self._ended = False
             return None
-        batch, futures, fault, after = self._waiting[0]
+        batch, futures, fault, _ = self._waiting[0]
         results, spent = [], 0
         try:
             if fault is not None:
@@ -72,18 +72,17 @@ class Transforms:
                 results.append(result)
                 spent += nanoseconds
         except Exception as error:
-            self._end_first(batch, spent, after)
+            self.end_first(batch, spent)
             if batch is not None and hasattr(error, "add_note"):  # since Python 3.11
                 error.add_note(f"in transform, for the sample {batch.names[len(results)]!r}")
             if isinstance(error, StopIteration):  # it would end the loop over the loader
                 raise RuntimeError("transform raised StopIteration") from error
             raise
-        self._end_first(batch, spent, after)
         return batch, results, spent
 
-    def _end_first(self, batch: Any, spent: int, after: int) -> None:
-        self._waiting.popleft()
-        self.position = after
+    def end_first(self, batch: Any, spent: int) -> None:
+        """Must be called when the batch of `next` is delivered. Until then `next` returns it again."""
+        self.position = self._waiting.popleft()[3]
         if batch is not None:
             self.times[batch.times.given] = spent
             if len(self.times) > _MOST_TIMES:

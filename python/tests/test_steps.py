@@ -394,6 +394,7 @@ class Transforms(Mixed):
 
         def interrupted(image: np.ndarray) -> float:
             if next(calls) in interrupts:
+                time.sleep(0.2)  # now the loop waits for this image
                 os.kill(os.getpid(), signal.SIGINT)
                 time.sleep(0.1)
             return float(image.sum())
