@@ -347,18 +347,17 @@ class Loader:
     def _next_transformed(self, transforms: Transforms) -> Batch | None:
         try:
             found = transforms.next(self._take, lambda: self._native.position)
+            if found is None:
+                return None
+            batch, results, spent = found
+            made = Batch(together(results), batch.labels, batch.ids)
+            made.__dict__.update(batch.__dict__)
+            made.times = replace(batch.times, transforming=spent)
+            transforms.end_first(batch, spent)
+            return made
         finally:
             if transforms.position is not None:
                 self._position = transforms.position
-        if found is None:
-            return None
-        batch, results, spent = found
-        made = Batch(together(results), batch.labels, batch.ids)
-        made.__dict__.update(batch.__dict__)
-        made.times = replace(batch.times, transforming=spent)
-        transforms.end_first(batch, spent)
-        self._position = transforms.position or 0
-        return made
 
     # -------------------------------------------------------------------------------------------------------- state
 

@@ -57,8 +57,8 @@ class Transforms:
             if batch is None:
                 self._ended = True
             else:
-                futures = [self._pool.submit(self._call, image) for image in batch._each()]
-                self._waiting.append((batch, futures, None, position()))
+                self._waiting.append((batch, [], None, position()))
+                self._submit(batch, self._waiting[-1][1])
         if not self._waiting:
             self._ended = False
             return None
@@ -67,6 +67,7 @@ class Transforms:
         try:
             if fault is not None:
                 raise fault
+            self._submit(batch, futures)
             for future in futures:
                 result, nanoseconds = future.result()
                 results.append(result)
@@ -87,6 +88,12 @@ class Transforms:
             self.times[batch.times.given] = spent
             if len(self.times) > _MOST_TIMES:
                 del self.times[next(iter(self.times))]
+
+    def _submit(self, batch: Any, futures: list[Future[tuple[Any, int]]]) -> None:
+        """Submits the images that are not yet, because there are none or an interruption came between."""
+        if len(futures) < len(batch.ids):
+            for image in batch._each()[len(futures):]:
+                futures.append(self._pool.submit(self._call, image))
 
     def _call(self, image: Any) -> tuple[Any, int]:
         begun = time.perf_counter_ns()
