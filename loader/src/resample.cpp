@@ -312,7 +312,9 @@ void Resampler::make_row(uint32_t row, uint32_t bits, uint32_t channels, float* 
         }
       } else {
         const float unit = std::ldexp(1.0f, -static_cast<int>(columns_.precision + fraction));
-        for (uint32_t x = 0; x < count; ++x) out[c][begin + x] = static_cast<float>(sums_[x]) * unit;
+        const int32_t* const sums = sums_.data();
+        float* const to = out[c] + begin;
+        for (uint32_t x = 0; x < count; ++x) to[x] = static_cast<float>(sums[x]) * unit;
       }
     }
   }
