@@ -324,6 +324,67 @@ TEST(Keys, OfReads) {
             "*2\r\n$6\r\nSTRLEN\r\n$15\r\nset/a.l3s/index\r\n");
 }
 
+// Answers the job's command. The bytes of a bulk are not needed.
+Outcome answer(Job& job, std::vector<Reply> replies, StoreFault& fault, std::string& command) {
+  command.clear();
+  begin_exchange(job, command);
+  command = command.substr(0, command.find("\r\n$11"));
+  bool is_wrong = false, is_last = false;
+  for (const Reply& reply : replies) is_last = take_reply(job, reply, is_wrong);
+  EXPECT_TRUE(is_last);
+  EXPECT_FALSE(is_wrong);
+  return conclude(job, Secrets{}, fault);
+}
+
+TEST(Reads, OfAKeyThatSomebodySetsMeanwhile) {
+  const auto bulk = [](int64_t size) { return Reply{Reply::kBulk, size, "", {}}; };
+  const auto integer = [](int64_t value) { return Reply{Reply::kInteger, value, "", {}}; };
+  const std::string range = "*4\r\n$8\r\nGETRANGE", exists = "*2\r\n$6\r\nEXISTS";
+  uint8_t bytes[10];
+  Read read;
+  read.to = bytes;
+  read.size = 10;
+  read.offset = 105;
+  read.sample = 7;
+  read.sample_offset = 100;
+  read.sample_size = 20;
+  StoreFault fault;
+  std::string command;
+  Job job;
+  ASSERT_FALSE(prepare_read(job, read, "set", "a.l3s"));
+  EXPECT_EQ(answer(job, {bulk(0)}, fault, command), Outcome::kGoesOn);
+  EXPECT_EQ(command, range);
+  EXPECT_EQ(answer(job, {integer(1)}, fault, command), Outcome::kGoesOn);
+  EXPECT_EQ(command, exists);
+  Job again = job;
+  EXPECT_EQ(answer(job, {bulk(10)}, fault, command), Outcome::kFinished);
+  EXPECT_EQ(command, range);
+  EXPECT_FALSE(fault);
+  // A value that ends before the read does.
+  EXPECT_EQ(answer(again, {bulk(0)}, fault, command), Outcome::kFinished);
+  EXPECT_EQ(fault.status, L3_ERROR_TRUNCATED);
+  EXPECT_EQ(fault.offset, 105u);
+  // No key.
+  Job missing;
+  ASSERT_FALSE(prepare_read(missing, read, "set", "a.l3s"));
+  EXPECT_EQ(answer(missing, {bulk(0)}, fault, command), Outcome::kGoesOn);
+  EXPECT_EQ(answer(missing, {integer(0)}, fault, command), Outcome::kFinished);
+  EXPECT_EQ(fault.system_error, ENOENT);
+  // An end that was set between its two commands.
+  std::vector<uint8_t> place(64);
+  read.to = place.data();
+  read.size = 64;
+  read.from_end = true;
+  fault = {};
+  Job end;
+  ASSERT_FALSE(prepare_read(end, read, "set", "a.json"));
+  EXPECT_EQ(answer(end, {bulk(0), integer(80)}, fault, command), Outcome::kGoesOn);
+  EXPECT_EQ(answer(end, {integer(1)}, fault, command), Outcome::kGoesOn);
+  EXPECT_EQ(answer(end, {bulk(64), integer(80)}, fault, command), Outcome::kFinished);
+  EXPECT_FALSE(fault);
+  EXPECT_EQ(read.object_size, 80u);
+}
+
 TEST(Shards, HaveTheSizeOfTheirFooter) {
   std::vector<uint8_t> footer(loader::kFooterBytes);
   const uint8_t* const end = footer.data() + footer.size();

@@ -34,12 +34,30 @@ StoreFault fault_of_error(const std::string& text, const Secrets& secrets) {
   return file_fault(error, "the server answered: " + secrets.safe_text(text));
 }
 
+// Redis sends an empty reply also if there is no such key, so the job asks whether it exists. If it does, somebody may
+// have set it in between: the job reads once more.
+Outcome after_nothing(Job& job, StoreFault& fault) {
+  if (job.exists) {
+    fault = ends_at(job.read->from_end ? 0 : object_offset(job, job.begin));
+    return Outcome::kFinished;
+  }
+  job.step = Job::Step::kExists;
+  return Outcome::kGoesOn;
+}
+
+Outcome after_exists(Job& job, StoreFault& fault) {
+  if (job.found == 0) {
+    fault = no_key();
+    return Outcome::kFinished;
+  }
+  job.exists = true;
+  job.step = job.read->from_end ? Job::Step::kTail : Job::Step::kRange;
+  return Outcome::kGoesOn;
+}
+
 Outcome after_tail(Job& job, StoreFault& fault) {
   Read& read = *job.read;
-  if (job.length == 0) {
-    job.step = Job::Step::kExists;
-    return Outcome::kGoesOn;
-  }
+  if (job.length == 0 || (job.bytes == 0 && !job.exists)) return after_nothing(job, fault);
   if (job.length > kMaxValue || job.bytes != std::min(job.piece, job.length)) {
     fault = file_fault(EPROTO, "the value in Redis changed during the read");
     return Outcome::kFinished;
@@ -62,10 +80,7 @@ Outcome after_range(Job& job, StoreFault& fault) {
     fault = no_key();
     return Outcome::kFinished;
   }
-  if (job.bytes == 0 && !job.is_whole) {  // Redis says this also if there is no such key
-    job.step = Job::Step::kExists;
-    return Outcome::kGoesOn;
-  }
+  if (job.bytes == 0 && !job.is_whole) return after_nothing(job, fault);
   if (job.checks_size && job.length != read.object_size) {
     fault = file_fault(0, "the object has " + std::to_string(job.length) + " bytes, and should have " +
                               std::to_string(read.object_size));
@@ -245,7 +260,7 @@ Outcome conclude(Job& job, const Secrets& secrets, StoreFault& fault) {
   }
   Outcome outcome = Outcome::kFinished;
   if (job.step == Job::Step::kExists) {
-    fault = job.found == 0 ? no_key() : ends_at(job.read->from_end ? 0 : object_offset(job, job.begin));
+    outcome = after_exists(job, fault);
   } else if (job.step == Job::Step::kTail) {
     outcome = after_tail(job, fault);
   } else if (job.step == Job::Step::kRange) {

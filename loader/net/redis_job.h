@@ -50,6 +50,7 @@ struct Job {
   bool is_index = false;         // of a shard: the value has its index and footer
   bool is_whole = false;         // the read is for the whole value
   bool checks_size = false;      // compares the value's size with read->object_size
+  bool exists = false;           // EXISTS said so after an empty reply
   uint64_t total = 0;            // bytes that the read has; a tail's is known after its first exchange
   uint64_t begin = 0, left = 0;  // the part of the value that is still to read
   uint8_t* to = nullptr;         // for that part
