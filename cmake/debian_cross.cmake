@@ -8,6 +8,9 @@ set(CMAKE_LIBRARY_ARCHITECTURE ${L3_TRIPLET})
 # own root, so add it here.
 set(CMAKE_CXX_FLAGS_INIT "-O2 ${L3_PROCESSOR_OPTIONS} -isystem ${L3_SYSROOT}/usr/include/${L3_TRIPLET}")
 
+# Some of Debian's libraries are in /lib. The linker looks there for what other libraries need.
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,-rpath-link,${L3_SYSROOT}/lib/${L3_TRIPLET}")
+
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES L3_SYSROOT)
 set(CMAKE_FIND_ROOT_PATH ${L3_SYSROOT} /usr/${L3_TRIPLET})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

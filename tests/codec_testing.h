@@ -32,7 +32,7 @@ class ForcedTarget {
 inline const std::vector<const char*>& targets() {
   static const std::vector<const char*> have = [] {
     std::vector<const char*> found;
-    for (const char* name : {"portable", "avx2", "avx512", "vnni"}) {
+    for (const char* name : {"portable", "neon", "sse4", "avx2", "avx512", "vnni"}) {
       const ForcedTarget forced(name);
       if (l3_cpu_target() == nullptr || (std::string(name) == "vnni" && found.back() == std::string("avx512")))
         continue;

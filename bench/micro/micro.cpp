@@ -38,7 +38,7 @@ void add_all() {
   for (const micro::Loop& loop : micro::all_loops()) {
     // Made once for all targets, and not before it is needed.
     const auto once = std::make_shared<micro::Prepared>();
-    for (const char* target : {"portable", "avx2", "vnni", "avx512"}) {
+    for (const char* target : {"portable", "neon", "sse4", "avx2", "vnni", "avx512"}) {
       l3_force_cpu_target(target);
       if (l3_cpu_target() == nullptr) continue;
       benchmark::RegisterBenchmark((std::string(loop.name) + "/" + target).c_str(), [&loop, once,

@@ -1,7 +1,7 @@
 // Decodes tiles of models of kind 0, with the engine of codec/.
 #include "cuda_word_warp.cuh"
 #include "decode_chunks.cuh"
-#include "engine/dense_decode.h"
+#include "dense_decoder.cuh"
 
 namespace l3 {
 

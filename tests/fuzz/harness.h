@@ -26,7 +26,7 @@ auto same_on_all_targets(const Ask& ask) {
   static const std::vector<const char*> targets = [] {
     std::vector<const char*> found;
     // vnni is made of parts of avx2 and avx512: it stands for the latter where VBMI is lacking.
-    for (const char* name : {"portable", "avx2", "avx512", "vnni"}) {
+    for (const char* name : {"portable", "neon", "sse4", "avx2", "avx512", "vnni"}) {
       l3_force_cpu_target(name);
       if (l3_cpu_target() == nullptr || (std::string(name) == "vnni" && found.back() == std::string("avx512")))
         continue;

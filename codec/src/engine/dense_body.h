@@ -1,7 +1,7 @@
 // Decodes dense tiles with a warp type W. Included by one source file for each warp type.
 #pragma once
 
-#include "engine/dense_decode.h"
+#include "engine/dense_loop.h"
 #include "engine/dense_rows.h"
 
 namespace l3 {
@@ -10,9 +10,8 @@ template <class W, uint32_t kChannels>
 Fault decode_dense_as(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const DenseTables& model) {
   using Rows = DenseRows<W, kChannels>;
   Rows rows(out);
-  typename W::Delay delay;
   typename W::Classes classes;
-  return DenseDecoder<W, kChannels, Rows>(shape, entry, model, rows, delay, classes).decode();
+  return DenseLoop<W, kChannels, Rows>(shape, entry, model, rows, classes).decode();
 }
 
 template <class W>

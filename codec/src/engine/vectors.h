@@ -128,4 +128,43 @@ struct WordLanes {
   L3_INLINE friend WordLanes operator>>(WordLanes a, int count) { return {a.v >> count}; }
 };
 
+// Hides from the compiler how a pointer was computed. It then addresses everything from this pointer, instead of
+// keeping a pointer for each array.
+template <class T>
+L3_INLINE T* held(T* pointer) {
+  asm("" : "+r"(pointer));
+  return pointer;
+}
+
+// A byte for each of 32 lanes, in the order that the warp has chosen.
+template <size_t kBytes>
+struct BytePlane {
+  using Vector = typename VectorTypes<kBytes>::U8;
+  static constexpr uint32_t kVectors = kLanes / kBytes;
+  Vector v[kVectors];
+
+  // Makes a plane from a function of the number of the byte.
+  template <class F>
+  L3_INLINE static BytePlane of(const F& f) {
+    uint8_t bytes[kLanes];
+    for (uint32_t i = 0; i < kLanes; ++i) bytes[i] = static_cast<uint8_t>(f(i));
+    BytePlane r;
+    std::memcpy(r.v, bytes, kLanes);
+    return r;
+  }
+  L3_INLINE void store(uint8_t* to) const { std::memcpy(to, v, kLanes); }
+  L3_INLINE friend BytePlane operator+(BytePlane a, const BytePlane& b) {
+    for (uint32_t i = 0; i < kVectors; ++i) a.v[i] += b.v[i];
+    return a;
+  }
+  L3_INLINE friend BytePlane operator-(BytePlane a, const BytePlane& b) {
+    for (uint32_t i = 0; i < kVectors; ++i) a.v[i] -= b.v[i];
+    return a;
+  }
+  L3_INLINE friend BytePlane operator^(BytePlane a, const BytePlane& b) {
+    for (uint32_t i = 0; i < kVectors; ++i) a.v[i] ^= b.v[i];
+    return a;
+  }
+};
+
 }  // namespace l3

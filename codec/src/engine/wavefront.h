@@ -37,7 +37,8 @@ struct DenseWindow {
   Lanes w, ww, n, nw, ne, nww, nn, nne;
 };
 
-template <class W, class Sink>
+// A part of the lanes begins to work kAhead steps before its first lane enters the tile.
+template <class W, class Sink, uint32_t kAhead = 1>
 class Wavefront {
  protected:
   using Lanes = typename W::Lanes;
@@ -294,9 +295,9 @@ class Wavefront {
   Mask active_[kParts], refills_[kParts];  // decodes something in this step; may take words after it
 
  private:
-  // The step in which a part's windows begin to fill: the one before its first lane enters the tile.
+  // The step in which a part begins to work.
   L3_INLINE uint32_t start_of(uint32_t part) const {
-    return !kChoosesParts || part == 0 ? 0 : 2 * part * W::kPartLanes - 1;
+    return !kChoosesParts || part == 0 ? 0 : 2 * part * W::kPartLanes - kAhead;
   }
   // The step in which a part's last lane has left the tile. 0 if the tile has no row for the part.
   L3_INLINE uint32_t end_of(uint32_t part, uint32_t period) const {

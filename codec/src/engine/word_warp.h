@@ -16,6 +16,40 @@
 
 namespace l3 {
 
+// Zones for processors that look up 16 bytes at once: for a distance's upper four bits, the zone of the first such
+// distance, and the distance from which on it is the next one. At most one zone begins among 16 distances.
+struct ZoneSteps {
+  alignas(16) uint8_t first[16], begin[16];
+  constexpr ZoneSteps() : first(), begin() {
+    for (uint32_t i = 0; i < 16; ++i) {
+      first[i] = static_cast<uint8_t>(zone_of(16 * i));
+      uint32_t at = 16 * i;
+      while (at < 16 * i + 16 && zone_of(at) == first[i]) ++at;
+      begin[i] = static_cast<uint8_t>(at);
+    }
+  }
+};
+inline constexpr ZoneSteps kZoneSteps;
+
+// For each set of four lanes, how a processor that shuffles 16 bytes at once puts the next 16-bit words into the lower
+// halves of these lanes, and how many these are.
+struct ExpandFour {
+  alignas(16) uint8_t order[16][16];
+  uint8_t count[16];
+  constexpr ExpandFour() : order(), count() {
+    for (uint32_t set = 0; set < 16; ++set) {
+      for (uint32_t lane = 0; lane < 4; ++lane) {
+        const bool takes = (set >> lane & 1) != 0;
+        for (uint32_t byte = 0; byte < 4; ++byte) {
+          order[set][4 * lane + byte] = static_cast<uint8_t>(takes && byte < 2 ? 2u * count[set] + byte : 0x80u);
+        }
+        count[set] = static_cast<uint8_t>(count[set] + takes);
+      }
+    }
+  }
+};
+inline constexpr ExpandFour kExpandFour;
+
 // `Self` is the derived warp, whose replacements of functions are used here.
 template <class Self, size_t kBytes>
 struct WordWarp {
@@ -24,6 +58,7 @@ struct WordWarp {
   using Vector = typename Lanes::Vector;
   using Signed = typename VectorTypes<kBytes>::I32;
   using Shorts = typename VectorTypes<kBytes>::I16;
+  using UnsignedShorts = typename VectorTypes<kBytes>::U16;
   using Bytes = typename VectorTypes<kBytes>::U8;
   using Floats = typename VectorTypes<kBytes>::F32;
   using Reader = PayloadReader;
@@ -34,6 +69,12 @@ struct WordWarp {
   // ---- numbers
 
   L3_INLINE static Lanes splat(uint32_t value) { return {Vector{} + value}; }
+  // Repeats two numbers.
+  L3_INLINE static Lanes splat_pair(const uint32_t* pair) {
+    Lanes r;
+    for (uint32_t i = 0; i < kPartLanes; ++i) r.v[i] = pair[i % 2];
+    return r;
+  }
   template <uint32_t kValue>
   L3_INLINE static Lanes splat(Constant<kValue> value) {
     return {Lanes::of(value)};
@@ -60,8 +101,6 @@ struct WordWarp {
     const Signed above = v > kMax;
     return {(Vector)((v & ~above) | (kMax & above))};
   }
-  // Clamps an error to the range of errors. The result is in the lowest byte.
-  L3_INLINE static Lanes to_error(Lanes a) { return Self::template clamp<kMinError, kMaxError>(a) & constant<0xFF>; }
   // Splits a sum of weights times values into the prediction `p` and a mask `up` of the lanes that lean upwards: those
   // where the fraction that was cut off is at least one half.
   L3_INLINE static void split(Lanes sum, Lanes& p, Lanes& up) {
@@ -103,145 +142,140 @@ struct WordWarp {
   }
   static constexpr uint32_t kAllBits = kPartLanes == 32 ? UINT32_MAX : (1u << kPartLanes % 32) - 1;
 
-  // ---- four bytes to a lane
+  // ---- parts of a lane
 
-  // Signed bytes, widened to 16 bits: bytes 0 and 2 in `even`, bytes 1 and 3 in `odd`.
-  struct SignedFour {
-    Lanes even, odd;
-  };
-  L3_INLINE static SignedFour signed_four(Lanes a) {
-    return {{(Vector)((Shorts)(a.v << 8) >> 8)}, {(Vector)((Shorts)a.v >> 8)}};
-  }
-  // Four weights in the form that this warp multiplies by: kWeightWords words, made from the four bytes.
-  // start_of_weight() is the value that a sum of products must start from.
-  using Weight = SignedFour;
-  static constexpr uint32_t kWeightWords = 2;
-  struct WeightWords {
-    uint32_t of[2];
-  };
-  L3_INLINE static WeightWords words_of_weight(uint32_t weight, bool) {
-    const auto halves = [](uint32_t low, uint32_t high) {
-      return (static_cast<uint32_t>(static_cast<int8_t>(low)) & 0xFFFF) |
-             static_cast<uint32_t>(static_cast<int8_t>(high)) << 16;
-    };
-    return {{halves(weight, weight >> 16), halves(weight >> 8, weight >> 24)}};
-  }
-  L3_INLINE static uint32_t start_of_weight(uint32_t, bool) { return 0; }
-  // Activity weights are never negative.
-  using ActivityWeight = Weight;
-  L3_INLINE static ActivityWeight activity_weight(uint32_t weight) { return signed_four(splat(weight)); }
-  L3_INLINE static uint32_t start_of_activity(uint32_t) { return 0; }
-  // Add the sum of four products to `sum`. The operands are unsigned bytes, signed bytes, or magnitudes of signed
-  // bytes.
-  L3_INLINE static Lanes dot(Lanes a, const Weight& b, Lanes sum) {
-    return add_products((a & constant<0x00FF00FF>).v, b.even.v,
-                        add_products((a >> 8 & constant<0x00FF00FF>).v, b.odd.v, sum));
-  }
-  L3_INLINE static Lanes dot(const SignedFour& a, const Weight& b, Lanes sum) {
-    return add_products(a.even.v, b.even.v, add_products(a.odd.v, b.odd.v, sum));
-  }
-  L3_INLINE static Lanes dot_magnitudes(const SignedFour& a, const Weight& b, Lanes sum) {
-    return add_products(magnitudes(a.even.v), b.even.v, add_products(magnitudes(a.odd.v), b.odd.v, sum));
-  }
-  L3_INLINE static Lanes distances(Lanes a, Lanes b) {
-    const Bytes x = (Bytes)a.v, y = (Bytes)b.v;
-    const Bytes above = (Bytes)(x > y);
-    return {(Vector)(((x - y) & above) | ((y - x) & ~above))};
-  }
   template <uint32_t kByte>
   L3_INLINE static Lanes byte_of(Lanes word) {
     return word >> static_cast<int>(8 * kByte) & constant<0xFF>;
   }
   L3_INLINE static Lanes top_byte(Lanes word) { return word >> 24; }
 
-  // Transposes bytes: word c of the result has byte c of a, b, c and d, in this order. Only kCount words are made.
-  template <uint32_t kCount>
-  L3_INLINE static void exchange(Lanes a, Lanes b, Lanes c, Lanes d, Lanes* r) {
-    const Lanes low_ab = Self::even_bytes(a, b), low_cd = Self::even_bytes(c, d);
-    r[0] = Self::lower_halves(low_ab, low_cd);
-    if constexpr (kCount > 2) r[2] = Self::upper_halves(low_ab, low_cd);
-    if constexpr (kCount > 1) {
-      const Lanes high_ab = Self::odd_bytes(a, b), high_cd = Self::odd_bytes(c, d);
-      r[1] = Self::lower_halves(high_ab, high_cd);
-      if constexpr (kCount > 3) r[3] = Self::upper_halves(high_ab, high_cd);
-    }
-  }
-  template <uint32_t kCount>
-  L3_INLINE static void exchange(Lanes a, Lanes b, Lanes* r) {
-    const Lanes low = Self::even_bytes(a, b);
-    r[0] = low & constant<0xFFFF>;
-    if constexpr (kCount > 2) r[2] = low >> 16;
-    if constexpr (kCount > 1) {
-      const Lanes high = Self::odd_bytes(a, b);
-      r[1] = high & constant<0xFFFF>;
-      if constexpr (kCount > 3) r[3] = high >> 16;
-    }
-  }
-  template <uint32_t kCount>
-  L3_INLINE static void exchange(Lanes a, Lanes b, Lanes c, Lanes* r) {
-    exchange<kCount>(a, b, c, splat(0), r);
-  }
-  // Interleave bytes 0 and 2, or bytes 1 and 3, of two words; combine halves of two words.
-  L3_INLINE static Lanes even_bytes(Lanes a, Lanes b) {
-    return (a & constant<0x00FF00FF>) | (b & constant<0x00FF00FF>) << 8;
-  }
-  L3_INLINE static Lanes odd_bytes(Lanes a, Lanes b) {
-    return (a >> 8 & constant<0x00FF00FF>) | (b & constant<0xFF00FF00>);
-  }
+  // Combine halves of two words.
   L3_INLINE static Lanes lower_halves(Lanes a, Lanes b) { return (a & constant<0xFFFF>) | b << 16; }
   L3_INLINE static Lanes upper_halves(Lanes a, Lanes b) { return a >> 16 | (b & constant<0xFFFF0000>); }
 
-  // Puts a byte into a word whose byte there is zero.
-  template <uint32_t kPlace>
-  L3_INLINE static Lanes with_byte(Lanes word, Lanes byte) {
-    return word | byte << static_cast<int>(8 * kPlace);
+  // ---- records: two 16-bit numbers to a lane
+
+  // Add the sum of the two products to `sum`.
+  L3_INLINE static Lanes dot_pairs(Lanes a, Lanes b, Lanes sum) { return add_products(a.v, b.v, sum); }
+  // The same for longer sums: total() returns the sum.
+  using PairSum = Lanes;
+  L3_INLINE static PairSum begin_sum(Lanes start) { return start; }
+  L3_INLINE static void add_pairs(Lanes a, Lanes b, PairSum& sum) { sum = Self::dot_pairs(a, b, sum); }
+  L3_INLINE static Lanes total(PairSum sum) { return sum; }
+  L3_INLINE static Lanes magnitude_pairs(Lanes a) { return {magnitudes(a.v)}; }
+  L3_INLINE static Lanes subtract_pairs(Lanes a, Lanes b) {
+    return {(Vector)((UnsignedShorts)a.v - (UnsignedShorts)b.v)};
   }
-  template <uint32_t kPlace>
-  L3_INLINE static Lanes without_byte(Lanes word) {
-    return word & constant<~(0xFFu << (8 * kPlace))>;
+  // The lower half of `low`, the upper half of `high`.
+  L3_INLINE static Lanes merge_halves(Lanes low, Lanes high) {
+    return (low & constant<0xFFFF>) | (high & constant<0xFFFF0000>);
   }
 
-  // Fills in the errors of the one or two channels before.
-  L3_INLINE static Lanes with_errors(Lanes far, Lanes before) { return far | before << 16; }
-  template <uint32_t>
-  L3_INLINE static Lanes with_errors(Lanes far, Lanes before, Lanes before_that) {
-    return far | before << 16 | before_that << 24;
-  }
+  // ---- planes: a byte for each of the 32 lanes, in any order that suits the processor
 
-  // The index into table_of: the row, which zone and sign pattern select, and the level.
-  L3_INLINE static Lanes context(const DenseTables& tables, uint32_t channel, Lanes activity, Lanes near,
-                                 Lanes near_errors, Lanes p, Lanes up) {
-    const Lanes level = Self::level(activity);
-    if (!tables.grouped[channel]) return level;
-    const Lanes zone =
-        multiply_pairs(((p ^ up) & constant<0xFF>) | constant<3 << 16>, constant<20641 << 16 | 3613>) >> 16;
-    return level + (Self::row(tables, channel, zone, Self::sign_pattern(near, near_errors, p, up)) << 6);
+  using Plane = BytePlane<(kBytes < 32 ? kBytes : 32)>;
+  L3_INLINE static Plane no_bytes() { return {}; }
+  // From sums of weights times values: the predictions, as a plane and as lanes, and a mask of the lanes that lean
+  // upwards.
+  L3_INLINE static void split_sums(const Lanes* sums, Plane& p, Plane& up, Lanes* predictions) {
+    Lanes masks[kParts];
+    for (uint32_t part = 0; part < kParts; ++part) split(sums[part], predictions[part], masks[part]);
+    p = Self::pack_bytes(predictions);
+    up = Self::pack_bytes(masks);
   }
-  // The sign pattern: bits 0 and 1 say whether W and N are at least p, bits 2 to 5 whether the errors at W, N, NW and
-  // NE are negative. All bits are inverted if the prediction leans upwards.
-  L3_INLINE static Lanes sign_pattern(Lanes near, Lanes near_errors, Lanes p, Lanes up) {
-    return join_signs({(Vector)((Bytes)near.v >= (Bytes)(p * constant<0x0101>).v)}, near_errors, up);
+  // The lowest byte of each lane.
+  L3_INLINE static Plane pack_bytes(const Lanes* lanes) {
+    return Plane::of([&](uint32_t i) { return lanes[i / kPartLanes].v[i % kPartLanes]; });
   }
-  // The same, with the comparisons given in the top bits of `at_least`.
-  L3_INLINE static Lanes join_signs(Lanes at_least, Lanes near_errors, Lanes up) {
-    const Lanes signs = ((near_errors ^ up) & constant<0x80808080>) | ((at_least ^ up) & constant<0x00008080>) >> 2;
-    return (signs * constant<0x00204081>) >> 26;
+  L3_INLINE static Plane pack_levels(const Lanes* activities) {
+    Lanes levels[kParts];
+    for (uint32_t part = 0; part < kParts; ++part) levels[part] = Self::level(activities[part]);
+    return Self::pack_bytes(levels);
+  }
+  // Sign patterns in the decoder's order, from three pairs of numbers for each lane: bits 0 and 1 say that the lower
+  // halves of a and b are not negative, bits 2 to 5 that the upper halves of a and b, and both halves of c, are.
+  L3_INLINE static Plane pack_signs(const Lanes* a, const Lanes* b, const Lanes* c) {
+    Lanes patterns[kParts];
+    for (uint32_t part = 0; part < kParts; ++part) {
+      const auto bit = [](Lanes word, int from, int to) { return (word >> from & constant<1>) << to; };
+      const Lanes x = a[part], y = b[part], z = c[part];
+      patterns[part] =
+          (bit(x, 15, 0) | bit(y, 15, 1) | bit(x, 31, 2) | bit(y, 31, 3) | bit(z, 15, 4) | bit(z, 31, 5)) ^ constant<3>;
+    }
+    return Self::pack_bytes(patterns);
+  }
+  // The rows of contexts. `distance`: how far the prediction is from the end of the range towards which it leans.
+  // Of `pattern` six bits count.
+  L3_INLINE static Plane rows(const Tables& tables, uint32_t channel, const Plane& distance, const Plane& pattern) {
+    uint8_t distances[kLanes], patterns[kLanes];
+    distance.store(distances);
+    pattern.store(patterns);
+    const uint8_t *const of_zone = tables.zone_row[channel], *const of_pattern = tables.pattern_row[channel];
+    return Plane::of([&](uint32_t i) { return of_zone[zone_of(distances[i])] + of_pattern[patterns[i] & 63]; });
+  }
+  // Where each lane's symbol is: in the lower half the context, which is an index into table_of, in the upper half the
+  // bucket that its state selects.
+  L3_INLINE static void store_places(const Plane& levels, const Plane& rows, const Lanes* states, uint32_t* places) {
+    uint8_t level[kLanes], row[kLanes];
+    levels.store(level);
+    rows.store(row);
+    for (uint32_t i = 0; i < kLanes; ++i) {
+      const uint32_t slot = states[i / kPartLanes].v[i % kPartLanes] % kProbabilities;
+      places[i] = (level[i] + row[i] * kLevels) | slot / (kProbabilities / kTableBuckets) << 16;
+    }
+  }
+  // Looks up the buckets of a part's lanes: first_bucket is the place of each context's table.
+  L3_INLINE static void look_up_places(const uint16_t* first_bucket, const Bucket* buckets, const uint32_t* places,
+                                       Lanes& own, Lanes& other) {
+    for (uint32_t i = 0; i < kPartLanes; ++i) {
+      const Bucket& b = buckets[first_bucket[places[i] & 0xFFFF] + (places[i] >> 16)];
+      own.v[i] = b.own;
+      other.v[i] = b.other;
+    }
+  }
+  // a - b, at least -128 and at most 127.
+  L3_INLINE static Plane saturated_difference(const Plane& a, const Plane& b) {
+    uint8_t x[kLanes], y[kLanes];
+    a.store(x);
+    b.store(y);
+    return Plane::of([&](uint32_t i) {
+      const int32_t difference = x[i] - y[i];
+      return difference < kMinError ? kMinError : difference > kMaxError ? kMaxError : difference;
+    });
+  }
+  // Samples in the lower halves of lanes, errors in the upper halves.
+  L3_INLINE static void records(const Plane& samples, const Plane& errors, Lanes* r) {
+    uint8_t sample[kLanes], error[kLanes];
+    samples.store(sample);
+    errors.store(error);
+    for (uint32_t i = 0; i < kLanes; ++i) {
+      r[i / kPartLanes].v[i % kPartLanes] = sample[i] | static_cast<uint32_t>(static_cast<int8_t>(error[i])) << 16;
+    }
+  }
+  // Pixels, a byte for each channel.
+  template <uint32_t kChannels>
+  L3_INLINE static void pixels(const Plane* channels, Lanes* r) {
+    uint8_t bytes[kChannels][kLanes];
+    for (uint32_t c = 0; c < kChannels; ++c) channels[c].store(bytes[c]);
+    for (uint32_t i = 0; i < kLanes; ++i) {
+      uint32_t pixel = 0;
+      for (uint32_t c = 0; c < kChannels; ++c) pixel |= uint32_t{bytes[c][i]} << (8 * c);
+      r[i / kPartLanes].v[i % kPartLanes] = pixel;
+    }
+  }
+  // Moves each lane's value up by two lanes. The first lanes get the last ones of `before`.
+  L3_INLINE static Lanes shift_up_two(Lanes a, Lanes before) {
+    return shift_up_by<2>(a, before, std::make_integer_sequence<int, static_cast<int>(kPartLanes)>{});
   }
 
   // ---- between lanes and memory
 
   // Moves each lane's value to the next higher lane. The first lane gets the last lane of `before`.
   L3_INLINE static Lanes shift_up(Lanes a, Lanes before) {
-    return shift_up_with(a, before, std::make_integer_sequence<int, static_cast<int>(kPartLanes)>{});
+    return shift_up_by<1>(a, before, std::make_integer_sequence<int, static_cast<int>(kPartLanes)>{});
   }
 
-  // Look up the buckets in the tables of the lanes' contexts, or in the class tables.
-  L3_INLINE static void look_up(const DenseTables& tables, uint32_t channel, Lanes context, Lanes bucket, Lanes& own,
-                                Lanes& other) {
-    const auto contexts = Self::each(context);
-    const auto table_of = [&](uint32_t i) { return tables.table_of[channel][contexts[i]]; };
-    Self::template look_up_in<kTableBuckets>(table_of, tables.buckets, bucket, own, other);
-  }
   // The lanes' values, for work that is done lane by lane.
   L3_INLINE static Vector each(Lanes a) { return a.v; }
   // Looks up buckets in tables of kBuckets buckets each. table_of(i) is the table of lane i.
@@ -311,29 +345,6 @@ struct WordWarp {
 
   // ---- what a tile keeps in memory
 
-  // Keeps what lane 0 will need of the last lane in later steps.
-  class Delay {
-   public:
-    L3_INLINE void clear(uint32_t steps) {
-      steps_ = steps;
-      std::memset(words_, 0, 16 * size_t{steps});
-    }
-    using Entry = const uint32_t*;
-    L3_INLINE Entry load() const { return words_[at_]; }
-    // `lane` is the lane's number within its part.
-    L3_INLINE void store(uint32_t lane, Lanes a, Lanes b, Lanes c, Lanes d) {
-      words_[at_][0] = a.v[lane];
-      words_[at_][1] = b.v[lane];
-      words_[at_][2] = c.v[lane];
-      words_[at_][3] = d.v[lane];
-      at_ = at_ + 1 == steps_ ? 0 : at_ + 1;
-    }
-
-   private:
-    uint32_t steps_ = 1, at_ = 0;
-    uint32_t words_[kMaxTileEdge][4];
-  };
-
   // The class of each block in each channel, a byte each.
   class Classes {
    public:
@@ -357,76 +368,7 @@ struct WordWarp {
     uint32_t of_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];
   };
 
-  // The weights for the block that each lane is in.
-  template <uint32_t kChannels>
-  class Weights {
-   public:
-    using Weight = typename Self::Weight;
-    using Words = typename Self::WeightWords;
-
-    L3_INLINE explicit Weights(const DenseTables& tables) {
-      for (uint32_t c = 0; c < kChannels; ++c) {
-        for (uint32_t k = 0; k < tables.classes[c]; ++k) {
-          OfClass& to = classes_[c][k];
-          to.start = 1u << kWeightShift >> 1;
-          for (uint32_t i = 0; i < tap_words(c); ++i) {
-            const bool of_errors = i == kErrorWord || i == kErrorWord + 1;
-            to.words[i] = Self::words_of_weight(tables.weights[c][k][i], of_errors);
-            to.start += Self::start_of_weight(tables.weights[c][k][i], of_errors);
-          }
-        }
-        for (uint32_t i = 0; i < kActivityWords; ++i) activity_[c][i] = Self::activity_weight(tables.activity[c][i]);
-        activity_start_[c] = kActivityFloor + Self::start_of_activity(tables.activity[c][2]);
-      }
-    }
-
-    // Loads the weights of the lanes in `entering`, a bit mask, which enter a new block.
-    L3_INLINE void enter(uint32_t part, uint32_t entering, Lanes block, const Classes& classes) {
-      for (; entering != 0; entering &= entering - 1) {
-        const uint32_t i = static_cast<uint32_t>(__builtin_ctz(entering));
-        const uint32_t of_block = classes[block.v[i]];
-        const uint32_t lane = part * kPartLanes + i;
-        for (uint32_t c = 0; c < kChannels; ++c) {
-          const OfClass& from = classes_[c][of_block >> (8 * c) & 0xFF];
-          starts_[c][lane] = from.start;
-          for (uint32_t word = 0; word < tap_words(c); ++word) {
-            for (uint32_t j = 0; j < Self::kWeightWords; ++j) lanes_[c][word][j][lane] = from.words[word].of[j];
-          }
-        }
-      }
-    }
-    L3_INLINE Lanes start(uint32_t channel, uint32_t part) const { return load(starts_[channel] + part * kPartLanes); }
-    L3_INLINE Weight word(uint32_t channel, uint32_t i, uint32_t part) const {
-      Lanes words[Self::kWeightWords];
-      for (uint32_t j = 0; j < Self::kWeightWords; ++j) words[j] = load(lanes_[channel][i][j] + part * kPartLanes);
-      if constexpr (Self::kWeightWords == 1)
-        return {words[0]};
-      else
-        return {words[0], words[1]};
-    }
-
-    L3_INLINE Lanes activity_start(uint32_t channel) const { return splat(activity_start_[channel]); }
-    L3_INLINE const typename Self::ActivityWeight& activity(uint32_t channel, uint32_t word) const {
-      return activity_[channel][word];
-    }
-
-   private:
-    struct OfClass {
-      uint32_t start;
-      Words words[kMaxTapWords];
-    };
-    OfClass classes_[kChannels][kMaxClasses];
-    typename Self::ActivityWeight activity_[kChannels][kActivityWords];
-    uint32_t activity_start_[kChannels];
-    alignas(64) uint32_t starts_[kChannels][kLanes] = {};
-    alignas(64) uint32_t lanes_[kChannels][kMaxTapWords][Self::kWeightWords][kLanes] = {};
-  };
-
  private:
-  template <uint32_t kPairs>
-  L3_INLINE static Lanes multiply_pairs(Lanes a, Constant<kPairs> pairs) {
-    return {(Vector)ShortVectors<kBytes>::multiply_pairs((Shorts)a.v, (Signed)Lanes::of(pairs))};
-  }
   L3_INLINE static Lanes add_products(Vector a, Vector b, Lanes sum) {
     return {sum.v + (Vector)ShortVectors<kBytes>::multiply_pairs((Shorts)a, (Signed)b)};
   }
@@ -434,15 +376,13 @@ struct WordWarp {
     const Shorts negative = (Shorts)a >> 15;
     return (Vector)(((Shorts)a ^ negative) - negative);
   }
-  template <int... kIndex>
-  L3_INLINE static Lanes shift_up_with(Lanes a, Lanes before, std::integer_sequence<int, kIndex...>) {
-    return {__builtin_shufflevector(before.v, a.v, (static_cast<int>(kPartLanes) - 1 + kIndex)...)};
+  template <int kBy, int... kIndex>
+  L3_INLINE static Lanes shift_up_by(Lanes a, Lanes before, std::integer_sequence<int, kIndex...>) {
+    return {__builtin_shufflevector(before.v, a.v, (static_cast<int>(kPartLanes) - kBy + kIndex)...)};
   }
 };
 
 // The warp for any processor: eight parts of four lanes.
 struct PortableWordWarp : WordWarp<PortableWordWarp, 16> {};
-
-static_assert(DenseMethodWarp<PortableWordWarp>);
 
 }  // namespace l3

@@ -55,6 +55,9 @@ struct DenseTables {
 // p, bits 2 to 5 are the signs of the errors.
 L3_INLINE constexpr uint32_t pattern_in_order(uint32_t pattern) { return (pattern >> 4 | pattern << 2) & 63; }
 
+// The zone of a prediction (section 13.4), from its distance from the end of the range towards which it leans.
+L3_INLINE constexpr uint32_t zone_of(uint32_t distance) { return (3613 * distance + 61923) >> 16; }
+
 // Builds the buckets of a table from `kBuckets` frequencies that add up to 4096.
 template <uint32_t kBuckets>
 L3_INLINE void build_buckets(const uint16_t* frequencies, Bucket* buckets) {

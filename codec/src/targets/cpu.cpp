@@ -23,6 +23,7 @@ constexpr bool kEmulatesVbmi = true;  // tests/emulated_vbmi.h
 #else
 constexpr bool kEmulatesVbmi = false;
 #endif
+bool has_sse4() { return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"); }
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"); }
 bool has_vnni() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -38,6 +39,10 @@ constexpr Choice kChoices[] = {
     {Cpu::avx512, "avx512", L3_WITH_AVX512 ? has_avx512 : nullptr},
     {Cpu::vnni, "vnni", L3_WITH_VNNI ? has_vnni : nullptr},
     {Cpu::avx2, "avx2", L3_WITH_AVX2 ? has_avx2 : nullptr},
+    {Cpu::sse4, "sse4", L3_WITH_SSE4 ? has_sse4 : nullptr},
+#endif
+#if defined(__aarch64__)
+    {Cpu::neon, "neon", L3_WITH_NEON ? is_always_supported : nullptr},
 #endif
     {Cpu::portable, "portable", L3_WITH_PORTABLE ? is_always_supported : nullptr},
 };

@@ -3,7 +3,7 @@
 
 namespace l3 {
 
-enum class Cpu { none, portable, avx2, vnni, avx512 };
+enum class Cpu { none, portable, neon, sse4, avx2, vnni, avx512 };
 
 // The best target that this processor supports and this build contains, or the one that the environment variable
 // L3_CPU named at the first call, or that l3_force_cpu_target() named. Returns `none` if that one is unknown, not

@@ -6,18 +6,12 @@
 namespace l3 {
 namespace {
 
-#if L3_WITH_VNNI
-// The AVX2 target, except that dense tiles are decoded with AVX-512.
-const Target& vnni_target() {
-  static const Target combined = [] {
-    Target target = kAvx2Target;
-    target.decode_dense = decode_dense_avx512;
-    target.decode_tokens = decode_tokens_avx512;
-    return target;
-  }();
-  return combined;
+// A target with other decoders for tiles that need a model.
+constexpr Target with(Target target, DecodeWith<DenseKind> decode_dense, DecodeWith<TokenKind> decode_tokens) {
+  target.decode_dense = decode_dense;
+  target.decode_tokens = decode_tokens;
+  return target;
 }
-#endif
 
 }  // namespace
 
@@ -27,10 +21,25 @@ const Target* target() {
     case Cpu::avx512: return &kAvx512Target;
 #endif
 #if L3_WITH_VNNI
-    case Cpu::vnni: return &vnni_target();
+    case Cpu::vnni: {
+      static const Target vnni = with(kAvx2Target, decode_dense_avx512, decode_tokens_avx512);
+      return &vnni;
+    }
 #endif
 #if L3_WITH_AVX2
     case Cpu::avx2: return &kAvx2Target;
+#endif
+#if L3_WITH_NEON
+    case Cpu::neon: {
+      static const Target neon = with(kPortableTarget, decode_dense_neon, decode_tokens_neon);
+      return &neon;
+    }
+#endif
+#if L3_WITH_SSE4
+    case Cpu::sse4: {
+      static const Target sse4 = with(kPortableTarget, decode_dense_sse4, decode_tokens_sse4);
+      return &sse4;
+    }
 #endif
 #if L3_WITH_PORTABLE
     case Cpu::portable: return &kPortableTarget;

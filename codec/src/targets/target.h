@@ -24,13 +24,22 @@ struct Target {
   DecodeWith<TokenKind> decoder(TokenKind) const { return decode_tokens; }
 };
 
-// The decoders of dense tiles: portable, for AVX2, and for AVX-512 with VNNI (Cascade Lake and later).
+// The decoders of tiles that need a model: for NEON, for SSE4.2, for AVX2, and for AVX-512 with VNNI (Cascade Lake and
+// later).
+Fault decode_dense_neon(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                        const DenseTables& model);
+Fault decode_dense_sse4(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                        const DenseTables& model);
 Fault decode_dense_avx2(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                         const DenseTables& model);
 Fault decode_dense_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                           const DenseTables& model);
 Fault decode_tokens_portable(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                              const TokenTables& model);
+Fault decode_tokens_neon(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                         const TokenTables& model);
+Fault decode_tokens_sse4(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                         const TokenTables& model);
 Fault decode_tokens_avx2(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                          const TokenTables& model);
 Fault decode_tokens_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,

@@ -1,4 +1,4 @@
-// The dense method's warp in AVX-512 registers: two parts of 16 lanes.
+// The warp of token models in AVX-512 registers: two parts of 16 lanes.
 #pragma once
 
 #include <immintrin.h>
@@ -10,7 +10,7 @@ namespace l3 {
 // Tiles of at most this many pixels are decoded with AVX2: most lanes of wide vectors would wait most of the time.
 constexpr uint32_t kSmallTile = 32 * 32;
 
-struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
+struct Avx512WordWarp : Avx2Planes<Avx512WordWarp, 64> {
   using Mask = __mmask16;
   L3_INLINE static __m512i native(Lanes a) { return (__m512i)a.v; }
   L3_INLINE static Lanes lanes(__m512i v) { return {(Vector)v}; }
@@ -33,44 +33,6 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
   }
   L3_INLINE static uint32_t bits(Mask mask) { return mask; }
 
-  // One instruction multiplies unsigned bytes by signed bytes, so weights stay in bytes. Errors are signed: 128 is
-  // added to them, and sums start from a value that corrects for it.
-  struct SignedFour {
-    Lanes bytes;
-  };
-  using Weight = SignedFour;
-  using ActivityWeight = SignedFour;
-  static constexpr uint32_t kWeightWords = 1;
-  struct WeightWords {
-    uint32_t of[1];
-  };
-  L3_INLINE static SignedFour signed_four(Lanes a) { return {a}; }
-  L3_INLINE static WeightWords words_of_weight(uint32_t weight, bool) { return {{weight}}; }
-  L3_INLINE static uint32_t start_of_weight(uint32_t weight, bool of_errors) {
-    uint32_t sum = 0;
-    for (int byte = 0; byte < 4; ++byte) sum += static_cast<uint32_t>(static_cast<int8_t>(weight >> (8 * byte)));
-    return of_errors ? 0u - 128 * sum : 0;
-  }
-  L3_INLINE static ActivityWeight activity_weight(uint32_t weight) { return {splat(weight)}; }
-  L3_INLINE static Lanes dot(Lanes a, const Weight& b, Lanes sum) {
-    return lanes(_mm512_dpbusd_epi32(native(sum), native(a), native(b.bytes)));
-  }
-  L3_INLINE static Lanes dot(const SignedFour& a, const Weight& b, Lanes sum) {
-    return dot(a.bytes ^ constant<0x80808080>, b, sum);
-  }
-  L3_INLINE static Lanes dot_magnitudes(const SignedFour& a, const ActivityWeight& b, Lanes sum) {
-    return dot(lanes(_mm512_abs_epi8(native(a.bytes))), b, sum);
-  }
-
-  L3_INLINE static Lanes distances(Lanes a, Lanes b) {
-    return lanes(_mm512_or_si512(_mm512_subs_epu8(native(a), native(b)), _mm512_subs_epu8(native(b), native(a))));
-  }
-  L3_INLINE static Lanes even_bytes(Lanes a, Lanes b) {
-    return lanes(_mm512_mask_mov_epi8(native(a), 0xAAAAAAAAAAAAAAAA, native(b << 8)));
-  }
-  L3_INLINE static Lanes odd_bytes(Lanes a, Lanes b) {
-    return lanes(_mm512_mask_mov_epi8(native(b), 0x5555555555555555, native(a >> 8)));
-  }
   L3_INLINE static Lanes lower_halves(Lanes a, Lanes b) {
     return lanes(_mm512_mask_mov_epi16(native(a), 0xAAAAAAAA, native(b << 16)));
   }
@@ -81,15 +43,6 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
   L3_INLINE static Lanes byte_of(Lanes word) {
     return shuffle<0x80808000 + kByte>(word);
   }
-  L3_INLINE static Lanes sign_pattern(Lanes near, Lanes near_errors, Lanes p, Lanes up) {
-    // W - p and N - p in 16 bits each, then a dot product of the signs with the pattern's bits.
-    const Lanes above{(Vector)((Shorts)shuffle<0x80018000>(near).v - (Shorts)shuffle<0x80008000>(p).v)};
-    const Lanes at_least = ~(above ^ up) & constant<0x80008000>;
-    const Lanes negative = (near_errors ^ up) & constant<0x80808080>;
-    const Lanes bits_of_first = dot(at_least, {splat(constant<0x02000100>)}, splat(constant<0>));
-    return dot(negative, {splat(constant<0x20100804>)}, bits_of_first) >> 7;
-  }
-
   L3_INLINE static Lanes shift_up(Lanes a, Lanes before) {
     return lanes(_mm512_alignr_epi32(native(a), native(before), 15));
   }
@@ -142,7 +95,5 @@ struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
                                      static_cast<int>(kOrder + 0x04040404), static_cast<int>(kOrder))));
   }
 };
-
-static_assert(DenseMethodWarp<Avx512WordWarp>);
 
 }  // namespace l3
