@@ -537,10 +537,10 @@ L3_API L3_MUST_USE l3_status l3_finish_training(l3_training* training, l3_model*
 // Frees the training. Call it after success and after failure. Does nothing if `training` is null.
 L3_API void l3_close_training(l3_training* training);
 
-// Returns the processor target in use: "portable", "avx2", "vnni" (avx2, except that dense tiles are decoded with
-// AVX-512) or "avx512". The processor's features decide, unless the environment variable L3_CPU names a target when the
-// library is first used. Returns null if it names a target that is unknown or that this processor does not support;
-// encoding and decoding then fail.
+// Returns the processor target in use: "portable", "neon", "sse4", "avx2", "vnni" (avx2, except that dense tiles are
+// decoded with AVX-512) or "avx512". The processor's features decide, unless the environment variable L3_CPU names a
+// target when the library is first used. Returns null if it names a target that is unknown or that this processor does
+// not support; encoding and decoding then fail.
 L3_API const char* l3_cpu_target(void);
 
 // Changes the processor target of all later calls, as L3_CPU would. For tests and measurements. If `name` is null or
