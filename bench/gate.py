@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = ("portable", "sse4", "avx2")
+TARGETS = ("portable", "avx2")
 LACKS_TARGET = 3  # what l3_loops ends with where the processor does not have what L3_CPU names
 
 # Instructions of a turn, by (loop, target).
