@@ -88,7 +88,7 @@ concept WavefrontWarp = requires(typename W::Lanes a, typename W::Mask mask, uin
   { W::kAllBits } -> std::convertible_to<uint32_t>;
 };
 
-// Decodes dense tiles with models of kind 0.
+// Decodes dense tiles with models of kind 0 on a GPU. Processors do it with other operations, those of word_warp.h.
 template <class W>
 concept DenseMethodWarp = WavefrontWarp<W> &&
     requires(typename W::Lanes a, typename W::Mask mask, uint32_t n, const typename W::Tables& tables,
