@@ -203,12 +203,11 @@ struct SseWordWarp : WordWarp<Self, 16> {
   L3_INLINE static void refill(Lanes& state, Mask mask, const uint8_t* payload, uint32_t& at) {
     const uint32_t set = bits(mask);
     const uint8_t* const order = kExpandFour.order[set];
-    const auto word = [&](uint32_t lane) { return load_u16(payload + at + (order[4 * lane] & 7)); };
-    __m128i words = _mm_cvtsi32_si128(static_cast<int>(word(0)));
-    words = _mm_insert_epi16(words, static_cast<int>(word(1)), 2);
-    words = _mm_insert_epi16(words, static_cast<int>(word(2)), 4);
-    words = _mm_insert_epi16(words, static_cast<int>(word(3)), 6);
-    state = Base::select(mask, lanes(_mm_or_si128(_mm_slli_epi32(native(state), 16), words)), state);
+    typename VectorTypes<16>::U16 words{};
+    for (uint32_t lane = 0; lane < kPartLanes; ++lane)
+      words[2 * lane] = static_cast<uint16_t>(load_u16(payload + at + (order[4 * lane] & 7)));
+    const __m128i next = _mm_or_si128(_mm_slli_epi32(native(state), 16), (__m128i)words);
+    state = Base::select(mask, lanes(next), state);
     at += 2u * kExpandFour.count[set];
   }
 #endif
