@@ -21,7 +21,11 @@
 
 #define L3_STAGE __attribute__((noinline))
 // A loop over all parts of a warp, unrolled, so that what it keeps for each part stays in registers.
+#if defined(__clang__)
+#define L3_UNROLL_PARTS _Pragma("clang loop unroll(full)") for (uint32_t part = 0; part < kParts; ++part)
+#else
 #define L3_UNROLL_PARTS _Pragma("GCC unroll 8") for (uint32_t part = 0; part < kParts; ++part)
+#endif
 
 namespace l3 {
 
