@@ -16,6 +16,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "engine/token_taps.h"
 #include "engine/vectors.h"
 #include "engine/wavefront.h"
 
@@ -43,27 +44,26 @@ constexpr uint32_t kMaxPairs = dense_pairs(kMaxChannels - 1);
 enum DenseActivity : uint32_t { kActivityW, kActivityN, kActivityNn, kActivityWw, kActivityUpper, kActivityBefore };
 constexpr uint32_t kActivityRecords = kActivityBefore + 2;
 
-// Returns the weights of a class as pairs.
-L3_INLINE uint32_t dense_pair(uint32_t low, uint32_t high) { return (low & 0xFFFF) | high << 16; }
-L3_INLINE uint32_t tap_of(const uint32_t* words, uint32_t tap) {
-  return static_cast<uint32_t>(static_cast<int8_t>(words[tap / kTapsOfWord] >> (8 * (tap % kTapsOfWord))));
+L3_INLINE int32_t tap_of(const uint32_t* words, uint32_t tap) {
+  return static_cast<int8_t>(words[tap / kTapsOfWord] >> (8 * (tap % kTapsOfWord)));
 }
+// The weights of a class as pairs.
 L3_INLINE void read_dense_pairs(const uint32_t* words, uint32_t channel, uint32_t* pairs) {
   const auto sample = [&](uint32_t role) { return tap_of(words, role); };
   const auto error = [&](uint32_t i) { return tap_of(words, kErrorWord * kTapsOfWord + i); };
   const auto cross = [&](uint32_t before, uint32_t i) {
     return tap_of(words, (kCrossWord + before) * kTapsOfWord + i);
   };
-  for (uint32_t role = 0; role < kPairFar; ++role) pairs[role] = dense_pair(sample(role), error(role));
-  pairs[kPairFar] = dense_pair(sample(kRoleNne), sample(kRoleNww));
+  for (uint32_t role = 0; role < kPairFar; ++role) pairs[role] = pair_of(sample(role), error(role));
+  pairs[kPairFar] = pair_of(sample(kRoleNne), sample(kRoleNww));
   if (channel == 1) {
-    pairs[kPairCross] = dense_pair(cross(0, 0), cross(0, 1));
-    pairs[kPairCross + 1] = dense_pair(cross(0, 2), 0);
+    pairs[kPairCross] = pair_of(cross(0, 0), cross(0, 1));
+    pairs[kPairCross + 1] = pair_of(cross(0, 2), 0);
   } else if (channel > 1) {
-    for (uint32_t i = 0; i < 3; ++i) pairs[kPairCross + i] = dense_pair(cross(0, i), cross(1, i));
+    for (uint32_t i = 0; i < 3; ++i) pairs[kPairCross + i] = pair_of(cross(0, i), cross(1, i));
   }
   for (uint32_t i = 0; i < cross_channels(channel); ++i) {
-    pairs[here_pair(channel) + i] = dense_pair(cross(i, 3), error(kPairFar + i));
+    pairs[here_pair(channel) + i] = pair_of(cross(i, 3), error(kPairFar + i));
   }
 }
 
@@ -105,11 +105,12 @@ class DenseLoop : Wavefront<W, Sink, 4> {
       for (uint32_t k = 0; k < tables_.classes[c]; ++k)
         read_dense_pairs(tables_.weights[c][k], c, classes_pairs_[c][k]);
       has_classes_ = has_classes_ || tables_.classes[c] > 1;
-      const auto term = [&](uint32_t i) { return tables_.activity[c][i / 4] >> (8 * (i % 4)) & 0xFF; };
-      const uint32_t pairs[kActivityRecords] = {dense_pair(term(8), term(0)),  dense_pair(term(9), term(1)),
-                                                dense_pair(term(10), term(5)), dense_pair(0, term(4)),
-                                                dense_pair(term(2), term(3)),  dense_pair(0, term(6)),
-                                                dense_pair(0, term(7))};
+      const auto term = [&](uint32_t i) {
+        return static_cast<int32_t>(tables_.activity[c][i / 4] >> (8 * (i % 4)) & 0xFF);
+      };
+      const uint32_t pairs[kActivityRecords] = {
+          pair_of(term(8), term(0)), pair_of(term(9), term(1)), pair_of(term(10), term(5)), pair_of(0, term(4)),
+          pair_of(term(2), term(3)), pair_of(0, term(6)),       pair_of(0, term(7))};
       for (uint32_t i = 0; i < kActivityRecords; ++i) activity_pairs_[c][i] = W::splat(pairs[i]);
       const uint32_t contexts = rows(c) * kLevels;
       for (uint32_t i = 0; i < contexts; ++i) {

@@ -108,13 +108,6 @@ struct TokenWarp : Base {
   L3_INLINE static Lanes shifted_right(Lanes a, Lanes count) { return {a.v >> count.v}; }
 
   // Lanes of two 16-bit numbers.
-  L3_INLINE static Lanes dot_pairs(Lanes a, Lanes b, Lanes sum) {
-    return {sum.v + (Vector)ShortVectors<4 * kPartLanes>::multiply_pairs((Shorts)a.v, (Signed)b.v)};
-  }
-  L3_INLINE static Lanes magnitude_pairs(Lanes a) {
-    const UnsignedShorts negative = (UnsignedShorts)((Shorts)a.v >> 15);
-    return {(Vector)(((UnsignedShorts)a.v ^ negative) - negative)};
-  }
   // Saturates at 32767.
   L3_INLINE static Lanes distance_pairs(Lanes a, Lanes b) {
     const Shorts x = (Shorts)a.v, y = (Shorts)b.v, above = (Shorts)(x > y);

@@ -50,6 +50,16 @@ struct ExpandFour {
 };
 inline constexpr ExpandFour kExpandFour;
 
+// Calls `f` with the buckets at two places (see WordWarp::store_places). Both places are loaded at once: loads that
+// wait for a store of another size are slow.
+template <class F>
+L3_INLINE auto at_two_places(const uint16_t* first_bucket, const Bucket* buckets, const uint32_t* places, const F& f) {
+  uint64_t both;
+  std::memcpy(&both, places, 8);
+  const uint32_t a = static_cast<uint32_t>(both), b = static_cast<uint32_t>(both >> 32);
+  return f(buckets + (first_bucket[a & 0xFFFF] + (a >> 16)), buckets + (first_bucket[b & 0xFFFF] + (b >> 16)));
+}
+
 // `Self` is the derived warp, whose replacements of functions are used here.
 template <class Self, size_t kBytes>
 struct WordWarp {

@@ -11,18 +11,6 @@ struct Avx512DenseWarp : Avx2WordWarpOf<Avx512DenseWarp> {
   L3_INLINE static Lanes dot_pairs(Lanes a, Lanes b, Lanes sum) {
     return lanes(_mm256_dpwssd_epi32(native(sum), native(a), native(b)));
   }
-  L3_INLINE static Plane rows(const DenseTables& tables, uint32_t channel, const Plane& distance,
-                              const Plane& pattern) {
-    // Tables of 16 and 64 bytes, widened to 16 bits, fit registers.
-    const auto table = [](const uint8_t* from) {
-      return _mm512_cvtepu8_epi16(_mm256_load_si256(reinterpret_cast<const __m256i*>(from)));
-    };
-    const uint8_t* const patterns = tables.pattern_row[channel];
-    const __m512i of_pattern =
-        _mm512_permutex2var_epi16(table(patterns), _mm512_cvtepu8_epi16(bytes(pattern)), table(patterns + 32));
-    return Base::rows(tables, channel, distance, pattern);
-    (void)of_pattern;
-  }
   L3_INLINE static void refill(Lanes& state, Mask mask, const uint8_t* payload, uint32_t& at) {
     const __mmask8 set = _mm256_movepi32_mask(native(mask));
     const __m256i words = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(payload + at)));

@@ -7,7 +7,8 @@ namespace l3 {
 namespace {
 
 // A target with other decoders for tiles that need a model.
-constexpr Target with(Target target, DecodeWith<DenseKind> decode_dense, DecodeWith<TokenKind> decode_tokens) {
+[[maybe_unused]] constexpr Target with(Target target, DecodeWith<DenseKind> decode_dense,
+                                       DecodeWith<TokenKind> decode_tokens) {
   target.decode_dense = decode_dense;
   target.decode_tokens = decode_tokens;
   return target;

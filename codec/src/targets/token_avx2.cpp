@@ -9,7 +9,6 @@ namespace {
 struct Avx2TokenWarp : TokenWarp<Avx2TokenWarp, Avx2WordWarp> {
   L3_INLINE static Lanes at_least_zero(Lanes a) { return lanes(_mm256_max_epi32(native(a), _mm256_setzero_si256())); }
   L3_INLINE static Lanes at_most(Lanes a, Lanes b) { return lanes(_mm256_min_epi32(native(a), native(b))); }
-  L3_INLINE static Lanes magnitude_pairs(Lanes a) { return lanes(_mm256_abs_epi16(native(a))); }
   L3_INLINE static Lanes distance_pairs(Lanes a, Lanes b) {
     const __m256i distance =
         _mm256_sub_epi16(_mm256_max_epi16(native(a), native(b)), _mm256_min_epi16(native(a), native(b)));

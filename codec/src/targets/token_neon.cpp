@@ -9,7 +9,6 @@ namespace {
 struct TokenNeonWarp : TokenWarp<TokenNeonWarp, NeonWordWarp<TokenNeonWarp>> {
   L3_INLINE static Lanes at_least_zero(Lanes a) { return lanes(vmaxq_s32(signed_words(a), vdupq_n_s32(0))); }
   L3_INLINE static Lanes at_most(Lanes a, Lanes b) { return lanes(vminq_s32(signed_words(a), signed_words(b))); }
-  L3_INLINE static Lanes magnitude_pairs(Lanes a) { return lanes(vabsq_s16(signed_shorts(a))); }
   L3_INLINE static Lanes distance_pairs(Lanes a, Lanes b) {
     const uint16x8_t distance = vreinterpretq_u16_s16(vabdq_s16(signed_shorts(a), signed_shorts(b)));
     return lanes(vminq_u16(distance, vdupq_n_u16(32767)));

@@ -51,16 +51,6 @@ L3_INLINE __m128i two_buckets(const Bucket* a, const Bucket* b) {
   return _mm_insert_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(a)), second, 1);
 }
 
-// The buckets at two places (see WordWarp::store_places). Both are loaded at once: loads that wait for a store of
-// another size are slow.
-L3_INLINE __m128i two_places(const uint16_t* first_bucket, const Bucket* buckets, const uint32_t* places) {
-  uint64_t both;
-  std::memcpy(&both, places, 8);
-  const uint32_t a = static_cast<uint32_t>(both), b = static_cast<uint32_t>(both >> 32);
-  return two_buckets(buckets + (first_bucket[a & 0xFFFF] + (a >> 16)),
-                     buckets + (first_bucket[b & 0xFFFF] + (b >> 16)));
-}
-
 // What warps do with AVX2 whatever the size of their parts: planes, and storing pixels.
 template <class Self, size_t kBytes>
 struct Avx2Planes : WordWarp<Self, kBytes> {
@@ -252,7 +242,7 @@ struct Avx2WordWarpOf : Avx2Planes<Self, 32> {
   }
   L3_INLINE static void look_up_places(const uint16_t* first_bucket, const Bucket* buckets, const uint32_t* places,
                                        Lanes& own, Lanes& other) {
-    const auto two = [&](uint32_t i) { return two_places(first_bucket, buckets, places + i); };
+    const auto two = [&](uint32_t i) { return at_two_places(first_bucket, buckets, places + i, two_buckets); };
     const __m256 low = (__m256)_mm256_inserti128_si256(_mm256_castsi128_si256(two(0)), two(4), 1);
     const __m256 high = (__m256)_mm256_inserti128_si256(_mm256_castsi128_si256(two(2)), two(6), 1);
     own = lanes((__m256i)_mm256_shuffle_ps(low, high, 0x88));

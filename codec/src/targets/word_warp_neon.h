@@ -133,13 +133,7 @@ struct NeonWordWarp : WordWarp<Self, 16> {
   }
   L3_INLINE static void look_up_places(const uint16_t* first_bucket, const Bucket* buckets, const uint32_t* places,
                                        Lanes& own, Lanes& other) {
-    const auto two = [&](uint32_t i) {
-      uint64_t both;
-      std::memcpy(&both, places + i, 8);
-      const uint32_t a = static_cast<uint32_t>(both), b = static_cast<uint32_t>(both >> 32);
-      return two_buckets(buckets + (first_bucket[a & 0xFFFF] + (a >> 16)),
-                         buckets + (first_bucket[b & 0xFFFF] + (b >> 16)));
-    };
+    const auto two = [&](uint32_t i) { return at_two_places(first_bucket, buckets, places + i, two_buckets); };
     unzip(two(0), two(2), own, other);
   }
   template <uint32_t kBuckets, class TableOf>

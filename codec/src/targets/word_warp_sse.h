@@ -47,9 +47,13 @@ struct SseWordWarp : WordWarp<Self, 16> {
     const __m128i both = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(pair));
     return lanes(_mm_unpacklo_epi64(both, both));
   }
+#if defined(__SSSE3__)
+  L3_INLINE static Lanes magnitude_pairs(Lanes a) { return lanes(_mm_abs_epi16(native(a))); }
+#else
   L3_INLINE static Lanes magnitude_pairs(Lanes a) {
     return lanes(_mm_max_epi16(native(a), _mm_sub_epi16(_mm_setzero_si128(), native(a))));
   }
+#endif
 
   // ---- planes have the order of the lanes
 
@@ -143,13 +147,7 @@ struct SseWordWarp : WordWarp<Self, 16> {
   }
   L3_INLINE static void look_up_places(const uint16_t* first_bucket, const Bucket* buckets, const uint32_t* places,
                                        Lanes& own, Lanes& other) {
-    const auto two = [&](uint32_t i) {
-      uint64_t both;
-      std::memcpy(&both, places + i, 8);
-      const uint32_t a = static_cast<uint32_t>(both), b = static_cast<uint32_t>(both >> 32);
-      return two_buckets(buckets + (first_bucket[a & 0xFFFF] + (a >> 16)),
-                         buckets + (first_bucket[b & 0xFFFF] + (b >> 16)));
-    };
+    const auto two = [&](uint32_t i) { return at_two_places(first_bucket, buckets, places + i, two_buckets); };
     unzip(two(0), two(2), own, other);
   }
   template <uint32_t kBuckets, class TableOf>
