@@ -242,6 +242,82 @@ TEST(OpenedFile, IsDecodedByManyThreads) {
   }
 }
 
+// Counts loops, and runs them backwards on several threads.
+struct Loops {
+  std::vector<uint64_t> counts;
+
+  l3_parallel parallel() {
+    const auto run = [](void* context, uint64_t count, void (*body)(void*, uint64_t), void* argument) {
+      static_cast<Loops*>(context)->counts.push_back(count);
+      std::atomic<uint64_t> left = count;
+      const auto work = [&] {
+        for (uint64_t i = left.fetch_sub(1); i - 1 < count; i = left.fetch_sub(1)) body(argument, i - 1);
+      };
+      std::thread other(work);
+      work();
+      other.join();
+    };
+    return {run, this};
+  }
+};
+
+l3_batch_image image_of(const l3_file* file, Bytes& out) { return {file, 0, 0, 0, 0, out.data(), out.size(), 0, {}}; }
+
+TEST(Batch, IsDecodedInOneLoopOverAllTiles) {
+  const File fast = open(fast_file()), dense = open(dense_file());
+  uint64_t tiles = 0;
+  for (const Bytes* bytes : {&fast_file(), &dense_file()}) tiles += codec_testing::info_of(*bytes).tile_count;
+  Bytes first(rgb().pixels.size()), second(rgb().pixels.size()), pixel(3);
+  l3_batch_image images[] = {image_of(fast.get(), first), image_of(dense.get(), second), image_of(dense.get(), pixel)};
+  images[2].x = 5;
+  images[2].y = 7;
+  images[2].width = images[2].height = 1;
+  l3_error error{};
+  for (const bool threads : {false, true}) {
+    Loops loops;
+    const l3_parallel parallel = loops.parallel();
+    for (Bytes* out : {&first, &second, &pixel}) std::fill(out->begin(), out->end(), uint8_t{1});
+    EXPECT_EQ(l3_decode_batch(images, 3, threads ? &parallel : nullptr, &error), L3_OK);
+    EXPECT_EQ(error.status, L3_OK);
+    EXPECT_EQ(first, rgb().pixels);
+    EXPECT_EQ(second, rgb().pixels);
+    EXPECT_TRUE(std::equal(pixel.begin(), pixel.end(), &rgb().pixels[3 * (size_t{7} * rgb().width + 5)]));
+    if (threads) {
+      EXPECT_EQ(loops.counts, std::vector<uint64_t>{tiles + 1});
+    }
+  }
+  EXPECT_EQ(l3_decode_batch(nullptr, 0, nullptr, &error), L3_OK);
+  EXPECT_EQ(l3_decode_batch(nullptr, 1, nullptr, &error), L3_ERROR_ARGUMENT);
+}
+
+TEST(Batch, DecodesTheOthersWhenSomeFail) {
+  Bytes damaged = dense_file();
+  damaged[damaged.size() - 20] ^= 1;
+  const File good = open(dense_file()), bad = open(damaged);
+  Bytes out[4];
+  for (Bytes& of : out) of.resize(rgb().pixels.size());
+  l3_batch_image images[] = {image_of(bad.get(), out[0]), image_of(good.get(), out[1]), image_of(nullptr, out[2]),
+                             image_of(good.get(), out[3])};
+  images[3].out_size = 10;
+  l3_error error{};
+  Loops loops;
+  const l3_parallel parallel = loops.parallel();
+  EXPECT_EQ(l3_decode_batch(images, 4, &parallel, &error), L3_ERROR_CORRUPT);
+  l3_error alone{};
+  EXPECT_EQ(l3_file_decode(bad.get(), out[0].data(), out[0].size(), 0, &alone), L3_ERROR_CORRUPT);
+  EXPECT_EQ(error.tile, alone.tile);
+  EXPECT_EQ(error.offset, alone.offset);
+  EXPECT_STREQ(error.reason, alone.reason);
+  EXPECT_EQ(images[0].error.tile, alone.tile);
+  EXPECT_EQ(images[1].error.status, L3_OK);
+  EXPECT_EQ(out[1], rgb().pixels);
+  EXPECT_EQ(images[2].error.status, L3_ERROR_ARGUMENT);
+  EXPECT_EQ(images[3].error.status, L3_ERROR_BUFFER);
+  // A region without pixels is not the whole image.
+  images[1].x = 1;
+  EXPECT_EQ(l3_decode_batch(images + 1, 1, nullptr, &error), L3_ERROR_ARGUMENT);
+}
+
 TEST(OpenedFile, AppliesLimitsToWhatIsDecoded) {
   l3_decode_options options = l3_decode_options_init();
   options.limits = {100, 0, 1};

@@ -54,8 +54,42 @@ Region region_of(const nb::object& object) {
   return {numbers.at(0), numbers.at(1), numbers.at(2), numbers.at(3), false};
 }
 
-void run_parallel(void* context, uint64_t count, void (*body)(void*, uint64_t), void* argument) {
-  base::for_each_of(count, *static_cast<const uint32_t*>(context), [&](uint64_t i) { body(argument, i); });
+// Runs a parallel loop of libl3 on so many threads. 0: one for each processor.
+l3_parallel on_threads(uint32_t& threads) {
+  const auto run = [](void* context, uint64_t count, void (*body)(void*, uint64_t), void* argument) {
+    base::for_each_of(count, *static_cast<const uint32_t*>(context), [&](uint64_t i) { body(argument, i); });
+  };
+  return {run, &threads};
+}
+
+// Decodes several images, tile by tile.
+void decode_as_stored(File* files, uint8_t* const* to, size_t count, uint32_t threads) {
+  if (count == 1 && uint64_t{files->region.width} * files->region.height < kPixelsForThreads) threads = 1;
+  std::vector<l3_batch_image> images;
+  for (size_t i = 0; i < count; ++i) {
+    const Region& part = files[i].region;
+    const size_t size = size_t{part.width} * part.height * files[i].opened->pixel_bytes();
+    images.push_back({files[i].opened->get(), part.x, part.y, part.width, part.height, to[i], size, 0, {}});
+  }
+  const l3_parallel parallel = on_threads(threads);
+  (void)!l3_decode_batch(images.data(), count, &parallel, nullptr);
+  for (size_t i = 0; i < count; ++i) files[i].error = images[i].error;
+}
+
+// Decodes an image and converts its values.
+void decode_one(File& file, uint8_t* to, const Writers& writers, uint32_t threads) {
+  const Region& part = file.region;
+  const size_t size = size_t{part.width} * part.height * file.opened->pixel_bytes();
+  const std::unique_ptr<uint8_t[]> pixels(new (std::nothrow) uint8_t[size]);
+  if (pixels == nullptr) {
+    file.error = kNoMemory;
+    return;
+  }
+  uint8_t* const place = pixels.get();
+  decode_as_stored(&file, &place, 1, threads);
+  if (file.error.status == L3_OK) {
+    writers.of(file).write(place, part.width, part.height, writers.flip(), to);
+  }
 }
 
 }  // namespace
@@ -82,7 +116,7 @@ uint64_t output_bytes(const File& file, const Output& output) {
 
 Files::Files(const nb::list& sources, const nb::list& models, bool as_colours, const nb::object& region,
              const l3_limits& limits, uint32_t threads)
-    : files_(nb::len(sources)), options_(l3_decode_options_init()), threads_(threads) {
+    : files_(nb::len(sources)), options_(l3_decode_options_init()) {
   for (nb::handle item : models) {
     if (nb::isinstance<Model>(item)) {
       models_.push_back(nb::cast<const Model&>(item).model.get());
@@ -97,7 +131,6 @@ Files::Files(const nb::list& sources, const nb::list& models, bool as_colours, c
   options_.limits = limits;
   options_.models = models_.data();
   options_.model_count = models_.size();
-  if (files_.size() == 1) options_.parallel = {run_parallel, &threads_};
   const Region wanted = region_of(region);
   try {
     for (size_t i = 0; i < files_.size(); ++i) {
@@ -171,26 +204,6 @@ void Files::open(File& file, const Region& region) const try {
   file.error = kNoMemory;
 }
 
-void Files::decode_one(File& file, uint8_t* to, const Writers& writers) const {
-  const loader::TensorWriter& writer = writers.of(file);
-  const Region& part = file.region;
-  const size_t size = size_t{part.width} * part.height * file.opened->pixel_bytes();
-  const auto decode_to = [&](uint8_t* pixels) {
-    return l3_file_decode_region(file.opened->get(), part.x, part.y, part.width, part.height, pixels, size, 0,
-                                 &file.error);
-  };
-  if (writer.is_same() && !writers.flip()) {
-    (void)!decode_to(to);
-    return;
-  }
-  const std::unique_ptr<uint8_t[]> pixels(new (std::nothrow) uint8_t[size]);
-  if (pixels == nullptr) {
-    file.error = kNoMemory;
-  } else if (decode_to(pixels.get()) == L3_OK) {
-    writer.write(pixels.get(), part.width, part.height, writers.flip(), to);
-  }
-}
-
 std::vector<uint8_t*> Files::places(const std::vector<const Tensor*>& to, const Output& output) const {
   uint64_t needed = 0;
   std::vector<uint8_t*> places;
@@ -219,12 +232,15 @@ void Files::decode(const std::vector<const Tensor*>& to, const Output& output, u
   {
     const nb::gil_scoped_release unlocked;
     const Writers writers(files_, output);
-    if (files_.size() == 1) {
-      const Region& part = files_[0].region;
-      threads_ = uint64_t{part.width} * part.height < kPixelsForThreads ? 1 : threads;
-      decode_one(files_[0], out[0], writers);
+    const bool are_stored = !writers.flip() && std::all_of(files_.begin(), files_.end(), [&](const File& file) {
+      return writers.of(file).is_same();
+    });
+    if (are_stored) {
+      decode_as_stored(files_.data(), out.data(), files_.size(), threads);
+    } else if (files_.size() == 1) {
+      decode_one(files_[0], out[0], writers, threads);
     } else {
-      base::for_each_of(files_.size(), threads, [&](uint64_t i) { decode_one(files_[i], out[i], writers); });
+      base::for_each_of(files_.size(), threads, [&](uint64_t i) { decode_one(files_[i], out[i], writers, 1); });
     }
   }
   raise_first_error();

@@ -66,7 +66,6 @@ class Files {
 
  private:
   void open(File& file, const Region& region) const;
-  void decode_one(File& file, uint8_t* to, const class Writers& writers) const;
   // The memory of each file's output. Python has checked the shapes already, so a mismatch is a RuntimeError.
   std::vector<uint8_t*> places(const std::vector<const Tensor*>& to, const Output& output) const;
 
@@ -74,7 +73,6 @@ class Files {
   std::vector<nb::object> kept_;  // the owners of the models
   std::vector<const l3_model*> models_;
   l3_decode_options options_;
-  uint32_t threads_;  // for the tiles of an image
 };
 
 // Describes the output of an image for the loader's writer.

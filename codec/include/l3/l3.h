@@ -19,15 +19,15 @@
 // Untrusted input. Every byte of a file may be hostile. Reading stays within the given buffers whatever they contain.
 //
 // Overlap. The input and output of a call must not overlap in memory. l3_decode, l3_decode_region, l3_unpack_metadata
-// (and the same of opened files), l3_open, l3_embed_model and l3_encode (for the pixels) check this and return
-// L3_ERROR_ARGUMENT.
+// (and the same of opened files and of batches), l3_open, l3_embed_model and l3_encode (for the pixels) check this and
+// return L3_ERROR_ARGUMENT.
 //
 // Concurrent writes. The input must not change during a call. If another thread changes a file while it is decoded, the
 // call returns an error or wrong pixels. It still stays within its buffers.
 //
 // Structures that begin with `struct_size` must be initialised with their _init function, which sets everything else
 // to zero. Programs then keep working when a later version adds members at the end. The other structures (l3_error,
-// l3_limits, l3_parallel, l3_range) will never change.
+// l3_limits, l3_parallel, l3_range, l3_batch_image) will never change.
 #ifndef L3_L3_H
 #define L3_L3_H
 
@@ -413,6 +413,28 @@ L3_API L3_MUST_USE l3_status l3_file_decode_region(const l3_file* file, uint32_t
                                                    uint32_t height, void* out, size_t out_size, size_t stride,
                                                    l3_error* error);
 L3_API L3_MUST_USE l3_status l3_file_verify(const l3_file* file, l3_error* error);
+
+// An image of a batch: a region of an opened file, where its pixels go, and what happened. `x` to `stride` are as in
+// l3_decode_region. Where `width` and `height` are both 0, the region is the whole image.
+typedef struct l3_batch_image {
+  const l3_file* file;
+  uint32_t x, y, width, height;
+  void* out;
+  size_t out_size;
+  size_t stride;
+  l3_error error;  // set by the call
+} l3_batch_image;
+
+// Decodes several images in one parallel loop over all their tiles: no thread waits for another one's image. Each image
+// is decoded as l3_file_decode_region does it, with the limits and models of its own l3_open; its `parallel` is not
+// used. `parallel` may be null. Outputs must not overlap with each other.
+//
+// Allocates about 300 bytes for each image and frees them before it returns.
+//
+// A failure does not end the call. The other images are decoded, and each one's `error` says what happened to it.
+// Returns the status of the first image that failed, and describes it in *error.
+L3_API L3_MUST_USE l3_status l3_decode_batch(l3_batch_image* images, size_t count, const l3_parallel* parallel,
+                                             l3_error* error);
 
 // --------------------------------------------------------------------------------------------------------- encode
 

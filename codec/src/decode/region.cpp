@@ -1,6 +1,9 @@
 // Decodes images and regions.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <deque>
+#include <vector>
 
 #include "api/parallel.h"
 #include "decode/file.h"
@@ -23,9 +26,15 @@ class RegionDecoder {
         columns_((region.x + region.width - 1) / head_.tile_width - first_column_ + 1),
         rows_((region.y + region.height - 1) / head_.tile_height - first_row_ + 1) {}
 
+  uint64_t tiles() const { return uint64_t{columns_} * rows_; }
+
   Verdict run() {
-    run_parallel(file_.options.parallel, uint64_t{columns_} * rows_, *this);
-    // Report the lowest tile that failed. Which one failed first in time depends on the threads.
+    run_parallel(file_.options.parallel, tiles(), *this);
+    return verdict();
+  }
+
+  // After all tiles: reports the lowest one that failed. Which one failed first in time depends on the threads.
+  Verdict verdict() const {
     const uint64_t failed = failed_.load();
     if (failed == L3_NO_TILE) return {};
     const Verdict verdict = decode_tile(failed);
@@ -114,6 +123,47 @@ Verdict check_output(const l3_file& file, const Region& region, const void* out,
   return {};
 }
 
+// Decodes the tiles of several regions in one loop.
+class BatchDecoder {
+ public:
+  // Verifies the arguments of an image, and adds its tiles.
+  Verdict add(l3_batch_image& image) {
+    if (image.file == nullptr) return {Reason::null_argument};
+    const l3_file& file = *image.file;
+    const bool is_whole = image.width == 0 && image.height == 0 && image.x == 0 && image.y == 0;
+    const Region region = is_whole ? whole(file.head) : Region{image.x, image.y, image.width, image.height};
+    uint64_t step = 0;
+    Verdict verdict = check_output(file, region, image.out, image.out_size, image.stride, step);
+    if (verdict.ok()) verdict = file.of_model;
+    if (!verdict.ok()) return verdict;
+    parts_.emplace_back(image, file, region, static_cast<uint8_t*>(image.out), step);
+    ends_.push_back(tiles() + parts_.back().decoder.tiles());
+    return {};
+  }
+
+  void run(const l3_parallel& parallel) {
+    run_parallel(parallel, tiles(), *this);
+    for (const Part& part : parts_) (void)report(&part.image.error, part.decoder.verdict());
+  }
+
+  void operator()(uint64_t i) {
+    const auto part = static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), i) - ends_.begin());
+    parts_[part].decoder(part == 0 ? i : i - ends_[part - 1]);
+  }
+
+ private:
+  struct Part {
+    Part(l3_batch_image& of, const l3_file& file, const Region& region, uint8_t* out, size_t stride)
+        : image(of), decoder(file, region, out, stride) {}
+    l3_batch_image& image;
+    RegionDecoder decoder;
+  };
+  uint64_t tiles() const { return ends_.empty() ? 0 : ends_.back(); }
+
+  std::deque<Part> parts_;      // the images that can be decoded
+  std::vector<uint64_t> ends_;  // how many tiles each of them and those before it have
+};
+
 // Decodes from bytes whose head was read.
 l3_status decode(l3_file& file, const Region& region, void* out, size_t out_size, size_t stride, l3_error* error) {
   uint64_t step = 0;
@@ -183,4 +233,21 @@ l3_status l3_file_decode_region(const l3_file* file, uint32_t x, uint32_t y, uin
   if (verdict.ok()) verdict = file->of_model;
   if (verdict.ok()) verdict = decode_tiles(*file, region, static_cast<uint8_t*>(out), step);
   return report(error, verdict);
+}
+
+l3_status l3_decode_batch(l3_batch_image* images, size_t count, const l3_parallel* parallel, l3_error* error) {
+  if (images == nullptr && count != 0) return fail(error, Reason::null_argument);
+  try {
+    BatchDecoder batch;
+    for (size_t i = 0; i < count; ++i) (void)report(&images[i].error, batch.add(images[i]));
+    batch.run(parallel != nullptr ? *parallel : l3_parallel{});
+  } catch (const std::bad_alloc&) {
+    for (size_t i = 0; i < count; ++i) (void)fail(&images[i].error, Reason::out_of_memory);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (images[i].error.status == L3_OK) continue;
+    if (error != nullptr) *error = images[i].error;
+    return images[i].error.status;
+  }
+  return succeed(error);
 }
