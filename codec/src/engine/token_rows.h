@@ -41,31 +41,42 @@ class TokenRows : public SkewedRows<TokenRows<W, kWords>, W, kWords> {
   L3_INLINE void put_samples(Sample* to, uint32_t count, uint32_t lane, uint32_t step) const {
     const uint32_t channels = tables_.channels;
     if (has_bytes_) {
-      const uint32_t* const values = this->words(0, lane, step);
-      uint32_t i = 0;
-      // Read four before writing any: the compiler must assume that a write may change the next value.
-      for (; i + 4 <= count; i += 4) {
-        const Sample four[] = {bytes_[values[i] & 0xFF], bytes_[values[i + 1] & 0xFF], bytes_[values[i + 2] & 0xFF],
-                               bytes_[values[i + 3] & 0xFF]};
-        std::memcpy(to + i, four, sizeof(four));
-      }
-      for (; i < count; ++i) to[i] = bytes_[values[i] & 0xFF];
+      put_mapped(to, 1, count, 0, lane, step, [&](uint32_t v) { return bytes_[v & 0xFF]; });
     } else if (tables_.listing == Listing::none) {
       for (uint32_t c = 0; c < channels; ++c) {
         for (uint32_t i = 0; i < count; ++i) to[i * channels + c] = static_cast<Sample>(value(c, lane, step + i));
       }
     } else if (tables_.listing == Listing::colours) {
-      for (uint32_t i = 0; i < count; ++i) {
-        const uint32_t colour = value(0, lane, step + i);
-        for (uint32_t c = 0; c < channels; ++c) *to++ = static_cast<Sample>(tables_.sample_of(c, colour));
+      const uint32_t listed = tables_.value_count[0];
+      for (uint32_t c = 0; c < channels; ++c) {
+        const uint16_t* const list = tables_.values + c;
+        put_mapped(to + c, channels, count, 0, lane, step,
+                   [=](uint32_t v) { return v < listed ? list[size_t{v} * channels] : 0; });
       }
     } else {
-      for (uint32_t i = 0; i < count; ++i) {
-        for (uint32_t c = 0; c < channels; ++c) {
-          *to++ = static_cast<Sample>(tables_.sample_of(c, value(c, lane, step + i)));
-        }
+      for (uint32_t c = 0; c < channels; ++c) {
+        const uint32_t listed = tables_.value_count[c];
+        const uint16_t* const list = tables_.values + tables_.first_value[c];
+        put_mapped(to + c, channels, count, c, lane, step, [=](uint32_t v) { return v < listed ? list[v] : 0; });
       }
     }
+  }
+  // Puts what a function makes of a channel's values to every `stride`-th place.
+  template <class Sample, class F>
+  L3_INLINE void put_mapped(Sample* to, uint32_t stride, uint32_t count, uint32_t channel, uint32_t lane, uint32_t step,
+                            const F& map) const {
+    const uint32_t* const words = this->words(channel / 2, lane, step);
+    const uint32_t shift = 16 * (channel % 2);
+    const auto sample = [&](uint32_t i) __attribute__((always_inline)) {
+      return static_cast<Sample>(map((words[i] >> shift & 0xFFFF) ^ kValueBias));
+    };
+    uint32_t i = 0;
+    // Reads four before writing any: the compiler must assume that a write may change the next value.
+    for (; i + 4 <= count; i += 4) {
+      const Sample four[] = {sample(i), sample(i + 1), sample(i + 2), sample(i + 3)};
+      for (uint32_t k = 0; k < 4; ++k) to[(i + k) * stride] = four[k];
+    }
+    for (; i < count; ++i) to[i * stride] = sample(i);
   }
 
   const TokenTables& tables_;
