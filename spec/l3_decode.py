@@ -957,7 +957,7 @@ def read_dense_model(data: bytes, at: int, size: int, header: Header) -> Model:
 
     model = Model([], [], [])
     for c in range(channels):
-        model.channels.append(read_channel(parts.pop(0), c, tables, classes, ROWS))
+        model.channels.append(read_channel(parts.pop(0), c, tables, classes, CHANNELS))
     for _ in range(tables):
         model.tables.append(read_table(parts.pop(0), 255, 256))
     require_class_tables(class_tables, model.channels, at + 3)
@@ -970,6 +970,9 @@ def read_dense_model(data: bytes, at: int, size: int, header: Header) -> Model:
 TAPS = 24
 
 
+PAIRS = ((0, 8), (1, 9), (2, 10), (3, 11), (4, 12), (5, 13), (19, 14), (23, 15))  # taps of a sample and of its error
+
+
 @dataclass(frozen=True)
 class RowFormat:
     levels: int
@@ -977,13 +980,20 @@ class RowFormat:
     table_width: int  # of a field that names a table
 
 
-ROWS = RowFormat(levels=64, last_width=6, table_width=5)
+@dataclass(frozen=True)
+class ChannelFormat:
+    most_of_pair: int  # that the weights of a pair may add up to, or minus them
+    most_of_activity: int  # that activity weights may add up to
+    rows: RowFormat
 
 
-def read_channel(part: Part, c: int, tables: int, classes: list[int], rows: RowFormat) -> ModelChannel:
+CHANNELS = ChannelFormat(128, 128, RowFormat(levels=64, last_width=6, table_width=5))
+
+
+def read_channel(part: Part, c: int, tables: int, classes: list[int], form: ChannelFormat) -> ModelChannel:
     earlier = min(c, 2)
     channel = ModelChannel(
-        weights=read_weights(part, earlier, classes[c]),
+        weights=read_weights(part, earlier, classes[c], form.most_of_pair),
         activity_weights=[part.field(7) for _ in range(9 + earlier)],
         zone_groups=[0] * 16,
         sign_groups=[0] * 64,
@@ -991,12 +1001,13 @@ def read_channel(part: Part, c: int, tables: int, classes: list[int], rows: RowF
         class_tables=0,
         class_contexts=[0] * (classes[c - 1] if c > 0 else 1),
     )
-    part.require(sum(channel.activity_weights) <= 1000, "activity weights add up to more than 1000")
+    most = form.most_of_activity
+    part.require(sum(channel.activity_weights) <= most, f"activity weights add up to more than {most}")
     if part.field(1) == 1:
         channel.zone_groups = [part.field(2) for _ in range(16)]
         channel.sign_groups = [part.field(3) for _ in range(64)]
     for _ in range(max(channel.zone_groups) + 1):
-        channel.rows.append([read_row(part, tables, rows) for _ in range(max(channel.sign_groups) + 1)])
+        channel.rows.append([read_row(part, tables, form.rows) for _ in range(max(channel.sign_groups) + 1)])
     if classes[c] > 1:
         channel.class_tables = part.field(3) + 1
         if channel.class_tables > 1:
@@ -1006,7 +1017,7 @@ def read_channel(part: Part, c: int, tables: int, classes: list[int], rows: RowF
     return channel
 
 
-def read_weights(part: Part, earlier: int, classes: int) -> list[tuple[int, ...]]:
+def read_weights(part: Part, earlier: int, classes: int, most_of_pair: int) -> list[tuple[int, ...]]:
     """The weights of each class."""
     coded = [*range(1, 14), *(14, 15)[:earlier], *(17, 18, 19, 21, 22, 23)[: 3 * earlier]]
     widths: list[int] = []
@@ -1025,6 +1036,9 @@ def read_weights(part: Part, earlier: int, classes: int) -> list[tuple[int, ...]
         of_class[16] = -sum(of_class[17:20])
         of_class[20] = -sum(of_class[21:24])
         part.require(-128 <= min(of_class) and max(of_class) <= 127, "a weight is outside -128 to 127")
+        for sample, error in PAIRS:
+            in_range = abs(of_class[sample] + of_class[error]) <= most_of_pair
+            part.require(in_range, f"weights of a sample and its error add up to more than {most_of_pair}")
     return [tuple(of_class) for of_class in weights]
 
 
@@ -1308,7 +1322,7 @@ def decode_dense(tile: Tile, model: Model, lanes: Lanes) -> list[list[list[int]]
                 around = neighbours(samples[c], x, y)
                 errors_around = neighbours(errors[c], x, y)[:6]
                 taps = (*around, *errors_around, one[0], two[0], *one[1:], *two[1:])
-                p, up = predict_dense(weights, taps, 255)
+                p, up = split_sum(signed_16(sum_of(weights, taps)), 255)
                 symbol = lanes.symbol(lane, model.tables[table_of(channel, taps, p, up)])
                 samples[c][y][x] = sample = sample_of(symbol, p, up)
                 errors[c][y][x] = error = max(-128, min(sample - p, 127))
@@ -1318,9 +1332,17 @@ def decode_dense(tile: Tile, model: Model, lanes: Lanes) -> list[list[list[int]]
     return samples
 
 
-def predict_dense(weights: Sequence[int], taps: Sequence[int], maximum: int) -> tuple[int, int]:
+def sum_of(weights: Sequence[int], taps: Sequence[int]) -> int:
+    return 32 + sum(map(mul, weights, taps))
+
+
+def signed_16(a: int) -> int:
+    """Modulo 2^16."""
+    return (a + 32768) % 65536 - 32768
+
+
+def split_sum(a: int, maximum: int) -> tuple[int, int]:
     """The prediction p and `up`."""
-    a = 32 + sum(map(mul, weights, taps))
     p = max(0, min(a // 64, maximum))
     return p, 1 if a - 64 * p >= 32 else 0
 
@@ -1438,7 +1460,7 @@ def read_token_model(data: bytes, at: int, size: int, header: Header) -> TokenMo
         literal = read_literal(channel_parts[0], tables)
     else:
         for e, part in enumerate(channel_parts):
-            model_channels.append(read_channel(part, e, tables, classes, TOKEN_ROWS))
+            model_channels.append(read_channel(part, e, tables, classes, TOKEN_CHANNELS))
     require_class_tables(class_tables, model_channels, at + 7)
     still = read_still(match_part) if flags & STILL else None
     match = read_match(match_part, tables) if has_match else None
@@ -1525,7 +1547,7 @@ def samples_of(model: TokenModel, rows: list[list[list[int]]]) -> list[list[list
 
 # 14.3 Channels
 
-TOKEN_ROWS = RowFormat(levels=84, last_width=7, table_width=6)
+TOKEN_CHANNELS = ChannelFormat(256, 1000, RowFormat(levels=84, last_width=7, table_width=6))
 
 
 def read_literal(part: Part, tables: int) -> list[int]:
@@ -1697,7 +1719,7 @@ class TokenTile:
         _, x, y = place
         weights = channel.weights[self.classes[e][y // BLOCK * self.blocks_of_row + x // BLOCK]]
         maximum = (1 << self.model.widths[e]) - 1
-        p, up = predict_dense(weights, (*around, *errors, one[0], two[0], *one[1:], *two[1:]), maximum)
+        p, up = split_sum(sum_of(weights, (*around, *errors, one[0], two[0], *one[1:], *two[1:])), maximum)
 
         level = level_of(self.activity(e, around, errors, one[0], two[0]))
         zone = min((maximum - p if up else p).bit_length(), 15)

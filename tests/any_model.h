@@ -51,7 +51,26 @@ inline bool is_within(const Taps& taps, uint32_t first, uint32_t count, int tota
   return true;
 }
 
-inline Taps put_weights(BitString& bits, Dice& dice, uint32_t c, uint32_t classes) {
+// Changes the weights of errors until none adds up to more than `most_of_pair` with that of the same sample.
+inline void bound_pairs(Taps& taps, int most_of_pair) {
+  constexpr uint32_t kPairs[][2] = {{0, 8}, {1, 9}, {2, 10}, {3, 11}, {4, 12}, {5, 13}, {19, 14}, {23, 15}};
+  for (const auto& [sample, error] : kPairs) {
+    Tap& tap = taps[error];
+    bool changed = false;
+    for (size_t k = 0; k < tap.weights.size(); ++k) {
+      const int beside = sample == 0 ? first_weight(taps, 0, 8, 64, k) : taps[sample].weights[k];
+      const int bounded = std::clamp(tap.weights[k], -most_of_pair - beside, most_of_pair - beside);
+      changed |= bounded != tap.weights[k];
+      tap.weights[k] = bounded;
+    }
+    if (!changed) continue;
+    const auto [least, greatest] = std::minmax_element(tap.weights.begin(), tap.weights.end());
+    tap.minimum = *least;
+    for (tap.bits = 0; (*greatest - *least) >> tap.bits != 0;) ++tap.bits;
+  }
+}
+
+inline Taps put_weights(BitString& bits, Dice& dice, uint32_t c, uint32_t classes, int most_of_pair = 128) {
   Taps taps;
   const bool wide = dice.chance(4);
   for (uint32_t tap = 0; tap < 24; ++tap) {
@@ -67,6 +86,7 @@ inline Taps put_weights(BitString& bits, Dice& dice, uint32_t c, uint32_t classe
   settle(0, 8, 64);
   if (c > 0) settle(16, 4, 0);
   if (c > 1) settle(20, 4, 0);
+  bound_pairs(taps, most_of_pair);
   for (uint32_t tap = 0; tap < 24; ++tap) {
     if (!is_coded(c, tap)) continue;
     bits.put(taps[tap].bits, 4);
@@ -80,15 +100,18 @@ inline Taps put_weights(BitString& bits, Dice& dice, uint32_t c, uint32_t classe
   return taps;
 }
 
-inline std::vector<uint32_t> put_activity_weights(BitString& bits, Dice& dice, uint32_t c) {
+inline std::vector<uint32_t> put_activity_weights(BitString& bits, Dice& dice, uint32_t c, uint32_t most = 128) {
   const uint32_t terms = 9 + std::min(c, 2u);
-  // They may add up to 1000.
   const uint32_t maximum = dice.chance(3) ? 87 : 1 + dice.roll(40), largest = dice.roll(2 * terms);
-  std::vector<uint32_t> weights;
-  for (uint32_t i = 0; i < terms; ++i) {
-    weights.push_back(i == largest ? 127 : dice.roll(1 + maximum));
-    bits.put(weights.back(), 7);
+  const uint32_t first = dice.roll(terms);  // of those that get what the others leave
+  std::vector<uint32_t> weights(terms);
+  uint32_t left = most;
+  for (uint32_t i = first; i < first + terms; ++i) {
+    const uint32_t term = i % terms;
+    weights[term] = std::min(left, term == largest ? 127 : dice.roll(1 + maximum));
+    left -= weights[term];
   }
+  for (const uint32_t weight : weights) bits.put(weight, 7);
   return weights;
 }
 

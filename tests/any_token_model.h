@@ -240,8 +240,8 @@ class TokenModelMaker {
     BitString bits;
     TokenChannel channel;
     channel.classes = model_.section.classes[e];
-    channel.taps = put_weights(bits, dice_, e, channel.classes);
-    channel.activity = put_activity_weights(bits, dice_, e);
+    channel.taps = put_weights(bits, dice_, e, channel.classes, 256);
+    channel.activity = put_activity_weights(bits, dice_, e, 1000);
     channel.rows = put_rows(bits, dice_, tables_, 84, 7, 6);
     if (channel.classes > 1) {
       const uint32_t before = e == 0 ? 1 : model_.section.classes[e - 1];

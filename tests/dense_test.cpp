@@ -57,6 +57,49 @@ TEST(Dense, EveryPatternComesBack) {
   }
 }
 
+void expect_own_model_comes_back(const Drawing& d) {
+  for (const uint32_t effort : {1u, 5u, 9u}) {
+    l3_encode_options options = options_of(L3_METHOD_DENSE, 128, 128, effort);
+    options.model_origin = L3_MODEL_OWN;
+    expect_round_trip(d, options);
+  }
+}
+
+// An image of blue that follows from green, and from how green differs from what is expected of it. The weights of
+// green and of its error would add up to 141.
+TEST(Dense, PairsOfWeightsThatWouldAddUpToTooMuchComeBack) {
+  Drawing d = drawing::blank({128, 96}, {L3_COLOUR_RGB, 8});
+  Dice dice(5);
+  const auto at = [&](uint32_t x, uint32_t y) { return &d.pixels[y * d.row_bytes() + size_t{3} * x]; };
+  const auto narrow = [](int value) { return static_cast<uint8_t>(std::clamp(value, 0, 255)); };
+  for (uint32_t y = 0; y < d.height; ++y) {
+    for (uint32_t x = 0; x < d.width; ++x) {
+      const int step = static_cast<int>(dice.roll(21)) - 10;
+      const bool inside = x > 1 && y > 1 && x + 1 < d.width;
+      const int green = inside ? (at(x - 2, y)[1] + at(x + 1, y - 1)[1] + at(x, y - 2)[1]) / 3 + step : 128;
+      at(x, y)[0] = static_cast<uint8_t>(dice.roll(256));
+      at(x, y)[1] = narrow(green);
+      at(x, y)[2] =
+          narrow(inside ? (at(x - 1, y)[2] + at(x, y - 1)[2]) / 2 + step * 6 / 5 + green - at(x - 1, y)[1] : 128);
+    }
+  }
+  expect_own_model_comes_back(d);
+}
+
+// Each error is about twice as great as the one at W, and greater than all others near it: activity weights would add
+// up to much.
+TEST(Dense, ActivityWeightsThatWouldAddUpToTooMuchComeBack) {
+  Drawing d = drawing::blank({128, 96}, {L3_COLOUR_GRAY, 8});
+  Dice dice(6);
+  for (uint32_t y = 0; y < d.height; ++y) {
+    for (uint32_t x = 0; x < d.width; ++x) {
+      const uint32_t size = 1u << (x + 5 * y) % 8;
+      d.pixels[y * d.row_bytes() + x] = static_cast<uint8_t>(128 + dice.roll(size) - size / 2);
+    }
+  }
+  expect_own_model_comes_back(d);
+}
+
 TEST(Dense, EveryTileSizeComesBack) {
   constexpr Size kTiles[] = {{32, 32}, {32, 64}, {96, 32}, {64, 128}, {160, 96}, {1024, 32}, {32, 1024}, {992, 1024}};
   for (const Size& tile : kTiles) {

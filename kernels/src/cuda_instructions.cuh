@@ -86,6 +86,14 @@ L3_INLINE uint32_t bfloat_of(float v) {
 L3_INLINE uint32_t clamp_to_top(uint32_t a, uint32_t top) {
   return static_cast<uint32_t>(__vimin_s32_relu(static_cast<int>(a), static_cast<int>(top)));
 }
+// Clamps the lower half of a word, a signed number, to 0 to `top`.
+L3_INLINE uint32_t clamp_half_to_top(uint32_t a, uint32_t top) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  return __vimin_s16x2_relu(a, top);  // the upper half becomes 0
+#else
+  return clamp_to_top(static_cast<uint32_t>(static_cast<int32_t>(static_cast<int16_t>(a))), top);
+#endif
+}
 
 // Each byte of the result is all ones or all zeros: it repeats the top bit of a source byte. A digit of `kBytes`, minus
 // 8, selects the source byte.

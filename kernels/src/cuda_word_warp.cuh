@@ -100,10 +100,10 @@ struct CudaWordWarp {
   // Returns the same number. The compiler cannot see that, so it does not compute the number again.
   L3_INLINE static uint32_t uniform(uint32_t number) { return __reduce_max_sync(kAllLanes, number); }
   L3_INLINE static Lanes numbers(uint32_t) { return {lane_number()}; }
-  // Splits a sum of weights times values into the prediction p, and `up`: all ones if the sum lies in the upper half of
-  // the range that rounds to p.
+  // Splits a sum of weights times values, modulo 2^16, into the prediction p, and `up`: all ones if the sum lies in the
+  // upper half of the range that rounds to p.
   L3_INLINE static void split(Lanes sum, Lanes& p, Lanes& up) {
-    const uint32_t within = clamp_to_top(sum.v, (256u << kWeightShift) - 1) << (8 - kWeightShift);
+    const uint32_t within = clamp_half_to_top(sum.v, (256u << kWeightShift) - 1) << (8 - kWeightShift);
     p = {within >> 8};
     up = {signs_of_bytes<0x8888>(within)};
   }

@@ -12,6 +12,7 @@ from pieces import BitString, Noise, RecipeError, numbers
 
 TAPS = 24
 NAMES = ("W", "N", "NW", "NE", "WW", "NN", "NNE", "NWW")
+PAIRS = ((0, 8), (1, 9), (2, 10), (3, 11), (4, 12), (5, 13), (19, 14), (23, 15))  # taps of a sample and of its error
 
 
 def drawn(words: list[str], limit: int, count: int) -> list[int]:
@@ -132,6 +133,15 @@ def put_bits(out: BitString, words: list[str]) -> None:
 # ------------------------------------------------------------------------------------------------------------- model
 
 
+def all_weights(coded: dict[int, int]) -> list[int]:
+    """Of all taps."""
+    w = [coded.get(tap, 0) for tap in range(TAPS)]
+    w[0] = 64 - sum(w[1:8])
+    w[16] = -sum(w[17:20])
+    w[20] = -sum(w[21:24])
+    return w
+
+
 @dataclass
 class Channel:
     c: int
@@ -147,6 +157,8 @@ class Channel:
     contexts: list[int] = field(default_factory=list)
     levels: int = 64  # of a row
     row_widths: tuple[int, int] = (6, 5)  # of the fields that end a row and that name a table
+    most_of_pair: int = 128  # of what is drawn: the sum of two weights, and of activity weights
+    most_of_activity: int = 128
 
     @property
     def earlier(self) -> int:
@@ -162,25 +174,27 @@ class Channel:
 
     def draw_weights(self, noise: Noise, spread: int) -> None:
         """Any that are valid, from -spread to spread - 1."""
+        coded = self.coded_taps()
         for _ in range(self.classes):
-            for taps, whole in ((range(1, 8), 64), (range(8, 16), None), (range(17, 20), 0), (range(21, 24), 0)):
-                weights: dict[int, int] = {}
-                total = 1000
-                while not -128 <= total <= 127:
-                    weights = {tap: noise.below(2 * spread) - spread for tap in taps if tap in self.coded_taps()}
-                    total = 0 if whole is None else whole - sum(weights.values())
-                for tap, weight in weights.items():
-                    self.taps.setdefault(tap, []).append(weight)
+            weights: dict[int, int] = {}
+            for taps in (range(1, 8), range(8, 16), range(17, 20), range(21, 24)):
+                while True:
+                    weights |= {tap: noise.below(2 * spread) - spread for tap in taps if tap in coded}
+                    w = all_weights(weights)
+                    pairs = [abs(w[a] + w[b]) for a, b in PAIRS]
+                    if -128 <= min(w) and max(w) <= 127 and max(pairs) <= self.most_of_pair:
+                        break
+            for tap, weight in weights.items():
+                self.taps.setdefault(tap, []).append(weight)
+
+    def draw_activity(self, noise: Noise) -> None:
+        most = 91 if self.most_of_activity > 128 else 25
+        while not self.activity or sum(self.activity) > self.most_of_activity:
+            self.activity = [noise.below(most) for _ in range(9 + self.earlier)]
 
     def weights(self, of_class: int) -> list[int]:
         """Of all taps, for one class."""
-        w = [0] * TAPS
-        for tap, weights in self.taps.items():
-            w[tap] = weights[of_class]
-        w[0] = 64 - sum(w[1:8])
-        w[16] = -sum(w[17:20])
-        w[20] = -sum(w[21:24])
-        return w
+        return all_weights({tap: weights[of_class] for tap, weights in self.taps.items()})
 
     def all_groups(self) -> tuple[list[int], list[int]]:
         return self.zones or [0] * 16, self.signs or [0] * 64
@@ -279,7 +293,10 @@ class Model:
         elif name == "weights":
             channel.draw_weights(Noise(int(words[0][6:])), int(words[1]))
         elif name == "activity":
-            channel.activity = drawn(words, 91, 9 + channel.earlier)
+            if words[0].startswith("noise:"):
+                channel.draw_activity(Noise(int(words[0][6:])))
+            else:
+                channel.activity = numbers(words)
         elif name == "zones":
             channel.zones = drawn(words, 4, 16)
         elif name == "signs":
@@ -483,7 +500,7 @@ class Encoder:
         for e in earlier:
             taps += [self.samples[e][place] for place in (*places[:3], (x, y))]
         weights = self.weights[c][self.classes[c][y // 16 * self.blocks_across + x // 16]]
-        a = 32 + sum(map(mul, weights, taps))
+        a = (32 + sum(map(mul, weights, taps)) + 32768) % 65536 - 32768
         p = min(255, max(0, a >> 6))
         up = a - 64 * p >= 32
 

@@ -19,6 +19,7 @@ class TokenModel(Model):
         super().__init__(classes, channels)
         for channel in self.channels:
             channel.levels, channel.row_widths = 84, (7, 6)
+            channel.most_of_pair, channel.most_of_activity = 256, 1000
         self.image_channels, self.bits = channels, bits
         self.flags = 0
         self.hole = 0

@@ -26,6 +26,12 @@ constexpr uint32_t kErrorWord = 2;
 constexpr uint32_t kCrossWord = 4;
 constexpr uint32_t kMaxTaps = kMaxTapWords * kTapsOfWord;
 
+// The taps of errors, and the tap of the same sample.
+constexpr uint32_t kFirstErrorTap = kErrorWord * kTapsOfWord, kErrorTaps = 8;
+L3_INLINE constexpr uint32_t tap_of_same_sample(uint32_t error_tap) {
+  return error_tap < 14 ? error_tap - kFirstErrorTap : (error_tap - 14) * kTapsOfWord + 19;
+}
+
 // How many earlier channels a channel's predictions use, and how many words of taps it has.
 L3_INLINE constexpr uint32_t cross_channels(uint32_t channel) { return smaller(channel, 2); }
 L3_INLINE constexpr uint32_t tap_words(uint32_t channel) { return kCrossWord + cross_channels(channel); }

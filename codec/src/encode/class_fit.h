@@ -51,17 +51,22 @@ class ClassFit {
     std::memcpy(model_.activity[channel_], kFirst, sizeof(kFirst));
   }
 
-  // Sets the activity weights, in 64ths, so that the terms add up to the expected |error|. Returns false and changes
-  // nothing if there is no solution.
+  // Sets the activity weights, in 64ths, so that the terms add up to the expected |error|, or to a part of it if the
+  // weights would add up to too much. Returns false and changes nothing if there is no solution.
   bool solve_activity(Equations equations) {
     if (!equations.solve()) return false;
     uint32_t sum = 0;
     uint8_t rounded[kActivityTerms] = {};
-    for (uint32_t i = 0; i < activity_terms(); ++i) {
-      const double exact = std::clamp(equations.right(i) * 64, 0.0, kMaxActivityWeight);
-      rounded[i] = static_cast<uint8_t>(std::floor(exact + 0.5));
-      sum += rounded[i];
-    }
+    double scale = 1;
+    do {
+      sum = 0;
+      for (uint32_t i = 0; i < activity_terms(); ++i) {
+        const double exact = std::clamp(equations.right(i) * 64, 0.0, kMaxActivityWeight);
+        rounded[i] = static_cast<uint8_t>(std::floor(exact * scale + 0.5));
+        sum += rounded[i];
+      }
+      scale *= 0.95;
+    } while (sum > Model::Form::kMaxActivity);
     if (sum > 0) std::copy_n(rounded, activity_terms(), model_.activity[channel_]);
     return sum > 0;
   }

@@ -116,7 +116,7 @@ class ChannelFit : public ClassFit<ChannelFit, DenseModel> {
       Equations solution = equations;
       if (!solution.solve()) continue;
       round_solution(equations, solution, count);
-      set_weights(solution, channel_, share_, weights()[k]);
+      set_weights(solution, channel_, DenseForm::kMaxPair, share_, weights()[k]);
     }
   }
 

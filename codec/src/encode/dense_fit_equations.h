@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include "engine/dense_fit_kernels.h"
@@ -91,20 +92,40 @@ inline void round_solution(Equations& equations, Equations& solution, uint32_t s
   for (uint32_t i = 0; i < size; ++i) solution.right(i) = rounded[i] / kOne;
 }
 
-// Sets a predictor's weights from the weights of features, in 64ths. Returns false and changes nothing if one is out
-// of range.
-inline bool set_taps(const int32_t* features, uint32_t channel, TapWeights& weights) {
-  int32_t w[kMaxTaps] = {1 << kWeightShift};
-  for (uint32_t f = 0; f < feature_count(channel); ++f) {
-    const uint32_t tap = tap_of(f);
-    w[tap] += features[f];
-    if (tap < 8) w[0] -= features[f];
-    if (tap >= kCrossWord * kTapsOfWord) w[tap / kTapsOfWord * kTapsOfWord] -= features[f];
+// The weights of taps that follow from those of features, in 64ths.
+struct WideWeights {
+  int32_t of[kMaxTaps] = {1 << kWeightShift};
+
+  WideWeights(const int32_t* features, uint32_t channel) {
+    for (uint32_t f = 0; f < feature_count(channel); ++f) {
+      const uint32_t tap = tap_of(f);
+      of[tap] += features[f];
+      if (tap < 8) of[0] -= features[f];
+      if (tap >= kCrossWord * kTapsOfWord) of[tap / kTapsOfWord * kTapsOfWord] -= features[f];
+    }
   }
-  if (!std::all_of(w, w + kMaxTaps, [](int32_t v) { return v >= -128 && v <= 127; })) return false;
-  for (uint32_t tap = 0; tap < kMaxTaps; ++tap) weights.of[tap] = static_cast<int8_t>(w[tap]);
-  return true;
-}
+
+  // Changes weights of errors until no pair adds up to more than `max_pair`.
+  void bound_pairs(int32_t max_pair) {
+    for (uint32_t tap = kFirstErrorTap; tap < kFirstErrorTap + kErrorTaps; ++tap) {
+      const int32_t sample = of[tap_of_same_sample(tap)];
+      of[tap] = std::clamp(of[tap], -max_pair - sample, max_pair - sample);
+    }
+  }
+
+  bool fit(int32_t max_pair) const {
+    for (uint32_t tap = kFirstErrorTap; tap < kFirstErrorTap + kErrorTaps; ++tap) {
+      if (std::abs(of[tap] + of[tap_of_same_sample(tap)]) > max_pair) return false;
+    }
+    return std::all_of(of, of + kMaxTaps, [](int32_t v) { return v >= -128 && v <= 127; });
+  }
+
+  TapWeights narrow() const {
+    TapWeights weights;
+    for (uint32_t tap = 0; tap < kMaxTaps; ++tap) weights.of[tap] = static_cast<int8_t>(of[tap]);
+    return weights;
+  }
+};
 
 // Converts to the fixed point that the kernels use for scales. `v` is at most 256 / 0.3.
 inline int16_t row_scale(double v) { return static_cast<int16_t>(std::floor(v * (1 << kScaleShift) + 0.5)); }
@@ -120,7 +141,7 @@ inline int16_t scale_of_error(double expected, uint32_t error) {
 
 // Sets a predictor's weights from a solution. Weights that are implied by others must be in range too, so all are
 // scaled down until they are. If `share` is below 1, the weights move only that fraction of the way.
-inline void set_weights(Equations& solution, uint32_t channel, double share, TapWeights& weights) {
+inline void set_weights(Equations& solution, uint32_t channel, int32_t max_pair, double share, TapWeights& weights) {
   const uint32_t count = feature_count(channel);
   constexpr double kOne = 1 << kWeightShift;
   for (double scale = 1; scale > 0.05; scale *= 0.9) {
@@ -131,7 +152,12 @@ inline void set_weights(Equations& solution, uint32_t channel, double share, Tap
       const double moved = share < 1 ? before + share * (exact - before) : exact;
       features[f] = static_cast<int32_t>(std::floor(std::clamp(moved, -1000.0, 1000.0) + 0.5));
     }
-    if (set_taps(features, channel, weights)) return;
+    WideWeights wide(features, channel);
+    wide.bound_pairs(max_pair);
+    if (wide.fit(max_pair)) {
+      weights = wide.narrow();
+      return;
+    }
   }
 }
 

@@ -6,6 +6,8 @@
 namespace l3 {
 
 struct DenseModel {
+  using Form = DenseForm;
+
   uint32_t channels;
   uint32_t classes[kMaxChannels];
   uint32_t table_count;

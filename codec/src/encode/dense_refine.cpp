@@ -84,7 +84,8 @@ class Chooser {
       for (uint32_t c = 0; c < block_.columns && block_.has_row(r); ++c) {
         const uint32_t i = r * kBlockEdge + c;
         const int32_t w = block_.base[i];
-        const int32_t twice = std::clamp((sums[c] + (w << kWeightShift)) >> (kWeightShift - 1), 0, 511);
+        const int32_t sum = static_cast<int16_t>(sums[c] + (w << kWeightShift));
+        const int32_t twice = std::clamp(sum >> (kWeightShift - 1), 0, 511);
         const Outcome outcome =
             outcome_of(twice, block_.value[i], w, w + block_.features[0][i], places_.signs[i], tables_);
         cost += lengths_.of[tables_.table_of[outcome.row + places_.level[i]]][outcome.symbol];

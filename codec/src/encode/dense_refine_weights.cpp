@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 
 #include "encode/dense_fit_equations.h"
 #include "encode/dense_refine_blocks.h"
@@ -30,7 +31,7 @@ class PredictorRefinement {
     best_ = cost(0, 0);
     solve();
     for (uint32_t f = 0; f < count_; ++f) walk(f);
-    set_taps(features_, channel_, weights);
+    weights = WideWeights(features_, channel_).narrow();
   }
 
  private:
@@ -40,10 +41,7 @@ class PredictorRefinement {
     int32_t sums[kBlockSamples];
   };
 
-  bool fits() const {
-    TapWeights weights;
-    return set_taps(features_, channel_, weights);
-  }
+  bool fits() const { return WideWeights(features_, channel_).fit(DenseForm::kMaxPair); }
 
   void set_sums() {
     for (const auto& block : blocks_) {
@@ -64,7 +62,8 @@ class PredictorRefinement {
     const int16_t* of_feature = block.own.features[feature];
     const int32_t sign = step < 0 ? -1 : 0, any = step == 0 ? 0 : -1;
     for (uint32_t i = 0; i < kBlockSamples; ++i) {
-      const int32_t half = (block.sums[i] + (((of_feature[i] ^ sign) - sign) & any)) >> (kWeightShift - 1);
+      const int32_t sum = block.sums[i] + (((of_feature[i] ^ sign) - sign) & any);
+      const int32_t half = static_cast<int16_t>(sum) >> (kWeightShift - 1);
       twice[i] = half < 0 ? 0 : half > 511 ? 511 : half;
     }
     for (uint32_t r = 0; r < kBlockEdge; ++r) {
@@ -187,6 +186,7 @@ class ActivityRefinement {
   }
 
   void run(uint8_t* weights) {
+    weight_sum_ = std::accumulate(weights, weights + count_, 0u);
     for (const auto& block : blocks_) {
       for (uint32_t i = 0; i < kBlockSamples; ++i) block->activity[i] = kActivityFloor;
       for (uint32_t t = 0; t < count_; ++t) add(*block, t, weights[t]);
@@ -253,11 +253,12 @@ class ActivityRefinement {
     constexpr int32_t kMax = 90;
     for (bool moved = false;; moved = true) {
       const int32_t to = weights[term] + step;
-      if (to < 0 || to > kMax) return moved;
+      if (to < 0 || to > kMax || (step > 0 && weight_sum_ == DenseForm::kMaxActivity)) return moved;
       const uint64_t now = cost(term, step);
       if (now >= best_) return moved;
       best_ = now;
       weights[term] = static_cast<uint8_t>(to);
+      weight_sum_ += static_cast<uint32_t>(step);
       for (const auto& block : blocks_) add(*block, term, step);
     }
   }
@@ -267,6 +268,7 @@ class ActivityRefinement {
   const ChannelTables& tables_;
   std::vector<std::unique_ptr<Block>> blocks_;
   uint64_t best_ = 0;
+  uint32_t weight_sum_ = 0;
 };
 
 }  // namespace

@@ -137,7 +137,7 @@ class ChannelFit : public ClassFit<ChannelFit, TokenModel> {
       Equations solution = equations;
       if (!solution.solve()) continue;
       round_solution(equations, solution, count);
-      set_weights(solution, channel_, share_, weights()[k]);
+      set_weights(solution, channel_, TokenForm::kMaxPair, share_, weights()[k]);
     }
   }
 

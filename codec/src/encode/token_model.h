@@ -8,6 +8,8 @@
 namespace l3 {
 
 struct TokenModel {
+  using Form = TokenForm;
+
   uint32_t channels, bits, engine_channels;
   bool match, literal, hole, still;
   Listing listing;

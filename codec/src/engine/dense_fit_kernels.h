@@ -25,6 +25,9 @@ L3_INLINE constexpr uint32_t tap_of(uint32_t feature) {
 // Sums of products of pairs of features, the target being the last one: the lower triangle, row by row.
 constexpr uint32_t kMaxProducts = (kMaxFeatures + 1) * (kMaxFeatures + 2) / 2;
 
+// Sums of predictions are kept times 2^kSumShift in 32 bits, so that they are modulo 2^16.
+constexpr uint32_t kSumShift = 16;
+
 // The cost of an error e is 256 log2(kCostOne + a e + b (e^2 / 4)), with a and b for each level, 16 bits each.
 constexpr int32_t kCostOne = 4096;
 
@@ -314,6 +317,8 @@ struct FitKernels : ContextKernels<S> {
             total.high >>= kWeightShift - 1;
             R::store(twice + k, R::narrow(total));
           } else {
+            total.low <<= kSumShift;
+            total.high <<= kSumShift;
             R::store_sums(sum + k, total);
           }
         }
@@ -335,20 +340,20 @@ struct FitKernels : ContextKernels<S> {
           continue;
         }
         // In row 0 the errors of all upper neighbours are W's.
-        const int32_t w_w = y == 0 ? w[8] + w[9] + w[10] + w[11] + w[13] : w[8];
-        const int32_t w_ww = int32_t{w[12]};
+        const uint32_t w_w = static_cast<uint32_t>(y == 0 ? w[8] + w[9] + w[10] + w[11] + w[13] : w[8]) << kSumShift;
+        const uint32_t w_ww = static_cast<uint32_t>(w[12]) << kSumShift;
         const auto predict_row = [&](auto clamps) {
           int32_t before = e_w, before_that = e_ww;
           for (uint32_t k = 0; k < kBlockEdge; ++k) {
-            // Modulo 2^32: after a prediction out of range, the next ones may be anything.
             const int32_t s =
-                static_cast<int32_t>(static_cast<uint32_t>(sum[k]) + uint32_t(w_ww) * uint32_t(before_that) +
-                                     uint32_t(w_w) * uint32_t(before));
-            twice[k] = static_cast<int16_t>(s >> (kWeightShift - 1));
+                static_cast<int32_t>(static_cast<uint32_t>(sum[k]) + w_ww * static_cast<uint32_t>(before_that) +
+                                     w_w * static_cast<uint32_t>(before));
+            const int32_t p = s >> (kSumShift + kWeightShift);
+            twice[k] = static_cast<int16_t>(s >> (kSumShift + kWeightShift - 1));
             before_that = before;
-            before = value[k] - (s >> kWeightShift);
+            before = value[k] - p;
             if constexpr (clamps) {
-              const int32_t p = s >> kWeightShift, clamped = p < 0 ? 0 : p > maximum ? maximum : p;
+              const int32_t clamped = p < 0 ? 0 : p > maximum ? maximum : p;
               before = value[k] - clamped;
               before = before < kMinError ? kMinError : before > kMaxError ? kMaxError : before;
             }

@@ -244,7 +244,7 @@ struct TokenWarp : Base {
   }
 };
 
-struct PortableTokenWarp : TokenWarp<PortableTokenWarp, PortableWordWarp> {};
+struct PortableTokenWarp : TokenWarp<PortableTokenWarp, WordWarp<PortableTokenWarp, 16>> {};
 
 static_assert(TokenMethodWarp<PortableTokenWarp>);
 

@@ -136,6 +136,12 @@ L3_INLINE T* held(T* pointer) {
   return pointer;
 }
 
+// Hides from the compiler where a number comes from.
+L3_INLINE uint16_t held(uint16_t number) {
+  asm("" : "+r"(number));
+  return number;
+}
+
 // A byte for each of 32 lanes, in the order that the warp has chosen.
 template <size_t kBytes>
 struct BytePlane {

@@ -16,21 +16,6 @@
 
 namespace l3 {
 
-// Zones for processors that look up 16 bytes at once: for a distance's upper four bits, the zone of the first such
-// distance, and the distance from which on it is the next one. At most one zone begins among 16 distances.
-struct ZoneSteps {
-  alignas(16) uint8_t first[16], begin[16];
-  constexpr ZoneSteps() : first(), begin() {
-    for (uint32_t i = 0; i < 16; ++i) {
-      first[i] = static_cast<uint8_t>(zone_of(16 * i));
-      uint32_t at = 16 * i;
-      while (at < 16 * i + 16 && zone_of(at) == first[i]) ++at;
-      begin[i] = static_cast<uint8_t>(at);
-    }
-  }
-};
-inline constexpr ZoneSteps kZoneSteps;
-
 // For each set of four lanes, how a processor that shuffles 16 bytes at once puts the next 16-bit words into the lower
 // halves of these lanes, and how many these are.
 struct ExpandFour {
@@ -50,16 +35,6 @@ struct ExpandFour {
 };
 inline constexpr ExpandFour kExpandFour;
 
-// Calls `f` with the buckets at two places (see WordWarp::store_places). Both places are loaded at once: loads that
-// wait for a store of another size are slow.
-template <class F>
-L3_INLINE auto at_two_places(const uint16_t* first_bucket, const Bucket* buckets, const uint32_t* places, const F& f) {
-  uint64_t both;
-  std::memcpy(&both, places, 8);
-  const uint32_t a = static_cast<uint32_t>(both), b = static_cast<uint32_t>(both >> 32);
-  return f(buckets + (first_bucket[a & 0xFFFF] + (a >> 16)), buckets + (first_bucket[b & 0xFFFF] + (b >> 16)));
-}
-
 // `Self` is the derived warp, whose replacements of functions are used here.
 template <class Self, size_t kBytes>
 struct WordWarp {
@@ -68,8 +43,6 @@ struct WordWarp {
   using Vector = typename Lanes::Vector;
   using Signed = typename VectorTypes<kBytes>::I32;
   using Shorts = typename VectorTypes<kBytes>::I16;
-  using UnsignedShorts = typename VectorTypes<kBytes>::U16;
-  using Bytes = typename VectorTypes<kBytes>::U8;
   using Floats = typename VectorTypes<kBytes>::F32;
   using Reader = PayloadReader;
   using Tables = DenseTables;
@@ -79,12 +52,6 @@ struct WordWarp {
   // ---- numbers
 
   L3_INLINE static Lanes splat(uint32_t value) { return {Vector{} + value}; }
-  // Repeats two numbers.
-  L3_INLINE static Lanes splat_pair(const uint32_t* pair) {
-    Lanes r;
-    for (uint32_t i = 0; i < kPartLanes; ++i) r.v[i] = pair[i % 2];
-    return r;
-  }
   template <uint32_t kValue>
   L3_INLINE static Lanes splat(Constant<kValue> value) {
     return {Lanes::of(value)};
@@ -111,14 +78,6 @@ struct WordWarp {
     const Signed above = v > kMax;
     return {(Vector)((v & ~above) | (kMax & above))};
   }
-  // Splits a sum of weights times values into the prediction `p` and a mask `up` of the lanes that lean upwards: those
-  // where the fraction that was cut off is at least one half.
-  L3_INLINE static void split(Lanes sum, Lanes& p, Lanes& up) {
-    const Lanes within = Self::template clamp<0, (256 << kWeightShift) - 1>(sum);
-    p = within >> kWeightShift;
-    up = shift_right_signed(within << (32 - kWeightShift), 31);
-  }
-
   // Marks a number that a compiler might otherwise compute repeatedly to save a register.
   L3_INLINE static uint32_t uniform(uint32_t number) { return number; }
 
@@ -164,120 +123,11 @@ struct WordWarp {
   L3_INLINE static Lanes lower_halves(Lanes a, Lanes b) { return (a & constant<0xFFFF>) | b << 16; }
   L3_INLINE static Lanes upper_halves(Lanes a, Lanes b) { return a >> 16 | (b & constant<0xFFFF0000>); }
 
-  // ---- records: two 16-bit numbers to a lane
+  // ---- pairs: two 16-bit numbers to a lane
 
   // Add the sum of the two products to `sum`.
   L3_INLINE static Lanes dot_pairs(Lanes a, Lanes b, Lanes sum) { return add_products(a.v, b.v, sum); }
-  // The same for longer sums: total() returns the sum.
-  using PairSum = Lanes;
-  L3_INLINE static PairSum begin_sum(Lanes start) { return start; }
-  L3_INLINE static void add_pairs(Lanes a, Lanes b, PairSum& sum) { sum = Self::dot_pairs(a, b, sum); }
-  L3_INLINE static Lanes total(PairSum sum) { return sum; }
   L3_INLINE static Lanes magnitude_pairs(Lanes a) { return {magnitudes(a.v)}; }
-  L3_INLINE static Lanes subtract_pairs(Lanes a, Lanes b) {
-    return {(Vector)((UnsignedShorts)a.v - (UnsignedShorts)b.v)};
-  }
-  // The lower half of `low`, the upper half of `high`.
-  L3_INLINE static Lanes merge_halves(Lanes low, Lanes high) {
-    return (low & constant<0xFFFF>) | (high & constant<0xFFFF0000>);
-  }
-
-  // ---- planes: a byte for each of the 32 lanes, in any order that suits the processor
-
-  using Plane = BytePlane<(kBytes < 32 ? kBytes : 32)>;
-  L3_INLINE static Plane no_bytes() { return {}; }
-  // From sums of weights times values: the predictions, as a plane and as lanes, and a mask of the lanes that lean
-  // upwards.
-  L3_INLINE static void split_sums(const Lanes* sums, Plane& p, Plane& up, Lanes* predictions) {
-    Lanes masks[kParts];
-    for (uint32_t part = 0; part < kParts; ++part) split(sums[part], predictions[part], masks[part]);
-    p = Self::pack_bytes(predictions);
-    up = Self::pack_bytes(masks);
-  }
-  // The lowest byte of each lane.
-  L3_INLINE static Plane pack_bytes(const Lanes* lanes) {
-    return Plane::of([&](uint32_t i) { return lanes[i / kPartLanes].v[i % kPartLanes]; });
-  }
-  L3_INLINE static Plane pack_levels(const Lanes* activities) {
-    Lanes levels[kParts];
-    for (uint32_t part = 0; part < kParts; ++part) levels[part] = Self::level(activities[part]);
-    return Self::pack_bytes(levels);
-  }
-  // Sign patterns in the decoder's order, from three pairs of numbers for each lane: bits 0 and 1 say that the lower
-  // halves of a and b are not negative, bits 2 to 5 that the upper halves of a and b, and both halves of c, are.
-  L3_INLINE static Plane pack_signs(const Lanes* a, const Lanes* b, const Lanes* c) {
-    Lanes patterns[kParts];
-    for (uint32_t part = 0; part < kParts; ++part) {
-      const auto bit = [](Lanes word, int from, int to) { return (word >> from & constant<1>) << to; };
-      const Lanes x = a[part], y = b[part], z = c[part];
-      patterns[part] =
-          (bit(x, 15, 0) | bit(y, 15, 1) | bit(x, 31, 2) | bit(y, 31, 3) | bit(z, 15, 4) | bit(z, 31, 5)) ^ constant<3>;
-    }
-    return Self::pack_bytes(patterns);
-  }
-  // The rows of contexts. `distance`: how far the prediction is from the end of the range towards which it leans.
-  // Of `pattern` six bits count.
-  L3_INLINE static Plane rows(const Tables& tables, uint32_t channel, const Plane& distance, const Plane& pattern) {
-    uint8_t distances[kLanes], patterns[kLanes];
-    distance.store(distances);
-    pattern.store(patterns);
-    const uint8_t *const of_zone = tables.zone_row[channel], *const of_pattern = tables.pattern_row[channel];
-    return Plane::of([&](uint32_t i) { return of_zone[zone_of(distances[i])] + of_pattern[patterns[i] & 63]; });
-  }
-  // Where each lane's symbol is: in the lower half the context, which is an index into table_of, in the upper half the
-  // bucket that its state selects.
-  L3_INLINE static void store_places(const Plane& levels, const Plane& rows, const Lanes* states, uint32_t* places) {
-    uint8_t level[kLanes], row[kLanes];
-    levels.store(level);
-    rows.store(row);
-    for (uint32_t i = 0; i < kLanes; ++i) {
-      const uint32_t slot = states[i / kPartLanes].v[i % kPartLanes] % kProbabilities;
-      places[i] = (level[i] + row[i] * kLevels) | slot / (kProbabilities / kTableBuckets) << 16;
-    }
-  }
-  // Looks up the buckets of a part's lanes: first_bucket is the place of each context's table.
-  L3_INLINE static void look_up_places(const uint16_t* first_bucket, const Bucket* buckets, const uint32_t* places,
-                                       Lanes& own, Lanes& other) {
-    for (uint32_t i = 0; i < kPartLanes; ++i) {
-      const Bucket& b = buckets[first_bucket[places[i] & 0xFFFF] + (places[i] >> 16)];
-      own.v[i] = b.own;
-      other.v[i] = b.other;
-    }
-  }
-  // a - b, at least -128 and at most 127.
-  L3_INLINE static Plane saturated_difference(const Plane& a, const Plane& b) {
-    uint8_t x[kLanes], y[kLanes];
-    a.store(x);
-    b.store(y);
-    return Plane::of([&](uint32_t i) {
-      const int32_t difference = x[i] - y[i];
-      return difference < kMinError ? kMinError : difference > kMaxError ? kMaxError : difference;
-    });
-  }
-  // Samples in the lower halves of lanes, errors in the upper halves.
-  L3_INLINE static void records(const Plane& samples, const Plane& errors, Lanes* r) {
-    uint8_t sample[kLanes], error[kLanes];
-    samples.store(sample);
-    errors.store(error);
-    for (uint32_t i = 0; i < kLanes; ++i) {
-      r[i / kPartLanes].v[i % kPartLanes] = sample[i] | static_cast<uint32_t>(static_cast<int8_t>(error[i])) << 16;
-    }
-  }
-  // Pixels, a byte for each channel.
-  template <uint32_t kChannels>
-  L3_INLINE static void pixels(const Plane* channels, Lanes* r) {
-    uint8_t bytes[kChannels][kLanes];
-    for (uint32_t c = 0; c < kChannels; ++c) channels[c].store(bytes[c]);
-    for (uint32_t i = 0; i < kLanes; ++i) {
-      uint32_t pixel = 0;
-      for (uint32_t c = 0; c < kChannels; ++c) pixel |= uint32_t{bytes[c][i]} << (8 * c);
-      r[i / kPartLanes].v[i % kPartLanes] = pixel;
-    }
-  }
-  // Moves each lane's value up by two lanes. The first lanes get the last ones of `before`.
-  L3_INLINE static Lanes shift_up_two(Lanes a, Lanes before) {
-    return shift_up_by<2>(a, before, std::make_integer_sequence<int, static_cast<int>(kPartLanes)>{});
-  }
 
   // ---- between lanes and memory
 
@@ -391,8 +241,5 @@ struct WordWarp {
     return {__builtin_shufflevector(before.v, a.v, (static_cast<int>(kPartLanes) - kBy + kIndex)...)};
   }
 };
-
-// The warp for any processor: eight parts of four lanes.
-struct PortableWordWarp : WordWarp<PortableWordWarp, 16> {};
 
 }  // namespace l3

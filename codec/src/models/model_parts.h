@@ -6,8 +6,6 @@
 
 namespace l3 {
 
-constexpr uint32_t kMaxActivitySum = 1000;
-
 constexpr uint32_t kFirstGuess = 9;
 constexpr uint32_t kMaxFrequencyBits = 12;
 constexpr uint32_t kMantissaBits = 3;
@@ -63,7 +61,8 @@ L3_INLINE bool is_coded_tap(uint32_t channel, uint32_t tap) {
   return tap < (kCrossWord + cross) * kTapsOfWord;
 }
 
-// `Form` defines how rows are written: kLevels, kLevelBits and kTableBits.
+// `Form` defines how rows are written: kLevels, kLevelBits and kTableBits. Its kMaxPair and kMaxActivity are the most
+// that the weights of a sample and of its error, and activity weights, may add up to.
 template <class Tables, class Form>
 struct ModelParts {
   L3_INLINE static uint32_t class_contexts(const Tables& tables, uint32_t c) {
@@ -96,6 +95,15 @@ struct ModelParts {
         if (!put_weight(tables, c, k, first, -sum_of_weights(tables, c, k, first + 1, first + kTapsOfWord)))
           return false;
       }
+      if (!pairs_fit(tables, c, k)) return false;
+    }
+    return true;
+  }
+  L3_INLINE static bool pairs_fit(const Tables& tables, uint32_t c, uint32_t k) {
+    for (uint32_t tap = kFirstErrorTap; tap < kFirstErrorTap + kErrorTaps; ++tap) {
+      const uint32_t sample = tap_of_same_sample(tap);
+      const int32_t sum = sum_of_weights(tables, c, k, sample, sample + 1) + sum_of_weights(tables, c, k, tap, tap + 1);
+      if (sum < -Form::kMaxPair || sum > Form::kMaxPair) return false;
     }
     return true;
   }
@@ -124,7 +132,7 @@ struct ModelParts {
     tables.activity[c][0] = terms[0] | terms[1] << 8 | terms[2] << 16 | terms[3] << 24;
     tables.activity[c][1] = terms[4] | terms[5] << 8 | terms[9] << 16 | terms[10] << 24;
     tables.activity[c][2] = terms[6] | terms[7] << 8 | terms[8] << 16;
-    return sum <= kMaxActivitySum;
+    return sum <= Form::kMaxActivity;
   }
 
   L3_INLINE static bool read_rows(Tables& tables, BitReader& bits, uint32_t c) {

@@ -11,6 +11,8 @@ constexpr uint32_t kMaxModelBytes = 64 * 1024;  // more than any model needs
 
 struct DenseForm {
   static constexpr uint32_t kLevels = l3::kLevels, kLevelBits = 6, kTableBits = 5;
+  static constexpr int32_t kMaxPair = 128;
+  static constexpr uint32_t kMaxActivity = 128;
 };
 
 // Reads a model in this order: the head, the channels in any order, place_class_tables(), the tables in any order. A

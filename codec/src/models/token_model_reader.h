@@ -13,6 +13,8 @@ constexpr uint32_t kValueBlock = 32;
 
 struct TokenForm {
   static constexpr uint32_t kLevels = kTokenLevels, kLevelBits = 7, kTableBits = 6;
+  static constexpr int32_t kMaxPair = 256;  // as much as there can be
+  static constexpr uint32_t kMaxActivity = 1000;
 };
 
 // Reads a model in this order: the head, the values, channels and match in any order, place_class_tables(), tables in

@@ -1,16 +1,12 @@
-// Decodes dense tiles with the registers of AVX2 and the instructions of AVX-512. Compiled for Cascade Lake and later:
-// uses VNNI, but not VBMI.
+// Decodes dense tiles with the registers of AVX2 and the instructions of AVX-512. Compiled for Cascade Lake and later.
 #include "engine/dense_body.h"
+#include "targets/dense_warp_avx2.h"
 #include "targets/target.h"
-#include "targets/word_warp_avx2.h"
 
 namespace l3 {
 namespace {
 
-struct Avx512DenseWarp : Avx2WordWarpOf<Avx512DenseWarp> {
-  L3_INLINE static Lanes dot_pairs(Lanes a, Lanes b, Lanes sum) {
-    return lanes(_mm256_dpwssd_epi32(native(sum), native(a), native(b)));
-  }
+struct Avx512DenseWarp : Avx2DenseWarpOf<Avx512DenseWarp> {
   L3_INLINE static void refill(Lanes& state, Mask mask, const uint8_t* payload, uint32_t& at) {
     const __mmask8 set = _mm256_movepi32_mask(native(mask));
     const __m256i words = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(payload + at)));

@@ -1,12 +1,12 @@
 // Decodes dense tiles with NEON.
 #include "engine/dense_body.h"
+#include "targets/dense_warp_neon.h"
 #include "targets/target.h"
-#include "targets/word_warp_neon.h"
 
 namespace l3 {
 namespace {
 
-struct DenseNeonWarp : NeonWordWarp<DenseNeonWarp> {};
+struct DenseNeonWarp : NeonDenseWarp<DenseNeonWarp> {};
 
 }  // namespace
 

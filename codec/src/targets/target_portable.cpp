@@ -1,8 +1,8 @@
 // The target compiled without processor-specific options.
 #include "engine/dense_body.h"
-#include "engine/word_warp.h"
+#include "engine/dense_warp.h"
 #if defined(__SSE2__)
-#include "targets/word_warp_sse.h"
+#include "targets/dense_warp_sse.h"
 #endif
 #include "targets/target_body.h"
 #include "targets/warp_portable.h"
@@ -11,13 +11,13 @@ namespace l3 {
 namespace {
 
 #if defined(__SSE2__)
-struct DenseWarp : SseWordWarp<DenseWarp> {};
+struct TargetDenseWarp : SseDenseWarp<TargetDenseWarp> {};
 #else
-using DenseWarp = PortableWordWarp;
+using TargetDenseWarp = PortableDenseWarp;
 #endif
 
 }  // namespace
 
-const Target kPortableTarget = TargetBody<PortableWarp>::with(decode_dense<DenseWarp>, decode_tokens_portable);
+const Target kPortableTarget = TargetBody<PortableWarp>::with(decode_dense<TargetDenseWarp>, decode_tokens_portable);
 
 }  // namespace l3

@@ -1,4 +1,4 @@
-// The dense method's warp in AVX2 registers: four parts of eight lanes.
+// Words in AVX2 registers: four parts of eight lanes.
 #pragma once
 
 #include <immintrin.h>
@@ -51,39 +51,9 @@ L3_INLINE __m128i two_buckets(const Bucket* a, const Bucket* b) {
   return _mm_insert_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(a)), second, 1);
 }
 
-// What warps do with AVX2 whatever the size of their parts: planes, and storing pixels.
+// What warps do with AVX2 whatever the size of their parts.
 template <class Self, size_t kBytes>
-struct Avx2Planes : WordWarp<Self, kBytes> {
-  using Plane = typename WordWarp<Self, kBytes>::Plane;
-
-  L3_INLINE static __m256i bytes(const Plane& a) { return (__m256i)a.v[0]; }
-  L3_INLINE static Plane plane(__m256i v) { return {{(typename Plane::Vector)v}}; }
-  // Tables of 16 bytes fit registers. At most one zone begins among 16 distances, so a comparison tells which of two.
-  L3_INLINE static Plane rows(const DenseTables& tables, uint32_t channel, const Plane& distance,
-                              const Plane& pattern) {
-    const auto table = [](const uint8_t* bytes) {
-      return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)));
-    };
-    const __m256i nibbles = _mm256_set1_epi8(15);
-    const __m256i upper = _mm256_and_si256(_mm256_srli_epi16(bytes(distance), 4), nibbles);
-    const __m256i begins = _mm256_shuffle_epi8(table(kZoneSteps.begin), upper);
-    const __m256i is_later = _mm256_cmpeq_epi8(_mm256_max_epu8(bytes(distance), begins), bytes(distance));
-    const __m256i zone = _mm256_sub_epi8(_mm256_shuffle_epi8(table(kZoneSteps.first), upper), is_later);
-    const __m256i of_zone = _mm256_shuffle_epi8(table(tables.zone_row[channel]), zone);
-    const uint8_t* const rows = tables.pattern_row[channel];
-    const __m256i index = _mm256_and_si256(bytes(pattern), nibbles);
-    const __m256i bit_4 = _mm256_slli_epi16(bytes(pattern), 3), bit_5 = _mm256_slli_epi16(bytes(pattern), 2);
-    const __m256i low = _mm256_blendv_epi8(_mm256_shuffle_epi8(table(rows), index),
-                                           _mm256_shuffle_epi8(table(rows + 16), index), bit_4);
-    const __m256i high = _mm256_blendv_epi8(_mm256_shuffle_epi8(table(rows + 32), index),
-                                            _mm256_shuffle_epi8(table(rows + 48), index), bit_4);
-    return plane(_mm256_add_epi8(of_zone, _mm256_blendv_epi8(low, high, bit_5)));
-  }
-  L3_INLINE static Plane saturated_difference(const Plane& a, const Plane& b) {
-    const __m256i tops = _mm256_set1_epi8(-128);
-    return plane(_mm256_subs_epi8(_mm256_xor_si256(bytes(a), tops), _mm256_xor_si256(bytes(b), tops)));
-  }
-
+struct Avx2Pixels : WordWarp<Self, kBytes> {
   L3_INLINE static void transpose(const uint32_t* from, size_t from_row, uint32_t* to, size_t to_row) {
     __m256 r[8], s[8];
     for (size_t i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps(reinterpret_cast<const float*>(from + i * from_row));
@@ -139,10 +109,10 @@ struct Avx2Planes : WordWarp<Self, kBytes> {
 };
 
 template <class Self>
-struct Avx2WordWarpOf : Avx2Planes<Self, 32> {
-  using Base = Avx2Planes<Self, 32>;
-  using Base::kPartLanes, Base::splat, Base::store, Base::bytes, Base::plane;
-  using typename Base::Lanes, typename Base::Mask, typename Base::Plane, typename Base::Tables, typename Base::Vector;
+struct Avx2WordWarpOf : Avx2Pixels<Self, 32> {
+  using Base = Avx2Pixels<Self, 32>;
+  using Base::kPartLanes, Base::splat, Base::store;
+  using typename Base::Lanes, typename Base::Mask, typename Base::Vector;
   L3_INLINE static __m256i native(Lanes a) { return (__m256i)a.v; }
   L3_INLINE static Lanes lanes(__m256i v) { return {(Vector)v}; }
 
@@ -172,106 +142,7 @@ struct Avx2WordWarpOf : Avx2Planes<Self, 32> {
   L3_INLINE static Lanes byte_of(Lanes word) {
     return shuffle<0x80808000 + kByte>(word);
   }
-  L3_INLINE static Lanes splat_pair(const uint32_t* pair) {
-    int64_t both;
-    std::memcpy(&both, pair, 8);
-    return lanes(_mm256_set1_epi64x(both));
-  }
   L3_INLINE static Lanes magnitude_pairs(Lanes a) { return lanes(_mm256_abs_epi16(native(a))); }
-  L3_INLINE static Lanes merge_halves(Lanes low, Lanes high) {
-    return lanes(_mm256_blend_epi16(native(low), native(high), 0xAA));
-  }
-
-  // Planes have the order that packing four registers gives: lanes 0 to 3, 8 to 11, 16 to 19 and 24 to 27, then the
-  // others. Unpacking restores the order of the lanes.
-  L3_INLINE static void split_sums(const Lanes* sums, Plane& p, Plane& up, Lanes* predictions) {
-    __m256i numbers[2], masks[2];
-    const __m256i most = native(splat(constant<((256 << kWeightShift) - 1) * 0x10001>));
-    for (int i = 0; i < 2; ++i) {
-      const __m256i sum = _mm256_packus_epi32(native(sums[2 * i]), native(sums[2 * i + 1]));
-      const __m256i within = _mm256_min_epu16(sum, most);
-      masks[i] = _mm256_srai_epi16(_mm256_slli_epi16(within, 16 - kWeightShift), 15);
-      numbers[i] = _mm256_srli_epi16(within, kWeightShift);
-      predictions[2 * i] = lanes(_mm256_unpacklo_epi16(numbers[i], _mm256_setzero_si256()));
-      predictions[2 * i + 1] = lanes(_mm256_unpackhi_epi16(numbers[i], _mm256_setzero_si256()));
-    }
-    p = plane(_mm256_packus_epi16(numbers[0], numbers[1]));
-    up = plane(_mm256_packs_epi16(masks[0], masks[1]));
-  }
-  L3_INLINE static Plane pack_bytes(const Lanes* words) {
-    return plane(_mm256_packus_epi16(_mm256_packus_epi32(native(words[0]), native(words[1])),
-                                     _mm256_packus_epi32(native(words[2]), native(words[3]))));
-  }
-  L3_INLINE static Plane pack_levels(const Lanes* activities) {
-    __m256i levels[4];
-    for (int i = 0; i < 4; ++i) {
-      levels[i] = _mm256_srli_epi32(_mm256_castps_si256(_mm256_cvtepi32_ps(native(activities[i]))), 21);
-    }
-    const __m256i least = native(splat(constant<(130 << 2) * 0x10001>));
-    return plane(_mm256_packus_epi16(_mm256_sub_epi16(_mm256_packus_epi32(levels[0], levels[1]), least),
-                                     _mm256_sub_epi16(_mm256_packus_epi32(levels[2], levels[3]), least)));
-  }
-  // Packing with saturation keeps the signs. Products of the bytes' top bits with powers of two put them in place.
-  L3_INLINE static Plane pack_signs(const Lanes* a, const Lanes* b, const Lanes* c) {
-    const __m256i tops = native(splat(constant<0x80808080>));
-    __m256i patterns[2];
-    for (int i = 0; i < 2; ++i) {
-      const auto bits = [&](const Lanes* of, __m256i places) {
-        const __m256i packed = _mm256_packs_epi16(native(of[2 * i]), native(of[2 * i + 1]));
-        return _mm256_maddubs_epi16(_mm256_and_si256(packed, tops), places);
-      };
-      const __m256i all = _mm256_add_epi16(
-          _mm256_add_epi16(bits(a, native(splat(constant<0x04010401>))), bits(b, native(splat(constant<0x08020802>)))),
-          bits(c, native(splat(constant<0x20102010>))));
-      patterns[i] = _mm256_srli_epi16(all, 7);
-    }
-    return plane(_mm256_xor_si256(_mm256_packus_epi16(patterns[0], patterns[1]), native(splat(constant<0x03030303>))));
-  }
-  L3_INLINE static void store_places(const Plane& levels, const Plane& rows, const Lanes* states, uint32_t* places) {
-    const __m256i scale = native(splat(constant<0x40014001>)), zero = _mm256_setzero_si256();
-    const auto put = [&](uint32_t part, __m256i context) {
-      const Lanes bucket = (states[part] & constant<kProbabilities - kProbabilities / kTableBuckets>) << 12;
-      store(places + part * kPartLanes, lanes(context) | bucket);
-    };
-    const __m256i low = _mm256_maddubs_epi16(_mm256_unpacklo_epi8(bytes(levels), bytes(rows)), scale);
-    const __m256i high = _mm256_maddubs_epi16(_mm256_unpackhi_epi8(bytes(levels), bytes(rows)), scale);
-    put(0, _mm256_unpacklo_epi16(low, zero));
-    put(1, _mm256_unpackhi_epi16(low, zero));
-    put(2, _mm256_unpacklo_epi16(high, zero));
-    put(3, _mm256_unpackhi_epi16(high, zero));
-  }
-  L3_INLINE static void look_up_places(const uint16_t* first_bucket, const Bucket* buckets, const uint32_t* places,
-                                       Lanes& own, Lanes& other) {
-    const auto two = [&](uint32_t i) { return at_two_places(first_bucket, buckets, places + i, two_buckets); };
-    const __m256 low = (__m256)_mm256_inserti128_si256(_mm256_castsi128_si256(two(0)), two(4), 1);
-    const __m256 high = (__m256)_mm256_inserti128_si256(_mm256_castsi128_si256(two(2)), two(6), 1);
-    own = lanes((__m256i)_mm256_shuffle_ps(low, high, 0x88));
-    other = lanes((__m256i)_mm256_shuffle_ps(low, high, 0xDD));
-  }
-  L3_INLINE static void records(const Plane& samples, const Plane& errors, Lanes* r) {
-    const __m256i zero = _mm256_setzero_si256(), s = bytes(samples), e = bytes(errors);
-    const auto put = [&](int i, __m256i sample, __m256i error) {
-      const __m256i signed_error = _mm256_srai_epi16(error, 8);
-      r[i] = lanes(_mm256_unpacklo_epi16(sample, signed_error));
-      r[i + 1] = lanes(_mm256_unpackhi_epi16(sample, signed_error));
-    };
-    put(0, _mm256_unpacklo_epi8(s, zero), _mm256_unpacklo_epi8(zero, e));
-    put(2, _mm256_unpackhi_epi8(s, zero), _mm256_unpackhi_epi8(zero, e));
-  }
-  template <uint32_t kChannels>
-  L3_INLINE static void pixels(const Plane* channels, Lanes* r) {
-    const auto of = [&](uint32_t c) { return c < kChannels ? bytes(channels[c]) : _mm256_setzero_si256(); };
-    const auto put = [&](int i, __m256i low, __m256i high) {
-      r[i] = lanes(_mm256_unpacklo_epi16(low, high));
-      r[i + 1] = lanes(_mm256_unpackhi_epi16(low, high));
-    };
-    put(0, _mm256_unpacklo_epi8(of(0), of(1)), _mm256_unpacklo_epi8(of(2), of(3)));
-    put(2, _mm256_unpackhi_epi8(of(0), of(1)), _mm256_unpackhi_epi8(of(2), of(3)));
-  }
-  L3_INLINE static Lanes shift_up_two(Lanes a, Lanes before) {
-    const __m256i middle = _mm256_permute2x128_si256(native(before), native(a), 0x21);
-    return lanes(_mm256_alignr_epi8(native(a), middle, 8));
-  }
   L3_INLINE static Lanes shift_up(Lanes a, Lanes before) {
     // The upper half of `before` and the lower half of `a`.
     const __m256i middle = _mm256_permute2x128_si256(native(before), native(a), 0x21);

@@ -10,7 +10,7 @@ namespace l3 {
 // Tiles of at most this many pixels are decoded with AVX2: most lanes of wide vectors would wait most of the time.
 constexpr uint32_t kSmallTile = 32 * 32;
 
-struct Avx512WordWarp : Avx2Planes<Avx512WordWarp, 64> {
+struct Avx512WordWarp : Avx2Pixels<Avx512WordWarp, 64> {
   using Mask = __mmask16;
   L3_INLINE static __m512i native(Lanes a) { return (__m512i)a.v; }
   L3_INLINE static Lanes lanes(__m512i v) { return {(Vector)v}; }
