@@ -516,4 +516,54 @@ TEST(AnyModel, CodesEveryImage) {
   }
 }
 
+// A model of one channel with these weights of N, NW and NE; that of W is what is left of 64. Small differences are
+// likely.
+Bytes model_of_weights(int n, int nw, int ne) {
+  by_hand::BitString bits;
+  for (uint32_t tap = 1; tap < 14; ++tap) {
+    const int weight = tap == 1 ? n : tap == 2 ? nw : tap == 3 ? ne : 0;
+    bits.put(0, 4);
+    bits.put(static_cast<uint32_t>(weight) & 0xFF, 8);
+  }
+  for (uint32_t term = 0; term < 9; ++term) bits.put(0, 7);
+  bits.put(0, 1 + 6 + 5);  // no groups, one row, table 0
+  std::vector<uint32_t> frequencies(256, 1);
+  std::fill_n(frequencies.begin(), 8, 448);
+  const Bytes channel = bits.bytes(), table = by_hand::table_part(frequencies, 0, 0);
+  Bytes model = {0, 1, 1, 0, 1, 0, 0, 0, 12, 0, 0, 0};
+  by_hand::put(&model[10], 2, model.size() + channel.size());
+  return drawing::joined(drawing::joined(model, channel), table);
+}
+
+// An image of small differences from predictions whose sums go far beyond 16 bits and wrap.
+TEST(SuppliedModel, WithSumsThatWrapCodesWhatTheyPredict) {
+  constexpr int kWeights[][3] = {{127, -128, -62}, {-128, 127, -62}, {127, 127, -128}, {-128, -61, 126}};
+  for (const auto& [n_weight, nw_weight, ne_weight] : kWeights) {
+    Drawing d = drawing::blank({128, 96}, {L3_COLOUR_GRAY, 8});
+    Dice dice(7);
+    const auto at = [&](uint32_t x, uint32_t y) -> uint8_t& { return d.pixels[y * d.row_bytes() + x]; };
+    uint32_t wraps = 0;
+    for (uint32_t y = 0; y < d.height; ++y) {
+      for (uint32_t x = 0; x < d.width; ++x) {
+        int w = x > 0 ? at(x - 1, y) : 0, n = w, nw = w, ne = w;
+        if (y > 0) {
+          n = at(x, y - 1);
+          nw = x > 0 ? at(x - 1, y - 1) : n;
+          ne = x + 1 < d.width ? at(x + 1, y - 1) : n;
+          if (x == 0) w = n;
+        }
+        const int w_weight = 64 - n_weight - nw_weight - ne_weight;
+        const int sum = 32 + w_weight * w + n_weight * n + nw_weight * nw + ne_weight * ne;
+        wraps += sum != static_cast<int16_t>(sum) ? 1 : 0;
+        const int p = std::clamp(static_cast<int16_t>(sum) >> 6, 0, 255);
+        at(x, y) = static_cast<uint8_t>(p + static_cast<int>(dice.roll(7)) - 3);
+      }
+    }
+    EXPECT_GT(wraps, 100);
+    const Bytes model = model_of_weights(n_weight, nw_weight, ne_weight);
+    const Bytes file = expect_round_trip(d, with_model(model, L3_METHOD_DENSE, 128));
+    EXPECT_EQ(tiles_by(file, L3_TILE_DENSE), 1);
+  }
+}
+
 }  // namespace
