@@ -41,7 +41,7 @@ class TokenRows : public SkewedRows<TokenRows<W, kWords>, W, kWords> {
   L3_INLINE void put_samples(Sample* to, uint32_t count, uint32_t lane, uint32_t step) const {
     const uint32_t channels = tables_.channels;
     if (has_bytes_) {
-      put_mapped(to, 1, count, 0, lane, step, [&](uint32_t v) { return bytes_[v & 0xFF]; });
+      put_mapped(to, constant<1>, count, 0, lane, step, [&](uint32_t v) { return bytes_[v & 0xFF]; });
     } else if (tables_.listing == Listing::none) {
       for (uint32_t c = 0; c < channels; ++c) {
         for (uint32_t i = 0; i < count; ++i) to[i * channels + c] = static_cast<Sample>(value(c, lane, step + i));
@@ -57,26 +57,36 @@ class TokenRows : public SkewedRows<TokenRows<W, kWords>, W, kWords> {
       for (uint32_t c = 0; c < channels; ++c) {
         const uint32_t listed = tables_.value_count[c];
         const uint16_t* const list = tables_.values + tables_.first_value[c];
-        put_mapped(to + c, channels, count, c, lane, step, [=](uint32_t v) { return v < listed ? list[v] : 0; });
+        const auto sample = [=](uint32_t v) { return v < listed ? list[v] : 0; };
+        if (channels == 1) {
+          put_mapped(to, constant<1>, count, 0, lane, step, sample);
+        } else {
+          put_mapped(to + c, channels, count, c, lane, step, sample);
+        }
       }
     }
   }
   // Puts what a function makes of a channel's values to every `stride`-th place.
-  template <class Sample, class F>
-  L3_INLINE void put_mapped(Sample* to, uint32_t stride, uint32_t count, uint32_t channel, uint32_t lane, uint32_t step,
+  template <class Sample, class Stride, class F>
+  L3_INLINE void put_mapped(Sample* to, Stride stride, uint32_t count, uint32_t channel, uint32_t lane, uint32_t step,
                             const F& map) const {
-    const uint32_t* const words = this->words(channel / 2, lane, step);
+    const uint32_t* words = this->words(channel / 2, lane, step);
+    const uint32_t* const end = words + count;
     const uint32_t shift = 16 * (channel % 2);
     const auto sample = [&](uint32_t i) __attribute__((always_inline)) {
       return static_cast<Sample>(map((words[i] >> shift & 0xFFFF) ^ kValueBias));
     };
-    uint32_t i = 0;
     // Reads four before writing any: the compiler must assume that a write may change the next value.
-    for (; i + 4 <= count; i += 4) {
-      const Sample four[] = {sample(i), sample(i + 1), sample(i + 2), sample(i + 3)};
-      for (uint32_t k = 0; k < 4; ++k) to[(i + k) * stride] = four[k];
+    for (; words + 4 <= end; words += 4, to += step_of(4, stride)) {
+      const Sample four[] = {sample(0), sample(1), sample(2), sample(3)};
+      for (uint32_t k = 0; k < 4; ++k) to[step_of(k, stride)] = four[k];
     }
-    for (; i < count; ++i) to[i * stride] = sample(i);
+    for (; words < end; ++words, to += step_of(1, stride)) *to = sample(0);
+  }
+  L3_INLINE static size_t step_of(uint32_t count, uint32_t stride) { return size_t{count} * stride; }
+  template <uint32_t kStride>
+  L3_INLINE static size_t step_of(uint32_t count, Constant<kStride>) {
+    return count * kStride;
   }
 
   const TokenTables& tables_;
