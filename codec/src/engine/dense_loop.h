@@ -3,10 +3,10 @@
 //
 // A step decodes one pixel in each lane, channel after channel. For each channel, three kinds of work alternate:
 //
-// - on records, 16 bits for each lane: a sample in the lower byte and its error in the upper byte. One instruction
-//   multiplies both by their weights and adds them up. The records of the last steps are kept in three orders: by lane,
-//   moved up by one lane and moved up by two. So each neighbour of a pixel is a vector at a fixed place, and nothing is
-//   moved when lanes advance;
+// - on records, 16 bits for each lane: a sample in the lower byte and its error plus 128 in the upper byte. One
+//   instruction multiplies both by their weights and adds them up. The records of the last steps are kept in three
+//   orders: by lane, moved up by one lane and moved up by two. So each neighbour of a pixel is a vector at a fixed
+//   place, and nothing is moved when lanes advance;
 // - on planes, a byte for each lane: predictions, sign patterns, levels, samples;
 // - lane by lane: looking up tables.
 //
