@@ -40,6 +40,11 @@ constexpr uint32_t kNoRecord = 0x8000;
 // Six signs of a sign pattern: those of errors are 0 in a record where the error is negative.
 constexpr uint8_t kErrorSigns = 0x3C;
 
+// The weights of a sample and its error, a signed byte each.
+L3_INLINE uint16_t byte_pair(int32_t of_sample, int32_t of_error) {
+  return static_cast<uint16_t>((of_sample & 0xFF) | (of_error & 0xFF) << 8);
+}
+
 // `Self` is the derived warp, whose replacements of functions are used here. `Words` is a WordWarp.
 template <class Self, class Words>
 struct DenseWarp : Words {
@@ -47,15 +52,12 @@ struct DenseWarp : Words {
   using Words::kPartLanes, Words::kParts;
   static constexpr size_t kBytes = 4 * kPartLanes;
   using Bytes = typename VectorTypes<kBytes>::U8;
-  using Floats = typename VectorTypes<kBytes>::F32;
-  using Signed = typename VectorTypes<kBytes>::I32;
 
   // ---- records, and sums: 16 bits for each lane
 
   struct Records {
     typename VectorTypes<kBytes>::U16 v;
 
-    L3_INLINE friend Records operator|(Records a, Records b) { return {a.v | b.v}; }
     L3_INLINE friend Records operator>>(Records a, int count) { return {a.v >> count}; }
   };
   static constexpr uint32_t kRecords = kBytes / 2;  // in a vector

@@ -25,7 +25,7 @@ struct SseDenseWarp : DenseWarp<Self, SseWordWarp<Self>> {
   // As with AVX2.
   static constexpr uint32_t kWeightWords = 1;
   L3_INLINE static void put_weights(int32_t of_low, int32_t of_high, uint16_t* to, uint32_t) {
-    to[0] = static_cast<uint16_t>((of_low & 0xFF) | (of_high & 0xFF) << 8);
+    to[0] = byte_pair(of_low, of_high);
   }
   template <uint32_t>
   L3_INLINE static Records add_products(Records values, const uint16_t* weights, Records sum) {
