@@ -1,5 +1,4 @@
-// A warp of a GPU for token models. It extends the warp of the dense method. codec/src/engine/token_warp.h documents
-// the functions.
+// A warp of a GPU for token models. It extends the warp of the dense method.
 #pragma once
 
 #include "cuda_word_warp.cuh"
@@ -70,10 +69,6 @@ static_assert(4 * CudaTokenTables::first_weight(kMaxChannels) == sizeof(CudaToke
 struct CudaTokenWarp : CudaWordWarp {
   using TokenTables = CudaTokenTables;
   using Memory = CudaTokenTables::Memory;
-  // A warp does one step at a time.
-  static constexpr bool kLooksAhead = false;
-  struct Ahead {};
-
   // Two weights: the lower or the upper half of a word that holds four.
   struct WeightPair {
     uint32_t word;

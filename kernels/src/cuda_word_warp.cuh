@@ -70,6 +70,7 @@ struct CudaWordWarp {
   using Tables = CudaTables;
   static constexpr uint32_t kPartLanes = kLanes;
   static constexpr uint32_t kParts = 1;
+  static constexpr bool kChoosesParts = false;
   static constexpr uint32_t kAllBits = kAllLanes;
 
   static constexpr uint32_t kActivityStart = 0x4B000000u + kActivityFloor;

@@ -1,7 +1,7 @@
 // Decodes tiles of token models, with the engine of codec/.
 #include "cuda_token_warp.cuh"
 #include "decode_chunks.cuh"
-#include "engine/token_decode.h"
+#include "token_decoder.cuh"
 #include "token_pixels.cuh"
 
 namespace l3 {

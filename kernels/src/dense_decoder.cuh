@@ -1,13 +1,13 @@
-// Decodes a dense tile with a warp (section 13 of the spec). Every processor target and CUDA compile this same code.
+// Decodes a dense tile with a warp of a GPU (section 13 of the spec). Processors have codec/src/engine/dense_loop.h.
 #pragma once
 
-#include "engine/wavefront.h"
+#include "window_front.cuh"
 
 namespace l3 {
 
 template <class W, uint32_t kChannels, class Sink>
-class DenseDecoder : Wavefront<W, Sink> {
-  using Front = Wavefront<W, Sink>;
+class DenseDecoder : WindowFront<W, Sink> {
+  using Front = WindowFront<W, Sink>;
   using typename Front::Classes, typename Front::Lanes, typename Front::Mask, typename Front::Window;
   using SignedFour = typename W::SignedFour;
   using Tables = typename W::Tables;

@@ -8,20 +8,19 @@
 namespace l3 {
 
 template <class W, uint32_t kChannels>
-class DenseRows : public SkewedRows<DenseRows<W, kChannels>, W, 1> {
+class DenseRows : public SkewedRows<DenseRows<W, kChannels>, W, uint32_t, 1> {
  public:
-  using Base = SkewedRows<DenseRows, W, 1>;
+  using Base = SkewedRows<DenseRows, W, uint32_t, 1>;
   using typename Base::Lanes;
-  using typename Base::Mask;
 
   L3_INLINE explicit DenseRows(const TileOutput& out) : Base(out) {}
 
-  L3_INLINE void put(uint32_t step, uint32_t part, Lanes row, Lanes column, Lanes pixels, Mask active) {
-    Base::put(step, part, row, column, &pixels, active);
+  L3_INLINE void put(uint32_t step, uint32_t part, Lanes pixels) {
+    W::store(this->place(step) + part * W::kPartLanes, pixels);
   }
 
   L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, uint32_t lane, uint32_t step) const {
-    const uint32_t* const pixels = this->words(0, lane, step);
+    const uint32_t* const pixels = this->numbers(0, lane, step);
     const TileOutput& out = this->out_;
     if constexpr (kChannels == 1) {
       if (out.colours != nullptr) {

@@ -27,8 +27,8 @@ inline constexpr ZoneSteps kZoneSteps;
 
 // Calls `f` with the buckets at two places (see DenseWarp::store_places). Both places are loaded at once: loads that
 // wait for a store of another size are slow.
-template <class F>
-L3_INLINE auto at_two_places(const uint16_t* first_bucket, const Bucket* buckets, const uint32_t* places, const F& f) {
+template <class FirstBucket, class F>
+L3_INLINE auto at_two_places(FirstBucket first_bucket, const Bucket* buckets, const uint32_t* places, const F& f) {
   uint64_t both;
   std::memcpy(&both, places, 8);
   const uint32_t a = static_cast<uint32_t>(both), b = static_cast<uint32_t>(both >> 32);
@@ -59,6 +59,7 @@ struct DenseWarp : Words {
     typename VectorTypes<kBytes>::U16 v;
 
     L3_INLINE friend Records operator>>(Records a, int count) { return {a.v >> count}; }
+    L3_INLINE friend Records operator<<(Records a, int count) { return {a.v << count}; }
   };
   static constexpr uint32_t kRecords = kBytes / 2;  // in a vector
   static constexpr uint32_t kRecordParts = kLanes / kRecords;
@@ -175,8 +176,9 @@ struct DenseWarp : Words {
       places[i] = (level[i] + row[i] * kLevels) | slot / (kProbabilities / kTableBuckets) << 16;
     }
   }
-  // Looks up the buckets of a part's lanes: first_bucket is the place of each context's table.
-  L3_INLINE static void look_up_places(const uint16_t* first_bucket, const Bucket* buckets, const uint32_t* places,
+  // Looks up the buckets of a part's lanes: first_bucket[context] is the place of the context's table.
+  template <class FirstBucket>
+  L3_INLINE static void look_up_places(FirstBucket first_bucket, const Bucket* buckets, const uint32_t* places,
                                        Lanes& own, Lanes& other) {
     for (uint32_t i = 0; i < kPartLanes; ++i) {
       const Bucket& b = buckets[first_bucket[places[i] & 0xFFFF] + (places[i] >> 16)];

@@ -5,6 +5,8 @@
 
 #if defined(__SSE2__)
 #include <immintrin.h>
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 
 namespace l3 {
@@ -118,6 +120,9 @@ struct ShortVectors {
 #endif
 #if defined(__SSE2__)
     if constexpr (kBytes == 16) return (Sums)_mm_madd_epi16((__m128i)a, (__m128i)pairs);
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+    const int16x8_t x = (int16x8_t)a, y = (int16x8_t)pairs;
+    return (Sums)vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
 #else
     // Which number of a pair is the first depends on the byte order. Their sum does not.
     return ((Sums)a << 16 >> 16) * (pairs << 16 >> 16) + ((Sums)a >> 16) * (pairs >> 16);

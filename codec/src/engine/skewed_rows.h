@@ -6,12 +6,11 @@
 
 namespace l3 {
 
-// `Self` is the derived sink. Its store() writes pixels of one row. A pixel takes kWords words.
-template <class Self, class W, uint32_t kWords>
+// `Self` is the derived sink. Its store() writes pixels of one row. A pixel takes kNumbers numbers.
+template <class Self, class W, class Number, uint32_t kNumbers>
 class SkewedRows {
  public:
   using Lanes = typename W::Lanes;
-  using Mask = typename W::Mask;
 
   L3_INLINE void begin(uint32_t width, uint32_t height, uint32_t lanes) {
     width_ = width;
@@ -30,11 +29,8 @@ class SkewedRows {
     }
   }
 
-  L3_INLINE void put(uint32_t step, uint32_t part, Lanes, Lanes, const Lanes* pixels, Mask) {
-    for (uint32_t word = 0; word < kWords; ++word) {
-      W::store(pixels_[word][step % kSteps] + part * W::kPartLanes, pixels[word]);
-    }
-  }
+  // Where a number of each lane's pixel in a step is to be put.
+  L3_INLINE Number* place(uint32_t step, uint32_t number = 0) { return pixels_[number][step % kSteps]; }
   L3_INLINE void end_step(uint32_t step) {
     if (step % kSteps == kSteps - 1 || step + 1 == steps_) flush(step / kSteps * kSteps, step + 1);
   }
@@ -42,15 +38,15 @@ class SkewedRows {
  protected:
   L3_INLINE explicit SkewedRows(const TileOutput& out) : out_(out) {}
 
-  // The pixels of a lane, starting with a step since the last flush.
-  L3_INLINE const uint32_t* words(uint32_t word, uint32_t lane, uint32_t step) const {
-    return &turned_[word][lane][step];
+  // A number of each of a lane's pixels, starting with a step since the last flush.
+  L3_INLINE const Number* numbers(uint32_t number, uint32_t lane, uint32_t step) const {
+    return &turned_[number][lane][step];
   }
 
   const TileOutput& out_;
 
  private:
-  static constexpr uint32_t kSteps = 64;
+  static constexpr uint32_t kSteps = kNumbers == 1 ? 64 : 32;  // stack is scarce
   struct Place {
     uint32_t row, column;
   };
@@ -58,10 +54,10 @@ class SkewedRows {
   // Writes the pixels of steps `from` to `to` - 1. Not inlined, since decoders call it in several places.
   __attribute__((noinline)) void flush(uint32_t from, uint32_t to) {
     if (out_.pixels == nullptr) return;
-    for (uint32_t word = 0; word < kWords; ++word) {
+    for (uint32_t i = 0; i < kNumbers; ++i) {
       for (uint32_t step = 0; step < kSteps; step += 8) {
         for (uint32_t lane = 0; lane < lanes_; lane += 8) {
-          W::transpose(&pixels_[word][step][lane], kLanes, &turned_[word][lane][step], kSteps);
+          W::transpose(&pixels_[i][step][lane], kLanes, &turned_[i][lane][step], kSteps);
         }
       }
     }
@@ -96,8 +92,8 @@ class SkewedRows {
 
   uint32_t width_ = 0, height_ = 0, lanes_ = 1, period_ = 2, steps_ = 0;
   Place next_[kLanes];  // the position of each lane in the next step to be written
-  alignas(64) uint32_t pixels_[kWords][kSteps][kLanes];
-  alignas(64) uint32_t turned_[kWords][kLanes][kSteps];
+  alignas(64) Number pixels_[kNumbers][kSteps][kLanes];
+  alignas(64) Number turned_[kNumbers][kLanes][kSteps];
 };
 
 }  // namespace l3

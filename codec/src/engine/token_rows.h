@@ -8,13 +8,18 @@
 
 namespace l3 {
 
-template <class W, uint32_t kWords>
-class TokenRows : public SkewedRows<TokenRows<W, kWords>, W, kWords> {
+template <class W, uint32_t kChannels>
+class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChannels> {
  public:
   L3_INLINE TokenRows(const TileOutput& out, const TokenTables& tables)
-      : SkewedRows<TokenRows, W, kWords>(out), tables_(tables) {
-    has_bytes_ = tables.channels == 1 && tables.bits <= 8 && tables.depth[0] <= 8;
-    for (uint32_t v = 0; v < 256 && has_bytes_; ++v) bytes_[v] = static_cast<uint8_t>(tables.sample_of(0, v));
+      : SkewedRows<TokenRows, W, uint16_t, kChannels>(out), tables_(tables) {
+    if (tables.channels != 1 || tables.depth[0] > 8 || kChannels > 1) return;
+    is_short_ = true;
+    const uint32_t count = 1u << tables.depth[0];
+    for (uint32_t v = 0; v < count; ++v) {
+      low_[v] = static_cast<uint8_t>(tables.sample_of(0, v));
+      high_[v] = static_cast<uint8_t>(tables.sample_of(0, v) >> 8);
+    }
   }
 
   L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, uint32_t lane, uint32_t step) const {
@@ -34,17 +39,17 @@ class TokenRows : public SkewedRows<TokenRows<W, kWords>, W, kWords> {
 
  private:
   L3_INLINE uint32_t value(uint32_t channel, uint32_t lane, uint32_t step) const {
-    return (*this->words(channel / 2, lane, step) >> (16 * (channel % 2)) & 0xFFFF) ^ kValueBias;
+    return *this->numbers(channel, lane, step) ^ kValueBias;
   }
 
   template <class Sample>
   L3_INLINE void put_samples(Sample* to, uint32_t count, uint32_t lane, uint32_t step) const {
     const uint32_t channels = tables_.channels;
-    if (has_bytes_) {
-      put_mapped(to, constant<1>, count, 0, lane, step, [&](uint32_t v) { return bytes_[v & 0xFF]; });
+    if (kChannels == 1 && channels == 1) {
+      put_gray(to, count, this->numbers(0, lane, step));
     } else if (tables_.listing == Listing::none) {
       for (uint32_t c = 0; c < channels; ++c) {
-        for (uint32_t i = 0; i < count; ++i) to[i * channels + c] = static_cast<Sample>(value(c, lane, step + i));
+        put_mapped(to + c, channels, count, c, lane, step, [](uint32_t v) { return v; });
       }
     } else if (tables_.listing == Listing::colours) {
       const uint32_t listed = tables_.value_count[0];
@@ -57,41 +62,79 @@ class TokenRows : public SkewedRows<TokenRows<W, kWords>, W, kWords> {
       for (uint32_t c = 0; c < channels; ++c) {
         const uint32_t listed = tables_.value_count[c];
         const uint16_t* const list = tables_.values + tables_.first_value[c];
-        const auto sample = [=](uint32_t v) { return v < listed ? list[v] : 0; };
-        if (channels == 1) {
-          put_mapped(to, constant<1>, count, 0, lane, step, sample);
-        } else {
-          put_mapped(to + c, channels, count, c, lane, step, sample);
-        }
+        put_mapped(to + c, channels, count, c, lane, step, [=](uint32_t v) { return v < listed ? list[v] : 0; });
       }
     }
   }
-  // Puts what a function makes of a channel's values to every `stride`-th place.
-  template <class Sample, class Stride, class F>
-  L3_INLINE void put_mapped(Sample* to, Stride stride, uint32_t count, uint32_t channel, uint32_t lane, uint32_t step,
-                            const F& map) const {
-    const uint32_t* words = this->words(channel / 2, lane, step);
-    const uint32_t* const end = words + count;
-    const uint32_t shift = 16 * (channel % 2);
-    const auto sample = [&](uint32_t i) __attribute__((always_inline)) {
-      return static_cast<Sample>(map((words[i] >> shift & 0xFFFF) ^ kValueBias));
-    };
-    // Reads four before writing any: the compiler must assume that a write may change the next value.
-    for (; words + 4 <= end; words += 4, to += step_of(4, stride)) {
-      const Sample four[] = {sample(0), sample(1), sample(2), sample(3)};
-      for (uint32_t k = 0; k < 4; ++k) to[step_of(k, stride)] = four[k];
+  // Puts the samples of an image of one channel. A list has a sample for every value that a pixel may have.
+  template <class Sample>
+  L3_INLINE void put_gray(Sample* to, uint32_t count, const uint16_t* numbers) const {
+    const uint32_t depth = tables_.depth[0];
+    if (tables_.listing == Listing::none) {
+      put_vectors(to, count, numbers, [](typename W::Records v) { return v; });
+    } else if (depth <= 4) {
+      put_vectors(
+          to, count, numbers, [&](typename W::Records v) __attribute__((always_inline)) {
+            return both<Sample>(W::look_up_16(low_, v), [&] { return W::look_up_16(high_, v); });
+          });
+    } else if (depth <= 6) {
+      put_vectors(
+          to, count, numbers, [&](typename W::Records v) __attribute__((always_inline)) {
+            return both<Sample>(W::look_up_64(low_, v), [&] { return W::look_up_64(high_, v); });
+          });
+    } else if (sizeof(Sample) == 1 && is_short_) {
+      put_four(to, count, numbers, [&](uint32_t v) { return low_[v & 0xFF]; });
+    } else {
+      put_four(to, count, numbers, [&](uint32_t v) { return tables_.values[v]; });
     }
-    for (; words < end; ++words, to += step_of(1, stride)) *to = sample(0);
   }
-  L3_INLINE static size_t step_of(uint32_t count, uint32_t stride) { return size_t{count} * stride; }
-  template <uint32_t kStride>
-  L3_INLINE static size_t step_of(uint32_t count, Constant<kStride>) {
-    return count * kStride;
+  template <class Sample, class High>
+  L3_INLINE static typename W::Records both(typename W::Records low, const High& high) {
+    if constexpr (sizeof(Sample) == 1) return low;
+    return W::either(low, high() << 8);
+  }
+  // Puts what a function makes of a vector of values.
+  template <class Sample, class F>
+  L3_INLINE void put_vectors(Sample* to, uint32_t count, const uint16_t* numbers, const F& map) const {
+    for (; count >= W::kRecords; count -= W::kRecords, numbers += W::kRecords, to += W::kRecords) {
+      W::store_samples(to, map(W::flipped(W::load_records(numbers))));
+    }
+    if (count == 0) return;
+    Sample rest[W::kRecords];
+    uint16_t padded[W::kRecords] = {};
+    std::memcpy(padded, numbers, sizeof(uint16_t) * count);
+    W::store_samples(rest, map(W::flipped(W::load_records(padded))));
+    std::memcpy(to, rest, sizeof(Sample) * count);
+  }
+  // Puts what a function makes of each value, four at a time.
+  template <class Sample, class F>
+  L3_INLINE void put_four(Sample* to, uint32_t count, const uint16_t* numbers, const F& map) const {
+    for (; count >= 4; count -= 4, numbers += 4, to += 4) {
+      uint64_t four;
+      std::memcpy(&four, numbers, 8);
+      four ^= uint64_t{kValueBias} * 0x0001000100010001;
+      const auto put = [&](uint32_t i) __attribute__((always_inline)) {
+        const uint32_t shift = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 16 * i : 48 - 16 * i;
+        to[i] = static_cast<Sample>(map(four >> shift & 0xFFFF));
+      };
+      put(0);
+      put(1);
+      put(2);
+      put(3);
+    }
+    for (; count > 0; --count) *to++ = static_cast<Sample>(map(*numbers++ ^ kValueBias));
+  }
+  // Puts what a function makes of a channel's values to every `stride`-th place.
+  template <class Sample, class F>
+  L3_INLINE void put_mapped(Sample* to, uint32_t stride, uint32_t count, uint32_t channel, uint32_t lane, uint32_t step,
+                            const F& map) const {
+    const uint16_t* const numbers = this->numbers(channel, lane, step);
+    for (uint32_t i = 0; i < count; ++i, to += stride) *to = static_cast<Sample>(map(numbers[i] ^ kValueBias));
   }
 
   const TokenTables& tables_;
-  bool has_bytes_;
-  uint8_t bytes_[256];  // the sample of each value, if both have at most 8 bits
+  bool is_short_ = false;                               // whether low_ and high_ are used
+  alignas(64) uint8_t low_[256] = {}, high_[256] = {};  // the bytes of each value's sample
 };
 
 }  // namespace l3

@@ -5,6 +5,10 @@
 
 namespace l3 {
 
+// The variants of the decoder. A processor compiles `holes` and `plain` separately. A GPU compiles one, which tests
+// for holes at run time.
+enum class TokenUse { literal, plain, holes };
+
 // The taps of a prediction in pairs, as they are multiplied: W N, NW NE, WW NN, NNE NWW; the errors at W N, NW NE, WW
 // NN; the errors of the two channels before; then for each of those channels W N, and NW with the sample.
 constexpr uint32_t kTapPairs = 12;

@@ -1,251 +1,199 @@
-// The operations that token models add to WordWarp on processors. kernels/ implements the same for CUDA.
+// What decoding tiles of token models adds to a DenseWarp on processors: records of values and errors, 16 bits for each
+// lane, and sums of 32 bits.
+//
+// Everything here works on any processor. targets/token_warp_*.h replace what SSE, AVX2 and NEON do faster.
 #pragma once
 
-#include <algorithm>
-
-#include "engine/token_taps.h"
-#include "engine/warp_concepts.h"
-#include "engine/word_warp.h"
+#include "engine/dense_warp.h"
+#include "models/token.h"
 
 namespace l3 {
 
-// A model as the decoder accesses it.
-class TokenView {
- public:
-  explicit TokenView(const TokenTables& tables) : tables_(tables) {
-    for (uint32_t equalities = 0; equalities < kMatchPatterns && tables.match; ++equalities) {
-      match_place_[equalities] = static_cast<uint16_t>(tables.match_row[equalities] * kMatchOctaves);
-    }
-  }
-
-  const TokenTables& all() const { return tables_; }
-  // The index of the first table of each pattern's row. The octave is added to it.
-  const uint16_t* match_place() const { return match_place_; }
-
-  bool match() const { return tables_.match; }
-  bool match_by_activity() const { return tables_.match_by_activity; }
-  bool hole() const { return tables_.hole; }
-  uint32_t hole_value() const { return tables_.hole_value; }
-  bool still() const { return tables_.still; }
-  uint32_t still_frequency(uint32_t i) const { return tables_.still_frequency[i]; }
-  bool grouped(uint32_t c) const { return tables_.grouped[c]; }
-  uint32_t max_value(uint32_t c) const { return (1u << tables_.depth[c]) - 1; }
-
- private:
-  const TokenTables& tables_;
-  uint16_t match_place_[kMatchPatterns];
-};
-
-// Finds steps in which all lanes are in still blocks.
-class StillAhead {
- public:
-  template <class Classes>
-  void scan(uint32_t width, uint32_t height, const Classes& classes) {
-    width_ = width;
-    height_ = height;
-    across_ = ceil_div(width, kBlockEdge);
-    for (uint32_t block = across_ * ceil_div(height, kBlockEdge); block-- > 0;) {
-      const uint32_t right = (block % across_ + 1) * kBlockEdge;
-      const bool goes_on = right < width && ends_[block + 1] != 0;
-      const bool still = (classes[block] & kStillBlock) != 0;
-      ends_[block] = static_cast<uint16_t>(!still ? 0 : goes_on ? ends_[block + 1] : right);
-    }
-  }
-
-  // idle: for how many steps from now on all lanes stay in still blocks and away from the tile's edges, or 0 if they
-  // are too few to be worth it. busy: if idle is 0, for how many steps that cannot change. Lane 0 is at `column` and
-  // `row`; each further lane is one row below and two columns behind.
-  struct Steps {
-    uint32_t idle, busy;
-  };
-  Steps from(uint32_t column, uint32_t row, uint32_t lanes) const {
-    uint32_t steps = width_ - 1 - column;
-    const uint32_t rows = smaller(lanes, height_ > row ? height_ - row : 0);
-    for (uint32_t lane = 0; lane < rows && steps >= kFew; ++lane) {
-      const uint32_t x = column - 2 * lane;
-      const uint32_t end = ends_[((row + lane) >> 4) * across_ + (x >> 4)];
-      if (end == 0) return {0, kBlockEdge - x % kBlockEdge};
-      steps = smaller(steps, end - x);
-    }
-    return steps >= kFew ? Steps{steps, 0} : Steps{0, steps + 1};
-  }
-
- private:
-  static constexpr uint32_t kFew = 3;
-  uint32_t width_ = 0, height_ = 0, across_ = 0;
-  // The column after the run of still blocks that begins with this block, or 0 if this block is not still.
-  uint16_t ends_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge) + 1];
-};
-
-// `Self` is the derived warp, whose replacements of functions are used here.
+// `Self` is the derived warp, whose replacements of functions are used here. `Base` is its DenseWarp.
 template <class Self, class Base>
 struct TokenWarp : Base {
-  using Lanes = typename Base::Lanes;
-  using Mask = typename Base::Mask;
-  using Vector = typename Base::Vector;
-  using Signed = typename Base::Signed;
-  using Shorts = typename Base::Shorts;
-  using Floats = typename Base::Floats;
-  typedef uint16_t UnsignedShorts __attribute__((vector_size(sizeof(Shorts))));
-  using TokenTables = TokenView;
-  using Ahead = StillAhead;
-  static constexpr bool kLooksAhead = true;
-  static constexpr uint32_t kPartLanes = Base::kPartLanes;
+  using Base::kPartLanes, Base::kRecords, Base::kPartsOfRecords, Base::all_records;
+  using typename Base::Lanes, typename Base::Mask, typename Base::Records;
+  using Short = ShortVectors<Base::kBytes>;
+  using Shorts = typename Short::Shorts;
+  using Numbers = decltype(Records::v);
+  using Sums = typename Short::InterleavedSums;
 
-  L3_INLINE static Mask same(Lanes a, Lanes b) { return {(Vector)(a.v == b.v)}; }
-  L3_INLINE static Mask not_less(Lanes a, Lanes b) { return {(Vector)((Signed)a.v >= (Signed)b.v)}; }
-  L3_INLINE static bool any(Mask mask) { return Base::bits(mask) != 0; }
-  // `a` in the lanes of the mask, 0 in the others.
-  L3_INLINE static Lanes select_or_zero(Mask mask, Lanes a) { return a & mask; }
-  L3_INLINE static Lanes at_least_zero(Lanes a) { return {a.v & ~(Vector)((Signed)a.v >> 31)}; }
-  // The minimum, for numbers below 2^31.
-  L3_INLINE static Lanes at_most(Lanes a, Lanes b) {
-    const Vector above = (Vector)((Signed)a.v > (Signed)b.v);
-    return {(a.v & ~above) | (b.v & above)};
+  // See FirstRecords.
+  static constexpr bool kChoosesParts = false;
+
+  // ---- records
+
+  L3_INLINE static Records record_numbers(uint32_t part) {
+    Records r;
+    for (uint32_t i = 0; i < kRecords; ++i) r.v[i] = static_cast<uint16_t>(part * kRecords + i);
+    return r;
   }
+  L3_INLINE static Records both(Records a, Records b) { return {a.v & b.v}; }
+  L3_INLINE static Records either(Records a, Records b) { return {a.v | b.v}; }
+  L3_INLINE static Records exclusive(Records a, Records b) { return {a.v ^ b.v}; }
+  L3_INLINE static Records without(Records a, Records b) { return {a.v & ~b.v}; }
+  L3_INLINE static Records sum(Records a, Records b) { return {a.v + b.v}; }
+  L3_INLINE static Records difference(Records a, Records b) { return {a.v - b.v}; }
+  using Base::both, Base::either, Base::select;
+  // Adds the bias of values, or takes it away.
+  L3_INLINE static Records flipped(Records a) { return {a.v ^ static_cast<uint16_t>(kValueBias)}; }
+  // Masks: all bits of a record, or none.
+  L3_INLINE static Records same(Records a, Records b) { return {(Numbers)(a.v == b.v)}; }
+  L3_INLINE static Records not_less(Records a, Records b) { return {(Numbers)((Shorts)a.v >= (Shorts)b.v)}; }
+  L3_INLINE static Records signs(Records a) { return {(Numbers)((Shorts)a.v >> 15)}; }
+  L3_INLINE static Records select(Records mask, Records a, Records b) { return {(a.v & mask.v) | (b.v & ~mask.v)}; }
+  L3_INLINE static bool any(Records mask) { return Short::any((Shorts)mask.v); }
+  L3_INLINE static Records at_most_255(Records a) {
+    const Numbers above = (Numbers)(a.v > 255);
+    return {((a.v & ~above) | above) & 255};
+  }
+
+  // How far biased values are apart, at most 32767.
+  L3_INLINE static Records value_distances(Records a, Records b) {
+    const Shorts x = (Shorts)a.v, y = (Shorts)b.v;
+    const Numbers distance = (Numbers)Short::larger(x, y) - (Numbers)Short::lesser(x, y);
+    const Numbers over = (Numbers)((Shorts)distance >> 15);
+    return {(distance & ~over) | (over & 32767)};
+  }
+  L3_INLINE static Records error_magnitudes(Records a) { return {(Numbers)Short::magnitude((Shorts)a.v)}; }
+  // value - p, at least -32767 and at most 32767.
+  L3_INLINE static Records token_errors(Records value, Records p) {
+    const Numbers a = flipped(value).v, b = flipped(p).v, wrapped = a - b;
+    const Numbers overflows = (Numbers)((Shorts)((a ^ b) & (a ^ wrapped)) >> 15);
+    const Numbers end = (Numbers)((Shorts)a >> 15) ^ 0x7FFF;
+    const Shorts error = (Shorts)((end & overflows) | (wrapped & ~overflows));
+    return {(Numbers)Short::larger(error, Shorts{} - int16_t{kMaxTokenError})};
+  }
+
+  // ---- sums: of the products of two records each and their weights, in an order of the processor's
+
+  // Weights of two records, the first one in the lower half.
+  L3_INLINE static uint32_t pair(uint32_t weights) {
+    return static_cast<uint32_t>(
+        Short::pair_of(static_cast<int16_t>(weights & 0xFFFF), static_cast<int16_t>(weights >> 16)));
+  }
+  // Where a lane's weights are among those that add_pairs() loads for all lanes.
+  L3_INLINE static uint32_t place_in_sums(uint32_t lane) {
+    const uint32_t of_part = lane % kRecords;
+    return lane - of_part + of_part % 8 / 4 * kPartLanes + of_part / 8 * 4 + of_part % 4;
+  }
+  L3_INLINE static Sums all_sums(uint32_t value) {
+    const typename Short::Sums all = Short::all_pairs(static_cast<int32_t>(value));
+    return {all, all};
+  }
+  L3_INLINE static void add_pairs(Records a, Records b, const uint32_t* weights, Sums& sums) {
+    typename Short::Sums low, high;
+    std::memcpy(&low, weights, sizeof(low));
+    std::memcpy(&high, weights + kPartLanes, sizeof(high));
+    const auto turns = Short::interleave((Shorts)a.v, (Shorts)b.v);
+    sums.low += Short::multiply_pairs(turns.low, low);
+    sums.high += Short::multiply_pairs(turns.high, high);
+  }
+  L3_INLINE static void add_pairs(Records a, Records b, uint32_t weights, Sums& sums) {
+    sums.add(Short::interleave((Shorts)a.v, (Shorts)b.v), Short::all_pairs(static_cast<int32_t>(weights)));
+  }
+  // The lower halves of sums, which need not fit 16 bits.
+  L3_INLINE static Records lower_halves_of(const Sums& sums) {
+    return {(Numbers)Short::narrow({sums.low << 16 >> 16, sums.high << 16 >> 16})};
+  }
+  // The predictions, clamped to 0 to `max_value`, and a mask of the lanes in which they lean upwards.
+  L3_INLINE static void split(Sums sums, uint32_t max_value, Records& p, Records& up) {
+    const auto most = Short::all_pairs(static_cast<int32_t>((max_value << kWeightShift) + (1u << kWeightShift) - 1));
+    const auto within = [&](const auto& v) __attribute__((always_inline)) {
+      return Self::lesser_words(Self::larger_words(v, typename Short::Sums{}), most);
+    };
+    const Sums in{within(sums.low), within(sums.high)};
+    p = Self::lower_halves_of({in.low >> kWeightShift, in.high >> kWeightShift});
+    up = {(Numbers)Short::narrow({in.low << (32 - kWeightShift) >> 31, in.high << (32 - kWeightShift) >> 31})};
+  }
+  template <class V>
+  L3_INLINE static V larger_words(const V& a, const V& b) {
+    return a > b ? a : b;
+  }
+  template <class V>
+  L3_INLINE static V lesser_words(const V& a, const V& b) {
+    return a < b ? a : b;
+  }
+  // The levels of activities.
+  L3_INLINE static Records levels(const Sums& activities) {
+    const auto most = Short::all_pairs(static_cast<int32_t>(kMaxActivity));
+    return {(Numbers)Short::levels_of(
+        Sums{Self::lesser_words(activities.low, most), Self::lesser_words(activities.high, most)})};
+  }
+  // The number of bits that numbers take, at most 15: the exponents of 2 a + 1.
+  L3_INLINE static Records bit_lengths(Records a) {
+    using Floats = typename Short::Floats;
+    const Numbers over = (Numbers)((Shorts)a.v >> 15);
+    const auto turns = Short::interleave((Shorts)((a.v & ~over) | (over & 32767)), Shorts{});
+    const auto two = Short::all_pairs(Short::pair_of(2, 0));
+    const auto exponents = [&](const Shorts& half) __attribute__((always_inline)) {
+      const auto odd = Short::multiply_pairs(half, two) + 1;
+      return ((typename Short::Sums) __builtin_convertvector(odd, Floats) >> 23) - 127;
+    };
+    return {(Numbers)Short::narrow({exponents(turns.low), exponents(turns.high)})};
+  }
+
+  // ---- contexts and places
+
+  L3_INLINE static Records look_up_16(const uint8_t* table, Records index) {
+    Records r;
+    for (uint32_t i = 0; i < kRecords; ++i) r.v[i] = table[index.v[i]];
+    return r;
+  }
+  L3_INLINE static Records look_up_64(const uint8_t* table, Records index) { return Self::look_up_16(table, index); }
+  L3_INLINE static Records context(Records level, Records row_of_zone, Records row_of_pattern) {
+    return {level.v + (row_of_zone.v + row_of_pattern.v) * static_cast<uint16_t>(kTokenLevels)};
+  }
+  // As DenseWarp::store_places does, for contexts of a part of records.
+  L3_INLINE static void store_places(Records contexts, const Lanes* states, uint32_t* places) {
+    Lanes words[kPartsOfRecords];
+    Self::widen(contexts, words);
+    for (uint32_t i = 0; i < kPartsOfRecords; ++i) {
+      const Lanes bucket = (states[i] & constant<kProbabilities - kProbabilities / kTokenBuckets>) << 10;
+      Base::store(places + i * kPartLanes, words[i] | bucket);
+    }
+  }
+
+  // ---- between records and lanes
+
+  L3_INLINE static void widen(Records a, Lanes* words) {
+    for (uint32_t i = 0; i < kRecords; ++i) words[i / kPartLanes].v[i % kPartLanes] = a.v[i];
+  }
+  // The lower halves of lanes.
+  L3_INLINE static Records narrow(const Lanes* words) {
+    Records r;
+    for (uint32_t i = 0; i < kRecords; ++i) r.v[i] = static_cast<uint16_t>(words[i / kPartLanes].v[i % kPartLanes]);
+    return r;
+  }
+  L3_INLINE static Records mask_records(const Mask* masks) { return Self::narrow(masks); }
+  // The mask of a part of lanes, among the masks of all records.
+  L3_INLINE static Mask lane_mask(const Records* masks, uint32_t part) {
+    Lanes words[kPartsOfRecords];
+    Self::widen(masks[part / kPartsOfRecords], words);
+    const Lanes mask = words[part % kPartsOfRecords];
+    return mask | mask << 16;
+  }
+
+  // Store the lower bytes of records, or the records.
+  L3_INLINE static void store_samples(uint8_t* to, Records a) {
+    typedef uint8_t Bytes __attribute__((vector_size(kRecords)));
+    const Bytes bytes = __builtin_convertvector(a.v, Bytes);
+    std::memcpy(to, &bytes, kRecords);
+  }
+  L3_INLINE static void store_samples(uint16_t* to, Records a) { Base::store_records(to, a); }
+
+  // ---- lanes
 
   L3_INLINE static Lanes shifted_left(Lanes a, Lanes count) { return {a.v << count.v}; }
   L3_INLINE static Lanes shifted_right(Lanes a, Lanes count) { return {a.v >> count.v}; }
-
-  // Lanes of two 16-bit numbers.
-  // Saturates at 32767.
-  L3_INLINE static Lanes distance_pairs(Lanes a, Lanes b) {
-    const Shorts x = (Shorts)a.v, y = (Shorts)b.v, above = (Shorts)(x > y);
-    const UnsignedShorts sign = (UnsignedShorts)~above;
-    const Shorts distance = (Shorts)((((UnsignedShorts)x - (UnsignedShorts)y) ^ sign) - sign);
-    const Shorts over = distance >> 15;
-    return {(Vector)((distance & ~over) | (over & 32767))};
-  }
-
-  L3_INLINE static Lanes token_level(Lanes activity) {
-    return Base::level(Self::at_most(activity, Base::splat(constant<kMaxActivity>)));
-  }
-  L3_INLINE static Lanes token_error(Lanes a) { return Base::template clamp<-kMaxTokenError, kMaxTokenError>(a); }
-  // Uses the exponent of 2 a + 1 as a float.
-  L3_INLINE static Lanes bit_length_at_most_15(Lanes a) {
-    const Vector exponent = (Vector) __builtin_convertvector((Signed)((a.v << 1) + 1), Floats) >> 23;
-    return Self::at_most({exponent - 127}, Base::splat(constant<15>));
-  }
-  // The prediction, clamped to 0 to `max_value`, and a mask of the lanes in which it leans upwards.
-  L3_INLINE static void split_tokens(Lanes sum, uint32_t max_value, Lanes& p, Lanes& up) {
-    const Lanes minimum = Self::at_least_zero(sum);
-    const Lanes within = Self::at_most(minimum, Base::splat((max_value << kWeightShift) + (1u << kWeightShift) - 1));
-    p = within >> kWeightShift;
-    up = Base::shift_right_signed(within << (32 - kWeightShift), 31);
-  }
-
-  // Looks up the buckets of each lane's table.
-  L3_INLINE static void look_up_match(const TokenView& view, Lanes equalities, Lanes octave, Lanes bucket, Lanes& own,
-                                      Lanes& other) {
-    const auto patterns = Self::each(equalities), octaves = Self::each(octave);
-    const uint8_t* const tables = view.all().match_table;
-    const uint16_t* const place = view.match_place();
-    look_up_buckets([&](uint32_t i) { return tables[place[patterns[i]] + octaves[i]]; }, view, bucket, own, other);
-  }
-  L3_INLINE static void look_up_literal(const TokenView& view, Lanes w, Lanes bucket, Lanes& own, Lanes& other) {
-    const auto values = Self::each(w);
-    look_up_buckets([&](uint32_t i) { return view.all().literal_table[values[i]]; }, view, bucket, own, other);
-  }
-  L3_INLINE static void look_up_token(const TokenView& view, uint32_t c, Lanes context, Lanes bucket, Lanes& own,
-                                      Lanes& other) {
-    const auto contexts = Self::each(context);
-    look_up_buckets([&](uint32_t i) { return view.all().table_of[c][contexts[i]]; }, view, bucket, own, other);
-  }
-  // The index of the first level in the row of a zone and a sign pattern.
-  L3_INLINE static Lanes token_row(const TokenView& view, uint32_t c, Lanes zone, Lanes pattern) {
-    return Base::row(view.all(), c, zone, pattern) * constant<kTokenLevels>;
-  }
-
-  // What lane 0 will need of the last lane in later steps: kWords words for each step.
-  template <uint32_t kWords>
-  class TokenDelay {
-   public:
-    using Entry = const uint32_t*;
-    L3_INLINE void clear(uint32_t steps) {
-      steps_ = steps;
-      at_ = 0;
-      for (uint32_t i = 0; i < steps; ++i) {
-        for (uint32_t word = 0; word < kWords; ++word) words_[i][word] = kValueBias << 16 | kValueBias;
-      }
-    }
-    L3_INLINE Entry load() const { return words_[at_]; }
-
-    // Writes the words of one entry. `lane` is the lane's number within its part.
-    class Next {
-     public:
-      L3_INLINE Next(uint32_t* to, uint32_t lane) : to_(to), lane_(lane) {}
-      L3_INLINE void put(Lanes a) { *to_++ = a.v[lane_]; }
-
-     private:
-      uint32_t* to_;
-      uint32_t lane_;
-    };
-    L3_INLINE Next next(uint32_t lane) { return {words_[at_], lane}; }
-    L3_INLINE void store(const Next&) { at_ = at_ + 1 == steps_ ? 0 : at_ + 1; }
-
-   private:
-    uint32_t steps_ = 1, at_ = 0;
-    uint32_t words_[kMaxTileEdge][kWords];
-  };
-
-  // The weights for the block of each lane, in pairs.
-  template <uint32_t kChannels>
-  class TokenWeights {
-   public:
-    L3_INLINE explicit TokenWeights(const TokenView& view) {
-      const l3::TokenTables& tables = view.all();
-      if (tables.literal) return;
-      channels_ = tables.engine_channels;
-      for (uint32_t c = 0; c < channels(); ++c) change_ = change_ || tables.classes[c] > 1;
-      for (uint32_t c = 0; c < channels(); ++c) {
-        for (uint32_t k = 0; k < tables.classes[c]; ++k) {
-          for (uint32_t i = 0; i < tap_pairs(c); ++i) classes_[c][k][i] = tap_pair(tables.weights[c][k], i);
-        }
-        for (uint32_t i = 0; i < kActivityPairs; ++i) activity_[c][i] = activity_pair(tables.activity[c], i);
-        for (uint32_t i = 0; i < tap_pairs(c) && !change_; ++i) std::fill_n(lanes_[c][i], kLanes, classes_[c][0][i]);
-      }
-    }
-
-    // Whether different blocks have different weights.
-    L3_INLINE bool change() const { return change_; }
-
-    // Loads the weights of the lanes in `entering`, a bit mask, which enter a new block.
-    L3_INLINE void enter(uint32_t part, uint32_t entering, Lanes block, const typename Base::Classes& classes) {
-      for (; entering != 0; entering &= entering - 1) {
-        const uint32_t i = static_cast<uint32_t>(__builtin_ctz(entering));
-        const uint32_t of_block = classes[block.v[i]];
-        const uint32_t lane = part * kPartLanes + i;
-        for (uint32_t c = 0; c < channels(); ++c) {
-          const uint32_t* from = classes_[c][of_block >> (8 * c) & (kMaxClasses - 1)];
-          for (uint32_t pair = 0; pair < tap_pairs(c); ++pair) lanes_[c][pair][lane] = from[pair];
-        }
-      }
-    }
-    L3_INLINE Lanes pair(uint32_t c, uint32_t i, uint32_t part) const {
-      return Base::load(lanes_[c][i] + part * kPartLanes);
-    }
-    L3_INLINE uint32_t activity(uint32_t c, uint32_t i) const { return activity_[c][i]; }
-
-   private:
-    L3_INLINE uint32_t channels() const { return kChannels == 1 ? 1 : channels_; }
-
-    bool change_ = false;
-    uint32_t channels_ = 1;
-    uint32_t classes_[kChannels][kMaxClasses][kTapPairs];
-    uint32_t activity_[kChannels][kActivityPairs];
-    alignas(64) uint32_t lanes_[kChannels][kTapPairs][kLanes] = {};
-  };
-
- private:
-  template <class TableOf>
-  L3_INLINE static void look_up_buckets(const TableOf& table_of, const TokenView& view, Lanes bucket, Lanes& own,
-                                        Lanes& other) {
-    Self::template look_up_in<kTokenBuckets>(table_of, view.all().buckets, bucket, own, other);
-  }
 };
 
-struct PortableTokenWarp : TokenWarp<PortableTokenWarp, WordWarp<PortableTokenWarp, 16>> {};
-
-static_assert(TokenMethodWarp<PortableTokenWarp>);
+// A warp for tiles whose lanes all fit the first kCount vectors of records. Loops over parts have as many turns as the
+// warp has parts, so that compilers can unroll them.
+template <class W, uint32_t kCount>
+struct FirstRecords : W {
+  static constexpr uint32_t kRecordParts = kCount, kParts = kCount * W::kPartsOfRecords;
+};
 
 }  // namespace l3

@@ -128,16 +128,10 @@ struct WordLanes {
   L3_INLINE friend WordLanes operator>>(WordLanes a, int count) { return {a.v >> count}; }
 };
 
-// Hides from the compiler how a pointer was computed. It then addresses everything from this pointer, instead of
-// keeping a pointer for each array.
-template <class T>
-L3_INLINE T* held(T* pointer) {
-  asm("" : "+r"(pointer));
-  return pointer;
-}
-
-// Hides from the compiler where a number comes from.
-L3_INLINE uint16_t held(uint16_t number) {
+// Hides from the compiler where a number or a pointer comes from. It then addresses everything from this pointer,
+// instead of keeping a pointer for each array.
+template <class Number>
+L3_INLINE Number held(Number number) {
   asm("" : "+r"(number));
   return number;
 }

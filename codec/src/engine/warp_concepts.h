@@ -77,7 +77,6 @@ concept WavefrontWarp = requires(typename W::Lanes a, typename W::Mask mask, uin
   { W::bits(mask) } -> std::same_as<uint32_t>;
   { W::template byte_of<2>(a) } -> std::same_as<typename W::Lanes>;
   { W::top_byte(a) } -> std::same_as<typename W::Lanes>;
-  { W::shift_up(a, a) } -> std::same_as<typename W::Lanes>;
   { W::load_states(bytes, n, n) } -> std::same_as<typename W::Lanes>;
   W::refill(a, mask, window, n);
   { reader.window(n) } -> std::same_as<typename W::Reader::Window>;
@@ -88,12 +87,13 @@ concept WavefrontWarp = requires(typename W::Lanes a, typename W::Mask mask, uin
   { W::kAllBits } -> std::convertible_to<uint32_t>;
 };
 
-// Decodes dense tiles with models of kind 0 on a GPU. Processors do it with other operations, those of word_warp.h.
+// Decodes dense tiles with models of kind 0 on a GPU. Processors do it with the operations of dense_warp.h.
 template <class W>
 concept DenseMethodWarp = WavefrontWarp<W> &&
     requires(typename W::Lanes a, typename W::Mask mask, uint32_t n, const typename W::Tables& tables,
              typename W::SignedFour four, typename W::Delay& delay, typename W::Classes& classes,
              typename W::template Weights<kMaxChannels>& weights) {
+  { W::shift_up(a, a) } -> std::same_as<typename W::Lanes>;
   { W::signed_four(a) } -> std::same_as<typename W::SignedFour>;
   { W::dot(a, weights.word(n, n, n), a) } -> std::same_as<typename W::Lanes>;
   { W::dot(four, weights.word(n, n, n), a) } -> std::same_as<typename W::Lanes>;
@@ -120,14 +120,12 @@ concept DenseMethodWarp = WavefrontWarp<W> &&
   delay.store(n, a, a, a, a);
 };
 
-// Decodes dense tiles with token models. token_warp.h documents the functions.
+// Decodes dense tiles with token models on a GPU. Processors do it with the operations of token_warp.h.
 template <class W>
 concept TokenMethodWarp = WavefrontWarp<W> &&
     requires(typename W::Lanes a, typename W::Mask mask, uint32_t n, const typename W::TokenTables& tables,
              typename W::template TokenDelay<4>& delay, typename W::Classes& classes,
              typename W::template TokenWeights<kMaxChannels>& weights) {
-  { W::kLooksAhead } -> std::convertible_to<bool>;
-  typename W::Ahead;
   { W::same(a, a) } -> std::same_as<typename W::Mask>;
   { W::not_less(a, a) } -> std::same_as<typename W::Mask>;
   { W::any(mask) } -> std::convertible_to<bool>;

@@ -1,5 +1,5 @@
-// What the two decoders of dense tiles share (section 13 of the spec): DenseDecoder and TokenDecoder derive from
-// Wavefront. Every processor target and CUDA compile this same code.
+// What all decoders of dense tiles share (section 13 of the spec): DenseLoop and TokenLoop on processors, DenseDecoder
+// and TokenDecoder on GPUs derive from Wavefront. Every processor target and CUDA compile this same code.
 //
 // The lanes pass through the tile as a wavefront. Each lane is two columns behind the lane above it, so whatever it
 // needs from the row above was already decoded by the previous lane, and is handed over from lane to lane. A warp may
@@ -8,7 +8,7 @@
 #pragma once
 
 #include "container/tile.h"
-#include "models/dense_tables.h"
+#include "models/token.h"
 
 // Loops over parts are not unrolled, so that the code of a step fits the processor's cache of decoded instructions.
 #if defined(__CUDACC__)
@@ -31,12 +31,6 @@
 
 namespace l3 {
 
-// The neighbours of a lane's pixel: their values, or their errors.
-template <class Lanes>
-struct DenseWindow {
-  Lanes w, ww, n, nw, ne, nww, nn, nne;
-};
-
 // A part of the lanes begins to work kAhead steps before its first lane enters the tile.
 template <class W, class Sink, uint32_t kAhead = 1>
 class Wavefront {
@@ -46,8 +40,8 @@ class Wavefront {
   using Classes = typename W::Classes;
   using Window = typename W::Reader::Window;
   static constexpr uint32_t kParts = W::kParts;
-  // Whether a step works only on parts with lanes inside the tile. With two parts, choosing takes longer than it saves.
-  static constexpr bool kChoosesParts = kParts > 2;
+  // Whether a step works only on parts with lanes inside the tile.
+  static constexpr bool kChoosesParts = W::kChoosesParts;
 
   L3_INLINE Wavefront(const TileShape& shape, const TileEntry& entry, Sink& sink, Classes& classes)
       : width_(shape.width),
@@ -165,6 +159,26 @@ class Wavefront {
       }
     }
   }
+  // Decodes which lanes' blocks are still (section 15.4), from the frequencies of a still block below one that is not
+  // still and below one that is. Only the others remain active.
+  L3_INLINE void decode_still(uint32_t part, Round& round, const uint32_t (&frequencies)[2]) {
+    const Lanes lane = W::numbers(part);
+    const uint32_t first = round.first, across = blocks_across();
+    // The block above is a context only if an earlier round decoded it.
+    const Mask known = W::both(W::less(lane, across), W::at_least(lane + first, across));
+    const Lanes above = classes_.of(lane + (first - across), W::lane_bits(known));
+    const Lanes frequency = W::select(W::equal(above & constant<kStillBlock>, kStillBlock), W::splat(frequencies[1]),
+                                      W::splat(frequencies[0]));
+    const Lanes slot = state_[part] & constant<kProbabilities - 1>;
+    const Mask still = W::both(active_[part], W::less_small(slot, frequency));
+    const Lanes own_frequency = W::select(still, frequency, W::splat(constant<kProbabilities>) - frequency);
+    const Lanes number = W::select(still, slot, slot - frequency);
+    const Lanes next = own_frequency * (state_[part] >> kProbabilityBits) + number;
+    state_[part] = W::select(active_[part], next, state_[part]);
+    refill(part, active_[part], round.window, round.taken);
+    active_[part] = W::and_not(active_[part], still);
+    round.classes[part] = W::select(still, W::splat(kStillBlock), W::splat(0));
+  }
   L3_INLINE bool end_round(const Round& round) {
     L3_FOR_USED_PARTS classes_.store(round.first + part * W::kPartLanes, round.end, round.classes[part]);
     return advance(round.taken);
@@ -228,56 +242,6 @@ class Wavefront {
     const Mask wraps = W::equal(column_[part], period);
     column_[part] = W::select(wraps, W::splat(0), column_[part]);
     row_[part] = W::select(wraps, row_[part] + lanes_, row_[part]);
-  }
-
-  // ---- neighbours
-
-  struct Edges {
-    Mask first_column, first_row, first_rows, last_column, first_column_or_row, last_column_or_first_row;
-
-    L3_INLINE static Edges of(Lanes column, Lanes row, uint32_t width) {
-      const Mask first_column = W::equal(column, 0), last_column = W::equal(column, width - 1);
-      const Mask first_row = W::equal(row, 0), first_rows = W::less(row, 2u);
-      return {first_column,
-              first_row,
-              first_rows,
-              last_column,
-              W::either(first_column, first_row),
-              W::either(last_column, first_row)};
-    }
-  };
-  // Neighbours that need corrections at the tile's edges, while the window must keep them uncorrected for the next
-  // step.
-  struct Upper {
-    Lanes ne, nn, nne;
-  };
-
-  // Moves each lane's window by one column.
-  L3_INLINE static void slide(DenseWindow<Lanes>& window, Lanes here, Lanes here_before, Lanes n_before) {
-    window.nn = window.nne;
-    window.nne = W::shift_up(window.n, n_before);
-    window.nww = window.nw;
-    window.nw = window.n;
-    window.n = window.ne;
-    window.ne = W::shift_up(here, here_before);
-    window.ww = window.w;
-    window.w = here;
-  }
-
-  L3_INLINE static Upper upper_of(const DenseWindow<Lanes>& window) { return {window.ne, window.nn, window.nne}; }
-
-  // Corrects the neighbours at the tile's edges (section 13.3). `corner` is used for the tile's first pixel, which has
-  // none.
-  L3_INLINE static Upper fix_edges(DenseWindow<Lanes>& window, const Edges& edges, Lanes corner) {
-    window.n = W::select(edges.first_row, W::select(edges.first_column, corner, window.w), window.n);
-    window.w = W::select(edges.first_column, window.n, window.w);
-    window.ww = W::select(edges.first_column, window.n, window.ww);
-    window.nw = W::select(edges.first_column_or_row, window.n, window.nw);
-    window.nww = W::select(edges.first_column_or_row, window.n, window.nww);
-    const Lanes ne = W::select(edges.last_column_or_first_row, window.n, window.ne);
-    const Lanes nn = W::select(edges.first_rows, window.n, window.nn);
-    const Lanes nne = W::select(edges.first_rows, ne, W::select(edges.last_column, nn, window.nne));
-    return {ne, nn, nne};
   }
 
   const uint32_t width_, height_, lanes_;

@@ -1,9 +1,8 @@
 // A warp of the dense method on a processor: 32 lanes of 32 bits, divided into parts. A part has as many lanes as fit
 // a native vector of kBytes. The decoder processes one part at a time, so that its working set fits the registers.
 //
-// As in vector_warp.h, everything here works on any processor. word_warp_avx2.h and word_warp_avx512.h replace what
-// AVX2 and AVX-512 can do faster. kernels/ implements the same functions with CUDA's registers, where a warp has a
-// single part.
+// As in vector_warp.h, everything here works on any processor. targets/word_warp_*.h replace what SSE, AVX2, AVX-512
+// and NEON do faster. kernels/ implements the same functions with CUDA's registers, where a warp has a single part.
 #pragma once
 
 #include <cstring>
@@ -42,12 +41,13 @@ struct WordWarp {
   using Mask = Lanes;  // all bits of a lane, or none
   using Vector = typename Lanes::Vector;
   using Signed = typename VectorTypes<kBytes>::I32;
-  using Shorts = typename VectorTypes<kBytes>::I16;
   using Floats = typename VectorTypes<kBytes>::F32;
   using Reader = PayloadReader;
   using Tables = DenseTables;
   static constexpr uint32_t kPartLanes = kBytes / 4;
   static constexpr uint32_t kParts = kLanes / kPartLanes;
+  // With two parts, choosing those that have work takes longer than it saves.
+  static constexpr bool kChoosesParts = kParts > 2;
 
   // ---- numbers
 
@@ -68,16 +68,6 @@ struct WordWarp {
   }
   L3_INLINE static void store(uint32_t* p, Lanes a) { std::memcpy(p, &a.v, kBytes); }
 
-  L3_INLINE static Lanes shift_right_signed(Lanes a, int count) { return {(Vector)((Signed)a.v >> count)}; }
-  // Clamps signed numbers to kMin to kMax.
-  template <int32_t kMin, int32_t kMax>
-  L3_INLINE static Lanes clamp(Lanes a) {
-    Signed v = (Signed)a.v;
-    const Signed below = v < kMin;
-    v = (v & ~below) | (kMin & below);
-    const Signed above = v > kMax;
-    return {(Vector)((v & ~above) | (kMax & above))};
-  }
   // Marks a number that a compiler might otherwise compute repeatedly to save a register.
   L3_INLINE static uint32_t uniform(uint32_t number) { return number; }
 
@@ -119,35 +109,8 @@ struct WordWarp {
   }
   L3_INLINE static Lanes top_byte(Lanes word) { return word >> 24; }
 
-  // Combine halves of two words.
-  L3_INLINE static Lanes lower_halves(Lanes a, Lanes b) { return (a & constant<0xFFFF>) | b << 16; }
-  L3_INLINE static Lanes upper_halves(Lanes a, Lanes b) { return a >> 16 | (b & constant<0xFFFF0000>); }
-
-  // ---- pairs: two 16-bit numbers to a lane
-
-  // Add the sum of the two products to `sum`.
-  L3_INLINE static Lanes dot_pairs(Lanes a, Lanes b, Lanes sum) { return add_products(a.v, b.v, sum); }
-  L3_INLINE static Lanes magnitude_pairs(Lanes a) { return {magnitudes(a.v)}; }
-
   // ---- between lanes and memory
 
-  // Moves each lane's value to the next higher lane. The first lane gets the last lane of `before`.
-  L3_INLINE static Lanes shift_up(Lanes a, Lanes before) {
-    return shift_up_by<1>(a, before, std::make_integer_sequence<int, static_cast<int>(kPartLanes)>{});
-  }
-
-  // The lanes' values, for work that is done lane by lane.
-  L3_INLINE static Vector each(Lanes a) { return a.v; }
-  // Looks up buckets in tables of kBuckets buckets each. table_of(i) is the table of lane i.
-  template <uint32_t kBuckets, class TableOf>
-  L3_INLINE static void look_up_in(const TableOf& table_of, const Bucket* buckets, Lanes bucket, Lanes& own,
-                                   Lanes& other) {
-    for (uint32_t i = 0; i < kPartLanes; ++i) {
-      const Bucket& b = buckets[table_of(i) * kBuckets + bucket.v[i]];
-      own.v[i] = b.own;
-      other.v[i] = b.other;
-    }
-  }
   template <class Tables>
   L3_INLINE static void look_up_class(const Tables& tables, uint32_t channel, Lanes before, Lanes bucket, Lanes& own,
                                       Lanes& other) {
@@ -157,14 +120,6 @@ struct WordWarp {
       own.v[i] = b.own;
       other.v[i] = b.other;
     }
-  }
-  template <class Tables>
-  L3_INLINE static Lanes row(const Tables& tables, uint32_t channel, Lanes zone, Lanes pattern) {
-    Lanes r;
-    for (uint32_t i = 0; i < kPartLanes; ++i) {
-      r.v[i] = uint32_t{tables.zone_row[channel][zone.v[i]]} + tables.pattern_row[channel][pattern.v[i]];
-    }
-    return r;
   }
 
   // Loads the states at the beginning of a payload. Lanes beyond `count` get the final state.
@@ -189,7 +144,22 @@ struct WordWarp {
 
   // ---- pixels, a word for each
 
-  // Transposes eight by eight words.
+  // Transpose eight by eight numbers.
+  L3_INLINE static void transpose(const uint16_t* from, size_t from_row, uint16_t* to, size_t to_row) {
+    using Row = typename VectorTypes<16>::U16;
+    Row r[8], s[8];
+    for (size_t i = 0; i < 8; ++i) std::memcpy(&r[i], from + i * from_row, 16);
+    const auto exchange = [](const Row* a, Row* b) __attribute__((always_inline)) {
+      for (int i = 0; i < 4; ++i) {
+        b[2 * i] = __builtin_shufflevector(a[i], a[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+        b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+      }
+    };
+    exchange(r, s);
+    exchange(s, r);
+    exchange(r, s);
+    for (size_t i = 0; i < 8; ++i) std::memcpy(to + i * to_row, &s[i], 16);
+  }
   L3_INLINE static void transpose(const uint32_t* from, size_t from_row, uint32_t* to, size_t to_row) {
     for (uint32_t i = 0; i < 8; ++i) {
       for (uint32_t k = 0; k < 8; ++k) to[k * to_row + i] = from[i * from_row + k];
@@ -227,19 +197,6 @@ struct WordWarp {
    private:
     uint32_t of_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];
   };
-
- private:
-  L3_INLINE static Lanes add_products(Vector a, Vector b, Lanes sum) {
-    return {sum.v + (Vector)ShortVectors<kBytes>::multiply_pairs((Shorts)a, (Signed)b)};
-  }
-  L3_INLINE static Vector magnitudes(Vector a) {
-    const Shorts negative = (Shorts)a >> 15;
-    return (Vector)(((Shorts)a ^ negative) - negative);
-  }
-  template <int kBy, int... kIndex>
-  L3_INLINE static Lanes shift_up_by(Lanes a, Lanes before, std::integer_sequence<int, kIndex...>) {
-    return {__builtin_shufflevector(before.v, a.v, (static_cast<int>(kPartLanes) - kBy + kIndex)...)};
-  }
 };
 
 }  // namespace l3

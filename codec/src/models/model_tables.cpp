@@ -1,6 +1,7 @@
 // Reads models of both kinds (sections 12 and 14 of the spec).
 #include "models/model_tables.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "models/model_reader.h"
@@ -53,6 +54,10 @@ Fault TokenKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, ui
   TokenModelReader reader(bytes, size, tables);
   Fault fault = reader.read_head(channels, bits);
   if (fault.reason == Reason::none) fault = reader.read_values();
+  if (fault.reason == Reason::none && tables.channels == 1 && tables.listing != Listing::none) {
+    // So that decoders need not ask whether a value is listed.
+    std::fill(tables.values + tables.value_count[0], tables.values + (size_t{1} << tables.depth[0]), uint16_t{0});
+  }
   return fault.reason == Reason::none ? read_parts<kTokenBuckets>(reader, tables.engine_channels, tables) : fault;
 }
 

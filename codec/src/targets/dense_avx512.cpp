@@ -2,17 +2,14 @@
 #include "engine/dense_body.h"
 #include "targets/dense_warp_avx2.h"
 #include "targets/target.h"
+#include "targets/word_warp_avx512.h"
 
 namespace l3 {
 namespace {
 
 struct Avx512DenseWarp : Avx2DenseWarpOf<Avx512DenseWarp> {
   L3_INLINE static void refill(Lanes& state, Mask mask, const uint8_t* payload, uint32_t& at) {
-    const __mmask8 set = _mm256_movepi32_mask(native(mask));
-    const __m256i words = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(payload + at)));
-    const __m256i taken = _mm256_maskz_expand_epi32(set, words);
-    state = lanes(_mm256_mask_or_epi32(native(state), set, _mm256_slli_epi32(native(state), 16), taken));
-    at += 2 * static_cast<uint32_t>(__builtin_popcount(set));
+    refill_by_expanding(state, mask, payload, at);
   }
 };
 

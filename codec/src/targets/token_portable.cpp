@@ -1,8 +1,21 @@
 // Decodes tiles of token models. Compiled without processor-specific options.
 #include "engine/token_body.h"
 #include "targets/target.h"
+#if defined(__SSE2__)
+#include "targets/token_warp_sse.h"
+#endif
 
 namespace l3 {
+namespace {
+
+#if defined(__SSE2__)
+struct PortableTokenWarp : SseTokenWarp<PortableTokenWarp> {};
+#else
+struct PortableTokenWarp
+    : TokenWarp<PortableTokenWarp, DenseWarp<PortableTokenWarp, WordWarp<PortableTokenWarp, 16> > > {};
+#endif
+
+}  // namespace
 
 Fault decode_tokens_portable(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                              const TokenTables& model) {

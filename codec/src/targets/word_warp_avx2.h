@@ -26,34 +26,50 @@ inline constexpr ExpandTable kExpand;
 
 }  // namespace avx2
 
-// Lane indices of several vectors, as scalar numbers. They are extracted in pairs. Storing the vector and loading the
-// numbers from memory would be slower, since the loads would wait for the store.
-template <uint32_t kVectors>
-struct Indices {
-  uint64_t pairs[2 * kVectors];
-
-  template <class... Vectors>
-  L3_INLINE explicit Indices(Vectors... vectors) {
-    const __m128i all[kVectors] = {vectors...};
-    for (uint32_t i = 0; i < kVectors; ++i) {
-      pairs[2 * i] = static_cast<uint64_t>(_mm_cvtsi128_si64(all[i]));
-      pairs[2 * i + 1] = static_cast<uint64_t>(_mm_extract_epi64(all[i], 1));
-    }
-  }
-  L3_INLINE size_t operator[](uint32_t i) const {
-    return i % 2 == 0 ? static_cast<uint32_t>(pairs[i / 2]) : pairs[i / 2] >> 32;
-  }
-};
-
 L3_INLINE __m128i two_buckets(const Bucket* a, const Bucket* b) {
   int64_t second;
   std::memcpy(&second, b, 8);
   return _mm_insert_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(a)), second, 1);
 }
 
-// What warps do with AVX2 whatever the size of their parts.
-template <class Self, size_t kBytes>
-struct Avx2Pixels : WordWarp<Self, kBytes> {
+template <class Self>
+struct Avx2WordWarpOf : WordWarp<Self, 32> {
+  using Base = WordWarp<Self, 32>;
+  using Base::kPartLanes, Base::splat, Base::store, Base::transpose;
+  using typename Base::Lanes, typename Base::Mask, typename Base::Vector;
+  L3_INLINE static __m256i native(Lanes a) { return (__m256i)a.v; }
+  L3_INLINE static Lanes lanes(__m256i v) { return {(Vector)v}; }
+
+  L3_INLINE static Mask less(Lanes a, uint32_t b) {
+    return lanes(_mm256_cmpeq_epi32(_mm256_min_epu32(native(a), native(splat(b - 1))), native(a)));
+  }
+  L3_INLINE static Mask at_least(Lanes a, uint32_t b) {
+    return lanes(_mm256_cmpeq_epi32(_mm256_max_epu32(native(a), native(splat(b))), native(a)));
+  }
+  L3_INLINE static Mask less_small(Lanes a, Lanes b) { return lanes(_mm256_cmpgt_epi32(native(b), native(a))); }
+  L3_INLINE static Mask below_floor(Lanes state) {
+    return lanes(_mm256_cmpeq_epi32(_mm256_srli_epi32(native(state), 16), _mm256_setzero_si256()));
+  }
+  L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) {
+    return lanes(_mm256_blendv_epi8(native(b), native(a), native(mask)));
+  }
+  L3_INLINE static uint32_t bits(Mask mask) { return static_cast<uint32_t>(_mm256_movemask_ps((__m256)mask.v)); }
+
+  template <uint32_t kByte>
+  L3_INLINE static Lanes byte_of(Lanes word) {
+    return shuffle<0x80808000 + kByte>(word);
+  }
+
+  L3_INLINE static void refill(Lanes& state, Mask mask, const uint8_t* bytes, uint32_t& at) {
+    const uint32_t set = bits(mask);
+    const __m256i words = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + at)));
+    const __m256i order =
+        _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(avx2::kExpand.words[set])));
+    const __m256i taken = _mm256_permutevar8x32_epi32(words, order);
+    state = select(mask, lanes(_mm256_or_si256(_mm256_slli_epi32(native(state), 16), taken)), state);
+    at += 2 * static_cast<uint32_t>(__builtin_popcount(set));
+  }
+
   L3_INLINE static void transpose(const uint32_t* from, size_t from_row, uint32_t* to, size_t to_row) {
     __m256 r[8], s[8];
     for (size_t i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps(reinterpret_cast<const float*>(from + i * from_row));
@@ -77,7 +93,7 @@ struct Avx2Pixels : WordWarp<Self, kBytes> {
   template <uint32_t kChannels>
   L3_INLINE static void store_pixels(uint8_t* to, const uint32_t* pixels, uint32_t count) {
     if (count < 8) {
-      WordWarp<Self, kBytes>::template store_pixels<kChannels>(to, pixels, count);
+      Base::template store_pixels<kChannels>(to, pixels, count);
       return;
     }
     for (uint32_t i = 0; i + 8 < count; i += 8) store_eight<kChannels>(to + size_t{i} * kChannels, pixels + i);
@@ -85,6 +101,14 @@ struct Avx2Pixels : WordWarp<Self, kBytes> {
   }
 
  private:
+  // Picks the bytes of each lane that kOrder names, the lowest one first. 0x80 gives a zero.
+  template <uint32_t kOrder>
+  L3_INLINE static Lanes shuffle(Lanes a) {
+    constexpr int kFirst = static_cast<int>(kOrder), kSecond = static_cast<int>(kOrder + 0x04040404),
+                  kThird = static_cast<int>(kOrder + 0x08080808), kFourth = static_cast<int>(kOrder + 0x0C0C0C0C);
+    return lanes(_mm256_shuffle_epi8(
+        native(a), _mm256_set_epi32(kFourth, kThird, kSecond, kFirst, kFourth, kThird, kSecond, kFirst)));
+  }
   template <uint32_t kChannels>
   L3_INLINE static void store_eight(uint8_t* to, const uint32_t* pixels) {
     const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(pixels));
@@ -107,102 +131,5 @@ struct Avx2Pixels : WordWarp<Self, kBytes> {
   L3_INLINE static void store_16(uint8_t* to, __m128i v) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), v); }
   L3_INLINE static void store_8(uint8_t* to, __m128i v) { _mm_storel_epi64(reinterpret_cast<__m128i*>(to), v); }
 };
-
-template <class Self>
-struct Avx2WordWarpOf : Avx2Pixels<Self, 32> {
-  using Base = Avx2Pixels<Self, 32>;
-  using Base::kPartLanes, Base::splat, Base::store;
-  using typename Base::Lanes, typename Base::Mask, typename Base::Vector;
-  L3_INLINE static __m256i native(Lanes a) { return (__m256i)a.v; }
-  L3_INLINE static Lanes lanes(__m256i v) { return {(Vector)v}; }
-
-  template <int32_t kMin, int32_t kMax>
-  L3_INLINE static Lanes clamp(Lanes a) {
-    constexpr uint32_t kLow = static_cast<uint32_t>(kMin), kHigh = static_cast<uint32_t>(kMax);
-    return lanes(
-        _mm256_min_epi32(_mm256_max_epi32(native(a), native(splat(constant<kLow>))), native(splat(constant<kHigh>))));
-  }
-
-  L3_INLINE static Mask less(Lanes a, uint32_t b) {
-    return lanes(_mm256_cmpeq_epi32(_mm256_min_epu32(native(a), native(splat(b - 1))), native(a)));
-  }
-  L3_INLINE static Mask at_least(Lanes a, uint32_t b) {
-    return lanes(_mm256_cmpeq_epi32(_mm256_max_epu32(native(a), native(splat(b))), native(a)));
-  }
-  L3_INLINE static Mask less_small(Lanes a, Lanes b) { return lanes(_mm256_cmpgt_epi32(native(b), native(a))); }
-  L3_INLINE static Mask below_floor(Lanes state) {
-    return lanes(_mm256_cmpeq_epi32(_mm256_srli_epi32(native(state), 16), _mm256_setzero_si256()));
-  }
-  L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) {
-    return lanes(_mm256_blendv_epi8(native(b), native(a), native(mask)));
-  }
-  L3_INLINE static uint32_t bits(Mask mask) { return static_cast<uint32_t>(_mm256_movemask_ps((__m256)mask.v)); }
-
-  template <uint32_t kByte>
-  L3_INLINE static Lanes byte_of(Lanes word) {
-    return shuffle<0x80808000 + kByte>(word);
-  }
-  L3_INLINE static Lanes magnitude_pairs(Lanes a) { return lanes(_mm256_abs_epi16(native(a))); }
-  L3_INLINE static Lanes shift_up(Lanes a, Lanes before) {
-    // The upper half of `before` and the lower half of `a`.
-    const __m256i middle = _mm256_permute2x128_si256(native(before), native(a), 0x21);
-    return lanes(_mm256_alignr_epi8(native(a), middle, 12));
-  }
-
-  L3_INLINE static Indices<2> each(Lanes a) {
-    return Indices<2>(_mm256_castsi256_si128(native(a)), _mm256_extracti128_si256(native(a), 1));
-  }
-  // Loads one by one. On many processors this is faster than the gather instruction, and on none is it much slower.
-  template <uint32_t kBuckets, class TableOf>
-  L3_INLINE static void look_up_in(const TableOf& table_of, const Bucket* buckets, Lanes bucket, Lanes& own,
-                                   Lanes& other) {
-    const Indices<2> in_table = each(bucket);
-    const auto place = [&](uint32_t i) { return buckets + table_of(i) * kBuckets + in_table[i]; };
-    const auto two = [&](uint32_t i) { return two_buckets(place(i), place(i + 1)); };
-    const __m256 low = (__m256)_mm256_inserti128_si256(_mm256_castsi128_si256(two(0)), two(4), 1);
-    const __m256 high = (__m256)_mm256_inserti128_si256(_mm256_castsi128_si256(two(2)), two(6), 1);
-    own = lanes((__m256i)_mm256_shuffle_ps(low, high, 0x88));
-    other = lanes((__m256i)_mm256_shuffle_ps(low, high, 0xDD));
-  }
-  template <class Tables>
-  L3_INLINE static Lanes row(const Tables& tables, uint32_t channel, Lanes zone, Lanes pattern) {
-    // Tables of 16 bytes fit registers. Look up the lower four bits of the index in each quarter of the patterns, then
-    // select by the upper two bits. A shuffle gives 0 for an index with its top bit set, so bytes 1 to 3 of each lane
-    // stay 0.
-    const Lanes empty = splat(constant<0x80808000>);
-    const auto look_up = [&](const uint8_t* bytes, Lanes index) {
-      const __m256i table = _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)));
-      return _mm256_shuffle_epi8(table, native(index));
-    };
-    const uint8_t* rows = tables.pattern_row[channel];
-    const Lanes index = pattern | empty;
-    const __m256i bit_4 = native(pattern << 3), bit_5 = native(pattern << 2);
-    const __m256i lower = _mm256_blendv_epi8(look_up(rows, index), look_up(rows + 16, index), bit_4);
-    const __m256i upper = _mm256_blendv_epi8(look_up(rows + 32, index), look_up(rows + 48, index), bit_4);
-    return lanes(look_up(tables.zone_row[channel], zone | empty)) + lanes(_mm256_blendv_epi8(lower, upper, bit_5));
-  }
-
-  L3_INLINE static void refill(Lanes& state, Mask mask, const uint8_t* bytes, uint32_t& at) {
-    const uint32_t set = bits(mask);
-    const __m256i words = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + at)));
-    const __m256i order =
-        _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(avx2::kExpand.words[set])));
-    const __m256i taken = _mm256_permutevar8x32_epi32(words, order);
-    state = select(mask, lanes(_mm256_or_si256(_mm256_slli_epi32(native(state), 16), taken)), state);
-    at += 2 * static_cast<uint32_t>(__builtin_popcount(set));
-  }
-
- private:
-  // Picks the bytes of each lane that kOrder names, the lowest one first. 0x80 gives a zero.
-  template <uint32_t kOrder>
-  L3_INLINE static Lanes shuffle(Lanes a) {
-    constexpr int kFirst = static_cast<int>(kOrder), kSecond = static_cast<int>(kOrder + 0x04040404),
-                  kThird = static_cast<int>(kOrder + 0x08080808), kFourth = static_cast<int>(kOrder + 0x0C0C0C0C);
-    return lanes(_mm256_shuffle_epi8(
-        native(a), _mm256_set_epi32(kFourth, kThird, kSecond, kFirst, kFourth, kThird, kSecond, kFirst)));
-  }
-};
-
-struct Avx2WordWarp : Avx2WordWarpOf<Avx2WordWarp> {};
 
 }  // namespace l3

@@ -17,16 +17,11 @@ struct NeonWordWarp : WordWarp<Self, 16> {
   L3_INLINE static uint32x4_t native(Lanes a) { return (uint32x4_t)a.v; }
   L3_INLINE static int32x4_t signed_words(Lanes a) { return (int32x4_t)a.v; }
   L3_INLINE static uint16x8_t shorts(Lanes a) { return (uint16x8_t)a.v; }
-  L3_INLINE static int16x8_t signed_shorts(Lanes a) { return (int16x8_t)a.v; }
   template <class V>
   L3_INLINE static Lanes lanes(V v) {
     return {(Vector)v};
   }
 
-  template <int32_t kMin, int32_t kMax>
-  L3_INLINE static Lanes clamp(Lanes a) {
-    return lanes(vminq_s32(vmaxq_s32(signed_words(a), vdupq_n_s32(kMin)), vdupq_n_s32(kMax)));
-  }
   L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) {
     return lanes(vbslq_u32(native(mask), native(a), native(b)));
   }
@@ -34,19 +29,6 @@ struct NeonWordWarp : WordWarp<Self, 16> {
     const uint32x4_t of_lane = {1, 2, 4, 8};
     return vaddvq_u32(vandq_u32(native(mask), of_lane));
   }
-  // ---- pairs
-
-  L3_INLINE static Lanes dot_pairs(Lanes a, Lanes b, Lanes sum) {
-    return lanes(vaddq_s32(signed_words(sum), vpaddq_s32(vmull_s16(lower(a), lower(b)), upper(a, b))));
-  }
-  L3_INLINE static Lanes magnitude_pairs(Lanes a) { return lanes(vabsq_s16(signed_shorts(a))); }
-  template <uint32_t kBuckets, class TableOf>
-  L3_INLINE static void look_up_in(const TableOf& table_of, const Bucket* buckets, Lanes bucket, Lanes& own,
-                                   Lanes& other) {
-    const auto place = [&](uint32_t i) { return buckets + table_of(i) * kBuckets + bucket.v[i]; };
-    unzip(two_buckets(place(0), place(1)), two_buckets(place(2), place(3)), own, other);
-  }
-  L3_INLINE static Lanes shift_up(Lanes a, Lanes before) { return lanes(vextq_u32(native(before), native(a), 3)); }
 
   L3_INLINE static void refill(Lanes& state, Mask mask, const uint8_t* payload, uint32_t& at) {
     const uint32_t set = bits(mask);
@@ -56,6 +38,7 @@ struct NeonWordWarp : WordWarp<Self, 16> {
     at += 2u * kExpandFour.count[set];
   }
 
+  using Base::transpose;
   L3_INLINE static void transpose(const uint32_t* from, size_t from_row, uint32_t* to, size_t to_row) {
     for (size_t i = 0; i < 8; i += 4) {
       for (size_t k = 0; k < 8; k += 4) {
@@ -99,10 +82,6 @@ struct NeonWordWarp : WordWarp<Self, 16> {
     own = lanes(vuzp1q_u32(vreinterpretq_u32_u64(low), vreinterpretq_u32_u64(high)));
     other = lanes(vuzp2q_u32(vreinterpretq_u32_u64(low), vreinterpretq_u32_u64(high)));
   }
-
- private:
-  L3_INLINE static int16x4_t lower(Lanes a) { return vget_low_s16(signed_shorts(a)); }
-  L3_INLINE static int32x4_t upper(Lanes a, Lanes b) { return vmull_high_s16(signed_shorts(a), signed_shorts(b)); }
 };
 
 }  // namespace l3

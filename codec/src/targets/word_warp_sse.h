@@ -19,10 +19,6 @@ struct SseWordWarp : WordWarp<Self, 16> {
   L3_INLINE static Lanes lanes(__m128i v) { return {(Vector)v}; }
 
 #if defined(__SSE4_1__)
-  template <int32_t kMin, int32_t kMax>
-  L3_INLINE static Lanes clamp(Lanes a) {
-    return lanes(_mm_min_epi32(_mm_max_epi32(native(a), _mm_set1_epi32(kMin)), _mm_set1_epi32(kMax)));
-  }
   L3_INLINE static Mask less(Lanes a, uint32_t b) {
     return lanes(_mm_cmpeq_epi32(_mm_min_epu32(native(a), native(splat(b - 1))), native(a)));
   }
@@ -40,20 +36,7 @@ struct SseWordWarp : WordWarp<Self, 16> {
   L3_INLINE static uint32_t bits(Mask mask) {
     return static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(native(mask))));
   }
-#if defined(__SSSE3__)
-  L3_INLINE static Lanes magnitude_pairs(Lanes a) { return lanes(_mm_abs_epi16(native(a))); }
-#else
-  L3_INLINE static Lanes magnitude_pairs(Lanes a) {
-    return lanes(_mm_max_epi16(native(a), _mm_sub_epi16(_mm_setzero_si128(), native(a))));
-  }
-#endif
 
-  template <uint32_t kBuckets, class TableOf>
-  L3_INLINE static void look_up_in(const TableOf& table_of, const Bucket* buckets, Lanes bucket, Lanes& own,
-                                   Lanes& other) {
-    const auto place = [&](uint32_t i) { return buckets + table_of(i) * kBuckets + bucket.v[i]; };
-    unzip(two_buckets(place(0), place(1)), two_buckets(place(2), place(3)), own, other);
-  }
 #if defined(__SSE4_1__)
   L3_INLINE static void refill(Lanes& state, Mask mask, const uint8_t* payload, uint32_t& at) {
     const uint32_t set = bits(mask);
@@ -76,6 +59,7 @@ struct SseWordWarp : WordWarp<Self, 16> {
   }
 #endif
 
+  using Base::transpose;
   L3_INLINE static void transpose(const uint32_t* from, size_t from_row, uint32_t* to, size_t to_row) {
     for (size_t i = 0; i < 8; i += 4) {
       for (size_t k = 0; k < 8; k += 4) {

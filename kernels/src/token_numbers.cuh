@@ -2,7 +2,7 @@
 // with raw bits.
 #pragma once
 
-#include "engine/token_blocks.h"
+#include "token_blocks.cuh"
 
 namespace l3 {
 

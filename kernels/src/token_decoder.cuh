@@ -1,8 +1,8 @@
-// Decodes a tile of a token model with a warp (section 15 of the spec). Every processor target and CUDA compile this
-// same code.
+// Decodes a tile of a token model with a warp of a GPU (section 15 of the spec). Processors have
+// codec/src/engine/token_loop.h.
 #pragma once
 
-#include "engine/token_matches.h"
+#include "token_matches.cuh"
 
 namespace l3 {
 
@@ -27,39 +27,10 @@ class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
   L3_INLINE bool decode_values() {
     const auto way = this->start_lanes(this->delay_);
     this->clear_neighbours();
-    L3_FOR_USED_PARTS this->still_[part] = W::equal(W::numbers(part), uint32_t{kLanes});  // none
-    // The column of lane 0, and how many rows it has completed. Until step `ask_at` no step has all lanes in still
-    // blocks.
-    uint32_t lead = 0, turn = 0, ask_at = 0;
     for (uint32_t step = 0; step < way.steps; ++step) {
-      this->choose_parts(step, way);
-      bool inside = false;  // whether no lane is at an edge of the tile
-      if constexpr (W::kLooksAhead) {
-        if (lead == way.period) {
-          lead = 0;
-          ++turn;
-        }
-        const uint32_t lanes = this->lanes_;
-        inside = turn * lanes > 1 && lead + 1 >= 2 * lanes && lead + 1 < this->width_;
-        uint32_t idle = 0;
-        if (inside && step >= ask_at && tables_.still()) {
-          const auto steps_ahead = this->ahead_.from(lead, turn * lanes, lanes);
-          idle = steps_ahead.idle;
-          ask_at = step + steps_ahead.busy;
-        }
-        if (idle > 0) {
-          for (uint32_t i = 0; i < idle; ++i) this->still_step(step + i, way);
-          this->skip_columns(idle);
-          lead += idle;
-          step += idle - 1;
-          continue;
-        }
-        ++lead;
-      }
       const typename Delay::Entry from_last = this->delay_.load();
-      this->track_errors(from_last);
       // In descending order: each part reads the neighbours of the part before it, which must not have moved yet.
-      for (uint32_t part = this->end_part(); part-- > this->first_part();) gather_neighbours(part, from_last, inside);
+      for (uint32_t part = this->end_part(); part-- > this->first_part();) gather_neighbours(part, from_last);
       if (any_of(this->to_decode_) && !decode_step()) return false;
       L3_FOR_USED_PARTS {
         this->sink_.put(step, part, this->row_[part], this->column_[part], this->pixel_here_[part],
@@ -72,11 +43,11 @@ class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
     return true;
   }
 
-  // Collects the neighbours of each lane's pixel in a part. `inside`: no lane is at an edge of the tile.
-  L3_INLINE void gather_neighbours(uint32_t part, const typename Delay::Entry& from_last, bool inside) {
+  // Collects the neighbours of each lane's pixel in a part.
+  L3_INLINE void gather_neighbours(uint32_t part, const typename Delay::Entry& from_last) {
     this->slide(part, from_last);
     const auto at = this->find_place(part);
-    this->fix_neighbours(part, at, inside);
+    this->fix_neighbours(part, at);
     for (uint32_t word = 0; word < Base::kWords; ++word) {
       this->pixel_here_[part][word] = Base::no_pixel();
       if constexpr (!Base::kLiteral) this->error_here_[part][word] = W::splat(0);
@@ -94,10 +65,7 @@ class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
     } else {
       L3_FOR_USED_PARTS this->escaped_[part] = this->to_decode_[part];
     }
-    if (any_of(this->escaped_)) {
-      this->has_escapes_ = true;
-      this->decode_numbers(window, taken);
-    }
+    if (any_of(this->escaped_)) this->decode_numbers(window, taken);
     return this->advance(taken);
   }
 

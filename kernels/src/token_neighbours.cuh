@@ -2,23 +2,19 @@
 #pragma once
 
 #include "engine/token_taps.h"
-#include "engine/wavefront.h"
+#include "window_front.cuh"
 
 namespace l3 {
 
 // The neighbours of a pixel (section 13.3).
 enum class NeighbourAt { w, n, nw, ne, ww, nn, nne, nww };
 
-// The variants of the decoder. A processor compiles `holes` and `plain` separately. A GPU compiles one, which tests
-// for holes at run time.
-enum class TokenUse { literal, plain, holes };
-
 // TokenDecoder is a chain of classes, each in a file of its own: TokenNeighbours, TokenBlocks, TokenNumbers,
 // TokenMatches.
 template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
-class TokenNeighbours : protected Wavefront<W, Sink> {
+class TokenNeighbours : protected WindowFront<W, Sink> {
  protected:
-  using Front = Wavefront<W, Sink>;
+  using Front = WindowFront<W, Sink>;
   using Front::kParts;
   using typename Front::Classes, typename Front::Lanes, typename Front::Mask, typename Front::Place,
       typename Front::Window;
@@ -46,12 +42,8 @@ class TokenNeighbours : protected Wavefront<W, Sink> {
     return neighbour(at, error_[part][word], errors_above_[part][word]);
   }
 
-  // A processor has one decoder for two to four channels, so that there are fewer to compile. A GPU has one for each.
-  L3_INLINE uint32_t channels() const {
-    if constexpr (kChannels > 1 && W::kLooksAhead) return tables_.all().engine_channels;
-    return kChannels;
-  }
-  L3_INLINE bool has_holes() const { return kMayHaveHoles && (W::kLooksAhead || tables_.hole()); }
+  L3_INLINE static constexpr uint32_t channels() { return kChannels; }
+  L3_INLINE bool has_holes() const { return kMayHaveHoles && tables_.hole(); }
   // What is there instead of a neighbour.
   L3_INLINE static Lanes no_pixel() { return W::splat(kValueBias << 16 | kValueBias); }
 
@@ -82,28 +74,19 @@ class TokenNeighbours : protected Wavefront<W, Sink> {
     for (uint32_t word = 0; word < kWords; ++word) {
       const Lanes here_above = above(pixel_here_[before][word]), n_above = above(pixel_[before][word].n);
       Front::slide(pixel_[part][word], pixel_here_[part][word], here_above, n_above);
-      if (!has_errors()) {
-        next += kLiteral ? 0 : 2;
-      } else if constexpr (!kLiteral) {
+      if constexpr (!kLiteral) {
         const Lanes error_above = above(error_here_[before][word]), error_n_above = above(error_[before][word].n);
         Front::slide(error_[part][word], error_here_[part][word], error_above, error_n_above);
       }
     }
   }
 
-  // Corrects the neighbours of a part at the tile's edges. `inside`: no lane is at an edge of the tile.
-  L3_INLINE void fix_neighbours(uint32_t part, const Place& place, bool inside) {
-    if (inside) {
-      for (uint32_t word = 0; word < kWords; ++word) {
-        above_[part][word] = Front::upper_of(pixel_[part][word]);
-        if (has_errors()) errors_above_[part][word] = Front::upper_of(error_[part][word]);
-      }
-    } else {
-      const auto edges = Front::Edges::of(place.column, place.row, this->width_);
-      for (uint32_t word = 0; word < kWords; ++word) {
-        above_[part][word] = Front::fix_edges(pixel_[part][word], edges, no_pixel());
-        if (has_errors()) errors_above_[part][word] = Front::fix_edges(error_[part][word], edges, W::splat(0));
-      }
+  // Corrects the neighbours of a part at the tile's edges.
+  L3_INLINE void fix_neighbours(uint32_t part, const Place& place) {
+    const auto edges = Front::Edges::of(place.column, place.row, this->width_);
+    for (uint32_t word = 0; word < kWords; ++word) {
+      above_[part][word] = Front::fix_edges(pixel_[part][word], edges, no_pixel());
+      if constexpr (!kLiteral) errors_above_[part][word] = Front::fix_edges(error_[part][word], edges, W::splat(0));
     }
   }
 
@@ -120,21 +103,6 @@ class TokenNeighbours : protected Wavefront<W, Sink> {
     delay_.store(next);
   }
 
-  // Errors that are all 0 need not be moved. An error that is not 0 stays in the windows for at most five steps.
-  L3_INLINE void track_errors(const typename Delay::Entry& from_last) {
-    if constexpr (W::kLooksAhead && !kLiteral) {
-      uint32_t errors = 0;
-      for (uint32_t word = 0; word < kWords; ++word) errors |= from_last[4 * word + 2] | from_last[4 * word + 3];
-      if (errors != 0 || has_escapes_) {
-        error_steps_ = kErrorSteps;
-      } else if (error_steps_ > 0) {
-        --error_steps_;
-      }
-      has_escapes_ = false;
-    }
-  }
-  L3_INLINE bool has_errors() const { return !kLiteral && (!W::kLooksAhead || error_steps_ > 0); }
-
   // With holes, each lane keeps the last value that was not the hole (section 15.2).
   L3_INLINE void track_last_value(uint32_t part, Mask first_column) {
     const Lanes n = pixel(At::n, part, 0), w = pixel(At::w, part, 0);
@@ -150,7 +118,6 @@ class TokenNeighbours : protected Wavefront<W, Sink> {
   Delay& delay_;
   DenseWindow<Lanes> pixel_[kParts][kWords], error_[kParts][kWords];
   Lanes pixel_here_[kParts][kWords], error_here_[kParts][kWords];
-  bool has_escapes_ = false;  // whether the last step may have left an error that is not 0
 
  private:
   using Upper = typename Front::Upper;
@@ -168,9 +135,6 @@ class TokenNeighbours : protected Wavefront<W, Sink> {
       default: return upper.nne;
     }
   }
-
-  static constexpr uint32_t kErrorSteps = 8;
-  uint32_t error_steps_ = 0;
 
  protected:
   Upper above_[kParts][kWords], errors_above_[kParts][kWords];

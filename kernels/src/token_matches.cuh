@@ -1,7 +1,7 @@
 // Matches in token tiles (section 15.1 of the spec): pixels that repeat a neighbour.
 #pragma once
 
-#include "engine/token_numbers.h"
+#include "token_numbers.cuh"
 
 namespace l3 {
 

@@ -1,0 +1,83 @@
+// Records and sums of token tiles in AVX2 registers: two parts of 16 records.
+#pragma once
+
+#include "engine/token_warp.h"
+#include "targets/dense_warp_avx2.h"
+
+namespace l3 {
+
+template <class Self>
+struct Avx2TokenWarpOf : TokenWarp<Self, Avx2DenseWarpOf<Self>> {
+  using Base = TokenWarp<Self, Avx2DenseWarpOf<Self>>;
+  using Base::kPartLanes, Base::kPartsOfRecords, Base::native, Base::lanes, Base::records, Base::all, Base::select;
+  using typename Base::Lanes, typename Base::Mask, typename Base::Records, typename Base::Sums;
+
+  L3_INLINE static Records select(Records mask, Records a, Records b) {
+    return records(_mm256_blendv_epi8(native(b), native(a), native(mask)));
+  }
+  L3_INLINE static bool any(Records mask) { return _mm256_testz_si256(native(mask), native(mask)) == 0; }
+  L3_INLINE static Records at_most_255(Records a) {
+    return records(_mm256_min_epu16(native(a), all(constant<0x00FF00FF>)));
+  }
+  L3_INLINE static Records value_distances(Records a, Records b) {
+    const __m256i distance =
+        _mm256_sub_epi16(_mm256_max_epi16(native(a), native(b)), _mm256_min_epi16(native(a), native(b)));
+    return records(_mm256_min_epu16(distance, all(constant<0x7FFF7FFF>)));
+  }
+  L3_INLINE static Records error_magnitudes(Records a) { return records(_mm256_abs_epi16(native(a))); }
+  L3_INLINE static Records token_errors(Records value, Records p) {
+    return records(_mm256_max_epi16(_mm256_subs_epi16(native(Base::flipped(value)), native(Base::flipped(p))),
+                                    all(constant<0x80018001>)));
+  }
+
+  L3_INLINE static Records lower_halves_of(const Sums& sums) {
+    return records(_mm256_packus_epi32((__m256i)sums.low, (__m256i)sums.high));
+  }
+  template <class V>
+  L3_INLINE static V larger_words(const V& a, const V& b) {
+    return (V)_mm256_max_epi32((__m256i)a, (__m256i)b);
+  }
+  template <class V>
+  L3_INLINE static V lesser_words(const V& a, const V& b) {
+    return (V)_mm256_min_epi32((__m256i)a, (__m256i)b);
+  }
+  // A shuffle gives 0 for an index with its top bit set, so the upper bytes stay 0.
+  L3_INLINE static Records look_up_16(const uint8_t* table, Records index) {
+    return records(_mm256_shuffle_epi8(table_of(table), empty_above(index)));
+  }
+  // Looks up the lower four bits of the index in each quarter, then selects by the upper two bits.
+  L3_INLINE static Records look_up_64(const uint8_t* table, Records index) {
+    const __m256i at = _mm256_and_si256(empty_above(index), all(constant<0x800F800F>));
+    const __m256i bit_4 = _mm256_slli_epi16(native(index), 3), bit_5 = _mm256_slli_epi16(native(index), 2);
+    const auto quarter = [&](int i) __attribute__((always_inline)) {
+      return _mm256_shuffle_epi8(table_of(table + 16 * i), at);
+    };
+    return records(_mm256_blendv_epi8(_mm256_blendv_epi8(quarter(0), quarter(1), bit_4),
+                                      _mm256_blendv_epi8(quarter(2), quarter(3), bit_4), bit_5));
+  }
+
+  L3_INLINE static void widen(Records a, Lanes* words) {
+    words[0] = lanes(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(native(a))));
+    words[1] = lanes(_mm256_cvtepu16_epi32(_mm256_extracti128_si256(native(a), 1)));
+  }
+  L3_INLINE static Records narrow(const Lanes* words) {
+    return records(_mm256_permute4x64_epi64(_mm256_packus_epi32(native(words[0]), native(words[1])), 0xD8));
+  }
+  L3_INLINE static Records mask_records(const Mask* masks) {
+    return records(_mm256_permute4x64_epi64(_mm256_packs_epi32(native(masks[0]), native(masks[1])), 0xD8));
+  }
+  L3_INLINE static Mask lane_mask(const Records* masks, uint32_t part) {
+    const uint16_t* const from = reinterpret_cast<const uint16_t*>(masks) + part * kPartLanes;
+    return lanes(_mm256_cvtepi16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(from))));
+  }
+
+ private:
+  L3_INLINE static __m256i table_of(const uint8_t* bytes) {
+    return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)));
+  }
+  L3_INLINE static __m256i empty_above(Records index) {
+    return _mm256_or_si256(native(index), all(constant<0x80008000>));
+  }
+};
+
+}  // namespace l3
