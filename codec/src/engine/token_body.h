@@ -28,7 +28,9 @@ Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOu
   if (model.engine_channels > 1) return decode_tokens_as<W, kMaxChannels, TokenUse::plain>(shape, entry, out, model);
   // Few lanes are common in label maps.
   const uint32_t lanes = dense_lanes(entry.parameters);
-  if (lanes <= W::kRecords) return decode_one_channel<FirstRecords<W, 1>>(shape, entry, out, model);
+  if constexpr (W::kRecordParts > 1) {
+    if (lanes <= W::kRecords) return decode_one_channel<FirstRecords<W, 1>>(shape, entry, out, model);
+  }
   if constexpr (W::kRecordParts > 2) {
     if (lanes <= 2 * W::kRecords) return decode_one_channel<FirstRecords<W, 2>>(shape, entry, out, model);
   }

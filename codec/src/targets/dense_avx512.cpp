@@ -1,23 +1,27 @@
-// Decodes dense tiles with the registers of AVX2 and the instructions of AVX-512. Compiled for Cascade Lake and later.
+// Decodes dense tiles with AVX-512. Compiled for Cascade Lake and later.
 #include "engine/dense_body.h"
-#include "targets/dense_warp_avx2.h"
+#include "targets/dense_warp_avx512.h"
 #include "targets/target.h"
-#include "targets/word_warp_avx512.h"
 
 namespace l3 {
 namespace {
 
-struct Avx512DenseWarp : Avx2DenseWarpOf<Avx512DenseWarp> {
-  L3_INLINE static void refill(Lanes& state, Mask mask, const uint8_t* payload, uint32_t& at) {
-    refill_by_expanding(state, mask, payload, at);
-  }
-};
+struct Avx512DenseWarp : Avx512DenseWarpOf<Avx512DenseWarp> {};
+
+// Zen 3 and 4. The latter has AVX-512, but takes 512 bits in two halves: the loop of AVX2 is quicker there.
+bool halves_vectors() {
+  static const bool halves = __builtin_cpu_is("amdfam19h") != 0;
+  return halves;
+}
 
 }  // namespace
 
 Fault decode_dense_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                           const DenseTables& model) {
-  return decode_dense<Avx512DenseWarp>(shape, entry, out, model);
+  const bool is_small =
+      dense_lanes(entry.parameters) <= Avx512DenseWarp::kPartLanes || shape.width * shape.height <= kSmallTile;
+  return is_small || halves_vectors() ? decode_dense_avx2(shape, entry, out, model)
+                                      : decode_dense<Avx512DenseWarp>(shape, entry, out, model);
 }
 
 }  // namespace l3

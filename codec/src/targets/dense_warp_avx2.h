@@ -6,6 +6,28 @@
 
 namespace l3 {
 
+// The rows of contexts, from distances and patterns. Tables of 16 bytes fit registers. At most one zone begins among 16
+// distances, so a comparison tells which of two.
+L3_INLINE __m256i rows_of_contexts(const DenseTables& tables, uint32_t channel, __m256i distance, __m256i pattern) {
+  const auto table = [](const uint8_t* from) __attribute__((always_inline)) {
+    return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(from)));
+  };
+  const __m256i nibbles = _mm256_set1_epi8(15);
+  const __m256i upper = _mm256_and_si256(_mm256_srli_epi16(distance, 4), nibbles);
+  const __m256i begins = _mm256_shuffle_epi8(table(kZoneSteps.begin), upper);
+  const __m256i is_later = _mm256_cmpeq_epi8(_mm256_max_epu8(distance, begins), distance);
+  const __m256i zone = _mm256_sub_epi8(_mm256_shuffle_epi8(table(kZoneSteps.first), upper), is_later);
+  const __m256i of_zone = _mm256_shuffle_epi8(table(tables.zone_row[channel]), zone);
+  const uint8_t* const rows = tables.pattern_row[channel];
+  const __m256i index = _mm256_and_si256(pattern, nibbles);
+  const __m256i bit_4 = _mm256_slli_epi16(pattern, 3), bit_5 = _mm256_slli_epi16(pattern, 2);
+  const __m256i low =
+      _mm256_blendv_epi8(_mm256_shuffle_epi8(table(rows), index), _mm256_shuffle_epi8(table(rows + 16), index), bit_4);
+  const __m256i high = _mm256_blendv_epi8(_mm256_shuffle_epi8(table(rows + 32), index),
+                                          _mm256_shuffle_epi8(table(rows + 48), index), bit_4);
+  return _mm256_add_epi8(of_zone, _mm256_blendv_epi8(low, high, bit_5));
+}
+
 template <class Self>
 struct Avx2DenseWarpOf : DenseWarp<Self, Avx2WordWarpOf<Self>> {
   using Base = DenseWarp<Self, Avx2WordWarpOf<Self>>;
@@ -105,26 +127,9 @@ struct Avx2DenseWarpOf : DenseWarp<Self, Avx2WordWarpOf<Self>> {
     return plane(
         _mm256_xor_si256(_mm256_packus_epi16(patterns(0), patterns(1)), all(constant<kErrorSigns * 0x01010101u>)));
   }
-  // Tables of 16 bytes fit registers. At most one zone begins among 16 distances, so a comparison tells which of two.
   L3_INLINE static Plane rows(const DenseTables& tables, uint32_t channel, const Plane& distance,
                               const Plane& pattern) {
-    const auto table = [](const uint8_t* from) __attribute__((always_inline)) {
-      return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(from)));
-    };
-    const __m256i nibbles = all(constant<0x0F0F0F0F>);
-    const __m256i upper = _mm256_and_si256(_mm256_srli_epi16(bytes(distance), 4), nibbles);
-    const __m256i begins = _mm256_shuffle_epi8(table(kZoneSteps.begin), upper);
-    const __m256i is_later = _mm256_cmpeq_epi8(_mm256_max_epu8(bytes(distance), begins), bytes(distance));
-    const __m256i zone = _mm256_sub_epi8(_mm256_shuffle_epi8(table(kZoneSteps.first), upper), is_later);
-    const __m256i of_zone = _mm256_shuffle_epi8(table(tables.zone_row[channel]), zone);
-    const uint8_t* const rows = tables.pattern_row[channel];
-    const __m256i index = _mm256_and_si256(bytes(pattern), nibbles);
-    const __m256i bit_4 = _mm256_slli_epi16(bytes(pattern), 3), bit_5 = _mm256_slli_epi16(bytes(pattern), 2);
-    const __m256i low = _mm256_blendv_epi8(_mm256_shuffle_epi8(table(rows), index),
-                                           _mm256_shuffle_epi8(table(rows + 16), index), bit_4);
-    const __m256i high = _mm256_blendv_epi8(_mm256_shuffle_epi8(table(rows + 32), index),
-                                            _mm256_shuffle_epi8(table(rows + 48), index), bit_4);
-    return plane(_mm256_add_epi8(of_zone, _mm256_blendv_epi8(low, high, bit_5)));
+    return plane(rows_of_contexts(tables, channel, bytes(distance), bytes(pattern)));
   }
   L3_INLINE static void store_places(const Plane& levels, const Plane& rows, const Lanes* states, uint32_t* places) {
     const __m256i scale = all(constant<0x40014001>), zero = _mm256_setzero_si256();

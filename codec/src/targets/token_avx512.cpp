@@ -1,16 +1,75 @@
-// Decodes tiles of token models with the registers of AVX2 and the instructions of AVX-512. Compiled for Cascade Lake
-// and later.
+// Decodes tiles of token models with AVX-512: the records of all 32 lanes in a register.
 #include "engine/token_body.h"
+#include "targets/dense_warp_avx512.h"
 #include "targets/target.h"
-#include "targets/token_warp_avx2.h"
-#include "targets/word_warp_avx512.h"
 
 namespace l3 {
 namespace {
 
-struct Avx512TokenWarp : Avx2TokenWarpOf<Avx512TokenWarp> {
-  L3_INLINE static void refill(Lanes& state, Mask mask, const uint8_t* payload, uint32_t& at) {
-    refill_by_expanding(state, mask, payload, at);
+struct Avx512TokenWarp : TokenWarp<Avx512TokenWarp, Avx512DenseWarpOf<Avx512TokenWarp>> {
+  using Base = TokenWarp<Avx512TokenWarp, Avx512DenseWarpOf<Avx512TokenWarp>>;
+  using Base::native, Base::lanes, Base::records, Base::select, Base::half;
+
+  L3_INLINE static Records same(Records a, Records b) {
+    return records(_mm512_movm_epi16(_mm512_cmpeq_epi16_mask(native(a), native(b))));
+  }
+  L3_INLINE static Records not_less(Records a, Records b) {
+    return records(_mm512_movm_epi16(_mm512_cmpge_epi16_mask(native(a), native(b))));
+  }
+  L3_INLINE static Records select(Records mask, Records a, Records b) {
+    return records(_mm512_ternarylogic_epi32(native(mask), native(a), native(b), 0xCA));
+  }
+  L3_INLINE static bool any(Records mask) { return _mm512_test_epi32_mask(native(mask), native(mask)) != 0; }
+  L3_INLINE static Records at_most_255(Records a) {
+    return records(_mm512_min_epu16(native(a), _mm512_set1_epi16(255)));
+  }
+  L3_INLINE static Records value_distances(Records a, Records b) {
+    const __m512i distance =
+        _mm512_sub_epi16(_mm512_max_epi16(native(a), native(b)), _mm512_min_epi16(native(a), native(b)));
+    return records(_mm512_min_epu16(distance, _mm512_set1_epi16(0x7FFF)));
+  }
+  L3_INLINE static Records error_magnitudes(Records a) { return records(_mm512_abs_epi16(native(a))); }
+  L3_INLINE static Records token_errors(Records value, Records p) {
+    return records(_mm512_max_epi16(_mm512_subs_epi16(native(flipped(value)), native(flipped(p))),
+                                    _mm512_set1_epi16(-kMaxTokenError)));
+  }
+
+  L3_INLINE static Records lower_halves_of(const Sums& sums) {
+    return records(_mm512_packus_epi32((__m512i)sums.low, (__m512i)sums.high));
+  }
+  template <class V>
+  L3_INLINE static V larger_words(const V& a, const V& b) {
+    return (V)_mm512_max_epi32((__m512i)a, (__m512i)b);
+  }
+  template <class V>
+  L3_INLINE static V lesser_words(const V& a, const V& b) {
+    return (V)_mm512_min_epi32((__m512i)a, (__m512i)b);
+  }
+  // A shuffle gives 0 for an index with its top bit set, so the upper bytes stay 0.
+  L3_INLINE static Records look_up_16(const uint8_t* table, Records index) {
+    const __m512i bytes = _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
+    return records(
+        _mm512_shuffle_epi8(bytes, _mm512_or_si512(native(index), _mm512_set1_epi16(static_cast<int16_t>(0x8000)))));
+  }
+  L3_INLINE static Records look_up_64(const uint8_t* table, Records index) {
+    const __m256i* const halves = reinterpret_cast<const __m256i*>(table);
+    return records(_mm512_permutex2var_epi16(_mm512_cvtepu8_epi16(_mm256_load_si256(halves)), native(index),
+                                             _mm512_cvtepu8_epi16(_mm256_load_si256(halves + 1))));
+  }
+
+  L3_INLINE static void widen(Records a, Lanes* words) {
+    words[0] = lanes(half<0>(native(a)));
+    words[1] = lanes(half<1>(native(a)));
+  }
+  L3_INLINE static Records narrow(const Lanes* words) {
+    const __m512i packed = _mm512_packus_epi32(native(words[0]), native(words[1]));
+    return records(_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed));
+  }
+  L3_INLINE static Records mask_records(const Mask* masks) {
+    return records(_mm512_movm_epi16(masks[0] | static_cast<__mmask32>(masks[1]) << 16));
+  }
+  L3_INLINE static Mask lane_mask(const Records* masks, uint32_t part) {
+    return static_cast<Mask>(_mm512_movepi16_mask(native(masks[0])) >> (16 * part));
   }
 };
 
@@ -18,7 +77,9 @@ struct Avx512TokenWarp : Avx2TokenWarpOf<Avx512TokenWarp> {
 
 Fault decode_tokens_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                            const TokenTables& model) {
-  return decode_tokens<Avx512TokenWarp>(shape, entry, out, model);
+  const bool is_few = model.engine_channels == 1 && dense_lanes(entry.parameters) <= Avx512TokenWarp::kPartLanes;
+  return is_few || shape.width * shape.height <= kSmallTile ? decode_tokens_avx2(shape, entry, out, model)
+                                                            : decode_tokens<Avx512TokenWarp>(shape, entry, out, model);
 }
 
 }  // namespace l3
