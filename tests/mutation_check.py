@@ -271,7 +271,7 @@ FAULTS = (
     Fault("lanes stay a step too long", "codec/src/engine/still_ahead.h",
           "smaller(steps, end - x)", "smaller(steps, end - x + 1)"),
     Fault("errors from before quiet steps are seen after them", "codec/src/engine/token_loop.h",
-          "if constexpr (!kLiteral) this->delay_.hand_over_nothing(1);", ""),
+          "if constexpr (!kLiteral) delayed.put_nothing(1);", ""),
     Fault("quiet steps leave too few records", "codec/src/engine/token_loop.h",
           "left = Base::kBack;", "left = Base::kBack - 2;"),
     Fault("lanes do not hold what quiet steps pass", "codec/src/engine/token_loop.h",

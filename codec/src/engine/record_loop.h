@@ -262,8 +262,30 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
       to[0] = lanes > 1 ? records[lanes - 2] : from[1];
       return W::repeat_two(from);
     }
-    // The same, if the array's records are 0 and not asked for.
-    L3_INLINE void hand_over_nothing(uint32_t array) { pairs_[at_][array][0] = pairs_[at_][array][1] = 0; }
+    // For several steps of a tile of more than one lane, without the other members.
+    class Run {
+     public:
+      L3_INLINE explicit Run(Delay& delay)
+          : all_(delay.pairs_), steps_(delay.steps_), at_(delay.at_), next_(delay.next_) {}
+      L3_INLINE void next() {
+        at_ = next_;
+        next_ = next_ + 1 == steps_ ? 0 : next_ + 1;
+      }
+      // Takes the last two lanes' records of an array, or zeros.
+      L3_INLINE void put(uint32_t array, const uint16_t* last) { std::memcpy(all_[at_][array], last, 4); }
+      L3_INLINE void put_nothing(uint32_t array) { std::memset(all_[at_][array], 0, 4); }
+      L3_INLINE const uint16_t* get(uint32_t array) const { return all_[next_][array]; }
+
+     private:
+      friend Delay;
+      uint16_t (*all_)[kArrays][2];
+      uint32_t steps_, at_, next_;
+    };
+    L3_INLINE Run run() { return Run(*this); }
+    L3_INLINE void end(const Run& run) {
+      at_ = run.at_;
+      next_ = run.next_;
+    }
 
    private:
     uint32_t steps_ = 1, at_ = 0, next_ = 0;

@@ -31,6 +31,8 @@ class SkewedRows {
 
   // Where a number of each lane's pixel in a step is to be put.
   L3_INLINE Number* place(uint32_t step, uint32_t number = 0) { return pixels_[number][step % kSteps]; }
+  // The steps from this one on whose places lie side by side, kLanes numbers each.
+  L3_INLINE static uint32_t steps_to_flush(uint32_t step) { return kSteps - step % kSteps; }
   L3_INLINE void end_step(uint32_t step) {
     if (step % kSteps == kSteps - 1 || step + 1 == steps_) flush(step / kSteps * kSteps, step + 1);
   }

@@ -206,7 +206,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     this->lead_ += steps - 1;
     this->skip_blocks(step_ + steps);
     uint32_t left = steps;
-    if (channels() == 1 && steps > 2 * Base::kBack) {
+    if (channels() == 1 && lanes_ > 1 && steps > 2 * Base::kBack) {
       // Later steps need the records of the last ones only.
       left = Base::kBack;
       pass_without_records(steps - left);
@@ -242,23 +242,31 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       n[part] = near(now, kRoleN, 0);
       nw[part] = near(now, kRoleNw, 0);
     }
-    for (const uint32_t end = step_ + steps; step_ < end; ++step_) {
-      uint16_t* const here = this->sink_.place(step_);
-      L3_UNROLL_RECORDS {
-        if constexpr (kHasHoles) track_last_value(part, n[part], w[part]);
-        w[part] = W::select(W::same(n[part], nw[part]), w[part], n[part]);
-        W::store_records(here + part * kRecords, w[part]);
+    auto delayed = this->delay_.run();
+    for (uint32_t left = steps; left > 0;) {
+      const uint32_t count = smaller(left, this->sink_.steps_to_flush(step_));
+      uint16_t* here = this->sink_.place(step_);
+      for (uint32_t i = 0; i < count; ++i, here += kLanes) {
+        L3_UNROLL_RECORDS {
+          if constexpr (kHasHoles) track_last_value(part, n[part], w[part]);
+          w[part] = W::select(W::same(n[part], nw[part]), w[part], n[part]);
+          W::store_records(here + part * kRecords, w[part]);
+        }
+        delayed.next();
+        delayed.put(0, here + lanes_ - 2);
+        if constexpr (!kLiteral) delayed.put_nothing(1);
+        const Records from_last = W::repeat_two(delayed.get(0));
+        L3_UNROLL_RECORDS {
+          nw[part] = n[part];
+          n[part] = ne[part];
+          ne[part] = W::shift_up_one(w[part], part == 0 ? from_last : w[part - 1]);
+        }
       }
-      this->delay_.next();
-      const Records from_last = this->delay_.hand_over(0, here, lanes_);
-      if constexpr (!kLiteral) this->delay_.hand_over_nothing(1);
-      L3_UNROLL_RECORDS {
-        nw[part] = n[part];
-        n[part] = ne[part];
-        ne[part] = W::shift_up_one(w[part], part == 0 ? from_last : w[part - 1]);
-      }
-      this->sink_.end_step(step_);
+      left -= count;
+      step_ += count;
+      this->sink_.end_step(step_ - 1);
     }
+    this->delay_.end(delayed);
     L3_UNROLL_RECORDS {
       uint16_t* const now = now_ + part * kRecords;
       W::store_records(now + place_of(kRoleW, 0), w[part]);
