@@ -444,6 +444,50 @@ constexpr uint32_t kFlagsOfTiles[] = {0,
                                       by_hand::kMatch | by_hand::kStill,
                                       by_hand::kMatch | by_hand::kLiteral | by_hand::kStill};
 
+// In tiles wide enough for that, decoders for processors pass many steps in which all lanes are in still blocks.
+TEST(TokenTile, StillBlocksSideBySideDecode) {
+  drawing::Dice dice(13);
+  for (const uint32_t flags :
+       {by_hand::kMatch, by_hand::kMatch | by_hand::kHole, by_hand::kMatch | by_hand::kLiteral}) {
+    for (uint32_t i = 0; i < 12; ++i) {
+      const Type type = i % 2 == 0 ? kGray16 : kGray8;
+      const drawing::Size size{120 + dice.roll(130), 40 + dice.roll(40)};
+      const by_hand::TokenFile file = by_hand::any_token_file(
+          dice, size, type, by_hand::any_token_model(dice, 1, type.bits, flags | by_hand::kStill), 256, 128);
+      expect_accepted(by_hand::put_together(file.parts), file.pixels);
+    }
+  }
+}
+
+// Lanes hold a value through still blocks of holes, and use it where those end.
+TEST(TokenTile, ValuesAreHeldThroughStillBlocks) {
+  constexpr uint32_t kWidth = 144, kHeight = 48, kHolesFrom = 48, kHolesTo = 112;
+  drawing::Dice dice(14);
+  for (uint32_t log_lanes = 0; log_lanes <= 5; ++log_lanes) {
+    const by_hand::TokenModel model =
+        by_hand::any_token_model(dice, 1, 16, by_hand::kMatch | by_hand::kHole | by_hand::kStill);
+    const uint32_t hole = model.section.hole;
+    std::vector<uint32_t> samples;
+    for (uint32_t i = 0; i < kWidth * kHeight; ++i) {
+      const uint32_t x = i % kWidth;
+      const uint32_t value = hole + (x < kHolesFrom - 16 ? 1000 : 6000);
+      samples.push_back(x < kHolesFrom ? value : x < kHolesTo || dice.chance(2) ? hole : value + dice.roll(30));
+    }
+    Bytes pixels(2 * samples.size());
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const uint16_t sample = static_cast<uint16_t>(samples[i] %= 65536);
+      std::memcpy(&pixels[2 * i], &sample, 2);
+    }
+    Parts parts;
+    parts.header = by_hand::header(kWidth, kHeight, kGray16.colour, kGray16.bits, 256, 64);
+    parts.sections.push_back({L3_SECTION_MODEL, model.section.bytes()});
+    by_hand::TokenTileWriter writer(dice, model, kWidth, kHeight, log_lanes);
+    const Bytes payload = writer.of(samples);
+    parts.tiles.push_back({3, writer.parameters(), {}, payload});
+    expect_accepted(by_hand::put_together(parts), pixels);
+  }
+}
+
 TEST(TokenTile, RefusesPayloadsThatEndTooSoon) {
   drawing::Dice dice(7);
   for (const uint32_t flags : kFlagsOfTiles) {
