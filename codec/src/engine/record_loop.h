@@ -128,6 +128,7 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
       W::store_records(here + place_of(kAboveTwo, array) + part * kRecords, W::shift_up_two(records[part], before));
     }
   }
+
   // ---- edges
 
   enum EdgeKind : uint32_t { kRow0 = 1, kRow1 = 2, kFirstColumn = 4, kLastColumn = 8 };

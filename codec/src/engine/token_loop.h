@@ -384,6 +384,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       any_escaped_ = any_escaped_ || has_escaped_[part];
     }
   }
+
   // ---- numbers (sections 15.2 and 15.3)
 
   template <uint32_t c>
