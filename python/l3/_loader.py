@@ -9,7 +9,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn, Optional
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -30,7 +30,6 @@ _ENDINGS = ("even", "pad", "drop", "uneven")
 _ON_ERROR = ("raise", "skip", "zero")
 _READING = ("auto", "uring", "threads")
 _STATE_VERSION = 1
-_Failures = tuple[list[tuple[int, Optional[int], str, str, str, Optional[int]]], int]
 
 
 class Loader:
@@ -279,7 +278,6 @@ class Loader:
         self._ahead: list[int] = []  # where the next loop leaves out batches
         self._begun = False
         self._loops = 0
-        self._last_failures: _Failures = ([], 0)
         _loaders.add(self)
         _be_iterable_for_torch()
 
@@ -434,14 +432,14 @@ class Loader:
     @property
     def failures(self) -> list[Failure]:
         """The failures since the loader was made, at most the first 1000."""
-        found, _ = self._failures()
+        found, _ = self._native.failures()
         return [Failure(epoch, sample, name or None, reason, file or None, offset)
                 for epoch, sample, name, reason, file, offset in found]
 
     @property
     def failure_count(self) -> int:
         """The number of units that failed since the loader was made."""
-        return self._failures()[1]
+        return self._native.failures()[1]
 
     @property
     def sharing(self) -> Sharing:
@@ -482,13 +480,9 @@ class Loader:
     def close(self) -> None:
         """Ends the threads. Delivered batches stay valid, and ``failures`` can still be read."""
         if not self._native.closed:
-            self._last_failures = self._native.failures()
             self._native.close()
             if self._transforms is not None:
                 self._transforms.close()
-
-    def _failures(self) -> _Failures:
-        return self._last_failures if self._native.closed else self._native.failures()
 
     @property
     def closed(self) -> bool:

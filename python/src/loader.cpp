@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -27,6 +29,7 @@ using namespace nb::literals;
 
 // How long to wait without the interpreter's lock before checking for signals.
 constexpr uint32_t kMilliseconds = 100;
+constexpr size_t kMaxFailures = 1000;
 
 // Returns a batch to its loader when its last tensor is gone.
 class BatchMemory : public Memory {
@@ -128,6 +131,35 @@ void copy_floats(const nb::object& from, float (&to)[kCount]) {
   std::copy_n(numbers.begin(), std::min(numbers.size(), kCount), to);
 }
 
+// A lock that threads get in the order in which they asked for it. With a mutex, a thread that waits for batches could
+// take the lock again and again while others wait for it.
+class Turns {
+ public:
+  void lock() {
+    std::unique_lock lock(mutex_);
+    const uint64_t mine = given_++;
+    next_.wait(lock, [&] { return mine == now_; });
+  }
+  void unlock() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++now_;
+    }
+    next_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable next_;
+  uint64_t given_ = 0, now_ = 0;
+};
+
+struct Failures {
+  std::vector<l3_failure> all;
+  std::vector<std::string> names;
+  uint64_t count = 0;
+};
+
 class Loader {
  public:
   Loader(const DataSet& set, const nb::dict& options, const nb::list& wanted, const nb::object& groups);
@@ -148,7 +180,11 @@ class Loader {
       const std::lock_guard lock(closing_);
       if (loader_ != nullptr) l3_loader_interrupt(loader_);
     }
-    const std::lock_guard in_use(mutex_);
+    const std::lock_guard in_use(turns_);
+    try {
+      last_failures_ = failures_of(loader_);
+    } catch (const std::bad_alloc&) {  // they are lost
+    }
     const std::lock_guard lock(closing_);
     l3_loader_close(std::exchange(loader_, nullptr));
     set_.reset();
@@ -177,13 +213,14 @@ class Loader {
  private:
   template <typename Item, typename Copy>
   nb::list list_of(size_t most, Copy copy) const;
+  Failures failures_of(const l3_loader* loader) const;
   // Calls the library from one thread at a time, without the interpreter's lock.
   template <class Body>
   auto with_loader(const Body& body) const {
     const nb::gil_scoped_release unlocked;
     if (is_forked()) return body(is_closed_ ? nullptr : loader_);
     const auto call = [&] {
-      const std::lock_guard in_use(mutex_);
+      const std::lock_guard in_use(turns_);
       return body(loader_);
     };
     if constexpr (std::is_void_v<decltype(call())>) {
@@ -213,7 +250,9 @@ class Loader {
 
   std::shared_ptr<const l3_data_set> set_;
   l3_loader* loader_ = nullptr;
-  mutable std::mutex mutex_, closing_;
+  mutable Turns turns_;
+  std::mutex closing_;
+  Failures last_failures_;  // of a loader that is closed
   std::atomic<bool> is_closed_{false}, is_ending_{false};
   std::atomic<uint64_t> position_{0};
   DLDevice device_{kDLCPU, 0};
@@ -457,16 +496,18 @@ uint64_t Loader::batches_from(uint64_t position) const {
       [&](l3_loader* loader) { return loader != nullptr ? l3_loader_batches_from(loader, position) : uint64_t{0}; });
 }
 
+Failures Loader::failures_of(const l3_loader* loader) const {
+  if (loader == nullptr) return last_failures_;
+  Failures found;
+  found.all.resize(kMaxFailures);
+  if (l3_loader_failures(loader, found.all.data(), found.all.size(), &found.count) != L3_OK) return {};
+  found.all.resize(static_cast<size_t>(std::min<uint64_t>(found.count, kMaxFailures)));
+  for (const l3_failure& failure : found.all) found.names.push_back(sample_name(set_.get(), failure.sample));
+  return found;
+}
+
 nb::tuple Loader::failures() const {
-  constexpr size_t kMax = 1000;
-  std::vector<l3_failure> all(kMax);
-  std::vector<std::string> names;
-  uint64_t count = 0;
-  with_loader([&](l3_loader* loader) {
-    if (loader != nullptr) (void)!l3_loader_failures(loader, all.data(), all.size(), &count);
-    all.resize(static_cast<size_t>(std::min<uint64_t>(count, kMax)));
-    for (const l3_failure& failure : all) names.push_back(sample_name(set_.get(), failure.sample));
-  });
+  const auto [all, names, count] = with_loader([&](l3_loader* loader) { return failures_of(loader); });
   const auto text_of = [](const char* text) { return nb::steal<nb::object>(PyUnicode_DecodeFSDefault(text)); };
   const auto number_of = [](uint64_t number) { return number == UINT64_MAX ? nb::none() : nb::cast(number); };
   nb::list shown;

@@ -144,37 +144,50 @@ class Stores(SameAsLocal):
         raise AssertionError("the sample is in no shard")
 
     def test_closing_does_not_wait_for_a_slow_store(self) -> None:
-        for is_async in (False, True):
+        class Stuck(FolderStore):
             release = threading.Event()
 
-            class Stuck(FolderStore):
-                def read(self, key: str, offset: int, size: int, release: threading.Event = release) -> Any:
-                    if key != "index.json" and size > 64 and threading.current_thread().name.startswith("l3"):
-                        release.wait(60)
-                    return super().read(key, offset, size)
+            def read(self, key: str, offset: int, size: int) -> Any:
+                if key != "index.json" and size > 64 and threading.current_thread().name.startswith("l3"):
+                    self.release.wait(60)
+                return super().read(key, offset, size)
 
-            class StuckLater(SlowStore):
-                async def read(self, key: str, offset: int, size: int, release: threading.Event = release) -> Any:
-                    if release.is_set():
-                        await asyncio.sleep(60)
-                    return await super().read(key, offset, size)
+        class StuckLater(SlowStore):
+            release = threading.Event()
 
-            store: Any = StuckLater(Path(self.classes_set())) if is_async else Stuck(Path(self.classes_set()))
-            if not is_async:
-                release.set()
-            data = l3.Dataset(store)
-            if is_async:
-                release.set()
-            else:
-                release.clear()
-            loader = l3.Loader(data, 2)
-            began = time.monotonic()
-            threading.Timer(0.2, loader.close).start()
-            with self.assertRaisesRegex(ValueError, "closed"):
-                next(iter(loader))
-            self.assertLess(time.monotonic() - began, 20)
-            release.set()
-            data.close()
+            async def read(self, key: str, offset: int, size: int) -> Any:
+                if not self.release.is_set():
+                    await asyncio.sleep(60)
+                return await super().read(key, offset, size)
+
+        for kind in (Stuck, StuckLater):
+            store = kind(Path(self.classes_set()))
+            for pause in (0.0, 0.002, 0.02, 0.2, 0.3):
+                with self.subTest(kind.__name__, pause=pause):
+                    kind.release.set()
+                    with l3.Dataset(store) as data:
+                        kind.release.clear()
+                        self.expect_close(l3.Loader(data, 2), pause)
+                        kind.release.set()
+
+    def expect_close(self, loader: l3.Loader, pause: float) -> None:
+        """Reads the failures, and closes the loader, while this thread waits for a batch that does not come."""
+        began = time.monotonic()
+        answered: list[float] = []
+
+        def close() -> None:
+            time.sleep(pause)
+            _ = loader.failures
+            answered.append(time.monotonic())
+            loader.close()
+
+        closer = threading.Thread(target=close)
+        closer.start()
+        with self.assertRaisesRegex(ValueError, "closed"):
+            next(iter(loader))
+        closer.join()
+        self.assertLess(answered[0] - began, 2)
+        self.assertLess(time.monotonic() - began, 4)
 
 
 class Adapters(SameAsLocal):
