@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compiles the kernels and reports what each needs: registers, spills, shared memory, instructions per sample.
+"""Compiles the kernels and reports what each needs: registers, spills, shared memory, and the time of its loops.
 
-It reads the machine code itself (16 bytes per instruction, from sm_70 on), so it needs no GPU and no disassembler.
+It reads the machine code itself, so it needs no GPU and no disassembler. model.py says where predictions come from.
 """
 
 import argparse
@@ -11,22 +11,45 @@ import struct
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
+
+import model
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("stage_files.cu", "open_images.cu", "change_images.cu", "build_models.cu", "list_tiles.cu",
            "decode_dense.cu", "decode_tokens.cu", "decode_bytes.cu", "decode_words.cu")
-INSTRUCTION = 16
 EVERY_ARCHITECTURE = "80,86,89,90,100,120"
-LIMITS = {"registers": 64, "spill_bytes": 0, "instructions_per_sample": 120}
-# The loops of kernels that decode dense tiles: the least number of channels, and what the loops of each number write.
-LOOPS = {"dense_kernel": (1, ("words", "any")), "tokens_kernel": (1, ("any",)), "wide_tokens_kernel": (3, ("any",))}
+LIMITS = {"registers": 64, "spill_bytes": 0}
+# Wavefronts of look-ups, on average of kodim05 and kodim20: tests/bank_conflicts.cpp. Of loads of 16 bytes, half are
+# for weights of blocks, 4.4 each, and half for what all lanes share. A group of pixels goes to eight rows at once.
+DENSE_ACCESSES = {"LDS 1": 1.9, "LDS 2": 3.1, "LDS 4": 2, "LDS 8": 6.3, "LDS 16": 2.7, "LDG 2": 1.3, "STG 8": 8,
+                  "STG 16": 8}
+
+
+@dataclass
+class Kind:
+    """The loops of a kernel that are modelled."""
+
+    instruction: str  # which they have, at least so often
+    least: int
+    channels: str | None  # what they have once for each channel
+    use: model.Use
+    warps: int  # of a scheduler
+    samples: int  # of a turn; with `channels`, of each
+
+
+# Of a step of a dense tile 128 pixels wide, half have a lane that enters a block, one at an edge, one that writes.
+# Rows are aligned, so pixels leave as words of eight or sixteen bytes.
+WORDS = Kind("IDP", 9, "LDS 2", model.Use([0.5, 0.5, 0.5], DENSE_ACCESSES, ("STG 4", "STG 1")), 8, 32)
+# A row of three channels; how lanes share sectors is assumed.
+ROWS = Kind("SHFL", 8, None, model.Use([], {"LDS 1": 2.5, "LDG 4": 4}), 10, 96)
+KINDS = {"dense_kernel": WORDS, "bytes_kernel": ROWS}
+COUNTED = ("dense_kernel", "tokens_kernel", "wide_tokens_kernel")
 EXPLANATION = """\
-step: machine instructions of the wavefront's loop over steps, all of those between the target of its backward branch
-and that branch, whether every step runs them or not. Such loops are the innermost ones that have dot products (IDP),
-for each number of channels; those that write samples as they are (words) have one of their own, others write any type
-and layout (any). The loop for literals has no dot products, and is not among them.
-per sample: divided by the samples that a lane decodes in a step, one for each channel."""
+Loops: cycles of a scheduler for a turn of one warp, by what is busy; "simulated" with as many warps as there is room
+for; GB/s of a GPU that does nothing else. All of it is predicted. Steps: instructions of all loops over steps, whether
+each turn runs them or not."""
 
 
 def sections(cubin: bytes):
@@ -40,35 +63,30 @@ def sections(cubin: bytes):
         yield text, b"" if kind == 8 else cubin[at : at + length]
 
 
-def step_loops(code: bytes, architecture: int) -> list[tuple[int, int]]:
-    """Returns the innermost loops with dot products: the number of dot products and of instructions."""
-    words = [struct.unpack_from("<QQ", code, at) for at in range(0, len(code), INSTRUCTION)]
-    dots = [i for i, (low, _) in enumerate(words) if low & 0x1FF == 0x026]
-    loops: list[tuple[int, int]] = []
-    for i, (low, high) in enumerate(words):
-        if low & 0x1FF != 0x147:  # a branch
-            continue
-        # In words, from the next instruction on: 48 bits, and from sm_90 on 8 more below them.
-        offset = low >> 34 | (high & 0x3FFFF) << 30
-        offset -= offset >> 47 << 48
-        if architecture >= 90:
-            offset = offset << 8 | low >> 16 & 0xFF
-        target = i + 1 + offset * 4 // INSTRUCTION
-        if target <= i and any(target <= dot <= i for dot in dots):
-            loops.append((target, i))
-    innermost = [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
-    return [(sum(first <= dot <= last for dot in dots), last - first + 1) for first, last in innermost]
+def predict(kernel: str, code: list[model.Instruction], architecture: int) -> dict[str, dict[str, object]]:
+    kind = KINDS.get(kernel)
+    if kind is None:
+        return {}
+    loops: dict[str, model.Loop] = {}
+    for loop in model.loops_with(code, kind.instruction, kind.least):
+        name = f"{loop.count(kind.channels)} words" if kind.channels else "row"
+        # The loop that writes any type and layout is longer. Of the loops over rows, the longest one counts.
+        if name not in loops or (len(loop.body) < len(loops[name].body)) == (kind.channels is not None):
+            loops[name] = loop
+    found: dict[str, dict[str, object]] = {}
+    of_near = architecture if architecture in model.MULTIPROCESSORS else architecture // 10 * 10
+    for name, loop in sorted(loops.items()):
+        cycles = model.simulate(loop, kind.use, kind.warps)
+        samples = kind.samples * (loop.count(kind.channels) if kind.channels else 1)
+        found[name] = {"instructions": len(loop.body), "busy": model.busy(loop, kind.use), "simulated": cycles,
+                       "rate": round(model.rate(of_near, samples, cycles))}
+    return found
 
 
-def steps_by_channels(kernel: str, code: bytes, architecture: int) -> dict[str, dict[str, float]]:
-    """Of a kernel whose loops are for a number of channels each, and an output."""
-    first, outputs = LOOPS.get(kernel, (1, ()))
-    loops = step_loops(code, architecture)
-    steps: dict[str, dict[str, float]] = {}
-    for channels, dots in enumerate(sorted({dots for dots, _ in loops}), start=first):
-        for output, length in zip(outputs, sorted(length for d, length in loops if d == dots), strict=False):
-            steps[f"{channels} {output}"] = {"step": length, "per_sample": round(length / channels, 1)}
-    return steps
+def count_steps(kernel: str, code: list[model.Instruction]) -> dict[str, int]:
+    """The instructions of loops over steps, in the order of their length."""
+    lengths = sorted(len(loop.body) for loop in model.loops_with(code, "IDP", 9)) if kernel in COUNTED else []
+    return {str(number): length for number, length in enumerate(lengths, start=1)}
 
 
 def compile_kernels(nvcc: str, generated: Path, architecture: str, source: str) -> tuple[str, bytes]:
@@ -96,6 +114,8 @@ def kernels(nvcc: str, generated: Path, architecture: str):
             shared = re.search(r"(\d+) bytes smem", rest)
             machine_code = code[f".text.{symbol}"]
             kernel = re.sub(r"^_ZN2l3\d+(\w+?)E.*", r"\1", symbol)
+            is_read = kernel in KINDS or kernel in COUNTED
+            instructions = model.read_code(machine_code, int(architecture)) if is_read else []
             yield {
                 "kernel": kernel,
                 "architecture": f"sm_{architecture}",
@@ -103,8 +123,9 @@ def kernels(nvcc: str, generated: Path, architecture: str):
                 "spill_bytes": int(stores) + int(loads),
                 "stack_bytes": int(stack),
                 "static_shared_bytes": int(shared[1]) if shared else 0,
-                "instructions": len(machine_code) // INSTRUCTION,
-                "steps": steps_by_channels(kernel, machine_code, int(architecture)),
+                "instructions": len(machine_code) // model.INSTRUCTION,
+                "loops": predict(kernel, instructions, int(architecture)),
+                "steps": count_steps(kernel, instructions),
             }
 
 
@@ -126,7 +147,12 @@ def compare(record: list[dict], rows: list[dict]) -> list[str]:
             continue
         numbers = {key: (old[key], row[key]) for key in ("registers", "spill_bytes", "stack_bytes", "instructions")}
         for step, now in row["steps"].items():
-            numbers[f"step, {step}"] = (old["steps"].get(step, {"step": 0})["step"], now["step"])
+            numbers[f"step {step}"] = (old["steps"].get(step, 0), now)
+        for loop, now in row["loops"].items():
+            then = old["loops"].get(loop, {"simulated": 0, "busy": {}})
+            numbers[f"{loop}, simulated"] = (then["simulated"], now["simulated"])
+            longest = max(now["busy"], key=now["busy"].get)
+            numbers[f"{loop}, {longest}"] = (max(then["busy"].values(), default=0), now["busy"][longest])
         for key, (then, now) in numbers.items():
             allowed = then if key in ("spill_bytes", "stack_bytes") else then + then / 50
             if now > allowed:
@@ -156,16 +182,17 @@ def main() -> None:
         for row in rows:
             print(f"{row['kernel']:18} {row['architecture']:7} {row['registers']:9} {row['spill_bytes']:6} "
                   f"{row['stack_bytes']:6} {row['static_shared_bytes']:6} {row['instructions']:6}")
-            for name, step in row["steps"].items():
-                channels, output = name.split()
-                print(f"  {channels} channels, {output:8} step {step['step']:4}, per sample {step['per_sample']:6}")
+            for name, loop in row["loops"].items():
+                busy = ", ".join(f"{what} {cycles:g}" for what, cycles in loop["busy"].items())
+                print(f"  {name}: {busy}; simulated {loop['simulated']:g}, {loop['rate']} GB/s")
+            if row["steps"]:
+                print(f"  steps: {', '.join(str(length) for length in row['steps'].values())}")
         print(EXPLANATION)
     if options.check:
         dense = next((r for r in rows if r["kernel"] == "dense_kernel" and r["architecture"] == "sm_90"), None)
-        if dense is None or "3 words" not in dense["steps"]:
+        if dense is None or list(dense["loops"]) != ["1 words", "2 words", "3 words", "4 words"]:
             sys.exit("report: the kernel's loops were not found")
-        found = dense | {"instructions_per_sample": dense["steps"]["3 words"]["per_sample"]}
-        if any(found[name] > limit for name, limit in LIMITS.items()):
+        if any(dense[name] > limit for name, limit in LIMITS.items()):
             sys.exit("report: the kernel for dense tiles is over its limits")
     if options.against:
         record = json.loads(options.against.read_text())

@@ -52,6 +52,7 @@ inline uint32_t dot_of_upper(uint32_t a, uint32_t b, uint32_t sum) { return dot_
 inline uint32_t clamp_to_top(uint32_t a, uint32_t top) {
   return static_cast<uint32_t>(std::clamp(static_cast<int32_t>(a), 0, static_cast<int32_t>(top)));
 }
+inline uint32_t add_and_clamp_to_top(uint32_t a, uint32_t b, uint32_t top) { return clamp_to_top(a + b, top); }
 inline uint32_t clamp_half_to_top(uint32_t a, uint32_t top) {
   return clamp_to_top(static_cast<uint32_t>(static_cast<int32_t>(static_cast<int16_t>(a))), top);
 }

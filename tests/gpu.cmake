@@ -30,6 +30,12 @@ if(TARGET emulated_gpu)
   set_tests_properties(gpu_emulated PROPERTIES FIXTURES_REQUIRED gpu_vectors TIMEOUT 3600 COST 500
                                                ENVIRONMENT L3_VECTORS=${vectors_folder})
 
+  # How often lanes look up words of the same bank: for kernels/model.py.
+  add_executable(bank_conflicts bank_conflicts.cpp)
+  target_link_libraries(bank_conflicts PRIVATE emulated_kernels emulated_gpu l3_internals Threads::Threads l3_warnings)
+  add_test(NAME gpu_bank_conflicts COMMAND bank_conflicts)
+  set_tests_properties(gpu_bank_conflicts PROPERTIES PASS_REGULAR_EXPRESSION "drawn: equal.*2 bytes.*8 bytes")
+
   # What `l3 bench` measures a GPU with.
   if(L3_TOOLS)
     add_executable(bench_gpu_test bench_gpu_test.cpp ${PROJECT_SOURCE_DIR}/bench/gpu.cpp)

@@ -86,6 +86,10 @@ L3_INLINE uint32_t bfloat_of(float v) {
 L3_INLINE uint32_t clamp_to_top(uint32_t a, uint32_t top) {
   return static_cast<uint32_t>(__vimin_s32_relu(static_cast<int>(a), static_cast<int>(top)));
 }
+// Adds two numbers, of which the second one is signed, and clamps the sum to 0 to `top`.
+L3_INLINE uint32_t add_and_clamp_to_top(uint32_t a, uint32_t b, uint32_t top) {
+  return static_cast<uint32_t>(__viaddmin_s32_relu(static_cast<int>(a), static_cast<int>(b), static_cast<int>(top)));
+}
 // Clamps the lower half of a word, a signed number, to 0 to `top`.
 L3_INLINE uint32_t clamp_half_to_top(uint32_t a, uint32_t top) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -9,6 +9,7 @@
 namespace l3 {
 
 constexpr uint32_t kLevelOfOne = 127u << 2;  // in the bits of a float; an activity of 8 is three octaves above
+constexpr uint32_t kRowBytes = kLevels + 4;  // of a row in memory, so that equal levels of rows are in different banks
 constexpr uint32_t kRowPlaces = 2 * kZones * kSignPatterns;  // of two channels
 
 // The tables of an image in shared memory. Lanes look up values by 32-bit addresses in shared memory.
@@ -18,7 +19,7 @@ struct CudaTables {
     uint4 weights[kMaxChannels][kMaxClasses][2];
     uint4 activity[kMaxChannels];
     uint16_t row_of[kMaxChannels / 2 * kRowPlaces];  // the address of a row of table_of, minus kLevelOfOne
-    uint8_t table_of[kMaxChannels][kMaxRows * kLevels];
+    uint8_t table_of[kMaxChannels][kMaxRows * kRowBytes];
     Bucket buckets[kMaxTables * kTableBuckets];
   };
 
@@ -73,6 +74,8 @@ struct CudaWordWarp {
   static constexpr bool kChoosesParts = false;
   static constexpr uint32_t kAllBits = kAllLanes;
 
+  // Of four bytes, which as signed numbers are -128 each.
+  static constexpr uint32_t kErrorBias = 128, kErrorBiases = 0x80808080u;
   static constexpr uint32_t kActivityStart = 0x4B000000u + kActivityFloor;
 
   // Payloads begin at even addresses and have an even number of bytes. The reader does not read past the end: it
@@ -105,11 +108,12 @@ struct CudaWordWarp {
   // upper half of the range that rounds to p.
   L3_INLINE static void split(Lanes sum, Lanes& p, Lanes& up) {
     const uint32_t within = clamp_half_to_top(sum.v, (256u << kWeightShift) - 1) << (8 - kWeightShift);
-    p = {within >> 8};
+    p = byte_of<1>({within});
     up = {signs_of_bytes<0x8888>(within)};
   }
-  L3_INLINE static Lanes to_error(Lanes a) {
-    return {static_cast<uint32_t>(min(max(static_cast<int32_t>(a.v), kMinError), kMaxError))};
+  // Errors are kept as bytes, plus 128.
+  L3_INLINE static Lanes to_error(Lanes sample, Lanes p) {
+    return {add_and_clamp_to_top(sample.v, kErrorBias - p.v, kErrorBias + kMaxError)};
   }
 
   // ---- masks
@@ -124,6 +128,7 @@ struct CudaWordWarp {
   L3_INLINE static Mask and_not(Mask a, Mask b) { return a && !b; }
   L3_INLINE static Lanes select(Mask mask, Lanes a, Lanes b) { return mask ? a : b; }
   L3_INLINE static Mask lane_bits(Mask mask) { return mask; }
+  L3_INLINE static bool any(Mask mask) { return __any_sync(kAllLanes, mask); }
   L3_INLINE static uint32_t bits(Mask mask) { return __ballot_sync(kAllLanes, mask); }
 
   // ---- four bytes per lane
@@ -131,19 +136,21 @@ struct CudaWordWarp {
   struct SignedFour {
     uint32_t bytes;
   };
-  L3_INLINE static SignedFour signed_four(Lanes a) { return {a.v}; }
   L3_INLINE static Lanes dot(Lanes a, SignedFour b, Lanes sum) { return {dot_unsigned(a.v, b.bytes, sum.v)}; }
-  L3_INLINE static Lanes dot(SignedFour a, SignedFour b, Lanes sum) { return {dot_signed(a.bytes, b.bytes, sum.v)}; }
-  L3_INLINE static Lanes dot_magnitudes(SignedFour a, SignedFour b, Lanes sum) {
-    return {dot_unsigned(__vabsdiffs4(a.bytes, 0), b.bytes, sum.v)};
+  // Subtracts what the bias of four errors would add to a sum.
+  L3_INLINE static Lanes without_bias(SignedFour weights, Lanes sum) {
+    return {dot_signed(kErrorBiases, weights.bytes, sum.v)};
+  }
+  L3_INLINE static Lanes dot_magnitudes(Lanes errors, SignedFour b, Lanes sum) {
+    return {dot_unsigned(__vabsdiffu4(errors.v, kErrorBiases), b.bytes, sum.v)};
   }
   template <uint32_t kByte>
   L3_INLINE static Lanes byte_of(Lanes word) {
-    return {__byte_perm(word.v, 0, 0x4440 | kByte)};
+    return {dot_unsigned(word.v, 1u << (8 * kByte), 0)};
   }
-  L3_INLINE static Lanes top_byte(Lanes word) { return {word.v >> 24}; }
+  L3_INLINE static Lanes top_byte(Lanes word) { return byte_of<3>(word); }
   L3_INLINE static Lanes distances(Lanes a, Lanes b) { return {__vabsdiffu4(a.v, b.v)}; }
-  // Stores the lowest byte of `byte` at a place of the word that is zero.
+  // Stores the lowest byte of `byte` at a place of the word.
   template <uint32_t kPlace>
   L3_INLINE static Lanes with_byte(Lanes word, Lanes byte) {
     // The bytes above may hold anything: those of later channels follow, and the rest are never read.
@@ -151,11 +158,6 @@ struct CudaWordWarp {
     constexpr uint32_t kFour = 0x3210;
     return {__byte_perm(word.v, byte.v, (kFour & ~(0xFu << (4 * kPlace))) | 4u << (4 * kPlace))};
   }
-  template <uint32_t kPlace>
-  L3_INLINE static Lanes without_byte(Lanes word) {
-    return word;  // with_byte() replaces it
-  }
-
   template <uint32_t kCount>
   L3_INLINE static void exchange(Lanes a, Lanes b, Lanes c, Lanes d, Lanes* r) {
     const uint32_t low_ab = __byte_perm(a.v, b.v, 0x5140), low_cd = __byte_perm(c.v, d.v, 0x5140);
@@ -219,10 +221,10 @@ struct CudaWordWarp {
   // float of that size has them in its lowest bits. The level is the exponent and the top bits of the difference.
   L3_INLINE static Lanes context(const Tables& tables, uint32_t channel, Lanes activity, Lanes near, Lanes near_errors,
                                  Lanes p, Lanes up) {
-    const uint32_t zone = (((p.v ^ up.v) & 0xFF) * 3613 + 61923) >> 16;
+    const uint32_t zone = dot_unsigned(((p.v ^ up.v) & 0xFF) * 3613 + 61923, 64u << 16, 0);
     const uint32_t at_least = __byte_perm(near.v, 0x10, 0x4140) - p.v * 0x00010001u;
     const uint32_t with_two = dot_unsigned((at_least ^ up.v) & 0x10001000u, 0x02000100, zone);
-    const uint32_t with_all = dot_unsigned((near_errors.v ^ up.v) & 0x80808080u, 0x08040201, with_two);
+    const uint32_t with_all = dot_unsigned(((near_errors.v ^ ~up.v) & kErrorBiases) >> 7, 0x08040201, with_two);
     const uint32_t row = load_shared_u16<0>(
         tables.memory + 2 * with_all +
         (static_cast<uint32_t>(offsetof(CudaTables::Memory, row_of)) + 2 * place_of_row(channel, 0, 0)));
@@ -230,7 +232,7 @@ struct CudaWordWarp {
   }
   // The index that context() uses.
   L3_INLINE static uint32_t place_of_row(uint32_t channel, uint32_t zone, uint32_t pattern) {
-    return channel / 2 * kRowPlaces + channel % 2 * 64 + (pattern & 15) * 128 + (pattern >> 4) * 16 + zone;
+    return channel / 2 * kRowPlaces + channel % 2 * (kZones * kSignPatterns) + zone * kSignPatterns + pattern;
   }
 
   // Loads the states at the start of a payload. Lanes without a state get the idle state.
@@ -262,10 +264,16 @@ struct CudaWordWarp {
       end_ = first_ + uniform(steps);
       __syncwarp();
     }
-    // The oldest entry, which store() replaces.
-    L3_INLINE Entry load() const { return {*at_}; }
+    // Numbers of the lane above. The first lane gets those of the last lane, from the oldest entry.
+    L3_INLINE Entry above(Lanes a, Lanes b, Lanes c, Lanes d) const {
+      uint4 words = make_uint4(__shfl_up_sync(kAllLanes, a.v, 1), __shfl_up_sync(kAllLanes, b.v, 1),
+                               __shfl_up_sync(kAllLanes, c.v, 1), __shfl_up_sync(kAllLanes, d.v, 1));
+      if (lane_number() == 0) words = *at_;
+      return {words};
+    }
+    // Replaces the oldest entry.
     L3_INLINE void store(uint32_t lane, Lanes a, Lanes b, Lanes c, Lanes d) {
-      __syncwarp();  // all lanes have read the old entry
+      __syncwarp();  // the first lane has read it
       if (lane_number() == lane) *at_ = make_uint4(a.v, b.v, c.v, d.v);
       ++at_;
       if (at_ == end_) at_ = first_;
@@ -308,18 +316,13 @@ struct CudaWordWarp {
   template <uint32_t kChannels>
   class Weights {
    public:
-    L3_INLINE explicit Weights(const Tables& tables) : tables_(tables) {
-#pragma unroll
-      for (uint32_t c = 0; c < kChannels; ++c) at_[c] = address_of(c, 0);
-    }
-    L3_INLINE void enter(uint32_t, Mask, Lanes block, const Classes& classes) {
-      const uint32_t of_block = classes[block.v];
-#pragma unroll
-      for (uint32_t c = 0; c < kChannels; ++c) at_[c] = address_of(c, of_block >> (8 * c) & (kMaxClasses - 1));
-    }
-    L3_INLINE Lanes start(uint32_t, uint32_t) const { return {1u << kWeightShift >> 1}; }
-    L3_INLINE SignedFour word(uint32_t channel, uint32_t i, uint32_t) const {
-      return {part_of(load_shared_four<0>(at_[channel] + i / 4 * 16), i % 4)};
+    L3_INLINE explicit Weights(const Tables& tables) : tables_(tables) {}
+    L3_INLINE void enter(Mask, Lanes block, const Classes& classes) { classes_ = classes[block.v]; }
+    L3_INLINE Lanes start() const { return {1u << kWeightShift >> 1}; }
+    L3_INLINE SignedFour word(uint32_t channel, uint32_t i) const {
+      constexpr uint32_t kClassBytes = sizeof(CudaTables::Memory::weights[0][0]);
+      const uint32_t at = dot_unsigned(classes_, kClassBytes << (8 * channel), tables_.memory);
+      return {part_of(load_shared_four<0>(at + channel * kMaxClasses * kClassBytes + i / 4 * 16), i % 4)};
     }
     // Call this first: it loads the channel's activity weights.
     L3_INLINE Lanes activity_start(uint32_t channel) {
@@ -330,14 +333,11 @@ struct CudaWordWarp {
     L3_INLINE SignedFour activity(uint32_t, uint32_t word) const { return {part_of(activity_, word)}; }
 
    private:
-    L3_INLINE uint32_t address_of(uint32_t channel, uint32_t number) const {
-      return tables_.memory + (channel * kMaxClasses + number) * 32;
-    }
     L3_INLINE static uint32_t part_of(uint4 v, uint32_t i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
 
     const Tables& tables_;
     uint4 activity_{};
-    uint32_t at_[kChannels];
+    uint32_t classes_ = 0;
   };
 
  private:

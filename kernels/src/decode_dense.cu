@@ -5,8 +5,8 @@
 
 namespace l3 {
 
-// Writes the pixels of a whole tile, with samples unchanged. A lane writes four pixels at a time as words, if the
-// alignment allows it.
+// Writes the pixels of a whole tile, with samples unchanged. A lane writes a group of pixels at a time, as wide words
+// as the alignment allows.
 template <uint32_t kChannels>
 class PixelWords {
  public:
@@ -16,7 +16,7 @@ class PixelWords {
 
   L3_INLINE void begin(uint32_t width, uint32_t, uint32_t) {
     const bool aligned = ((reinterpret_cast<uintptr_t>(pixels_) | stride_) & 3) == 0;
-    in_words_ = CudaWordWarp::uniform(aligned ? width & ~3u : 0);
+    in_words_ = CudaWordWarp::uniform(aligned ? width & ~(kGroup - 1) : 0);
   }
 
   L3_INLINE void save_states(uint32_t, uint32_t, const Lanes (&)[1]) {}
@@ -27,22 +27,40 @@ class PixelWords {
       uint8_t* to = multiply_add_wide(x, kChannels, multiply_add_wide(row.v, stride_, pixels_));
       if (x >= in_words_) {
         for (uint32_t c = 0; c < kChannels; ++c) store_global_byte(to + c, pixel.v >> (8 * c));
-      } else if (kChannels == 4) {
-        store_global(to, pixel.v);
-      } else if ((x & 3) == 3) {
-        store_four_in_order<kChannels>(to - 3 * kChannels, before_[2], before_[1], before_[0], pixel.v);
+      } else if ((x & (kGroup - 1)) == kGroup - 1) {
+        store_group(to - (kGroup - 1) * kChannels, pixel.v);
       }
     }
-    before_[2] = before_[1];
-    before_[1] = before_[0];
+#pragma unroll
+    for (uint32_t i = kGroup - 2; i > 0; --i) before_[i] = before_[i - 1];
     before_[0] = pixel.v;
   }
 
  private:
+  static constexpr uint32_t kGroup = kChannels == 4 ? 4 : 8, kWords = kGroup * kChannels / 4;
+
+  L3_INLINE void store_group(uint8_t* to, uint32_t last) const {
+    uint32_t words[kWords];
+    const auto pixel = [&](uint32_t i) { return i == kGroup - 1 ? last : before_[kGroup - 2 - i]; };
+#pragma unroll
+    for (uint32_t i = 0; i < kGroup; i += 4) {
+      words_of_four<kChannels>(pixel(i), pixel(i + 1), pixel(i + 2), pixel(i + 3), words + i * kChannels / 4);
+    }
+    if (reinterpret_cast<uintptr_t>(to) % (kChannels % 2 == 0 ? 16 : 8) != 0) {
+#pragma unroll
+      for (uint32_t i = 0; i < kWords; ++i) store_global(to + 4 * i, words[i]);
+    } else if constexpr (kChannels % 2 == 0) {
+      store_global_four(to, make_uint4(words[0], words[1], words[2], words[3]));
+    } else {
+#pragma unroll
+      for (uint32_t i = 0; i < kWords; i += 2) store_global_two(to + 4 * i, make_uint2(words[i], words[i + 1]));
+    }
+  }
+
   uint8_t* pixels_;
   uint32_t stride_;
-  uint32_t in_words_ = 0;
-  uint32_t before_[3] = {};
+  uint32_t in_words_ = 0;             // columns that are written as words
+  uint32_t before_[kGroup - 1] = {};  // the lane's last pixels, the last one first
 };
 
 // Writes pixels of any part of a tile, in any type and layout. In a plane, a lane writes four pixels at a time if the
@@ -109,11 +127,11 @@ L3_INLINE void load_tables(const DenseTables& from, uint32_t channels, CudaTable
     const uint32_t c = i / (kZones * kSignPatterns), zone = i / kSignPatterns % kZones, pattern = i % kSignPatterns;
     const uint32_t row = from.grouped[c] ? from.zone_row[c][zone] + from.pattern_row[c][pattern_in_order(pattern)] : 0;
     to.row_of[CudaWordWarp::place_of_row(c, zone, pattern)] =
-        static_cast<uint16_t>(shared_address(&to.table_of[c][row * kLevels]) - 4 * 3 - kLevelOfOne);
+        static_cast<uint16_t>(shared_address(&to.table_of[c][row * kRowBytes]) - 4 * 3 - kLevelOfOne);
   }
   for (uint32_t i = first; i < channels * kMaxRows * kLevels; i += step) {
     const uint32_t c = i / (kMaxRows * kLevels), place = i % (kMaxRows * kLevels);
-    to.table_of[c][place] = from.table_of[c][place];
+    to.table_of[c][place / kLevels * kRowBytes + place % kLevels] = from.table_of[c][place];
   }
   for (uint32_t i = first; i < from.table_count * kTableBuckets; i += step) {
     to.buckets[i] = from.buckets[i];

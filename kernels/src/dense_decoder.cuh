@@ -9,10 +9,9 @@ template <class W, uint32_t kChannels, class Sink>
 class DenseDecoder : WindowFront<W, Sink> {
   using Front = WindowFront<W, Sink>;
   using typename Front::Classes, typename Front::Lanes, typename Front::Mask, typename Front::Window;
-  using SignedFour = typename W::SignedFour;
   using Tables = typename W::Tables;
   using Delay = typename W::Delay;
-  using Front::kParts;
+  static_assert(Front::kParts == 1);
 
  public:
   L3_INLINE DenseDecoder(const TileShape& shape, const TileEntry& entry, const Tables& tables, Sink& sink, Delay& delay,
@@ -39,16 +38,11 @@ class DenseDecoder : WindowFront<W, Sink> {
 
   L3_INLINE bool decode_samples() {
     const auto way = this->start_lanes(delay_);
-    L3_FOR_USED_PARTS {
-      const Lanes zero = W::splat(0);
-      pixel_[part] = error_[part] = {zero, zero, zero, zero, zero, zero, zero, zero};
-      pixel_here_[part] = error_here_[part] = zero;
-    }
+    const Lanes zero = W::splat(0);
+    pixel_ = error_ = {zero, zero, zero, zero, zero, zero, zero, zero};
+    pixel_here_ = error_here_ = zero;
     for (uint32_t step = 0; step < way.steps; ++step) {
-      this->choose_parts(step, way);
-      const typename Delay::Entry from_last = delay_.load();
-      // In descending order: each part reads the neighbours of the part before it, which must not have moved yet.
-      for (uint32_t part = this->end_part(); part-- > this->first_part();) gather_neighbours(part, from_last);
+      gather_neighbours();
       const Window window = this->reader_.window(this->at_);
       uint32_t taken = 0;
       decode_channel<0>(window, taken);
@@ -56,116 +50,89 @@ class DenseDecoder : WindowFront<W, Sink> {
       if constexpr (kChannels > 2) decode_channel<2>(window, taken);
       if constexpr (kChannels > 3) decode_channel<3>(window, taken);
       if (!this->advance(taken)) return false;
-      L3_FOR_USED_PARTS {
-        this->sink_.put(step, part, row_[part], column_[part], pixel_here_[part], active_[part]);
-        this->next_column(part, way.period);
-      }
+      this->sink_.put(step, 0, row_[0], column_[0], pixel_here_, active_[0]);
+      this->next_column(0, way.period);
       this->sink_.end_step(step);
-      const uint32_t last = way.last_part;
-      delay_.store(way.last_lane, pixel_here_[last], error_here_[last], pixel_[last].n, error_[last].n);
+      delay_.store(way.last_lane, pixel_here_, error_here_, pixel_.n, error_.n);
     }
     return true;
   }
 
-  // Collects the neighbouring samples and errors of each lane's pixel in a part.
-  L3_INLINE void gather_neighbours(uint32_t part, typename Delay::Entry from_last) {
-    DenseWindow<Lanes>& pixel = pixel_[part];
-    DenseWindow<Lanes>& error = error_[part];
-    const uint32_t before = part == 0 ? 0 : part - 1;
-    const auto above = [&](Lanes of_part_before, uint32_t of_last_lane) {
-      return part == 0 ? W::splat(of_last_lane) : of_part_before;
-    };
-    Front::slide(pixel, pixel_here_[part], above(pixel_here_[before], from_last[0]),
-                 above(pixel_[before].n, from_last[2]));
-    Front::slide(error, error_here_[part], above(error_here_[before], from_last[1]),
-                 above(error_[before].n, from_last[3]));
+  // Collects the neighbouring samples and errors of each lane's pixel.
+  L3_INLINE void gather_neighbours() {
+    const typename Delay::Entry above = delay_.above(pixel_here_, error_here_, pixel_.n, error_.n);
+    Front::slide(pixel_, pixel_here_, W::splat(above[0]), W::splat(above[2]));
+    Front::slide(error_, error_here_, W::splat(above[1]), W::splat(above[3]));
 
-    const auto at = this->find_place(part);
-    const auto edges = Front::Edges::of(at.column, at.row, this->width_);
-    const Lanes corner = W::splat(0);
-    const auto of_pixel = Front::fix_edges(pixel, edges, corner), of_error = Front::fix_edges(error, edges, corner);
+    const auto at = this->find_place(0);
     const auto entering = W::lane_bits(Front::entering_block(at));
-    if (entering) weights_.enter(part, entering, this->block_of(at), classes_);
+    if (entering) weights_.enter(entering, this->block_of(at), classes_);
+    auto of_pixel = Front::upper_of(pixel_), of_error = Front::upper_of(error_);
+    if (W::any(Front::at_edge(at.column, at.row, this->width_))) {
+      const auto edges = Front::Edges::of(at.column, at.row, this->width_);
+      of_pixel = Front::fix_edges(pixel_, edges, W::splat(0));
+      of_error = Front::fix_edges(error_, edges, W::splat(W::kErrorBiases));
+    }
 
-    View& view = view_[part];
-    W::template exchange<kChannels>(pixel.w, pixel.n, pixel.nw, of_pixel.ne, view.near);
-    W::template exchange<kChannels>(pixel.ww, of_pixel.nn, of_pixel.nne, pixel.nww, view.far);
-    W::template exchange<kChannels>(error.w, error.n, error.nw, of_error.ne, view.near_errors);
-    W::template exchange<kChannels>(error.ww, of_error.nn, view.far_errors);
+    const DenseWindow<Lanes>&pixel = pixel_, &error = error_;
+    W::template exchange<kChannels>(pixel.w, pixel.n, pixel.nw, of_pixel.ne, view_.near);
+    W::template exchange<kChannels>(pixel.ww, of_pixel.nn, of_pixel.nne, pixel.nww, view_.far);
+    W::template exchange<kChannels>(error.w, error.n, error.nw, of_error.ne, view_.near_errors);
+    W::template exchange<kChannels>(error.ww, of_error.nn, view_.far_errors);
     W::template exchange<kChannels>(W::distances(pixel.w, pixel.nw), W::distances(pixel.n, pixel.nw),
-                                    W::distances(pixel.n, of_pixel.ne), view.slopes);
-    pixel_here_[part] = error_here_[part] = W::splat(0);
+                                    W::distances(pixel.n, of_pixel.ne), view_.slopes);
+    pixel_here_ = error_here_ = W::splat(0);
   }
 
-  // Decodes the samples of one channel. Table lookups take long, so meanwhile the sums of the next channel are begun
-  // with what is already known.
   template <uint32_t c>
   L3_INLINE void decode_channel(Window window, uint32_t& taken) {
-    Lanes p[kParts], up[kParts], context[kParts], own[kParts], other[kParts];
-    if constexpr (c == 0 || kParts == 1) {
-      L3_FOR_USED_PARTS prepare<c>(part);
-    }
-    L3_FOR_USED_PARTS predict<c>(part, p[part], up[part]);
-    L3_FOR_USED_PARTS {
-      const View& view = view_[part];
-      context[part] = W::context(tables_, c, activity_[part], view.near[c], view.near_errors[c], p[part], up[part]);
-    }
-    L3_FOR_USED_PARTS {
-      W::look_up(tables_, c, context[part], this->bucket_of(constant<kTableBuckets>, part), own[part], other[part]);
-    }
-    if constexpr (c + 1 < kChannels && kParts > 1) {
-      L3_FOR_USED_PARTS prepare<c + 1>(part);
-    }
-    L3_FOR_USED_PARTS {
-      const Lanes difference =
-          this->decode_symbol(constant<kTableBuckets>, part, own[part], other[part], active_[part]);
-      finish<c>(part, p[part], up[part], difference);
-    }
-    L3_FOR_USED_PARTS this->refill(part, this->refills_[part], window, taken);
+    const Prediction of = predict<c>();
+    const Lanes context = W::context(tables_, c, of.activity, view_.near[c], view_.near_errors[c], of.p, of.up);
+    Lanes own, other;
+    W::look_up(tables_, c, context, this->bucket_of(constant<kTableBuckets>, 0), own, other);
+    finish<c>(of, this->decode_symbol(constant<kTableBuckets>, 0, own, other, active_[0]));
+    this->refill(0, this->refills_[0], window, taken);
   }
 
-  // The sums of prediction and activity, except for the terms of the channel before.
+  struct Prediction {
+    Lanes p, up;  // `up`: all ones where it leans upwards
+    Lanes activity;
+  };
   template <uint32_t c>
-  L3_INLINE void prepare(uint32_t part) {
-    const View& view = view_[part];
-    const SignedFour near_errors = W::signed_four(view.near_errors[c]);
+  L3_INLINE Prediction predict() {
+    const Lanes near_errors = view_.near_errors[c];
     Lanes activity = weights_.activity_start(c);
     activity = W::dot_magnitudes(near_errors, weights_.activity(c, 0), activity);
-    activity_[part] = W::dot(view.slopes[c], weights_.activity(c, 2), activity);
+    activity = W::dot(view_.slopes[c], weights_.activity(c, 2), activity);
 
-    Lanes sum = W::dot(view.near[c], weights_.word(c, 0, part), weights_.start(c, part));
-    sum = W::dot(view.far[c], weights_.word(c, 1, part), sum);
-    sum = W::dot(near_errors, weights_.word(c, kErrorWord, part), sum);
-    if constexpr (c > 1) sum = W::dot(view.cross[c - 2], weights_.word(c, kCrossWord + 1, part), sum);
-    sum_[part] = sum;
-  }
+    Lanes sum = W::dot(view_.near[c], weights_.word(c, 0), weights_.start());
+    sum = W::dot(view_.far[c], weights_.word(c, 1), sum);
+    sum = W::dot(near_errors, weights_.word(c, kErrorWord), sum);
+    sum = W::without_bias(weights_.word(c, kErrorWord), sum);
+    sum = W::without_bias(weights_.word(c, kErrorWord + 1), sum);
+    if constexpr (c > 1) sum = W::dot(view_.cross[c - 2], weights_.word(c, kCrossWord + 1), sum);
 
-  // Adds the remaining terms. Computes the prediction `p` and whether it leans upwards (`up`).
-  template <uint32_t c>
-  L3_INLINE void predict(uint32_t part, Lanes& p, Lanes& up) {
-    const View& view = view_[part];
-    Lanes far_errors_bytes = view.far_errors[c];
-    if constexpr (c == 1) far_errors_bytes = W::with_errors(far_errors_bytes, view.error[0]);
-    if constexpr (c > 1) {
-      far_errors_bytes = W::template with_errors<c>(far_errors_bytes, view.error[c - 1], view.error[c - 2]);
-    }
-    const SignedFour far_errors = W::signed_four(far_errors_bytes);
-    Lanes sum = W::dot(far_errors, weights_.word(c, kErrorWord + 1, part), sum_[part]);
-    if constexpr (c > 0) sum = W::dot(view.cross[c - 1], weights_.word(c, kCrossWord, part), sum);
-    W::split(sum, p, up);
-    activity_[part] = W::dot_magnitudes(far_errors, weights_.activity(c, 1), activity_[part]);
+    // The terms of the channel before come last: it was decoded just now.
+    Lanes far_errors = view_.far_errors[c];
+    if constexpr (c == 1) far_errors = W::with_errors(far_errors, view_.error[0]);
+    if constexpr (c > 1) far_errors = W::template with_errors<c>(far_errors, view_.error[c - 1], view_.error[c - 2]);
+    sum = W::dot(far_errors, weights_.word(c, kErrorWord + 1), sum);
+    if constexpr (c > 0) sum = W::dot(view_.cross[c - 1], weights_.word(c, kCrossWord), sum);
+    Prediction of;
+    W::split(sum, of.p, of.up);
+    of.activity = W::dot_magnitudes(far_errors, weights_.activity(c, 1), activity);
+    return of;
   }
 
   // Computes the sample and its error. The difference counts in the direction in which the prediction leans.
   template <uint32_t c>
-  L3_INLINE void finish(uint32_t part, Lanes p, Lanes up, Lanes difference) {
-    View& view = view_[part];
-    const Lanes sample = (p + (difference ^ up) - up) & constant<0xFF>;
-    const Lanes error = W::to_error(sample - p);
-    view.error[c] = error;
-    view.cross[c] = W::template with_byte<3>(W::template without_byte<3>(view.near[c]), sample);
-    pixel_here_[part] = W::template with_byte<c>(pixel_here_[part], sample);
-    error_here_[part] = W::template with_byte<c>(error_here_[part], error);
+  L3_INLINE void finish(const Prediction& of, Lanes difference) {
+    const Lanes sample = W::template byte_of<0>(of.p + (difference ^ of.up) - of.up);
+    const Lanes error = W::to_error(sample, of.p);
+    view_.error[c] = error;
+    view_.cross[c] = W::template with_byte<3>(view_.near[c], sample);
+    pixel_here_ = W::template with_byte<c>(pixel_here_, sample);
+    error_here_ = W::template with_byte<c>(error_here_, error);
   }
 
   // The inputs of a sample's prediction and context, for each channel: four bytes per lane.
@@ -180,10 +147,9 @@ class DenseDecoder : WindowFront<W, Sink> {
   const Tables& tables_;
   Delay& delay_;
   typename W::template Weights<kChannels> weights_;
-  DenseWindow<Lanes> pixel_[kParts], error_[kParts];
-  Lanes pixel_here_[kParts], error_here_[kParts];
-  View view_[kParts];
-  Lanes sum_[kParts], activity_[kParts];  // of prediction and activity, for the current channel
+  DenseWindow<Lanes> pixel_, error_;
+  Lanes pixel_here_, error_here_;
+  View view_;
 };
 
 }  // namespace l3

@@ -101,24 +101,31 @@ L3_INLINE void put_four_pixels(const TilePlace& place, uint32_t x, uint32_t y, u
     to += out.channel_step;
   }
 }
-// Writes four adjacent pixels at a multiple of 4: the lowest kChannels bytes of each word.
+// Packs four adjacent pixels: the lowest kChannels bytes of each word.
+template <uint32_t kChannels>
+L3_INLINE void words_of_four(uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t* words) {
+  if constexpr (kChannels == 1) {
+    words[0] = __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+  } else if constexpr (kChannels == 2) {
+    words[0] = __byte_perm(a, b, 0x5410);
+    words[1] = __byte_perm(c, d, 0x5410);
+  } else if constexpr (kChannels == 3) {
+    words[0] = __byte_perm(a, b, 0x4210);
+    words[1] = __byte_perm(b, c, 0x5421);
+    words[2] = __byte_perm(c, d, 0x6542);
+  } else {
+    words[0] = a;
+    words[1] = b;
+    words[2] = c;
+    words[3] = d;
+  }
+}
+// Writes them at a multiple of 4.
 template <uint32_t kChannels>
 L3_INLINE void store_four_in_order(uint8_t* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-  if constexpr (kChannels == 1) {
-    store_global(to, __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410));
-  } else if constexpr (kChannels == 2) {
-    store_global(to, __byte_perm(a, b, 0x5410));
-    store_global(to + 4, __byte_perm(c, d, 0x5410));
-  } else if constexpr (kChannels == 3) {
-    store_global(to, __byte_perm(a, b, 0x4210));
-    store_global(to + 4, __byte_perm(b, c, 0x5421));
-    store_global(to + 8, __byte_perm(c, d, 0x6542));
-  } else {
-    store_global(to, a);
-    store_global(to + 4, b);
-    store_global(to + 8, c);
-    store_global(to + 12, d);
-  }
+  uint32_t words[kChannels];
+  words_of_four<kChannels>(a, b, c, d, words);
+  for (uint32_t i = 0; i < kChannels; ++i) store_global(to + 4 * i, words[i]);
 }
 
 // The columns of a tile that can be written four at a time: from `from` up to `to`, both multiples of four.

@@ -67,15 +67,17 @@ class TokenNeighbours : protected WindowFront<W, Sink> {
   L3_INLINE void slide(uint32_t part, const typename Delay::Entry& from_last) {
     const uint32_t before = part == 0 ? 0 : part - 1;
     uint32_t next = 0;
-    const auto above = [&](Lanes of_part_before) {
+    const auto above = [&](Lanes of_lanes, Lanes of_part_before) {
       const uint32_t of_last_lane = from_last[next++];
-      return part == 0 ? W::splat(of_last_lane) : of_part_before;
+      return W::shift_up(of_lanes, part == 0 ? W::splat(of_last_lane) : of_part_before);
     };
     for (uint32_t word = 0; word < kWords; ++word) {
-      const Lanes here_above = above(pixel_here_[before][word]), n_above = above(pixel_[before][word].n);
+      const Lanes here_above = above(pixel_here_[part][word], pixel_here_[before][word]),
+                  n_above = above(pixel_[part][word].n, pixel_[before][word].n);
       Front::slide(pixel_[part][word], pixel_here_[part][word], here_above, n_above);
       if constexpr (!kLiteral) {
-        const Lanes error_above = above(error_here_[before][word]), error_n_above = above(error_[before][word].n);
+        const Lanes error_above = above(error_here_[part][word], error_here_[before][word]),
+                    error_n_above = above(error_[part][word].n, error_[before][word].n);
         Front::slide(error_[part][word], error_here_[part][word], error_above, error_n_above);
       }
     }

@@ -33,20 +33,25 @@ class WindowFront : protected Wavefront<W, Sink> {
               W::either(last_column, first_row)};
     }
   };
+  // Whether some neighbours of a pixel are outside of the tile.
+  L3_INLINE static Mask at_edge(Lanes column, Lanes row, uint32_t width) {
+    return W::either(W::less(row, 2u), W::at_least(column - W::splat(1), width - 2));
+  }
   // Neighbours that need corrections at the tile's edges, while the window must keep them uncorrected for the next
   // step.
   struct Upper {
     Lanes ne, nn, nne;
   };
 
-  // Moves each lane's window by one column.
-  L3_INLINE static void slide(DenseWindow<Lanes>& window, Lanes here, Lanes here_before, Lanes n_before) {
+  // Moves each lane's window by one column. `here_above` and `n_above` are what the lane above has decoded last, and N
+  // of that.
+  L3_INLINE static void slide(DenseWindow<Lanes>& window, Lanes here, Lanes here_above, Lanes n_above) {
     window.nn = window.nne;
-    window.nne = W::shift_up(window.n, n_before);
+    window.nne = n_above;
     window.nww = window.nw;
     window.nw = window.n;
     window.n = window.ne;
-    window.ne = W::shift_up(here, here_before);
+    window.ne = here_above;
     window.ww = window.w;
     window.w = here;
   }

@@ -288,10 +288,14 @@ inline bool Block::finish_block() {
 
 inline uint32_t lane() { return Block::running().thread() % kLanes; }
 
+// Called for each load from shared memory, if it is set (bank_conflicts.cpp).
+inline void (*on_load_shared)(uint32_t bytes, uint32_t address) = nullptr;
+
 // What of the block's shared memory begins at an address.
 template <class Word>
 Word load_shared(uint32_t address) {
   const Block& block = Block::running();
+  if (on_load_shared != nullptr) on_load_shared(sizeof(Word), address);
   block.expect(address % sizeof(Word) == 0, "unaligned in shared memory");
   block.expect(address + sizeof(Word) <= block.shared_bytes(), "outside shared memory");
   Word word;

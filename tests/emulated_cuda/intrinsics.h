@@ -237,7 +237,6 @@ inline uint32_t __vabsdiffu4(uint32_t a, uint32_t b) {
   }
   return r;
 }
-inline uint32_t __vabsdiffs4(uint32_t a, uint32_t b) { return __vabsdiffu4(a ^ 0x80808080, b ^ 0x80808080); }
 inline uint32_t __float_as_uint(float v) { return std::bit_cast<uint32_t>(v); }
 inline float __uint_as_float(uint32_t v) { return std::bit_cast<float>(v); }
 inline float __fmaf_rn(float a, float b, float c) { return std::fmaf(a, b, c); }

@@ -246,19 +246,25 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
 
   // What the first two lanes need of the last two, a row later: pairs of records, the lower lane first.
   class Delay {
+    // Goes round in the pairs.
+    struct Cursor {
+      uint32_t steps = 1, at = 0, next = 0;
+      L3_INLINE void advance() {
+        at = next;
+        next = next + 1 == steps ? 0 : next + 1;
+      }
+    };
+
    public:
     void clear(uint32_t steps) {
-      steps_ = steps;
+      cursor_.steps = steps;
       std::memset(pairs_, 0, sizeof(pairs_[0]) * steps);
     }
-    L3_INLINE void next() {
-      at_ = next_;
-      next_ = next_ + 1 == steps_ ? 0 : next_ + 1;
-    }
+    L3_INLINE void next() { cursor_.advance(); }
     // Takes the last lanes' records of an array. Returns those for the first lanes, in the last lanes of a vector.
     L3_INLINE Records hand_over(uint32_t array, const uint16_t* records, uint32_t lanes) {
-      uint16_t* const to = pairs_[at_][array];
-      const uint16_t* const from = pairs_[next_][array];
+      uint16_t* const to = pairs_[cursor_.at][array];
+      const uint16_t* const from = pairs_[cursor_.next][array];
       to[1] = records[lanes - 1];
       to[0] = lanes > 1 ? records[lanes - 2] : from[1];
       return W::repeat_two(from);
@@ -266,30 +272,23 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
     // For several steps of a tile of more than one lane, without the other members.
     class Run {
      public:
-      L3_INLINE explicit Run(Delay& delay)
-          : all_(delay.pairs_), steps_(delay.steps_), at_(delay.at_), next_(delay.next_) {}
-      L3_INLINE void next() {
-        at_ = next_;
-        next_ = next_ + 1 == steps_ ? 0 : next_ + 1;
-      }
+      L3_INLINE explicit Run(Delay& delay) : all_(delay.pairs_), cursor_(delay.cursor_) {}
+      L3_INLINE void next() { cursor_.advance(); }
       // Takes the last two lanes' records of an array, or zeros.
-      L3_INLINE void put(uint32_t array, const uint16_t* last) { std::memcpy(all_[at_][array], last, 4); }
-      L3_INLINE void put_nothing(uint32_t array) { std::memset(all_[at_][array], 0, 4); }
-      L3_INLINE const uint16_t* get(uint32_t array) const { return all_[next_][array]; }
+      L3_INLINE void put(uint32_t array, const uint16_t* last) { std::memcpy(all_[cursor_.at][array], last, 4); }
+      L3_INLINE void put_nothing(uint32_t array) { std::memset(all_[cursor_.at][array], 0, 4); }
+      L3_INLINE const uint16_t* get(uint32_t array) const { return all_[cursor_.next][array]; }
 
      private:
       friend Delay;
       uint16_t (*all_)[kArrays][2];
-      uint32_t steps_, at_, next_;
+      Cursor cursor_;
     };
     L3_INLINE Run run() { return Run(*this); }
-    L3_INLINE void end(const Run& run) {
-      at_ = run.at_;
-      next_ = run.next_;
-    }
+    L3_INLINE void end(const Run& run) { cursor_ = run.cursor_; }
 
    private:
-    uint32_t steps_ = 1, at_ = 0, next_ = 0;
+    Cursor cursor_;
     uint16_t pairs_[kMaxTileEdge][kArrays][2];
   };
 

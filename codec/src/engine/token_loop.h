@@ -148,7 +148,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   // Copies the pixels of still blocks (section 15.4: W if N equals NW, else N). The others are to be decoded.
   L3_STAGE void begin_step(const typename Base::Way& way) {
     Base::begin_step(way);
-    if (!this->is_steady() || step_ == 0) has_places_ = false;
+    if (!this->is_steady()) has_places_ = false;
     any_to_decode_ = false;
     L3_UNROLL_RECORDS {
       if (!has_places_) active_records_[part] = W::mask_records(active_ + part * kPartsOfRecords);

@@ -91,32 +91,29 @@ concept WavefrontWarp = requires(typename W::Lanes a, typename W::Mask mask, uin
 template <class W>
 concept DenseMethodWarp = WavefrontWarp<W> &&
     requires(typename W::Lanes a, typename W::Mask mask, uint32_t n, const typename W::Tables& tables,
-             typename W::SignedFour four, typename W::Delay& delay, typename W::Classes& classes,
+             typename W::Delay& delay, typename W::Classes& classes,
              typename W::template Weights<kMaxChannels>& weights) {
-  { W::shift_up(a, a) } -> std::same_as<typename W::Lanes>;
-  { W::signed_four(a) } -> std::same_as<typename W::SignedFour>;
-  { W::dot(a, weights.word(n, n, n), a) } -> std::same_as<typename W::Lanes>;
-  { W::dot(four, weights.word(n, n, n), a) } -> std::same_as<typename W::Lanes>;
+  { W::dot(a, weights.word(n, n), a) } -> std::same_as<typename W::Lanes>;
+  { W::without_bias(weights.word(n, n), a) } -> std::same_as<typename W::Lanes>;
   { W::dot(a, weights.activity(n, n), a) } -> std::same_as<typename W::Lanes>;
-  { W::dot_magnitudes(four, weights.activity(n, n), a) } -> std::same_as<typename W::Lanes>;
-  { weights.start(n, n) } -> std::same_as<typename W::Lanes>;
+  { W::dot_magnitudes(a, weights.activity(n, n), a) } -> std::same_as<typename W::Lanes>;
+  { weights.start() } -> std::same_as<typename W::Lanes>;
   { weights.activity_start(n) } -> std::same_as<typename W::Lanes>;
-  weights.enter(n, W::lane_bits(mask), a, classes);
+  weights.enter(W::lane_bits(mask), a, classes);
   W::split(a, a, a);
-  { W::to_error(a) } -> std::same_as<typename W::Lanes>;
+  { W::to_error(a, a) } -> std::same_as<typename W::Lanes>;
   { W::distances(a, a) } -> std::same_as<typename W::Lanes>;
   W::template exchange<kMaxChannels>(a, a, a, a, &a);
   W::template exchange<kMaxChannels>(a, a, a, &a);
   W::template exchange<kMaxChannels>(a, a, &a);
   { W::template with_byte<1>(a, a) } -> std::same_as<typename W::Lanes>;
-  { W::template without_byte<3>(a) } -> std::same_as<typename W::Lanes>;
   { W::with_errors(a, a) } -> std::same_as<typename W::Lanes>;
   { W::template with_errors<2>(a, a, a) } -> std::same_as<typename W::Lanes>;
   { W::context(tables, n, a, a, a, a, a) } -> std::same_as<typename W::Lanes>;
   W::look_up(tables, n, a, a, a, a);
   W::look_up_class(tables, n, a, a, a, a);
   delay.clear(n);
-  { delay.load()[n] } -> std::convertible_to<uint32_t>;
+  { delay.above(a, a, a, a)[n] } -> std::convertible_to<uint32_t>;
   delay.store(n, a, a, a, a);
 };
 
