@@ -68,7 +68,7 @@ class DenseDecoder : WindowFront<W, Sink> {
     const auto entering = W::lane_bits(Front::entering_block(at));
     if (entering) weights_.enter(entering, this->block_of(at), classes_);
     auto of_pixel = Front::upper_of(pixel_), of_error = Front::upper_of(error_);
-    if (W::any(Front::at_edge(at.column, at.row, this->width_))) {
+    if (Front::is_at_edge(at, this->width_)) {
       const auto edges = Front::Edges::of(at.column, at.row, this->width_);
       of_pixel = Front::fix_edges(pixel_, edges, W::splat(0));
       of_error = Front::fix_edges(error_, edges, W::splat(W::kErrorBiases));

@@ -85,10 +85,17 @@ class TokenNeighbours : protected WindowFront<W, Sink> {
 
   // Corrects the neighbours of a part at the tile's edges.
   L3_INLINE void fix_neighbours(uint32_t part, const Place& place) {
-    const auto edges = Front::Edges::of(place.column, place.row, this->width_);
+    const bool is_at_edge = Front::is_at_edge(place, this->width_);
     for (uint32_t word = 0; word < kWords; ++word) {
-      above_[part][word] = Front::fix_edges(pixel_[part][word], edges, no_pixel());
-      if constexpr (!kLiteral) errors_above_[part][word] = Front::fix_edges(error_[part][word], edges, W::splat(0));
+      above_[part][word] = Front::upper_of(pixel_[part][word]);
+      if constexpr (!kLiteral) errors_above_[part][word] = Front::upper_of(error_[part][word]);
+    }
+    if (is_at_edge) {
+      const auto edges = Front::Edges::of(place.column, place.row, this->width_);
+      for (uint32_t word = 0; word < kWords; ++word) {
+        above_[part][word] = Front::fix_edges(pixel_[part][word], edges, no_pixel());
+        if constexpr (!kLiteral) errors_above_[part][word] = Front::fix_edges(error_[part][word], edges, W::splat(0));
+      }
     }
   }
 

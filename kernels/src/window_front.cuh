@@ -33,9 +33,10 @@ class WindowFront : protected Wavefront<W, Sink> {
               W::either(last_column, first_row)};
     }
   };
-  // Whether some neighbours of a pixel are outside of the tile.
-  L3_INLINE static Mask at_edge(Lanes column, Lanes row, uint32_t width) {
-    return W::either(W::less(row, 2u), W::at_least(column - W::splat(1), width - 2));
+  // Whether some neighbours of any lane's pixel are outside of the tile.
+  L3_INLINE static bool is_at_edge(const typename Front::Place& at, uint32_t width) {
+    const Mask at_side = W::at_least(at.column - W::splat(1), width - 2);
+    return W::any(W::both(at.active, W::either(W::less(at.row, 2u), at_side)));
   }
   // Neighbours that need corrections at the tile's edges, while the window must keep them uncorrected for the next
   // step.
