@@ -107,7 +107,7 @@ def read_code(code: bytes, architecture: int) -> list[Instruction]:
 class Use:
     """How images use a loop."""
 
-    shares: list[float] | None  # of the parts that branches skip: in how many turns they run; None: in all
+    share: float  # in how many turns the parts run that branches skip
     wavefronts: dict[str, float]  # of an access to memory, if not 1
     absent: tuple[str, ...] = ()  # accesses that are not made
 
@@ -136,13 +136,10 @@ class Loop:
 
     def weights(self, use: Use) -> list[float]:
         """For each instruction, in how many turns of the loop it runs."""
-        parts = self.parts() if use.shares is not None else []
-        if len(parts) != len(use.shares or []):
-            raise ValueError(f"the loop has {len(parts)} parts that branches skip, not {len(use.shares)}")
         weights = [float(one.pipe != "memory" or one.access() not in use.absent) for one in self.body]
-        for (first, end), share in zip(parts, use.shares or []):  # noqa: B905 (Python 3.9)
+        for first, end in self.parts():
             for i in range(first, end):
-                weights[i] *= share
+                weights[i] *= use.share
         return weights
 
     def turns(self, use: Use, count: int) -> Iterator[list[Instruction]]:

@@ -41,9 +41,9 @@ class Kind:
 
 # Of a step of a dense tile 128 pixels wide, half have a lane that enters a block, one at an edge, one that writes.
 # Rows are aligned, so pixels leave as words of eight or sixteen bytes.
-WORDS = Kind("IDP", 9, "LDS 2", model.Use([0.5, 0.5, 0.5], DENSE_ACCESSES, ("STG 4", "STG 1")), 8, 32)
+WORDS = Kind("IDP", 9, "LDS 2", model.Use(0.5, DENSE_ACCESSES, ("STG 4", "STG 1")), 8, 32)
 # A row of three channels; how lanes share sectors is assumed.
-ROWS = Kind("SHFL", 8, None, model.Use([], {"LDS 1": 2.5, "LDG 4": 4}), 10, 96)
+ROWS = Kind("SHFL", 8, None, model.Use(1, {"LDS 1": 2.5, "LDG 4": 4}), 10, 96)
 KINDS = {"dense_kernel": WORDS, "bytes_kernel": ROWS}
 COUNTED = ("dense_kernel", "tokens_kernel", "wide_tokens_kernel")
 EXPLANATION = """\

@@ -14,10 +14,10 @@ L3_INLINE uint32_t lane_number() {
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   return lane;
 }
-// A bit for each lane up to and including this one.
+// A bit for each lane up to and including this one. Reading it takes long, so the compiler shall keep it (volatile).
 L3_INLINE uint32_t lanes_so_far() {
   uint32_t mask;
-  asm("mov.u32 %0, %%lanemask_le;" : "=r"(mask));
+  asm volatile("mov.u32 %0, %%lanemask_le;" : "=r"(mask));
   return mask;
 }
 

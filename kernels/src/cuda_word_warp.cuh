@@ -84,10 +84,10 @@ struct CudaWordWarp {
    public:
     struct Window {
       const uint8_t* bytes;
-      uint32_t at, size;
+      uint32_t at, size, lanes_so_far;
     };
     L3_INLINE Reader(const uint8_t* bytes, uint32_t size) : bytes_(bytes), size_(size) {}
-    L3_INLINE Window window(uint32_t at) const { return {bytes_, at, size_}; }
+    L3_INLINE Window window(uint32_t at) const { return {bytes_, at, size_, l3::lanes_so_far()}; }
 
    private:
     const uint8_t* bytes_;
@@ -241,7 +241,7 @@ struct CudaWordWarp {
   }
   L3_INLINE static void refill(Lanes& state, Mask mask, Reader::Window window, uint32_t& taken) {
     const uint32_t wanted = __ballot_sync(kAllLanes, mask);
-    const uint32_t behind = window.at + taken + 2 * __popc(wanted & lanes_so_far());
+    const uint32_t behind = window.at + taken + 2 * __popc(wanted & window.lanes_so_far);
     if (mask) state.v = __byte_perm(load_global_u16(window.bytes + smaller(behind, window.size) - 2), state.v, 0x5410);
     taken += 2 * __popc(wanted);
   }

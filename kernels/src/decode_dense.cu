@@ -140,20 +140,21 @@ L3_INLINE void load_tables(const DenseTables& from, uint32_t channels, CudaTable
 
 template <uint32_t kChannels, class Sink>
 L3_INLINE Fault decode_to(const ModelTile& tile, const CudaTables& tables, Sink& sink, CudaWordWarp::Delay& delay,
-                          CudaWordWarp::Classes& classes) {
+                          uint8_t* of_blocks) {
+  CudaWordWarp::Classes classes(of_blocks, kChannels);
   return DenseDecoder<CudaWordWarp, kChannels, Sink>(tile.shape, tile.entry, tables, sink, delay, classes).decode();
 }
 
 template <uint32_t kChannels>
 L3_INLINE Fault decode_dense_tile(const ModelTile& tile, const TilePlace& place, const CudaTables& tables,
-                                  CudaWordWarp::Delay& delay, CudaWordWarp::Classes& classes) {
+                                  CudaWordWarp::Delay& delay, uint8_t* of_blocks) {
   const bool whole = place.x0 == 0 && place.y0 == 0 && place.x1 == tile.shape.width && place.y1 == tile.shape.height;
   if (tile.state->out.in_order != 0 && tile.state->out.row_step <= UINT32_MAX && whole) {
     PixelWords<kChannels> sink(place.address(0, 0), tile.state->out.row_step);
-    return decode_to<kChannels>(tile, tables, sink, delay, classes);
+    return decode_to<kChannels>(tile, tables, sink, delay, of_blocks);
   }
   AnyPixels<kChannels> sink(place);
-  return decode_to<kChannels>(tile, tables, sink, delay, classes);
+  return decode_to<kChannels>(tile, tables, sink, delay, of_blocks);
 }
 
 struct DenseTiles {
@@ -176,14 +177,13 @@ struct DenseTiles {
                                 uint4* scratch) {
     const CudaTables tables{memory, model.classes, model.class_buckets, model.class_table_of};
     CudaWordWarp::Delay delay(scratch);
-    CudaWordWarp::Classes classes(
-        reinterpret_cast<uint8_t*>(scratch) + scratch_of(tile.shape, tile.entry, model).delay_bytes,
-        tile.shape.channels);
+    uint8_t* const of_blocks =
+        reinterpret_cast<uint8_t*>(scratch) + scratch_of(tile.shape, tile.entry, model).delay_bytes;
     switch (tile.shape.channels) {
-      case 1: return decode_dense_tile<1>(tile, place, tables, delay, classes);
-      case 2: return decode_dense_tile<2>(tile, place, tables, delay, classes);
-      case 3: return decode_dense_tile<3>(tile, place, tables, delay, classes);
-      default: return decode_dense_tile<4>(tile, place, tables, delay, classes);
+      case 1: return decode_dense_tile<1>(tile, place, tables, delay, of_blocks);
+      case 2: return decode_dense_tile<2>(tile, place, tables, delay, of_blocks);
+      case 3: return decode_dense_tile<3>(tile, place, tables, delay, of_blocks);
+      default: return decode_dense_tile<4>(tile, place, tables, delay, of_blocks);
     }
   }
 };
