@@ -389,6 +389,8 @@ class Transforms(Mixed):
                 self.assertEqual(len(batch.images["size"]), 4)
 
     def test_interruptions_lose_nothing(self) -> None:
+        # A shell that starts a job in the background makes it ignore SIGINT, and Python then installs no handler.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         interrupts = [8]
         calls = itertools.count()
 
