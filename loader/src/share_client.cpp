@@ -58,6 +58,8 @@ SharedBatches::~SharedBatches() {
   }
   wake_.ring();
   if (thread_.joinable()) thread_.join();
+  // First of all, so that the others do not hear that one less is attached: the next leader counts with them.
+  if (server_ != nullptr) server_->end();
   socket_.reset();
   views_.clear();
   server_.reset();

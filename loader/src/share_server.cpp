@@ -44,6 +44,13 @@ l3_status ShareServer::open(l3_data_error* error) {
 }
 
 ShareServer::~ShareServer() {
+  end();
+  if (preparer_.joinable()) preparer_.join();
+  if (server_.joinable()) server_.join();
+  for (Entry& entry : window_) pipeline_.discard(*entry.job);
+}
+
+void ShareServer::end() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -51,9 +58,6 @@ ShareServer::~ShareServer() {
   work_.notify_all();
   pipeline_.interrupt();
   wake_.ring();
-  if (preparer_.joinable()) preparer_.join();
-  if (server_.joinable()) server_.join();
-  for (Entry& entry : window_) pipeline_.discard(*entry.job);
 }
 
 // --------------------------------------------------------------------------------------------------- preparing
@@ -131,7 +135,7 @@ void ShareServer::serve() {
         while (evict()) stuck_since_ = now_;
         leave_behind();
       }
-      tell_news();
+      if (!ends_) tell_news();
     } catch (const std::bad_alloc&) {
       members_.clear();  // they come again, or go on alone
     }

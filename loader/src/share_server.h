@@ -37,6 +37,9 @@ class ShareServer {
   ShareServer(const ShareServer&) = delete;
   ShareServer& operator=(const ShareServer&) = delete;
 
+  // From now on prepares nothing more, and tells no job how many there are. The destructor does the same.
+  void end();
+
   // Must be called first. Starts the threads.
   l3_status open(l3_data_error* error);
 
