@@ -9,7 +9,7 @@ Where the numbers come from. NVIDIA's programming guide (results for each clock 
 integer operations, so two cycles for a warp on a scheduler; 16 for POPC, FLO and conversions, so eight; 32 shuffles
 for the multiprocessor. Its profiler's documentation: IMAD and IDP go to the heavy half of the FMA pipe, other integer
 operations to ALU. Assumed, and not documented: that VIADD, VIMNMX and VABSDIFF4 are of ALU, two cycles for uniform
-instructions and branches, the latencies, and 16 wavefronts for a store whose lanes are in 16 rows.
+instructions and branches, the latencies, and a wavefront for each row that a store goes to.
 Not modelled: misses of the instruction cache, conflicts of register banks, bandwidth of memory, ends of blocks.
 """
 
@@ -30,10 +30,10 @@ CLOCK = 1.755  # GHz, of an H200
 OPERATIONS = {
     "alu": {0x002: "MOV", 0x003: "P2R", 0x005: "CS2R", 0x006: "VOTE", 0x007: "SEL", 0x00C: "ISETP", 0x010: "IADD3",
             0x011: "LEA", 0x012: "LOP3", 0x014: "VABSDIFF", 0x015: "VABSDIFF4", 0x016: "PRMT", 0x017: "IMNMX",
-            0x019: "SHF", 0x01B: "BMSK", 0x01C: "PLOP3", 0x036: "VIADD", 0x046: "VIADDMNMX", 0x048: "VIMNMX",
-            0x086: "VOTEU", 0x0CA: "R2UR", 0x1C2: "R2UR"},
+            0x019: "SHF", 0x01B: "BMSK", 0x01C: "PLOP3", 0x035: "IADD.64", 0x036: "VIADD", 0x046: "VIADDMNMX",
+            0x048: "VIMNMX", 0x086: "VOTEU", 0x0CA: "R2UR", 0x1C2: "R2UR"},
     "fma": {0x024: "IMAD", 0x025: "IMAD.WIDE", 0x026: "IDP", 0x027: "IMAD.HI"},
-    "float": {0x021: "FADD", 0x023: "FFMA", 0x031: "HFMA2", 0x035: "IADD", 0x045: "I2FP"},
+    "float": {0x021: "FADD", 0x023: "FFMA", 0x031: "HFMA2", 0x045: "I2FP"},
     "xu": {0x100: "FLO", 0x104: "F2F", 0x105: "F2I", 0x106: "I2F", 0x108: "MUFU", 0x109: "POPC"},
     "memory": {0x119: "S2R", 0x180: "LD", 0x181: "LDG", 0x183: "LDL", 0x184: "LDS", 0x186: "STG", 0x187: "STL",
                0x188: "STS", 0x189: "SHFL", 0x18C: "ATOMS", 0x18E: "RED", 0x1A8: "ATOMG", 0x1C3: "S2UR",
@@ -65,7 +65,6 @@ class Instruction:
     waits: int  # for these barriers, a bit for each
     is_uniform: bool  # all lanes have the same address
     width: int  # bytes of a lane in memory
-    is_conditional: bool
     target: int  # of a branch: which instruction; else -1
 
     def wavefronts(self, of_access: dict[str, float]) -> float:
@@ -99,7 +98,7 @@ def read_code(code: bytes, architecture: int) -> list[Instruction]:
             target = at // INSTRUCTION + 1 + offset * 4 // INSTRUCTION
         found.append(Instruction(name, pipe, 4 if name in WIDE else CYCLES[pipe], high >> 41 & 15, high >> 46 & 7,
                                  high >> 49 & 7, high >> 52 & 63, low >> 24 & 0xFF == 0xFF,
-                                 WIDTHS.get(high >> 9 & 7, 4), low >> 12 & 15 != 7, target))
+                                 WIDTHS.get(high >> 9 & 7, 4), target))
     return found
 
 
@@ -178,7 +177,7 @@ class Warp:
 
 def simulate(loop: Loop, use: Use, warps: int, turns: int = 12) -> float:
     """The cycles of a scheduler that a turn of one warp takes, if each scheduler has so many warps. A scheduler stays
-    with a warp until it must wait, and then takes the one that waits longest."""
+    with a warp until it must wait, and then takes the one that is ready first."""
     trace = [one for turn in loop.turns(use, 4) for one in turn]
     dice = random.Random(1)
     memory = 0.0  # when the path to memory is free

@@ -48,8 +48,8 @@ KINDS = {"dense_kernel": WORDS, "bytes_kernel": ROWS}
 COUNTED = ("dense_kernel", "tokens_kernel", "wide_tokens_kernel")
 EXPLANATION = """\
 Loops: cycles of a scheduler for a turn of one warp, by what is busy; "simulated" with as many warps as there is room
-for; GB/s of a GPU that does nothing else. All of it is predicted. Steps: instructions of all loops over steps, whether
-each turn runs them or not."""
+for; GB/s of a GPU that does nothing else, also with the lanes that work in tiles of 128 x 128 and 256 x 256. All of it
+is predicted. Steps: instructions of all loops over steps, whether each turn runs them or not."""
 
 
 def sections(cubin: bytes):
@@ -184,7 +184,9 @@ def main() -> None:
                   f"{row['stack_bytes']:6} {row['static_shared_bytes']:6} {row['instructions']:6}")
             for name, loop in row["loops"].items():
                 busy = ", ".join(f"{what} {cycles:g}" for what, cycles in loop["busy"].items())
-                print(f"  {name}: {busy}; simulated {loop['simulated']:g}, {loop['rate']} GB/s")
+                print(f"  {name}: {busy}; simulated {loop['simulated']:g}, {loop['rate']} GB/s", end="")
+                working = [loop["rate"] * model.lanes_that_work(edge, edge, 32) for edge in (128, 256)]
+                print("" if name == "row" else f"; {working[0]:.0f} and {working[1]:.0f}")
             if row["steps"]:
                 print(f"  steps: {', '.join(str(length) for length in row['steps'].values())}")
         print(EXPLANATION)

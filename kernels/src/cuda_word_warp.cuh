@@ -158,6 +158,7 @@ struct CudaWordWarp {
     constexpr uint32_t kFour = 0x3210;
     return {__byte_perm(word.v, byte.v, (kFour & ~(0xFu << (4 * kPlace))) | 4u << (4 * kPlace))};
   }
+
   template <uint32_t kCount>
   L3_INLINE static void exchange(Lanes a, Lanes b, Lanes c, Lanes d, Lanes* r) {
     const uint32_t low_ab = __byte_perm(a.v, b.v, 0x5140), low_cd = __byte_perm(c.v, d.v, 0x5140);

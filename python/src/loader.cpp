@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -21,6 +20,7 @@
 #include "loader/device.h"
 #include "raise.h"
 #include "tensor.h"
+#include "turns.h"
 
 namespace l3_python {
 namespace {
@@ -130,29 +130,6 @@ void copy_floats(const nb::object& from, float (&to)[kCount]) {
   const auto numbers = nb::cast<std::vector<float>>(from);
   std::copy_n(numbers.begin(), std::min(numbers.size(), kCount), to);
 }
-
-// A lock that threads get in the order in which they asked for it. With a mutex, a thread that waits for batches could
-// take the lock again and again while others wait for it.
-class Turns {
- public:
-  void lock() {
-    std::unique_lock lock(mutex_);
-    const uint64_t mine = given_++;
-    next_.wait(lock, [&] { return mine == now_; });
-  }
-  void unlock() {
-    {
-      const std::lock_guard lock(mutex_);
-      ++now_;
-    }
-    next_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable next_;
-  uint64_t given_ = 0, now_ = 0;
-};
 
 struct Failures {
   std::vector<l3_failure> all;
