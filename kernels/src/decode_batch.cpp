@@ -5,25 +5,13 @@
 #include <exception>
 #include <random>
 
+#include "call.h"
 #include "changes.h"
 #include "l3/l3_cuda.h"
 #include "stages.h"
 
 namespace l3 {
 namespace {
-
-constexpr uint64_t kAlignment = 256;
-
-l3_status give(l3_error* error, l3_status status, const char* reason) {
-  if (error != nullptr) *error = {status, 0, L3_NO_TILE, reason};
-  return status;
-}
-
-l3_status give(l3_error* error, cudaError_t failure) {
-  if (failure == cudaSuccess) return give(error, L3_OK, "no error");
-  (void)cudaGetLastError();  // clear it: the caller's next CUDA call must not report it again
-  return give(error, L3_ERROR_DEVICE, cudaGetErrorString(failure));
-}
 
 uint32_t slots_of(const l3_cuda_capacity& capacity) {
   return capacity.models == 0 ? capacity.images : std::min(capacity.models, capacity.images);
@@ -33,23 +21,6 @@ bool is_possible(const l3_cuda_capacity& capacity) {
   return capacity.images != 0 && capacity.images <= kMaxImages && capacity.tiles != 0 && capacity.tiles <= kMaxTiles &&
          capacity.staged_bytes <= kMaxFileBytes;
 }
-
-// Allocates parts of the workspace one after the other. If the workspace is null, it only adds up their sizes.
-class Parts {
- public:
-  explicit Parts(void* workspace) : workspace_(static_cast<uint8_t*>(workspace)) {}
-
-  template <class T>
-  void take(T*& part, uint64_t count) {
-    if (workspace_ != nullptr) part = reinterpret_cast<T*>(workspace_ + taken_);
-    taken_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  uint64_t taken() const { return taken_; }
-
- private:
-  uint8_t* workspace_;
-  uint64_t taken_ = 0;
-};
 
 // Stores the parts of the workspace in `batch`. `zeros` becomes the number of bytes at its start that must be zeroed,
 // `all` its total size.
@@ -126,21 +97,14 @@ cudaError_t decode(Batch& batch, uint64_t zeros, cudaStream_t stream) {
 using namespace l3;
 
 l3_status l3_cuda_check_device(l3_error* error) {
-  int devices = 0;
-  cudaError_t failure = cudaGetDeviceCount(&devices);
-  if (failure == cudaSuccess && devices == 0) failure = cudaErrorNoDevice;
+  cudaError_t failure = check_for_device();
   Batch batch{};
   if (failure == cudaSuccess) failure = fit_to_device(batch);
   for (const auto load : {load_staging, load_open, load_models, load_lists, load_dense, load_tokens, load_bytes,
                           load_words, load_changes}) {
     if (failure == cudaSuccess) failure = load();
   }
-  const l3_status status = give(error, failure);
-  // The runtime reports this error also if there is no driver at all.
-  if (failure == cudaErrorInsufficientDriver && error != nullptr) {
-    error->reason = "there is no CUDA driver, or it is too old for this library";
-  }
-  return status;
+  return give_device(error, failure);
 }
 
 l3_status l3_cuda_set_resize(l3_cuda_image* image, l3_cuda_change* change, uint32_t x, uint32_t y, uint32_t width,
@@ -180,7 +144,7 @@ uint64_t l3_cuda_change_bytes(const l3_cuda_image* image, const l3_cuda_change* 
 }
 
 l3_error l3_cuda_explain(const l3_cuda_result* result) {
-  l3_error error{L3_ERROR_ARGUMENT, 0, L3_NO_TILE, "a pointer that must not be null is null"};
+  l3_error error{L3_ERROR_ARGUMENT, 0, L3_NO_TILE, kNullPointer};
   if (result == nullptr) return error;
   error.status = l3_describe_reason(result->reason, &error.reason);
   error.offset = result->offset;
@@ -209,30 +173,27 @@ uint64_t l3_cuda_workspace_size(const l3_cuda_capacity* capacity) {
 }
 
 l3_status l3_cuda_decode_batch_async(const l3_cuda_batch* batch, l3_error* error, l3_cuda_stream stream) {
-  if (batch == nullptr) return give(error, L3_ERROR_ARGUMENT, "a pointer that must not be null is null");
+  if (batch == nullptr) return give(error, L3_ERROR_ARGUMENT, kNullPointer);
   l3_cuda_batch own{};
   if (batch->struct_size < sizeof(uint32_t) || batch->image_bytes != sizeof(l3_cuda_image)) {
     return give(error, L3_ERROR_ARGUMENT, "struct_size or image_bytes is not set: use l3_cuda_batch_init");
   }
   std::memcpy(&own, batch, std::min<size_t>(batch->struct_size, sizeof(own)));
-  if (!is_possible(own.capacity)) return give(error, L3_ERROR_ARGUMENT, "the capacity is invalid");
-  if (own.image_count > own.capacity.images) {
-    return give(error, L3_ERROR_ARGUMENT, "there are more images than the capacity allows");
-  }
+  if (!is_possible(own.capacity)) return give(error, L3_ERROR_ARGUMENT, kBadCapacity);
+  if (own.image_count > own.capacity.images) return give(error, L3_ERROR_ARGUMENT, kTooManyImages);
   if (own.image_count == 0) return give(error, cudaSuccess);
   if (own.images == nullptr || own.results == nullptr || own.workspace == nullptr ||
       (own.models == nullptr && own.model_count != 0)) {
-    return give(error, L3_ERROR_ARGUMENT, "a pointer that must not be null is null");
+    return give(error, L3_ERROR_ARGUMENT, kNullPointer);
   }
-  if (reinterpret_cast<uintptr_t>(own.workspace) % kAlignment != 0 ||
-      reinterpret_cast<uintptr_t>(own.images) % alignof(l3_cuda_image) != 0 ||
-      reinterpret_cast<uintptr_t>(own.results) % alignof(l3_cuda_result) != 0) {
-    return give(error, L3_ERROR_ARGUMENT, "the workspace, the images or the results are not aligned");
+  if (!is_aligned(own.workspace, kAlignment) || !is_aligned(own.images, alignof(l3_cuda_image)) ||
+      !is_aligned(own.results, alignof(l3_cuda_result))) {
+    return give(error, L3_ERROR_ARGUMENT, kUnaligned);
   }
   Batch call{};
   uint64_t zeros = 0, all = 0;
   compute_layout(own.capacity, own.workspace, call, zeros, all);
-  if (own.workspace_size < all) return give(error, L3_ERROR_BUFFER, "the workspace is too small for the capacity");
+  if (own.workspace_size < all) return give(error, L3_ERROR_BUFFER, kSmallWorkspace);
   call.images = reinterpret_cast<const uint8_t*>(own.images);
   call.image_bytes = own.image_bytes;
   call.count = own.image_count;

@@ -52,7 +52,7 @@ cudaError_t decode_byte_tiles(const Batch& batch, cudaStream_t stream) {
   return launch(bytes_kernel, batch.byte_blocks, kOtherWarps * kLanes, kByteRooms, stream, batch);
 }
 cudaError_t blocks_of_bytes(int device, uint32_t& blocks) {
-  return blocks_of_others(device, bytes_kernel, kByteRooms, blocks);
+  return resident_blocks(device, bytes_kernel, kOtherWarps * kLanes, kByteRooms, blocks);
 }
 
 }  // namespace l3

@@ -151,16 +151,4 @@ L3_INLINE void decode_others(const Batch& batch, uint8_t* scratches) {
   }
 }
 
-// The number of blocks that the device runs at once.
-template <class Kernel>
-cudaError_t blocks_of_others(int device, Kernel kernel, uint32_t shared_bytes, uint32_t& blocks) {
-  int processors = 0, of_processor = 0;
-  cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-  if (error == cudaSuccess) {
-    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, kOtherWarps * kLanes, shared_bytes);
-  }
-  blocks = static_cast<uint32_t>(processors) * static_cast<uint32_t>(of_processor < 1 ? 1 : of_processor);
-  return error;
-}
-
 }  // namespace l3

@@ -38,7 +38,7 @@ cudaError_t decode_word_tiles(const Batch& batch, cudaStream_t stream) {
   return launch(words_kernel, batch.word_blocks, kOtherWarps * kLanes, kWordRooms, stream, batch);
 }
 cudaError_t blocks_of_words(int device, uint32_t& blocks) {
-  return blocks_of_others(device, words_kernel, kWordRooms, blocks);
+  return resident_blocks(device, words_kernel, kOtherWarps * kLanes, kWordRooms, blocks);
 }
 
 }  // namespace l3

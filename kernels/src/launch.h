@@ -29,4 +29,17 @@ cudaError_t load(void (*kernel)(Arguments...)) {
   return cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
 }
 
+// Computes how many blocks of a kernel the device runs at once.
+template <class Kernel>
+cudaError_t resident_blocks(int device, Kernel kernel, uint32_t threads, uint32_t shared_bytes, uint32_t& blocks) {
+  int processors = 0, of_processor = 0;
+  cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  if (error == cudaSuccess) {
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, static_cast<int>(threads),
+                                                          shared_bytes);
+  }
+  blocks = static_cast<uint32_t>(processors) * static_cast<uint32_t>(of_processor < 1 ? 1 : of_processor);
+  return error;
+}
+
 }  // namespace l3

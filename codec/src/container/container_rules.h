@@ -47,10 +47,32 @@ struct Head {
     }
     return nullptr;
   }
+  // Computes how many tiles an image of this size has.
+  L3_INLINE void count_tiles() {
+    tiles_across = ceil_div(width, tile_width);
+    tiles_down = ceil_div(height, tile_height);
+    tile_count = uint64_t{tiles_across} * tiles_down;
+  }
   L3_INLINE TileShape tile_shape(uint64_t tile) const {
     const uint32_t x = static_cast<uint32_t>(tile % tiles_across) * tile_width;
     const uint32_t y = static_cast<uint32_t>(tile / tiles_across) * tile_height;
     return {smaller(tile_width, width - x), smaller(tile_height, height - y), channels, bits};
+  }
+  // Encoders first write each payload where there is room for a raw tile. room_before() is the room of the tiles before
+  // a tile, room() that of all.
+  L3_INLINE uint64_t room_before(uint64_t tile) const {
+    const uint64_t row = tile / tiles_across, column = tile % tiles_across;
+    return row * room_of_row(tile_height) + column * raw_bytes(tile_width, tile_shape(tile).height, channels, bits);
+  }
+  L3_INLINE uint64_t room() const {
+    return (tiles_down - 1) * room_of_row(tile_height) + room_of_row(height - (tiles_down - 1) * tile_height);
+  }
+
+ private:
+  L3_INLINE uint64_t room_of_row(uint32_t row_height) const {
+    const uint32_t before = tiles_across - 1;  // tiles before the last one, which may be narrower
+    return before * raw_bytes(tile_width, row_height, channels, bits) +
+           raw_bytes(width - before * tile_width, row_height, channels, bits);
   }
 };
 
@@ -62,6 +84,24 @@ struct Verdict {
 
   L3_INLINE bool ok() const { return reason == Reason::none; }
 };
+
+// Writes the header, with zeros for the checks and the digest.
+L3_INLINE void write_header_fields(const Head& head, uint8_t* out) {
+  for (uint32_t i = 0; i < kHeaderBytes; ++i) out[i] = i < kSignatureBytes ? signature_byte(i) : uint8_t{0};
+  store_u16(out + header::kSectionCount, head.section_count);
+  store_u16(out + header::kRequired, head.required_features);
+  store_u16(out + header::kDefaultModel, head.default_model);
+  store_u32(out + header::kWidth, head.width);
+  store_u32(out + header::kHeight, head.height);
+  store_u32(out + header::kFrames, 1);
+  store_u16(out + header::kChannels, head.channels);
+  out[header::kSampleType] = static_cast<uint8_t>(head.sample_type);
+  out[header::kBits] = static_cast<uint8_t>(head.bits);
+  out[header::kColour] = static_cast<uint8_t>(head.colour);
+  out[header::kAlpha] = static_cast<uint8_t>(head.alpha);
+  out[header::kTileWidth] = static_cast<uint8_t>(head.tile_width / 32);
+  out[header::kTileHeight] = static_cast<uint8_t>(head.tile_height / 32);
+}
 
 L3_INLINE Verdict read_header_fields(const uint8_t* data, Head& head) {
   head.optional_features = load_u32(data + header::kOptional);
@@ -99,9 +139,7 @@ L3_INLINE Verdict read_header_fields(const uint8_t* data, Head& head) {
   if (raw_bytes(head.tile_width, head.tile_height, head.channels, head.bits) > uint64_t{kMaxPayloadUnits} * kUnit) {
     return {Reason::bad_tile_edges, header::kTileWidth};
   }
-  head.tiles_across = ceil_div(head.width, head.tile_width);
-  head.tiles_down = ceil_div(head.height, head.tile_height);
-  head.tile_count = uint64_t{head.tiles_across} * head.tiles_down;
+  head.count_tiles();
   head.index_check = load_u32(data + header::kIndexCheck);
   return {};
 }

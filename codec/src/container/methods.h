@@ -46,10 +46,7 @@ struct RawMethod {
 
   L3_INLINE static Fault check(const EntryFields& entry, const TileShape& shape) {
     if (entry.parameters() != 0) return {Reason::tile_parameters, 1};
-    if (uint64_t{entry.units()} * kUnit != raw_bytes(shape.width, shape.height, shape.channels, shape.bits)) {
-      return {Reason::tile_size, 2};
-    }
-    return {};
+    return entry.units() * kUnit == shape.raw_bytes() ? Fault{} : Fault{Reason::tile_size, 2};
   }
 };
 

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4).
+// SHA-256 (FIPS 180-4) of bytes that come in parts.
 #pragma once
 
 #include <cstddef>

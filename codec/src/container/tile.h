@@ -9,6 +9,9 @@ namespace l3 {
 struct TileShape {
   uint32_t width, height;
   uint32_t channels, bits;
+
+  // The size of the tile's payload if it is raw.
+  L3_INLINE uint32_t raw_bytes() const { return static_cast<uint32_t>(l3::raw_bytes(width, height, channels, bits)); }
 };
 
 // An index entry, and the address of the tile's payload.

@@ -11,7 +11,7 @@ namespace {
 
 uint64_t room_for_first_plan(const Request& request) {
   const Head head = lay_out_largest(request, first_plan(request));
-  return head.payload_start + total_places(head);
+  return head.payload_start + head.room();
 }
 
 // The size of buffer that is always sufficient.

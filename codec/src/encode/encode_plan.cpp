@@ -146,9 +146,7 @@ Head head_of(const Request& request, const Plan& plan) {
   head.alpha = in.alpha;
   head.tile_width = plan.tile_width;
   head.tile_height = plan.tile_height;
-  head.tiles_across = ceil_div(head.width, head.tile_width);
-  head.tiles_down = ceil_div(head.height, head.tile_height);
-  head.tile_count = uint64_t{head.tiles_across} * head.tiles_down;
+  head.count_tiles();
   return head;
 }
 

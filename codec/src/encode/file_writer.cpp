@@ -88,21 +88,8 @@ void write_head(const Head& head, const EncodeTarget& target, const uint8_t* nam
   const uint64_t index_end = head.head_bytes + head.tile_count * kIndexEntryBytes;
   std::memset(out + index_end, 0, head.index_end - index_end);
   std::memset(out, 0, head.head_bytes);
-  for (uint32_t i = 0; i < kSignatureBytes; ++i) out[i] = signature_byte(i);
-  store_u16(out + header::kSectionCount, head.section_count);
-  store_u16(out + header::kRequired, head.required_features);
-  store_u16(out + header::kDefaultModel, head.default_model);
+  write_header_fields(head, out);
   if (head.names_model()) std::memcpy(out + kHeaderBytes, name, kModelNameBytes);
-  store_u32(out + header::kWidth, head.width);
-  store_u32(out + header::kHeight, head.height);
-  store_u32(out + header::kFrames, 1);
-  store_u16(out + header::kChannels, head.channels);
-  out[header::kSampleType] = static_cast<uint8_t>(head.sample_type);
-  out[header::kBits] = static_cast<uint8_t>(head.bits);
-  out[header::kColour] = static_cast<uint8_t>(head.colour);
-  out[header::kAlpha] = static_cast<uint8_t>(head.alpha);
-  out[header::kTileWidth] = static_cast<uint8_t>(head.tile_width / 32);
-  out[header::kTileHeight] = static_cast<uint8_t>(head.tile_height / 32);
   store_u32(out + header::kIndexCheck, target.check(out + head.head_bytes, (head.index_end - head.head_bytes) / 4));
   for (uint32_t i = 0; i < head.section_count; ++i) {
     uint8_t* entry = out + head.entries_at() + i * kSectionEntryBytes;

@@ -13,28 +13,6 @@
 namespace l3 {
 namespace {
 
-// Where a tile is encoded before the gaps are closed, relative to the payload start. Each tile has room for a raw
-// tile.
-uint64_t place_of(const Head& head, uint64_t tile) {
-  const uint64_t row = tile / head.tiles_across;
-  const uint64_t column = tile % head.tiles_across;
-  const auto row_bytes = [&](uint32_t height, uint64_t columns) {
-    uint64_t bytes = columns * raw_bytes(head.tile_width, height, head.channels, head.bits);
-    if (columns == head.tiles_across) {  // the last tile of a row is narrower
-      const uint32_t last = head.width - (head.tiles_across - 1) * head.tile_width;
-      bytes += raw_bytes(last, height, head.channels, head.bits) -
-               raw_bytes(head.tile_width, height, head.channels, head.bits);
-    }
-    return bytes;
-  };
-  const uint32_t height = head.tile_shape(tile).height;
-  return row * row_bytes(head.tile_height, head.tiles_across) + (column > 0 ? row_bytes(height, column) : 0);
-}
-
-uint32_t raw_size(const TileShape& shape) {
-  return static_cast<uint32_t>(raw_bytes(shape.width, shape.height, shape.channels, shape.bits));
-}
-
 uint8_t* entry_of(const Head& head, uint64_t tile, uint8_t* out) {
   return out + head.head_bytes + tile * kIndexEntryBytes;
 }
@@ -54,7 +32,7 @@ class TileWriter {
   void operator()(uint64_t number) {
     if (!in_range_.load(std::memory_order_relaxed)) return;
     const Tile tile{number, head_.tile_shape(number), source_.input(number),
-                    out_ + head_.payload_start + place_of(head_, number)};
+                    out_ + head_.payload_start + head_.room_before(number)};
     const TileChoice choice = choose(tile);
     if (!choice.in_range) {
       in_range_.store(false, std::memory_order_relaxed);
@@ -89,8 +67,8 @@ class TileWriter {
   TileChoice choose(const Tile& tile) {
     if (model_first_) {
       const Choice dense = with_model(tile, {});
-      if (dense && uint64_t{dense->payload_bytes} * 8 < uint64_t{raw_size(tile.shape)} * 7) {
-        saved_bytes_ += raw_size(tile.shape) - dense->payload_bytes;
+      if (dense && uint64_t{dense->payload_bytes} * 8 < uint64_t{tile.shape.raw_bytes()} * 7) {
+        saved_bytes_ += tile.shape.raw_bytes() - dense->payload_bytes;
         return *dense;
       }
     }
@@ -103,7 +81,7 @@ class TileWriter {
       const Choice next = (this->*candidate)(tile, best);
       if (!next) continue;
       if (next->method == Method::dense) {
-        saved_bytes_ += (best ? best->payload_bytes : raw_size(tile.shape)) - next->payload_bytes;
+        saved_bytes_ += (best ? best->payload_bytes : tile.shape.raw_bytes()) - next->payload_bytes;
       }
       best = next;
       // No payload: the tile is constant, or has a sample that is out of range.
@@ -118,7 +96,7 @@ class TileWriter {
   // The method dense, with either kind of model.
   Choice with_model(const Tile& tile, const Choice& best) {
     if (encoder_ == nullptr || (!best && is_constant(tile))) return {};
-    const uint32_t maximum = best ? best->payload_bytes : raw_size(tile.shape);
+    const uint32_t maximum = best ? best->payload_bytes : tile.shape.raw_bytes();
     const auto payload = std::make_unique_for_overwrite<uint8_t[]>(maximum);
     TileChoice choice{Method::dense, 0, {}, 0, true};
     choice.payload_bytes = encoder_->encode(tile.number, payload.get(), maximum - kUnit, choice.parameters);
@@ -150,11 +128,6 @@ class TileWriter {
 
 }  // namespace
 
-uint64_t total_places(const Head& head) {
-  const uint64_t last = head.tile_count - 1;
-  return place_of(head, last) + raw_size(head.tile_shape(last));
-}
-
 TilesWritten write_tiles(const Request& request, const Head& head, const EncodeTarget& target,
                          const ModelEncoder* encoder, uint8_t* out) {
   TileWriter writer(request, head, target, encoder, out);
@@ -168,7 +141,7 @@ uint64_t close_gaps(const Head& head, uint8_t* out) {
     uint8_t* entry = entry_of(head, tile, out);
     if (entry[0] == static_cast<uint8_t>(Method::constant)) continue;
     const uint64_t bytes = uint64_t{load_u16(entry + 2)} * kUnit;
-    std::memmove(out + end, out + head.payload_start + place_of(head, tile), bytes);
+    std::memmove(out + end, out + head.payload_start + head.room_before(tile), bytes);
     store_u32(entry + 4, static_cast<uint32_t>(end / kUnit));
     end += bytes;
   }

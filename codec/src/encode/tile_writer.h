@@ -6,9 +6,6 @@
 
 namespace l3 {
 
-// How many bytes the tiles may take before the gaps are closed.
-uint64_t total_places(const Head& head);
-
 struct TilesWritten {
   bool in_range;         // false: a sample is above 2^bits - 1, and not all tiles were encoded
   uint64_t saved_bytes;  // how many bytes the model saved compared with the other methods

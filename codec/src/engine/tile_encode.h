@@ -2,30 +2,9 @@
 #pragma once
 
 #include "container/tile.h"
-#include "engine/fast.h"
+#include "engine/fast_choices.h"
 
 namespace l3 {
-
-// A block's base width and width bits, and their cost.
-struct WidthPlan {
-  uint32_t base, width_bits;
-  uint32_t bits;  // for widths and codes together
-};
-
-// The cheapest way to code these widths. `absent` of them are zero because their groups lie outside the tile.
-template <class W>
-L3_INLINE WidthPlan plan_widths(const typename W::GroupWidths& widths, uint32_t absent) {
-  const uint32_t maximum = W::greatest(widths);
-  WidthPlan best{maximum, 0, 4 * maximum * (64 - absent)};
-  for (uint32_t d = 1; d <= kMaxWidthBits; ++d) {
-    const uint32_t span = (1u << d) - 1;
-    const uint32_t base = maximum > span ? maximum - span : 0;
-    const uint32_t bits = 64 * d + 4 * (W::sum_raised(widths, base) - absent * base);
-    if (bits < best.bits) best = {base, d, bits};
-    if (base == 0) break;
-  }
-  return best;
-}
 
 // A row of eight widths, a byte each. `widths` are raised to at least the base; `fields` are the widths minus the
 // base, packed as the spec's fields.
@@ -203,7 +182,7 @@ class TileEncoder : BlockEncoder<W, Sample> {
       for (uint32_t c = 0; c < kChannels; ++c) choice.value[c] = static_cast<uint16_t>(sample(0, 0, c));
       return choice;
     }
-    const uint32_t room = static_cast<uint32_t>(raw_bytes(shape_.width, shape_.height, shape_.channels, shape_.bits));
+    const uint32_t room = shape_.raw_bytes();
     transform_ = choose_transform();
     const uint32_t bytes = encode_fast(out, room);
     if (bytes != 0) {
@@ -220,9 +199,6 @@ class TileEncoder : BlockEncoder<W, Sample> {
 
  private:
   static constexpr uint32_t kPixel = kChannels * sizeof(Sample);
-  // The rows by which the transform is chosen: the first one, and the distance to the next one.
-  static constexpr uint32_t kSampledRow = 3;
-  static constexpr uint32_t kSampledStep = 16;
 
   L3_INLINE const uint8_t* pixel(uint32_t x, uint32_t y) const {
     return in_.pixels + y * in_.stride + size_t{x} * kPixel;
@@ -307,7 +283,7 @@ class TileEncoder : BlockEncoder<W, Sample> {
           const Lanes n = row_above[c];
           const Above<Lanes> above = neighbours<W>(n, W::first(n), kLanes - 1);
           const Lanes w = W::shift_up(row[c], W::first(row[c]));
-          residuals[c][rows] = row[c] - w - above_term<W>(kPredictTurn, above);
+          residuals[c][rows] = row[c] - w - above_term<W>(kSampledPredictor, above);
         }
         ++rows;
         y += kSampledStep;
