@@ -10,7 +10,8 @@ if(TARGET emulated_gpu OR TARGET l3_cuda)
 endif()
 
 if(TARGET emulated_gpu)
-  set(emulated_sources emulated_kernels.cpp emulated_dense_kernels.cpp emulated_token_kernels.cpp)
+  set(emulated_sources emulated_kernels.cpp emulated_dense_kernels.cpp emulated_encode_kernels.cpp
+                       emulated_token_kernels.cpp)
   add_library(emulated_kernels OBJECT ${emulated_sources})
   target_include_directories(
     emulated_kernels
@@ -47,8 +48,8 @@ if(TARGET emulated_gpu)
 
   # The loader's device on the same.
   set(folder ${PROJECT_SOURCE_DIR}/loader/cuda)
-  add_library(emulated_cuda_device OBJECT ${folder}/context.cpp ${folder}/cuda_device.cpp ${folder}/models.cpp
-                                          ${folder}/outputs.cpp ${folder}/slot.cpp)
+  add_library(emulated_cuda_device OBJECT ${folder}/context.cpp ${folder}/cuda_device.cpp ${folder}/encoders.cpp
+                                          ${folder}/models.cpp ${folder}/outputs.cpp ${folder}/slot.cpp)
   target_include_directories(
     emulated_cuda_device
     PUBLIC ${PROJECT_SOURCE_DIR}/kernels/include ${PROJECT_SOURCE_DIR}/loader/include

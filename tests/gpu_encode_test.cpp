@@ -246,7 +246,8 @@ TEST_F(GpuEncode, ImagesOfFiles) {
       d.colour = info.colour == L3_COLOUR_PALETTE ? L3_COLOUR_GRAY : static_cast<l3_colour>(info.colour);
       d.alpha = static_cast<l3_alpha>(info.alpha);
       d.pixels.resize(d.row_bytes() * d.height);
-      if (l3_decode(file.data(), file.size(), &options, d.pixels.data(), d.pixels.size(), 0, nullptr) != L3_OK) continue;
+      if (l3_decode(file.data(), file.size(), &options, d.pixels.data(), d.pixels.size(), 0, nullptr) != L3_OK)
+        continue;
       SCOPED_TRACE(entry.path().string());
       Call call({Picture{d}});
       ASSERT_NO_FATAL_FAILURE(call.expect_all());

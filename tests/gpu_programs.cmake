@@ -39,7 +39,7 @@ target_link_libraries(gpu_batch_test PRIVATE GTest::gtest_main)
 # Whole loaders, and what they do to images. Their device is linked, not loaded.
 set(device ${PROJECT_SOURCE_DIR}/loader/cuda)
 add_gpu_program(gpu_loader_test tests/loader_gpu_test.cpp ${device}/context.cpp ${device}/cuda_device.cpp
-                ${device}/models.cpp ${device}/outputs.cpp ${device}/slot.cpp)
+                ${device}/encoders.cpp ${device}/models.cpp ${device}/outputs.cpp ${device}/slot.cpp)
 target_include_directories(gpu_loader_test PRIVATE ${PROJECT_SOURCE_DIR}/loader/src)
 target_link_libraries(gpu_loader_test PRIVATE l3_base l3_data_writer l3_loader GTest::gtest_main)
 if(L3_TESTS)

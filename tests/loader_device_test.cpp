@@ -419,4 +419,83 @@ TEST_F(LoaderDevice, WithoutTheLibraryThereIsAReason) {
       << error.reason;
 }
 
+// ---- encoding
+
+struct Pixels {
+  explicit Pixels(const drawing::Drawing& d) : memory(Place::device, d.pixels) {
+    image.pixels = memory.at();
+    image.width = d.width;
+    image.height = d.height;
+    image.channels = d.channels();
+    image.bits = d.bits;
+    image.tile_width = image.tile_height = 64;
+    expected = codec_testing::encode(d, codec_testing::tiles_of(64, 64));
+  }
+
+  Memory memory;
+  loader::DevicePixels image;
+  Bytes expected;
+};
+
+void expect_files(loader::Device& device, uint64_t seed, uint32_t count, cudaStream_t stream) {
+  Dice dice(seed);
+  std::vector<Pixels> pixels;
+  std::vector<loader::DevicePixels> images;
+  for (uint32_t i = 0; i < count; ++i) {
+    pixels.emplace_back(
+        draw({1 + dice.roll(90), 1 + dice.roll(50)}, {L3_COLOUR_RGB, dice.chance(2) ? 12u : 8u}, Pattern::natural));
+    images.push_back(pixels.back().image);
+  }
+  images.push_back(images[0]);
+  images.back().bits = 17;
+  std::vector<loader::DeviceFile> files(images.size());
+  l3_error error{};
+  ASSERT_EQ(device.encode(images, stream, files, &error), L3_OK) << error.reason;
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    EXPECT_EQ(files[i].error.status, L3_OK);
+    EXPECT_TRUE(files[i].bytes == pixels[i].expected);
+  }
+  EXPECT_EQ(files.back().error.status, L3_ERROR_ARGUMENT);
+  EXPECT_TRUE(files.back().bytes.empty());
+}
+
+// For several threads at once, with more images than before and with fewer.
+TEST_F(LoaderDevice, EncodesAsProcessorsDo) {
+  const auto device = open_device();
+  const gpu_testing::Stream streams[2];
+  std::thread other([&] {
+    for (const uint32_t count : {2u, 9u}) expect_files(*device, 81 + count, count, streams[0]);
+  });
+  for (const uint32_t count : {5u, 1u}) expect_files(*device, 91 + count, count, streams[1]);
+  other.join();
+  EXPECT_EQ(device->encode({}, nullptr, {}, nullptr), L3_OK);
+}
+
+TEST_F(LoaderDevice, EncodingNeedsMemoryAndAStreamThatIsNotCapturing) {
+  const auto device = open_device();
+  uint64_t made = 0;
+  for (bool done = false; !done; ++made) {
+    ASSERT_LT(made, 100u);
+    const Pixels pixels(draw({40, 30}, {L3_COLOUR_RGB, 8}, Pattern::natural));
+    loader::DeviceFile file;
+    l3_error error{};
+    emulated::control().resources_accepted = made;
+    const l3_status status = device->encode({&pixels.image, 1}, nullptr, {&file, 1}, &error);
+    emulated::control().resources_accepted = UINT64_MAX;
+    done = status == L3_OK;
+    EXPECT_TRUE(done ? file.bytes == pixels.expected : status == L3_ERROR_MEMORY || status == L3_ERROR_DEVICE);
+  }
+  EXPECT_GT(made, 3u);
+  const gpu_testing::Stream stream;
+  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  loader::DevicePixels image;
+  loader::DeviceFile file;
+  l3_error error{};
+  EXPECT_EQ(device->encode({&image, 1}, stream, {&file, 1}, &error), L3_ERROR_ARGUMENT);
+  EXPECT_STREQ(error.reason, "the stream is capturing a graph");
+  cudaGraph_t graph = nullptr;
+  must(cudaStreamEndCapture(stream, &graph));
+  must(cudaGraphDestroy(graph));
+}
+
 }  // namespace

@@ -39,8 +39,8 @@ __global__ void __launch_bounds__(kFileWarps* kLanes) sizes_kernel(const __grid_
   if (lane_number() != 0) return;
   state.reason = reason;
   if (reason == Reason::file_too_large) size = 0;
-  encoding.results[image] = {
-      {static_cast<uint32_t>(status_of(reason)), static_cast<uint32_t>(reason), 0, L3_NO_TILE}, size};
+  encoding.results[image] = {{static_cast<uint32_t>(status_of(reason)), static_cast<uint32_t>(reason), 0, L3_NO_TILE},
+                             size};
 }
 
 L3_INLINE void write_digest(const uint8_t* file, uint64_t bytes, uint8_t* digest) {
@@ -72,7 +72,8 @@ L3_INLINE void write_head(const SourceState& state, const IndexEntry* entries) {
   if (lane == 0) write_header_fields(head, out);
   const uint32_t* const index = reinterpret_cast<const uint32_t*>(entries);
   const uint64_t words = head.tile_count * (kIndexEntryBytes / 4), padded = (head.index_end - head.head_bytes) / 4;
-  for (uint64_t i = lane; i < padded; i += kLanes) store_global(out + head.head_bytes + 4 * i, i < words ? index[i] : 0);
+  for (uint64_t i = lane; i < padded; i += kLanes)
+    store_global(out + head.head_bytes + 4 * i, i < words ? index[i] : 0);
   __syncwarp();
   const uint32_t index_check = check_of<CudaWarp>(out + head.head_bytes, padded);
   if (lane == 0) store_global(out + header::kIndexCheck, index_check);

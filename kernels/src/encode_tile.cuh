@@ -36,13 +36,13 @@ class WarpTileEncoder {
  public:
   using W = CudaEncodeWarp;
 
-  L3_INLINE WarpTileEncoder(const SourceState& state, uint64_t tile, TileEncodeRoom& room, uint8_t* payload)
+  L3_INLINE WarpTileEncoder(const SourceState& state, uint32_t tile, TileEncodeRoom& room, uint8_t* payload)
       : shape_(state.head.tile_shape(tile)),
         row_step_(state.row_step),
         pixel_step_(state.pixel_step),
         channel_step_(state.channel_step),
-        first_(state.pixels + tile / state.head.tiles_across * state.head.tile_height * row_step_ +
-               tile % state.head.tiles_across * state.head.tile_width * pixel_step_),
+        first_(state.pixels + uint64_t{tile / state.head.tiles_across} * state.head.tile_height * row_step_ +
+               uint64_t{tile % state.head.tiles_across} * state.head.tile_width * pixel_step_),
         room_(room),
         payload_(payload) {}
 
@@ -240,8 +240,8 @@ class WarpTileEncoder {
       nw = x == 0 ? n : room_.left[c][r];
       w = x == 0 ? n : room_.left[c][r + 1];
     }
-    const uint32_t from_above = __shfl_down_sync(kAllLanes, n, 1);
-    return {{{n}, {nw}, {x + lane + 1 < shape_.width ? from_above : n}}, {w}, {own}};
+    // Lane 31 gets its own N, and columns outside the tile repeat the last one: NE of a strip's last column is N.
+    return {{{n}, {nw}, {__shfl_down_sync(kAllLanes, n, 1)}}, {w}, {own}};
   }
   L3_INLINE static uint32_t residual(const Neighbours& of, uint32_t predictor) {
     const CudaLanes without = of.own - above_term<W>(predictor, of.above);

@@ -89,9 +89,10 @@ L3_INLINE void encode_tiles(const Encoding& encoding, TileEncodeRoom* rooms) {
     if (next >= count) break;
     const uint32_t image = image_of(encoding.count, next, [&](uint32_t i) { return before[i]; });
     SourceState& state = encoding.states[image];
-    const uint64_t tile = next - before[image];
+    const uint32_t tile = static_cast<uint32_t>(next - before[image]);
     IndexEntry entry;
-    WarpTileEncoder<Sample> encoder(state, tile, room, encoding.payloads + state.room_at + state.head.room_before(tile));
+    WarpTileEncoder<Sample> encoder(state, tile, room,
+                                    encoding.payloads + state.room_at + state.head.room_before(tile));
     const bool in_range = encoder.encode(entry);
     if (lane_number() == 0) {
       encoding.entries[state.first_entry + tile] = entry;
@@ -105,7 +106,8 @@ __global__ void __launch_bounds__(kEncodeWarps* kLanes, 3) tiles_kernel(const __
   extern __shared__ uint4 shared[];
   encode_tiles<uint8_t>(encoding, reinterpret_cast<TileEncodeRoom*>(shared));
 }
-__global__ void __launch_bounds__(kEncodeWarps* kLanes, 3) word_tiles_kernel(const __grid_constant__ Encoding encoding) {
+__global__ void __launch_bounds__(kEncodeWarps* kLanes, 3)
+    word_tiles_kernel(const __grid_constant__ Encoding encoding) {
   extern __shared__ uint4 shared[];
   encode_tiles<uint16_t>(encoding, reinterpret_cast<TileEncodeRoom*>(shared));
 }

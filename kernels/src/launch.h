@@ -35,8 +35,8 @@ cudaError_t resident_blocks(int device, Kernel kernel, uint32_t threads, uint32_
   int processors = 0, of_processor = 0;
   cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   if (error == cudaSuccess) {
-    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, static_cast<int>(threads),
-                                                          shared_bytes);
+    error =
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, static_cast<int>(threads), shared_bytes);
   }
   blocks = static_cast<uint32_t>(processors) * static_cast<uint32_t>(of_processor < 1 ? 1 : of_processor);
   return error;

@@ -1,6 +1,7 @@
 // The content of libl3_data_cuda.so: implements Device of loader/device.h with the CUDA runtime and l3_cuda.h.
 #include <new>
 
+#include "encoders.h"
 #include "slot.h"
 
 namespace loader::cuda {
@@ -11,6 +12,7 @@ class CudaDevice final : public Device {
   explicit CudaDevice(const Context& context) : shared_(std::make_unique<Shared>(context)) {}
   ~CudaDevice() override {
     const InContext here(shared_->context);
+    encoders_.clear();
     shared_.reset();
   }
   CudaDevice(const CudaDevice&) = delete;
@@ -47,8 +49,20 @@ class CudaDevice final : public Device {
     if (here) shared_->outputs.use_until(output, static_cast<cudaStream_t>(stream));
   }
 
+  l3_status encode(std::span<const DevicePixels> images, void* stream, std::span<DeviceFile> files,
+                   l3_error* error) override {
+    const InContext here(shared_->context);
+    if (!here) return return_error(error, InContext::problem());
+    try {
+      return return_error(error, encoders_.encode(images, static_cast<cudaStream_t>(stream), files));
+    } catch (const std::bad_alloc&) {
+      return return_error(error, make_error(L3_ERROR_MEMORY, "out of memory"));
+    }
+  }
+
  private:
   std::unique_ptr<Shared> shared_;
+  Encoders encoders_;
 };
 
 }  // namespace

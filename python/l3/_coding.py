@@ -288,26 +288,36 @@ def _check_shape(given: _native.Tensor, shapes: list[tuple[int, ...]], single: b
 
 
 @overload
-def encode(array: Any, path: None = ..., *, method: str = ..., effort: int = ..., colour: str | None = ...,
+def encode(array: Any, path: None = ..., *, method: str | None = ..., effort: int = ..., colour: str | None = ...,
            bits: int | None = ..., palette: Any = ..., premultiplied: bool = ...,
            tile: None | int | Sequence[int] = ..., threads: int = ..., layout: str = ...,
            transparent: None | int | Sequence[int] = ..., icc: Any = ..., exif: Any = ...,
-           text: Mapping[str, str] | None = ..., chunks: Iterable[Chunk] | None = ...) -> bytes: ...
+           text: Mapping[str, str] | None = ..., chunks: Iterable[Chunk] | None = ...,
+           device: Literal["cpu"] = ..., stream: None = ...) -> bytes: ...
 
 
 @overload
-def encode(array: Any, path: str | os.PathLike[str] | Writable, *, method: str = ..., effort: int = ...,
+def encode(array: Any, path: str | os.PathLike[str] | Writable, *, method: str | None = ..., effort: int = ...,
            colour: str | None = ..., bits: int | None = ..., palette: Any = ..., premultiplied: bool = ...,
            tile: None | int | Sequence[int] = ..., threads: int = ..., layout: str = ...,
            transparent: None | int | Sequence[int] = ..., icc: Any = ..., exif: Any = ...,
-           text: Mapping[str, str] | None = ..., chunks: Iterable[Chunk] | None = ...) -> None: ...
+           text: Mapping[str, str] | None = ..., chunks: Iterable[Chunk] | None = ...,
+           device: object = ..., stream: object = ...) -> None: ...
 
 
-def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *, method: str = "auto", effort: int = 5,
-           colour: str | None = None, bits: int | None = None, palette: Any = None, premultiplied: bool = False,
+@overload
+def encode(array: Any, path: None = ..., *, method: str | None = ..., bits: int | None = ...,
+           premultiplied: bool = ..., tile: None | int | Sequence[int] = ..., layout: str = ...,
+           device: object, stream: object = ...) -> bytes | list[bytes]: ...
+
+
+def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *, method: str | None = None,
+           effort: int = 5, colour: str | None = None, bits: int | None = None, palette: Any = None,
+           premultiplied: bool = False,
            tile: None | int | Sequence[int] = None, threads: int = 0, layout: str = "HWC",
            transparent: None | int | Sequence[int] = None, icc: Any = None, exif: Any = None,
-           text: Mapping[str, str] | None = None, chunks: Iterable[Chunk] | None = None) -> bytes | None:
+           text: Mapping[str, str] | None = None, chunks: Iterable[Chunk] | None = None, device: object = "cpu",
+           stream: object = None) -> bytes | list[bytes] | None:
     """Encodes an array. Returns bytes, or writes a file, which appears only when it is complete.
 
     >>> file = l3.encode(np.zeros((480, 640, 3), np.uint8))
@@ -323,7 +333,8 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
         the file to write, or a file object to write to. None: return the bytes.
     method, effort
         ``"auto"``: the method with the fewest bytes for each tile. ``"fast"``: quick to encode and decode.
-        ``"dense"``: small. The effort is 1 (quickest) to 9 (fewest bytes); decoding takes the same time.
+        ``"dense"``: small. None: ``"auto"``, and on a GPU ``"fast"``, which is the only one there. The effort is 1
+        (quickest) to 9 (fewest bytes); decoding takes the same time.
     colour
         ``"gray"``, ``"gray_alpha"``, ``"rgb"``, ``"rgb_alpha"`` or ``"palette"``; None: from the number of channels.
     bits
@@ -345,6 +356,11 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
         a dict of texts. Keys have 1 to 79 characters of Latin-1. ``{}``: none, also if a Pillow image has some.
     chunks
         other PNG chunks, as `chunks` of an :class:`l3.Info` lists them. `icc`, `exif` and `text` replace those in it.
+    device, stream
+        ``"cuda"`` or ``"cuda:1"``: encode on that GPU. `array` is then a contiguous tensor there (torch, CuPy, JAX or
+        any other with DLPack), or a list of them; a tensor of four dimensions is a batch. A list or a batch returns a
+        list of bytes. The files are those of a CPU with ``method="fast"``, without palette, metadata and transparent
+        colour. The work is ordered after the work in `stream`, as in :func:`l3.decode`.
 
     The command shows and keeps all of these: ``l3 decode`` writes them to a PNG.
 
@@ -352,9 +368,27 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
     ...     l3.encode(255 - image.decode(), "negative.l3", chunks=image.chunks)
     """
     arguments.one_of("layout", layout, arguments.LAYOUTS)
+    number = arguments.is_gpu(device)
+    if method is None:
+        method = "auto" if number is None else "fast"
     arguments.one_of("method", method, _METHODS)
     effort = arguments.whole_number("effort", effort, 1, 9)
     tile_width, tile_height = (0, 0) if tile is None else arguments.two_edges("tile", tile, "(width, height)")
+    if number is not None:
+        for name, value in {"colour": colour, "palette": palette, "transparent": transparent, "icc": icc, "exif": exif,
+                            "text": text, "chunks": chunks}.items():
+            if value is not None:
+                raise ValueError(f"{name} is for device='cpu'")
+        if method != "fast":
+            raise ValueError(f"method is {method!r}, but a GPU encodes with 'fast' only")
+        files = _encode_on_gpu(array, layout, bits, arguments.truth("premultiplied", premultiplied), tile_width,
+                               tile_height, number, arguments.stream_address(stream, number))
+        if path is None:
+            return files
+        if isinstance(files, list):
+            raise ValueError("path is for a single image")
+        _put(path, files)
+        return None
     mode = arguments.pillow_mode(array)
     if mode is not None:
         layout = "HWC"  # as Pillow has it
@@ -403,11 +437,61 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
                           arguments.whole_number("threads", threads, 0, 1024))
     if path is None:
         return file
+    _put(path, file)
+    return None
+
+
+def _encode_on_gpu(array: Any, layout: str, bits: int | None, premultiplied: bool, tile_width: int, tile_height: int,
+                   number: int, stream: int) -> bytes | list[bytes]:
+    several = isinstance(array, (list, tuple))
+    tensors = []
+    for given in array if several else [array]:
+        if isinstance(given, _native.Tensor):
+            tensor = given
+        elif hasattr(given, "__dlpack__"):
+            try:
+                tensor = _native.tensor_of_dlpack(given, stream)
+            except BufferError as error:
+                raise ValueError(f"array is {error}") from error
+        else:
+            raise TypeError(f"array is {type(given).__name__}, but must be a tensor with __dlpack__ on a GPU")
+        if tensor.device != f"cuda:{number}":
+            raise ValueError(f"array is on {tensor.device}, but device is 'cuda:{number}'")
+        if tensor.dtype not in ("uint8", "uint16"):
+            raise TypeError(f"array has dtype {tensor.dtype!r}, but must have 'uint8' or 'uint16'")
+        tensors.append(tensor)
+    planar = layout == "CHW"
+    shapes, depths = [], []
+    for tensor in tensors:
+        shape = tuple(tensor.shape)
+        if len(shape) == 2:
+            shape = (1, *shape) if planar else (*shape, 1)
+        if (layout == "HW" and len(tensor.shape) != 2) or len(shape) not in (3, 4) or 0 in shape:
+            expected = {"CHW": "(C, H, W)", "HWC": "(H, W, C)", "HW": "(H, W)"}[layout]
+            raise ValueError(f"array has shape {tuple(tensor.shape)}, but must have {expected}"
+                             + ("" if layout == "HW" else " or a dimension before these"))
+        channels = shape[-3 if planar else -1]
+        if channels > 4:
+            raise ValueError(f"array has shape {tuple(tensor.shape)}, which is {channels} channels, but at most 4 are "
+                             f"possible; layout is {layout!r}")
+        if premultiplied and channels % 2 != 0:
+            raise ValueError("premultiplied is for images with alpha")
+        most = 8 if tensor.dtype == "uint8" else 16
+        if bits is not None and not (1 if most == 8 else 9) <= arguments.whole_number("bits", bits, 1, 16) <= most:
+            raise ValueError(f"bits is {bits}, but the array has dtype {tensor.dtype}: "
+                             + ("uint8 is for 1 to 8 bits" if most == 8 else "uint16 is for 9 to 16 bits"))
+        shapes.append(shape)
+        depths.append(most if bits is None else bits)
+    files = _native.encode_on_gpu(tensors, shapes, planar, depths, premultiplied, tile_width, tile_height, number,
+                                  stream)
+    return files if several or any(len(shape) == 4 for shape in shapes) else files[0]
+
+
+def _put(path: str | os.PathLike[str] | Writable, file: bytes) -> None:
     if arguments.is_path(path) or isinstance(path, bytes):
         _write(os.fsdecode(path), file)  # type: ignore[arg-type]
     else:
         arguments.write_stream(path, file)
-    return None
 
 
 def _pixels(array: Any, layout: str) -> Array:

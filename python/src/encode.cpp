@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <array>
 #include <cstring>
@@ -211,6 +212,8 @@ nb::dict read_info(nb::handle source, const nb::bytes& file_name) {
 void bind_encode(nb::module_& module) {
   module.def("encode", &encode, "array"_a, "colour"_a, "bits"_a, "premultiplied"_a, "sections"_a, "method"_a,
              "effort"_a, "tile_width"_a, "tile_height"_a, "threads"_a);
+  module.def("encode_on_gpu", &encode_on_gpu, "tensors"_a, "shapes"_a, "planar"_a, "bits"_a, "premultiplied"_a,
+             "tile_width"_a, "tile_height"_a, "number"_a, "stream"_a);
   module.def("read_info", &read_info, "source"_a, "name"_a);
   module.def("read_section", &read_section, "source"_a, "section"_a, "name"_a);
   module.def("check_file", &check_file, "source"_a, "name"_a);

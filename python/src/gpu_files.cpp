@@ -1,10 +1,11 @@
-// Decodes files on a GPU, through the same device interface as the loader.
+// Decodes and encodes files on a GPU, through the same device interface as the loader.
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "encode.h"
 #include "files.h"
 #include "loader/device.h"
 #include "raise.h"
@@ -128,7 +129,74 @@ l3_error decode_some(std::span<File> files, std::span<uint8_t* const> to, const 
   return error;
 }
 
+// The images of a tensor. Its shape has a dimension more if there are several of them.
+void add_images(const Tensor& tensor, const std::vector<int64_t>& shape, const loader::DevicePixels& like,
+                std::vector<loader::DevicePixels>& images) {
+  const size_t several = shape.size() == 4 ? 1 : 0;
+  const auto length = [&](size_t i) {
+    return static_cast<uint32_t>(std::min<int64_t>(shape[several + i], UINT32_MAX));
+  };
+  loader::DevicePixels image = like;
+  image.channels = length(like.planar ? 0 : 2);
+  image.height = length(like.planar ? 1 : 0);
+  image.width = length(like.planar ? 2 : 1);
+  const int64_t count = several != 0 ? shape[0] : 1;
+  const uint64_t bytes = tensor.bytes() / static_cast<uint64_t>(count);
+  for (int64_t i = 0; i < count; ++i) {
+    image.pixels = static_cast<const uint8_t*>(tensor.data) + static_cast<uint64_t>(i) * bytes;
+    images.push_back(image);
+  }
+}
+
+uint64_t bytes_of(const loader::DevicePixels& image) {
+  return uint64_t{image.width} * image.height * image.channels * (image.bits > 8 ? 2 : 1);
+}
+
 }  // namespace
+
+std::vector<nb::bytes> encode_on_gpu(const std::vector<const Tensor*>& tensors,
+                                     const std::vector<std::vector<int64_t>>& shapes, bool planar,
+                                     const std::vector<uint32_t>& bits, bool premultiplied, uint32_t tile_width,
+                                     uint32_t tile_height, uint32_t number, uintptr_t stream) {
+  std::vector<loader::DevicePixels> images;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    loader::DevicePixels like;
+    like.bits = bits[i];
+    like.planar = planar;
+    like.premultiplied = premultiplied;
+    like.tile_width = tile_width;
+    like.tile_height = tile_height;
+    add_images(*tensors[i], shapes[i], like, images);
+  }
+  std::vector<loader::DeviceFile> files(images.size());
+  l3_data_error why{};
+  l3_error error{L3_OK, 0, L3_NO_TILE, ""};
+  std::shared_ptr<loader::Device> device;
+  {
+    const nb::gil_scoped_release unlocked;
+    device = OpenDevices::get().open(number, why);
+    for (size_t first = 0; device != nullptr && error.status == L3_OK && first < images.size();) {
+      size_t end = first;
+      for (uint64_t size = 0; end < images.size() && end - first < kMaxImages; ++end) {
+        size += bytes_of(images[end]);
+        if (end > first && size > kMaxStaged) break;
+      }
+      (void)!device->encode(std::span(images).subspan(first, end - first), reinterpret_cast<void*>(stream),
+                            std::span(files).subspan(first, end - first), &error);
+      first = end;
+    }
+  }
+  if (device == nullptr) raise_error(why);
+  if (error.status != L3_OK) raise_error(error);
+  std::vector<nb::bytes> all;
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (files[i].error.status != L3_OK) {
+      raise_error(files[i].error, files.size() > 1 ? "image " + std::to_string(i) : std::string());
+    }
+    all.emplace_back(files[i].bytes.data(), files[i].bytes.size());
+  }
+  return all;
+}
 
 std::vector<Tensor> Files::decode_on_gpu(const std::vector<const Tensor*>& to, const Output& output, uint32_t device,
                                          void* stream) {

@@ -99,7 +99,48 @@ class Device : public loader::Device {
     log().write("use " + name_of(output) + " " + number_of(stream));
   }
 
+  l3_status encode(std::span<const loader::DevicePixels> images, void* stream, std::span<loader::DeviceFile> files,
+                   l3_error* error) override {
+    {
+      const std::lock_guard lock(log().mutex);
+      log().write("encode " + std::to_string(images.size()) + " after " + number_of(stream));
+    }
+    for (size_t i = 0; i < images.size(); ++i) files[i] = encode(images[i]);
+    *error = {L3_OK, 0, L3_NO_TILE, ""};
+    return L3_OK;
+  }
+
  private:
+  static loader::DeviceFile encode(const loader::DevicePixels& pixels) {
+    const size_t sample = pixels.bits > 8 ? 2 : 1, plane = size_t{pixels.width} * pixels.height;
+    const auto* const from = static_cast<const uint8_t*>(pixels.pixels);
+    std::vector<uint8_t> in_order(plane * pixels.channels * sample);
+    for (size_t i = 0; i < plane; ++i) {
+      for (size_t c = 0; c < pixels.channels; ++c) {
+        const size_t place = pixels.planar ? c * plane + i : i * pixels.channels + c;
+        std::memcpy(&in_order[(i * pixels.channels + c) * sample], from + place * sample, sample);
+      }
+    }
+    l3_image image = l3_image_init();
+    image.width = pixels.width;
+    image.height = pixels.height;
+    image.bits = pixels.bits;
+    image.colour = pixels.channels - 1;
+    image.alpha = pixels.channels % 2 != 0 ? L3_ALPHA_NONE
+                  : pixels.premultiplied   ? L3_ALPHA_PREMULTIPLIED
+                                           : L3_ALPHA_STRAIGHT;
+    image.pixels = in_order.data();
+    l3_encode_options options = l3_encode_options_init();
+    options.method = L3_METHOD_FAST;
+    options.tile_width = pixels.tile_width;
+    options.tile_height = pixels.tile_height;
+    loader::DeviceFile file;
+    file.bytes.resize(l3_encode_bound(&image, &options));
+    size_t size = 0;
+    (void)!l3_encode(&image, &options, file.bytes.data(), file.bytes.size(), &size, &file.error);
+    file.bytes.resize(size);
+    return file;
+  }
   static std::string name_of(void* output) {
     const auto known = log().outputs.find(output);
     return known == log().outputs.end() ? "unknown" : std::to_string(known->second);

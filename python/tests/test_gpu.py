@@ -101,6 +101,59 @@ class Inside(Sets):
         np.testing.assert_array_equal(self.values(self.l3.decode(file, device="cuda", colours=True)),
                                       palette[self.pixels[:, :, 0] // 64])
 
+    def test_encodes(self) -> None:
+        l3, fast = self.l3, self.file
+        planes = np.ascontiguousarray(self.pixels.transpose(2, 0, 1))
+        self.assertEqual(l3.encode(Array(self.pixels), device="cuda", stream=5), fast)
+        self.assertEqual(self.log(), ["encode 1 after 5"])
+        self.assertEqual(l3.encode(Array(planes), device="cuda", layout="CHW"), fast)
+        self.assertEqual(l3.encode(l3.decode(fast, device="cuda:1"), device="cuda:1", method="fast"), fast)
+        self.assertEqual(l3.encode([Array(self.pixels)], device="cuda"), [fast])
+        batch = np.stack([planes, 255 - planes])
+        files = l3.encode(Array(batch), device="cuda", layout="CHW", tile=(32, 64))
+        self.assertEqual(files, [l3.encode(image, method="fast", layout="CHW", tile=(32, 64)) for image in batch])
+        gray = self.pixels[:, :, 0].astype(np.uint16) * 9
+        for layout in ("HWC", "CHW", "HW"):
+            self.assertEqual(l3.encode(Array(gray), device="cuda", layout=layout, bits=12),
+                             l3.encode(gray, method="fast", bits=12))
+        alpha = np.zeros((5, 7, 2), np.uint8)
+        self.assertEqual(l3.encode(Array(alpha), device="cuda", premultiplied=True),
+                         l3.encode(alpha, method="fast", premultiplied=True))
+        self.assertEqual(l3.encode([], device="cuda"), [])
+        many = np.zeros((700, 3, 4, 1), np.uint8)
+        self.log()
+        self.assertEqual(len(set(l3.encode(Array(many), device="cuda"))), 1)
+        self.assertEqual(self.log(), ["encode 256 after 0"] * 2 + ["encode 188 after 0"])
+        path = self.folder / "a.l3"
+        self.assertIsNone(l3.encode(Array(self.pixels), path, device="cuda"))
+        self.assertEqual(path.read_bytes(), fast)
+
+    def test_what_cannot_be_encoded(self) -> None:
+        tensor = Array(self.pixels)
+        for error, text, array, how in (
+                (ValueError, "method is 'dense', but a GPU encodes with 'fast' only", tensor, {"method": "dense"}),
+                (ValueError, "icc is for device='cpu'", tensor, {"icc": b"x"}),
+                (ValueError, "palette is for device='cpu'", tensor, {"palette": np.zeros((4, 3), np.uint8)}),
+                (ValueError, "array is on cuda:0, but device is 'cuda:1'", tensor, {"device": "cuda:1"}),
+                (ValueError, "array is on cpu", self.pixels, {}),
+                (TypeError, "array is bytes, but must be a tensor", b"abc", {}),
+                (TypeError, "dtype 'float32'", Array(self.pixels.astype(np.float32)), {}),
+                (ValueError, "32 channels, but at most 4 are possible; layout is 'HWC'",
+                 Array(self.pixels.transpose(2, 0, 1).copy()), {}),
+                (ValueError, r"must have \(H, W\)", tensor, {"layout": "HW"}),
+                (ValueError, r"must have \(C, H, W\) or a dimension", Array(self.pixels[0, 0]), {"layout": "CHW"}),
+                (ValueError, "not C-contiguous", Array(self.pixels[:, ::2]), {}),
+                (ValueError, "bits is 12, but the array has dtype uint8", tensor, {"bits": 12}),
+                (ValueError, "premultiplied is for images with alpha", tensor, {"premultiplied": True}),
+                (ValueError, r"2\^bits - 1", tensor, {"bits": 3}),
+                (ValueError, r"image 1: .*2\^bits - 1", [Array(self.pixels // 64), tensor], {"bits": 3}),
+                (ValueError, "path is for a single image", [tensor], {"path": "a.l3"}),
+        ):
+            with self.assertRaisesRegex(error, text):
+                self.l3.encode(array, **{"device": "cuda", **how})
+        with self.assertRaises(ValueError):
+            self.l3.encode(self.pixels, device="tpu")
+
     def test_errors(self) -> None:
         with self.assertRaisesRegex(self.l3.Error, "CUDA device 7: there is no such device"):
             self.l3.decode(self.file, device="cuda:7")

@@ -54,14 +54,15 @@ struct Head {
     tile_count = uint64_t{tiles_across} * tiles_down;
   }
   L3_INLINE TileShape tile_shape(uint64_t tile) const {
-    const uint32_t x = static_cast<uint32_t>(tile % tiles_across) * tile_width;
-    const uint32_t y = static_cast<uint32_t>(tile / tiles_across) * tile_height;
+    const uint32_t number = static_cast<uint32_t>(tile);  // at most 2^30
+    const uint32_t x = number % tiles_across * tile_width, y = number / tiles_across * tile_height;
     return {smaller(tile_width, width - x), smaller(tile_height, height - y), channels, bits};
   }
   // Encoders first write each payload where there is room for a raw tile. room_before() is the room of the tiles before
   // a tile, room() that of all.
   L3_INLINE uint64_t room_before(uint64_t tile) const {
-    const uint64_t row = tile / tiles_across, column = tile % tiles_across;
+    const uint32_t number = static_cast<uint32_t>(tile);
+    const uint64_t row = number / tiles_across, column = number % tiles_across;
     return row * room_of_row(tile_height) + column * raw_bytes(tile_width, tile_shape(tile).height, channels, bits);
   }
   L3_INLINE uint64_t room() const {

@@ -1,5 +1,5 @@
-// A thin C++20 interface to l3_cuda.h: buffers that free themselves, a decoder that owns what a call needs, and errors
-// as values (l3::Result).
+// A thin C++20 interface to l3_cuda.h and l3_cuda_encode.h: buffers that free themselves, a decoder and an encoder that
+// own what a call needs, and errors as values (l3::Result).
 //
 // Lifetimes: do not change the descriptors in `images` until the stream has completed the call that reads them. `idle`
 // tests that, and `wait` waits for it. Files and outputs must live until then too, unless they are freed or overwritten
@@ -33,6 +33,7 @@
 
 #include "l3/l3.hpp"
 #include "l3/l3_cuda.h"
+#include "l3/l3_cuda_encode.h"
 
 namespace l3::cuda {
 
@@ -219,6 +220,125 @@ class Decoder {
   const l3_cuda_model* models_ = nullptr;
   uint32_t model_count_ = 0;
   bool changes_ = false;
+};
+
+// Encodes images with the method fast, and owns what the calls need. Its memory grows with the images.
+class Encoder {
+ public:
+  // Makes an encoder for the current device. If that device cannot encode, the error is that of l3_cuda_check_encoder.
+  static Result<Encoder> make() {
+    l3_error error{};
+    if (l3_cuda_check_encoder(&error) != L3_OK) return error;
+    auto passed = make_event();
+    if (!passed) return passed.error();
+    Encoder encoder;
+    encoder.passed_ = std::move(*passed);
+    return encoder;
+  }
+
+  // Waits for the last call to complete.
+  ~Encoder() {
+    if (passed_ != nullptr) (void)cudaEventSynchronize(passed_.get());
+  }
+  Encoder(Encoder&&) noexcept = default;
+  Encoder& operator=(Encoder other) noexcept {
+    std::swap(workspace_, other.workspace_);
+    std::swap(files_, other.files_);
+    std::swap(sources_, other.sources_);
+    std::swap(results_, other.results_);
+    std::swap(passed_, other.passed_);
+    std::swap(count_, other.count_);
+    return *this;
+  }
+
+  // Encodes images in the order of `stream`, which must not be capturing. The files go to memory of this encoder: `out`
+  // and `out_size` of the images are ignored. Waits for the call before, then returns without waiting for this one.
+  [[nodiscard]] l3_status encode(std::span<const l3_cuda_source> images, cudaStream_t stream,
+                                 l3_error* error = nullptr) {
+    const auto give = [&](const l3_error& result) {
+      if (error != nullptr) *error = result;
+      return result.status;
+    };
+    count_ = 0;
+    if (const cudaError_t code = cudaEventSynchronize(passed_.get()); code != cudaSuccess) return give(failure(code));
+    l3_cuda_encode_batch batch = l3_cuda_encode_batch_init();
+    uint64_t bytes = 0;
+    for (const l3_cuda_source& image : images) {
+      bytes += padded(l3_cuda_encode_bound(&image));
+      if (l3_cuda_add_to_capacity(&batch.capacity, &image) != L3_OK) batch.capacity.images += 1;  // the call says why
+    }
+    batch.capacity.tiles += batch.capacity.tiles == 0 ? 1 : 0;
+    const uint64_t workspace_size = images.empty() ? 0 : l3_cuda_encode_workspace_size(&batch.capacity);
+    if (workspace_size == 0) {
+      return images.empty() ? give({L3_OK, 0, L3_NO_TILE, "no error"})
+                            : give({L3_ERROR_ARGUMENT, 0, L3_NO_TILE, "there are too many images or tiles"});
+    }
+    l3_error grown = grow(workspace_, workspace_size);
+    if (grown.status == L3_OK) grown = grow(files_, bytes);
+    if (grown.status == L3_OK) grown = grow(sources_, images.size() * sizeof(l3_cuda_source));
+    if (grown.status == L3_OK) grown = grow(results_, images.size() * sizeof(l3_cuda_encoded));
+    if (grown.status != L3_OK) return give(grown);
+    auto* const sources = static_cast<l3_cuda_source*>(sources_.data());
+    std::uninitialized_copy(images.begin(), images.end(), sources);
+    std::uninitialized_value_construct_n(static_cast<l3_cuda_encoded*>(results_.data()), images.size());
+    uint64_t at = 0;
+    for (size_t i = 0; i < images.size(); ++i) {
+      sources[i].out_size = l3_cuda_encode_bound(sources + i);
+      sources[i].out = sources[i].out_size != 0 ? files_.bytes() + at : nullptr;
+      at += padded(sources[i].out_size);
+    }
+    batch.image_count = images.size();
+    batch.images = sources;
+    batch.results = static_cast<l3_cuda_encoded*>(results_.data());
+    batch.workspace = workspace_.data();
+    batch.workspace_size = workspace_.size();
+    const l3_status status = l3_cuda_encode_batch_async(&batch, error, stream);
+    // After a failure too: some of the work may be running.
+    const cudaError_t code = cudaEventRecord(passed_.get(), stream);
+    if (status != L3_OK) return status;
+    if (code != cudaSuccess) return give(failure(code));
+    count_ = images.size();
+    return L3_OK;
+  }
+
+  // Waits until the last call is complete. Returns L3_ERROR_DEVICE if the device failed.
+  [[nodiscard]] l3_status wait(l3_error* error = nullptr) const {
+    const cudaError_t code = cudaEventSynchronize(passed_.get());
+    const l3_error result = code == cudaSuccess ? l3_error{L3_OK, 0, L3_NO_TILE, "no error"} : failure(code);
+    if (error != nullptr) *error = result;
+    return result.status;
+  }
+
+  // How many images the last call encoded, and of each, when the stream has completed the call: what became of it, and
+  // its file in device memory, which is valid until the next call.
+  size_t size() const { return count_; }
+  l3_error result(size_t i) const { return l3_cuda_explain(&encoded(i).result); }
+  std::span<const uint8_t> file(size_t i) const {
+    if (encoded(i).result.status != L3_OK) return {};
+    const auto* const sources = static_cast<const l3_cuda_source*>(sources_.data());
+    return {static_cast<const uint8_t*>(sources[i].out), static_cast<size_t>(encoded(i).size)};
+  }
+
+ private:
+  Encoder() = default;
+
+  static uint64_t padded(uint64_t size) { return (size + 255) / 256 * 256; }
+  template <class Memory>
+  static l3_error grow(Buffer<Memory>& buffer, uint64_t size) {
+    if (buffer.size() < size) {
+      buffer = {};
+      auto larger = Buffer<Memory>::make(size);
+      if (!larger) return larger.error();
+      buffer = std::move(*larger);
+    }
+    return {L3_OK, 0, L3_NO_TILE, "no error"};
+  }
+  const l3_cuda_encoded& encoded(size_t i) const { return static_cast<const l3_cuda_encoded*>(results_.data())[i]; }
+
+  DeviceBuffer workspace_, files_;
+  PinnedBuffer sources_, results_;
+  Event passed_;
+  size_t count_ = 0;
 };
 
 // Owns copies of models in pinned memory, which every device can read.

@@ -3,7 +3,8 @@
 // One call encodes a batch, whose images may differ in size, channels, depth and layout. A program that encodes one:
 //
 //   1. calls l3_cuda_check_encoder once for each device;
-//   2. adds up what its images need with l3_cuda_add_to_capacity, and allocates l3_cuda_encode_workspace_size() bytes of
+//   2. adds up what its images need with l3_cuda_add_to_capacity, and allocates l3_cuda_encode_workspace_size() bytes
+//   of
 //      device memory;
 //   3. fills an l3_cuda_source for each image, with room for l3_cuda_encode_bound() bytes, and calls
 //      l3_cuda_encode_batch_async;
@@ -106,8 +107,8 @@ static inline l3_cuda_encode_batch l3_cuda_encode_batch_init(void) {
 }
 
 // Encodes a batch on the current device, in the order of `stream`, and returns without waiting. The returned status is
-// about the call, as that of l3_cuda_decode_batch_async; each image has a result of its own. The call may be captured in
-// a CUDA graph: each launch reads the descriptors again.
+// about the call, as that of l3_cuda_decode_batch_async; each image has a result of its own. The call may be captured
+// in a CUDA graph: each launch reads the descriptors again.
 L3_API L3_MUST_USE l3_status l3_cuda_encode_batch_async(const l3_cuda_encode_batch* batch, l3_error* error,
                                                         l3_cuda_stream stream);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "l3/l3_loader.h"
 #include "loader/resample.h"
@@ -38,6 +39,21 @@ struct DeviceCopy {
   uint64_t at = 0;  // in the staging memory
   uint64_t size = 0;
   void* out = nullptr;
+};
+
+// An image in device memory to encode with the method fast.
+struct DevicePixels {
+  const void* pixels = nullptr;
+  uint64_t row_stride = 0, plane_stride = 0;  // in bytes; 0: no padding
+  uint32_t width = 0, height = 0, channels = 0, bits = 0;
+  bool planar = false, premultiplied = false;
+  uint32_t tile_width = 0, tile_height = 0;  // 0: 128
+};
+
+// A file, or why there is none.
+struct DeviceFile {
+  l3_error error{};
+  std::vector<uint8_t> bytes;
 };
 
 struct DeviceWork {
@@ -87,6 +103,10 @@ class Device {
   // Records that the work that is in `stream` now uses the output. It may be called for several streams. It does
   // nothing for a stream that is capturing a graph.
   virtual void use_until(void* output, void* stream) = 0;
+  // Encodes images after the work that is now in `stream`, and waits for their files. There are as many of them as
+  // images, at most 65535. The stream must not be capturing a graph. Any thread may call this.
+  virtual l3_status encode(std::span<const DevicePixels> images, void* stream, std::span<DeviceFile> files,
+                           l3_error* error) = 0;
 };
 
 // The type of the function that the library exports under the name kDeviceEntry.
