@@ -139,7 +139,7 @@ class L3Job : public Job {
     }
   }
 
-  std::string problem(Mode mode, uint32_t set) const override {
+  std::string problem(Mode mode, uint32_t set) override {
     const Decoder& decoder = mode == Mode::staged ? staging_[set] : decoders_[set];
     for (uint32_t i = 0; i < case_.items.size(); ++i) {
       const l3_error error = decoder.result(i);

@@ -1,4 +1,4 @@
-// The interface of a decoder in the GPU benchmark. Each decoder has a file with its table. Add new ones to kMethods.
+// The interface of a decoder or encoder in the GPU benchmark. Each has a file with its table. Add new ones to kMethods.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -46,8 +46,9 @@ class Job {
   // Adds a whole batch to the stream. Mode::graph calls it as Mode::kernel does, with a stream that is being captured.
   // The modes that copy (pinned, staged) use sets 0 and 1, each always with the same stream.
   virtual void run(Mode mode, uint32_t set, cudaStream_t stream) = 0;
-  // What the decoder says went wrong with the last batch of a set, once its stream has passed it; empty: nothing.
-  virtual std::string problem(Mode mode, uint32_t set) const = 0;
+  // What the decoder says went wrong with the last batch of a set, once its stream has passed it; empty: nothing. An
+  // encoder has its files decoded to the output now.
+  virtual std::string problem(Mode mode, uint32_t set) = 0;
 };
 
 struct Prepared {
@@ -60,8 +61,8 @@ struct Method {
   Prepared (*prepare)(const Case& a_case, const Settings& settings, base::Parallel& parallel);
 };
 
-extern const Method kL3Fast, kL3Dense, kPaper, kPngOnProcessor;
+extern const Method kL3Fast, kL3Dense, kL3Encode, kPaper, kPngOnProcessor;
 
-inline const std::array<const Method*, 4> kMethods = {&kL3Fast, &kL3Dense, &kPaper, &kPngOnProcessor};
+inline const std::array<const Method*, 5> kMethods = {&kL3Fast, &kL3Dense, &kL3Encode, &kPaper, &kPngOnProcessor};
 
 }  // namespace gpu_bench

@@ -103,7 +103,7 @@ class PaperJob : public Job {
     }
   }
 
-  std::string problem(Mode, uint32_t set) const override {
+  std::string problem(Mode, uint32_t set) override {
     std::vector<paper::Reason> reasons(case_.items.size());
     check(cudaMemcpy(reasons.data(), sets_[set].reasons.data(), reasons.size() * sizeof(paper::Reason),
                      cudaMemcpyDeviceToHost),

@@ -115,7 +115,7 @@ class PngJob : public Job {
     }
   }
 
-  std::string problem(Mode, uint32_t) const override { return ""; }
+  std::string problem(Mode, uint32_t) override { return ""; }
 
  private:
   size_t row_bytes(const Item& item) const {
