@@ -11,15 +11,19 @@ for the multiprocessor. Its profiler's documentation: IMAD and IDP go to the hea
 operations to ALU. Assumed, and not documented: that VIADD, VIMNMX and VABSDIFF4 are of ALU, two cycles for uniform
 instructions and branches, the latencies, and a wavefront for each row that a store goes to.
 Not modelled: misses of the instruction cache, conflicts of register banks, bandwidth of memory, ends of blocks.
+
+A loop with branches and loops inside of it is followed along one way (Ways), which the caller chooses by what it is
+worth to him.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import struct
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 INSTRUCTION = 16  # bytes
 SCHEDULERS = 4
@@ -28,13 +32,13 @@ CLOCK = 1.755  # GHz, of an H200
 
 # The lowest nine bits of an instruction say what it is.
 OPERATIONS = {
-    "alu": {0x002: "MOV", 0x003: "P2R", 0x005: "CS2R", 0x006: "VOTE", 0x007: "SEL", 0x00C: "ISETP", 0x010: "IADD3",
-            0x011: "LEA", 0x012: "LOP3", 0x014: "VABSDIFF", 0x015: "VABSDIFF4", 0x016: "PRMT", 0x017: "IMNMX",
-            0x019: "SHF", 0x01B: "BMSK", 0x01C: "PLOP3", 0x035: "IADD.64", 0x036: "VIADD", 0x046: "VIADDMNMX",
-            0x048: "VIMNMX", 0x086: "VOTEU", 0x0CA: "R2UR", 0x1C2: "R2UR"},
+    "alu": {0x002: "MOV", 0x003: "P2R", 0x004: "R2P", 0x005: "CS2R", 0x006: "VOTE", 0x007: "SEL", 0x00C: "ISETP",
+            0x010: "IADD3", 0x011: "LEA", 0x012: "LOP3", 0x014: "VABSDIFF", 0x015: "VABSDIFF4", 0x016: "PRMT",
+            0x017: "IMNMX", 0x019: "SHF", 0x01B: "BMSK", 0x01C: "PLOP3", 0x035: "IADD.64", 0x036: "VIADD",
+            0x046: "VIADDMNMX", 0x048: "VIMNMX", 0x086: "VOTEU", 0x0CA: "R2UR", 0x1C2: "R2UR"},
     "fma": {0x024: "IMAD", 0x025: "IMAD.WIDE", 0x026: "IDP", 0x027: "IMAD.HI"},
     "float": {0x021: "FADD", 0x023: "FFMA", 0x031: "HFMA2", 0x045: "I2FP"},
-    "xu": {0x100: "FLO", 0x104: "F2F", 0x105: "F2I", 0x106: "I2F", 0x108: "MUFU", 0x109: "POPC"},
+    "xu": {0x100: "FLO", 0x101: "BREV", 0x104: "F2F", 0x105: "F2I", 0x106: "I2F", 0x108: "MUFU", 0x109: "POPC"},
     "memory": {0x119: "S2R", 0x180: "LD", 0x181: "LDG", 0x183: "LDL", 0x184: "LDS", 0x186: "STG", 0x187: "STL",
                0x188: "STS", 0x189: "SHFL", 0x18C: "ATOMS", 0x18E: "RED", 0x1A8: "ATOMG", 0x1C3: "S2UR",
                0x1C4: "REDUX"},
@@ -66,6 +70,8 @@ class Instruction:
     is_uniform: bool  # all lanes have the same address
     width: int  # bytes of a lane in memory
     target: int  # of a branch: which instruction; else -1
+    is_certain: bool  # no predicate decides whether it runs
+    constant: int  # its 32 bits, if it has one
 
     def wavefronts(self, of_access: dict[str, float]) -> float:
         """How long it keeps the multiprocessor's path to memory busy."""
@@ -89,7 +95,7 @@ def read_code(code: bytes, architecture: int) -> list[Instruction]:
             raise ValueError(f"unknown instruction {operation:#05x}: add it to OPERATIONS")
         name, pipe = PIPE_OF[operation]
         target = -1
-        if name == "BRA":
+        if name == "BRA" and not high >> 27 & 1:  # BRA.DIV, for lanes that are apart, does nothing here
             # In words, from the next instruction on: 48 bits, and from sm_90 on 8 more below them.
             offset = low >> 34 | (high & 0x3FFFF) << 30
             offset -= offset >> 47 << 48
@@ -98,7 +104,8 @@ def read_code(code: bytes, architecture: int) -> list[Instruction]:
             target = at // INSTRUCTION + 1 + offset * 4 // INSTRUCTION
         found.append(Instruction(name, pipe, 4 if name in WIDE else CYCLES[pipe], high >> 41 & 15, high >> 46 & 7,
                                  high >> 49 & 7, high >> 52 & 63, low >> 24 & 0xFF == 0xFF,
-                                 WIDTHS.get(high >> 9 & 7, 4), target))
+                                 WIDTHS.get(high >> 9 & 7, 4), target,
+                                 low >> 12 & 15 == 7 and (name != "BRA" or high >> 23 & 31 == 7), low >> 32))
     return found
 
 
@@ -155,6 +162,98 @@ def loops_with(code: list[Instruction], name: str, least: int = 1) -> list[Loop]
     loops = [loop for loop in loops if loop.count(name) >= least]
     return [loop for loop in loops
             if not any(other is not loop and loop.first <= other.first and other.end <= loop.end for other in loops)]
+
+
+class Ways:
+    """Where control may go in a kernel, and the loops of it."""
+
+    def __init__(self, code: list[Instruction]) -> None:
+        self.code = code
+        self.before: list[list[int]] = [[] for _ in code]
+        self.after = [self._after(i) for i in range(len(code))]
+        for i, followers in enumerate(self.after):
+            for next_one in followers:
+                self.before[next_one].append(i)
+        self.loops: dict[int, set[int]] = {}  # by their first instruction: all instructions
+        for last, first in self._back_edges():
+            self.loops.setdefault(first, set()).update(self._loop(first, last))
+
+    def _after(self, i: int) -> list[int]:
+        one = self.code[i]
+        followers = [one.target] if one.target >= 0 else []
+        if not (one.is_certain and one.name in ("BRA", "EXIT", "RET")) and i + 1 < len(self.code):
+            followers.append(i + 1)
+        return followers
+
+    def _back_edges(self) -> Iterator[tuple[int, int]]:
+        entered, open_ones, stack = {0}, {0}, [(0, iter(self.after[0]))]
+        while stack:
+            i, followers = stack[-1]
+            for next_one in followers:
+                if next_one in open_ones:
+                    yield i, next_one
+                elif next_one not in entered:
+                    entered.add(next_one)
+                    open_ones.add(next_one)
+                    stack.append((next_one, iter(self.after[next_one])))
+                    break
+            else:
+                open_ones.discard(i)
+                stack.pop()
+
+    def _loop(self, first: int, last: int) -> set[int]:
+        found, left = {first, last}, [last] if last != first else []
+        while left:
+            for i in self.before[left.pop()]:
+                if i not in found:
+                    found.add(i)
+                    left.append(i)
+        return found
+
+    def way(self, first: int, worth: Callable[[Instruction], int],
+            turns: Callable[[list[Instruction]], int]) -> list[Instruction]:
+        """The instructions of a turn of the loop that begins here, on the way through it that is worth most. Loops
+        inside of it run as often as `turns` says, from their instructions. Empty if no way comes back."""
+        loop = self.loops[first]
+        inside = [(start, part) for start, part in self.loops.items() if start in loop and start != first]
+        whole = {i: start for start, part in sorted(inside, key=lambda one: len(one[1])) for i in part}
+        rest: dict[int, tuple[float, list[Instruction], int]] = {}  # from here: worth, instructions, what is next
+        stack = [first]
+        while stack:
+            here = stack[-1]
+            part = self.loops[here] if here in whole else {here}
+            nexts = {whole.get(i, i) for j in part for i in self.after[j] if i in loop and i not in part}
+            unknown = [i for i in nexts if i != first and i not in rest]
+            if unknown and here not in rest:
+                rest[here] = (-math.inf, [], -1)  # also of a way that comes back to itself
+                stack.extend(unknown)
+                continue
+            stack.pop()
+            own = [self.code[here]]
+            if here in whole:
+                turn = self.way(here, worth, turns)
+                own = turn * turns(turn)
+            after, best = max(((0 if i == first else rest[i][0]), i) for i in nexts) if nexts else (-math.inf, -1)
+            rest[here] = (after + sum(worth(one) for one in own), own, best)
+        found: list[Instruction] = []
+        here = first
+        while rest[here][0] > -math.inf:
+            found += rest[here][1]
+            here = rest[here][2]
+            if here == first:
+                return found
+        return []
+
+    def smallest_loop(self, has: Callable[[list[Instruction]], bool]) -> list[int]:
+        """Where the loops begin that have this, and contain no other loop that has."""
+        found = {first: part for first, part in self.loops.items() if has([self.code[i] for i in part])}
+        return [first for first, part in found.items()
+                if not any(other < part for other in found.values())]
+
+
+def straight(body: list[Instruction]) -> Loop:
+    """A loop of these instructions in this order, without branches."""
+    return Loop(0, [replace(one, target=-1) for one in body])
 
 
 def busy(loop: Loop, use: Use) -> dict[str, float]:

@@ -34,23 +34,28 @@ class Kind:
 
     instruction: str  # which they have, at least so often
     least: int
-    channels: str | None  # what they have once for each channel
+    channels: str  # what they have once for each channel
     use: model.Use
     warps: int  # of a scheduler
-    samples: int  # of a turn; with `channels`, of each
+    samples: int  # of a channel in a turn
 
 
 # Of a step of a dense tile 128 pixels wide, half have a lane that enters a block, one at an edge, one that writes.
 # Rows are aligned, so pixels leave as words of eight or sixteen bytes.
 WORDS = Kind("IDP", 9, "LDS 2", model.Use(0.5, DENSE_ACCESSES, ("STG 4", "STG 1")), 8, 32)
-# A row of three channels; how lanes share sectors is assumed.
-ROWS = Kind("SHFL", 8, None, model.Use(1, {"LDS 1": 2.5, "LDG 4": 4}), 10, 96)
-KINDS = {"dense_kernel": WORDS, "bytes_kernel": ROWS}
+KINDS = {"dense_kernel": WORDS}
+# Strips of fast tiles. Lanes of 16 bytes are for eight lanes at once, and a store goes to four rows. That loads of the
+# payload have three wavefronts is assumed: codes of three or four blocks lie apart, headers and widths do not.
+STRIPS = model.Use(1, {"LDG 4": 3, "LDS 8": 2, "LDS 16": 4, "STS 16": 4, "STG 4": 4})
+STRIP_WARPS = 10  # of a scheduler
+# By the blocks that are decoded at once and the steps that this takes.
+STRIP_NAMES = {(3, 8): "3 channels", (4, 8): "4 channels", (4, 9): "2 channels", (4, 11): "1 channel"}
+BLOCK_SAMPLES, BLOCK_BYTES = 256, 128  # a payload has four bits a sample
 COUNTED = ("dense_kernel", "tokens_kernel", "wide_tokens_kernel")
 EXPLANATION = """\
-Loops: cycles of a scheduler for a turn of one warp, by what is busy; "simulated" with as many warps as there is room
-for; GB/s of a GPU that does nothing else, also with the lanes that work in tiles of 128 x 128 and 256 x 256. All of it
-is predicted. Steps: instructions of all loops over steps, whether each turn runs them or not."""
+Loops (of bytes_kernel: strips): cycles of a scheduler for a turn of one warp, by what is busy; "simulated" with as many
+warps as there is room for; GB/s of a GPU that does nothing else, also with the lanes that work in tiles of 128 x 128
+and 256 x 256. All of it is predicted. Steps: instructions of all loops over steps, whether a turn runs them or not."""
 
 
 def sections(cubin: bytes):
@@ -64,21 +69,69 @@ def sections(cubin: bytes):
         yield text, b"" if kind == 8 else cubin[at : at + length]
 
 
+def worth_in_strip(one: model.Instruction) -> int:
+    """What leads the way through a strip: all blocks, no fault, lanes that are together, the longest transform of
+    colours (it has most of this constant), and words in order, for which no type is read from memory."""
+    if one.name in ("FLO", "ENDCOLLECTIVE"):
+        return -5000
+    if one.name == "REDUX":
+        return 1000
+    if one.name in ("SHFL", "POPC") or (one.pipe == "alu" and one.constant == 0x7F7F7F7F):
+        return 100
+    if one.access() == "STG 4":
+        return 150
+    return {"LDG": -100, "BRA": -30}.get(one.name, -1)
+
+
+def turns_in_strip(body: list[model.Instruction]) -> int:
+    """A loop over rows takes one, three or eight of them at a time, if tiles have one channel, two or more."""
+    names = [one.name for one in body]
+    if "SHFL" in names:
+        rows = names.count("STS")
+        return {1: 11, 3: 9}.get(rows, 8) // rows
+    return 3 if "POPC" in names else 1
+
+
+def predict_strips(code: list[model.Instruction], architecture: int) -> dict[str, dict[str, object]]:
+    """All that strips take: headers, widths, rows, colours, stores, and their share of the payload's check."""
+    ways = model.Ways(code)
+    of_check = max(([code[i] for i in sorted(part)] for part in ways.loops.values()
+                    if all(code[i].name not in ("STG", "STS", "SHFL") for i in part)),
+                   key=lambda body: sum(one.access() == "LD 4" for one in body))
+    loads = sum(one.access() == "LD 4" for one in of_check)
+    found: dict[str, dict[str, object]] = {}
+    for first in ways.smallest_loop(lambda body: {"REDUX", "POPC", "STG"} <= {one.name for one in body}):
+        body = ways.way(first, worth_in_strip, turns_in_strip)
+        loop = model.straight(body)
+        blocks, rows = loop.count("REDUX"), loop.count("STS 4") - 1  # the last row is stored once more
+        if (blocks, rows) not in STRIP_NAMES:  # this architecture's loop over rows has another form
+            continue
+        check = of_check[: len(of_check) * blocks * BLOCK_BYTES // (4 * 32 * loads)]
+        loop = model.straight(body + check)
+        cycles = model.simulate(loop, STRIPS, STRIP_WARPS, 3)
+        found[STRIP_NAMES[blocks, rows]] = {
+            "instructions": len(loop.body), "busy": model.busy(loop, STRIPS), "simulated": cycles,
+            "rate": round(model.rate(architecture, blocks * BLOCK_SAMPLES, cycles))}
+    return dict(sorted(found.items()))
+
+
 def predict(kernel: str, code: list[model.Instruction], architecture: int) -> dict[str, dict[str, object]]:
+    of_near = architecture if architecture in model.MULTIPROCESSORS else architecture // 10 * 10
+    if kernel == "bytes_kernel":
+        return predict_strips(code, of_near)
     kind = KINDS.get(kernel)
     if kind is None:
         return {}
     loops: dict[str, model.Loop] = {}
     for loop in model.loops_with(code, kind.instruction, kind.least):
-        name = f"{loop.count(kind.channels)} words" if kind.channels else "row"
-        # The loop that writes any type and layout is longer. Of the loops over rows, the longest one counts.
-        if name not in loops or (len(loop.body) < len(loops[name].body)) == (kind.channels is not None):
+        name = f"{loop.count(kind.channels)} words"
+        # The loop that writes any type and layout is longer.
+        if name not in loops or len(loop.body) < len(loops[name].body):
             loops[name] = loop
     found: dict[str, dict[str, object]] = {}
-    of_near = architecture if architecture in model.MULTIPROCESSORS else architecture // 10 * 10
     for name, loop in sorted(loops.items()):
         cycles = model.simulate(loop, kind.use, kind.warps)
-        samples = kind.samples * (loop.count(kind.channels) if kind.channels else 1)
+        samples = kind.samples * loop.count(kind.channels)
         found[name] = {"instructions": len(loop.body), "busy": model.busy(loop, kind.use), "simulated": cycles,
                        "rate": round(model.rate(of_near, samples, cycles))}
     return found
@@ -115,7 +168,7 @@ def kernels(nvcc: str, generated: Path, architecture: str):
             shared = re.search(r"(\d+) bytes smem", rest)
             machine_code = code[f".text.{symbol}"]
             kernel = re.sub(r"^_ZN2l3\d+(\w+?)E.*", r"\1", symbol)
-            is_read = kernel in KINDS or kernel in COUNTED
+            is_read = kernel in KINDS or kernel in COUNTED or kernel == "bytes_kernel"
             instructions = model.read_code(machine_code, int(architecture)) if is_read else []
             yield {
                 "kernel": kernel,
@@ -187,7 +240,7 @@ def main() -> None:
                 busy = ", ".join(f"{what} {cycles:g}" for what, cycles in loop["busy"].items())
                 print(f"  {name}: {busy}; simulated {loop['simulated']:g}, {loop['rate']} GB/s", end="")
                 working = [loop["rate"] * model.lanes_that_work(edge, edge, 32) for edge in (128, 256)]
-                print("" if name == "row" else f"; {working[0]:.0f} and {working[1]:.0f}")
+                print(f"; {working[0]:.0f} and {working[1]:.0f}" if row["kernel"] in KINDS else "")
             if row["steps"]:
                 print(f"  steps: {', '.join(str(length) for length in row['steps'].values())}")
         print(EXPLANATION)

@@ -66,15 +66,22 @@ uint32_t signs_of_bytes(uint32_t a) {
   return r;
 }
 
+inline uint32_t bytes_of(uint32_t a, uint32_t b, uint32_t order) {
+  emulated::Block::running().expect((order & 0x8888) == 0, "repeats signs of bytes");
+  return __byte_perm(a, b, order);
+}
 inline uint32_t lowest_bits(uint32_t count) { return count >= 32 ? UINT32_MAX : (1u << count) - 1; }
 inline uint32_t shift_right_of_two(uint32_t low, uint32_t high, uint32_t by) {
-  emulated::Block::running().expect(by < 64, "shifts by too much");
-  return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> by);
+  return by < 64 ? static_cast<uint32_t>((uint64_t{high} << 32 | low) >> by) : 0;
 }
 template <uint32_t kStep>
 uint32_t add_from_below(uint32_t v) {
   const uint32_t below = __shfl_up_sync(UINT32_MAX, v, kStep);
   return emulated::lane() % 8 >= kStep ? v + below : v;
+}
+inline uint32_t value_below(uint32_t v, uint32_t before) {
+  const uint32_t below = __shfl_up_sync(UINT32_MAX, v, 1);
+  return emulated::lane() % 8 >= 1 ? below : before;
 }
 
 // To nearest, ties to even, as IEEE 754 has them: binary16, and the upper half of binary32.
@@ -122,7 +129,13 @@ template <uint32_t kOffset>
 uint32_t load_shared_u8_here(uint32_t address) {
   return emulated::load_shared<uint8_t>(address + kOffset);
 }
+inline uint32_t load_shared_half_here(uint32_t address) { return emulated::load_shared<uint16_t>(address); }
+inline uint32_t load_shared_word_here(uint32_t address) { return emulated::load_shared<uint32_t>(address); }
+inline uint2 load_shared_two_here(uint32_t address) { return emulated::load_shared<uint2>(address); }
 inline uint4 load_shared_four_here(uint32_t address) { return emulated::load_shared<uint4>(address); }
+inline void store_shared_word(uint32_t address, uint32_t v) {
+  std::memcpy(emulated::aligned<uint32_t>(reinterpret_cast<char*>(shared) + address), &v, 4);
+}
 
 template <class Word>
 Word load_global_as(const uint8_t* p) {
@@ -135,7 +148,10 @@ inline uint32_t load_global_u16(const uint8_t* p) { return load_global_as<uint16
 inline uint32_t load_global_word(const uint8_t* p) { return load_global_as<uint32_t>(p); }
 inline uint2 load_global_two(const uint8_t* p) { return load_global_as<uint2>(p); }
 inline uint4 load_global_four(const uint8_t* p) { return load_global_as<uint4>(p); }
-inline uint8_t* multiply_add_wide(uint32_t a, uint32_t b, uint8_t* base) { return base + uint64_t{a} * b; }
+template <class Byte>
+Byte* multiply_add_wide(uint32_t a, uint32_t b, Byte* base) {
+  return base + uint64_t{a} * b;
+}
 inline void store_global(uint8_t* p, uint32_t word) { std::memcpy(emulated::aligned<uint32_t>(p), &word, 4); }
 inline void store_global_byte(uint8_t* p, uint32_t byte) { *p = static_cast<uint8_t>(byte); }
 inline void store_global_half(uint8_t* p, uint32_t v) {

@@ -47,15 +47,24 @@ L3_INLINE uint32_t dot_of_upper(uint32_t a, uint32_t b, uint32_t sum) {
   return r;
 }
 
+// __byte_perm() for an order without digits above 7, which the compiler then need not cut.
+L3_INLINE uint32_t bytes_of(uint32_t a, uint32_t b, uint32_t order) {
+  uint32_t r;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(order));
+  return r;
+}
+
 // The lowest `count` bits.
 L3_INLINE uint32_t lowest_bits(uint32_t count) {
   uint32_t r;
   asm("bmsk.clamp.b32 %0, 0, %1;" : "=r"(r) : "r"(count));
   return r;
 }
-// The lower 32 bits of a 64-bit number, given as two words, shifted right by `by`.
+// The lower 32 bits of a 64-bit number, given as two words, shifted right by `by`, which may be 64 or more.
 L3_INLINE uint32_t shift_right_of_two(uint32_t low, uint32_t high, uint32_t by) {
-  return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> by);
+  uint64_t r;
+  asm("shr.u64 %0, %1, %2;" : "=l"(r) : "l"(uint64_t{high} << 32 | low), "r"(by));
+  return static_cast<uint32_t>(r);
 }
 // Adds the value of the lane `kStep` below, within groups of eight lanes.
 template <uint32_t kStep>
@@ -67,6 +76,14 @@ L3_INLINE uint32_t add_from_below(uint32_t v) {
       "t; }"
       : "=&r"(r)
       : "r"(v), "n"(kStep));
+  return r;
+}
+// The value of the lane below, within groups of eight lanes; in the first lane of a group `before`.
+L3_INLINE uint32_t value_below(uint32_t v, uint32_t before) {
+  uint32_t r;
+  asm volatile("{ .reg .pred p; shfl.sync.up.b32 %0|p, %1, 1, 0x1800, 0xffffffff; @!p mov.u32 %0, %2; }"
+               : "=&r"(r)
+               : "r"(v), "r"(before));
   return r;
 }
 
@@ -148,10 +165,29 @@ L3_INLINE uint32_t load_shared_u8_here(uint32_t address) {
   asm volatile("ld.shared.u8 %0, [%1+%2];" : "=r"(v) : "r"(address), "n"(kOffset) : "memory");
   return v;
 }
+L3_INLINE uint32_t load_shared_half_here(uint32_t address) {
+  uint32_t v;
+  asm volatile("{ .reg .b16 t; ld.shared.u16 t, [%1]; cvt.u32.u16 %0, t; }" : "=r"(v) : "r"(address) : "memory");
+  return v;
+}
+L3_INLINE uint32_t load_shared_word_here(uint32_t address) {
+  uint32_t v;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(address) : "memory");
+  return v;
+}
+L3_INLINE uint2 load_shared_two_here(uint32_t address) {
+  uint2 v;
+  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(address));
+  return v;
+}
 L3_INLINE uint4 load_shared_four_here(uint32_t address) {
   uint4 v;
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));
   return v;
+}
+
+L3_INLINE void store_shared_word(uint32_t address, uint32_t v) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");
 }
 
 // Loads and stores of device memory. The compiler could not tell that the address is in device memory.
@@ -179,10 +215,11 @@ L3_INLINE uint32_t load_global_word(const uint8_t* p) {
   return v;
 }
 // base + a * b
-L3_INLINE uint8_t* multiply_add_wide(uint32_t a, uint32_t b, uint8_t* base) {
+template <class Byte>
+L3_INLINE Byte* multiply_add_wide(uint32_t a, uint32_t b, Byte* base) {
   uint64_t r;
   asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(r) : "r"(a), "r"(b), "l"(reinterpret_cast<uint64_t>(base)));
-  return reinterpret_cast<uint8_t*>(r);
+  return reinterpret_cast<Byte*>(r);
 }
 L3_INLINE void store_global(uint8_t* p, uint32_t word) {
   asm volatile("st.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(word) : "memory");

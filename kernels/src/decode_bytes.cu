@@ -6,16 +6,14 @@ namespace l3 {
 
 struct ByteTiles {
   static constexpr uint32_t kDepth = 0;
-  static constexpr uint32_t kRoomBytes = sizeof(FastScratch) + kLineStrips * kLanes;
+  static constexpr uint32_t kRoomBytes = sizeof(FastScratch<1>) + kLineStrips * kLanes;
 
   template <uint32_t kChannels>
   L3_INLINE static Fault decode_as(const TileShape& shape, const TileEntry& entry, const TilePlace& place,
                                    uint8_t* scratch) {
     if (entry.method == FastMethod::kNumber) {
-      const FourPixels<kChannels> pixels(place);
-      return FourWideDecoder<kChannels>(shape, entry, pixels, *reinterpret_cast<FastScratch*>(scratch),
-                                        reinterpret_cast<uint32_t*>(scratch + sizeof(FastScratch)))
-          .decode();
+      auto& room = *reinterpret_cast<FastScratch<kChannels>*>(scratch);
+      return FourWideDecoder<kChannels>(shape, entry, place, room, reinterpret_cast<uint32_t*>(&room + 1)).decode();
     }
     const TileOutput part{nullptr, 0, place.x0, place.y0, place.x1, place.y1, nullptr, 0, nullptr};
     const DevicePixels<uint8_t, kChannels> pixels(place);

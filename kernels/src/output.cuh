@@ -169,8 +169,22 @@ class FourPixels {
   L3_INLINE explicit FourPixels(const TilePlace& place)
       : place_(place),
         in_order_(place.out->in_order != 0),
-        groups_(in_order_ ? GroupRange::of_words(place) : GroupRange::of_channels(place)) {}
+        groups_(in_order_ ? GroupRange::of_words(place) : GroupRange::of_channels(place)),
+        words_(in_order_ ? groups_ : GroupRange{}),
+        first_(place.address(0, 0)),
+        row_bytes_(place.out->row_step) {}
 
+  // Whether all pixels from x and y on are wanted and leave in order, as whole words.
+  L3_INLINE bool takes_words(uint32_t x, uint32_t y, uint32_t columns, uint32_t rows) const {
+    return x >= words_.from && x + columns <= words_.to && y >= place_.y0 && y + rows <= place_.y1;
+  }
+  // Writes such pixels: columns x to x + 3 of row y, and of each row that is row_step rows below.
+  template <uint32_t kCount>
+  L3_INLINE void put_words_of_rows(uint32_t x, uint32_t y, uint32_t row_step,
+                                   const uint32_t (&fours)[kCount][kChannels]) const {
+    uint8_t* to = first_ + y * row_bytes_ + x * kChannels;
+    for (uint32_t i = 0; i < kCount; ++i, to += row_step * row_bytes_) put_words(to, fours[i]);
+  }
   // Writes columns x to x + 3 of row y. Pixels outside the requested part are dropped.
   L3_INLINE void put(uint32_t x, uint32_t y, const uint32_t* four) const {
     if (y < place_.y0 || y >= place_.y1) return;
@@ -247,9 +261,12 @@ class FourPixels {
     }
   }
 
-  const TilePlace& place_;
-  const bool in_order_;
-  const GroupRange groups_;
+  TilePlace place_;
+  bool in_order_;
+  GroupRange groups_;
+  GroupRange words_;    // of the groups that leave in order
+  uint8_t* first_;      // where the tile's first pixel is or would be
+  uint64_t row_bytes_;  // from a row to the next one
 };
 
 }  // namespace l3
