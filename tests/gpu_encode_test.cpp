@@ -225,7 +225,8 @@ TEST_F(GpuEncode, ALargeImage) {
   }
 }
 
-// The pixels of all files that decode in the folder of test vectors, and in L3_IMAGES, which may name another one.
+// The pixels of all files that decode in the folder of test vectors, and in L3_IMAGES, which may name another one. The
+// files are decoded again.
 TEST_F(GpuEncode, ImagesOfFiles) {
   for (const char* variable : {"L3_VECTORS", "L3_IMAGES"}) {
     const char* const folder = std::getenv(variable);
@@ -251,6 +252,8 @@ TEST_F(GpuEncode, ImagesOfFiles) {
       SCOPED_TRACE(entry.path().string());
       Call call({Picture{d}});
       ASSERT_NO_FATAL_FAILURE(call.expect_all());
+      Batch decoded({wish_for(Picture{d}.expected())});
+      ASSERT_NO_FATAL_FAILURE(decoded.expect_all());
       ++count;
     }
     EXPECT_GT(count, 5u) << folder;
