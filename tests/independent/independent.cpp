@@ -158,6 +158,13 @@ class Executor {
       after[at].resize(bytes.size());
       read_(reinterpret_cast<uintptr_t>(at), after[at].data(), bytes.size());
     }
+    // What other threads wrote meanwhile stays, as for instance a loader's do into pinned memory.
+    for (auto& [at, bytes] : after) {
+      const std::vector<char>& old = before.at(at);
+      for (size_t i = 0; i < bytes.size(); ++i) {
+        if (at[i] != old[i]) bytes[i] = at[i];
+      }
+    }
     // The same on the emulated GPU, from the same memory. The results of the executor are what later kernels see.
     run_emulated();
     bool is_same = true;
