@@ -19,8 +19,11 @@ namespace l3 {
 template <class... Arguments>
 cudaError_t launch(void (*kernel)(Arguments...), uint32_t blocks, uint32_t threads, size_t shared_bytes,
                    cudaStream_t stream, std::type_identity_t<Arguments>... arguments) {
-  return emulated::put_kernel(stream, reinterpret_cast<const void*>(kernel), blocks, threads, shared_bytes, [=] {
-    emulated::run_grid(blocks, threads, shared_bytes, [&] { kernel(arguments...); });
+  const void* const address = reinterpret_cast<const void*>(kernel);
+  return emulated::put_kernel(stream, address, blocks, threads, shared_bytes, [=] {
+    const auto run = [&] { emulated::run_grid(blocks, threads, shared_bytes, [&] { kernel(arguments...); }); };
+    if (!emulated::control().executor) return run();
+    emulated::control().executor({address, blocks, threads, {{&arguments, sizeof(arguments)}...}}, run);
   });
 }
 

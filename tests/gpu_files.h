@@ -94,6 +94,7 @@ inline Sample sample(std::string name, Bytes file, const l3_info& info, const Re
   options.limits = l3::no_limits();
   options.as_colours = (flags & L3_CUDA_COLOURS) != 0 ? 1 : 0;
   const size_t pixel_bytes = l3_pixel_bytes(&info, made.file.data(), made.file.size(), &options);
+  if (options.as_colours != 0 && info.colour == L3_COLOUR_PALETTE) image.channels = pixel_bytes == 4 ? 4 : 3;
   made.pixels.resize(pixel_bytes * region.width * region.height);
   made.output_bytes = made.pixels.size();
   if (l3_decode_region(made.file.data(), made.file.size(), region.x, region.y, region.width, region.height, &options,

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "cuda_runtime_api.h"
 
@@ -12,6 +14,13 @@ constexpr size_t kSharedBytes = 227 << 10;        // the most that a block may h
 constexpr size_t kSharedBytesUnasked = 48 << 10;  // without cudaFuncSetAttribute
 constexpr uint32_t kMaxThreads = 1024;            // of a block
 
+// A kernel whose turn has come: its address, and where its arguments are.
+struct KernelCall {
+  const void* kernel;
+  uint32_t blocks, threads;
+  std::vector<std::pair<const void*, size_t>> arguments;
+};
+
 struct Control {
   int devices = 1;
   int multiprocessors = 2;
@@ -19,6 +28,8 @@ struct Control {
   bool has_code = true;                      // whether kernels were compiled for the device
   uint64_t work_accepted = UINT64_MAX;       // so much more goes into streams; what comes then fails, once
   uint64_t resources_accepted = UINT64_MAX;  // the same of memory, streams and events that are made
+  // Runs kernels in place of the emulated GPU, if it is set. `run` runs this one on the emulated GPU.
+  std::function<void(const KernelCall& call, const std::function<void()>& run)> executor;
 };
 Control& control();
 
