@@ -73,12 +73,20 @@ if(TARGET emulated_gpu)
   add_test(NAME loader_gpu_portable COMMAND loader_gpu_test --gtest_filter=*ChangeImages*)
   set_tests_properties(loader_gpu_portable PROPERTIES ENVIRONMENT L3_CPU=portable)
 
-  # The same with the kernels' PTX on another executor: independent/check.sh. Without it, the emulated GPU runs them.
-  add_library(independent OBJECT independent/independent.cpp)
+  # What the bundle for GPUs runs, on the emulated one.
+  add_executable(gpu_vectors_emulated gpu_vectors.cpp)
+  target_link_libraries(gpu_vectors_emulated PRIVATE emulated_kernels emulated_gpu l3_internals Threads::Threads
+                                                     l3_warnings)
+  add_test(NAME gpu_vectors_emulated COMMAND gpu_vectors_emulated --quick ${vectors_folder}/valid
+                                             ${vectors_folder}/invalid)
+  set_tests_properties(gpu_vectors_emulated PROPERTIES FIXTURES_REQUIRED gpu_vectors)
+
+  # The same with the kernels' PTX on another executor: `./run gpu-independent` builds these.
+  add_library(independent OBJECT EXCLUDE_FROM_ALL independent/independent.cpp)
   target_include_directories(independent PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/kernels/include)
   target_link_libraries(independent PRIVATE emulated_gpu l3_internals l3_warnings)
-  add_executable(independent_vectors gpu_vectors.cpp)
-  add_executable(independent_test ${gpu_sources} loader_device_test.cpp loader_gpu_test.cpp)
+  add_executable(independent_vectors EXCLUDE_FROM_ALL gpu_vectors.cpp)
+  add_executable(independent_test EXCLUDE_FROM_ALL ${gpu_sources} loader_device_test.cpp loader_gpu_test.cpp)
   foreach(program independent_vectors independent_test)
     target_include_directories(${program} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/loader/src)
     target_link_libraries(${program} PRIVATE independent emulated_cuda_device emulated_kernels emulated_gpu l3_base
@@ -87,8 +95,4 @@ if(TARGET emulated_gpu)
     set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON)  # it looks up the names of kernels
   endforeach()
   target_link_libraries(independent_test PRIVATE GTest::gtest_main)
-  # What the bundle for GPUs runs, on the emulated one.
-  add_test(NAME gpu_vectors_emulated COMMAND independent_vectors --quick ${vectors_folder}/valid
-                                             ${vectors_folder}/invalid)
-  set_tests_properties(gpu_vectors_emulated PROPERTIES FIXTURES_REQUIRED gpu_vectors)
 endif()

@@ -92,16 +92,17 @@ compile_kernels
 choose_vectors
 say "decoding: about ten minutes on two idle cores"
 status=0
-# Named models, and images that are changed: of these launches every 25th, because there are thousands.
+# Named models, images that are changed (of these launches every 25th, because there are thousands), and the encoder.
 (
   others=0
   run models "$l3/tests/independent_test" --gtest_filter=LoaderDevice.NamedAndDefaultModels || others=1
   run changes L3_EVERY=25 "$l3/tests/independent_test" --gtest_filter='*.ChangeImagesAsProcessorsDo' || others=1
+  run encoder "$l3/tests/independent_test" --gtest_filter='GpuEncode.EmptySlots*:GpuEncode.TheRoom*' || others=1
   exit $others
 ) &
 run vectors "$l3/tests/independent_vectors" --quick "$build/chosen" || status=1
 wait $! || status=1
-for name in vectors models changes; do
+for name in vectors models changes encoder; do
   printf '\n%s\n' "$name"
   grep -E 'WRONG|^vectors:|FAILED|PASSED|^kernel|^[a-z_]+ +[0-9]' "$build/run-$name/log" || status=1
 done
