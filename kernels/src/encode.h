@@ -70,7 +70,7 @@ static_assert(sizeof(IndexEntry) == kIndexEntryBytes);
 
 // Zero when a call begins.
 struct EncodeControl {
-  unsigned long long tiles[2];      // by depth, of the images that are encoded
+  uint64_t tiles[2];                // by depth, of the images that are encoded
   unsigned long long next_tile[2];  // by depth
   unsigned long long next_file, next_copy;
 };

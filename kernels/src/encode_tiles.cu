@@ -35,6 +35,7 @@ L3_INLINE Reason plan_source(const l3_cuda_source& image, SourceState& state) {
 // A lane for each image.
 __global__ void __launch_bounds__(kLanes) plan_kernel(const __grid_constant__ Encoding encoding) {
   uint64_t tiles[2] = {}, room = 0;  // of the images before
+  uint64_t encoded[2] = {};          // tiles of the lane's images that are encoded
   for (uint32_t first = 0; first < encoding.count; first += kLanes) {
     const uint32_t i = first + lane_number();
     const bool is_there = i < encoding.count;
@@ -64,12 +65,14 @@ __global__ void __launch_bounds__(kLanes) plan_kernel(const __grid_constant__ En
     if (is_sound && sum > encoding.room_capacity) state.reason = Reason::over_payload_capacity;
     if (is_empty) state.head.tile_count = 0;
     if (is_there) encoding.states[i] = state;
-    if (is_sound && state.reason == Reason::none) {
-      // The last image that is encoded has the greatest sum.
-      atomicMax(&encoding.control->tiles[state.head.bits > 8 ? 1 : 0],
-                static_cast<unsigned long long>(encoding.tiles_before[state.head.bits > 8 ? 1 : 0][i] +
-                                                state.head.tile_count));
-    }
+    const uint64_t count = is_sound && state.reason == Reason::none ? state.head.tile_count : 0;
+    encoded[0] += state.head.bits > 8 ? 0 : count;
+    encoded[1] += state.head.bits > 8 ? count : 0;
+  }
+#pragma unroll
+  for (uint32_t depth = 0; depth < 2; ++depth) {
+    const uint64_t sum = long_running_sum(encoded[depth]);
+    if (lane_number() == kLanes - 1) encoding.control->tiles[depth] = sum;
   }
 }
 

@@ -2,7 +2,8 @@
 // that call the emulated GPU, and prints at their end what ran.
 //
 // Environment: L3_EXECUTOR the library, L3_PTX the PTX as lower_ptx.py makes it, L3_ONLY part of the name of the only
-// kernel to run there, L3_EVERY=N to run every Nth launch of each kernel there. Without L3_EXECUTOR everything runs on
+// kernel to run there, L3_EVERY=N to run every Nth launch of each kernel there, L3_ALONE=1 not to repeat launches on
+// the emulated GPU: if other threads write memory meanwhile, that would undo it. Without L3_EXECUTOR everything runs on
 // the emulated GPU.
 #include <cxxabi.h>
 #include <dlfcn.h>
@@ -79,6 +80,7 @@ class Executor {
     if (library == nullptr || ptx == nullptr) return;
     if (const char* const only = std::getenv("L3_ONLY")) only_ = only;
     if (const char* const every = std::getenv("L3_EVERY")) every_ = std::max(1, std::atoi(every));
+    is_alone_ = std::getenv("L3_ALONE") != nullptr;
     // It has functions of CUDA's runtime, as the emulated GPU does.
     library_ = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
     if (library_ == nullptr) stop(dlerror());
@@ -158,19 +160,22 @@ class Executor {
       after[at].resize(bytes.size());
       read_(reinterpret_cast<uintptr_t>(at), after[at].data(), bytes.size());
     }
-    // What other threads wrote meanwhile stays, as for instance a loader's do into pinned memory.
-    for (auto& [at, bytes] : after) {
-      const std::vector<char>& old = before.at(at);
-      for (size_t i = 0; i < bytes.size(); ++i) {
-        if (at[i] != old[i]) bytes[i] = at[i];
+    bool is_same = !is_alone_;
+    if (is_alone_) {
+      // What the kernel did not change stays as it is: another thread may have written it.
+      for (const auto& [at, bytes] : after) {
+        const std::vector<char>& old = before.at(at);
+        for (size_t i = 0; i < bytes.size(); ++i) {
+          if (bytes[i] != old[i]) at[i] = bytes[i];
+        }
       }
-    }
-    // The same on the emulated GPU, from the same memory. The results of the executor are what later kernels see.
-    run_emulated();
-    bool is_same = true;
-    for (const auto& [at, bytes] : after) {
-      is_same = is_same && std::memcmp(at, bytes.data(), bytes.size()) == 0;
-      std::memcpy(at, bytes.data(), bytes.size());
+    } else {
+      // The same on the emulated GPU, from the same memory. The results of the executor are what later kernels see.
+      run_emulated();
+      for (const auto& [at, bytes] : after) {
+        is_same = is_same && std::memcmp(at, bytes.data(), bytes.size()) == 0;
+        std::memcpy(at, bytes.data(), bytes.size());
+      }
     }
     char* const readable = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, nullptr);
     std::string name = readable;
@@ -206,6 +211,7 @@ class Executor {
   void* library_ = nullptr;
   std::string only_;
   int every_ = 1;
+  bool is_alone_ = false;
   std::map<std::string, int> seen_;
   std::map<std::string, Row> rows_;
   void (*load_)(const char* ptx) = nullptr;
