@@ -78,15 +78,12 @@ std::unique_ptr<DiskLimit> DiskLimit::make(const std::string& path, double bytes
   std::unique_ptr<DiskLimit> limit(new DiskLimit(unfinished));
   limit->group_ = root + "/" + kPrefix + std::to_string(getpid());
   limit->parent_ = root + own_group(is_old ? "blkio" : "");
-  if (mkdir(limit->group_.c_str(), 0755) != 0) {
-    reason = std::generic_category().message(errno);
-    limit->group_.clear();
-    return nullptr;
-  }
+  // Before the group is there: an interruption may come at any time.
   limit->cleanup_ = unfinished.add_cleanup([group = limit->group_, parent = limit->parent_] {
     join(parent);
     rmdir(group.c_str());
   });
+  if (mkdir(limit->group_.c_str(), 0755) != 0) return reason = std::generic_category().message(errno), nullptr;
   const std::string rate = std::to_string(static_cast<unsigned long long>(bytes_per_second));
   if (!is_old) (void)write_control(root + "/cgroup.subtree_control", "+io");
   const int failure = is_old ? write_control(limit->group_ + "/blkio.throttle.read_bps_device", disk + " " + rate)
