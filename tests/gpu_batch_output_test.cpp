@@ -265,4 +265,24 @@ TEST_F(GpuPalette, OtherImagesHaveNoColours) {
   ASSERT_NO_FATAL_FAILURE(batch.expect_all());
 }
 
+// Regions that begin inside of tiles, and are large enough for what is written by whole rows of words.
+TEST_F(GpuOutput, RegionsThatBeginInsideOfTiles) {
+  std::vector<Wish> wishes;
+  for (const l3_colour colour : {L3_COLOUR_GRAY, L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB, L3_COLOUR_RGB_ALPHA}) {
+    const Bytes file = codec_testing::encode(drawing::draw({260, 150}, {colour, 8}, Pattern::natural));
+    for (const uint32_t x : {0u, 4u, 33u}) {
+      for (const uint32_t y : {0u, 8u, 21u, 129u}) {
+        wishes.push_back(wish_for(file));
+        l3_cuda_image& image = wishes.back().image;
+        image.x = x;
+        image.y = y;
+        image.region_width = 260 - x;
+        image.region_height = 150 - y;
+      }
+    }
+  }
+  Batch batch(std::move(wishes));
+  ASSERT_NO_FATAL_FAILURE(batch.expect_all());
+}
+
 }  // namespace

@@ -368,6 +368,8 @@ FAULTS = (
           "0xFFF + ((magnitude >> 13) & 1)", "0x1000"),
     Fault("mirrored rows lose what is behind the last sixteen", "loader/src/tensor_writer.cpp",
           "back[width - 1 - x] = row[x];", "back[x] = row[x];"),
+    Fault("rows of words are counted from the tile's first one", "kernels/src/output.cuh",
+          "first_(place.address(0, place.y0)),", "first_(place.address(0, 0)),"),
     Fault("NW of an encoded tile's first column is what is left of it", "kernels/src/encode_tile.cuh",
           "nw = x == 0 ? n : room_.left[c][r];", "nw = x == 0 ? 0 : room_.left[c][r];"),
     Fault("W of a later strip is that of the row above", "kernels/src/encode_tile.cuh",

@@ -171,7 +171,7 @@ class FourPixels {
         in_order_(place.out->in_order != 0),
         groups_(in_order_ ? GroupRange::of_words(place) : GroupRange::of_channels(place)),
         words_(in_order_ ? groups_ : GroupRange{}),
-        first_(place.address(0, 0)),
+        first_(place.address(0, place.y0)),
         row_bytes_(place.out->row_step) {}
 
   // Whether all pixels from x and y on are wanted and leave in order, as whole words.
@@ -182,7 +182,7 @@ class FourPixels {
   template <uint32_t kCount>
   L3_INLINE void put_words_of_rows(uint32_t x, uint32_t y, uint32_t row_step,
                                    const uint32_t (&fours)[kCount][kChannels]) const {
-    uint8_t* to = first_ + y * row_bytes_ + x * kChannels;
+    uint8_t* to = first_ + (y - place_.y0) * row_bytes_ + x * kChannels;
     for (uint32_t i = 0; i < kCount; ++i, to += row_step * row_bytes_) put_words(to, fours[i]);
   }
   // Writes columns x to x + 3 of row y. Pixels outside the requested part are dropped.
@@ -265,7 +265,7 @@ class FourPixels {
   bool in_order_;
   GroupRange groups_;
   GroupRange words_;    // of the groups that leave in order
-  uint8_t* first_;      // where the tile's first pixel is or would be
+  uint8_t* first_;      // where the first pixel of row place_.y0 is or would be
   uint64_t row_bytes_;  // from a row to the next one
 };
 

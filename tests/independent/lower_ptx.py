@@ -179,6 +179,15 @@ def fused(o, op):
     yield f"mov.b64 %zf3, %zd0; cvt.rn.f32.f64 {o[0]}, %zf3"
 
 
+def double_of_64_bits(o, op):
+    """The halves become the lowest bits of 2^52 and of 2^84, which are exact, so the sum is rounded once. GPGPU-Sim
+    converts what is in memory it did not set (s2f)."""
+    yield f"mov.b64 %zd0, {o[1]}; cvt.u32.u64 %zu0, %zd0; shr.u64 %zd0, %zd0, 32; cvt.u32.u64 %zu1, %zd0"
+    yield "xor.b32 %zu1, %zu1, -2147483648; mov.u32 %zu2, 1127219200; mov.u32 %zu3, 1160773632"
+    yield "mov.b64 %zd0, {%zu0, %zu2}; mov.b64 %zd1, {%zu1, %zu3}; mov.b64 %zf0, %zd0; mov.b64 %zf1, %zd1"
+    yield f"sub.rn.f64 %zf1, %zf1, 0d4530000080100000; add.rn.f64 {o[0]}, %zf1, %zf0"
+
+
 def bfloat(o, op):
     yield f"mov.b32 %zu0, {o[1]}; bfe.u32 %zu1, %zu0, 16, 1; add.u32 %zu1, %zu1, 32767; add.u32 %zu1, %zu1, %zu0"
     yield "shr.u32 %zu1, %zu1, 16; and.b32 %zu0, %zu0, 2147483647; setp.gt.u32 %zp0, %zu0, 2139095040"
@@ -233,6 +242,7 @@ RULES = (
     (r"mad\.wide\.", multiply_add_wide),
     (r"(div|rem)\.[us](32|64)", divide),
     (r"fma\.rn\.f32", fused),
+    (r"cvt\.rn\.f64\.s64", double_of_64_bits),
     (r"cvt\.rn\.bf16\.f32", bfloat),
     (r"cvt\.rn\.f16\.f32", half),
     (r"ld\.(\w+\.)?s8", signed_byte),
