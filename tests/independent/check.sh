@@ -8,7 +8,6 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tested=667834cfe5214523edd7769aeab77f91b7137686
-known="equal up to bicubic weights of floats, which GPGPU-Sim makes NaN (kernels/NOTES.md)"
 checkout=$(realpath "$1") build=$2 l3=$(realpath "$3")
 nvcc=${CUDACXX:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 mkdir -p "$build"
@@ -93,12 +92,12 @@ compile_kernels
 choose_vectors
 say "decoding: about ten minutes on two idle cores"
 status=0
-# Named models, images that are changed (of these launches every 25th, because there are thousands), and the encoder.
+# Named models, images that are changed (of these launches every 60th, because there are thousands), and the encoder.
 (
   others=0
   run models "$l3/tests/independent_test" --gtest_filter=LoaderDevice.NamedAndDefaultModels || others=1
-  run changes L3_ALONE=1 L3_EVERY=25 "$l3/tests/independent_test" --gtest_filter='*.ChangeImagesAsProcessorsDo' ||
-    { grep -q '12 bits, colour 0, case 18$' "$build/run-changes/log" && say "changed images: $known"; } || others=1
+  run changes L3_ALONE=1 L3_EVERY=60 "$l3/tests/independent_test" --gtest_filter='*.ChangeImagesAsProcessorsDo' ||
+    others=1
   run encoder "$l3/tests/independent_test" --gtest_filter='GpuEncode.EmptySlots*:GpuEncode.TheRoom*' || others=1
   exit $others
 ) &
