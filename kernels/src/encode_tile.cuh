@@ -126,6 +126,21 @@ class WarpTileEncoder {
     of_b += length(any >> 16);
   }
 
+  // The first choice whose widths, over all lanes, have the least sum.
+  template <uint32_t kChoices>
+  L3_INLINE static uint32_t least_of(const uint32_t (&widths)[kChoices]) {
+    uint32_t best = 0, minimum = ~0u;
+#pragma unroll
+    for (uint32_t i = 0; i < kChoices; ++i) {
+      const uint32_t sum = sum_of_lanes(widths[i]);
+      if (sum < minimum) {
+        minimum = sum;
+        best = i;
+      }
+    }
+    return best;
+  }
+
   // ---- the colour transform
 
   L3_INLINE void choose_transform() {
@@ -142,15 +157,7 @@ class WarpTileEncoder {
         }
       }
     }
-    uint32_t minimum = ~0u;
-#pragma unroll
-    for (uint32_t transform = 0; transform < kTransforms; ++transform) {
-      const uint32_t sum = sum_of_lanes(widths[transform]);
-      if (sum < minimum) {
-        minimum = sum;
-        transform_ = transform;
-      }
-    }
+    transform_ = least_of(widths);
   }
 
   L3_INLINE uint32_t sampled_widths(uint32_t transform, const CudaLanes* row, const CudaLanes* above) const {
@@ -251,25 +258,16 @@ class WarpTileEncoder {
   // The predictor that needs the fewest bits.
   L3_INLINE uint32_t choose_predictor(uint32_t x, uint32_t rows, uint32_t c) const {
     const uint32_t present = x + lane_number() < shape_.width ? ~0u : 0u;
-    uint32_t widths[kPredictors + 1] = {};
+    uint32_t widths[kPredictors] = {}, nothing = 0;
     for (uint32_t r = 0; r < rows; ++r) {
       const Neighbours of = neighbours_in(x, c, r);
 #pragma unroll
       for (uint32_t p = 0; p < kPredictors; p += 2) {
         const uint32_t other = p + 1 < kPredictors ? residual(of, p + 1) & present : 0;
-        add_widths(residual(of, p) & present, other, widths[p], widths[p + 1]);
+        add_widths(residual(of, p) & present, other, widths[p], p + 1 < kPredictors ? widths[p + 1] : nothing);
       }
     }
-    uint32_t best = 0, minimum = ~0u;
-#pragma unroll
-    for (uint32_t p = 0; p < kPredictors; ++p) {
-      const uint32_t sum = sum_of_lanes(widths[p]);
-      if (sum < minimum) {
-        minimum = sum;
-        best = p;
-      }
-    }
-    return best;
+    return least_of(widths);
   }
 
   // Puts the block of a channel behind the payload, and returns its size.

@@ -258,19 +258,21 @@ def _output(out: Any, number: int | None, stream: int) -> _native.Tensor:
             raise ValueError(f"out has dtype {out.dtype}, which is not in native byte order")
         if out.dtype.name not in arguments.DTYPES:
             raise ValueError(f"out has dtype {out.dtype}, but must have {arguments.either(arguments.DTYPES)}")
-        given = _native.tensor_of_buffer(out, True)
-    elif isinstance(out, _native.Tensor):
-        given = out
-    elif hasattr(out, "__dlpack__"):
-        try:
-            given = _native.tensor_of_dlpack(out, stream)
-        except BufferError as error:
-            raise ValueError(f"out is {error}") from error
-    else:
+        out = _native.tensor_of_buffer(out, True)
+    elif not hasattr(out, "__dlpack__"):
         raise TypeError(f"out is {type(out).__name__}, but must be a NumPy array or a tensor with __dlpack__")
+    return _tensor_on(number, stream, "out", out)
+
+
+def _tensor_on(number: int | None, stream: int, name: str, array: Any) -> _native.Tensor:
+    """Returns the memory of a tensor with DLPack, which must be on that device."""
+    try:
+        given = array if isinstance(array, _native.Tensor) else _native.tensor_of_dlpack(array, stream)
+    except BufferError as error:
+        raise ValueError(f"{name} is {error}") from error
     device = "cpu" if number is None else f"cuda:{number}"
     if given.device != device:
-        raise ValueError(f"out is on {given.device}, but device is {device!r}")
+        raise ValueError(f"{name} is on {given.device}, but device is {device!r}")
     return given
 
 
@@ -381,13 +383,13 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
                 raise ValueError(f"{name} is for device='cpu'")
         if method != "fast":
             raise ValueError(f"method is {method!r}, but a GPU encodes with 'fast' only")
+        if path is not None and (isinstance(array, (list, tuple)) or len(getattr(array, "shape", ())) == 4):
+            raise ValueError("path is for a single image")
         files = _encode_on_gpu(array, layout, bits, arguments.truth("premultiplied", premultiplied), tile_width,
                                tile_height, number, arguments.stream_address(stream, number))
         if path is None:
             return files
-        if isinstance(files, list):
-            raise ValueError("path is for a single image")
-        _put(path, files)
+        _put(path, files)  # type: ignore[arg-type]  # not a list
         return None
     mode = arguments.pillow_mode(array)
     if mode is not None:
@@ -404,12 +406,7 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
                            for mine, its in zip(given, _pillow.metadata_of(array)))
         array = np.asarray(array, np.uint8) if mode == "1" else np.asarray(array)
     pixels = _pixels(array, layout)
-    most = 8 * pixels.itemsize
-    if bits is None:
-        bits = most
-    elif not (1 if most == 8 else 9) <= arguments.whole_number("bits", bits, 1, 16) <= most:
-        raise ValueError(f"bits is {bits}, but the array has dtype {pixels.dtype}: "
-                         + ("uint8 is for 1 to 8 bits" if most == 8 else "uint16 is for 9 to 16 bits"))
+    bits = _bits_of(pixels.dtype.name, bits)
     table = _palette(palette)
     channels = pixels.shape[2]
     if colour is None:
@@ -446,17 +443,9 @@ def _encode_on_gpu(array: Any, layout: str, bits: int | None, premultiplied: boo
     several = isinstance(array, (list, tuple))
     tensors = []
     for given in array if several else [array]:
-        if isinstance(given, _native.Tensor):
-            tensor = given
-        elif hasattr(given, "__dlpack__"):
-            try:
-                tensor = _native.tensor_of_dlpack(given, stream)
-            except BufferError as error:
-                raise ValueError(f"array is {error}") from error
-        else:
+        if not hasattr(given, "__dlpack__"):
             raise TypeError(f"array is {type(given).__name__}, but must be a tensor with __dlpack__ on a GPU")
-        if tensor.device != f"cuda:{number}":
-            raise ValueError(f"array is on {tensor.device}, but device is 'cuda:{number}'")
+        tensor = _tensor_on(number, stream, "array", given)
         if tensor.dtype not in ("uint8", "uint16"):
             raise TypeError(f"array has dtype {tensor.dtype!r}, but must have 'uint8' or 'uint16'")
         tensors.append(tensor)
@@ -476,15 +465,21 @@ def _encode_on_gpu(array: Any, layout: str, bits: int | None, premultiplied: boo
                              f"possible; layout is {layout!r}")
         if premultiplied and channels % 2 != 0:
             raise ValueError("premultiplied is for images with alpha")
-        most = 8 if tensor.dtype == "uint8" else 16
-        if bits is not None and not (1 if most == 8 else 9) <= arguments.whole_number("bits", bits, 1, 16) <= most:
-            raise ValueError(f"bits is {bits}, but the array has dtype {tensor.dtype}: "
-                             + ("uint8 is for 1 to 8 bits" if most == 8 else "uint16 is for 9 to 16 bits"))
         shapes.append(shape)
-        depths.append(most if bits is None else bits)
+        depths.append(_bits_of(tensor.dtype, bits))
     files = _native.encode_on_gpu(tensors, shapes, planar, depths, premultiplied, tile_width, tile_height, number,
                                   stream)
     return files if several or any(len(shape) == 4 for shape in shapes) else files[0]
+
+
+def _bits_of(dtype: str, bits: int | None) -> int:
+    """Returns the bits of a sample, which must fit the type."""
+    least, most = (1, 8) if dtype == "uint8" else (9, 16)
+    if bits is None:
+        return most
+    if not least <= arguments.whole_number("bits", bits, 1, 16) <= most:
+        raise ValueError(f"bits is {bits}, but the array has dtype {dtype}: {dtype} is for {least} to {most} bits")
+    return bits
 
 
 def _put(path: str | os.PathLike[str] | Writable, file: bytes) -> None:

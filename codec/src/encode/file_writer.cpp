@@ -87,7 +87,7 @@ Head write_sections(const Request& request, std::span<const uint8_t> model, cons
 void write_head(const Head& head, const EncodeTarget& target, const uint8_t* name, uint8_t* out) {
   const uint64_t index_end = head.head_bytes + head.tile_count * kIndexEntryBytes;
   std::memset(out + index_end, 0, head.index_end - index_end);
-  std::memset(out, 0, head.head_bytes);
+  std::memset(out + kHeaderBytes, 0, head.head_bytes - kHeaderBytes);
   write_header_fields(head, out);
   if (head.names_model()) std::memcpy(out + kHeaderBytes, name, kModelNameBytes);
   store_u32(out + header::kIndexCheck, target.check(out + head.head_bytes, (head.index_end - head.head_bytes) / 4));
