@@ -53,7 +53,7 @@ L3_INLINE void write_digest(const uint8_t* file, uint64_t bytes, uint8_t* digest
     if (word < words) own = __byte_perm(*reinterpret_cast<const uint32_t*>(file + 4 * word), 0, 0x0123);
     if (word == 16 * blocks - 2) own = static_cast<uint32_t>(bytes >> 29);
     if (word == 16 * blocks - 1) own = static_cast<uint32_t>(bytes << 3);
-    uint32_t all[16];
+    uint32_t all[64];
 #pragma unroll
     for (uint32_t i = 0; i < 16; ++i) all[i] = __shfl_sync(kAllLanes, own, i);
     add_sha256_block(state, all);

@@ -48,7 +48,7 @@ void Sha256::finish(uint8_t* digest) {
 }
 
 void Sha256::compress(const uint8_t* block) {
-  uint32_t words[16];
+  uint32_t words[64];
   for (int i = 0; i < 16; ++i) words[i] = load_big_endian(block + 4 * i);
   add_sha256_block(state_, words);
 }

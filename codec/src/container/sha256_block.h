@@ -13,7 +13,7 @@ L3_INLINE void start_sha256(uint32_t* state) {
   for (uint32_t i = 0; i < kSha256Words; ++i) state[i] = kStart[i];
 }
 
-// Adds a block of 16 words to the state, and overwrites the block.
+// Adds a block to the state. `w` has 64 words; the first 16 are the block, and the others are overwritten.
 L3_INLINE void add_sha256_block(uint32_t* state, uint32_t* w) {
   // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
   static constexpr uint32_t kConstants[64] = {
@@ -26,28 +26,26 @@ L3_INLINE void add_sha256_block(uint32_t* state, uint32_t* w) {
       0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
       0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
   const auto rotated = [](uint32_t v, uint32_t by) { return v >> by | v << (32 - by); };
+  for (uint32_t i = 16; i < 64; ++i) {
+    const uint32_t s0 = rotated(w[i - 15], 7) ^ rotated(w[i - 15], 18) ^ w[i - 15] >> 3;
+    const uint32_t s1 = rotated(w[i - 2], 17) ^ rotated(w[i - 2], 19) ^ w[i - 2] >> 10;
+    w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+  }
   uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
   uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
-  for (uint32_t round = 0; round < 64; round += 16) {
-    for (uint32_t i = 0; i < 16; ++i) {
-      if (round != 0) {
-        const uint32_t early = w[(i + 1) % 16], late = w[(i + 14) % 16];
-        w[i] += (rotated(early, 7) ^ rotated(early, 18) ^ early >> 3) + w[(i + 9) % 16] +
-                (rotated(late, 17) ^ rotated(late, 19) ^ late >> 10);
-      }
-      const uint32_t s1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25);
-      const uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + kConstants[round + i] + w[i];
-      const uint32_t s0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22);
-      const uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
-      h = g;
-      g = f;
-      f = e;
-      e = d + t1;
-      d = c;
-      c = b;
-      b = a;
-      a = t1 + t2;
-    }
+  for (uint32_t i = 0; i < 64; ++i) {
+    const uint32_t s1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25);
+    const uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + kConstants[i] + w[i];
+    const uint32_t s0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22);
+    const uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
+    h = g;
+    g = f;
+    f = e;
+    e = d + t1;
+    d = c;
+    c = b;
+    b = a;
+    a = t1 + t2;
   }
   const uint32_t added[kSha256Words] = {a, b, c, d, e, f, g, h};
   for (uint32_t i = 0; i < kSha256Words; ++i) state[i] += added[i];
