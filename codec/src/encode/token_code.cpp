@@ -4,6 +4,7 @@
 
 #include "encode/entropy.h"
 #include "encode/token_encode.h"
+#include "encode/token_follow.h"
 
 namespace l3 {
 namespace {
@@ -25,7 +26,7 @@ bool TokenEncoder::code(const TokenSymbols& symbols, size_t pixels, Coded& coded
     cost += cost_of_frequency(frequency);
   };
   if (tables.match) {
-    const uint32_t octaves = tables.literal ? 1 : kMatchOctaves;
+    const uint32_t octaves = codes_->model.columns();
     coded.match_tables.resize(pixels);
     for (size_t i = 0; i < pixels; ++i) {
       if (symbols.symbols[i] == kNoSymbol) continue;
@@ -60,8 +61,9 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
   Coded coded;
   if (!code(symbols, pixels, coded)) return 0;
 
-  const uint32_t log_lanes = log_lanes_for(shape.width, shape.height, coded.bits, kBitsOfLane,
-                                           pixels >= kLargePixels ? kMinLogLanesOfLarge : 0);
+  const uint32_t log_lanes = tables.follow ? log_follow_lanes(shape.width, shape.height)
+                                           : log_lanes_for(shape.width, shape.height, coded.bits, kBitsOfLane,
+                                                           pixels >= kLargePixels ? kMinLogLanesOfLarge : 0);
   const uint32_t lanes = 1u << log_lanes, channels = tables.engine_channels;
   const uint32_t across = ceil_div(shape.width, kBlockEdge), blocks = across * ceil_div(shape.height, kBlockEdge);
   // A symbol takes one word at most, its raw bits another, and the coder reads one word ahead.

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include <cstdio>
+#include <cstdlib>
 #include "api/parallel.h"
+#include "encode/token_follow.h"
 #include "encode/entropy.h"
 #include "models/model_tables.h"
 #include "targets/encode_target.h"
@@ -43,6 +46,7 @@ TokenModel model_of(const TokenTables& tables) {
   model.literal = tables.literal;
   model.hole = tables.hole;
   model.still = tables.still;
+  model.follow = tables.follow;
   std::memcpy(model.still_frequency, tables.still_frequency, sizeof(model.still_frequency));
   model.hole_value = tables.hole_value;
   model.listing = tables.listing;
@@ -108,7 +112,9 @@ TokenEncoder::TokenEncoder(const TileSource& source, const l3_parallel& parallel
 std::unique_ptr<TokenTile> TokenEncoder::load(const TileSource& source, uint64_t tile, const TokenModel& model,
                                               const ValueMap& map) const {
   auto loaded = map.load(source, tile, model);
-  if (loaded != nullptr && model.match) kernels_.find_matches(loaded->planes(), model.still);
+  if (loaded == nullptr || !model.match) return loaded;
+  kernels_.find_matches(loaded->planes(), model.still);
+  if (model.follow) find_follows(loaded->planes());
   return loaded;
 }
 
@@ -137,6 +143,7 @@ TokenModel TokenEncoder::begin_model(const TileSource& source, const TokenPlan& 
   model.match = plan.match;
   model.literal = plan.literal;
   model.still = plan.still;
+  model.follow = plan.follow;
   for (uint32_t c = 0; c < kMaxChannels; ++c) {
     model.depth[c] = model.bits;
     model.classes[c] = 1;
@@ -262,6 +269,17 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
     plan.still = true;
     const Trial trial = try_plan(plan, sample, listings, kEstimate);
     if (trial.still_share >= kMinStill && trial.bytes < kPriceOfStill * best.bytes) best = trial;
+  }
+  if (std::getenv("L3_FOLLOW") != nullptr) {
+    for (const Trial& t : trials) std::fprintf(stderr, "listing %d match %d literal %d hole %d: %.0f\n", (int)t.plan.listing, t.plan.match, t.plan.literal, t.plan.hole, t.bytes);
+    for (const Trial& t : trials) {
+      if (!t.plan.match || (std::getenv("L3_LIT") && !t.plan.literal) || (std::getenv("L3_NUM") && t.plan.literal)) continue;
+      TokenPlan plan = t.plan;
+      plan.still = plan.follow = true;
+      const Trial trial = try_plan(plan, sample, listings, kEstimate);
+      std::fprintf(stderr, "follow %.0f without %.0f\n", trial.bytes, t.bytes);
+      if (trial.bytes < best.bytes || std::getenv("L3_LIT")) best = trial;
+    }
   }
   return {best.plan, best.bytes, listings.repeats};
 }

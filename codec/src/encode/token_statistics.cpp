@@ -11,8 +11,8 @@
 namespace l3 {
 namespace {
 
-constexpr uint32_t kMaxMatchTables = 20;
-constexpr uint32_t kMaxLiteralTables = 24;
+constexpr uint32_t kMaxMatchTables = 30;
+constexpr uint32_t kMaxLiteralTables = 34;
 constexpr uint32_t kMinStillFrequency = 16;  // at least, for still blocks and for others
 constexpr uint32_t kRowBits = 60;            // approximate cost of a row and its tables
 
@@ -105,7 +105,7 @@ uint32_t number_rows(const std::vector<uint32_t>& counts, uint32_t patterns, uin
 }
 
 void fit_matches(const std::vector<uint32_t>& matches, const TokenEffort& effort, TokenModel& model) {
-  const uint32_t octaves = model.literal ? 1 : kMatchOctaves;
+  const uint32_t octaves = model.columns();
   const uint32_t size = octaves * kMatchSymbols;
   const MatchCounts chosen = choose_mask(matches, size);
   const std::vector<uint32_t>& counts = chosen.of;
@@ -134,7 +134,7 @@ void fit_matches(const std::vector<uint32_t>& matches, const TokenEffort& effort
 }  // namespace
 
 TokenCounts::TokenCounts(const TokenModel& model) : channels_(model.engine_channels) {
-  matches_.resize(model.match ? size_t{kMatchPatterns} * (model.literal ? 1 : kMatchOctaves) * kMatchSymbols : 0);
+  matches_.resize(model.match ? size_t{kMatchPatterns} * model.columns() * kMatchSymbols : 0);
   for (uint32_t c = 0; c < channels_; ++c) {
     const TokenRows rows(model, c);
     sign_groups_[c] = rows.sign_groups;
@@ -191,7 +191,7 @@ double TokenCounts::bits(const TokenModel& model) const {
     const double not_still = logarithm(kProbabilities - model.still_frequency[above]);
     sum += still_[above][1] * (kProbabilityBits - still) + still_[above][0] * (kProbabilityBits - not_still);
   }
-  const uint32_t octaves = model.literal ? 1 : kMatchOctaves;
+  const uint32_t octaves = model.columns();
   for (uint32_t i = 0; i < matches_.size() / kMatchSymbols; ++i) {
     const uint32_t row = model.match_row[pattern_of(i / octaves, model.match_mask)];
     add(&matches_[size_t{i} * kMatchSymbols], kMatchSymbols, model.frequencies[model.match_table[row][i % octaves]]);

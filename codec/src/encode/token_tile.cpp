@@ -36,9 +36,15 @@ void read_channel(const TokenTile& tile, const TokenKernels& kernels, const Toke
 void read_matches(const TokenTile& tile, const TokenKernels& kernels, const TokenModel& model, TokenSymbols& symbols) {
   const TokenPlanes& planes = tile.planes();
   symbols.matches = std::make_unique_for_overwrite<uint16_t[]>(tile.pixels());
-  const uint32_t octave_count = model.literal ? 1 : kMatchOctaves;
+  const uint32_t octave_count = model.columns();
   const auto octaves = std::make_unique<uint8_t[]>(tile.pixels());
-  if (!model.literal) kernels.read_octaves(planes, model.activity[0], octaves.get());
+  if (model.follow) {
+    for (uint32_t y = 0; y < planes.height; ++y) {
+      std::memcpy(&octaves[size_t{y} * planes.width], planes.follows + y * planes.pitch, planes.width);
+    }
+  } else if (!model.literal) {
+    kernels.read_octaves(planes, model.activity[0], octaves.get());
+  }
   for (uint32_t y = 0; y < planes.height; ++y) {
     const uint8_t* const equalities = planes.equalities + y * planes.pitch;
     const size_t first = size_t{y} * planes.width;
@@ -67,9 +73,9 @@ TokenTile::TokenTile(uint32_t width, uint32_t height, uint32_t engine_channels, 
   p.hole = hole;
   const size_t plane = p.pitch * height, blocks = p.block_count();
   numbers_ = std::make_unique<int32_t[]>(plane * (3 * engine_channels + (hole >= 0)));
-  bytes_ = std::make_unique<uint8_t[]>(2 * plane + blocks * (engine_channels + 1));
+  bytes_ = std::make_unique<uint8_t[]>(3 * plane + blocks * (engine_channels + 1));
   int32_t* numbers = numbers_.get() + kTokenMargin;
-  uint8_t* bytes = bytes_.get() + 2 * plane;
+  uint8_t* bytes = bytes_.get() + 3 * plane;
   for (uint32_t c = 0; c < engine_channels; ++c, numbers += 3 * plane, bytes += blocks) {
     p.values[c] = numbers;
     p.errors[c] = numbers + plane;
@@ -80,6 +86,7 @@ TokenTile::TokenTile(uint32_t width, uint32_t height, uint32_t engine_channels, 
   p.still = bytes;
   p.equalities = bytes_.get() + kTokenMargin;
   p.symbols = p.equalities + plane;
+  p.follows = p.symbols + plane;
   std::memset(bytes_.get() + plane, kNoSymbol, plane);
   for (uint32_t y = 0; y < height; ++y) std::memset(p.symbols + y * p.pitch, kMatchNone, width);
 }

@@ -9,7 +9,7 @@
 
 namespace l3 {
 
-constexpr uint32_t kMatchSymbols = 6;
+constexpr uint32_t kMatchSymbols = 7;
 
 class TokenTile {
  public:

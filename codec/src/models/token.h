@@ -29,7 +29,7 @@ L3_INLINE constexpr uint32_t token_words(uint32_t channels) { return (channels +
 constexpr uint32_t kStillBlock = 0x80;
 
 // What a match says about a pixel: it repeats one of four neighbours, is decoded by tokens, or is the hole.
-enum MatchSymbol : uint32_t { kMatchW, kMatchN, kMatchNe, kMatchNw, kMatchNone, kMatchHole };
+enum MatchSymbol : uint32_t { kMatchW, kMatchN, kMatchNe, kMatchNw, kMatchNone, kMatchHole, kMatchFollow };
 
 // How a model lists the values that occur in the image.
 enum class Listing : uint32_t { none = 0, ranks = 1, colours = 2 };
@@ -52,7 +52,7 @@ inline uint32_t token_of(uint32_t number) {
 struct TokenTables {
   uint32_t channels, bits;  // of the image
   uint32_t engine_channels;
-  bool match, literal, hole, still;
+  bool match, literal, hole, still, follow;
   bool match_by_activity;  // whether any row of matches has more than one table
   Listing listing;
   uint32_t hole_value;

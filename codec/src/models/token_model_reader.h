@@ -41,9 +41,10 @@ class TokenModelReader {
     tables_.hole = (flags & 4) != 0;
     tables_.listing = static_cast<Listing>(flags >> 3 & 3);
     tables_.still = (flags & 32) != 0;
+    tables_.follow = (flags & 64) != 0;
     tables_.engine_channels = tables_.listing == Listing::colours ? 1 : channels;
     const bool alone = tables_.engine_channels == 1;
-    if (flags >> 6 != 0 || (flags >> 3 & 3) == 3 || (tables_.still && !tables_.match) || (tables_.literal && !alone) ||
+    if (flags >> 7 != 0 || (flags >> 3 & 3) == 3 || ((tables_.still || tables_.follow) && !tables_.match) || (tables_.literal && !alone) ||
         (tables_.hole && (!tables_.match || tables_.literal || !alone))) {
       return {Reason::model_head, 3};
     }
