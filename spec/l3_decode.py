@@ -1386,7 +1386,7 @@ def sample_of(z: int, p: int, up: int, values: int = 256) -> int:
 
 TOKEN_MODEL = 1  # its kind
 MAX_TOKEN_MODEL = 1 << 17
-MATCH, LITERAL, HOLE, STILL = 1, 2, 4, 32  # flags
+MATCH, LITERAL, HOLE, STILL, FOLLOW, ROWS = 1, 2, 4, 32, 64, 128  # flags
 NO_LISTING, RANKS, COLOURS = range(3)
 
 
@@ -1403,7 +1403,9 @@ class TokenModel:
     channels: list[ModelChannel]  # none with the flag literal
     literal: list[int] | None  # with the flag literal: the table of W = 0, 1, ... and of all above
     still: tuple[int, int] | None  # the frequencies of still blocks
+    still_rows: list[int] | None  # those of still rows
     match: Match | None
+    follow: bool
     hole: int | None
     tables: list[Table]
     class_tables: list[list[Table]]  # of each engine channel
@@ -1424,12 +1426,13 @@ def read_token_model(data: bytes, at: int, size: int, header: Header) -> TokenMo
     require(bits == header.bits, at + 2, "the model is not for this number of bits")
     listing = flags >> 3 & 3
     engine_channels = 1 if listing == COLOURS else channels
-    require(flags >> 6 == 0, at + 3, "reserved flags of the model are not zero")
     require(listing <= COLOURS, at + 3, "listing of the model is 3")
     require(not flags & LITERAL or engine_channels == 1, at + 3, "literal with more than one engine channel")
     can_have_hole = engine_channels == 1 and flags & (MATCH | LITERAL) == MATCH
     require(not flags & HOLE or can_have_hole, at + 3, "hole without match, with literal or more channels than one")
     require(not flags & STILL or flags & MATCH != 0, at + 3, "still without match")
+    require(not flags & FOLLOW or flags & MATCH != 0, at + 3, "follow without match")
+    require(not flags & ROWS or flags & STILL != 0, at + 3, "rows without still")
     require(1 <= tables <= 64, at + 6, "tables of the model are outside 1 to 64")
     require(class_tables <= 32, at + 7, "class tables of the model are above 32")
     most_classes = 1 if flags & LITERAL else 32
@@ -1463,13 +1466,16 @@ def read_token_model(data: bytes, at: int, size: int, header: Header) -> TokenMo
             model_channels.append(read_channel(part, e, tables, classes, TOKEN_CHANNELS))
     require_class_tables(class_tables, model_channels, at + 7)
     still = read_still(match_part) if flags & STILL else None
+    still_rows = read_still_rows(match_part) if flags & ROWS else None
     match = read_match(match_part, tables) if has_match else None
     return TokenModel(
         widths=widths,
         channels=model_channels,
         literal=literal,
         still=still,
+        still_rows=still_rows,
         match=match,
+        follow=flags & FOLLOW != 0,
         hole=hole if flags & HOLE else None,
         tables=[read_table(parts.pop(0), 53, 64) for _ in range(tables)],
         class_tables=read_class_tables(parts, model_channels, classes),
@@ -1569,6 +1575,12 @@ def read_still(part: Part) -> tuple[int, int]:
     return frequencies
 
 
+def read_still_rows(part: Part) -> list[int]:
+    frequencies = [part.field(12) for _ in range(16)]
+    part.require(min(frequencies) >= 1, "a frequency of still rows is 0")
+    return frequencies
+
+
 def read_match(part: Part, tables: int) -> Match:
     mask = part.field(8)
     rows = [0]
@@ -1595,16 +1607,25 @@ def read_match(part: Part, tables: int) -> Match:
 def decode_tokens(tile: Tile, model: TokenModel, lanes: Lanes) -> list[list[list[int]]]:
     """The rows of each channel."""
     state = TokenTile(tile, lanes, model)
-    for places in steps(tile, lanes):
+    for step, places in enumerate(steps(tile, lanes)):
         state.hold(places)
         coded = [place for place in places if not state.stay(place)] if model.still else places
-        escaped = [place for place in coded if not state.match(place)] if model.match else coded
+        sources = [state.source(place, step) for place in coded] if model.follow else [NO_SOURCE for _ in coded]
+        if model.match:
+            pairs = zip(coded, sources, strict=True)
+            escaped = [place for place, source in pairs if not state.match(place, source)]
+        else:
+            escaped = coded
         seen: list[list[Seen]] = [[] for _ in escaped]  # of each pixel, in each engine channel so far
         for e in range(len(model.widths)):
             contexts = [state.context(e, place, *of) for place, of in zip(escaped, seen, strict=True)]
             tokens = [state.token(place, context) for place, context in zip(escaped, contexts, strict=True)]
             for place, token, context, of in zip(escaped, tokens, contexts, seen, strict=True):
                 of.append(state.take(e, place, token, context))
+        if model.follow:
+            state.keep(coded, sources)
+        for _, x, y in places:
+            state.step_of[y][x] = step
     lanes.end()
     return samples_of(model, state.values)
 
@@ -1623,6 +1644,28 @@ MOST_ERROR = 32767
 MOST_ACTIVITY = (1 << 24) - 1
 
 
+# Of W, N, NW and NE: the factors of the engine channels (15.6).
+FOLLOW_FACTORS = (
+    (40503, 31161, 5719, 26545),
+    (34283, 51819, 54179, 25709),
+    (49843, 44605, 64881, 18117),
+    (10197, 60207, 46427, 20233),
+)
+NEVER = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a pixel follows."""
+
+    entry: int  # of the table, which was asked, or -1
+    at: tuple[int, int] | None  # the place
+    number: int
+
+
+NO_SOURCE = Source(-1, None, 0)
+
+
 class TokenTile:
     def __init__(self, tile: Tile, lanes: Lanes, model: TokenModel) -> None:
         self.lanes = lanes
@@ -1630,11 +1673,17 @@ class TokenTile:
         self.blocks_of_row = ceil(tile.w, BLOCK)
         blocks = self.blocks_of_row * ceil(tile.h, BLOCK)
         self.still = [False] * blocks
+        self.height = tile.h
+        self.still_rows = [[False] * self.blocks_of_row for _ in range(ceil(tile.h, BLOCK) * BLOCK)]
+        self.known_rows = [[False] * self.blocks_of_row for _ in range(ceil(tile.h, BLOCK) * BLOCK)]
         decode_still = self.decode_still if model.still is not None else None
         self.classes = decode_classes(lanes, model, blocks, decode_still)
         self.values = [[[0] * tile.w for _ in range(tile.h)] for _ in model.widths]
         self.errors = [[[0] * tile.w for _ in range(tile.h)] for _ in model.widths]
         self.held = [0] * len(lanes.states)
+        self.step_of = [[NEVER] * tile.w for _ in range(tile.h)]
+        self.kept: dict[tuple[int, int], tuple[int, int]] = {}  # of a pixel (x, y)
+        self.entries: list[tuple[int, int] | None] = [None] * 1024
 
     # With the flag hole, a held value takes the place of neighbours that are the hole.
 
@@ -1667,12 +1716,40 @@ class TokenTile:
         for lane, block in enumerate(blocks):
             above = lane < row <= block and self.still[block - row]
             self.still[block] = self.lanes.either(lane, self.model.still[above])
+        if self.model.still_rows is not None:
+            self.decode_still_rows(blocks)
         return self.still[blocks.start : blocks.stop]
 
+    # 15.5 Still rows
+
+    def decode_still_rows(self, blocks: range) -> None:
+        assert self.model.still_rows is not None
+        for block in blocks:
+            row, column = divmod(block, self.blocks_of_row)
+            for y in range(row * BLOCK, row * BLOCK + BLOCK):
+                self.still_rows[y][column] = self.known_rows[y][column] = self.still[block]
+        for k in range(BLOCK):
+            decoded: list[tuple[int, int, bool]] = []
+            for lane, block in enumerate(blocks):
+                row, column = divmod(block, self.blocks_of_row)
+                y = row * BLOCK + k
+                if self.still[block] or y >= self.height:
+                    continue
+                around = (column, y - 1), (column, y - 2), (column + 1, y - 1), (column - 1, y - 1)
+                context = sum(1 << i for i, (at, of) in enumerate(around) if self.is_still_row(at, of))
+                decoded.append((y, column, self.lanes.either(lane, self.model.still_rows[context])))
+            for y, column, still in decoded:
+                self.still_rows[y][column] = still
+                self.known_rows[y][column] = True
+
+    def is_still_row(self, column: int, y: int) -> bool:
+        inside = 0 <= column < self.blocks_of_row and y >= 0
+        return not inside or not self.known_rows[y][column] or self.still_rows[y][column]
+
     def stay(self, place: Place) -> bool:
-        """Whether the block is still; then the pixel is found."""
+        """Whether the block or the row is still; then the pixel is found."""
         _, x, y = place
-        if not self.still[y // BLOCK * self.blocks_of_row + x // BLOCK]:
+        if not self.still[y // BLOCK * self.blocks_of_row + x // BLOCK] and not self.still_rows[y][x // BLOCK]:
             return False
         of_channels = [neighbours(plane, x, y) for plane in self.values]
         w, n, nw = list(zip(*of_channels, strict=True))[:3]
@@ -1680,17 +1757,57 @@ class TokenTile:
             plane[y][x] = value
         return True
 
+    # 15.6 Following
+
+    def source(self, place: Place, step: int) -> Source:
+        """What a pixel follows."""
+        _, x, y = place
+        around = list(zip(*[neighbours(plane, x, y) for plane in self.values], strict=True))
+        w, n, nw, ne = around[:4]
+        of_n, of_w = self.kept.get((x, y - 1)), self.kept.get((x - 1, y))
+        entry = -1
+        if of_n is not None:
+            at: tuple[int, int] | None = (of_n[0], of_n[1] + 1)
+            found = 3 if of_w is not None and (of_w[0] + 1, of_w[1]) == at else 2
+        elif of_w is not None:
+            at, found = (of_w[0] + 1, of_w[1]), 1
+        else:
+            total = sum(
+                value * factor
+                for pixel, factors in zip((w, n, nw, ne), FOLLOW_FACTORS, strict=True)
+                for value, factor in zip(pixel, factors)
+            )
+            entry = total % 65536 // 64
+            at, found = self.entries[entry], 0
+        is_there = at is not None and at[0] < len(self.step_of[0]) and at[1] < len(self.step_of)
+        if at is None or not is_there or self.step_of[at[1]][at[0]] >= step:
+            return Source(entry, None, 0)
+        followed = tuple(plane[at[1]][at[0]] for plane in self.values)
+        relation = 0 if followed == w else 1 if followed == n else 2 if followed in (ne, nw) else 3
+        return Source(entry, at, 1 + 4 * relation + found)
+
+    def keep(self, places: list[Place], sources: list[Source]) -> None:
+        """What is kept of a step, once its pixels are known."""
+        for (_, x, y), source in zip(places, sources, strict=True):
+            at = source.at
+            if at is not None and all(plane[y][x] == plane[at[1]][at[0]] for plane in self.values):
+                self.kept[x, y] = at
+            if source.entry >= 0:
+                before = self.entries[source.entry]
+                if before is None or (before[1], before[0]) < (y, x):
+                    self.entries[source.entry] = (x, y)
+
     # 15.1 Match
 
-    def match(self, place: Place) -> bool:
+    def match(self, place: Place, source: Source) -> bool:
         """Decodes what the pixel is; whether that says it."""
         model, (lane, x, y) = self.model, place
         assert model.match is not None
         of_channels = [neighbours(plane, x, y) for plane in self.values]
         pixels = list(zip(*of_channels, strict=True))  # of each neighbour, all its values
         w, n, nw, ne = pixels[:4]
-        octave = 0
-        if model.literal is None:
+        octave = source.number
+        if model.literal is None and not model.follow:
             octave = self.activity(0, self.values_around(0, place), self.errors_around(0, place)).bit_length() - 4
         table = model.match.tables[model.match.rows[pattern_of(pixels, model.match.mask)]][octave]
         symbol = self.lanes.symbol(lane, model.tables[table])
@@ -1698,6 +1815,8 @@ class TokenTile:
             pixel = (w, n, ne, nw)[symbol]
         elif symbol == 5 and model.hole is not None:
             pixel = (model.hole,)
+        elif symbol == 6 and source.at is not None:
+            pixel = tuple(plane[source.at[1]][source.at[0]] for plane in self.values)
         else:
             return False
         for plane, errors, value in zip(self.values, self.errors, pixel, strict=True):

@@ -47,6 +47,7 @@ TokenModel model_of(const TokenTables& tables) {
   model.hole = tables.hole;
   model.still = tables.still;
   model.follow = tables.follow;
+  model.rows = tables.rows;
   std::memcpy(model.still_frequency, tables.still_frequency, sizeof(model.still_frequency));
   model.hole_value = tables.hole_value;
   model.listing = tables.listing;
@@ -113,7 +114,7 @@ std::unique_ptr<TokenTile> TokenEncoder::load(const TileSource& source, uint64_t
                                               const ValueMap& map) const {
   auto loaded = map.load(source, tile, model);
   if (loaded == nullptr || !model.match) return loaded;
-  kernels_.find_matches(loaded->planes(), model.still);
+  kernels_.find_matches(loaded->planes(), model.still, model.rows);
   if (model.follow) find_follows(loaded->planes());
   return loaded;
 }
@@ -144,6 +145,7 @@ TokenModel TokenEncoder::begin_model(const TileSource& source, const TokenPlan& 
   model.literal = plan.literal;
   model.still = plan.still;
   model.follow = plan.follow;
+  model.rows = plan.rows;
   for (uint32_t c = 0; c < kMaxChannels; ++c) {
     model.depth[c] = model.bits;
     model.classes[c] = 1;
@@ -193,7 +195,7 @@ TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TileSour
   TokenCounts counts(model);
   for (const auto& tile : tiles) {
     const TokenPlanes& planes = tile->planes();
-    counts.add(read_symbols(*tile, kernels_, model), tile->pixels(), planes.blocks_across, planes.block_count());
+    counts.add(read_symbols(*tile, kernels_, model), planes.width, planes.height);
   }
   const double still_share = static_cast<double>(still) / static_cast<double>(blocks);
   if (effort.tables == 0)
@@ -276,6 +278,7 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
       if (!t.plan.match || (std::getenv("L3_LIT") && !t.plan.literal) || (std::getenv("L3_NUM") && t.plan.literal)) continue;
       TokenPlan plan = t.plan;
       plan.still = plan.follow = true;
+      plan.rows = std::getenv("L3_ROWS") != nullptr;
       const Trial trial = try_plan(plan, sample, listings, kEstimate);
       std::fprintf(stderr, "follow %.0f without %.0f\n", trial.bytes, t.bytes);
       if (trial.bytes < best.bytes || std::getenv("L3_LIT")) best = trial;
@@ -326,8 +329,7 @@ void TokenEncoder::count_all(const TokenTiles& seen, TokenCounts& counts) {
         read_tile(tile, symbols);
       }
       const TileShape shape = source_.shape(tile);
-      const uint32_t across = ceil_div(shape.width, kBlockEdge);
-      to.add(symbols, size_t{shape.width} * shape.height, across, across * ceil_div(shape.height, kBlockEdge));
+      to.add(symbols, shape.width, shape.height);
       if (!kept_.empty()) kept_[tile] = std::move(symbols);
     }
   };

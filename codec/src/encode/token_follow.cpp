@@ -39,7 +39,7 @@ class Follower {
 
   void find(uint32_t x, uint32_t y, uint32_t step) {
     const size_t at = y * planes_.pitch + x;
-    if (planes_.still[y / kBlockEdge * planes_.blocks_across + x / kBlockEdge] != 0) return;
+    if (planes_.symbols[at] == kNoSymbol) return;
     const ptrdiff_t up = -static_cast<ptrdiff_t>(planes_.pitch);
     uint32_t* const kept = &kept_[size_t{y} * planes_.width + x];
     const uint32_t of_w = x > 0 ? kept[-1] : 0, of_n = y > 0 ? kept[-static_cast<ptrdiff_t>(planes_.width)] : 0;
@@ -68,7 +68,7 @@ class Follower {
       place = table_[entry];
     }
     planes_.follows[at] = 0;
-    if (place == 0 || (place & 0xFFFF) > planes_.width || steps_(place) >= step) return;
+    if (place == 0 || (place & 0xFFFF) > planes_.width || place >> 16 >= planes_.height || steps_(place) >= step) return;
     const ptrdiff_t from = static_cast<ptrdiff_t>(size_t{place >> 16} * planes_.pitch + (place & 0xFFFF) - 1) -
                            static_cast<ptrdiff_t>(at);
     const auto equals = [&](ptrdiff_t a, ptrdiff_t b) {

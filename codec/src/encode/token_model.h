@@ -11,7 +11,7 @@ struct TokenModel {
   using Form = TokenForm;
 
   uint32_t channels, bits, engine_channels;
-  bool match, literal, hole, still, follow;
+  bool match, literal, hole, still, follow, rows;
   Listing listing;
   uint32_t hole_value;
   // Ranks: one list per channel. Colours: all in the first list, `channels` samples each.
@@ -28,6 +28,7 @@ struct TokenModel {
   uint8_t class_table_of[kMaxChannels][kMaxClasses];
 
   uint32_t still_frequency[2];  // of a still block, if the block above is not still, and if it is
+  uint32_t row_frequency[kRowContexts];
   uint32_t match_mask;
   uint8_t match_row[kMatchPatterns];  // by the equalities that the mask selects
   uint8_t match_table[kMaxMatchRows][kMatchOctaves];

@@ -230,7 +230,9 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
       const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(lanes));
       const Enter enter = enters_[lane];
       if (enter.step != step) continue;
-      entered_[entered_count_++] = {lane, classes_[(enter.row >> 4) * this->blocks_across() + (enter.column >> 4)]};
+      const uint32_t block = (enter.row >> 4) * this->blocks_across() + (enter.column >> 4);
+      const bool still = still_rows_ != nullptr && (still_rows_[block] >> enter.row % kBlockEdge & 1) != 0;
+      entered_[entered_count_++] = {lane, classes_[block] | (still ? kStillBlock : 0)};
       to_next_block(lane);
     }
   }
@@ -304,6 +306,7 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
   Edge edges_[4];
   Entered entered_[kLanes];
   Delay delay_;
+  const uint16_t* still_rows_ = nullptr;  // of each block a bit for each row, or null
   alignas(64) Step steps_[kSteps + 1];
 
  private:

@@ -8,6 +8,7 @@
 
 #include "engine/record_loop.h"
 #include "engine/still_ahead.h"
+#include "engine/token_follow.h"
 #include "engine/token_taps.h"
 #include "engine/token_warp.h"
 
@@ -32,6 +33,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   }
 
   Fault decode() {
+    if (tables_.follow && !follow_.begin(width_, height_, lanes_, channels())) return {Reason::out_of_memory};
     this->load_states();
     if (!decode_blocks() || !decode_values()) return {Reason::dense_words, payload_bytes_};
     return this->check_end();
@@ -48,28 +50,54 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       Base::state_, Base::step_, Base::taken_, Base::width_, Base::window_;
 
   uint32_t channels() const { return kChannels == 1 ? 1 : channels_; }
-  bool has_octaves() const { return !kLiteral && tables_.match_by_activity; }
+  bool has_octaves() const { return !kLiteral && !tables_.follow && tables_.match_by_activity; }
 
   // Decodes which blocks are still, and the classes of the others.
   bool decode_blocks() {
     if (kLiteral && !tables_.still) return true;
+    if (tables_.rows) {
+      std::memset(rows_, 0xFF, sizeof(rows_[0]) * this->blocks());
+      this->still_rows_ = rows_;
+    }
     for (uint32_t first = 0; first < this->blocks(); first += lanes_) {
       auto round = this->begin_round(first);
       if (tables_.still) {
         L3_FOR_USED_PARTS this->decode_still(part, round, tables_.still_frequency);
+        if (tables_.rows) decode_rows(round);
       }
       if constexpr (!kLiteral) this->decode_classes(round, tables_, channels());
       if (!this->end_round(round)) return false;
     }
-    if (tables_.still) ahead_.scan(width_, height_, classes_);
+    if (tables_.still) ahead_.scan(width_, height_, classes_, this->still_rows_);
     return true;
+  }
+
+  // Decodes which rows of a round's blocks are still (section 15.5).
+  void decode_rows(typename Base::Front::Round& round) {
+    const uint32_t across = this->blocks_across();
+    alignas(64) uint32_t frequencies[kLanes], blocks[kLanes], is_still[kLanes] = {};
+    for (uint32_t k = 0; k < kBlockEdge; ++k) {
+      for (uint32_t lane = 0; lane < kLanes; ++lane) {
+        blocks[lane] = (round.first + lane) / across * kBlockEdge + k;
+        frequencies[lane] = tables_.row_frequency[row_context(rows_, across, smaller(round.first + lane, round.end - 1), k)];
+      }
+      L3_FOR_USED_PARTS {
+        const Mask here = W::both(active_[part], W::less(W::load(blocks + part * kPartLanes), height_));
+        const Mask still = this->decode_binary(part, round, W::load(frequencies + part * kPartLanes), here);
+        W::store(is_still + part * kPartLanes,
+                 W::select(W::and_not(here, still), W::splat(0), W::splat(1)));
+      }
+      for (uint32_t block = round.first; block < round.end; ++block) {
+        if (is_still[block - round.first] == 0) rows_[block] &= static_cast<uint16_t>(~(1u << k));
+      }
+    }
   }
 
   // Brings the model into the form that the loop needs.
   void prepare() {
     for (uint32_t i = 0; i < kMatchPatterns && tables_.match; ++i) {
       const uint8_t* const tables = tables_.match_table + tables_.match_row[i] * kMatchOctaves;
-      if (has_octaves()) {
+      if (has_octaves() || tables_.follow) {
         std::memcpy(match_tables_ + kOctaves * i, tables, kMatchOctaves);
       } else {
         match_tables_[i] = tables[0];
@@ -121,6 +149,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   }
   bool decode_step() {
     if (tables_.match) {
+      if (tables_.follow) find_follows();
       find_matches();
       decode_matches();
     } else {
@@ -148,6 +177,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   // Copies the pixels of still blocks (section 15.4: W if N equals NW, else N). The others are to be decoded.
   L3_STAGE void begin_step(const typename Base::Way& way) {
     Base::begin_step(way);
+    if (tables_.follow) follow_.begin_step();
     if (!this->is_steady()) has_places_ = false;
     any_to_decode_ = false;
     L3_UNROLL_RECORDS {
@@ -182,7 +212,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   }
   // Keeps what the step has decoded, and makes the neighbours of the next one ready.
   L3_STAGE void end_step() {
-    keep_records();
+    keep_records(this->lead_);
     this->restore_edges();
     now_ += kStepRecords;
     this->find_edges(step_ + 1);
@@ -190,11 +220,19 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     enter();
     Base::end_step();
   }
-  L3_INLINE void keep_records() {
+  // `lead` is the column of lane 0.
+  L3_INLINE void keep_records(uint32_t lead) {
     for (uint32_t c = 0; c < channels(); ++c) {
       this->keep(now_, c, here_[c]);
       if constexpr (!kLiteral) this->keep(now_, kChannels + c, error_here_[c]);
       L3_UNROLL_RECORDS W::store_records(this->sink_.place(step_, c) + part * kRecords, here_[c][part]);
+      if (tables_.follow) {
+        L3_UNROLL_RECORDS W::store_records(follow_.values(step_, c) + part * kRecords, here_[c][part]);
+      }
+    }
+    if (tables_.follow) {
+      const uint32_t behind = 2 * (lanes_ - 1);
+      follow_.end_step(step_, lead >= behind ? lead - behind : lead + this->period_ - behind);
     }
   }
   void fix_edges() {
@@ -203,10 +241,11 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   // Passes steps in which all lanes are in still blocks and none is at an edge of the tile: nothing is decoded.
   L3_STAGE void pass_still(uint32_t steps) {
     const bool was_steady = this->is_steady();
+    if (tables_.follow) follow_.begin_step();
     this->lead_ += steps - 1;
     this->skip_blocks(step_ + steps);
     uint32_t left = steps;
-    if (channels() == 1 && lanes_ > 1 && steps > 2 * Base::kBack) {
+    if (channels() == 1 && lanes_ > 1 && steps > 2 * Base::kBack && !tables_.follow) {
       // Later steps need the records of the last ones only.
       left = Base::kBack;
       pass_without_records(steps - left);
@@ -219,7 +258,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         if constexpr (kHasHoles)
           track_last_value(part, near(now_ + part * kRecords, kRoleN, 0), near(now_ + part * kRecords, kRoleW, 0));
       }
-      keep_records();
+      keep_records(this->lead_ + 1 - left);
       now_ += kStepRecords;
       this->finish_step();
     }
@@ -341,7 +380,28 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
           place = W::either(place << 5, W::levels(sums_[part]) >> 2);
         }
       }
+      if (tables_.follow) place = W::either(place << 5, W::load_records(follow_.numbers() + part * kRecords));
       W::store_places(place, state_ + part * kPartsOfRecords, places_ + part * kRecords);
+    }
+  }
+  // Finds what the pixels follow.
+  L3_STAGE void find_follows() {
+    uint32_t lanes = 0;
+    L3_FOR_USED_PARTS lanes |= W::bits(W::lane_mask(to_decode_, part)) << (part * kPartLanes);
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(lanes));
+      const bool wraps = this->lead_ < 2 * lane;
+      const uint32_t x = this->lead_ - 2 * lane + (wraps ? this->period_ : 0);
+      const uint32_t y = this->lead_row_ + lane - (wraps ? lanes_ : 0);
+      typename Follow::Around around;
+      const uint16_t* const now = now_ + lane;
+      for (uint32_t c = 0; c < channels(); ++c) {
+        around.w[c] = now[place_of(kRoleW, c)];
+        around.n[c] = now[place_of(kRoleN, c)];
+        around.nw[c] = now[place_of(kRoleNw, c)];
+        around.ne[c] = now[place_of(kRoleNe, c)];
+      }
+      follow_.find(step_, lane, x, y, around);
     }
   }
   // Decodes what the pixels repeat. Lanes whose pixel repeats nothing escape.
@@ -371,6 +431,10 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         Records matched = W::select(is_n, near(now, kRoleN, c), near(now, kRoleW, c));
         matched = W::select(is_ne, near(now, kRoleNe, c), matched);
         matched = W::select(is_nw, near(now, kRoleNw, c), matched);
+        if (tables_.follow) {
+          matched = W::select(W::same(symbol, W::all_records(kMatchFollow)),
+                              W::load_records(follow_.followed(c) + part * kRecords), matched);
+        }
         here_[c][part] = W::select(decoded, matched, here_[c][part]);
       }
       Records escaped = W::both(decoded, W::not_less(symbol, W::all_records(kMatchNone)));
@@ -378,6 +442,10 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         const Records is_hole = W::both(decoded, W::same(symbol, W::all_records(kMatchHole)));
         here_[0][part] = W::select(is_hole, hole(), here_[0][part]);
         escaped = W::without(escaped, is_hole);
+      }
+      if (tables_.follow) {
+        const Records nothing = W::same(W::load_records(follow_.numbers() + part * kRecords), W::all_records(0));
+        escaped = W::without(escaped, W::without(W::same(symbol, W::all_records(kMatchFollow)), nothing));
       }
       escaped_[part] = escaped;
       has_escaped_[part] = W::any(escaped);
@@ -553,7 +621,10 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   uint32_t classes_weights_[kChannels][kMaxClasses][kTapPairs];
   uint32_t activity_[kChannels][kActivityPairs];
   uint8_t match_tables_[kMatchPatterns * kOctaves];  // by pattern of equalities, and octave if activity counts
+  uint16_t rows_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];  // with still rows: a bit for each of a block
   StillAhead ahead_;
+  using Follow = TokenFollow<kChannels, kRecordParts * kRecords>;
+  Follow follow_;
 };
 
 }  // namespace l3

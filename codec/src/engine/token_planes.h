@@ -27,6 +27,7 @@ struct TokenPlanes {
   uint8_t* follows;                  // with follow: the number of each pixel (section 15.5)
   uint8_t* classes[kMaxChannels];    // of each block
   uint8_t* still;                    // for each block
+  uint16_t* rows;                    // for each block, a bit for each row that is still
 
   L3_INLINE static size_t pitch_of(uint32_t width) { return (size_t{width} + 15) / 16 * 16 + 2 * kTokenMargin; }
   L3_INLINE uint32_t block_count() const { return blocks_across * blocks_down; }

@@ -169,15 +169,20 @@ class Wavefront {
     const Lanes above = classes_.of(lane + (first - across), W::lane_bits(known));
     const Lanes frequency = W::select(W::equal(above & constant<kStillBlock>, kStillBlock), W::splat(frequencies[1]),
                                       W::splat(frequencies[0]));
-    const Lanes slot = state_[part] & constant<kProbabilities - 1>;
-    const Mask still = W::both(active_[part], W::less_small(slot, frequency));
-    const Lanes own_frequency = W::select(still, frequency, W::splat(constant<kProbabilities>) - frequency);
-    const Lanes number = W::select(still, slot, slot - frequency);
-    const Lanes next = own_frequency * (state_[part] >> kProbabilityBits) + number;
-    state_[part] = W::select(active_[part], next, state_[part]);
-    refill(part, active_[part], round.window, round.taken);
+    const Mask still = decode_binary(part, round, frequency, active_[part]);
     active_[part] = W::and_not(active_[part], still);
     round.classes[part] = W::select(still, W::splat(kStillBlock), W::splat(0));
+  }
+  // Decodes in which of these lanes the first of two alternatives holds, whose frequency is given.
+  L3_INLINE Mask decode_binary(uint32_t part, Round& round, Lanes frequency, Mask lanes) {
+    const Lanes slot = state_[part] & constant<kProbabilities - 1>;
+    const Mask first = W::both(lanes, W::less_small(slot, frequency));
+    const Lanes own_frequency = W::select(first, frequency, W::splat(constant<kProbabilities>) - frequency);
+    const Lanes number = W::select(first, slot, slot - frequency);
+    const Lanes next = own_frequency * (state_[part] >> kProbabilityBits) + number;
+    state_[part] = W::select(lanes, next, state_[part]);
+    refill(part, lanes, round.window, round.taken);
+    return first;
   }
   L3_INLINE bool end_round(const Round& round) {
     L3_FOR_USED_PARTS classes_.store(round.first + part * W::kPartLanes, round.end, round.classes[part]);
