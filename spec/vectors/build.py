@@ -214,6 +214,8 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         tile.dense.matches = numbers(words)
     elif name == "still_blocks" and tile:
         tile.dense.still = numbers(words)
+    elif name == "rows_of_blocks" and tile:
+        tile.dense.rows_still = numbers(words)
     elif name == "tail" and tile:
         tile.dense.tail = contents(words)
     elif name == "cut" and tile:
