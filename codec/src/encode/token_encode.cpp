@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <cstdio>
-#include <cstdlib>
 #include "api/parallel.h"
 #include "encode/token_follow.h"
 #include "encode/entropy.h"
@@ -20,6 +18,8 @@ constexpr double kMinRepeats = 0.08;
 // Still blocks decode several times faster than others, so a model with them is chosen even if its trial size is
 // larger by this factor. (The trial overestimates their cost.) At least kMinStill of the blocks must be still.
 constexpr double kPriceOfStill = 1.15, kMinStill = 0.05;
+// The same for still rows.
+constexpr double kPriceOfRows = 1.02;
 // Plans are compared on at least one of this many pixels.
 constexpr uint64_t kPixelsOfTrial = 64;
 // Estimates may be wrong by this factor.
@@ -238,6 +238,15 @@ std::vector<TokenEncoder::Trial> TokenEncoder::try_plans(ModelUse use, const Lis
     if (may_list) try_one({Listing::colours, true, true, -1});
     if (channels == 1) try_one({Listing::none, true, true, -1});
   }
+  // Pixels may follow others with the best plan of each kind that matches.
+  for (const bool literal : {false, true}) {
+    const auto suits = [=](const Trial& trial) { return trial.plan.match && trial.plan.literal == literal; };
+    const auto found = std::find_if(trials.begin(), trials.end(), suits);
+    if (found == trials.end()) continue;
+    TokenPlan plan = found->plan;
+    plan.follow = true;
+    try_one(plan);
+  }
   return trials;
 }
 
@@ -271,17 +280,10 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
     plan.still = true;
     const Trial trial = try_plan(plan, sample, listings, kEstimate);
     if (trial.still_share >= kMinStill && trial.bytes < kPriceOfStill * best.bytes) best = trial;
-  }
-  if (std::getenv("L3_FOLLOW") != nullptr) {
-    for (const Trial& t : trials) std::fprintf(stderr, "listing %d match %d literal %d hole %d: %.0f\n", (int)t.plan.listing, t.plan.match, t.plan.literal, t.plan.hole, t.bytes);
-    for (const Trial& t : trials) {
-      if (!t.plan.match || (std::getenv("L3_LIT") && !t.plan.literal) || (std::getenv("L3_NUM") && t.plan.literal)) continue;
-      TokenPlan plan = t.plan;
-      plan.still = plan.follow = true;
-      plan.rows = std::getenv("L3_ROWS") != nullptr;
-      const Trial trial = try_plan(plan, sample, listings, kEstimate);
-      std::fprintf(stderr, "follow %.0f without %.0f\n", trial.bytes, t.bytes);
-      if (trial.bytes < best.bytes || std::getenv("L3_LIT")) best = trial;
+    if (best.plan.still) {
+      plan.rows = true;
+      const Trial with_rows = try_plan(plan, sample, listings, kEstimate);
+      if (with_rows.bytes < kPriceOfRows * best.bytes) best = with_rows;
     }
   }
   return {best.plan, best.bytes, listings.repeats};
