@@ -72,6 +72,7 @@ class Instruction:
     target: int  # of a branch: which instruction; else -1
     is_certain: bool  # no predicate decides whether it runs
     constant: int  # its 32 bits, if it has one
+    table: tuple[int, ...] = ()  # of a branch through a table: where it may go
 
     def wavefronts(self, of_access: dict[str, float]) -> float:
         """How long it keeps the multiprocessor's path to memory busy."""
@@ -85,7 +86,23 @@ class Instruction:
         return f"{self.name} {self.width}"
 
 
-def read_code(code: bytes, architecture: int) -> list[Instruction]:
+def read_tables(info: bytes) -> dict[int, tuple[int, ...]]:
+    """Where branches through tables may go, by their places: what the compiler says of a kernel (.nv.info)."""
+    found, at = {}, 0
+    while at < len(info):
+        form, attribute, size = struct.unpack_from("<BBH", info, at)
+        at += 4
+        end = at + size if form == 4 else at
+        while attribute == 0x34 and at < end:
+            place, _, count = struct.unpack_from("<III", info, at)
+            found[place // INSTRUCTION] = tuple(
+                to // INSTRUCTION for to in struct.unpack_from(f"<{count}I", info, at + 12))
+            at += 12 + 4 * count
+        at = end
+    return found
+
+
+def read_code(code: bytes, architecture: int, tables: dict[int, tuple[int, ...]]) -> list[Instruction]:
     """Reads machine code, from sm_80 on."""
     found = []
     for at in range(0, len(code), INSTRUCTION):
@@ -95,7 +112,10 @@ def read_code(code: bytes, architecture: int) -> list[Instruction]:
             raise ValueError(f"unknown instruction {operation:#05x}: add it to OPERATIONS")
         name, pipe = PIPE_OF[operation]
         target = -1
-        if name == "BRA" and not high >> 27 & 1:  # BRA.DIV, for lanes that are apart, does nothing here
+        # Some compilers jump by a call under a condition. BRA.DIV, for lanes that are apart, does nothing here.
+        is_certain = low >> 12 & 15 == 7 and (name != "BRA" or high >> 23 & 31 == 7)
+        is_of_lanes = high >> 27 & 1 == 1 and low >> 9 & 7 == 4
+        if (name == "BRA" and not (is_of_lanes and low >> 32 & 3 == 2)) or (name == "CALL" and not is_certain):
             # In words, from the next instruction on: 48 bits, and from sm_90 on 8 more below them.
             offset = low >> 34 | (high & 0x3FFFF) << 30
             offset -= offset >> 47 << 48
@@ -105,7 +125,8 @@ def read_code(code: bytes, architecture: int) -> list[Instruction]:
         found.append(Instruction(name, pipe, 4 if name in WIDE else CYCLES[pipe], high >> 41 & 15, high >> 46 & 7,
                                  high >> 49 & 7, high >> 52 & 63, low >> 24 & 0xFF == 0xFF,
                                  WIDTHS.get(high >> 9 & 7, 4), target,
-                                 low >> 12 & 15 == 7 and (name != "BRA" or high >> 23 & 31 == 7), low >> 32))
+                                 is_certain, low >> 32,
+                                 tables.get(at // INSTRUCTION, ())))
     return found
 
 
@@ -180,8 +201,8 @@ class Ways:
 
     def _after(self, i: int) -> list[int]:
         one = self.code[i]
-        followers = [one.target] if one.target >= 0 else []
-        if not (one.is_certain and one.name in ("BRA", "EXIT", "RET")) and i + 1 < len(self.code):
+        followers = [*one.table, *([one.target] if one.target >= 0 else [])]
+        if not (one.is_certain and one.name in ("BRA", "BRX", "EXIT", "RET")) and i + 1 < len(self.code):
             followers.append(i + 1)
         return followers
 

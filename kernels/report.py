@@ -48,8 +48,12 @@ KINDS = {"dense_kernel": WORDS}
 # payload have three wavefronts is assumed: codes of three or four blocks lie apart, headers and widths do not.
 STRIPS = model.Use(1, {"LDG 4": 3, "LDS 8": 2, "LDS 16": 4, "STS 16": 4, "STG 4": 4})
 STRIP_WARPS = 10  # of a scheduler
-# By the blocks that are decoded at once and the steps that this takes.
-STRIP_NAMES = {(3, 8): "3 channels", (4, 8): "4 channels", (4, 9): "2 channels", (4, 11): "1 channel"}
+# A turn decodes four blocks and writes the strips that are done: each turn the same, or with three channels one strip,
+# one, and two. These are told from the others by the words that a lane writes. Of the others, the fewer channels, the
+# more of a turn's blocks wait for one to their left, and shuffle for it.
+BLOCKS, ROWS = 4, 8
+WORDS_OF_THREE, STRIPS_OF_THREE = 6, (1, 1, 2)
+OTHER_NAMES = ("4 channels", "2 channels", "1 channel")
 BLOCK_SAMPLES, BLOCK_BYTES = 256, 128  # a payload has four bits a sample
 COUNTED = ("dense_kernel", "tokens_kernel", "wide_tokens_kernel")
 EXPLANATION = """\
@@ -70,7 +74,7 @@ def sections(cubin: bytes):
 
 
 def worth_in_strip(one: model.Instruction) -> int:
-    """What leads the way through a strip: all blocks, no fault, lanes that are together, the longest transform of
+    """What leads the way through a turn: four whole blocks, no fault, lanes that are together, the longest transform of
     colours (it has most of this constant), and words in order, for which no type is read from memory."""
     if one.name in ("FLO", "ENDCOLLECTIVE"):
         return -5000
@@ -83,34 +87,38 @@ def worth_in_strip(one: model.Instruction) -> int:
     return {"LDG": -100, "BRA": -30}.get(one.name, -1)
 
 
-def turns_in_strip(body: list[model.Instruction]) -> int:
-    """A loop over rows takes one, three or eight of them at a time, if tiles have one channel, two or more."""
-    names = [one.name for one in body]
-    if "SHFL" in names:
-        rows = names.count("STS")
-        return {1: 11, 3: 9}.get(rows, 8) // rows
-    return 3 if "POPC" in names else 1
-
-
 def predict_strips(code: list[model.Instruction], architecture: int) -> dict[str, dict[str, object]]:
-    """All that strips take: headers, widths, rows, colours, stores, and their share of the payload's check."""
+    """All that strips take: headers, widths, rows, colours, stores, and their share of the payload's check. Of three
+    channels a strip, which is a fourth of three turns; otherwise all strips of a turn."""
     ways = model.Ways(code)
     of_check = max(([code[i] for i in sorted(part)] for part in ways.loops.values()
                     if all(code[i].name not in ("STG", "STS", "SHFL") for i in part)),
                    key=lambda body: sum(one.access() == "LD 4" for one in body))
     loads = sum(one.access() == "LD 4" for one in of_check)
-    found: dict[str, dict[str, object]] = {}
+    turns: dict[int, model.Loop] = {}  # by where they begin, with one turn of the loop that writes
     for first in ways.smallest_loop(lambda body: {"REDUX", "POPC", "STG"} <= {one.name for one in body}):
-        body = ways.way(first, worth_in_strip, turns_in_strip)
-        loop = model.straight(body)
-        blocks, rows = loop.count("REDUX"), loop.count("STS 4") - 1  # the last row is stored once more
-        if (blocks, rows) not in STRIP_NAMES:  # this architecture's loop over rows has another form
-            continue
-        check = of_check[: len(of_check) * blocks * BLOCK_BYTES // (4 * 32 * loads)]
-        loop = model.straight(body + check)
-        cycles = model.simulate(loop, STRIPS, STRIP_WARPS, 3)
-        found[STRIP_NAMES[blocks, rows]] = {
-            "instructions": len(loop.body), "busy": model.busy(loop, STRIPS), "simulated": cycles,
+        turn = model.straight(ways.way(first, worth_in_strip, lambda _: 1))
+        # The last row is stored once more.
+        if (turn.count("REDUX"), turn.count("STS 4")) == (BLOCKS, ROWS + 1):
+            turns[first] = turn
+    of_three = [first for first, turn in turns.items() if turn.count("STG 4") == WORDS_OF_THREE]
+    others = sorted((first for first in turns if first not in of_three), key=lambda first: turns[first].count("SHFL"))
+    names = dict(zip(others, OTHER_NAMES)) if len(others) == len(OTHER_NAMES) else {}  # noqa: B905 (Python 3.9)
+    names.update({first: "3 channels" for first in of_three})
+    found: dict[str, dict[str, object]] = {}
+    for first, name in names.items():
+        body, parts = turns[first].body, 1
+        if first in of_three:
+            body = [one for strips in STRIPS_OF_THREE for one in ways.way(first, worth_in_strip, lambda _, n=strips: n)]
+            parts = sum(STRIPS_OF_THREE)
+        blocks = sum(one.name == "REDUX" for one in body)
+        check = of_check * blocks
+        loop = model.straight(body + check[: len(of_check) * blocks * BLOCK_BYTES // (4 * 32 * loads)])
+        cycles = model.simulate(loop, STRIPS, STRIP_WARPS, 3 * BLOCKS // blocks)
+        found[name] = {
+            "instructions": round(len(loop.body) / parts),
+            "busy": {what: round(time / parts, 1) for what, time in model.busy(loop, STRIPS).items()},
+            "simulated": round(cycles / parts, 1),
             "rate": round(model.rate(architecture, blocks * BLOCK_SAMPLES, cycles))}
     return dict(sorted(found.items()))
 
@@ -169,7 +177,8 @@ def kernels(nvcc: str, generated: Path, architecture: str):
             machine_code = code[f".text.{symbol}"]
             kernel = re.sub(r"^_ZN2l3\d+(\w+?)E.*", r"\1", symbol)
             is_read = kernel in KINDS or kernel in COUNTED or kernel == "bytes_kernel"
-            instructions = model.read_code(machine_code, int(architecture)) if is_read else []
+            tables = model.read_tables(code[f".nv.info.{symbol}"])
+            instructions = model.read_code(machine_code, int(architecture), tables) if is_read else []
             yield {
                 "kernel": kernel,
                 "architecture": f"sm_{architecture}",

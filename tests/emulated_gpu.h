@@ -82,9 +82,9 @@ uint32_t add_from_below(uint32_t v) {
   const uint32_t below = __shfl_up_sync(UINT32_MAX, v, kStep);
   return emulated::lane() % 8 >= kStep ? v + below : v;
 }
-inline uint32_t value_below(uint32_t v, uint32_t before) {
-  const uint32_t below = __shfl_up_sync(UINT32_MAX, v, 1);
-  return emulated::lane() % 8 >= 1 ? below : before;
+inline uint32_t value_of_lane_or(uint32_t v, uint32_t lane, uint32_t other) {
+  const uint32_t value = __shfl_sync(UINT32_MAX, v, lane);
+  return lane < 31 ? value : other;
 }
 
 // To nearest, ties to even, as IEEE 754 has them: binary16, and the upper half of binary32.

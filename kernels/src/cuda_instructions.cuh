@@ -78,12 +78,12 @@ L3_INLINE uint32_t add_from_below(uint32_t v) {
       : "r"(v), "n"(kStep));
   return r;
 }
-// The value of the lane below, within groups of eight lanes; in the first lane of a group `before`.
-L3_INLINE uint32_t value_below(uint32_t v, uint32_t before) {
+// The value of a lane, which is not the last one: for the last one `other`.
+L3_INLINE uint32_t value_of_lane_or(uint32_t v, uint32_t lane, uint32_t other) {
   uint32_t r;
-  asm volatile("{ .reg .pred p; shfl.sync.up.b32 %0|p, %1, 1, 0x1800, 0xffffffff; @!p mov.u32 %0, %2; }"
+  asm volatile("{ .reg .pred p; shfl.sync.idx.b32 %0|p, %1, %2, 30, 0xffffffff; @!p mov.u32 %0, %3; }"
                : "=&r"(r)
-               : "r"(v), "r"(before));
+               : "r"(v), "r"(lane), "r"(other));
   return r;
 }
 
