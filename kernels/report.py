@@ -95,9 +95,13 @@ def predict_strips(code: list[model.Instruction], architecture: int) -> dict[str
                     if all(code[i].name not in ("STG", "STS", "SHFL") for i in part)),
                    key=lambda body: sum(one.access() == "LD 4" for one in body))
     loads = sum(one.access() == "LD 4" for one in of_check)
-    turns: dict[int, model.Loop] = {}  # by where they begin, with one turn of the loop that writes
+
+    def turn_of(first: int, strips: int) -> list[model.Instruction]:
+        return ways.way(first, worth_in_strip, lambda _: strips)  # the only loop inside writes a strip
+
+    turns: dict[int, model.Loop] = {}  # by where they begin
     for first in ways.smallest_loop(lambda body: {"REDUX", "POPC", "STG"} <= {one.name for one in body}):
-        turn = model.straight(ways.way(first, worth_in_strip, lambda _: 1))
+        turn = model.straight(turn_of(first, 1))
         # The last row is stored once more.
         if (turn.count("REDUX"), turn.count("STS 4")) == (BLOCKS, ROWS + 1):
             turns[first] = turn
@@ -109,7 +113,7 @@ def predict_strips(code: list[model.Instruction], architecture: int) -> dict[str
     for first, name in names.items():
         body, parts = turns[first].body, 1
         if first in of_three:
-            body = [one for strips in STRIPS_OF_THREE for one in ways.way(first, worth_in_strip, lambda _, n=strips: n)]
+            body = [one for strips in STRIPS_OF_THREE for one in turn_of(first, strips)]
             parts = sum(STRIPS_OF_THREE)
         blocks = sum(one.name == "REDUX" for one in body)
         check = of_check * blocks
