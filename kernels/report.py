@@ -57,9 +57,10 @@ OTHER_NAMES = ("4 channels", "2 channels", "1 channel")
 BLOCK_SAMPLES, BLOCK_BYTES = 256, 128  # a payload has four bits a sample
 COUNTED = ("dense_kernel", "tokens_kernel", "wide_tokens_kernel")
 EXPLANATION = """\
-Loops (of bytes_kernel: strips): cycles of a scheduler for a turn of one warp, by what is busy; "simulated" with as many
-warps as there is room for; GB/s of a GPU that does nothing else, also with the lanes that work in tiles of 128 x 128
-and 256 x 256. All of it is predicted. Steps: instructions of all loops over steps, whether a turn runs them or not."""
+Loops: cycles of a scheduler for a turn of one warp, by what is busy; "simulated" with as many warps as there is room
+for; GB/s of a GPU that does nothing else, also with the lanes that work in tiles of 128 x 128 and 256 x 256. A turn of
+bytes_kernel decodes four blocks; the figures of three channels are for a strip, a fourth of three turns. All of it is
+predicted. Steps: instructions of all loops over steps, whether a turn runs them or not."""
 
 
 def sections(cubin: bytes):

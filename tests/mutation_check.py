@@ -413,7 +413,7 @@ FAULTS = (
     Fault("payloads of later tiles overlap", "kernels/src/encode_files.cu",
           "units += __shfl_sync(kAllLanes, sum, kLanes - 1);", "units += __shfl_sync(kAllLanes, sum, 0);"),
     Fault("the padding of an index is not written", "kernels/src/encode_files.cu",
-          "i < padded; i += kLanes) store", "i < words; i += kLanes) store"),
+          "i < padded; i += kLanes)", "i < words; i += kLanes)"),
 )
 
 
