@@ -33,9 +33,9 @@ CLOCK = 1.755  # GHz, of an H200
 # The lowest nine bits of an instruction say what it is.
 OPERATIONS = {
     "alu": {0x002: "MOV", 0x003: "P2R", 0x004: "R2P", 0x005: "CS2R", 0x006: "VOTE", 0x007: "SEL", 0x00C: "ISETP",
-            0x010: "IADD3", 0x011: "LEA", 0x012: "LOP3", 0x014: "VABSDIFF", 0x015: "VABSDIFF4", 0x016: "PRMT",
-            0x017: "IMNMX", 0x019: "SHF", 0x01B: "BMSK", 0x01C: "PLOP3", 0x035: "IADD.64", 0x036: "VIADD",
-            0x046: "VIADDMNMX", 0x048: "VIMNMX", 0x086: "VOTEU", 0x0CA: "R2UR", 0x1C2: "R2UR"},
+            0x010: "IADD3", 0x011: "LEA", 0x012: "LOP3", 0x013: "IABS", 0x014: "VABSDIFF", 0x015: "VABSDIFF4",
+            0x016: "PRMT", 0x017: "IMNMX", 0x019: "SHF", 0x01B: "BMSK", 0x01C: "PLOP3", 0x035: "IADD.64",
+            0x036: "VIADD", 0x046: "VIADDMNMX", 0x048: "VIMNMX", 0x086: "VOTEU", 0x0CA: "R2UR", 0x1C2: "R2UR"},
     "fma": {0x024: "IMAD", 0x025: "IMAD.WIDE", 0x026: "IDP", 0x027: "IMAD.HI"},
     "float": {0x021: "FADD", 0x023: "FFMA", 0x031: "HFMA2", 0x045: "I2FP"},
     "xu": {0x100: "FLO", 0x101: "BREV", 0x104: "F2F", 0x105: "F2I", 0x106: "I2F", 0x108: "MUFU", 0x109: "POPC"},
@@ -72,6 +72,8 @@ class Instruction:
     target: int  # of a branch: which instruction; else -1
     is_certain: bool  # no predicate decides whether it runs
     constant: int  # its 32 bits, if it has one
+    guard: int  # the predicate that decides whether it runs; 7: none
+    voted: int  # the predicate that a vote writes; 7: none
     table: tuple[int, ...] = ()  # of a branch through a table: where it may go
 
     def wavefronts(self, of_access: dict[str, float]) -> float:
@@ -113,7 +115,8 @@ def read_code(code: bytes, architecture: int, tables: dict[int, tuple[int, ...]]
         name, pipe = PIPE_OF[operation]
         target = -1
         # Some compilers jump by a call under a condition. BRA.DIV, for lanes that are apart, does nothing here.
-        is_certain = low >> 12 & 15 == 7 and (name != "BRA" or high >> 23 & 31 == 7)
+        by_uniform = name == "BRA" and low >> 9 & 7 == 2  # a predicate of the whole warp decides
+        is_certain = low >> 12 & 15 == 7 and not by_uniform and (name != "BRA" or high >> 23 & 31 == 7)
         is_of_lanes = high >> 27 & 1 == 1 and low >> 9 & 7 == 4
         if (name == "BRA" and not (is_of_lanes and low >> 32 & 3 == 2)) or (name == "CALL" and not is_certain):
             # In words, from the next instruction on: 48 bits, and from sm_90 on 8 more below them.
@@ -125,7 +128,7 @@ def read_code(code: bytes, architecture: int, tables: dict[int, tuple[int, ...]]
         found.append(Instruction(name, pipe, 4 if name in WIDE else CYCLES[pipe], high >> 41 & 15, high >> 46 & 7,
                                  high >> 49 & 7, high >> 52 & 63, low >> 24 & 0xFF == 0xFF,
                                  WIDTHS.get(high >> 9 & 7, 4), target,
-                                 is_certain, low >> 32,
+                                 is_certain, low >> 32, low >> 12 & 7, high >> 17 & 7 if name == "VOTE" else 7,
                                  tables.get(at // INSTRUCTION, ())))
     return found
 
@@ -231,10 +234,26 @@ class Ways:
                     left.append(i)
         return found
 
-    def way(self, first: int, worth: Callable[[Instruction], int],
-            turns: Callable[[list[Instruction]], int]) -> list[Instruction]:
+    def votes(self, first: int) -> list[int]:
+        """The branches of a loop that all lanes take together, after a vote, in order."""
+        found = []
+        loop = sorted(self.loops[first])
+        for place, vote in enumerate(loop):
+            predicate = self.code[vote].voted
+            for i in loop[place + 1 : place + 40] if predicate != 7 else ():
+                if self.code[i].voted == predicate:
+                    break
+                if self.code[i].name == "BRA" and self.code[i].guard == predicate:
+                    found.append(i)
+                    break
+        return found
+
+    def way(self, first: int, worth: Callable[[Instruction], int], turns: Callable[[list[Instruction]], int],
+            chosen: dict[int, int] | None = None) -> list[Instruction]:
         """The instructions of a turn of the loop that begins here, on the way through it that is worth most. Loops
-        inside of it run as often as `turns` says, from their instructions. Empty if no way comes back."""
+        inside of it run as often as `turns` says, from their instructions. What follows an instruction of `chosen` is
+        given. Empty if no way comes back."""
+        chosen = chosen or {}
         loop = self.loops[first]
         inside = [(start, part) for start, part in self.loops.items() if start in loop and start != first]
         whole = {i: start for start, part in sorted(inside, key=lambda one: len(one[1])) for i in part}
@@ -243,7 +262,8 @@ class Ways:
         while stack:
             here = stack[-1]
             part = self.loops[here] if here in whole else {here}
-            nexts = {whole.get(i, i) for j in part for i in self.after[j] if i in loop and i not in part}
+            nexts = {whole.get(i, i) for j in part for i in ([chosen[j]] if j in chosen else self.after[j])
+                     if i in loop and i not in part}
             unknown = [i for i in nexts if i != first and i not in rest]
             if unknown and here not in rest:
                 rest[here] = (-math.inf, [], -1)  # also of a way that comes back to itself

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,12 +56,56 @@ BLOCKS, ROWS = 4, 8
 WORDS_OF_THREE, STRIPS_OF_THREE = 6, (1, 1, 2)
 OTHER_NAMES = ("4 channels", "2 channels", "1 channel")
 BLOCK_SAMPLES, BLOCK_BYTES = 256, 128  # a payload has four bits a sample
+
+
+@dataclass
+class Steps:
+    """What images ask of the steps of token tiles."""
+
+    name: str
+    # In how many steps votes say yes: a lane is at an edge; one is to be decoded; of these steps, one has numbers; of
+    # these, one has raw bits, by channel.
+    votes: tuple[float, ...]
+    matches: bool
+    sample_bytes: int  # of all channels of a pixel
+    lanes: int
+    wavefronts: dict[str, float]
+    shuffles: int  # of a loop for these images
+    store: str  # of a group of pixels
+    place: int  # among such loops, the shortest one first
+    warps: int  # of a scheduler
+
+    def is_loop(self, body: list[model.Instruction]) -> bool:
+        """Whether it writes samples in order, and so reads nothing of the output's type."""
+        return (all(one.name != "LD" for one in body) and any(one.access() == self.store for one in body)
+                and sum(one.name == "SHFL" for one in body) == self.shuffles)
+
+
+# Shares and wavefronts are averages of what tests/bank_conflicts.cpp counts. Labels: CamVid 0006R0 (two) and COCO 139
+# (instances); with 8 lanes two of COCO, ADE20K, DAVIS and VOC. Depth: TSDF 150 and 180, and Redwood 4 of Open3D. RGB:
+# HeLa cells and Intel-TAU field 1. How many rows a store goes to follows from the lanes. Assumed: 1.3 wavefronts for
+# words of payloads and for listed samples.
+LABELS = {"LDS 1": 1, "LDS 2": 1.5, "LDS 8": 5.1, "LDG 2": 1.3, "STG 4": 16}
+LABELS_OF_8 = {"LDS 1": 1, "LDS 2": 1.1, "LDS 8": 3.2, "LDG 2": 1.3, "STG 4": 4}
+DEPTH = {"LDS 1": 2.1, "LDS 2": 1.6, "LDS 8": 5.8, "LDS 16": 3, "LDG 2": 1.3, "STG 8": 16}
+COLOURS = {"LDS 1": 2.2, "LDS 2": 1, "LDS 8": 5.8, "LDS 16": 4.2, "LDG 2": 1.3, "STG 8": 16}
+STEPS = {
+    "tokens_kernel": (
+        Steps("labels", (0.2, 0.63, 0.21, 0), True, 1, 32, LABELS, 2, "STG 4", 0, 8),
+        Steps("labels, 8 lanes", (0.09, 0.36, 0.03, 0), True, 1, 8, LABELS_OF_8, 2, "STG 4", 0, 8),
+        Steps("depth", (0.4, 1, 0.74, 0.05), True, 2, 32, DEPTH, 4, "STG 8", 0, 8),
+        Steps("depth with holes", (0.4, 1, 0.74, 0.05), True, 2, 32, DEPTH, 4, "STG 8", 1, 8)),
+    "wide_tokens_kernel": (
+        Steps("RGB of 16 bits", (0.62, 1, 1, 0.8, 0.9, 0.65), False, 6, 32, COLOURS, 8, "STG 8", 0, 6),),
+}
+MIXED_STEPS = 32  # so many steps are modelled one after the other
 COUNTED = ("dense_kernel", "tokens_kernel", "wide_tokens_kernel")
 EXPLANATION = """\
-Loops: cycles of a scheduler for a turn of one warp, by what is busy; "simulated" with as many warps as there is room
-for; GB/s of a GPU that does nothing else, also with the lanes that work in tiles of 128 x 128 and 256 x 256. A turn of
-bytes_kernel decodes four blocks; the figures of three channels are for a strip, a fourth of three turns. All of it is
-predicted. Steps: instructions of all loops over steps, whether a turn runs them or not."""
+Loops (of bytes_kernel: turns of four blocks; of token tiles: steps of an image): cycles of a scheduler for a turn of
+one warp, by what is busy; "simulated" with as many warps as there is room for; GB/s of a GPU that does nothing else,
+also with the lanes that work in tiles of 128 x 128 and 256 x 256. Figures of fast tiles of three channels are for a
+strip, a fourth of three turns. All of it is predicted. Steps: instructions of all loops over steps, whether a turn runs
+them or not."""
 
 
 def sections(cubin: bytes):
@@ -128,10 +173,72 @@ def predict_strips(code: list[model.Instruction], architecture: int) -> dict[str
     return dict(sorted(found.items()))
 
 
+def worth_in_step(of: Steps, writes: bool, activity_of_numbers: list[model.Instruction]) -> Callable[
+        [model.Instruction], int]:
+    """What leads the way through a step: look-ups of matches if the images have them, of contexts and activities (but
+    not once more if a match has needed it), samples that are listed, and in every second step a group of pixels that
+    are stored, else the test whether one ends here."""
+    def worth(one: model.Instruction) -> int:
+        if one.name == "STG":
+            return 9000 if writes and one.access() == of.store else -9000
+        if any(one is skipped for skipped in activity_of_numbers):
+            return -5000
+        if one.access() in ("LDS 1", "LDS 2", "LDS 16", "LDG 2") or (one.name == "LOP3" and one.constant == 3):
+            return 1000
+        return {"POPC": 2000 if of.matches else -9000, "LD": -100, "BRA": -30}.get(one.name, -1)
+    return worth
+
+
+def steps_of(ways: model.Ways, first: int, of: Steps) -> list[model.Instruction]:
+    """The instructions of steps that differ as votes do."""
+    branches = ways.votes(first)
+    if len(branches) != len(of.votes):
+        return []
+    activities = [ways.code[i] for i in sorted(ways.loops[first])
+                  if ways.code[i].access() == "LDS 16" and ways.code[i].constant >> 8 != 0]  # others have an address
+    again = activities[1:2] if of.matches else []
+    ways_of: dict[tuple[bool, ...], list[model.Instruction]] = {}
+    asked = [0] * len(branches)
+    body: list[model.Instruction] = []
+    for step in range(MIXED_STEPS):
+        said = []
+        for vote, share in enumerate(of.votes):
+            # After the first one, a vote is asked where those before it said yes. Raw bits are asked in each channel.
+            is_asked = all(said[1:3][: vote - 1]) if vote > 1 else True
+            said.append(is_asked and int((asked[vote] + 1) * share) > int(asked[vote] * share))
+            asked[vote] += is_asked
+        writes = step % 2 == 1
+        if (*said, writes) not in ways_of:
+            chosen = {i: i + 1 if yes else ways.code[i].target for i, yes in zip(branches, said)}  # noqa: B905
+            ways_of[(*said, writes)] = ways.way(first, worth_in_step(of, writes, again), lambda _: 1, chosen)
+        body += ways_of[(*said, writes)]
+    return body
+
+
+def predict_steps(kernel: str, code: list[model.Instruction], architecture: int) -> dict[str, dict[str, object]]:
+    ways = model.Ways(code)
+    loops = ways.smallest_loop(lambda body: sum(one.name == "SHFL" for one in body) >= 2)
+    loops.sort(key=lambda first: len(ways.loops[first]))
+    found: dict[str, dict[str, object]] = {}
+    for of in STEPS[kernel]:
+        of_kind = [first for first in loops if of.is_loop([code[i] for i in ways.loops[first]])]
+        body = steps_of(ways, of_kind[of.place], of) if of.place < len(of_kind) else []
+        if not body:
+            continue
+        loop, use = model.straight(body), model.Use(1, of.wavefronts)
+        cycles = round(model.simulate(loop, use, of.warps, 1) / MIXED_STEPS, 1)
+        busy = {what: round(all_cycles / MIXED_STEPS, 1) for what, all_cycles in model.busy(loop, use).items()}
+        found[of.name] = {"instructions": len(body) // MIXED_STEPS, "busy": busy, "simulated": cycles,
+                          "rate": round(model.rate(architecture, of.lanes * of.sample_bytes, cycles))}
+    return found
+
+
 def predict(kernel: str, code: list[model.Instruction], architecture: int) -> dict[str, dict[str, object]]:
     of_near = architecture if architecture in model.MULTIPROCESSORS else architecture // 10 * 10
     if kernel == "bytes_kernel":
         return predict_strips(code, of_near)
+    if kernel in STEPS:
+        return predict_steps(kernel, code, of_near)
     kind = KINDS.get(kernel)
     if kind is None:
         return {}

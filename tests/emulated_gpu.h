@@ -52,6 +52,23 @@ inline uint32_t dot_of_lower(uint32_t a, uint32_t b, uint32_t sum) {
   return sum;
 }
 inline uint32_t dot_of_upper(uint32_t a, uint32_t b, uint32_t sum) { return dot_of_lower(a, b >> 16, sum); }
+inline uint32_t dot_of_lower_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
+  for (uint32_t i = 0; i < 2; ++i) {
+    sum += static_cast<uint32_t>(static_cast<uint16_t>(a >> (16 * i)) * static_cast<int8_t>(b >> (8 * i)));
+  }
+  return sum;
+}
+inline uint32_t dot_of_upper_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
+  return dot_of_lower_unsigned(a, b >> 16, sum);
+}
+template <uint32_t kNumber>
+uint32_t add_if_equal(uint32_t a, uint32_t b, uint32_t one, uint32_t sum) {
+  return a == b ? sum + one * kNumber : sum;
+}
+template <uint32_t kNumber>
+uint32_t add_if_not_less(uint32_t a, uint32_t b, uint32_t one, uint32_t sum) {
+  return a >= b ? sum + one * kNumber : sum;
+}
 inline uint32_t clamp_to_top(uint32_t a, uint32_t top) {
   return static_cast<uint32_t>(std::clamp(static_cast<int32_t>(a), 0, static_cast<int32_t>(top)));
 }
@@ -65,6 +82,16 @@ uint32_t signs_of_bytes(uint32_t a) {
   for (uint32_t i = 0; i < 4; ++i) {
     const uint32_t byte = (kBytes >> (4 * i) & 0xF) - 8;
     r |= (a >> (8 * byte + 7) & 1) * 0xFFu << (8 * i);
+  }
+  return r;
+}
+template <uint32_t kBytes>
+uint32_t signs_of_bytes(uint32_t a, uint32_t b) {
+  const uint64_t both = uint64_t{b} << 32 | a;
+  uint32_t r = 0;
+  for (uint32_t i = 0; i < 4; ++i) {
+    const uint32_t byte = (kBytes >> (4 * i) & 0xF) - 8;
+    r |= static_cast<uint32_t>(both >> (8 * byte + 7) & 1) * 0xFFu << (8 * i);
   }
   return r;
 }

@@ -46,6 +46,34 @@ L3_INLINE uint32_t dot_of_upper(uint32_t a, uint32_t b, uint32_t sum) {
   asm("dp2a.hi.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
   return r;
 }
+// The same for unsigned halves of a.
+L3_INLINE uint32_t dot_of_lower_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
+  uint32_t r;
+  asm("dp2a.lo.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
+  return r;
+}
+L3_INLINE uint32_t dot_of_upper_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
+  uint32_t r;
+  asm("dp2a.hi.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
+  return r;
+}
+// Adds kNumber to `sum` if a equals b. `one` is 1, which the compiler must not know: a product keeps the addition away
+// from the pipe that comparisons use.
+template <uint32_t kNumber>
+L3_INLINE uint32_t add_if_equal(uint32_t a, uint32_t b, uint32_t one, uint32_t sum) {
+  asm("{ .reg .pred p; setp.eq.u32 p, %1, %2; @p mad.lo.u32 %0, %3, %4, %0; }"
+      : "+r"(sum)
+      : "r"(a), "r"(b), "r"(one), "n"(kNumber));
+  return sum;
+}
+// The same if a is not less than b.
+template <uint32_t kNumber>
+L3_INLINE uint32_t add_if_not_less(uint32_t a, uint32_t b, uint32_t one, uint32_t sum) {
+  asm("{ .reg .pred p; setp.ge.u32 p, %1, %2; @p mad.lo.u32 %0, %3, %4, %0; }"
+      : "+r"(sum)
+      : "r"(a), "r"(b), "r"(one), "n"(kNumber));
+  return sum;
+}
 
 // __byte_perm() for an order without digits above 7, which the compiler then need not cut.
 L3_INLINE uint32_t bytes_of(uint32_t a, uint32_t b, uint32_t order) {
@@ -122,6 +150,13 @@ template <uint32_t kBytes>
 L3_INLINE uint32_t signs_of_bytes(uint32_t a) {
   uint32_t r;
   asm("prmt.b32 %0, %1, 0, %2;" : "=r"(r) : "r"(a), "n"(kBytes));
+  return r;
+}
+// The same for bytes of two words: digits 8 to 11 select bytes of a, 12 to 15 of b.
+template <uint32_t kBytes>
+L3_INLINE uint32_t signs_of_bytes(uint32_t a, uint32_t b) {
+  uint32_t r;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "n"(kBytes));
   return r;
 }
 
