@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import latency
 import model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,8 +25,8 @@ SOURCES = ("stage_files.cu", "open_images.cu", "change_images.cu", "build_models
 EVERY_ARCHITECTURE = "80,86,89,90,100,120"
 LIMITS = {"registers": 64, "spill_bytes": 0}
 # Wavefronts of look-ups, on average of kodim05 and kodim20: tests/bank_conflicts.cpp. Of loads of 16 bytes, half are
-# for weights of blocks, 4.4 each, and half for what all lanes share. A group of pixels goes to eight rows at once.
-DENSE_ACCESSES = {"LDS 1": 1.9, "LDS 2": 3.1, "LDS 4": 2, "LDS 8": 6.3, "LDS 16": 2.7, "LDG 2": 1.3, "STG 8": 8,
+# for weights of blocks, 4.1 each, and half for what all lanes share. A group of pixels goes to eight rows at once.
+DENSE_ACCESSES = {"LDS 1": 1.9, "LDS 2": 3.1, "LDS 4": 2, "LDS 8": 6.3, "LDS 16": 2.6, "LDG 2": 1.3, "STG 8": 8,
                   "STG 16": 8}
 
 
@@ -304,6 +305,23 @@ def kernels(nvcc: str, generated: Path, architecture: str):
             }
 
 
+MODEL_WARPS, MODEL_BLOCKS = 24, 1  # of models_kernel: warps of a block, and blocks of a multiprocessor
+
+
+def predict_latency(nvcc: str, generated: Path, architecture: str) -> str:
+    codes = {}
+    for source in ("build_models.cu", "decode_dense.cu"):
+        said, cubin = compile_kernels(nvcc, generated, architecture, source)
+        code = next(code for name, code in sections(cubin) if name.startswith(".text."))
+        codes[source] = model.read_code(code, int(architecture))
+    chains = latency.chains_of_models(codes["build_models.cu"])
+    step = min((loop for loop in model.loops_with(codes["decode_dense.cu"], WORDS.instruction, WORDS.least)
+                if loop.count(WORDS.channels) == 3), key=lambda loop: len(loop.body))
+    found = [(case, latency.predict(case, chains, step, WORDS.use, MODEL_WARPS, MODEL_BLOCKS, int(architecture)))
+             for case in latency.CASES]
+    return f"{chains}\n{latency.table(found)}"
+
+
 def version_of(nvcc: str) -> str:
     said = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
     found = re.search(r"release (\S+),", said)
@@ -346,7 +364,11 @@ def main() -> None:
                         help="fail where the kernel for dense tiles on sm_90 is over its limits")
     parser.add_argument("--against", type=Path, metavar="FILE",
                         help="fail where a kernel needs more than in this record, which --json wrote")
+    parser.add_argument("--latency", action="store_true", help="predict how long calls take that have little to do")
     options = parser.parse_args()
+    if options.latency:
+        print(predict_latency(options.nvcc, options.generated, "90"))
+        return
     wanted = EVERY_ARCHITECTURE if options.architectures == "all" else options.architectures
     rows = [row for architecture in wanted.split(",")
             for row in kernels(options.nvcc, options.generated, architecture)]

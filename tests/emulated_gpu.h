@@ -45,6 +45,10 @@ inline uint32_t dot_signed(uint32_t a, uint32_t b, uint32_t sum) {
   }
   return sum;
 }
+inline uint32_t dot_all_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
+  for (uint32_t i = 0; i < 32; i += 8) sum += (a >> i & 0xFF) * (b >> i & 0xFF);
+  return sum;
+}
 inline uint32_t dot_of_lower(uint32_t a, uint32_t b, uint32_t sum) {
   for (uint32_t i = 0; i < 2; ++i) {
     sum += static_cast<uint32_t>(static_cast<int16_t>(a >> (16 * i)) * static_cast<int8_t>(b >> (8 * i)));

@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "CHANGELOG.md", "base", "bench", "bridge",
          "cmake", "codec", "formats", "kernels", "loader", "spec", "tests", "tools")
 PROGRAMS = ("vector_verdicts", "codec_test", "dense_test", "hostile_test", "allocation_test", "engine_test",
-            "oracle_samples", "gpu_emulated_test", "loader_order_test", "loader_test", "loader_gpu_test",
-            "resample_test")
+            "oracle_samples", "gpu_emulated_test", "gpu_model_parts_test", "loader_order_test", "loader_test",
+            "loader_gpu_test", "resample_test")
 
 
 @dataclass(frozen=True)
@@ -230,6 +230,18 @@ FAULTS = (
           "next += __shfl_sync(kAllLanes, sum, kLanes - 1);", "next += __shfl_sync(kAllLanes, sum, kLanes - 2);"),
     Fault("a batch may have any number of models", "kernels/src/build_models.cu",
           "if (slot >= batch.slot_count) {", "if (false) {"),
+    Fault("a GPU's weights may be 128", "kernels/src/read_parts.cuh",
+          "weight[tap] <= 127", "weight[tap] <= 128"),
+    Fault("a GPU reads a change of tables that is only in part in its window", "kernels/src/read_parts.cuh",
+          "kMostKept = 29 - Form::kTableBits", "kMostKept = 31 - Form::kTableBits"),
+    Fault("a GPU does not look at the rest of a part's last byte", "kernels/src/read_parts.cuh",
+          "ceil_div(at, 8) == size_ && field(at, 8 * size_ - at) == 0", "ceil_div(at, 8) == size_"),
+    Fault("means of expected frequencies are rounded down", "kernels/src/read_parts.cuh",
+          "before_that * use_before_that + is_mean)", "before_that * use_before_that)"),
+    Fault("a GPU's full bucket has another symbol", "kernels/src/cuda_word_warp.cuh",
+          "count == 16 ? own : other", "other"),
+    Fault("a GPU's number of another symbol is that of the first bucket", "kernels/src/cuda_word_warp.cuh",
+          "((bucket.other + from) & kNumber)", "(bucket.other & kNumber)"),
     Fault("a large symbol that needs nothing more is filled up", "kernels/src/build_buckets.cuh",
           "scratch.excess[q] + 1u)", "scratch.excess[q])"),
     Fault("the first small symbol is filled by one that has something to give", "kernels/src/build_buckets.cuh",
@@ -463,6 +475,7 @@ class Copy:
             "engine": [str(programs / "engine_test"), "--gtest_fail_fast"],
             "oracle": [sys.executable, str(self.tree / "tests" / "oracle_test.py"),
                        str(programs / "oracle_samples")],
+            "gpu_parts": [str(programs / "gpu_model_parts_test"), "--gtest_fail_fast"],
             "gpu": [str(programs / "gpu_emulated_test"), "--gtest_fail_fast"],
             "loader_order": [str(programs / "loader_order_test"), "--gtest_fail_fast"],
             "loader": [str(programs / "loader_test"), "--gtest_fail_fast"],

@@ -22,7 +22,7 @@ L3_INLINE uint32_t lanes_so_far() {
 }
 
 // Add the four products of the bytes of a and b to `sum`. The bytes of a are unsigned in the first function and signed
-// in the second; the bytes of b are signed.
+// in the second, and the bytes of b are signed in both. In the third function no byte is signed.
 L3_INLINE uint32_t dot_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
   uint32_t r;
   asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
@@ -31,6 +31,11 @@ L3_INLINE uint32_t dot_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
 L3_INLINE uint32_t dot_signed(uint32_t a, uint32_t b, uint32_t sum) {
   uint32_t r;
   asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
+  return r;
+}
+L3_INLINE uint32_t dot_all_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
+  uint32_t r;
+  asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
   return r;
 }
 
