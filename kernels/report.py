@@ -278,6 +278,11 @@ def compile_kernels(nvcc: str, generated: Path, architecture: str, source: str) 
         return done.stdout + done.stderr, out.read_bytes()
 
 
+def read_kernel(sections_of_file: dict[str, bytes], symbol: str, architecture: str) -> list[model.Instruction]:
+    tables = model.read_tables(sections_of_file[f".nv.info.{symbol}"])
+    return model.read_code(sections_of_file[f".text.{symbol}"], int(architecture), tables)
+
+
 def kernels(nvcc: str, generated: Path, architecture: str):
     for source in SOURCES:
         said, cubin = compile_kernels(nvcc, generated, architecture, source)
@@ -290,8 +295,7 @@ def kernels(nvcc: str, generated: Path, architecture: str):
             machine_code = code[f".text.{symbol}"]
             kernel = re.sub(r"^_ZN2l3\d+(\w+?)E.*", r"\1", symbol)
             is_read = kernel in KINDS or kernel in COUNTED or kernel == "bytes_kernel"
-            tables = model.read_tables(code[f".nv.info.{symbol}"])
-            instructions = model.read_code(machine_code, int(architecture), tables) if is_read else []
+            instructions = read_kernel(code, symbol, architecture) if is_read else []
             yield {
                 "kernel": kernel,
                 "architecture": f"sm_{architecture}",
@@ -311,9 +315,10 @@ MODEL_WARPS, MODEL_BLOCKS = 24, 1  # of models_kernel: warps of a block, and blo
 def predict_latency(nvcc: str, generated: Path, architecture: str) -> str:
     codes = {}
     for source in ("build_models.cu", "decode_dense.cu"):
-        said, cubin = compile_kernels(nvcc, generated, architecture, source)
-        code = next(code for name, code in sections(cubin) if name.startswith(".text."))
-        codes[source] = model.read_code(code, int(architecture))
+        _, cubin = compile_kernels(nvcc, generated, architecture, source)
+        code = dict(sections(cubin))
+        symbol = next(name for name in code if name.startswith(".text.")).removeprefix(".text.")
+        codes[source] = read_kernel(code, symbol, architecture)
     chains = latency.chains_of_models(codes["build_models.cu"])
     step = min((loop for loop in model.loops_with(codes["decode_dense.cu"], WORDS.instruction, WORDS.least)
                 if loop.count(WORDS.channels) == 3), key=lambda loop: len(loop.body))
@@ -329,7 +334,7 @@ def version_of(nvcc: str) -> str:
 
 
 def compare(record: list[dict], rows: list[dict]) -> list[str]:
-    """What is worse than in the record: spills and stack at all, registers and instructions by more than a 50th."""
+    """What is worse than in the record: a loop that is lost, spills and stack at all, other numbers by a 50th."""
     before = {(row["kernel"], row["architecture"]): row for row in record}
     worse = []
     for row in rows:
@@ -338,6 +343,7 @@ def compare(record: list[dict], rows: list[dict]) -> list[str]:
         if old is None:
             worse.append(f"{name}: not in the record")
             continue
+        worse += [f"{name}: the loop of {loop} is not found" for loop in old["loops"] if loop not in row["loops"]]
         numbers = {key: (old[key], row[key]) for key in ("registers", "spill_bytes", "stack_bytes", "instructions")}
         for step, now in row["steps"].items():
             numbers[f"step {step}"] = (old["steps"].get(step, 0), now)
