@@ -33,21 +33,23 @@ CLOCK = 1.755  # GHz, of an H200
 # The lowest nine bits of an instruction say what it is.
 OPERATIONS = {
     "alu": {0x002: "MOV", 0x003: "P2R", 0x004: "R2P", 0x005: "CS2R", 0x006: "VOTE", 0x007: "SEL", 0x00C: "ISETP",
-            0x010: "IADD3", 0x011: "LEA", 0x012: "LOP3", 0x014: "VABSDIFF", 0x015: "VABSDIFF4", 0x016: "PRMT",
-            0x017: "IMNMX", 0x019: "SHF", 0x01B: "BMSK", 0x01C: "PLOP3", 0x035: "IADD.64", 0x036: "VIADD",
-            0x046: "VIADDMNMX", 0x048: "VIMNMX", 0x086: "VOTEU", 0x0CA: "R2UR", 0x1C2: "R2UR"},
+            0x00F: "VIMNMX3", 0x010: "IADD3", 0x011: "LEA", 0x012: "LOP3", 0x013: "IABS", 0x014: "VABSDIFF",
+            0x015: "VABSDIFF4", 0x016: "PRMT", 0x017: "IMNMX", 0x019: "SHF", 0x01B: "BMSK", 0x01C: "PLOP3",
+            0x035: "IADD.64", 0x036: "VIADD", 0x046: "VIADDMNMX", 0x048: "VIMNMX", 0x086: "VOTEU", 0x0CA: "R2UR",
+            0x1C2: "R2UR"},
     "fma": {0x024: "IMAD", 0x025: "IMAD.WIDE", 0x026: "IDP", 0x027: "IMAD.HI"},
     "float": {0x021: "FADD", 0x023: "FFMA", 0x031: "HFMA2", 0x045: "I2FP"},
     "xu": {0x100: "FLO", 0x101: "BREV", 0x104: "F2F", 0x105: "F2I", 0x106: "I2F", 0x108: "MUFU", 0x109: "POPC"},
     "memory": {0x119: "S2R", 0x180: "LD", 0x181: "LDG", 0x183: "LDL", 0x184: "LDS", 0x186: "STG", 0x187: "STL",
-               0x188: "STS", 0x189: "SHFL", 0x18C: "ATOMS", 0x18E: "RED", 0x1A8: "ATOMG", 0x1C3: "S2UR",
-               0x1C4: "REDUX"},
+               0x188: "STS", 0x189: "SHFL", 0x18C: "ATOMS", 0x18D: "ATOMS.CAS", 0x18E: "RED",
+               0x1A8: "ATOMG", 0x1A9: "ATOMG.CAS", 0x1C3: "S2UR", 0x1C4: "REDUX"},
     "uniform": {0x04A: "UVIMNMX", 0x05A: "UI2F", 0x05C: "UF2I", 0x082: "UMOV", 0x087: "USEL", 0x08C: "UISETP",
                 0x090: "UIADD3", 0x091: "ULEA", 0x092: "ULOP3", 0x096: "UPRMT", 0x097: "UIADD3.64",
-                0x099: "USHF", 0x09C: "UPLOP3", 0x0A4: "UIMAD", 0x0A5: "UIMAD.WIDE", 0x0A6: "UIMAD.HI",
+                0x099: "USHF", 0x09B: "UBMSK", 0x09C: "UPLOP3", 0x0A4: "UIMAD", 0x0A5: "UIMAD.WIDE", 0x0A6: "UIMAD.HI",
                 0x0B9: "ULDC", 0x0BD: "UFLO", 0x0BF: "UPOPC", 0x0CC: "CREDUX", 0x182: "LDC", 0x1AC: "LDCU"},
-    "branch": {0x11B: "ENDCOLLECTIVE", 0x11D: "BAR", 0x141: "BSYNC", 0x142: "BREAK", 0x144: "CALL", 0x145: "BSSY",
-               0x146: "YIELD", 0x147: "BRA", 0x148: "WARPSYNC", 0x149: "BRX", 0x14D: "EXIT", 0x150: "RET"},
+    "branch": {0x11B: "ENDCOLLECTIVE", 0x11C: "B2R", 0x11D: "BAR", 0x141: "BSYNC", 0x142: "BREAK", 0x144: "CALL",
+               0x145: "BSSY", 0x146: "YIELD", 0x147: "BRA", 0x148: "WARPSYNC", 0x149: "BRX", 0x14D: "EXIT",
+               0x150: "RET"},
     "none": {0x118: "NOP"},
 }
 PIPE_OF = {code: (name, pipe) for pipe, names in OPERATIONS.items() for code, name in names.items()}
@@ -72,6 +74,9 @@ class Instruction:
     target: int  # of a branch: which instruction; else -1
     is_certain: bool  # no predicate decides whether it runs
     constant: int  # its 32 bits, if it has one
+    guard: int  # the predicate that decides whether it runs; 7: none
+    voted: int  # the predicate that a vote writes; 7: none
+    table: tuple[int, ...] = ()  # of a branch through a table: where it may go
 
     def wavefronts(self, of_access: dict[str, float]) -> float:
         """How long it keeps the multiprocessor's path to memory busy."""
@@ -85,7 +90,23 @@ class Instruction:
         return f"{self.name} {self.width}"
 
 
-def read_code(code: bytes, architecture: int) -> list[Instruction]:
+def read_tables(info: bytes) -> dict[int, tuple[int, ...]]:
+    """Where branches through tables may go, by their places: what the compiler says of a kernel (.nv.info)."""
+    found, at = {}, 0
+    while at < len(info):
+        form, attribute, size = struct.unpack_from("<BBH", info, at)
+        at += 4
+        end = at + size if form == 4 else at
+        while attribute == 0x34 and at < end:
+            place, _, count = struct.unpack_from("<III", info, at)
+            found[place // INSTRUCTION] = tuple(
+                to // INSTRUCTION for to in struct.unpack_from(f"<{count}I", info, at + 12))
+            at += 12 + 4 * count
+        at = end
+    return found
+
+
+def read_code(code: bytes, architecture: int, tables: dict[int, tuple[int, ...]]) -> list[Instruction]:
     """Reads machine code, from sm_80 on."""
     found = []
     for at in range(0, len(code), INSTRUCTION):
@@ -95,7 +116,11 @@ def read_code(code: bytes, architecture: int) -> list[Instruction]:
             raise ValueError(f"unknown instruction {operation:#05x}: add it to OPERATIONS")
         name, pipe = PIPE_OF[operation]
         target = -1
-        if name == "BRA" and not high >> 27 & 1:  # BRA.DIV, for lanes that are apart, does nothing here
+        # Some compilers jump by a call under a condition. BRA.DIV, for lanes that are apart, does nothing here.
+        by_uniform = name == "BRA" and low >> 9 & 7 == 2  # a predicate of the whole warp decides
+        is_certain = low >> 12 & 15 == 7 and not by_uniform and (name != "BRA" or high >> 23 & 31 == 7)
+        is_of_lanes = high >> 27 & 1 == 1 and low >> 9 & 7 == 4
+        if (name == "BRA" and not (is_of_lanes and low >> 32 & 3 == 2)) or (name == "CALL" and not is_certain):
             # In words, from the next instruction on: 48 bits, and from sm_90 on 8 more below them.
             offset = low >> 34 | (high & 0x3FFFF) << 30
             offset -= offset >> 47 << 48
@@ -105,7 +130,8 @@ def read_code(code: bytes, architecture: int) -> list[Instruction]:
         found.append(Instruction(name, pipe, 4 if name in WIDE else CYCLES[pipe], high >> 41 & 15, high >> 46 & 7,
                                  high >> 49 & 7, high >> 52 & 63, low >> 24 & 0xFF == 0xFF,
                                  WIDTHS.get(high >> 9 & 7, 4), target,
-                                 low >> 12 & 15 == 7 and (name != "BRA" or high >> 23 & 31 == 7), low >> 32))
+                                 is_certain, low >> 32, low >> 12 & 7, high >> 17 & 7 if name == "VOTE" else 7,
+                                 tables.get(at // INSTRUCTION, ())))
     return found
 
 
@@ -180,8 +206,8 @@ class Ways:
 
     def _after(self, i: int) -> list[int]:
         one = self.code[i]
-        followers = [one.target] if one.target >= 0 else []
-        if not (one.is_certain and one.name in ("BRA", "EXIT", "RET")) and i + 1 < len(self.code):
+        followers = [*one.table, *([one.target] if one.target >= 0 else [])]
+        if not (one.is_certain and one.name in ("BRA", "BRX", "EXIT", "RET")) and i + 1 < len(self.code):
             followers.append(i + 1)
         return followers
 
@@ -210,10 +236,26 @@ class Ways:
                     left.append(i)
         return found
 
-    def way(self, first: int, worth: Callable[[Instruction], int],
-            turns: Callable[[list[Instruction]], int]) -> list[Instruction]:
+    def votes(self, first: int) -> list[int]:
+        """The branches of a loop that all lanes take together, after a vote, in order."""
+        found = []
+        loop = sorted(self.loops[first])
+        for place, vote in enumerate(loop):
+            predicate = self.code[vote].voted
+            for i in loop[place + 1 : place + 40] if predicate != 7 else ():
+                if self.code[i].voted == predicate:
+                    break
+                if self.code[i].name == "BRA" and self.code[i].guard == predicate:
+                    found.append(i)
+                    break
+        return found
+
+    def way(self, first: int, worth: Callable[[Instruction], int], turns: Callable[[list[Instruction]], int],
+            chosen: dict[int, int] | None = None) -> list[Instruction]:
         """The instructions of a turn of the loop that begins here, on the way through it that is worth most. Loops
-        inside of it run as often as `turns` says, from their instructions. Empty if no way comes back."""
+        inside of it run as often as `turns` says, from their instructions. What follows an instruction of `chosen` is
+        given. Empty if no way comes back."""
+        chosen = chosen or {}
         loop = self.loops[first]
         inside = [(start, part) for start, part in self.loops.items() if start in loop and start != first]
         whole = {i: start for start, part in sorted(inside, key=lambda one: len(one[1])) for i in part}
@@ -222,7 +264,8 @@ class Ways:
         while stack:
             here = stack[-1]
             part = self.loops[here] if here in whole else {here}
-            nexts = {whole.get(i, i) for j in part for i in self.after[j] if i in loop and i not in part}
+            nexts = {whole.get(i, i) for j in part for i in ([chosen[j]] if j in chosen else self.after[j])
+                     if i in loop and i not in part}
             unknown = [i for i in nexts if i != first and i not in rest]
             if unknown and here not in rest:
                 rest[here] = (-math.inf, [], -1)  # also of a way that comes back to itself

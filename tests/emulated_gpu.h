@@ -45,6 +45,10 @@ inline uint32_t dot_signed(uint32_t a, uint32_t b, uint32_t sum) {
   }
   return sum;
 }
+inline uint32_t dot_all_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
+  for (uint32_t i = 0; i < 32; i += 8) sum += (a >> i & 0xFF) * (b >> i & 0xFF);
+  return sum;
+}
 inline uint32_t dot_of_lower(uint32_t a, uint32_t b, uint32_t sum) {
   for (uint32_t i = 0; i < 2; ++i) {
     sum += static_cast<uint32_t>(static_cast<int16_t>(a >> (16 * i)) * static_cast<int8_t>(b >> (8 * i)));
@@ -52,6 +56,23 @@ inline uint32_t dot_of_lower(uint32_t a, uint32_t b, uint32_t sum) {
   return sum;
 }
 inline uint32_t dot_of_upper(uint32_t a, uint32_t b, uint32_t sum) { return dot_of_lower(a, b >> 16, sum); }
+inline uint32_t dot_of_lower_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
+  for (uint32_t i = 0; i < 2; ++i) {
+    sum += static_cast<uint32_t>(static_cast<uint16_t>(a >> (16 * i)) * static_cast<int8_t>(b >> (8 * i)));
+  }
+  return sum;
+}
+inline uint32_t dot_of_upper_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
+  return dot_of_lower_unsigned(a, b >> 16, sum);
+}
+template <uint32_t kNumber>
+uint32_t add_if_equal(uint32_t a, uint32_t b, uint32_t one, uint32_t sum) {
+  return a == b ? sum + one * kNumber : sum;
+}
+template <uint32_t kNumber>
+uint32_t add_if_not_less(uint32_t a, uint32_t b, uint32_t one, uint32_t sum) {
+  return a >= b ? sum + one * kNumber : sum;
+}
 inline uint32_t clamp_to_top(uint32_t a, uint32_t top) {
   return static_cast<uint32_t>(std::clamp(static_cast<int32_t>(a), 0, static_cast<int32_t>(top)));
 }
@@ -65,6 +86,16 @@ uint32_t signs_of_bytes(uint32_t a) {
   for (uint32_t i = 0; i < 4; ++i) {
     const uint32_t byte = (kBytes >> (4 * i) & 0xF) - 8;
     r |= (a >> (8 * byte + 7) & 1) * 0xFFu << (8 * i);
+  }
+  return r;
+}
+template <uint32_t kBytes>
+uint32_t signs_of_bytes(uint32_t a, uint32_t b) {
+  const uint64_t both = uint64_t{b} << 32 | a;
+  uint32_t r = 0;
+  for (uint32_t i = 0; i < 4; ++i) {
+    const uint32_t byte = (kBytes >> (4 * i) & 0xF) - 8;
+    r |= static_cast<uint32_t>(both >> (8 * byte + 7) & 1) * 0xFFu << (8 * i);
   }
   return r;
 }
@@ -82,9 +113,9 @@ uint32_t add_from_below(uint32_t v) {
   const uint32_t below = __shfl_up_sync(UINT32_MAX, v, kStep);
   return emulated::lane() % 8 >= kStep ? v + below : v;
 }
-inline uint32_t value_below(uint32_t v, uint32_t before) {
-  const uint32_t below = __shfl_up_sync(UINT32_MAX, v, 1);
-  return emulated::lane() % 8 >= 1 ? below : before;
+inline uint32_t value_of_lane_or(uint32_t v, uint32_t lane, uint32_t other) {
+  const uint32_t value = __shfl_sync(UINT32_MAX, v, lane);
+  return lane < 31 ? value : other;
 }
 
 // To nearest, ties to even, as IEEE 754 has them: binary16, and the upper half of binary32.

@@ -31,6 +31,13 @@ if(TARGET emulated_gpu)
   set_tests_properties(gpu_emulated PROPERTIES FIXTURES_REQUIRED gpu_vectors TIMEOUT 3600 COST 500
                                                ENVIRONMENT L3_VECTORS=${vectors_folder})
 
+  # Parts of models, as warps read them.
+  add_executable(gpu_model_parts_test gpu_model_parts_test.cpp)
+  target_include_directories(gpu_model_parts_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/base/include)
+  target_link_libraries(gpu_model_parts_test PRIVATE emulated_gpu l3_internals GTest::gtest_main Threads::Threads
+                                                     l3_warnings)
+  add_test(NAME gpu_model_parts COMMAND gpu_model_parts_test)
+
   # How often lanes look up words of the same bank: for kernels/model.py.
   add_executable(bank_conflicts bank_conflicts.cpp)
   target_link_libraries(bank_conflicts PRIVATE emulated_kernels emulated_gpu l3_internals Threads::Threads l3_warnings)

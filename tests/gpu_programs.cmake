@@ -23,6 +23,9 @@ if(L3_TESTS)
                    --generated ${PROJECT_BINARY_DIR}/codec/generated
                    --against ${PROJECT_SOURCE_DIR}/bench/results/kernels.json)
   set_tests_properties(kernels_report PROPERTIES SKIP_RETURN_CODE 77)  # another compiler than the record's
+  add_test(NAME kernels_latency
+           COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/kernels/report.py --nvcc ${CMAKE_CUDA_COMPILER} --latency
+                   --generated ${PROJECT_BINARY_DIR}/codec/generated)
   # The loader's CUDA part, as it is loaded.
   add_test(NAME cuda_library COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/cuda_library_test.py
                                      $<TARGET_FILE:l3_data_cuda>)

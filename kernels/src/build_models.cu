@@ -3,19 +3,25 @@
 #include "build_buckets.cuh"
 #include "launch.h"
 #include "models/model_reader.h"
+#include "read_parts.cuh"
 #include "read_values.cuh"
 #include "stages.h"
 
 namespace l3 {
 
-constexpr uint32_t kModelWarps = 8;
+constexpr uint32_t kModelWarps = kMaxTables;  // a warp builds the buckets of a table
 constexpr uint32_t kModelThreads = kModelWarps * kLanes;
+
+constexpr uint32_t kStagedBytes = 8192;  // of a model: larger ones are read where they are
 
 // The shared memory of a block.
 struct ModelScratch {
   uint16_t frequencies[kMaxTables * kTableBuckets];  // of the tables of either kind of model
   uint16_t class_frequencies[kMaxClassTables * kClassBuckets];
-  BucketScratch scratch[kModelWarps];
+  union {
+    uint4 model[kStagedBytes / kUnit];  // until it is read
+    BucketScratch scratch[kModelWarps];
+  };
   Fault faults[kMaxTokenTables], class_faults[kMaxClassTables];  // of tables
   Fault fault, values_fault, match_fault;
   bool is_read[kMaxChannels];
@@ -25,6 +31,8 @@ struct ModelScratch {
   uint32_t slot;
 };
 static_assert(kMaxTokenTables * kTokenBuckets <= kMaxTables * kTableBuckets && kMaxTables <= kMaxTokenTables);
+
+static_assert(sizeof(ModelScratch) <= 99 << 10, "every device has so much");
 
 L3_INLINE uint32_t owner_of(const Batch& batch, uint32_t key) { return kMaxImages - batch.key_owners[key]; }
 
@@ -65,7 +73,7 @@ struct BuiltModel;
 template <>
 struct BuiltModel<DenseKind> {
   using Tables = DenseTables;
-  using Reader = ModelReader;
+  using Reader = DenseModelReader<PartsOfWarp<DenseTables, DenseForm>>;
   static constexpr uint32_t kBuckets = kTableBuckets;
 
   L3_INLINE static Fault read_head(Reader& reader, const ImageState& state) { return reader.read_head(state.channels); }
@@ -75,7 +83,7 @@ struct BuiltModel<DenseKind> {
 template <>
 struct BuiltModel<TokenKind> {
   using Tables = TokenTables;
-  using Reader = TokenModelReader;
+  using Reader = AnyTokenModelReader<PartsOfWarp<TokenTables, TokenForm>>;
   static constexpr uint32_t kBuckets = kTokenBuckets;
 
   L3_INLINE static Fault read_head(Reader& reader, const ImageState& state) {
@@ -102,8 +110,8 @@ class ModelBuilder {
   using Tables = typename Model::Tables;
 
  public:
-  L3_INLINE ModelBuilder(const ImageState& state, Tables& tables, ModelScratch& scratch)
-      : state_(state), tables_(tables), scratch_(scratch), reader_(state.model, state.model_size, tables) {}
+  L3_INLINE ModelBuilder(const ImageState& state, const uint8_t* model, Tables& tables, ModelScratch& scratch)
+      : state_(state), tables_(tables), scratch_(scratch), reader_(model, state.model_size, tables) {}
 
   L3_INLINE void build() {
     if (thread_ == 0) {
@@ -145,10 +153,15 @@ class ModelBuilder {
     zero(scratch_.class_frequencies, sizeof(scratch_.class_frequencies));
   }
 
-  // A thread reads each part. Parts of different kinds are read by different warps.
+  // A warp reads each channel, and a thread each other part. Parts of different kinds are read by different warps.
   L3_INLINE void read_parts() {
-    if (lane_ == 0 && warp_ < Model::channels(tables_)) {
-      scratch_.is_read[warp_] = reader_.read_channel(warp_, scratch_.class_tables[warp_]);
+    if (warp_ < Model::channels(tables_)) {
+      uint32_t class_tables = 0;
+      const bool is_read = reader_.read_channel(warp_, class_tables);
+      if (lane_ == 0) {
+        scratch_.is_read[warp_] = is_read;
+        scratch_.class_tables[warp_] = class_tables;
+      }
     }
     const uint32_t table = thread_ - kMaxChannels * kLanes;
     if (table < tables_.table_count) {
@@ -202,11 +215,23 @@ class ModelBuilder {
   const uint32_t thread_ = threadIdx.x, warp_ = thread_ / kLanes, lane_ = thread_ % kLanes;
 };
 
+// Copies a model to shared memory, unless it is too large, and returns where it is.
+L3_INLINE const uint8_t* stage_model(const ImageState& state, ModelScratch& scratch) {
+  if (state.model_size > kStagedBytes) return state.model;
+  for (uint32_t i = threadIdx.x; i < ceil_div(state.model_size, kUnit); i += kModelThreads) {
+    scratch.model[i] = reinterpret_cast<const uint4*>(state.model)[i];
+  }
+  __syncthreads();
+  return reinterpret_cast<const uint8_t*>(scratch.model);
+}
+
 // Reads an image's model into its slot.
 L3_INLINE void build_model(const ImageState& state, ModelSlot& slot, ModelScratch& scratch) {
-  const uint32_t kind = kind_of_model(state.model, state.model_size);
-  ModelKinds::visit(
-      kind, [&]<class Kind>() { ModelBuilder<BuiltModel<Kind>>(state, slot.tables.of(Kind{}), scratch).build(); });
+  const uint8_t* const model = stage_model(state, scratch);
+  const uint32_t kind = kind_of_model(model, state.model_size);
+  ModelKinds::visit(kind, [&]<class Kind>() {
+    ModelBuilder<BuiltModel<Kind>>(state, model, slot.tables.of(Kind{}), scratch).build();
+  });
   if (threadIdx.x == 0) {
     slot.tables.kind = kind;
     slot.fault = scratch.fault;
@@ -254,6 +279,9 @@ __global__ void __launch_bounds__(kModelThreads, 1) models_kernel(const __grid_c
 cudaError_t load_models() { return load(models_kernel); }
 
 cudaError_t build_models(const Batch& batch, cudaStream_t stream) {
+  constexpr int kBytes = sizeof(ModelScratch);
+  const cudaError_t error = cudaFuncSetAttribute(models_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+  if (error != cudaSuccess) return error;
   return launch(models_kernel, batch.count, kModelThreads, sizeof(ModelScratch), stream, batch);
 }
 

@@ -22,7 +22,7 @@ L3_INLINE uint32_t lanes_so_far() {
 }
 
 // Add the four products of the bytes of a and b to `sum`. The bytes of a are unsigned in the first function and signed
-// in the second; the bytes of b are signed.
+// in the second, and the bytes of b are signed in both. In the third function no byte is signed.
 L3_INLINE uint32_t dot_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
   uint32_t r;
   asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
@@ -31,6 +31,11 @@ L3_INLINE uint32_t dot_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
 L3_INLINE uint32_t dot_signed(uint32_t a, uint32_t b, uint32_t sum) {
   uint32_t r;
   asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
+  return r;
+}
+L3_INLINE uint32_t dot_all_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
+  uint32_t r;
+  asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
   return r;
 }
 
@@ -45,6 +50,34 @@ L3_INLINE uint32_t dot_of_upper(uint32_t a, uint32_t b, uint32_t sum) {
   uint32_t r;
   asm("dp2a.hi.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
   return r;
+}
+// The same for unsigned halves of a.
+L3_INLINE uint32_t dot_of_lower_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
+  uint32_t r;
+  asm("dp2a.lo.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
+  return r;
+}
+L3_INLINE uint32_t dot_of_upper_unsigned(uint32_t a, uint32_t b, uint32_t sum) {
+  uint32_t r;
+  asm("dp2a.hi.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sum));
+  return r;
+}
+// Adds kNumber to `sum` if a equals b. `one` is 1, which the compiler must not know: a product keeps the addition away
+// from the pipe that comparisons use.
+template <uint32_t kNumber>
+L3_INLINE uint32_t add_if_equal(uint32_t a, uint32_t b, uint32_t one, uint32_t sum) {
+  asm("{ .reg .pred p; setp.eq.u32 p, %1, %2; @p mad.lo.u32 %0, %3, %4, %0; }"
+      : "+r"(sum)
+      : "r"(a), "r"(b), "r"(one), "n"(kNumber));
+  return sum;
+}
+// The same if a is not less than b.
+template <uint32_t kNumber>
+L3_INLINE uint32_t add_if_not_less(uint32_t a, uint32_t b, uint32_t one, uint32_t sum) {
+  asm("{ .reg .pred p; setp.ge.u32 p, %1, %2; @p mad.lo.u32 %0, %3, %4, %0; }"
+      : "+r"(sum)
+      : "r"(a), "r"(b), "r"(one), "n"(kNumber));
+  return sum;
 }
 
 // __byte_perm() for an order without digits above 7, which the compiler then need not cut.
@@ -78,12 +111,12 @@ L3_INLINE uint32_t add_from_below(uint32_t v) {
       : "r"(v), "n"(kStep));
   return r;
 }
-// The value of the lane below, within groups of eight lanes; in the first lane of a group `before`.
-L3_INLINE uint32_t value_below(uint32_t v, uint32_t before) {
+// The value of a lane, which is not the last one: for the last one `other`.
+L3_INLINE uint32_t value_of_lane_or(uint32_t v, uint32_t lane, uint32_t other) {
   uint32_t r;
-  asm volatile("{ .reg .pred p; shfl.sync.up.b32 %0|p, %1, 1, 0x1800, 0xffffffff; @!p mov.u32 %0, %2; }"
+  asm volatile("{ .reg .pred p; shfl.sync.idx.b32 %0|p, %1, %2, 30, 0xffffffff; @!p mov.u32 %0, %3; }"
                : "=&r"(r)
-               : "r"(v), "r"(before));
+               : "r"(v), "r"(lane), "r"(other));
   return r;
 }
 
@@ -122,6 +155,13 @@ template <uint32_t kBytes>
 L3_INLINE uint32_t signs_of_bytes(uint32_t a) {
   uint32_t r;
   asm("prmt.b32 %0, %1, 0, %2;" : "=r"(r) : "r"(a), "n"(kBytes));
+  return r;
+}
+// The same for bytes of two words: digits 8 to 11 select bytes of a, 12 to 15 of b.
+template <uint32_t kBytes>
+L3_INLINE uint32_t signs_of_bytes(uint32_t a, uint32_t b) {
+  uint32_t r;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "n"(kBytes));
   return r;
 }
 

@@ -16,7 +16,7 @@ constexpr uint32_t kRowPlaces = 2 * kZones * kSignPatterns;  // of two channels
 struct CudaTables {
   // The last word of a class's weights is not used. The last word of an activity is its start value.
   struct Memory {
-    uint4 weights[kMaxChannels][kMaxClasses][2];
+    uint4 weights[kMaxChannels][2][kMaxClasses];  // in halves, so that eight classes are in different banks
     uint4 activity[kMaxChannels];
     uint16_t row_of[kMaxChannels / 2 * kRowPlaces];  // the address of a row of table_of, minus kLevelOfOne
     uint8_t table_of[kMaxChannels][kMaxRows * kRowBytes];
@@ -111,6 +111,10 @@ struct CudaWordWarp {
     p = byte_of<1>({within});
     up = {signs_of_bytes<0x8888>(within)};
   }
+  // The prediction, plus or minus the difference in a symbol's top byte.
+  L3_INLINE static Lanes sample_of(Lanes p, Lanes up, Lanes symbol) {
+    return byte_of<0>({dot_unsigned(symbol.v, __byte_perm(0, sign_of(up), 0x4000), p.v)});
+  }
   // Errors are kept as bytes, plus 128.
   L3_INLINE static Lanes to_error(Lanes sample, Lanes p) {
     return {add_and_clamp_to_top(sample.v, kErrorBias - p.v, kErrorBias + kMaxError)};
@@ -201,13 +205,35 @@ struct CudaWordWarp {
     const uint32_t below = __shfl_up_sync(kAllLanes, a.v, 1);
     return {lane_number() == 0 ? before.v : below};
   }
+  // A bucket of samples as it lies in shared memory: `place` is which one of its table it is. From bit 12 on, both
+  // words have a number which is added to a slot, not to its place in the bucket, to give the number within the symbol.
+  // In `own` that is a multiple of 16, and its lowest bits say how many slots are its own. If all 16 are, they say 0,
+  // and `other` is the same symbol.
+  L3_INLINE static Bucket packed(const Bucket& bucket, uint32_t place) {
+    constexpr uint32_t kKept = 0xFF000FFFu, kNumber = ~kKept;
+    const uint32_t count = bucket.own >> 16 & 0xFF, from = 0 - (place << 16);
+    const uint32_t own = (bucket.own & kKept) | (from & kNumber);
+    const uint32_t other = (bucket.other & kKept) | ((bucket.other + from) & kNumber);
+    return {own | (count & 15) << 12, count == 16 ? own : other};
+  }
   // The context is the address of its table's number.
-  L3_INLINE static void look_up(const Tables& tables, uint32_t, Lanes context, Lanes bucket, Lanes& own, Lanes& other) {
-    const uint32_t table = tables.memory + static_cast<uint32_t>(offsetof(CudaTables::Memory, buckets)) +
-                           load_shared_u8<0>(context.v) * static_cast<uint32_t>(kTableBuckets * sizeof(Bucket));
-    const uint2 both = load_shared_two<0>(table + bucket.v * static_cast<uint32_t>(sizeof(Bucket)));
+  L3_INLINE static void look_up(const Tables& tables, uint32_t, Lanes context, Lanes state, Lanes& own, Lanes& other) {
+    static_assert(kProbabilities == 1 << 12 && kTableBuckets == 1 << 8);
+    const uint32_t bucket = dot_unsigned(state.v << 20, static_cast<uint32_t>(sizeof(Bucket)) << 24,
+                                         tables.memory + static_cast<uint32_t>(offsetof(CudaTables::Memory, buckets)));
+    const uint2 both = load_shared_two<0>(
+        load_shared_u8<0>(context.v) * static_cast<uint32_t>(kTableBuckets * sizeof(Bucket)) + bucket);
     own.v = both.x;
     other.v = both.y;
+  }
+  // Decodes a symbol in each active lane, from the two of its bucket. What it stands for is in the top byte.
+  L3_INLINE static Lanes decode_symbol(Lanes& state, Lanes own, Lanes other, Mask active) {
+    const bool is_own = (state.v << 28 | 0x0FFFFFFFu) < own.v << 16;
+    const uint32_t chosen = is_own ? own.v & 0xFFFF0FFFu : other.v;
+    const uint32_t number = (chosen * 256 + (state.v << 20)) >> 20;
+    const uint32_t next = (chosen & (kProbabilities - 1)) * (state.v >> kProbabilityBits) + number;
+    state.v = active ? next : state.v;
+    return {chosen};
   }
   template <class AnyTables>
   L3_INLINE static void look_up_class(const AnyTables& tables, uint32_t channel, Lanes before, Lanes bucket, Lanes& own,
@@ -220,15 +246,17 @@ struct CudaWordWarp {
 
   // Returns the address of the table of a level, a zone and a sign pattern. Activities are counted from 2^23 on: a
   // float of that size has them in its lowest bits. The level is the exponent and the top bits of the difference.
+  // A prediction that leans upwards inverts all bits of the pattern. So twice the pattern is 63, plus or minus the
+  // same distance.
   L3_INLINE static Lanes context(const Tables& tables, uint32_t channel, Lanes activity, Lanes near, Lanes near_errors,
                                  Lanes p, Lanes up) {
-    const uint32_t zone = dot_unsigned(((p.v ^ up.v) & 0xFF) * 3613 + 61923, 64u << 16, 0);
-    const uint32_t at_least = __byte_perm(near.v, 0x10, 0x4140) - p.v * 0x00010001u;
-    const uint32_t with_two = dot_unsigned((at_least ^ up.v) & 0x10001000u, 0x02000100, zone);
-    const uint32_t with_all = dot_unsigned(((near_errors.v ^ ~up.v) & kErrorBiases) >> 7, 0x08040201, with_two);
+    const uint32_t zone = dot_all_unsigned(((p.v ^ up.v) & 0xFF) * 3613 + 61923, 128u << 16, tables.memory);
+    const uint32_t at_least = __byte_perm(near.v, kFromMiddle, 0x4140) - p.v * 0x00010001u;
+    const uint32_t of_errors = dot_signed(signs_of_bytes<0xBA98>(near_errors.v), 0x10080402, kFromMiddle);
+    const uint32_t distance = dot_unsigned(at_least, 0x40002000, of_errors);
     const uint32_t row = load_shared_u16<0>(
-        tables.memory + 2 * with_all +
-        (static_cast<uint32_t>(offsetof(CudaTables::Memory, row_of)) + 2 * place_of_row(channel, 0, 0)));
+        distance * sign_of(up) + zone +
+        (static_cast<uint32_t>(offsetof(CudaTables::Memory, row_of)) + 2 * place_of_row(channel, 0, 0) + 63));
     return {row + (__float_as_uint(__uint_as_float(activity.v) - kLarge) >> 21)};
   }
   // The index that context() uses.
@@ -321,9 +349,9 @@ struct CudaWordWarp {
     L3_INLINE void enter(Mask, Lanes block, const Classes& classes) { classes_ = classes[block.v]; }
     L3_INLINE Lanes start() const { return {1u << kWeightShift >> 1}; }
     L3_INLINE SignedFour word(uint32_t channel, uint32_t i) const {
-      constexpr uint32_t kClassBytes = sizeof(CudaTables::Memory::weights[0][0]);
+      constexpr uint32_t kClassBytes = sizeof(CudaTables::Memory::weights[0][0][0]);
       const uint32_t at = dot_unsigned(classes_, kClassBytes << (8 * channel), tables_.memory);
-      return {part_of(load_shared_four<0>(at + channel * kMaxClasses * kClassBytes + i / 4 * 16), i % 4)};
+      return {part_of(load_shared_four<0>(at + (channel * 2 + i / 4) * kMaxClasses * kClassBytes), i % 4)};
     }
     // Call this first: it loads the channel's activity weights.
     L3_INLINE Lanes activity_start(uint32_t channel) {
@@ -342,6 +370,15 @@ struct CudaWordWarp {
   };
 
  private:
+  // 1, or -1 where the prediction leans upwards.
+  L3_INLINE static uint32_t sign_of(Lanes up) { return up.v | 1; }
+
+  // What the distance is if no sample is at least p and no error has a sign: 2 * 15 - 63, minus what `at_least` has
+  // then. The byte above a sample is a guard: it stays if the sample is at least p, and else becomes one less. The
+  // guard is chosen so that this number has it in its lowest byte. So both need one register.
+  static constexpr uint32_t kGuard = 0x9F;
+  static constexpr uint32_t kFromMiddle = 0u - 33 - (kGuard - 1) * (0x40 + 0x20);
+  static_assert((kFromMiddle & 0xFF) == kGuard);
   static constexpr float kLarge = 8388608.0f;  // kActivityStart is 8 more
 };
 

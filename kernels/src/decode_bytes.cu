@@ -6,7 +6,7 @@ namespace l3 {
 
 struct ByteTiles {
   static constexpr uint32_t kDepth = 0;
-  static constexpr uint32_t kRoomBytes = sizeof(FastScratch<1>) + kLineStrips * kLanes;
+  static constexpr uint32_t kRoomBytes = sizeof(FastScratch<3>) + kLineStrips * kLanes;
 
   template <uint32_t kChannels>
   L3_INLINE static Fault decode_as(const TileShape& shape, const TileEntry& entry, const TilePlace& place,
@@ -30,7 +30,8 @@ struct ByteTiles {
     }
   }
 };
-constexpr uint32_t kByteRooms = kOtherWarps * ByteTiles::kRoomBytes;
+constexpr uint32_t kByteRooms = sizeof(FastTables) + kOtherWarps * ByteTiles::kRoomBytes;
+static_assert(4 * (kByteRooms + 1024) <= 100 << 10, "32 warps have room in a multiprocessor with 100 KB");
 
 // The largest number of blocks on a multiprocessor that needs no register spills.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -40,8 +41,9 @@ constexpr uint32_t kByteBlocks = 5;
 #endif
 
 __global__ void __launch_bounds__(kOtherWarps* kLanes, kByteBlocks) bytes_kernel(const __grid_constant__ Batch batch) {
-  extern __shared__ uint4 shared[];
-  decode_others<ByteTiles>(batch, reinterpret_cast<uint8_t*>(shared));
+  if (threadIdx.x < kLanes) fast_tables().fill(threadIdx.x);
+  __syncthreads();
+  decode_others<ByteTiles>(batch, reinterpret_cast<uint8_t*>(&fast_tables() + 1));
 }
 
 cudaError_t load_bytes() { return load(bytes_kernel); }

@@ -116,7 +116,7 @@ L3_INLINE void load_tables(const DenseTables& from, uint32_t channels, CudaTable
   for (uint32_t i = first; i < channels * kMaxClasses * 8; i += step) {
     const uint32_t c = i / (kMaxClasses * 8), k = i / 8 % kMaxClasses, word = i % 8;
     const bool is_there = word < kMaxTapWords && k < from.classes[c];
-    reinterpret_cast<uint32_t*>(&to.weights[c][k])[word] = is_there ? from.weights[c][k][word] : 0;
+    reinterpret_cast<uint32_t*>(&to.weights[c][word / 4][k])[word % 4] = is_there ? from.weights[c][k][word] : 0;
   }
   for (uint32_t i = first; i < channels * 4; i += step) {
     const uint32_t c = i / 4, word = i % 4;
@@ -134,7 +134,7 @@ L3_INLINE void load_tables(const DenseTables& from, uint32_t channels, CudaTable
     to.table_of[c][place / kLevels * kRowBytes + place % kLevels] = from.table_of[c][place];
   }
   for (uint32_t i = first; i < from.table_count * kTableBuckets; i += step) {
-    to.buckets[i] = from.buckets[i];
+    to.buckets[i] = CudaWordWarp::packed(from.buckets[i], i % kTableBuckets);
   }
 }
 

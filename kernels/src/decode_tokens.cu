@@ -82,8 +82,9 @@ struct TokenTiles {
                                         : decode_as<4, TokenUse::plain>(tile, place, tables, scratch);
     } else {
       if (model.literal) return decode_as<1, TokenUse::literal>(tile, place, tables, scratch);
-      return model.engine_channels == 1 ? decode_as<1, TokenUse::holes>(tile, place, tables, scratch)
-                                        : decode_as<2, TokenUse::plain>(tile, place, tables, scratch);
+      if (model.engine_channels == 2) return decode_as<2, TokenUse::plain>(tile, place, tables, scratch);
+      return model.hole ? decode_as<1, TokenUse::holes>(tile, place, tables, scratch)
+                        : decode_as<1, TokenUse::plain>(tile, place, tables, scratch);
     }
   }
 
@@ -91,7 +92,27 @@ struct TokenTiles {
   template <uint32_t kChannels, TokenUse kUse>
   L3_INLINE static Fault decode_as(const ModelTile& tile, const TilePlace& place, const CudaTokenTables& tables,
                                    uint4* scratch) {
-    using Sink = TokenPixels<kChannels>;
+    const TokenTables& model = *tables.model;
+    if (is_whole_in_order(place, tile.shape)) {
+      if constexpr (kChannels == 1) {
+        if (model.channels == 1 && model.bits <= 8) {
+          return decode_to<kChannels, kUse, TokenSamples<1>>(tile, place, tables, scratch);
+        }
+      }
+      if constexpr (kChannels == 1 && kUse != TokenUse::literal) {  // literals of 16 bits are rare
+        if (model.channels == 1) return decode_to<kChannels, kUse, TokenSamples<2>>(tile, place, tables, scratch);
+      }
+      if constexpr (kChannels == 3) {
+        if (model.bits > 8 && model.listing == Listing::none) {
+          return decode_to<kChannels, kUse, TokenColours>(tile, place, tables, scratch);
+        }
+      }
+    }
+    return decode_to<kChannels, kUse, TokenPixels<kChannels>>(tile, place, tables, scratch);
+  }
+  template <uint32_t kChannels, TokenUse kUse, class Sink>
+  L3_INLINE static Fault decode_to(const ModelTile& tile, const TilePlace& place, const CudaTokenTables& tables,
+                                   uint4* scratch) {
     using Decoder = TokenDecoder<CudaTokenWarp, kChannels, kUse, Sink>;
     Sink sink(place, *tables.model);
     typename Decoder::Delay delay(scratch);

@@ -89,8 +89,8 @@ class DenseDecoder : WindowFront<W, Sink> {
     const Prediction of = predict<c>();
     const Lanes context = W::context(tables_, c, of.activity, view_.near[c], view_.near_errors[c], of.p, of.up);
     Lanes own, other;
-    W::look_up(tables_, c, context, this->bucket_of(constant<kTableBuckets>, 0), own, other);
-    finish<c>(of, this->decode_symbol(constant<kTableBuckets>, 0, own, other, active_[0]));
+    W::look_up(tables_, c, context, this->state_[0], own, other);
+    finish<c>(of, W::decode_symbol(this->state_[0], own, other, active_[0]));
     this->refill(0, this->refills_[0], window, taken);
   }
 
@@ -126,8 +126,8 @@ class DenseDecoder : WindowFront<W, Sink> {
 
   // Computes the sample and its error. The difference counts in the direction in which the prediction leans.
   template <uint32_t c>
-  L3_INLINE void finish(const Prediction& of, Lanes difference) {
-    const Lanes sample = W::template byte_of<0>(of.p + (difference ^ of.up) - of.up);
+  L3_INLINE void finish(const Prediction& of, Lanes symbol) {
+    const Lanes sample = W::sample_of(of.p, of.up, symbol);
     const Lanes error = W::to_error(sample, of.p);
     view_.error[c] = error;
     view_.cross[c] = W::template with_byte<3>(view_.near[c], sample);

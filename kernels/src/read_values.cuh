@@ -33,7 +33,8 @@ class BitFields {
 // All functions return the same in all lanes.
 class ValueLists {
  public:
-  L3_INLINE ValueLists(const TokenModelReader& reader, TokenTables& tables)
+  template <class Reader>
+  L3_INLINE ValueLists(const Reader& reader, TokenTables& tables)
       : bits_(reader.value_bytes(), reader.value_size()), tables_(tables) {}
 
   L3_INLINE bool read() {

@@ -44,20 +44,15 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
       if (entering) weights_.enter(part, entering, this->block_of(at), classes_);
     }
     if (!tables_.still()) return;
-    // This is looked up in each step rather than kept in a register.
-    copy_still(part, at.active, still_among(this->block_of(at), at.active));
+    // For literals, this is looked up in each step.
+    const Lanes classes = kLiteral ? classes_.of(this->block_of(at), W::lane_bits(at.active)) : weights_.classes();
+    copy_still(part, at.active, W::both(at.active, W::at_least(classes & constant<kStillBlock>, 1)));
   }
 
   typename W::template TokenWeights<kChannels> weights_;
   Mask to_decode_[kParts];  // the lanes whose pixel is coded in this step
 
  private:
-  // The lanes, among those given, whose block is still.
-  template <class Which>
-  L3_INLINE Mask still_among(Lanes block, Which lanes) const {
-    return W::equal(classes_.of(block, lanes) & constant<kStillBlock>, kStillBlock);
-  }
-
   // Pixels of still blocks (section 15.4): W if N equals NW, else N.
   L3_INLINE void copy_still(uint32_t part, Mask active, Mask still) {
     to_decode_[part] = W::and_not(active, still);

@@ -10,8 +10,8 @@ template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
 class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
   using Base = TokenMatches<W, kChannels, kUse, Sink>;
   using Base::kParts;
-  using Base::tables_;
   using typename Base::Mask, typename Base::Window;
+  static_assert(kParts == 1);
 
  public:
   using Base::Base;
@@ -28,9 +28,7 @@ class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
     const auto way = this->start_lanes(this->delay_);
     this->clear_neighbours();
     for (uint32_t step = 0; step < way.steps; ++step) {
-      const typename Delay::Entry from_last = this->delay_.load();
-      // In descending order: each part reads the neighbours of the part before it, which must not have moved yet.
-      for (uint32_t part = this->end_part(); part-- > this->first_part();) gather_neighbours(part, from_last);
+      L3_FOR_USED_PARTS gather_neighbours(part);
       if (any_of(this->to_decode_) && !decode_step()) return false;
       L3_FOR_USED_PARTS {
         this->sink_.put(step, part, this->row_[part], this->column_[part], this->pixel_here_[part],
@@ -38,21 +36,21 @@ class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
         this->next_column(part, way.period);
       }
       this->sink_.end_step(step);
-      this->store_delay(way.last_part, way.last_lane);
+      this->delay_.store(way.last_lane, this->for_lane_below(way.last_part));
     }
     return true;
   }
 
   // Collects the neighbours of each lane's pixel in a part.
-  L3_INLINE void gather_neighbours(uint32_t part, const typename Delay::Entry& from_last) {
-    this->slide(part, from_last);
+  L3_INLINE void gather_neighbours(uint32_t part) {
+    this->slide(part);
     const auto at = this->find_place(part);
     this->fix_neighbours(part, at);
     for (uint32_t word = 0; word < Base::kWords; ++word) {
-      this->pixel_here_[part][word] = Base::no_pixel();
+      this->pixel_here_[part][word] = W::splat(0);
       if constexpr (!Base::kLiteral) this->error_here_[part][word] = W::splat(0);
     }
-    if (this->has_holes()) this->track_last_value(part, W::equal(at.column, 0));
+    if constexpr (Base::kHoles) this->track_last_value(part, W::equal(at.column, 0));
     this->enter_blocks(part, at);
   }
 
@@ -60,7 +58,7 @@ class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
   L3_INLINE bool decode_step() {
     const Window window = this->reader_.window(this->at_);
     uint32_t taken = 0;
-    if (tables_.match()) {
+    if (this->has_match()) {
       this->decode_match(window, taken);
     } else {
       L3_FOR_USED_PARTS this->escaped_[part] = this->to_decode_[part];

@@ -20,7 +20,7 @@ class TokenNeighbours : protected WindowFront<W, Sink> {
       typename Front::Window;
   using At = NeighbourAt;
   using Tables = typename W::TokenTables;
-  static constexpr bool kLiteral = kUse == TokenUse::literal, kMayHaveHoles = kUse == TokenUse::holes;
+  static constexpr bool kLiteral = kUse == TokenUse::literal, kHoles = kUse == TokenUse::holes;
   static constexpr uint32_t kWords = token_words(kChannels);
   using Delay = typename W::template TokenDelay<(kLiteral ? 2 : 4) * kWords>;
 
@@ -36,49 +36,41 @@ class TokenNeighbours : protected WindowFront<W, Sink> {
   // The values that predictions use: pixels, with holes filled.
   L3_INLINE Lanes value(At at, uint32_t part, uint32_t word) const {
     const Lanes seen = pixel(at, part, word);
-    return has_holes() ? W::select(is_hole(seen), last_value_[part], seen) : seen;
+    return kHoles ? W::select(is_hole(seen), last_value_[part], seen) : seen;
   }
   L3_INLINE Lanes error(At at, uint32_t part, uint32_t word) const {
     return neighbour(at, error_[part][word], errors_above_[part][word]);
   }
 
   L3_INLINE static constexpr uint32_t channels() { return kChannels; }
-  L3_INLINE bool has_holes() const { return kMayHaveHoles && tables_.hole(); }
-  // What is there instead of a neighbour.
-  L3_INLINE static Lanes no_pixel() { return W::splat(kValueBias << 16 | kValueBias); }
+  L3_INLINE bool has_match() const { return kHoles || tables_.match(); }
 
   L3_INLINE void clear_neighbours() {
     L3_FOR_USED_PARTS {
-      const Lanes zero = W::splat(0), none = no_pixel();
+      const Lanes zero = W::splat(0);
       for (uint32_t word = 0; word < kWords; ++word) {
-        pixel_[part][word] = {none, none, none, none, none, none, none, none};
-        pixel_here_[part][word] = none;
+        pixel_[part][word] = {zero, zero, zero, zero, zero, zero, zero, zero};
+        pixel_here_[part][word] = zero;
         if constexpr (!kLiteral) {
           error_[part][word] = {zero, zero, zero, zero, zero, zero, zero, zero};
           errors_above_[part][word] = {zero, zero, zero};
           error_here_[part][word] = zero;
         }
       }
-      last_value_[part] = W::splat(kValueBias);
+      last_value_[part] = zero;
     }
   }
 
-  // Moves the windows of a part's lanes by one column.
-  L3_INLINE void slide(uint32_t part, const typename Delay::Entry& from_last) {
-    const uint32_t before = part == 0 ? 0 : part - 1;
+  // Moves the windows of the lanes by one column.
+  L3_INLINE void slide(uint32_t part) {
+    const typename Delay::Entry above = delay_.above(for_lane_below(part));
     uint32_t next = 0;
-    const auto above = [&](Lanes of_lanes, Lanes of_part_before) {
-      const uint32_t of_last_lane = from_last[next++];
-      return W::shift_up(of_lanes, part == 0 ? W::splat(of_last_lane) : of_part_before);
-    };
     for (uint32_t word = 0; word < kWords; ++word) {
-      const Lanes here_above = above(pixel_here_[part][word], pixel_here_[before][word]),
-                  n_above = above(pixel_[part][word].n, pixel_[before][word].n);
-      Front::slide(pixel_[part][word], pixel_here_[part][word], here_above, n_above);
+      Front::slide(pixel_[part][word], pixel_here_[part][word], above[next], above[next + 1]);
+      next += 2;
       if constexpr (!kLiteral) {
-        const Lanes error_above = above(error_here_[part][word], error_here_[before][word]),
-                    error_n_above = above(error_[part][word].n, error_[before][word].n);
-        Front::slide(error_[part][word], error_here_[part][word], error_above, error_n_above);
+        Front::slide(error_[part][word], error_here_[part][word], above[next], above[next + 1]);
+        next += 2;
       }
     }
   }
@@ -93,35 +85,34 @@ class TokenNeighbours : protected WindowFront<W, Sink> {
     if (is_at_edge) {
       const auto edges = Front::Edges::of(place.column, place.row, this->width_);
       for (uint32_t word = 0; word < kWords; ++word) {
-        above_[part][word] = Front::fix_edges(pixel_[part][word], edges, no_pixel());
+        above_[part][word] = Front::fix_edges(pixel_[part][word], edges, W::splat(0));
         if constexpr (!kLiteral) errors_above_[part][word] = Front::fix_edges(error_[part][word], edges, W::splat(0));
       }
     }
   }
 
-  L3_INLINE void store_delay(uint32_t part, uint32_t lane) {
-    typename Delay::Next next = delay_.next(lane);
+  // What the lane below needs of this lane: what it has decoded last, and N of that.
+  L3_INLINE typename Delay::Entry for_lane_below(uint32_t part) const {
+    typename Delay::Entry entry;
     for (uint32_t word = 0; word < kWords; ++word) {
-      next.put(pixel_here_[part][word]);
-      next.put(pixel_[part][word].n);
+      entry.put(pixel_here_[part][word]);
+      entry.put(pixel_[part][word].n);
       if constexpr (!kLiteral) {
-        next.put(error_here_[part][word]);
-        next.put(error_[part][word].n);
+        entry.put(error_here_[part][word]);
+        entry.put(error_[part][word].n);
       }
     }
-    delay_.store(next);
+    return entry;
   }
 
   // With holes, each lane keeps the last value that was not the hole (section 15.2).
   L3_INLINE void track_last_value(uint32_t part, Mask first_column) {
     const Lanes n = pixel(At::n, part, 0), w = pixel(At::w, part, 0);
-    Lanes last_value = W::select(first_column, W::splat(constant<kValueBias>), last_value_[part]);
-    last_value = W::select(is_hole(n), last_value, n & constant<0xFFFF>);
-    last_value_[part] = W::select(is_hole(w), last_value, w & constant<0xFFFF>);
+    Lanes last_value = W::select(first_column, W::splat(0), last_value_[part]);
+    last_value = W::select(is_hole(n), last_value, n);
+    last_value_[part] = W::select(is_hole(w), last_value, w);
   }
-  L3_INLINE Mask is_hole(Lanes v) const {
-    return W::same(v & constant<0xFFFF>, W::splat(tables_.hole_value() ^ kValueBias));
-  }
+  L3_INLINE Mask is_hole(Lanes v) const { return W::same(v, W::splat(tables_.hole_value())); }
 
   const Tables& tables_;
   Delay& delay_;

@@ -34,14 +34,13 @@ class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, Sink> {
     const auto add = [&](uint32_t i, Lanes terms) {
       activity = W::dot_pairs(terms, W::splat(weights_.activity(c, i)), activity);
     };
-    add(0, W::magnitude_pairs(pair<c>(error(At::w, part, word), error(At::n, part, word))));
-    add(1, W::magnitude_pairs(pair<c>(error(At::nw, part, word), error(At::ne, part, word))));
-    add(2, W::magnitude_pairs(pair<c>(error(At::ww, part, word), error(At::nn, part, word))));
-    const Lanes w = value(At::w, part, word), n = value(At::n, part, word), nw = value(At::nw, part, word);
-    const auto w_nw = W::distance_pairs(w, nw), n_nw = W::distance_pairs(n, nw),
-               n_ne = W::distance_pairs(n, value(At::ne, part, word));
-    add(4, pair<c>(w_nw, n_nw));
-    add(5, pair<c>(n_ne, n_ne) & constant<0xFFFF>);
+    add(0, magnitudes<c>(error(At::w, part, word), error(At::n, part, word)));
+    add(1, magnitudes<c>(error(At::nw, part, word), error(At::ne, part, word)));
+    add(2, magnitudes<c>(error(At::ww, part, word), error(At::nn, part, word)));
+    const auto value_at = [&](At at) { return half_of<c>(value(at, part, word)); };
+    const Lanes n = value_at(At::n), nw = value_at(At::nw);
+    add(4, W::two_halves(tables_, W::distance(value_at(At::w), nw), W::distance(n, nw)));
+    add(5, W::distance(n, value_at(At::ne)));
     return activity;
   }
 
@@ -49,15 +48,20 @@ class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, Sink> {
   Lanes activity_[kParts];
 
  private:
-  template <uint32_t c, class Halves>
-  L3_INLINE static Lanes pair(const Halves& a, const Halves& b) {
+  template <uint32_t c>
+  L3_INLINE static Lanes pair(Lanes a, Lanes b) {
     return c % 2 == 0 ? W::lower_halves(a, b) : W::upper_halves(a, b);
   }
+  // The magnitudes of two errors. An error of one channel has its own in the upper half.
+  template <uint32_t c>
+  L3_INLINE static Lanes magnitudes(Lanes a, Lanes b) {
+    return kChannels == 1 ? W::upper_halves(a, b) : W::magnitude_pairs(pair<c>(a, b));
+  }
 
-  // The lower or upper 16 bits of each lane's word.
+  // The lower or upper 16 bits of each lane's word of values.
   template <uint32_t c>
   L3_INLINE static Lanes half_of(Lanes word) {
-    return c % 2 == 0 ? word & constant<0xFFFF> : word >> 16;
+    return kChannels == 1 ? word : c % 2 == 0 ? word & constant<0xFFFF> : word >> 16;
   }
   template <uint32_t c>
   L3_INLINE static Lanes in_place(Lanes half) {
@@ -78,9 +82,8 @@ class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, Sink> {
       if (kParts > 1 && !W::any(escaped_[part])) continue;
       const Lanes bucket = this->bucket_of(constant<kTokenBuckets>, part);
       if constexpr (kLiteral) {
-        const Lanes w = (this->pixel_[part][0].w & constant<0xFFFF>)^constant<kValueBias>;
-        W::look_up_literal(tables_, W::at_most(w, W::splat(constant<kLiteralContexts - 1>)), bucket, own[part],
-                           other[part]);
+        const Lanes w = W::at_most(this->pixel_[part][0].w, W::splat(constant<kLiteralContexts - 1>));
+        W::look_up_literal(tables_, w, bucket, own[part], other[part]);
       } else {
         predict<c>(part, p[part], up[part]);
         const Lanes context = context_of<c>(part, p[part], up[part]);
@@ -118,15 +121,19 @@ class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, Sink> {
   template <uint32_t c>
   L3_INLINE void predict(uint32_t part, Lanes& p, Lanes& up) {
     constexpr uint32_t word = c / 2;
-    // Corrects the bias of the values, whose weights add up to 1 in 64ths, and adds one half for rounding.
-    Lanes sum = W::splat(constant<(kValueBias << kWeightShift) + (1u << kWeightShift >> 1)>);
-    const bool is_prepared = c == 0 && tables_.match() && tables_.match_by_activity();
+    Lanes sum = W::splat(constant<(1u << kWeightShift >> 1)>);  // one half, for rounding
+    const bool is_prepared = c == 0 && this->has_match() && tables_.match_by_activity();
     Lanes activity = is_prepared ? activity_[part] : prepare_activity<c>(part);
     const auto add = [&](uint32_t i, Lanes pairs) { sum = W::dot_pairs(pairs, weights_.pair(c, i, part), sum); };
-    add(0, pair<c>(value(At::w, part, word), value(At::n, part, word)));
-    add(1, pair<c>(value(At::nw, part, word), value(At::ne, part, word)));
-    add(2, pair<c>(value(At::ww, part, word), value(At::nn, part, word)));
-    add(3, pair<c>(value(At::nne, part, word), value(At::nww, part, word)));
+    const auto add_values = [&](uint32_t i, At a, At b) {
+      const Lanes v = value(a, part, word), w = value(b, part, word);
+      sum =
+          W::dot_values(kChannels == 1 ? W::two_halves(tables_, v, w) : pair<c>(v, w), weights_.pair(c, i, part), sum);
+    };
+    add_values(0, At::w, At::n);
+    add_values(1, At::nw, At::ne);
+    add_values(2, At::ww, At::nn);
+    add_values(3, At::nne, At::nww);
     add(kErrorPair, pair<c>(error(At::w, part, word), error(At::n, part, word)));
     add(kErrorPair + 1, pair<c>(error(At::nw, part, word), error(At::ne, part, word)));
     add(kErrorPair + 2, pair<c>(error(At::ww, part, word), error(At::nn, part, word)));
@@ -146,8 +153,8 @@ class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, Sink> {
     constexpr uint32_t word = kFrom / 2;
     const Lanes w_n = pair<kFrom>(value(At::w, part, word), value(At::n, part, word));
     const Lanes nw_here = pair<kFrom>(value(At::nw, part, word), pixel_here_[part][word]);
-    sum = W::dot_pairs(w_n, weights_.pair(c, i, part), sum);
-    sum = W::dot_pairs(nw_here, weights_.pair(c, i + 1, part), sum);
+    sum = W::dot_values(w_n, weights_.pair(c, i, part), sum);
+    sum = W::dot_values(nw_here, weights_.pair(c, i + 1, part), sum);
   }
 
   template <uint32_t c>
@@ -157,16 +164,11 @@ class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, Sink> {
     constexpr uint32_t word = c / 2;
     const Lanes max_value = W::splat(tables_.max_value(c));
     const Lanes distance = (p ^ up) & max_value;  // max_value - p if the prediction leans upwards
-    const auto sign = [&](Lanes e, int bit) { return c % 2 == 0 ? (e >> 15 & constant<1>) << bit : (e >> 31) << bit; };
-    const auto at_least = [&](Lanes neighbour, Lanes bit) {
-      return W::select_or_zero(W::not_less(half_of<c>(neighbour) ^ constant<kValueBias>, p), bit);
-    };
-    // In the decoder's bit order: W and N compared with p, then the signs of the errors.
-    const Lanes pattern = at_least(value(At::w, part, word), W::splat(constant<1>)) |
-                          at_least(value(At::n, part, word), W::splat(constant<2>)) |
-                          sign(error(At::w, part, word), 2) | sign(error(At::n, part, word), 3) |
-                          sign(error(At::nw, part, word), 4) | sign(error(At::ne, part, word), 5);
-    return level + W::token_row(tables_, c, W::bit_length_at_most_15(distance), (pattern ^ up) & constant<63>);
+    const Lanes near = pair<c>(error(At::w, part, word), error(At::n, part, word)),
+                far = pair<c>(error(At::nw, part, word), error(At::ne, part, word));
+    const Lanes pattern = W::sign_pattern(tables_, half_of<c>(value(At::w, part, word)),
+                                          half_of<c>(value(At::n, part, word)), p, near, far);
+    return level + W::token_row(tables_, c, W::bit_length_at_most_15(distance), (pattern ^ up) & constant<2 * 63>);
   }
 
   // Odd numbers go in the direction in which the prediction leans.
@@ -175,14 +177,20 @@ class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, Sink> {
     const Lanes max_value = W::splat(tables_.max_value(c));
     Lanes& here = pixel_here_[part][c / 2];
     if constexpr (kLiteral) {
-      here = with_half<c>(here, (number & max_value) ^ constant<kValueBias>, escaped_[part]);
+      here = W::select(escaped_[part], number & max_value, here);
     } else {
       const Lanes odd = W::splat(0) - (number & constant<1>);
       const Lanes difference = (number >> 1) ^ odd;  // for a prediction that does not lean upwards
       const Lanes decoded = (p + (difference ^ up) - up) & max_value;
-      const Lanes its_error = W::token_error(decoded - p) & constant<0xFFFF>;
-      here = with_half<c>(here, decoded ^ constant<kValueBias>, escaped_[part]);
-      error_here_[part][c / 2] = error_here_[part][c / 2] | W::select_or_zero(escaped_[part], in_place<c>(its_error));
+      const Lanes its_error = W::token_error(decoded - p);
+      if constexpr (kChannels == 1) {
+        here = W::select(escaped_[part], decoded, here);
+        error_here_[part][0] = W::select_or_zero(escaped_[part], W::with_magnitude(its_error));
+      } else {
+        here = with_half<c>(here, decoded, escaped_[part]);
+        error_here_[part][c / 2] =
+            error_here_[part][c / 2] | W::select_or_zero(escaped_[part], in_place<c>(its_error & constant<0xFFFF>));
+      }
     }
   }
 };

@@ -46,6 +46,17 @@ enum class Meeting {
   block_or,
 };
 
+// Called whenever a warp has met, if it is set (bank_conflicts.cpp). `bits`: the lanes that brought another number than
+// 0.
+struct WarpMeeting {
+  uint32_t block, warp;
+  Meeting meeting;
+  int line;
+  uint32_t bits;
+};
+// Called after each one, if it is set (bank_conflicts.cpp).
+inline void (*on_warp_meets)(const WarpMeeting& meeting) = nullptr;
+
 // splitmix64: dice that cost next to nothing.
 struct Noise {
   uint64_t state;
@@ -239,6 +250,7 @@ inline bool Block::finish_warp() {
     any |= value;
     odd ^= value;
   }
+  if (on_warp_meets != nullptr) on_warp_meets({index(), running_warps_[place_], lanes[0].meeting, lanes[0].line, bits});
   for (uint32_t i = 0; i < kLanes; ++i) {
     Thread& lane = lanes[i];
     switch (lane.meeting) {

@@ -130,9 +130,10 @@ def insert_64(o, op):
 
 
 def funnel(o, op):
-    assert op == ["shf", "l", "wrap", "b32"], op
-    yield f"mov.b64 %zd0, {{{o[1]}, {o[2]}}}; mov.b32 %zu0, {o[3]}; and.b32 %zu0, %zu0, 31; shl.b64 %zd0, %zd0, %zu0"
-    yield f"shr.u64 %zd0, %zd0, 32; cvt.u32.u64 {o[0]}, %zd0"
+    assert op[0] == "shf" and op[2:] == ["wrap", "b32"], op
+    yield f"mov.b64 %zd0, {{{o[1]}, {o[2]}}}; mov.b32 %zu0, {o[3]}; and.b32 %zu0, %zu0, 31"
+    yield "shr.u64 %zd0, %zd0, %zu0" if op[1] == "r" else "shl.b64 %zd0, %zd0, %zu0; shr.u64 %zd0, %zd0, 32"
+    yield f"cvt.u32.u64 {o[0]}, %zd0"
 
 
 def find_bit(o, op):

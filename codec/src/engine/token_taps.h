@@ -5,8 +5,7 @@
 
 namespace l3 {
 
-// The variants of the decoder. A processor compiles `holes` and `plain` separately. A GPU compiles one, which tests
-// for holes at run time.
+// The variants of the decoder, each compiled separately.
 enum class TokenUse { literal, plain, holes };
 
 // The taps of a prediction in pairs, as they are multiplied: W N, NW NE, WW NN, NNE NWW; the errors at W N, NW NE, WW

@@ -124,21 +124,24 @@ concept TokenMethodWarp = WavefrontWarp<W> &&
              typename W::template TokenDelay<4>& delay, typename W::Classes& classes,
              typename W::template TokenWeights<kMaxChannels>& weights) {
   { W::same(a, a) } -> std::same_as<typename W::Mask>;
-  { W::not_less(a, a) } -> std::same_as<typename W::Mask>;
   { W::any(mask) } -> std::convertible_to<bool>;
   { W::select_or_zero(mask, a) } -> std::same_as<typename W::Lanes>;
   { W::at_most(a, a) } -> std::same_as<typename W::Lanes>;
   { W::shifted_left(a, a) } -> std::same_as<typename W::Lanes>;
   { W::shifted_right(a, a) } -> std::same_as<typename W::Lanes>;
   { W::dot_pairs(a, weights.pair(n, n, n), a) } -> std::same_as<typename W::Lanes>;
+  { W::dot_values(a, weights.pair(n, n, n), a) } -> std::same_as<typename W::Lanes>;
   { W::dot_pairs(a, W::splat(weights.activity(n, n)), a) } -> std::same_as<typename W::Lanes>;
   { weights.change() } -> std::same_as<bool>;
   weights.enter(n, W::lane_bits(mask), a, classes);
   { W::magnitude_pairs(a) } -> std::same_as<typename W::Lanes>;
   { W::lower_halves(a, a) } -> std::same_as<typename W::Lanes>;
   { W::upper_halves(a, a) } -> std::same_as<typename W::Lanes>;
-  { W::lower_halves(W::distance_pairs(a, a), W::distance_pairs(a, a)) } -> std::same_as<typename W::Lanes>;
-  { W::upper_halves(W::distance_pairs(a, a), W::distance_pairs(a, a)) } -> std::same_as<typename W::Lanes>;
+  { W::two_halves(tables, a, a) } -> std::same_as<typename W::Lanes>;
+  { W::distance(a, a) } -> std::same_as<typename W::Lanes>;
+  { W::with_magnitude(a) } -> std::same_as<typename W::Lanes>;
+  { W::sign_pattern(tables, a, a, a, a, a) } -> std::same_as<typename W::Lanes>;
+  { W::template add_if_same<1>(tables, a, a, a) } -> std::same_as<typename W::Lanes>;
   { W::token_level(a) } -> std::same_as<typename W::Lanes>;
   { W::token_error(a) } -> std::same_as<typename W::Lanes>;
   { W::bit_length_at_most_15(a) } -> std::same_as<typename W::Lanes>;
@@ -149,9 +152,9 @@ concept TokenMethodWarp = WavefrontWarp<W> &&
   W::look_up_class(tables.all(), n, a, a, a, a);
   { W::token_row(tables, n, a, a) } -> std::same_as<typename W::Lanes>;
   delay.clear(n);
-  { delay.load()[n] } -> std::convertible_to<uint32_t>;
-  delay.next(n).put(a);
-  delay.store(delay.next(n));
+  { delay.above({})[n] } -> std::same_as<typename W::Lanes>;
+  delay.above({}).put(a);
+  delay.store(n, delay.above({}));
 };
 
 }  // namespace l3

@@ -65,6 +65,8 @@ L3_INLINE bool is_coded_tap(uint32_t channel, uint32_t tap) {
 // that the weights of a sample and of its error, and activity weights, may add up to.
 template <class Tables, class Form>
 struct ModelParts {
+  using Bits = BitReader;
+
   L3_INLINE static uint32_t class_contexts(const Tables& tables, uint32_t c) {
     return c == 0 ? 1 : tables.classes[c - 1];
   }

@@ -16,12 +16,11 @@ struct DenseForm {
 };
 
 // Reads a model in this order: the head, the channels in any order, place_class_tables(), the tables in any order. A
-// fault's place is relative to the start of the model.
-class ModelReader {
-  using Parts = ModelParts<DenseTables, DenseForm>;
-
+// fault's place is relative to the start of the model. `Parts` has the functions that read a part.
+template <class Parts>
+class DenseModelReader {
  public:
-  L3_INLINE ModelReader(const uint8_t* bytes, uint64_t size, DenseTables& tables)
+  L3_INLINE DenseModelReader(const uint8_t* bytes, uint64_t size, DenseTables& tables)
       : bytes_(bytes), size_(static_cast<uint32_t>(size)), tables_(tables), too_large_(size > kMaxModelBytes) {}
 
   // `channels` is the number of channels of the image.
@@ -57,7 +56,7 @@ class ModelReader {
 
   // Reads a channel. Sets `class_tables` to the number of its class tables.
   L3_INLINE bool read_channel(uint32_t c, uint32_t& class_tables) {
-    BitReader bits = part(c);
+    typename Parts::Bits bits = part(c);
     class_tables = 0;
     return Parts::read_weights(tables_, bits, c) && Parts::read_activity(tables_, bits, c) &&
            Parts::read_rows(tables_, bits, c) && Parts::read_classes(tables_, bits, c, class_tables) &&
@@ -90,7 +89,9 @@ class ModelReader {
   L3_INLINE uint32_t offset_of(uint32_t part) const {
     return part < part_count() ? load_u16(bytes_ + kModelHeadBytes + 2 * part) : size_;
   }
-  L3_INLINE BitReader part(uint32_t i) const { return {bytes_ + offset_of(i), offset_of(i + 1) - offset_of(i)}; }
+  L3_INLINE typename Parts::Bits part(uint32_t i) const {
+    return {bytes_ + offset_of(i), offset_of(i + 1) - offset_of(i)};
+  }
 
   L3_INLINE Fault read_frequencies(uint32_t i, uint32_t symbols, uint16_t* frequencies) const {
     if (!Parts::read_table(part(i), symbols, frequencies)) return {Reason::model_table, offset_of(i)};
@@ -102,5 +103,6 @@ class ModelReader {
   DenseTables& tables_;
   bool too_large_;
 };
+using ModelReader = DenseModelReader<ModelParts<DenseTables, DenseForm>>;
 
 }  // namespace l3

@@ -20,8 +20,8 @@ constexpr uint32_t kMaxValues = 32768;  // listed values of a model, of all chan
 constexpr int32_t kMaxTokenError = 32767;
 constexpr uint32_t kMaxActivity = (1u << 24) - 1;
 
-// Values are stored minus 32768 in 16 bits, two channels to a word, so that instructions that multiply pairs of signed
-// 16-bit numbers can be used. The weights of values add up to a constant, so a constant corrects for the bias.
+// Processors store values minus 32768 in 16 bits, two channels to a word, so that instructions that multiply pairs of
+// signed 16-bit numbers can be used. The weights of values add up to a constant, so a constant corrects for the bias.
 constexpr uint32_t kValueBias = 32768;
 L3_INLINE constexpr uint32_t token_words(uint32_t channels) { return (channels + 1) / 2; }
 

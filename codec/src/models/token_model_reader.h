@@ -18,12 +18,11 @@ struct TokenForm {
 };
 
 // Reads a model in this order: the head, the values, channels and match in any order, place_class_tables(), tables in
-// any order. A fault's place is relative to the start of the model.
-class TokenModelReader {
-  using Parts = ModelParts<TokenTables, TokenForm>;
-
+// any order. A fault's place is relative to the start of the model. `Parts` has the functions that read a part.
+template <class Parts>
+class AnyTokenModelReader {
  public:
-  L3_INLINE TokenModelReader(const uint8_t* bytes, uint64_t size, TokenTables& tables)
+  L3_INLINE AnyTokenModelReader(const uint8_t* bytes, uint64_t size, TokenTables& tables)
       : bytes_(bytes), size_(static_cast<uint32_t>(size)), tables_(tables), too_large_(size > kMaxTokenModelBytes) {}
 
   // `channels` and `bits` are those of the image.
@@ -97,9 +96,12 @@ class TokenModelReader {
 
   // Reads a channel. Sets `class_tables` to the number of its class tables.
   L3_INLINE bool read_channel(uint32_t c, uint32_t& class_tables) {
-    BitReader bits = part(c);
     class_tables = 0;
-    if (tables_.literal) return read_literals(bits) && bits.ends_here();
+    if (tables_.literal) {
+      BitReader bits = part<BitReader>(c);
+      return read_literals(bits) && bits.ends_here();
+    }
+    typename Parts::Bits bits = part<typename Parts::Bits>(c);
     return Parts::read_weights(tables_, bits, c) && Parts::read_activity(tables_, bits, c) &&
            Parts::read_rows(tables_, bits, c) && Parts::read_classes(tables_, bits, c, class_tables) &&
            bits.ends_here();
@@ -108,7 +110,7 @@ class TokenModelReader {
   L3_INLINE Fault read_match() {
     tables_.match_by_activity = false;
     if (!tables_.match) return {};
-    BitReader bits = part(tables_.engine_channels);
+    BitReader bits = part<BitReader>(tables_.engine_channels);
     if (read_match_part(bits) && bits.ends_here()) return {};
     return {Reason::model_match, offset_of(tables_.engine_channels)};
   }
@@ -148,7 +150,10 @@ class TokenModelReader {
     for (uint32_t i = 0; i < part; ++i) offset += size_of(i);
     return offset;
   }
-  L3_INLINE BitReader part(uint32_t i) const { return {bytes_ + offset_of(i), size_of(i)}; }
+  template <class Bits>
+  L3_INLINE Bits part(uint32_t i) const {
+    return {bytes_ + offset_of(i), size_of(i)};
+  }
 
   L3_INLINE Fault check_sizes() const {
     const uint32_t first = kTokenHeadBytes + tables_.engine_channels + 1 + part_count();
@@ -246,7 +251,8 @@ class TokenModelReader {
   }
 
   L3_INLINE Fault read_frequencies(uint32_t i, uint32_t symbols, uint16_t* frequencies) const {
-    if (!Parts::read_table(part(i), symbols, frequencies)) return {Reason::model_table, offset_of(i)};
+    if (!Parts::read_table(part<typename Parts::Bits>(i), symbols, frequencies))
+      return {Reason::model_table, offset_of(i)};
     return {};
   }
 
@@ -255,5 +261,6 @@ class TokenModelReader {
   TokenTables& tables_;
   bool too_large_;
 };
+using TokenModelReader = AnyTokenModelReader<ModelParts<TokenTables, TokenForm>>;
 
 }  // namespace l3
