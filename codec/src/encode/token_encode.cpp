@@ -18,7 +18,10 @@ constexpr double kMinRepeats = 0.08;
 // Still blocks decode several times faster than others, so a model with them is chosen even if its trial size is
 // larger by this factor. (The trial overestimates their cost.) At least kMinStill of the blocks must be still.
 constexpr double kPriceOfStill = 1.15, kMinStill = 0.05;
-// The same for still rows.
+// Tiles whose pixels follow others decode more slowly, and have more lanes. A model with them must be smaller by this
+// factor.
+constexpr double kPriceOfFollow = 1.06;
+// Like kPriceOfStill, for still rows.
 constexpr double kPriceOfRows = 1.02;
 // Plans are compared on at least one of this many pixels.
 constexpr uint64_t kPixelsOfTrial = 64;
@@ -208,12 +211,14 @@ TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TileSour
 std::vector<TokenEncoder::Trial> TokenEncoder::try_plans(ModelUse use, const Listings& listings,
                                                          const TileSource& sample) const {
   std::vector<Trial> trials;
-  // Tries a plan and returns the best one so far.
-  const auto try_one = [&](const TokenPlan& plan) {
-    const Trial trial = try_plan(plan, sample, listings, kEstimate);
+  const auto insert = [&](const Trial& trial) {
     const auto place = std::upper_bound(trials.begin(), trials.end(), trial,
                                         [](const Trial& a, const Trial& b) { return a.bytes < b.bytes; });
     trials.insert(place, trial);
+  };
+  // Tries a plan and returns the best one so far.
+  const auto try_one = [&](const TokenPlan& plan) {
+    insert(try_plan(plan, sample, listings, kEstimate));
     return trials.front().plan;
   };
   const uint32_t channels = source_.channels();
@@ -245,7 +250,9 @@ std::vector<TokenEncoder::Trial> TokenEncoder::try_plans(ModelUse use, const Lis
     if (found == trials.end()) continue;
     TokenPlan plan = found->plan;
     plan.follow = true;
-    try_one(plan);
+    Trial trial = try_plan(plan, sample, listings, kEstimate);
+    trial.bytes *= kPriceOfFollow;
+    insert(trial);
   }
   return trials;
 }

@@ -13,7 +13,6 @@
 #include "engine/vectors.h"
 #include "engine/wavefront.h"
 
-#define L3_STAGE __attribute__((noinline))
 // Loops over the parts of a warp whose vectors hold records: over all of them, unrolled, so that what is kept for each
 // stays in registers; and over those that have work.
 #if defined(__clang__)

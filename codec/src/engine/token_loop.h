@@ -35,7 +35,8 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   Fault decode() {
     if (tables_.follow && !follow_.begin(width_, height_, lanes_, channels())) return {Reason::out_of_memory};
     this->load_states();
-    if (!decode_blocks() || !decode_values()) return {Reason::dense_words, payload_bytes_};
+    if (tables_.rows) this->still_rows_ = rows_;
+    if (!this->decode_token_blocks(tables_, rows_) || !decode_values()) return {Reason::dense_words, payload_bytes_};
     return this->check_end();
   }
 
@@ -51,47 +52,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
 
   uint32_t channels() const { return kChannels == 1 ? 1 : channels_; }
   bool has_octaves() const { return !kLiteral && !tables_.follow && tables_.match_by_activity; }
-
-  // Decodes which blocks are still, and the classes of the others.
-  bool decode_blocks() {
-    if (kLiteral && !tables_.still) return true;
-    if (tables_.rows) {
-      std::memset(rows_, 0xFF, sizeof(rows_[0]) * this->blocks());
-      this->still_rows_ = rows_;
-    }
-    for (uint32_t first = 0; first < this->blocks(); first += lanes_) {
-      auto round = this->begin_round(first);
-      if (tables_.still) {
-        L3_FOR_USED_PARTS this->decode_still(part, round, tables_.still_frequency);
-        if (tables_.rows) decode_rows(round);
-      }
-      if constexpr (!kLiteral) this->decode_classes(round, tables_, channels());
-      if (!this->end_round(round)) return false;
-    }
-    if (tables_.still) ahead_.scan(width_, height_, classes_, this->still_rows_);
-    return true;
-  }
-
-  // Decodes which rows of a round's blocks are still (section 15.5).
-  void decode_rows(typename Base::Front::Round& round) {
-    const uint32_t across = this->blocks_across();
-    alignas(64) uint32_t frequencies[kLanes], blocks[kLanes], is_still[kLanes] = {};
-    for (uint32_t k = 0; k < kBlockEdge; ++k) {
-      for (uint32_t lane = 0; lane < kLanes; ++lane) {
-        blocks[lane] = (round.first + lane) / across * kBlockEdge + k;
-        frequencies[lane] = tables_.row_frequency[row_context(rows_, across, smaller(round.first + lane, round.end - 1), k)];
-      }
-      L3_FOR_USED_PARTS {
-        const Mask here = W::both(active_[part], W::less(W::load(blocks + part * kPartLanes), height_));
-        const Mask still = this->decode_binary(part, round, W::load(frequencies + part * kPartLanes), here);
-        W::store(is_still + part * kPartLanes,
-                 W::select(W::and_not(here, still), W::splat(0), W::splat(1)));
-      }
-      for (uint32_t block = round.first; block < round.end; ++block) {
-        if (is_still[block - round.first] == 0) rows_[block] &= static_cast<uint16_t>(~(1u << k));
-      }
-    }
-  }
 
   // Brings the model into the form that the loop needs.
   void prepare() {
@@ -120,6 +80,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
 
   bool decode_values() {
     prepare();
+    if (tables_.still) ahead_.scan(width_, height_, classes_, this->still_rows_);
     const auto way = this->start(none_, has_classes_ || tables_.still ? Base::Announced::all : Base::Announced::none);
     std::fill_n(still_, kLanes, uint16_t{0});
     L3_FOR_PARTS active_[part] = W::equal(W::numbers(part), kLanes);
@@ -171,8 +132,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     }
     return this->advance(taken_);
   }
-
-  // The stages are not inlined, so that profilers and bench/stages.py tell them apart.
 
   // Copies the pixels of still blocks (section 15.4: W if N equals NW, else N). The others are to be decoded.
   L3_STAGE void begin_step(const typename Base::Way& way) {
