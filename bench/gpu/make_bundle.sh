@@ -21,7 +21,7 @@ while read -r program; do
   strip "$out/programs/$(basename "$program")"
 done <"$build/gpu_bundle_programs.txt"
 names=$(cd "$out/programs" && echo ./*)
-# ./bundle unpacks them. They become a third as large.
+# Unpacked they are over the limit. ./bundle unpacks them.
 tar -czf "$out/programs.tar.gz" -C "$out" programs
 rm -r "$out/programs"
 cp "$source/bench/gpu/bundle" "$out/"
