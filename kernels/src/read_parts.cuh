@@ -192,7 +192,8 @@ struct PartsOfWarp : ModelParts<Tables, Form> {
       before = n;
       const uint32_t is_there = n != 0, at_mantissa = magnitude + (magnitude != 0 ? 2 : 1);
       const uint32_t t = smaller(n - is_there, kMantissaBits);
-      frequency = (is_there << t | (window >> at_mantissa & ((1u << t) - 1))) << ((n - 1 - t) & 31);
+      // Codes that are longer than a window, or give such shifts, are not valid: `most` says so below.
+      frequency = (is_there << t | (window >> (at_mantissa & 31) & ((1u << t) - 1))) << ((n - 1 - t) & 31);
       frequencies[i < rest ? i : i + 1] = static_cast<uint16_t>(frequency);
       sum += frequency;
       stream.skip(at_mantissa + t);

@@ -1,0 +1,13 @@
+// Replaces tiff.cpp in programs that are linked statically.
+#include "adapters.h"
+
+namespace formats {
+
+Result<Image> read_tiff(std::span<const uint8_t>, const ReadOptions&) {
+  return Error{0, "a TIFF file: this program was built without libtiff"};
+}
+Result<uint32_t> count_tiff_pages(std::span<const uint8_t>) {
+  return Error{0, "a TIFF file: this program was built without libtiff"};
+}
+
+}  // namespace formats
