@@ -12,7 +12,7 @@ namespace {
 // If token-model tiles of the default size would have fewer bytes than this, larger tiles are used: each tile has a
 // fixed cost, and a small tile is decoded by few lanes, which is slow.
 constexpr double kMinTileBytes = 4096;
-constexpr uint32_t kMaxPlannedTileEdge = 512;
+constexpr uint32_t kEdgeStep = 32;
 constexpr uint64_t kMinModelled = 256;             // samples; with fewer, a model costs more than it saves
 constexpr uint64_t kMaxSmall = uint64_t{1} << 20;  // samples
 
@@ -105,10 +105,11 @@ Plan with_tile_edge(const Request& request, const Plan& plan, uint32_t edge) {
   result.tile_width = request.options.tile_width != 0 ? request.options.tile_width : edge;
   result.tile_height = request.options.tile_height != 0 ? request.options.tile_height : edge;
   const bool fits = edge <= kDefaultTileEdge || fit_payloads(request, result);
-  return fits ? result : with_tile_edge(request, plan, edge / 2);
+  return fits ? result : with_tile_edge(request, plan, edge - kEdgeStep);
 }
 
-uint32_t edge_for(double bytes_of_pixel) {
+uint32_t edge_for(double bytes_of_pixel, bool follow) {
+  if (follow) return kMaxPlannedTileEdge;
   uint32_t edge = kDefaultTileEdge;
   while (edge < kMaxPlannedTileEdge && bytes_of_pixel * edge * edge < kMinTileBytes) edge *= 2;
   return edge;

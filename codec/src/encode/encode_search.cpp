@@ -42,6 +42,10 @@ constexpr double kOfEstimate = 0.965;
 // From this effort on, both kinds are tried if the estimates differ by less than this fraction.
 constexpr uint32_t kTriesBoth = 8;
 constexpr double kClose = 0.1;
+// The same where more pixels repeat than this: there, a sample says less.
+constexpr double kFarRepeats = 0.6;
+constexpr uint32_t kTriesBothOfFar = 4;
+constexpr double kCloseOfFar = 0.2;
 // If a named model codes a small image, up to this effort no model is fitted to the image, and above it only if the
 // payloads have more bytes than this.
 constexpr uint32_t kMaxEffortWithoutFit = 3;
@@ -63,21 +67,22 @@ TileSource source_of(const Request& request, const Plan& plan) {
 }
 
 // The variant of a token model that is best as far as this effort can tell.
-TokenEncoder::Choice choose_tokens(const Request& request, uint32_t effort, const TileSource& source) {
+TokenEncoder::Choice choose_tokens(const Request& request, const Plan& plan, uint32_t effort) {
+  const TileSource source = source_of(request, with_tile_edge(request, plan, kMaxPlannedTileEdge));
   return TokenEncoder(source, request.options.parallel).choose(effort);
 }
 
 // The same plan with this token model.
 Candidate with_tokens(const Request& request, const Plan& plan, const TokenEncoder::Choice& choice) {
-  Plan result = with_tile_edge(request, plan, edge_for(choice.bytes / static_cast<double>(request.pixels())));
+  Plan result = with_tile_edge(request, plan, edge_for(choice.bytes / static_cast<double>(request.pixels()), choice.plan.follow));
   result.tokens = true;
   result.token_plan = choice.plan;
   return {result};
 }
 
 // The same plan with the token model that an effort chooses and fits.
-Candidate with_tokens_of(const Request& request, const Plan& plan, uint32_t effort, const TileSource& source) {
-  return with_tokens(request, with_effort(plan, effort), choose_tokens(request, effort, source));
+Candidate with_tokens_of(const Request& request, const Plan& plan, uint32_t effort) {
+  return with_tokens(request, with_effort(plan, effort), choose_tokens(request, plan, effort));
 }
 
 bool has_gaps(const TileSource& source) {
@@ -91,7 +96,7 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
   const TileSource source = source_of(request, plan);
   std::vector<Candidate> kinds;
   if (request.image.bits != 8) {
-    kinds.push_back(with_tokens_of(request, plan, plan.effort, source));
+    kinds.push_back(with_tokens_of(request, plan, plan.effort));
     return kinds;
   }
   const TokenRules rules = token_rules_of(plan.effort);
@@ -102,10 +107,10 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
     kinds.push_back({plan});
     return kinds;
   }
-  const TokenEncoder::Choice choice = choose_tokens(request, plan.effort, source);
+  const TokenEncoder::Choice choice = choose_tokens(request, plan, plan.effort);
   Candidate tokens = with_tokens(request, plan, choice);
   if (plan.effort >= kTriesSimple && repeats > kNearlyAllRepeat) {
-    kinds.push_back(with_tokens_of(request, plan, 1, source));
+    kinds.push_back(with_tokens_of(request, plan, 1));
   }
   if (choice.plan.literal && repeats > kMaxRepeats) {
     kinds.push_back(std::move(tokens));
@@ -118,7 +123,8 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
   const double share = repeats > kManyRepeats ? kShareOfMany : rules.share;
   const double difference = kOfEstimate * choice.bytes / (share * bytes) - 1;
   if (effort != plan.effort) fitted.reset();
-  const bool both = plan.effort >= kTriesBoth && std::abs(difference) < kClose;
+  const bool is_far = repeats > kFarRepeats && plan.effort >= kTriesBothOfFar;
+  const bool both = is_far ? std::abs(difference) < kCloseOfFar : plan.effort >= kTriesBoth && std::abs(difference) < kClose;
   if (difference >= 0 || both) kinds.push_back({plan, std::move(fitted)});
   if (difference < 0 || both) kinds.push_back(std::move(tokens));
   return kinds;
@@ -126,9 +132,8 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
 
 // Both kinds of models, of more and less effort: a sample of a small image says little, and its model costs much.
 void add_everything(const Request& request, const Plan& plan, std::vector<Candidate>& all) {
-  const TileSource source = source_of(request, plan);
   for (const uint32_t effort : {1u, kDefaultEffort, plan.effort}) {
-    all.push_back(with_tokens_of(request, plan, effort, source));
+    all.push_back(with_tokens_of(request, plan, effort));
     if (request.image.bits == 8) all.push_back({with_effort(plan, effort)});
   }
 }
@@ -195,7 +200,7 @@ Written write_named(const Request& request, const EncodeTarget& target, uint8_t*
   if (file.reason != Reason::none || !uses_tokens) return file;
   // Now it is known how many bytes a pixel takes, and so how large the tiles should be.
   const double bytes = static_cast<double>(file.size - file.head.payload_start);
-  const Plan other = with_tile_edge(request, plan, edge_for(bytes / static_cast<double>(request.pixels())));
+  const Plan other = with_tile_edge(request, plan, edge_for(bytes / static_cast<double>(request.pixels()), false));
   const bool is_same = head_of(request, other).tile_count == file.head.tile_count;
   return is_same ? file : write_planned(request, other, target, out);
 }

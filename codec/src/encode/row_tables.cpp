@@ -51,7 +51,7 @@ void RowTables::fit_in_order(uint32_t maximum, uint32_t rounds) {
 }
 
 // The initial tables. Contexts are sorted by the size of their symbols and divided evenly among the tables. The number
-// of symbols and the number of contexts count half each.
+// of symbols and the number of contexts count half each. If there are enough tables, each context has its own.
 void RowTables::start(uint32_t maximum) {
   std::vector<Context*> order;
   double all = 0, sum = 0;
@@ -64,7 +64,8 @@ void RowTables::start(uint32_t maximum) {
   for (size_t i = 0; i < order.size(); ++i) {
     sum += order[i]->total;
     const double place = 0.5 * sum / all + 0.5 * static_cast<double>(i) / static_cast<double>(order.size());
-    order[i]->table = static_cast<uint8_t>(std::min(tables_ - 1, static_cast<uint32_t>(place * tables_)));
+    const uint32_t table = order.size() <= maximum ? static_cast<uint32_t>(i) : static_cast<uint32_t>(place * tables_);
+    order[i]->table = static_cast<uint8_t>(std::min(tables_ - 1, table));
   }
   count();
 }

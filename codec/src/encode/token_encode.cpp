@@ -21,12 +21,19 @@ constexpr double kPriceOfStill = 1.15, kMinStill = 0.05;
 // Tiles whose pixels follow others decode more slowly, and have more lanes. A model with them must be smaller by this
 // factor.
 constexpr double kPriceOfFollow = 1.06;
+// It is not tried for plans that are larger than the best one by this factor.
+constexpr double kMaxOfFollowed = 1.4;
+// Such a tile has a fixed number of lanes. Other tiles have about one for this many bytes, and each takes some bytes.
+constexpr double kBytesForLane = 120, kBytesOfLane = 3;
 // Like kPriceOfStill, for still rows.
 constexpr double kPriceOfRows = 1.02;
+// What following brings is tried on at least this many pixels, in pieces with this edge.
+constexpr uint64_t kMinPixelsOfFollow = uint64_t{1} << 20;
+constexpr uint32_t kPieceOfFollow = 512;
 // Plans are compared on at least one of this many pixels.
 constexpr uint64_t kPixelsOfTrial = 64;
 // Estimates may be wrong by this factor.
-constexpr double kClose = 1.1;
+constexpr double kClose = 1.2;
 // Symbols of an image are kept between counting and encoding if they take no more memory than this.
 constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
 
@@ -207,18 +214,59 @@ TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TileSour
   return {plan, static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share, still_share};
 }
 
+// What share of the image's content is in a sample.
+double TokenEncoder::share_of(const TileSource& sample, const Listings& listings) const {
+  return content_of(share_of_repeats(sample), sample.pixels()) / content_of(listings.repeats, source_.pixels());
+}
+
+void TokenEncoder::insert(const Trial& trial, std::vector<Trial>& trials) {
+  const auto is_less = [](const Trial& a, const Trial& b) { return a.bytes < b.bytes; };
+  trials.insert(std::upper_bound(trials.begin(), trials.end(), trial, is_less), trial);
+}
+
+// About how many bytes the lanes of tiles that follow take more than those of other tiles, if all tiles take `bytes`.
+double TokenEncoder::bytes_of_more_lanes(double bytes) const {
+  const TileShape shape = source_.shape(0);
+  const auto tiles = static_cast<double>(source_.tile_count());
+  const double lanes = 1u << log_follow_lanes(shape.width, shape.height);
+  return tiles * kBytesOfLane * std::max(0.0, lanes - bytes / tiles / kBytesForLane);
+}
+
+// Pixels may follow others with the best plan of each kind that matches. Only larger pieces show what that brings.
+void TokenEncoder::try_follow(const Listings& listings, uint64_t pixels, std::vector<Trial>& trials) const {
+  const std::vector<SampleTile> pieces = pieces_of(source_, std::max(pixels, kMinPixelsOfFollow), kPieceOfFollow);
+  const TileSource sample(pieces);
+  Listings of_sample = listings;
+  of_sample.share_of_sample = share_of(sample, listings);
+  const double best = trials.front().bytes;
+  for (const bool literal : {false, true}) {
+    const auto suits = [=](const Trial& trial) { return trial.plan.match && trial.plan.literal == literal; };
+    const auto found = std::find_if(trials.begin(), trials.end(), suits);
+    if (found == trials.end() || found->bytes > kMaxOfFollowed * best) continue;
+    TokenPlan plan = found->plan;
+    const double without = try_plan(plan, sample, of_sample, kEstimate).bytes;
+    plan.follow = true;
+    const double with = try_plan(plan, sample, of_sample, kEstimate).bytes;
+    insert(with_follow(*found, kPriceOfFollow * with / without), trials);
+  }
+}
+
+// A trial of the plan whose pixels also follow others, if that changes the size by this factor.
+TokenEncoder::Trial TokenEncoder::with_follow(Trial trial, double factor) const {
+  trial.plan.follow = true;
+  trial.factor_of_follow = factor;
+  trial.bytes = trial.bytes * factor;
+  trial.bytes += bytes_of_more_lanes(trial.bytes);
+  return trial;
+}
+
 // Tries the plans that may win, each with a simple model. Returns the trials, the best one first.
 std::vector<TokenEncoder::Trial> TokenEncoder::try_plans(ModelUse use, const Listings& listings,
-                                                         const TileSource& sample) const {
+                                                         const TileSource& sample, uint64_t pixels_of_trial) const {
   std::vector<Trial> trials;
-  const auto insert = [&](const Trial& trial) {
-    const auto place = std::upper_bound(trials.begin(), trials.end(), trial,
-                                        [](const Trial& a, const Trial& b) { return a.bytes < b.bytes; });
-    trials.insert(place, trial);
-  };
   // Tries a plan and returns the best one so far.
   const auto try_one = [&](const TokenPlan& plan) {
-    insert(try_plan(plan, sample, listings, kEstimate));
+    insert(try_plan(plan, sample, listings, kEstimate), trials);
     return trials.front().plan;
   };
   const uint32_t channels = source_.channels();
@@ -243,17 +291,7 @@ std::vector<TokenEncoder::Trial> TokenEncoder::try_plans(ModelUse use, const Lis
     if (may_list) try_one({Listing::colours, true, true, -1});
     if (channels == 1) try_one({Listing::none, true, true, -1});
   }
-  // Pixels may follow others with the best plan of each kind that matches.
-  for (const bool literal : {false, true}) {
-    const auto suits = [=](const Trial& trial) { return trial.plan.match && trial.plan.literal == literal; };
-    const auto found = std::find_if(trials.begin(), trials.end(), suits);
-    if (found == trials.end()) continue;
-    TokenPlan plan = found->plan;
-    plan.follow = true;
-    Trial trial = try_plan(plan, sample, listings, kEstimate);
-    trial.bytes *= kPriceOfFollow;
-    insert(trial);
-  }
+  if (match) try_follow(listings, pixels_of_trial, trials);
   return trials;
 }
 
@@ -268,16 +306,21 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   const uint64_t pixels = static_cast<uint64_t>(static_cast<double>(spent.trial_pixels) / weight);
   const std::vector<SampleTile> pieces = pieces_of(source_, std::max(pixels, source_.pixels() / kPixelsOfTrial));
   const TileSource sample(pieces);
-  listings.share_of_sample =
-      content_of(share_of_repeats(sample), sample.pixels()) / content_of(listings.repeats, source_.pixels());
-  const std::vector<Trial> trials = try_plans(use, listings, sample);
+  listings.share_of_sample = share_of(sample, listings);
+  const std::vector<Trial> trials = try_plans(use, listings, sample, pixels);
   // Estimates that are close do not say which plan is better. Models do.
   const auto is_close = [&](const Trial& trial) { return trial.bytes < kClose * trials.front().bytes; };
   const size_t close = static_cast<size_t>(std::count_if(trials.begin(), trials.end(), is_close));
+  // Tries a variant of a plan. (The sample's pieces are too small to show what following brings.)
+  const auto try_variant = [&](const Trial& of, TokenPlan plan, const TokenEffort& effort_of_trial) {
+    plan.follow = false;
+    const Trial trial = try_plan(plan, sample, listings, effort_of_trial);
+    return of.plan.follow ? with_follow(trial, of.factor_of_follow) : trial;
+  };
   Trial best = trials.front();
   double bytes = 1e300;
   for (size_t i = 0; i < std::min<size_t>(close, spent.trials) && close > 1; ++i) {
-    const Trial trial = try_plan(trials[i].plan, sample, listings, kTrial);
+    const Trial trial = try_variant(trials[i], trials[i].plan, kTrial);
     if (trial.bytes >= bytes) continue;
     bytes = trial.bytes;
     best = trials[i];
@@ -285,11 +328,11 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   if (best.plan.match) {
     TokenPlan plan = best.plan;
     plan.still = true;
-    const Trial trial = try_plan(plan, sample, listings, kEstimate);
+    const Trial trial = try_variant(best, plan, kEstimate);
     if (trial.still_share >= kMinStill && trial.bytes < kPriceOfStill * best.bytes) best = trial;
     if (best.plan.still) {
       plan.rows = true;
-      const Trial with_rows = try_plan(plan, sample, listings, kEstimate);
+      const Trial with_rows = try_variant(best, plan, kEstimate);
       if (with_rows.bytes < kPriceOfRows * best.bytes) best = with_rows;
     }
   }
