@@ -6,37 +6,9 @@
 
 namespace l3 {
 
-// Writes rows of a tile, and leaves out pixels that the caller did not ask for.
-template <class W>
-class TileRows {
- public:
-  L3_INLINE void save_states(uint32_t stage, uint32_t taken, const typename W::Lanes (&states)[W::kParts]) const {
-    if (out_.states == nullptr) return;
-    out_.states[stage].taken = taken;
-    for (uint32_t part = 0; part < W::kParts; ++part) {
-      W::store(out_.states[stage].of + part * W::kPartLanes, states[part]);
-    }
-  }
-
- protected:
-  L3_INLINE explicit TileRows(const TileOutput& out) : out_(out) {}
-
-  // Calls `store` with those of the columns `first` to `end` - 1 that are requested: where the row's requested part is
-  // in memory, where in it to begin, how many pixels to write, and how many pixels from `first` on are left out.
-  template <class F>
-  L3_INLINE void write(uint32_t row, uint32_t first, uint32_t end, const F& store) const {
-    if (row < out_.y0 || row >= out_.y1) return;
-    const uint32_t from = first < out_.x0 ? out_.x0 : first;
-    end = smaller(end, out_.x1);
-    if (from < end) store(out_.pixels + (row - out_.y0) * out_.stride, from - out_.x0, end - from, from - first);
-  }
-
-  const TileOutput& out_;
-};
-
 // `Self` is the derived sink. Its store() writes pixels of one row. A pixel takes kNumbers numbers.
 template <class Self, class W, class Number, uint32_t kNumbers>
-class SkewedRows : public TileRows<W> {
+class SkewedRows {
  public:
   using Lanes = typename W::Lanes;
 
@@ -49,6 +21,14 @@ class SkewedRows : public TileRows<W> {
     for (uint32_t lane = 0; lane < lanes; ++lane) next_[lane] = {lane, 0};
   }
 
+  L3_INLINE void save_states(uint32_t stage, uint32_t taken, const Lanes (&states)[W::kParts]) const {
+    if (out_.states == nullptr) return;
+    out_.states[stage].taken = taken;
+    for (uint32_t part = 0; part < W::kParts; ++part) {
+      W::store(out_.states[stage].of + part * W::kPartLanes, states[part]);
+    }
+  }
+
   // Where a number of each lane's pixel in a step is to be put.
   L3_INLINE Number* place(uint32_t step, uint32_t number = 0) { return pixels_[number][step % kSteps]; }
   // The steps from this one on whose places lie side by side, kLanes numbers each.
@@ -58,12 +38,14 @@ class SkewedRows : public TileRows<W> {
   }
 
  protected:
-  L3_INLINE explicit SkewedRows(const TileOutput& out) : TileRows<W>(out) {}
+  L3_INLINE explicit SkewedRows(const TileOutput& out) : out_(out) {}
 
   // A number of each of a lane's pixels, starting with a step since the last flush.
   L3_INLINE const Number* numbers(uint32_t number, uint32_t lane, uint32_t step) const {
     return &turned_[number][lane][step];
   }
+
+  const TileOutput& out_;
 
  private:
   static constexpr uint32_t kSteps = kNumbers == 1 ? 64 : 32;  // stack is scarce
@@ -73,7 +55,7 @@ class SkewedRows : public TileRows<W> {
 
   // Writes the pixels of steps `from` to `to` - 1. Not inlined, since decoders call it in several places.
   __attribute__((noinline)) void flush(uint32_t from, uint32_t to) {
-    if (this->out_.pixels == nullptr) return;
+    if (out_.pixels == nullptr) return;
     for (uint32_t i = 0; i < kNumbers; ++i) {
       for (uint32_t step = 0; step < kSteps; step += 8) {
         for (uint32_t lane = 0; lane < lanes_; lane += 8) {
@@ -87,17 +69,27 @@ class SkewedRows : public TileRows<W> {
       while (step < to) {
         const uint32_t count = smaller(to - step, period_ - next.column);
         if (next.row < height_ && next.column < width_) {
-          this->write(
-              next.row, next.column, smaller(next.column + count, width_),
-              [&](uint8_t* row, uint32_t at, uint32_t pixels, uint32_t left_out) __attribute__((always_inline)) {
-                static_cast<const Self&>(*this).store(row, at, pixels, lane, step - from + left_out);
-              });
+          write(next.row, next.column, smaller(next.column + count, width_), lane, step - from);
         }
         step += count;
         next.column += count;
         if (next.column == period_) next = {next.row + lanes_, 0};
       }
     }
+  }
+
+  // Writes those of the columns `first` to `end` - 1 that are requested.
+  L3_INLINE void write(uint32_t row, uint32_t first, uint32_t end, uint32_t lane, uint32_t step) const {
+    if (row < out_.y0 || row >= out_.y1) return;
+    if (first < out_.x0) {
+      if (end <= out_.x0) return;
+      step += out_.x0 - first;
+      first = out_.x0;
+    }
+    end = smaller(end, out_.x1);
+    if (first >= end) return;
+    static_cast<const Self&>(*this).store(out_.pixels + (row - out_.y0) * out_.stride, first - out_.x0, end - first,
+                                          lane, step);
   }
 
   uint32_t width_ = 0, height_ = 0, lanes_ = 1, period_ = 2, steps_ = 0;

@@ -1,9 +1,6 @@
 // Decodes tiles of token models with a warp type W. Included by one source file for each warp type.
 #pragma once
-#include <cstdlib>
 
-#include "engine/repeat_loop.h"
-#include "engine/repeat_loop.h"
 #include "engine/token_loop.h"
 #include "engine/token_rows.h"
 
@@ -26,21 +23,9 @@ Fault decode_one_channel(const TileShape& shape, const TileEntry& entry, const T
   return decode_tokens_as<W, 1, TokenUse::plain>(shape, entry, out, model);
 }
 
-// Whether nearly all pixels repeat a neighbour.
-inline bool repeats(const TileShape& shape, const TileEntry& entry, const TokenTables& model) {
-  if (!model.literal || !model.match || model.follow) return false;
-  static const double kLimit = getenv("LIMIT") ? atof(getenv("LIMIT")) : 0.4;
-  return 8 * entry.payload_bytes < 32 * dense_lanes(entry.parameters) + kLimit * (shape.width * shape.height);
-}
-
 template <class W>
 Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const TokenTables& model) {
   if (model.engine_channels > 1) return decode_tokens_as<W, kMaxChannels, TokenUse::plain>(shape, entry, out, model);
-  if (repeats(shape, entry, model)) {
-    RepeatRows<W> rows(out, model);
-    typename W::Classes classes;
-    return RepeatLoop<W, RepeatRows<W>>(shape, entry, model, rows, classes).decode();
-  }
   // Few lanes are common in label maps.
   const uint32_t lanes = dense_lanes(entry.parameters);
   if constexpr (W::kRecordParts > 1) {

@@ -80,7 +80,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
 
   bool decode_values() {
     prepare();
-    if (tables_.still) ahead_.scan(width_, height_, classes_, this->still_rows_);
+    const StillAhead<Classes> still_ahead(width_, height_, classes_, this->still_rows_);
     const auto way = this->start(none_, has_classes_ || tables_.still ? Base::Announced::all : Base::Announced::none);
     std::fill_n(still_, kLanes, uint16_t{0});
     L3_FOR_PARTS active_[part] = W::equal(W::numbers(part), kLanes);
@@ -91,7 +91,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     uint32_t ask_at = 0;  // until this step no step has all lanes in still blocks
     while (step_ < way.steps) {
       if (tables_.still && step_ >= ask_at && is_inside()) {
-        const auto ahead = ahead_.from(this->lead_, this->lead_row_, lanes_);
+        const auto ahead = still_ahead.from(this->lead_, this->lead_row_, lanes_);
         ask_at = step_ + ahead.busy;
         if (ahead.idle > 0) {
           pass_still(ahead.idle);
@@ -581,7 +581,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   uint32_t activity_[kChannels][kActivityPairs];
   uint8_t match_tables_[kMatchPatterns * kOctaves];  // by pattern of equalities, and octave if activity counts
   uint16_t rows_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];  // with still rows: a bit for each of a block
-  StillAhead ahead_;
   using Follow = TokenFollow<kChannels, kRecordParts * kRecords>;
   Follow follow_;
 };

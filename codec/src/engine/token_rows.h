@@ -1,4 +1,4 @@
-// Writes the pixels of tiles with a token model.
+// Writes the pixels of tiles with a token model: maps values to samples.
 #pragma once
 
 #include <cstring>
@@ -8,16 +8,11 @@
 
 namespace l3 {
 
-// Maps values to samples.
 template <class W, uint32_t kChannels>
-class TokenSamples {
+class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChannels> {
  public:
-  // The biased values of pixels side by side, by engine channel.
-  struct Values {
-    const uint16_t* of[kChannels];
-  };
-
-  L3_INLINE TokenSamples(const TileOutput& out, const TokenTables& tables) : out_(out), tables_(tables) {
+  L3_INLINE TokenRows(const TileOutput& out, const TokenTables& tables)
+      : SkewedRows<TokenRows, W, uint16_t, kChannels>(out), tables_(tables) {
     if (tables.channels != 1 || tables.depth[0] > 8 || kChannels > 1) return;
     is_short_ = true;
     const uint32_t count = 1u << tables.depth[0];
@@ -27,42 +22,47 @@ class TokenSamples {
     }
   }
 
-  L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, const Values& values) const {
-    if (out_.colours != nullptr) {
-      row += size_t{at} * out_.colour_bytes;
-      for (uint32_t i = 0; i < count; ++i, row += out_.colour_bytes) {
-        const uint32_t index = tables_.sample_of(0, values.of[0][i] ^ kValueBias);
-        for (uint32_t c = 0; c < out_.colour_bytes; ++c) row[c] = out_.colours[4 * (index & 0xFF) + c];
+  L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, uint32_t lane, uint32_t step) const {
+    const TileOutput& out = this->out_;
+    if (out.colours != nullptr) {
+      row += size_t{at} * out.colour_bytes;
+      for (uint32_t i = 0; i < count; ++i, row += out.colour_bytes) {
+        const uint32_t index = tables_.sample_of(0, value(0, lane, step + i));
+        for (uint32_t c = 0; c < out.colour_bytes; ++c) row[c] = out.colours[4 * (index & 0xFF) + c];
       }
     } else if (tables_.bits > 8) {
-      put_samples(reinterpret_cast<uint16_t*>(row) + size_t{at} * tables_.channels, count, values);
+      put_samples(reinterpret_cast<uint16_t*>(row) + size_t{at} * tables_.channels, count, lane, step);
     } else {
-      put_samples(row + size_t{at} * tables_.channels, count, values);
+      put_samples(row + size_t{at} * tables_.channels, count, lane, step);
     }
   }
 
  private:
+  L3_INLINE uint32_t value(uint32_t channel, uint32_t lane, uint32_t step) const {
+    return *this->numbers(channel, lane, step) ^ kValueBias;
+  }
+
   template <class Sample>
-  L3_INLINE void put_samples(Sample* to, uint32_t count, const Values& values) const {
+  L3_INLINE void put_samples(Sample* to, uint32_t count, uint32_t lane, uint32_t step) const {
     const uint32_t channels = tables_.channels;
     if (kChannels == 1 && channels == 1) {
-      put_gray(to, count, values.of[0]);
+      put_gray(to, count, this->numbers(0, lane, step));
     } else if (tables_.listing == Listing::none) {
       for (uint32_t c = 0; c < channels; ++c) {
-        put_mapped(to + c, channels, count, values.of[c], [](uint32_t v) { return v; });
+        put_mapped(to + c, channels, count, c, lane, step, [](uint32_t v) { return v; });
       }
     } else if (tables_.listing == Listing::colours) {
       const uint32_t listed = tables_.value_count[0];
       for (uint32_t c = 0; c < channels; ++c) {
         const uint16_t* const list = tables_.values + c;
-        put_mapped(to + c, channels, count, values.of[0],
+        put_mapped(to + c, channels, count, 0, lane, step,
                    [=](uint32_t v) { return v < listed ? list[size_t{v} * channels] : 0; });
       }
     } else {
       for (uint32_t c = 0; c < channels; ++c) {
         const uint32_t listed = tables_.value_count[c];
         const uint16_t* const list = tables_.values + tables_.first_value[c];
-        put_mapped(to + c, channels, count, values.of[c], [=](uint32_t v) { return v < listed ? list[v] : 0; });
+        put_mapped(to + c, channels, count, c, lane, step, [=](uint32_t v) { return v < listed ? list[v] : 0; });
       }
     }
   }
@@ -126,49 +126,15 @@ class TokenSamples {
   }
   // Puts what a function makes of a channel's values to every `stride`-th place.
   template <class Sample, class F>
-  L3_INLINE void put_mapped(Sample* to, uint32_t stride, uint32_t count, const uint16_t* numbers, const F& map) const {
+  L3_INLINE void put_mapped(Sample* to, uint32_t stride, uint32_t count, uint32_t channel, uint32_t lane, uint32_t step,
+                            const F& map) const {
+    const uint16_t* const numbers = this->numbers(channel, lane, step);
     for (uint32_t i = 0; i < count; ++i, to += stride) *to = static_cast<Sample>(map(numbers[i] ^ kValueBias));
   }
 
-  const TileOutput& out_;
   const TokenTables& tables_;
   bool is_short_ = false;                               // whether low_ and high_ are used
   alignas(64) uint8_t low_[256] = {}, high_[256] = {};  // the bytes of each value's sample
-};
-
-// Collects the pixels of a TokenLoop into rows.
-template <class W, uint32_t kChannels>
-class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChannels> {
- public:
-  L3_INLINE TokenRows(const TileOutput& out, const TokenTables& tables)
-      : SkewedRows<TokenRows, W, uint16_t, kChannels>(out), samples_(out, tables) {}
-
-  L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, uint32_t lane, uint32_t step) const {
-    typename TokenSamples<W, kChannels>::Values values;
-    for (uint32_t c = 0; c < kChannels; ++c) values.of[c] = this->numbers(c, lane, step);
-    samples_.store(row, at, count, values);
-  }
-
- private:
-  const TokenSamples<W, kChannels> samples_;
-};
-
-// Writes the rows that a RepeatLoop decodes.
-template <class W>
-class RepeatRows : public TileRows<W> {
- public:
-  L3_INLINE RepeatRows(const TileOutput& out, const TokenTables& tables) : TileRows<W>(out), samples_(out, tables) {}
-
-  void store(uint32_t y, uint32_t width, const uint16_t* values) const {
-    if (this->out_.pixels == nullptr) return;
-    this->write(
-        y, 0, width, [&](uint8_t* row, uint32_t at, uint32_t count, uint32_t left_out) __attribute__((always_inline)) {
-          samples_.store(row, at, count, {{values + left_out}});
-        });
-  }
-
- private:
-  const TokenSamples<W, 1> samples_;
 };
 
 }  // namespace l3
