@@ -55,6 +55,11 @@ class TokenTablesLoader {
   CudaTokenTables::Memory& to_;
 };
 
+// The masks of still rows: a bit for each row of each block.
+L3_INLINE constexpr uint32_t row_bytes(uint32_t width, uint32_t height) {
+  return (2 * ceil_div(width, kBlockEdge) * ceil_div(height, kBlockEdge) + 15) & ~15u;
+}
+
 // With up to two engine channels, a warp needs fewer registers, so more warps run at once.
 template <bool kWide>
 struct TokenTiles {
@@ -72,53 +77,70 @@ struct TokenTiles {
   }
   L3_INLINE static TileScratch scratch_of(const TileShape& shape, const TileEntry& entry, const Tables& tables) {
     const uint32_t entry_bytes = (tables.literal ? 8 : 16) * token_words(tables.engine_channels);
-    return TileScratch::of(shape, entry, entry_bytes, CudaWordWarp::Classes::bytes_of_block(tables.engine_channels));
+    TileScratch scratch =
+        TileScratch::of(shape, entry, entry_bytes, CudaWordWarp::Classes::bytes_of_block(tables.engine_channels));
+    if (tables.rows) scratch.more_bytes = row_bytes(shape.width, shape.height);
+    return scratch;
   }
   L3_INLINE static Fault decode(const ModelTile& tile, const TilePlace& place, uint32_t memory, const Tables& model,
                                 uint4* scratch) {
     const CudaTokenTables tables(memory, model);
     if constexpr (kWide) {
-      return model.engine_channels == 3 ? decode_as<3, TokenUse::plain>(tile, place, tables, scratch)
-                                        : decode_as<4, TokenUse::plain>(tile, place, tables, scratch);
+      return model.engine_channels == 3 ? decode_more<3, TokenUse::plain>(tile, place, tables, scratch)
+                                        : decode_more<4, TokenUse::plain>(tile, place, tables, scratch);
     } else {
-      if (model.literal) return decode_as<1, TokenUse::literal>(tile, place, tables, scratch);
-      if (model.engine_channels == 2) return decode_as<2, TokenUse::plain>(tile, place, tables, scratch);
-      return model.hole ? decode_as<1, TokenUse::holes>(tile, place, tables, scratch)
-                        : decode_as<1, TokenUse::plain>(tile, place, tables, scratch);
+      if (model.literal) return decode_more<1, TokenUse::literal>(tile, place, tables, scratch);
+      if (model.engine_channels == 2) return decode_more<2, TokenUse::plain>(tile, place, tables, scratch);
+      return model.hole ? decode_more<1, TokenUse::holes>(tile, place, tables, scratch)
+                        : decode_more<1, TokenUse::plain>(tile, place, tables, scratch);
     }
   }
 
  private:
+  // Literals with still rows are common in label maps.
   template <uint32_t kChannels, TokenUse kUse>
+  L3_INLINE static Fault decode_more(const ModelTile& tile, const TilePlace& place, const CudaTokenTables& tables,
+                                     uint4* scratch) {
+    const TokenTables& model = *tables.model;
+    if (!model.rows) return decode_as<kChannels, kUse, TokenMore::nothing>(tile, place, tables, scratch);
+    constexpr TokenMore kMore = kUse == TokenUse::literal ? TokenMore::rows : TokenMore::all;
+    return decode_as<kChannels, kUse, kMore>(tile, place, tables, scratch);
+  }
+  template <uint32_t kChannels, TokenUse kUse, TokenMore kMore>
   L3_INLINE static Fault decode_as(const ModelTile& tile, const TilePlace& place, const CudaTokenTables& tables,
                                    uint4* scratch) {
     const TokenTables& model = *tables.model;
     if (is_whole_in_order(place, tile.shape)) {
       if constexpr (kChannels == 1) {
         if (model.channels == 1 && model.bits <= 8) {
-          return decode_to<kChannels, kUse, TokenSamples<1>>(tile, place, tables, scratch);
+          return decode_to<kChannels, kUse, kMore, TokenSamples<1>>(tile, place, tables, scratch);
         }
       }
-      if constexpr (kChannels == 1 && kUse != TokenUse::literal) {  // literals of 16 bits are rare
-        if (model.channels == 1) return decode_to<kChannels, kUse, TokenSamples<2>>(tile, place, tables, scratch);
+      // Other loops for 16 bits are not worth their code: literals of 16 bits are rare.
+      if constexpr (kChannels == 1 && kUse != TokenUse::literal && kMore == TokenMore::nothing) {
+        if (model.channels == 1)
+          return decode_to<kChannels, kUse, kMore, TokenSamples<2>>(tile, place, tables, scratch);
       }
-      if constexpr (kChannels == 3) {
+      if constexpr (kChannels == 3 && kMore == TokenMore::nothing) {
         if (model.bits > 8 && model.listing == Listing::none) {
-          return decode_to<kChannels, kUse, TokenColours>(tile, place, tables, scratch);
+          return decode_to<kChannels, kUse, kMore, TokenColours>(tile, place, tables, scratch);
         }
       }
     }
-    return decode_to<kChannels, kUse, TokenPixels<kChannels>>(tile, place, tables, scratch);
+    return decode_to<kChannels, kUse, kMore, TokenPixels<kChannels>>(tile, place, tables, scratch);
   }
-  template <uint32_t kChannels, TokenUse kUse, class Sink>
+  template <uint32_t kChannels, TokenUse kUse, TokenMore kMore, class Sink>
   L3_INLINE static Fault decode_to(const ModelTile& tile, const TilePlace& place, const CudaTokenTables& tables,
                                    uint4* scratch) {
-    using Decoder = TokenDecoder<CudaTokenWarp, kChannels, kUse, Sink>;
+    using Decoder = TokenDecoder<CudaTokenWarp, kChannels, kUse, kMore, Sink>;
     Sink sink(place, *tables.model);
     typename Decoder::Delay delay(scratch);
-    CudaWordWarp::Classes classes(
-        reinterpret_cast<uint8_t*>(scratch) + scratch_of(tile.shape, tile.entry, *tables.model).delay_bytes, kChannels);
-    return Decoder(tile.shape, tile.entry, tables, sink, delay, classes).decode();
+    const TileScratch sizes = scratch_of(tile.shape, tile.entry, *tables.model);
+    uint8_t* const after_delay = reinterpret_cast<uint8_t*>(scratch) + sizes.delay_bytes;
+    CudaWordWarp::Classes classes(after_delay, kChannels);
+    uint16_t* rows = nullptr;
+    if constexpr (kMore != TokenMore::nothing) rows = reinterpret_cast<uint16_t*>(after_delay + sizes.class_bytes);
+    return Decoder(tile.shape, tile.entry, tables, sink, delay, classes, rows).decode();
   }
 };
 // The tile with the most blocks that the edges allow: samples may have only one bit.

@@ -6,9 +6,9 @@
 
 namespace l3 {
 
-template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
-class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
-  using Base = TokenMatches<W, kChannels, kUse, Sink>;
+template <class W, uint32_t kChannels, TokenUse kUse, TokenMore kMore, class Sink>
+class TokenDecoder : TokenMatches<W, kChannels, kUse, kMore, Sink> {
+  using Base = TokenMatches<W, kChannels, kUse, kMore, Sink>;
   using Base::kParts;
   using typename Base::Mask, typename Base::Window;
   static_assert(kParts == 1);

@@ -5,10 +5,10 @@
 
 namespace l3 {
 
-template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
-class TokenMatches : protected TokenNumbers<W, kChannels, kUse, Sink> {
+template <class W, uint32_t kChannels, TokenUse kUse, TokenMore kMore, class Sink>
+class TokenMatches : protected TokenNumbers<W, kChannels, kUse, kMore, Sink> {
  protected:
-  using Base = TokenNumbers<W, kChannels, kUse, Sink>;
+  using Base = TokenNumbers<W, kChannels, kUse, kMore, Sink>;
   using Base::activity_, Base::escaped_, Base::pixel, Base::pixel_here_, Base::tables_, Base::to_decode_;
   using Base::Base, Base::kLiteral, Base::kHoles, Base::kParts, Base::kWords;
   using typename Base::At, typename Base::Lanes, typename Base::Mask, typename Base::Window;

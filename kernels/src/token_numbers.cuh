@@ -6,10 +6,10 @@
 
 namespace l3 {
 
-template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
-class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, Sink> {
+template <class W, uint32_t kChannels, TokenUse kUse, TokenMore kMore, class Sink>
+class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, kMore, Sink> {
  protected:
-  using Base = TokenBlocks<W, kChannels, kUse, Sink>;
+  using Base = TokenBlocks<W, kChannels, kUse, kMore, Sink>;
   using Base::Base, Base::kLiteral, Base::kParts;
   using Base::error, Base::error_here_, Base::pixel_here_, Base::state_, Base::tables_, Base::value, Base::weights_;
   using typename Base::At, typename Base::Lanes, typename Base::Mask, typename Base::Window;
