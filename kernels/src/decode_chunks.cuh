@@ -147,8 +147,8 @@ L3_INLINE void decode_chunks(const Batch& batch, uint4* shared) {
 
 // Returns whether the largest tile fits into shared memory together with the tables, on every device.
 template <class Tiles>
-constexpr bool has_room_for_all(uint32_t most_class_bytes) {
-  return kTablesAt<Tiles> + sizeof(typename Tiles::Memory) + Tiles::kDelayBytes * dense_delay(kMaxTileEdge, 1) +
+constexpr bool has_room_for_all(uint32_t most_class_bytes, uint32_t delay_bytes = Tiles::kDelayBytes) {
+  return kTablesAt<Tiles> + sizeof(typename Tiles::Memory) + delay_bytes * dense_delay(kMaxTileEdge, 1) +
              most_class_bytes <=
          99 << 10;
 }

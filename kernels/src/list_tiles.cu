@@ -18,6 +18,8 @@ struct ListScratch {
 // The stage that decodes the tiles of a model.
 L3_INLINE TileKind stage_of(const DenseTables&) { return kPackedTiles; }
 L3_INLINE TileKind stage_of(const TokenTables& tables) {
+  if (tables.follow) return kFollowTiles;
+  if (tables.rows) return kRowTiles;
   return tables.engine_channels > 2 ? kWideTokenTiles : kTokenTiles;
 }
 

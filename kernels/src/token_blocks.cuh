@@ -2,9 +2,16 @@
 // the classes of the others.
 #pragma once
 
+#include "token_follow.cuh"
 #include "token_neighbours.cuh"
 
 namespace l3 {
+
+// Where a tile keeps what only some models have.
+struct TokenMemory {
+  uint16_t* rows;  // with still rows, a bit for each row of each block: whether it is still
+  FollowMemory follow;
+};
 
 template <class W, uint32_t kChannels, TokenUse kUse, TokenMore kMore, class Sink>
 class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
@@ -12,15 +19,18 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
   using Base = TokenNeighbours<W, kChannels, kUse, Sink>;
   using Base::classes_, Base::pixel, Base::pixel_here_, Base::tables_;
   using Base::kLiteral, Base::kParts, Base::kWords;
-  static constexpr bool kHasRows = kMore != TokenMore::nothing;
+  static constexpr bool kFollow = kMore == TokenMore::all;  // whether pixels may follow others
   using typename Base::At, typename Base::Classes, typename Base::Delay, typename Base::Front, typename Base::Lanes,
       typename Base::Mask, typename Base::Place, typename Base::Tables;
   using typename Base::Front::Round;
 
  public:
   L3_INLINE TokenBlocks(const TileShape& shape, const TileEntry& entry, const Tables& tables, Sink& sink, Delay& delay,
-                        Classes& classes, uint16_t* rows)
-      : Base(shape, entry, tables, sink, delay, classes), weights_(tables), rows_(rows) {}
+                        Classes& classes, const TokenMemory& memory)
+      : Base(shape, entry, tables, sink, delay, classes),
+        weights_(tables),
+        follow_(memory.follow),
+        rows_(memory.rows) {}
 
  protected:
   // Whether rows of blocks may be still. Only some models of the kind TokenMore::all let them.
@@ -58,6 +68,7 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
   }
 
   typename W::template TokenWeights<kChannels> weights_;
+  FollowedPixels<kChannels> follow_;
   Mask to_decode_[kParts];  // the lanes whose pixel is coded in this step
 
  private:
@@ -84,6 +95,7 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
     const uint32_t left_before = known(block - 1) << 16 | known(block - 1 - across);
     const uint32_t right_after = 0xFFFF0000u | known(block + 1 - across);
     const uint32_t frequency = tables_.all().row_frequency[lane % kRowContexts];
+#pragma unroll 1
     for (uint32_t k = 0; k < kBlockEdge; ++k) {
       const uint32_t from_left = __shfl_up_sync(kAllLanes, own, 1), from_right = __shfl_down_sync(kAllLanes, own, 1);
       const uint32_t left = !has_left ? UINT32_MAX : lane == 0 ? left_before : from_left;
@@ -113,7 +125,7 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
     }
   }
 
-  uint16_t* const rows_;  // with still rows, a bit for each row of each block: whether it is still
+  uint16_t* const rows_;
 };
 
 }  // namespace l3

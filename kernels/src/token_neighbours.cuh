@@ -9,8 +9,8 @@ namespace l3 {
 // The neighbours of a pixel (section 13.3).
 enum class NeighbourAt { w, n, nw, ne, ww, nn, nne, nww };
 
-// What the tiles of a model may have besides: still rows, or pixels that follow others, too. Models with neither have
-// loops of their own, and so have literals with still rows only.
+// What the tiles of a model may have besides: nothing, still rows, or pixels that follow others and perhaps still rows.
+// Each has loops of its own, so that the others do not become slower.
 enum class TokenMore { nothing, rows, all };
 
 // TokenDecoder is a chain of classes, each in a file of its own: TokenNeighbours, TokenBlocks, TokenNumbers,

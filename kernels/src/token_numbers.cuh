@@ -122,7 +122,7 @@ class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, kMore, Sink> {
   L3_INLINE void predict(uint32_t part, Lanes& p, Lanes& up) {
     constexpr uint32_t word = c / 2;
     Lanes sum = W::splat(constant<(1u << kWeightShift >> 1)>);  // one half, for rounding
-    const bool is_prepared = c == 0 && this->has_match() && tables_.match_by_activity();
+    const bool is_prepared = c == 0 && !Base::kFollow && this->has_match() && tables_.match_by_activity();
     Lanes activity = is_prepared ? activity_[part] : prepare_activity<c>(part);
     const auto add = [&](uint32_t i, Lanes pairs) { sum = W::dot_pairs(pairs, weights_.pair(c, i, part), sum); };
     const auto add_values = [&](uint32_t i, At a, At b) {
