@@ -68,6 +68,7 @@ if(TARGET emulated_gpu)
     loader_device_test PRIVATE emulated_cuda_device emulated_kernels emulated_gpu l3_loader l3_internals
                                GTest::gtest_main Threads::Threads l3_warnings)
   add_test(NAME loader_device COMMAND loader_device_test)
+  set_tests_properties(loader_device PROPERTIES FIXTURES_REQUIRED gpu_vectors ENVIRONMENT L3_VECTORS=${vectors_folder})
 
   # Whole loaders over it.
   add_executable(loader_gpu_test loader_gpu_test.cpp)

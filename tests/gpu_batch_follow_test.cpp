@@ -16,25 +16,6 @@ using drawing::draw;
 
 class GpuFollow : public Gpu {};
 
-struct Vector {
-  std::string name;
-  Bytes file;
-};
-
-// The vectors in L3_VECTORS whose names contain this.
-std::vector<Vector> vectors_with(const std::string& part) {
-  std::vector<Vector> vectors;
-  const char* folder = std::getenv("L3_VECTORS");
-  if (folder == nullptr) return vectors;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(folder) / "valid")) {
-    const std::string name = entry.path().stem();
-    if (name.find(part) == std::string::npos) continue;
-    std::ifstream in(entry.path(), std::ios::binary);
-    vectors.push_back({name, {std::istreambuf_iterator<char>(in), {}}});
-  }
-  std::sort(vectors.begin(), vectors.end(), [](const Vector& a, const Vector& b) { return a.name < b.name; });
-  return vectors;
-}
 std::vector<Vector> all_vectors() {
   std::vector<Vector> vectors = vectors_with("token_follow");
   for (Vector& vector : vectors_with("token_still_rows")) vectors.push_back(std::move(vector));

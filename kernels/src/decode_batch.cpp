@@ -189,6 +189,9 @@ uint64_t l3_cuda_count_follow_bytes(const void* data, size_t size, const l3_mode
   const uint8_t* model = nullptr;
   if (info.model_origin == L3_MODEL_OWN) {
     model = own_model(static_cast<const uint8_t*>(data), size);
+  } else if (info.model_origin == L3_MODEL_DEFAULT) {
+    size_t model_size = 0;
+    if (l3_default_model(info.default_model, &model, &model_size) != L3_OK) return 0;
   } else if (info.model_origin == L3_MODEL_NAMED) {
     for (size_t i = 0; i < model_count && model == nullptr; ++i) {
       l3_model_info known = l3_model_info_init();

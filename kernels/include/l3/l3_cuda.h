@@ -202,8 +202,8 @@ L3_API l3_error l3_cuda_explain(const l3_cuda_result* result);
 // The largest batch that a workspace is for.
 //
 // If an image takes the batch over its tiles, models, staged bytes or follow bytes, that image fails with
-// L3_ERROR_LIMIT. So does each later image that needs more of the same. The other images are decoded. An image with a valid index counts
-// towards the capacity even if it fails later.
+// L3_ERROR_LIMIT. So does each later image that needs more of the same. The other images are decoded. An image with a
+// valid index counts towards the capacity even if it fails later.
 typedef struct l3_cuda_capacity {
   uint32_t images;
   uint32_t models;        // different models that the files use, about 120 KiB each; 0 means as many as images
@@ -227,8 +227,8 @@ L3_API uint64_t l3_cuda_count_follow_bytes(const void* data, size_t size, const 
                                            size_t model_count, uint32_t region_width, uint32_t region_height);
 
 // Returns the size in bytes of the workspace that a call with this capacity needs. Returns 0 if the capacity is not
-// possible: no images, no tiles, more than 65535 images, more than 2^31 tiles, more than 2^36 staged bytes, or more than
-// 2^40 follow bytes.
+// possible: no images, no tiles, more than 65535 images, more than 2^31 tiles, more than 2^36 staged bytes, or more
+// than 2^40 follow bytes.
 L3_API uint64_t l3_cuda_workspace_size(const l3_cuda_capacity* capacity);
 
 // ------------------------------------------------------------------------------------------------------------ decode
