@@ -25,6 +25,7 @@ L3_INLINE TileKind stage_of(const TokenTables& tables) {
 
 // Call it only for a slot with tiles: other slots may not be built.
 L3_INLINE TileKind kind_of(const Batch& batch, uint32_t slot) {
+  if (batch.slots[slot].fault.reason != Reason::none) return kPackedTiles;  // none of its tiles are decoded
   const ModelTables& tables = batch.slots[slot].tables;
   TileKind kind = kPackedTiles;
   ModelKinds::visit(tables.kind, [&]<class Kind>() { kind = stage_of(tables.of(Kind{})); });
