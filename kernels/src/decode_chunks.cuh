@@ -14,17 +14,18 @@
 
 namespace l3 {
 
-// The shared memory of a warp in addition to the tables: a delay line, and the classes of the blocks.
+// The shared memory of a warp in addition to the tables: a delay line, the classes of the blocks, and what only some
+// kinds of tiles need.
 struct TileScratch {
-  uint32_t delay_bytes, class_bytes;  // multiples of 16
+  uint32_t delay_bytes, class_bytes, more_bytes;  // multiples of 16
 
   L3_INLINE static TileScratch of(const TileShape& shape, const TileEntry& entry, uint32_t entry_bytes,
                                   uint32_t block_bytes) {
     const uint32_t blocks = ceil_div(shape.width, kBlockEdge) * ceil_div(shape.height, kBlockEdge);
     return {(dense_delay(shape.width, dense_lanes(entry.parameters)) * entry_bytes + 15) & ~15u,
-            (blocks * block_bytes + 15) & ~15u};
+            (blocks * block_bytes + 15) & ~15u, 0};
   }
-  L3_INLINE uint32_t bytes() const { return delay_bytes + class_bytes; }
+  L3_INLINE uint32_t bytes() const { return delay_bytes + class_bytes + more_bytes; }
 };
 
 // A tile of an image that a warp decodes.
@@ -146,8 +147,8 @@ L3_INLINE void decode_chunks(const Batch& batch, uint4* shared) {
 
 // Returns whether the largest tile fits into shared memory together with the tables, on every device.
 template <class Tiles>
-constexpr bool has_room_for_all(uint32_t most_class_bytes) {
-  return kTablesAt<Tiles> + sizeof(typename Tiles::Memory) + Tiles::kDelayBytes * dense_delay(kMaxTileEdge, 1) +
+constexpr bool has_room_for_all(uint32_t most_class_bytes, uint32_t delay_bytes = Tiles::kDelayBytes) {
+  return kTablesAt<Tiles> + sizeof(typename Tiles::Memory) + delay_bytes * dense_delay(kMaxTileEdge, 1) +
              most_class_bytes <=
          99 << 10;
 }

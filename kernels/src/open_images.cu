@@ -2,6 +2,7 @@
 // tiles of the region. The lanes share the work of the checks and the index; otherwise they all do the same.
 #include "container/check.h"
 #include "cuda_warp.cuh"
+#include "follow_room.h"
 #include "launch.h"
 #include "models/default_model.h"
 #include "stages.h"
@@ -293,6 +294,10 @@ L3_INLINE Verdict open_file(const Batch& batch, uint32_t i, const l3_cuda_image&
   state.after_model = check_entries(state.data, image.size, head);
   if (!state.after_model.ok()) return {};
   count_tiles(state);
+  if (state.model != nullptr) {
+    state.follow_room = follow_room(TokenNeeds::of_model(state.model), smaller(state.width, state.tile_width),
+                                    smaller(state.height, state.tile_height));
+  }
   if (state.out.as_colours != 0) build_colours(state.data, head, batch.colours + 256 * i);
   return {};
 }
@@ -331,7 +336,8 @@ __global__ void __launch_bounds__(kOpenWarps* kLanes) open_kernel(const __grid_c
   if (lane_number() == 0) {
     batch.states[i] = state;
     const bool with_model = state.model != nullptr && state.before_model.ok();
-    batch.summaries[i] = {state.dense_tiles + state.other_tiles, with_model ? state.key : kNone};
+    const uint32_t tiles = state.dense_tiles + state.other_tiles;
+    batch.summaries[i] = {tiles, with_model ? state.key : kNone, uint64_t{tiles} * state.follow_room};
   }
 }
 
