@@ -7,7 +7,8 @@
 namespace by_hand {
 
 // Flags.
-constexpr uint32_t kMatch = 1, kLiteral = 2, kHole = 4, kRanks = 8, kColours = 16, kStill = 32;
+constexpr uint32_t kMatch = 1, kLiteral = 2, kHole = 4, kRanks = 8, kColours = 16, kStill = 32, kFollow = 64,
+                   kRows = 128;
 
 // The section of a token model: its head and its parts, for tests to spoil.
 struct TokenSection {
@@ -120,6 +121,7 @@ struct TokenModel {
   std::vector<TokenChannel> channels;  // empty with the flag literal
   std::vector<uint32_t> literal;       // the table of W = 0, 1, ...
   std::array<uint32_t, 2> still{};     // the frequencies of still blocks
+  std::array<uint32_t, 16> rows{};     // those of still rows
   uint32_t mask = 0;
   std::vector<uint32_t> pattern_rows;
   std::vector<std::vector<uint32_t>> match_rows;
@@ -255,9 +257,11 @@ class TokenModelMaker {
 
   void put_match() {
     BitString bits;
-    for (uint32_t& frequency : model_.still) {
-      if (model_.has(kStill)) bits.put(frequency = dice_.chance(4) ? 4095 : 1 + dice_.roll(4095), 12);
-    }
+    const auto put_frequency = [&](uint32_t& frequency) {
+      bits.put(frequency = dice_.chance(4) ? 4095 : 1 + dice_.roll(4095), 12);
+    };
+    if (model_.has(kStill)) std::for_each(model_.still.begin(), model_.still.end(), put_frequency);
+    if (model_.has(kRows)) std::for_each(model_.rows.begin(), model_.rows.end(), put_frequency);
     model_.mask = dice_.chance(3) ? 0xFF : dice_.byte() & dice_.byte();
     bits.put(model_.mask, 8);
     uint32_t greatest = 0;
@@ -311,7 +315,10 @@ inline uint32_t any_token_flags(Dice& dice, uint32_t channels) {
   const bool has_one = channels == 1 || listing == kColours;
   const uint32_t modes[] = {0, kMatch, kMatch | kHole, kLiteral, kMatch | kLiteral};
   const uint32_t mode = modes[dice.roll(has_one ? 5 : 2)];
-  return listing | mode | ((mode & kMatch) != 0 && dice.chance(2) ? kStill : 0);
+  uint32_t flags = listing | mode;
+  if ((mode & kMatch) != 0 && dice.chance(2)) flags |= dice.chance(2) ? kStill : kStill | kRows;
+  if ((mode & kMatch) != 0 && dice.chance(3)) flags |= kFollow;
+  return flags;
 }
 
 // A valid model. Where it codes all, every table has all symbols.
