@@ -329,4 +329,37 @@ inline TokenModel any_token_model(Dice& dice, uint32_t channels, uint32_t bits, 
   return any_token_model(dice, channels, bits, any_token_flags(dice, channels), codes_all);
 }
 
+// Flags of a token model, with what they add to its match or take away from it, or one of its frequencies.
+inline void mutate_token_flags(Dice& dice, Bytes& model) {
+  constexpr size_t kStillBytes = 3, kRowsBytes = 24, kHead = 12;
+  if (model.size() < kHead + 2) return;
+  uint8_t& flags = model[3];
+  const size_t engine_channels = (flags & kColours) != 0 ? 1 : std::min<size_t>(model[1], 4);
+  const size_t size_at = kHead + 2 * engine_channels;
+  size_t begin = size_at + 2 + model[6] + model[7];
+  if (begin > model.size()) return;
+  for (size_t e = 0; e < engine_channels; ++e) begin += get(&model[kHead + 2 * e], 2);
+  const size_t size = get(&model[size_at], 2), rows_at = begin + kStillBytes;
+  const bool has_rows = (flags & kRows) != 0;
+  const size_t needed = kStillBytes + (has_rows ? kRowsBytes : 0);
+  const uint32_t die = dice.roll(3);
+  if (die == 0 || (flags & kStill) == 0 || size < needed || begin + size > model.size()) {
+    flags ^= kFollow;
+  } else if (die == 1 && has_rows) {
+    const uint32_t frequency = dice.roll(16) * 12;
+    uint8_t& byte = model[rows_at + frequency / 8 + dice.roll(2)];
+    byte = static_cast<uint8_t>(dice.chance(3) ? 0 : dice.roll(256));
+  } else {
+    const auto at = model.begin() + static_cast<ptrdiff_t>(rows_at);
+    put(&model[size_at], 2, has_rows ? size - kRowsBytes : size + kRowsBytes);
+    flags ^= kRows;
+    if (has_rows) {
+      model.erase(at, at + kRowsBytes);
+    } else {
+      const Bytes frequencies = dice.bytes(kRowsBytes);
+      model.insert(at, frequencies.begin(), frequencies.end());
+    }
+  }
+}
+
 }  // namespace by_hand
