@@ -1890,7 +1890,7 @@ def pattern_of(pixels: list[tuple[int, ...]], mask: int) -> int:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# 15. The default models
+# 16. The default models
 
 DEFAULT_MODELS = sorted((Path(__file__).resolve().parent / "models").glob("*.l3model"))
 

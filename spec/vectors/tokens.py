@@ -294,7 +294,7 @@ class TokenEncoder(Encoder):
 
     def put_pixel(self, x: int, y: int, values: list[int] | None, match: int | None, noise: Noise | None) -> list[int]:
         """The pixel at this place; where it is not given its symbols are drawn."""
-        model, lane, step = self.model, y % self.lanes, self.step(x, y)
+        model, lane = self.model, y % self.lanes
         arounds = [self.around(e, x, y) for e in range(len(model.widths))]
         if self.has_hole:
             self.held[lane] = self.held[lane] if x > 0 else 0

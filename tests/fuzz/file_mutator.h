@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "any_model.h"
+#include "any_token_model.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
@@ -54,6 +54,10 @@ inline void mutate_tile(Dice& dice, by_hand::TilePart& tile) {
 // A model: mostly in place, or a part of it longer or shorter, with the parts behind it moved.
 inline void mutate_model(Dice& dice, Bytes& model) {
   if (model.empty()) return;
+  if (model[0] == 1 && dice.chance(3)) {
+    by_hand::mutate_token_flags(dice, model);
+    return;
+  }
   const auto flip = [&](size_t at) {
     model[at] = static_cast<uint8_t>(dice.chance(3) ? dice.roll(256) : model[at] ^ 1u << dice.roll(8));
   };
@@ -88,7 +92,11 @@ inline void add_model(Dice& dice, Parts& parts) {
   auto at = parts.sections.begin();
   while (at != parts.sections.end() && at->type < 6) ++at;
   if (parts.sections.size() < 16) {
-    const Bytes model = by_hand::any_model(dice, wanted >= 1 && wanted <= 4 ? wanted : channels, dice.chance(2));
+    const uint32_t of = wanted >= 1 && wanted <= 4 ? wanted : channels, bits = parts.header[35];
+    const bool is_token = bits < 1 || bits > 16 ? false : bits != 8 || dice.chance(2);
+    const bool codes_all = dice.chance(2);
+    const Bytes model = is_token ? by_hand::any_token_model(dice, of, bits, codes_all).section.bytes()
+                                 : by_hand::any_model(dice, of, codes_all);
     parts.sections.insert(at, {6, model});
   }
   if (parts.tiles.empty()) return;

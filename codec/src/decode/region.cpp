@@ -38,13 +38,16 @@ class RegionDecoder {
     const uint64_t failed = failed_.load();
     if (failed == L3_NO_TILE) return {};
     const Verdict verdict = decode_tile(failed);
-    // If it does not fail this time, another thread is changing the file.
-    return verdict.ok() ? Verdict{Reason::tile_check, 0, failed} : verdict;
+    // If it does not fail this time, there was no memory before, or another thread is changing the file.
+    const Reason before = ran_out_.load() ? Reason::out_of_memory : Reason::tile_check;
+    return verdict.ok() ? Verdict{before, 0, failed} : verdict;
   }
 
   void operator()(uint64_t i) {
     if (i >= failed_.load(std::memory_order_relaxed)) return;
-    if (decode_tile(i).ok()) return;
+    const Verdict verdict = decode_tile(i);
+    if (verdict.ok()) return;
+    if (verdict.reason == Reason::out_of_memory) ran_out_.store(true);
     uint64_t lowest = failed_.load();
     while (i < lowest && !failed_.compare_exchange_weak(lowest, i)) {
     }
@@ -98,6 +101,7 @@ class RegionDecoder {
   uint32_t pixel_bytes_;
   uint32_t first_column_, first_row_, columns_, rows_;
   std::atomic<uint64_t> failed_{L3_NO_TILE};
+  std::atomic<bool> ran_out_{false};  // whether a tile failed for want of memory
 };
 
 // Verifies where the pixels of a region shall go, and fills in `step`, the bytes from one row to the next.
