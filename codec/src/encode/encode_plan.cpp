@@ -3,6 +3,7 @@
 
 #include "api/options.h"
 #include "container/metadata.h"
+#include "decode/container.h"
 #include "encode/image_check.h"
 #include "models/model.h"
 
@@ -165,13 +166,7 @@ Head lay_out(const Request& request, const Plan& plan, uint64_t model, uint64_t 
   add(L3_SECTION_MODEL, &plan, plan.origin == L3_MODEL_OWN ? model : 0);
   add(L3_SECTION_METADATA, in.metadata, metadata);
 
-  head.head_bytes = head.entries_at() + uint64_t{head.section_count} * kSectionEntryBytes;
-  head.index_end = pad_to_unit(head.head_bytes + head.tile_count * kIndexEntryBytes);
-  head.payload_start = head.index_end;
-  for (uint32_t i = 0; i < head.section_count; ++i) {
-    head.sections[i].offset = head.payload_start;
-    head.payload_start += pad_to_unit(head.sections[i].size);
-  }
+  place_sections(head);
   return head;
 }
 

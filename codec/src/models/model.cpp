@@ -83,7 +83,7 @@ Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels& 
   if (origin == L3_MODEL_DEFAULT) {
     known = &default_tables(head.default_model);
   } else {
-    const l3_model* model = supplied.find(data + kHeaderBytes);
+    const l3_model* model = supplied.find(data + head.name_at());
     if (model == nullptr) return {Reason::model_missing, model_place(head)};
     known = &model->tables;
   }
