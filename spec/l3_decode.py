@@ -294,7 +294,7 @@ PALETTE, TRANSPARENCY, COLOUR_SPACE, ICC_PROFILE, EXIF, MODEL = IMAGE_SECTIONS =
 ASIDE = 0x8000  # the first of the types that decoding never reads
 METADATA = 0x8001
 KEY_SIZE = {GRAY: 2, RGB: 6}
-REPEAT, CLASS_COLOURS = range(2)  # the rules of palettes
+REPEAT, CLASS_COLOURS, GRAYS = range(3)  # the rules of palettes
 PART_SIZES = (4, 4, 1, 32)  # of a colour space: code points, gamma, rendering intent, chromaticities
 
 
@@ -310,11 +310,12 @@ def read_palette(section: bytes, at: int, at_size: int, bits: int) -> list[bytes
     """All entries of the palette whose section begins at `at`."""
     require(len(section) >= 2, at_size, "the palette is below 2 bytes")
     rule, count = section[0], section[1] + 1
-    require(rule in (REPEAT, CLASS_COLOURS), at, f"rule {rule} of palettes is not known")
+    require(rule <= GRAYS, at, f"rule {rule} of palettes is not known")
     require(count <= 1 << bits, at + 1, "the palette has more than 2^bits entries")
-    given, rest = divmod(len(section) - 2, 3)
-    require(rest == 0 and given <= count, at_size, "size of the palette is not 2 + 3 k with k up to n")
-    entries = [section[2 + 3 * i : 5 + 3 * i] for i in range(given)]
+    each = 1 if rule == GRAYS else 3
+    given, rest = divmod(len(section) - 2, each)
+    require(rest == 0 and given <= count, at_size, "size of the palette is not that of k entries with k up to n")
+    entries = [section[2 + each * i : 2 + each * (i + 1)] * (3 // each) for i in range(given)]
     for i in range(given, count):
         before = entries[-1] if entries else bytes(3)
         entries.append(class_colour(i) if rule == CLASS_COLOURS else before)

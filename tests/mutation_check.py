@@ -58,7 +58,7 @@ FAULTS = (
           "if (section.size > palette_of(data, *head.find(L3_SECTION_PALETTE)).entries) {",
           "if (section.size > 256) {"),
     Fault("a palette may give an entry more than it has", "codec/src/container/container_rules.h",
-          "kPaletteHeadBytes + 3 * palette.entries ||", "kPaletteHeadBytes + 3 * palette.entries + 3 ||"),
+          "palette.given_entries > palette.entries ||", "palette.given_entries > palette.entries + 1 ||"),
     Fault("a palette may have 256 entries, whatever the bits", "codec/src/container/container_rules.h",
           "palette.entries > 1u << head.bits", "palette.entries > 256"),
     Fault("a palette without entries that are given begins white", "codec/src/container/palette.h",

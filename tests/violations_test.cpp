@@ -329,7 +329,7 @@ TEST(PaletteSection, Has1To2ToTheBitsEntries) {
 }
 
 TEST(PaletteSection, RefusesUnknownRules) {
-  for (const uint8_t rule : Bytes{2, 3, 128, 255}) {
+  for (const uint8_t rule : Bytes{3, 4, 128, 255}) {
     expect_byte(subject(L3_COLOUR_PALETTE, 4), 1, palette(rule, 2, 6), 0, L3_ERROR_UNSUPPORTED,
                 "the palette has a rule that this version does not support");
   }

@@ -103,10 +103,10 @@ inline void add_model(Dice& dice, Parts& parts) {
 // Another rule, other entries, or fewer of them given.
 inline void mutate_palette(Dice& dice, Bytes& palette) {
   if (palette.size() < 2) return;
-  if (dice.chance(2)) palette[0] = static_cast<uint8_t>(dice.roll(dice.chance(8) ? 256 : 2));
+  if (dice.chance(2)) palette[0] = static_cast<uint8_t>(dice.roll(dice.chance(8) ? 256 : 3));
   if (dice.chance(2))
     palette[1] = static_cast<uint8_t>(dice.chance(2) ? dice.roll(256) : palette[1] + dice.roll(3) - 1);
-  if (dice.chance(2)) palette.resize(2 + 3 * dice.roll(palette.size() / 3 + 2));
+  if (dice.chance(2)) palette.resize(2 + (palette[0] == 2 ? 1 : 3) * dice.roll(palette.size() / 3 + 2));
 }
 
 inline void mutate_section(Dice& dice, Parts& parts) {

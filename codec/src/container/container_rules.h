@@ -386,7 +386,7 @@ L3_INLINE Verdict check_palette(const uint8_t* data, const Head& head, const Sec
   const Palette palette = palette_of(data, section);
   if (palette.rule >= kPaletteRules) return {Reason::palette_rule, section.offset};
   if (palette.entries > 1u << head.bits) return {Reason::palette_entries, section.offset + 1};
-  if (section.size > kPaletteHeadBytes + 3 * palette.entries || section.size != palette.section_bytes()) {
+  if (palette.given_entries > palette.entries || section.size != palette.section_bytes()) {
     return wrong_size(head, &section, Reason::palette_size);
   }
   return {};
