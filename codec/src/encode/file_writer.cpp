@@ -132,7 +132,9 @@ Written write_file(const Request& request, const Plan& plan, const EncodeTarget&
   if (end > kMaxFileBytes) return {Reason::file_too_large};
   const uint8_t* name = request.options.named_model != nullptr ? request.options.named_model->name : nullptr;
   Written file{Reason::none, 0, head, end - head.payload_start, has_other_tiles(head, out), model_pays};
-  file.size = make_tiny(head, target.check, name, tiles.used_bytes, out);
+  // With the method fast, files are those that the GPU encoder writes.
+  const bool is_fast = request.options.method == L3_METHOD_FAST;
+  file.size = is_fast ? 0 : make_tiny(head, target.check, name, tiles.used_bytes, out);
   if (file.size == 0) {
     write_head(head, target.check, name, out);
     file.size = end;
