@@ -99,7 +99,7 @@ TEST(Info, NeedsNoMoreThanTheHead) {
 
 TEST(TinyFile, IsReadWhole) {
   const Drawing d = drawing::with_sections(draw({20, 13}, {L3_COLOUR_PALETTE, 4}, Pattern::noise));
-  const Bytes file = encode(d);
+  const Bytes file = encode(d, options_of(L3_METHOD_AUTO));
   const l3_info info = info_of(file);
   EXPECT_EQ(file[3], 'T');
   EXPECT_EQ(info.head_bytes, 16);
@@ -121,7 +121,8 @@ TEST(TinyFile, IsReadWhole) {
 TEST(TinyFile, IsTheSameImageInTheOtherForm) {
   for (const drawing::Type& type : drawing::common_types()) {
     const Drawing d = drawing::with_sections(draw({20, 13}, type, Pattern::natural));
-    const Bytes file = encode(d);
+    const Bytes file = encode(d, options_of(L3_METHOD_AUTO));
+    EXPECT_EQ(file[3], 'T');
     const by_hand::Parts parts = by_hand::take_apart(file);
     const Bytes large = by_hand::put_together(parts);
     EXPECT_EQ(info_of(large).head_bytes, 64 + 16 * parts.sections.size() + parts.name.size());
