@@ -29,7 +29,7 @@ constexpr uint64_t kMaxFileBytes = uint64_t{1} << 36;
 constexpr uint32_t kFirstAsideType = 0x8000;
 constexpr uint32_t kMaxChannels = 4;
 constexpr uint32_t kModelNameBytes = 16;
-constexpr uint32_t kDefaultModels = 4;  // numbered from 1
+constexpr uint32_t kDefaultModels = 8;  // numbered from 1
 
 // Tiny files (section 18).
 constexpr uint32_t kTinyHeaderBytes = 16;

@@ -137,10 +137,12 @@ void add_everything(const Request& request, const Plan& plan, std::vector<Candid
 std::vector<Candidate> candidates_for(const Request& request, const EncodeTarget& target) {
   const Plan plan = first_plan(request);
   std::vector<Candidate> all;
-  if (request.samples() <= kMaxWithDefault && request.options.model_origin == L3_MODEL_NONE &&
-      default_model_for(request.channels(), request.image.bits) != 0) {
-    all.push_back({with_origin(plan, L3_MODEL_DEFAULT)});
+  const bool is_default = plan.origin == L3_MODEL_DEFAULT;
+  if (is_default || (request.samples() <= kMaxWithDefault && request.options.model_origin == L3_MODEL_NONE &&
+                     default_model_for(request.channels(), request.image.bits) != 0)) {
+    for (const bool drawn : {false, true}) all.push_back({with_default(request, plan, drawn)});
   }
+  if (is_default) return all;
   if (plan.effort > kDefaultEffort && request.samples() <= kMaxWithDefault) {
     add_everything(request, plan, all);
     return all;
@@ -161,12 +163,11 @@ Written write_smallest(const Request& request, const EncodeTarget& target, uint8
   std::unique_ptr<uint8_t[]> copy;  // of the best file so far
   bool own_pays = true;             // whether a model that is fitted may make a smaller file
   for (Candidate& candidate : all) {
-    if (!own_pays) break;
+    const bool is_default = candidate.plan.origin == L3_MODEL_DEFAULT;
+    if (!is_default && !own_pays) break;
     const Written file = write_planned(request, candidate, target, out);
     if (file.reason != Reason::none) return file;
-    if (candidate.plan.origin == L3_MODEL_DEFAULT) {
-      own_pays = file.payloads > kMinSavedByOwnModel;
-    }
+    if (is_default) own_pays = own_pays && file.payloads > kMinSavedByOwnModel;
     if (copy != nullptr && file.size >= best.size) continue;
     best = file;
     if (&candidate == &all.back()) return best;
@@ -218,7 +219,7 @@ Written write_named_or_smallest(const Request& request, const EncodeTarget& targ
   std::memcpy(copy.get(), out, named.size);
   const Written other = others == Others::all
                             ? write_smallest(nameless, target, out)
-                            : write_planned(nameless, with_origin(first_plan(nameless), L3_MODEL_DEFAULT), target, out);
+                            : write_planned(nameless, with_default(nameless, first_plan(nameless), false), target, out);
   if (other.reason != Reason::none || other.size < named.size) return other;
   std::memcpy(out, copy.get(), named.size);
   return named;
@@ -245,8 +246,9 @@ bool may_do_without_name(const Request& request) {
 Written write_best(const Request& request, const EncodeTarget& target, uint8_t* out) {
   if (may_do_without_name(request)) return write_named_or_smallest(request, target, out);
   const Plan plan = first_plan(request);
-  const bool is_fitted = plan.origin == L3_MODEL_OWN && known_model(request, plan).empty();
-  return is_fitted ? write_smallest(request, target, out) : write_planned(request, plan, target, out);
+  const bool has_choice =
+      plan.origin == L3_MODEL_DEFAULT || (plan.origin == L3_MODEL_OWN && known_model(request, plan).empty());
+  return has_choice ? write_smallest(request, target, out) : write_planned(request, plan, target, out);
 }
 
 }  // namespace l3

@@ -41,7 +41,8 @@ const ModelTables& built_tables() {
 
 const ModelTables& default_tables(uint32_t number) {
   using Function = const ModelTables& (*)();
-  constexpr Function kOfIndex[kDefaultModels] = {built_tables<0>, built_tables<1>, built_tables<2>, built_tables<3>};
+  constexpr Function kOfIndex[kDefaultModels] = {built_tables<0>, built_tables<1>, built_tables<2>, built_tables<3>,
+                                                 built_tables<4>, built_tables<5>, built_tables<6>, built_tables<7>};
   return kOfIndex[number - 1]();
 }
 
