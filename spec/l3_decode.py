@@ -156,6 +156,7 @@ class Header:
     tile_height: int  # in pixels
     index_check: int
     digest: bytes
+    is_tiny: bool = False  # section 18
 
     @property
     def max_sample(self) -> int:
@@ -181,6 +182,8 @@ class Header:
 
 
 def read_header(data: bytes) -> Header:
+    if data[:4] == TINY_SIGNATURE:
+        return read_tiny_header(data)
     require(len(data) <= MAX_FILE_SIZE, MAX_FILE_SIZE, "the file is longer than 2^36 bytes")
     require(len(data) >= HEADER_SIZE, len(data), "the file ends within the header")
     (
@@ -252,7 +255,7 @@ def read_header(data: bytes) -> Header:
 @dataclass(frozen=True)
 class Section:
     type: int
-    check: int
+    check: int | None  # of a tiny file's sections None
     at_check: int  # offset of the check in the file
     offset: int
     size: int
@@ -291,7 +294,7 @@ PALETTE, TRANSPARENCY, COLOUR_SPACE, ICC_PROFILE, EXIF, MODEL = IMAGE_SECTIONS =
 ASIDE = 0x8000  # the first of the types that decoding never reads
 METADATA = 0x8001
 KEY_SIZE = {GRAY: 2, RGB: 6}
-REPEAT, CLASS_COLOURS = range(2)  # the rules of palettes
+REPEAT, CLASS_COLOURS, GRAYS = range(3)  # the rules of palettes
 PART_SIZES = (4, 4, 1, 32)  # of a colour space: code points, gamma, rendering intent, chromaticities
 
 
@@ -307,11 +310,12 @@ def read_palette(section: bytes, at: int, at_size: int, bits: int) -> list[bytes
     """All entries of the palette whose section begins at `at`."""
     require(len(section) >= 2, at_size, "the palette is below 2 bytes")
     rule, count = section[0], section[1] + 1
-    require(rule in (REPEAT, CLASS_COLOURS), at, f"rule {rule} of palettes is not known")
+    require(rule <= GRAYS, at, f"rule {rule} of palettes is not known")
     require(count <= 1 << bits, at + 1, "the palette has more than 2^bits entries")
-    given, rest = divmod(len(section) - 2, 3)
-    require(rest == 0 and given <= count, at_size, "size of the palette is not 2 + 3 k with k up to n")
-    entries = [section[2 + 3 * i : 5 + 3 * i] for i in range(given)]
+    each = 1 if rule == GRAYS else 3
+    given, rest = divmod(len(section) - 2, each)
+    require(rest == 0 and given <= count, at_size, "size of the palette is not that of k entries with k up to n")
+    entries = [section[2 + each * i : 2 + each * (i + 1)] * (3 // each) for i in range(given)]
     for i in range(given, count):
         before = entries[-1] if entries else bytes(3)
         entries.append(class_colour(i) if rule == CLASS_COLOURS else before)
@@ -328,6 +332,8 @@ def check_colour_space(section: bytes, at: int, at_size: int) -> None:
 
 def read_section(data: bytes, section: Section) -> bytes:
     """The contents of a section whose check and padding are right."""
+    if section.check is None:
+        return data[section.offset : section.end]
     end = pad(section.end)
     require(end <= len(data), len(data), "the file ends within a section")
     require(check(data[section.offset : end]) == section.check, section.at_check, "check of a section does not match")
@@ -448,7 +454,7 @@ class Tile:
     parameters: int
     offset: int = 0  # of the payload, in bytes
     size: int = 0  # in bytes
-    check: int = 0
+    check: int | None = 0  # of a tiny file's tile None
     constant: tuple[int, ...] = ()
 
 
@@ -490,7 +496,7 @@ def decode_tile(data: bytes, header: Header, tile: Tile, model: AnyModel | None)
     if tile.method == CONSTANT:
         return constant_rows(header, tile)
     payload = data[tile.offset : tile.offset + tile.size]
-    require(check(payload) == tile.check, tile.at + 8, "check of a payload does not match")
+    require(tile.check is None or check(payload) == tile.check, tile.at + 8, "check of a payload does not match")
     if tile.method == DENSE:
         return dense_rows(header, tile, payload, model)
     return raw_rows(header, tile, payload) if tile.method == RAW else fast_rows(header, tile, payload)
@@ -520,7 +526,8 @@ def raw_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
     row = tile.w * header.channels
     count = row * tile.h
     bits = count * header.bits
-    require(tile.size == 16 * ceil(bits, 128), tile.at + 2, "size of a raw payload does not fit the tile")
+    unit = 4 if header.is_tiny else 16
+    require(tile.size == unit * ceil(bits, 8 * unit), tile.at + 2, "size of a raw payload does not fit the tile")
     reason = "bits after the last sample are not zero"
     if bits % 8:
         last = bits // 8
@@ -728,10 +735,11 @@ def untransform(transform: int, row: list[list[int]], bits: int) -> tuple[list[i
 
 def verify_more(data: bytes, header: Header, sections: list[Section], limits: Limits) -> None:
     """What verifying asks for beyond decoding."""
-    digest = hashlib.sha256(data[:AT_HEAD_CHECK])
-    digest.update(bytes(HEADER_SIZE - AT_HEAD_CHECK))  # head check and digest, as zero
-    digest.update(data[HEADER_SIZE : payload_start(header, sections)])
-    require(digest.digest()[:16] == header.digest, AT_DIGEST, "digest does not match")
+    if not header.is_tiny:
+        digest = hashlib.sha256(data[:AT_HEAD_CHECK])
+        digest.update(bytes(HEADER_SIZE - AT_HEAD_CHECK))  # head check and digest, as zero
+        digest.update(data[HEADER_SIZE : payload_start(header, sections)])
+        require(digest.digest()[:16] == header.digest, AT_DIGEST, "digest does not match")
     for section in sections:
         if section.type >= ASIDE:
             read_section(data, section)
@@ -804,8 +812,11 @@ def verify(data: bytes, limits: Limits = DEFAULT_LIMITS, models: Models = NO_MOD
 def decode_file(data: bytes, limits: Limits, models: Models, verifying: bool) -> Image:
     header = read_header(data)
     require_limits(header, limits)
-    sections = read_section_entries(data, header)
-    tiles = read_index(data, header, payload_start(header, sections))
+    if header.is_tiny:
+        sections, tiles = read_tiny(data, header)
+    else:
+        sections = read_section_entries(data, header)
+        tiles = read_index(data, header, payload_start(header, sections))
     contents, palette = read_image_sections(data, header, sections)
     model = find_model(data, header, sections, models)
     pixel_size = header.channels * header.sample_size
@@ -1893,6 +1904,92 @@ def pattern_of(pixels: list[tuple[int, ...]], mask: int) -> int:
 # 16. The default models
 
 DEFAULT_MODELS = sorted((Path(__file__).resolve().parent / "models").glob("*.l3model"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 18. Tiny files
+
+TINY_SIGNATURE = bytes.fromhex("8B4C3354")
+TINY_HEADER_SIZE = 16
+COLOUR_OF_KIND = (GRAY, GRAY_ALPHA, RGB, RGB_ALPHA, PALETTE_INDEX, GRAY_ALPHA, RGB_ALPHA)
+NAMED, LEAST_OWN_MODEL = 31, 32
+
+
+def tiny_sizes(data: bytes) -> tuple[int, int, int]:
+    """Of the file and of the payload, and the number that says the model."""
+    sizes = number(data, 12, 4)
+    return 4 * (sizes & 1023) + 4, 4 * (sizes >> 10 & 1023), sizes >> 20
+
+
+def read_tiny_header(data: bytes) -> Header:
+    require(len(data) >= TINY_HEADER_SIZE, len(data), "the file ends within the header")
+    size, _, model = tiny_sizes(data)
+    require(len(data) == size, 12, "the file has another size than it says")
+    require(check(data[8:]) == number(data, 4, 4), 4, "check of the file does not match")
+    width, height, kind = data[8] + 1, data[9] + 1, data[10] & 7
+    bits = (data[10] >> 3 & 15) + 1
+    require(kind <= 6, 10, "kind of the image is 7")
+    require(data[10] >> 7 == 0, 10, "reserved bit of the kind is set")
+    colour = COLOUR_OF_KIND[kind]
+    require(colour != PALETTE_INDEX or bits <= 8, 10, "palette indices of more than 8 bits")
+    default_model = model if model < NAMED else 0
+    require(default_model <= len(DEFAULT_MODELS), 12, f"default model {default_model} is not known")
+    name = data[TINY_HEADER_SIZE : TINY_HEADER_SIZE + NAME_SIZE] if model == NAMED else None
+    require(name is None or len(name) == NAME_SIZE, 12, "the name of the model does not lie in the file")
+    return Header(
+        section_count=0,
+        model_name=name,
+        default_model=default_model,
+        width=width,
+        height=height,
+        channels=CHANNELS_OF_COLOUR[colour],
+        bits=bits,
+        colour=colour,
+        tile_width=32 * ceil(width, 32),
+        tile_height=32 * ceil(height, 32),
+        index_check=0,
+        digest=hashlib.sha256(data).digest()[:16],
+        is_tiny=True,
+    )
+
+
+def read_tiny(data: bytes, header: Header) -> tuple[list[Section], list[Tile]]:
+    _, payload_size, model = tiny_sizes(data)
+    sections: list[Section] = []
+    begin = TINY_HEADER_SIZE
+    if model == NAMED:
+        begin += NAME_SIZE
+    elif model >= LEAST_OWN_MODEL:
+        sections.append(Section(MODEL, None, 12, begin, model))
+        begin = pad(begin + model)
+        require(begin <= len(data), 12, "the model does not lie in the file")
+        require_zero(data[sections[0].end : begin], sections[0].end, "bytes behind the model are not zero")
+    end = begin + payload_size
+    require(end <= len(data), 12, "the payload does not lie in the file")
+    tile = read_tiny_tile(data, header, begin, payload_size)
+    code_before = 0
+    while end + 2 <= len(data) and number(data, end, 2) != 0:
+        code, size = number(data, end, 2) >> 12, number(data, end, 2) & 4095
+        section_type = code if code < 8 else ASIDE + code - 8
+        require(code > code_before, end, "codes of sections do not rise")
+        require(code not in (6, 7), end, f"code {code} of a section")
+        require(1 <= size <= len(data) - end - 2, end, "a section is empty, or does not lie in the file")
+        sections.append(Section(section_type, None, end, end + 2, size))
+        code_before = code
+        end += 2 + size
+    require(len(data) - end < 4, end, "4 bytes or more behind the last section")
+    require_zero(data[end:], end, "bytes behind the last section are not zero")
+    return sections, [tile]
+
+
+def read_tiny_tile(data: bytes, header: Header, at: int, size: int) -> Tile:
+    lanes, rest = data[11] & 7, data[11] >> 3
+    require(lanes < 6 or (lanes == 6 and rest <= 6), 11, f"coding {data[11]} is not known")
+    method, parameters = (DENSE, data[11]) if lanes < 6 else (min(rest, FAST), max(rest - FAST, 0))
+    require(method != CONSTANT or size == 8, 12, "the payload of a constant tile does not have 8 bytes")
+    require(method != FAST or size >= 8, 12, "the payload of a fast tile is below 8 bytes")
+    constant = struct.unpack_from("<4H", data, at) if method == CONSTANT else ()
+    return Tile(0, 0, header.width, header.height, 11, method, parameters, at, size, None, constant)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

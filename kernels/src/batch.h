@@ -57,6 +57,7 @@ struct ImageState {
   Verdict before_model;  // the first error that libl3 would find before it reads the model
   Verdict after_model;   // and after the model
   uint64_t head_bytes;
+  TinyTile tiny;          // of a tiny file
   const uint8_t* model;   // null if the image has none
   uint64_t model_place;   // the offset in the file of the model, or of the field that names it
   uint32_t model_is_own;  // the file contains the model
@@ -86,6 +87,7 @@ struct ImageState {
     return uint64_t{first_row + place / columns} * tiles_across + first_column + place % columns;
   }
   L3_INLINE Method method_at(uint32_t place) const {
+    if (head_bytes == kTinyHeaderBytes) return tiny.method;
     return static_cast<Method>(data[head_bytes + tile_at(place) * kIndexEntryBytes]);
   }
 };

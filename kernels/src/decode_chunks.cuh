@@ -45,7 +45,7 @@ struct ModelTile {
     result.shape = {smaller(state.tile_width, state.width - result.column * state.tile_width),
                     smaller(state.tile_height, state.height - result.row * state.tile_height), state.channels,
                     state.bits};
-    result.entry = read_entry(state.data, state.head_bytes, uint64_t{result.row} * state.tiles_across + result.column);
+    result.entry = read_entry(state, state.data, uint64_t{result.row} * state.tiles_across + result.column);
     return result;
   }
 };
@@ -101,7 +101,8 @@ L3_INLINE void decode_tile_of_chunk(const Batch& batch, uint4* memory, uint32_t 
   const TileJob job = batch.dense_tiles[scratch.first + i];
   const ModelTile tile = ModelTile::of(batch, job);
   Fault fault;
-  if (check_of<CudaWarp>(tile.entry.payload, tile.entry.payload_bytes / 4) != tile.entry.check) {
+  if (tile.entry.has_check &&
+      check_of<CudaWarp>(tile.entry.payload, tile.entry.payload_bytes / 4) != tile.entry.check) {
     fault.reason = Reason::tile_check;
   } else {
     const uint32_t tables_at = from_here_on(shared_address(memory + kTablesAt<Tiles> / 16));

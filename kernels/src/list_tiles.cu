@@ -139,7 +139,7 @@ __global__ void report_kernel(const __grid_constant__ Batch batch) {
   Verdict verdict = state.before_model;
   if (verdict.ok() && state.fault != kNoFault) {
     const uint64_t tile = state.tile_at(static_cast<uint32_t>(state.fault >> 28));
-    const TileEntry entry = read_entry(state.data, state.head_bytes, tile);
+    const TileEntry entry = read_entry(state, state.data, tile);
     verdict.reason = static_cast<Reason>(state.fault & 0xFF);
     verdict.offset = static_cast<uint64_t>(entry.payload - state.data) + (state.fault >> 8 & 0xFFFFF);
     verdict.tile = tile;

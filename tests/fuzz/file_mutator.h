@@ -111,10 +111,10 @@ inline void add_model(Dice& dice, Parts& parts) {
 // Another rule, other entries, or fewer of them given.
 inline void mutate_palette(Dice& dice, Bytes& palette) {
   if (palette.size() < 2) return;
-  if (dice.chance(2)) palette[0] = static_cast<uint8_t>(dice.roll(dice.chance(8) ? 256 : 2));
+  if (dice.chance(2)) palette[0] = static_cast<uint8_t>(dice.roll(dice.chance(8) ? 256 : 3));
   if (dice.chance(2))
     palette[1] = static_cast<uint8_t>(dice.chance(2) ? dice.roll(256) : palette[1] + dice.roll(3) - 1);
-  if (dice.chance(2)) palette.resize(2 + 3 * dice.roll(palette.size() / 3 + 2));
+  if (dice.chance(2)) palette.resize(2 + (palette[0] == 2 ? 1 : 3) * dice.roll(palette.size() / 3 + 2));
 }
 
 inline void mutate_section(Dice& dice, Parts& parts) {
@@ -226,6 +226,16 @@ inline size_t mutate_file(uint8_t* data, size_t size, size_t max_size, unsigned 
     } else if (!parts->tiles.empty()) {
       mutate_tile(dice, dice.pick(parts->tiles));
     }
+  }
+  if (by_hand::is_tiny(data, size) ? !dice.chance(8) : dice.chance(4)) {
+    const auto tiny_edit = [&](Bytes& file) {  // often of its header
+      if (!dice.chance(3)) return;
+      uint8_t& byte = file[8 + dice.roll(dice.chance(2) ? 8 : file.size() - 8)];
+      byte = static_cast<uint8_t>(dice.chance(2) ? byte ^ 1u << dice.roll(8) : dice.roll(256));
+    };
+    const std::optional<Bytes> tiny = by_hand::put_together_tiny(*parts, tiny_edit);
+    const size_t done = tiny ? give(*tiny, data, max_size) : 0;
+    if (done != 0) return done;
   }
   const size_t done = give(by_hand::put_together(*parts, edit), data, max_size);
   return done != 0 ? done : LLVMFuzzerMutate(data, size, max_size);

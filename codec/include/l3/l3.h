@@ -144,8 +144,8 @@ typedef struct l3_info {
   uint32_t alpha;                    // an l3_alpha
   uint32_t tile_width, tile_height;  // in pixels
   uint64_t tile_count;
-  uint64_t head_bytes;     // size of the header and the section entries
-  uint64_t payload_start;  // offset of the first payload
+  uint64_t head_bytes;     // size of the header and the section entries; 16 for tiny files
+  uint64_t payload_start;  // offset of the first payload; the size of the file for tiny files
   uint64_t image_bytes;    // width * height * channels * bytes per sample: the pixels without padding
   uint8_t digest[16];
   uint32_t model_origin;                    // an l3_model_origin
@@ -161,9 +161,9 @@ static inline l3_info l3_info_init(void) {
 
 // Reads and verifies the head of a file, and fills *info, which l3_info_init must have initialised. Only the head is
 // verified. `data` may be a prefix of the file, as long as it contains the head: 64 bytes, 16 more if the file names
-// its model, and 16 for each section. A prefix of L3_HEAD_MAX_BYTES is always enough. `limits` may be null. If the
-// call fails, *info is unchanged.
-#define L3_HEAD_MAX_BYTES 336
+// its model, and 16 for each section; or all of a tiny file (section 18 of the spec). A prefix of L3_HEAD_MAX_BYTES is
+// always enough. `limits` may be null. If the call fails, *info is unchanged.
+#define L3_HEAD_MAX_BYTES 4096
 L3_API L3_MUST_USE l3_status l3_read_info(const void* data, size_t size, const l3_limits* limits, l3_info* info,
                                           l3_error* error);
 

@@ -180,16 +180,20 @@ l3_status decode(l3_file& file, const Region& region, void* out, size_t out_size
 }  // namespace
 
 Verdict check_tile(const l3_file& file, uint64_t tile, TileEntry& entry) {
+  if (file.head.is_tiny()) {
+    entry = read_entry(file.head.tiny, file.data);
+    return {};
+  }
   // The index was verified, but another thread may have changed it since. Check again what is used.
   uint8_t copy[kIndexEntryBytes];
   const uint64_t at = file.head.head_bytes + tile * kIndexEntryBytes;
   std::memcpy(copy, file.data + at, sizeof(copy));
   const Verdict changed{Reason::index_check, at, tile};
-  if (check_entry_fields(copy, file.head, file.head.tile_shape(tile)).reason != Reason::none) return changed;
   entry = read_entry(copy, file.data);
+  if (check_fields(entry, file.head, file.head.tile_shape(tile), kUnit).reason != Reason::none) return changed;
   const uint64_t offset = static_cast<uint64_t>(entry.payload - file.data);
   if (entry.payload_bytes > file.size || offset > file.size - entry.payload_bytes) return changed;
-  if (has_payload(entry.method) && file.target->check(entry.payload, entry.payload_bytes / 4) != entry.check) {
+  if (entry.has_check && file.target->check(entry.payload, entry.payload_bytes / 4) != entry.check) {
     return {Reason::tile_check, offset, tile};
   }
   return {};

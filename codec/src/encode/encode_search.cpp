@@ -142,10 +142,12 @@ void add_everything(const Request& request, const Plan& plan, std::vector<Candid
 std::vector<Candidate> candidates_for(const Request& request, const EncodeTarget& target) {
   const Plan plan = first_plan(request);
   std::vector<Candidate> all;
-  if (request.samples() <= kMaxWithDefault && request.options.model_origin == L3_MODEL_NONE &&
-      default_model_for(request.channels(), request.image.bits) != 0) {
-    all.push_back({with_origin(plan, L3_MODEL_DEFAULT)});
+  const bool is_default = plan.origin == L3_MODEL_DEFAULT;
+  if (is_default || (request.samples() <= kMaxWithDefault && request.options.model_origin == L3_MODEL_NONE &&
+                     default_model_for(request.channels(), request.image.bits) != 0)) {
+    for (const bool drawn : {false, true}) all.push_back({with_default(request, plan, drawn)});
   }
+  if (is_default) return all;
   if (plan.effort > kDefaultEffort && request.samples() <= kMaxWithDefault) {
     add_everything(request, plan, all);
     return all;
@@ -166,12 +168,11 @@ Written write_smallest(const Request& request, const EncodeTarget& target, uint8
   std::unique_ptr<uint8_t[]> copy;  // of the best file so far
   bool own_pays = true;             // whether a model that is fitted may make a smaller file
   for (Candidate& candidate : all) {
-    if (!own_pays) break;
+    const bool is_default = candidate.plan.origin == L3_MODEL_DEFAULT;
+    if (!is_default && !own_pays) break;
     const Written file = write_planned(request, candidate, target, out);
     if (file.reason != Reason::none) return file;
-    if (candidate.plan.origin == L3_MODEL_DEFAULT) {
-      own_pays = file.size - file.head.payload_start > kMinSavedByOwnModel;
-    }
+    if (is_default) own_pays = own_pays && file.payloads > kMinSavedByOwnModel;
     if (copy != nullptr && file.size >= best.size) continue;
     best = file;
     if (&candidate == &all.back()) return best;
@@ -182,15 +183,6 @@ Written write_smallest(const Request& request, const EncodeTarget& target, uint8
   return best;
 }
 
-// Whether the written file has tiles that are neither dense nor constant.
-bool has_other_tiles(const Head& head, const uint8_t* file) {
-  for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
-    const Method method = static_cast<Method>(file[head.head_bytes + tile * kIndexEntryBytes]);
-    if (method != Method::dense && method != Method::constant) return true;
-  }
-  return false;
-}
-
 // Writes the file with the named model.
 Written write_named(const Request& request, const EncodeTarget& target, uint8_t* out) {
   const Plan plan = first_plan(request);
@@ -199,7 +191,7 @@ Written write_named(const Request& request, const EncodeTarget& target, uint8_t*
   const bool uses_tokens = file.head.names_model() && kind_of_model(model.data(), model.size()) == kTokenModelKind;
   if (file.reason != Reason::none || !uses_tokens) return file;
   // Now it is known how many bytes a pixel takes, and so how large the tiles should be.
-  const double bytes = static_cast<double>(file.size - file.head.payload_start);
+  const double bytes = static_cast<double>(file.payloads);
   const Plan other = with_tile_edge(request, plan, edge_for(bytes / static_cast<double>(request.pixels()), false));
   const bool is_same = head_of(request, other).tile_count == file.head.tile_count;
   return is_same ? file : write_planned(request, other, target, out);
@@ -211,11 +203,11 @@ enum class Others { none, default_only, all };
 // Fitting a model to a small image takes many times longer than encoding it with a known one. So efforts up to
 // kMaxEffortWithoutFit never do. Higher ones try the default model, and fit one if the payloads are large enough for a
 // fitted model to pay.
-Others others_than(const Written& named, const Request& request, const uint8_t* file) {
-  const bool has_other = has_other_tiles(named.head, file);  // which the model has no code for
+Others others_than(const Written& named, const Request& request) {
+  const bool has_other = named.has_others;  // which the model has no code for
   if (!request.is_small()) return has_other ? Others::all : Others::none;
   if (first_plan(request).effort <= kMaxEffortWithoutFit) return has_other ? Others::default_only : Others::none;
-  return has_other || named.size - named.head.payload_start > kMinPayloadForFit ? Others::all : Others::default_only;
+  return has_other || named.payloads > kMinPayloadForFit ? Others::all : Others::default_only;
 }
 
 // Writes the file with the named model. If another one may be smaller, also encodes without it and keeps the smaller
@@ -223,7 +215,7 @@ Others others_than(const Written& named, const Request& request, const uint8_t* 
 Written write_named_or_smallest(const Request& request, const EncodeTarget& target, uint8_t* out) {
   const Written named = write_named(request, target, out);
   if (named.reason != Reason::none) return named;
-  const Others others = others_than(named, request, out);
+  const Others others = others_than(named, request);
   if (others == Others::none) return named;
   const Request nameless = without_name(request);
   const bool has_default = default_model_for(request.channels(), request.image.bits) != 0;
@@ -232,7 +224,7 @@ Written write_named_or_smallest(const Request& request, const EncodeTarget& targ
   std::memcpy(copy.get(), out, named.size);
   const Written other = others == Others::all
                             ? write_smallest(nameless, target, out)
-                            : write_planned(nameless, with_origin(first_plan(nameless), L3_MODEL_DEFAULT), target, out);
+                            : write_planned(nameless, with_default(nameless, first_plan(nameless), false), target, out);
   if (other.reason != Reason::none || other.size < named.size) return other;
   std::memcpy(out, copy.get(), named.size);
   return named;
@@ -259,8 +251,9 @@ bool may_do_without_name(const Request& request) {
 Written write_best(const Request& request, const EncodeTarget& target, uint8_t* out) {
   if (may_do_without_name(request)) return write_named_or_smallest(request, target, out);
   const Plan plan = first_plan(request);
-  const bool is_fitted = plan.origin == L3_MODEL_OWN && known_model(request, plan).empty();
-  return is_fitted ? write_smallest(request, target, out) : write_planned(request, plan, target, out);
+  const bool has_choice =
+      plan.origin == L3_MODEL_DEFAULT || (plan.origin == L3_MODEL_OWN && known_model(request, plan).empty());
+  return has_choice ? write_smallest(request, target, out) : write_planned(request, plan, target, out);
 }
 
 }  // namespace l3
