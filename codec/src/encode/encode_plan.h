@@ -52,7 +52,8 @@ Plan with_default(const Request& request, const Plan& plan, bool drawn);
 Plan with_effort(const Plan& plan, uint32_t effort);
 // With tiles of the size in the options, otherwise `edge`, less where a payload could not hold them.
 Plan with_tile_edge(const Request& request, const Plan& plan, uint32_t edge);
-// The tile edge for a token model with which a pixel takes this many bytes. If pixels follow others, the larger the better.
+// The tile edge for a token model with which a pixel takes this many bytes. If pixels follow others, the larger the
+// better.
 uint32_t edge_for(double bytes_of_pixel, bool follow);
 
 // The bytes of the model that a plan uses, or empty if it has none or one that is to be fitted.

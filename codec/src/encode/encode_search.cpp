@@ -74,7 +74,8 @@ TokenEncoder::Choice choose_tokens(const Request& request, const Plan& plan, uin
 
 // The same plan with this token model.
 Candidate with_tokens(const Request& request, const Plan& plan, const TokenEncoder::Choice& choice) {
-  Plan result = with_tile_edge(request, plan, edge_for(choice.bytes / static_cast<double>(request.pixels()), choice.plan.follow));
+  Plan result =
+      with_tile_edge(request, plan, edge_for(choice.bytes / static_cast<double>(request.pixels()), choice.plan.follow));
   result.tokens = true;
   result.token_plan = choice.plan;
   return {result};
@@ -124,7 +125,8 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
   const double difference = kOfEstimate * choice.bytes / (share * bytes) - 1;
   if (effort != plan.effort) fitted.reset();
   const bool is_far = repeats > kFarRepeats && plan.effort >= kTriesBothOfFar;
-  const bool both = is_far ? std::abs(difference) < kCloseOfFar : plan.effort >= kTriesBoth && std::abs(difference) < kClose;
+  const bool both =
+      is_far ? std::abs(difference) < kCloseOfFar : plan.effort >= kTriesBoth && std::abs(difference) < kClose;
   if (difference >= 0 || both) kinds.push_back({plan, std::move(fitted)});
   if (difference < 0 || both) kinds.push_back(std::move(tokens));
   return kinds;

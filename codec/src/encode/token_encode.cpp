@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "api/parallel.h"
-#include "encode/token_follow.h"
 #include "encode/entropy.h"
+#include "encode/token_follow.h"
 #include "models/model_tables.h"
 #include "targets/encode_target.h"
 

@@ -44,7 +44,10 @@ class Follower {
     uint32_t* const kept = &kept_[size_t{y} * planes_.width + x];
     const uint32_t of_w = x > 0 ? kept[-1] : 0, of_n = y > 0 ? kept[-static_cast<ptrdiff_t>(planes_.width)] : 0;
     // Neighbours as in section 13.3.
-    const ptrdiff_t w = x > 0 ? -1 : y > 0 ? up : 0, n = y > 0 ? up : w, nw = y > 0 && x > 0 ? up - 1 : n,
+    const ptrdiff_t w = x > 0   ? -1
+                        : y > 0 ? up
+                                : 0,
+                    n = y > 0 ? up : w, nw = y > 0 && x > 0 ? up - 1 : n,
                     ne = y > 0 && x + 1 < planes_.width ? up + 1 : n;
     const bool is_first = x == 0 && y == 0;
     uint32_t place = 0, source = kFollowTable;
@@ -68,9 +71,10 @@ class Follower {
       place = table_[entry];
     }
     planes_.follows[at] = 0;
-    if (place == 0 || (place & 0xFFFF) > planes_.width || place >> 16 >= planes_.height || steps_(place) >= step) return;
-    const ptrdiff_t from = static_cast<ptrdiff_t>(size_t{place >> 16} * planes_.pitch + (place & 0xFFFF) - 1) -
-                           static_cast<ptrdiff_t>(at);
+    if (place == 0 || (place & 0xFFFF) > planes_.width || place >> 16 >= planes_.height || steps_(place) >= step)
+      return;
+    const ptrdiff_t from =
+        static_cast<ptrdiff_t>(size_t{place >> 16} * planes_.pitch + (place & 0xFFFF) - 1) - static_cast<ptrdiff_t>(at);
     const auto equals = [&](ptrdiff_t a, ptrdiff_t b) {
       for (uint32_t c = 0; c < planes_.channels; ++c) {
         if (planes_.values[c][static_cast<ptrdiff_t>(at) + a] != planes_.values[c][static_cast<ptrdiff_t>(at) + b])

@@ -1,4 +1,4 @@
-// Finds the pixels of a tile that follow others (section 15.5 of the spec).
+// Finds the pixels of a tile that follow others (section 15.6 of the spec).
 #pragma once
 
 #include "engine/token_planes.h"

@@ -110,8 +110,8 @@ std::vector<uint8_t> write_token_model(const TokenModel& model) {
   bytes[1] = static_cast<uint8_t>(model.channels);
   bytes[2] = static_cast<uint8_t>(model.bits);
   bytes[3] = static_cast<uint8_t>((model.match ? 1 : 0) | (model.literal ? 2 : 0) | (model.hole ? 4 : 0) |
-                                  static_cast<int>(model.listing) << 3 | (model.still ? 32 : 0) | (model.follow ? 64 : 0) |
-                                  (model.rows ? 128 : 0));
+                                  static_cast<int>(model.listing) << 3 | (model.still ? 32 : 0) |
+                                  (model.follow ? 64 : 0) | (model.rows ? 128 : 0));
   store_u16(&bytes[4], model.hole ? model.hole_value : 0);
   bytes[6] = static_cast<uint8_t>(model.table_count);
   bytes[7] = static_cast<uint8_t>(class_tables);

@@ -195,7 +195,7 @@ double TokenCounts::bits(const TokenModel& model) const {
       sum += counts[i] * (length + (symbols == kTokens ? raw_bits_of(i) : 0));
     }
   };
-  const auto add_binary = [&](const uint32_t (&counts)[2], uint32_t frequency) {
+  const auto add_binary = [&](const uint32_t(&counts)[2], uint32_t frequency) {
     const double still = logarithm(frequency), not_still = logarithm(kProbabilities - frequency);
     sum += counts[1] * (kProbabilityBits - still) + counts[0] * (kProbabilityBits - not_still);
   };
@@ -273,16 +273,16 @@ void fit_token_groups(const TokenTiles& tiles, const TokenKernels& kernels, uint
 
 void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, TokenModel& model) {
   model.table_count = 0;
-  const auto frequency_of = [](const uint32_t (&of)[2]) {
+  const auto frequency_of = [](const uint32_t(&of)[2]) {
     // Add one to each count, since tiles that were not seen may contain either kind.
     const uint64_t all = uint64_t{of[0]} + of[1] + 2, share = kProbabilities * (uint64_t{of[1]} + 1) / all;
-    return static_cast<uint32_t>(
-        std::clamp<uint64_t>(share, kMinStillFrequency, kProbabilities - kMinStillFrequency));
+    return static_cast<uint32_t>(std::clamp<uint64_t>(share, kMinStillFrequency, kProbabilities - kMinStillFrequency));
   };
   for (uint32_t above = 0; above < 2 && model.still; ++above) {
     model.still_frequency[above] = frequency_of(counts.still_[above]);
   }
-  for (uint32_t i = 0; i < kRowContexts && model.rows; ++i) model.row_frequency[i] = frequency_of(counts.rows_still_[i]);
+  for (uint32_t i = 0; i < kRowContexts && model.rows; ++i)
+    model.row_frequency[i] = frequency_of(counts.rows_still_[i]);
   if (model.match) fit_matches(counts.matches_, effort, model);
   const uint32_t first = model.table_count;
   RowTables tables(kTokenRows);

@@ -23,9 +23,9 @@ class TokenCounts {
 
   uint32_t channels_;
   uint32_t sign_groups_[kMaxChannels], rows_[kMaxChannels];
-  std::vector<uint32_t> matches_;                                  // by equalities, octave and symbol
-  std::vector<uint32_t> tokens_[kMaxChannels];                     // by row, level and token; literal: by W and token
-  uint32_t still_[2][2] = {};                                      // by whether the block above is still
+  std::vector<uint32_t> matches_;               // by equalities, octave and symbol
+  std::vector<uint32_t> tokens_[kMaxChannels];  // by row, level and token; literal: by W and token
+  uint32_t still_[2][2] = {};                   // by whether the block above is still
   uint32_t rows_still_[kRowContexts][2] = {};
   uint32_t classes_[kMaxChannels][kMaxClasses][kMaxClasses] = {};  // by the class of the channel before
 };

@@ -135,7 +135,8 @@ std::vector<uint8_t> row_contexts(const TokenSymbols& symbols, uint32_t width, u
         if (symbols.still[block] != 0 || block / across * kBlockEdge + k >= height) continue;
         contexts[size_t{block} * kBlockEdge + k] = static_cast<uint8_t>(row_context(known.data(), across, block, k));
       }
-      for (uint32_t block = first; block < end; ++block) known[block] &= static_cast<uint16_t>(symbols.rows[block] | ~(1u << k));
+      for (uint32_t block = first; block < end; ++block)
+        known[block] &= static_cast<uint16_t>(symbols.rows[block] | ~(1u << k));
     }
   }
   return contexts;

@@ -50,8 +50,8 @@ struct TokenRows {
   TokenRows(const TokenModel& model, uint32_t c);
 };
 
-// The contexts of all rows of blocks (section 15.5), 16 to a block, if this many lanes decode them. kNoSymbol for rows of
-// still blocks and those outside of the tile.
+// The contexts of all rows of blocks (section 15.5), 16 to a block, if this many lanes decode them. kNoSymbol for rows
+// of still blocks and those outside of the tile.
 std::vector<uint8_t> row_contexts(const TokenSymbols& symbols, uint32_t width, uint32_t height, uint32_t lanes);
 
 // Reads the symbols of a tile that is predicted, if the model predicts.

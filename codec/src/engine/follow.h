@@ -1,4 +1,4 @@
-// Pixels that follow others (section 15.5 of the spec): the rules, for processors and GPUs alike.
+// Pixels that follow others (section 15.6 of the spec): the rules, for processors and GPUs alike.
 #pragma once
 
 #include "container/dense.h"

@@ -580,7 +580,8 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   uint32_t classes_weights_[kChannels][kMaxClasses][kTapPairs];
   uint32_t activity_[kChannels][kActivityPairs];
   uint8_t match_tables_[kMatchPatterns * kOctaves];  // by pattern of equalities, and octave if activity counts
-  uint16_t rows_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];  // with still rows: a bit for each of a block
+  uint16_t
+      rows_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];  // with still rows: a bit for each of a block
   using Follow = TokenFollow<kChannels, kRecordParts * kRecords>;
   Follow follow_;
 };

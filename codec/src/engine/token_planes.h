@@ -24,7 +24,7 @@ struct TokenPlanes {
   int32_t* held;                     // with holes: what takes their place among the neighbours of each pixel
   uint8_t* equalities;               // with match
   uint8_t* symbols;                  // without match every symbol is kMatchNone
-  uint8_t* follows;                  // with follow: the number of each pixel (section 15.5)
+  uint8_t* follows;                  // with follow: the number of each pixel (section 15.6)
   uint8_t* classes[kMaxChannels];    // of each block
   uint8_t* still;                    // for each block
   uint16_t* rows;                    // for each block, a bit for each row that is still

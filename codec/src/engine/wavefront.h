@@ -222,8 +222,7 @@ class Wavefront {
       L3_FOR_USED_PARTS {
         const Mask here = W::both(active_[part], W::less(W::load(row_numbers + part * W::kPartLanes), height_));
         const Mask still = decode_binary(part, round, W::load(frequencies + part * W::kPartLanes), here);
-        W::store(is_still + part * W::kPartLanes,
-                 W::select(W::and_not(here, still), W::splat(0), W::splat(1)));
+        W::store(is_still + part * W::kPartLanes, W::select(W::and_not(here, still), W::splat(0), W::splat(1)));
       }
       for (uint32_t block = round.first; block < round.end; ++block) {
         if (is_still[block - round.first] == 0) rows[block] &= static_cast<uint16_t>(~(1u << k));

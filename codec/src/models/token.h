@@ -28,9 +28,8 @@ L3_INLINE constexpr uint32_t token_words(uint32_t channels) { return (channels +
 // A flag next to the class of a block's first channel, which has five bits: the block is still.
 constexpr uint32_t kStillBlock = 0x80;
 
-
-// The context of row k of a block (section 15.5). `rows` has a bit for each row of each block: 0 if it is known not to be
-// still.
+// The context of row k of a block (section 15.5). `rows` has a bit for each row of each block: 0 if it is known not to
+// be still.
 constexpr uint32_t kRowContexts = 16;
 L3_INLINE uint32_t row_context(const uint16_t* rows, uint32_t across, uint32_t block, uint32_t k) {
   // Row k - 1 in bit 1, row k - 2 in bit 0.
@@ -70,7 +69,7 @@ struct TokenTables {
   bool match_by_activity;  // whether any row of matches has more than one table
   Listing listing;
   uint32_t hole_value;
-  uint32_t still_frequency[2];   // of a still block, if the block above is not still, and if it is
+  uint32_t still_frequency[2];           // of a still block, if the block above is not still, and if it is
   uint32_t row_frequency[kRowContexts];  // of a still row
   uint32_t depth[kMaxChannels];          // bits of a value, by engine channel
   uint32_t classes[kMaxChannels];

@@ -44,7 +44,8 @@ class AnyTokenModelReader {
     tables_.rows = (flags & 128) != 0;
     tables_.engine_channels = tables_.listing == Listing::colours ? 1 : channels;
     const bool alone = tables_.engine_channels == 1;
-    if ((flags >> 3 & 3) == 3 || ((tables_.still || tables_.follow) && !tables_.match) || (tables_.rows && !tables_.still) || (tables_.literal && !alone) ||
+    if ((flags >> 3 & 3) == 3 || ((tables_.still || tables_.follow) && !tables_.match) ||
+        (tables_.rows && !tables_.still) || (tables_.literal && !alone) ||
         (tables_.hole && (!tables_.match || tables_.literal || !alone))) {
       return {Reason::model_head, 3};
     }
