@@ -23,7 +23,7 @@ uint8_t coding_of(const uint8_t* entry) {
   switch (static_cast<Method>(entry[0])) {
     case Method::constant: return kTinyOthers;
     case Method::raw: return kTinyOthers | 1 << 3;
-    case Method::fast: return static_cast<uint8_t>(kTinyOthers | (2 + entry[1]) << 3);
+    case Method::fast: return static_cast<uint8_t>(kTinyOthers | (2u + entry[1]) << 3);
     default: return entry[1];
   }
 }

@@ -1,5 +1,5 @@
-// What the pixels of a token tile follow, on processors (section 15.6 of the spec): a lane after the other, since only
-// some lanes of a step decode a pixel.
+// What the pixels of a token tile follow, on processors (section 15.6 of the spec). Places are found for a lane after the
+// other, since only some lanes of a step decode a pixel; what is a loop over all lanes becomes vector instructions.
 #pragma once
 
 #include <cstdlib>
@@ -14,9 +14,9 @@ namespace l3 {
 template <uint32_t kChannels, uint32_t kStride>
 class TokenFollow {
  public:
-  // The neighbours of a lane's pixel: values of all channels.
+  // The neighbours of a step's pixels: the values of all channels, by lane.
   struct Around {
-    uint16_t w[kChannels], n[kChannels], nw[kChannels], ne[kChannels];
+    const uint16_t *w[kChannels], *n[kChannels], *nw[kChannels], *ne[kChannels];
   };
 
   TokenFollow() = default;
@@ -48,10 +48,22 @@ class TokenFollow {
   // Begins a step, before its lanes ask.
   L3_INLINE void begin_step() {
     asking_ = asked_ = 0;
-    std::memset(numbers_, 0, sizeof(numbers_));
+    std::memset(sources_, 0, sizeof(sources_));
+  }
+  // Finds which entry of the table each pixel would ask. Call it before find().
+  L3_INLINE void hash(const Around& around) {
+    std::memset(hashes_, 0, sizeof(hashes_));
+    for (uint32_t c = 0; c < channels_; ++c) {
+      const uint16_t* const factors = kFollowFactors[c];
+      const uint16_t *const w = around.w[c], *const n = around.n[c], *const nw = around.nw[c], *const ne = around.ne[c];
+      for (uint32_t l = 0; l < kStride; ++l) {
+        hashes_[l] = static_cast<uint16_t>(hashes_[l] + uint32_t{w[l]} * factors[0] + uint32_t{n[l]} * factors[1] +
+                                           uint32_t{nw[l]} * factors[2] + uint32_t{ne[l]} * factors[3]);
+      }
+    }
   }
   // Finds what the pixel of a lane at column x, row y follows.
-  L3_INLINE void find(uint32_t step, uint32_t lane, uint32_t x, uint32_t y, const Around& around) {
+  L3_INLINE void find(uint32_t step, uint32_t lane, uint32_t x, uint32_t y) {
     const uint32_t of_n = lane > 0 ? kept_[(step - 2) % kSteps][lane - 1] : y > 0 ? last_row_[x] : 0;
     const uint32_t of_w = x > 0 ? kept_[(step - 1) % kSteps][lane] : 0;
     uint32_t place = of_n + kNextRow, source = kFollowN;
@@ -61,13 +73,7 @@ class TokenFollow {
       place = of_w + kNextColumn;
       source = kFollowW;
     } else {
-      uint32_t hash = 0;
-      for (uint32_t c = 0; c < channels_; ++c) {
-        const uint16_t* const factors = kFollowFactors[c];
-        hash += uint32_t{around.w[c]} * factors[0] + uint32_t{around.n[c]} * factors[1] +
-                uint32_t{around.nw[c]} * factors[2] + uint32_t{around.ne[c]} * factors[3];
-      }
-      uint32_t* const entry = &table_[(hash & 0xFFFF) >> (16 - kFollowBits)];
+      uint32_t* const entry = &table_[hashes_[lane] >> (16 - kFollowBits)];
       place = *entry;
       source = kFollowTable;
       entries_[asked_] = entry;
@@ -79,37 +85,26 @@ class TokenFollow {
     const uint32_t its_step = steps_(place);
     if (its_step >= step) return;
     const uint16_t* const from = values(its_step, 0) + (place >> 16) % lanes_;
-    bool is_w = true, is_n = true, is_nw = true, is_ne = true;
-    for (uint32_t c = 0; c < channels_; ++c) {
-      const uint16_t value = from[size_t{c} * kStride];
-      followed_[c][lane] = value;
-      is_w = is_w && value == around.w[c];
-      is_n = is_n && value == around.n[c];
-      is_nw = is_nw && value == around.nw[c];
-      is_ne = is_ne && value == around.ne[c];
-    }
-    const uint32_t relation = is_w ? 0 : is_n ? 1 : is_nw || is_ne ? 2 : 3;
-    numbers_[lane] = static_cast<uint16_t>(1 + 4 * relation + source);
+    for (uint32_t c = 0; c < channels_; ++c) followed_[c][lane] = from[size_t{c} * kStride];
+    sources_[lane] = static_cast<uint16_t>(1 + source);
     places_[lane] = place;
   }
-  // Ends a step, when its values are where values() says. `last` is the column of the last lane, or beyond the tile.
-  L3_INLINE void end_step(uint32_t step, uint32_t last) {
+  // Ends a step. In `differs` are the lanes whose pixel is not the followed one. `last` is the column of the last lane,
+  // or beyond the tile.
+  L3_INLINE void end_step(uint32_t step, uint32_t last, uint32_t differs) {
     uint32_t* const kept = kept_[step % kSteps];
     std::memset(kept, 0, sizeof(kept_[0]));
-    const uint16_t* const here = values(step, 0);
-    for (uint32_t lanes = asking_; lanes != 0; lanes &= lanes - 1) {
+    for (uint32_t lanes = asking_ & ~differs; lanes != 0; lanes &= lanes - 1) {
       const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(lanes));
-      bool equals = true;
-      for (uint32_t c = 0; c < channels_; ++c) {
-        equals = equals && here[size_t{c} * kStride + lane] == followed_[c][lane];
-      }
-      if (equals) kept[lane] = places_[lane];
+      kept[lane] = places_[lane];
     }
     for (uint32_t i = 0; i < asked_; ++i) *entries_[i] = *entries_[i] > askers_[i] ? *entries_[i] : askers_[i];
     if (last < width_) last_row_[last] = kept[lanes_ - 1];
   }
-  // The numbers of what the lanes of a step follow, and the values that they follow.
-  const uint16_t* numbers() const { return numbers_; }
+  // Whether any lane asked in this step.
+  bool asks() const { return asking_ != 0; }
+  // For each lane of a step 0 if it follows nothing, else 1 + the source; and the values that it follows.
+  const uint16_t* sources() const { return sources_; }
   const uint16_t* followed(uint32_t c) const { return followed_[c]; }
 
  private:
@@ -124,7 +119,7 @@ class TokenFollow {
   uint32_t asking_ = 0, asked_ = 0;
   uint32_t* entries_[kLanes];
   uint32_t askers_[kLanes], places_[kLanes], kept_[kSteps][kLanes];
-  alignas(64) uint16_t numbers_[kLanes] = {};
+  alignas(64) uint16_t sources_[kLanes] = {}, hashes_[kStride] = {};
   alignas(64) uint16_t followed_[kChannels][kLanes] = {};
 };
 

@@ -191,8 +191,23 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     }
     if (tables_.follow) {
       const uint32_t behind = 2 * (lanes_ - 1);
-      follow_.end_step(step_, lead >= behind ? lead - behind : lead + this->period_ - behind);
+      follow_.end_step(step_, lead >= behind ? lead - behind : lead + this->period_ - behind, lanes_that_differ());
     }
+  }
+  // The lanes whose pixel is not the one that it follows.
+  L3_INLINE uint32_t lanes_that_differ() const {
+    if (!follow_.asks()) return 0;
+    Records equal[kRecordParts];
+    L3_UNROLL_RECORDS {
+      equal[part] = W::all_records(0xFFFF);
+      for (uint32_t c = 0; c < channels(); ++c) {
+        const Records followed = W::load_records(follow_.followed(c) + part * kRecords);
+        equal[part] = W::both(equal[part], W::same(here_[c][part], followed));
+      }
+    }
+    uint32_t lanes = 0;
+    L3_FOR_USED_PARTS lanes |= W::bits(W::lane_mask(equal, part)) << (part * kPartLanes);
+    return ~lanes;
   }
   void fix_edges() {
     if (this->edge_count_ != 0) Base::template fix_edges<0, kArrays>();
@@ -339,12 +354,20 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
           place = W::either(place << 5, W::levels(sums_[part]) >> 2);
         }
       }
-      if (tables_.follow) place = W::either(place << 5, W::load_records(follow_.numbers() + part * kRecords));
+      if (tables_.follow) place = W::either(place << 5, follow_numbers(now, part));
       W::store_places(place, state_ + part * kPartsOfRecords, places_ + part * kRecords);
     }
   }
   // Finds what the pixels follow.
   L3_STAGE void find_follows() {
+    typename Follow::Around around;
+    for (uint32_t c = 0; c < channels(); ++c) {
+      around.w[c] = now_ + place_of(kRoleW, c);
+      around.n[c] = now_ + place_of(kRoleN, c);
+      around.nw[c] = now_ + place_of(kRoleNw, c);
+      around.ne[c] = now_ + place_of(kRoleNe, c);
+    }
+    follow_.hash(around);
     uint32_t lanes = 0;
     L3_FOR_USED_PARTS lanes |= W::bits(W::lane_mask(to_decode_, part)) << (part * kPartLanes);
     for (; lanes != 0; lanes &= lanes - 1) {
@@ -352,16 +375,25 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       const bool wraps = this->lead_ < 2 * lane;
       const uint32_t x = this->lead_ - 2 * lane + (wraps ? this->period_ : 0);
       const uint32_t y = this->lead_row_ + lane - (wraps ? lanes_ : 0);
-      typename Follow::Around around;
-      const uint16_t* const now = now_ + lane;
-      for (uint32_t c = 0; c < channels(); ++c) {
-        around.w[c] = now[place_of(kRoleW, c)];
-        around.n[c] = now[place_of(kRoleN, c)];
-        around.nw[c] = now[place_of(kRoleNw, c)];
-        around.ne[c] = now[place_of(kRoleNe, c)];
-      }
-      follow_.find(step_, lane, x, y, around);
+      follow_.find(step_, lane, x, y);
     }
+  }
+  // The numbers of what the pixels follow, from the sources and which neighbours the followed pixels equal.
+  L3_INLINE Records follow_numbers(const uint16_t* now, uint32_t part) const {
+    const Records ones = W::all_records(0xFFFF);
+    Records is_w = ones, is_n = ones, is_nw = ones, is_ne = ones;
+    for (uint32_t c = 0; c < channels(); ++c) {
+      const Records followed = W::load_records(follow_.followed(c) + part * kRecords);
+      is_w = W::both(is_w, W::same(followed, near(now, kRoleW, c)));
+      is_n = W::both(is_n, W::same(followed, near(now, kRoleN, c)));
+      is_nw = W::both(is_nw, W::same(followed, near(now, kRoleNw, c)));
+      is_ne = W::both(is_ne, W::same(followed, near(now, kRoleNe, c)));
+    }
+    Records relation = W::select(W::either(is_nw, is_ne), W::all_records(4 * 2), W::all_records(4 * 3));
+    relation = W::select(is_n, W::all_records(4 * 1), relation);
+    relation = W::without(relation, is_w);
+    const Records sources = W::load_records(follow_.sources() + part * kRecords);
+    return W::without(W::sum(sources, relation), W::same(sources, W::all_records(0)));
   }
   // Decodes what the pixels repeat. Lanes whose pixel repeats nothing escape.
   L3_STAGE void decode_matches() {
@@ -403,7 +435,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         escaped = W::without(escaped, is_hole);
       }
       if (tables_.follow) {
-        const Records nothing = W::same(W::load_records(follow_.numbers() + part * kRecords), W::all_records(0));
+        const Records nothing = W::same(W::load_records(follow_.sources() + part * kRecords), W::all_records(0));
         escaped = W::without(escaped, W::without(W::same(symbol, W::all_records(kMatchFollow)), nothing));
       }
       escaped_[part] = escaped;
