@@ -1,5 +1,5 @@
-// What the pixels of a token tile follow, on processors (section 15.6 of the spec). Places are found for a lane after the
-// other, since only some lanes of a step decode a pixel; what is a loop over all lanes becomes vector instructions.
+// What the pixels of a token tile follow, on processors (section 15.6 of the spec). Places are found for a lane after
+// the other, since only some lanes of a step decode a pixel; TokenLoop compares values, for all lanes at once.
 #pragma once
 
 #include <cstdlib>
@@ -50,20 +50,8 @@ class TokenFollow {
     asking_ = asked_ = 0;
     std::memset(sources_, 0, sizeof(sources_));
   }
-  // Finds which entry of the table each pixel would ask. Call it before find().
-  L3_INLINE void hash(const Around& around) {
-    std::memset(hashes_, 0, sizeof(hashes_));
-    for (uint32_t c = 0; c < channels_; ++c) {
-      const uint16_t* const factors = kFollowFactors[c];
-      const uint16_t *const w = around.w[c], *const n = around.n[c], *const nw = around.nw[c], *const ne = around.ne[c];
-      for (uint32_t l = 0; l < kStride; ++l) {
-        hashes_[l] = static_cast<uint16_t>(hashes_[l] + uint32_t{w[l]} * factors[0] + uint32_t{n[l]} * factors[1] +
-                                           uint32_t{nw[l]} * factors[2] + uint32_t{ne[l]} * factors[3]);
-      }
-    }
-  }
   // Finds what the pixel of a lane at column x, row y follows.
-  L3_INLINE void find(uint32_t step, uint32_t lane, uint32_t x, uint32_t y) {
+  L3_INLINE void find(uint32_t step, uint32_t lane, uint32_t x, uint32_t y, const Around& around) {
     const uint32_t of_n = lane > 0 ? kept_[(step - 2) % kSteps][lane - 1] : y > 0 ? last_row_[x] : 0;
     const uint32_t of_w = x > 0 ? kept_[(step - 1) % kSteps][lane] : 0;
     uint32_t place = of_n + kNextRow, source = kFollowN;
@@ -73,7 +61,13 @@ class TokenFollow {
       place = of_w + kNextColumn;
       source = kFollowW;
     } else {
-      uint32_t* const entry = &table_[hashes_[lane] >> (16 - kFollowBits)];
+      uint32_t hash = 0;
+      for (uint32_t c = 0; c < channels_; ++c) {
+        const uint16_t* const factors = kFollowFactors[c];
+        hash += uint32_t{around.w[c][lane]} * factors[0] + uint32_t{around.n[c][lane]} * factors[1] +
+                uint32_t{around.nw[c][lane]} * factors[2] + uint32_t{around.ne[c][lane]} * factors[3];
+      }
+      uint32_t* const entry = &table_[(hash & 0xFFFF) >> (16 - kFollowBits)];
       place = *entry;
       source = kFollowTable;
       entries_[asked_] = entry;
@@ -119,7 +113,7 @@ class TokenFollow {
   uint32_t asking_ = 0, asked_ = 0;
   uint32_t* entries_[kLanes];
   uint32_t askers_[kLanes], places_[kLanes], kept_[kSteps][kLanes];
-  alignas(64) uint16_t sources_[kLanes] = {}, hashes_[kStride] = {};
+  alignas(64) uint16_t sources_[kLanes] = {};
   alignas(64) uint16_t followed_[kChannels][kLanes] = {};
 };
 

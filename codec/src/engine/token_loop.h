@@ -367,7 +367,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       around.nw[c] = now_ + place_of(kRoleNw, c);
       around.ne[c] = now_ + place_of(kRoleNe, c);
     }
-    follow_.hash(around);
     uint32_t lanes = 0;
     L3_FOR_USED_PARTS lanes |= W::bits(W::lane_mask(to_decode_, part)) << (part * kPartLanes);
     for (; lanes != 0; lanes &= lanes - 1) {
@@ -375,7 +374,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       const bool wraps = this->lead_ < 2 * lane;
       const uint32_t x = this->lead_ - 2 * lane + (wraps ? this->period_ : 0);
       const uint32_t y = this->lead_row_ + lane - (wraps ? lanes_ : 0);
-      follow_.find(step_, lane, x, y);
+      follow_.find(step_, lane, x, y, around);
     }
   }
   // The numbers of what the pixels follow, from the sources and which neighbours the followed pixels equal.
