@@ -45,12 +45,12 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   template <class Sample>
   L3_INLINE void put_samples(Sample* to, uint32_t count, uint32_t lane, uint32_t step) const {
     const uint32_t channels = tables_.channels;
+    if constexpr (kChannels > 3 && sizeof(Sample) == 1) {
+      if (tables_.listing == Listing::none && channels == 4) return put_bytes<4>(to, count, lane, step);
+      if (tables_.listing == Listing::none && channels == 3) return put_bytes<3>(to, count, lane, step);
+    }
     if (kChannels == 1 && channels == 1) {
       put_gray(to, count, this->numbers(0, lane, step));
-    } else if (kChannels > 3 && sizeof(Sample) == 1 && channels == 4 && tables_.listing == Listing::none) {
-      put_bytes<kChannels>(to, count, lane, step);
-    } else if (kChannels > 3 && sizeof(Sample) == 1 && channels == 3 && tables_.listing == Listing::none) {
-      put_bytes<kChannels - 1>(to, count, lane, step);
     } else if (tables_.listing == Listing::none) {
       for (uint32_t c = 0; c < channels; ++c) {
         put_mapped(to + c, channels, count, c, lane, step, [](uint32_t v) { return v; });
