@@ -205,7 +205,7 @@ TEST(Auto, IsNeverLargerThanFast) {
 }
 
 TEST(Auto, PacksTheMetadataAsFastDoes) {
-  for (const Size& size : {Size{20, 20}, Size{150, 120}}) {
+  for (const Size& size : {Size{300, 90}, Size{150, 120}}) {
     Drawing d = drawing::with_sections(drawing::draw(size, {L3_COLOUR_GRAY, 8}, Pattern::noise));
     std::string text = "Comment";
     for (int i = 0; i < 3000; ++i) text += " word " + std::to_string(i * i % 99991);

@@ -232,7 +232,7 @@ double TokenEncoder::bytes_of_more_lanes(double bytes) const {
   return tiles * kBytesOfLane * std::max(0.0, lanes - bytes / tiles / kBytesForLane);
 }
 
-// Pixels may follow others with the best plan of each kind that matches. Only larger pieces show what that brings.
+// Pixels may follow others with the best plan of each kind, if it matches. Only larger pieces show what that brings.
 void TokenEncoder::try_follow(const Listings& listings, uint64_t pixels, std::vector<Trial>& trials) const {
   const std::vector<SampleTile> pieces = pieces_of(source_, std::max(pixels, kMinPixelsOfFollow), kPieceOfFollow);
   const TileSource sample(pieces);
@@ -240,9 +240,9 @@ void TokenEncoder::try_follow(const Listings& listings, uint64_t pixels, std::ve
   of_sample.share_of_sample = share_of(sample, listings);
   const double best = trials.front().bytes;
   for (const bool literal : {false, true}) {
-    const auto suits = [=](const Trial& trial) { return trial.plan.match && trial.plan.literal == literal; };
+    const auto suits = [=](const Trial& trial) { return trial.plan.literal == literal; };
     const auto found = std::find_if(trials.begin(), trials.end(), suits);
-    if (found == trials.end() || found->bytes > kMaxOfFollowed * best) continue;
+    if (found == trials.end() || !found->plan.match || found->bytes > kMaxOfFollowed * best) continue;
     TokenPlan plan = found->plan;
     const double without = try_plan(plan, sample, of_sample, kEstimate).bytes;
     plan.follow = true;
