@@ -74,10 +74,11 @@ class CudaBatch : public GpuBatch {
     pinned_ = std::move(*pinned);
     samples_ = std::move(*samples);
     std::copy(files_.begin(), files_.end(), pinned_.bytes());
-    l3_cuda_capacity capacity{static_cast<uint32_t>(items_.size()), 0, 0, 0};
+    l3_cuda_capacity capacity{static_cast<uint32_t>(items_.size()), 0, 0, 0, 0};
     for (const Item& item : items_) {
       capacity.tiles += l3_cuda_count_tiles(&item.info, 0, 0);
       capacity.staged_bytes += aligned(item.file_size);
+      capacity.follow_bytes += l3_cuda_count_follow_bytes(files_.data() + item.file, item.file_size, nullptr, 0, 0, 0);
     }
     auto decoder = Decoder::make(capacity);
     if (!decoder) return l3::message(decoder.error());

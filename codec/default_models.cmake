@@ -1,4 +1,4 @@
-# Writes a C++ file with the default models: cmake -DMODELS=FOLDER -DOUT=FILE -DCOUNT=4 -P default_models.cmake. FOLDER
+# Writes a C++ file with the default models: cmake -DMODELS=FOLDER -DOUT=FILE -DCOUNT=8 -P default_models.cmake. FOLDER
 # contains 01.l3model, 02.l3model and so on. The output compiles for the processor and for the GPU.
 set(text "// Written by default_models.cmake from spec/models.\n")
 set(entries "")

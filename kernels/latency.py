@@ -16,8 +16,8 @@ import model
 
 GAP = 1.5  # microseconds from the end of a kernel to the first instruction of the next one
 TRIP = 700  # cycles of a load that waits for memory
-TRIPS = {"memset": 0, "open": 12, "models": 6, "list": 8, "dense": 12, "tokens": 2, "wide tokens": 2, "bytes": 2,
-         "words": 2, "report": 4}
+TRIPS = {"memset": 0, "open": 12, "models": 6, "list": 8, "dense": 12, "tokens": 2, "wide tokens": 2, "rows": 2,
+         "bytes": 2, "words": 2, "report": 4}
 ALONE = model.Use(1, {})
 
 

@@ -20,8 +20,8 @@ import model
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("stage_files.cu", "open_images.cu", "change_images.cu", "build_models.cu", "list_tiles.cu",
-           "decode_dense.cu", "decode_tokens.cu", "decode_bytes.cu", "decode_words.cu", "encode_tiles.cu",
-           "encode_files.cu")
+           "decode_dense.cu", "decode_tokens.cu", "decode_rows.cu", "decode_follow.cu", "decode_bytes.cu",
+           "decode_words.cu", "encode_tiles.cu", "encode_files.cu")
 EVERY_ARCHITECTURE = "80,86,89,90,100,120"
 LIMITS = {"registers": 64, "spill_bytes": 0}
 # Wavefronts of look-ups, on average of kodim05 and kodim20: tests/bank_conflicts.cpp. Of loads of 16 bytes, half are
@@ -100,7 +100,7 @@ STEPS = {
         Steps("RGB of 16 bits", (0.62, 1, 1, 0.8, 0.9, 0.65), False, 6, 32, COLOURS, 8, "STG 8", 0, 6),),
 }
 MIXED_STEPS = 32  # so many steps are modelled one after the other
-COUNTED = ("dense_kernel", "tokens_kernel", "wide_tokens_kernel")
+COUNTED = ("dense_kernel", "tokens_kernel", "wide_tokens_kernel", "rows_kernel", "follow_kernel")
 EXPLANATION = """\
 Loops (of bytes_kernel: turns of four blocks; of token tiles: steps of an image): cycles of a scheduler for a turn of
 one warp, by what is busy; "simulated" with as many warps as there is room for; GB/s of a GPU that does nothing else,

@@ -156,6 +156,7 @@ class Header:
     tile_height: int  # in pixels
     index_check: int
     digest: bytes
+    is_tiny: bool = False  # section 18
 
     @property
     def max_sample(self) -> int:
@@ -181,6 +182,8 @@ class Header:
 
 
 def read_header(data: bytes) -> Header:
+    if data[:4] == TINY_SIGNATURE:
+        return read_tiny_header(data)
     require(len(data) <= MAX_FILE_SIZE, MAX_FILE_SIZE, "the file is longer than 2^36 bytes")
     require(len(data) >= HEADER_SIZE, len(data), "the file ends within the header")
     (
@@ -252,7 +255,7 @@ def read_header(data: bytes) -> Header:
 @dataclass(frozen=True)
 class Section:
     type: int
-    check: int
+    check: int | None  # of a tiny file's sections None
     at_check: int  # offset of the check in the file
     offset: int
     size: int
@@ -291,7 +294,7 @@ PALETTE, TRANSPARENCY, COLOUR_SPACE, ICC_PROFILE, EXIF, MODEL = IMAGE_SECTIONS =
 ASIDE = 0x8000  # the first of the types that decoding never reads
 METADATA = 0x8001
 KEY_SIZE = {GRAY: 2, RGB: 6}
-REPEAT, CLASS_COLOURS = range(2)  # the rules of palettes
+REPEAT, CLASS_COLOURS, GRAYS = range(3)  # the rules of palettes
 PART_SIZES = (4, 4, 1, 32)  # of a colour space: code points, gamma, rendering intent, chromaticities
 
 
@@ -307,11 +310,12 @@ def read_palette(section: bytes, at: int, at_size: int, bits: int) -> list[bytes
     """All entries of the palette whose section begins at `at`."""
     require(len(section) >= 2, at_size, "the palette is below 2 bytes")
     rule, count = section[0], section[1] + 1
-    require(rule in (REPEAT, CLASS_COLOURS), at, f"rule {rule} of palettes is not known")
+    require(rule <= GRAYS, at, f"rule {rule} of palettes is not known")
     require(count <= 1 << bits, at + 1, "the palette has more than 2^bits entries")
-    given, rest = divmod(len(section) - 2, 3)
-    require(rest == 0 and given <= count, at_size, "size of the palette is not 2 + 3 k with k up to n")
-    entries = [section[2 + 3 * i : 5 + 3 * i] for i in range(given)]
+    each = 1 if rule == GRAYS else 3
+    given, rest = divmod(len(section) - 2, each)
+    require(rest == 0 and given <= count, at_size, "size of the palette is not that of k entries with k up to n")
+    entries = [section[2 + each * i : 2 + each * (i + 1)] * (3 // each) for i in range(given)]
     for i in range(given, count):
         before = entries[-1] if entries else bytes(3)
         entries.append(class_colour(i) if rule == CLASS_COLOURS else before)
@@ -328,6 +332,8 @@ def check_colour_space(section: bytes, at: int, at_size: int) -> None:
 
 def read_section(data: bytes, section: Section) -> bytes:
     """The contents of a section whose check and padding are right."""
+    if section.check is None:
+        return data[section.offset : section.end]
     end = pad(section.end)
     require(end <= len(data), len(data), "the file ends within a section")
     require(check(data[section.offset : end]) == section.check, section.at_check, "check of a section does not match")
@@ -448,7 +454,7 @@ class Tile:
     parameters: int
     offset: int = 0  # of the payload, in bytes
     size: int = 0  # in bytes
-    check: int = 0
+    check: int | None = 0  # of a tiny file's tile None
     constant: tuple[int, ...] = ()
 
 
@@ -490,7 +496,7 @@ def decode_tile(data: bytes, header: Header, tile: Tile, model: AnyModel | None)
     if tile.method == CONSTANT:
         return constant_rows(header, tile)
     payload = data[tile.offset : tile.offset + tile.size]
-    require(check(payload) == tile.check, tile.at + 8, "check of a payload does not match")
+    require(tile.check is None or check(payload) == tile.check, tile.at + 8, "check of a payload does not match")
     if tile.method == DENSE:
         return dense_rows(header, tile, payload, model)
     return raw_rows(header, tile, payload) if tile.method == RAW else fast_rows(header, tile, payload)
@@ -520,7 +526,8 @@ def raw_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
     row = tile.w * header.channels
     count = row * tile.h
     bits = count * header.bits
-    require(tile.size == 16 * ceil(bits, 128), tile.at + 2, "size of a raw payload does not fit the tile")
+    unit = 4 if header.is_tiny else 16
+    require(tile.size == unit * ceil(bits, 8 * unit), tile.at + 2, "size of a raw payload does not fit the tile")
     reason = "bits after the last sample are not zero"
     if bits % 8:
         last = bits // 8
@@ -728,10 +735,11 @@ def untransform(transform: int, row: list[list[int]], bits: int) -> tuple[list[i
 
 def verify_more(data: bytes, header: Header, sections: list[Section], limits: Limits) -> None:
     """What verifying asks for beyond decoding."""
-    digest = hashlib.sha256(data[:AT_HEAD_CHECK])
-    digest.update(bytes(HEADER_SIZE - AT_HEAD_CHECK))  # head check and digest, as zero
-    digest.update(data[HEADER_SIZE : payload_start(header, sections)])
-    require(digest.digest()[:16] == header.digest, AT_DIGEST, "digest does not match")
+    if not header.is_tiny:
+        digest = hashlib.sha256(data[:AT_HEAD_CHECK])
+        digest.update(bytes(HEADER_SIZE - AT_HEAD_CHECK))  # head check and digest, as zero
+        digest.update(data[HEADER_SIZE : payload_start(header, sections)])
+        require(digest.digest()[:16] == header.digest, AT_DIGEST, "digest does not match")
     for section in sections:
         if section.type >= ASIDE:
             read_section(data, section)
@@ -804,8 +812,11 @@ def verify(data: bytes, limits: Limits = DEFAULT_LIMITS, models: Models = NO_MOD
 def decode_file(data: bytes, limits: Limits, models: Models, verifying: bool) -> Image:
     header = read_header(data)
     require_limits(header, limits)
-    sections = read_section_entries(data, header)
-    tiles = read_index(data, header, payload_start(header, sections))
+    if header.is_tiny:
+        sections, tiles = read_tiny(data, header)
+    else:
+        sections = read_section_entries(data, header)
+        tiles = read_index(data, header, payload_start(header, sections))
     contents, palette = read_image_sections(data, header, sections)
     model = find_model(data, header, sections, models)
     pixel_size = header.channels * header.sample_size
@@ -1386,7 +1397,7 @@ def sample_of(z: int, p: int, up: int, values: int = 256) -> int:
 
 TOKEN_MODEL = 1  # its kind
 MAX_TOKEN_MODEL = 1 << 17
-MATCH, LITERAL, HOLE, STILL = 1, 2, 4, 32  # flags
+MATCH, LITERAL, HOLE, STILL, FOLLOW, ROWS = 1, 2, 4, 32, 64, 128  # flags
 NO_LISTING, RANKS, COLOURS = range(3)
 
 
@@ -1403,7 +1414,9 @@ class TokenModel:
     channels: list[ModelChannel]  # none with the flag literal
     literal: list[int] | None  # with the flag literal: the table of W = 0, 1, ... and of all above
     still: tuple[int, int] | None  # the frequencies of still blocks
+    still_rows: list[int] | None  # those of still rows
     match: Match | None
+    follow: bool
     hole: int | None
     tables: list[Table]
     class_tables: list[list[Table]]  # of each engine channel
@@ -1424,12 +1437,13 @@ def read_token_model(data: bytes, at: int, size: int, header: Header) -> TokenMo
     require(bits == header.bits, at + 2, "the model is not for this number of bits")
     listing = flags >> 3 & 3
     engine_channels = 1 if listing == COLOURS else channels
-    require(flags >> 6 == 0, at + 3, "reserved flags of the model are not zero")
     require(listing <= COLOURS, at + 3, "listing of the model is 3")
     require(not flags & LITERAL or engine_channels == 1, at + 3, "literal with more than one engine channel")
     can_have_hole = engine_channels == 1 and flags & (MATCH | LITERAL) == MATCH
     require(not flags & HOLE or can_have_hole, at + 3, "hole without match, with literal or more channels than one")
     require(not flags & STILL or flags & MATCH != 0, at + 3, "still without match")
+    require(not flags & FOLLOW or flags & MATCH != 0, at + 3, "follow without match")
+    require(not flags & ROWS or flags & STILL != 0, at + 3, "rows without still")
     require(1 <= tables <= 64, at + 6, "tables of the model are outside 1 to 64")
     require(class_tables <= 32, at + 7, "class tables of the model are above 32")
     most_classes = 1 if flags & LITERAL else 32
@@ -1463,13 +1477,16 @@ def read_token_model(data: bytes, at: int, size: int, header: Header) -> TokenMo
             model_channels.append(read_channel(part, e, tables, classes, TOKEN_CHANNELS))
     require_class_tables(class_tables, model_channels, at + 7)
     still = read_still(match_part) if flags & STILL else None
+    still_rows = read_still_rows(match_part) if flags & ROWS else None
     match = read_match(match_part, tables) if has_match else None
     return TokenModel(
         widths=widths,
         channels=model_channels,
         literal=literal,
         still=still,
+        still_rows=still_rows,
         match=match,
+        follow=flags & FOLLOW != 0,
         hole=hole if flags & HOLE else None,
         tables=[read_table(parts.pop(0), 53, 64) for _ in range(tables)],
         class_tables=read_class_tables(parts, model_channels, classes),
@@ -1569,6 +1586,12 @@ def read_still(part: Part) -> tuple[int, int]:
     return frequencies
 
 
+def read_still_rows(part: Part) -> list[int]:
+    frequencies = [part.field(12) for _ in range(16)]
+    part.require(min(frequencies) >= 1, "a frequency of still rows is 0")
+    return frequencies
+
+
 def read_match(part: Part, tables: int) -> Match:
     mask = part.field(8)
     rows = [0]
@@ -1595,16 +1618,25 @@ def read_match(part: Part, tables: int) -> Match:
 def decode_tokens(tile: Tile, model: TokenModel, lanes: Lanes) -> list[list[list[int]]]:
     """The rows of each channel."""
     state = TokenTile(tile, lanes, model)
-    for places in steps(tile, lanes):
+    for step, places in enumerate(steps(tile, lanes)):
         state.hold(places)
         coded = [place for place in places if not state.stay(place)] if model.still else places
-        escaped = [place for place in coded if not state.match(place)] if model.match else coded
+        sources = [state.source(place, step) for place in coded] if model.follow else [NO_SOURCE for _ in coded]
+        if model.match:
+            pairs = zip(coded, sources, strict=True)
+            escaped = [place for place, source in pairs if not state.match(place, source)]
+        else:
+            escaped = coded
         seen: list[list[Seen]] = [[] for _ in escaped]  # of each pixel, in each engine channel so far
         for e in range(len(model.widths)):
             contexts = [state.context(e, place, *of) for place, of in zip(escaped, seen, strict=True)]
             tokens = [state.token(place, context) for place, context in zip(escaped, contexts, strict=True)]
             for place, token, context, of in zip(escaped, tokens, contexts, seen, strict=True):
                 of.append(state.take(e, place, token, context))
+        if model.follow:
+            state.keep(coded, sources)
+        for _, x, y in places:
+            state.step_of[y][x] = step
     lanes.end()
     return samples_of(model, state.values)
 
@@ -1623,6 +1655,28 @@ MOST_ERROR = 32767
 MOST_ACTIVITY = (1 << 24) - 1
 
 
+# Of W, N, NW and NE: the factors of the engine channels (15.6).
+FOLLOW_FACTORS = (
+    (40503, 31161, 5719, 26545),
+    (34283, 51819, 54179, 25709),
+    (49843, 44605, 64881, 18117),
+    (10197, 60207, 46427, 20233),
+)
+NEVER = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a pixel follows."""
+
+    entry: int  # of the table, which was asked, or -1
+    at: tuple[int, int] | None  # the place
+    number: int
+
+
+NO_SOURCE = Source(-1, None, 0)
+
+
 class TokenTile:
     def __init__(self, tile: Tile, lanes: Lanes, model: TokenModel) -> None:
         self.lanes = lanes
@@ -1630,11 +1684,17 @@ class TokenTile:
         self.blocks_of_row = ceil(tile.w, BLOCK)
         blocks = self.blocks_of_row * ceil(tile.h, BLOCK)
         self.still = [False] * blocks
+        self.height = tile.h
+        self.still_rows = [[False] * self.blocks_of_row for _ in range(ceil(tile.h, BLOCK) * BLOCK)]
+        self.known_rows = [[False] * self.blocks_of_row for _ in range(ceil(tile.h, BLOCK) * BLOCK)]
         decode_still = self.decode_still if model.still is not None else None
         self.classes = decode_classes(lanes, model, blocks, decode_still)
         self.values = [[[0] * tile.w for _ in range(tile.h)] for _ in model.widths]
         self.errors = [[[0] * tile.w for _ in range(tile.h)] for _ in model.widths]
         self.held = [0] * len(lanes.states)
+        self.step_of = [[NEVER] * tile.w for _ in range(tile.h)]
+        self.kept: dict[tuple[int, int], tuple[int, int]] = {}  # of a pixel (x, y)
+        self.entries: list[tuple[int, int] | None] = [None] * 1024
 
     # With the flag hole, a held value takes the place of neighbours that are the hole.
 
@@ -1667,12 +1727,40 @@ class TokenTile:
         for lane, block in enumerate(blocks):
             above = lane < row <= block and self.still[block - row]
             self.still[block] = self.lanes.either(lane, self.model.still[above])
+        if self.model.still_rows is not None:
+            self.decode_still_rows(blocks)
         return self.still[blocks.start : blocks.stop]
 
+    # 15.5 Still rows
+
+    def decode_still_rows(self, blocks: range) -> None:
+        assert self.model.still_rows is not None
+        for block in blocks:
+            row, column = divmod(block, self.blocks_of_row)
+            for y in range(row * BLOCK, row * BLOCK + BLOCK):
+                self.still_rows[y][column] = self.known_rows[y][column] = self.still[block]
+        for k in range(BLOCK):
+            decoded: list[tuple[int, int, bool]] = []
+            for lane, block in enumerate(blocks):
+                row, column = divmod(block, self.blocks_of_row)
+                y = row * BLOCK + k
+                if self.still[block] or y >= self.height:
+                    continue
+                around = (column, y - 1), (column, y - 2), (column + 1, y - 1), (column - 1, y - 1)
+                context = sum(1 << i for i, (at, of) in enumerate(around) if self.is_still_row(at, of))
+                decoded.append((y, column, self.lanes.either(lane, self.model.still_rows[context])))
+            for y, column, still in decoded:
+                self.still_rows[y][column] = still
+                self.known_rows[y][column] = True
+
+    def is_still_row(self, column: int, y: int) -> bool:
+        inside = 0 <= column < self.blocks_of_row and y >= 0
+        return not inside or not self.known_rows[y][column] or self.still_rows[y][column]
+
     def stay(self, place: Place) -> bool:
-        """Whether the block is still; then the pixel is found."""
+        """Whether the block or the row is still; then the pixel is found."""
         _, x, y = place
-        if not self.still[y // BLOCK * self.blocks_of_row + x // BLOCK]:
+        if not self.still[y // BLOCK * self.blocks_of_row + x // BLOCK] and not self.still_rows[y][x // BLOCK]:
             return False
         of_channels = [neighbours(plane, x, y) for plane in self.values]
         w, n, nw = list(zip(*of_channels, strict=True))[:3]
@@ -1680,17 +1768,57 @@ class TokenTile:
             plane[y][x] = value
         return True
 
+    # 15.6 Following
+
+    def source(self, place: Place, step: int) -> Source:
+        """What a pixel follows."""
+        _, x, y = place
+        around = list(zip(*[neighbours(plane, x, y) for plane in self.values], strict=True))
+        w, n, nw, ne = around[:4]
+        of_n, of_w = self.kept.get((x, y - 1)), self.kept.get((x - 1, y))
+        entry = -1
+        if of_n is not None:
+            at: tuple[int, int] | None = (of_n[0], of_n[1] + 1)
+            found = 3 if of_w is not None and (of_w[0] + 1, of_w[1]) == at else 2
+        elif of_w is not None:
+            at, found = (of_w[0] + 1, of_w[1]), 1
+        else:
+            total = sum(
+                value * factor
+                for pixel, factors in zip((w, n, nw, ne), FOLLOW_FACTORS, strict=True)
+                for value, factor in zip(pixel, factors)
+            )
+            entry = total % 65536 // 64
+            at, found = self.entries[entry], 0
+        is_there = at is not None and at[0] < len(self.step_of[0]) and at[1] < len(self.step_of)
+        if at is None or not is_there or self.step_of[at[1]][at[0]] >= step:
+            return Source(entry, None, 0)
+        followed = tuple(plane[at[1]][at[0]] for plane in self.values)
+        relation = 0 if followed == w else 1 if followed == n else 2 if followed in (ne, nw) else 3
+        return Source(entry, at, 1 + 4 * relation + found)
+
+    def keep(self, places: list[Place], sources: list[Source]) -> None:
+        """What is kept of a step, once its pixels are known."""
+        for (_, x, y), source in zip(places, sources, strict=True):
+            at = source.at
+            if at is not None and all(plane[y][x] == plane[at[1]][at[0]] for plane in self.values):
+                self.kept[x, y] = at
+            if source.entry >= 0:
+                before = self.entries[source.entry]
+                if before is None or (before[1], before[0]) < (y, x):
+                    self.entries[source.entry] = (x, y)
+
     # 15.1 Match
 
-    def match(self, place: Place) -> bool:
+    def match(self, place: Place, source: Source) -> bool:
         """Decodes what the pixel is; whether that says it."""
         model, (lane, x, y) = self.model, place
         assert model.match is not None
         of_channels = [neighbours(plane, x, y) for plane in self.values]
         pixels = list(zip(*of_channels, strict=True))  # of each neighbour, all its values
         w, n, nw, ne = pixels[:4]
-        octave = 0
-        if model.literal is None:
+        octave = source.number
+        if model.literal is None and not model.follow:
             octave = self.activity(0, self.values_around(0, place), self.errors_around(0, place)).bit_length() - 4
         table = model.match.tables[model.match.rows[pattern_of(pixels, model.match.mask)]][octave]
         symbol = self.lanes.symbol(lane, model.tables[table])
@@ -1698,6 +1826,8 @@ class TokenTile:
             pixel = (w, n, ne, nw)[symbol]
         elif symbol == 5 and model.hole is not None:
             pixel = (model.hole,)
+        elif symbol == 6 and source.at is not None:
+            pixel = tuple(plane[source.at[1]][source.at[0]] for plane in self.values)
         else:
             return False
         for plane, errors, value in zip(self.values, self.errors, pixel, strict=True):
@@ -1771,9 +1901,95 @@ def pattern_of(pixels: list[tuple[int, ...]], mask: int) -> int:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# 15. The default models
+# 16. The default models
 
 DEFAULT_MODELS = sorted((Path(__file__).resolve().parent / "models").glob("*.l3model"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 18. Tiny files
+
+TINY_SIGNATURE = bytes.fromhex("8B4C3354")
+TINY_HEADER_SIZE = 16
+COLOUR_OF_KIND = (GRAY, GRAY_ALPHA, RGB, RGB_ALPHA, PALETTE_INDEX, GRAY_ALPHA, RGB_ALPHA)
+NAMED, LEAST_OWN_MODEL = 31, 32
+
+
+def tiny_sizes(data: bytes) -> tuple[int, int, int]:
+    """Of the file and of the payload, and the number that says the model."""
+    sizes = number(data, 12, 4)
+    return 4 * (sizes & 1023) + 4, 4 * (sizes >> 10 & 1023), sizes >> 20
+
+
+def read_tiny_header(data: bytes) -> Header:
+    require(len(data) >= TINY_HEADER_SIZE, len(data), "the file ends within the header")
+    size, _, model = tiny_sizes(data)
+    require(len(data) == size, 12, "the file has another size than it says")
+    require(check(data[8:]) == number(data, 4, 4), 4, "check of the file does not match")
+    width, height, kind = data[8] + 1, data[9] + 1, data[10] & 7
+    bits = (data[10] >> 3 & 15) + 1
+    require(kind <= 6, 10, "kind of the image is 7")
+    require(data[10] >> 7 == 0, 10, "reserved bit of the kind is set")
+    colour = COLOUR_OF_KIND[kind]
+    require(colour != PALETTE_INDEX or bits <= 8, 10, "palette indices of more than 8 bits")
+    default_model = model if model < NAMED else 0
+    require(default_model <= len(DEFAULT_MODELS), 12, f"default model {default_model} is not known")
+    name = data[TINY_HEADER_SIZE : TINY_HEADER_SIZE + NAME_SIZE] if model == NAMED else None
+    require(name is None or len(name) == NAME_SIZE, 12, "the name of the model does not lie in the file")
+    return Header(
+        section_count=0,
+        model_name=name,
+        default_model=default_model,
+        width=width,
+        height=height,
+        channels=CHANNELS_OF_COLOUR[colour],
+        bits=bits,
+        colour=colour,
+        tile_width=32 * ceil(width, 32),
+        tile_height=32 * ceil(height, 32),
+        index_check=0,
+        digest=hashlib.sha256(data).digest()[:16],
+        is_tiny=True,
+    )
+
+
+def read_tiny(data: bytes, header: Header) -> tuple[list[Section], list[Tile]]:
+    _, payload_size, model = tiny_sizes(data)
+    sections: list[Section] = []
+    begin = TINY_HEADER_SIZE
+    if model == NAMED:
+        begin += NAME_SIZE
+    elif model >= LEAST_OWN_MODEL:
+        sections.append(Section(MODEL, None, 12, begin, model))
+        begin = pad(begin + model)
+        require(begin <= len(data), 12, "the model does not lie in the file")
+        require_zero(data[sections[0].end : begin], sections[0].end, "bytes behind the model are not zero")
+    end = begin + payload_size
+    require(end <= len(data), 12, "the payload does not lie in the file")
+    tile = read_tiny_tile(data, header, begin, payload_size)
+    code_before = 0
+    while end + 2 <= len(data) and number(data, end, 2) != 0:
+        code, size = number(data, end, 2) >> 12, number(data, end, 2) & 4095
+        section_type = code if code < 8 else ASIDE + code - 8
+        require(code > code_before, end, "codes of sections do not rise")
+        require(code not in (6, 7), end, f"code {code} of a section")
+        require(1 <= size <= len(data) - end - 2, end, "a section is empty, or does not lie in the file")
+        sections.append(Section(section_type, None, end, end + 2, size))
+        code_before = code
+        end += 2 + size
+    require(len(data) - end < 4, end, "4 bytes or more behind the last section")
+    require_zero(data[end:], end, "bytes behind the last section are not zero")
+    return sections, [tile]
+
+
+def read_tiny_tile(data: bytes, header: Header, at: int, size: int) -> Tile:
+    lanes, rest = data[11] & 7, data[11] >> 3
+    require(lanes < 6 or (lanes == 6 and rest <= 6), 11, f"coding {data[11]} is not known")
+    method, parameters = (DENSE, data[11]) if lanes < 6 else (min(rest, FAST), max(rest - FAST, 0))
+    require(method != CONSTANT or size == 8, 12, "the payload of a constant tile does not have 8 bytes")
+    require(method != FAST or size >= 8, 12, "the payload of a fast tile is below 8 bytes")
+    constant = struct.unpack_from("<4H", data, at) if method == CONSTANT else ()
+    return Tile(0, 0, header.width, header.height, 11, method, parameters, at, size, None, constant)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

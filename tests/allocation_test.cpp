@@ -9,6 +9,7 @@
 #include "by_hand.h"
 #include "codec_testing.h"
 #include "l3/l3.hpp"
+#include "screen.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 // GCC has the function and not its header.
@@ -356,6 +357,7 @@ TEST(OutOfMemory, IsAnErrorOfEveryEncoding) {
                         {"dense", drawing::draw_mixed({70, 40}, rgb), L3_METHOD_DENSE, 1},
                         {"dense, effort 9", drawing::draw_mixed({40, 20}, gray), L3_METHOD_DENSE, 9},
                         {"tokens", drawing::draw_mixed({70, 40}, depth), L3_METHOD_DENSE, 1},
+                        {"screen", drawing::screen({110, 70}, gray), L3_METHOD_DENSE, 5},
                         {"auto", drawing::draw_mixed({70, 40}, gray), L3_METHOD_AUTO, 1}};
   for (const Case& each : cases) {
     l3_encode_options options = codec_testing::options_of(each.method, 32, 32, each.effort);
@@ -414,6 +416,12 @@ TEST(OutOfMemory, IsAnErrorOfDecodingWithAnOwnModel) {
     const l3_status status = l3_open(file.data(), file.size(), nullptr, nullptr, 0, &opened, nullptr);
     l3_close(opened);
     return status;
+  });
+  // Tiles whose pixels follow others.
+  const Bytes screen = codec_testing::encode(drawing::screen({200, 130}, {L3_COLOUR_GRAY, 8}),
+                                             codec_testing::options_of(L3_METHOD_DENSE, 96, 96, 5));
+  fail_each_allocation("decoding a screen", [&] {
+    return l3_decode(screen.data(), screen.size(), nullptr, out.data(), out.size(), 0, nullptr);
   });
 }
 

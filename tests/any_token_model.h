@@ -7,7 +7,8 @@
 namespace by_hand {
 
 // Flags.
-constexpr uint32_t kMatch = 1, kLiteral = 2, kHole = 4, kRanks = 8, kColours = 16, kStill = 32;
+constexpr uint32_t kMatch = 1, kLiteral = 2, kHole = 4, kRanks = 8, kColours = 16, kStill = 32, kFollow = 64,
+                   kRows = 128;
 
 // The section of a token model: its head and its parts, for tests to spoil.
 struct TokenSection {
@@ -120,6 +121,7 @@ struct TokenModel {
   std::vector<TokenChannel> channels;  // empty with the flag literal
   std::vector<uint32_t> literal;       // the table of W = 0, 1, ...
   std::array<uint32_t, 2> still{};     // the frequencies of still blocks
+  std::array<uint32_t, 16> rows{};     // those of still rows
   uint32_t mask = 0;
   std::vector<uint32_t> pattern_rows;
   std::vector<std::vector<uint32_t>> match_rows;
@@ -255,9 +257,11 @@ class TokenModelMaker {
 
   void put_match() {
     BitString bits;
-    for (uint32_t& frequency : model_.still) {
-      if (model_.has(kStill)) bits.put(frequency = dice_.chance(4) ? 4095 : 1 + dice_.roll(4095), 12);
-    }
+    const auto put_frequency = [&](uint32_t& frequency) {
+      bits.put(frequency = dice_.chance(4) ? 4095 : 1 + dice_.roll(4095), 12);
+    };
+    if (model_.has(kStill)) std::for_each(model_.still.begin(), model_.still.end(), put_frequency);
+    if (model_.has(kRows)) std::for_each(model_.rows.begin(), model_.rows.end(), put_frequency);
     model_.mask = dice_.chance(3) ? 0xFF : dice_.byte() & dice_.byte();
     bits.put(model_.mask, 8);
     uint32_t greatest = 0;
@@ -311,7 +315,10 @@ inline uint32_t any_token_flags(Dice& dice, uint32_t channels) {
   const bool has_one = channels == 1 || listing == kColours;
   const uint32_t modes[] = {0, kMatch, kMatch | kHole, kLiteral, kMatch | kLiteral};
   const uint32_t mode = modes[dice.roll(has_one ? 5 : 2)];
-  return listing | mode | ((mode & kMatch) != 0 && dice.chance(2) ? kStill : 0);
+  uint32_t flags = listing | mode;
+  if ((mode & kMatch) != 0 && dice.chance(2)) flags |= dice.chance(2) ? kStill : kStill | kRows;
+  if ((mode & kMatch) != 0 && dice.chance(3)) flags |= kFollow;
+  return flags;
 }
 
 // A valid model. Where it codes all, every table has all symbols.
@@ -320,6 +327,39 @@ inline TokenModel any_token_model(Dice& dice, uint32_t channels, uint32_t bits, 
 }
 inline TokenModel any_token_model(Dice& dice, uint32_t channels, uint32_t bits, bool codes_all = true) {
   return any_token_model(dice, channels, bits, any_token_flags(dice, channels), codes_all);
+}
+
+// Flags of a token model, with what they add to its match or take away from it, or one of its frequencies.
+inline void mutate_token_flags(Dice& dice, Bytes& model) {
+  constexpr size_t kStillBytes = 3, kRowsBytes = 24, kHead = 12;
+  if (model.size() < kHead + 2) return;
+  uint8_t& flags = model[3];
+  const size_t engine_channels = (flags & kColours) != 0 ? 1 : std::min<size_t>(model[1], 4);
+  const size_t size_at = kHead + 2 * engine_channels;
+  size_t begin = size_at + 2 + model[6] + model[7];
+  if (begin > model.size()) return;
+  for (size_t e = 0; e < engine_channels; ++e) begin += get(&model[kHead + 2 * e], 2);
+  const size_t size = get(&model[size_at], 2), rows_at = begin + kStillBytes;
+  const bool has_rows = (flags & kRows) != 0;
+  const size_t needed = kStillBytes + (has_rows ? kRowsBytes : 0);
+  const uint32_t die = dice.roll(3);
+  if (die == 0 || (flags & kStill) == 0 || size < needed || begin + size > model.size()) {
+    flags ^= kFollow;
+  } else if (die == 1 && has_rows) {
+    const uint32_t frequency = dice.roll(16) * 12;
+    uint8_t& byte = model[rows_at + frequency / 8 + dice.roll(2)];
+    byte = static_cast<uint8_t>(dice.chance(3) ? 0 : dice.roll(256));
+  } else {
+    const auto at = model.begin() + static_cast<ptrdiff_t>(rows_at);
+    put(&model[size_at], 2, has_rows ? size - kRowsBytes : size + kRowsBytes);
+    flags ^= kRows;
+    if (has_rows) {
+      model.erase(at, at + kRowsBytes);
+    } else {
+      const Bytes frequencies = dice.bytes(kRowsBytes);
+      model.insert(at, frequencies.begin(), frequencies.end());
+    }
+  }
 }
 
 }  // namespace by_hand

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "any_token_model.h"
+#include "followed_pixels.h"
 
 namespace by_hand {
 
@@ -18,7 +19,8 @@ class TokenTileWriter {
         blocks_across_((width + 15) / 16),
         values_(engine_channels_ * width * height),
         errors_(values_.size()),
-        held_(lanes_) {}
+        held_(lanes_),
+        follows_(width, height, lanes_) {}
 
   // Of the tile, after its payload was made: its lanes and an ending.
   uint8_t parameters() const { return static_cast<uint8_t>(ending_ << 3 | log2(lanes_)); }
@@ -57,11 +59,15 @@ class TokenTileWriter {
     const SlotTable* table;
     uint32_t value;  // the symbol, or the bits
     uint32_t bits;
-    uint32_t frequency;  // of still blocks
+    uint32_t frequency;  // of still blocks and rows
     uint32_t step = 0;   // the one after it, where it is in one
   };
   struct Place {
     uint32_t lane, x, y;
+  };
+  struct Coded {
+    Place place;
+    FollowedPixels::Source source;
   };
   enum Neighbour { W, N, NW, NE, WW, NN, NNE, NWW };
 
@@ -76,7 +82,7 @@ class TokenTileWriter {
         if (x < width_ && y < height_) active.push_back({lane, x, y});
       }
       const size_t before = events_.size();
-      put_step(active);
+      put_step(active, step);
       for (size_t i = before; i < events_.size(); ++i) events_[i].step = step + 1;
     }
     ending_ = dice_.chance(3) ? dice_.roll(31) : dice_.roll(8);
@@ -89,12 +95,14 @@ class TokenTileWriter {
     const uint32_t blocks = blocks_across_ * ((height_ + 15) / 16);
     classes_.assign(engine_channels_, std::vector<uint32_t>(blocks));
     still_.assign(blocks, false);
+    moving_rows_.assign(size_t{16} * blocks, false);
     for (uint32_t i = 0; i < blocks; i += lanes_) {
       for (uint32_t block = i; block < std::min(i + lanes_, blocks) && model_.has(kStill); ++block) {
         const bool above = block - i < blocks_across_ && block >= blocks_across_ && still_[block - blocks_across_];
-        still_[block] = given_ != nullptr ? stays_as_given(block) : dice_.chance(2);
+        still_[block] = given_ != nullptr ? stays_as_given(block, 0, 16) : dice_.chance(2);
         events_.push_back({block - i, nullptr, still_[block], 0, model_.still[above]});
       }
+      if (model_.has(kRows)) put_rows(i, std::min(i + lanes_, blocks));
       for (size_t e = 0; e < model_.channels.size(); ++e) {
         const TokenChannel& channel = model_.channels[e];
         if (channel.classes == 1) continue;
@@ -108,24 +116,78 @@ class TokenTileWriter {
     }
   }
 
-  void put_step(const std::vector<Place>& active) {
+  // The rows of blocks from `begin` to `end`, which are decoded side by side.
+  void put_rows(uint32_t begin, uint32_t end) {
+    for (uint32_t k = 0; k < 16; ++k) {
+      std::vector<std::pair<uint32_t, bool>> decoded;
+      for (uint32_t block = begin; block < end; ++block) {
+        if (still_[block] || block / blocks_across_ * 16 + k >= height_) continue;
+        const bool stays = given_ != nullptr ? stays_as_given(block, k, 1) && !dice_.chance(4) : dice_.chance(2);
+        events_.push_back({block - begin, nullptr, stays, 0, model_.rows[row_context(block, k)]});
+        decoded.emplace_back(block, stays);
+      }
+      for (const auto& [block, stays] : decoded) moving_rows_[size_t{16} * block + k] = !stays;
+    }
+  }
+  uint32_t row_context(uint32_t block, uint32_t k) const {
+    const int64_t row = int64_t{block / blocks_across_} * 16 + k, column = block % blocks_across_;
+    const auto moves = [&](int64_t at_column, int64_t at_row) {
+      if (at_row < 0 || at_column < 0 || at_column >= blocks_across_) return false;
+      const auto of = static_cast<size_t>(at_row / 16 * blocks_across_ + at_column);
+      return bool{moving_rows_[of * 16 + static_cast<size_t>(at_row % 16)]};
+    };
+    return !moves(column, row - 1) + 2u * !moves(column, row - 2) + 4u * !moves(column + 1, row - 1) +
+           8u * !moves(column - 1, row - 1);
+  }
+  bool is_still(const Place& place) const {
+    const size_t block = place.y / 16 * blocks_across_ + place.x / 16;
+    return still_[block] || (model_.has(kRows) && !moving_rows_[16 * block + place.y % 16]);
+  }
+
+  void put_step(const std::vector<Place>& active, uint32_t step) {
     std::vector<Place> escaped;
+    std::vector<Coded> coded;
     for (const Place& place : active) {
       hold(place);
-      if (still_[place.y / 16 * blocks_across_ + place.x / 16]) {
+      if (is_still(place)) {
         stay(place);
         continue;
       }
-      if (!put_match(place)) escaped.push_back(place);
+      coded.push_back({place, model_.has(kFollow) ? source_of(place, step) : FollowedPixels::Source{}});
+      if (!put_match(place, coded.back().source)) escaped.push_back(place);
     }
     for (uint32_t e = 0; e < engine_channels_; ++e) {
       std::vector<Event> raw;
       for (const Place& place : escaped) put_value(e, place, raw);
       events_.insert(events_.end(), raw.begin(), raw.end());
     }
+    for (const Coded& pixel : coded) keep(pixel);
   }
 
-  // What the pixels of still blocks are: W where N is as NW, else N.
+  // What a pixel follows.
+  FollowedPixels::Source source_of(const Place& place, uint32_t step) const {
+    constexpr Neighbour kAround[] = {W, N, NW, NE};
+    std::vector<std::array<uint32_t, 4>> around(engine_channels_);
+    for (uint32_t e = 0; e < engine_channels_; ++e) {
+      for (uint32_t i = 0; i < 4; ++i) around[e][i] = value(e, kAround[i], place);
+    }
+    return follows_.source_of(place.x, place.y, step, around,
+                              [&](uint32_t e, uint32_t x, uint32_t y) { return values_[index(e, x, y)]; });
+  }
+  // After its step: what a pixel keeps, and what becomes of the entry that it asked.
+  void keep(const Coded& pixel) {
+    const auto& [place, source] = pixel;
+    bool equals = source.at.has_value();
+    for (uint32_t e = 0; e < engine_channels_ && equals; ++e) {
+      equals = values_[index(e, place.x, place.y)] == followed(source, e);
+    }
+    follows_.keep(place.x, place.y, source, equals);
+  }
+  uint32_t followed(const FollowedPixels::Source& source, uint32_t e) const {
+    return values_[index(e, source.at->x, source.at->y)];
+  }
+
+  // What the pixels of still blocks and rows are: W where N is as NW, else N.
   template <class ValueOf>
   Neighbour staying(const ValueOf& value_of) const {
     for (uint32_t e = 0; e < engine_channels_; ++e) {
@@ -137,9 +199,10 @@ class TokenTileWriter {
     const Neighbour from = staying([&](uint32_t e, Neighbour which) { return value(e, which, place); });
     for (uint32_t e = 0; e < engine_channels_; ++e) values_[index(e, place.x, place.y)] = value(e, from, place);
   }
-  bool stays_as_given(uint32_t block) const {
-    const uint32_t left = block % blocks_across_ * 16, top = block / blocks_across_ * 16;
-    for (uint32_t y = top; y < std::min(top + 16, height_); ++y) {
+  // `rows` rows of a block from row `first` on.
+  bool stays_as_given(uint32_t block, uint32_t first, uint32_t rows) const {
+    const uint32_t left = block % blocks_across_ * 16, top = block / blocks_across_ * 16 + first;
+    for (uint32_t y = top; y < std::min(top + rows, height_); ++y) {
       for (uint32_t x = left; x < std::min(left + 16, width_); ++x) {
         const auto value_of = [&](uint32_t e, Neighbour which) {
           const std::optional<Place> at = find(which, x, y);
@@ -166,9 +229,10 @@ class TokenTileWriter {
   }
 
   // Whether the pixel is what a match says.
-  bool put_match(const Place& place) {
+  bool put_match(const Place& place, const FollowedPixels::Source& source) {
     if (!model_.has(kMatch)) return false;
-    const uint32_t octave = model_.has(kLiteral) ? 0 : log2(activity(0, place)) - 3;
+    uint32_t octave = source.number;
+    if (!model_.has(kLiteral | kFollow)) octave = log2(activity(0, place)) - 3;
     const std::vector<uint32_t>& row = model_.match_rows[model_.pattern_rows[pattern(place)]];
     const SlotTable& table = model_.tables[row[std::min<size_t>(octave, row.size() - 1)]];
     uint32_t symbol = table.any_symbol(dice_);
@@ -176,23 +240,28 @@ class TokenTileWriter {
       const uint32_t first = dice_.roll(54);
       for (uint32_t i = 0; i < 54; ++i) {
         symbol = (first + i) % 54;
-        if (table.frequencies[symbol] > 0 && matches_given(symbol, place)) break;
+        if (table.frequencies[symbol] > 0 && matches_given(symbol, place, source)) break;
       }
     }
     put_symbol(place.lane, table, symbol);
-    if (escapes(symbol)) return false;
-    for (uint32_t e = 0; e < engine_channels_; ++e) values_[index(e, place.x, place.y)] = matched(symbol, e, place);
+    if (escapes(symbol, source)) return false;
+    for (uint32_t e = 0; e < engine_channels_; ++e) {
+      values_[index(e, place.x, place.y)] = matched(symbol, e, place, source);
+    }
     return true;
   }
-  bool escapes(uint32_t symbol) const { return symbol > 3 && (symbol != 5 || !model_.has(kHole)); }
-  uint32_t matched(uint32_t symbol, uint32_t e, const Place& place) const {
+  bool escapes(uint32_t symbol, const FollowedPixels::Source& source) const {
+    return symbol > 3 && (symbol != 5 || !model_.has(kHole)) && (symbol != 6 || !source.at);
+  }
+  uint32_t matched(uint32_t symbol, uint32_t e, const Place& place, const FollowedPixels::Source& source) const {
+    if (symbol == 6) return followed(source, e);
     constexpr Neighbour kRepeated[] = {W, N, NE, NW};
     return symbol == 5 ? model_.section.hole : value(e, kRepeated[symbol], place);
   }
-  bool matches_given(uint32_t symbol, const Place& place) const {
-    if (escapes(symbol)) return true;
+  bool matches_given(uint32_t symbol, const Place& place, const FollowedPixels::Source& source) const {
+    if (escapes(symbol, source)) return true;
     for (uint32_t e = 0; e < engine_channels_; ++e) {
-      if (matched(symbol, e, place) != given(e, place)) return false;
+      if (matched(symbol, e, place, source) != given(e, place)) return false;
     }
     return true;
   }
@@ -430,10 +499,12 @@ class TokenTileWriter {
   const size_t engine_channels_;
   const uint32_t blocks_across_;
   std::vector<std::vector<uint32_t>> classes_;
-  std::vector<bool> still_;
+  std::vector<bool> still_;        // of each block
+  std::vector<bool> moving_rows_;  // of each row of each block: decoded, and not still
   std::vector<uint32_t> values_;
   std::vector<int32_t> errors_;
   std::vector<uint32_t> held_;
+  FollowedPixels follows_;
   std::vector<Event> events_;
   uint32_t ending_ = 0;
   const std::vector<uint32_t>* given_ = nullptr;

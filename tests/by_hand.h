@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "container/sha256.h"
 #include "drawing.h"
@@ -100,9 +101,90 @@ struct Layout {
   size_t entry(size_t tile) const { return head_bytes + 12 * tile; }
 };
 
+// The header of an image; tile edges in pixels.
+inline std::array<uint8_t, 64> header(uint32_t width, uint32_t height, l3_colour colour, uint32_t bits,
+                                      uint32_t tile_width = 32, uint32_t tile_height = 32) {
+  std::array<uint8_t, 64> h{0x8B, 0x4C, 0x33, 0x49, 0x0D, 0x0A, 0x1A, 0x0A};
+  put(&h[20], 4, width);
+  put(&h[24], 4, height);
+  put(&h[28], 4, 1);
+  put(&h[32], 2, colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(colour) + 1);
+  h[34] = bits > 8;
+  h[35] = static_cast<uint8_t>(bits);
+  h[36] = static_cast<uint8_t>(colour);
+  h[37] = colour == L3_COLOUR_GRAY_ALPHA || colour == L3_COLOUR_RGB_ALPHA;
+  h[38] = static_cast<uint8_t>(tile_width / 32);
+  h[39] = static_cast<uint8_t>(tile_height / 32);
+  return h;
+}
+
+inline bool is_tiny(const uint8_t* data, size_t size) { return size >= 16 && std::memcmp(data, "\x8BL3T", 4) == 0; }
+
+// The parts of a tiny file (section 18), of which they would be in another file too.
+inline std::optional<Parts> find_tiny_parts(const uint8_t* data, size_t size) {
+  constexpr l3_colour kColours[] = {L3_COLOUR_GRAY,    L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB,      L3_COLOUR_RGB_ALPHA,
+                                    L3_COLOUR_PALETTE, L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB_ALPHA};
+  const uint64_t kind = data[10] & 7, sizes = get(data + 12, 4), model = sizes >> 20;
+  if (kind == 7) return {};
+  const auto edge = [](uint8_t less_1) { return (less_1 + 32u) / 32 * 32; };
+  Parts parts;
+  parts.header =
+      header(data[8] + 1u, data[9] + 1u, kColours[kind], (data[10] >> 3 & 15) + 1u, edge(data[8]), edge(data[9]));
+  if (kind > 4) parts.header[37] = 2;
+  size_t at = 16;
+  const auto take = [&](size_t bytes) {
+    Bytes taken(bytes);
+    if (bytes > size - at) return std::optional<Bytes>();
+    std::memcpy(taken.data(), data + at, bytes);
+    at += bytes;
+    return std::optional<Bytes>(std::move(taken));
+  };
+  std::optional<Bytes> own;
+  if (model == 31) {
+    const std::optional<Bytes> name = take(16);
+    if (!name) return {};
+    parts.name = *name;
+    parts.header[12] = 1;
+  } else if (model > 31) {
+    own = take(pad(model));
+    if (!own) return {};
+    own->resize(model);
+  } else {
+    put(&parts.header[14], 2, model);
+  }
+  std::optional<Bytes> payload = take(4 * (sizes >> 10 & 1023));
+  if (!payload) return {};
+  TilePart tile{3, data[11], {}, {}};
+  if ((data[11] & 7) == 6) {
+    const int other = data[11] >> 3;
+    tile.method = static_cast<uint8_t>(std::min(other, 2));
+    tile.parameters = static_cast<uint8_t>(std::max(other - 2, 0));
+  }
+  if (tile.method == 0) {
+    for (size_t c = 0; c < 4 && payload->size() == 8; ++c) {
+      tile.value[c] = static_cast<uint16_t>(get(payload->data() + 2 * c, 2));
+    }
+  } else {
+    payload->resize(pad(payload->size()));
+    tile.payload = *payload;
+  }
+  parts.tiles.push_back(std::move(tile));
+  while (size - at >= 2 && get(data + at, 2) != 0) {
+    const uint32_t entry = static_cast<uint32_t>(get(data + at, 2)), code = entry >> 12;
+    at += 2;
+    const std::optional<Bytes> section = take(entry & 4095);
+    if (!section) return {};
+    if (own && code > 6) parts.sections.push_back({6, *std::exchange(own, std::nullopt)});
+    parts.sections.push_back({code < 8 ? code : 0x8000 + code - 8, *section});
+  }
+  if (own) parts.sections.push_back({6, *own});
+  return parts;
+}
+
 // The parts of any bytes, as far as they can be found; nothing where some lie outside the file, or where there are more
 // than `most_tiles` tiles. Trusts nothing.
 inline std::optional<Parts> find_parts(const uint8_t* data, size_t size, uint64_t most_tiles = 1 << 20) {
+  if (is_tiny(data, size)) return find_tiny_parts(data, size);
   if (size < 64) return {};
   Parts parts;
   std::memcpy(parts.header.data(), data, 64);
@@ -200,21 +282,49 @@ inline Bytes put_together(const Parts& parts, const Edit& edit = nullptr) {
   return file;
 }
 
-// The header of an image; tile edges in pixels.
-inline std::array<uint8_t, 64> header(uint32_t width, uint32_t height, l3_colour colour, uint32_t bits,
-                                      uint32_t tile_width = 32, uint32_t tile_height = 32) {
-  std::array<uint8_t, 64> h{0x8B, 0x4C, 0x33, 0x49, 0x0D, 0x0A, 0x1A, 0x0A};
-  put(&h[20], 4, width);
-  put(&h[24], 4, height);
-  put(&h[28], 4, 1);
-  put(&h[32], 2, colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(colour) + 1);
-  h[34] = bits > 8;
-  h[35] = static_cast<uint8_t>(bits);
-  h[36] = static_cast<uint8_t>(colour);
-  h[37] = colour == L3_COLOUR_GRAY_ALPHA || colour == L3_COLOUR_RGB_ALPHA;
-  h[38] = static_cast<uint8_t>(tile_width / 32);
-  h[39] = static_cast<uint8_t>(tile_height / 32);
-  return h;
+// The tiny file of these parts (section 18), if there may be one; its payload is that of another file, which has no
+// more than 15 zeros more. `edit` changes its bytes behind the check.
+inline std::optional<Bytes> put_together_tiny(const Parts& parts, const std::function<void(Bytes&)>& edit = nullptr) {
+  const uint8_t* const h = parts.header.data();
+  const uint64_t width = get(h + 20, 4), height = get(h + 24, 4);
+  if (parts.tiles.size() != 1 || width - 1 > 255 || height - 1 > 255) return {};
+  const TilePart& tile = parts.tiles[0];
+  Bytes file(16);
+  std::memcpy(file.data(), "\x8BL3T", 4);
+  file[8] = static_cast<uint8_t>(width - 1);
+  file[9] = static_cast<uint8_t>(height - 1);
+  file[10] = static_cast<uint8_t>((h[37] == 2 ? 5 + h[36] / 3 : h[36]) | (h[35] - 1) << 3);
+  file[11] = static_cast<uint8_t>(tile.method == 3 ? tile.parameters : 6 | (tile.method + tile.parameters) << 3);
+  uint64_t model = parts.name.empty() ? get(h + 14, 2) : 31;
+  file = drawing::joined(file, parts.name);
+  for (const SectionPart& section : parts.sections) {
+    if (section.bytes.size() > 4095) return {};
+    if (section.type != 6) continue;
+    model = section.bytes.size();
+    file = drawing::joined(file, section.bytes);
+    file.resize(pad(file.size()));
+  }
+  Bytes payload = tile.payload;
+  if (tile.method == 0) {
+    payload.resize(8);
+    for (size_t c = 0; c < 4; ++c) put(&payload[2 * c], 2, tile.value[c]);
+  } else if (tile.method == 1) {  // its size must be exact
+    payload.resize((width * height * get(h + 32, 2) * h[35] + 31) / 32 * 4);
+  }
+  file = drawing::joined(file, payload);
+  for (const SectionPart& section : parts.sections) {
+    if (section.type == 6) continue;
+    Bytes entry(2);
+    const uint32_t code = section.type < 8 ? section.type : (section.type - 0x8000 + 8) & 15;
+    put(entry.data(), 2, code << 12 | section.bytes.size());
+    file = drawing::joined(drawing::joined(file, entry), section.bytes);
+  }
+  file.resize((file.size() + 3) / 4 * 4);
+  if (file.size() > 4096 || payload.size() > 4092) return {};
+  put(&file[12], 4, (file.size() / 4 - 1) | payload.size() / 4 << 10 | model << 20);
+  if (edit) edit(file);
+  put(&file[4], 4, check(file.data() + 8, file.size() - 8));
+  return file;
 }
 
 // A Zstandard frame of one stored block.

@@ -281,7 +281,7 @@ TEST(EncodeCall, NeedsNoOptionsAndNoError) {
   ASSERT_EQ(l3_encode(&image, nullptr, room.data(), room.size(), &written, nullptr), L3_OK);
   room.resize(written);
   EXPECT_EQ(decode(room), rgb().pixels);
-  EXPECT_EQ(info_of(room).tile_width, 128);
+  EXPECT_EQ(info_of(room).tile_count, 1);
 }
 
 // ---- decode

@@ -83,7 +83,7 @@ TEST(CountTiles, TellsTheTilesOfEachMethod) {
 }
 
 TEST(Info, NeedsNoMoreThanTheHead) {
-  const Bytes file = encode(drawing::with_sections(draw({70, 33}, {L3_COLOUR_PALETTE, 8}, Pattern::natural)));
+  const Bytes file = encode(drawing::with_sections(draw({270, 33}, {L3_COLOUR_PALETTE, 8}, Pattern::natural)));
   const size_t head = info_of(file).head_bytes;
   EXPECT_EQ(head, 64 + 6 * 16);
   EXPECT_LE(head, size_t{L3_HEAD_MAX_BYTES});
@@ -94,6 +94,44 @@ TEST(Info, NeedsNoMoreThanTheHead) {
     const l3_status status = l3_read_info(prefix.data(), size, nullptr, &info, &error);
     EXPECT_EQ(status, size < head ? L3_ERROR_TRUNCATED : L3_OK) << size;
     EXPECT_EQ(error.offset, size < head ? size : 0);
+  }
+}
+
+TEST(TinyFile, IsReadWhole) {
+  const Drawing d = drawing::with_sections(draw({20, 13}, {L3_COLOUR_PALETTE, 4}, Pattern::noise));
+  const Bytes file = encode(d, options_of(L3_METHOD_AUTO));
+  const l3_info info = info_of(file);
+  EXPECT_EQ(file[3], 'T');
+  EXPECT_EQ(info.head_bytes, 16);
+  EXPECT_EQ(info.payload_start, file.size());
+  EXPECT_EQ(info.tile_count, 1);
+  uint8_t digest[L3_DIGEST_BYTES];
+  l3_digest(file.data(), file.size(), digest);
+  EXPECT_EQ(Bytes(info.digest, info.digest + 16), Bytes(digest, digest + 16));
+  for (size_t size = 0; size < file.size(); ++size) {
+    const Exact prefix(file.data(), size);
+    l3_info of_prefix = l3_info_init();
+    EXPECT_EQ(l3_read_info(prefix.data(), size, nullptr, &of_prefix, nullptr), L3_ERROR_TRUNCATED) << size;
+    Bytes damaged = file;
+    damaged[size] ^= 1;
+    EXPECT_NE(l3_check(damaged.data(), damaged.size(), nullptr, nullptr), L3_OK) << size;
+  }
+}
+
+TEST(TinyFile, IsTheSameImageInTheOtherForm) {
+  for (const drawing::Type& type : drawing::common_types()) {
+    const Drawing d = drawing::with_sections(draw({20, 13}, type, Pattern::natural));
+    const Bytes file = encode(d, options_of(L3_METHOD_AUTO));
+    EXPECT_EQ(file[3], 'T');
+    const by_hand::Parts parts = by_hand::take_apart(file);
+    const Bytes large = by_hand::put_together(parts);
+    EXPECT_EQ(info_of(large).head_bytes, 64 + 16 * parts.sections.size() + parts.name.size());
+    EXPECT_EQ(codec_testing::decode(large), d.pixels);
+    const std::optional<Bytes> tiny = by_hand::put_together_tiny(parts);
+    ASSERT_TRUE(tiny);
+    EXPECT_LE(file.size(), tiny->size());  // whose payload ends at a unit
+    EXPECT_EQ(codec_testing::decode(*tiny), d.pixels);
+    EXPECT_EQ(l3_verify(tiny->data(), tiny->size(), nullptr, nullptr), L3_OK);
   }
 }
 

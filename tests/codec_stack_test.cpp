@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "codec_testing.h"
+#include "screen.h"
 
 namespace {
 
@@ -40,7 +41,7 @@ size_t touched_by(const std::function<void()>& call) {
                                                 [](uint8_t byte) { return byte != kUntouched; }));
 }
 
-// Files of all types, by both methods, among them depth with holes and label maps.
+// Files of all types, by both methods, among them depth with holes, label maps and screens.
 std::vector<Bytes> files() {
   std::vector<Bytes> made;
   for (const drawing::Type& type : drawing::common_types()) {
@@ -55,6 +56,9 @@ std::vector<Bytes> files() {
       if (pattern == Pattern::labels) image = drawing::draw({70, 50}, type, pattern);
       made.push_back(codec_testing::encode(image, codec_testing::options_of(L3_METHOD_DENSE, 64, 64, 1)));
     }
+    if (type.bits < 8) continue;
+    image = drawing::screen({160, 100}, type);
+    made.push_back(codec_testing::encode(image, codec_testing::options_of(L3_METHOD_DENSE, 160, 128, 5)));
   }
   return made;
 }
@@ -75,7 +79,7 @@ TEST(Stack, ReadingTakesNoMoreThanDocumented) {
   GTEST_SKIP() << "this build has larger frames";
 #endif
   const size_t before = touched_by([] {});
-  Bytes out(70 * 50 * 8);
+  Bytes out(160 * 100 * 8);
   size_t most = 0;
   for (const Bytes& file : files()) {
     for (const char* target : codec_testing::targets()) {

@@ -192,7 +192,7 @@ TEST_F(DataSets, SayWhatIsWrongAndWhere) {
     file.seekp(static_cast<std::streamoff>(offset));
     file.put(static_cast<char>(byte ^ 1));
   };
-  damage(4096 + 40);  // of the sample
+  damage(4096 + 10);  // of the sample
   {
     const auto set = l3::DataSet::open(path("a.l3s"));
     ASSERT_TRUE(set) << l3::message(set.error());

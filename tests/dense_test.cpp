@@ -189,6 +189,7 @@ TEST(Auto, IsNeverLargerThanFast) {
         const Bytes best = encode(d, options_of(L3_METHOD_AUTO, 64, 64));
         EXPECT_LE(best.size(), fast.size()) << d.name() << drawing::name_of(pattern);
         EXPECT_EQ(decode(best), d.pixels);
+        if (best[3] == 'T') continue;  // a tiny file, which the fast method does not make
         // Either it has a model and tiles that use it, or it is the file of the fast method.
         l3_info info = l3_info_init();
         ASSERT_EQ(l3_read_info(best.data(), best.size(), nullptr, &info, nullptr), L3_OK);
@@ -204,10 +205,10 @@ TEST(Auto, IsNeverLargerThanFast) {
 }
 
 TEST(Auto, PacksTheMetadataAsFastDoes) {
-  for (const Size& size : {Size{20, 20}, Size{150, 120}}) {
+  for (const Size& size : {Size{300, 90}, Size{150, 120}}) {
     Drawing d = drawing::with_sections(drawing::draw(size, {L3_COLOUR_GRAY, 8}, Pattern::noise));
     std::string text = "Comment";
-    for (int i = 0; i < 3000; ++i) text += " word " + std::to_string(i * i % 977);
+    for (int i = 0; i < 3000; ++i) text += " word " + std::to_string(i * i % 99991);
     d.metadata = drawing::record("tEXt", 0, Bytes(text.begin(), text.end()));
     EXPECT_EQ(encode(d, options_of(L3_METHOD_AUTO)), encode(d, fast_options())) << "noise, which no model helps";
   }

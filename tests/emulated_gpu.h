@@ -182,6 +182,9 @@ inline uint32_t load_global_u16(const uint8_t* p) { return load_global_as<uint16
 inline uint32_t load_global_word(const uint8_t* p) { return load_global_as<uint32_t>(p); }
 inline uint2 load_global_two(const uint8_t* p) { return load_global_as<uint2>(p); }
 inline uint4 load_global_four(const uint8_t* p) { return load_global_as<uint4>(p); }
+inline uint32_t load_written_half(const uint8_t* p) { return load_global_as<uint16_t>(p); }
+inline uint32_t load_written_word(const uint8_t* p) { return load_global_as<uint32_t>(p); }
+inline uint2 load_written_two(const uint8_t* p) { return load_global_as<uint2>(p); }
 template <class Byte>
 Byte* multiply_add_wide(uint32_t a, uint32_t b, Byte* base) {
   return base + uint64_t{a} * b;

@@ -36,6 +36,7 @@ l3_cuda_capacity capacity_for_each(const std::vector<std::vector<Wish>>& batches
     maximum.models = std::max(maximum.models, one.models);
     maximum.tiles = std::max(maximum.tiles, one.tiles);
     maximum.staged_bytes = std::max(maximum.staged_bytes, one.staged_bytes);
+    maximum.follow_bytes = std::max(maximum.follow_bytes, one.follow_bytes);
   }
   return maximum;
 }

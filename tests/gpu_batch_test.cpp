@@ -469,7 +469,7 @@ TEST_F(GpuCapacity, ModelsThatAreTooMany) {
 }
 
 TEST_F(GpuCapacity, SizesOfWorkspaces) {
-  const l3_cuda_capacity good{4, 1, 100, 1000};
+  const l3_cuda_capacity good{4, 1, 100, 1000, 0};
   ASSERT_GT(l3_cuda_workspace_size(&good), 0u);
   const auto size_with = [&]<class T>(T l3_cuda_capacity::*member, std::type_identity_t<T> value) {
     l3_cuda_capacity capacity = good;
@@ -484,6 +484,9 @@ TEST_F(GpuCapacity, SizesOfWorkspaces) {
   EXPECT_EQ(size_with(&l3_cuda_capacity::tiles, (uint64_t{1} << 31) + 1), 0u);
   EXPECT_EQ(size_with(&l3_cuda_capacity::tiles, UINT64_MAX), 0u);
   EXPECT_GE(size_with(&l3_cuda_capacity::staged_bytes, 100000), 100000u);
+  EXPECT_GE(size_with(&l3_cuda_capacity::follow_bytes, 1 << 30), 1u << 30);
+  EXPECT_GT(size_with(&l3_cuda_capacity::follow_bytes, uint64_t{1} << 40), uint64_t{1} << 40);
+  EXPECT_EQ(size_with(&l3_cuda_capacity::follow_bytes, (uint64_t{1} << 40) + 1), 0u);
   // More of anything never needs less.
   EXPECT_GE(size_with(&l3_cuda_capacity::images, 400), l3_cuda_workspace_size(&good));
   EXPECT_GE(size_with(&l3_cuda_capacity::models, 4), l3_cuda_workspace_size(&good));

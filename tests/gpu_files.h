@@ -191,6 +191,8 @@ struct Places {
       output_bytes += aligned(each->output_bytes + 1, kOutputAlignment);  // a byte at least that nobody writes
       ++capacity.images;
       // Tiles are 32 pixels wide at least.
+      capacity.follow_bytes += l3_cuda_count_follow_bytes(each->file.data(), each->file.size(), nullptr, 0,
+                                                          each->wanted.region_width, each->wanted.region_height);
       capacity.tiles += (uint64_t{each->wanted.region_width} / 32 + 2) * (each->wanted.region_height / 32 + 2);
     }
     capacity.staged_bytes = file_bytes;

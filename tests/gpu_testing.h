@@ -352,7 +352,7 @@ inline Arrangement any_arrangement(Dice& dice) {
   Arrangement arrangement;
   arrangement.images = place();
   arrangement.results = place();
-  if (dice.chance(2)) arrangement.more = {dice.roll(3), dice.roll(3), dice.roll(70), 16 * dice.roll(5)};
+  if (dice.chance(2)) arrangement.more = {dice.roll(3), dice.roll(3), dice.roll(70), 16 * dice.roll(5), 0};
   arrangement.models_by_default = dice.chance(3);
   arrangement.seed = dice.next();
   return arrangement;
@@ -362,6 +362,12 @@ inline uint64_t tiles_of(const Wish& wish) {
   l3_info info;
   if (wish.empty || read_info(wish.file, &info) != L3_OK) return 0;
   return l3_cuda_count_tiles(&info, wish.image.region_width, wish.image.region_height);
+}
+inline uint64_t follow_bytes_of(const Wish& wish) {
+  if (wish.empty) return 0;
+  const std::vector<const l3_model*>& models = named_models();
+  return l3_cuda_count_follow_bytes(wish.file.data(), wish.file.size(), models.data(), models.size(),
+                                    wish.image.region_width, wish.image.region_height);
 }
 inline bool is_staged(const Wish& wish) { return !wish.empty && (wish.image.flags & L3_CUDA_STAGE) != 0; }
 inline bool has_model(const Wish& wish) {
@@ -374,6 +380,7 @@ inline l3_cuda_capacity capacity_for(const std::vector<Wish>& wishes) {
     ++capacity.images;
     capacity.models += has_model(wish);
     capacity.tiles += tiles_of(wish);
+    capacity.follow_bytes += follow_bytes_of(wish);
     if (is_staged(wish)) capacity.staged_bytes += (wish.file.size() + 15) / 16 * 16;
   }
   capacity.tiles = std::max<uint64_t>(capacity.tiles, 1);

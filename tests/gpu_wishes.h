@@ -1,6 +1,9 @@
 // Makes random files of all kinds, with random regions, types and outputs.
 #pragma once
 
+#include <filesystem>
+#include <fstream>
+
 #include "any_token_tile.h"
 #include "gpu_testing.h"
 
@@ -75,6 +78,25 @@ inline Bytes any_file(Dice& dice, uint32_t maximum, std::string* name = nullptr)
   return codec_testing::encode(d, options);
 }
 
+struct Vector {
+  std::string name;
+  Bytes file;
+};
+
+// The valid vectors in L3_VECTORS whose names contain this.
+inline std::vector<Vector> vectors_with(const std::string& part) {
+  std::vector<Vector> vectors;
+  const char* folder = std::getenv("L3_VECTORS");
+  if (folder == nullptr) return vectors;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(folder) / "valid")) {
+    const std::string name = entry.path().stem();
+    if (name.find(part) == std::string::npos) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    vectors.push_back({name, {std::istreambuf_iterator<char>(in), {}}});
+  }
+  std::sort(vectors.begin(), vectors.end(), [](const Vector& a, const Vector& b) { return a.name < b.name; });
+  return vectors;
+}
 inline float any_number(Dice& dice) {
   constexpr float kNumbers[] = {1,        0,   -1,    0.5f,   1 / 255.0f, 1 / 65535.0f,
                                 1.0f / 3, 257, 1e-6f, -1e-8f, 123.675f,   1e30f};

@@ -24,6 +24,22 @@ TEST_F(LoaderDevice, MixedBatches) {
   }
 }
 
+// They need room in the workspace, also if only a part of the file is there.
+TEST_F(LoaderDevice, PixelsThatFollowOthers) {
+  const auto device = open_device();
+  const auto slot = make_slot(*device);
+  Dice dice(5);
+  std::vector<Ask> asks = any_asks(5, 2);
+  for (const gpu_testing::Vector& vector : gpu_testing::vectors_with("token_follow")) {
+    asks.push_back(ask_for(vector.file));
+    for (int i = 0; i < 3; ++i) asks.push_back(any_ask(dice, vector.file));
+  }
+  ASSERT_GE(asks.size(), 18u) << "L3_VECTORS must name a folder that spec/vectors/build.py has filled";
+  Round round(*device, std::move(asks));
+  ASSERT_NO_FATAL_FAILURE(round.expect_all(*slot));
+  EXPECT_EQ(round.bad_images(), 0u);
+}
+
 TEST_F(LoaderDevice, EveryTypeAndLayout) {
   const auto device = open_device();
   const auto slot = make_slot(*device);

@@ -1,6 +1,7 @@
 // Shared by the tests of the loader's device: requested images, batches of them, and the results of libl3 for them.
 #pragma once
 
+#include "by_hand.h"
 #include "control.h"
 #include "gpu_wishes.h"
 #include "loader/device.h"
@@ -95,11 +96,14 @@ inline std::vector<Ask> any_asks(uint64_t seed, uint32_t count = 4) {
 inline Bytes damaged(Dice& dice, const Bytes& file) {
   for (;;) {
     Bytes changed = file;
-    if (dice.chance(4)) {
+    const bool is_tiny = by_hand::is_tiny(file.data(), file.size());
+    if (dice.chance(4) && !is_tiny) {
       changed.resize(dice.roll(file.size()));
     } else {
       changed[dice.roll(file.size())] ^= static_cast<uint8_t>(1u << dice.roll(8));
     }
+    // The check of a tiny file would find whatever is wrong with it.
+    if (is_tiny) by_hand::put(&changed[4], 4, by_hand::check(&changed[8], changed.size() - 8));
     l3_info info;
     if (gpu_testing::read_info(changed, &info) == L3_OK) return changed;
   }

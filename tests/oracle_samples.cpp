@@ -12,6 +12,7 @@
 #include "any_model.h"
 #include "any_token_tile.h"
 #include "pam.h"
+#include "screen.h"
 
 namespace {
 
@@ -163,6 +164,14 @@ void add_tokens(Samples& samples) {
   }
 }
 
+// Screens, whose pixels follow others in the files of the encoder.
+void add_screens(Samples& samples) {
+  for (const l3_colour colour : kColours) {
+    samples.add("screen", encode(drawing::screen({110, 70}, {colour, 8}), 96, 64, L3_METHOD_DENSE));
+  }
+  samples.add("screen_16", encode(drawing::screen({110, 70}, {L3_COLOUR_RGB, 16}), 96, 96, L3_METHOD_DENSE));
+}
+
 void add_any_streams(Samples& samples) {
   Dice dice(31);
   for (const Type& type : drawing::all_types()) {
@@ -310,6 +319,7 @@ int main(int count, char** arguments) {
   add_any_streams(samples);
   add_dense(samples);
   add_tokens(samples);
+  add_screens(samples);
   add_damaged(samples);
   add_sealed(samples);
   add_metadata(samples);

@@ -49,7 +49,7 @@ TEST(Header, RefusesEveryRequiredFeature) {
 }
 
 TEST(Header, RefusesDefaultModelsThatThereAreNot) {
-  for (const uint32_t number : {5u, 6u, 255u, 256u, 65535u}) {
+  for (const uint32_t number : {9u, 10u, 255u, 256u, 65535u}) {
     expect_refused(subject().with(14, 2, number), L3_ERROR_UNSUPPORTED,
                    "the file needs a default model that this version does not have", 14);
   }
@@ -329,7 +329,7 @@ TEST(PaletteSection, Has1To2ToTheBitsEntries) {
 }
 
 TEST(PaletteSection, RefusesUnknownRules) {
-  for (const uint8_t rule : Bytes{2, 3, 128, 255}) {
+  for (const uint8_t rule : Bytes{3, 4, 128, 255}) {
     expect_byte(subject(L3_COLOUR_PALETTE, 4), 1, palette(rule, 2, 6), 0, L3_ERROR_UNSUPPORTED,
                 "the palette has a rule that this version does not support");
   }

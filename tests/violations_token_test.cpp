@@ -1,4 +1,4 @@
-// The rules of sections 14 and 15 of spec/format.md about where and why: offsets and reasons, which the vectors of
+// The rules of section 14 of spec/format.md about where and why: offsets and reasons, which the vectors of
 // spec/vectors do not state. That each rule is kept is for them to show, too.
 #include "any_token_tile.h"
 #include "container/reason.h"
@@ -156,7 +156,8 @@ TEST(TokenModel, FlagsFitEachOther) {
   const TokenSection gray = plain(kGray8);
   for (const uint8_t flags : Bytes{0x20, 0x40, 0x80}) expect_byte_refused(gray, kGray8, 3, flags);
   expect_byte_refused(with_literal(gray), kGray8, 3, by_hand::kLiteral | by_hand::kStill);
-  for (const uint8_t flags : Bytes{0x41, 0x81, 0xE1}) expect_byte_refused(with_match(gray), kGray8, 3, flags);
+  for (const uint8_t flags : Bytes{0x81, 0xC1}) expect_byte_refused(with_match(gray), kGray8, 3, flags);
+  expect_byte_refused(with_literal(gray), kGray8, 3, by_hand::kLiteral | by_hand::kFollow);
   expect_byte_refused(with_ranks(gray), kGray8, 3, 24);
   for (const l3_colour colour : {L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB, L3_COLOUR_RGB_ALPHA}) {
     const Type type{colour, 8};
@@ -364,6 +365,41 @@ TEST(TokenModel, FrequenciesOfStillBlocksAreInRange) {
   expect_part_refused(section_of(4095, 0), kGray8, 1, Reason::model_match);
 }
 
+TEST(TokenModel, FrequenciesOfStillRowsAreInRange) {
+  const auto section_of = [](uint32_t frequency, uint32_t other, uint32_t at) {
+    TokenSection section = with_match(plain(kGray8));
+    section.flags |= by_hand::kStill | by_hand::kRows;
+    std::vector<Field> fields{{7, 12}, {7, 12}};
+    for (uint32_t i = 0; i < 16; ++i) fields.push_back({i == at ? frequency : other, 12});
+    section.match = part(joined(fields, {{0, 8}, {0, 5}, {0, 6}}));
+    return section;
+  };
+  for (uint32_t at = 0; at < 16; ++at) {
+    expect_model_accepted(section_of(1, 4095, at), kGray8);
+    expect_model_accepted(section_of(4095, 1, at), kGray8);
+    expect_part_refused(section_of(0, 4095, at), kGray8, 1, Reason::model_match);
+  }
+  // As without the flag, but for the 24 bytes of these frequencies.
+  TokenSection section = section_of(1, 1, 0);
+  section.flags &= static_cast<uint8_t>(~by_hand::kRows);
+  expect_part_refused(section, kGray8, 1, Reason::model_match);
+  section.match.erase(section.match.begin() + 3, section.match.begin() + 27);
+  expect_model_accepted(section, kGray8);
+}
+
+TEST(TokenModel, RowsOfTheMatchAreAsLongWithFollow) {
+  for (const uint32_t last : {0u, 16u, 17u, 20u, 21u}) {
+    TokenSection section = with_match(plain(kGray8));
+    section.flags |= by_hand::kFollow;
+    section.match = part({{0, 8}, {last, 5}, {0, 6}, {0, last}});
+    if (last <= 20) {
+      expect_model_accepted(section, kGray8);
+    } else {
+      expect_part_refused(section, kGray8, 1, Reason::model_match);
+    }
+  }
+}
+
 TEST(TokenModel, MatchIsInRange) {
   const auto refuse = [](const std::vector<Field>& fields) {
     TokenSection section = with_match(plain(kGray8));
@@ -422,148 +458,6 @@ TEST(TokenModel, TablesAreTables) {
   section.engine[0] = plain_channel(0, 2);
   section.class_tables.push_back(by_hand::table_part({2048, 1024, 1024}, 0, 0));
   expect_part_refused(section, kGray8, 3, Reason::model_table);
-}
-
-// A tile of eight rows, of so many lanes.
-by_hand::TokenFile tile_file(drawing::Dice& dice, Type type, uint32_t flags, uint32_t log_lanes) {
-  const by_hand::TokenModel model = by_hand::any_token_model(dice, channels_of(type), type.bits, flags);
-  by_hand::TokenFile file{{}, model, {}};
-  file.parts.header = by_hand::header(11, 8, type.colour, type.bits);
-  file.parts.sections.push_back({L3_SECTION_MODEL, model.section.bytes()});
-  by_hand::TokenTileWriter writer(dice, file.model, 11, 8, log_lanes);
-  const Bytes payload = writer.random();
-  file.parts.tiles.push_back({3, writer.parameters(), {}, payload});
-  return file;
-}
-constexpr uint32_t kFlagsOfTiles[] = {0,
-                                      by_hand::kMatch,
-                                      by_hand::kMatch | by_hand::kHole,
-                                      by_hand::kLiteral,
-                                      by_hand::kMatch | by_hand::kLiteral,
-                                      by_hand::kRanks | by_hand::kMatch,
-                                      by_hand::kMatch | by_hand::kStill,
-                                      by_hand::kMatch | by_hand::kLiteral | by_hand::kStill};
-
-// In tiles wide enough for that, decoders for processors pass many steps in which all lanes are in still blocks.
-TEST(TokenTile, StillBlocksSideBySideDecode) {
-  drawing::Dice dice(13);
-  for (const uint32_t flags :
-       {by_hand::kMatch, by_hand::kMatch | by_hand::kHole, by_hand::kMatch | by_hand::kLiteral}) {
-    for (uint32_t i = 0; i < 12; ++i) {
-      const Type type = i % 2 == 0 ? kGray16 : kGray8;
-      const drawing::Size size{120 + dice.roll(130), 40 + dice.roll(40)};
-      const by_hand::TokenFile file = by_hand::any_token_file(
-          dice, size, type, by_hand::any_token_model(dice, 1, type.bits, flags | by_hand::kStill), 256, 128);
-      expect_accepted(by_hand::put_together(file.parts), file.pixels);
-    }
-  }
-}
-
-// Lanes hold a value through still blocks of holes, and use it where those end.
-TEST(TokenTile, ValuesAreHeldThroughStillBlocks) {
-  constexpr uint32_t kWidth = 144, kHeight = 48, kHolesFrom = 48, kHolesTo = 112;
-  drawing::Dice dice(14);
-  for (uint32_t log_lanes = 0; log_lanes <= 5; ++log_lanes) {
-    const by_hand::TokenModel model =
-        by_hand::any_token_model(dice, 1, 16, by_hand::kMatch | by_hand::kHole | by_hand::kStill);
-    const uint32_t hole = model.section.hole;
-    std::vector<uint32_t> samples;
-    for (uint32_t i = 0; i < kWidth * kHeight; ++i) {
-      const uint32_t x = i % kWidth;
-      const uint32_t value = hole + (x < kHolesFrom - 16 ? 1000 : 6000);
-      samples.push_back(x < kHolesFrom ? value : x < kHolesTo || dice.chance(2) ? hole : value + dice.roll(30));
-    }
-    Bytes pixels(2 * samples.size());
-    for (size_t i = 0; i < samples.size(); ++i) {
-      const uint16_t sample = static_cast<uint16_t>(samples[i] %= 65536);
-      std::memcpy(&pixels[2 * i], &sample, 2);
-    }
-    Parts parts;
-    parts.header = by_hand::header(kWidth, kHeight, kGray16.colour, kGray16.bits, 256, 64);
-    parts.sections.push_back({L3_SECTION_MODEL, model.section.bytes()});
-    by_hand::TokenTileWriter writer(dice, model, kWidth, kHeight, log_lanes);
-    const Bytes payload = writer.of(samples);
-    parts.tiles.push_back({3, writer.parameters(), {}, payload});
-    expect_accepted(by_hand::put_together(parts), pixels);
-  }
-}
-
-TEST(TokenTile, RefusesPayloadsThatEndTooSoon) {
-  drawing::Dice dice(7);
-  for (const uint32_t flags : kFlagsOfTiles) {
-    for (uint32_t log_lanes = 0; log_lanes <= 5; ++log_lanes) {
-      by_hand::TokenFile file = tile_file(dice, kGray16, flags, log_lanes);
-      const uint64_t at = Layout(file.parts).payloads[0];
-      Bytes& payload = file.parts.tiles[0].payload;
-      while (payload.size() > 16 && payload.size() - 16 >= size_t{4} << log_lanes) {
-        payload.erase(payload.end() - 16, payload.end());
-        expect_corrupt(by_hand::put_together(file.parts), l3::text_of(Reason::dense_words), at + payload.size(), 0);
-      }
-    }
-  }
-}
-
-TEST(TokenTile, RefusesPayloadsThatCannotHoldTheStates) {
-  drawing::Dice dice(8);
-  for (uint32_t log_lanes = 3; log_lanes <= 5; ++log_lanes) {
-    by_hand::TokenFile file = tile_file(dice, kGray8, by_hand::kMatch, log_lanes);
-    file.parts.tiles[0].payload.resize((size_t{4} << log_lanes) - 16);
-    expect_corrupt(by_hand::put_together(file.parts), l3::text_of(Reason::tile_size), Layout(file.parts).entry(0) + 2,
-                   0);
-  }
-}
-
-TEST(TokenTile, RefusesParametersThatItDoesNotHave) {
-  drawing::Dice dice(9);
-  by_hand::TokenFile file = tile_file(dice, kGray8, 0, 0);
-  for (const uint8_t parameters : Bytes{6, 7, 0x0E, 0x4F, 0x86, 0xF8, 0xFD, 0xFF}) {
-    file.parts.tiles[0].parameters = parameters;
-    expect_corrupt(by_hand::put_together(file.parts), l3::text_of(Reason::tile_parameters),
-                   Layout(file.parts).entry(0) + 1, 0);
-  }
-}
-
-TEST(TokenTile, RefusesWhatIsLeftOver) {
-  drawing::Dice dice(10);
-  for (const uint32_t flags : kFlagsOfTiles) {
-    by_hand::TokenFile file = tile_file(dice, kGray16, flags, 2);
-    const uint64_t at = Layout(file.parts).payloads[0];
-    const Bytes whole = file.parts.tiles[0].payload;
-    Bytes& payload = file.parts.tiles[0].payload;
-    payload.resize(whole.size() + 16);
-    const Said said = say_decode(Exact(by_hand::put_together(file.parts)));
-    EXPECT_EQ(said.reason, l3::text_of(Reason::tile_leftover));
-    const uint64_t end = said.offset - at;  // of the words
-    ASSERT_LE(end, whole.size());
-    ASSERT_GT(end + 16, whole.size());
-    expect_corrupt(by_hand::put_together(file.parts), l3::text_of(Reason::tile_leftover), at + end, 0);
-    for (uint64_t i = end; i < whole.size(); ++i) {
-      payload = whole;
-      payload[i] = 0x40;
-      expect_corrupt(by_hand::put_together(file.parts), l3::text_of(Reason::tile_padding), at + i, 0);
-    }
-  }
-}
-
-TEST(TokenTile, RefusesOtherStatesAtTheEnd) {
-  drawing::Dice dice(11);
-  by_hand::TokenFile file = tile_file(dice, kGray8, 0, 5);
-  // Lanes from 8 on never are active.
-  for (size_t lane = 8; lane < 32; ++lane) {
-    Bytes& payload = file.parts.tiles[0].payload;
-    payload[4 * lane] ^= 1;
-    expect_corrupt(by_hand::put_together(file.parts), l3::text_of(Reason::dense_states), Layout(file.parts).payloads[0],
-                   0);
-    payload[4 * lane] ^= 1;
-  }
-}
-
-TEST(TokenTile, NeedsAModel) {
-  drawing::Dice dice(12);
-  by_hand::TokenFile file = tile_file(dice, kGray16, 0, 1);
-  file.parts.sections.clear();
-  expect_corrupt(by_hand::put_together(file.parts), l3::text_of(Reason::tile_needs_model), Layout(file.parts).entry(0),
-                 0);
 }
 
 TEST(TokenModel, OnesOfKind0AreNotForOtherDepths) {

@@ -64,7 +64,7 @@ class EncodeJob : public Job {
       set.batch.workspace = set.workspace.data();
       set.batch.workspace_size = set.workspace.size();
     }
-    l3_cuda_capacity capacity{static_cast<uint32_t>(count), 1, capacity_.tiles, 0};
+    l3_cuda_capacity capacity{static_cast<uint32_t>(count), 1, capacity_.tiles, 0, 0};
     decoder_.push_back(take(Decoder::make(capacity), "a decoder"));
   }
 

@@ -162,9 +162,12 @@ class L3Job : public Job {
   }
 
   Decoder make_decoder(const uint8_t* files, uint8_t* output, bool stage) const {
-    l3_cuda_capacity capacity{static_cast<uint32_t>(case_.items.size()), one_model_ ? 1U : 0U, 0, stage ? room_ : 0};
+    l3_cuda_capacity capacity{static_cast<uint32_t>(case_.items.size()), one_model_ ? 1U : 0U, 0, stage ? room_ : 0, 0};
     for (const Item& item : case_.items) {
+      const File& file = (*files_)[item.picture];
       capacity.tiles += l3_cuda_count_tiles(&infos_[item.picture], item.width, item.height);
+      capacity.follow_bytes +=
+          l3_cuda_count_follow_bytes(file.data(), file.size(), nullptr, 0, item.width, item.height);
     }
     Decoder decoder = take(Decoder::make(capacity), "a decoder");
     for (size_t i = 0; i < case_.items.size(); ++i) {

@@ -9,6 +9,8 @@
 //   dense   persistent blocks take chunks of a model's tiles, and decode each tile by a warp
 //   tokens  the same for tiles of token models with up to two engine channels
 //   wide    the same for token models with more engine channels
+//   rows    the same for token models with still rows
+//   follow  the same for token models whose pixels may follow others, if the capacity has room for that
 //   bytes   persistent warps decode the other tiles of samples up to 8 bits
 //   words   the same for samples above 8 bits
 //   taps    a block per image: which samples an image is resized from, if the batch changes images
@@ -45,7 +47,7 @@ struct Output {
 // The fault of an image's lowest failed tile as one number, so that atomicMin keeps the lowest tile.
 using FaultKey = unsigned long long;
 constexpr FaultKey kNoFault = ~FaultKey{0};
-static_assert(kMaxPayloadUnits * kUnit < 1u << 20 && static_cast<uint32_t>(Reason::over_staging_capacity) < 1u << 8);
+static_assert(kMaxPayloadUnits * kUnit < 1u << 20 && static_cast<uint32_t>(Reason::over_follow_capacity) < 1u << 8);
 L3_INLINE FaultKey key_of(uint64_t tile, const Fault& fault) {
   return FaultKey{tile} << 28 | FaultKey{fault.at} << 8 | static_cast<uint32_t>(fault.reason);
 }
@@ -55,14 +57,17 @@ struct ImageState {
   Verdict before_model;  // the first error that libl3 would find before it reads the model
   Verdict after_model;   // and after the model
   uint64_t head_bytes;
+  TinyTile tiny;          // of a tiny file
   const uint8_t* model;   // null if the image has none
   uint64_t model_place;   // the offset in the file of the model, or of the field that names it
   uint32_t model_is_own;  // the file contains the model
   uint32_t model_size;
-  uint32_t key;         // the index of the model's key in Batch::model_keys
-  uint32_t slot;        // where the model is built, or kNone
-  uint32_t owns_slot;   // the model is built from this image's bytes
-  uint32_t is_refused;  // a Reason, if the batch is over its capacity
+  uint32_t key;          // the index of the model's key in Batch::model_keys
+  uint32_t slot;         // where the model is built, or kNone
+  uint32_t owns_slot;    // the model is built from this image's bytes
+  uint32_t is_refused;   // a Reason, if the batch is over its capacity
+  uint32_t follow_room;  // what each tile of the region has in the workspace, in bytes; see follow_room.h
+  uint8_t* follow;       // where that of the first one is
   uint32_t width, height, channels, bits;
   uint32_t tile_width, tile_height, tiles_across;
   uint32_t x, y, region_width, region_height;
@@ -82,6 +87,7 @@ struct ImageState {
     return uint64_t{first_row + place / columns} * tiles_across + first_column + place % columns;
   }
   L3_INLINE Method method_at(uint32_t place) const {
+    if (head_bytes == kTinyHeaderBytes) return tiny.method;
     return static_cast<Method>(data[head_bytes + tile_at(place) * kIndexEntryBytes]);
   }
 };
@@ -90,6 +96,7 @@ struct ImageState {
 struct ImageSummary {
   uint32_t tiles;
   uint32_t key;  // as in ImageState; kNone without a model
+  uint64_t follow_bytes;
 };
 
 // A tile of an image: `place` counts the tiles that its region touches.
@@ -97,8 +104,9 @@ struct TileJob {
   uint32_t image, place;
 };
 
-// The kinds of dense tiles. Each kind has a kernel. Tiles of token models with more than two engine channels are wide.
-enum TileKind : uint32_t { kPackedTiles, kTokenTiles, kWideTokenTiles, kTileKinds };
+// The kinds of dense tiles. Each kind has a kernel. Tiles of token models with more than two engine channels are wide,
+// unless they have still rows or pixels that follow others.
+enum TileKind : uint32_t { kPackedTiles, kTokenTiles, kWideTokenTiles, kRowTiles, kFollowTiles, kTileKinds };
 
 // Tiles of one model, for one block.
 struct Chunk {
@@ -166,7 +174,9 @@ struct Batch {
   TileJob* other_tiles[2];  // by depth as in Control; tiles with long lines are listed from the end backwards
   Chunk* chunks;
   uint64_t tile_capacity;
-  uint64_t seed;  // a random number for the keys of models
+  uint8_t* follow;
+  uint64_t follow_capacity;  // in bytes
+  uint64_t seed;             // a random number for the keys of models
 
   l3_cuda_image* staged_images;  // null if nothing is staged
   uint64_t* staged_at;           // where each file begins in `staging`, and where the last one ends

@@ -27,6 +27,7 @@ struct ModelScratch {
   bool is_read[kMaxChannels];
   uint32_t class_tables[kMaxChannels], first_class_table[kMaxChannels];
   unsigned long long tiles;        // of this image and those before it
+  unsigned long long follow;       // bytes that the images before this one have
   uint32_t owners, owners_before;  // of keys: all, and those before this image's owner
   uint32_t slot;
 };
@@ -49,19 +50,21 @@ L3_INLINE bool differ(const ImageState& a, const ImageState& b) {
   return __syncthreads_or(found) != 0;
 }
 
-// Counts the tiles and the models of the images before an image.
+// Counts the tiles, the room and the models of the images before an image.
 L3_INLINE void look_back(const Batch& batch, uint32_t image, uint32_t owner, ModelScratch& scratch) {
-  unsigned long long tiles = 0;
+  unsigned long long tiles = 0, follow = 0;
   uint32_t owners = 0, owners_before = 0;
   for (uint32_t i = threadIdx.x; i < batch.count; i += kModelThreads) {
     const ImageSummary summary = batch.summaries[i];
     if (i <= image) tiles += summary.tiles;
+    if (i < image) follow += summary.follow_bytes;
     if (summary.key != kNone && owner_of(batch, summary.key) == i) {
       ++owners;
       owners_before += i < owner;
     }
   }
   atomicAdd(&scratch.tiles, tiles);
+  atomicAdd(&scratch.follow, follow);
   atomicAdd(&scratch.owners, owners);
   atomicAdd(&scratch.owners_before, owners_before);
   __syncthreads();
@@ -248,13 +251,19 @@ __global__ void __launch_bounds__(kModelThreads, 1) models_kernel(const __grid_c
   const bool with_model = batch.summaries[i].key != kNone;
   const uint32_t owner = with_model ? owner_of(batch, state.key) : i;
   if (threadIdx.x == 0) {
-    scratch.tiles = 0;
+    scratch.tiles = scratch.follow = 0;
     scratch.owners = scratch.owners_before = 0;
   }
   __syncthreads();
   look_back(batch, i, owner, scratch);
   const bool too_many_tiles = batch.summaries[i].tiles != 0 && scratch.tiles > batch.tile_capacity;
   if (threadIdx.x == 0 && too_many_tiles) state.is_refused = static_cast<uint32_t>(Reason::over_tile_capacity);
+  const uint64_t follow = batch.summaries[i].follow_bytes;
+  const bool lacks_room = follow != 0 && scratch.follow + follow > batch.follow_capacity;
+  if (threadIdx.x == 0) {
+    if (lacks_room) state.is_refused = static_cast<uint32_t>(Reason::over_follow_capacity);
+    state.follow = batch.follow + scratch.follow;
+  }
   if (!with_model) return;
 
   const bool is_twin = owner != i && differ(batch.states[owner], state);
@@ -271,7 +280,8 @@ __global__ void __launch_bounds__(kModelThreads, 1) models_kernel(const __grid_c
   if (threadIdx.x == 0) {
     state.slot = slot;
     state.owns_slot = owns;
-    if (state.is_sound() && !too_many_tiles) atomicAdd(&batch.slot_counts[slot].tiles, state.dense_tiles);
+    if (state.is_sound() && !too_many_tiles && !lacks_room)
+      atomicAdd(&batch.slot_counts[slot].tiles, state.dense_tiles);
   }
   if (owns) build_model(state, batch.slots[slot], scratch);
 }

@@ -261,6 +261,22 @@ L3_INLINE Byte* multiply_add_wide(uint32_t a, uint32_t b, Byte* base) {
   asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(r) : "r"(a), "r"(b), "l"(reinterpret_cast<uint64_t>(base)));
   return reinterpret_cast<Byte*>(r);
 }
+// Loads of what lanes of this warp may have written.
+L3_INLINE uint32_t load_written_half(const uint8_t* p) {
+  uint16_t v;
+  asm volatile("ld.global.u16 %0, [%1];" : "=h"(v) : "l"(__cvta_generic_to_global(p)) : "memory");
+  return v;
+}
+L3_INLINE uint32_t load_written_word(const uint8_t* p) {
+  uint32_t v;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(__cvta_generic_to_global(p)) : "memory");
+  return v;
+}
+L3_INLINE uint2 load_written_two(const uint8_t* p) {
+  uint2 v;
+  asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(__cvta_generic_to_global(p)) : "memory");
+  return v;
+}
 L3_INLINE void store_global(uint8_t* p, uint32_t word) {
   asm volatile("st.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(word) : "memory");
 }

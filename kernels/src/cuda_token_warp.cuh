@@ -31,11 +31,11 @@ struct CudaTokenTables {
     alignas(16) Bucket buckets[kMaxTokenTables * kTokenBuckets];
   };
 
-  enum Flag : uint32_t { kMatchFlag = 1, kActivityFlag = 2, kStillFlag = 4, kGroupedFlag = 8 };
+  enum Flag : uint32_t { kMatchFlag = 1, kActivityFlag = 2, kStillFlag = 4, kRowsFlag = 8, kGroupedFlag = 16 };
 
   L3_INLINE CudaTokenTables(uint32_t address, const TokenTables& tables) : memory(address), model(&tables) {
     uint32_t bits = (tables.match ? kMatchFlag : 0u) | (tables.match_by_activity ? kActivityFlag : 0u) |
-                    (tables.still ? kStillFlag : 0u);
+                    (tables.still ? kStillFlag : 0u) | (tables.rows ? kRowsFlag : 0u);
     const uint32_t predicted = tables.literal ? 0 : tables.engine_channels;  // channels; no rows are read for literals
     for (uint32_t c = 0; c < predicted; ++c) bits |= tables.grouped[c] ? kGroupedFlag << c : 0u;
     const auto top = [&](uint32_t c) { return (1u << tables.depth[c]) - 1; };
@@ -54,6 +54,7 @@ struct CudaTokenTables {
   L3_INLINE uint32_t hole_value() const { return hole_value_; }
   L3_INLINE bool still() const { return (flags_ & kStillFlag) != 0; }
   L3_INLINE uint32_t still_frequency(uint32_t i) const { return model->still_frequency[i]; }
+  L3_INLINE bool rows() const { return (flags_ & kRowsFlag) != 0; }
   L3_INLINE bool grouped(uint32_t c) const { return (flags_ & kGroupedFlag << c) != 0; }
   L3_INLINE uint32_t max_value(uint32_t c) const {
     return c % 2 == 0 ? max_value_[c / 2] & 0xFFFF : max_value_[c / 2] >> 16;
@@ -243,6 +244,7 @@ struct CudaTokenWarp : CudaWordWarp {
     L3_INLINE explicit TokenWeights(const TokenTables& tables) : tables_(tables) {}
     L3_INLINE static constexpr bool change() { return true; }
     L3_INLINE void enter(uint32_t, Mask, Lanes block, const Classes& classes) { classes_ = classes[block.v]; }
+    L3_INLINE void set_still(bool still) { classes_ = (classes_ & ~kStillBlock) | (still ? kStillBlock : 0); }
     // A byte for each channel. The first one has the flag of still blocks, too.
     L3_INLINE Lanes classes() const { return {classes_}; }
     L3_INLINE WeightPair pair(uint32_t c, uint32_t i, uint32_t) const {

@@ -7,11 +7,14 @@
 
 #include "call.h"
 #include "changes.h"
+#include "follow_room.h"
 #include "l3/l3_cuda.h"
 #include "stages.h"
 
 namespace l3 {
 namespace {
+
+constexpr uint64_t kMaxFollowBytes = uint64_t{1} << 40;
 
 uint32_t slots_of(const l3_cuda_capacity& capacity) {
   return capacity.models == 0 ? capacity.images : std::min(capacity.models, capacity.images);
@@ -19,7 +22,7 @@ uint32_t slots_of(const l3_cuda_capacity& capacity) {
 
 bool is_possible(const l3_cuda_capacity& capacity) {
   return capacity.images != 0 && capacity.images <= kMaxImages && capacity.tiles != 0 && capacity.tiles <= kMaxTiles &&
-         capacity.staged_bytes <= kMaxFileBytes;
+         capacity.staged_bytes <= kMaxFileBytes && capacity.follow_bytes <= kMaxFollowBytes;
 }
 
 // Stores the parts of the workspace in `batch`. `zeros` becomes the number of bytes at its start that must be zeroed,
@@ -31,6 +34,7 @@ void compute_layout(const l3_cuda_capacity& capacity, void* workspace, Batch& ba
   batch.key_mask = keys - 1;
   batch.slot_count = slots_of(capacity);
   batch.tile_capacity = capacity.tiles;
+  batch.follow_capacity = capacity.follow_bytes;
   batch.staging_bytes = (capacity.staged_bytes + kUnit - 1) / kUnit * kUnit;
   Parts parts(workspace);
   parts.take(batch.control, 1);
@@ -51,7 +55,18 @@ void compute_layout(const l3_cuda_capacity& capacity, void* workspace, Batch& ba
     parts.take(batch.staged_at, images + 1);
     parts.take(batch.staging, batch.staging_bytes);
   }
+  parts.take(batch.follow, capacity.follow_bytes);
   all = parts.taken();
+}
+
+// The first bytes of a file's own model, or null.
+const uint8_t* own_model(const uint8_t* file, uint64_t size) {
+  for (uint32_t i = 0; i < load_u16(file + header::kSectionCount); ++i) {
+    const uint8_t* const entry = file + kHeaderBytes + i * kSectionEntryBytes;
+    const uint64_t offset = uint64_t{load_u32(entry + section_entry::kOffset)} * kUnit;
+    if (load_u16(entry + section_entry::kType) == L3_SECTION_MODEL) return offset + 4 <= size ? file + offset : nullptr;
+  }
+  return nullptr;
 }
 
 // Returns a number that the author of a file cannot predict.
@@ -71,6 +86,8 @@ cudaError_t fit_to_device(Batch& batch) {
   if (error == cudaSuccess) error = shape_of_dense(device, batch.chunk_shapes[kPackedTiles]);
   if (error == cudaSuccess) error = shape_of_tokens(device, batch.chunk_shapes[kTokenTiles]);
   if (error == cudaSuccess) error = shape_of_wide_tokens(device, batch.chunk_shapes[kWideTokenTiles]);
+  if (error == cudaSuccess) error = shape_of_rows(device, batch.chunk_shapes[kRowTiles]);
+  if (error == cudaSuccess) error = shape_of_follow(device, batch.chunk_shapes[kFollowTiles]);
   if (error == cudaSuccess) error = blocks_of_bytes(device, batch.byte_blocks);
   if (error == cudaSuccess) error = blocks_of_words(device, batch.word_blocks);
   return error;
@@ -81,10 +98,10 @@ cudaError_t decode(Batch& batch, uint64_t zeros, cudaStream_t stream) {
   if (error == cudaSuccess) error = cudaMemsetAsync(batch.control, 0, zeros, stream);
   if (error == cudaSuccess && batch.staging != nullptr) error = stage_files(batch, stream);
   using Stage = cudaError_t (*)(const Batch&, cudaStream_t);
-  constexpr Stage kStages[] = {open_images,        build_models,       list_tiles,
-                               decode_dense_tiles, decode_token_tiles, decode_wide_token_tiles,
-                               decode_byte_tiles,  decode_word_tiles,  change_images,
-                               report_results};
+  constexpr Stage kStages[] = {open_images,        build_models,        list_tiles,
+                               decode_dense_tiles, decode_token_tiles,  decode_wide_token_tiles,
+                               decode_row_tiles,   decode_follow_tiles, decode_byte_tiles,
+                               decode_word_tiles,  change_images,       report_results};
   for (const Stage stage : kStages) {
     if (error == cudaSuccess) error = stage(batch, stream);
   }
@@ -100,8 +117,8 @@ l3_status l3_cuda_check_device(l3_error* error) {
   cudaError_t failure = check_for_device();
   Batch batch{};
   if (failure == cudaSuccess) failure = fit_to_device(batch);
-  for (const auto load : {load_staging, load_open, load_models, load_lists, load_dense, load_tokens, load_bytes,
-                          load_words, load_changes}) {
+  for (const auto load : {load_staging, load_open, load_models, load_lists, load_dense, load_tokens, load_rows,
+                          load_follow, load_bytes, load_words, load_changes}) {
     if (failure == cudaSuccess) failure = load();
   }
   return give_device(error, failure);
@@ -162,6 +179,30 @@ uint64_t l3_cuda_count_tiles(const l3_info* info, uint32_t region_width, uint32_
   const bool whole = region_width == 0 && region_height == 0;
   if (!whole && (region_width == 0 || region_height == 0)) return 0;
   return maximum(info->width, region_width, info->tile_width) * maximum(info->height, region_height, info->tile_height);
+}
+
+uint64_t l3_cuda_count_follow_bytes(const void* data, size_t size, const l3_model* const* models, size_t model_count,
+                                    uint32_t region_width, uint32_t region_height) {
+  l3_info info = l3_info_init();
+  const l3_limits any{UINT64_MAX, UINT64_MAX, UINT64_MAX};
+  if (l3_read_info(data, size, &any, &info, nullptr) != L3_OK) return 0;
+  const uint8_t* model = nullptr;
+  if (info.model_origin == L3_MODEL_OWN) {
+    model = own_model(static_cast<const uint8_t*>(data), size);
+  } else if (info.model_origin == L3_MODEL_DEFAULT) {
+    size_t model_size = 0;
+    if (l3_default_model(info.default_model, &model, &model_size) != L3_OK) return 0;
+  } else if (info.model_origin == L3_MODEL_NAMED) {
+    for (size_t i = 0; i < model_count && model == nullptr; ++i) {
+      l3_model_info known = l3_model_info_init();
+      if (l3_describe_model(models[i], &known, nullptr) != L3_OK) continue;
+      if (std::memcmp(known.name, info.model_name, sizeof(known.name)) == 0) model = known.bytes;
+    }
+  }
+  if (model == nullptr) return 0;
+  const uint32_t room = follow_room(TokenNeeds::of_model(model), std::min(info.width, info.tile_width),
+                                    std::min(info.height, info.tile_height));
+  return room == 0 ? 0 : room * l3_cuda_count_tiles(&info, region_width, region_height);
 }
 
 uint64_t l3_cuda_workspace_size(const l3_cuda_capacity* capacity) {

@@ -14,17 +14,18 @@
 
 namespace l3 {
 
-// The shared memory of a warp in addition to the tables: a delay line, and the classes of the blocks.
+// The shared memory of a warp in addition to the tables: a delay line, the classes of the blocks, and what only some
+// kinds of tiles need.
 struct TileScratch {
-  uint32_t delay_bytes, class_bytes;  // multiples of 16
+  uint32_t delay_bytes, class_bytes, more_bytes;  // multiples of 16
 
   L3_INLINE static TileScratch of(const TileShape& shape, const TileEntry& entry, uint32_t entry_bytes,
                                   uint32_t block_bytes) {
     const uint32_t blocks = ceil_div(shape.width, kBlockEdge) * ceil_div(shape.height, kBlockEdge);
     return {(dense_delay(shape.width, dense_lanes(entry.parameters)) * entry_bytes + 15) & ~15u,
-            (blocks * block_bytes + 15) & ~15u};
+            (blocks * block_bytes + 15) & ~15u, 0};
   }
-  L3_INLINE uint32_t bytes() const { return delay_bytes + class_bytes; }
+  L3_INLINE uint32_t bytes() const { return delay_bytes + class_bytes + more_bytes; }
 };
 
 // A tile of an image that a warp decodes.
@@ -44,7 +45,7 @@ struct ModelTile {
     result.shape = {smaller(state.tile_width, state.width - result.column * state.tile_width),
                     smaller(state.tile_height, state.height - result.row * state.tile_height), state.channels,
                     state.bits};
-    result.entry = read_entry(state.data, state.head_bytes, uint64_t{result.row} * state.tiles_across + result.column);
+    result.entry = read_entry(state, state.data, uint64_t{result.row} * state.tiles_across + result.column);
     return result;
   }
 };
@@ -100,7 +101,8 @@ L3_INLINE void decode_tile_of_chunk(const Batch& batch, uint4* memory, uint32_t 
   const TileJob job = batch.dense_tiles[scratch.first + i];
   const ModelTile tile = ModelTile::of(batch, job);
   Fault fault;
-  if (check_of<CudaWarp>(tile.entry.payload, tile.entry.payload_bytes / 4) != tile.entry.check) {
+  if (tile.entry.has_check &&
+      check_of<CudaWarp>(tile.entry.payload, tile.entry.payload_bytes / 4) != tile.entry.check) {
     fault.reason = Reason::tile_check;
   } else {
     const uint32_t tables_at = from_here_on(shared_address(memory + kTablesAt<Tiles> / 16));
@@ -146,8 +148,8 @@ L3_INLINE void decode_chunks(const Batch& batch, uint4* shared) {
 
 // Returns whether the largest tile fits into shared memory together with the tables, on every device.
 template <class Tiles>
-constexpr bool has_room_for_all(uint32_t most_class_bytes) {
-  return kTablesAt<Tiles> + sizeof(typename Tiles::Memory) + Tiles::kDelayBytes * dense_delay(kMaxTileEdge, 1) +
+constexpr bool has_room_for_all(uint32_t most_class_bytes, uint32_t delay_bytes = Tiles::kDelayBytes) {
+  return kTablesAt<Tiles> + sizeof(typename Tiles::Memory) + delay_bytes * dense_delay(kMaxTileEdge, 1) +
              most_class_bytes <=
          99 << 10;
 }

@@ -117,9 +117,9 @@ L3_INLINE void decode_other(const Batch& batch, const TileJob& job, uint8_t* scr
   const TileShape shape = {smaller(state.tile_width, state.width - column * state.tile_width),
                            smaller(state.tile_height, state.height - row * state.tile_height), state.channels,
                            state.bits};
-  const TileEntry entry = read_entry(state.data, state.head_bytes, uint64_t{row} * state.tiles_across + column);
+  const TileEntry entry = read_entry(state, state.data, uint64_t{row} * state.tiles_across + column);
   Fault fault;
-  if (has_payload(entry.method) && check_of<CudaWarp>(entry.payload, entry.payload_bytes / 4) != entry.check) {
+  if (entry.has_check && check_of<CudaWarp>(entry.payload, entry.payload_bytes / 4) != entry.check) {
     fault.reason = Reason::tile_check;
   } else {
     const TilePlace place = place_of(state, batch.colours + 256 * job.image, column, row, shape);

@@ -18,11 +18,14 @@ struct ListScratch {
 // The stage that decodes the tiles of a model.
 L3_INLINE TileKind stage_of(const DenseTables&) { return kPackedTiles; }
 L3_INLINE TileKind stage_of(const TokenTables& tables) {
+  if (tables.follow) return kFollowTiles;
+  if (tables.rows) return kRowTiles;
   return tables.engine_channels > 2 ? kWideTokenTiles : kTokenTiles;
 }
 
 // Call it only for a slot with tiles: other slots may not be built.
 L3_INLINE TileKind kind_of(const Batch& batch, uint32_t slot) {
+  if (batch.slots[slot].fault.reason != Reason::none) return kPackedTiles;  // none of its tiles are decoded
   const ModelTables& tables = batch.slots[slot].tables;
   TileKind kind = kPackedTiles;
   ModelKinds::visit(tables.kind, [&]<class Kind>() { kind = stage_of(tables.of(Kind{})); });
@@ -136,7 +139,7 @@ __global__ void report_kernel(const __grid_constant__ Batch batch) {
   Verdict verdict = state.before_model;
   if (verdict.ok() && state.fault != kNoFault) {
     const uint64_t tile = state.tile_at(static_cast<uint32_t>(state.fault >> 28));
-    const TileEntry entry = read_entry(state.data, state.head_bytes, tile);
+    const TileEntry entry = read_entry(state, state.data, tile);
     verdict.reason = static_cast<Reason>(state.fault & 0xFF);
     verdict.offset = static_cast<uint64_t>(entry.payload - state.data) + (state.fault >> 8 & 0xFFFFF);
     verdict.tile = tile;

@@ -2,6 +2,7 @@
 // tiles of the region. The lanes share the work of the checks and the index; otherwise they all do the same.
 #include "container/check.h"
 #include "cuda_warp.cuh"
+#include "follow_room.h"
 #include "launch.h"
 #include "models/default_model.h"
 #include "stages.h"
@@ -153,6 +154,7 @@ L3_INLINE void build_colours(const uint8_t* data, const Head& head, uint32_t* co
 
 // Checks the entries of the index, 32 at a time, and the end of the file.
 L3_INLINE Verdict check_entries(const uint8_t* data, uint64_t size, const Head& head) {
+  if (head.is_tiny()) return check_tiny(data, size, head);
   if (size < head.payload_start) return {Reason::section_truncated, size};
   const uint8_t* index = data + head.head_bytes;
   uint64_t next = head.payload_start / kUnit;
@@ -236,7 +238,7 @@ L3_INLINE Verdict find_model(const Batch& batch, const Head& head, ImageState& s
     state.model = kDefaultModelTable[head.default_model - 1].bytes;
     state.model_size = kDefaultModelTable[head.default_model - 1].size;
   } else {
-    const l3_cuda_model* named = find_named(batch, state.data + kHeaderBytes);
+    const l3_cuda_model* named = find_named(batch, state.data + head.name_at());
     if (named == nullptr) return {Reason::model_missing, state.model_place};
     state.model = static_cast<const uint8_t*>(named->data);
     state.model_size = static_cast<uint32_t>(named->size);
@@ -269,6 +271,7 @@ L3_INLINE Verdict open_file(const Batch& batch, uint32_t i, const l3_cuda_image&
   const Verdict of_head = read_head(checks, state.data, image.size, head);
   if (!of_head.ok()) return of_head;
   state.head_bytes = head.head_bytes;
+  state.tiny = head.tiny;
   state.width = head.width;
   state.height = head.height;
   state.channels = head.channels;
@@ -293,6 +296,10 @@ L3_INLINE Verdict open_file(const Batch& batch, uint32_t i, const l3_cuda_image&
   state.after_model = check_entries(state.data, image.size, head);
   if (!state.after_model.ok()) return {};
   count_tiles(state);
+  if (state.model != nullptr) {
+    state.follow_room = follow_room(TokenNeeds::of_model(state.model), smaller(state.width, state.tile_width),
+                                    smaller(state.height, state.tile_height));
+  }
   if (state.out.as_colours != 0) build_colours(state.data, head, batch.colours + 256 * i);
   return {};
 }
@@ -331,14 +338,15 @@ __global__ void __launch_bounds__(kOpenWarps* kLanes) open_kernel(const __grid_c
   if (lane_number() == 0) {
     batch.states[i] = state;
     const bool with_model = state.model != nullptr && state.before_model.ok();
-    batch.summaries[i] = {state.dense_tiles + state.other_tiles, with_model ? state.key : kNone};
+    const uint32_t tiles = state.dense_tiles + state.other_tiles;
+    batch.summaries[i] = {tiles, with_model ? state.key : kNone, uint64_t{tiles} * state.follow_room};
   }
 }
 
 cudaError_t load_open() { return load(open_kernel); }
 
 cudaError_t open_images(const Batch& batch, cudaStream_t stream) {
-  return launch(open_kernel, batch.count, kOpenWarps * kLanes, (L3_HEAD_MAX_BYTES + 15) / 16 * 16, stream, batch);
+  return launch(open_kernel, batch.count, kOpenWarps * kLanes, (kMaxHeadBytes + 15) / 16 * 16, stream, batch);
 }
 
 }  // namespace l3

@@ -6,9 +6,9 @@
 
 namespace l3 {
 
-template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
-class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
-  using Base = TokenMatches<W, kChannels, kUse, Sink>;
+template <class W, uint32_t kChannels, TokenUse kUse, TokenMore kMore, class Sink>
+class TokenDecoder : TokenMatches<W, kChannels, kUse, kMore, Sink> {
+  using Base = TokenMatches<W, kChannels, kUse, kMore, Sink>;
   using Base::kParts;
   using typename Base::Mask, typename Base::Window;
   static_assert(kParts == 1);
@@ -27,9 +27,14 @@ class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
   L3_INLINE bool decode_values() {
     const auto way = this->start_lanes(this->delay_);
     this->clear_neighbours();
+    if constexpr (Base::kFollow) this->follow_.begin(this->width_, this->height_, this->lanes_, way.period);
     for (uint32_t step = 0; step < way.steps; ++step) {
       L3_FOR_USED_PARTS gather_neighbours(part);
-      if (any_of(this->to_decode_) && !decode_step()) return false;
+      if constexpr (Base::kFollow) this->follow_.find_nothing();
+      if (any_of(this->to_decode_) && !decode_step(step)) return false;
+      if constexpr (Base::kFollow) {
+        this->follow_.end_step(step, this->column_[0].v, this->row_[0].v, this->active_[0], this->pixel_here_[0]);
+      }
       L3_FOR_USED_PARTS {
         this->sink_.put(step, part, this->row_[part], this->column_[part], this->pixel_here_[part],
                         this->active_[part]);
@@ -55,11 +60,11 @@ class TokenDecoder : TokenMatches<W, kChannels, kUse, Sink> {
   }
 
   // Decodes the pixels of one step.
-  L3_INLINE bool decode_step() {
+  L3_INLINE bool decode_step(uint32_t step) {
     const Window window = this->reader_.window(this->at_);
     uint32_t taken = 0;
     if (this->has_match()) {
-      this->decode_match(window, taken);
+      this->decode_match(step, window, taken);
     } else {
       L3_FOR_USED_PARTS this->escaped_[part] = this->to_decode_[part];
     }

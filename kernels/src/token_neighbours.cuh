@@ -9,6 +9,10 @@ namespace l3 {
 // The neighbours of a pixel (section 13.3).
 enum class NeighbourAt { w, n, nw, ne, ww, nn, nne, nww };
 
+// What the tiles of a model may have besides: nothing, still rows, or pixels that follow others and perhaps still rows.
+// Each has loops of its own, so that the others do not become slower.
+enum class TokenMore { nothing, rows, all };
+
 // TokenDecoder is a chain of classes, each in a file of its own: TokenNeighbours, TokenBlocks, TokenNumbers,
 // TokenMatches.
 template <class W, uint32_t kChannels, TokenUse kUse, class Sink>

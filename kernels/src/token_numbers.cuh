@@ -6,10 +6,10 @@
 
 namespace l3 {
 
-template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
-class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, Sink> {
+template <class W, uint32_t kChannels, TokenUse kUse, TokenMore kMore, class Sink>
+class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, kMore, Sink> {
  protected:
-  using Base = TokenBlocks<W, kChannels, kUse, Sink>;
+  using Base = TokenBlocks<W, kChannels, kUse, kMore, Sink>;
   using Base::Base, Base::kLiteral, Base::kParts;
   using Base::error, Base::error_here_, Base::pixel_here_, Base::state_, Base::tables_, Base::value, Base::weights_;
   using typename Base::At, typename Base::Lanes, typename Base::Mask, typename Base::Window;
@@ -122,7 +122,7 @@ class TokenNumbers : protected TokenBlocks<W, kChannels, kUse, Sink> {
   L3_INLINE void predict(uint32_t part, Lanes& p, Lanes& up) {
     constexpr uint32_t word = c / 2;
     Lanes sum = W::splat(constant<(1u << kWeightShift >> 1)>);  // one half, for rounding
-    const bool is_prepared = c == 0 && this->has_match() && tables_.match_by_activity();
+    const bool is_prepared = c == 0 && !Base::kFollow && this->has_match() && tables_.match_by_activity();
     Lanes activity = is_prepared ? activity_[part] : prepare_activity<c>(part);
     const auto add = [&](uint32_t i, Lanes pairs) { sum = W::dot_pairs(pairs, weights_.pair(c, i, part), sum); };
     const auto add_values = [&](uint32_t i, At a, At b) {

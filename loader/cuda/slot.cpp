@@ -120,7 +120,7 @@ l3_error Slot::plan(const DeviceWork& work) {
   files_end_ = 0;
   if (work.images.size() > kMaxImages) return argument_error("a batch has at most 65535 images");
   for (const DeviceImage& image : work.images) {
-    if (const l3_error result = plan_image(image); result.status != L3_OK) return result;
+    if (const l3_error result = plan_image(image, work.models); result.status != L3_OK) return result;
   }
   for (const DeviceCopy& copy : work.copies) {
     if (!is_inside(copy.at, copy.size, machinery_->staging.size()) || (copy.out == nullptr && copy.size != 0)) {
@@ -202,7 +202,7 @@ l3_cuda_change Slot::describe(const DeviceChange& from) {
   return change;
 }
 
-l3_error Slot::plan_image(const DeviceImage& image) {
+l3_error Slot::plan_image(const DeviceImage& image, std::span<const l3_model* const> models) {
   const uint64_t end = machinery_->staging.size();
   if (image.at % 16 != 0 || !is_inside(image.at, image.size, end)) {
     return argument_error("a file is not inside the staging memory, at a multiple of 16");
@@ -226,6 +226,11 @@ l3_error Slot::plan_image(const DeviceImage& image) {
   // Tiles of a file that ends before its payloads do not count, however many it claims: such a file is refused.
   if (image.size >= image.info.payload_start) {
     capacity_.tiles += l3_cuda_count_tiles(&image.info, image.width, image.height);
+    if (image.info.model_origin != L3_MODEL_NONE) {
+      // The head and the model are always present.
+      capacity_.follow_bytes += l3_cuda_count_follow_bytes(machinery_->staging.bytes() + image.at, image.size,
+                                                           models.data(), models.size(), image.width, image.height);
+    }
   }
   const uint32_t origin = image.info.model_origin;
   if (origin == L3_MODEL_OWN) {

@@ -79,7 +79,7 @@ class Slot final : public DeviceSlot {
   explicit Slot(Shared& shared) : shared_(shared) {}
 
   l3_error plan(const DeviceWork& work);
-  l3_error plan_image(const DeviceImage& image);
+  l3_error plan_image(const DeviceImage& image, std::span<const l3_model* const> models);
   void merge_stretches();
   l3_error make_room(size_t images);
   l3_error plan_changes(const DeviceWork& work);

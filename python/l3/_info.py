@@ -16,7 +16,7 @@ from ._arguments import Source
 from ._chunks import Chunk
 from ._errors import Error
 
-_HEAD_BYTES = 336
+_HEAD_BYTES = 4096
 _HEADER_BYTES, _ENTRY_BYTES = 64, 16
 # `info` reads no more than this for what lies before the pixels. A hostile head may claim more.
 _MOST_BEFORE_PIXELS = 2**28
@@ -133,7 +133,7 @@ def info_fields(head: object, size: int, name: bytes, before_pixels: Callable[[i
     """Returns the fields of an Info. `before_pixels` returns the start of the file, this many bytes."""
     found = _native.read_info(head, name)
     origin = _MODELS[found["model_origin"]]
-    # Beside the header, the head has entries: one for a named model, and one for each section.
+    # Beside the header, the head has entries: one for a named model, and one for each section. Not so a tiny file.
     sections = (found["head_bytes"] - _HEADER_BYTES) // _ENTRY_BYTES - (origin in ("own", "named"))
     return {
         "width": found["width"], "height": found["height"], "channels": found["channels"], "bits": found["bits"],

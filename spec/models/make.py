@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Makes the default models from folders of images, by crops as small as the images that the models are for.
 
-    make.py L3 OUT FOLDER...     L3 is the command; OUT/01.l3model to OUT/04.l3model, for 1 to 4 channels of 8 bits
+    make.py L3 OUT FOLDER...          OUT/01.l3model to OUT/04.l3model, for 1 to 4 channels of 8 bits; L3 is the command
+    make.py --icons L3 OUT FOLDER...  OUT/05.l3model to OUT/08.l3model, the same for drawings, from icons with alpha
 
 Only images of 8 bits without a palette are looked at. Those of fewer channels than they have are made from them: gray
-is green, and alpha is left out or kept. The crops depend on the images and their names alone.
+is green, and alpha is left out or kept. Of icons, gray is also their alpha alone, and their green before black; their
+colours alone are those before white. The crops depend on the images and their names alone.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 EDGES = (16, 24, 32, 48, 64, 96, 128)
@@ -49,7 +52,27 @@ def places(name: str, width: int, height: int) -> list[tuple[int, int, int, int]
     return result
 
 
-def crop_all(command: str, folder: Path, out: Path) -> None:
+def of_photograph(channels: int, samples: bytes) -> Iterator[tuple[str, int, bytes]]:
+    """A name, the number of channels, and the samples of each image that is made from one."""
+    for wanted, of in TAKEN.items():
+        if channels in of:
+            yield "", wanted, bytes(samples[i + c] for i in range(0, len(samples), channels) for c in of[channels])
+
+
+def of_icon(channels: int, samples: bytes) -> Iterator[tuple[str, int, bytes]]:
+    if channels != 4:
+        return
+    green, alpha = samples[1::4], samples[3::4]
+    if len(set(alpha)) > 2:
+        yield "a", 1, alpha
+    yield "g", 1, bytes(g * a // 255 for g, a in zip(green, alpha, strict=True))
+    yield "", 2, bytes(value for pixel in zip(green, alpha, strict=True) for value in pixel)
+    yield "", 3, bytes((samples[i + c] * samples[i + 3] + 255 * (255 - samples[i + 3]) + 127) // 255
+                       for i in range(0, len(samples), 4) for c in range(3))
+    yield "", 4, samples
+
+
+def crop_all(command: str, folder: Path, out: Path, parts_of: Callable) -> None:
     for source in sorted(folder.rglob("*.png")):
         with tempfile.TemporaryDirectory() as scratch:
             told = subprocess.run([command, "info", "--json", source], check=True, capture_output=True).stdout
@@ -57,32 +80,27 @@ def crop_all(command: str, folder: Path, out: Path) -> None:
             if info["bits"] != 8 or info["colour"] == "palette":
                 continue
             packed, pam = Path(scratch, "image.l3"), Path(scratch, "image.pam")
-            subprocess.run([command, "encode", "-q", "--method", "fast", source, packed], check=True)
+            subprocess.run([command, "encode", "-q", "--no-verify", "--method", "fast", source, packed], check=True)
             subprocess.run([command, "decode", "-q", packed, pam], check=True)
             width, height, channels, samples = read_pam(pam)
         for i, (x, y, w, h) in enumerate(places(source.name, width, height)):
             rows = [samples[((y + k) * width + x) * channels:][: w * channels] for k in range(h)]
-            crop = b"".join(rows)
-            for wanted, of in TAKEN.items():
-                if channels not in of:
-                    continue
-                part = bytearray(w * h * wanted)
-                for to, c in enumerate(of[channels]):
-                    part[to::wanted] = crop[c::channels]
-                name = f"{folder.name}-{source.stem}-{i}.pam"
-                write_pam(out / str(wanted) / name, w, h, wanted, bytes(part))
+            for which, wanted, part in parts_of(channels, b"".join(rows)):
+                name = f"{folder.name}-{source.stem}-{i}{which}.pam"
+                write_pam(out / str(wanted) / name, w, h, wanted, part)
 
 
 def main() -> int:
-    command, out, *folders = sys.argv[1:]
+    icons = sys.argv[1] == "--icons"
+    command, out, *folders = sys.argv[1 + icons :]
     with tempfile.TemporaryDirectory() as scratch:
         for channels in TAKEN:
             Path(scratch, str(channels)).mkdir()
         for folder in folders:
-            crop_all(command, Path(folder), Path(scratch))
+            crop_all(command, Path(folder), Path(scratch), of_icon if icons else of_photograph)
         for channels in TAKEN:
             subprocess.run([command, "train", "--complete", "--effort", EFFORT, "--max-images", "100000",
-                            Path(scratch, str(channels)), Path(out, f"{channels:02}.l3model")], check=True)
+                            Path(scratch, str(channels)), Path(out, f"{channels + 4 * icons:02}.l3model")], check=True)
     return 0
 
 

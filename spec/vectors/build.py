@@ -39,6 +39,8 @@ HEADER = {
     "sample_type": (34, 1), "bits": (35, 1), "colour": (36, 1), "alpha": (37, 1), "tile_width": (38, 1),
     "tile_height": (39, 1), "index_check": (40, 4), "head_check": (44, 4), "digest": (48, 16),
 }
+TINY_HEADER = {"signature": (0, 4), "check": (4, 4), "width": (8, 1), "height": (9, 1), "kind": (10, 1),
+               "coding": (11, 1), "sizes": (12, 4)}
 SECTION_ENTRY_SIZE = 16
 SECTION_ENTRY = {"type": (0, 2), "flags": (2, 2), "check": (4, 4), "offset": (8, 4), "size": (12, 4)}
 INDEX_ENTRY = {
@@ -114,6 +116,7 @@ class Recipe:
     truncate: int | None = None
     append: bytes = b""
     samples: list[int] | None = None  # what a decoder must give
+    tiny: bytes | None = None  # section 18; bytes behind the last section
 
     @property
     def channels(self) -> int:
@@ -214,6 +217,8 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         tile.dense.matches = numbers(words)
     elif name == "still_blocks" and tile:
         tile.dense.still = numbers(words)
+    elif name == "rows_of_blocks" and tile:
+        tile.dense.rows_still = numbers(words)
     elif name == "tail" and tile:
         tile.dense.tail = contents(words)
     elif name == "cut" and tile:
@@ -237,6 +242,8 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         tile.noise = Noise(int(words[0]))
     elif name == "set":
         recipe.changes.append((words[0], words[1]))
+    elif name == "tiny":
+        recipe.tiny = contents(words)
     elif name == "truncate":
         recipe.truncate = int(words[0], 0)
     elif name == "append":
@@ -319,6 +326,8 @@ def write_payload(tile: Tile, width: int, height: int, recipe: Recipe) -> bytes:
         out = write_dense(recipe.model, tile.parameters, (width, height), tile.dense, tile.values, tile.noise)
     else:
         out = write_fast(tile, width, height, recipe)
+    if recipe.tiny is not None:
+        return out + bytes(-len(out) % 4 or 4 * (tile.payload is None and tile.method == 2 and len(out) == 4))
     return out + bytes(pad(len(out)) - len(out))
 
 
@@ -433,8 +442,60 @@ class File:
         settle("header.head_check", check(self.data[: self.head_size]))
 
 
+class TinyFile(File):
+    """A tiny file (section 18), which is laid out in another way."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        (tile,) = recipe.tiles
+        self.model, self.at_model = recipe.model, recipe.at_model
+        self.data = bytearray(16) + recipe.name
+        self.section_offsets = [0] * len(recipe.sections)
+        sections = list(enumerate(recipe.sections))
+        model = 31 if recipe.name else 0
+        if recipe.model and not recipe.elsewhere:
+            _, (_, own) = sections.pop(self.at_model)
+            model = len(own)
+            self.section_offsets[self.at_model] = len(self.data)
+            self.data += own + bytes(pad(len(own)) - len(own))
+        if tile.method == 0 and tile.payload is None:
+            payload = struct.pack("<4H", *tile.values, *[0] * (4 - len(tile.values)))
+        else:
+            payload = write_payload(tile, recipe.width, recipe.height, recipe)
+        self.payloads = [(len(self.data), len(payload))]
+        self.data += payload
+        for i, (section_type, section) in sections:
+            code = section_type if section_type < 8 else section_type - 0x8000 + 8
+            self.data += struct.pack("<H", code << 12 | len(section))
+            self.section_offsets[i] = len(self.data)
+            self.data += section
+        self.data += recipe.tiny or b""
+        self.data += bytes(-len(self.data) % 4)
+        kind = recipe.colour if recipe.alpha != 2 else 5 + recipe.colour // 3
+        coding = tile.parameters if tile.method == 3 else 6 | (tile.method + tile.parameters) << 3
+        struct.pack_into("<4sIBBBBI", self.data, 0, b"\x8bL3T", 0, recipe.width - 1, recipe.height - 1,
+                         kind | recipe.bits - 1 << 3, coding,
+                         len(self.data) // 4 - 1 | len(payload) // 4 << 10 | model << 20)
+
+    def place(self, name: str) -> tuple[int, int]:
+        part, _, rest = name.partition(".")
+        if part == "tiny":
+            return TINY_HEADER[rest]
+        if part == "section":  # the u16 before the contents
+            return self.section_offsets[int(rest)] - 2, 2
+        return super().place(name)
+
+    def seal(self, recipe: Recipe) -> None:
+        for name, value in recipe.changes:
+            if name != "tiny.check":
+                self.change(name, value)
+        self.data[4:8] = check(self.data[8:]).to_bytes(4, "little")
+        for name, value in recipe.changes:
+            if name == "tiny.check":
+                self.change(name, value)
+
+
 def build(recipe: Recipe) -> bytes:
-    file = File(recipe)
+    file = File(recipe) if recipe.tiny is None else TinyFile(recipe)
     file.seal(recipe)
     return bytes(file.data[: recipe.truncate]) + recipe.append
 

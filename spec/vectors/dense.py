@@ -384,6 +384,7 @@ class Dense:
     cut: int = 0  # bytes that are missing in the end
     matches: list[int] = field(default_factory=list)  # with a token model: the symbol of the match of each pixel
     still: list[int] = field(default_factory=list)  # with a token model: whether each block is still
+    rows_still: list[int] = field(default_factory=list)  # of each block that is not still, the bits of its still rows
 
 
 def where(name: str, x: int, y: int, last: int) -> tuple[int, int] | None:

@@ -9,9 +9,14 @@ from operator import mul
 from dense import NAMES, Channel, Dense, Encoder, Model, Table, drawn, put_bits, put_row, repeated, spoiled, where
 from pieces import BitString, Noise, RecipeError, numbers
 
-MATCH, LITERAL, HOLE, STILL = 1, 2, 4, 32
+MATCH, LITERAL, HOLE, STILL, FOLLOW, ROWS = 1, 2, 4, 32, 64, 128
 LISTINGS = {"ranks": 1, "colours": 2}
 PAIRS = (("W", "N"), ("N", "NE"), ("N", "NW"), ("W", "NW"), ("WW", "W"), ("NN", "N"), ("NNE", "NE"), ("NWW", "NW"))
+
+
+# Of each engine channel: the factors of W, N, NW and NE.
+FACTORS = ((40503, 34283, 49843, 10197), (31161, 51819, 44605, 60207), (5719, 54179, 64881, 46427),
+           (26545, 25709, 18117, 20233))
 
 
 class TokenModel(Model):
@@ -25,6 +30,7 @@ class TokenModel(Model):
         self.hole = 0
         self.literal: list[str] = []
         self.still: list[int] = []  # the frequencies of still blocks
+        self.rows_still: list[int] = []  # those of still rows
         self.mask = 0
         self.pattern_rows: list[str] = []
         self.match_rows: list[list[str]] = []
@@ -48,6 +54,11 @@ class TokenModel(Model):
         elif name == "still":
             self.flags |= STILL
             self.still = numbers(words)
+        elif name == "still_rows":
+            self.flags |= ROWS
+            self.rows_still = numbers(words)
+        elif name == "follow":
+            self.flags |= FOLLOW
         elif name == "match_row":
             self.match_rows += [repeated(words)] * times
         elif name == "hole":
@@ -92,7 +103,7 @@ class TokenModel(Model):
 
     def match_part(self) -> bytes:
         out = BitString()
-        for frequency in self.still:
+        for frequency in self.still + self.rows_still:
             out.put(frequency, 12)
         out.put(self.mask, 8)
         greatest = before = 0
@@ -216,6 +227,11 @@ class TokenEncoder(Encoder):
         self.held = [0] * self.lanes
         self.has_hole = model.flags & HOLE != 0
         self.is_literal = model.flags & LITERAL != 0
+        self.kept: dict[tuple[int, int], tuple[int, int]] = {}  # of a pixel, the place that it keeps
+        self.table: dict[int, tuple[int, int]] = {}
+        self.asked: list[tuple[int, tuple[int, int]]] = []  # in this step
+        # Of a row of a block (block, row): whether it is still.
+        self.rows_still: dict[tuple[int, int], bool] = {}
 
     def put_still(self, given: list[int], noise: Noise | None) -> None:
         row = self.blocks_across
@@ -225,7 +241,43 @@ class TokenEncoder(Encoder):
             frequency = self.model.still[int(above)]
             still = given[block] if given else noise is not None and noise.below(4096) < frequency
             self.still[block] = int(still)
-            self.events.append(((0, i, -1, lane), list(range(frequency) if still else range(frequency, 4096))))
+            self.events.append(((0, i, -17, lane), list(range(frequency) if still else range(frequency, 4096))))
+
+    def put_rows(self, given: list[int], noise: Noise | None) -> None:
+        """`given`: of each block that is not still, the bits of its rows."""
+        left = list(given)
+        for first in range(0, self.blocks, self.lanes):
+            blocks = range(first, min(first + self.lanes, self.blocks))
+            for block in blocks:
+                if self.still[block]:
+                    self.rows_still.update({(block, k): True for k in range(16)})
+            coded = [block for block in blocks if not self.still[block]]
+            bits = {block: left.pop(0) for block in coded} if given else {}
+            for k in range(16):
+                found = {}
+                for block in coded:
+                    if block // self.blocks_across * 16 + k >= self.height:
+                        continue
+                    frequency = self.model.rows_still[self.row_context(block, k)]
+                    still = bits[block] >> k & 1 if given else noise is not None and noise.below(4096) < frequency
+                    found[block, k] = bool(still)
+                    self.events.append(((0, first // self.lanes, k - 16, block - first),
+                                        list(range(frequency) if still else range(frequency, 4096))))
+                self.rows_still.update(found)
+
+    def row_context(self, block: int, k: int) -> int:
+        across = self.blocks_across
+        row, column = divmod(block, across)
+        context = 0
+        for bit, (dx, dy) in enumerate(((0, 1), (0, 2), (1, 1), (-1, 1))):
+            y = row * 16 + k - dy
+            inside = y >= 0 and 0 <= column + dx < across
+            context |= int(not inside or self.rows_still.get((y // 16 * across + column + dx, y % 16), True)) << bit
+        return context
+
+    def is_still(self, x: int, y: int) -> bool:
+        block = y // 16 * self.blocks_across + x // 16
+        return bool(self.still[block]) or self.rows_still.get((block, y % 16), False)
 
     def places(self, x: int, y: int) -> dict[str, tuple[int, int] | None]:
         return {name: where(name, x, y, self.width - 1) for name in NAMES}
@@ -242,25 +294,34 @@ class TokenEncoder(Encoder):
 
     def put_pixel(self, x: int, y: int, values: list[int] | None, match: int | None, noise: Noise | None) -> list[int]:
         """The pixel at this place; where it is not given its symbols are drawn."""
-        model, lane, step = self.model, y % self.lanes, self.step(x, y)
+        model, lane = self.model, y % self.lanes
         arounds = [self.around(e, x, y) for e in range(len(model.widths))]
         if self.has_hole:
             self.held[lane] = self.held[lane] if x > 0 else 0
             choices = [arounds[0][name] for name in ("W", "N") if arounds[0][name] != model.hole]
             self.held[lane] = choices[0] if choices else self.held[lane]
-        if self.still[y // 16 * self.blocks_across + x // 16]:
+        if self.is_still(x, y):
             level = all(around["N"] == around["NW"] for around in arounds)
             known = [around["W" if level else "N"] for around in arounds]
             if values is not None and known != values:
-                raise RecipeError("a pixel of a still block is another one")
+                raise RecipeError("a pixel of a still block or row is another one")
             for e, value in enumerate(known):
                 self.samples[e][x, y], self.errors[e][x, y] = value, 0
             return known
+        at, number = self.followed(x, y, arounds) if model.flags & FOLLOW else (None, 0)
+        pixel = self.put_coded(x, y, values, match, noise, arounds, at, number)
+        if at is not None and pixel == [samples[at] for samples in self.samples]:
+            self.kept[x, y] = at
+        return pixel
+
+    def put_coded(self, x: int, y: int, values: list[int] | None, match: int | None, noise: Noise | None,
+                  arounds: list[dict[str, int]], at: tuple[int, int] | None, number: int) -> list[int]:
+        model, lane, step = self.model, y % self.lanes, self.step(x, y)
         if model.flags & MATCH:
-            table = self.match_table(x, y, arounds)
-            symbol = self.match_symbol(table, arounds, values, match, noise)
+            table = self.match_table(x, y, arounds, number)
+            symbol = self.match_symbol(table, arounds, values, match, noise, at)
             self.event((1, step, 0, lane), table, 64, symbol)
-            known = self.matched(symbol, arounds)
+            known = self.matched(symbol, arounds, at)
             if known is not None:
                 if values is not None and known != values:
                     raise RecipeError(f"symbol {symbol} is another pixel")
@@ -271,32 +332,66 @@ class TokenEncoder(Encoder):
             self.put_value(e, x, y, values[e] if values is not None else None, noise) for e in range(len(model.widths))
         ]
 
+    # Following.
+
+    def followed(self, x: int, y: int, arounds: list[dict[str, int]]) -> tuple[tuple[int, int] | None, int]:
+        """The place that a pixel follows, and the number."""
+        of_n, of_w = self.kept.get((x, y - 1)), self.kept.get((x - 1, y))
+        below = (of_n[0], of_n[1] + 1) if of_n else None
+        beside = (of_w[0] + 1, of_w[1]) if of_w else None
+        at, source = below or beside, (3 if below == beside else 2) if below else 1
+        if at is None:
+            total = sum(
+                around[name] * factor
+                for around, factors in zip(arounds, FACTORS, strict=False)
+                for name, factor in zip(("W", "N", "NW", "NE"), factors, strict=True)
+            )
+            entry = total % 65536 // 64
+            self.asked.append((entry, (x, y)))
+            at, source = self.table.get(entry), 0
+        if at is None or at[0] >= self.width or at[1] >= self.height or self.step(*at) >= self.step(x, y):
+            return None, 0
+        pixel = [samples[at] for samples in self.samples]
+        equal = [name for name in ("W", "N", "NE", "NW") if pixel == [around[name] for around in arounds]]
+        relation = {"W": 0, "N": 1, "NE": 2, "NW": 2}[equal[0]] if equal else 3
+        return at, 1 + 4 * relation + source
+
+    def end_step(self) -> None:
+        for entry, (x, y) in self.asked:
+            before = self.table.get(entry, (-1, -1))
+            self.table[entry] = (x, y) if (y, x) > (before[1], before[0]) else before
+        self.asked.clear()
+
     # Match.
 
-    def match_table(self, x: int, y: int, arounds: list[dict[str, int]]) -> Table:
+    def match_table(self, x: int, y: int, arounds: list[dict[str, int]], number: int) -> Table:
         pattern = bit = 0
         for i, (a, b) in enumerate(PAIRS):
             if self.model.mask >> i & 1:
                 pattern |= all(around[a] == around[b] for around in arounds) << bit
                 bit += 1
         row = self.model.all_match_rows()[self.model.row_of_pattern(pattern)]
-        octave = 0 if self.is_literal else self.activity(0, x, y).bit_length() - 4
+        octave = number
+        if not self.is_literal and not self.model.flags & FOLLOW:
+            octave = self.activity(0, x, y).bit_length() - 4
         return self.model.tables[int(row[min(octave, len(row) - 1)].lstrip("="))]
 
-    def matched(self, symbol: int, arounds: list[dict[str, int]]) -> list[int] | None:
+    def matched(self, symbol: int, arounds: list[dict[str, int]], at: tuple[int, int] | None) -> list[int] | None:
         if symbol < 4:
             return [around[("W", "N", "NE", "NW")[symbol]] for around in arounds]
+        if symbol == 6 and at is not None:
+            return [samples[at] for samples in self.samples]
         return [self.model.hole] if symbol == 5 and self.has_hole else None
 
     def match_symbol(self, table: Table, arounds: list[dict[str, int]], values: list[int] | None, match: int | None,
-                     noise: Noise | None) -> int:
+                     noise: Noise | None, at: tuple[int, int] | None) -> int:
         if match is not None:
             return match
         if values is None:
             assert noise is not None
             return table.draw(noise)
         for symbol, frequency in enumerate(table.frequencies):  # the first one that fits
-            if frequency > 0 and self.matched(symbol, arounds) in (None, values):
+            if frequency > 0 and self.matched(symbol, arounds, at) in (None, values):
                 return symbol
         raise RecipeError("no symbol of a match fits")
 
@@ -388,11 +483,19 @@ def write_tokens(model: TokenModel, parameters: int, shape: tuple[int, int], den
     encoder = TokenEncoder(model, parameters, width, height)
     if model.flags & STILL:
         encoder.put_still(dense.still, noise)
+    if model.flags & ROWS:
+        encoder.put_rows(dense.rows_still, noise)
     encoder.put_classes(dense.classes, noise)
-    for y in range(height):
-        for x in range(width):
-            i = y * width + x
-            pixel = None if noise else values_of(model, samples[i * channels : (i + 1) * channels])
-            match = dense.matches[i] if i < len(dense.matches) else None
-            encoder.put_pixel(x, y, pixel, match, noise)
+    places = [(x, y) for y in range(height) for x in range(width)]
+    if model.flags & FOLLOW:
+        places.sort(key=lambda place: encoder.step(*place))
+    before = 0
+    for x, y in places:
+        if encoder.step(x, y) != before:
+            encoder.end_step()
+            before = encoder.step(x, y)
+        i = y * width + x
+        pixel = None if noise else values_of(model, samples[i * channels : (i + 1) * channels])
+        match = dense.matches[i] if i < len(dense.matches) else None
+        encoder.put_pixel(x, y, pixel, match, noise)
     return spoiled(encoder.payload(dense.states), dense)

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "any_model.h"
+#include "any_token_model.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
@@ -54,6 +54,10 @@ inline void mutate_tile(Dice& dice, by_hand::TilePart& tile) {
 // A model: mostly in place, or a part of it longer or shorter, with the parts behind it moved.
 inline void mutate_model(Dice& dice, Bytes& model) {
   if (model.empty()) return;
+  if (model[0] == 1 && dice.chance(3)) {
+    by_hand::mutate_token_flags(dice, model);
+    return;
+  }
   const auto flip = [&](size_t at) {
     model[at] = static_cast<uint8_t>(dice.chance(3) ? dice.roll(256) : model[at] ^ 1u << dice.roll(8));
   };
@@ -88,7 +92,11 @@ inline void add_model(Dice& dice, Parts& parts) {
   auto at = parts.sections.begin();
   while (at != parts.sections.end() && at->type < 6) ++at;
   if (parts.sections.size() < 16) {
-    const Bytes model = by_hand::any_model(dice, wanted >= 1 && wanted <= 4 ? wanted : channels, dice.chance(2));
+    const uint32_t of = wanted >= 1 && wanted <= 4 ? wanted : channels, bits = parts.header[35];
+    const bool is_token = bits < 1 || bits > 16 ? false : bits != 8 || dice.chance(2);
+    const bool codes_all = dice.chance(2);
+    const Bytes model = is_token ? by_hand::any_token_model(dice, of, bits, codes_all).section.bytes()
+                                 : by_hand::any_model(dice, of, codes_all);
     parts.sections.insert(at, {6, model});
   }
   if (parts.tiles.empty()) return;
@@ -103,10 +111,10 @@ inline void add_model(Dice& dice, Parts& parts) {
 // Another rule, other entries, or fewer of them given.
 inline void mutate_palette(Dice& dice, Bytes& palette) {
   if (palette.size() < 2) return;
-  if (dice.chance(2)) palette[0] = static_cast<uint8_t>(dice.roll(dice.chance(8) ? 256 : 2));
+  if (dice.chance(2)) palette[0] = static_cast<uint8_t>(dice.roll(dice.chance(8) ? 256 : 3));
   if (dice.chance(2))
     palette[1] = static_cast<uint8_t>(dice.chance(2) ? dice.roll(256) : palette[1] + dice.roll(3) - 1);
-  if (dice.chance(2)) palette.resize(2 + 3 * dice.roll(palette.size() / 3 + 2));
+  if (dice.chance(2)) palette.resize(2 + (palette[0] == 2 ? 1 : 3) * dice.roll(palette.size() / 3 + 2));
 }
 
 inline void mutate_section(Dice& dice, Parts& parts) {
@@ -218,6 +226,16 @@ inline size_t mutate_file(uint8_t* data, size_t size, size_t max_size, unsigned 
     } else if (!parts->tiles.empty()) {
       mutate_tile(dice, dice.pick(parts->tiles));
     }
+  }
+  if (by_hand::is_tiny(data, size) ? !dice.chance(8) : dice.chance(4)) {
+    const auto tiny_edit = [&](Bytes& file) {  // often of its header
+      if (!dice.chance(3)) return;
+      uint8_t& byte = file[8 + dice.roll(dice.chance(2) ? 8 : file.size() - 8)];
+      byte = static_cast<uint8_t>(dice.chance(2) ? byte ^ 1u << dice.roll(8) : dice.roll(256));
+    };
+    const std::optional<Bytes> tiny = by_hand::put_together_tiny(*parts, tiny_edit);
+    const size_t done = tiny ? give(*tiny, data, max_size) : 0;
+    if (done != 0) return done;
   }
   const size_t done = give(by_hand::put_together(*parts, edit), data, max_size);
   return done != 0 ? done : LLVMFuzzerMutate(data, size, max_size);

@@ -58,7 +58,7 @@ Answers ask(const Bytes& file) {
       const uint32_t pixel = l3_pixel_bytes(&info, file.data(), file.size(), &options);
       FUZZ_EXPECT(pixel >= 1 && pixel <= 8);
     }
-    FUZZ_EXPECT(info.payload_start % 16 == 0 && info.head_bytes <= L3_HEAD_MAX_BYTES);
+    FUZZ_EXPECT(info.payload_start % 4 == 0 && info.head_bytes <= L3_HEAD_MAX_BYTES);
   } else {
     FUZZ_EXPECT(!answers.check.ok());
   }

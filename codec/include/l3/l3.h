@@ -1,11 +1,12 @@
 // libl3: encodes and decodes the L3 lossless image format. spec/format.md defines the format and the terms used here.
 //
 // Memory. The caller owns every buffer that it passes, and keeps it valid for the duration of the call. Buffers of
-// bytes need no alignment. Decoding allocates no memory, unless a file has a model of its own: calls that need that
-// model then allocate up to L3_WORKSPACE_BYTES, and free them before they return. l3_open with a workspace allocates
-// nothing. l3_unpack_metadata and l3_verify allocate if a file has metadata. l3_open, l3_open_model, l3_finish_training
-// and l3_start_training create objects that the caller must close. Decoding takes up to 120 KiB of stack on each
-// thread.
+// bytes need no alignment. Decoding allocates no memory, with two exceptions. If a file has a model of its own, calls
+// that need it allocate up to L3_WORKSPACE_BYTES. A tile whose pixels follow others (section 15.6 of the specification)
+// takes up to 16 MiB while it is decoded, and up to 2.2 MiB if this library encoded it. Both are freed before the call
+// returns. l3_open with a workspace allocates nothing. l3_unpack_metadata and l3_verify allocate if a file has
+// metadata. l3_open, l3_open_model, l3_finish_training and l3_start_training create objects that the caller must close.
+// Decoding takes up to 120 KiB of stack on each thread.
 //
 // Threads. All functions may be called from many threads at once. The library starts no threads. It keeps no state
 // between calls, except for the tables of default models: it builds them when a file first needs them, 120 KiB each.
@@ -144,8 +145,8 @@ typedef struct l3_info {
   uint32_t alpha;                    // an l3_alpha
   uint32_t tile_width, tile_height;  // in pixels
   uint64_t tile_count;
-  uint64_t head_bytes;     // size of the header and the section entries
-  uint64_t payload_start;  // offset of the first payload
+  uint64_t head_bytes;     // size of the header and the section entries; 16 for tiny files
+  uint64_t payload_start;  // offset of the first payload; the size of the file for tiny files
   uint64_t image_bytes;    // width * height * channels * bytes per sample: the pixels without padding
   uint8_t digest[16];
   uint32_t model_origin;                    // an l3_model_origin
@@ -161,9 +162,9 @@ static inline l3_info l3_info_init(void) {
 
 // Reads and verifies the head of a file, and fills *info, which l3_info_init must have initialised. Only the head is
 // verified. `data` may be a prefix of the file, as long as it contains the head: 64 bytes, 16 more if the file names
-// its model, and 16 for each section. A prefix of L3_HEAD_MAX_BYTES is always enough. `limits` may be null. If the
-// call fails, *info is unchanged.
-#define L3_HEAD_MAX_BYTES 336
+// its model, and 16 for each section; or all of a tiny file (section 18 of the spec). A prefix of L3_HEAD_MAX_BYTES is
+// always enough. `limits` may be null. If the call fails, *info is unchanged.
+#define L3_HEAD_MAX_BYTES 4096
 L3_API L3_MUST_USE l3_status l3_read_info(const void* data, size_t size, const l3_limits* limits, l3_info* info,
                                           l3_error* error);
 

@@ -15,6 +15,14 @@ struct Section {
   uint64_t offset, size;
 };
 
+// The only tile of a tiny file.
+struct TinyTile {
+  Method method;
+  uint8_t parameters;
+  uint16_t value[kMaxChannels];  // only of a constant tile
+  uint32_t payload_at, payload_bytes;
+};
+
 struct Head {
   uint32_t required_features, optional_features;
   uint32_t default_model;  // 0: none
@@ -30,8 +38,12 @@ struct Head {
   uint64_t head_bytes;  // also the offset of the index
   uint64_t index_end;   // padding included
   uint64_t payload_start;
+  TinyTile tiny;  // only of a tiny file, whose index and payloads are empty: all of it is verified with its head
 
   L3_INLINE bool names_model() const { return (required_features & kNamedModel) != 0; }
+  L3_INLINE bool is_tiny() const { return head_bytes == kTinyHeaderBytes; }
+  // The offset of a named model's name.
+  L3_INLINE uint64_t name_at() const { return is_tiny() ? kTinyHeaderBytes : kHeaderBytes; }
   // The offset of the first section entry.
   L3_INLINE uint64_t entries_at() const { return kHeaderBytes + (names_model() ? kModelNameBytes : 0); }
   // Returns an l3_model_origin.
@@ -166,17 +178,19 @@ L3_INLINE Verdict read_section_entries(const uint8_t* data, Head& head) {
   return {};
 }
 
-// The offset of a section's entry.
+// The offset of a section's entry. Sections of tiny files have none: then where they begin.
 L3_INLINE uint64_t entry_of(const Head& head, const Section* section) {
+  if (head.is_tiny()) return section->offset;
   return head.entries_at() + static_cast<uint64_t>(section - head.sections) * kSectionEntryBytes;
 }
 L3_INLINE Verdict wrong_size(const Head& head, const Section* section, Reason reason) {
-  return {reason, entry_of(head, section) + section_entry::kSize};
+  return {reason, entry_of(head, section) + (head.is_tiny() ? 0 : section_entry::kSize)};
 }
 
 // The offset of the field that says which model the file uses: the name, the default model's number, or the section
 // entry.
 L3_INLINE uint64_t model_place(const Head& head) {
+  if (head.is_tiny()) return tiny_header::kSizes;
   if (head.names_model()) return kHeaderBytes;
   if (head.default_model != 0) return header::kDefaultModel;
   return entry_of(head, head.find(L3_SECTION_MODEL));
@@ -223,10 +237,109 @@ L3_INLINE constexpr uint32_t colour_space_bytes(uint32_t parts) {
   return bytes;
 }
 
+// Reads the header of a tiny file whose check is right, up to the model. Sets *at to where its tile begins.
+L3_INLINE Verdict read_tiny_header(const uint8_t* data, uint32_t bytes, Head& head, uint32_t* at) {
+  const uint32_t kind = data[tiny_header::kKind], sizes = load_u32(data + tiny_header::kSizes), model = sizes >> 20;
+  const uint32_t colour = kind & 7;
+  head.head_bytes = kTinyHeaderBytes;
+  head.index_end = head.payload_start = bytes;
+  head.required_features = model == kTinyNamed ? kNamedModel : 0;
+  head.optional_features = 0;
+  head.default_model = model < kTinyNamed ? model : 0;
+  head.section_count = 0;
+  head.width = data[tiny_header::kWidth] + 1u;
+  head.height = data[tiny_header::kHeight] + 1u;
+  head.bits = (kind >> 3 & 15) + 1;
+  head.sample_type = head.bits > 8 ? L3_SAMPLE_U16 : L3_SAMPLE_U8;
+  head.colour = colour;
+  if (colour == 5) head.colour = L3_COLOUR_GRAY_ALPHA;
+  if (colour == 6) head.colour = L3_COLOUR_RGB_ALPHA;
+  if (colour == 7 || kind >> 7 != 0 || (colour == L3_COLOUR_PALETTE && head.bits > 8)) {
+    return {Reason::bad_colour, tiny_header::kKind};
+  }
+  const bool has_alpha = head.colour == L3_COLOUR_GRAY_ALPHA || head.colour == L3_COLOUR_RGB_ALPHA;
+  head.alpha = colour > L3_COLOUR_PALETTE ? L3_ALPHA_PREMULTIPLIED : has_alpha ? L3_ALPHA_STRAIGHT : L3_ALPHA_NONE;
+  head.channels = head.colour == L3_COLOUR_PALETTE ? 1 : head.colour + 1;
+  head.tile_width = ceil_div(head.width, 32) * 32;
+  head.tile_height = ceil_div(head.height, 32) * 32;
+  head.count_tiles();
+  head.index_check = 0;
+  *at = kTinyHeaderBytes;
+  if (model == kTinyNamed) *at += kModelNameBytes;
+  if (model >= kMinTinyModel) {
+    head.sections[head.section_count++] = {L3_SECTION_MODEL, 0, *at, model};
+    *at += static_cast<uint32_t>(pad_to_unit(model));
+    for (uint32_t i = kTinyHeaderBytes + model; i < *at && i < bytes; ++i) {
+      if (data[i] != 0) return {Reason::section_padding, i};
+    }
+  }
+  return *at > bytes ? Verdict{Reason::section_size, tiny_header::kSizes} : Verdict{};
+}
+
+// Reads the tile of a tiny file, which begins at `at`. A fault's place is that of the field that says the method.
+L3_INLINE Verdict read_tiny_tile(const uint8_t* data, uint32_t bytes, uint32_t at, Head& head) {
+  const uint8_t coding = data[tiny_header::kCoding];
+  const uint32_t other = coding >> 3, size = (load_u32(data + tiny_header::kSizes) >> 10 & 1023) * kTinyUnit;
+  TinyTile& tile = head.tiny;
+  tile = {Method::dense, coding, {}, at, size};
+  if ((coding & 7) == kTinyOthers) {
+    tile.method = other == 0 ? Method::constant : other == 1 ? Method::raw : Method::fast;
+    tile.parameters = static_cast<uint8_t>(other < 2 ? 0 : other - 2);
+  }
+  const bool is_constant = tile.method == Method::constant;
+  if (size > bytes - at || (is_constant && size != kConstantBytes)) {
+    return {Reason::tile_size, tiny_header::kSizes, 0};
+  }
+  if (is_constant) {
+    for (uint32_t c = 0; c < kMaxChannels; ++c) tile.value[c] = static_cast<uint16_t>(load_u16(data + at + 2 * c));
+    tile.payload_bytes = 0;
+  }
+  return {};
+}
+
+// Reads the sections of a tiny file, which begin at `next`.
+L3_INLINE Verdict read_tiny_sections(const uint8_t* data, uint32_t bytes, uint32_t next, Head& head) {
+  uint32_t before = 0;
+  while (bytes - next >= 2 && load_u16(data + next) != 0) {
+    const uint32_t entry = load_u16(data + next), code = entry >> 12, size = entry & 4095;
+    if (code <= before) return {Reason::section_type_order, next};
+    if (code == L3_SECTION_MODEL || code == L3_SECTION_MODEL + 1) return {Reason::section_type_unknown, next};
+    if (size == 0 || size > bytes - next - 2) return {Reason::section_size, next};
+    const uint32_t type = code < 8 ? code : kFirstAsideType + code - 8;
+    head.sections[head.section_count++] = {type, 0, next + 2, size};
+    before = code;
+    next += 2 + size;
+  }
+  for (uint32_t i = next; i < bytes; ++i) {
+    if (i >= next + kTinyUnit - 1 || data[i] != 0) return {Reason::section_padding, i};
+  }
+  return {};
+}
+
+// Reads and verifies a tiny file, but for what sections contain.
+template <class Machine>
+L3_INLINE Verdict read_tiny_head(const Machine& machine, const uint8_t* data, uint64_t size, Head& head) {
+  if (size < kTinyHeaderBytes) return {Reason::head_truncated, size};
+  const uint32_t bytes = ((load_u32(data + tiny_header::kSizes) & 1023) + 1) * kTinyUnit;
+  if (size < bytes) return {Reason::head_truncated, size};
+  if (bytes < kTinyHeaderBytes) return {Reason::section_size, tiny_header::kSizes};
+  if (machine.check(data + tiny_header::kWidth, bytes / 4 - 2) != load_u32(data + tiny_header::kCheck)) {
+    return {Reason::head_check, tiny_header::kCheck};
+  }
+  uint32_t at = 0;
+  Verdict verdict = read_tiny_header(data, bytes, head, &at);
+  if (verdict.ok()) verdict = read_tiny_tile(data, bytes, at, head);
+  if (!verdict.ok()) return verdict;
+  const uint32_t payload = (load_u32(data + tiny_header::kSizes) >> 10 & 1023) * kTinyUnit;
+  verdict = read_tiny_sections(data, bytes, at + payload, head);
+  return verdict.ok() ? check_sections_of_head(head) : verdict;
+}
+
 template <class Machine>
 L3_INLINE Verdict read_head(const Machine& machine, const uint8_t* data, uint64_t size, Head& head) {
   for (uint32_t i = 0; i < kSignatureBytes; ++i) {
     if (i >= size) return {Reason::head_truncated, size};
+    if (i == 3 && data[i] == kTinyMark) return read_tiny_head(machine, data, size, head);
     if (data[i] != signature_byte(i)) return {Reason::not_l3, i};
   }
   if (size < kHeaderBytes) return {Reason::head_truncated, size};
@@ -273,7 +386,7 @@ L3_INLINE Verdict check_palette(const uint8_t* data, const Head& head, const Sec
   const Palette palette = palette_of(data, section);
   if (palette.rule >= kPaletteRules) return {Reason::palette_rule, section.offset};
   if (palette.entries > 1u << head.bits) return {Reason::palette_entries, section.offset + 1};
-  if (section.size > kPaletteHeadBytes + 3 * palette.entries || section.size != palette.section_bytes()) {
+  if (palette.given_entries > palette.entries || section.size != palette.section_bytes()) {
     return wrong_size(head, &section, Reason::palette_size);
   }
   return {};
@@ -304,7 +417,8 @@ L3_INLINE Verdict check_sections(const Machine& machine, const uint8_t* data, ui
   for (uint32_t i = 0; i < head.section_count; ++i) {
     const Section& section = head.sections[i];
     if (section.type >= kFirstAsideType) continue;
-    Verdict verdict = check_section(machine, data, size, section);
+    Verdict verdict;
+    if (!head.is_tiny()) verdict = check_section(machine, data, size, section);
     if (verdict.ok()) verdict = check_contents(data, head, section);
     if (!verdict.ok()) return verdict;
   }
@@ -314,6 +428,7 @@ L3_INLINE Verdict check_sections(const Machine& machine, const uint8_t* data, ui
 // Verifies the check and the padding of the index.
 template <class Machine>
 L3_INLINE Verdict check_index(const Machine& machine, const uint8_t* data, uint64_t size, const Head& head) {
+  if (head.is_tiny()) return {};
   if (size < head.index_end) return {Reason::index_truncated, size};
   if (machine.check(data + head.head_bytes, (head.index_end - head.head_bytes) / 4) != head.index_check) {
     return {Reason::index_check, head.head_bytes};
@@ -329,20 +444,64 @@ L3_INLINE uint32_t entry_units(const uint8_t* entry) {
   return has_payload(static_cast<Method>(entry[0])) ? load_u16(entry + 2) : 0;
 }
 
-// Verifies a tile's index entry, except for the payload's offset. A fault's place is relative to the entry.
-L3_INLINE Fault check_entry_fields(const uint8_t* entry, const Head& head, const TileShape& shape) {
+// Verifies the fields of a tile, except for its payload's offset. A fault's place is relative to an index entry.
+L3_INLINE Fault check_fields(const TileEntry& entry, const Head& head, const TileShape& shape, uint32_t unit) {
   Fault fault{Reason::tile_method, 0};
-  Methods::visit(static_cast<Method>(entry[0]), [&]<class Row>() {
+  Methods::visit(entry.method, [&]<class Row>() {
     const bool lacks_model = Row::kNeedsModel && head.model_origin() == L3_MODEL_NONE;
-    fault = lacks_model ? Fault{Reason::tile_needs_model, 0} : Row::check({entry}, shape);
+    fault = lacks_model ? Fault{Reason::tile_needs_model, 0} : Row::check(entry, shape, unit);
   });
   return fault;
+}
+
+// Reads an index entry, except for its payload's offset.
+L3_INLINE TileEntry read_fields(const uint8_t* entry) {
+  TileEntry result{};
+  result.method = static_cast<Method>(entry[0]);
+  result.parameters = entry[1];
+  result.payload_bytes = load_u16(entry + 2) * kUnit;
+  result.has_check = has_payload(result.method);
+  if (result.has_check) {
+    result.check = load_u32(entry + 8);
+  } else {
+    for (uint32_t c = 0; c < kMaxChannels; ++c) result.value[c] = static_cast<uint16_t>(load_u16(entry + 4 + 2 * c));
+  }
+  return result;
+}
+
+// Reads an entry of a verified index. `data` is the start of the file.
+L3_INLINE TileEntry read_entry(const uint8_t* entry, const uint8_t* data) {
+  TileEntry result = read_fields(entry);
+  result.payload = data + (result.has_check ? uint64_t{load_u32(entry + 4)} * kUnit : 0);
+  return result;
+}
+L3_INLINE TileEntry read_entry(const TinyTile& tile, const uint8_t* data) {
+  TileEntry result{};
+  result.method = tile.method;
+  result.parameters = tile.parameters;
+  for (uint32_t c = 0; c < kMaxChannels; ++c) result.value[c] = tile.value[c];
+  result.payload = data + tile.payload_at;
+  result.payload_bytes = tile.payload_bytes;
+  return result;
+}
+// `head` is a Head, or has its members.
+template <class AnyHead>
+L3_INLINE TileEntry read_entry(const AnyHead& head, const uint8_t* data, uint64_t tile) {
+  if (head.head_bytes == kTinyHeaderBytes) return read_entry(head.tiny, data);
+  return read_entry(data + head.head_bytes + tile * kIndexEntryBytes, data);
+}
+
+// Verifies the tile of a tiny file, and the size of the file.
+L3_INLINE Verdict check_tiny(const uint8_t* data, uint64_t size, const Head& head) {
+  const Fault fault = check_fields(read_entry(head.tiny, data), head, head.tile_shape(0), kTinyUnit);
+  if (fault.reason != Reason::none) return {fault.reason, tiny_header::kCoding, 0};
+  return size == head.payload_start ? Verdict{} : Verdict{Reason::trailing_bytes, head.payload_start};
 }
 
 // Verifies a tile's index entry. If the tile has a payload, it must begin at unit `next`.
 L3_INLINE Verdict check_entry(const uint8_t* entry, const Head& head, uint64_t tile, uint64_t next) {
   const uint64_t at = head.head_bytes + tile * kIndexEntryBytes;
-  const Fault fault = check_entry_fields(entry, head, head.tile_shape(tile));
+  const Fault fault = check_fields(read_fields(entry), head, head.tile_shape(tile), kUnit);
   if (fault.reason != Reason::none) return {fault.reason, at + fault.at, tile};
   if (has_payload(static_cast<Method>(entry[0])) && load_u32(entry + 4) != next)
     return {Reason::tile_offset, at + 4, tile};
@@ -354,25 +513,6 @@ L3_INLINE Verdict check_end(uint64_t size, uint64_t next) {
   if (size / kUnit < next) return {Reason::payload_truncated, size};
   if (size != next * kUnit) return {Reason::trailing_bytes, next * kUnit};
   return {};
-}
-
-// Reads an entry of a verified index. `data` is the start of the file.
-L3_INLINE TileEntry read_entry(const uint8_t* entry, const uint8_t* data) {
-  TileEntry result{};
-  result.method = static_cast<Method>(entry[0]);
-  result.parameters = entry[1];
-  if (!has_payload(result.method)) {
-    for (uint32_t c = 0; c < kMaxChannels; ++c) result.value[c] = static_cast<uint16_t>(load_u16(entry + 4 + 2 * c));
-    result.payload = data;
-  } else {
-    result.payload = data + uint64_t{load_u32(entry + 4)} * kUnit;
-    result.payload_bytes = load_u16(entry + 2) * kUnit;
-    result.check = load_u32(entry + 8);
-  }
-  return result;
-}
-L3_INLINE TileEntry read_entry(const uint8_t* data, uint64_t head_bytes, uint64_t tile) {
-  return read_entry(data + head_bytes + tile * kIndexEntryBytes, data);
 }
 
 }  // namespace l3

@@ -20,6 +20,7 @@ constexpr uint32_t kHeaderBytes = 64;
 constexpr uint32_t kSectionEntryBytes = 16;
 constexpr uint32_t kIndexEntryBytes = 12;
 constexpr uint32_t kMaxSections = 16;
+constexpr uint32_t kMaxHeadBytes = 336;  // of a file that is not tiny
 constexpr uint32_t kMaxEdge = 1u << 20;
 constexpr uint32_t kMaxTileEdge = 1024;
 constexpr uint32_t kMaxPayloadUnits = 65535;
@@ -28,7 +29,24 @@ constexpr uint64_t kMaxFileBytes = uint64_t{1} << 36;
 constexpr uint32_t kFirstAsideType = 0x8000;
 constexpr uint32_t kMaxChannels = 4;
 constexpr uint32_t kModelNameBytes = 16;
-constexpr uint32_t kDefaultModels = 4;  // numbered from 1
+constexpr uint32_t kDefaultModels = 8;  // numbered from 1
+
+// Tiny files (section 18).
+constexpr uint32_t kTinyHeaderBytes = 16;
+constexpr uint32_t kMaxTinyBytes = 4096;
+constexpr uint32_t kMaxTinyEdge = 256;
+constexpr uint32_t kTinyUnit = 4;       // file and payload are multiples of it
+constexpr uint8_t kTinyMark = 0x54;     // the last byte of the signature
+constexpr uint32_t kTinyOthers = 6;     // in place of the lanes: the tile is not dense
+constexpr uint32_t kTinyNamed = 31;     // in place of a default model's number: a named model
+constexpr uint32_t kMinTinyModel = 32;  // the smallest model that a tiny file contains
+constexpr uint32_t kMinTinyFast = 8;    // the smallest payload of a fast tile
+constexpr uint32_t kConstantBytes = 8;  // the samples of a constant tile
+
+// Offsets of a tiny file's fields.
+namespace tiny_header {
+constexpr uint32_t kCheck = 4, kWidth = 8, kHeight = 9, kKind = 10, kCoding = 11, kSizes = 12;
+}
 
 // Required features.
 constexpr uint32_t kNamedModel = 1;
@@ -97,9 +115,10 @@ L3_INLINE void store_u64(uint8_t* p, uint64_t v) {
   store_u32(p + 4, static_cast<uint32_t>(v >> 32));
 }
 
-// The size of a raw tile's payload in bytes. No other method may use more.
-L3_INLINE constexpr uint64_t raw_bytes(uint32_t width, uint32_t height, uint32_t channels, uint32_t bits) {
-  return ((uint64_t{width} * height * channels * bits + 127) / 128) * kUnit;
+// The size of a raw tile's payload in bytes, a multiple of the unit. No other method may use more.
+L3_INLINE constexpr uint64_t raw_bytes(uint32_t width, uint32_t height, uint32_t channels, uint32_t bits,
+                                       uint32_t unit = kUnit) {
+  return (uint64_t{width} * height * channels * bits + 8 * unit - 1) / (8 * unit) * unit;
 }
 
 }  // namespace l3

@@ -1,8 +1,8 @@
 // The tile methods, a row each (sections 5 and 6 of the spec), for processors and GPUs alike.
 //
 // A row says what readers must know of a method before they decode a tile: its number and name, whether its tiles have
-// a payload, whether they need a model, and which index entries are valid. To add a method, add a row here and a
-// decoder: in engine/tile_decode.h if it needs no model.
+// a payload, whether they need a model, and which index entries are valid if payloads are multiples of `unit`. To add a
+// method, add a row here and a decoder: in engine/tile_decode.h if it needs no model.
 #pragma once
 
 #include "container/dense.h"
@@ -11,28 +11,18 @@
 
 namespace l3 {
 
-// The fields of an index entry that a method's rules are about.
-struct EntryFields {
-  const uint8_t* bytes;
-
-  L3_INLINE uint32_t parameters() const { return bytes[1]; }
-  L3_INLINE uint32_t units() const { return load_u16(bytes + 2); }
-  L3_INLINE uint32_t value(uint32_t channel) const { return load_u16(bytes + value_at(channel)); }
-  L3_INLINE static uint32_t value_at(uint32_t channel) { return 4 + 2 * channel; }
-};
-
 // All pixels of the tile are equal; the entry holds the pixel.
 struct ConstantMethod {
   static constexpr Method kNumber = Method::constant;
   static constexpr const char* kName = "constant";
   static constexpr bool kHasPayload = false, kNeedsModel = false;
 
-  L3_INLINE static Fault check(const EntryFields& entry, const TileShape& shape) {
-    if (entry.parameters() != 0) return {Reason::tile_parameters, 1};
-    if (entry.units() != 0) return {Reason::tile_size, 2};
+  L3_INLINE static Fault check(const TileEntry& entry, const TileShape& shape, uint32_t) {
+    if (entry.parameters != 0) return {Reason::tile_parameters, 1};
+    if (entry.payload_bytes != 0) return {Reason::tile_size, 2};
     for (uint32_t c = 0; c < kMaxChannels; ++c) {
       const uint32_t maximum = c < shape.channels ? (1u << shape.bits) - 1 : 0;
-      if (entry.value(c) > maximum) return {Reason::constant_value, EntryFields::value_at(c)};
+      if (entry.value[c] > maximum) return {Reason::constant_value, 4 + 2 * c};
     }
     return {};
   }
@@ -44,9 +34,9 @@ struct RawMethod {
   static constexpr const char* kName = "raw";
   static constexpr bool kHasPayload = true, kNeedsModel = false;
 
-  L3_INLINE static Fault check(const EntryFields& entry, const TileShape& shape) {
-    if (entry.parameters() != 0) return {Reason::tile_parameters, 1};
-    return entry.units() * kUnit == shape.raw_bytes() ? Fault{} : Fault{Reason::tile_size, 2};
+  L3_INLINE static Fault check(const TileEntry& entry, const TileShape& shape, uint32_t unit) {
+    if (entry.parameters != 0) return {Reason::tile_parameters, 1};
+    return entry.payload_bytes == shape.raw_bytes(unit) ? Fault{} : Fault{Reason::tile_size, 2};
   }
 };
 
@@ -56,11 +46,10 @@ struct FastMethod {
   static constexpr const char* kName = "fast";
   static constexpr bool kHasPayload = true, kNeedsModel = false;
 
-  L3_INLINE static Fault check(const EntryFields& entry, const TileShape& shape) {
-    const uint32_t transform = entry.parameters();
+  L3_INLINE static Fault check(const TileEntry& entry, const TileShape& shape, uint32_t) {
+    const uint32_t transform = entry.parameters;
     if (transform >= kTransforms || (transform != 0 && shape.channels < 3)) return {Reason::tile_parameters, 1};
-    if (entry.units() == 0) return {Reason::tile_size, 2};
-    return {};
+    return entry.payload_bytes >= kMinTinyFast ? Fault{} : Fault{Reason::tile_size, 2};
   }
 };
 
@@ -70,13 +59,13 @@ struct DenseMethod {
   static constexpr const char* kName = "dense";
   static constexpr bool kHasPayload = true, kNeedsModel = true;
 
-  L3_INLINE static Fault check(const EntryFields& entry, const TileShape& shape) {
-    const uint32_t parameters = entry.parameters(), lanes = dense_lanes(parameters);
+  L3_INLINE static Fault check(const TileEntry& entry, const TileShape& shape, uint32_t) {
+    const uint32_t parameters = entry.parameters, lanes = dense_lanes(parameters);
     if ((parameters & 7) > kMaxLogLanes || dense_ending(parameters) > kMaxEnding ||
         shape.width * shape.height > kMaxPixelsOfLane * lanes) {
       return {Reason::tile_parameters, 1};
     }
-    if (entry.units() * kUnit < 4 * lanes) return {Reason::tile_size, 2};
+    if (entry.payload_bytes < 4 * lanes) return {Reason::tile_size, 2};
     return {};
   }
 };

@@ -112,6 +112,8 @@ const char* text_of(Reason reason) {
     case Reason::over_model_capacity: return "the batch has more models than the workspace allows";
     case Reason::over_staging_capacity: return "the batch has more bytes to stage than the workspace allows";
     case Reason::over_payload_capacity: return "the batch has more bytes of pixels than the workspace allows";
+    case Reason::over_follow_capacity:
+      return "the pixels of the batch follow others in more tiles than the workspace allows";
     case Reason::buffers_overlap: return "input and output overlap in memory";
   }
   return "unknown reason";

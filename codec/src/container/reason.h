@@ -122,6 +122,7 @@ enum class Reason : uint32_t {
   // again about the call; added last, because the numbers of reasons must not change
   buffers_overlap,
   over_payload_capacity,
+  over_follow_capacity,
 };
 
 // What is wrong in a tile or a model; `at` is in bytes from the start of its payload or bytes.
@@ -183,7 +184,8 @@ L3_INLINE constexpr l3_status status_of(Reason reason) {
     case Reason::over_tile_capacity:
     case Reason::over_model_capacity:
     case Reason::over_staging_capacity:
-    case Reason::over_payload_capacity: return L3_ERROR_LIMIT;
+    case Reason::over_payload_capacity:
+    case Reason::over_follow_capacity: return L3_ERROR_LIMIT;
     case Reason::buffer_too_small: return L3_ERROR_BUFFER;
     case Reason::out_of_memory:
     case Reason::pack_failed: return L3_ERROR_MEMORY;

@@ -11,14 +11,17 @@ struct TileShape {
   uint32_t channels, bits;
 
   // The size of the tile's payload if it is raw.
-  L3_INLINE uint32_t raw_bytes() const { return static_cast<uint32_t>(l3::raw_bytes(width, height, channels, bits)); }
+  L3_INLINE uint32_t raw_bytes(uint32_t unit = kUnit) const {
+    return static_cast<uint32_t>(l3::raw_bytes(width, height, channels, bits, unit));
+  }
 };
 
 // An index entry, and the address of the tile's payload.
 struct TileEntry {
   Method method;
   uint8_t parameters;
-  uint32_t check;                // not in constant tiles
+  bool has_check;  // false: the tile is constant, or was verified with the whole of a tiny file
+  uint32_t check;
   uint16_t value[kMaxChannels];  // only in constant tiles
   const uint8_t* payload;
   uint32_t payload_bytes;
@@ -45,6 +48,7 @@ struct TileChoice {
   uint8_t parameters;
   uint16_t value[kMaxChannels];
   uint32_t payload_bytes;  // a multiple of the unit
+  uint32_t used_bytes;     // the same without the zeros at its end
   bool in_range;           // false: a sample is above 2^bits - 1, and nothing was encoded
 };
 

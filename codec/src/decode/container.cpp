@@ -14,7 +14,7 @@ struct Processor {
 
   uint32_t check(const uint8_t* bytes, uint64_t words) const { return target.check(bytes, words); }
   uint32_t check_of_head(const uint8_t* data, uint64_t bytes) const {
-    uint8_t copy[L3_HEAD_MAX_BYTES];
+    uint8_t copy[kMaxHeadBytes];
     std::memcpy(copy, data, bytes);
     store_u32(copy + header::kHeadCheck, 0);
     return check(copy, bytes / 4);
@@ -59,6 +59,7 @@ Verdict check_sections(const uint8_t* data, uint64_t size, const Target& target,
 }
 
 Verdict check_entries(const uint8_t* data, uint64_t file_size, const Head& head) {
+  if (head.is_tiny()) return check_tiny(data, file_size, head);
   if (file_size < head.payload_start) return {Reason::section_truncated, file_size};
   const uint8_t* index = data + head.head_bytes;
   uint64_t next = head.payload_start / kUnit;
@@ -68,6 +69,34 @@ Verdict check_entries(const uint8_t* data, uint64_t file_size, const Head& head)
     next += entry_units(index + tile * kIndexEntryBytes);
   }
   return check_end(file_size, next);
+}
+
+void place_sections(Head& head) {
+  head.head_bytes = head.entries_at() + uint64_t{head.section_count} * kSectionEntryBytes;
+  head.index_end = pad_to_unit(head.head_bytes + head.tile_count * kIndexEntryBytes);
+  head.payload_start = head.index_end;
+  for (uint32_t i = 0; i < head.section_count; ++i) {
+    head.sections[i].offset = head.payload_start;
+    head.payload_start += pad_to_unit(head.sections[i].size);
+  }
+}
+
+void write_head(const Head& head, CheckFunction check, const uint8_t* name, uint8_t* out) {
+  const uint64_t index_end = head.head_bytes + head.tile_count * kIndexEntryBytes;
+  std::memset(out + index_end, 0, head.index_end - index_end);
+  std::memset(out + kHeaderBytes, 0, head.head_bytes - kHeaderBytes);
+  write_header_fields(head, out);
+  if (head.names_model()) std::memcpy(out + kHeaderBytes, name, kModelNameBytes);
+  store_u32(out + header::kIndexCheck, check(out + head.head_bytes, (head.index_end - head.head_bytes) / 4));
+  for (uint32_t i = 0; i < head.section_count; ++i) {
+    uint8_t* entry = out + head.entries_at() + i * kSectionEntryBytes;
+    store_u16(entry + section_entry::kType, head.sections[i].type);
+    store_u32(entry + section_entry::kCheck, head.sections[i].check);
+    store_u32(entry + section_entry::kOffset, static_cast<uint32_t>(head.sections[i].offset / kUnit));
+    store_u32(entry + section_entry::kSize, static_cast<uint32_t>(head.sections[i].size));
+  }
+  digest_of(out, head.payload_start, out + header::kDigest);
+  store_u32(out + header::kHeadCheck, check(out, head.head_bytes / 4));
 }
 
 void digest_of(const uint8_t* data, uint64_t payload_start, uint8_t* digest) {

@@ -29,6 +29,15 @@ Verdict check_entries(const uint8_t* data, uint64_t file_size, const Head& head)
 // Verifies the check and the padding of one section.
 Verdict check_section(const uint8_t* data, uint64_t size, const Target& target, const Section& section);
 
+using CheckFunction = uint32_t (*)(const uint8_t* bytes, uint64_t words);
+
+// Computes where index, sections and payloads of a file begin. Sections have types and sizes.
+void place_sections(Head& head);
+
+// Writes the head of a file that is not tiny, when sections and index are in their places. `name` is the name of a
+// named model.
+void write_head(const Head& head, CheckFunction check, const uint8_t* name, uint8_t* out);
+
 // Computes the digest of a file (section 9) from its first `payload_start` bytes.
 void digest_of(const uint8_t* data, uint64_t payload_start, uint8_t* digest);
 

@@ -76,6 +76,36 @@ class Embedding {
   uint64_t moved_;       // everything from this offset on moves
 };
 
+// A tiny file in the usual form, which is larger by the head and by zeros after each part.
+constexpr size_t kMaxEnlarged = kMaxTinyBytes + kMaxHeadBytes + kUnit * (kMaxSections + 2);
+
+// Writes a tiny file that names its model in the usual form. Returns the size.
+size_t enlarge(const uint8_t* data, const Head& tiny, CheckFunction check, uint8_t* out) {
+  Head head = tiny;
+  place_sections(head);
+  std::memset(out, 0, kMaxEnlarged);
+  for (uint32_t i = 0; i < head.section_count; ++i) {
+    Section& section = head.sections[i];
+    std::memcpy(out + section.offset, data + tiny.sections[i].offset, section.size);
+    section.check = check(out + section.offset, pad_to_unit(section.size) / 4);
+  }
+  const TinyTile& tile = tiny.tiny;
+  const uint64_t payload = pad_to_unit(tile.payload_bytes);
+  uint8_t* const entry = out + head.head_bytes;
+  entry[0] = static_cast<uint8_t>(tile.method);
+  entry[1] = tile.parameters;
+  store_u16(entry + 2, static_cast<uint32_t>(payload / kUnit));
+  std::memcpy(out + head.payload_start, data + tile.payload_at, tile.payload_bytes);
+  if (payload == 0) {
+    for (uint32_t c = 0; c < kMaxChannels; ++c) store_u16(entry + 4 + 2 * c, tile.value[c]);
+  } else {
+    store_u32(entry + 4, static_cast<uint32_t>(head.payload_start / kUnit));
+    store_u32(entry + 8, check(out + head.payload_start, payload / 4));
+  }
+  write_head(head, check, data + tiny.name_at(), out);
+  return head.payload_start + payload;
+}
+
 }  // namespace
 }  // namespace l3
 
@@ -93,6 +123,11 @@ l3_status l3_embed_model(const void* data, size_t size, const l3_model* model, v
   if (!verdict.ok()) return report(error, verdict);
   const Head& head = file.head;
   if (!head.names_model()) return fail(error, Reason::no_named_model);
+  if (head.is_tiny()) {
+    uint8_t large[kMaxEnlarged];
+    const size_t large_size = enlarge(file.data, head, file.target->check, large);
+    return l3_embed_model(large, large_size, model, out, out_size, written, error);
+  }
   if (head.section_count == kMaxSections) return fail(error, Reason::bad_section_size);
   const Embedding embedding(file.data, size, head, *model, *file.target);
   if (embedding.size() > kMaxFileBytes) return fail(error, Reason::file_too_large);

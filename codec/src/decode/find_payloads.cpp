@@ -16,6 +16,8 @@ l3_status l3_find_payloads(const void* data, size_t size, uint64_t file_size, ui
   if (verdict.ok() && !is_inside({x, y, width, height}, head)) verdict = {Reason::bad_region};
   if (!verdict.ok()) return report(error, verdict);
 
+  if (head.is_tiny()) return succeed(error);  // all of it comes before `payload_start`
+
   const uint32_t first = x / head.tile_width, last = (x + width - 1) / head.tile_width;
   const uint32_t bottom = (y + height - 1) / head.tile_height;
   size_t found = 0;

@@ -13,7 +13,7 @@ l3_status fill_info(const l3_file& file, l3_info* to, l3_error* error) {
   if (!copy_sized(to, info)) return fail(error, Reason::bad_struct_size);
   const uint8_t* const data = file.data;
   const Head& head = file.head;
-  info.version = load_u16(data + header::kVersion);
+  info.version = 0;
   info.required_features = head.required_features;
   info.optional_features = head.optional_features;
   info.width = head.width;
@@ -30,11 +30,15 @@ l3_status fill_info(const l3_file& file, l3_info* to, l3_error* error) {
   info.head_bytes = head.head_bytes;
   info.payload_start = head.payload_start;
   info.image_bytes = uint64_t{head.width} * head.height * head.pixel_bytes();
-  std::memcpy(info.digest, data + header::kDigest, sizeof(info.digest));
+  if (head.is_tiny()) {
+    l3_digest(data, head.payload_start, info.digest);
+  } else {
+    std::memcpy(info.digest, data + header::kDigest, sizeof(info.digest));
+  }
   info.model_origin = head.model_origin();
   info.default_model = head.default_model;
   if (info.model_origin == L3_MODEL_NAMED) {
-    std::memcpy(info.model_name, data + kHeaderBytes, sizeof(info.model_name));
+    std::memcpy(info.model_name, data + head.name_at(), sizeof(info.model_name));
   } else if (info.model_origin == L3_MODEL_DEFAULT) {
     std::memcpy(info.model_name, kDefaultModelTable[head.default_model - 1].name, sizeof(info.model_name));
   }
@@ -47,7 +51,7 @@ l3_status fill_info(const l3_file& file, l3_info* to, l3_error* error) {
 Verdict find_section(const l3_file& file, uint32_t type, const uint8_t*& bytes, size_t& size) {
   const Section* section = file.head.find(type);
   if (section == nullptr) return {};
-  if (!file.is_container_checked || type >= kFirstAsideType) {
+  if (!file.head.is_tiny() && (!file.is_container_checked || type >= kFirstAsideType)) {
     const Verdict verdict = check_section(file.data, file.size, *file.target, *section);
     if (!verdict.ok()) return verdict;
   }
@@ -95,7 +99,7 @@ Verdict read_metadata(const l3_file& file, void* out, size_t out_size, size_t& n
 uint64_t count_tiles(const l3_file& file, uint32_t method) {
   uint64_t count = 0;
   for (uint64_t tile = 0; tile < file.head.tile_count; ++tile) {
-    count += static_cast<uint32_t>(read_entry(file.data, file.head.head_bytes, tile).method) == method;
+    count += static_cast<uint32_t>(read_entry(file.head, file.data, tile).method) == method;
   }
   return count;
 }

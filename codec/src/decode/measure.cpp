@@ -31,14 +31,15 @@ struct SymbolBits {
 Verdict measure(const l3_file& file, l3_sizes& sizes) {
   const Head& head = file.head;
   sizes.head = head.head_bytes;
-  sizes.index = head.index_end - head.head_bytes;
+  sizes.index = head.is_tiny() ? 0 : head.index_end - head.head_bytes;
   for (uint32_t i = 0; i < head.section_count; ++i) {
-    const uint64_t bytes = pad_to_unit(head.sections[i].size);
-    (head.sections[i].type == L3_SECTION_MODEL ? sizes.model : sizes.sections) += bytes;
+    const bool is_model = head.sections[i].type == L3_SECTION_MODEL;
+    const uint64_t bytes = head.is_tiny() && !is_model ? head.sections[i].size : pad_to_unit(head.sections[i].size);
+    (is_model ? sizes.model : sizes.sections) += bytes;
   }
   SymbolBits bits;
   for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
-    TileEntry entry = read_entry(file.data, head.head_bytes, tile);
+    TileEntry entry = read_entry(head, file.data, tile);
     if (!has_payload(entry.method)) continue;
     sizes.payloads += entry.payload_bytes;
     if (entry.method != Method::dense) continue;
@@ -59,6 +60,7 @@ Verdict measure(const l3_file& file, l3_sizes& sizes) {
     }
     bits.add(entry, stages);
   }
+  if (head.is_tiny()) sizes.head = file.size - sizes.model - sizes.sections - sizes.payloads;
   sizes.dense_classes = static_cast<uint64_t>((bits.classes + 7) / 8);
   sizes.dense_samples = static_cast<uint64_t>((bits.samples + 7) / 8);
   return {};

@@ -38,13 +38,16 @@ class RegionDecoder {
     const uint64_t failed = failed_.load();
     if (failed == L3_NO_TILE) return {};
     const Verdict verdict = decode_tile(failed);
-    // If it does not fail this time, another thread is changing the file.
-    return verdict.ok() ? Verdict{Reason::tile_check, 0, failed} : verdict;
+    // If it does not fail this time, there was no memory before, or another thread is changing the file.
+    const Reason before = ran_out_.load() ? Reason::out_of_memory : Reason::tile_check;
+    return verdict.ok() ? Verdict{before, 0, failed} : verdict;
   }
 
   void operator()(uint64_t i) {
     if (i >= failed_.load(std::memory_order_relaxed)) return;
-    if (decode_tile(i).ok()) return;
+    const Verdict verdict = decode_tile(i);
+    if (verdict.ok()) return;
+    if (verdict.reason == Reason::out_of_memory) ran_out_.store(true);
     uint64_t lowest = failed_.load();
     while (i < lowest && !failed_.compare_exchange_weak(lowest, i)) {
     }
@@ -98,6 +101,7 @@ class RegionDecoder {
   uint32_t pixel_bytes_;
   uint32_t first_column_, first_row_, columns_, rows_;
   std::atomic<uint64_t> failed_{L3_NO_TILE};
+  std::atomic<bool> ran_out_{false};  // whether a tile failed for want of memory
 };
 
 // Verifies where the pixels of a region shall go, and fills in `step`, the bytes from one row to the next.
@@ -176,16 +180,20 @@ l3_status decode(l3_file& file, const Region& region, void* out, size_t out_size
 }  // namespace
 
 Verdict check_tile(const l3_file& file, uint64_t tile, TileEntry& entry) {
+  if (file.head.is_tiny()) {
+    entry = read_entry(file.head.tiny, file.data);
+    return {};
+  }
   // The index was verified, but another thread may have changed it since. Check again what is used.
   uint8_t copy[kIndexEntryBytes];
   const uint64_t at = file.head.head_bytes + tile * kIndexEntryBytes;
   std::memcpy(copy, file.data + at, sizeof(copy));
   const Verdict changed{Reason::index_check, at, tile};
-  if (check_entry_fields(copy, file.head, file.head.tile_shape(tile)).reason != Reason::none) return changed;
   entry = read_entry(copy, file.data);
+  if (check_fields(entry, file.head, file.head.tile_shape(tile), kUnit).reason != Reason::none) return changed;
   const uint64_t offset = static_cast<uint64_t>(entry.payload - file.data);
   if (entry.payload_bytes > file.size || offset > file.size - entry.payload_bytes) return changed;
-  if (has_payload(entry.method) && file.target->check(entry.payload, entry.payload_bytes / 4) != entry.check) {
+  if (entry.has_check && file.target->check(entry.payload, entry.payload_bytes / 4) != entry.check) {
     return {Reason::tile_check, offset, tile};
   }
   return {};

@@ -3,6 +3,7 @@
 
 #include "api/options.h"
 #include "container/metadata.h"
+#include "decode/container.h"
 #include "encode/image_check.h"
 #include "models/model.h"
 
@@ -12,7 +13,7 @@ namespace {
 // If token-model tiles of the default size would have fewer bytes than this, larger tiles are used: each tile has a
 // fixed cost, and a small tile is decoded by few lanes, which is slow.
 constexpr double kMinTileBytes = 4096;
-constexpr uint32_t kMaxPlannedTileEdge = 512;
+constexpr uint32_t kEdgeStep = 32;
 constexpr uint64_t kMinModelled = 256;             // samples; with fewer, a model costs more than it saves
 constexpr uint64_t kMaxSmall = uint64_t{1} << 20;  // samples
 
@@ -57,6 +58,14 @@ bool fit_payloads(const Request& request, const Plan& plan) {
          uint64_t{kMaxPayloadUnits} * kUnit;
 }
 
+// Whether one tile of kMaxTinyEdge, which always fits, should hold the image, so that the file may be tiny.
+bool is_tiny(const Request& request) {
+  const l3_encode_options& options = request.options;
+  return options.method != L3_METHOD_FAST && options.tile_width == 0 && options.tile_height == 0 &&
+         request.image.width <= kMaxTinyEdge && request.image.height <= kMaxTinyEdge &&
+         request.pixels() <= kDefaultTileEdge * kDefaultTileEdge;
+}
+
 }  // namespace
 
 uint32_t Request::channels() const { return channels_of(image); }
@@ -85,12 +94,19 @@ Request without_name(const Request& request) {
 
 Plan first_plan(const Request& request) {
   const uint32_t effort = request.options.effort != 0 ? request.options.effort : kDefaultEffort;
-  return with_tile_edge(request, {0, 0, first_origin(request), effort}, kDefaultTileEdge);
+  const Plan plan = with_tile_edge(request, {0, 0, first_origin(request), effort}, kDefaultTileEdge);
+  return plan.origin == L3_MODEL_DEFAULT ? with_default(request, plan, false) : plan;
 }
 
 Plan with_origin(const Plan& plan, uint32_t origin) {
   Plan result = plan;
   result.origin = origin;
+  return result;
+}
+
+Plan with_default(const Request& request, const Plan& plan, bool drawn) {
+  Plan result = with_origin(plan, L3_MODEL_DEFAULT);
+  result.default_model = default_model_for(request.channels(), request.image.bits) + (drawn ? kDefaultDrawn : 0);
   return result;
 }
 
@@ -102,13 +118,15 @@ Plan with_effort(const Plan& plan, uint32_t effort) {
 
 Plan with_tile_edge(const Request& request, const Plan& plan, uint32_t edge) {
   Plan result = plan;
+  if (edge == kDefaultTileEdge && is_tiny(request)) edge = kMaxTinyEdge;
   result.tile_width = request.options.tile_width != 0 ? request.options.tile_width : edge;
   result.tile_height = request.options.tile_height != 0 ? request.options.tile_height : edge;
   const bool fits = edge <= kDefaultTileEdge || fit_payloads(request, result);
-  return fits ? result : with_tile_edge(request, plan, edge / 2);
+  return fits ? result : with_tile_edge(request, plan, edge - kEdgeStep);
 }
 
-uint32_t edge_for(double bytes_of_pixel) {
+uint32_t edge_for(double bytes_of_pixel, bool follow) {
+  if (follow) return kMaxPlannedTileEdge;
   uint32_t edge = kDefaultTileEdge;
   while (edge < kMaxPlannedTileEdge && bytes_of_pixel * edge * edge < kMinTileBytes) edge *= 2;
   return edge;
@@ -117,7 +135,7 @@ uint32_t edge_for(double bytes_of_pixel) {
 std::span<const uint8_t> known_model(const Request& request, const Plan& plan) {
   const l3_encode_options& options = request.options;
   if (plan.origin == L3_MODEL_DEFAULT) {
-    const DefaultModel& standard = kDefaultModelTable[default_model_for(request.channels(), request.image.bits) - 1];
+    const DefaultModel& standard = kDefaultModelTable[plan.default_model - 1];
     return {standard.bytes, standard.size};
   }
   if (plan.origin == L3_MODEL_NAMED) return options.named_model->bytes;
@@ -127,8 +145,7 @@ std::span<const uint8_t> known_model(const Request& request, const Plan& plan) {
 
 KeptCodes* kept_codes(const Request& request, const Plan& plan) {
   static KeptCodes of_default[kDefaultModels];
-  if (plan.origin == L3_MODEL_DEFAULT)
-    return &of_default[default_model_for(request.channels(), request.image.bits) - 1];
+  if (plan.origin == L3_MODEL_DEFAULT) return &of_default[plan.default_model - 1];
   return plan.origin == L3_MODEL_NAMED ? &request.options.named_model->codes : nullptr;
 }
 
@@ -136,7 +153,7 @@ Head head_of(const Request& request, const Plan& plan) {
   const l3_image& in = request.image;
   Head head{};
   head.required_features = plan.origin == L3_MODEL_NAMED ? kNamedModel : 0;
-  head.default_model = plan.origin == L3_MODEL_DEFAULT ? default_model_for(request.channels(), in.bits) : 0;
+  head.default_model = plan.origin == L3_MODEL_DEFAULT ? plan.default_model : 0;
   head.width = in.width;
   head.height = in.height;
   head.channels = request.channels();
@@ -165,13 +182,7 @@ Head lay_out(const Request& request, const Plan& plan, uint64_t model, uint64_t 
   add(L3_SECTION_MODEL, &plan, plan.origin == L3_MODEL_OWN ? model : 0);
   add(L3_SECTION_METADATA, in.metadata, metadata);
 
-  head.head_bytes = head.entries_at() + uint64_t{head.section_count} * kSectionEntryBytes;
-  head.index_end = pad_to_unit(head.head_bytes + head.tile_count * kIndexEntryBytes);
-  head.payload_start = head.index_end;
-  for (uint32_t i = 0; i < head.section_count; ++i) {
-    head.sections[i].offset = head.payload_start;
-    head.payload_start += pad_to_unit(head.sections[i].size);
-  }
+  place_sections(head);
   return head;
 }
 

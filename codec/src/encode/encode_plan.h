@@ -33,22 +33,28 @@ struct Request {
 // The same image without the caller's named model.
 Request without_name(const Request& request);
 
+constexpr uint32_t kMaxPlannedTileEdge = 512;
+
 struct Plan {
   uint32_t tile_width, tile_height;
-  uint32_t origin;      // of the model: an l3_model_origin
-  uint32_t effort;      // 1 to 9
-  bool tokens = false;  // a model that is fitted to the image is a token model
+  uint32_t origin;             // of the model: an l3_model_origin
+  uint32_t effort;             // 1 to 9
+  uint32_t default_model = 0;  // its number, if the model is one
+  bool tokens = false;         // a model that is fitted to the image is a token model
   TokenPlan token_plan{};
 };
 
 // The plan that follows from the options. A fitted model is preferred to a default one if both are allowed.
 Plan first_plan(const Request& request);
 Plan with_origin(const Plan& plan, uint32_t origin);
+// With a default model, which there must be: that for photographs, or that for drawings.
+Plan with_default(const Request& request, const Plan& plan, bool drawn);
 Plan with_effort(const Plan& plan, uint32_t effort);
-// With tiles of the size in the options, otherwise `edge`, halved while they would be too large for a payload.
+// With tiles of the size in the options, otherwise `edge`, less where a payload could not hold them.
 Plan with_tile_edge(const Request& request, const Plan& plan, uint32_t edge);
-// The tile edge for a token model with which a pixel takes this many bytes.
-uint32_t edge_for(double bytes_of_pixel);
+// The tile edge for a token model with which a pixel takes this many bytes. If pixels follow others, the larger the
+// better.
+uint32_t edge_for(double bytes_of_pixel, bool follow);
 
 // The bytes of the model that a plan uses, or empty if it has none or one that is to be fitted.
 std::span<const uint8_t> known_model(const Request& request, const Plan& plan);

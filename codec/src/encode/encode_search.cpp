@@ -42,6 +42,10 @@ constexpr double kOfEstimate = 0.965;
 // From this effort on, both kinds are tried if the estimates differ by less than this fraction.
 constexpr uint32_t kTriesBoth = 8;
 constexpr double kClose = 0.1;
+// The same where more pixels repeat than this: there, a sample says less.
+constexpr double kFarRepeats = 0.6;
+constexpr uint32_t kTriesBothOfFar = 4;
+constexpr double kCloseOfFar = 0.2;
 // If a named model codes a small image, up to this effort no model is fitted to the image, and above it only if the
 // payloads have more bytes than this.
 constexpr uint32_t kMaxEffortWithoutFit = 3;
@@ -63,21 +67,23 @@ TileSource source_of(const Request& request, const Plan& plan) {
 }
 
 // The variant of a token model that is best as far as this effort can tell.
-TokenEncoder::Choice choose_tokens(const Request& request, uint32_t effort, const TileSource& source) {
+TokenEncoder::Choice choose_tokens(const Request& request, const Plan& plan, uint32_t effort) {
+  const TileSource source = source_of(request, with_tile_edge(request, plan, kMaxPlannedTileEdge));
   return TokenEncoder(source, request.options.parallel).choose(effort);
 }
 
 // The same plan with this token model.
 Candidate with_tokens(const Request& request, const Plan& plan, const TokenEncoder::Choice& choice) {
-  Plan result = with_tile_edge(request, plan, edge_for(choice.bytes / static_cast<double>(request.pixels())));
+  Plan result =
+      with_tile_edge(request, plan, edge_for(choice.bytes / static_cast<double>(request.pixels()), choice.plan.follow));
   result.tokens = true;
   result.token_plan = choice.plan;
   return {result};
 }
 
 // The same plan with the token model that an effort chooses and fits.
-Candidate with_tokens_of(const Request& request, const Plan& plan, uint32_t effort, const TileSource& source) {
-  return with_tokens(request, with_effort(plan, effort), choose_tokens(request, effort, source));
+Candidate with_tokens_of(const Request& request, const Plan& plan, uint32_t effort) {
+  return with_tokens(request, with_effort(plan, effort), choose_tokens(request, plan, effort));
 }
 
 bool has_gaps(const TileSource& source) {
@@ -91,7 +97,7 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
   const TileSource source = source_of(request, plan);
   std::vector<Candidate> kinds;
   if (request.image.bits != 8) {
-    kinds.push_back(with_tokens_of(request, plan, plan.effort, source));
+    kinds.push_back(with_tokens_of(request, plan, plan.effort));
     return kinds;
   }
   const TokenRules rules = token_rules_of(plan.effort);
@@ -102,10 +108,10 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
     kinds.push_back({plan});
     return kinds;
   }
-  const TokenEncoder::Choice choice = choose_tokens(request, plan.effort, source);
+  const TokenEncoder::Choice choice = choose_tokens(request, plan, plan.effort);
   Candidate tokens = with_tokens(request, plan, choice);
   if (plan.effort >= kTriesSimple && repeats > kNearlyAllRepeat) {
-    kinds.push_back(with_tokens_of(request, plan, 1, source));
+    kinds.push_back(with_tokens_of(request, plan, 1));
   }
   if (choice.plan.literal && repeats > kMaxRepeats) {
     kinds.push_back(std::move(tokens));
@@ -118,7 +124,9 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
   const double share = repeats > kManyRepeats ? kShareOfMany : rules.share;
   const double difference = kOfEstimate * choice.bytes / (share * bytes) - 1;
   if (effort != plan.effort) fitted.reset();
-  const bool both = plan.effort >= kTriesBoth && std::abs(difference) < kClose;
+  const bool is_far = repeats > kFarRepeats && plan.effort >= kTriesBothOfFar;
+  const bool both =
+      is_far ? std::abs(difference) < kCloseOfFar : plan.effort >= kTriesBoth && std::abs(difference) < kClose;
   if (difference >= 0 || both) kinds.push_back({plan, std::move(fitted)});
   if (difference < 0 || both) kinds.push_back(std::move(tokens));
   return kinds;
@@ -126,9 +134,8 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
 
 // Both kinds of models, of more and less effort: a sample of a small image says little, and its model costs much.
 void add_everything(const Request& request, const Plan& plan, std::vector<Candidate>& all) {
-  const TileSource source = source_of(request, plan);
   for (const uint32_t effort : {1u, kDefaultEffort, plan.effort}) {
-    all.push_back(with_tokens_of(request, plan, effort, source));
+    all.push_back(with_tokens_of(request, plan, effort));
     if (request.image.bits == 8) all.push_back({with_effort(plan, effort)});
   }
 }
@@ -137,10 +144,12 @@ void add_everything(const Request& request, const Plan& plan, std::vector<Candid
 std::vector<Candidate> candidates_for(const Request& request, const EncodeTarget& target) {
   const Plan plan = first_plan(request);
   std::vector<Candidate> all;
-  if (request.samples() <= kMaxWithDefault && request.options.model_origin == L3_MODEL_NONE &&
-      default_model_for(request.channels(), request.image.bits) != 0) {
-    all.push_back({with_origin(plan, L3_MODEL_DEFAULT)});
+  const bool is_default = plan.origin == L3_MODEL_DEFAULT;
+  if (is_default || (request.samples() <= kMaxWithDefault && request.options.model_origin == L3_MODEL_NONE &&
+                     default_model_for(request.channels(), request.image.bits) != 0)) {
+    for (const bool drawn : {false, true}) all.push_back({with_default(request, plan, drawn)});
   }
+  if (is_default) return all;
   if (plan.effort > kDefaultEffort && request.samples() <= kMaxWithDefault) {
     add_everything(request, plan, all);
     return all;
@@ -161,12 +170,11 @@ Written write_smallest(const Request& request, const EncodeTarget& target, uint8
   std::unique_ptr<uint8_t[]> copy;  // of the best file so far
   bool own_pays = true;             // whether a model that is fitted may make a smaller file
   for (Candidate& candidate : all) {
-    if (!own_pays) break;
+    const bool is_default = candidate.plan.origin == L3_MODEL_DEFAULT;
+    if (!is_default && !own_pays) break;
     const Written file = write_planned(request, candidate, target, out);
     if (file.reason != Reason::none) return file;
-    if (candidate.plan.origin == L3_MODEL_DEFAULT) {
-      own_pays = file.size - file.head.payload_start > kMinSavedByOwnModel;
-    }
+    if (is_default) own_pays = own_pays && file.payloads > kMinSavedByOwnModel;
     if (copy != nullptr && file.size >= best.size) continue;
     best = file;
     if (&candidate == &all.back()) return best;
@@ -177,15 +185,6 @@ Written write_smallest(const Request& request, const EncodeTarget& target, uint8
   return best;
 }
 
-// Whether the written file has tiles that are neither dense nor constant.
-bool has_other_tiles(const Head& head, const uint8_t* file) {
-  for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
-    const Method method = static_cast<Method>(file[head.head_bytes + tile * kIndexEntryBytes]);
-    if (method != Method::dense && method != Method::constant) return true;
-  }
-  return false;
-}
-
 // Writes the file with the named model.
 Written write_named(const Request& request, const EncodeTarget& target, uint8_t* out) {
   const Plan plan = first_plan(request);
@@ -194,8 +193,8 @@ Written write_named(const Request& request, const EncodeTarget& target, uint8_t*
   const bool uses_tokens = file.head.names_model() && kind_of_model(model.data(), model.size()) == kTokenModelKind;
   if (file.reason != Reason::none || !uses_tokens) return file;
   // Now it is known how many bytes a pixel takes, and so how large the tiles should be.
-  const double bytes = static_cast<double>(file.size - file.head.payload_start);
-  const Plan other = with_tile_edge(request, plan, edge_for(bytes / static_cast<double>(request.pixels())));
+  const double bytes = static_cast<double>(file.payloads);
+  const Plan other = with_tile_edge(request, plan, edge_for(bytes / static_cast<double>(request.pixels()), false));
   const bool is_same = head_of(request, other).tile_count == file.head.tile_count;
   return is_same ? file : write_planned(request, other, target, out);
 }
@@ -206,11 +205,11 @@ enum class Others { none, default_only, all };
 // Fitting a model to a small image takes many times longer than encoding it with a known one. So efforts up to
 // kMaxEffortWithoutFit never do. Higher ones try the default model, and fit one if the payloads are large enough for a
 // fitted model to pay.
-Others others_than(const Written& named, const Request& request, const uint8_t* file) {
-  const bool has_other = has_other_tiles(named.head, file);  // which the model has no code for
+Others others_than(const Written& named, const Request& request) {
+  const bool has_other = named.has_others;  // which the model has no code for
   if (!request.is_small()) return has_other ? Others::all : Others::none;
   if (first_plan(request).effort <= kMaxEffortWithoutFit) return has_other ? Others::default_only : Others::none;
-  return has_other || named.size - named.head.payload_start > kMinPayloadForFit ? Others::all : Others::default_only;
+  return has_other || named.payloads > kMinPayloadForFit ? Others::all : Others::default_only;
 }
 
 // Writes the file with the named model. If another one may be smaller, also encodes without it and keeps the smaller
@@ -218,7 +217,7 @@ Others others_than(const Written& named, const Request& request, const uint8_t* 
 Written write_named_or_smallest(const Request& request, const EncodeTarget& target, uint8_t* out) {
   const Written named = write_named(request, target, out);
   if (named.reason != Reason::none) return named;
-  const Others others = others_than(named, request, out);
+  const Others others = others_than(named, request);
   if (others == Others::none) return named;
   const Request nameless = without_name(request);
   const bool has_default = default_model_for(request.channels(), request.image.bits) != 0;
@@ -227,7 +226,7 @@ Written write_named_or_smallest(const Request& request, const EncodeTarget& targ
   std::memcpy(copy.get(), out, named.size);
   const Written other = others == Others::all
                             ? write_smallest(nameless, target, out)
-                            : write_planned(nameless, with_origin(first_plan(nameless), L3_MODEL_DEFAULT), target, out);
+                            : write_planned(nameless, with_default(nameless, first_plan(nameless), false), target, out);
   if (other.reason != Reason::none || other.size < named.size) return other;
   std::memcpy(out, copy.get(), named.size);
   return named;
@@ -254,8 +253,9 @@ bool may_do_without_name(const Request& request) {
 Written write_best(const Request& request, const EncodeTarget& target, uint8_t* out) {
   if (may_do_without_name(request)) return write_named_or_smallest(request, target, out);
   const Plan plan = first_plan(request);
-  const bool is_fitted = plan.origin == L3_MODEL_OWN && known_model(request, plan).empty();
-  return is_fitted ? write_smallest(request, target, out) : write_planned(request, plan, target, out);
+  const bool has_choice =
+      plan.origin == L3_MODEL_DEFAULT || (plan.origin == L3_MODEL_OWN && known_model(request, plan).empty());
+  return has_choice ? write_smallest(request, target, out) : write_planned(request, plan, target, out);
 }
 
 }  // namespace l3

@@ -8,6 +8,7 @@
 #include "decode/container.h"
 #include "encode/image_check.h"
 #include "encode/tile_writer.h"
+#include "encode/tiny_file.h"
 
 namespace l3 {
 namespace {
@@ -83,28 +84,10 @@ Head write_sections(const Request& request, std::span<const uint8_t> model, cons
   return result;
 }
 
-// `name` is the name of a named model.
-void write_head(const Head& head, const EncodeTarget& target, const uint8_t* name, uint8_t* out) {
-  const uint64_t index_end = head.head_bytes + head.tile_count * kIndexEntryBytes;
-  std::memset(out + index_end, 0, head.index_end - index_end);
-  std::memset(out + kHeaderBytes, 0, head.head_bytes - kHeaderBytes);
-  write_header_fields(head, out);
-  if (head.names_model()) std::memcpy(out + kHeaderBytes, name, kModelNameBytes);
-  store_u32(out + header::kIndexCheck, target.check(out + head.head_bytes, (head.index_end - head.head_bytes) / 4));
-  for (uint32_t i = 0; i < head.section_count; ++i) {
-    uint8_t* entry = out + head.entries_at() + i * kSectionEntryBytes;
-    store_u16(entry + section_entry::kType, head.sections[i].type);
-    store_u32(entry + section_entry::kCheck, head.sections[i].check);
-    store_u32(entry + section_entry::kOffset, static_cast<uint32_t>(head.sections[i].offset / kUnit));
-    store_u32(entry + section_entry::kSize, static_cast<uint32_t>(head.sections[i].size));
-  }
-  digest_of(out, head.payload_start, out + header::kDigest);
-  store_u32(out + header::kHeadCheck, target.check(out, head.head_bytes / 4));
-}
-
 // How many bytes a model adds to a file: its name, or its section and entry and the change of the index's padding.
 uint64_t model_bytes(const Head& head) {
   if (head.names_model()) return kModelNameBytes;
+  if (may_be_tiny(head)) return pad_to_unit(head.find(L3_SECTION_MODEL)->size);
   const uint64_t index_end = head.head_bytes + head.tile_count * kIndexEntryBytes;
   return pad_to_unit(head.find(L3_SECTION_MODEL)->size) + pad_to_unit(index_end) -
          pad_to_unit(index_end - kSectionEntryBytes);
@@ -114,6 +97,15 @@ uint64_t model_bytes(const Head& head) {
 bool pays(const Request& request, const Plan& plan, const Head& head, uint64_t saved_bytes) {
   const bool has_price = plan.origin == L3_MODEL_OWN || plan.origin == L3_MODEL_NAMED;
   return !has_price || request.options.method != L3_METHOD_AUTO || saved_bytes > model_bytes(head);
+}
+
+// Whether a file has tiles that are neither dense nor constant.
+bool has_other_tiles(const Head& head, const uint8_t* file) {
+  for (uint64_t tile = 0; tile < head.tile_count; ++tile) {
+    const Method method = read_entry(head, file, tile).method;
+    if (method != Method::dense && method != Method::constant) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -137,10 +129,17 @@ Written write_file(const Request& request, const Plan& plan, const EncodeTarget&
   if (tiles.saved_bytes == 0) head.default_model = 0;  // no tile needs it
   const bool model_pays = pays(request, plan, head, tiles.saved_bytes);
   const uint64_t end = close_gaps(head, out);
-  if (end > kMaxFileBytes) return {Reason::file_too_large, 0, head, model_pays};
-  const l3_model* named = request.options.named_model;
-  write_head(head, target, named != nullptr ? named->name : nullptr, out);
-  return {Reason::none, static_cast<size_t>(end), head, model_pays};
+  if (end > kMaxFileBytes) return {Reason::file_too_large};
+  const uint8_t* name = request.options.named_model != nullptr ? request.options.named_model->name : nullptr;
+  Written file{Reason::none, 0, head, end - head.payload_start, has_other_tiles(head, out), model_pays};
+  // With the method fast, files are those that the GPU encoder writes.
+  const bool is_fast = request.options.method == L3_METHOD_FAST;
+  file.size = is_fast ? 0 : make_tiny(head, target.check, name, tiles.used_bytes, out);
+  if (file.size == 0) {
+    write_head(head, target.check, name, out);
+    file.size = end;
+  }
+  return file;
 }
 
 }  // namespace l3

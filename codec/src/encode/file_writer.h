@@ -9,9 +9,11 @@ namespace l3 {
 
 struct Written {
   Reason reason = Reason::none;
-  size_t size = 0;         // of the file
-  Head head{};             // of the file
-  bool model_pays = true;  // false: the model takes more bytes than it saves, so the file is better without it
+  size_t size = 0;          // of the file
+  Head head{};              // of the file; if it is tiny, as it was before
+  uint64_t payloads = 0;    // the size of all payloads
+  bool has_others = false;  // it has tiles that are neither dense nor constant
+  bool model_pays = true;   // false: the model takes more bytes than it saves, so the file is better without it
 };
 
 // Writes to a buffer that is large enough for the plan. `fitted` is null, or was fitted to a sample as planned. May

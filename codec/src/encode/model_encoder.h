@@ -48,9 +48,9 @@ class ModelEncoder {
   // The model that was fitted; empty if the encoder uses another one.
   const std::vector<uint8_t>& model() const { return model_bytes_; }
 
-  // Encodes a tile to at most `room` bytes. Returns the size, a multiple of the unit, and sets the tile's parameters.
-  // Returns 0 if there is not enough room, or if the model has no code for something in the tile. May throw
-  // std::bad_alloc.
+  // Encodes a tile to at most `room` bytes, and writes zeros up to a multiple of the unit. Returns the size without
+  // these zeros, and sets the tile's parameters. Returns 0 if there is not enough room, or if the model has no code for
+  // something in the tile. May throw std::bad_alloc.
   [[nodiscard]] virtual uint32_t encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_t& parameters) const = 0;
 
  protected:

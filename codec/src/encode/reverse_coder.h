@@ -209,12 +209,13 @@ class ReverseCoder {
     states_[lane] = x << count | raw;
   }
 
-  // Writes states and words as a payload. Returns its size, a multiple of the unit, or 0 if it exceeds `room`.
+  // Writes states and words as a payload, and zeros up to a multiple of the unit. Returns the size without these zeros,
+  // or 0 if it exceeds `room`.
   uint32_t write(uint8_t* out, uint32_t room) const {
     const size_t count = static_cast<size_t>(end_ - words_);
-    const uint64_t bytes = pad_to_unit(4 * uint64_t{lanes_} + 2 * count);
+    const uint64_t bytes = 4 * uint64_t{lanes_} + 2 * count;
     if (bytes > room) return 0;
-    std::memset(out + bytes - kUnit, 0, kUnit);
+    std::memset(out + pad_to_unit(bytes) - kUnit, 0, kUnit);
     for (uint32_t lane = 0; lane < lanes_; ++lane) store_u32(out + 4 * lane, states_[lane]);
     uint8_t* to = out + 4 * lanes_;
     for (size_t i = 0; i < count; ++i) store_u16(to + 2 * i, words_[i]);

@@ -32,11 +32,11 @@ void RowTables::add_row(const uint32_t* counts, uint32_t contexts) {
 }
 
 void RowTables::fit(uint32_t maximum, uint32_t rounds) {
-  start(maximum);
+  start(2 * maximum);
   assign(rounds);
-  merge();
+  merge(maximum);
   assign((rounds + 1) / 2);
-  merge();
+  merge(maximum);
   drop_unused(true);
   for (auto& row : rows_) fill_row(row.begin(), row.end());
 }
@@ -51,7 +51,7 @@ void RowTables::fit_in_order(uint32_t maximum, uint32_t rounds) {
 }
 
 // The initial tables. Contexts are sorted by the size of their symbols and divided evenly among the tables. The number
-// of symbols and the number of contexts count half each.
+// of symbols and the number of contexts count half each. If there are enough tables, each context has its own.
 void RowTables::start(uint32_t maximum) {
   std::vector<Context*> order;
   double all = 0, sum = 0;
@@ -64,7 +64,8 @@ void RowTables::start(uint32_t maximum) {
   for (size_t i = 0; i < order.size(); ++i) {
     sum += order[i]->total;
     const double place = 0.5 * sum / all + 0.5 * static_cast<double>(i) / static_cast<double>(order.size());
-    order[i]->table = static_cast<uint8_t>(std::min(tables_ - 1, static_cast<uint32_t>(place * tables_)));
+    const uint32_t table = order.size() <= maximum ? static_cast<uint32_t>(i) : static_cast<uint32_t>(place * tables_);
+    order[i]->table = static_cast<uint8_t>(std::min(tables_ - 1, table));
   }
   count();
 }
@@ -175,15 +176,17 @@ void RowTables::merge_adjacent() {
   }
 }
 
-// Merges the two tables that lose least by it, for as long as they lose less than a table costs.
-void RowTables::merge() {
+// Merges the two tables that lose least by it, for as long as they lose less than a table costs, or there are too many.
+void RowTables::merge(uint32_t maximum) {
   std::vector<double> bits(tables_), table_size(tables_);
   const auto of = [&](uint32_t t) { return &counts_[size_t{t} * symbols_]; };
   std::vector<bool> alive(tables_);
+  uint32_t count_alive = 0;
   for (uint32_t t = 0; t < tables_; ++t) {
     bits[t] = own_bits(of(t), symbols_);
     table_size[t] = table_bits_of(of(t));
     alive[t] = table_size[t] > 0;
+    count_alive += alive[t];
   }
   std::vector<uint64_t> joined(symbols_);
   const auto gain_of = [&](uint32_t a, uint32_t b) {
@@ -199,7 +202,7 @@ void RowTables::merge() {
   }
   for (;;) {
     const size_t best = static_cast<size_t>(std::max_element(gains.begin(), gains.end()) - gains.begin());
-    if (gains[best] <= 0) break;
+    if (gains[best] <= 0 && count_alive <= maximum) break;
     const uint32_t a = static_cast<uint32_t>(best / tables_), b = static_cast<uint32_t>(best % tables_);
     for (uint32_t i = 0; i < symbols_; ++i) {
       of(b)[i] += of(a)[i];
@@ -208,6 +211,7 @@ void RowTables::merge() {
     for_contexts(
         [&](Context& context) { context.table = static_cast<uint8_t>(context.table == a ? b : context.table); });
     alive[a] = false;
+    --count_alive;
     bits[b] = own_bits(of(b), symbols_);
     table_size[b] = table_bits_of(of(b));
     for (uint32_t t = 0; t < tables_; ++t) {

@@ -52,7 +52,7 @@ class RowTables {
   void count();
   void assign(uint32_t rounds);
   void assign_row(std::vector<Context>& row, const std::vector<float>& lengths);
-  void merge();
+  void merge(uint32_t maximum);
   void merge_adjacent();
   void drop_unused(bool by_size);
   // Gives a table to contexts without symbols. The iterators are those of a row, in either direction.

@@ -26,8 +26,6 @@ TileInput TileSource::input(uint64_t tile) const {
 
 namespace {
 
-constexpr uint32_t kPieceEdge = 64;
-
 // A part of a tile.
 struct Piece {
   TileShape shape;
@@ -49,14 +47,14 @@ uint32_t busy_bytes(const Piece& piece) {
   return sum;
 }
 
-void add_pieces(const TileSource& source, uint64_t tile, std::vector<Piece>& pieces) {
+void add_pieces(const TileSource& source, uint64_t tile, uint32_t edge, std::vector<Piece>& pieces) {
   const TileShape shape = source.shape(tile);
   const TileInput input = source.input(tile);
-  for (uint32_t y = 0; y < shape.height; y += kPieceEdge) {
-    for (uint32_t x = 0; x < shape.width; x += kPieceEdge) {
+  for (uint32_t y = 0; y < shape.height; y += edge) {
+    for (uint32_t x = 0; x < shape.width; x += edge) {
       Piece piece{shape, input.pixels + y * input.stride, input.stride, 0};
-      piece.shape.width = smaller(kPieceEdge, shape.width - x);
-      piece.shape.height = smaller(kPieceEdge, shape.height - y);
+      piece.shape.width = smaller(edge, shape.width - x);
+      piece.shape.height = smaller(edge, shape.height - y);
       piece.first += x * piece.pixel_bytes();
       piece.busy = busy_bytes(piece);
       pieces.push_back(piece);
@@ -66,12 +64,12 @@ void add_pieces(const TileSource& source, uint64_t tile, std::vector<Piece>& pie
 
 }  // namespace
 
-std::vector<SampleTile> pieces_of(const TileSource& source, uint64_t pixels) {
+std::vector<SampleTile> pieces_of(const TileSource& source, uint64_t pixels, uint32_t edge) {
   std::vector<Piece> all;
-  for (uint64_t tile = 0; tile < source.tile_count(); ++tile) add_pieces(source, tile, all);
+  for (uint64_t tile = 0; tile < source.tile_count(); ++tile) add_pieces(source, tile, edge, all);
   // Of each group of pieces that are about equally busy, the first one that is as busy as their mean.
   std::stable_sort(all.begin(), all.end(), [](const Piece& a, const Piece& b) { return a.busy < b.busy; });
-  const size_t count = std::clamp<size_t>(pixels / (kPieceEdge * kPieceEdge), 1, all.size());
+  const size_t count = std::clamp<size_t>(pixels / (uint64_t{edge} * edge), 1, all.size());
   std::vector<SampleTile> sample;
   for (size_t i = 0; i < count; ++i) {
     size_t place = i * all.size() / count;

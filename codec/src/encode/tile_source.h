@@ -35,7 +35,7 @@ class TileSource {
   const std::vector<SampleTile>* tiles_ = nullptr;
 };
 
-// Copies pieces of at most 64 x 64 pixels from tiles all over the source, with about `pixels` pixels in all.
-std::vector<SampleTile> pieces_of(const TileSource& source, uint64_t pixels);
+// Copies pieces of at most `edge` x `edge` pixels from tiles all over the source, with about `pixels` pixels in all.
+std::vector<SampleTile> pieces_of(const TileSource& source, uint64_t pixels, uint32_t edge = 64);
 
 }  // namespace l3

@@ -9,6 +9,7 @@
 
 #include "api/parallel.h"
 #include "encode/image_check.h"
+#include "encode/tiny_file.h"
 
 namespace l3 {
 namespace {
@@ -27,6 +28,7 @@ class TileWriter {
         encoder_(encoder),
         first_wins_(encoder != nullptr && request.options.method == L3_METHOD_DENSE),
         model_first_(encoder != nullptr && head.find(L3_SECTION_MODEL) != nullptr && !request.is_small()),
+        unit_(may_be_tiny(head) ? kTinyUnit : kUnit),
         out_(out) {}
 
   void operator()(uint64_t number) {
@@ -42,6 +44,7 @@ class TileWriter {
     entry[0] = static_cast<uint8_t>(choice.method);
     entry[1] = choice.parameters;
     store_u16(entry + 2, choice.payload_bytes / kUnit);
+    if (number + 1 == head_.tile_count) used_bytes_ = choice.used_bytes;
     if (choice.method == Method::constant) {
       for (uint32_t c = 0; c < kMaxChannels; ++c) store_u16(entry + 4 + 2 * c, choice.value[c]);
     } else {
@@ -49,7 +52,7 @@ class TileWriter {
     }
   }
 
-  TilesWritten result() const { return {in_range_.load(), saved_bytes_.load()}; }
+  TilesWritten result() const { return {in_range_.load(), saved_bytes_.load(), used_bytes_}; }
 
  private:
   struct Tile {
@@ -67,8 +70,9 @@ class TileWriter {
   TileChoice choose(const Tile& tile) {
     if (model_first_) {
       const Choice dense = with_model(tile, {});
-      if (dense && uint64_t{dense->payload_bytes} * 8 < uint64_t{tile.shape.raw_bytes()} * 7) {
-        saved_bytes_ += tile.shape.raw_bytes() - dense->payload_bytes;
+      const uint32_t raw = tile.shape.raw_bytes(unit_);
+      if (dense && uint64_t{dense->payload_bytes} * 8 < uint64_t{raw} * 7) {
+        saved_bytes_ += raw - size_of(*dense);
         return *dense;
       }
     }
@@ -81,7 +85,7 @@ class TileWriter {
       const Choice next = (this->*candidate)(tile, best);
       if (!next) continue;
       if (next->method == Method::dense) {
-        saved_bytes_ += (best ? best->payload_bytes : tile.shape.raw_bytes()) - next->payload_bytes;
+        saved_bytes_ += size_of(tile, best) - size_of(*next);
       }
       best = next;
       // No payload: the tile is constant, or has a sample that is out of range.
@@ -96,13 +100,20 @@ class TileWriter {
   // The method dense, with either kind of model.
   Choice with_model(const Tile& tile, const Choice& best) {
     if (encoder_ == nullptr || (!best && is_constant(tile))) return {};
-    const uint32_t maximum = best ? best->payload_bytes : tile.shape.raw_bytes();
-    const auto payload = std::make_unique_for_overwrite<uint8_t[]>(maximum);
-    TileChoice choice{Method::dense, 0, {}, 0, true};
-    choice.payload_bytes = encoder_->encode(tile.number, payload.get(), maximum - kUnit, choice.parameters);
-    if (choice.payload_bytes == 0) return {};
+    const uint32_t maximum = size_of(tile, best);
+    const auto payload = std::make_unique_for_overwrite<uint8_t[]>(pad_to_unit(maximum));
+    TileChoice choice{Method::dense, 0, {}, 0, 0, true};
+    choice.used_bytes = encoder_->encode(tile.number, payload.get(), maximum - unit_, choice.parameters);
+    if (choice.used_bytes == 0) return {};
+    choice.payload_bytes = static_cast<uint32_t>(pad_to_unit(choice.used_bytes));
     std::memcpy(tile.place, payload.get(), choice.payload_bytes);
     return choice;
+  }
+
+  // The size of a payload in the file.
+  uint32_t size_of(const TileChoice& choice) const { return ceil_div(choice.used_bytes, unit_) * unit_; }
+  uint32_t size_of(const Tile& tile, const Choice& choice) const {
+    return choice ? size_of(*choice) : tile.shape.raw_bytes(unit_);
   }
 
   bool is_constant(const Tile& tile) const {
@@ -121,7 +132,9 @@ class TileWriter {
   const ModelEncoder* encoder_;
   const bool first_wins_;
   const bool model_first_;  // the model saves so much that other methods need not be tried where it does well
+  const uint32_t unit_;     // of payloads
   uint8_t* out_;
+  uint32_t used_bytes_ = 0;
   std::atomic<bool> in_range_{true};
   std::atomic<uint64_t> saved_bytes_{0};
 };

@@ -4,6 +4,7 @@
 
 #include "encode/entropy.h"
 #include "encode/token_encode.h"
+#include "encode/token_follow.h"
 
 namespace l3 {
 namespace {
@@ -25,7 +26,7 @@ bool TokenEncoder::code(const TokenSymbols& symbols, size_t pixels, Coded& coded
     cost += cost_of_frequency(frequency);
   };
   if (tables.match) {
-    const uint32_t octaves = tables.literal ? 1 : kMatchOctaves;
+    const uint32_t octaves = codes_->model.columns();
     coded.match_tables.resize(pixels);
     for (size_t i = 0; i < pixels; ++i) {
       if (symbols.symbols[i] == kNoSymbol) continue;
@@ -60,12 +61,13 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
   Coded coded;
   if (!code(symbols, pixels, coded)) return 0;
 
-  const uint32_t log_lanes = log_lanes_for(shape.width, shape.height, coded.bits, kBitsOfLane,
-                                           pixels >= kLargePixels ? kMinLogLanesOfLarge : 0);
+  const uint32_t log_lanes = tables.follow ? log_follow_lanes(shape.width, shape.height)
+                                           : log_lanes_for(shape.width, shape.height, coded.bits, kBitsOfLane,
+                                                           pixels >= kLargePixels ? kMinLogLanesOfLarge : 0);
   const uint32_t lanes = 1u << log_lanes, channels = tables.engine_channels;
   const uint32_t across = ceil_div(shape.width, kBlockEdge), blocks = across * ceil_div(shape.height, kBlockEdge);
   // A symbol takes one word at most, its raw bits another, and the coder reads one word ahead.
-  const size_t room_for_words = pixels * (1 + 2 * channels) + size_t{blocks} * (1 + channels) + 1;
+  const size_t room_for_words = pixels * (1 + 2 * channels) + size_t{blocks} * (1 + kBlockEdge + channels) + 1;
   const auto words = std::make_unique_for_overwrite<uint16_t[]>(room_for_words);
   ReverseCoder coder(lanes, words.get() + room_for_words);
   const SlotTable<kTokenBuckets>* const codes = codes_->symbols.data();
@@ -111,6 +113,8 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
                      if (is_matched(at[i])) coder.put(lane_of[i], codes[coded.match_tables[at[i]]], matches[at[i]]);
                    }
                  });
+  std::vector<uint8_t> contexts_of_rows;
+  if (tables.rows) contexts_of_rows = row_contexts(symbols, shape.width, shape.height, lanes);
   for (uint32_t first = (blocks - 1) / lanes * lanes;; first -= lanes) {
     for (uint32_t c = channels; c-- > 0;) {
       if (tables.classes[c] == 1) continue;
@@ -121,6 +125,13 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
         const SlotTable<kClassBuckets>& table = codes_->classes[tables.class_table_of[c][before]];
         if (table.codes[own].frequency == 0) return 0;
         coder.put(lane, table, own);
+      }
+    }
+    for (uint32_t k = tables.rows ? kBlockEdge : 0; k-- > 0;) {
+      for (uint32_t lane = smaller(lanes, blocks - first); lane-- > 0;) {
+        const uint8_t context = contexts_of_rows[size_t{first + lane} * kBlockEdge + k];
+        if (context == kNoSymbol) continue;
+        coder.put_binary(lane, tables.row_frequency[context], (symbols.rows[first + lane] >> k & 1) != 0);
       }
     }
     for (uint32_t lane = tables.still ? smaller(lanes, blocks - first) : 0; lane-- > 0;) {

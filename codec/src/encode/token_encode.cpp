@@ -6,6 +6,7 @@
 
 #include "api/parallel.h"
 #include "encode/entropy.h"
+#include "encode/token_follow.h"
 #include "models/model_tables.h"
 #include "targets/encode_target.h"
 
@@ -17,10 +18,22 @@ constexpr double kMinRepeats = 0.08;
 // Still blocks decode several times faster than others, so a model with them is chosen even if its trial size is
 // larger by this factor. (The trial overestimates their cost.) At least kMinStill of the blocks must be still.
 constexpr double kPriceOfStill = 1.15, kMinStill = 0.05;
+// Tiles whose pixels follow others decode more slowly, and have more lanes. A model with them must be smaller by this
+// factor.
+constexpr double kPriceOfFollow = 1.06;
+// It is not tried for plans that are larger than the best one by this factor.
+constexpr double kMaxOfFollowed = 1.4;
+// Such a tile has a fixed number of lanes. Other tiles have about one for this many bytes, and each takes some bytes.
+constexpr double kBytesForLane = 120, kBytesOfLane = 3;
+// Like kPriceOfStill, for still rows.
+constexpr double kPriceOfRows = 1.02;
+// What following brings is tried on at least this many pixels, in pieces with this edge.
+constexpr uint64_t kMinPixelsOfFollow = uint64_t{1} << 20;
+constexpr uint32_t kPieceOfFollow = 512;
 // Plans are compared on at least one of this many pixels.
 constexpr uint64_t kPixelsOfTrial = 64;
 // Estimates may be wrong by this factor.
-constexpr double kClose = 1.1;
+constexpr double kClose = 1.2;
 // Symbols of an image are kept between counting and encoding if they take no more memory than this.
 constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
 
@@ -43,6 +56,8 @@ TokenModel model_of(const TokenTables& tables) {
   model.literal = tables.literal;
   model.hole = tables.hole;
   model.still = tables.still;
+  model.follow = tables.follow;
+  model.rows = tables.rows;
   std::memcpy(model.still_frequency, tables.still_frequency, sizeof(model.still_frequency));
   model.hole_value = tables.hole_value;
   model.listing = tables.listing;
@@ -108,7 +123,9 @@ TokenEncoder::TokenEncoder(const TileSource& source, const l3_parallel& parallel
 std::unique_ptr<TokenTile> TokenEncoder::load(const TileSource& source, uint64_t tile, const TokenModel& model,
                                               const ValueMap& map) const {
   auto loaded = map.load(source, tile, model);
-  if (loaded != nullptr && model.match) kernels_.find_matches(loaded->planes(), model.still);
+  if (loaded == nullptr || !model.match) return loaded;
+  kernels_.find_matches(loaded->planes(), model.still, model.rows);
+  if (model.follow) find_follows(loaded->planes());
   return loaded;
 }
 
@@ -137,6 +154,8 @@ TokenModel TokenEncoder::begin_model(const TileSource& source, const TokenPlan& 
   model.match = plan.match;
   model.literal = plan.literal;
   model.still = plan.still;
+  model.follow = plan.follow;
+  model.rows = plan.rows;
   for (uint32_t c = 0; c < kMaxChannels; ++c) {
     model.depth[c] = model.bits;
     model.classes[c] = 1;
@@ -186,7 +205,7 @@ TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TileSour
   TokenCounts counts(model);
   for (const auto& tile : tiles) {
     const TokenPlanes& planes = tile->planes();
-    counts.add(read_symbols(*tile, kernels_, model), tile->pixels(), planes.blocks_across, planes.block_count());
+    counts.add(read_symbols(*tile, kernels_, model), planes.width, planes.height);
   }
   const double still_share = static_cast<double>(still) / static_cast<double>(blocks);
   if (effort.tables == 0)
@@ -195,16 +214,59 @@ TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TileSour
   return {plan, static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share, still_share};
 }
 
+// What share of the image's content is in a sample.
+double TokenEncoder::share_of(const TileSource& sample, const Listings& listings) const {
+  return content_of(share_of_repeats(sample), sample.pixels()) / content_of(listings.repeats, source_.pixels());
+}
+
+void TokenEncoder::insert(const Trial& trial, std::vector<Trial>& trials) {
+  const auto is_less = [](const Trial& a, const Trial& b) { return a.bytes < b.bytes; };
+  trials.insert(std::upper_bound(trials.begin(), trials.end(), trial, is_less), trial);
+}
+
+// About how many bytes the lanes of tiles that follow take more than those of other tiles, if all tiles take `bytes`.
+double TokenEncoder::bytes_of_more_lanes(double bytes) const {
+  const TileShape shape = source_.shape(0);
+  const auto tiles = static_cast<double>(source_.tile_count());
+  const double lanes = 1u << log_follow_lanes(shape.width, shape.height);
+  return tiles * kBytesOfLane * std::max(0.0, lanes - bytes / tiles / kBytesForLane);
+}
+
+// Pixels may follow others with the best plan of each kind, if it matches. Only larger pieces show what that brings.
+void TokenEncoder::try_follow(const Listings& listings, uint64_t pixels, std::vector<Trial>& trials) const {
+  const std::vector<SampleTile> pieces = pieces_of(source_, std::max(pixels, kMinPixelsOfFollow), kPieceOfFollow);
+  const TileSource sample(pieces);
+  Listings of_sample = listings;
+  of_sample.share_of_sample = share_of(sample, listings);
+  const double best = trials.front().bytes;
+  for (const bool literal : {false, true}) {
+    const auto suits = [=](const Trial& trial) { return trial.plan.literal == literal; };
+    const auto found = std::find_if(trials.begin(), trials.end(), suits);
+    if (found == trials.end() || !found->plan.match || found->bytes > kMaxOfFollowed * best) continue;
+    TokenPlan plan = found->plan;
+    const double without = try_plan(plan, sample, of_sample, kEstimate).bytes;
+    plan.follow = true;
+    const double with = try_plan(plan, sample, of_sample, kEstimate).bytes;
+    insert(with_follow(*found, kPriceOfFollow * with / without), trials);
+  }
+}
+
+// A trial of the plan whose pixels also follow others, if that changes the size by this factor.
+TokenEncoder::Trial TokenEncoder::with_follow(Trial trial, double factor) const {
+  trial.plan.follow = true;
+  trial.factor_of_follow = factor;
+  trial.bytes = trial.bytes * factor;
+  trial.bytes += bytes_of_more_lanes(trial.bytes);
+  return trial;
+}
+
 // Tries the plans that may win, each with a simple model. Returns the trials, the best one first.
 std::vector<TokenEncoder::Trial> TokenEncoder::try_plans(ModelUse use, const Listings& listings,
-                                                         const TileSource& sample) const {
+                                                         const TileSource& sample, uint64_t pixels_of_trial) const {
   std::vector<Trial> trials;
   // Tries a plan and returns the best one so far.
   const auto try_one = [&](const TokenPlan& plan) {
-    const Trial trial = try_plan(plan, sample, listings, kEstimate);
-    const auto place = std::upper_bound(trials.begin(), trials.end(), trial,
-                                        [](const Trial& a, const Trial& b) { return a.bytes < b.bytes; });
-    trials.insert(place, trial);
+    insert(try_plan(plan, sample, listings, kEstimate), trials);
     return trials.front().plan;
   };
   const uint32_t channels = source_.channels();
@@ -229,6 +291,7 @@ std::vector<TokenEncoder::Trial> TokenEncoder::try_plans(ModelUse use, const Lis
     if (may_list) try_one({Listing::colours, true, true, -1});
     if (channels == 1) try_one({Listing::none, true, true, -1});
   }
+  if (match) try_follow(listings, pixels_of_trial, trials);
   return trials;
 }
 
@@ -243,16 +306,21 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   const uint64_t pixels = static_cast<uint64_t>(static_cast<double>(spent.trial_pixels) / weight);
   const std::vector<SampleTile> pieces = pieces_of(source_, std::max(pixels, source_.pixels() / kPixelsOfTrial));
   const TileSource sample(pieces);
-  listings.share_of_sample =
-      content_of(share_of_repeats(sample), sample.pixels()) / content_of(listings.repeats, source_.pixels());
-  const std::vector<Trial> trials = try_plans(use, listings, sample);
+  listings.share_of_sample = share_of(sample, listings);
+  const std::vector<Trial> trials = try_plans(use, listings, sample, pixels);
   // Estimates that are close do not say which plan is better. Models do.
   const auto is_close = [&](const Trial& trial) { return trial.bytes < kClose * trials.front().bytes; };
   const size_t close = static_cast<size_t>(std::count_if(trials.begin(), trials.end(), is_close));
+  // Tries a variant of a plan. (The sample's pieces are too small to show what following brings.)
+  const auto try_variant = [&](const Trial& of, TokenPlan plan, const TokenEffort& effort_of_trial) {
+    plan.follow = false;
+    const Trial trial = try_plan(plan, sample, listings, effort_of_trial);
+    return of.plan.follow ? with_follow(trial, of.factor_of_follow) : trial;
+  };
   Trial best = trials.front();
   double bytes = 1e300;
   for (size_t i = 0; i < std::min<size_t>(close, spent.trials) && close > 1; ++i) {
-    const Trial trial = try_plan(trials[i].plan, sample, listings, kTrial);
+    const Trial trial = try_variant(trials[i], trials[i].plan, kTrial);
     if (trial.bytes >= bytes) continue;
     bytes = trial.bytes;
     best = trials[i];
@@ -260,8 +328,13 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   if (best.plan.match) {
     TokenPlan plan = best.plan;
     plan.still = true;
-    const Trial trial = try_plan(plan, sample, listings, kEstimate);
+    const Trial trial = try_variant(best, plan, kEstimate);
     if (trial.still_share >= kMinStill && trial.bytes < kPriceOfStill * best.bytes) best = trial;
+    if (best.plan.still) {
+      plan.rows = true;
+      const Trial with_rows = try_variant(best, plan, kEstimate);
+      if (with_rows.bytes < kPriceOfRows * best.bytes) best = with_rows;
+    }
   }
   return {best.plan, best.bytes, listings.repeats};
 }
@@ -308,8 +381,7 @@ void TokenEncoder::count_all(const TokenTiles& seen, TokenCounts& counts) {
         read_tile(tile, symbols);
       }
       const TileShape shape = source_.shape(tile);
-      const uint32_t across = ceil_div(shape.width, kBlockEdge);
-      to.add(symbols, size_t{shape.width} * shape.height, across, across * ceil_div(shape.height, kBlockEdge));
+      to.add(symbols, shape.width, shape.height);
       if (!kept_.empty()) kept_[tile] = std::move(symbols);
     }
   };

@@ -14,7 +14,7 @@ struct TokenPlan {
   Listing listing = Listing::none;
   bool match = false, literal = false;
   int32_t hole = -1;  // a sample value, or -1 for none
-  bool still = false;
+  bool still = false, follow = false, rows = false;
 };
 
 class TokenEncoder : public ModelEncoder {
@@ -78,10 +78,17 @@ class TokenEncoder : public ModelEncoder {
     TokenPlan plan;
     double bytes;        // estimate for the whole image
     double still_share;  // share of blocks that are still
+    double factor_of_follow = 1;
   };
   Trial try_plan(const TokenPlan& plan, const TileSource& sample, const Listings& listings,
                  const TokenEffort& effort) const;
-  std::vector<Trial> try_plans(ModelUse use, const Listings& listings, const TileSource& sample) const;
+  double share_of(const TileSource& sample, const Listings& listings) const;
+  static void insert(const Trial& trial, std::vector<Trial>& trials);
+  double bytes_of_more_lanes(double bytes) const;
+  Trial with_follow(Trial trial, double factor) const;
+  void try_follow(const Listings& listings, uint64_t pixels, std::vector<Trial>& trials) const;
+  std::vector<Trial> try_plans(ModelUse use, const Listings& listings, const TileSource& sample,
+                               uint64_t pixels_of_trial) const;
   // Counts the symbols of all tiles, and keeps them if there is enough memory. `seen` are the tiles that the fit saw:
   // all of them, or none.
   void count_all(const TokenTiles& seen, TokenCounts& counts);

@@ -48,6 +48,9 @@ void put_match(BitWriter& bits, const TokenModel& model) {
   for (const uint32_t frequency : model.still_frequency) {
     if (model.still) bits.put(frequency, kProbabilityBits);
   }
+  for (const uint32_t frequency : model.row_frequency) {
+    if (model.rows) bits.put(frequency, kProbabilityBits);
+  }
   bits.put(model.match_mask, 8);
   const uint32_t patterns = 1u << __builtin_popcount(model.match_mask);
   uint32_t rows = 1;
@@ -91,7 +94,7 @@ void complete_token_model(TokenModel& model) {
   for (uint32_t c = 0; c < model.engine_channels; ++c) depth = std::max(depth, model.depth[c]);
   const uint32_t tokens = token_of((1u << depth) - 1) + 1;
   for (uint32_t t = 0; t < model.table_count; ++t) {
-    const uint32_t matches = model.hole ? kMatchHole + 1 : kMatchNone + 1;
+    const uint32_t matches = model.follow ? kMatchFollow + 1 : model.hole ? kMatchHole + 1 : kMatchNone + 1;
     complete_frequencies(model.frequencies[t], t < match_tables ? matches : tokens);
   }
   for_class_tables(model, model.engine_channels, complete_frequencies);
@@ -107,7 +110,8 @@ std::vector<uint8_t> write_token_model(const TokenModel& model) {
   bytes[1] = static_cast<uint8_t>(model.channels);
   bytes[2] = static_cast<uint8_t>(model.bits);
   bytes[3] = static_cast<uint8_t>((model.match ? 1 : 0) | (model.literal ? 2 : 0) | (model.hole ? 4 : 0) |
-                                  static_cast<int>(model.listing) << 3 | (model.still ? 32 : 0));
+                                  static_cast<int>(model.listing) << 3 | (model.still ? 32 : 0) |
+                                  (model.follow ? 64 : 0) | (model.rows ? 128 : 0));
   store_u16(&bytes[4], model.hole ? model.hole_value : 0);
   bytes[6] = static_cast<uint8_t>(model.table_count);
   bytes[7] = static_cast<uint8_t>(class_tables);

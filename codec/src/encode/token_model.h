@@ -11,7 +11,7 @@ struct TokenModel {
   using Form = TokenForm;
 
   uint32_t channels, bits, engine_channels;
-  bool match, literal, hole, still;
+  bool match, literal, hole, still, follow, rows;
   Listing listing;
   uint32_t hole_value;
   // Ranks: one list per channel. Colours: all in the first list, `channels` samples each.
@@ -28,10 +28,14 @@ struct TokenModel {
   uint8_t class_table_of[kMaxChannels][kMaxClasses];
 
   uint32_t still_frequency[2];  // of a still block, if the block above is not still, and if it is
+  uint32_t row_frequency[kRowContexts];
   uint32_t match_mask;
   uint8_t match_row[kMatchPatterns];  // by the equalities that the mask selects
   uint8_t match_table[kMaxMatchRows][kMatchOctaves];
   uint8_t literal_table[kLiteralContexts];
+
+  // By how many numbers beside the equalities a symbol of a match is coded: octaves, or what is followed.
+  uint32_t columns() const { return literal && !follow ? 1 : kMatchOctaves; }
 
   uint32_t table_count;
   uint16_t frequencies[kMaxTokenTables][kTokens];

@@ -11,8 +11,8 @@
 namespace l3 {
 namespace {
 
-constexpr uint32_t kMaxMatchTables = 20;
-constexpr uint32_t kMaxLiteralTables = 24;
+constexpr uint32_t kMaxMatchTables = 30;
+constexpr uint32_t kMaxLiteralTables = 34;
 constexpr uint32_t kMinStillFrequency = 16;  // at least, for still blocks and for others
 constexpr uint32_t kRowBits = 60;            // approximate cost of a row and its tables
 
@@ -105,7 +105,7 @@ uint32_t number_rows(const std::vector<uint32_t>& counts, uint32_t patterns, uin
 }
 
 void fit_matches(const std::vector<uint32_t>& matches, const TokenEffort& effort, TokenModel& model) {
-  const uint32_t octaves = model.literal ? 1 : kMatchOctaves;
+  const uint32_t octaves = model.columns();
   const uint32_t size = octaves * kMatchSymbols;
   const MatchCounts chosen = choose_mask(matches, size);
   const std::vector<uint32_t>& counts = chosen.of;
@@ -134,7 +134,7 @@ void fit_matches(const std::vector<uint32_t>& matches, const TokenEffort& effort
 }  // namespace
 
 TokenCounts::TokenCounts(const TokenModel& model) : channels_(model.engine_channels) {
-  matches_.resize(model.match ? size_t{kMatchPatterns} * (model.literal ? 1 : kMatchOctaves) * kMatchSymbols : 0);
+  matches_.resize(model.match ? size_t{kMatchPatterns} * model.columns() * kMatchSymbols : 0);
   for (uint32_t c = 0; c < channels_; ++c) {
     const TokenRows rows(model, c);
     sign_groups_[c] = rows.sign_groups;
@@ -149,6 +149,7 @@ void TokenCounts::add(const TokenCounts& other) {
   };
   join(matches_, other.matches_);
   for (uint32_t i = 0; i < 4; ++i) still_[i / 2][i % 2] += other.still_[i / 2][i % 2];
+  for (uint32_t i = 0; i < 2 * kRowContexts; ++i) rows_still_[i / 2][i % 2] += other.rows_still_[i / 2][i % 2];
   for (uint32_t c = 0; c < kMaxChannels; ++c) {
     join(tokens_[c], other.tokens_[c]);
     for (uint32_t before = 0; before < kMaxClasses; ++before) {
@@ -157,7 +158,15 @@ void TokenCounts::add(const TokenCounts& other) {
   }
 }
 
-void TokenCounts::add(const TokenSymbols& symbols, size_t pixels, uint32_t across, uint32_t blocks) {
+void TokenCounts::add(const TokenSymbols& symbols, uint32_t width, uint32_t height) {
+  const size_t pixels = size_t{width} * height;
+  const uint32_t across = ceil_div(width, kBlockEdge), blocks = across * ceil_div(height, kBlockEdge);
+  if (symbols.rows != nullptr) {
+    const std::vector<uint8_t> contexts = row_contexts(symbols, width, height, kLanes);
+    for (size_t i = 0; i < contexts.size(); ++i) {
+      if (contexts[i] != kNoSymbol) ++rows_still_[contexts[i]][symbols.rows[i / kBlockEdge] >> i % kBlockEdge & 1];
+    }
+  }
   const uint8_t* const of = symbols.symbols.get();
   if (symbols.matches != nullptr) {
     for (size_t i = 0; i < pixels; ++i) {
@@ -186,12 +195,13 @@ double TokenCounts::bits(const TokenModel& model) const {
       sum += counts[i] * (length + (symbols == kTokens ? raw_bits_of(i) : 0));
     }
   };
-  for (uint32_t above = 0; above < 2 && model.still; ++above) {
-    const double still = logarithm(model.still_frequency[above]);
-    const double not_still = logarithm(kProbabilities - model.still_frequency[above]);
-    sum += still_[above][1] * (kProbabilityBits - still) + still_[above][0] * (kProbabilityBits - not_still);
-  }
-  const uint32_t octaves = model.literal ? 1 : kMatchOctaves;
+  const auto add_binary = [&](const uint32_t(&counts)[2], uint32_t frequency) {
+    const double still = logarithm(frequency), not_still = logarithm(kProbabilities - frequency);
+    sum += counts[1] * (kProbabilityBits - still) + counts[0] * (kProbabilityBits - not_still);
+  };
+  for (uint32_t above = 0; above < 2 && model.still; ++above) add_binary(still_[above], model.still_frequency[above]);
+  for (uint32_t i = 0; i < kRowContexts && model.rows; ++i) add_binary(rows_still_[i], model.row_frequency[i]);
+  const uint32_t octaves = model.columns();
   for (uint32_t i = 0; i < matches_.size() / kMatchSymbols; ++i) {
     const uint32_t row = model.match_row[pattern_of(i / octaves, model.match_mask)];
     add(&matches_[size_t{i} * kMatchSymbols], kMatchSymbols, model.frequencies[model.match_table[row][i % octaves]]);
@@ -215,6 +225,7 @@ double TokenCounts::estimate(double share) const {
     tables += bits_of_table(counts, symbols);
   };
   for (const auto& of_above : still_) bits += own_bits(of_above, 2);
+  for (const auto& of_context : rows_still_) bits += own_bits(of_context, 2);
   if (!matches_.empty()) {
     const uint32_t size = static_cast<uint32_t>(matches_.size()) / kMatchPatterns;
     const MatchCounts chosen = choose_mask(matches_, size);
@@ -262,13 +273,16 @@ void fit_token_groups(const TokenTiles& tiles, const TokenKernels& kernels, uint
 
 void fit_token_tables(const TokenCounts& counts, const TokenEffort& effort, TokenModel& model) {
   model.table_count = 0;
+  const auto frequency_of = [](const uint32_t(&of)[2]) {
+    // Add one to each count, since tiles that were not seen may contain either kind.
+    const uint64_t all = uint64_t{of[0]} + of[1] + 2, share = kProbabilities * (uint64_t{of[1]} + 1) / all;
+    return static_cast<uint32_t>(std::clamp<uint64_t>(share, kMinStillFrequency, kProbabilities - kMinStillFrequency));
+  };
   for (uint32_t above = 0; above < 2 && model.still; ++above) {
-    // Add one to each count, since tiles that were not seen may contain either kind of block.
-    const uint64_t all = uint64_t{counts.still_[above][0]} + counts.still_[above][1] + 2;
-    const uint64_t share = kProbabilities * (uint64_t{counts.still_[above][1]} + 1) / all;
-    model.still_frequency[above] =
-        static_cast<uint32_t>(std::clamp<uint64_t>(share, kMinStillFrequency, kProbabilities - kMinStillFrequency));
+    model.still_frequency[above] = frequency_of(counts.still_[above]);
   }
+  for (uint32_t i = 0; i < kRowContexts && model.rows; ++i)
+    model.row_frequency[i] = frequency_of(counts.rows_still_[i]);
   if (model.match) fit_matches(counts.matches_, effort, model);
   const uint32_t first = model.table_count;
   RowTables tables(kTokenRows);

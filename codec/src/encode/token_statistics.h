@@ -10,8 +10,8 @@ class TokenCounts {
  public:
   explicit TokenCounts(const TokenModel& model);
 
-  // Adds a tile's symbols, which have `across` blocks to a row.
-  void add(const TokenSymbols& symbols, size_t pixels, uint32_t across, uint32_t blocks);
+  // Adds the symbols of a tile of this size.
+  void add(const TokenSymbols& symbols, uint32_t width, uint32_t height);
   void add(const TokenCounts& other);
   // The bits of everything counted, coded with a model's tables.
   double bits(const TokenModel& model) const;
@@ -23,9 +23,10 @@ class TokenCounts {
 
   uint32_t channels_;
   uint32_t sign_groups_[kMaxChannels], rows_[kMaxChannels];
-  std::vector<uint32_t> matches_;                                  // by equalities, octave and symbol
-  std::vector<uint32_t> tokens_[kMaxChannels];                     // by row, level and token; literal: by W and token
-  uint32_t still_[2][2] = {};                                      // by whether the block above is still
+  std::vector<uint32_t> matches_;               // by equalities, octave and symbol
+  std::vector<uint32_t> tokens_[kMaxChannels];  // by row, level and token; literal: by W and token
+  uint32_t still_[2][2] = {};                   // by whether the block above is still
+  uint32_t rows_still_[kRowContexts][2] = {};
   uint32_t classes_[kMaxChannels][kMaxClasses][kMaxClasses] = {};  // by the class of the channel before
 };
 

@@ -36,9 +36,15 @@ void read_channel(const TokenTile& tile, const TokenKernels& kernels, const Toke
 void read_matches(const TokenTile& tile, const TokenKernels& kernels, const TokenModel& model, TokenSymbols& symbols) {
   const TokenPlanes& planes = tile.planes();
   symbols.matches = std::make_unique_for_overwrite<uint16_t[]>(tile.pixels());
-  const uint32_t octave_count = model.literal ? 1 : kMatchOctaves;
+  const uint32_t octave_count = model.columns();
   const auto octaves = std::make_unique<uint8_t[]>(tile.pixels());
-  if (!model.literal) kernels.read_octaves(planes, model.activity[0], octaves.get());
+  if (model.follow) {
+    for (uint32_t y = 0; y < planes.height; ++y) {
+      std::memcpy(&octaves[size_t{y} * planes.width], planes.follows + y * planes.pitch, planes.width);
+    }
+  } else if (!model.literal) {
+    kernels.read_octaves(planes, model.activity[0], octaves.get());
+  }
   for (uint32_t y = 0; y < planes.height; ++y) {
     const uint8_t* const equalities = planes.equalities + y * planes.pitch;
     const size_t first = size_t{y} * planes.width;
@@ -67,9 +73,11 @@ TokenTile::TokenTile(uint32_t width, uint32_t height, uint32_t engine_channels, 
   p.hole = hole;
   const size_t plane = p.pitch * height, blocks = p.block_count();
   numbers_ = std::make_unique<int32_t[]>(plane * (3 * engine_channels + (hole >= 0)));
-  bytes_ = std::make_unique<uint8_t[]>(2 * plane + blocks * (engine_channels + 1));
+  bytes_ = std::make_unique<uint8_t[]>(3 * plane + blocks * (engine_channels + 1));
+  rows_ = std::make_unique<uint16_t[]>(blocks);
+  p.rows = rows_.get();
   int32_t* numbers = numbers_.get() + kTokenMargin;
-  uint8_t* bytes = bytes_.get() + 2 * plane;
+  uint8_t* bytes = bytes_.get() + 3 * plane;
   for (uint32_t c = 0; c < engine_channels; ++c, numbers += 3 * plane, bytes += blocks) {
     p.values[c] = numbers;
     p.errors[c] = numbers + plane;
@@ -80,6 +88,7 @@ TokenTile::TokenTile(uint32_t width, uint32_t height, uint32_t engine_channels, 
   p.still = bytes;
   p.equalities = bytes_.get() + kTokenMargin;
   p.symbols = p.equalities + plane;
+  p.follows = p.symbols + plane;
   std::memset(bytes_.get() + plane, kNoSymbol, plane);
   for (uint32_t y = 0; y < height; ++y) std::memset(p.symbols + y * p.pitch, kMatchNone, width);
 }
@@ -115,6 +124,24 @@ TokenRows::TokenRows(const TokenModel& model, uint32_t c) {
   }
 }
 
+std::vector<uint8_t> row_contexts(const TokenSymbols& symbols, uint32_t width, uint32_t height, uint32_t lanes) {
+  const uint32_t across = ceil_div(width, kBlockEdge), blocks = across * ceil_div(height, kBlockEdge);
+  std::vector<uint8_t> contexts(size_t{blocks} * kBlockEdge, kNoSymbol);
+  std::vector<uint16_t> known(blocks, 0xFFFF);
+  for (uint32_t first = 0; first < blocks; first += lanes) {
+    const uint32_t end = std::min(first + lanes, blocks);
+    for (uint32_t k = 0; k < kBlockEdge; ++k) {
+      for (uint32_t block = first; block < end; ++block) {
+        if (symbols.still[block] != 0 || block / across * kBlockEdge + k >= height) continue;
+        contexts[size_t{block} * kBlockEdge + k] = static_cast<uint8_t>(row_context(known.data(), across, block, k));
+      }
+      for (uint32_t block = first; block < end; ++block)
+        known[block] &= static_cast<uint16_t>(symbols.rows[block] | ~(1u << k));
+    }
+  }
+  return contexts;
+}
+
 TokenSymbols read_symbols(const TokenTile& tile, const TokenKernels& kernels, const TokenModel& model) {
   const TokenPlanes& planes = tile.planes();
   TokenSymbols symbols;
@@ -123,6 +150,10 @@ TokenSymbols read_symbols(const TokenTile& tile, const TokenKernels& kernels, co
     std::memcpy(&symbols.symbols[size_t{y} * planes.width], planes.symbols + y * planes.pitch, planes.width);
   }
   symbols.still = copy_of(planes.still, planes.block_count());
+  if (model.rows) {
+    symbols.rows = std::make_unique_for_overwrite<uint16_t[]>(planes.block_count());
+    std::copy_n(planes.rows, planes.block_count(), symbols.rows.get());
+  }
   if (model.match) read_matches(tile, kernels, model, symbols);
   for (uint32_t c = 0; c < planes.channels; ++c) {
     symbols.contexts[c] = std::make_unique_for_overwrite<uint16_t[]>(tile.pixels());

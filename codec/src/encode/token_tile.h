@@ -9,7 +9,7 @@
 
 namespace l3 {
 
-constexpr uint32_t kMatchSymbols = 6;
+constexpr uint32_t kMatchSymbols = 7;
 
 class TokenTile {
  public:
@@ -26,6 +26,7 @@ class TokenTile {
   TokenPlanes planes_{};
   std::unique_ptr<int32_t[]> numbers_;
   std::unique_ptr<uint8_t[]> bytes_;
+  std::unique_ptr<uint16_t[]> rows_;
 };
 
 using TokenTiles = std::vector<std::unique_ptr<TokenTile>>;
@@ -37,6 +38,7 @@ struct TokenSymbols {
   std::unique_ptr<uint16_t[]> contexts[kMaxChannels];  // kTokenLevels * row + level; literal: W
   std::unique_ptr<uint16_t[]> numbers[kMaxChannels];   // that tokens and raw bits stand for
   std::unique_ptr<uint8_t[]> still;                    // for each block
+  std::unique_ptr<uint16_t[]> rows;                    // with still rows: for each block
   std::unique_ptr<uint8_t[]> classes[kMaxChannels];    // for each block
 };
 
@@ -47,6 +49,10 @@ struct TokenRows {
 
   TokenRows(const TokenModel& model, uint32_t c);
 };
+
+// The contexts of all rows of blocks (section 15.5), 16 to a block, if this many lanes decode them. kNoSymbol for rows
+// of still blocks and those outside of the tile.
+std::vector<uint8_t> row_contexts(const TokenSymbols& symbols, uint32_t width, uint32_t height, uint32_t lanes);
 
 // Reads the symbols of a tile that is predicted, if the model predicts.
 TokenSymbols read_symbols(const TokenTile& tile, const TokenKernels& kernels, const TokenModel& model);

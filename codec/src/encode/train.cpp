@@ -89,7 +89,7 @@ uint64_t bytes_with(const ModelEncoder& encoder, const std::vector<SampleTile>& 
     out.resize(raw + kUnit);
     uint8_t parameters = 0;
     const uint32_t size = encoder.encode(i, out.data(), raw, parameters);
-    bytes += size != 0 ? size : raw;
+    bytes += size != 0 ? pad_to_unit(size) : raw;
     pixels += uint64_t{tiles[i].shape.width} * tiles[i].shape.height;
   }
   return bytes;

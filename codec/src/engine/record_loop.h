@@ -13,7 +13,6 @@
 #include "engine/vectors.h"
 #include "engine/wavefront.h"
 
-#define L3_STAGE __attribute__((noinline))
 // Loops over the parts of a warp whose vectors hold records: over all of them, unrolled, so that what is kept for each
 // stays in registers; and over those that have work.
 #if defined(__clang__)
@@ -230,7 +229,9 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
       const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(lanes));
       const Enter enter = enters_[lane];
       if (enter.step != step) continue;
-      entered_[entered_count_++] = {lane, classes_[(enter.row >> 4) * this->blocks_across() + (enter.column >> 4)]};
+      const uint32_t block = (enter.row >> 4) * this->blocks_across() + (enter.column >> 4);
+      const bool still = still_rows_ != nullptr && (still_rows_[block] >> enter.row % kBlockEdge & 1) != 0;
+      entered_[entered_count_++] = {lane, classes_[block] | (still ? kStillBlock : 0)};
       to_next_block(lane);
     }
   }
@@ -304,6 +305,7 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
   Edge edges_[4];
   Entered entered_[kLanes];
   Delay delay_;
+  const uint16_t* still_rows_ = nullptr;  // of each block a bit for each row, or null
   alignas(64) Step steps_[kSteps + 1];
 
  private:

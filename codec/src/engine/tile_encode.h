@@ -188,12 +188,13 @@ class TileEncoder : BlockEncoder<W, Sample> {
     if (bytes != 0) {
       choice.method = Method::fast;
       choice.parameters = static_cast<uint8_t>(transform_);
-      choice.payload_bytes = bytes;
+      choice.used_bytes = bytes;
     } else {
       choice.method = Method::raw;
-      choice.payload_bytes = room;
+      choice.used_bytes = shape_.raw_bytes(1);
       encode_raw(out, room);
     }
+    choice.payload_bytes = static_cast<uint32_t>(pad_to_unit(choice.used_bytes));
     return choice;
   }
 
@@ -299,7 +300,7 @@ class TileEncoder : BlockEncoder<W, Sample> {
     return bits;
   }
 
-  // Returns the size of the payload, or 0 if it would not be smaller than `room`.
+  // Returns the size of the payload without the zeros at its end, or 0 if it would not be smaller than `room`.
   L3_INLINE uint32_t encode_fast(uint8_t* out, uint32_t room) {
     uint8_t block[kMaxBlockBytes + 16];
     Lanes origin[kChannels];
@@ -331,8 +332,8 @@ class TileEncoder : BlockEncoder<W, Sample> {
     }
     const uint32_t padded = static_cast<uint32_t>(pad_to_unit(at));
     if (padded >= room) return 0;
-    for (; at < padded; ++at) out[at] = 0;
-    return padded;
+    for (uint32_t i = at; i < padded; ++i) out[i] = 0;
+    return at < kMinTinyFast ? kMinTinyFast : at;
   }
 
   // The first pixel, transformed, broadcast to all lanes.

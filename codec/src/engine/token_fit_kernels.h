@@ -273,7 +273,7 @@ struct TokenFitKernels : TokenKernelsOf<S> {
 
 // Pointers to these functions, for the target that is chosen at run time.
 struct TokenKernels {
-  void (*find_matches)(const TokenPlanes&, bool);
+  void (*find_matches)(const TokenPlanes&, bool, bool);
   void (*predict)(const TokenPlanes&, uint32_t, const TapWeights*, uint32_t);
   void (*read_octaves)(const TokenPlanes&, const uint8_t*, uint8_t*);
   void (*read_symbols)(const TokenPlanes&, uint32_t, const uint8_t*, uint32_t, TokenPlace*);

@@ -94,9 +94,10 @@ struct TokenKernelsOf {
   }
 
   // Finds which neighbour each pixel repeats, and the still blocks if the model may have them.
-  static void find_matches(const TokenPlanes& planes, bool with_still) {
+  static void find_matches(const TokenPlanes& planes, bool with_still, bool with_rows) {
     TokenRow rows[kMaxChannels];
     __builtin_memset(planes.still, with_still, planes.block_count());
+    __builtin_memset(planes.rows, 0xFF, planes.block_count() * sizeof(planes.rows[0]));
     for (uint32_t y = 0; y < planes.height; ++y) {
       uint8_t* const still = planes.still + y / kBlockEdge * planes.blocks_across;
       for (uint32_t x = 0; x < planes.width; x += kBlockEdge) {
@@ -138,7 +139,11 @@ struct TokenKernelsOf {
         const uint32_t columns = smaller(kBlockEdge, planes.width - x);
         int32_t stay = 1 << 16;
         for (uint32_t k = 0; k < columns; ++k) stay &= found[k];
-        if (stay == 0) still[x / kBlockEdge] = 0;
+        if (stay == 0) {
+          still[x / kBlockEdge] = 0;
+          planes.rows[y / kBlockEdge * planes.blocks_across + x / kBlockEdge] &=
+              static_cast<uint16_t>(~(1u << y % kBlockEdge));
+        }
         uint8_t equal[kBlockEdge], symbol[kBlockEdge];
         for (uint32_t k = 0; k < kBlockEdge; ++k) {
           equal[k] = static_cast<uint8_t>(found[k]);
@@ -149,9 +154,10 @@ struct TokenKernelsOf {
       }
     }
     for (uint32_t b = 0; b < planes.block_count(); ++b) {
-      if (planes.still[b] == 0) continue;
+      if (planes.still[b] == 0 && !with_rows) continue;
       const uint32_t x = b % planes.blocks_across * kBlockEdge, y = b / planes.blocks_across * kBlockEdge;
       for (uint32_t r = y; r < smaller(y + kBlockEdge, planes.height); ++r) {
+        if ((planes.rows[b] >> (r - y) & 1) == 0) continue;
         __builtin_memset(planes.symbols + r * planes.pitch + x, kNoSymbol, kBlockEdge);
       }
     }

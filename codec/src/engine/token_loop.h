@@ -8,6 +8,7 @@
 
 #include "engine/record_loop.h"
 #include "engine/still_ahead.h"
+#include "engine/token_follow.h"
 #include "engine/token_taps.h"
 #include "engine/token_warp.h"
 
@@ -32,8 +33,10 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   }
 
   Fault decode() {
+    if (tables_.follow && !follow_.begin(width_, height_, lanes_, channels())) return {Reason::out_of_memory};
     this->load_states();
-    if (!decode_blocks() || !decode_values()) return {Reason::dense_words, payload_bytes_};
+    if (tables_.rows) this->still_rows_ = rows_;
+    if (!this->decode_token_blocks(tables_, rows_) || !decode_values()) return {Reason::dense_words, payload_bytes_};
     return this->check_end();
   }
 
@@ -48,28 +51,13 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       Base::state_, Base::step_, Base::taken_, Base::width_, Base::window_;
 
   uint32_t channels() const { return kChannels == 1 ? 1 : channels_; }
-  bool has_octaves() const { return !kLiteral && tables_.match_by_activity; }
-
-  // Decodes which blocks are still, and the classes of the others.
-  bool decode_blocks() {
-    if (kLiteral && !tables_.still) return true;
-    for (uint32_t first = 0; first < this->blocks(); first += lanes_) {
-      auto round = this->begin_round(first);
-      if (tables_.still) {
-        L3_FOR_USED_PARTS this->decode_still(part, round, tables_.still_frequency);
-      }
-      if constexpr (!kLiteral) this->decode_classes(round, tables_, channels());
-      if (!this->end_round(round)) return false;
-    }
-    if (tables_.still) ahead_.scan(width_, height_, classes_);
-    return true;
-  }
+  bool has_octaves() const { return !kLiteral && !tables_.follow && tables_.match_by_activity; }
 
   // Brings the model into the form that the loop needs.
   void prepare() {
     for (uint32_t i = 0; i < kMatchPatterns && tables_.match; ++i) {
       const uint8_t* const tables = tables_.match_table + tables_.match_row[i] * kMatchOctaves;
-      if (has_octaves()) {
+      if (has_octaves() || tables_.follow) {
         std::memcpy(match_tables_ + kOctaves * i, tables, kMatchOctaves);
       } else {
         match_tables_[i] = tables[0];
@@ -92,6 +80,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
 
   bool decode_values() {
     prepare();
+    const StillAhead<Classes> still_ahead(width_, height_, classes_, this->still_rows_);
     const auto way = this->start(none_, has_classes_ || tables_.still ? Base::Announced::all : Base::Announced::none);
     std::fill_n(still_, kLanes, uint16_t{0});
     L3_FOR_PARTS active_[part] = W::equal(W::numbers(part), kLanes);
@@ -102,7 +91,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     uint32_t ask_at = 0;  // until this step no step has all lanes in still blocks
     while (step_ < way.steps) {
       if (tables_.still && step_ >= ask_at && is_inside()) {
-        const auto ahead = ahead_.from(this->lead_, this->lead_row_, lanes_);
+        const auto ahead = still_ahead.from(this->lead_, this->lead_row_, lanes_);
         ask_at = step_ + ahead.busy;
         if (ahead.idle > 0) {
           pass_still(ahead.idle);
@@ -121,6 +110,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   }
   bool decode_step() {
     if (tables_.match) {
+      if (tables_.follow) find_follows();
       find_matches();
       decode_matches();
     } else {
@@ -143,11 +133,10 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     return this->advance(taken_);
   }
 
-  // The stages are not inlined, so that profilers and bench/stages.py tell them apart.
-
   // Copies the pixels of still blocks (section 15.4: W if N equals NW, else N). The others are to be decoded.
   L3_STAGE void begin_step(const typename Base::Way& way) {
     Base::begin_step(way);
+    if (tables_.follow) follow_.begin_step();
     if (!this->is_steady()) has_places_ = false;
     any_to_decode_ = false;
     L3_UNROLL_RECORDS {
@@ -182,7 +171,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   }
   // Keeps what the step has decoded, and makes the neighbours of the next one ready.
   L3_STAGE void end_step() {
-    keep_records();
+    keep_records(this->lead_);
     this->restore_edges();
     now_ += kStepRecords;
     this->find_edges(step_ + 1);
@@ -190,12 +179,35 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     enter();
     Base::end_step();
   }
-  L3_INLINE void keep_records() {
+  // `lead` is the column of lane 0.
+  L3_INLINE void keep_records(uint32_t lead) {
     for (uint32_t c = 0; c < channels(); ++c) {
       this->keep(now_, c, here_[c]);
       if constexpr (!kLiteral) this->keep(now_, kChannels + c, error_here_[c]);
       L3_UNROLL_RECORDS W::store_records(this->sink_.place(step_, c) + part * kRecords, here_[c][part]);
+      if (tables_.follow) {
+        L3_UNROLL_RECORDS W::store_records(follow_.values(step_, c) + part * kRecords, here_[c][part]);
+      }
     }
+    if (tables_.follow) {
+      const uint32_t behind = 2 * (lanes_ - 1);
+      follow_.end_step(step_, lead >= behind ? lead - behind : lead + this->period_ - behind, lanes_that_differ());
+    }
+  }
+  // The lanes whose pixel is not the one that it follows.
+  L3_INLINE uint32_t lanes_that_differ() const {
+    if (!follow_.asks()) return 0;
+    Records equal[kRecordParts];
+    L3_UNROLL_RECORDS {
+      equal[part] = W::all_records(0xFFFF);
+      for (uint32_t c = 0; c < channels(); ++c) {
+        const Records followed = W::load_records(follow_.followed(c) + part * kRecords);
+        equal[part] = W::both(equal[part], W::same(here_[c][part], followed));
+      }
+    }
+    uint32_t lanes = 0;
+    L3_FOR_USED_PARTS lanes |= W::bits(W::lane_mask(equal, part)) << (part * kPartLanes);
+    return ~lanes;
   }
   void fix_edges() {
     if (this->edge_count_ != 0) Base::template fix_edges<0, kArrays>();
@@ -203,10 +215,11 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   // Passes steps in which all lanes are in still blocks and none is at an edge of the tile: nothing is decoded.
   L3_STAGE void pass_still(uint32_t steps) {
     const bool was_steady = this->is_steady();
+    if (tables_.follow) follow_.begin_step();
     this->lead_ += steps - 1;
     this->skip_blocks(step_ + steps);
     uint32_t left = steps;
-    if (channels() == 1 && lanes_ > 1 && steps > 2 * Base::kBack) {
+    if (channels() == 1 && lanes_ > 1 && steps > 2 * Base::kBack && !tables_.follow) {
       // Later steps need the records of the last ones only.
       left = Base::kBack;
       pass_without_records(steps - left);
@@ -219,7 +232,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         if constexpr (kHasHoles)
           track_last_value(part, near(now_ + part * kRecords, kRoleN, 0), near(now_ + part * kRecords, kRoleW, 0));
       }
-      keep_records();
+      keep_records(this->lead_ + 1 - left);
       now_ += kStepRecords;
       this->finish_step();
     }
@@ -341,8 +354,45 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
           place = W::either(place << 5, W::levels(sums_[part]) >> 2);
         }
       }
+      if (tables_.follow) place = W::either(place << 5, follow_numbers(now, part));
       W::store_places(place, state_ + part * kPartsOfRecords, places_ + part * kRecords);
     }
+  }
+  // Finds what the pixels follow.
+  L3_STAGE void find_follows() {
+    typename Follow::Around around;
+    for (uint32_t c = 0; c < channels(); ++c) {
+      around.w[c] = now_ + place_of(kRoleW, c);
+      around.n[c] = now_ + place_of(kRoleN, c);
+      around.nw[c] = now_ + place_of(kRoleNw, c);
+      around.ne[c] = now_ + place_of(kRoleNe, c);
+    }
+    uint32_t lanes = 0;
+    L3_FOR_USED_PARTS lanes |= W::bits(W::lane_mask(to_decode_, part)) << (part * kPartLanes);
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(lanes));
+      const bool wraps = this->lead_ < 2 * lane;
+      const uint32_t x = this->lead_ - 2 * lane + (wraps ? this->period_ : 0);
+      const uint32_t y = this->lead_row_ + lane - (wraps ? lanes_ : 0);
+      follow_.find(step_, lane, x, y, around);
+    }
+  }
+  // The numbers of what the pixels follow, from the sources and which neighbours the followed pixels equal.
+  L3_INLINE Records follow_numbers(const uint16_t* now, uint32_t part) const {
+    const Records ones = W::all_records(0xFFFF);
+    Records is_w = ones, is_n = ones, is_nw = ones, is_ne = ones;
+    for (uint32_t c = 0; c < channels(); ++c) {
+      const Records followed = W::load_records(follow_.followed(c) + part * kRecords);
+      is_w = W::both(is_w, W::same(followed, near(now, kRoleW, c)));
+      is_n = W::both(is_n, W::same(followed, near(now, kRoleN, c)));
+      is_nw = W::both(is_nw, W::same(followed, near(now, kRoleNw, c)));
+      is_ne = W::both(is_ne, W::same(followed, near(now, kRoleNe, c)));
+    }
+    Records relation = W::select(W::either(is_nw, is_ne), W::all_records(4 * 2), W::all_records(4 * 3));
+    relation = W::select(is_n, W::all_records(4 * 1), relation);
+    relation = W::without(relation, is_w);
+    const Records sources = W::load_records(follow_.sources() + part * kRecords);
+    return W::without(W::sum(sources, relation), W::same(sources, W::all_records(0)));
   }
   // Decodes what the pixels repeat. Lanes whose pixel repeats nothing escape.
   L3_STAGE void decode_matches() {
@@ -371,6 +421,10 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         Records matched = W::select(is_n, near(now, kRoleN, c), near(now, kRoleW, c));
         matched = W::select(is_ne, near(now, kRoleNe, c), matched);
         matched = W::select(is_nw, near(now, kRoleNw, c), matched);
+        if (tables_.follow) {
+          matched = W::select(W::same(symbol, W::all_records(kMatchFollow)),
+                              W::load_records(follow_.followed(c) + part * kRecords), matched);
+        }
         here_[c][part] = W::select(decoded, matched, here_[c][part]);
       }
       Records escaped = W::both(decoded, W::not_less(symbol, W::all_records(kMatchNone)));
@@ -378,6 +432,10 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         const Records is_hole = W::both(decoded, W::same(symbol, W::all_records(kMatchHole)));
         here_[0][part] = W::select(is_hole, hole(), here_[0][part]);
         escaped = W::without(escaped, is_hole);
+      }
+      if (tables_.follow) {
+        const Records nothing = W::same(W::load_records(follow_.sources() + part * kRecords), W::all_records(0));
+        escaped = W::without(escaped, W::without(W::same(symbol, W::all_records(kMatchFollow)), nothing));
       }
       escaped_[part] = escaped;
       has_escaped_[part] = W::any(escaped);
@@ -553,7 +611,10 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   uint32_t classes_weights_[kChannels][kMaxClasses][kTapPairs];
   uint32_t activity_[kChannels][kActivityPairs];
   uint8_t match_tables_[kMatchPatterns * kOctaves];  // by pattern of equalities, and octave if activity counts
-  StillAhead ahead_;
+  uint16_t
+      rows_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];  // with still rows: a bit for each of a block
+  using Follow = TokenFollow<kChannels, kRecordParts * kRecords>;
+  Follow follow_;
 };
 
 }  // namespace l3

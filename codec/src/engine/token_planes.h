@@ -24,8 +24,10 @@ struct TokenPlanes {
   int32_t* held;                     // with holes: what takes their place among the neighbours of each pixel
   uint8_t* equalities;               // with match
   uint8_t* symbols;                  // without match every symbol is kMatchNone
+  uint8_t* follows;                  // with follow: the number of each pixel (section 15.6)
   uint8_t* classes[kMaxChannels];    // of each block
   uint8_t* still;                    // for each block
+  uint16_t* rows;                    // for each block, a bit for each row that is still
 
   L3_INLINE static size_t pitch_of(uint32_t width) { return (size_t{width} + 15) / 16 * 16 + 2 * kTokenMargin; }
   L3_INLINE uint32_t block_count() const { return blocks_across * blocks_down; }

@@ -45,6 +45,10 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   template <class Sample>
   L3_INLINE void put_samples(Sample* to, uint32_t count, uint32_t lane, uint32_t step) const {
     const uint32_t channels = tables_.channels;
+    if constexpr (kChannels > 3 && sizeof(Sample) == 1) {
+      if (tables_.listing == Listing::none && channels == 4) return put_bytes<4>(to, count, lane, step);
+      if (tables_.listing == Listing::none && channels == 3) return put_bytes<3>(to, count, lane, step);
+    }
     if (kChannels == 1 && channels == 1) {
       put_gray(to, count, this->numbers(0, lane, step));
     } else if (tables_.listing == Listing::none) {
@@ -52,11 +56,12 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
         put_mapped(to + c, channels, count, c, lane, step, [](uint32_t v) { return v; });
       }
     } else if (tables_.listing == Listing::colours) {
-      const uint32_t listed = tables_.value_count[0];
-      for (uint32_t c = 0; c < channels; ++c) {
-        const uint16_t* const list = tables_.values + c;
-        put_mapped(to + c, channels, count, 0, lane, step,
-                   [=](uint32_t v) { return v < listed ? list[size_t{v} * channels] : 0; });
+      if (channels == 4) {
+        put_colours<4>(to, count, this->numbers(0, lane, step));
+      } else if (channels == 3) {
+        put_colours<3>(to, count, this->numbers(0, lane, step));
+      } else {
+        put_colours<2>(to, count, this->numbers(0, lane, step));
       }
     } else {
       for (uint32_t c = 0; c < channels; ++c) {
@@ -105,6 +110,26 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
     std::memcpy(padded, numbers, sizeof(uint16_t) * count);
     W::store_samples(rest, map(W::flipped(W::load_records(padded))));
     std::memcpy(to, rest, sizeof(Sample) * count);
+  }
+  // Puts the values of a known number of channels. The bias does not change their lower eight bits.
+  template <uint32_t kCount, class Sample>
+  L3_INLINE void put_bytes(Sample* __restrict to, uint32_t count, uint32_t lane, uint32_t step) const {
+    const uint16_t* numbers[kCount];
+    for (uint32_t c = 0; c < kCount; ++c) numbers[c] = this->numbers(c, lane, step);
+    for (uint32_t i = 0; i < count; ++i) {
+      for (uint32_t c = 0; c < kCount; ++c) to[kCount * i + c] = static_cast<Sample>(numbers[c][i]);
+    }
+  }
+  // Puts the colours that a model lists, of a known number of channels.
+  template <uint32_t kCount, class Sample>
+  L3_INLINE void put_colours(Sample* to, uint32_t count, const uint16_t* numbers) const {
+    static constexpr uint16_t kNone[kCount] = {};
+    const uint32_t listed = tables_.value_count[0];
+    for (uint32_t i = 0; i < count; ++i, to += kCount) {
+      const uint32_t v = numbers[i] ^ kValueBias;
+      const uint16_t* const colour = v < listed ? tables_.values + size_t{v} * kCount : kNone;
+      for (uint32_t c = 0; c < kCount; ++c) to[c] = static_cast<Sample>(colour[c]);
+    }
   }
   // Puts what a function makes of each value, four at a time.
   template <class Sample, class F>

@@ -29,6 +29,9 @@
   _Pragma("GCC unroll 1") for (uint32_t part = this->first_part(), end = this->end_part(); part < end; ++part)
 #endif
 
+// The stages of processors' loops are not inlined, so that profilers and bench/stages.py tell them apart.
+#define L3_STAGE __attribute__((noinline))
+
 namespace l3 {
 
 // A part of the lanes begins to work kAhead steps before its first lane enters the tile.
@@ -169,19 +172,62 @@ class Wavefront {
     const Lanes above = classes_.of(lane + (first - across), W::lane_bits(known));
     const Lanes frequency = W::select(W::equal(above & constant<kStillBlock>, kStillBlock), W::splat(frequencies[1]),
                                       W::splat(frequencies[0]));
-    const Lanes slot = state_[part] & constant<kProbabilities - 1>;
-    const Mask still = W::both(active_[part], W::less_small(slot, frequency));
-    const Lanes own_frequency = W::select(still, frequency, W::splat(constant<kProbabilities>) - frequency);
-    const Lanes number = W::select(still, slot, slot - frequency);
-    const Lanes next = own_frequency * (state_[part] >> kProbabilityBits) + number;
-    state_[part] = W::select(active_[part], next, state_[part]);
-    refill(part, active_[part], round.window, round.taken);
+    const Mask still = decode_binary(part, round, frequency, active_[part]);
     active_[part] = W::and_not(active_[part], still);
     round.classes[part] = W::select(still, W::splat(kStillBlock), W::splat(0));
+  }
+  // Decodes in which of these lanes the first of two alternatives holds, whose frequency is given.
+  L3_INLINE Mask decode_binary(uint32_t part, Round& round, Lanes frequency, Mask lanes) {
+    const Lanes slot = state_[part] & constant<kProbabilities - 1>;
+    const Mask first = W::both(lanes, W::less_small(slot, frequency));
+    const Lanes own_frequency = W::select(first, frequency, W::splat(constant<kProbabilities>) - frequency);
+    const Lanes number = W::select(first, slot, slot - frequency);
+    const Lanes next = own_frequency * (state_[part] >> kProbabilityBits) + number;
+    state_[part] = W::select(lanes, next, state_[part]);
+    refill(part, lanes, round.window, round.taken);
+    return first;
   }
   L3_INLINE bool end_round(const Round& round) {
     L3_FOR_USED_PARTS classes_.store(round.first + part * W::kPartLanes, round.end, round.classes[part]);
     return advance(round.taken);
+  }
+
+  // Decodes, for a token model, which blocks are still, which rows of others, and the classes of the others. `rows` has
+  // room for a bit for each row of each block.
+  bool decode_token_blocks(const TokenTables& tables, uint16_t* rows) {
+    if (tables.literal && !tables.still) return true;
+    for (uint32_t i = 0; i < blocks() && tables.rows; ++i) rows[i] = 0xFFFF;
+    for (uint32_t first = 0; first < blocks(); first += lanes_) {
+      Round round = begin_round(first);
+      if (tables.still) {
+        L3_FOR_USED_PARTS decode_still(part, round, tables.still_frequency);
+        if (tables.rows) decode_rows(round, tables, rows);
+      }
+      if (!tables.literal) decode_classes(round, tables, tables.engine_channels);
+      if (!end_round(round)) return false;
+    }
+    return true;
+  }
+
+  // Decodes which rows of a round's blocks are still (section 15.5).
+  void decode_rows(Round& round, const TokenTables& tables, uint16_t* rows) {
+    const uint32_t across = blocks_across();
+    alignas(64) uint32_t frequencies[kLanes], row_numbers[kLanes], is_still[kLanes] = {};
+    for (uint32_t k = 0; k < kBlockEdge; ++k) {
+      for (uint32_t lane = 0; lane < kLanes; ++lane) {
+        row_numbers[lane] = (round.first + lane) / across * kBlockEdge + k;
+        frequencies[lane] =
+            tables.row_frequency[row_context(rows, across, smaller(round.first + lane, round.end - 1), k)];
+      }
+      L3_FOR_USED_PARTS {
+        const Mask here = W::both(active_[part], W::less(W::load(row_numbers + part * W::kPartLanes), height_));
+        const Mask still = decode_binary(part, round, W::load(frequencies + part * W::kPartLanes), here);
+        W::store(is_still + part * W::kPartLanes, W::select(W::and_not(here, still), W::splat(0), W::splat(1)));
+      }
+      for (uint32_t block = round.first; block < round.end; ++block) {
+        if (is_still[block - round.first] == 0) rows[block] &= static_cast<uint16_t>(~(1u << k));
+      }
+    }
   }
 
   // ---- the way of the lanes

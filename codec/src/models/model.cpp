@@ -41,7 +41,8 @@ const ModelTables& built_tables() {
 
 const ModelTables& default_tables(uint32_t number) {
   using Function = const ModelTables& (*)();
-  constexpr Function kOfIndex[kDefaultModels] = {built_tables<0>, built_tables<1>, built_tables<2>, built_tables<3>};
+  constexpr Function kOfIndex[kDefaultModels] = {built_tables<0>, built_tables<1>, built_tables<2>, built_tables<3>,
+                                                 built_tables<4>, built_tables<5>, built_tables<6>, built_tables<7>};
   return kOfIndex[number - 1]();
 }
 
@@ -83,7 +84,7 @@ Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels& 
   if (origin == L3_MODEL_DEFAULT) {
     known = &default_tables(head.default_model);
   } else {
-    const l3_model* model = supplied.find(data + kHeaderBytes);
+    const l3_model* model = supplied.find(data + head.name_at());
     if (model == nullptr) return {Reason::model_missing, model_place(head)};
     known = &model->tables;
   }

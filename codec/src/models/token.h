@@ -28,8 +28,21 @@ L3_INLINE constexpr uint32_t token_words(uint32_t channels) { return (channels +
 // A flag next to the class of a block's first channel, which has five bits: the block is still.
 constexpr uint32_t kStillBlock = 0x80;
 
+// The context of row k of a block (section 15.5). `rows` has a bit for each row of each block: 0 if it is known not to
+// be still.
+constexpr uint32_t kRowContexts = 16;
+L3_INLINE uint32_t row_context(const uint16_t* rows, uint32_t across, uint32_t block, uint32_t k) {
+  // Row k - 1 in bit 1, row k - 2 in bit 0.
+  const auto above = [=](uint32_t of) {
+    return (uint32_t{rows[of]} << 16 | (of >= across ? rows[of - across] : 0xFFFFu)) >> (k + 14);
+  };
+  const uint32_t column = block % across, own = above(block);
+  const uint32_t right = column + 1 < across ? above(block + 1) : 3, left = column > 0 ? above(block - 1) : 3;
+  return (own >> 1 & 1) | (own & 1) << 1 | (right & 2) << 1 | (left & 2) << 2;
+}
+
 // What a match says about a pixel: it repeats one of four neighbours, is decoded by tokens, or is the hole.
-enum MatchSymbol : uint32_t { kMatchW, kMatchN, kMatchNe, kMatchNw, kMatchNone, kMatchHole };
+enum MatchSymbol : uint32_t { kMatchW, kMatchN, kMatchNe, kMatchNw, kMatchNone, kMatchHole, kMatchFollow };
 
 // How a model lists the values that occur in the image.
 enum class Listing : uint32_t { none = 0, ranks = 1, colours = 2 };
@@ -52,12 +65,13 @@ inline uint32_t token_of(uint32_t number) {
 struct TokenTables {
   uint32_t channels, bits;  // of the image
   uint32_t engine_channels;
-  bool match, literal, hole, still;
+  bool match, literal, hole, still, follow, rows;
   bool match_by_activity;  // whether any row of matches has more than one table
   Listing listing;
   uint32_t hole_value;
-  uint32_t still_frequency[2];   // of a still block, if the block above is not still, and if it is
-  uint32_t depth[kMaxChannels];  // bits of a value, by engine channel
+  uint32_t still_frequency[2];           // of a still block, if the block above is not still, and if it is
+  uint32_t row_frequency[kRowContexts];  // of a still row
+  uint32_t depth[kMaxChannels];          // bits of a value, by engine channel
   uint32_t classes[kMaxChannels];
   uint32_t table_count, class_table_count;
   bool grouped[kMaxChannels];

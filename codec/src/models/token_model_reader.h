@@ -40,9 +40,12 @@ class AnyTokenModelReader {
     tables_.hole = (flags & 4) != 0;
     tables_.listing = static_cast<Listing>(flags >> 3 & 3);
     tables_.still = (flags & 32) != 0;
+    tables_.follow = (flags & 64) != 0;
+    tables_.rows = (flags & 128) != 0;
     tables_.engine_channels = tables_.listing == Listing::colours ? 1 : channels;
     const bool alone = tables_.engine_channels == 1;
-    if (flags >> 6 != 0 || (flags >> 3 & 3) == 3 || (tables_.still && !tables_.match) || (tables_.literal && !alone) ||
+    if ((flags >> 3 & 3) == 3 || ((tables_.still || tables_.follow) && !tables_.match) ||
+        (tables_.rows && !tables_.still) || (tables_.literal && !alone) ||
         (tables_.hole && (!tables_.match || tables_.literal || !alone))) {
       return {Reason::model_head, 3};
     }
@@ -210,6 +213,10 @@ class AnyTokenModelReader {
     for (uint32_t& frequency : tables_.still_frequency) {
       frequency = tables_.still ? bits.take(kProbabilityBits) : 0;
       if (tables_.still && frequency == 0) return false;
+    }
+    for (uint32_t& frequency : tables_.row_frequency) {
+      frequency = tables_.rows ? bits.take(kProbabilityBits) : 0;
+      if (tables_.rows && frequency == 0) return false;
     }
     const uint32_t mask = bits.take(8);
     uint8_t row_of[kMatchPatterns];

@@ -201,22 +201,34 @@ L3_API l3_error l3_cuda_explain(const l3_cuda_result* result);
 
 // The largest batch that a workspace is for.
 //
-// If an image takes the batch over its tiles, models or staged bytes, that image fails with L3_ERROR_LIMIT. So does
-// each later image that needs more of the same. The other images are decoded. An image with a valid index counts
-// towards the capacity even if it fails later.
+// If an image takes the batch over its tiles, models, staged bytes or follow bytes, that image fails with
+// L3_ERROR_LIMIT. So does each later image that needs more of the same. The other images are decoded. An image with a
+// valid index counts towards the capacity even if it fails later.
 typedef struct l3_cuda_capacity {
   uint32_t images;
   uint32_t models;        // different models that the files use, about 120 KiB each; 0 means as many as images
   uint64_t tiles;         // tiles that the regions touch, of all images together; see l3_cuda_count_tiles
   uint64_t staged_bytes;  // sizes of the files with L3_CUDA_STAGE, each rounded up to a multiple of 16
+  uint64_t follow_bytes;  // for images whose pixels may follow others; see l3_cuda_count_follow_bytes
 } l3_cuda_capacity;
 
 // Returns the largest number of tiles that a region of this size can touch, wherever it lies in the image. A region of
 // 0 by 0 is the whole image. Returns 0 if `info` is null or only one side of the region is 0.
 L3_API uint64_t l3_cuda_count_tiles(const l3_info* info, uint32_t region_width, uint32_t region_height);
 
+// Returns what a file adds to l3_cuda_capacity.follow_bytes if a region of this size is decoded, wherever it lies. A
+// region of 0 by 0 is the whole image. It is 0 for most files: only models of screens and documents let pixels follow
+// others, and then it is 2 to 8 bytes for each pixel of the tiles.
+//
+// `data` is in host memory: the file, or its beginning with the head and the first bytes of the model. `models` are
+// those that the file may name; null if model_count is 0. Returns 0 if the file is not valid so far, or its model is
+// not there.
+L3_API uint64_t l3_cuda_count_follow_bytes(const void* data, size_t size, const l3_model* const* models,
+                                           size_t model_count, uint32_t region_width, uint32_t region_height);
+
 // Returns the size in bytes of the workspace that a call with this capacity needs. Returns 0 if the capacity is not
-// possible: no images, no tiles, more than 65535 images, more than 2^31 tiles, or more than 2^36 staged bytes.
+// possible: no images, no tiles, more than 65535 images, more than 2^31 tiles, more than 2^36 staged bytes, or more
+// than 2^40 follow bytes.
 L3_API uint64_t l3_cuda_workspace_size(const l3_cuda_capacity* capacity);
 
 // ------------------------------------------------------------------------------------------------------------ decode

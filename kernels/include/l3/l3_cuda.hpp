@@ -406,7 +406,9 @@ inline Result<Pixels> decode_region(const File& opened, uint32_t x, uint32_t y, 
   if (!output) return output.error();
   const auto models = Models::make({options.models, options.model_count});
   if (!models) return models.error();
-  auto decoder = Decoder::make({1, 1, l3_cuda_count_tiles(&info, width, height), 0});
+  const uint64_t follow_bytes =
+      l3_cuda_count_follow_bytes(file.data(), file.size(), options.models, options.model_count, width, height);
+  auto decoder = Decoder::make({1, 1, l3_cuda_count_tiles(&info, width, height), 0, follow_bytes});
   if (!decoder) return decoder.error();
   decoder->use_models(models->data(), models->size());
 

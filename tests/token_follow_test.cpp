@@ -1,0 +1,142 @@
+// Tests of tiles whose pixels follow others, and of still rows: drawings of screens, whose glyphs repeat, come back on
+// every target, and the encoder uses both.
+#include "any_token_model.h"
+#include "codec_testing.h"
+#include "screen.h"
+
+namespace {
+
+using namespace codec_testing;
+using drawing::Dice;
+using drawing::screen;
+using drawing::Size;
+using drawing::Type;
+
+// Flags of the token model of a file; 0 without one.
+uint32_t flags_of(const Bytes& file) {
+  const uint8_t* model = nullptr;
+  size_t size = 0;
+  EXPECT_EQ(l3_find_section(file.data(), file.size(), L3_SECTION_MODEL, &model, &size, nullptr), L3_OK);
+  return size > 3 && model[0] == 1 ? model[3] : 0;
+}
+
+TEST(Follow, ScreensComeBackOnEveryTarget) {
+  constexpr Type kTypes[] = {{L3_COLOUR_GRAY, 8},       {L3_COLOUR_RGB, 8},     {L3_COLOUR_RGB_ALPHA, 8},
+                             {L3_COLOUR_GRAY_ALPHA, 8}, {L3_COLOUR_PALETTE, 8}, {L3_COLOUR_GRAY, 16},
+                             {L3_COLOUR_RGB, 16},       {L3_COLOUR_GRAY, 3},    {L3_COLOUR_RGB_ALPHA, 10}};
+  int used = 0, used_literal = 0, used_rows = 0;
+  for (const Type& type : kTypes) {
+    const Bytes file = expect_round_trip(screen({300, 180}, type), options_of(L3_METHOD_DENSE, 0, 0, 5));
+    ASSERT_FALSE(HasFailure());
+    const uint32_t flags = flags_of(file);
+    used += (flags & by_hand::kFollow) != 0;
+    used_literal += (flags & by_hand::kFollow) != 0 && (flags & by_hand::kLiteral) != 0;
+    used_rows += (flags & by_hand::kRows) != 0;
+  }
+  EXPECT_GE(used, 5);
+  EXPECT_GE(used_literal, 1);
+  EXPECT_GE(used_rows, 1);
+}
+
+// Tiles of any shape: fewer lanes, several bands, and such as are narrower than the lanes.
+TEST(Follow, EveryShapeOfTilesComesBack) {
+  Dice dice(3);
+  int used = 0;
+  for (const Type& type : {Type{L3_COLOUR_GRAY, 8}, Type{L3_COLOUR_RGB, 8}}) {
+    for (const Size& tile : {Size{32, 32}, Size{32, 256}, Size{256, 32}, Size{64, 96}, Size{480, 480}}) {
+      const Size size{tile.width + 1 + dice.roll(tile.width), tile.height + 1 + dice.roll(tile.height)};
+      const Bytes file =
+          expect_round_trip(screen(size, type, dice.next()), options_of(L3_METHOD_DENSE, tile.width, tile.height, 3));
+      ASSERT_FALSE(HasFailure()) << tile.width << "x" << tile.height;
+      used += (flags_of(file) & by_hand::kFollow) != 0;
+    }
+  }
+  EXPECT_GE(used, 3);
+}
+
+TEST(Follow, RegionsAreCropsOfTheWhole) {
+  const Size size{300, 200};
+  const Drawing d = screen(size, {L3_COLOUR_RGB, 8});
+  const Bytes file = encode(d, options_of(L3_METHOD_DENSE, 96, 64, 5));
+  EXPECT_NE(flags_of(file) & by_hand::kFollow, 0u);
+  Dice dice(4);
+  for (const char* target : targets()) {
+    const ForcedTarget forced(target);
+    for (int round = 0; round < 40; ++round) {
+      const uint32_t x = dice.roll(size.width), y = dice.roll(size.height);
+      const uint32_t w = 1 + dice.roll(size.width - x), h = 1 + dice.roll(size.height - y);
+      const Exact out(size_t{3} * w * h);
+      ASSERT_EQ(l3_decode_region(file.data(), file.size(), x, y, w, h, nullptr, out.data(), out.size(), 0, nullptr),
+                L3_OK);
+      for (uint32_t row = 0; row < h; ++row) {
+        const size_t at = ((size_t{y} + row) * size.width + x) * 3;
+        ASSERT_EQ(std::memcmp(out.data() + size_t{3} * w * row, &d.pixels[at], size_t{3} * w), 0) << target;
+      }
+    }
+  }
+}
+
+// A model that was trained on screens codes others, with other glyphs.
+TEST(Follow, TrainedModelsCodeOtherScreens) {
+  for (const l3_colour colour : {L3_COLOUR_GRAY, L3_COLOUR_RGB, L3_COLOUR_RGB_ALPHA}) {
+    const Type type{colour, 8};
+    l3_training* training = nullptr;
+    ASSERT_EQ(l3_start_training(nullptr, &training, nullptr), L3_OK);
+    for (const uint64_t seed : {1u, 2u, 3u}) {
+      const Drawing d = screen({300, 180}, type, seed);
+      const l3_image image = d.image();
+      EXPECT_EQ(l3_add_to_training(training, &image, nullptr), L3_OK);
+    }
+    l3_model* model = nullptr;
+    EXPECT_EQ(l3_finish_training(training, &model, nullptr), L3_OK);
+    l3_close_training(training);
+    ASSERT_NE(model, nullptr);
+    l3_model_info info = l3_model_info_init();
+    EXPECT_EQ(l3_describe_model(model, &info, nullptr), L3_OK);
+    const Bytes bytes(info.bytes, info.bytes + info.size);
+    l3_close_model(model);
+    l3_encode_options options = options_of(L3_METHOD_DENSE, 96, 96);
+    options.model = bytes.data();
+    options.model_size = bytes.size();
+    const Bytes file = expect_round_trip(screen({230, 130}, type, 4), options);
+    ASSERT_FALSE(HasFailure());
+    uint64_t dense = 0;
+    EXPECT_EQ(l3_count_tiles(file.data(), file.size(), L3_TILE_DENSE, &dense, nullptr), L3_OK);
+    EXPECT_GT(dense, 0u);
+    EXPECT_NE(flags_of(file) & by_hand::kFollow, 0u);
+  }
+}
+
+// Models with any rows and tables: the encoder finds what pixels follow, and uses them where they make tiles smaller.
+TEST(Follow, AnyModelCodesEveryImage) {
+  constexpr uint32_t kFollow = by_hand::kMatch | by_hand::kFollow, kRows = by_hand::kStill | by_hand::kRows;
+  Dice dice(5);
+  uint64_t dense = 0;
+  for (uint32_t i = 0; i < 40; ++i) {
+    const l3_colour colour = static_cast<l3_colour>(i % 4);
+    const uint32_t channels = i % 4 + 1, bits = 8 + dice.roll(9);
+    uint32_t flags = kFollow | (dice.chance(2) ? kRows : 0);
+    if (channels == 1 && dice.chance(2)) flags |= dice.chance(2) ? by_hand::kLiteral : by_hand::kHole;
+    const Bytes model = by_hand::any_token_model(dice, channels, bits, flags).section.bytes();
+    l3_encode_options options = options_of(L3_METHOD_DENSE, 96, 96);
+    options.model = model.data();
+    options.model_size = model.size();
+    const Size size{60 + dice.roll(90), 60 + dice.roll(50)};
+    const Bytes file = expect_round_trip(screen(size, {colour, bits}, dice.next()), options);
+    ASSERT_FALSE(HasFailure()) << i;
+    uint64_t count = 0;
+    EXPECT_EQ(l3_count_tiles(file.data(), file.size(), L3_TILE_DENSE, &count, nullptr), L3_OK);
+    dense += count;
+  }
+  EXPECT_GE(dense, 10u);
+}
+
+TEST(Follow, BytesDoNotDependOnThreads) {
+  const Drawing d = screen({300, 200}, {L3_COLOUR_RGB, 8});
+  l3_encode_options options = options_of(L3_METHOD_DENSE, 64, 64, 5);
+  const Bytes first = encode(d, options);
+  options.parallel = three_threads();
+  EXPECT_EQ(encode(d, options), first);
+}
+
+}  // namespace
