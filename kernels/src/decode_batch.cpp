@@ -59,8 +59,9 @@ void compute_layout(const l3_cuda_capacity& capacity, void* workspace, Batch& ba
   all = parts.taken();
 }
 
-// The first bytes of a file's own model, or null.
+// The first bytes of a file's own model, or null. In a tiny file it follows the header.
 const uint8_t* own_model(const uint8_t* file, uint64_t size) {
+  if (file[3] == kTinyMark) return kTinyHeaderBytes + 4 <= size ? file + kTinyHeaderBytes : nullptr;
   for (uint32_t i = 0; i < load_u16(file + header::kSectionCount); ++i) {
     const uint8_t* const entry = file + kHeaderBytes + i * kSectionEntryBytes;
     const uint64_t offset = uint64_t{load_u32(entry + section_entry::kOffset)} * kUnit;
