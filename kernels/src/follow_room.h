@@ -17,7 +17,7 @@ struct TokenNeeds {
     if (bytes[0] != kTokenModelKind) return {1, false, false};
     const uint32_t flags = bytes[3];
     const bool is_listed = static_cast<Listing>(flags >> 3 & 3) == Listing::colours;
-    return {is_listed ? 1u : bytes[1], (flags & 128) != 0, (flags & 64) != 0};
+    return {is_listed ? 1u : bytes[1], (flags & 128) != 0, (flags & kFollowFlag) != 0};
   }
   L3_INLINE static constexpr TokenNeeds of(const TokenTables& tables) {
     return {tables.engine_channels, tables.rows, tables.follow};

@@ -194,7 +194,8 @@ Written write_named(const Request& request, const EncodeTarget& target, uint8_t*
   if (file.reason != Reason::none || !uses_tokens) return file;
   // Now it is known how many bytes a pixel takes, and so how large the tiles should be.
   const double bytes = static_cast<double>(file.payloads);
-  const Plan other = with_tile_edge(request, plan, edge_for(bytes / static_cast<double>(request.pixels()), false));
+  const bool follow = (model[3] & kFollowFlag) != 0;
+  const Plan other = with_tile_edge(request, plan, edge_for(bytes / static_cast<double>(request.pixels()), follow));
   const bool is_same = head_of(request, other).tile_count == file.head.tile_count;
   return is_same ? file : write_planned(request, other, target, out);
 }

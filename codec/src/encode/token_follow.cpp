@@ -1,7 +1,7 @@
 // Implements token_follow.h: goes through a tile in the order of a decoder.
 #include "encode/token_follow.h"
 
-#include <cstdlib>
+#include <algorithm>
 #include <vector>
 
 #include "engine/follow.h"
@@ -29,14 +29,12 @@ class Follower {
       }
       for (uint32_t i = 0; i < asked_; ++i) {
         uint32_t& entry = table_[entries_[i]];
-        entry = larger(entry, places_[i]);
+        entry = std::max(entry, places_[i]);
       }
     }
   }
 
  private:
-  static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
-
   void find(uint32_t x, uint32_t y, uint32_t step) {
     const size_t at = y * planes_.pitch + x;
     if (planes_.symbols[at] == kNoSymbol) return;
@@ -44,12 +42,9 @@ class Follower {
     uint32_t* const kept = &kept_[size_t{y} * planes_.width + x];
     const uint32_t of_w = x > 0 ? kept[-1] : 0, of_n = y > 0 ? kept[-static_cast<ptrdiff_t>(planes_.width)] : 0;
     // Neighbours as in section 13.3.
-    const ptrdiff_t w = x > 0   ? -1
-                        : y > 0 ? up
-                                : 0,
-                    n = y > 0 ? up : w, nw = y > 0 && x > 0 ? up - 1 : n,
-                    ne = y > 0 && x + 1 < planes_.width ? up + 1 : n;
     const bool is_first = x == 0 && y == 0;
+    const ptrdiff_t w = x > 0 ? -1 : is_first ? 0 : up, n = y > 0 ? up : w;
+    const ptrdiff_t nw = y > 0 && x > 0 ? up - 1 : n, ne = y > 0 && x + 1 < planes_.width ? up + 1 : n;
     uint32_t place = 0, source = kFollowTable;
     if (of_n != 0) {
       place = of_n + kNextRow;

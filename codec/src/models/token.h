@@ -8,6 +8,7 @@ namespace l3 {
 
 constexpr uint32_t kDenseModelKind = 0, kTokenModelKind = 1;
 constexpr uint32_t kMaxTokenTables = 64;
+constexpr uint32_t kFollowFlag = 64;  // in byte 3 of a model
 constexpr uint32_t kTokenBuckets = 64;
 constexpr uint32_t kDirectTokens = 32;  // tokens below this are the number themselves
 constexpr uint32_t kTokens = 54;

@@ -40,7 +40,7 @@ class AnyTokenModelReader {
     tables_.hole = (flags & 4) != 0;
     tables_.listing = static_cast<Listing>(flags >> 3 & 3);
     tables_.still = (flags & 32) != 0;
-    tables_.follow = (flags & 64) != 0;
+    tables_.follow = (flags & kFollowFlag) != 0;
     tables_.rows = (flags & 128) != 0;
     tables_.engine_channels = tables_.listing == Listing::colours ? 1 : channels;
     const bool alone = tables_.engine_channels == 1;
