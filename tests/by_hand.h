@@ -135,7 +135,7 @@ inline std::optional<Parts> find_tiny_parts(const uint8_t* data, size_t size) {
   const auto take = [&](size_t bytes) {
     Bytes taken(bytes);
     if (bytes > size - at) return std::optional<Bytes>();
-    std::memcpy(taken.data(), data + at, bytes);
+    std::copy_n(data + at, bytes, taken.data());
     at += bytes;
     return std::optional<Bytes>(std::move(taken));
   };

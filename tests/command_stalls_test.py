@@ -88,7 +88,7 @@ class Measuring(StallsTest):
         check, = found["checks"]
         self.assertIn("in a cache", check["case"])
         self.assertLess(abs(check["error"]), 0.25)
-        self.assertGreater(found["shares"]["store"], 0.8)
+        self.assertGreater(found["shares"]["store"], 0.6)
         self.assertIn("Cache", found["advice"])
 
     def test_checks_of_all_kinds(self) -> None:
