@@ -98,7 +98,7 @@ TEST_F(GpuTokens, EveryTypeLayoutAndDirection) {
       for (uint32_t wanted = type.bits > 8 ? L3_CUDA_U16 : L3_CUDA_U8; wanted <= L3_CUDA_F32; ++wanted) {
         for (const uint32_t layout : {L3_CUDA_HWC, L3_CUDA_CHW}) {
           for (const uint32_t flags : {0u, uint32_t{L3_CUDA_FLIP}, uint32_t{L3_CUDA_COLOURS}}) {
-            if (kEmulated && !dice.chance(3)) continue;  // which is slow
+            if (kEmulated && !dice.chance(codec_testing::kSanitized ? 10 : 3)) continue;  // which is slow
             wishes.push_back(wish_for(file, flags));
             wishes.back().image.type = wanted;
             wishes.back().image.layout = layout;

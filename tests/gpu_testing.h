@@ -38,7 +38,8 @@ struct Scale {
   uint64_t max_pixels;  // that are decoded of a file that claims more
 };
 inline const Scale& scale() {
-  static constexpr Scale kOnProcessor{1, 12, 200, 500, 1 << 12}, kOnGpu{4, 100, 1500, 5000, 1 << 20};
+  static constexpr Scale kOnProcessor{1, 12, 200, codec_testing::kSanitized ? 200 : 500, 1 << 12},
+      kOnGpu{4, 100, 1500, 5000, 1 << 20};
   return kEmulated ? kOnProcessor : kOnGpu;
 }
 
