@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Tests what spec/format.md shows: its annotated files decode to what the text says, with the states that it lists, and
-the program of section 19 gives what the test vectors' manifest says.
+"""Tests what the specifications show: the annotated files of format.md decode to what the text says, with the states
+that it lists; the program of its section 19 gives what the test vectors' manifest says; and the annotated shard of
+shard.md is sound.
 
     spec_example_test.py L3_COMMAND       all of it
     spec_example_test.py --trace FILE     print the table of states that section 20 has of a file
@@ -12,6 +13,7 @@ import hashlib
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +23,7 @@ from unittest import mock
 SPEC = Path(__file__).resolve().parent.parent / "spec"
 sys.path[:0] = [str(SPEC), str(SPEC / "vectors")]
 import l3_decode
+import l3_shard
 
 import build
 
@@ -41,9 +44,13 @@ def blocks_of(text: str) -> list[str]:
 
 def bytes_of(dump: str) -> bytes:
     data = bytearray()
-    for offset, pairs in re.findall(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} ?){1,8})", dump, re.MULTILINE):
+    after_zeros = False
+    for offset, pairs, about in re.findall(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} ?){1,8})(.*)", dump, re.MULTILINE):
+        if after_zeros:
+            data += bytes(int(offset, 16) - len(data))
         assert int(offset, 16) == len(data), f"offset {offset} follows {len(data):04x}"
         data += bytes.fromhex(pairs)
+        after_zeros = "zeros up to offset" in about
     return bytes(data)
 
 
@@ -200,8 +207,14 @@ def main() -> int:
         data = expect_file(image, dump, sys.argv[1])
         lines = [line for line in trace.splitlines() if line[:4].strip().isdigit() or line.startswith("   - ")]
         assert lines == Trace().of(data), "section 20 has other states"
+    (dump,) = blocks_of((SPEC / "shard.md").read_text().split("## 7. ")[1])
+    with tempfile.TemporaryDirectory() as folder:
+        shard = Path(folder, "annotated.l3s")
+        shard.write_bytes(bytes_of(dump))
+        assert l3_shard.main(["verify", str(shard)]) == 0
+        subprocess.run([sys.argv[1], "verify", shard], check=True, capture_output=True)
     count = expect_program_decodes_vectors()
-    print(f"three annotated files; {count} vectors with the program of section 19")
+    print(f"three annotated files and a shard; {count} vectors with the program of section 19")
     return 0
 
 
