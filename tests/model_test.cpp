@@ -502,6 +502,36 @@ TEST(EmbeddedModels, MakeFilesThatNeedNothingElse) {
   }
 }
 
+// A payload may have up to 15 zeros left over, and its size is a multiple of 4 in a tiny file but of 16 in others.
+TEST(EmbeddedModels, MakeTinyFilesLargerWhateverTheirPayloadHasLeftOver) {
+  const Model model = trained(L3_COLOUR_RGB, complete());
+  const l3_model* const models[] = {model.get()};
+  l3_decode_options with_model = l3_decode_options_init();
+  with_model.models = models;
+  with_model.model_count = 1;
+  for (uint32_t width = 9; width < 17; ++width) {
+    l3_encode_options options = by_name(model);
+    options.model_origin = L3_MODEL_NAMED;
+    const Drawing d = drawn(L3_COLOUR_RGB, 3, {width, 7});
+    by_hand::Parts parts = by_hand::take_apart(encode(d, options));
+    ASSERT_EQ(parts.name.size(), 16);
+    const Bytes payload = parts.tiles[0].payload;
+    uint32_t valid = 0;
+    for (size_t size = payload.size() - 12; size <= payload.size() + 16; size += 4) {
+      parts.tiles[0].payload = payload;
+      parts.tiles[0].payload.resize(size);
+      const std::optional<Bytes> tiny = by_hand::put_together_tiny(parts);
+      ASSERT_TRUE(tiny);
+      if (l3_verify(tiny->data(), tiny->size(), &with_model, nullptr) != L3_OK) continue;
+      ++valid;
+      const Bytes file = embedded(*tiny, model.get());
+      EXPECT_EQ(l3_verify(file.data(), file.size(), nullptr, nullptr), L3_OK) << width << " " << size;
+      EXPECT_EQ(codec_testing::decode(file), d.pixels);
+    }
+    EXPECT_GE(valid, 3) << width;
+  }
+}
+
 TEST(EmbeddedModels, AreRefusedWhereTheyDoNotBelong) {
   const Model model = trained(L3_COLOUR_RGB, complete()), other = open_model(default_bytes(3));
   const Drawing d = drawn(L3_COLOUR_RGB);

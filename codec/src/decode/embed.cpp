@@ -1,4 +1,5 @@
 // Turns a file that names its model into one that contains it.
+#include <algorithm>
 #include <cstring>
 
 #include "container/sha256.h"
@@ -79,8 +80,8 @@ class Embedding {
 // A tiny file in the usual form, which is larger by the head and by zeros after each part.
 constexpr size_t kMaxEnlarged = kMaxTinyBytes + kMaxHeadBytes + kUnit * (kMaxSections + 2);
 
-// Writes a tiny file that names its model in the usual form. Returns the size.
-size_t enlarge(const uint8_t* data, const Head& tiny, CheckFunction check, uint8_t* out) {
+// Writes a tiny file that names its model in the usual form, with a payload of this size. Returns the size.
+size_t enlarge(const uint8_t* data, const Head& tiny, uint64_t payload, CheckFunction check, uint8_t* out) {
   Head head = tiny;
   place_sections(head);
   std::memset(out, 0, kMaxEnlarged);
@@ -90,12 +91,11 @@ size_t enlarge(const uint8_t* data, const Head& tiny, CheckFunction check, uint8
     section.check = check(out + section.offset, pad_to_unit(section.size) / 4);
   }
   const TinyTile& tile = tiny.tiny;
-  const uint64_t payload = pad_to_unit(tile.payload_bytes);
   uint8_t* const entry = out + head.head_bytes;
   entry[0] = static_cast<uint8_t>(tile.method);
   entry[1] = tile.parameters;
   store_u16(entry + 2, static_cast<uint32_t>(payload / kUnit));
-  std::memcpy(out + head.payload_start, data + tile.payload_at, tile.payload_bytes);
+  std::memcpy(out + head.payload_start, data + tile.payload_at, std::min<uint64_t>(payload, tile.payload_bytes));
   if (payload == 0) {
     for (uint32_t c = 0; c < kMaxChannels; ++c) store_u16(entry + 4 + 2 * c, tile.value[c]);
   } else {
@@ -104,6 +104,18 @@ size_t enlarge(const uint8_t* data, const Head& tiny, CheckFunction check, uint8
   }
   write_head(head, check, data + tiny.name_at(), out);
   return head.payload_start + payload;
+}
+
+// The same, with the payload that the usual form needs. At most 15 zeros may be left over at the end of a payload, so
+// where the tiny file has some, rounding its size up may give too many. Then it must be rounded down.
+size_t enlarge(const uint8_t* data, const Head& tiny, const l3_decode_options& options, CheckFunction check,
+               uint8_t* out) {
+  const uint64_t bytes = tiny.tiny.payload_bytes, more = bytes % kUnit;
+  const uint8_t* const end = data + tiny.tiny.payload_at + bytes;
+  const size_t size = enlarge(data, tiny, pad_to_unit(bytes), check, out);
+  if (more == 0 || bytes < kUnit || std::any_of(end - more, end, [](uint8_t byte) { return byte != 0; })) return size;
+  if (l3_verify(out, size, &options, nullptr) == L3_OK) return size;
+  return enlarge(data, tiny, bytes - more, check, out);
 }
 
 }  // namespace
@@ -125,7 +137,7 @@ l3_status l3_embed_model(const void* data, size_t size, const l3_model* model, v
   if (!head.names_model()) return fail(error, Reason::no_named_model);
   if (head.is_tiny()) {
     uint8_t large[kMaxEnlarged];
-    const size_t large_size = enlarge(file.data, head, file.target->check, large);
+    const size_t large_size = enlarge(file.data, head, options, file.target->check, large);
     return l3_embed_model(large, large_size, model, out, out_size, written, error);
   }
   if (head.section_count == kMaxSections) return fail(error, Reason::bad_section_size);
