@@ -1634,6 +1634,7 @@ def decode_tokens(tile: Tile, model: TokenModel, lanes: Lanes) -> list[list[list
             for place, token, context, of in zip(escaped, tokens, contexts, seen, strict=True):
                 of.append(state.take(e, place, token, context))
         if model.follow:
+            state.leave_trails(places)
             state.keep(coded, sources)
         for _, x, y in places:
             state.step_of[y][x] = step
@@ -1655,13 +1656,14 @@ MOST_ERROR = 32767
 MOST_ACTIVITY = (1 << 24) - 1
 
 
-# Of W, N, NW and NE: the factors of the engine channels (15.6).
-FOLLOW_FACTORS = (
+# Of W, N, NW and NE: the factors of the engine channels (15.6); and those of a trail.
+NEAR_FACTORS = (
     (40503, 31161, 5719, 26545),
     (34283, 51819, 54179, 25709),
     (49843, 44605, 64881, 18117),
     (10197, 60207, 46427, 20233),
 )
+TRAIL_FACTORS = (3266489917, 668265263, 374761393, 3550635117)
 NEVER = 1 << 62
 
 
@@ -1669,12 +1671,13 @@ NEVER = 1 << 62
 class Source:
     """What a pixel follows."""
 
-    entry: int  # of the table, which was asked, or -1
+    near: int  # the entry of the near table that was asked, or -1
+    key: int  # of the wide table, or -1 if the pixel is flat
     at: tuple[int, int] | None  # the place
     number: int
 
 
-NO_SOURCE = Source(-1, None, 0)
+NO_SOURCE = Source(-1, -1, None, 0)
 
 
 class TokenTile:
@@ -1694,7 +1697,11 @@ class TokenTile:
         self.held = [0] * len(lanes.states)
         self.step_of = [[NEVER] * tile.w for _ in range(tile.h)]
         self.kept: dict[tuple[int, int], tuple[int, int]] = {}  # of a pixel (x, y)
-        self.entries: list[tuple[int, int] | None] = [None] * 1024
+        self.trails = [[0] * tile.w for _ in range(tile.h)]
+        self.scenes = [[0] * tile.w for _ in range(tile.h)]
+        # Places as (row, column); in the wide table with a tag.
+        self.near: dict[int, tuple[int, int]] = {}
+        self.wide: dict[int, tuple[int, int, int]] = {}
 
     # With the flag hole, a held value takes the place of neighbours that are the hole.
 
@@ -1775,27 +1782,54 @@ class TokenTile:
         _, x, y = place
         around = list(zip(*[neighbours(plane, x, y) for plane in self.values], strict=True))
         w, n, nw, ne = around[:4]
-        of_n, of_w = self.kept.get((x, y - 1)), self.kept.get((x - 1, y))
-        entry = -1
-        if of_n is not None:
-            at: tuple[int, int] | None = (of_n[0], of_n[1] + 1)
-            found = 3 if of_w is not None and (of_w[0] + 1, of_w[1]) == at else 2
-        elif of_w is not None:
-            at, found = (of_w[0] + 1, of_w[1]), 1
-        else:
+        at, found = self.kept_beside(x, y)
+        key = near = -1
+        if not w == n == nw == ne:
+            key = self.key(x, y)
+            row, column, tag = self.wide.get(key >> 18, (0, 0, -1))
+            if tag == (key >> 6) % 4096:
+                at, found = (column, row), 4 if at == (column, row) else 3
+        if at is None:
             total = sum(
                 value * factor
-                for pixel, factors in zip((w, n, nw, ne), FOLLOW_FACTORS, strict=True)
+                for pixel, factors in zip((w, n, nw, ne), NEAR_FACTORS, strict=True)
                 for value, factor in zip(pixel, factors)
             )
-            entry = total % 65536 // 64
-            at, found = self.entries[entry], 0
+            near = total % 65536 // 16
+            if near in self.near:
+                row, column = self.near[near]
+                at, found = (column, row), 0
         is_there = at is not None and at[0] < len(self.step_of[0]) and at[1] < len(self.step_of)
         if at is None or not is_there or self.step_of[at[1]][at[0]] >= step:
-            return Source(entry, None, 0)
+            return Source(near, key, None, 0)
         followed = tuple(plane[at[1]][at[0]] for plane in self.values)
         relation = 0 if followed == w else 1 if followed == n else 2 if followed in (ne, nw) else 3
-        return Source(entry, at, 1 + 4 * relation + found)
+        return Source(near, key, at, 1 + 5 * relation + found)
+
+    def kept_beside(self, x: int, y: int) -> tuple[tuple[int, int] | None, int]:
+        """The place that what N or W keeps gives, and the source."""
+        of_n, of_w = self.kept.get((x, y - 1)), self.kept.get((x - 1, y))
+        beside = None if of_w is None else (of_w[0] + 1, of_w[1])
+        if of_n is None:
+            return beside, 1
+        below = (of_n[0], of_n[1] + 1)
+        return below, 2 if beside == below else 1
+
+    def scene_of_ne(self, x: int, y: int) -> int:
+        return self.scenes[y - 1][x + 1] if y > 0 and x + 1 < len(self.scenes[0]) else 0
+
+    def key(self, x: int, y: int) -> int:
+        a = (self.trails[y][x - 1] if x > 0 else 0) * 2654435761 + self.scene_of_ne(x, y) * 2246822507
+        a %= 1 << 32
+        return (a ^ a >> 15) * 739982445 % (1 << 32)
+
+    def leave_trails(self, places: list[Place]) -> None:
+        """The trails and scenes of a step's pixels."""
+        for _, x, y in places:
+            own = sum(plane[y][x] * factor for plane, factor in zip(self.values, TRAIL_FACTORS))
+            trail = own + (self.trails[y][x - 1] if x > 0 else 0) * 3816266512
+            self.trails[y][x] = trail % (1 << 32)
+            self.scenes[y][x] = (trail + self.scene_of_ne(x, y) * 3955914496) % (1 << 32)
 
     def keep(self, places: list[Place], sources: list[Source]) -> None:
         """What is kept of a step, once its pixels are known."""
@@ -1803,10 +1837,11 @@ class TokenTile:
             at = source.at
             if at is not None and all(plane[y][x] == plane[at[1]][at[0]] for plane in self.values):
                 self.kept[x, y] = at
-            if source.entry >= 0:
-                before = self.entries[source.entry]
-                if before is None or (before[1], before[0]) < (y, x):
-                    self.entries[source.entry] = (x, y)
+            if source.near >= 0:
+                self.near[source.near] = max((y, x), self.near.get(source.near, (0, 0)))
+            if source.key >= 0:
+                entry, tag = source.key >> 18, (source.key >> 6) % 4096
+                self.wide[entry] = max((y, x, tag), self.wide.get(entry, (0, 0, 0)))
 
     # 15.1 Match
 

@@ -162,19 +162,25 @@ class TokenTileWriter {
       events_.insert(events_.end(), raw.begin(), raw.end());
     }
     for (const Coded& pixel : coded) keep(pixel);
+    if (!model_.has(kFollow)) return;
+    for (const Place& place : active) {
+      std::vector<uint32_t> values(engine_channels_);
+      for (uint32_t e = 0; e < engine_channels_; ++e) values[e] = values_[index(e, place.x, place.y)];
+      follows_.pass(place.x, place.y, values);
+    }
   }
 
   // What a pixel follows.
   FollowedPixels::Source source_of(const Place& place, uint32_t step) const {
     constexpr Neighbour kAround[] = {W, N, NW, NE};
-    std::vector<std::array<uint32_t, 4>> around(engine_channels_);
+    FollowedPixels::Around around(engine_channels_);
     for (uint32_t e = 0; e < engine_channels_; ++e) {
       for (uint32_t i = 0; i < 4; ++i) around[e][i] = value(e, kAround[i], place);
     }
     return follows_.source_of(place.x, place.y, step, around,
                               [&](uint32_t e, uint32_t x, uint32_t y) { return values_[index(e, x, y)]; });
   }
-  // After its step: what a pixel keeps, and what becomes of the entry that it asked.
+  // After its step: what a pixel keeps, and what becomes of the entries that it asked.
   void keep(const Coded& pixel) {
     const auto& [place, source] = pixel;
     bool equals = source.at.has_value();

@@ -184,6 +184,7 @@ inline uint2 load_global_two(const uint8_t* p) { return load_global_as<uint2>(p)
 inline uint4 load_global_four(const uint8_t* p) { return load_global_as<uint4>(p); }
 inline uint32_t load_written_half(const uint8_t* p) { return load_global_as<uint16_t>(p); }
 inline uint32_t load_written_word(const uint8_t* p) { return load_global_as<uint32_t>(p); }
+inline uint32_t load_atomic(const uint32_t* p) { return load_global_as<uint32_t>(reinterpret_cast<const uint8_t*>(p)); }
 inline uint2 load_written_two(const uint8_t* p) { return load_global_as<uint2>(p); }
 template <class Byte>
 Byte* multiply_add_wide(uint32_t a, uint32_t b, Byte* base) {

@@ -142,7 +142,8 @@ def program() -> Callable[..., list[list[list[int]]]]:
         "u32": lambda data, at: int.from_bytes(data[at : at + 4], "little"),
         "ceil": l3_decode.ceil,
         "violation": violation,
-        "FACTORS": list(zip(*l3_decode.FOLLOW_FACTORS, strict=True)),
+        "FACTORS": list(zip(*l3_decode.NEAR_FACTORS, strict=True)),
+        "F": l3_decode.TRAIL_FACTORS,
     }
     exec(source, names)
     return names["decode_tile"]

@@ -277,6 +277,12 @@ L3_INLINE uint2 load_written_two(const uint8_t* p) {
   asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(__cvta_generic_to_global(p)) : "memory");
   return v;
 }
+// Loads what atomics have written: past the first cache, which they do not update.
+L3_INLINE uint32_t load_atomic(const uint32_t* p) {
+  uint32_t v;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(__cvta_generic_to_global(p)) : "memory");
+  return v;
+}
 L3_INLINE void store_global(uint8_t* p, uint32_t word) {
   asm volatile("st.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(word) : "memory");
 }

@@ -26,22 +26,25 @@ struct TokenNeeds {
 
 L3_INLINE constexpr uint32_t pad_to_16(uint32_t bytes) { return (bytes + 15) & ~15u; }
 
-// The parts of a tile's memory: masks of rows; the table of places, and the places that the pixels of the last lane
-// keep, by column. They are in shared memory, or in the tile's room if not every device has so much.
+// The parts of a tile's memory: masks of rows; the places that the pixels of the last lane keep, and their scenes, by
+// column. They are in shared memory, or in the tile's room if not every device has so much.
 struct FollowParts {
-  uint32_t row_bytes, table_bytes, kept_bytes;  // multiples of 16
+  uint32_t row_bytes, column_bytes;  // multiples of 16; the latter twice
   bool are_in_room;
 
   L3_INLINE static constexpr FollowParts of(const TokenNeeds& needs, uint32_t width, uint32_t height) {
     constexpr uint32_t kMostBlocks = 1024;  // of a wide tile with all of it in shared memory
     const uint32_t blocks = ceil_div(width, kBlockEdge) * ceil_div(height, kBlockEdge);
-    return {needs.rows ? pad_to_16(2 * blocks) : 0, needs.follow ? uint32_t{4 * kFollowEntries} : 0,
-            needs.follow ? pad_to_16(4 * width) : 0, needs.engine_channels > 2 && blocks > kMostBlocks};
+    return {needs.rows ? pad_to_16(2 * blocks) : 0, needs.follow ? pad_to_16(4 * width) : 0,
+            needs.engine_channels > 2 && blocks > kMostBlocks};
   }
-  L3_INLINE constexpr uint32_t bytes() const { return row_bytes + table_bytes + kept_bytes; }
+  L3_INLINE constexpr uint32_t bytes() const { return row_bytes + 2 * column_bytes; }
   L3_INLINE constexpr uint32_t shared_bytes() const { return are_in_room ? 0 : bytes(); }
   L3_INLINE constexpr uint32_t room_bytes() const { return are_in_room ? bytes() : 0; }
 };
+
+// Both tables, which are always in the tile's room.
+constexpr uint32_t kFollowTableBytes = 4 * (kNearEntries + kWideEntries);
 
 // The values of a pixel that others may follow, in the tile's room.
 L3_INLINE constexpr uint32_t value_bytes(uint32_t engine_channels) {
@@ -61,8 +64,9 @@ L3_INLINE constexpr uint32_t most_value_places(uint32_t width, uint32_t height) 
 // The room in the workspace of a tile. 0 for most models.
 L3_INLINE constexpr uint32_t follow_room(const TokenNeeds& needs, uint32_t width, uint32_t height) {
   if (!needs.rows && !needs.follow) return 0;
-  const uint32_t values = needs.follow ? value_bytes(needs.engine_channels) * most_value_places(width, height) : 0;
-  return FollowParts::of(needs, width, height).room_bytes() + pad_to_16(values);
+  const uint32_t parts = FollowParts::of(needs, width, height).room_bytes();
+  if (!needs.follow) return parts;
+  return parts + kFollowTableBytes + pad_to_16(value_bytes(needs.engine_channels) * most_value_places(width, height));
 }
 
 }  // namespace l3

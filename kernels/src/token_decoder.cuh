@@ -30,7 +30,7 @@ class TokenDecoder : TokenMatches<W, kChannels, kUse, kMore, Sink> {
     if constexpr (Base::kFollow) this->follow_.begin(this->width_, this->height_, this->lanes_, way.period);
     for (uint32_t step = 0; step < way.steps; ++step) {
       L3_FOR_USED_PARTS gather_neighbours(part);
-      if constexpr (Base::kFollow) this->follow_.find_nothing();
+      if constexpr (Base::kFollow) this->follow_.begin_step(this->column_[0].v, this->active_[0]);
       if (any_of(this->to_decode_) && !decode_step(step)) return false;
       if constexpr (Base::kFollow) {
         this->follow_.end_step(step, this->column_[0].v, this->row_[0].v, this->active_[0], this->pixel_here_[0]);

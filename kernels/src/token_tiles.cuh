@@ -150,9 +150,10 @@ struct TokenTiles {
     TokenMemory memory{};
     memory.rows = reinterpret_cast<uint16_t*>(first);
     if constexpr (kMore == TokenMore::all) {
-      memory.follow = {reinterpret_cast<uint32_t*>(first + parts.row_bytes),
-                       reinterpret_cast<uint32_t*>(first + parts.row_bytes + parts.table_bytes),
-                       room + parts.room_bytes()};
+      uint8_t* const columns = first + parts.row_bytes;
+      uint32_t* const tables = reinterpret_cast<uint32_t*>(room + parts.room_bytes());
+      memory.follow = {reinterpret_cast<uint32_t*>(columns), reinterpret_cast<uint32_t*>(columns + parts.column_bytes),
+                       tables, tables + kNearEntries, room + parts.room_bytes() + kFollowTableBytes};
     }
     return memory;
   }
@@ -160,7 +161,7 @@ struct TokenTiles {
 
 // The most that a tile of this height and of the greatest width needs beside its delay line. Samples may have only one
 // bit, so tiles may have as many blocks as the edges allow. Wide tiles need most with all of them, or with as many as
-// have their masks of rows and their table in shared memory, too.
+// have their masks of rows in shared memory, too.
 constexpr uint32_t most_tile_bytes(const TokenNeeds& needs, uint32_t height) {
   const uint32_t blocks = kMaxTileEdge / kBlockEdge * (height / kBlockEdge);
   return 4 * blocks + FollowParts::of(needs, kMaxTileEdge, height).shared_bytes();

@@ -17,6 +17,7 @@ PAIRS = (("W", "N"), ("N", "NE"), ("N", "NW"), ("W", "NW"), ("WW", "W"), ("NN", 
 # Of each engine channel: the factors of W, N, NW and NE.
 FACTORS = ((40503, 34283, 49843, 10197), (31161, 51819, 44605, 60207), (5719, 54179, 64881, 46427),
            (26545, 25709, 18117, 20233))
+TRAIL_FACTORS = (0xC2B2AE3D, 0x27D4EB2F, 0x165667B1, 0xD3A2646D)
 
 
 class TokenModel(Model):
@@ -228,8 +229,10 @@ class TokenEncoder(Encoder):
         self.has_hole = model.flags & HOLE != 0
         self.is_literal = model.flags & LITERAL != 0
         self.kept: dict[tuple[int, int], tuple[int, int]] = {}  # of a pixel, the place that it keeps
-        self.table: dict[int, tuple[int, int]] = {}
-        self.asked: list[tuple[int, tuple[int, int]]] = []  # in this step
+        self.trails: dict[tuple[int, int], int] = {}
+        self.scenes: dict[tuple[int, int], int] = {}
+        self.tables: dict[tuple[str, int], tuple[int, int, int]] = {}  # of an entry: row, column, tag
+        self.asked: list[tuple[tuple[str, int], tuple[int, int, int]]] = []  # in this step
         # Of a row of a block (block, row): whether it is still.
         self.rows_still: dict[tuple[int, int], bool] = {}
 
@@ -307,11 +310,13 @@ class TokenEncoder(Encoder):
                 raise RecipeError("a pixel of a still block or row is another one")
             for e, value in enumerate(known):
                 self.samples[e][x, y], self.errors[e][x, y] = value, 0
+            self.leave_trail(x, y, known)
             return known
         at, number = self.followed(x, y, arounds) if model.flags & FOLLOW else (None, 0)
         pixel = self.put_coded(x, y, values, match, noise, arounds, at, number)
         if at is not None and pixel == [samples[at] for samples in self.samples]:
             self.kept[x, y] = at
+        self.leave_trail(x, y, pixel)
         return pixel
 
     def put_coded(self, x: int, y: int, values: list[int] | None, match: int | None, noise: Noise | None,
@@ -339,27 +344,48 @@ class TokenEncoder(Encoder):
         of_n, of_w = self.kept.get((x, y - 1)), self.kept.get((x - 1, y))
         below = (of_n[0], of_n[1] + 1) if of_n else None
         beside = (of_w[0] + 1, of_w[1]) if of_w else None
-        at, source = below or beside, (3 if below == beside else 2) if below else 1
+        at, source = below or beside, 2 if below and below == beside else 1
+        if any(around[name] != around["W"] for around in arounds for name in ("N", "NW", "NE")):
+            wide, tag = self.ask_wide(x, y)
+            if wide is not None and wide[2] == tag:
+                source = 4 if at == (wide[1], wide[0]) else 3
+                at = wide[1], wide[0]
         if at is None:
             total = sum(
                 around[name] * factor
                 for around, factors in zip(arounds, FACTORS, strict=False)
                 for name, factor in zip(("W", "N", "NW", "NE"), factors, strict=True)
             )
-            entry = total % 65536 // 64
-            self.asked.append((entry, (x, y)))
-            at, source = self.table.get(entry), 0
+            near = self.ask(("near", total % 65536 // 16), (y, x, 0))
+            at, source = (near[1], near[0]) if near is not None else None, 0
         if at is None or at[0] >= self.width or at[1] >= self.height or self.step(*at) >= self.step(x, y):
             return None, 0
         pixel = [samples[at] for samples in self.samples]
         equal = [name for name in ("W", "N", "NE", "NW") if pixel == [around[name] for around in arounds]]
         relation = {"W": 0, "N": 1, "NE": 2, "NW": 2}[equal[0]] if equal else 3
-        return at, 1 + 4 * relation + source
+        return at, 1 + 5 * relation + source
+
+    def ask(self, entry: tuple[str, int], own: tuple[int, int, int]) -> tuple[int, int, int] | None:
+        self.asked.append((entry, own))
+        return self.tables.get(entry)
+
+    def ask_wide(self, x: int, y: int) -> tuple[tuple[int, int, int] | None, int]:
+        """What the entry of the wide table has, and the pixel's own tag."""
+        sum_of = 0x9E3779B1 * self.trails.get((x - 1, y), 0) + 0x85EBCA6B * self.scenes.get((x + 1, y - 1), 0)
+        sum_of &= 0xFFFFFFFF
+        key = (sum_of ^ sum_of >> 15) * 0x2C1B3C6D & 0xFFFFFFFF
+        tag = key >> 6 & 0xFFF
+        return self.ask(("wide", key >> 18), (y, x, tag)), tag
+
+    def leave_trail(self, x: int, y: int, pixel: list[int]) -> None:
+        trail = 0xE3779B10 * self.trails.get((x - 1, y), 0)
+        trail += sum(value * factor for value, factor in zip(pixel, TRAIL_FACTORS, strict=False))
+        self.trails[x, y] = trail & 0xFFFFFFFF
+        self.scenes[x, y] = (trail + 0xEBCA7700 * self.scenes.get((x + 1, y - 1), 0)) & 0xFFFFFFFF
 
     def end_step(self) -> None:
-        for entry, (x, y) in self.asked:
-            before = self.table.get(entry, (-1, -1))
-            self.table[entry] = (x, y) if (y, x) > (before[1], before[0]) else before
+        for entry, own in self.asked:
+            self.tables[entry] = max(own, self.tables.get(entry, own))
         self.asked.clear()
 
     # Match.

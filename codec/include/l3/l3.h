@@ -3,7 +3,7 @@
 // Memory. The caller owns every buffer that it passes, and keeps it valid for the duration of the call. Buffers of
 // bytes need no alignment. Decoding allocates no memory, with two exceptions. If a file has a model of its own, calls
 // that need it allocate up to L3_WORKSPACE_BYTES. A tile whose pixels follow others (section 15.6 of the specification)
-// takes up to 16 MiB while it is decoded, and up to 2.2 MiB if this library encoded it. Both are freed before the call
+// takes up to 16 MiB while it is decoded, and up to 2.3 MiB if this library encoded it. Both are freed before the call
 // returns. l3_open with a workspace allocates nothing. l3_unpack_metadata and l3_verify allocate if a file has
 // metadata. l3_open, l3_open_model, l3_finish_training and l3_start_training create objects that the caller must close.
 // Decoding takes up to 120 KiB of stack on each thread.

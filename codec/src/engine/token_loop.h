@@ -136,7 +136,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   // Copies the pixels of still blocks (section 15.4: W if N equals NW, else N). The others are to be decoded.
   L3_STAGE void begin_step(const typename Base::Way& way) {
     Base::begin_step(way);
-    if (tables_.follow) follow_.begin_step();
+    if (tables_.follow) follow_.begin_step(this->lead_);
     if (!this->is_steady()) has_places_ = false;
     any_to_decode_ = false;
     L3_UNROLL_RECORDS {
@@ -205,9 +205,12 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         equal[part] = W::both(equal[part], W::same(here_[c][part], followed));
       }
     }
+    return ~lanes_of(equal);
+  }
+  L3_INLINE uint32_t lanes_of(const Records* records) const {
     uint32_t lanes = 0;
-    L3_FOR_USED_PARTS lanes |= W::bits(W::lane_mask(equal, part)) << (part * kPartLanes);
-    return ~lanes;
+    L3_FOR_USED_PARTS lanes |= W::bits(W::lane_mask(records, part)) << (part * kPartLanes);
+    return lanes;
   }
   void fix_edges() {
     if (this->edge_count_ != 0) Base::template fix_edges<0, kArrays>();
@@ -215,7 +218,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   // Passes steps in which all lanes are in still blocks and none is at an edge of the tile: nothing is decoded.
   L3_STAGE void pass_still(uint32_t steps) {
     const bool was_steady = this->is_steady();
-    if (tables_.follow) follow_.begin_step();
     this->lead_ += steps - 1;
     this->skip_blocks(step_ + steps);
     uint32_t left = steps;
@@ -232,6 +234,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         if constexpr (kHasHoles)
           track_last_value(part, near(now_ + part * kRecords, kRoleN, 0), near(now_ + part * kRecords, kRoleW, 0));
       }
+      if (tables_.follow) follow_.begin_step(this->lead_ + 1 - left);
       keep_records(this->lead_ + 1 - left);
       now_ += kStepRecords;
       this->finish_step();
@@ -367,14 +370,25 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       around.nw[c] = now_ + place_of(kRoleNw, c);
       around.ne[c] = now_ + place_of(kRoleNe, c);
     }
-    uint32_t lanes = 0;
-    L3_FOR_USED_PARTS lanes |= W::bits(W::lane_mask(to_decode_, part)) << (part * kPartLanes);
+    follow_.find_keys(step_);
+    Records flat[kRecordParts];
+    L3_UNROLL_RECORDS {
+      flat[part] = W::all_records(0xFFFF);
+      const uint16_t* const now = now_ + part * kRecords;
+      for (uint32_t c = 0; c < channels(); ++c) {
+        const Records n = near(now, kRoleN, c);
+        const Records same = W::both(W::same(near(now, kRoleNw, c), n), W::same(near(now, kRoleNe, c), n));
+        flat[part] = W::both(flat[part], W::both(W::same(near(now, kRoleW, c), n), same));
+      }
+    }
+    const uint32_t flat_lanes = lanes_of(flat);
+    uint32_t lanes = lanes_of(to_decode_);
     for (; lanes != 0; lanes &= lanes - 1) {
       const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(lanes));
       const bool wraps = this->lead_ < 2 * lane;
       const uint32_t x = this->lead_ - 2 * lane + (wraps ? this->period_ : 0);
       const uint32_t y = this->lead_row_ + lane - (wraps ? lanes_ : 0);
-      follow_.find(step_, lane, x, y, around);
+      follow_.find(step_, lane, x, y, around, (flat_lanes >> lane & 1) != 0);
     }
   }
   // The numbers of what the pixels follow, from the sources and which neighbours the followed pixels equal.
@@ -388,8 +402,9 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       is_nw = W::both(is_nw, W::same(followed, near(now, kRoleNw, c)));
       is_ne = W::both(is_ne, W::same(followed, near(now, kRoleNe, c)));
     }
-    Records relation = W::select(W::either(is_nw, is_ne), W::all_records(4 * 2), W::all_records(4 * 3));
-    relation = W::select(is_n, W::all_records(4 * 1), relation);
+    Records relation =
+        W::select(W::either(is_nw, is_ne), W::all_records(2 * kFollowSources), W::all_records(3 * kFollowSources));
+    relation = W::select(is_n, W::all_records(kFollowSources), relation);
     relation = W::without(relation, is_w);
     const Records sources = W::load_records(follow_.sources() + part * kRecords);
     return W::without(W::sum(sources, relation), W::same(sources, W::all_records(0)));

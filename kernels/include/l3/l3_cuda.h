@@ -218,7 +218,7 @@ L3_API uint64_t l3_cuda_count_tiles(const l3_info* info, uint32_t region_width, 
 
 // Returns what a file adds to l3_cuda_capacity.follow_bytes if a region of this size is decoded, wherever it lies. A
 // region of 0 by 0 is the whole image. It is 0 for most files: only models of screens and documents let pixels follow
-// others, and then it is 2 to 8 bytes for each pixel of the tiles.
+// others, and then it is 2 to 8 bytes for each pixel and 80 KiB for each tile.
 //
 // `data` is in host memory: the file, or its beginning with the head and the first bytes of the model. `models` are
 // those that the file may name; null if model_count is 0. Returns 0 if the file is not valid so far, or its model is
