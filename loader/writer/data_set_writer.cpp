@@ -229,10 +229,11 @@ DataSetWriter::Added DataSetWriter::add(NewItem& item, std::chrono::milliseconds
     };
     if (!room_.wait_for(lock, patience, has_room)) return Added::full;
     if (failure_) return Added::failed;
+    jobs_.emplace_back();
     job->item = std::move(item);
     job->number = taken_++;
     cost_ += job->cost;
-    jobs_.push_back(std::move(job));
+    jobs_.back() = std::move(job);
   }
   ready_.notify_one();
   return Added::taken;

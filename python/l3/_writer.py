@@ -70,7 +70,7 @@ class DatasetWriter:
         if "://" in os.fsdecode(self.path):
             raise ValueError("path is a URL: write to a folder, and copy it with l3 upload")
         self._native = _native.Writer(
-            arguments.path_bytes(path), arguments.truth("overwrite", overwrite),
+            arguments.path_bytes(os.path.abspath(path)), arguments.truth("overwrite", overwrite),
             arguments.whole_number("shard_size", shard_size, 1, 2**63),
             arguments.whole_number("threads", threads, 0, 1024), arguments.truth("verify", verify),
             METHODS.index(method), arguments.whole_number("effort", effort, 1, 9), tile_width, tile_height,
