@@ -24,6 +24,8 @@ namespace {
 
 constexpr uint64_t kMaxBytesAhead = uint64_t{192} << 20;  // of items that are not written; one item may exceed this
 constexpr uint64_t kItemsAheadOfThread = 64;
+// Small items wait until there are so many, or so many bytes: to wake a thread for each takes longer than to encode it.
+constexpr uint64_t kItemsTogether = 16, kBytesTogether = uint64_t{1} << 18;
 constexpr size_t kMaxKeptBytes = size_t{1} << 26;  // of memory for the next image of a thread
 constexpr const char* kPrefix = "shard-";
 constexpr const char* kLock = "lock";
@@ -227,13 +229,18 @@ DataSetWriter::Added DataSetWriter::add(NewItem& item, std::chrono::milliseconds
       return failure_ || jobs_.empty() ||
              (jobs_.size() < kItemsAheadOfThread * threads_.size() && cost_ + job->cost <= kMaxBytesAhead);
     };
-    if (!room_.wait_for(lock, patience, has_room)) return Added::full;
+    if (!has_room()) {
+      ready_.notify_all();
+      if (!room_.wait_for(lock, patience, has_room)) return Added::full;
+    }
     if (failure_) return Added::failed;
     jobs_.emplace_back();
     job->item = std::move(item);
     job->number = taken_++;
     cost_ += job->cost;
+    idle_bytes_ += job->cost;
     jobs_.back() = std::move(job);
+    if (taken_ - started_ < kItemsTogether && idle_bytes_ < kBytesTogether) return Added::taken;
   }
   ready_.notify_one();
   return Added::taken;
@@ -241,12 +248,18 @@ DataSetWriter::Added DataSetWriter::add(NewItem& item, std::chrono::milliseconds
 
 bool DataSetWriter::wait(std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
+  ready_.notify_all();
   return room_.wait_for(lock, patience, [&] { return failure_ || (jobs_.empty() && !is_writing_); });
 }
 
 std::optional<WriteFailure> DataSetWriter::failure() {
   const std::lock_guard lock(mutex_);
   return failure_;
+}
+
+uint64_t DataSetWriter::samples() {
+  const std::lock_guard lock(mutex_);
+  return taken_;
 }
 
 void DataSetWriter::fail(WriteFailure failure) {
@@ -277,6 +290,7 @@ void DataSetWriter::work() {
       ready_.wait(lock, [&] { return is_stopped_ || started_ < taken_; });
       if (is_stopped_) return;
       job = jobs_[started_++ - written_].get();
+      idle_bytes_ -= job->cost;
     }
     std::optional<WriteFailure> failure;
     try {

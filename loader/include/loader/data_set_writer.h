@@ -70,7 +70,8 @@ class DataSetWriter {
   // Removes everything that was not finished.
   void abandon();
 
-  uint64_t samples() const { return taken_; }
+  // The number of items that were taken. Any thread may ask.
+  uint64_t samples();
   // After finish().
   uint64_t shards() const { return index_.shards.size(); }
   uint64_t bytes() const;
@@ -116,6 +117,7 @@ class DataSetWriter {
   std::condition_variable room_, ready_;
   std::deque<std::unique_ptr<Job>> jobs_;  // in order; the front is the next to be written
   uint64_t taken_ = 0, started_ = 0, written_ = 0, cost_ = 0;
+  uint64_t idle_bytes_ = 0;  // of items that no thread has started
   bool is_writing_ = false, is_stopped_ = false;
   std::optional<WriteFailure> failure_;
 
