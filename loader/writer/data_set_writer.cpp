@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr uint64_t kMaxBytesAhead = uint64_t{192} << 20;  // of items that are not written; one item may exceed this
 constexpr uint64_t kItemsAheadOfThread = 64;
 // Small items wait until there are so many, or so many bytes: to wake a thread for each takes longer than to encode it.
 constexpr uint64_t kItemsTogether = 16, kBytesTogether = uint64_t{1} << 18;
@@ -181,6 +180,7 @@ std::optional<WriteFailure> DataSetWriter::move_into_place(const std::vector<std
     return system_failure(in_folder(kIndexFile), "cannot remove", errno);
   }
   for (const std::string& name : shards_in(options_.folder, kPrefix)) fs::remove(in_folder(name), ignored);
+  fs::remove(in_folder("errors.tsv"), ignored);  // of an earlier l3 convert
   for (const ShardSummary& shard : index_.shards) {
     if (std::rename(in_work_folder(shard.file).c_str(), in_folder(shard.file).c_str()) != 0) {
       return system_failure(in_folder(shard.file), "cannot write", errno);
@@ -227,7 +227,7 @@ DataSetWriter::Added DataSetWriter::add(NewItem& item, std::chrono::milliseconds
     std::unique_lock lock(mutex_);
     const auto has_room = [&] {
       return failure_ || jobs_.empty() ||
-             (jobs_.size() < kItemsAheadOfThread * threads_.size() && cost_ + job->cost <= kMaxBytesAhead);
+             (jobs_.size() < kItemsAheadOfThread * threads_.size() && cost_ + job->cost <= options_.bytes_ahead);
     };
     if (!has_room()) {
       ready_.notify_all();

@@ -185,7 +185,7 @@ class DatasetWriter:
 
     def _named(self, error: ValueError | TypeError | Error, name: object) -> Exception:
         """Returns an error that names the sample of the call."""
-        sample = self._native.samples
+        sample = self.samples
         name = name if isinstance(name, str) else _default_name(sample)
         if isinstance(error, Error):
             return SampleError(error.reason, error.offset, error.file, sample, name)
@@ -253,8 +253,9 @@ class DatasetWriter:
         """whether the writer was closed or aborted"""
         return self._closed
 
-    def __len__(self) -> int:
-        """The number of samples so far."""
+    @property
+    def samples(self) -> int:
+        """the number of samples so far"""
         return self._native.samples
 
     def __enter__(self) -> DatasetWriter:
@@ -276,7 +277,7 @@ class DatasetWriter:
                           source=self)
 
     def __repr__(self) -> str:
-        return (f"l3.DatasetWriter({os.fsdecode(self.path)!r}, {len(self)} samples"
+        return (f"l3.DatasetWriter({os.fsdecode(self.path)!r}, {self.samples} samples"
                 + (", closed)" if self._closed else ")"))
 
 

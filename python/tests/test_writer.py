@@ -55,7 +55,7 @@ class Writers(Folder):
             for i in range(40):
                 writer.write(picture(i, **kinds[i % 8]), label=i % 2 if i % 3 else ["cat", "dog"][i % 2],
                              name=f"ä/{i}.png", metadata={"number": i, "text": "Κίχλη"})
-            self.assertEqual(len(writer), 40)
+            self.assertEqual(writer.samples, 40)
         self.assertTrue(writer.closed)
         data = l3.Dataset(self.set)
         self.assertEqual((len(data), data.classes, data.roles), (40, ["cat", "dog"], ["image"]))
@@ -290,6 +290,7 @@ class Writers(Folder):
             raise ZeroDivisionError
         self.assertEqual(before, {name: (self.set / name).read_bytes() for name in files_in(self.set)})
         (self.set / "notes.txt").write_text("keep me")
+        (self.set / "errors.tsv").write_text("of the old data set")
         with self.writer(overwrite=True) as writer:
             writer.write(picture(3))
             self.assertEqual(len(l3.Dataset(self.set)), 7)
@@ -421,7 +422,7 @@ class Writers(Folder):
         writer.close()
         writer.close()
         writer.abort()
-        self.assertEqual((len(writer), writer.closed), (1, True))
+        self.assertEqual((writer.samples, writer.closed), (1, True))
         for call in (lambda: writer.write(picture(0)), lambda: writer.write_bytes(b"a", role="b")):
             with self.assertRaisesRegex(ValueError, "the writer is closed"):
                 call()

@@ -27,8 +27,9 @@ struct WriterOptions {
   std::string folder;
   bool replace = false;  // an earlier data set
   uint64_t shard_bytes = kDefaultShardBytes;
-  uint32_t threads = 0;  // 0: one for each processor
-  bool verify = true;    // decode each result and compare it
+  uint32_t threads = 0;                        // 0: one for each processor
+  uint64_t bytes_ahead = uint64_t{192} << 20;  // of items that are not written; one item may exceed this
+  bool verify = true;                          // decode each result and compare it
   l3_encode_options encode = l3_encode_options_init();
   std::vector<const l3_model*> models;  // each is used, by name, for images that fit it; they must outlive the writer
 };
