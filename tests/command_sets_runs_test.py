@@ -260,7 +260,8 @@ class Interrupted(SetTest):
     def test_two_at_one_target(self) -> None:
         held = Held(self)
         for words in ((), ("--resume",), ("--force",)):
-            self.assert_one_line(self.refused(*held.options, *words), "another l3 convert is writing to this folder")
+            self.assert_one_line(self.refused(*held.options, *words),
+                                 "another l3 convert, or an l3.DatasetWriter, is writing to this folder")
         code, said = held.release()
         self.assertEqual((code, said.count("\n")), (FAILED, 40))
         self.assert_whole()

@@ -22,7 +22,6 @@
 namespace tools {
 namespace {
 
-constexpr uint64_t kDefaultShardBytes = 256000000;
 constexpr const char* kReport = "errors.tsv";
 
 struct Part {
@@ -247,7 +246,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
   target.folder = options.destination;
   target.part = part.number;
   target.parts = part.of;
-  target.shard_bytes = options.shard_bytes != 0 ? options.shard_bytes : kDefaultShardBytes;
+  target.shard_bytes = options.shard_bytes != 0 ? options.shard_bytes : loader::kDefaultShardBytes;
   target.settings = settings_text(options, sources, models);
   target.existing = options.resume ? Existing::resume : options.force ? Existing::replace : Existing::refuse;
 

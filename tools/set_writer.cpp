@@ -1,10 +1,5 @@
 #include "set_writer.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -15,6 +10,7 @@
 #include "base/crc32.h"
 #include "file_io.h"
 #include "image_tree.h"
+#include "loader/shard_files.h"
 
 namespace tools {
 
@@ -22,12 +18,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kWorkFolder = ".l3-convert";
 constexpr const char* kState = "state";
 constexpr const char* kGrowing = "growing.l3s";
 constexpr const char* kJournal = "journal";
 constexpr const char* kLock = "lock";
-constexpr uint64_t kMaxWaiting = uint64_t{1} << 20;  // bytes that are not written yet
 constexpr const char* kRemedy = "; continue it with --resume, or start over with --force";
 
 Failure system_failure(const std::string& file, const std::string& doing, int error) {
@@ -38,97 +32,13 @@ std::string part_suffix(uint32_t part, uint32_t parts) {
   return parts > 1 ? std::string("-") + std::to_string(part) + "of" + std::to_string(parts) : "";
 }
 
-bool exists(const std::string& path) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(path, error));
-}
-
-// Whether a name is "PREFIX00012.l3s".
-bool is_shard_of(const std::string& name, const std::string& prefix) {
-  constexpr std::string_view kSuffix = ".l3s";
-  if (!name.starts_with(prefix) || !name.ends_with(kSuffix) || name.size() < prefix.size() + kSuffix.size() + 5) {
-    return false;
-  }
-  const std::string digits = name.substr(prefix.size(), name.size() - prefix.size() - kSuffix.size());
-  return digits.find_first_not_of("0123456789") == digits.npos;
-}
-
-std::vector<std::string> shards_in(const std::string& folder, const std::string& prefix) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    if (const std::string name = entry->path().filename().string(); is_shard_of(name, prefix)) names.push_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-// Finds a file that does not belong to a data set. Returns an empty text if there is none. Hidden files do not count.
-std::string file_of_others(const std::string& folder) {
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    std::string name = entry->path().filename().string();
-    const bool is_own = name.starts_with('.') || name == loader::kIndexFile || name.ends_with(".l3s") ||
-                        name.starts_with("part-") || name.ends_with("errors.tsv") || name == "lost+found";
-    if (!is_own) return name;
-  }
-  return "";
+// The failure to write a file, or nothing if the error is 0.
+std::optional<Failure> write_failure(const std::string& file, int error) {
+  if (error == 0) return std::nullopt;
+  return system_failure(file, "cannot write", error);
 }
 
 }  // namespace
-
-// A file that grows at its end.
-class SetWriter::File {
- public:
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-
-  std::optional<Failure> open(const std::string& path, bool keep_contents) {
-    path_ = path;
-    const int how = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (keep_contents ? 0 : O_TRUNC);
-    descriptor_ = ::open(path.c_str(), how, 0666);
-    if (descriptor_ < 0) return system_failure(path, "cannot write", errno);
-    return std::nullopt;
-  }
-  // Keeps the bytes until put().
-  void append(std::span<const uint8_t> bytes) { waiting_.insert(waiting_.end(), bytes.begin(), bytes.end()); }
-  // If it fails, some of the bytes may be written.
-  std::optional<Failure> put() {
-    const std::vector<uint8_t> all = std::move(waiting_);
-    waiting_.clear();
-    std::span<const uint8_t> bytes = all;
-    while (!bytes.empty()) {
-      const ssize_t count =
-          pwrite(descriptor_, bytes.data(), std::min<size_t>(bytes.size(), size_t{1} << 30), static_cast<off_t>(size_));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return system_failure(path_, "cannot write", errno);
-      size_ += static_cast<uint64_t>(count);
-      bytes = bytes.subspan(static_cast<size_t>(count));
-    }
-    return std::nullopt;
-  }
-  // Truncates the file. The next bytes are appended there.
-  std::optional<Failure> cut(uint64_t size) {
-    size_ = size;
-    if (ftruncate(descriptor_, static_cast<off_t>(size)) != 0) return system_failure(path_, "cannot write", errno);
-    return std::nullopt;
-  }
-  std::optional<Failure> flush() {
-    if (fsync(descriptor_) != 0) return system_failure(path_, "cannot write", errno);
-    return std::nullopt;
-  }
-  uint64_t size() const { return size_ + waiting_.size(); }
-  uint64_t written() const { return size_; }
-
- private:
-  std::string path_;
-  int descriptor_ = -1;
-  uint64_t size_ = 0;  // of the file
-  std::vector<uint8_t> waiting_;
-};
 
 void SourceChain::advance() {
   const SourceGroup& group = sources_.groups[count_++];
@@ -146,11 +56,7 @@ void SourceChain::advance() {
 
 SetWriter::SetWriter(const SetTarget& target, const Sources& sources, Context& context)
     : target_(target), sources_(sources), context_(context), chain_(sources) {
-  work_folder_ = in_folder(kWorkFolder + part_suffix(target.part, target.parts));
-}
-
-SetWriter::~SetWriter() {
-  if (lock_ >= 0) ::close(lock_);
+  work_folder_ = in_folder(loader::kWorkFolder + part_suffix(target.part, target.parts));
 }
 
 std::string SetWriter::in_folder(const std::string& name) const { return join(target_.folder, name); }
@@ -161,9 +67,7 @@ std::string SetWriter::index_name() const {
 }
 
 std::string SetWriter::shard_name(uint64_t number) const {
-  char digits[24];
-  std::snprintf(digits, sizeof digits, "%05llu", static_cast<unsigned long long>(number));
-  return "shard" + part_suffix(target_.part, target_.parts) + "-" + digits + ".l3s";
+  return loader::shard_file_name("shard" + part_suffix(target_.part, target_.parts) + "-", number);
 }
 
 std::optional<Failure> SetWriter::take_lock() {
@@ -171,19 +75,14 @@ std::optional<Failure> SetWriter::take_lock() {
   fs::create_directories(work_folder_, error);
   if (error) return Failure{work_folder_, std::nullopt, "cannot create: " + error.message()};
   const std::string path = in_work_folder(kLock);
-  const Failure busy{target_.folder, std::nullopt, "another l3 convert is writing to this folder"};
-  lock_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock_ < 0) return system_failure(path, "cannot write", errno);
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return busy;  // some file systems have no locks
-  // Another process may have finished and removed the lock file that was just opened.
-  struct stat ours {
-  }, there{};
-  if (fstat(lock_, &ours) != 0 || stat(path.c_str(), &there) != 0 || ours.st_ino != there.st_ino) return busy;
+  const int taking = lock_.take(path);
+  if (taking == EWOULDBLOCK) return Failure{target_.folder, std::nullopt, loader::kBusy};
+  if (taking != 0) return system_failure(path, "cannot write", taking);
   return std::nullopt;
 }
 
 std::optional<Failure> SetWriter::begin() {
-  const bool had_work_folder = exists(work_folder_);
+  const bool had_work_folder = loader::path_exists(work_folder_);
   if (auto failure = take_lock()) return failure;
   if (auto failure = inspect_existing()) {
     if (!had_work_folder) remove_work_folder();
@@ -193,7 +92,7 @@ std::optional<Failure> SetWriter::begin() {
     remove_work_folder();
     return std::nullopt;
   }
-  if (exists(in_work_folder(kState))) return resume();
+  if (loader::path_exists(in_work_folder(kState))) return resume();
   state_.settings = target_.settings;
   if (auto failure = write_state()) return failure;
   return open_shard(false);
@@ -202,9 +101,9 @@ std::optional<Failure> SetWriter::begin() {
 std::optional<Failure> SetWriter::inspect_existing() {
   std::error_code error;
   const bool whole = fs::is_regular_file(in_folder(index_name()), error);
-  const bool unfinished = exists(in_work_folder(kState));
+  const bool unfinished = loader::path_exists(in_work_folder(kState));
   const std::vector<std::string> shards =
-      shards_in(target_.folder, "shard" + part_suffix(target_.part, target_.parts) + "-");
+      loader::shards_in(target_.folder, "shard" + part_suffix(target_.part, target_.parts) + "-");
   if (target_.existing == Existing::replace) {
     remove_all();
     return std::nullopt;
@@ -221,7 +120,7 @@ std::optional<Failure> SetWriter::inspect_existing() {
     return Failure{in_folder(shards.front()), std::nullopt,
                    "exists already, without an index; start over with --force"};
   }
-  if (const std::string other = unfinished ? "" : file_of_others(target_.folder); !other.empty()) {
+  if (const std::string other = unfinished ? "" : loader::file_of_others(target_.folder); !other.empty()) {
     return Failure{target_.folder, std::nullopt,
                    "contains other files, such as " + other +
                        "; use a new folder, or add --force to write here and keep these files"};
@@ -234,7 +133,8 @@ void SetWriter::remove_all() {
   std::error_code error;
   fs::remove(in_folder(index_name()), error);
   if (target_.parts > 1) fs::remove(in_folder(loader::kIndexFile), error);
-  for (const std::string& name : shards_in(target_.folder, "shard" + part_suffix(target_.part, target_.parts) + "-")) {
+  for (const std::string& name :
+       loader::shards_in(target_.folder, "shard" + part_suffix(target_.part, target_.parts) + "-")) {
     fs::remove(in_folder(name), error);
   }
   for (const char* name : {kState, kGrowing, kJournal}) fs::remove(in_work_folder(name), error);
@@ -245,6 +145,8 @@ void SetWriter::remove_work_folder() {
   journal_.reset();
   std::error_code error;
   remove_abandoned_of({in_work_folder(kState), in_folder(index_name())});
+  // Shards of a writer that was killed (loader/data_set_writer.h).
+  for (const std::string& name : loader::shards_in(work_folder_, "shard-")) fs::remove(in_work_folder(name), error);
   for (const char* name : {kJournal, kGrowing, kState, kLock}) fs::remove(in_work_folder(name), error);
   fs::remove(work_folder_, error);
 }
@@ -296,11 +198,12 @@ std::optional<Failure> SetWriter::resume() {
   kept_ = state_.totals;
   // The last run may have ended after the shard got its name and before the state was written.
   const std::string whole = in_folder(shard_name(state_.shards.size()));
-  if (exists(whole) && !exists(in_work_folder(kGrowing)) &&
+  if (loader::path_exists(whole) && !loader::path_exists(in_work_folder(kGrowing)) &&
       std::rename(whole.c_str(), in_work_folder(kGrowing).c_str()) != 0) {
     return system_failure(whole, "cannot rename", errno);
   }
-  const bool has_journal = exists(in_work_folder(kJournal)) && exists(in_work_folder(kGrowing));
+  const bool has_journal =
+      loader::path_exists(in_work_folder(kJournal)) && loader::path_exists(in_work_folder(kGrowing));
   if (auto failure = open_shard(has_journal)) return failure;
   if (!has_journal) return std::nullopt;
   return read_journal();
@@ -330,11 +233,11 @@ std::optional<Failure> SetWriter::read_journal() {
     for (const loader::NewSample& sample : entry->samples) builder_->add(sample, model_of(sample));
     ++done_;
   }
-  if (auto failure = journal_->cut(kept_bytes)) return failure;
-  if (builder_->samples() > 0) return shard_->cut(builder_->end());
-  if (auto failure = shard_->cut(0)) return failure;  // its head may be missing, too
+  if (auto failure = write_failure(journal_->path(), journal_->cut(kept_bytes))) return failure;
+  if (builder_->samples() > 0) return write_failure(shard_->path(), shard_->cut(builder_->end()));
+  if (auto failure = write_failure(shard_->path(), shard_->cut(0))) return failure;  // its head may be missing, too
   shard_->append(loader::ShardBuilder::head());
-  return shard_->put();
+  return write_failure(shard_->path(), shard_->put());
 }
 
 bool SetWriter::head_is_there() const {
@@ -365,12 +268,16 @@ bool SetWriter::samples_are_there(const JournalEntry& entry) {
 std::optional<Failure> SetWriter::open_shard(bool keep_contents) {
   builder_.emplace();
   since_state_ = {};
-  shard_ = std::make_unique<File>();
-  journal_ = std::make_unique<File>();
-  if (auto failure = journal_->open(in_work_folder(kJournal), keep_contents)) return failure;
-  if (auto failure = shard_->open(in_work_folder(kGrowing), keep_contents)) return failure;
+  shard_ = std::make_unique<loader::GrowingFile>();
+  journal_ = std::make_unique<loader::GrowingFile>();
+  if (const int error = journal_->open(in_work_folder(kJournal), keep_contents)) {
+    return write_failure(journal_->path(), error);
+  }
+  if (const int error = shard_->open(in_work_folder(kGrowing), keep_contents)) {
+    return write_failure(shard_->path(), error);
+  }
   if (!keep_contents) shard_->append(loader::ShardBuilder::head());
-  return shard_->put();
+  return write_failure(shard_->path(), shard_->put());
 }
 
 std::span<const uint8_t> SetWriter::model_of(const loader::NewSample& sample) const {
@@ -395,16 +302,9 @@ std::optional<Failure> SetWriter::set_models(std::vector<std::vector<uint8_t>> m
 }
 
 std::optional<Failure> SetWriter::add(NewGroup group) {
-  uint64_t bytes = 0, texts = 0;
-  for (const NewPart& part : group.parts) {
-    // The padding of the sample and its entry in the index.
-    constexpr uint64_t kAround = 64 + 80;
-    bytes += part.sample.size + part.sample.name.size() + part.sample.metadata.size() + kAround;
-    texts +=
-        part.sample.name.size() + part.sample.role.size() + part.sample.metadata.size() + model_of(part.sample).size();
-  }
-  if (!group.parts.empty() && builder_->samples() > 0 &&
-      (builder_->finished_size() + bytes > target_.shard_bytes || !builder_->has_room(group.parts.size(), texts))) {
+  loader::GroupSize size;
+  for (const NewPart& part : group.parts) size.add(part.sample, model_of(part.sample).size());
+  if (!loader::takes(*builder_, size, target_.shard_bytes)) {
     if (auto failure = end_shard()) return failure;
     if (auto failure = open_shard(false)) return failure;
   }
@@ -413,28 +313,24 @@ std::optional<Failure> SetWriter::add(NewGroup group) {
   entry.sources = chain_.value();
   entry.totals = group.totals;
   entry.failure = group.failure;
-  std::vector<uint8_t> padding;
   for (NewPart& part : group.parts) {
-    padding.resize(builder_->next() - shard_->size());
-    shard_->append(padding);
-    shard_->append(part.bytes.bytes());
-    builder_->add(part.sample, model_of(part.sample));
+    loader::append_sample(*builder_, *shard_, part.sample, part.bytes.bytes(), model_of(part.sample));
     entry.samples.push_back(std::move(part.sample));
   }
   entries_.emplace_back(shard_->size(), to_bytes(entry));
   if (group.failure) failures_.push_back(*group.failure);
   since_state_.add(entry.totals);
   ++done_;
-  return shard_->size() - shard_->written() < kMaxWaiting ? std::nullopt : put();
+  return shard_->has_much_to_put() ? put() : std::nullopt;
 }
 
 std::optional<Failure> SetWriter::put() {
-  auto failure = shard_->put();
+  auto failure = write_failure(shard_->path(), shard_->put());
   for (const auto& [end, entry] : entries_) {
     if (end <= shard_->written()) journal_->append(entry);
   }
   entries_.clear();
-  auto of_journal = journal_->put();
+  auto of_journal = write_failure(journal_->path(), journal_->put());
   return failure ? failure : of_journal;
 }
 
@@ -444,7 +340,7 @@ std::optional<Failure> SetWriter::end_shard() {
     const std::vector<uint8_t> end = builder_->finish(summary);
     shard_->append(end);
     if (auto failure = put()) return failure;
-    if (auto failure = shard_->flush()) return failure;
+    if (auto failure = write_failure(shard_->path(), shard_->flush())) return failure;
     summary.file = shard_name(state_.shards.size());
     shard_.reset();
     const std::string path = in_folder(summary.file);

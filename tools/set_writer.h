@@ -15,6 +15,7 @@
 
 #include "bridge/buffer.h"
 #include "loader/data_writer.h"
+#include "loader/shard_files.h"
 #include "options.h"
 #include "set_state.h"
 #include "sources.h"
@@ -61,7 +62,6 @@ struct SetTarget {
 class SetWriter {
  public:
   SetWriter(const SetTarget& target, const Sources& sources, Context& context);
-  ~SetWriter();
   SetWriter(const SetWriter&) = delete;
   SetWriter& operator=(const SetWriter&) = delete;
 
@@ -94,8 +94,6 @@ class SetWriter {
   uint64_t bytes() const;
 
  private:
-  class File;
-
   std::optional<Failure> take_lock();
   std::optional<Failure> inspect_existing();
   std::optional<Failure> resume();
@@ -120,12 +118,12 @@ class SetWriter {
   const Sources& sources_;
   Context& context_;
   std::string work_folder_;
-  int lock_ = -1;
+  loader::FileLock lock_;
   SetState state_;
   std::vector<loader::Digest> model_names_;  // of state_.models
   SourceChain chain_;
   std::optional<loader::ShardBuilder> builder_;
-  std::unique_ptr<File> shard_, journal_;
+  std::unique_ptr<loader::GrowingFile> shard_, journal_;
   // Entries of the journal for groups that are not written yet, and where the groups end in the shard.
   std::vector<std::pair<uint64_t, std::vector<uint8_t>>> entries_;
   SetTotals since_state_;  // totals of the growing shard

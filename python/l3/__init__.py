@@ -20,6 +20,7 @@ from ._native import Tensor
 from ._native import version as _version
 from ._reports import BatchTimes, Explanation, Failure, Request, Sharing
 from ._store import Store
+from ._writer import DatasetWriter
 
 __version__ = _version()
 
@@ -29,6 +30,7 @@ __all__ = [
     "CacheInfo",
     "Chunk",
     "Dataset",
+    "DatasetWriter",
     "Error",
     "Explanation",
     "Failure",

@@ -20,7 +20,7 @@ Sources = Sequence[Source]
 Decoded = Union[Array, _native.Tensor]
 
 _COLOURS = {1: "gray", 2: "gray_alpha", 3: "rgb", 4: "rgb_alpha"}
-_METHODS = ("auto", "fast", "dense")
+METHODS = ("auto", "fast", "dense")
 
 
 class Model:
@@ -373,7 +373,7 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
     number = arguments.is_gpu(device)
     if method is None:
         method = "auto" if number is None else "fast"
-    arguments.one_of("method", method, _METHODS)
+    arguments.one_of("method", method, METHODS)
     effort = arguments.whole_number("effort", effort, 1, 9)
     tile_width, tile_height = (0, 0) if tile is None else arguments.two_edges("tile", tile, "(width, height)")
     if number is not None:
@@ -391,6 +391,24 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
             return files
         _put(path, files)  # type: ignore[arg-type]  # not a list
         return None
+    file = _native.encode(*image_to_encode(array, layout=layout, colour=colour, bits=bits, palette=palette,
+                                           premultiplied=premultiplied, transparent=transparent, icc=icc, exif=exif,
+                                           text=text, chunks=chunks),
+                          METHODS.index(method), effort, tile_width, tile_height,
+                          arguments.whole_number("threads", threads, 0, 1024))
+    if path is None:
+        return file
+    _put(path, file)
+    return None
+
+
+def image_to_encode(array: Any, *, layout: str = "HWC", colour: str | None = None, bits: int | None = None,
+                    palette: Any = None, premultiplied: bool = False,
+                    transparent: None | int | Sequence[int] = None, icc: Any = None, exif: Any = None,
+                    text: Mapping[str, str] | None = None, chunks: Iterable[Chunk] | None = None
+                    ) -> tuple[_native.Tensor, str, int, bool, dict[str, bytes]]:
+    """Returns an image of :func:`encode` as the extension takes it: pixels, colour, bits, premultiplied, sections."""
+    arguments.one_of("layout", layout, arguments.LAYOUTS)
     mode = arguments.pillow_mode(array)
     if mode is not None:
         layout = "HWC"  # as Pillow has it
@@ -428,14 +446,8 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
             sections["transparency"] = table[:, 3].tobytes()
     if transparent is not None:
         sections["transparency"] = _transparency(transparent, colour, bits)
-    file = _native.encode(_native.tensor_of_buffer(pixels, False), colour, bits,
-                          arguments.truth("premultiplied", premultiplied), sections,
-                          _METHODS.index(method), effort, tile_width, tile_height,
-                          arguments.whole_number("threads", threads, 0, 1024))
-    if path is None:
-        return file
-    _put(path, file)
-    return None
+    return (_native.tensor_of_buffer(pixels, False), colour, bits, arguments.truth("premultiplied", premultiplied),
+            sections)
 
 
 def _encode_on_gpu(array: Any, layout: str, bits: int | None, premultiplied: bool, tile_width: int, tile_height: int,

@@ -55,46 +55,11 @@ size_t colour_space_size(uint8_t parts) {
   return size;
 }
 
-// Points the image to the sections, which must stay valid.
-void set_section(l3_image& image, const std::string& name, std::span<const uint8_t> bytes) {
-  if (name == "palette") {
-    image.palette = bytes.data();
-    image.palette_entries = static_cast<uint32_t>(bytes.size() / 3);
-  } else if (name == "transparency") {
-    image.transparency = bytes.data();
-    image.transparency_size = static_cast<uint32_t>(bytes.size());
-  } else if (name == "colour_space") {
-    if (bytes.empty() || bytes.size() != colour_space_size(bytes[0])) {
-      throw nb::value_error("the colour space has another size than its parts");
-    }
-    image.colour_space = bytes.data();
-  } else if (name == "icc") {
-    image.icc = bytes.data();
-    image.icc_size = bytes.size();
-  } else if (name == "exif") {
-    image.exif = bytes.data();
-    image.exif_size = bytes.size();
-  } else if (name == "metadata") {
-    image.metadata = bytes.data();
-    image.metadata_size = bytes.size();
-  } else {
-    throw nb::value_error(("there is no section '" + name + "'").c_str());
-  }
-}
-
 // `array` is (height, width, channels), contiguous.
 nb::bytes encode(const Tensor& array, const std::string& colour, uint32_t bits, bool premultiplied,
                  const std::map<std::string, nb::bytes>& sections, uint32_t method, uint32_t effort,
                  uint32_t tile_width, uint32_t tile_height, uint32_t threads) {
-  if (array.shape.size() != 3) throw nb::value_error("the array must have three dimensions");
-  l3_image image = l3_image_init();
-  image.height = static_cast<uint32_t>(array.shape[0]);
-  image.width = static_cast<uint32_t>(array.shape[1]);
-  image.bits = bits;
-  image.colour = colour_named(colour);
-  const bool has_alpha = image.colour == L3_COLOUR_GRAY_ALPHA || image.colour == L3_COLOUR_RGB_ALPHA;
-  image.alpha = !has_alpha ? L3_ALPHA_NONE : premultiplied ? L3_ALPHA_PREMULTIPLIED : L3_ALPHA_STRAIGHT;
-  image.pixels = array.data;
+  l3_image image = image_of(array, colour, bits, premultiplied);
   for (const auto& [name, bytes] : sections) set_section(image, name, bytes_in(bytes));
   l3_encode_options options = l3_encode_options_init();
   options.method = method;
@@ -208,6 +173,45 @@ nb::dict read_info(nb::handle source, const nb::bytes& file_name) {
 }
 
 }  // namespace
+
+l3_image image_of(const Tensor& array, const std::string& colour, uint32_t bits, bool premultiplied) {
+  if (array.shape.size() != 3) throw nb::value_error("the array must have three dimensions");
+  l3_image image = l3_image_init();
+  image.height = static_cast<uint32_t>(array.shape[0]);
+  image.width = static_cast<uint32_t>(array.shape[1]);
+  image.bits = bits;
+  image.colour = colour_named(colour);
+  const bool has_alpha = image.colour == L3_COLOUR_GRAY_ALPHA || image.colour == L3_COLOUR_RGB_ALPHA;
+  image.alpha = !has_alpha ? L3_ALPHA_NONE : premultiplied ? L3_ALPHA_PREMULTIPLIED : L3_ALPHA_STRAIGHT;
+  image.pixels = array.data;
+  return image;
+}
+
+void set_section(l3_image& image, const std::string& name, std::span<const uint8_t> bytes) {
+  if (name == "palette") {
+    image.palette = bytes.data();
+    image.palette_entries = static_cast<uint32_t>(bytes.size() / 3);
+  } else if (name == "transparency") {
+    image.transparency = bytes.data();
+    image.transparency_size = static_cast<uint32_t>(bytes.size());
+  } else if (name == "colour_space") {
+    if (bytes.empty() || bytes.size() != colour_space_size(bytes[0])) {
+      throw nb::value_error("the colour space has another size than its parts");
+    }
+    image.colour_space = bytes.data();
+  } else if (name == "icc") {
+    image.icc = bytes.data();
+    image.icc_size = bytes.size();
+  } else if (name == "exif") {
+    image.exif = bytes.data();
+    image.exif_size = bytes.size();
+  } else if (name == "metadata") {
+    image.metadata = bytes.data();
+    image.metadata_size = bytes.size();
+  } else {
+    throw nb::value_error(("there is no section '" + name + "'").c_str());
+  }
+}
 
 void bind_encode(nb::module_& module) {
   module.def("encode", &encode, "array"_a, "colour"_a, "bits"_a, "premultiplied"_a, "sections"_a, "method"_a,

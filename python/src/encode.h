@@ -3,13 +3,21 @@
 
 #include <nanobind/nanobind.h>
 
+#include <span>
+#include <string>
 #include <vector>
 
+#include "l3/l3.h"
 #include "tensor.h"
 
 namespace l3_python {
 
 void bind_encode(nanobind::module_& module);
+
+// Describes an array of shape (height, width, channels), which must be contiguous and stay valid.
+l3_image image_of(const Tensor& array, const std::string& colour, uint32_t bits, bool premultiplied);
+// Points the image to a section, which must stay valid.
+void set_section(l3_image& image, const std::string& name, std::span<const uint8_t> bytes);
 
 // Encodes images with the method fast on a GPU, after the work that is now in `stream`. There are as many shapes and
 // `bits` as tensors. A shape of three dimensions is an image, one of four dimensions several images.

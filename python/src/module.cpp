@@ -7,6 +7,7 @@
 #include "loader.h"
 #include "store.h"
 #include "tensor.h"
+#include "writer.h"
 
 NB_MODULE(_native, module) {
   // Objects that are alive when the interpreter ends are no leaks: an unfinished loop, a stored exception.
@@ -17,6 +18,7 @@ NB_MODULE(_native, module) {
   l3_python::bind_encode(module);
   l3_python::bind_loader(module);
   l3_python::bind_store(module);
+  l3_python::bind_writer(module);
   module.def("version", &l3_version_text);
   module.def("cpu_target", &l3_cpu_target);
 }
