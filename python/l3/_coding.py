@@ -329,8 +329,8 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
     array
         uint8 or uint16, of shape (H, W) or (H, W, C) with at most 4 channels (with ``layout="CHW"``: (C, H, W)). A
         NumPy array, or any array on a CPU that NumPy can convert. Or a Pillow image of mode 1, L, LA, RGB, RGBA, I;16
-        or P. It keeps its palette (unless `colour` is ``"gray"``), its transparent colour, ICC profile and EXIF, and
-        the text of a PNG that Pillow opened. The arguments below replace these.
+        or P. It keeps its palette (unless `colour` is ``"gray"``), its transparent colour, ICC profile, EXIF, XMP and
+        density, and the text of a PNG that Pillow opened. The arguments below replace these.
     path
         the file to write, or a file object to write to. None: return the bytes.
     method, effort
@@ -401,9 +401,9 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
             bits = 1
         if transparent is None and palette is None:
             transparent = _pillow.transparent_of(array, mode, bits or (16 if mode.startswith("I;16") else 8))
-        given = icc, exif, text
-        icc, exif, text = (its if mine is None else mine  # noqa: B905 (Python 3.9)
-                           for mine, its in zip(given, _pillow.metadata_of(array)))
+        given = icc, exif, text, chunks
+        icc, exif, text, chunks = (its if mine is None else mine  # noqa: B905 (Python 3.9)
+                                   for mine, its in zip(given, _pillow.metadata_of(array)))
         array = np.asarray(array, np.uint8) if mode == "1" else np.asarray(array)
     pixels = _pixels(array, layout)
     bits = _bits_of(pixels.dtype.name, bits)
