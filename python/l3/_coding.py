@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Union, overload
 
@@ -554,7 +553,7 @@ def _transparency(transparent: int | Sequence[int], colour: str, bits: int) -> b
 def _write(path: str, file: bytes) -> None:
     """Writes a file that appears only when it is complete."""
     folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{secrets.token_hex(4)}")
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as stream:
