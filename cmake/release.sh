@@ -53,8 +53,8 @@ make_wheel() { # PYTHON
   rm -rf "$work/wheel"
   CMAKE_ARGS="-DCMAKE_MODULE_LINKER_FLAGS='$link' -DCMAKE_SHARED_LINKER_FLAGS='$link' ${CMAKE_ARGS:-}" \
     "$work/builder/bin/python" -m pip wheel -q --no-deps --no-cache-dir -w "$work/wheel" "$work/l3_codec-$version"
-  PATH=$root/$work/tools/bin:$PATH auditwheel -v repair "${excluded[@]}" -w "$out" "$work/wheel"/*.whl >"$work/auditwheel.log" 2>&1 ||
-    { cat "$work/auditwheel.log" >&2; return 1; }
+  PATH=$root/$work/tools/bin:$PATH auditwheel repair "${excluded[@]}" -w "$out" "$work/wheel"/*.whl \
+    >"$work/auditwheel.log" 2>&1 || { cat "$work/auditwheel.log" >&2; return 1; }
 }
 
 # Installs a wheel as a user does, on a path without a compiler, and runs the tests that need no other package.
@@ -76,7 +76,8 @@ took = time.perf_counter() - began
 print(f"release: importing l3 takes {took * 1000:.0f} ms beyond NumPy", file=sys.stderr)
 sys.exit(took > 0.1)'
   "$python" -c "$import" || "$python" -c "$import" || "$python" -c "$import" || return
-  (cd "$work/l3-$version/python/tests" && L3_COMMAND=$command "$python" -m unittest -q test_docs.Pages.test_readme test_decode test_dataset)
+  (cd "$work/l3-$version/python/tests" &&
+    L3_COMMAND=$command "$python" -m unittest -q test_docs.Pages.test_readme test_decode test_dataset)
 }
 
 if [ "${1:-}" = --notes ]; then
