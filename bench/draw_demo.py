@@ -29,9 +29,9 @@ def filtered(row: bytes, above: bytes, step: int) -> bytes:
     left = bytes(step) + row[:-step] if len(row) > step else bytes(len(row))
     candidates = [
         row,
-        bytes((a - b) & 255 for a, b in zip(row, left, strict=True)),
-        bytes((a - b) & 255 for a, b in zip(row, above, strict=True)),
-        bytes((a - (b + c) // 2) & 255 for a, b, c in zip(row, left, above, strict=True)),
+        bytes((a - b) & 255 for a, b in zip(row, left)),  # noqa: B905 (Python 3.9)
+        bytes((a - b) & 255 for a, b in zip(row, above)),  # noqa: B905 (Python 3.9)
+        bytes((a - (b + c) // 2) & 255 for a, b, c in zip(row, left, above)),  # noqa: B905 (Python 3.9)
     ]
     best = min(range(4), key=lambda i: sum(min(v, 256 - v) for v in candidates[i]))
     return bytes([best]) + candidates[best]

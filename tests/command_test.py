@@ -370,7 +370,9 @@ class Messages(CommandTest):
 
     def test_help_teaches(self) -> None:
         self.assertIn(b"Exit status", self.l3("--help").stdout)
-        self.assertRegex(self.l3("--version").stdout, rb"^l3 \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.l3("--version").stdout, rb"^l3 \d+\.\d+\.\d+\n"
+                         rb"commit: ([0-9a-f]{40}|unknown)\nprocessor targets: (\w+, )*\w+ \(in use: \w+\)\n"
+                         rb"CUDA: (yes|no)\n$")
         for command in ("encode", "decode", "info", "verify", "convert", "merge", "export", "ls", "cat", "bench",
                         "completion", "manual"):
             text = self.l3(command, "--help").stdout.decode()

@@ -149,7 +149,7 @@ class Manual(TextsTest):
                      "ENVIRONMENT\n"):
             self.assertIn(f"\n.SH {part}", page)
         self.assertIn("L3_CPU=", page.split(".SH ENVIRONMENT")[1])
-        version = self.l3("--version").stdout.decode().strip()
+        version = self.l3("--version").stdout.decode().splitlines()[0]
         self.assertIn(f'"{version}"', page.splitlines()[1])
         for command in self.commands:
             help_text = self.l3(command, "--help").stdout.decode()

@@ -30,7 +30,8 @@ from command_testing import l3_command, main, png
 from docs_blocks import ROOT, Block
 
 # Pages whose blocks and commands are checked.
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples/README.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "examples/README.md",
+         *sorted(ROOT.glob("docs/*.md"))]
 # Pages whose lines must be short.
 SHORT = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "bench/README.md", ROOT / "kernels/NOTES.md"]
 LONGEST_LINE = 120

@@ -219,7 +219,7 @@ CommandLine::CommandLine(const About& about, const std::string& version)
   texts_->examples[app_.get()] = about.examples;
   texts_->manual[app_.get()] = about.manual;
   app_->set_help_flag("-h,--help", "Print this help");
-  app_->set_version_flag("--version", version, "Print the version");
+  app_->set_version_flag("--version", version, "Print version, commit, processor targets, and whether it can use CUDA");
   app_->require_subcommand(1);
   app_->footer(about.closing);
 }

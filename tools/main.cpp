@@ -10,6 +10,7 @@
 #include "l3/l3.h"
 #include "options.h"
 #include "unfinished.h"
+#include "version.h"
 
 namespace {
 
@@ -47,7 +48,7 @@ constexpr const char* kManual =
     "  L3_CERTIFICATES=FILE                certificates of authorities to trust, in the form PEM\n";
 
 int run(int argc, char** argv, tools::Context& context) {
-  tools::CommandLine line({kPurpose, kExamples, kClosing, kManual}, std::string("l3 ") + l3_version_text());
+  tools::CommandLine line({kPurpose, kExamples, kClosing, kManual}, tools::version_text());
   tools::add_encode(line);
   tools::add_decode(line);
   tools::add_info(line);

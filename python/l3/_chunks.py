@@ -17,6 +17,8 @@ MOST_BYTES = 2**26
 """the most that metadata, a profile or a text may have when it is unpacked"""
 _MOST_SECTION_BYTES = 2**30
 _TEXTS = ("tEXt", "zTXt", "iTXt")
+XMP = "XML:com.adobe.xmp"
+"""the keyword of a text with XMP, which is an iTXt chunk"""
 _ANIMATIONS = ("acTL", "fcTL", "fdAT")
 # The parts of the colour space section, in the order of their bits: size of the part and format of its numbers.
 _COLOUR_PARTS = {"cICP": (4, "4B"), "gAMA": (4, "I"), "sRGB": (1, "B"), "cHRM": (32, "8I")}
@@ -203,7 +205,7 @@ def _text_chunk(key: Any, value: Any) -> Chunk:
         raise ValueError(f"text has a null character in the value of {key!r}, which PNG does not allow")
     # What Pillow's PngImagePlugin.iTXt remembers of a text.
     language, translated = (getattr(value, name, None) or "" for name in ("lang", "tkey"))
-    if not language and not translated:
+    if not language and not translated and key != XMP:
         try:
             return Chunk("tEXt", keyword + b"\0" + value.encode("latin-1"))
         except UnicodeEncodeError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Union, overload
 
@@ -329,8 +328,8 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
     array
         uint8 or uint16, of shape (H, W) or (H, W, C) with at most 4 channels (with ``layout="CHW"``: (C, H, W)). A
         NumPy array, or any array on a CPU that NumPy can convert. Or a Pillow image of mode 1, L, LA, RGB, RGBA, I;16
-        or P. It keeps its palette (unless `colour` is ``"gray"``), its transparent colour, ICC profile and EXIF, and
-        the text of a PNG that Pillow opened. The arguments below replace these.
+        or P. It keeps its palette (unless `colour` is ``"gray"``), its transparent colour, ICC profile, EXIF, XMP and
+        density, and the text of a PNG that Pillow opened. The arguments below replace these.
     path
         the file to write, or a file object to write to. None: return the bytes.
     method, effort
@@ -419,9 +418,9 @@ def image_to_encode(array: Any, *, layout: str = "HWC", colour: str | None = Non
             bits = 1
         if transparent is None and palette is None:
             transparent = _pillow.transparent_of(array, mode, bits or (16 if mode.startswith("I;16") else 8))
-        given = icc, exif, text
-        icc, exif, text = (its if mine is None else mine  # noqa: B905 (Python 3.9)
-                           for mine, its in zip(given, _pillow.metadata_of(array)))
+        given = icc, exif, text, chunks
+        icc, exif, text, chunks = (its if mine is None else mine  # noqa: B905 (Python 3.9)
+                                   for mine, its in zip(given, _pillow.metadata_of(array)))
         array = np.asarray(array, np.uint8) if mode == "1" else np.asarray(array)
     pixels = _pixels(array, layout)
     bits = _bits_of(pixels.dtype.name, bits)
@@ -566,7 +565,7 @@ def _transparency(transparent: int | Sequence[int], colour: str, bits: int) -> b
 def _write(path: str, file: bytes) -> None:
     """Writes a file that appears only when it is complete."""
     folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{secrets.token_hex(4)}")
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as stream:

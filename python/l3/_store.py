@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import errno
 import functools
@@ -12,12 +11,16 @@ import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union
 
 import numpy as np
 
 from . import _arguments as arguments
 from . import _native
+
+# Importing it takes as long as everything else of l3, so functions do that when they need it.
+if TYPE_CHECKING:
+    import asyncio
 
 Bytes = Union[bytes, bytearray, memoryview, "np.ndarray[Any, Any]"]
 _Result = TypeVar("_Result")
@@ -173,9 +176,13 @@ class Runner:
     # --------------------------------------------------------------------------------------------------------- tasks
 
     def _run_tasks(self) -> None:
+        import asyncio
+
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
+        import asyncio
+
         loop = asyncio.get_running_loop()
         tasks: dict[int, asyncio.Task[None]] = {}
         ended = asyncio.Event()
@@ -214,6 +221,8 @@ def _answer(store: Any, request: _native.StoreRequest) -> None:
 
 
 async def _answer_later(store: Any, request: _native.StoreRequest) -> None:
+    import asyncio
+
     try:
         if request.wants_size:
             request.finish_size(_size_of(await store.size(request.key)))
@@ -250,6 +259,8 @@ def _kind(value: object) -> str:
 
 
 def _fail(request: _native.StoreRequest, error: BaseException) -> None:
+    import asyncio
+
     status, number = _FILE, 0
     if isinstance(error, FileNotFoundError):
         number = errno.ENOENT

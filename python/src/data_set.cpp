@@ -169,7 +169,7 @@ nb::bytes labels(const DataSet& self) {
   const nb::object bytes = nb::steal<nb::object>(
       PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(info.samples * sizeof(int64_t))));
   if (!bytes.is_valid()) throw nb::python_error();
-  char* to = PyBytes_AS_STRING(bytes.ptr());
+  char* to = PyBytes_AsString(bytes.ptr());
   {
     const nb::gil_scoped_release unlocked;
     l3_data_sample sample = l3_data_sample_init();
@@ -189,7 +189,7 @@ nb::bytes read(const DataSet& self, uint64_t index) {
   if (!bytes.is_valid()) throw nb::python_error();
   l3_data_error error{};
   l3_status status = L3_OK;
-  char* to = PyBytes_AS_STRING(bytes.ptr());
+  char* to = PyBytes_AsString(bytes.ptr());
   {
     const nb::gil_scoped_release unlocked;
     status = l3_data_read(self.set.get(), index, to, sample.size, &error);

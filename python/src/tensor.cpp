@@ -159,10 +159,10 @@ int64_t number_of(nb::handle object, const char* name) {
 
 bool is_versioned(nb::handle max_version) {
   if (max_version.is_none()) return false;
-  if (!PyTuple_Check(max_version.ptr()) || PyTuple_GET_SIZE(max_version.ptr()) != 2) {
+  if (!PyTuple_Check(max_version.ptr()) || PyTuple_Size(max_version.ptr()) != 2) {
     throw nb::type_error("max_version must be a tuple (major, minor) or None");
   }
-  return number_of(PyTuple_GET_ITEM(max_version.ptr(), 0), "max_version") >= 1;
+  return number_of(PyTuple_GetItem(max_version.ptr(), 0), "max_version") >= 1;
 }
 
 void note_stream(const Tensor& tensor, nb::handle stream) {
@@ -182,11 +182,11 @@ void note_stream(const Tensor& tensor, nb::handle stream) {
 nb::object to_dlpack(const Tensor& tensor, nb::handle stream, nb::handle max_version, nb::handle dl_device,
                      nb::handle copy) {
   if (!dl_device.is_none()) {
-    if (!PyTuple_Check(dl_device.ptr()) || PyTuple_GET_SIZE(dl_device.ptr()) != 2) {
+    if (!PyTuple_Check(dl_device.ptr()) || PyTuple_Size(dl_device.ptr()) != 2) {
       throw nb::type_error("dl_device must be a tuple (type, number) or None");
     }
-    const int64_t type = number_of(PyTuple_GET_ITEM(dl_device.ptr(), 0), "dl_device");
-    const int64_t number = number_of(PyTuple_GET_ITEM(dl_device.ptr(), 1), "dl_device");
+    const int64_t type = number_of(PyTuple_GetItem(dl_device.ptr(), 0), "dl_device");
+    const int64_t number = number_of(PyTuple_GetItem(dl_device.ptr(), 1), "dl_device");
     if (type != tensor.device.device_type || number != tensor.device.device_id) {
       throw nb::buffer_error("a tensor cannot be moved to another device");
     }

@@ -52,6 +52,8 @@ class Pages(Folder):
             l3.encode(picture(len(name), 480, 640), self.folder / f"{name}.l3", method="fast")
         palette = np.arange(24, dtype=np.uint8).reshape(8, 3) * 10
         l3.encode(picture(1, 480, 640, channels=1) // 32, self.folder / "labels.l3", method="fast", palette=palette)
+        (self.folder / "folder/cats").mkdir(parents=True)
+        l3.encode(picture(1), self.folder / "folder/cats/1.l3")
         for i in range(12):
             write_png(self.folder / "pngs" / ("dogs" if i % 2 else "cats") / f"{i:02}.png", picture(i, 144, 160))
         convert(self.folder / "pngs", self.folder / "set", "--method", "fast")
