@@ -60,7 +60,7 @@ class L3ImageFile(ImageFile.ImageFile):
         self.tile = [("l3", (0, 0, *self._size), 0, ())]
 
     def verify(self) -> None:
-        """Decodes the pixels and forgets them. Pillow's formats raise what they like; this one OSError."""
+        """Decodes the pixels, which compares all checks, and forgets them. Raises OSError if the file is damaged."""
         if self.fp is None:
             raise RuntimeError("verify must be called directly after open")
         self.fp.seek(0)
