@@ -7,8 +7,8 @@
                                              difference
 
 It also tests three more things. In a recipe with `+` or `-` lines, only those lines are wrong, so the file without them
-must decode and verify. If a recipe states samples or entries of a palette, the oracle must return them. For every reason for which libl3 refuses
-a file, there is a vector that it refuses for that reason (vectors_said.txt lists them).
+must decode and verify. If a recipe states samples or entries of a palette, the oracle must return them. For every
+reason for which libl3 refuses a file, there is a vector that it refuses for that reason (vectors_said.txt lists them).
 """
 
 from __future__ import annotations
