@@ -39,7 +39,8 @@ LONGEST_README = 120
 
 SHELL_WORDS = ("do", "then", "else", "if", "while", "until", "time", "!", "{", "exec", "env", "sudo")
 # What commands of ./run pass their options to.
-RUN_SCRIPTS = {"fuzz": ["tests/fuzz/soak.py"], "soak": ["tests/fuzz/soak.py"], "mutate": ["tests/mutation_check.py"],
+RUN_SCRIPTS = {"fuzz": ["tests/fuzz/soak.py"], "soak": ["tests/fuzz/soak.py"],
+               "mutate": ["tests/mutation_check.py", "tests/oracle_mutation.py"],
                "resume-soak": ["tests/resume_soak.py"], "bench": ["bench/gate.py", "bench/headline.py"]}
 SCRIPT = re.compile(r"(?:\./)?(?:bench|examples|kernels|python|spec|tests|codec|build)/[\w./-]+\.(?:py|sh|slurm)")
 

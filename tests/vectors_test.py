@@ -7,8 +7,8 @@
                                              difference
 
 It also tests three more things. In a recipe with `+` or `-` lines, only those lines are wrong, so the file without them
-must decode and verify. If a recipe states samples, decoding must return them. For every reason for which libl3 refuses
-a file, there is a vector that it refuses for that reason (vectors_said.txt lists them).
+must decode and verify. If a recipe states samples or entries of a palette, the oracle must return them. For every
+reason for which libl3 refuses a file, there is a vector that it refuses for that reason (vectors_said.txt lists them).
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def ask_libl3(command: list[str], models: list[Path], paths: list[Path]) -> list
 
 def ask_oracle(
     blindness: Blindness, data: bytes, models: l3_decode.Models, wanted: Verdict
-) -> tuple[Verdict, list[int] | None]:
-    """What the oracle says, and the samples; of compressed metadata, which it cannot see, what is wanted."""
+) -> tuple[Verdict, l3_decode.Image | None]:
+    """What the oracle says, and the image; of compressed metadata, which it cannot see, what is wanted."""
     try:
         image = l3_decode.decode(data, models=models)
     except l3_decode.OverLimit:
@@ -91,7 +91,7 @@ def ask_oracle(
         verified = "REJECT"
     if verified == "ok" and blindness.blind:
         verified = wanted.verified
-    return Verdict(sha.hexdigest()[:32], verified), list(image.values()) if len(image.samples) < 1 << 16 else None
+    return Verdict(sha.hexdigest()[:32], verified), image
 
 
 def short(verdict: Verdict) -> Verdict:
@@ -143,11 +143,13 @@ def main() -> int:
             blindness = Blindness(l3_decode)
             by_name = {l3_decode.name_of(model.read_bytes()): model.read_bytes() for model in models}
             for name, recipe, path, verdict in zip(names, recipes, paths, verdicts, strict=False):
-                oracle, samples = ask_oracle(blindness, path.read_bytes(), by_name, short(verdict))
+                oracle, image = ask_oracle(blindness, path.read_bytes(), by_name, short(verdict))
                 if oracle != short(verdict):
                     complaints.append(f"{name}: the oracle says {oracle}, libl3 {verdict}")
-                if recipe.samples is not None and samples != recipe.samples:
-                    complaints.append(f"{name}: the samples are {samples}")
+                if recipe.samples is not None and (image is None or list(image.values()) != recipe.samples):
+                    complaints.append(f"{name}: the oracle gives other samples than the recipe states")
+                if recipe.entries is not None and (image is None or not build.entries_fit(recipe, image.palette)):
+                    complaints.append(f"{name}: the oracle gives another palette than the recipe states")
 
     for name, verdict in zip(names, verdicts, strict=False):
         refused = verdict.verified not in ("ok", "LIMIT", "MODEL")

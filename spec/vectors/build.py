@@ -116,6 +116,7 @@ class Recipe:
     truncate: int | None = None
     append: bytes = b""
     samples: list[int] | None = None  # what a decoder must give
+    entries: bytes | int | None = None  # of the palette, all of them, or their check
     tiny: bytes | None = None  # section 18; bytes behind the last section
 
     @property
@@ -250,6 +251,8 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         recipe.append = contents(words)
     elif name == "samples":
         recipe.samples = numbers(words)
+    elif name == "entries":
+        recipe.entries = int(words[0][6:], 0) if words[0].startswith("check:") else contents(words)
     else:
         raise RecipeError(f"no such line: {keyword} {' '.join(words)}")
 
@@ -504,6 +507,12 @@ def build_text(text: str, control: bool = False) -> bytes:
     return build(parse(text, control))
 
 
+def entries_fit(recipe: Recipe, palette: list[bytes] | None) -> bool:
+    """Whether the entries of a palette are those that the recipe states."""
+    entries = b"".join(palette or ())
+    return recipe.entries is None or recipe.entries in (entries, check(entries) if len(entries) % 16 == 0 else None)
+
+
 def has_control(text: str) -> bool:
     return re.search(r"^[+-] ", text, re.MULTILINE) is not None
 
@@ -524,6 +533,8 @@ def models() -> Iterator[bytes]:
     for path in sorted((HERE.parent / "models").glob("*.l3model")):
         yield path.read_bytes()
     for name, text in recipes():
+        if "elsewhere" not in text:
+            continue
         for control in (False, True):
             recipe = parse(text, control)
             if recipe.model and recipe.elsewhere and not name.startswith("limits/"):
