@@ -86,10 +86,10 @@ class FollowedPixels {
 
   // After its step, of every pixel: its values in all engine channels.
   void pass(uint32_t x, uint32_t y, const std::vector<uint32_t>& values) {
-    constexpr uint32_t kFactors[4] = {3266489917, 668265263, 374761393, 3550635117};
-    uint32_t trail = 3816266512 * trail_of_w(x, y);
+    constexpr uint32_t kFactors[4] = {3266489917u, 668265263u, 374761393u, 3550635117u};
+    uint32_t trail = 3816266512u * trail_of_w(x, y);
     for (size_t e = 0; e < values.size(); ++e) trail += kFactors[e] * values[e];
-    const uint32_t scene = trail + 3955914496 * scene_of_ne(x, y);
+    const uint32_t scene = trail + 3955914496u * scene_of_ne(x, y);
     trails_[{y, x}] = trail;
     scenes_[{y, x}] = scene;
   }
@@ -113,8 +113,8 @@ class FollowedPixels {
     return y > 0 && x + 1 < width_ ? scenes_.at({y - 1, x + 1}) : 0;
   }
   uint32_t key_of(uint32_t x, uint32_t y) const {
-    const uint32_t a = 2654435761 * trail_of_w(x, y) + 2246822507 * scene_of_ne(x, y);
-    return 739982445 * (a ^ a / 32768);
+    const uint32_t a = 2654435761u * trail_of_w(x, y) + 2246822507u * scene_of_ne(x, y);
+    return 739982445u * (a ^ a / 32768);
   }
   uint32_t step_of(const At& at) const {
     return std::max(width_, 2 * lanes_) * (at.y / lanes_) + at.x + 2 * (at.y % lanes_);

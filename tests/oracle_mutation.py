@@ -43,14 +43,6 @@ LISTED = ROOT / "tests" / "oracle_survivors.txt"
 SMALL = 4096  # samples of an image: vectors up to here come first
 MEMORY = 3 << 30  # for a mutant
 KILLED = 1  # exit status of a process that noticed a change
-# Section 15.6 is being changed: its functions and constants are not mutated yet.
-LEFT_OUT = {
-    "TokenTile.source", "TokenTile.keep", "TokenTile.kept_beside", "TokenTile.scene_of_ne", "TokenTile.key",
-    "TokenTile.leave_trails", "FOLLOW_FACTORS", "NEAR_FACTORS", "TRAIL_FACTORS", "NEVER", "NO_SOURCE",
-}
-# And, in other functions, lines with these words.
-LEFT_OUT_WORDS = ("follow", "source", "step", "trails", "scenes", ".kept", ".entries", ".near", ".wide")
-FOLLOWING = ("TokenTile", "decode_tokens", "Source")
 
 
 @dataclass
@@ -63,11 +55,6 @@ class Vector:
     blind: bool = True  # whether the oracle cannot see what is wrong
     seconds: float = 1.0  # for the oracle
     reached: set[int] = field(default_factory=set)  # lines of statements
-
-
-def is_left_out(mutant: Mutant) -> bool:
-    of_tiles = mutant.function.split(".")[0] in FOLLOWING
-    return mutant.function in LEFT_OUT or (of_tiles and any(word in mutant.before for word in LEFT_OUT_WORDS))
 
 
 class Vectors:
@@ -158,7 +145,7 @@ class Mutation:
         self.verbose = verbose
         self.source = ORACLE.read_text()
         self.finder = Finder(self.source)
-        self.mutants = [mutant for mutant in self.finder.found if not is_left_out(mutant)]
+        self.mutants = self.finder.found
         self.at_start = used_at_start(self.finder.tree)
         self.vectors = Vectors()
 
