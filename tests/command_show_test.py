@@ -16,12 +16,28 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from command_testing import FAILED, USAGE, CommandTest, flip, l3_command, main, png
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "spec" / "vectors"))
+from command_sets_sources_test import tiff
+from command_testing import (
+    FAILED,
+    METADATA_SECTION,
+    USAGE,
+    CommandTest,
+    flip,
+    l3_command,
+    main,
+    png,
+    section_offset,
+)
+
+import build
 
 Pixel = tuple[int, ...]
 Rows = list[list[Pixel]]
@@ -265,6 +281,17 @@ class Pixels(ShowTest):
             self.assertEqual(seen, expected)
             self.assertEqual((seen[0][0], seen[9][9]), ((LIGHT,) * 3, (9,) * 3))
 
+    def test_of_premultiplied_alpha_are_weighted_once(self) -> None:
+        recipe = "# Two pixels.\nspec 3\nimage 2x1 rgb_alpha 8\nalpha 2\nraw 40 100 0 128  5 6 7 255\n"
+        seen = self.kitty(self.write("a.l3", build.build_text(recipe)))
+        for value, its in zip((40, 100, 0), seen[0][0]):
+            self.assertAlmostEqual(its, value + LIGHT * 127 / 255, delta=1)
+        self.assertEqual(seen[0][1], (5, 6, 7))
+
+    def test_are_those_of_the_first_page(self) -> None:
+        pages = [(3, 1, bytes([1, 2, 3])), (2, 1, bytes([4, 5]))]
+        self.assertEqual(self.kitty(self.write("a.tif", tiff(*pages))), [[(1,) * 3, (2,) * 3, (3,) * 3]])
+
     def test_of_palettes_are_colours(self) -> None:
         palette, indices = noise(4, 1)[0], [bytes([0, 1, 2, 3, 0])]
         chunks = [(b"PLTE", bytes(value for colour in palette for value in colour)), (b"tRNS", bytes([255, 0, 51]))]
@@ -440,6 +467,15 @@ class Failures(ShowTest):
             self.assertNotRegex(said.stderr, rb"[\x00-\x09\x0b-\x1f\x7f]")
         self.assertIn(b"more pixels than the limit", self.l3("show", "--as", "kitty", "--max-pixels", 10,
                                                      self.image("b.png", noise(9, 9)), code=FAILED).stderr)
+
+    def test_of_metadata_cost_no_pixels(self) -> None:
+        rows = noise(30, 30)
+        data = png(30, 30, rows=bytes_of(rows), after=[(b"tEXt", b"key\0value")])
+        file = self.encoded("a.png", data, "--method", "fast")  # not tiny
+        flip(file, section_offset(file.read_bytes(), METADATA_SECTION) + 9)
+        said = self.l3("show", "--as", "kitty", file, code=FAILED)
+        self.assertEqual(from_kitty(said.stdout), rows)
+        self.assertIn(b": offset ", said.stderr)
 
     def test_a_full_disk(self) -> None:
         if not Path("/dev/full").exists():

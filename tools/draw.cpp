@@ -180,8 +180,10 @@ void draw_kitty(const Picture& picture, const Put& put) {
   for (size_t i = 0; i < picture.pixels.size(); i += kBytesOfChunk) {
     const size_t count = std::min(kBytesOfChunk, picture.pixels.size() - i);
     const bool last = i + count == picture.pixels.size();
-    const std::string text = base64(std::span(picture.pixels).subspan(i, count));
-    if (!put("\x1b_G" + keys + (last ? ",m=0;" : ",m=1;") + text + "\x1b\\")) return;
+    std::string chunk = "\x1b_G" + keys;
+    chunk += last ? ",m=0;" : ",m=1;";
+    chunk += base64(std::span(picture.pixels).subspan(i, count));
+    if (!put(chunk + "\x1b\\")) return;
     keys = "q=2";
   }
   put("\n");
