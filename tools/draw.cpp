@@ -134,7 +134,7 @@ std::string band_text(const Picture& picture, const Indexed& indexed, uint32_t t
     text += (text.empty() ? "#" : "$#") + std::to_string(i);
     add_sixels(std::span(columns).subspan(i * width, width), text);
   }
-  return text + "-";
+  return text;
 }
 
 // -------------------------------------------------------------------------------------------------------------- blocks
@@ -200,7 +200,8 @@ void draw_sixel(const Picture& picture, const Put& put) {
   }
   if (!put(head)) return;
   for (uint32_t top = 0; top < picture.height; top += kBandRows) {
-    if (!put(band_text(picture, *indexed, top))) return;
+    // The screen may scroll with a new band, so none follows the last one.
+    if (!put((top == 0 ? "" : "-") + band_text(picture, *indexed, top))) return;
   }
   put("\x1b\\\n");
 }

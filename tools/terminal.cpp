@@ -58,7 +58,7 @@ bool lists(std::string_view numbers, std::string_view wanted) {
 // Asks the terminal what it can do. Its modes are those from before afterwards, also if a signal ends the process.
 std::string ask_terminal(Context& context) {
   termios before{};
-  // A process in the background would be stopped.
+  // Only if stdin is a terminal, and this process in its foreground: the terminal would stop another one.
   if (tcgetpgrp(STDIN_FILENO) != getpgrp() || tcgetattr(STDIN_FILENO, &before) != 0) return "";
   const uint64_t cleanup =
       context.unfinished.add_cleanup([before] { (void)tcsetattr(STDIN_FILENO, TCSANOW, &before); });
@@ -103,9 +103,7 @@ Protocol protocol_of_terminal(Context& context) {
                       program == "WezTerm" || program == "ghostty")) {
     return Protocol::kitty;
   }
-  if (term.empty() || term == "dumb" || isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
-    return Protocol::blocks;
-  }
+  if (term.empty() || term == "dumb") return Protocol::blocks;
   return lists(ask_terminal(context), "4") ? Protocol::sixel : Protocol::blocks;
 }
 

@@ -14,6 +14,7 @@ namespace tools {
 loader::Size room_of_terminal(Protocol protocol, uint32_t columns);
 
 // The best protocol that the terminal says it understands, by its environment or by its answer to a question.
+// stdout must be a terminal; if stdin is none, it is not asked.
 Protocol protocol_of_terminal(Context& context);
 
 bool has_true_colour();
