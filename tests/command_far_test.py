@@ -136,6 +136,8 @@ class Everywhere(FarTest):
         self.said("cat", self.url, "0003.png", one)
         self.said("cat", self.set, "0003.png", other)
         self.assertEqual(one.read_bytes(), other.read_bytes())
+        shown = ("show", "--as", "kitty")
+        self.assertEqual(self.said(*shown, self.url, "0003.png"), self.said(*shown, one))
         self.said("export", self.url, self.folder / "far")
         self.said("export", self.set, self.folder / "near")
         self.assertEqual(contents(self.folder / "far"), contents(self.folder / "near"))

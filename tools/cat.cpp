@@ -1,7 +1,6 @@
 // l3 cat: writes one sample of a data set as a file.
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "data_sets.h"
 #include "file_io.h"
@@ -15,22 +14,6 @@ struct CatOptions {
   std::string set, name, out = "-";
 };
 
-// Puts the model into an L3 file that only names it, because the data set is the only place that has the model.
-Outcome<bridge::Buffer> with_its_model(bridge::Buffer file, const l3::Sample& sample, const std::string& name) {
-  if (!sample.is_image() || sample.model_bytes == nullptr) return file;
-  if (sample.model == nullptr) return Failure{name, std::nullopt, "the model of this image is damaged"};
-  l3_error error{};
-  size_t size = 0;
-  bridge::Buffer standalone;
-  l3_status status = l3_embed_model(file.bytes().data(), file.size(), sample.model, nullptr, 0, &size, &error);
-  if (status == L3_ERROR_BUFFER) {
-    uint8_t* const to = standalone.reset(size);
-    status = l3_embed_model(file.bytes().data(), file.size(), sample.model, to, size, &size, &error);
-  }
-  if (status != L3_OK) return Failure{name, error.offset, error.reason};
-  return standalone;
-}
-
 int cat(const CatOptions& options, Context& context) {
   Console& console = context.console;
   if (options.out == "-" && console.stdout_is_terminal()) {
@@ -41,10 +24,9 @@ int cat(const CatOptions& options, Context& context) {
     console.fail(set.failure());
     return kExitFailed;
   }
-  const std::optional<uint64_t> index = set->find(options.name);
+  const Outcome<uint64_t> index = find_sample(*set, options.set, options.name);
   if (!index) {
-    console.fail(
-        {path_text(options.set), std::nullopt, "no sample has the name " + options.name + " (l3 ls prints the names)"});
+    console.fail(index.failure());
     return kExitFailed;
   }
   const l3::Sample sample = set->sample(*index);
@@ -53,8 +35,7 @@ int cat(const CatOptions& options, Context& context) {
                                     ", but cat writes images as L3 files: write .l3, or use a pipe: l3 cat SET NAME | "
                                     "l3 decode - OUT");
   }
-  Outcome<bridge::Buffer> file = read_sample(*set, *index);
-  if (file) file = with_its_model(std::move(*file), sample, display_name(*set, sample));
+  const Outcome<bridge::Buffer> file = read_with_model(*set, *index);
   if (!file) {
     console.fail(file.failure());
     return kExitFailed;

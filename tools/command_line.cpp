@@ -39,10 +39,11 @@ std::vector<std::string> command_names(const CLI::App& app) {
 // Names that other programs use, and the command that does this here.
 std::string other_name(const std::string& word) {
   constexpr std::pair<const char*, const char*> kNames[] = {
-      {"compress", "encode"}, {"pack", "convert"},    {"import", "convert"}, {"decompress", "decode"},
-      {"unpack", "export"},   {"extract", "export"},  {"list", "ls"},        {"dir", "ls"},
-      {"check", "verify"},    {"test", "verify"},     {"show", "info"},      {"identify", "info"},
-      {"man", "manual"},      {"benchmark", "bench"}, {"push", "upload"},    {"pull", "download"}};
+      {"compress", "encode"}, {"pack", "convert"},   {"import", "convert"},  {"decompress", "decode"},
+      {"unpack", "export"},   {"extract", "export"}, {"list", "ls"},         {"dir", "ls"},
+      {"check", "verify"},    {"test", "verify"},    {"view", "show"},       {"display", "show"},
+      {"identify", "info"},   {"man", "manual"},     {"benchmark", "bench"}, {"push", "upload"},
+      {"pull", "download"}};
   const auto* const found =
       std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& name) { return word == name.first; });
   return found == std::end(kNames) ? "" : found->second;

@@ -80,6 +80,30 @@ Outcome<bridge::Buffer> read_sample(const l3::DataSet& set, uint64_t index) {
   return bytes;
 }
 
+Outcome<uint64_t> find_sample(const l3::DataSet& set, const std::string& path, const std::string& name) {
+  const std::optional<uint64_t> index = set.find(name);
+  if (index) return *index;
+  return Failure{path_text(path), std::nullopt, "no sample has the name " + name + " (l3 ls prints the names)"};
+}
+
+Outcome<bridge::Buffer> read_with_model(const l3::DataSet& set, uint64_t index) {
+  Outcome<bridge::Buffer> file = read_sample(set, index);
+  const l3::Sample sample = set.sample(index);
+  if (!file || !sample.is_image() || sample.model_bytes == nullptr) return file;
+  const std::string name = display_name(set, sample);
+  if (sample.model == nullptr) return Failure{name, std::nullopt, "the model of this image is damaged"};
+  l3_error error{};
+  size_t size = 0;
+  bridge::Buffer standalone;
+  l3_status status = l3_embed_model(file->bytes().data(), file->size(), sample.model, nullptr, 0, &size, &error);
+  if (status == L3_ERROR_BUFFER) {
+    uint8_t* const to = standalone.reset(size);
+    status = l3_embed_model(file->bytes().data(), file->size(), sample.model, to, size, &size, &error);
+  }
+  if (status != L3_OK) return Failure{name, error.offset, error.reason};
+  return standalone;
+}
+
 std::string label_text(const l3::DataSet& set, const l3::Sample& sample) {
   if (sample.label == L3_NO_LABEL) return "";
   const char* name = l3_data_class(set.get(), sample.label);

@@ -32,6 +32,13 @@ std::string display_name(const l3::DataSet& set, const l3::Sample& sample);
 // Reads the bytes of a sample and verifies its check.
 Outcome<bridge::Buffer> read_sample(const l3::DataSet& set, uint64_t index);
 
+// The number of the sample of this name. `path` is that of the data set.
+Outcome<uint64_t> find_sample(const l3::DataSet& set, const std::string& path, const std::string& name);
+
+// The same as read_sample(), but an L3 file that only names its model gets the model of the data set, which is the only
+// place that has it.
+Outcome<bridge::Buffer> read_with_model(const l3::DataSet& set, uint64_t index);
+
 // The name of the label, or its number if it has no name. Empty if there is no label.
 std::string label_text(const l3::DataSet& set, const l3::Sample& sample);
 

@@ -19,6 +19,7 @@ constexpr const char* kPurpose = "l3: lossless images that decode fast";
 constexpr const char* kExamples =
     "  l3 encode photo.png photo.l3      convert one image to L3\n"
     "  l3 decode photo.l3 photo.png      convert it back\n"
+    "  l3 show photo.l3                  look at it in the terminal\n"
     "  l3 convert pngs/ set/             convert a folder of images to a data set\n"
     "  l3 verify --against pngs/ set/    check that the data set holds exactly these images\n"
     "  l3 upload set/ s3://bucket/set    copy a data set to a store; the other commands read it there\n"
@@ -52,6 +53,7 @@ int run(int argc, char** argv, tools::Context& context) {
   tools::add_encode(line);
   tools::add_decode(line);
   tools::add_info(line);
+  tools::add_show(line);
   tools::add_verify(line);
   tools::add_convert(line);
   tools::add_merge(line);

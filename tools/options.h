@@ -45,6 +45,7 @@ int wrong_usage(Context& context, const std::string& reason);
 void add_encode(CommandLine& line);
 void add_decode(CommandLine& line);
 void add_info(CommandLine& line);
+void add_show(CommandLine& line);
 void add_verify(CommandLine& line);
 void add_convert(CommandLine& line);
 void add_merge(CommandLine& line);
