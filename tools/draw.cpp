@@ -15,7 +15,7 @@ namespace {
 
 using Colour = std::array<uint8_t, 3>;
 
-Colour colour_at(const Picture& picture, uint32_t x, uint32_t y) {
+Colour colour_at(const OpaqueImage& picture, uint32_t x, uint32_t y) {
   const uint8_t* const pixel = picture.pixels.data() + (size_t{y} * picture.width + x) * 3;
   return {pixel[0], pixel[1], pixel[2]};
 }
@@ -48,7 +48,7 @@ struct Indexed {
 };
 
 // The picture with its own colours. Nothing if they are too many.
-std::optional<Indexed> with_own_colours(const Picture& picture) {
+std::optional<Indexed> with_own_colours(const OpaqueImage& picture) {
   Indexed result;
   std::map<Colour, uint8_t> known;
   for (uint32_t y = 0; y < picture.height; ++y) {
@@ -68,7 +68,7 @@ std::optional<Indexed> with_own_colours(const Picture& picture) {
 
 // The picture with six levels of red, green and blue. What a pixel gains or loses by that is taken from or given to its
 // neighbours, as Floyd and Steinberg do: 7/16 to the right, 3/16, 5/16 and 1/16 below.
-Indexed with_levels(const Picture& picture) {
+Indexed with_levels(const OpaqueImage& picture) {
   Indexed result;
   for (int i = 0; i < kLevels * kLevels * kLevels; ++i) {
     const int red = i / (kLevels * kLevels), green = i / kLevels % kLevels, blue = i % kLevels;
@@ -117,7 +117,7 @@ void add_sixels(std::span<const uint8_t> columns, std::string& text) {
   }
 }
 
-std::string band_text(const Picture& picture, const Indexed& indexed, uint32_t top) {
+std::string band_text(const OpaqueImage& picture, const Indexed& indexed, uint32_t top) {
   const uint32_t width = picture.width, rows = std::min(kBandRows, picture.height - top);
   std::vector<uint8_t> columns(indexed.colours.size() * width);
   std::vector<bool> is_used(indexed.colours.size());
@@ -174,7 +174,7 @@ std::string colour_code(Colour colour, bool true_colour) {
 
 }  // namespace
 
-void draw_kitty(const Picture& picture, const Put& put) {
+void draw_kitty(const OpaqueImage& picture, const Put& put) {
   // a=T: show it at once. f=24: three bytes a pixel. q=2: the terminal shall not answer. m=1: more chunks follow.
   std::string keys = "a=T,f=24,q=2,s=" + std::to_string(picture.width) + ",v=" + std::to_string(picture.height);
   for (size_t i = 0; i < picture.pixels.size(); i += kBytesOfChunk) {
@@ -189,7 +189,7 @@ void draw_kitty(const Picture& picture, const Put& put) {
   put("\n");
 }
 
-void draw_sixel(const Picture& picture, const Put& put) {
+void draw_sixel(const OpaqueImage& picture, const Put& put) {
   std::optional<Indexed> indexed = with_own_colours(picture);
   if (!indexed) indexed = with_levels(picture);
   // Pixels are square, and those without a colour keep that of the screen.
@@ -206,7 +206,7 @@ void draw_sixel(const Picture& picture, const Put& put) {
   put("\x1b\\\n");
 }
 
-void draw_blocks(const Picture& picture, bool true_colour, const Put& put) {
+void draw_blocks(const OpaqueImage& picture, bool true_colour, const Put& put) {
   for (uint32_t y = 0; y < picture.height; y += 2) {
     const bool has_lower = y + 1 < picture.height;
     std::string line, last;

@@ -16,10 +16,10 @@ enum class Protocol : uint8_t { blocks, sixel, kitty };
 // picture is one. Returns false if there is no point in more.
 using Put = std::function<bool(std::string_view)>;
 
-void draw_kitty(const Picture& picture, const Put& put);
-void draw_sixel(const Picture& picture, const Put& put);
+void draw_kitty(const OpaqueImage& picture, const Put& put);
+void draw_sixel(const OpaqueImage& picture, const Put& put);
 // `true_colour`: colours of 24 bits; else the nearest ones of the 240 that are the same in all terminals.
-void draw_blocks(const Picture& picture, bool true_colour, const Put& put);
+void draw_blocks(const OpaqueImage& picture, bool true_colour, const Put& put);
 
 // What ends a picture of which only some bytes arrived.
 std::string_view ending(Protocol protocol);

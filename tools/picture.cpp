@@ -143,8 +143,8 @@ std::optional<Failure> fit(const std::string& name, Size room, const l3_limits& 
   return std::nullopt;
 }
 
-Picture on_checkerboard(const Image& image) {
-  Picture picture{image.width, image.height, {}};
+OpaqueImage on_checkerboard(const Image& image) {
+  OpaqueImage picture{image.width, image.height, {}};
   picture.pixels.resize(size_t{3} * image.width * image.height);
   const uint32_t channels = formats::channels(image.colour);
   const bool alpha = has_alpha(image.colour), gray = channels <= 2;

@@ -13,7 +13,7 @@
 
 namespace tools {
 
-struct Picture {
+struct OpaqueImage {
   uint32_t width = 0, height = 0;
   std::vector<uint8_t> pixels;  // red, green and blue of 8 bits, row after row
 };
@@ -29,6 +29,6 @@ void make_visible(formats::Image& image, bool stretches, bool is_premultiplied);
 std::optional<Failure> fit(const std::string& name, loader::Size room, const l3_limits& limits, formats::Image& image);
 
 // Puts a visible image on a checkerboard of grays, which shows where it is transparent.
-Picture on_checkerboard(const formats::Image& image);
+OpaqueImage on_checkerboard(const formats::Image& image);
 
 }  // namespace tools

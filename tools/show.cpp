@@ -159,7 +159,7 @@ int show_file(const ShowOptions& options, Context& context) {
     console.fail(*failure);
     return kExitFailed;
   }
-  const Picture picture = on_checkerboard(seen->image);
+  const OpaqueImage picture = on_checkerboard(seen->image);
   {
     Screen screen(protocol, context);
     const Put put = [&](std::string_view text) { return screen.put(text); };

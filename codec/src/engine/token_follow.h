@@ -63,7 +63,7 @@ class TokenFollow {
     scenes_of_ne(step, scenes);
     const uint32_t* const trails = lanes_->trail_of_w;
     uint32_t* const keys = lanes_->keys;
-    for (uint32_t l = 0; l < kLanes; ++l) keys[l] = wide_key(trails[l], scenes[l]);
+    for (uint32_t l = 0; l < kStride; ++l) keys[l] = wide_key(trails[l], scenes[l]);
   }
   // Finds what the pixel of a lane at column x, row y follows. `is_flat`: whether its four neighbours are equal.
   L3_INLINE void find(uint32_t step, uint32_t lane, uint32_t x, uint32_t y, const Around& around, bool is_flat) {
@@ -148,7 +148,7 @@ class TokenFollow {
   // a lane's last column sets its trail to 0.)
   L3_INLINE void find_inner(uint32_t (&inner)[kLanes]) const {
     const uint32_t lead = lead_, period = steps_.period, last = width_ - 1;
-    for (uint32_t l = 0; l < kLanes; ++l) {
+    for (uint32_t l = 0; l < kStride; ++l) {
       const uint32_t column = lead - 2 * l + (lead < 2 * l ? period : 0);
       inner[l] = column < last ? UINT32_MAX : 0;
     }
@@ -157,27 +157,27 @@ class TokenFollow {
     const uint32_t* const scenes = lanes_->scenes[(step + 1) % 2];
     alignas(64) uint32_t inner[kLanes];
     find_inner(inner);
-    for (uint32_t l = 0; l < kLanes; ++l) of_ne[l] = scenes[l] & inner[l];
+    for (uint32_t l = 0; l < kStride; ++l) of_ne[l] = scenes[l] & inner[l];
   }
   L3_INLINE void end_hashes(uint32_t step) {
     alignas(64) uint32_t of_ne[kLanes], inner[kLanes], sums[kLanes];
     scenes_of_ne(step, of_ne);
     find_inner(inner);
     const uint16_t* const first = values(step, 0);
-    for (uint32_t l = 0; l < kLanes; ++l) sums[l] = (first[l] ^ kValueBias) * kValueFactors[0];
+    for (uint32_t l = 0; l < kStride; ++l) sums[l] = (first[l] ^ kValueBias) * kValueFactors[0];
     for (uint32_t c = 1; c < kChannels; ++c) {
       if (c >= channels_) break;
       const uint32_t factor = kValueFactors[c];
       const uint16_t* const here = first + size_t{c} * kStride;
-      for (uint32_t l = 0; l < kLanes; ++l) sums[l] += (here[l] ^ kValueBias) * factor;
+      for (uint32_t l = 0; l < kStride; ++l) sums[l] += (here[l] ^ kValueBias) * factor;
     }
     uint32_t* const scenes = lanes_->scenes[step % 2] + 1;
     uint32_t* const trails = lanes_->trail_of_w;
-    for (uint32_t l = 0; l < kLanes; ++l) {
+    for (uint32_t l = 0; l < kStride; ++l) {
       sums[l] = trail_of(sums[l], trails[l]);
       trails[l] = sums[l] & inner[l];
     }
-    for (uint32_t l = 0; l < kLanes; ++l) scenes[l] = scene_of(sums[l], of_ne[l]);
+    for (uint32_t l = 0; l < kStride; ++l) scenes[l] = scene_of(sums[l], of_ne[l]);
   }
 
   Lanes* lanes_ = nullptr;  // the start of the memory; then:
