@@ -176,7 +176,8 @@ def fault_of_command(words: list[str]) -> str:
 
 @functools.cache
 def cmake_options() -> set[str]:
-    texts = [path.read_text() for folder in (".", "bench", "tools", "codec", "kernels", "loader", "python")
+    folders = (".", "bench", "tools", "codec", "kernels", "loader", "python", "extensions/nvimgcodec")
+    texts = [path.read_text() for folder in folders
              for path in (ROOT / folder).glob("CMakeLists.txt")]
     return set(re.findall(r"\b(L3_[A-Z_]+)\b", "\n".join(texts)))
 

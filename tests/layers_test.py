@@ -40,6 +40,7 @@ ROOMS = (
     Room("loader/writer", uses=("base", "codec", "loader")),
     Room("loader", "loader/include", uses=("base", "codec")),
     Room("python", uses=("base", "codec", "loader")),
+    Room("extensions/nvimgcodec", uses=("base", "codec")),
     Room("bench/paper", "bench/paper"),
     Room("bench/micro", uses=("codec",)),
     Room("bench", "bench/include", ("bench", "bench/codecs", "bench/report"),
