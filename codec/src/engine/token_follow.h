@@ -34,7 +34,6 @@ class TokenFollow {
     steps_ = {static_cast<uint32_t>(__builtin_ctz(lanes)), dense_period(width, lanes)};
     const size_t numbers = size_t{dense_steps(width, height, lanes)} * kStride * channels;
     const size_t words = kNearEntries + kWideEntries + 2 * size_t{width};
-    static_assert(sizeof(Lanes) % sizeof(uint32_t) == 0);
     const size_t zeroed = sizeof(Lanes) + words * sizeof(uint32_t);
     lanes_ = static_cast<Lanes*>(std::aligned_alloc(64, (zeroed + numbers * sizeof(uint16_t) + 63) & ~size_t{63}));
     if (lanes_ == nullptr) return false;
@@ -51,19 +50,24 @@ class TokenFollow {
   L3_INLINE uint16_t* values(uint32_t step, uint32_t c) { return values_ + (size_t{step} * channels_ + c) * kStride; }
 
   // Begins a step, before its lanes ask. `lead` is the column of lane 0.
-  L3_INLINE void begin_step(uint32_t lead) {
-    asking_ = 0;
-    near_asked_ = wide_asked_ = 0;
+  L3_INLINE void begin_step(uint32_t step, uint32_t lead) {
+    asking_ = near_asked_ = wide_asked_ = 0;
     std::memset(lanes_->sources, 0, sizeof(lanes_->sources));
     lead_ = lead;
+    const uint32_t period = steps_.period, last = width_ - 1;
+    const uint32_t* const scenes = lanes_->scenes[(step + 1) % 2];
+    uint32_t *const inner = lanes_->inner, *const of_ne = lanes_->scene_of_ne;
+    for (uint32_t l = 0; l < kStride; ++l) {
+      const uint32_t column = lead - 2 * l + (lead < 2 * l ? period : 0);
+      inner[l] = column < last ? UINT32_MAX : 0;
+      of_ne[l] = scenes[l] & inner[l];
+    }
   }
   // Finds the keys of a step's pixels, before find().
-  L3_INLINE void find_keys(uint32_t step) {
-    alignas(64) uint32_t scenes[kLanes];
-    scenes_of_ne(step, scenes);
-    const uint32_t* const trails = lanes_->trail_of_w;
+  L3_INLINE void find_keys() {
+    const uint32_t *const trails = lanes_->trail_of_w, *const of_ne = lanes_->scene_of_ne;
     uint32_t* const keys = lanes_->keys;
-    for (uint32_t l = 0; l < kStride; ++l) keys[l] = wide_key(trails[l], scenes[l]);
+    for (uint32_t l = 0; l < kStride; ++l) keys[l] = wide_key(trails[l], of_ne[l]);
   }
   // Finds what the pixel of a lane at column x, row y follows. `is_flat`: whether its four neighbours are equal.
   L3_INLINE void find(uint32_t step, uint32_t lane, uint32_t x, uint32_t y, const Around& around, bool is_flat) {
@@ -136,7 +140,10 @@ class TokenFollow {
   struct alignas(64) Lanes {
     uint32_t trail_of_w[kLanes];      // of the next pixel
     uint32_t scenes[2][kLanes + 16];  // of two steps: of the lane above; the first one is of the row above lane 0
-    uint32_t keys[kLanes];
+    // All bits if the pixel is before the last column. (No lane looks at one above it that has not begun, and a lane's
+    // last column sets its trail to 0.)
+    uint32_t inner[kLanes];
+    uint32_t scene_of_ne[kLanes], keys[kLanes];
     uint32_t kept[kSteps][kLanes], places[kLanes];
     uint32_t near_places[kLanes], wide_words[kLanes];
     uint32_t *near_entries[kLanes], *wide_entries[kLanes];
@@ -144,25 +151,8 @@ class TokenFollow {
   };
 
   L3_INLINE static void put(uint32_t* entry, uint32_t word) { *entry = *entry > word ? *entry : word; }
-  // All bits for each lane whose column is before the last one. (No lane looks at one above it that has not begun, and
-  // a lane's last column sets its trail to 0.)
-  L3_INLINE void find_inner(uint32_t (&inner)[kLanes]) const {
-    const uint32_t lead = lead_, period = steps_.period, last = width_ - 1;
-    for (uint32_t l = 0; l < kStride; ++l) {
-      const uint32_t column = lead - 2 * l + (lead < 2 * l ? period : 0);
-      inner[l] = column < last ? UINT32_MAX : 0;
-    }
-  }
-  L3_INLINE void scenes_of_ne(uint32_t step, uint32_t (&of_ne)[kLanes]) {
-    const uint32_t* const scenes = lanes_->scenes[(step + 1) % 2];
-    alignas(64) uint32_t inner[kLanes];
-    find_inner(inner);
-    for (uint32_t l = 0; l < kStride; ++l) of_ne[l] = scenes[l] & inner[l];
-  }
   L3_INLINE void end_hashes(uint32_t step) {
-    alignas(64) uint32_t of_ne[kLanes], inner[kLanes], sums[kLanes];
-    scenes_of_ne(step, of_ne);
-    find_inner(inner);
+    alignas(64) uint32_t sums[kStride];
     const uint16_t* const first = values(step, 0);
     for (uint32_t l = 0; l < kStride; ++l) sums[l] = (first[l] ^ kValueBias) * kValueFactors[0];
     for (uint32_t c = 1; c < kChannels; ++c) {
@@ -175,9 +165,9 @@ class TokenFollow {
     uint32_t* const trails = lanes_->trail_of_w;
     for (uint32_t l = 0; l < kStride; ++l) {
       sums[l] = trail_of(sums[l], trails[l]);
-      trails[l] = sums[l] & inner[l];
+      trails[l] = sums[l] & lanes_->inner[l];
     }
-    for (uint32_t l = 0; l < kStride; ++l) scenes[l] = scene_of(sums[l], of_ne[l]);
+    for (uint32_t l = 0; l < kStride; ++l) scenes[l] = scene_of(sums[l], lanes_->scene_of_ne[l]);
   }
 
   Lanes* lanes_ = nullptr;  // the start of the memory; then:

@@ -136,7 +136,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   // Copies the pixels of still blocks (section 15.4: W if N equals NW, else N). The others are to be decoded.
   L3_STAGE void begin_step(const typename Base::Way& way) {
     Base::begin_step(way);
-    if (tables_.follow) follow_.begin_step(this->lead_);
+    if (tables_.follow) follow_.begin_step(step_, this->lead_);
     if (!this->is_steady()) has_places_ = false;
     any_to_decode_ = false;
     L3_UNROLL_RECORDS {
@@ -234,7 +234,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         if constexpr (kHasHoles)
           track_last_value(part, near(now_ + part * kRecords, kRoleN, 0), near(now_ + part * kRecords, kRoleW, 0));
       }
-      if (tables_.follow) follow_.begin_step(this->lead_ + 1 - left);
+      if (tables_.follow) follow_.begin_step(step_, this->lead_ + 1 - left);
       keep_records(this->lead_ + 1 - left);
       now_ += kStepRecords;
       this->finish_step();
@@ -370,7 +370,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       around.nw[c] = now_ + place_of(kRoleNw, c);
       around.ne[c] = now_ + place_of(kRoleNe, c);
     }
-    follow_.find_keys(step_);
+    follow_.find_keys();
     Records flat[kRecordParts];
     L3_UNROLL_RECORDS {
       flat[part] = W::all_records(0xFFFF);
