@@ -227,8 +227,6 @@ def read_header(data: bytes) -> Header:
     require((alpha != 0) == (colour in (GRAY_ALPHA, RGB_ALPHA)), 37, "alpha does not fit colour")
     require(1 <= tile_width <= 32, 38, "tile width is outside 1 to 32")
     require(1 <= tile_height <= 32, 39, "tile height is outside 1 to 32")
-    tile_bits = 32 * tile_width * 32 * tile_height * channels * bits
-    require(tile_bits <= 8 * 16 * 65535, 38, "a tile of full size does not fit a payload")
     header = Header(
         section_count=section_count,
         model_name=data[HEADER_SIZE : HEADER_SIZE + NAME_SIZE] if named else None,

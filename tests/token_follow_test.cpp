@@ -55,6 +55,24 @@ TEST(Follow, EveryShapeOfTilesComesBack) {
   EXPECT_GE(used, kSanitized ? 2 : 3);
 }
 
+// Such tiles may have more samples than a payload can hold raw. Where one does not compress enough, all are smaller.
+TEST(Follow, LargeTilesAreUsedWhereTheyFit) {
+  if (kSanitized) return;
+  const Bytes file = expect_round_trip(screen({1100, 1040}, {L3_COLOUR_RGB, 8}), options_of(L3_METHOD_AUTO, 0, 0, 1));
+  EXPECT_EQ(codec_testing::info_of(file).tile_width, 1024u);
+  EXPECT_EQ(codec_testing::info_of(file).tile_height, 1024u);
+
+  Drawing d = screen({1024, 8000}, {L3_COLOUR_GRAY, 16});
+  Dice dice(4);
+  constexpr uint32_t kNoisy = 740;
+  static_assert(kNoisy * kNoisy * 2 > 1 << 20);
+  for (uint32_t i = 0; i < kNoisy * kNoisy; ++i) d.set_sample(i % kNoisy, i / kNoisy, 0, dice.roll(65536));
+  const Bytes noisy = codec_testing::encode(d, options_of(L3_METHOD_AUTO, 0, 0, 1));
+  EXPECT_EQ(codec_testing::decode(noisy), d.pixels);
+  EXPECT_LT(noisy.size(), d.pixels.size() / 8);
+  EXPECT_LE(codec_testing::info_of(noisy).tile_height, 512u);
+}
+
 TEST(Follow, RegionsAreCropsOfTheWhole) {
   const Size size{300, 200};
   const Drawing d = screen(size, {L3_COLOUR_RGB, 8});

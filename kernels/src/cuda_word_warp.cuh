@@ -3,8 +3,10 @@
 #pragma once
 
 #include "cuda_instructions.cuh"
+#include "container/tile.h"
 #include "engine/warp_concepts.h"
 #include "models/dense_tables.h"
+#include "models/token.h"
 
 namespace l3 {
 
@@ -315,31 +317,49 @@ struct CudaWordWarp {
     uint4* end_;
   };
 
-  // In shared memory: a word per block, or a byte per block if there is one channel.
+  // In shared memory: a byte for each block and channel, but the class of channel 3 is in free bits of the others. The
+  // first two bytes of all blocks come first, then the third ones.
   class Classes {
    public:
-    L3_INLINE static constexpr uint32_t bytes_of_block(uint32_t channels) { return channels == 1 ? 1 : 4; }
-    L3_INLINE Classes(uint8_t* of, uint32_t channels) : of_(of), in_bytes_(channels == 1) {}
+    L3_INLINE static constexpr uint32_t bytes_of_block(uint32_t channels) { return channels < 3 ? channels : 3; }
+    L3_INLINE Classes(uint8_t* of, uint32_t channels, const TileShape& shape)
+        : of_(of), third_(of + 2 * block_count(shape.width, shape.height)), channels_(channels) {}
     L3_INLINE void store(uint32_t first, uint32_t blocks, Lanes classes) {
-      const uint32_t block = first + lane_number();
+      const uint32_t block = first + lane_number(), all = channels_ < 4 ? classes.v : packed(classes.v);
       if (block < blocks) {
-        if (in_bytes_) {
-          of_[block] = static_cast<uint8_t>(classes.v);
+        if (channels_ == 1) {
+          of_[block] = static_cast<uint8_t>(all);
         } else {
-          reinterpret_cast<uint32_t*>(of_)[block] = classes.v;
+          reinterpret_cast<uint16_t*>(of_)[block] = static_cast<uint16_t>(all);
         }
+        if (channels_ > 2) third_[block] = static_cast<uint8_t>(all >> 16);
       }
       __syncwarp();
     }
     L3_INLINE uint32_t operator[](uint32_t block) const {
-      return in_bytes_ ? of_[block] : reinterpret_cast<const uint32_t*>(of_)[block];
+      if (channels_ == 1) return of_[block];
+      const uint32_t two = reinterpret_cast<const uint16_t*>(of_)[block];
+      if (channels_ == 2) return two;
+      const uint32_t all = two | uint32_t{third_[block]} << 16;
+      return channels_ == 3 ? all : unpacked(all);
     }
     L3_INLINE Lanes of(Lanes blocks, Mask lanes) const { return {lanes ? (*this)[blocks.v] : 0}; }
 
    private:
-    uint8_t* of_;
-    bool in_bytes_;
+    // Classes have five bits, and the lowest byte has the mark of still blocks too.
+    static constexpr uint32_t kOfThree = 0x1F1F1F | kStillBlock;
+    L3_INLINE static uint32_t packed(uint32_t classes) {
+      const uint32_t fourth = classes >> 24;
+      return (classes & kOfThree) | (fourth & 7) << 21 | (fourth >> 3) << 13;
+    }
+    L3_INLINE static uint32_t unpacked(uint32_t all) {
+      return (all & kOfThree) | ((all >> 21 & 7) | (all >> 10 & 0x18)) << 24;
+    }
+
+    uint8_t *of_, *third_;
+    uint32_t channels_;
   };
+  static_assert(kMaxClasses == 32 && kStillBlock == 0x80);
 
   // A lane keeps the classes of its block, and loads the weights when it uses them.
   template <uint32_t kChannels>

@@ -21,7 +21,7 @@ struct TileScratch {
 
   L3_INLINE static TileScratch of(const TileShape& shape, const TileEntry& entry, uint32_t entry_bytes,
                                   uint32_t block_bytes) {
-    const uint32_t blocks = ceil_div(shape.width, kBlockEdge) * ceil_div(shape.height, kBlockEdge);
+    const uint32_t blocks = block_count(shape.width, shape.height);
     return {(dense_delay(shape.width, dense_lanes(entry.parameters)) * entry_bytes + 15) & ~15u,
             (blocks * block_bytes + 15) & ~15u, 0};
   }

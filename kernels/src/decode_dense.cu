@@ -141,7 +141,7 @@ L3_INLINE void load_tables(const DenseTables& from, uint32_t channels, CudaTable
 template <uint32_t kChannels, class Sink>
 L3_INLINE Fault decode_to(const ModelTile& tile, const CudaTables& tables, Sink& sink, CudaWordWarp::Delay& delay,
                           uint8_t* of_blocks) {
-  CudaWordWarp::Classes classes(of_blocks, kChannels);
+  CudaWordWarp::Classes classes(of_blocks, kChannels, tile.shape);
   return DenseDecoder<CudaWordWarp, kChannels, Sink>(tile.shape, tile.entry, tables, sink, delay, classes).decode();
 }
 
@@ -187,8 +187,8 @@ struct DenseTiles {
     }
   }
 };
-// The tile with the most blocks: two channels in the largest payload.
-static_assert(has_room_for_all<DenseTiles>(4 * (kMaxPayloadUnits * kUnit / 2 / (kBlockEdge * kBlockEdge) + 1)));
+static_assert(has_room_for_all<DenseTiles>(CudaWordWarp::Classes::bytes_of_block(kMaxChannels) *
+                                           (kMaxTileEdge / kBlockEdge) * (kMaxTileEdge / kBlockEdge)));
 
 __global__ void __launch_bounds__(DenseTiles::kMaxWarps* kLanes, 1) dense_kernel(const __grid_constant__ Batch batch) {
   extern __shared__ uint4 shared[];

@@ -34,7 +34,7 @@ struct FollowParts {
 
   L3_INLINE static constexpr FollowParts of(const TokenNeeds& needs, uint32_t width, uint32_t height) {
     constexpr uint32_t kMostBlocks = 1024;  // of a wide tile with all of it in shared memory
-    const uint32_t blocks = ceil_div(width, kBlockEdge) * ceil_div(height, kBlockEdge);
+    const uint32_t blocks = block_count(width, height);
     return {needs.rows ? pad_to_16(2 * blocks) : 0, needs.follow ? pad_to_16(4 * width) : 0,
             needs.engine_channels > 2 && blocks > kMostBlocks};
   }

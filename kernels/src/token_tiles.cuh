@@ -134,7 +134,7 @@ struct TokenTiles {
     typename Decoder::Delay delay(scratch);
     const TileScratch sizes = scratch_of(tile.shape, tile.entry, *tables.model);
     uint8_t* const after_delay = reinterpret_cast<uint8_t*>(scratch) + sizes.delay_bytes;
-    CudaWordWarp::Classes classes(after_delay, kChannels);
+    CudaWordWarp::Classes classes(after_delay, kChannels, tile.shape);
     TokenMemory memory{};
     if constexpr (kMore != TokenMore::nothing) {
       memory = memory_of<kChannels>(tile, *tables.model, after_delay + sizes.class_bytes);
@@ -164,7 +164,7 @@ struct TokenTiles {
 // have their masks of rows in shared memory, too.
 constexpr uint32_t most_tile_bytes(const TokenNeeds& needs, uint32_t height) {
   const uint32_t blocks = kMaxTileEdge / kBlockEdge * (height / kBlockEdge);
-  return 4 * blocks + FollowParts::of(needs, kMaxTileEdge, height).shared_bytes();
+  return CudaWordWarp::Classes::bytes_of_block(kMaxChannels) * blocks + FollowParts::of(needs, kMaxTileEdge, height).shared_bytes();
 }
 
 }  // namespace l3

@@ -149,9 +149,6 @@ L3_INLINE Verdict read_header_fields(const uint8_t* data, Head& head) {
   if (tile_height == 0 || tile_height > kMaxTileEdge / 32) return {Reason::bad_tile_edges, header::kTileHeight};
   head.tile_width = 32 * tile_width;
   head.tile_height = 32 * tile_height;
-  if (raw_bytes(head.tile_width, head.tile_height, head.channels, head.bits) > uint64_t{kMaxPayloadUnits} * kUnit) {
-    return {Reason::bad_tile_edges, header::kTileWidth};
-  }
   head.count_tiles();
   head.index_check = load_u32(data + header::kIndexCheck);
   return {};

@@ -68,6 +68,11 @@ L3_INLINE constexpr Ending ending_of(uint32_t parameters, uint32_t width, uint32
   return {rows < height ? height - rows : 0, columns < width ? width - columns : 0};
 }
 
+// The number of blocks of a tile.
+L3_INLINE constexpr uint32_t block_count(uint32_t width, uint32_t height) {
+  return ceil_div(width, kBlockEdge) * ceil_div(height, kBlockEdge);
+}
+
 // Each lane is two steps after the lane above it. A lane needs dense_period() steps from one of its rows to its next
 // one, which is `lanes` rows below: at least the width, and enough for lane 0 to stay two steps after the last lane.
 // dense_steps() steps decode a tile.

@@ -91,7 +91,7 @@ uint32_t DenseEncoder::encode(uint64_t tile, uint8_t* out, uint32_t room, uint8_
 
   const uint32_t log_lanes = log_lanes_for(shape.width, shape.height, static_cast<double>(cost) / 16, kBitsOfLane);
   const uint32_t lanes = 1u << log_lanes;
-  const uint32_t blocks = ceil_div(shape.width, kBlockEdge) * ceil_div(shape.height, kBlockEdge);
+  const uint32_t blocks = block_count(shape.width, shape.height);
   // A symbol takes one word at most, and the coder reads one word ahead.
   const size_t room_for_words = (samples + blocks) * channels + 1;
   const auto words = std::make_unique_for_overwrite<uint16_t[]>(room_for_words);

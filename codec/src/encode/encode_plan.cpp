@@ -14,6 +14,8 @@ namespace {
 // fixed cost, and a small tile is decoded by few lanes, which is slow.
 constexpr double kMinTileBytes = 4096;
 constexpr uint32_t kEdgeStep = 32;
+// Pixels that follow others find more in larger tiles. Where a pixel takes more bytes than this, other things count.
+constexpr double kMaxBytesOfLarge = 0.15;
 constexpr uint64_t kMinModelled = 256;             // samples; with fewer, a model costs more than it saves
 constexpr uint64_t kMaxSmall = uint64_t{1} << 20;  // samples
 
@@ -121,12 +123,12 @@ Plan with_tile_edge(const Request& request, const Plan& plan, uint32_t edge) {
   if (edge == kDefaultTileEdge && is_tiny(request)) edge = kMaxTinyEdge;
   result.tile_width = request.options.tile_width != 0 ? request.options.tile_width : edge;
   result.tile_height = request.options.tile_height != 0 ? request.options.tile_height : edge;
-  const bool fits = edge <= kDefaultTileEdge || fit_payloads(request, result);
+  const bool fits = edge <= kDefaultTileEdge || edge == kLargeTileEdge || fit_payloads(request, result);
   return fits ? result : with_tile_edge(request, plan, edge - kEdgeStep);
 }
 
 uint32_t edge_for(double bytes_of_pixel, bool follow) {
-  if (follow) return kMaxPlannedTileEdge;
+  if (follow) return bytes_of_pixel < kMaxBytesOfLarge ? kLargeTileEdge : kMaxPlannedTileEdge;
   uint32_t edge = kDefaultTileEdge;
   while (edge < kMaxPlannedTileEdge && bytes_of_pixel * edge * edge < kMinTileBytes) edge *= 2;
   return edge;

@@ -34,6 +34,9 @@ struct Request {
 Request without_name(const Request& request);
 
 constexpr uint32_t kMaxPlannedTileEdge = 512;
+// Of tiles whose pixels follow others, if a pixel takes few bytes. Such a tile need not fit a payload without
+// compression; where one does not fit, the file is written again with smaller tiles.
+constexpr uint32_t kLargeTileEdge = 1024;
 
 struct Plan {
   uint32_t tile_width, tile_height;
@@ -50,7 +53,8 @@ Plan with_origin(const Plan& plan, uint32_t origin);
 // With a default model, which there must be: that for photographs, or that for drawings.
 Plan with_default(const Request& request, const Plan& plan, bool drawn);
 Plan with_effort(const Plan& plan, uint32_t effort);
-// With tiles of the size in the options, otherwise `edge`, less where a payload could not hold them.
+// With tiles of the size in the options, otherwise `edge`, less where a payload might not hold them (but for
+// kLargeTileEdge).
 Plan with_tile_edge(const Request& request, const Plan& plan, uint32_t edge);
 // The tile edge for a token model with which a pixel takes this many bytes. If pixels follow others, the larger the
 // better.

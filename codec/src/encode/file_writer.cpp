@@ -125,7 +125,7 @@ Written write_file(const Request& request, const Plan& plan, const EncodeTarget&
   Head head = write_sections(request, model, lay_out(request, plan, model.size(), metadata), target, out);
 
   const TilesWritten tiles = write_tiles(request, head, target, made.encoder.get(), out);
-  if (!tiles.in_range) return {Reason::sample_out_of_range};
+  if (tiles.reason != Reason::none) return {tiles.reason};
   if (tiles.saved_bytes == 0) head.default_model = 0;  // no tile needs it
   const bool model_pays = pays(request, plan, head, tiles.saved_bytes);
   const uint64_t end = close_gaps(head, out);

@@ -1,6 +1,7 @@
 // Implements tile_writer.h.
 #include "encode/tile_writer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -32,12 +33,12 @@ class TileWriter {
         out_(out) {}
 
   void operator()(uint64_t number) {
-    if (!in_range_.load(std::memory_order_relaxed)) return;
+    if (reason_.load(std::memory_order_relaxed) != Reason::none) return;
     const Tile tile{number, head_.tile_shape(number), source_.input(number),
                     out_ + head_.payload_start + head_.room_before(number)};
     const TileChoice choice = choose(tile);
-    if (!choice.in_range) {
-      in_range_.store(false, std::memory_order_relaxed);
+    if (!choice.in_range || choice.payload_bytes > kMaxPayloadUnits * kUnit) {
+      reason_.store(choice.in_range ? Reason::bad_tile_size : Reason::sample_out_of_range, std::memory_order_relaxed);
       return;
     }
     uint8_t* entry = entry_of(head_, number, out_);
@@ -52,7 +53,7 @@ class TileWriter {
     }
   }
 
-  TilesWritten result() const { return {in_range_.load(), saved_bytes_.load(), used_bytes_}; }
+  TilesWritten result() const { return {reason_.load(), saved_bytes_.load(), used_bytes_}; }
 
  private:
   struct Tile {
@@ -100,7 +101,7 @@ class TileWriter {
   // The method dense, with either kind of model.
   Choice with_model(const Tile& tile, const Choice& best) {
     if (encoder_ == nullptr || (!best && is_constant(tile))) return {};
-    const uint32_t maximum = size_of(tile, best);
+    const uint32_t maximum = std::min(size_of(tile, best), (kMaxPayloadUnits + 1) * kUnit);
     const auto payload = std::make_unique_for_overwrite<uint8_t[]>(pad_to_unit(maximum));
     TileChoice choice{Method::dense, 0, {}, 0, 0, true};
     choice.used_bytes = encoder_->encode(tile.number, payload.get(), maximum - unit_, choice.parameters);
@@ -135,7 +136,7 @@ class TileWriter {
   const uint32_t unit_;     // of payloads
   uint8_t* out_;
   uint32_t used_bytes_ = 0;
-  std::atomic<bool> in_range_{true};
+  std::atomic<Reason> reason_{Reason::none};
   std::atomic<uint64_t> saved_bytes_{0};
 };
 

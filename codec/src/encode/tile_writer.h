@@ -7,7 +7,7 @@
 namespace l3 {
 
 struct TilesWritten {
-  bool in_range;         // false: a sample is above 2^bits - 1, and not all tiles were encoded
+  Reason reason;         // not none: a sample is above 2^bits - 1, or a payload too large; tiles are missing
   uint64_t saved_bytes;  // how many bytes the model saved compared with the other methods
   uint32_t used_bytes;   // of the last payload, without the zeros at its end
 };
