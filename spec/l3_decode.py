@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A decoder of the L3 image format, version 0, written from spec/format.md alone and in its order and words.
+"""A decoder of the L3 image format, version 1, written from spec/format.md alone and in its order and words.
 
     l3_decode.py [--verify] IN.l3 OUT.pam     decode to a PAM file (section 11); `-` is stdin or stdout
     l3_decode.py --model FILE ...             with a model that files may name; as often as there are models
@@ -208,7 +208,7 @@ def read_header(data: bytes) -> Header:
         digest,
     ) = struct.unpack("<8s HH HH IIII H 6B II 16s", data[:HEADER_SIZE])
     require(signature == SIGNATURE, 0, "not the signature of L3")
-    require(version == 0, 8, f"version {version} is not known")
+    require(version == 1, 8, f"version {version} is not known")
     require(section_count <= 16, 10, "more than 16 sections")
     require(required_features & ~NAMED_MODEL == 0, 12, "requires features that are not known")
     require(default_model <= len(DEFAULT_MODELS), 14, f"default model {default_model} is not known")
@@ -1942,7 +1942,7 @@ DEFAULT_MODELS = sorted((Path(__file__).resolve().parent / "models").glob("*.l3m
 # ---------------------------------------------------------------------------------------------------------------------
 # 18. Tiny files
 
-TINY_SIGNATURE = bytes.fromhex("8B4C3354")
+TINY_SIGNATURE = bytes.fromhex("8B4C3374")
 TINY_HEADER_SIZE = 16
 COLOUR_OF_KIND = (GRAY, GRAY_ALPHA, RGB, RGB_ALPHA, PALETTE_INDEX, GRAY_ALPHA, RGB_ALPHA)
 NAMED, LEAST_OWN_MODEL = 31, 32

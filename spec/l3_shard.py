@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A reader of shards and data sets of L3 images, version 0, written from spec/shard.md alone, in its order and words.
+"""A reader of shards and data sets of L3 images, version 1, written from spec/shard.md alone, in its order and words.
 
     l3_shard.py list PATH             the samples: number, kind, size, group, role, label, name
     l3_shard.py read PATH NAME        the bytes of a sample to stdout, of an image its L3 file
@@ -116,7 +116,7 @@ def read_head(file: File) -> None:
     head = file.read(0, HEAD_SIZE)
     signature, version, reserved = struct.unpack("<8s H 54s", head)
     file.require(signature == HEAD_SIGNATURE, 0, "not the signature of a shard")
-    file.require(version == 0, 8, f"version {version} is not known")
+    file.require(version == 1, 8, f"version {version} is not known")
     file.require(not any(reserved), 10, "reserved bytes of the head are not zero")
 
 
@@ -156,7 +156,7 @@ def read_footer(file: File) -> Footer:
     ) = struct.unpack("<8s HHHH QQ IIII 12s I", footer)
     file.require(signature == FOOTER_SIGNATURE, at, "not the signature of a footer")
     file.require(zlib.crc32(footer[:60]) == footer_check, at + 60, "footer check does not match")
-    file.require(version == 0, at + 8, f"version {version} is not known")
+    file.require(version == 1, at + 8, f"version {version} is not known")
     file.require(models <= 1024, at + 10, "more than 1024 models")
     file.require(roles > 0 or entries == 0, at + 12, "entries without roles")
     file.require(reserved == 0, at + 14, "reserved bytes of the footer are not zero")
@@ -553,7 +553,7 @@ class DataSet:
         names = ("format", "version", "samples", "groups", "classes", "shards")
         index = self.members(value, names, "the index")
         self.require(self.text(index["format"], "format") == "l3 data set", "not the format of a data set")
-        self.require(self.number(index["version"], "version") == 0, "its version is not known")
+        self.require(self.number(index["version"], "version") == 1, "its version is not known")
         samples = self.number(index["samples"], "samples")
         groups = self.number(index["groups"], "groups")
         self.classes = [self.text(each, "classes") for each in self.items(index["classes"], "classes")]

@@ -104,7 +104,7 @@ struct Layout {
 // The header of an image; tile edges in pixels.
 inline std::array<uint8_t, 64> header(uint32_t width, uint32_t height, l3_colour colour, uint32_t bits,
                                       uint32_t tile_width = 32, uint32_t tile_height = 32) {
-  std::array<uint8_t, 64> h{0x8B, 0x4C, 0x33, 0x49, 0x0D, 0x0A, 0x1A, 0x0A};
+  std::array<uint8_t, 64> h{0x8B, 0x4C, 0x33, 0x49, 0x0D, 0x0A, 0x1A, 0x0A, 1};
   put(&h[20], 4, width);
   put(&h[24], 4, height);
   put(&h[28], 4, 1);
@@ -118,7 +118,7 @@ inline std::array<uint8_t, 64> header(uint32_t width, uint32_t height, l3_colour
   return h;
 }
 
-inline bool is_tiny(const uint8_t* data, size_t size) { return size >= 16 && std::memcmp(data, "\x8BL3T", 4) == 0; }
+inline bool is_tiny(const uint8_t* data, size_t size) { return size >= 16 && std::memcmp(data, "\x8BL3t", 4) == 0; }
 
 // The parts of a tiny file (section 18), of which they would be in another file too.
 inline std::optional<Parts> find_tiny_parts(const uint8_t* data, size_t size) {
@@ -290,7 +290,7 @@ inline std::optional<Bytes> put_together_tiny(const Parts& parts, const std::fun
   if (parts.tiles.size() != 1 || width - 1 > 255 || height - 1 > 255) return {};
   const TilePart& tile = parts.tiles[0];
   Bytes file(16);
-  std::memcpy(file.data(), "\x8BL3T", 4);
+  std::memcpy(file.data(), "\x8BL3t", 4);
   file[8] = static_cast<uint8_t>(width - 1);
   file[9] = static_cast<uint8_t>(height - 1);
   file[10] = static_cast<uint8_t>((h[37] == 2 ? 5 + h[36] / 3 : h[36]) | (h[35] - 1) << 3);

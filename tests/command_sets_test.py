@@ -442,7 +442,7 @@ class Damage(SetTest):
 
     def test_index(self) -> None:
         text = self.index.read_text()
-        for pattern, other in ((r'"l3 data set"', '"l3 data sets"'), (r'"version": ?0', '"version": 1'),
+        for pattern, other in ((r'"l3 data set"', '"l3 data sets"'), (r'"version": ?1', '"version": 2'),
                                (r'"samples": ?6', '"samples": 7'), (r'"groups": ?3', '"groups": 18446744073709551619'),
                                (r'"index_check": ?\d', '"index_check": -1'), (r'"digest": ?"..', '"digest": "zz'),
                                (r"shard-00000", "../shard-0000"), (r'"bytes": ?\d', '"bytes": 1e3'),

@@ -21,9 +21,16 @@ TEST(Header, RefusesAnotherSignature) {
 }
 
 TEST(Header, RefusesAnotherVersion) {
-  for (const uint32_t version : {1u, 256u, 0xFFFFu}) {
-    expect_refused(subject().with(8, 2, version), L3_ERROR_UNSUPPORTED, "unknown version of the format", 8);
+  for (const uint32_t version : {2u, 257u, 0xFFFFu}) {
+    expect_refused(subject().with(8, 2, version), L3_ERROR_UNSUPPORTED, "a later version of the format", 8);
   }
+}
+
+TEST(Header, SaysWhichCommitReadsVersion0) {
+  constexpr const char* kReason =
+      "version 0 of the format, which was never fixed; l3 at commit 96825ae reads files of its last days";
+  expect_refused(subject().with(8, 2, 0), L3_ERROR_UNSUPPORTED, kReason, 8);
+  expect_refused(Bytes{0x8B, 'L', '3', 'T', 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, L3_ERROR_UNSUPPORTED, kReason, 3);
 }
 
 TEST(Header, RefusesMoreThan16Sections) {

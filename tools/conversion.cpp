@@ -77,7 +77,9 @@ bool Stamp::is_still(const std::string& path) const {
 }
 
 bool is_l3(std::span<const uint8_t> file) {
-  return file.size() >= 4 && file[0] == 0x8B && file[1] == 'L' && file[2] == '3' && (file[3] == 'I' || file[3] == 'T');
+  // T: tiny files of version 0, which libl3 refuses with a reason.
+  return file.size() >= 4 && file[0] == 0x8B && file[1] == 'L' && file[2] == '3' &&
+         (file[3] == 'I' || file[3] == 't' || file[3] == 'T');
 }
 
 Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t> bytes,

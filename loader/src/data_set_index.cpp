@@ -5,6 +5,7 @@
 #include "base/hex.h"
 #include "base/json_reader.h"
 #include "loader/names.h"
+#include "loader/shard_format.h"
 
 namespace loader {
 namespace {
@@ -79,7 +80,9 @@ bool read_members(base::JsonReader& json, DataSetIndex& index) {
         if (json.text(text) && text != kIndexFormat) json.fail("not the index of an l3 data set");
         break;
       case 1:
-        if (json.integer(number) && number != 0) json.fail("unknown version");
+        if (json.integer(number) && number != kShardVersion) {
+          json.fail(number == 0 ? "version 0, which l3 at commit 96825ae reads" : "a later version");
+        }
         break;
       case 2: json.integer(samples); break;
       case 3: json.integer(groups); break;

@@ -39,6 +39,12 @@ Fault check_shape(const uint8_t* at, uint64_t place) {
   return {};
 }
 
+Fault wrong_version(const uint8_t* bytes, uint64_t place) {
+  return {load_u16(bytes + footer::kVersion) == 0 ? "a shard of version 0, which l3 at commit 96825ae reads"
+                                                  : "a shard of a later version",
+          place + footer::kVersion, L3_ERROR_UNSUPPORTED};
+}
+
 }  // namespace
 
 Fault read_footer(const uint8_t* bytes, uint64_t file_size, Footer& result) {
@@ -49,9 +55,7 @@ Fault read_footer(const uint8_t* bytes, uint64_t file_size, Footer& result) {
   if (base::crc32({bytes, footer::kCheck}) != load_u32(bytes + footer::kCheck)) {
     return {"the check of the footer does not match", place + footer::kCheck};
   }
-  if (load_u16(bytes + footer::kVersion) != 0) {
-    return {"unknown version of a shard", place + footer::kVersion, L3_ERROR_UNSUPPORTED};
-  }
+  if (load_u16(bytes + footer::kVersion) != kShardVersion) return wrong_version(bytes, place);
   if (!all_zero(bytes + footer::kReserved, 2)) return {"reserved bytes are not zero", place + footer::kReserved};
   if (!all_zero(bytes + footer::kReserved2, footer::kCheck - footer::kReserved2)) {
     return {"reserved bytes are not zero", place + footer::kReserved2};
@@ -84,9 +88,7 @@ Fault check_head(std::span<const uint8_t> bytes) {
   if (bytes.size() < kHeadBytes) return {"the file ends within the head", bytes.size(), L3_ERROR_TRUNCATED};
   if (!has_signature(bytes.data(), kHeadSignature))
     return {"not a shard: the signature is missing", 0, L3_ERROR_NOT_L3};
-  if (load_u16(bytes.data() + footer::kVersion) != 0) {
-    return {"unknown version of a shard", footer::kVersion, L3_ERROR_UNSUPPORTED};
-  }
+  if (load_u16(bytes.data() + footer::kVersion) != kShardVersion) return wrong_version(bytes.data(), 0);
   const size_t reserved = footer::kVersion + 2;
   if (!all_zero(bytes.data() + reserved, kHeadBytes - reserved)) return {"reserved bytes are not zero", reserved};
   return {};

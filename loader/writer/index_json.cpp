@@ -1,13 +1,14 @@
 #include "base/hex.h"
 #include "base/json_writer.h"
 #include "loader/data_writer.h"
+#include "loader/shard_format.h"
 
 namespace loader {
 
 std::string to_json(const DataSetIndex& index) {
   std::string json = "{\n \"format\": ";
   base::append_json_text(json, kIndexFormat);
-  json += ",\n \"version\": 0,\n \"samples\": " + std::to_string(index.samples());
+  json += ",\n \"version\": " + std::to_string(kShardVersion) + ",\n \"samples\": " + std::to_string(index.samples());
   json += ",\n \"groups\": " + std::to_string(index.groups());
   json += ",\n \"classes\": [";
   for (size_t i = 0; i < index.classes.size(); ++i) {

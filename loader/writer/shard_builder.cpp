@@ -52,6 +52,7 @@ ShardBuilder::ShardBuilder() : end_(kFirstSample) {}
 std::vector<uint8_t> ShardBuilder::head() {
   std::vector<uint8_t> bytes(kFirstSample);
   std::copy(kHeadSignature.begin(), kHeadSignature.end(), bytes.begin());
+  store<uint16_t>(&bytes[footer::kVersion], kShardVersion);
   return bytes;
 }
 
@@ -132,6 +133,7 @@ std::vector<uint8_t> ShardBuilder::finish(ShardSummary& summary) const {
   bytes.resize(at + kFooterBytes);
   uint8_t* const end = &bytes[at];
   std::copy(kFooterSignature.begin(), kFooterSignature.end(), end);
+  store<uint16_t>(end + footer::kVersion, kShardVersion);
   store<uint16_t>(end + footer::kModels, static_cast<uint16_t>(models_.size()));
   store<uint16_t>(end + footer::kRoles, static_cast<uint16_t>(roles_.size()));
   store<uint64_t>(end + footer::kIndexOffset, next());

@@ -22,7 +22,7 @@ _IMAGE_OPTIONS = ("layout", "colour", "bits", "palette", "premultiplied", "trans
                   "chunks")
 _SIGNATURES = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF8": "GIF", b"RIFF": "WebP", b"BM": "BMP",
                b"II*\0": "TIFF", b"MM\0*": "TIFF", b"\xff\x0a": "JPEG XL", b"P5": "PNM", b"P6": "PNM"}
-_L3_SIGNATURES = (b"\x8bL3I", b"\x8bL3T")
+_L3_SIGNATURES = (b"\x8bL3I", b"\x8bL3t", b"\x8bL3T")
 
 
 class DatasetWriter:

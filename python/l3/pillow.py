@@ -21,7 +21,7 @@ from ._info import info
 __all__ = ["use_models"]
 
 # Of a usual file and of a tiny one: section 21 of spec/format.md.
-_SIGNATURES = (b"\x8bL3I", b"\x8bL3T")
+_SIGNATURES = (b"\x8bL3I", b"\x8bL3t", b"\x8bL3T")
 _OPTIONS = ("method", "effort", "bits", "tile", "threads", "chunks")
 # What Pillow's options say in place of image.info.
 _KEPT = ("icc_profile", "exif", "xmp", "dpi", "transparency")

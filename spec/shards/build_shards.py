@@ -109,7 +109,7 @@ class File:
         shifts = {name[6:]: int(value) for name, value in lines if name.startswith("shift.")}
         self.samples = [each.data if isinstance(each.data, Zeros) else bytearray(each.data) for each in shard.samples]
         self.kinds = [each.kind for each in shard.samples]
-        self.head = bytearray(struct.pack("<8sH54x", HEAD_SIGNATURE, 0)).ljust(FIRST_SAMPLE, b"\0")
+        self.head = bytearray(struct.pack("<8sH54x", HEAD_SIGNATURE, 1)).ljust(FIRST_SAMPLE, b"\0")
         self.begins: list[int] = []
         end = FIRST_SAMPLE
         for i, each in enumerate(shard.samples):
@@ -154,7 +154,7 @@ class File:
         self.counts = len(shard.samples), len(shard.models), len(shard.roles)
         self.index = entries + models + roles + texts
         self.footer = bytearray(struct.pack(
-            "<8sHHHHQQIIII12xI", FOOTER_SIGNATURE, 0, len(shard.models), len(shard.roles), 0, self.begin,
+            "<8sHHHHQQIIII12xI", FOOTER_SIGNATURE, 1, len(shard.models), len(shard.roles), 0, self.begin,
             len(self.index), len(shard.samples), group + 1, len(texts), 0, 0))
 
     @property
@@ -294,7 +294,7 @@ class DataSet:
 
     def files(self) -> dict[str, bytes]:
         made: dict[str, bytes] = {}
-        top: dict[str, object] = {"format": '"l3 data set"', "version": "0", "samples": "", "groups": ""}
+        top: dict[str, object] = {"format": '"l3 data set"', "version": "1", "samples": "", "groups": ""}
         top["classes"] = [text_of_json(name) for name in self.classes]
         described: list[object] = []
         samples = groups = 0

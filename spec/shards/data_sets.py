@@ -64,10 +64,9 @@ def data_sets() -> Iterator[Recipe]:
     yield valid("member_more_of_a_huge_number", "Numbers beyond all limits in members that are not known.",
                 extra("[1e400, -1e400, 1e-400, " + "9" * 5000 + ", 1e99999999999999999999]"))
     yield valid("members_of_shards_within", "Members of the names of known ones, where they mean nothing.",
-                extra('{"samples": "x", "shards": 7, "version": 1}'))
+                extra('{"samples": "x", "shards": 7, "version": 2}'))
     yield bad("number_with_a_fraction", "A whole number with a fraction.", two(samples="12.0"))
     yield bad("number_with_an_exponent", "A whole number with an exponent.", two(groups="9e0"))
-    yield bad("number_with_a_sign", "A whole number with a sign.", two(version="-0"))
     yield valid("digest_of_capitals", "Hexadecimal digits may be capitals.", DataSet(two_shards(), members={
         "shards.0.digest": '"' + index_of(two()).decode().split('"digest": "')[1][:32].upper() + '"'}))
     yield valid("other_files", "Files in the folder that are no shards.", DataSet(
@@ -94,7 +93,7 @@ def data_sets() -> Iterator[Recipe]:
     yield bad("shard_in_violation", "A shard that is as described, but is none.", DataSet(
         two_shards(), changes={"b.l3s": ["entry.1.width 0"]}))
     yield bad("shard_head_in_violation", "A shard that is as described, but whose head is none.", DataSet(
-        two_shards(), changes={"b.l3s": ["head.version 1"]}))
+        two_shards(), changes={"b.l3s": ["head.version 2"]}))
 
     # JSON
     for name, reason, edit in (
@@ -150,7 +149,7 @@ def data_sets() -> Iterator[Recipe]:
     numbers = {"version": "version", "samples": "samples", "groups": "groups", "bytes_of_a_shard": "shards__1__bytes",
                "samples_of_a_shard": "shards__1__samples", "groups_of_a_shard": "shards__1__groups",
                "index_check_of_a_shard": "shards__1__index_check"}
-    right = {"version": 0, "samples": 12, "groups": 9, "bytes_of_a_shard": File(modelled()).size,
+    right = {"version": 1, "samples": 12, "groups": 9, "bytes_of_a_shard": File(modelled()).size,
              "samples_of_a_shard": 6, "groups_of_a_shard": 6,
              "index_check_of_a_shard": File(modelled()).get("footer.index_check")}
     for name, member in numbers.items():
@@ -180,6 +179,7 @@ def data_sets() -> Iterator[Recipe]:
     yield bad("format_of_capitals", "The format in capitals.", two(format='"L3 data set"'))
     yield bad("format_and_zero", "The format, and a zero byte as an escape.", two(format='"l3 data set\\u0000"'))
     yield bad("format_number", "A number for the format.", two(format="0"))
+    yield bad("version_0", "Version 0.", two(version="0"))
     yield bad("version_null", "null for the version.", two(version="null"))
     yield bad("version_false", "false for the version.", two(version="false"))
     yield bad("classes_object", "An object for the classes.", two(classes="{}"))

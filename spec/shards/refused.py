@@ -57,8 +57,8 @@ def refused_shards() -> Iterator[Recipe]:
     yield bad_one("head_signature_of_the_footer", "2.1", "The footer's signature in the head.",
                   "head.signature =footer.signature")
     yield bad_one("head_signature_of_an_image", "2.1", "The signature of an L3 file in the head.", "file.3 0x49")
-    yield bad_one("head_version", "2.1", "Version 1 in the head.", "head.version 1")
-    yield bad_one("head_version_high", "2.1", "Version 256 in the head.", "head.version 256")
+    yield bad_one("head_version", "2.1", "Version 2 in the head.", "head.version 2")
+    yield bad_one("head_version_high", "2.1", "Version 257 in the head.", "head.version 257")
     for i in (10, 63):
         yield bad_one(f"head_reserved_{i}", "2.1", f"Byte {i} of the head, which is reserved.", f"file.{i} 1")
 
@@ -68,8 +68,10 @@ def refused_shards() -> Iterator[Recipe]:
                       f"footer.signature ^{1 << 8 * i}")
     yield bad_one("footer_signature_of_the_head", "2.2", "The head's signature in the footer.",
                   "footer.signature =head.signature")
-    yield bad_one("footer_version", "2.2", "Version 1 in the footer.", "footer.version 1")
-    yield bad_one("footer_version_high", "2.2", "Version 256 in the footer.", "footer.version 256")
+    yield bad_one("footer_version", "2.2", "Version 2 in the footer.", "footer.version 2")
+    yield bad_one("footer_version_high", "2.2", "Version 257 in the footer.", "footer.version 257")
+    yield bad_one("head_version_0", "2.1", "Version 0 in the head.", "head.version 0")
+    yield bad_one("footer_version_0", "2.2", "Version 0 in the footer.", "footer.version 0")
     yield bad("models_1025", "2.2", "A model more than there may be.", "models_1024", many_models(1025))
     yield bad("roles_0", "2.2", "Entries, but no roles.", "one", Shard(one().samples, []))
     yield bad_one("footer_reserved", "2.2", "The footer's reserved field after the roles.", "footer.reserved 1")

@@ -378,7 +378,7 @@ class File:
     def write_header(self, recipe: Recipe) -> None:
         alpha = recipe.alpha if recipe.alpha is not None else int(recipe.colour in (1, 3))
         self.data[:self.at_entries] = recipe.name.join([struct.pack(
-            "<8sHHHHIIIIHBBBBBBII16s", b"\x8bL3I\r\n\x1a\n", 0, len(recipe.sections), int(recipe.name != b""), 0, 0,
+            "<8sHHHHIIIIHBBBBBBII16s", b"\x8bL3I\r\n\x1a\n", 1, len(recipe.sections), int(recipe.name != b""), 0, 0,
             recipe.width, recipe.height, 1, recipe.channels, int(recipe.bits > 8), recipe.bits, recipe.colour, alpha,
             recipe.tile_width, recipe.tile_height, 0, 0, bytes(16)), b""])
 
@@ -475,7 +475,7 @@ class TinyFile(File):
         self.data += bytes(-len(self.data) % 4)
         kind = recipe.colour if recipe.alpha != 2 else 5 + recipe.colour // 3
         coding = tile.parameters if tile.method == 3 else 6 | (tile.method + tile.parameters) << 3
-        struct.pack_into("<4sIBBBBI", self.data, 0, b"\x8bL3T", 0, recipe.width - 1, recipe.height - 1,
+        struct.pack_into("<4sIBBBBI", self.data, 0, b"\x8bL3t", 0, recipe.width - 1, recipe.height - 1,
                          kind | recipe.bits - 1 << 3, coding,
                          len(self.data) // 4 - 1 | len(payload) // 4 << 10 | model << 20)
 

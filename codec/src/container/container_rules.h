@@ -101,6 +101,7 @@ struct Verdict {
 // Writes the header, with zeros for the checks and the digest.
 L3_INLINE void write_header_fields(const Head& head, uint8_t* out) {
   for (uint32_t i = 0; i < kHeaderBytes; ++i) out[i] = i < kSignatureBytes ? signature_byte(i) : uint8_t{0};
+  store_u16(out + header::kVersion, kFormatVersion);
   store_u16(out + header::kSectionCount, head.section_count);
   store_u16(out + header::kRequired, head.required_features);
   store_u16(out + header::kDefaultModel, head.default_model);
@@ -337,10 +338,12 @@ L3_INLINE Verdict read_head(const Machine& machine, const uint8_t* data, uint64_
   for (uint32_t i = 0; i < kSignatureBytes; ++i) {
     if (i >= size) return {Reason::head_truncated, size};
     if (i == 3 && data[i] == kTinyMark) return read_tiny_head(machine, data, size, head);
+    if (i == 3 && data[i] == kTinyMarkOf0) return {Reason::version_0, i};
     if (data[i] != signature_byte(i)) return {Reason::not_l3, i};
   }
   if (size < kHeaderBytes) return {Reason::head_truncated, size};
-  if (load_u16(data + header::kVersion) != 0) return {Reason::bad_version, header::kVersion};
+  const uint32_t version = load_u16(data + header::kVersion);
+  if (version != kFormatVersion) return {version == 0 ? Reason::version_0 : Reason::bad_version, header::kVersion};
   head.section_count = load_u16(data + header::kSectionCount);
   if (head.section_count > kMaxSections) return {Reason::too_many_sections, header::kSectionCount};
   head.required_features = load_u16(data + header::kRequired);

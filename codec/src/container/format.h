@@ -15,6 +15,7 @@
 
 namespace l3 {
 
+constexpr uint32_t kFormatVersion = 1;
 constexpr uint32_t kUnit = 16;
 constexpr uint32_t kHeaderBytes = 64;
 constexpr uint32_t kSectionEntryBytes = 16;
@@ -36,7 +37,8 @@ constexpr uint32_t kTinyHeaderBytes = 16;
 constexpr uint32_t kMaxTinyBytes = 4096;
 constexpr uint32_t kMaxTinyEdge = 256;
 constexpr uint32_t kTinyUnit = 4;       // file and payload are multiples of it
-constexpr uint8_t kTinyMark = 0x54;     // the last byte of the signature
+constexpr uint8_t kTinyMark = 0x74;     // the last byte of the signature
+constexpr uint8_t kTinyMarkOf0 = 0x54;  // the same of a tiny file of version 0
 constexpr uint32_t kTinyOthers = 6;     // in place of the lanes: the tile is not dense
 constexpr uint32_t kTinyNamed = 31;     // in place of a default model's number: a named model
 constexpr uint32_t kMinTinyModel = 32;  // the smallest model that a tiny file contains

@@ -38,7 +38,9 @@ const char* text_of(Reason reason) {
     case Reason::over_metadata_limit: return "more metadata than the limit allows";
     case Reason::not_l3: return "not an L3 file: the signature is missing";
     case Reason::head_truncated: return "the file ends within the head";
-    case Reason::bad_version: return "unknown version of the format";
+    case Reason::version_0:
+      return "version 0 of the format, which was never fixed; l3 at commit 96825ae reads files of its last days";
+    case Reason::bad_version: return "a later version of the format";
     case Reason::required_feature: return "the file needs a feature that this version does not support";
     case Reason::too_many_sections: return "more than 16 sections";
     case Reason::head_check: return "the check of the head does not match";

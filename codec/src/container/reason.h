@@ -44,6 +44,7 @@ enum class Reason : uint32_t {
   // the head
   not_l3,
   head_truncated,
+  version_0,
   bad_version,
   required_feature,
   too_many_sections,
@@ -164,6 +165,7 @@ L3_INLINE constexpr l3_status status_of(Reason reason) {
     case Reason::bad_output:
     case Reason::buffers_overlap: return L3_ERROR_ARGUMENT;
     case Reason::not_l3: return L3_ERROR_NOT_L3;
+    case Reason::version_0:
     case Reason::bad_version:
     case Reason::required_feature:
     case Reason::bad_frames:

@@ -13,7 +13,7 @@ l3_status fill_info(const l3_file& file, l3_info* to, l3_error* error) {
   if (!copy_sized(to, info)) return fail(error, Reason::bad_struct_size);
   const uint8_t* const data = file.data;
   const Head& head = file.head;
-  info.version = 0;
+  info.version = kFormatVersion;
   info.required_features = head.required_features;
   info.optional_features = head.optional_features;
   info.width = head.width;

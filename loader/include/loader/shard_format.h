@@ -26,6 +26,7 @@ constexpr uint16_t kNoModel = 65535;
 constexpr uint32_t kNoLabel = UINT32_MAX;
 enum Kind : uint8_t { kImage = 0, kBytes = 1 };
 
+constexpr uint16_t kShardVersion = 1;  // also of index.json
 constexpr std::string_view kHeadSignature("\x8BL3S\r\n\x1A\n", 8);
 constexpr std::string_view kFooterSignature("\x8BL3E\r\n\x1A\n", 8);
 
