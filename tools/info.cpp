@@ -25,7 +25,7 @@
 namespace tools {
 namespace {
 
-constexpr uint32_t kMostImages = 10000;
+constexpr uint32_t kMostImages = 2000;
 
 struct InfoOptions {
   std::string in;
