@@ -103,7 +103,7 @@ std::string summary(const SheetPage& page) {
   text += ".";
   if (shown < page.images) {
     text += " " + std::to_string(page.images - shown) + " of " + std::to_string(page.images) +
-            " images were left out; these are spread over all of them. --images N shows more.";
+            " images were left out; those below are spread over all of them. --images N shows more.";
   }
   if (page.others > 0) {
     text += " " + std::to_string(page.others) + (page.others == 1 ? " sample is" : " samples are") + " not an image.";

@@ -365,7 +365,7 @@ void add_info(CommandLine& line) {
       "  l3 info --html set.html set/          small pictures of the images\n");
   sub.footer(
       "The ratio is the size of the file divided by the size of its raw samples: lower is better.\n"
-      "Only headers, indexes and metadata are checked, not the pixels; for these use l3 verify.\n");
+      "Without --html, only headers, indexes and metadata are checked, not the pixels; for these use l3 verify.\n");
   sub.manual(
       "For the ratio, raw samples are packed to bits. The pixels of an L3 file or a PNG are not decoded. The head, "
       "the\n"
