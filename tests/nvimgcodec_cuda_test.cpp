@@ -200,6 +200,9 @@ class CudaDecoder : public testing::Test {
 
 TEST_F(CudaDecoder, GivesTheSamplesOfAllKindsOfImages) {
   EXPECT_EQ(description_.backend_kind, NVIMGCODEC_BACKEND_KIND_HYBRID_CPU_GPU);
+  int batch = 0;
+  EXPECT_EQ(description_.getMiniBatchSize(decoder_, &batch), NVIMGCODEC_STATUS_SUCCESS);
+  EXPECT_EQ(batch, 32);
   for (const l3_method method : {L3_METHOD_FAST, L3_METHOD_DENSE}) {
     for (const auto& type : std::initializer_list<drawing::Type>{{L3_COLOUR_GRAY, 8},
                                                                  {L3_COLOUR_GRAY, 16},

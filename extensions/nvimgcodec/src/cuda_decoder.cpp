@@ -15,6 +15,7 @@ namespace l3_nvimgcodec {
 namespace {
 
 constexpr uint64_t kAlignment = 16;  // of files in device memory
+constexpr int kMiniBatch = 32;       // images, whose tiles keep a GPU busy
 
 // Makes a device current for its lifetime.
 class CurrentDevice {
@@ -292,6 +293,12 @@ nvimgcodecStatus_t decode(nvimgcodecDecoder_t handle, const nvimgcodecImageDesc_
   return decode_batch(handle, &image, &stream, 1, params, thread);
 }
 
+nvimgcodecStatus_t get_mini_batch_size(nvimgcodecDecoder_t handle, int* size) {
+  if (handle == nullptr || size == nullptr) return NVIMGCODEC_STATUS_EXTENSION_INVALID_PARAMETER;
+  *size = kMiniBatch;
+  return NVIMGCODEC_STATUS_SUCCESS;
+}
+
 }  // namespace
 
 nvimgcodecDecoderDesc_t cuda_decoder_of(Log& log) {
@@ -308,7 +315,7 @@ nvimgcodecDecoderDesc_t cuda_decoder_of(Log& log) {
           can_decode,
           decode,
           decode_batch,
-          nullptr};
+          get_mini_batch_size};
 }
 
 }  // namespace l3_nvimgcodec
