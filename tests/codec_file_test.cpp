@@ -95,6 +95,7 @@ TEST(OpenedFile, RefusesWrongCalls) {
   EXPECT_EQ(l3_file_measure(nullptr, &sizes, &error), L3_ERROR_ARGUMENT);
   EXPECT_EQ(l3_file_verify(nullptr, &error), L3_ERROR_ARGUMENT);
   EXPECT_EQ(l3_file_pixel_bytes(nullptr), 0u);
+  EXPECT_EQ(l3_file_tile_method(nullptr, 0), UINT32_MAX);
   const File opened = open(bytes);
   expect_refused(opened.get(), nullptr);
   info = {};
@@ -172,7 +173,13 @@ TEST(OpenedFile, SaysWhatTheBytesSay) {
         EXPECT_EQ(l3_file_count_tiles(file.get(), method, &count, nullptr), L3_OK);
         EXPECT_EQ(l3_count_tiles(bytes.data(), bytes.size(), method, &count_of_bytes, nullptr), L3_OK);
         EXPECT_EQ(count, count_of_bytes);
+        uint64_t found = 0;
+        for (uint64_t tile = 0; tile < info.tile_count; ++tile) {
+          found += l3_file_tile_method(file.get(), tile) == method;
+        }
+        EXPECT_EQ(found, count);
       }
+      EXPECT_EQ(l3_file_tile_method(file.get(), info.tile_count), UINT32_MAX);
       l3_sizes sizes = l3_sizes_init(), sizes_of_bytes = l3_sizes_init();
       EXPECT_EQ(l3_file_measure(file.get(), &sizes, nullptr), L3_OK);
       EXPECT_EQ(l3_measure(bytes.data(), bytes.size(), nullptr, &sizes_of_bytes, nullptr), L3_OK);

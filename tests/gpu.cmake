@@ -70,6 +70,20 @@ if(TARGET emulated_gpu)
   add_test(NAME loader_device COMMAND loader_device_test)
   set_tests_properties(loader_device PROPERTIES FIXTURES_REQUIRED gpu_vectors ENVIRONMENT L3_VECTORS=${vectors_folder})
 
+  # The extension of nvImageCodec, called as nvImageCodec does.
+  if(TARGET l3_nvimgcodec)
+    get_target_property(headers l3_nvimgcodec L3_HEADERS)
+    set(folder ${PROJECT_SOURCE_DIR}/extensions/nvimgcodec/src)
+    add_executable(nvimgcodec_cuda_test nvimgcodec_cuda_test.cpp ${folder}/cuda_decoder.cpp ${folder}/file.cpp
+                                        ${folder}/log.cpp ${folder}/pixels.cpp ${folder}/request.cpp
+                                        ${folder}/stream.cpp ${folder}/wish.cpp)
+    target_include_directories(nvimgcodec_cuda_test PRIVATE ${folder} ${PROJECT_SOURCE_DIR}/kernels/include)
+    target_include_directories(nvimgcodec_cuda_test SYSTEM PRIVATE ${headers})
+    target_link_libraries(nvimgcodec_cuda_test PRIVATE emulated_kernels emulated_gpu l3_base l3_internals
+                                                       GTest::gtest_main Threads::Threads l3_warnings)
+    add_test(NAME nvimgcodec_cuda COMMAND nvimgcodec_cuda_test)
+  endif()
+
   # Whole loaders over it.
   add_executable(loader_gpu_test loader_gpu_test.cpp)
   target_include_directories(loader_gpu_test PRIVATE ${PROJECT_SOURCE_DIR}/loader/src)

@@ -40,7 +40,7 @@ ROOMS = (
     Room("loader/writer", uses=("base", "codec", "loader")),
     Room("loader", "loader/include", uses=("base", "codec")),
     Room("python", uses=("base", "codec", "loader")),
-    Room("extensions/nvimgcodec", uses=("base", "codec")),
+    Room("extensions/nvimgcodec", uses=("base", "codec", "kernels")),
     Room("bench/paper", "bench/paper"),
     Room("bench/micro", uses=("codec",)),
     Room("bench", "bench/include", ("bench", "bench/codecs", "bench/report"),
@@ -49,6 +49,7 @@ ROOMS = (
 )
 # The only users of a room, where its name in Room.uses says too much.
 ONLY = {("tools", "bench"): r"tools/(bench|layouts|stalls|training)\w*\.(cpp|h)",
+        ("extensions/nvimgcodec", "kernels"): r"extensions/nvimgcodec/src/cuda_decoder\.cpp",
         ("tools", "kernels"): r"tools/cuda_decoder\.cpp", ("bench", "kernels"): r"bench/(gpu\.cpp|gpu/.*)"}
 # Folders of codec/src: each may include itself and those before it.
 LAYERS = ("api", "container", "models", "engine", "targets", "decode", "encode")

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Tests the extension of nvImageCodec with the real package, on the CPU. Ends with 77 if the package is not there.
 
+Tests it in DALI, too, if that is there.
+
 Usage: nvimgcodec_test.py EXTENSION [names of tests, or options of unittest]
 """
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import shutil
 import subprocess
@@ -20,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "spec" / "vectors"), str(ROOT / "spec")]
 FOLDER = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, FOLDER)
 shutil.copy(sys.argv.pop(1), FOLDER)
 os.environ["NVIMGCODEC_EXTENSIONS_PATH"] = FOLDER
 try:
@@ -27,8 +32,15 @@ try:
     from nvidia import nvimgcodec
 except ImportError as missing:
     print(f"nvimgcodec_test: {missing}")
-    shutil.rmtree(FOLDER)
     sys.exit(77)
+try:
+    from nvidia import dali
+    from nvidia.dali import fn
+except ImportError as missing:
+    dali = None
+    WITHOUT_DALI = f"DALI is not installed: {missing}"
+else:
+    WITHOUT_DALI = ""
 import l3_decode
 
 import build
@@ -97,22 +109,28 @@ def scaled(pixels: Any, bits: int) -> Any:
     return (pixels.astype(np.int64) * 255 + greatest // 2) // greatest
 
 
+@functools.cache
+def valid_vectors(folder: Path) -> dict[str, tuple[bytes, Any, int]]:
+    """Makes the vectors. Returns file, pixels and bits of each valid one."""
+    subprocess.run([sys.executable, ROOT / "spec/vectors/build.py", folder], check=True, stdout=subprocess.DEVNULL)
+    files = {path.stem: path.read_bytes() for path in sorted(folder.glob("valid/*.l3"))}
+    return {name: (data, *found) for name, data in files.items() if (found := oracle(data)) is not None}
+
+
+def turned(orientation: int, stored: Any) -> bytes:
+    """An image of 8-bit gray with this orientation in its EXIF."""
+    exif = f"text:II 2a00 08000000 0100 1201 0300 01000000 0{orientation}000000 00000000"
+    samples = " ".join(map(str, stored.ravel()))
+    size = f"{stored.shape[1]}x{stored.shape[0]}"
+    return build.build_text(f"# x\nspec 4\nimage {size} gray 8\nsection exif {exif}\nraw {samples}\n")
+
+
 class Extension(unittest.TestCase):
     vectors = Path(FOLDER, "vectors")
-    valid: dict[str, tuple[bytes, Any, int]] = {}  # file, pixels and bits
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        command = [sys.executable, ROOT / "spec/vectors/build.py", cls.vectors]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        for path in sorted(cls.vectors.glob("valid/*.l3")):
-            found = oracle(path.read_bytes())
-            if found is not None:
-                cls.valid[path.stem] = (path.read_bytes(), *found)
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        shutil.rmtree(FOLDER)
+    @property
+    def valid(self) -> dict[str, tuple[bytes, Any, int]]:
+        return valid_vectors(self.vectors)
 
     def files(self) -> list[bytes]:
         return [data for data, _, _ in self.valid.values()]
@@ -177,10 +195,8 @@ class Extension(unittest.TestCase):
         """What EXIF says is applied if that is asked for, to regions of the upright image, too."""
         height, width = 7, 12
         for orientation, turn in enumerate(TURNS, 1):
-            exif = f"text:II 2a00 08000000 0100 1201 0300 01000000 0{orientation}000000 00000000"
             stored = np.arange(height * width, dtype=np.uint8).reshape(height, width)
-            samples = " ".join(map(str, stored.ravel()))
-            data = build.build_text(f"# x\nspec 4\nimage {width}x{height} gray 8\nsection exif {exif}\nraw {samples}\n")
+            data = turned(orientation, stored)
             upright = turn(stored)
             for region in (None, (1, 2, 5, 6)):
                 stream = nvimgcodec.CodeStream(data)
@@ -196,6 +212,7 @@ class Extension(unittest.TestCase):
 
     def test_invalid(self) -> None:
         """Files that break a rule are refused, and so are files of models that are not there."""
+        valid_vectors(self.vectors)
         paths = [path for path in self.vectors.glob("*valid/*.l3") if oracle(path.read_bytes()) is None]
         self.assertGreater(len(paths), FEWEST)
         for path, result in zip(paths, decode([path.read_bytes() for path in paths]), strict=True):
@@ -210,6 +227,67 @@ class Extension(unittest.TestCase):
     def test_other_files(self) -> None:
         for data in (b"L3", b"\x8bL3", b"\x8bL3I\r\n\n\n" + bytes(100), bytes(100)):
             self.assertEqual(decode([data]), [None])
+
+
+@unittest.skipUnless(dali, WITHOUT_DALI)
+class Dali(unittest.TestCase):
+    """The same files in pipelines on the CPU."""
+
+    vectors = Path(FOLDER, "vectors")
+
+    def run_pipeline(self, files: Sequence[bytes], operator: str = "image", **options: Any) -> list[Any]:
+        paths = []
+        for i, data in enumerate(files):
+            paths.append(Path(FOLDER, f"{i}.l3"))
+            paths[-1].write_bytes(data)
+
+        @dali.pipeline_def(batch_size=len(files), num_threads=2, device_id=None)
+        def pipeline() -> Any:
+            encoded, _ = fn.readers.file(files=[str(path) for path in paths])
+            return getattr(fn.decoders, operator)(encoded, device="cpu", **options)
+
+        built = pipeline()
+        built.build()
+        (results,) = built.run()
+        return [np.asarray(results[i]) for i in range(len(files))]
+
+    def test_images(self) -> None:
+        for bits, dtype in ((8, dali.types.UINT8), (16, dali.types.UINT16)):
+            vectors = {name: found for name, found in valid_vectors(self.vectors).items() if found[2] == bits}
+            self.assertGreater(len(vectors), FEWEST // 5)
+            files = [data for data, _, _ in vectors.values()]
+            results = self.run_pipeline(files, output_type=dali.types.ANY_DATA, dtype=dtype)
+            for (name, (_, pixels, _)), result in zip(vectors.items(), results, strict=True):
+                np.testing.assert_array_equal(result, pixels, name)
+
+    def test_crops(self) -> None:
+        data, pixels, _ = valid_vectors(self.vectors)["noise_palette_4"]
+        height, width, _ = pixels.shape
+        (result,) = self.run_pipeline([data], "image_slice", start=(2, 3), end=(height - 1, width - 2), axes=(0, 1))
+        np.testing.assert_array_equal(result, pixels[2 : height - 1, 3 : width - 2])
+
+    def test_orientations(self) -> None:
+        stored = np.arange(84, dtype=np.uint8).reshape(7, 12)
+        for orientation, turn in enumerate(TURNS, 1):
+            (result,) = self.run_pipeline([turned(orientation, stored)], output_type=dali.types.GRAY)
+            np.testing.assert_array_equal(result[..., 0], turn(stored), str(orientation))
+
+    def test_damage_is_an_error(self) -> None:
+        data, _, _ = valid_vectors(self.vectors)["noise_palette_4"]
+        with self.assertRaises(RuntimeError):
+            self.run_pipeline([data[:-1]])
+
+    def test_the_example(self) -> None:
+        folder = Path(FOLDER, "files")
+        samples = " ".join(str(i % 251) for i in range(30 * 20 * 3))
+        text = f"# x\nspec 4\nimage 30x20 rgb 8\nraw {samples}\n"
+        for name in ("a/1.l3", "a/2.l3", "b/3.l3"):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(build.build_text(text))
+        command = [sys.executable, ROOT / "examples/dali_files.py", folder, "--batch-size", "2", "--side", "20"]
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        self.assertEqual(said, "3 images of 2 classes: 2 batches, the last of shape [20, 20, 3]\n")
 
 
 if __name__ == "__main__":

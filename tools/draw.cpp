@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/hex.h"
+
 namespace tools {
 namespace {
 
@@ -23,18 +25,6 @@ Colour colour_at(const OpaqueImage& picture, uint32_t x, uint32_t y) {
 // --------------------------------------------------------------------------------------------------------------- kitty
 
 constexpr size_t kBytesOfChunk = 3072;  // 4096 characters, the most that a chunk may have
-
-std::string base64(std::span<const uint8_t> bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const size_t count = std::min<size_t>(bytes.size() - i, 3);
-    uint32_t group = 0;
-    for (size_t k = 0; k < 3; ++k) group = group << 8 | (k < count ? bytes[i + k] : 0u);
-    for (size_t k = 0; k < 4; ++k) text += k <= count ? kDigits[group >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
-}
 
 // --------------------------------------------------------------------------------------------------------------- sixel
 
@@ -182,7 +172,7 @@ void draw_kitty(const OpaqueImage& picture, const Put& put) {
     const bool last = i + count == picture.pixels.size();
     std::string chunk = "\x1b_G" + keys;
     chunk += last ? ",m=0;" : ",m=1;";
-    chunk += base64(std::span(picture.pixels).subspan(i, count));
+    chunk += base::base64(std::span(picture.pixels).subspan(i, count));
     if (!put(chunk + "\x1b\\")) return;
     keys = "q=2";
   }

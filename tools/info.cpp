@@ -9,6 +9,7 @@
 #include "base/hex.h"
 #include "base/json_writer.h"
 #include "bridge/image_bridge.h"
+#include "contact_sheet.h"
 #include "conversion.h"
 #include "data_sets.h"
 #include "file_io.h"
@@ -24,10 +25,14 @@
 namespace tools {
 namespace {
 
+constexpr uint32_t kMostImages = 2000;
+
 struct InfoOptions {
   std::string in;
   bool json = false;
   bool sizes = false;
+  std::string html;
+  uint32_t images = SheetOptions().images;
   std::vector<std::string> models;
   l3_limits limits{};
 };
@@ -284,6 +289,9 @@ void print_text(const FileInfo& info, Console& console) {
 }
 
 int describe(const InfoOptions& options, Context& context) {
+  if (!options.html.empty()) {
+    return write_contact_sheet({options.in, options.html, options.images, options.models, options.limits}, context);
+  }
   if (options.in != "-" && (is_data_set(options.in) || is_folder(options.in))) {
     return describe_data_set(options.in, options.json, context);
   }
@@ -330,17 +338,34 @@ void add_info(CommandLine& line) {
   Subcommand sub = line.command("info", "Describe a data set, an L3 file or another image");
   auto options = std::make_shared<InfoOptions>();
   sub.option("IN", options->in, "A data set, a shard, an L3 file or another image; - is stdin").required().type("");
-  sub.flag("--json", options->json, "Print one line of JSON").details("Its keys keep their meaning in later versions");
-  sub.flag("--sizes", options->sizes, "Also print the sizes of the parts of an L3 file; this decodes it");
-  add_models(sub, options->models, "A model from l3 train that the file needs, for --sizes");
+  const Option json = sub.flag("--json", options->json, "Print one line of JSON")
+                          .details("Its keys keep their meaning in later versions");
+  const Option sizes =
+      sub.flag("--sizes", options->sizes, "Also print the sizes of the parts of an L3 file; this decodes it");
+  sub.option("--html", options->html, "Write a page with small pictures of the images; - is stdout")
+      .type("FILE")
+      .local()
+      .excludes(json)
+      .excludes(sizes)
+      .details(
+          "IN is a data set, a shard, a folder of L3 files or one L3 file. The page says name, label, group, size and "
+          "bits a pixel of each image, and can show how its tiles are stored. It is one file without scripts. Deep and "
+          "dark images are brightened; colour profiles are not applied");
+  sub.option("--images", options->images, "Pictures that the page may have (default: 60)")
+      .type("N")
+      .whole_between(1, kMostImages)
+      .needs("--html")
+      .details("If there are more images, those on the page are spread over all of them");
+  add_models(sub, options->models, "A model from l3 train that the file needs, for --sizes and --html");
   add_limits(sub, options->limits, true);
   sub.examples(
       "  l3 info photo.l3\n"
       "  l3 info set/\n"
-      "  l3 info --json photo.l3 | jq .digest\n");
+      "  l3 info --json photo.l3 | jq .digest\n"
+      "  l3 info --html set.html set/          small pictures of the images\n");
   sub.footer(
       "The ratio is the size of the file divided by the size of its raw samples: lower is better.\n"
-      "Only headers, indexes and metadata are checked, not the pixels; for these use l3 verify.\n");
+      "Without --html, only headers, indexes and metadata are checked, not the pixels; for these use l3 verify.\n");
   sub.manual(
       "For the ratio, raw samples are packed to bits. The pixels of an L3 file or a PNG are not decoded. The head, "
       "the\n"

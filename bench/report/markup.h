@@ -4,11 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/escape.h"
+
 namespace bench {
 
-// Escapes text for HTML and XML, both for content and for attributes. Control characters and bytes that are not valid
-// UTF-8 become question marks.
-std::string escaped(std::string_view text);
+using base::escaped;
 
 std::string fixed(double value, int digits);
 

@@ -407,6 +407,9 @@ L3_API L3_MUST_USE l3_status l3_file_metadata(const l3_file* file, void* out, si
                                               l3_error* error);
 L3_API L3_MUST_USE l3_status l3_file_count_tiles(const l3_file* file, uint32_t method, uint64_t* count,
                                                  l3_error* error);
+// Returns the method of a tile (an l3_tile_method). Tiles are numbered from 0, row after row. Returns UINT32_MAX if
+// there is no such tile.
+L3_API uint32_t l3_file_tile_method(const l3_file* file, uint64_t tile);
 L3_API L3_MUST_USE l3_status l3_file_measure(const l3_file* file, l3_sizes* sizes, l3_error* error);
 L3_API L3_MUST_USE l3_status l3_file_decode(const l3_file* file, void* out, size_t out_size, size_t stride,
                                             l3_error* error);

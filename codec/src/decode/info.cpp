@@ -99,7 +99,7 @@ Verdict read_metadata(const l3_file& file, void* out, size_t out_size, size_t& n
 uint64_t count_tiles(const l3_file& file, uint32_t method) {
   uint64_t count = 0;
   for (uint64_t tile = 0; tile < file.head.tile_count; ++tile) {
-    count += static_cast<uint32_t>(read_entry(file.head, file.data, tile).method) == method;
+    count += l3_file_tile_method(&file, tile) == method;
   }
   return count;
 }
@@ -222,4 +222,9 @@ l3_status l3_file_count_tiles(const l3_file* file, uint32_t method, uint64_t* co
   if (file == nullptr || count == nullptr) return fail(error, Reason::null_argument);
   *count = count_tiles(*file, method);
   return succeed(error);
+}
+
+uint32_t l3_file_tile_method(const l3_file* file, uint64_t tile) {
+  if (file == nullptr || tile >= file->head.tile_count) return UINT32_MAX;
+  return static_cast<uint32_t>(read_entry(file->head, file->data, tile).method);
 }

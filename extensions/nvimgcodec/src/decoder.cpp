@@ -1,27 +1,13 @@
 #include "decoder.h"
 
-#include <cstring>
 #include <memory>
 #include <new>
 
-#include "file.h"
 #include "pixels.h"
-#include "wish.h"
+#include "request.h"
 
 namespace l3_nvimgcodec {
 namespace {
-
-nvimgcodecProcessingStatus_t status_of(const l3_error& error) {
-  switch (error.status) {
-    case L3_ERROR_NOT_L3:
-    case L3_ERROR_CORRUPT:
-    case L3_ERROR_TRUNCATED: return NVIMGCODEC_PROCESSING_STATUS_IMAGE_CORRUPTED;
-    case L3_ERROR_UNSUPPORTED:
-    case L3_ERROR_LIMIT:
-    case L3_ERROR_MODEL: return NVIMGCODEC_PROCESSING_STATUS_CODESTREAM_UNSUPPORTED;
-    default: return NVIMGCODEC_PROCESSING_STATUS_FAIL;
-  }
-}
 
 // Decodes straight into the result if it has the pixels of the file as they are.
 nvimgcodecProcessingStatus_t decode_to(const File& file, const Wish& wish, const Target& target, const Log& log) {
@@ -49,48 +35,6 @@ nvimgcodecProcessingStatus_t decode_to(const File& file, const Wish& wish, const
   return NVIMGCODEC_PROCESSING_STATUS_SUCCESS;
 }
 
-// Opens the file and finds out what to decode. Then decodes it if `decodes`.
-nvimgcodecProcessingStatus_t process(const Log& log, const nvimgcodecImageDesc_t& image,
-                                     const nvimgcodecCodeStreamDesc_t& stream, bool orient, bool decodes) {
-  nvimgcodecImageInfo_t info{};
-  info.struct_type = NVIMGCODEC_STRUCTURE_TYPE_IMAGE_INFO;
-  info.struct_size = sizeof(info);
-  nvimgcodecCodeStreamInfo_t stream_info{};
-  stream_info.struct_type = NVIMGCODEC_STRUCTURE_TYPE_CODE_STREAM_INFO;
-  stream_info.struct_size = sizeof(stream_info);
-  if (image.getImageInfo(image.instance, &info) != NVIMGCODEC_STATUS_SUCCESS ||
-      stream.getCodeStreamInfo(stream.instance, &stream_info) != NVIMGCODEC_STATUS_SUCCESS) {
-    return NVIMGCODEC_PROCESSING_STATUS_FAIL;
-  }
-  if (std::strcmp(stream_info.codec_name, kCodec) != 0) return NVIMGCODEC_PROCESSING_STATUS_CODEC_UNSUPPORTED;
-
-  l3_error error{};
-  File file(*stream.io_stream);
-  if (!file.open(nullptr, error)) {
-    log.error(error);
-    return status_of(error);
-  }
-  const nvimgcodecCodeStreamView_t* view = stream_info.code_stream_view;
-  Wish wish;
-  const char* refusal = nullptr;
-  const nvimgcodecProcessingStatus_t status =
-      read_wish(file, info, view != nullptr ? &view->region : nullptr, orient, wish, refusal);
-  if (status != NVIMGCODEC_PROCESSING_STATUS_SUCCESS) {
-    log.error(refusal);
-    return status;
-  }
-  if (!decodes) return NVIMGCODEC_PROCESSING_STATUS_SUCCESS;
-  if (info.buffer == nullptr || info.buffer_kind != NVIMGCODEC_IMAGE_BUFFER_KIND_STRIDED_HOST) {
-    log.error("the result must be in memory of the host");
-    return NVIMGCODEC_PROCESSING_STATUS_FAIL;
-  }
-  return decode_to(file, wish, target_of(wish, info), log);
-}
-
-bool applies_orientation(const nvimgcodecDecodeParams_t* params) {
-  return params != nullptr && params->apply_exif_orientation != 0;
-}
-
 nvimgcodecStatus_t create(void* instance, nvimgcodecDecoder_t* decoder, const nvimgcodecExecutionParams_t*,
                           const char*) {
   if (instance == nullptr || decoder == nullptr) return NVIMGCODEC_STATUS_EXTENSION_INVALID_PARAMETER;
@@ -100,18 +44,11 @@ nvimgcodecStatus_t create(void* instance, nvimgcodecDecoder_t* decoder, const nv
 
 nvimgcodecStatus_t destroy(nvimgcodecDecoder_t) { return NVIMGCODEC_STATUS_SUCCESS; }
 
-nvimgcodecStatus_t get_metadata(nvimgcodecDecoder_t, const nvimgcodecCodeStreamDesc_t*, nvimgcodecMetadata_t**,
-                                int* count) {
-  if (count == nullptr) return NVIMGCODEC_STATUS_EXTENSION_INVALID_PARAMETER;
-  *count = 0;
-  return NVIMGCODEC_STATUS_SUCCESS;
-}
-
 nvimgcodecProcessingStatus_t can_decode(nvimgcodecDecoder_t decoder, const nvimgcodecImageDesc_t* image,
                                         const nvimgcodecCodeStreamDesc_t* stream,
                                         const nvimgcodecDecodeParams_t* params, int) {
   if (decoder == nullptr || image == nullptr || stream == nullptr) return NVIMGCODEC_PROCESSING_STATUS_FAIL;
-  return process(*reinterpret_cast<const Log*>(decoder), *image, *stream, applies_orientation(params), false);
+  return Request(*stream).open(*reinterpret_cast<const Log*>(decoder), *image, *stream, params);
 }
 
 nvimgcodecStatus_t decode(nvimgcodecDecoder_t decoder, const nvimgcodecImageDesc_t* image,
@@ -119,8 +56,18 @@ nvimgcodecStatus_t decode(nvimgcodecDecoder_t decoder, const nvimgcodecImageDesc
   if (decoder == nullptr || image == nullptr || stream == nullptr) {
     return NVIMGCODEC_STATUS_EXTENSION_INVALID_PARAMETER;
   }
-  const nvimgcodecProcessingStatus_t status =
-      process(*reinterpret_cast<const Log*>(decoder), *image, *stream, applies_orientation(params), true);
+  const Log& log = *reinterpret_cast<const Log*>(decoder);
+  Request request(*stream);
+  nvimgcodecProcessingStatus_t status = request.open(log, *image, *stream, params);
+  if (status == NVIMGCODEC_PROCESSING_STATUS_SUCCESS) {
+    const nvimgcodecImageInfo_t& info = request.info;
+    if (info.buffer == nullptr || info.buffer_kind != NVIMGCODEC_IMAGE_BUFFER_KIND_STRIDED_HOST) {
+      log.error("the result must be in memory of the host");
+      status = NVIMGCODEC_PROCESSING_STATUS_FAIL;
+    } else {
+      status = decode_to(request.file, request.wish, target_of(request.wish, info), log);
+    }
+  }
   image->imageReady(image->instance, status);
   return status == NVIMGCODEC_PROCESSING_STATUS_SUCCESS ? NVIMGCODEC_STATUS_SUCCESS
                                                         : NVIMGCODEC_STATUS_EXTENSION_EXECUTION_FAILED;
@@ -138,7 +85,7 @@ nvimgcodecDecoderDesc_t decoder_of(Log& log) {
           NVIMGCODEC_BACKEND_KIND_CPU_ONLY,
           create,
           destroy,
-          get_metadata,
+          get_no_metadata,
           can_decode,
           decode,
           nullptr,

@@ -3,6 +3,9 @@
 
 #include <new>
 
+#if L3_NVIMGCODEC_CUDA
+#include "cuda_decoder.h"
+#endif
 #include "decoder.h"
 #include "parser.h"
 
@@ -17,6 +20,10 @@ struct Extension {
   Log parser_log{&framework, kParserId}, decoder_log{&framework, kDecoderId};
   nvimgcodecParserDesc_t parser = parser_of(parser_log);
   nvimgcodecDecoderDesc_t decoder = decoder_of(decoder_log);
+#if L3_NVIMGCODEC_CUDA
+  Log cuda_log{&framework, kCudaDecoderId};
+  nvimgcodecDecoderDesc_t cuda_decoder = cuda_decoder_of(cuda_log);
+#endif
 };
 
 nvimgcodecStatus_t create(void*, nvimgcodecExtension_t* to, const nvimgcodecFrameworkDesc_t* framework) {
@@ -25,6 +32,10 @@ nvimgcodecStatus_t create(void*, nvimgcodecExtension_t* to, const nvimgcodecFram
   if (extension == nullptr) return NVIMGCODEC_STATUS_EXTENSION_ALLOCATOR_FAILURE;
   framework->registerParser(framework->instance, &extension->parser, NVIMGCODEC_PRIORITY_NORMAL);
   framework->registerDecoder(framework->instance, &extension->decoder, NVIMGCODEC_PRIORITY_NORMAL);
+#if L3_NVIMGCODEC_CUDA
+  // It is asked first. What it refuses, the other one decodes.
+  framework->registerDecoder(framework->instance, &extension->cuda_decoder, NVIMGCODEC_PRIORITY_HIGH);
+#endif
   *to = reinterpret_cast<nvimgcodecExtension_t>(extension);
   return NVIMGCODEC_STATUS_SUCCESS;
 }
@@ -35,6 +46,9 @@ nvimgcodecStatus_t destroy(nvimgcodecExtension_t handle) {
   const nvimgcodecFrameworkDesc_t& framework = extension->framework;
   framework.unregisterParser(framework.instance, &extension->parser);
   framework.unregisterDecoder(framework.instance, &extension->decoder);
+#if L3_NVIMGCODEC_CUDA
+  framework.unregisterDecoder(framework.instance, &extension->cuda_decoder);
+#endif
   delete extension;
   return NVIMGCODEC_STATUS_SUCCESS;
 }

@@ -1,6 +1,8 @@
 // An L3 file in a stream of nvImageCodec, and what its decoded pixels are.
 #pragma once
 
+#include <span>
+
 #include "l3/l3.h"
 #include "stream.h"
 
@@ -17,6 +19,9 @@ class File {
   // Verifies all but the payloads. No other function may be called before it has succeeded. `limits` are for the whole
   // image; null: there are none.
   bool open(const l3_limits* limits, l3_error& error);
+
+  std::span<const uint8_t> bytes() const { return {bytes_.data(), bytes_.size()}; }
+  const l3_info& info() const { return info_; }
 
   uint32_t width() const { return info_.width; }
   uint32_t height() const { return info_.height; }

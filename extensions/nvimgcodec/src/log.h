@@ -10,6 +10,7 @@ namespace l3_nvimgcodec {
 inline constexpr char kCodec[] = "l3";
 inline constexpr char kParserId[] = "l3_parser";
 inline constexpr char kDecoderId[] = "l3_decoder";
+inline constexpr char kCudaDecoderId[] = "l3_cuda_decoder";
 
 struct Log {
   const nvimgcodecFrameworkDesc_t* framework;

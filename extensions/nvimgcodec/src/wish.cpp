@@ -123,9 +123,10 @@ nvimgcodecProcessingStatus_t read_wish(const File& file, const nvimgcodecImageIn
       return NVIMGCODEC_PROCESSING_STATUS_RESOLUTION_UNSUPPORTED;
     }
   }
-  wish.is_as_stored = wish.orientation == 1 && (!wish.is_planar || wish.count == 1) && wish.bits == file.bits() &&
-                      wish.count == file.channels() && is_wide(info) == (file.bits() > 8);
-  for (uint32_t c = 0; c < wish.count; ++c) wish.is_as_stored &= wish.parts[c] == static_cast<int>(c);
+  wish.has_stored_samples = wish.orientation == 1 && wish.bits == file.bits() && wish.count == file.channels() &&
+                            is_wide(info) == (file.bits() > 8);
+  for (uint32_t c = 0; c < wish.count; ++c) wish.has_stored_samples &= wish.parts[c] == static_cast<int>(c);
+  wish.is_as_stored = wish.has_stored_samples && (!wish.is_planar || wish.count == 1);
   return NVIMGCODEC_PROCESSING_STATUS_SUCCESS;
 }
 

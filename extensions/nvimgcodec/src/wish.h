@@ -15,7 +15,8 @@ struct Wish {
   uint32_t count;  // of channels
   uint32_t bits;   // of the resulting samples
   bool is_planar;
-  bool is_as_stored;  // the result is what libl3 decodes
+  bool has_stored_samples;  // the result has the samples that libl3 decodes, upright and in this order
+  bool is_as_stored;        // and it is interleaved, as libl3 decodes it
 };
 
 // Fills *wish if the file can give what is wanted. Otherwise returns which part of it cannot be given, and says why.
