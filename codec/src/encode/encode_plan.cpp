@@ -130,7 +130,7 @@ Plan with_tile_edge(const Request& request, const Plan& plan, uint32_t edge) {
 uint32_t edge_for(double bytes_of_pixel, bool follow) {
   if (follow) return bytes_of_pixel < kMaxBytesOfLarge ? kLargeTileEdge : kMaxPlannedTileEdge;
   uint32_t edge = kDefaultTileEdge;
-  while (edge < kMaxPlannedTileEdge && bytes_of_pixel * edge * edge < kMinTileBytes) edge *= 2;
+  while (edge < kLargeTileEdge && bytes_of_pixel * edge * edge < kMinTileBytes) edge *= 2;
   return edge;
 }
 

@@ -34,8 +34,8 @@ struct Request {
 Request without_name(const Request& request);
 
 constexpr uint32_t kMaxPlannedTileEdge = 512;
-// Of tiles whose pixels follow others, if a pixel takes few bytes. Such a tile need not fit a payload without
-// compression; where one does not fit, the file is written again with smaller tiles.
+// Of images whose pixels take few bytes. Such a tile need not fit a payload without compression; where one does not
+// fit, the file is written again with smaller tiles.
 constexpr uint32_t kLargeTileEdge = 1024;
 
 struct Plan {
