@@ -184,8 +184,8 @@ class Header:
 def read_header(data: bytes) -> Header:
     if data[:4] == TINY_SIGNATURE:
         return read_tiny_header(data)
-    require(len(data) <= MAX_FILE_SIZE, MAX_FILE_SIZE, "the file is longer than 2^36 bytes")
-    require(len(data) >= HEADER_SIZE, len(data), "the file ends within the header")
+    require(len(data) <= MAX_FILE_SIZE, MAX_FILE_SIZE, "V1: the file is longer than 2^36 bytes")
+    require(len(data) >= HEADER_SIZE, len(data), "V2: the file ends within the header")
     (
         signature,
         version,
@@ -207,26 +207,26 @@ def read_header(data: bytes) -> Header:
         head_check,
         digest,
     ) = struct.unpack("<8s HH HH IIII H 6B II 16s", data[:HEADER_SIZE])
-    require(signature == SIGNATURE, 0, "not the signature of L3")
-    require(version == 1, 8, f"version {version} is not known")
-    require(section_count <= 16, 10, "more than 16 sections")
-    require(required_features & ~NAMED_MODEL == 0, 12, "requires features that are not known")
-    require(default_model <= len(DEFAULT_MODELS), 14, f"default model {default_model} is not known")
+    require(signature == SIGNATURE, 0, "V13: not the signature of L3")
+    require(version == 1, 8, f"V14: version {version} is not known")
+    require(section_count <= 16, 10, "V15: more than 16 sections")
+    require(required_features & ~NAMED_MODEL == 0, 12, "V16: requires features that are not known")
+    require(default_model <= len(DEFAULT_MODELS), 14, f"V17: default model {default_model} is not known")
     named = required_features & NAMED_MODEL != 0
-    require(not named or default_model == 0, 14, "both a named model and a default one")
-    require(1 <= width <= 1 << 20, 20, "width is outside 1 to 2^20")
-    require(1 <= height <= 1 << 20, 24, "height is outside 1 to 2^20")
-    require(frames == 1, 28, "frames is not 1")
-    require(colour <= PALETTE_INDEX, 36, "colour is above 4")
-    require(channels == CHANNELS_OF_COLOUR[colour], 32, "channels does not fit colour")
-    require(sample_type <= 1, 34, "sample type is above 1")
-    require(sample_type == 0 or colour != PALETTE_INDEX, 34, "sample type of a palette image is not u8")
+    require(not named or default_model == 0, 14, "V30: both a named model and a default one")
+    require(1 <= width <= 1 << 20, 20, "V18: width is outside 1 to 2^20")
+    require(1 <= height <= 1 << 20, 24, "V19: height is outside 1 to 2^20")
+    require(frames == 1, 28, "V20: frames is not 1")
+    require(colour <= PALETTE_INDEX, 36, "V25: colour is above 4")
+    require(channels == CHANNELS_OF_COLOUR[colour], 32, "V21: channels does not fit colour")
+    require(sample_type <= 1, 34, "V22: sample type is above 1")
+    require(sample_type == 0 or colour != PALETTE_INDEX, 34, "V23: sample type of a palette image is not u8")
     low, high = ((1, 8), (9, 16))[sample_type]
-    require(low <= bits <= high, 35, f"bits is outside {low} to {high}")
-    require(alpha <= 2, 37, "alpha is above 2")
-    require((alpha != 0) == (colour in (GRAY_ALPHA, RGB_ALPHA)), 37, "alpha does not fit colour")
-    require(1 <= tile_width <= 32, 38, "tile width is outside 1 to 32")
-    require(1 <= tile_height <= 32, 39, "tile height is outside 1 to 32")
+    require(low <= bits <= high, 35, f"V24: bits is outside {low} to {high}")
+    require(alpha <= 2, 37, "V26: alpha is above 2")
+    require((alpha != 0) == (colour in (GRAY_ALPHA, RGB_ALPHA)), 37, "V27: alpha does not fit colour")
+    require(1 <= tile_width <= 32, 38, "V28: tile width is outside 1 to 32")
+    require(1 <= tile_height <= 32, 39, "V29: tile height is outside 1 to 32")
     header = Header(
         section_count=section_count,
         model_name=data[HEADER_SIZE : HEADER_SIZE + NAME_SIZE] if named else None,
@@ -241,9 +241,9 @@ def read_header(data: bytes) -> Header:
         index_check=index_check,
         digest=digest,
     )
-    require(len(data) >= header.head_size, len(data), "the file ends within the head")
+    require(len(data) >= header.head_size, len(data), "V3: the file ends within the head")
     head = data[:AT_HEAD_CHECK] + bytes(4) + data[AT_HEAD_CHECK + 4 : header.head_size]
-    require(check(head) == head_check, AT_HEAD_CHECK, "head check does not match")
+    require(check(head) == head_check, AT_HEAD_CHECK, "V10: head check does not match")
     return header
 
 
@@ -270,11 +270,11 @@ def read_section_entries(data: bytes, header: Header) -> list[Section]:
     for at in range(header.at_entries, header.head_size, ENTRY_SIZE):
         section_type, flags, section_check, units, size = struct.unpack("<HHIII", data[at : at + ENTRY_SIZE])
         known = section_type >= ASIDE or section_type in IMAGE_SECTIONS
-        require(known, at, f"section type {section_type} is not known")
-        require(section_type > type_before, at, "section types do not rise")
-        require(flags == 0, at + 2, "flags of a section are not zero")
-        require(16 * units == begin, at + 8, "the section does not begin where what comes before ends")
-        require(1 <= size <= 1 << 30, at + 12, "size of a section is outside 1 to 2^30")
+        require(known, at, f"V32: section type {section_type} is not known")
+        require(section_type > type_before, at, "V33: section types do not rise")
+        require(flags == 0, at + 2, "V34: flags of a section are not zero")
+        require(16 * units == begin, at + 8, "V35: the section does not begin where what comes before ends")
+        require(1 <= size <= 1 << 30, at + 12, "V36: size of a section is outside 1 to 2^30")
         sections.append(Section(section_type, section_check, at + 4, begin, size))
         type_before = section_type
         begin = pad(begin + size)
@@ -306,13 +306,13 @@ def class_colour(entry: int) -> bytes:
 
 def read_palette(section: bytes, at: int, at_size: int, bits: int) -> list[bytes]:
     """All entries of the palette whose section begins at `at`."""
-    require(len(section) >= 2, at_size, "the palette is below 2 bytes")
+    require(len(section) >= 2, at_size, "V39: the palette is below 2 bytes")
     rule, count = section[0], section[1] + 1
-    require(rule <= GRAYS, at, f"rule {rule} of palettes is not known")
-    require(count <= 1 << bits, at + 1, "the palette has more than 2^bits entries")
+    require(rule <= GRAYS, at, f"V40: rule {rule} of palettes is not known")
+    require(count <= 1 << bits, at + 1, "V41: the palette has more than 2^bits entries")
     each = 1 if rule == GRAYS else 3
     given, rest = divmod(len(section) - 2, each)
-    require(rest == 0 and given <= count, at_size, "size of the palette is not that of k entries with k up to n")
+    require(rest == 0 and given <= count, at_size, "V42: size of the palette is not that of k entries with k up to n")
     entries = [section[2 + each * i : 2 + each * (i + 1)] * (3 // each) for i in range(given)]
     for i in range(given, count):
         before = entries[-1] if entries else bytes(3)
@@ -322,10 +322,10 @@ def read_palette(section: bytes, at: int, at_size: int, bits: int) -> list[bytes
 
 def check_colour_space(section: bytes, at: int, at_size: int) -> None:
     parts = section[0]
-    require(parts & ~15 == 0, at, "reserved bits of the colour space are set")
-    require(parts != 0, at, "a colour space without parts")
+    require(parts & ~15 == 0, at, "V46: reserved bits of the colour space are set")
+    require(parts != 0, at, "V47: a colour space without parts")
     size = 1 + sum(size for bit, size in enumerate(PART_SIZES) if parts >> bit & 1)
-    require(len(section) == size, at_size, f"size of the colour space is not {size}")
+    require(len(section) == size, at_size, f"V48: size of the colour space is not {size}")
 
 
 def read_section(data: bytes, section: Section) -> bytes:
@@ -333,9 +333,10 @@ def read_section(data: bytes, section: Section) -> bytes:
     if section.check is None:
         return data[section.offset : section.end]
     end = pad(section.end)
-    require(end <= len(data), len(data), "the file ends within a section")
-    require(check(data[section.offset : end]) == section.check, section.at_check, "check of a section does not match")
-    require_zero(data[section.end : end], section.end, "padding of a section is not zero")
+    require(end <= len(data), len(data), "V5: the file ends within a section")
+    matches = check(data[section.offset : end]) == section.check
+    require(matches, section.at_check, "V11: check of a section does not match")
+    require_zero(data[section.end : end], section.end, "V8: padding of a section is not zero")
     return data[section.offset : section.end]
 
 
@@ -351,88 +352,90 @@ def read_image_sections(
         contents[section.type] = read_section(data, section)
         at_size = section.at_check + 8
         if section.type == PALETTE:
-            require(header.colour == PALETTE_INDEX, section.at_check - 4, "a palette where colour is not 4")
+            require(header.colour == PALETTE_INDEX, section.at_check - 4, "V37: a palette where colour is not 4")
             palette = read_palette(contents[PALETTE], section.offset, at_size, header.bits)
         elif section.type == TRANSPARENCY and header.colour == PALETTE_INDEX:
-            require(section.size <= len(palette or ()), at_size, "transparency is longer than the palette")
+            require(section.size <= len(palette or ()), at_size, "V43: transparency is longer than the palette")
         elif section.type == TRANSPARENCY:
-            require(header.colour in KEY_SIZE, section.at_check - 4, "transparency in an image with alpha")
-            require(section.size == KEY_SIZE[header.colour], at_size, "size of the transparency does not fit colour")
+            require(header.colour in KEY_SIZE, section.at_check - 4, "V44: transparency in an image with alpha")
+            fits = section.size == KEY_SIZE[header.colour]
+            require(fits, at_size, "V45: size of the transparency does not fit colour")
         elif section.type == COLOUR_SPACE:
             check_colour_space(contents[COLOUR_SPACE], section.offset, at_size)
         elif section.type == MODEL:
             elsewhere = header.model_name is not None or header.default_model != 0
-            require(not elsewhere, section.at_check - 4, "a model beside a named or default one")
+            require(not elsewhere, section.at_check - 4, "V31: a model beside a named or default one")
     has_palette = header.colour != PALETTE_INDEX or palette is not None
-    require(has_palette, HEADER_SIZE, "palette indices without a palette")
+    require(has_palette, HEADER_SIZE, "V38: palette indices without a palette")
     return contents, palette
 
 
 def zstandard_stored(data: bytes, begin: int, end: int, size: int) -> bytes | None:
     """What the one Zstandard frame in `begin .. end` unpacks to; None where only its structure could be checked."""
-    require(end - begin >= 5, begin, "the Zstandard frame is cut short")
-    require(number(data, begin, 4) == 0xFD2FB528, begin, "not a Zstandard frame")
+    require(end - begin >= 5, begin, "F5: the Zstandard frame is cut short")
+    require(number(data, begin, 4) == 0xFD2FB528, begin, "F4: not a Zstandard frame")
     descriptor = data[begin + 4]
-    require(descriptor & 8 == 0, begin + 4, "reserved bit of the Zstandard frame is set")
+    require(descriptor & 8 == 0, begin + 4, "F6: reserved bit of the Zstandard frame is set")
     single_segment = descriptor >> 5 & 1
     at_dictionary = begin + 5 + (1 - single_segment)
     at_content_size = at_dictionary + (0, 1, 2, 4)[descriptor & 3]
     content_size_width = (single_segment, 2, 4, 8)[descriptor >> 6]
     at = at_content_size + content_size_width
-    require(at <= end, begin, "the Zstandard frame is cut short")
+    require(at <= end, begin, "F5: the Zstandard frame is cut short")
     dictionary = number(data, at_dictionary, at_content_size - at_dictionary)
-    require(dictionary == 0, at_dictionary, "the Zstandard frame wants a dictionary")
+    require(dictionary == 0, at_dictionary, "F7: the Zstandard frame wants a dictionary")
     window = size
     if not single_segment:
         exponent, mantissa = data[begin + 5] >> 3, data[begin + 5] & 7
         window = (8 + mantissa) << exponent + 7
-    require(window <= 1 << 23, begin + 5, "the Zstandard frame wants a window above 2^23")
+    require(window <= 1 << 23, begin + 5, "F8: the Zstandard frame wants a window above 2^23")
     if content_size_width:
         content_size = number(data, at_content_size, content_size_width) + (256 if content_size_width == 2 else 0)
-        require(content_size == size, at_content_size, "the Zstandard frame is not of the unpacked size")
+        require(content_size == size, at_content_size, "F12: the Zstandard frame is not of the unpacked size")
     stored = bytearray()
     all_stored = True
     last = 0
     blocks = 0
     while not last:
         blocks += 1
-        require(blocks <= 16 + size // 1024, at, "the Zstandard frame has too many blocks")
-        require(end - at >= 3, at, "the Zstandard frame is cut short")
+        require(blocks <= 16 + size // 1024, at, "F11: the Zstandard frame has too many blocks")
+        require(end - at >= 3, at, "F5: the Zstandard frame is cut short")
         block = number(data, at, 3)
         last, kind, block_size = block & 1, block >> 1 & 3, block >> 3
-        require(kind != 3, at, "reserved type of a Zstandard block")
-        require(block_size <= min(window, 1 << 17), at, "a Zstandard block is above the window or 128 KiB")
+        require(kind != 3, at, "F9: reserved type of a Zstandard block")
+        require(block_size <= min(window, 1 << 17), at, "F10: a Zstandard block is above the window or 128 KiB")
         length = 1 if kind == 1 else block_size
-        require(length <= end - at - 3, at, "the Zstandard frame is cut short")
+        require(length <= end - at - 3, at, "F5: the Zstandard frame is cut short")
         if kind == 2:
             all_stored = False
         else:
-            require(len(stored) + block_size <= size, at, "the Zstandard frame is not of the unpacked size")
+            require(len(stored) + block_size <= size, at, "F12: the Zstandard frame is not of the unpacked size")
             stored += data[at + 3 : at + 3 + length] * (block_size if kind == 1 else 1)
         at += 3 + length
     at += 4 * (descriptor >> 2 & 1)  # its checksum
-    require(at == end, min(at, end), "the Zstandard frame does not end with the section")
+    require(at == end, min(at, end), "F13: the Zstandard frame does not end with the section")
     if not all_stored:
         return None
-    require(len(stored) == size, begin, "the Zstandard frame is not of the unpacked size")
+    require(len(stored) == size, begin, "F12: the Zstandard frame is not of the unpacked size")
     return bytes(stored)
 
 
 def verify_metadata(data: bytes, section: Section, limits: Limits) -> None:
-    require(section.size >= 13, section.at_check + 8, "metadata is below 13 bytes")
+    require(section.size >= 13, section.at_check + 8, "F2: metadata is below 13 bytes")
     size = number(data, section.offset, 4)
     if size > limits.metadata:
         raise OverLimit(section.offset, f"{size} bytes of unpacked metadata")
-    require(size > 0, section.offset, "metadata without a record")
+    require(size > 0, section.offset, "F3: metadata without a record")
     records = zstandard_stored(data, section.offset + 4, section.end, size)
     at = 0
     while records is not None and at < len(records):
         # Offsets within what is packed mean nothing in the file: the section's stands for them.
-        require(len(records) - at >= 12, section.offset, "a record of the metadata is cut short")
-        require(records[at + 4] <= 2, section.offset, "place of a metadata record is above 2")
-        require(not any(records[at + 5 : at + 8]), section.offset, "reserved bytes of a metadata record are not zero")
+        require(len(records) - at >= 12, section.offset, "F15: a record of the metadata is cut short")
+        require(records[at + 4] <= 2, section.offset, "F16: place of a metadata record is above 2")
+        is_reserved = any(records[at + 5 : at + 8])
+        require(not is_reserved, section.offset, "F17: reserved bytes of a metadata record are not zero")
         at += 12 + number(records, at + 8, 4)
-        require(at <= len(records), section.offset, "a record of the metadata is cut short")
+        require(at <= len(records), section.offset, "F15: a record of the metadata is cut short")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -458,9 +461,9 @@ class Tile:
 
 def read_index(data: bytes, header: Header, first_payload: int) -> list[Tile]:
     end = pad(header.index_end)
-    require(end <= len(data), len(data), "the file ends within the index")
-    require(check(data[header.head_size : end]) == header.index_check, 40, "index check does not match")
-    require_zero(data[header.index_end : end], header.index_end, "bytes after the index are not zero")
+    require(end <= len(data), len(data), "V4: the file ends within the index")
+    require(check(data[header.head_size : end]) == header.index_check, 40, "V9: index check does not match")
+    require_zero(data[header.index_end : end], header.index_end, "V7: bytes after the index are not zero")
     tiles: list[Tile] = []
     at = header.head_size
     payload_end = first_payload
@@ -470,18 +473,18 @@ def read_index(data: bytes, header: Header, first_payload: int) -> list[Tile]:
             h = min(header.tile_height, header.height - y)
             method, parameters, size, offset, payload_check = struct.unpack("<BBHII", data[at : at + INDEX_ENTRY_SIZE])
             if method == CONSTANT:
-                require(size == 0, at + 2, "a constant tile has a payload")
+                require(size == 0, at + 2, "V51: a constant tile has a payload")
                 samples = struct.unpack("<4H", data[at + 4 : at + INDEX_ENTRY_SIZE])
                 tiles.append(Tile(x, y, w, h, at, method, parameters, constant=samples))
             else:
-                require(method <= DENSE, at, f"method {method} is not known")
-                require(size != 0, at + 2, "a tile without payload")
-                require(16 * offset == payload_end, at + 4, "the payload is not where the one before ends")
+                require(method <= DENSE, at, f"V50: method {method} is not known")
+                require(size != 0, at + 2, "V52: a tile without payload")
+                require(16 * offset == payload_end, at + 4, "V53: the payload is not where the one before ends")
                 tiles.append(Tile(x, y, w, h, at, method, parameters, 16 * offset, 16 * size, payload_check))
                 payload_end += 16 * size
             at += INDEX_ENTRY_SIZE
-    require(len(data) >= payload_end, len(data), "the file is shorter than its parts")
-    require(len(data) <= payload_end, payload_end, "the file is longer than its parts")
+    require(len(data) >= payload_end, len(data), "V5: the file is shorter than its parts")
+    require(len(data) <= payload_end, payload_end, "V6: the file is longer than its parts")
     return tiles
 
 
@@ -494,7 +497,7 @@ def decode_tile(data: bytes, header: Header, tile: Tile, model: AnyModel | None)
     if tile.method == CONSTANT:
         return constant_rows(header, tile)
     payload = data[tile.offset : tile.offset + tile.size]
-    require(tile.check is None or check(payload) == tile.check, tile.at + 8, "check of a payload does not match")
+    require(tile.check is None or check(payload) == tile.check, tile.at + 8, "V12: check of a payload does not match")
     if tile.method == DENSE:
         return dense_rows(header, tile, payload, model)
     return raw_rows(header, tile, payload) if tile.method == RAW else fast_rows(header, tile, payload)
@@ -509,10 +512,10 @@ def pack(header: Header, samples: Sequence[int]) -> bytes:
 
 
 def constant_rows(header: Header, tile: Tile) -> list[bytes]:
-    require(tile.parameters == 0, tile.at + 1, "parameters of a constant tile are not zero")
+    require(tile.parameters == 0, tile.at + 1, "V54: parameters of a constant tile are not zero")
     for c, sample in enumerate(tile.constant):
         highest = header.max_sample if c < header.channels else 0
-        require(sample <= highest, tile.at + 4 + 2 * c, f"sample of a constant tile is above {highest}")
+        require(sample <= highest, tile.at + 4 + 2 * c, f"V55: sample of a constant tile is above {highest}")
     return [pack(header, tile.constant[: header.channels]) * tile.w] * tile.h
 
 
@@ -520,13 +523,13 @@ def constant_rows(header: Header, tile: Tile) -> list[bytes]:
 
 
 def raw_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
-    require(tile.parameters == 0, tile.at + 1, "parameters of a raw tile are not zero")
+    require(tile.parameters == 0, tile.at + 1, "V56: parameters of a raw tile are not zero")
     row = tile.w * header.channels
     count = row * tile.h
     bits = count * header.bits
     unit = 4 if header.is_tiny else 16
-    require(tile.size == unit * ceil(bits, 8 * unit), tile.at + 2, "size of a raw payload does not fit the tile")
-    reason = "bits after the last sample are not zero"
+    require(tile.size == unit * ceil(bits, 8 * unit), tile.at + 2, "V57: size of a raw payload does not fit the tile")
+    reason = "V58: bits after the last sample are not zero"
     if bits % 8:
         last = bits // 8
         require(payload[last] >> bits % 8 == 0, tile.offset + last, reason)
@@ -545,12 +548,12 @@ def fast_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
     """Blocks in the order of the payload, then the colour transform."""
     channels, bits, maximum = header.channels, header.bits, header.max_sample
     transform = tile.parameters & 7
-    require(tile.parameters >> 3 == 0, tile.at + 1, "reserved parameters of a fast tile are not zero")
-    require(transform <= 4, tile.at + 1, "colour transform is above 4")
-    require(transform == 0 or channels >= 3, tile.at + 1, "colour transform of fewer than three channels")
+    require(tile.parameters >> 3 == 0, tile.at + 1, "V59: reserved parameters of a fast tile are not zero")
+    require(transform <= 4, tile.at + 1, "V60: colour transform is above 4")
+    require(transform == 0 or channels >= 3, tile.at + 1, "V61: colour transform of fewer than three channels")
     origins = struct.unpack_from(f"<{channels}H", payload)  # a unit at least is there
     for c, origin in enumerate(origins):
-        require(origin <= maximum, tile.offset + 2 * c, "origin is above 2^bits - 1")
+        require(origin <= maximum, tile.offset + 2 * c, "V62: origin is above 2^bits - 1")
     position = 2 * channels
     planes: list[list[list[int]]] = [[[] for _ in range(tile.h)] for _ in range(channels)]
     for band in range(0, tile.h, BAND):
@@ -563,8 +566,8 @@ def fast_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
                 for y, residuals in enumerate(block.residuals, band):
                     above = plane[y - 1] if y > 0 else [origin] * tile.w
                     predict(plane[y], above, block.predictor, residuals, maximum)
-    require(len(payload) - position <= 15, tile.offset + position, "more than 15 bytes after the last block")
-    require_zero(payload[position:], tile.offset + position, "bytes after the last block are not zero")
+    require(len(payload) - position <= 15, tile.offset + position, "V63: more than 15 bytes after the last block")
+    require_zero(payload[position:], tile.offset + position, "V64: bytes after the last block are not zero")
     result: list[bytes] = []
     samples = [0] * (tile.w * channels)
     for y in range(tile.h):
@@ -582,12 +585,12 @@ def fast_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
 
 def dense_rows(header: Header, tile: Tile, payload: bytes, model: AnyModel | None) -> list[bytes]:
     g = tile.parameters & 7
-    require(g <= 5, tile.at + 1, "a dense tile of more than 2^5 lanes")
-    require(tile.parameters >> 3 <= 30, tile.at + 1, "the ending of a dense tile is above 30")
-    require(tile.w * tile.h <= 1 << 15 + g, tile.at + 1, "a lane of a dense tile has more than 2^15 pixels")
-    require(tile.size >= 4 << g, tile.at + 2, "size of a dense payload is below that of its states")
+    require(g <= 5, tile.at + 1, "V68: a dense tile of more than 2^5 lanes")
+    require(tile.parameters >> 3 <= 30, tile.at + 1, "V69: the ending of a dense tile is above 30")
+    require(tile.w * tile.h <= 1 << 15 + g, tile.at + 1, "V70: a lane of a dense tile has more than 2^15 pixels")
+    require(tile.size >= 4 << g, tile.at + 2, "V71: size of a dense payload is below that of its states")
     if model is None:
-        raise Violation(tile.at, "a dense tile without a model")
+        raise Violation(tile.at, "V101: a dense tile without a model")
     decode_planes = decode_tokens if isinstance(model, TokenModel) else decode_dense
     planes = decode_planes(tile, model, Lanes(payload, tile, 1 << g))
     samples = [0] * (tile.w * header.channels)
@@ -616,26 +619,26 @@ class Block:
 def read_block(payload: bytes, position: int, offset: int, rows: int, columns: int, bits: int) -> Block:
     """The block at `position` of the payload at `offset`; `rows` and `columns` of it lie inside the tile."""
     at = offset + position
-    require(len(payload) - position >= 2, at, "the payload ends within a block header")
+    require(len(payload) - position >= 2, at, "V65: the payload ends within a block header")
     header = number(payload, position, 2)
     predictor = header & 7
     base_width = header >> 3 & 31
     width_bits = header >> 8 & 7
-    require(predictor <= 6, at, "predictor is above 6")
-    require(base_width <= bits, at, "base width is above bits")
-    require(width_bits <= 4, at, "width bits is above 4")
-    require(header >> 11 == 0, at, "reserved bits of a block header are not zero")
+    require(predictor <= 6, at, "V72: predictor is above 6")
+    require(base_width <= bits, at, "V73: base width is above bits")
+    require(width_bits <= 4, at, "V74: width bits is above 4")
+    require(header >> 11 == 0, at, "V75: reserved bits of a block header are not zero")
     position += 2
 
-    require(len(payload) - position >= 8 * width_bits, offset + position, "the payload ends within the widths")
+    require(len(payload) - position >= 8 * width_bits, offset + position, "V66: the payload ends within the widths")
     added = fields(payload[position : position + 8 * width_bits], width_bits, BAND * GROUPS_OF_ROW)
     groups = ceil(columns, GROUP)  # that are present in a row
     widths = [[base_width + a for a in added[g : g + groups]] for g in range(0, GROUPS_OF_ROW * rows, GROUPS_OF_ROW)]
-    require(max(map(max, widths)) <= bits, offset + position, "width of a group is above bits")
+    require(max(map(max, widths)) <= bits, offset + position, "V76: width of a group is above bits")
     position += 8 * width_bits
 
     end = position + ceil(GROUP * sum(map(sum, widths)), 8)
-    require(end <= len(payload), offset + position, "the payload ends within the codes")
+    require(end <= len(payload), offset + position, "V67: the payload ends within the codes")
     bit = 8 * position
     residuals: list[list[int]] = []
     for widths_of_row in widths:
@@ -737,7 +740,7 @@ def verify_more(data: bytes, header: Header, sections: list[Section], limits: Li
         digest = hashlib.sha256(data[:AT_HEAD_CHECK])
         digest.update(bytes(HEADER_SIZE - AT_HEAD_CHECK))  # head check and digest, as zero
         digest.update(data[HEADER_SIZE : payload_start(header, sections)])
-        require(digest.digest()[:16] == header.digest, AT_DIGEST, "digest does not match")
+        require(digest.digest()[:16] == header.digest, AT_DIGEST, "F1: digest does not match")
     for section in sections:
         if section.type >= ASIDE:
             read_section(data, section)
@@ -881,14 +884,14 @@ class Part:
         require(condition, self.offset + self.bit // 8, reason)
 
     def field(self, width: int) -> int:
-        self.require(self.bit + width <= 8 * self.size, "a part of the model is too short")
+        self.require(self.bit + width <= 8 * self.size, "V86: a part of the model is too short")
         value = self.string >> self.bit & (1 << width) - 1
         self.bit += width
         return value
 
     def end(self) -> None:
-        self.require(ceil(self.bit, 8) == self.size, "a part of the model is too long")
-        self.require(self.string >> self.bit == 0, "bits after the end of a part are not zero")
+        self.require(ceil(self.bit, 8) == self.size, "V87: a part of the model is too long")
+        self.require(self.string >> self.bit == 0, "V88: bits after the end of a part are not zero")
 
 
 @dataclass
@@ -936,8 +939,8 @@ def read_model(data: bytes, at: int, size: int, at_name: int, header: Header) ->
     kind = data[at]
     if kind == TOKEN_MODEL:
         return read_token_model(data, at, size, header)
-    require(kind == 0, at, f"kind {kind} of a model is not known")
-    require(header.bits == 8, at_name, "a model of kind 0 where bits is not 8")
+    require(kind == 0, at, f"V77: kind {kind} of a model is not known")
+    require(header.bits == 8, at_name, "V49: a model of kind 0 where bits is not 8")
     return read_dense_model(data, at, size, header)
 
 
@@ -945,23 +948,23 @@ def read_model(data: bytes, at: int, size: int, at_name: int, header: Header) ->
 
 
 def read_dense_model(data: bytes, at: int, size: int, header: Header) -> Model:
-    require(size >= 8, at, "the model ends within its fields")
+    require(size >= 8, at, "V82: the model ends within its fields")
     _, channels, tables, class_tables, *classes = data[at : at + 8]
-    require(channels == header.channels, at + 1, "the model is not for this number of channels")
-    require(1 <= tables <= 24, at + 2, "tables of the model are outside 1 to 24")
+    require(channels == header.channels, at + 1, "V78: the model is not for this number of channels")
+    require(1 <= tables <= 24, at + 2, "V79: tables of the model are outside 1 to 24")
     for c, count in enumerate(classes):
         low, high = (1, 32) if c < channels else (0, 0)
-        require(low <= count <= high, at + 4 + c, f"classes of a channel are outside {low} to {high}")
+        require(low <= count <= high, at + 4 + c, f"V81: classes of a channel are outside {low} to {high}")
     count = channels + tables + class_tables
     first = 8 + 2 * count
-    require(size >= first, at, "the model ends within its fields")
+    require(size >= first, at, "V82: the model ends within its fields")
     begins = [*struct.unpack_from(f"<{count}H", data, at + 8), size]
-    require(begins[0] == first, at + 8, "the first part of the model is not behind the fields")
+    require(begins[0] == first, at + 8, "V83: the first part of the model is not behind the fields")
     parts: list[Part] = []
     for i in range(count):
         begin, end = begins[i], begins[i + 1]
-        require(end >= begin, at + 8 + 2 * i, "a part of the model ends before it begins")
-        require(end <= size, at + 8 + 2 * i, "a part of the model ends behind its end")
+        require(end >= begin, at + 8 + 2 * i, "V84: a part of the model ends before it begins")
+        require(end <= size, at + 8 + 2 * i, "V85: a part of the model ends behind its end")
         parts.append(Part(number(data, at + begin, end - begin), at + begin, end - begin))
 
     model = Model([], [], [])
@@ -1011,7 +1014,7 @@ def read_channel(part: Part, c: int, tables: int, classes: list[int], form: Chan
         class_contexts=[0] * (classes[c - 1] if c > 0 else 1),
     )
     most = form.most_of_activity
-    part.require(sum(channel.activity_weights) <= most, f"activity weights add up to more than {most}")
+    part.require(sum(channel.activity_weights) <= most, f"V92: activity weights add up to more than {most}")
     if part.field(1) == 1:
         channel.zone_groups = [part.field(2) for _ in range(16)]
         channel.sign_groups = [part.field(3) for _ in range(64)]
@@ -1021,7 +1024,7 @@ def read_channel(part: Part, c: int, tables: int, classes: list[int], form: Chan
         channel.class_tables = part.field(3) + 1
         if channel.class_tables > 1:
             channel.class_contexts = [part.field(3) for _ in channel.class_contexts]
-        part.require(max(channel.class_contexts) < channel.class_tables, "a class table that is not there")
+        part.require(max(channel.class_contexts) < channel.class_tables, "V94: a class table that is not there")
     part.end()
     return channel
 
@@ -1033,7 +1036,7 @@ def read_weights(part: Part, earlier: int, classes: int, most_of_pair: int) -> l
     least_weights: list[int] = []
     for _ in coded:
         widths.append(part.field(4))
-        part.require(widths[-1] <= 8, "width of a weight is above 8")
+        part.require(widths[-1] <= 8, "V89: width of a weight is above 8")
         least = part.field(8)
         least_weights.append(least - 256 if least >= 128 else least)
     weights = [[0] * TAPS for _ in range(classes)]
@@ -1044,17 +1047,17 @@ def read_weights(part: Part, earlier: int, classes: int, most_of_pair: int) -> l
         of_class[0] = 64 - sum(of_class[1:8])
         of_class[16] = -sum(of_class[17:20])
         of_class[20] = -sum(of_class[21:24])
-        part.require(-128 <= min(of_class) and max(of_class) <= 127, "a weight is outside -128 to 127")
+        part.require(-128 <= min(of_class) and max(of_class) <= 127, "V90: a weight is outside -128 to 127")
         for sample, error in PAIRS:
             in_range = abs(of_class[sample] + of_class[error]) <= most_of_pair
-            part.require(in_range, f"weights of a sample and its error add up to more than {most_of_pair}")
+            part.require(in_range, f"V91: weights of a sample and its error add up to more than {most_of_pair}")
     return [tuple(of_class) for of_class in weights]
 
 
 def read_row(part: Part, tables: int, rows: RowFormat) -> list[int]:
     """The table of each level."""
     last = part.field(rows.last_width)
-    part.require(last < rows.levels, f"last of a row is above {rows.levels - 1}")
+    part.require(last < rows.levels, f"V126: last of a row is above {rows.levels - 1}")
     row = read_tables_of(part, last, tables, rows.table_width)
     return row + row[-1:] * (rows.levels - len(row))
 
@@ -1069,7 +1072,7 @@ def read_tables_of(part: Part, last: int, tables: int, width: int) -> list[int]:
             row.append(row[-1] + 1)
         else:
             row.append(part.field(width))
-    part.require(max(row) < tables, "a table that is not there")
+    part.require(max(row) < tables, "V93: a table that is not there")
     return row
 
 
@@ -1091,11 +1094,11 @@ class Table:
 
 def read_table(part: Part, highest: int, buckets: int) -> Table:
     last = part.field(8)
-    part.require(1 <= last <= highest, f"last symbol of a table is outside 1 to {highest}")
+    part.require(1 <= last <= highest, f"V95: last symbol of a table is outside 1 to {highest}")
     rest = part.field(5)
-    part.require(rest <= last, "rest symbol of a table is above its last one")
+    part.require(rest <= last, "V96: rest symbol of a table is above its last one")
     mode = part.field(2)
-    part.require(mode <= 2, "mode of a table is 3")
+    part.require(mode <= 2, "V97: mode of a table is 3")
     frequencies = [0] * (last + 1)
     p1 = p2 = 9
     for i in range(last + 1):
@@ -1105,26 +1108,26 @@ def read_table(part: Part, highest: int, buckets: int) -> Table:
         difference = 0
         while part.field(1) == 1:
             difference += 1
-            part.require(difference <= 12, "a frequency of less than 0 or more than 12 bits")
+            part.require(difference <= 12, "V98: a frequency of less than 0 or more than 12 bits")
         if difference and part.field(1) == 1:
             difference = -difference
         n = expected + difference
-        part.require(0 <= n <= 12, "a frequency of less than 0 or more than 12 bits")
+        part.require(0 <= n <= 12, "V98: a frequency of less than 0 or more than 12 bits")
         if n > 0:
             t = min(n - 1, 3)
             frequencies[i] = ((1 << t) + part.field(t)) << n - 1 - t
         p1, p2 = n, p1
     total = sum(frequencies)
-    part.require(1 <= total < SLOTS, "frequencies of a table add up to 0, or to 4096 or more without the rest")
+    part.require(1 <= total < SLOTS, "V99: frequencies of a table add up to 0, or to 4096 or more without the rest")
     frequencies[rest] = SLOTS - total
-    part.require(frequencies[last] > 0, "the last symbol of a table has the frequency 0")
+    part.require(frequencies[last] > 0, "V100: the last symbol of a table has the frequency 0")
     part.end()
     return Table(frequencies, buckets)
 
 
 def require_class_tables(class_tables: int, channels: list[ModelChannel], at: int) -> None:
     wanted = sum(channel.class_tables for channel in channels)
-    require(class_tables == wanted, at, "class tables of the model are not those of its channels")
+    require(class_tables == wanted, at, "V80: class tables of the model are not those of its channels")
 
 
 def read_class_tables(parts: list[Part], channels: list[ModelChannel], classes: list[int]) -> list[list[Table]]:
@@ -1210,7 +1213,7 @@ class Lanes:
     def set_state(self, lane: int, x: int) -> None:
         if x < STATE and self.takes_words[lane]:
             at = self.position
-            require(at < len(self.payload), self.offset + at, "the payload ends within the words")
+            require(at < len(self.payload), self.offset + at, "V102: the payload ends within the words")
             x = x << 16 | self.payload[at] | self.payload[at + 1] << 8
             self.position = at + 2
         self.states[lane] = x
@@ -1218,12 +1221,12 @@ class Lanes:
     def end(self) -> None:
         for lane, x in enumerate(self.states):
             if self.ending.columns > 0:
-                require(x <= STATE, self.offset + 4 * lane, "state of a lane is above 65536 in the end")
+                require(x <= STATE, self.offset + 4 * lane, "V104: state of a lane is above 65536 in the end")
             else:
-                require(x == STATE, self.offset + 4 * lane, "state of a lane is not 65536 in the end")
+                require(x == STATE, self.offset + 4 * lane, "V103: state of a lane is not 65536 in the end")
         left = self.offset + self.position
-        require(len(self.payload) - self.position <= 15, left, "more than 15 bytes after the last word")
-        require_zero(self.payload[self.position :], left, "bytes after the last word are not zero")
+        require(len(self.payload) - self.position <= 15, left, "V105: more than 15 bytes after the last word")
+        require_zero(self.payload[self.position :], left, "V106: bytes after the last word are not zero")
 
 
 # 13.6 The ending
@@ -1428,33 +1431,34 @@ AnyModel = Model | TokenModel
 
 
 def read_token_model(data: bytes, at: int, size: int, header: Header) -> TokenModel:
-    require(size <= MAX_TOKEN_MODEL, at + MAX_TOKEN_MODEL, "the model is above 2^17 bytes")
-    require(size >= 12, at, "the model ends within its fields")
+    require(size <= MAX_TOKEN_MODEL, at + MAX_TOKEN_MODEL, "V120: the model is above 2^17 bytes")
+    require(size >= 12, at, "V82: the model ends within its fields")
     _, channels, bits, flags, hole, tables, class_tables, *classes = struct.unpack_from("<4BH6B", data, at)
-    require(channels == header.channels, at + 1, "the model is not for this number of channels")
-    require(bits == header.bits, at + 2, "the model is not for this number of bits")
+    require(channels == header.channels, at + 1, "V78: the model is not for this number of channels")
+    require(bits == header.bits, at + 2, "V107: the model is not for this number of bits")
     listing = flags >> 3 & 3
     engine_channels = 1 if listing == COLOURS else channels
-    require(listing <= COLOURS, at + 3, "listing of the model is 3")
-    require(not flags & LITERAL or engine_channels == 1, at + 3, "literal with more than one engine channel")
+    require(listing <= COLOURS, at + 3, "V108: listing of the model is 3")
+    require(not flags & LITERAL or engine_channels == 1, at + 3, "V109: literal with more than one engine channel")
     can_have_hole = engine_channels == 1 and flags & (MATCH | LITERAL) == MATCH
-    require(not flags & HOLE or can_have_hole, at + 3, "hole without match, with literal or more channels than one")
-    require(not flags & STILL or flags & MATCH != 0, at + 3, "still without match")
-    require(not flags & FOLLOW or flags & MATCH != 0, at + 3, "follow without match")
-    require(not flags & ROWS or flags & STILL != 0, at + 3, "rows without still")
-    require(1 <= tables <= 64, at + 6, "tables of the model are outside 1 to 64")
-    require(class_tables <= 32, at + 7, "class tables of the model are above 32")
+    reason = "V110: hole without match, with literal or more channels than one"
+    require(not flags & HOLE or can_have_hole, at + 3, reason)
+    require(not flags & STILL or flags & MATCH != 0, at + 3, "V111: still without match")
+    require(not flags & FOLLOW or flags & MATCH != 0, at + 3, "V112: follow without match")
+    require(not flags & ROWS or flags & STILL != 0, at + 3, "V113: rows without still")
+    require(1 <= tables <= 64, at + 6, "V115: tables of the model are outside 1 to 64")
+    require(class_tables <= 32, at + 7, "V116: class tables of the model are above 32")
     most_classes = 1 if flags & LITERAL else 32
     for e, count in enumerate(classes):
         low, high = (1, most_classes) if e < engine_channels else (0, 0)
-        require(low <= count <= high, at + 8 + e, f"classes of an engine channel are outside {low} to {high}")
+        require(low <= count <= high, at + 8 + e, f"V117: classes of an engine channel are outside {low} to {high}")
 
     first = 12 + 2 * (engine_channels + 1) + tables + class_tables
-    require(size >= first, at, "the model ends within its fields")
+    require(size >= first, at, "V82: the model ends within its fields")
     sizes = [*struct.unpack_from(f"<{engine_channels + 1}H{tables + class_tables}B", data, at + 12)]
     has_match = flags & MATCH != 0
-    require(has_match or sizes[engine_channels] == 0, at + 12 + 2 * engine_channels, "a match without its flag")
-    require(first + sum(sizes) <= size, at, "the parts of the model are longer than it")
+    require(has_match or sizes[engine_channels] == 0, at + 12 + 2 * engine_channels, "V118: a match without its flag")
+    require(first + sum(sizes) <= size, at, "V119: the parts of the model are longer than it")
     sizes.append(size - first - sum(sizes))
     parts: list[Part] = []
     begin = at + first
@@ -1463,7 +1467,7 @@ def read_token_model(data: bytes, at: int, size: int, header: Header) -> TokenMo
         begin += size
 
     widths, listed = read_listing(parts.pop(), listing, channels, bits)
-    require(hole < (1 << widths[0] if flags & HOLE else 1), at + 4, "the hole is not a value")
+    require(hole < (1 << widths[0] if flags & HOLE else 1), at + 4, "V114: the hole is not a value")
     channel_parts = [parts.pop(0) for _ in range(engine_channels)]
     match_part = parts.pop(0)
     model_channels: list[ModelChannel] = []
@@ -1523,17 +1527,17 @@ def read_ranks(part: Part, channels: int, bits: int) -> list[list[int]]:
     left = MOST_LISTED
     for _ in range(channels):
         count = part.field(16)
-        part.require(1 <= count <= left, "listed values are none, or more than 32768 in all")
+        part.require(1 <= count <= left, "V121: listed values are none, or more than 32768 in all")
         left -= count
         values = [part.field(16)]
         least_gap = part.field(16)
-        part.require(least_gap >= 1, "least gap is 0")
+        part.require(least_gap >= 1, "V122: least gap is 0")
         for i in range(count - 1):
             if i % 32 == 0:
                 width = part.field(5)
-                part.require(width <= 16, "width of gaps is above 16")
+                part.require(width <= 16, "V123: width of gaps is above 16")
             values.append(values[-1] + least_gap + part.field(width))
-        part.require(values[-1] < 1 << bits, "a listed value is above 2^bits - 1")
+        part.require(values[-1] < 1 << bits, "V124: a listed value is above 2^bits - 1")
         listed.append(values)
     return listed
 
@@ -1541,7 +1545,7 @@ def read_ranks(part: Part, channels: int, bits: int) -> list[list[int]]:
 def read_colours(part: Part, channels: int, bits: int) -> list[list[int]]:
     """The samples of each colour."""
     count = part.field(16)
-    part.require(1 <= count and count * channels <= MOST_LISTED, "colours are none, or above 32768 samples")
+    part.require(1 <= count and count * channels <= MOST_LISTED, "V125: colours are none, or above 32768 samples")
     return [[part.field(bits) for _ in range(channels)] for _ in range(count)]
 
 
@@ -1580,13 +1584,13 @@ OCTAVES = RowFormat(levels=21, last_width=5, table_width=6)
 
 def read_still(part: Part) -> tuple[int, int]:
     frequencies = part.field(12), part.field(12)
-    part.require(min(frequencies) >= 1, "a frequency of still blocks is 0")
+    part.require(min(frequencies) >= 1, "V127: a frequency of still blocks is 0")
     return frequencies
 
 
 def read_still_rows(part: Part) -> list[int]:
     frequencies = [part.field(12) for _ in range(16)]
-    part.require(min(frequencies) >= 1, "a frequency of still rows is 0")
+    part.require(min(frequencies) >= 1, "V128: a frequency of still rows is 0")
     return frequencies
 
 
@@ -1602,7 +1606,7 @@ def read_match(part: Part, tables: int) -> Match:
                 row = greatest
             else:
                 row = part.field(5)
-        part.require(row <= min(greatest, 31), "a row of the match is above 31, or not there yet")
+        part.require(row <= min(greatest, 31), "V129: a row of the match is above 31, or not there yet")
         rows.append(row)
     match = Match(mask, rows, [read_row(part, tables, OCTAVES) for _ in range(greatest + 1)])
     part.end()
@@ -1955,20 +1959,20 @@ def tiny_sizes(data: bytes) -> tuple[int, int, int]:
 
 
 def read_tiny_header(data: bytes) -> Header:
-    require(len(data) >= TINY_HEADER_SIZE, len(data), "the file ends within the header")
+    require(len(data) >= TINY_HEADER_SIZE, len(data), "V2: the file ends within the header")
     size, _, model = tiny_sizes(data)
-    require(len(data) == size, 12, "the file has another size than it says")
-    require(check(data[8:]) == number(data, 4, 4), 4, "check of the file does not match")
+    require(len(data) == size, 12, "V130: the file has another size than it says")
+    require(check(data[8:]) == number(data, 4, 4), 4, "V131: check of the file does not match")
     width, height, kind = data[8] + 1, data[9] + 1, data[10] & 7
     bits = (data[10] >> 3 & 15) + 1
-    require(kind <= 6, 10, "kind of the image is 7")
-    require(data[10] >> 7 == 0, 10, "reserved bit of the kind is set")
+    require(kind <= 6, 10, "V132: kind of the image is 7")
+    require(data[10] >> 7 == 0, 10, "V133: reserved bit of the kind is set")
     colour = COLOUR_OF_KIND[kind]
-    require(colour != PALETTE_INDEX or bits <= 8, 10, "palette indices of more than 8 bits")
+    require(colour != PALETTE_INDEX or bits <= 8, 10, "V134: palette indices of more than 8 bits")
     default_model = model if model < NAMED else 0
-    require(default_model <= len(DEFAULT_MODELS), 12, f"default model {default_model} is not known")
+    require(default_model <= len(DEFAULT_MODELS), 12, f"V17: default model {default_model} is not known")
     name = data[TINY_HEADER_SIZE : TINY_HEADER_SIZE + NAME_SIZE] if model == NAMED else None
-    require(name is None or len(name) == NAME_SIZE, 12, "the name of the model does not lie in the file")
+    require(name is None or len(name) == NAME_SIZE, 12, "V136: the name of the model does not lie in the file")
     return Header(
         section_count=0,
         model_name=name,
@@ -1995,32 +1999,32 @@ def read_tiny(data: bytes, header: Header) -> tuple[list[Section], list[Tile]]:
     elif model >= LEAST_OWN_MODEL:
         sections.append(Section(MODEL, None, 12, begin, model))
         begin = pad(begin + model)
-        require(begin <= len(data), 12, "the model does not lie in the file")
-        require_zero(data[sections[0].end : begin], sections[0].end, "bytes behind the model are not zero")
+        require(begin <= len(data), 12, "V137: the model does not lie in the file")
+        require_zero(data[sections[0].end : begin], sections[0].end, "V138: bytes behind the model are not zero")
     end = begin + payload_size
-    require(end <= len(data), 12, "the payload does not lie in the file")
+    require(end <= len(data), 12, "V139: the payload does not lie in the file")
     tile = read_tiny_tile(data, header, begin, payload_size)
     code_before = 0
     while end + 2 <= len(data) and number(data, end, 2) != 0:
         code, size = number(data, end, 2) >> 12, number(data, end, 2) & 4095
         section_type = code if code < 8 else ASIDE + code - 8
-        require(code > code_before, end, "codes of sections do not rise")
-        require(code not in (6, 7), end, f"code {code} of a section")
-        require(1 <= size <= len(data) - end - 2, end, "a section is empty, or does not lie in the file")
+        require(code > code_before, end, "V142: codes of sections do not rise")
+        require(code not in (6, 7), end, f"V143: code {code} of a section")
+        require(1 <= size <= len(data) - end - 2, end, "V144: a section is empty, or does not lie in the file")
         sections.append(Section(section_type, None, end, end + 2, size))
         code_before = code
         end += 2 + size
-    require(len(data) - end < 4, end, "4 bytes or more behind the last section")
-    require_zero(data[end:], end, "bytes behind the last section are not zero")
+    require(len(data) - end < 4, end, "V145: 4 bytes or more behind the last section")
+    require_zero(data[end:], end, "V146: bytes behind the last section are not zero")
     return sections, [tile]
 
 
 def read_tiny_tile(data: bytes, header: Header, at: int, size: int) -> Tile:
     lanes, rest = data[11] & 7, data[11] >> 3
-    require(lanes < 6 or (lanes == 6 and rest <= 6), 11, f"coding {data[11]} is not known")
+    require(lanes < 6 or (lanes == 6 and rest <= 6), 11, f"V135: coding {data[11]} is not known")
     method, parameters = (DENSE, data[11]) if lanes < 6 else (min(rest, FAST), max(rest - FAST, 0))
-    require(method != CONSTANT or size == 8, 12, "the payload of a constant tile does not have 8 bytes")
-    require(method != FAST or size >= 8, 12, "the payload of a fast tile is below 8 bytes")
+    require(method != CONSTANT or size == 8, 12, "V140: the payload of a constant tile does not have 8 bytes")
+    require(method != FAST or size >= 8, 12, "V141: the payload of a fast tile is below 8 bytes")
     constant = struct.unpack_from("<4H", data, at) if method == CONSTANT else ()
     return Tile(0, 0, header.width, header.height, 11, method, parameters, at, size, None, constant)
 

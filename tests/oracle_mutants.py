@@ -52,7 +52,9 @@ class Mutant:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        return self.function, self.before, self.after
+        """Without the numbers of violations, which change more often than what decides."""
+        before, after = (re.sub(r'(?<=")[VF]\d+: ', "", text) for text in (self.before, self.after))
+        return self.function, before, after
 
 
 class Finder:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests what the specifications show: the annotated files of format.md decode to what the text says, with the states
-that it lists; the program of its section 19 gives what the test vectors' manifest says; and the annotated shard of
-shard.md is sound.
+that it lists; the slots of its section 12.4 are those of the oracle; the program of its section 19 gives what the test
+vectors' manifest says; and the annotated shard of shard.md is sound.
 
     spec_example_test.py L3_COMMAND       all of it
     spec_example_test.py --trace FILE     print the table of states that section 20 has of a file
@@ -128,6 +128,46 @@ class Trace:
         return self.lines
 
 
+# ---------------------------------------------------------------------------------------- the example of section 12.4
+
+
+def rows_of(table: str, columns: int) -> list[list[str]]:
+    """The cells of each row of a table, whose first cell is a number."""
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if re.match(r"\| \d", line)]
+    return [row for row in rows if len(row) == columns]
+
+
+def expect_slots() -> None:
+    (example,) = re.findall(r"^\*\*Example\.\*\*.*", section(12), re.MULTILINE | re.DOTALL)
+    (found,) = re.findall(r"it has (\d+) slots .*`Q = (\d+)` .*`S = (\d+)` slots.*are `([\d ]+)`", example, re.DOTALL)
+    slots, buckets, size = (int(number) for number in found[:3])
+    f = [int(word) for word in found[3].split()]
+    assert slots == buckets * size == sum(f) and len(f) == buckets
+    with mock.patch.object(l3_decode, "SLOTS", slots):
+        of_oracle = l3_decode.slots_of(f)
+    assert all(frequency == f[symbol] for symbol, frequency, _ in of_oracle)
+
+    stated = []
+    for row in rows_of(example, 6):
+        assert row[1] == f"{size * int(row[0])} to {size * int(row[0]) + size - 1}"
+        stated += [tuple(map(int, cell.split("."))) for cell in row[2:]]
+    assert stated == [(symbol, k) for symbol, _, k in of_oracle], "section 12.4 has other slots"
+
+    # What each turn of the loop does follows from the slots of the bucket that it fills.
+    left = list(f)
+    turns = rows_of(example, 8)
+    for row in turns:
+        b, left_of_b, q, own, a, before, after = (int(cell) for i, cell in enumerate(row) if i != 2)
+        bucket = [(symbol, k) for symbol, _, k in of_oracle[size * q : size * (q + 1)]]
+        assert b == (q if left[b] < size else a) and left_of_b == left[b] and before == left[a]
+        assert bucket == [(q, k) for k in range(own)] + [(a, after + k) for k in range(size - own)]
+        left[a] = after
+    filled = {int(row[3]) for row in turns}
+    assert len(filled) == len(turns)
+    for q in set(range(buckets)) - filled:  # it is all its own
+        assert left[q] == size and [symbol for symbol, _, _ in of_oracle[size * q : size * (q + 1)]] == [q] * size
+
+
 # ------------------------------------------------------------------------------------- the program of section 19
 
 
@@ -200,6 +240,7 @@ def main() -> int:
     for model, digest in zip(l3_decode.DEFAULT_MODELS, re.findall(r"`([0-9a-f]{64})`", section(16)), strict=True):
         assert hashlib.sha256(model.read_bytes()).hexdigest() == digest, model
 
+    expect_slots()
     image, dump = blocks_of(section(17))
     expect_file(image, dump, sys.argv[1])
     of_dense = blocks_of(section(20))

@@ -6,9 +6,10 @@
     vectors_test.py --update VERDICTS...     write MANIFEST.txt and vectors_said.txt again if all agree; then check the
                                              difference
 
-It also tests three more things. In a recipe with `+` or `-` lines, only those lines are wrong, so the file without them
+It also tests four more things. In a recipe with `+` or `-` lines, only those lines are wrong, so the file without them
 must decode and verify. If a recipe states samples or entries of a palette, the oracle must return them. For every
 reason for which libl3 refuses a file, there is a vector that it refuses for that reason (vectors_said.txt lists them).
+And the table of violations in format.md (section 23) names the vectors that the oracle refuses for each number.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "spec" / "vectors"), str(ROOT / "spec"), str(ROOT / "tests")]
 import l3_decode
+import violations
 from oracle_test import Blindness
 
 import build
@@ -38,7 +40,8 @@ MANIFEST_HEAD = """\
 # NAME, the SECTION of format.md it is about, what DECODING gives, what VERIFYING gives (section 9), and the reason.
 # Decoding gives the first 16 bytes of the SHA-256 of the PAM file of section 11, or REJECT, or LIMIT: refused by a
 # decoder with the limits of section 10, or MODEL: refused by one that was not given the model that the file names;
-# neither is a verdict about the file. Verifying gives ok, REJECT, LIMIT or MODEL.
+# neither is a verdict about the file. Verifying gives ok, REJECT, LIMIT or MODEL. Where it gives REJECT, the reason
+# begins with the number of what is violated (section 23).
 """
 SAID_HEAD = """\
 # What libl3 says of the vectors that it refuses: a vector for each of its reasons. Written by vectors_test.py --update.
@@ -49,6 +52,7 @@ SAID_HEAD = """\
 class Verdict:
     decoded: str
     verified: str
+    number: str = field(default="", compare=False)  # of the violation, from the oracle
 
 
 def ask_libl3(command: list[str], models: list[Path], paths: list[Path]) -> list[Verdict]:
@@ -76,22 +80,23 @@ def ask_oracle(
         return Verdict("LIMIT", "LIMIT"), None
     except l3_decode.MissingModel:
         return Verdict("MODEL", "MODEL"), None
-    except l3_decode.Violation:
-        return Verdict("REJECT", "REJECT"), None
+    except l3_decode.Violation as violation:
+        return Verdict("REJECT", "REJECT", violations.number_of(violation.reason)), None
     sha = hashlib.sha256()
     for part in l3_decode.pam(image):
         sha.update(part)
-    verified = "ok"
+    verified, number = "ok", ""
     blindness.blind = False
     try:
         l3_decode.verify(data, models=models)
     except l3_decode.OverLimit:
         verified = "LIMIT"
-    except l3_decode.Violation:
-        verified = "REJECT"
+    except l3_decode.Violation as violation:
+        verified, number = "REJECT", violations.number_of(violation.reason)
     if verified == "ok" and blindness.blind:
         verified = wanted.verified
-    return Verdict(sha.hexdigest()[:32], verified), image
+        number = violations.UNPACKED if verified == "REJECT" else ""
+    return Verdict(sha.hexdigest()[:32], verified, number), image
 
 
 def short(verdict: Verdict) -> Verdict:
@@ -111,8 +116,15 @@ def reasons_of_libl3() -> set[str]:
     return found
 
 
-def manifest_line(name: str, recipe: build.Recipe, verdict: Verdict) -> str:
-    return f"{name}\t{recipe.spec}\t{verdict.decoded}\t{verdict.verified}\t{recipe.reason}\n"
+def manifest_line(name: str, recipe: build.Recipe, verdict: Verdict, number: str) -> str:
+    reason = f"{number}: {recipe.reason}" if number else recipe.reason
+    return f"{name}\t{recipe.spec}\t{verdict.decoded}\t{verdict.verified}\t{reason}\n"
+
+
+def numbers_in_manifest() -> dict[str, str]:
+    """The number of each vector that is refused, for where the oracle is not asked."""
+    lines = (line.split("\t") for line in MANIFEST.read_text().splitlines() if not line.startswith("#"))
+    return {name: violations.number_of(reason) for name, _, _, _, reason in lines}
 
 
 def main() -> int:
@@ -139,6 +151,7 @@ def main() -> int:
         for path, verdict in zip(controls, verdicts[len(paths) :], strict=True):
             if verdict.verified != "ok":
                 complaints.append(f"{path.stem}: its control, which has nothing wrong, says {verdict}")
+        numbers = numbers_in_manifest() if options.no_oracle else {}
         if not options.no_oracle:
             blindness = Blindness(l3_decode)
             by_name = {l3_decode.name_of(model.read_bytes()): model.read_bytes() for model in models}
@@ -146,23 +159,29 @@ def main() -> int:
                 oracle, image = ask_oracle(blindness, path.read_bytes(), by_name, short(verdict))
                 if oracle != short(verdict):
                     complaints.append(f"{name}: the oracle says {oracle}, libl3 {verdict}")
+                numbers[name] = oracle.number
                 if recipe.samples is not None and (image is None or list(image.values()) != recipe.samples):
                     complaints.append(f"{name}: the oracle gives other samples than the recipe states")
                 if recipe.entries is not None and (image is None or not build.entries_fit(recipe, image.palette)):
                     complaints.append(f"{name}: the oracle gives another palette than the recipe states")
 
     for name, verdict in zip(names, verdicts, strict=False):
-        refused = verdict.verified not in ("ok", "LIMIT", "MODEL")
-        if refused != name.startswith("invalid/"):
+        is_refused = verdict.verified not in ("ok", "LIMIT", "MODEL")
+        if is_refused != name.startswith("invalid/"):
             complaints.append(f"{name}: says {verdict}")
     manifest = MANIFEST_HEAD + "".join(
-        manifest_line(*each) for each in zip(names, recipes, map(short, verdicts), strict=False))
+        manifest_line(name, recipe, short(verdict), numbers.get(name, ""))
+        for name, recipe, verdict in zip(names, recipes, verdicts, strict=False))
     said = SAID_HEAD + "".join(f"{name}\t{verdict.verified}\n" for name, verdict in zip(names, verdicts, strict=False)
                                if verdict.verified.startswith("REJECT"))
     for reason in sorted(reasons_of_libl3()):
         if f": {reason}" not in said:
             complaints.append(f"no vector is refused because {reason!r}")
-    for path, now in ((MANIFEST, manifest), (SAID, said)):
+    refused = [violations.Refused(name, recipe.spec, numbers.get(name, ""))
+               for name, recipe in zip(names, recipes, strict=True) if name.startswith("invalid/")]
+    text = violations.FORMAT.read_text()
+    complaints += violations.complaints(text, refused)
+    for path, now in ((MANIFEST, manifest), (SAID, said), (violations.FORMAT, violations.with_vectors(text, refused))):
         if options.update and not complaints:
             path.write_text(now)
         before = path.read_text().splitlines() if path.exists() else []
