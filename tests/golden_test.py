@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Tests that the files that were written when a version of the format was fixed are read for ever.
+
+Usage: golden_test.py VERDICTS L3 [--oracle]
+
+spec/golden/README.md says what is in an archive. VERDICTS (vector_verdicts) decodes its files on every target, L3 (the
+command) compares what it wrote then with the originals. With --oracle, the Python decoder reads all files too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "spec" / "golden"
+sys.path.insert(0, str(ROOT / "spec"))
+
+import l3_decode  # noqa: E402
+
+# The SHA-256 of what must never change. A new archive is added here; nothing is ever removed.
+FROZEN = {
+    "version-1.tar.xz": "4e31c39e4f28460dd04f507b64893e8147305a1f3bf43c85f24f5e423df13bbc",
+    "version-1.txt": "51693555bfc4115415bdaa28494f6fb82c96396870824e67fc85ef6c61213c7a",
+}
+
+
+def run(*words: object, given: str = "") -> str:
+    done = subprocess.run([str(word) for word in words], input=given, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"golden_test: {Path(str(words[0])).name}: {done.stderr.strip()} ({done.returncode})")
+    return done.stdout
+
+
+def of_oracle(path: Path, models: l3_decode.Models) -> str:
+    sha = hashlib.sha256()
+    for part in l3_decode.pam(l3_decode.decode(path.read_bytes(), models=models)):
+        sha.update(part)
+    return sha.hexdigest()[:32]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Read the files of spec/golden.")
+    parser.add_argument("verdicts", type=Path)
+    parser.add_argument("l3", type=Path)
+    parser.add_argument("--oracle", action="store_true")
+    options = parser.parse_args()
+    complaints = []
+    for name, digest in FROZEN.items():
+        if hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() != digest:
+            complaints.append(f"{name} is not as it was")
+    read = 0
+    for archive in sorted(FOLDER.glob("*.tar.xz")):
+        manifest = archive.with_name(archive.name.removesuffix(".tar.xz") + ".txt")
+        lines = [line.split("\t") for line in manifest.read_text().splitlines() if not line.startswith("#")]
+        with tempfile.TemporaryDirectory(prefix="l3-golden-") as folder:
+            with tarfile.open(archive) as tar:
+                tar.extractall(folder)
+            top = Path(folder)
+            models = sorted(top.glob("models/*.l3model"))
+            paths = [top / name for name, _ in lines]
+            said = run(options.verdicts, *models, given="".join(f"{path}\n" for path in paths)).splitlines()[1:]
+            for (name, wanted), line in zip(lines, said, strict=True):
+                _, decoded, verified = line.split("\t")
+                if (decoded, verified) != (wanted, "ok"):
+                    complaints.append(f"{name}: libl3 says {decoded}, {verified}")
+            run(options.l3, "verify", "-q", "--against", top / "png", top / "written")
+            run(options.l3, "verify", "-q", "--against", top / "png", top / "set")
+            for shard in sorted(top.glob("shards/*.l3s")):
+                run(options.l3, "verify", "-q", shard)
+            if options.oracle:
+                known = {l3_decode.name_of(data): data for data in (model.read_bytes() for model in models)}
+                for path, (name, wanted) in zip(paths, lines, strict=True):
+                    if of_oracle(path, known) != wanted:
+                        complaints.append(f"{name}: the oracle gives other samples")
+            read += len(lines)
+    for complaint in complaints:
+        print(complaint)
+    print(f"{read} files, {len(complaints)} complaints")
+    return 1 if complaints or read == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
