@@ -24,7 +24,7 @@ TEST(Info, SaysWhatTheHeaderSays) {
     if (d.alpha == L3_ALPHA_STRAIGHT && d.bits == 8) d.alpha = L3_ALPHA_PREMULTIPLIED;
     const Bytes file = encode(d, tiles_of(64, 32));
     const l3_info info = info_of(file);
-    EXPECT_EQ(info.version, 0);
+    EXPECT_EQ(info.version, 1);
     EXPECT_EQ(info.required_features + info.optional_features, 0);
     EXPECT_EQ(info.width, 70);
     EXPECT_EQ(info.height, 33);
@@ -101,7 +101,7 @@ TEST(TinyFile, IsReadWhole) {
   const Drawing d = drawing::with_sections(draw({20, 13}, {L3_COLOUR_PALETTE, 4}, Pattern::noise));
   const Bytes file = encode(d, options_of(L3_METHOD_AUTO));
   const l3_info info = info_of(file);
-  EXPECT_EQ(file[3], 'T');
+  EXPECT_EQ(file[3], 't');
   EXPECT_EQ(info.head_bytes, 16);
   EXPECT_EQ(info.payload_start, file.size());
   EXPECT_EQ(info.tile_count, 1);
@@ -122,7 +122,7 @@ TEST(TinyFile, IsTheSameImageInTheOtherForm) {
   for (const drawing::Type& type : drawing::common_types()) {
     const Drawing d = drawing::with_sections(draw({20, 13}, type, Pattern::natural));
     const Bytes file = encode(d, options_of(L3_METHOD_AUTO));
-    EXPECT_EQ(file[3], 'T');
+    EXPECT_EQ(file[3], 't');
     const by_hand::Parts parts = by_hand::take_apart(file);
     const Bytes large = by_hand::put_together(parts);
     EXPECT_EQ(info_of(large).head_bytes, 64 + 16 * parts.sections.size() + parts.name.size());

@@ -107,7 +107,8 @@ class Filling(CacheTest):
         self.assertEqual([one["place"] for one in found], [str(self.place), str(other)])
         self.assertEqual([one["present"] for one in found], [one["samples"] for one in found])
         self.assertLessEqual(sum(one["samples"] for one in found), 0.75 * 120)
-        self.assertGreaterEqual(sum(one["samples"] for one in found), 0.45 * 120)
+        # Each place may lack nearly a run, of 256 KiB or 21 samples.
+        self.assertGreaterEqual(sum(one["samples"] for one in found), 0.7 * 120 - 2 * 21)
 
     def test_clear_one_of_two_data_sets(self) -> None:
         self.make(20)

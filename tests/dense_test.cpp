@@ -189,7 +189,7 @@ TEST(Auto, IsNeverLargerThanFast) {
         const Bytes best = encode(d, options_of(L3_METHOD_AUTO, 64, 64));
         EXPECT_LE(best.size(), fast.size()) << d.name() << drawing::name_of(pattern);
         EXPECT_EQ(decode(best), d.pixels);
-        if (best[3] == 'T') continue;  // a tiny file, which the fast method does not make
+        if (best[3] == 't') continue;  // a tiny file, which the fast method does not make
         // Either it has a model and tiles that use it, or it is the file of the fast method.
         l3_info info = l3_info_init();
         ASSERT_EQ(l3_read_info(best.data(), best.size(), nullptr, &info, nullptr), L3_OK);
