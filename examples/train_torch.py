@@ -38,7 +38,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.device == "cuda" and not torch.cuda.is_available():
         sys.exit("train_torch.py: torch finds no GPU; run without --device cuda")
-    rank, ranks = l3.torch.ranks().values()
+    place = l3.torch.ranks()
+    rank, ranks = place["rank"], place["world_size"]
     device = torch.device(given.device)
     if given.device == "cuda":
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))

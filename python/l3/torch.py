@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
@@ -24,10 +24,17 @@ from ._dataset import Dataset, Numbers, Samples
 from ._loader import Loader
 from ._store import Store
 
-__all__ = ["Batches", "Images", "ranks", "tensors"]
+__all__ = ["Batches", "Images", "Ranks", "ranks", "tensors"]
 
 
-def ranks() -> dict[str, int]:
+class Ranks(TypedDict):
+    """Arguments of :class:`l3.Loader`."""
+
+    rank: int
+    world_size: int
+
+
+def ranks() -> Ranks:
     """The arguments `rank` and `world_size` of :class:`l3.Loader` for this process.
 
     They are those of torch.distributed after init_process_group(), else those that torchrun sets in the environment,
