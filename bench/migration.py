@@ -23,7 +23,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from PIL import Image
 from training_images import photographs, record_of, say, versions
 
 SIDE, BATCH, CLASSES = 256, 32, 4
-Batches = Callable[[], Iterator[Any]]
+Batches = Any  # a function that begins an epoch: Callable[[], Iterator]
 
 
 def drawn(seed: int) -> np.ndarray[Any, Any]:
