@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 try:
@@ -23,24 +22,9 @@ except ImportError:
     sys.exit("train_torch.py: torch is missing: pip install torch")
 try:
     import l3
+    import l3.torch
 except ImportError:
     sys.exit("train_torch.py: l3 is missing: pip install . in its repository")
-
-
-class Batches(torch.utils.data.IterableDataset):  # type: ignore[type-arg]
-    """Wraps a loader for torch's DataLoader: DataLoader(Batches(loader), batch_size=None). The loader starts its own
-    threads, so keep num_workers=0."""
-
-    def __init__(self, loader: l3.Loader) -> None:
-        self.loader = loader
-
-    def __len__(self) -> int:
-        return len(self.loader)
-
-    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        for images, labels, _ in self.loader:
-            # This does not copy. The loader uses the batch's memory again when its last tensor is freed.
-            yield torch.from_dlpack(images), torch.from_dlpack(labels)
 
 
 def main() -> None:
@@ -54,7 +38,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.device == "cuda" and not torch.cuda.is_available():
         sys.exit("train_torch.py: torch finds no GPU; run without --device cuda")
-    rank, ranks = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    place = l3.torch.ranks()
+    rank, ranks = place["rank"], place["world_size"]
     device = torch.device(given.device)
     if given.device == "cuda":
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
@@ -67,10 +52,9 @@ def main() -> None:
               and min(sample.width, sample.height) >= given.crop]
     if not wanted:
         sys.exit(f"train_torch.py: {given.set} has no RGB images of 8 bits and {given.crop} x {given.crop} pixels")
-    loader = l3.Loader(data, given.batch_size, samples=wanted, crop=(given.crop, given.crop), flip=True, seed=1,
-                       dtype="float32", mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225], device=device,
-                       rank=rank, world_size=ranks)
-    batches = torch.utils.data.DataLoader(Batches(loader), batch_size=None)
+    # An l3.Loader of this rank. Code that needs a DataLoader: torch.utils.data.DataLoader(batches, batch_size=None).
+    batches = l3.torch.Batches(data, given.batch_size, samples=wanted, crop=(given.crop, given.crop), flip=True, seed=1,
+                               dtype="float32", mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225], device=device)
 
     torch.manual_seed(1)
     network: torch.nn.Module = torch.nn.Sequential(
@@ -82,11 +66,11 @@ def main() -> None:
         state: dict[str, Any] = torch.load(given.state, map_location=device)
         network.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
-        loader.load_state_dict(state["loader"])
+        batches.load_state_dict(state["loader"])
 
-    while loader.epoch < given.epochs:
-        epoch, losses = loader.epoch, []
-        for images, _labels in batches:
+    while batches.loader.epoch < given.epochs:
+        epoch, losses = batches.loader.epoch, []
+        for images, _labels, _ids in batches:
             loss = torch.nn.functional.mse_loss(network(images + 0.1 * torch.randn_like(images)), images)
             optimizer.zero_grad()
             loss.backward()
@@ -96,8 +80,8 @@ def main() -> None:
             print(f"epoch {epoch}: {len(losses)} batches, loss {torch.stack(losses).mean():.4f}")
             if given.state:
                 torch.save({"network": network.state_dict(), "optimizer": optimizer.state_dict(),
-                            "loader": loader.state_dict()}, given.state)
-    loader.close()
+                            "loader": batches.state_dict()}, given.state)
+    batches.close()
     if ranks > 1:
         torch.distributed.destroy_process_group()
 

@@ -1,5 +1,7 @@
-// l3 export: writes a data set, or a folder of L3 files, back as PNG files. Bit depths that PNG does not have become
-// PNM or PAM files.
+// l3 export: writes a data set, or a folder of L3 files, back as PNG files, or with --tar a data set as a tar. Bit
+// depths that PNG does not have become PNM or PAM files.
+#include "export.h"
+
 #include <atomic>
 #include <filesystem>
 #include <memory>
@@ -27,17 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct ExportOptions {
-  std::string source, destination;
-  std::vector<std::string> models;
-  std::string on_error = "fail";
-  uint32_t jobs = 0;
-  l3_limits limits{};
-  bool force = false;
-  bool resume = false;
-  bool quiet = false;
-};
-
 enum class What : uint8_t { image, bytes, metadata };
 
 struct Job {
@@ -56,15 +47,6 @@ struct Plan {
   std::vector<std::string> skipped;
   uint64_t bytes = 0;
 };
-
-// The extension for an image: .png, or .pgm, .ppm or .pam if PNG does not have its bit depth.
-std::string extension_for(uint32_t colour, uint32_t bits) {
-  const bool is_gray = colour == L3_COLOUR_GRAY, is_palette = colour == L3_COLOUR_PALETTE;
-  const bool fits =
-      bits == 8 || (bits == 16 && !is_palette) || ((is_gray || is_palette) && (bits == 1 || bits == 2 || bits == 4));
-  if (fits) return ".png";
-  return is_gray ? ".pgm" : is_palette || colour == L3_COLOUR_RGB ? ".ppm" : ".pam";
-}
 
 // Gives a/b.jpg the name a/b.png, or a/b.jpg.png if another file has that name.
 class OutputNames {
@@ -106,16 +88,16 @@ void plan_set(const std::string& path, Plan& plan) {
   for (uint64_t i = 0; i < count; ++i) {
     const l3::Sample sample = plan.set->sample(i);
     const std::string name(sample.name_text());
-    names.reserve(name, extension_for(sample.colour, sample.bits));
+    names.reserve(name, exported_extension(sample.colour, sample.bits));
     if (!sample.is_image()) names.take(name);
   }
   for (uint64_t i = 0; i < count; ++i) {
     const l3::Sample sample = plan.set->sample(i);
     const std::string name(sample.name_text());
     const What what = sample.is_image() ? What::image : What::bytes;
-    plan.jobs.push_back({what, i, "",
-                         what == What::image ? names.name_for(name, extension_for(sample.colour, sample.bits)) : name,
-                         sample.size});
+    plan.jobs.push_back(
+        {what, i, "", what == What::image ? names.name_for(name, exported_extension(sample.colour, sample.bits)) : name,
+         sample.size});
     if (sample.metadata_size == 0) continue;
     const std::string json = metadata_name(name);
     if (names.take(json)) {
@@ -133,7 +115,7 @@ std::string extension_in(const std::string& path) {
   constexpr l3_limits kUnlimited = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
   l3_info info = l3_info_init();
   if (!start || l3_read_info(start->bytes().data(), start->size(), &kUnlimited, &info, nullptr) != L3_OK) return ".png";
-  return extension_for(info.colour, info.bits);
+  return exported_extension(info.colour, info.bits);
 }
 
 void plan_folder(const std::string& folder, Plan& plan) {
@@ -186,22 +168,12 @@ class Exporter {
 
   Outcome<Exported> write_image(const Job& job, const std::string& name, std::span<const uint8_t> file,
                                 l3_parallel parallel) const {
-    const l3_decode_options options = decode_options(options_.limits, models_, parallel);
-    const l3::Result<l3::File> opened = l3::File::open(file, options);
-    if (!opened) return failure_in(name, bridge::to_error(opened.error()));
-    if (opened->info().alpha == L3_ALPHA_PREMULTIPLIED) {
-      return Failure{name, std::nullopt, "a PNG cannot hold premultiplied alpha"};
-    }
-    formats::Image image;
-    if (const auto error = bridge::decode_l3(*opened, image)) return failure_in(name, *error);
-    formats::WriteOptions write_options;
-    std::vector<std::string> notices;
-    write_options.notices = &notices;
     const formats::Format format = formats::format_of(job.out).value_or(formats::Format::png);
-    const formats::Result<std::vector<uint8_t>> written = formats::write(format, image, write_options);
-    if (!written) return failure_in(name, written.error());
-    for (const std::string& notice : notices) context_.console.note(name, notice);
-    return write(job, *written, {uint64_t{image.width} * image.height, file.size(), 0});
+    uint64_t pixels = 0;
+    const Outcome<std::vector<uint8_t>> written = exported_image(
+        name, file, format, decode_options(options_.limits, models_, parallel), context_.console, pixels);
+    if (!written) return written.failure();
+    return write(job, *written, {pixels, file.size(), 0});
   }
 
   Outcome<Exported> write(const Job& job, std::span<const uint8_t> bytes, Exported done) const {
@@ -242,7 +214,7 @@ void look_at_outputs(const ExportOptions& options, Plan& plan, uint64_t& kept) {
                                "; --resume keeps existing files, --force replaces them"});
 }
 
-int export_all(const ExportOptions& options, Context& context) {
+int export_files(const ExportOptions& options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
   if (is_data_set(options.destination)) {
@@ -310,37 +282,82 @@ int export_all(const ExportOptions& options, Context& context) {
   return totals.failed == 0 ? kExitDone : kExitFailed;
 }
 
+int export_all(const ExportOptions& options, Context& context) {
+  if (!options.tar && options.as != "png") return wrong_usage(context, "export: --as is for --tar");
+  return options.tar ? export_tar(options, context) : export_files(options, context);
+}
+
 }  // namespace
 
+std::string exported_extension(uint32_t colour, uint32_t bits) {
+  const bool is_gray = colour == L3_COLOUR_GRAY, is_palette = colour == L3_COLOUR_PALETTE;
+  const bool fits =
+      bits == 8 || (bits == 16 && !is_palette) || ((is_gray || is_palette) && (bits == 1 || bits == 2 || bits == 4));
+  if (fits) return ".png";
+  return is_gray ? ".pgm" : is_palette || colour == L3_COLOUR_RGB ? ".ppm" : ".pam";
+}
+
+Outcome<std::vector<uint8_t>> exported_image(const std::string& name, std::span<const uint8_t> file,
+                                             formats::Format format, const l3_decode_options& options, Console& console,
+                                             uint64_t& pixels) {
+  const l3::Result<l3::File> opened = l3::File::open(file, options);
+  if (!opened) return failure_in(name, bridge::to_error(opened.error()));
+  if (opened->info().alpha == L3_ALPHA_PREMULTIPLIED) {
+    return Failure{name, std::nullopt, "a PNG cannot hold premultiplied alpha"};
+  }
+  formats::Image image;
+  if (const auto error = bridge::decode_l3(*opened, image)) return failure_in(name, *error);
+  formats::WriteOptions write_options;
+  std::vector<std::string> notices;
+  write_options.notices = &notices;
+  formats::Result<std::vector<uint8_t>> written = formats::write(format, image, write_options);
+  if (!written) return failure_in(name, written.error());
+  for (const std::string& notice : notices) console.note(name, notice);
+  pixels = uint64_t{image.width} * image.height;
+  return std::move(*written);
+}
+
 void add_export(CommandLine& line) {
-  Subcommand sub = line.command("export", "Convert a data set, or a folder of L3 files, back to PNG files");
+  Subcommand sub = line.command("export", "Convert a data set, or a folder of L3 files, back to PNG files or a tar");
   auto options = std::make_shared<ExportOptions>();
   sub.option("SRC", options->source, "A data set, a shard, or a folder of L3 files").required().type("");
-  sub.option("DST", options->destination, "The folder to write to; it is created if it does not exist")
+  sub.option("DST", options->destination,
+             "The folder to write to; it is created if it does not exist. With --tar a file, or - for stdout")
       .required()
       .type("")
       .local();
+  const Option tar = sub.flag("--tar", options->tar, "Write a data set as one tar, whose members WebDataset groups");
+  sub.option("--as", options->as, "The images in a tar: PNG files (png, the default), or L3 files (l3)")
+      .one_of({"png", "l3"});
   add_models(sub, options->models, "A model from l3 train that L3 files need")
       .details("Give the option again for another model. Data sets contain their models");
   add_threads(sub, options->jobs, "-j,--jobs,--threads", "Files to export at the same time");
   sub.option("--on-error", options->on_error,
              "If an image fails: stop (fail, the default), or report it and continue (skip)")
       .one_of({"fail", "skip"});
-  const Option resume = sub.flag("--resume", options->resume, "Keep files that exist already");
+  const Option resume = sub.flag("--resume", options->resume, "Keep files that exist already").excludes(tar);
   sub.flag("--force", options->force, "Replace files that exist already").excludes(resume);
   add_quiet(sub, options->quiet);
   add_limits(sub, options->limits, true);
   sub.examples(
       "  l3 export set/ pngs/                     a data set to PNG files\n"
       "  l3 export l3s/ pngs/                     a folder of L3 files to PNG files\n"
+      "  l3 export --tar set/ set.tar             a data set to a tar for WebDataset\n"
       "  l3 export --resume set/ pngs/            continue after an interruption\n");
   sub.footer(
       "Images keep their names, but other extensions become .png. Depths that PNG does not have, such as 12 bits,\n"
-      "become .pgm, .ppm or .pam. Metadata becomes a .json file. Other files come back as they were.\n");
+      "become .pgm, .ppm or .pam. Metadata becomes a .json file. Other files come back as they were.\n"
+      "In a tar a sample is KEY.png or KEY.l3, with the number of its label in KEY.cls and its metadata in "
+      "KEY.json.\n");
   sub.manual(
       "If both a.jpg and a.png were converted, a.jpg becomes a.jpg.png. Samples, depth, palette, transparency and\n"
       "ancillary chunks are as they were. A .pgm, .ppm or .pam holds samples only, and a note names what is left out.\n"
-      "A file gets its name only when it is complete.\n");
+      "A file gets its name only when it is complete.\n\n"
+      "With --tar the key of a group is the name of its first sample without extension; other dots become underscores, "
+      "because WebDataset ends a key at the first dot. If a group has several images, their roles come after the key: "
+      "KEY.labels.png. Equal data sets give equal tars. The names of classes are not in the tar. With --on-error skip "
+      "a "
+      "group that fails is left out as a whole.\n");
   sub.run([options](Context& context) { return export_all(*options, context); });
 }
 

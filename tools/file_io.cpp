@@ -38,8 +38,6 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int number() const { return number_; }
-  // Returns 0 or an errno. Some file systems report a full disk only here.
-  int close() { return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno; }
 
  private:
   int number_;
@@ -90,11 +88,6 @@ Outcome<bridge::Buffer> read_open(int descriptor, const std::string& name, size_
 
 Failure not_written(const std::string& file, int error) { return system_failure(file, "cannot write", error); }
 
-std::optional<Failure> write_directly(int descriptor, const std::string& name, std::span<const uint8_t> bytes) {
-  if (const int error = write_all(descriptor, bytes); error != 0) return not_written(name, error);
-  return std::nullopt;
-}
-
 constexpr std::string_view kTemporaryMark = ".l3tmp-";
 
 // The beginning of the names of all temporary files for `path`: ".NAME.l3tmp-".
@@ -129,30 +122,6 @@ void remove_abandoned(const std::string& temporary) {
   struct stat status {};
   if (descriptor.number() < 0 || fstat(descriptor.number(), &status) != 0 || !S_ISREG(status.st_mode)) return;
   if (flock(descriptor.number(), LOCK_EX | LOCK_NB) == 0) unlink(temporary.c_str());
-}
-
-std::optional<Failure> write_and_rename(const std::string& path, std::span<const uint8_t> bytes, Flush flush,
-                                        const struct stat* replaced, Unfinished& unfinished) {
-  constexpr int kTries = 100;
-  std::string temporary;
-  int number = -1, creating = EEXIST;
-  for (int i = 0; i < kTries && creating == EEXIST; ++i) {
-    temporary = temporary_beside(path);
-    creating = unfinished.create(temporary, number);
-  }
-  if (creating != 0) return system_failure(path, "cannot create", creating);
-  Descriptor descriptor(number);
-  int error = write_all(number, bytes);
-  if (error == 0 && replaced != nullptr && fchmod(number, replaced->st_mode & 0777) != 0) error = errno;
-  if (error == 0 && flush == Flush::to_disk && fsync(number) != 0) error = errno;
-  if (const int closing = descriptor.close(); error == 0) error = closing;
-  if (error == 0) error = unfinished.commit(temporary, path);
-  if (error == 0) {
-    if (flush == Flush::to_disk) flush_folder_of(path);
-    return std::nullopt;
-  }
-  unfinished.discard(temporary);
-  return not_written(path, error);
 }
 
 }  // namespace
@@ -227,27 +196,75 @@ std::optional<Failure> RandomFile::read(uint64_t offset, std::span<uint8_t> to) 
   return std::nullopt;
 }
 
-std::optional<Failure> write_file(const std::string& path, std::span<const uint8_t> bytes, Flush flush,
-                                  Unfinished& unfinished) {
-  if (path == "-") return write_directly(STDOUT_FILENO, "stdout", bytes);
+OutputFile::~OutputFile() { abandon(); }
 
-  struct stat existing {};
-  const bool exists = stat(path.c_str(), &existing) == 0;
-  if (!exists) return write_and_rename(path, bytes, flush, nullptr, unfinished);
-  if (S_ISDIR(existing.st_mode)) return not_written(path, EISDIR);
-  if (!S_ISREG(existing.st_mode)) {
-    Descriptor descriptor(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (descriptor.number() < 0) return system_failure(path, "cannot open", errno);
-    if (std::optional<Failure> failure = write_directly(descriptor.number(), path, bytes)) return failure;
-    if (const int error = descriptor.close(); error != 0) return not_written(path, error);
+void OutputFile::abandon() {
+  if (descriptor_ >= 0 && descriptor_ != STDOUT_FILENO) ::close(descriptor_);
+  descriptor_ = -1;
+  if (!temporary_.empty()) unfinished_.discard(temporary_);
+  temporary_.clear();
+}
+
+std::optional<Failure> OutputFile::open() {
+  if (path_ == "-") {
+    descriptor_ = STDOUT_FILENO;
     return std::nullopt;
   }
-  std::error_code error;
-  const std::filesystem::path target = std::filesystem::canonical(path, error);
-  if (error) return not_written(path, error.value());
-  std::optional<Failure> failure = write_and_rename(target.string(), bytes, flush, &existing, unfinished);
-  if (failure) failure->file = path;
-  return failure;
+  target_ = path_;
+  struct stat existing {};
+  if (stat(path_.c_str(), &existing) == 0) {
+    if (S_ISDIR(existing.st_mode)) return not_written(path_, EISDIR);
+    if (!S_ISREG(existing.st_mode)) {
+      descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+      return descriptor_ < 0 ? std::optional(system_failure(path_, "cannot open", errno)) : std::nullopt;
+    }
+    std::error_code error;
+    target_ = std::filesystem::canonical(path_, error).string();
+    if (error) return not_written(path_, error.value());
+    permissions_ = existing.st_mode & 0777;
+  }
+  constexpr int kTries = 100;
+  std::string temporary;
+  int creating = EEXIST;
+  for (int i = 0; i < kTries && creating == EEXIST; ++i) {
+    temporary = temporary_beside(target_);
+    creating = unfinished_.create(temporary, descriptor_);
+  }
+  if (creating != 0) {
+    descriptor_ = -1;
+    return system_failure(path_, "cannot create", creating);
+  }
+  temporary_ = std::move(temporary);
+  return std::nullopt;
+}
+
+std::optional<Failure> OutputFile::write(std::span<const uint8_t> bytes) {
+  const int error = write_all(descriptor_, bytes);
+  return error != 0 ? std::optional(not_written(path_ == "-" ? "stdout" : path_, error)) : std::nullopt;
+}
+
+std::optional<Failure> OutputFile::finish(Flush flush) {
+  if (path_ == "-") return std::nullopt;
+  int error = 0;
+  if (permissions_ && fchmod(descriptor_, *permissions_) != 0) error = errno;
+  if (error == 0 && !temporary_.empty() && flush == Flush::to_disk && fsync(descriptor_) != 0) error = errno;
+  // Some file systems report a full disk only here.
+  if (::close(std::exchange(descriptor_, -1)) != 0 && error == 0) error = errno;
+  if (!temporary_.empty()) {
+    if (error == 0) error = unfinished_.commit(temporary_, target_);
+    if (error != 0) unfinished_.discard(temporary_);
+    temporary_.clear();
+    if (error == 0 && flush == Flush::to_disk) flush_folder_of(target_);
+  }
+  return error != 0 ? std::optional(not_written(path_, error)) : std::nullopt;
+}
+
+std::optional<Failure> write_file(const std::string& path, std::span<const uint8_t> bytes, Flush flush,
+                                  Unfinished& unfinished) {
+  OutputFile file(path, unfinished);
+  if (auto failure = file.open()) return failure;
+  if (auto failure = file.write(bytes)) return failure;
+  return file.finish(flush);
 }
 
 std::optional<Failure> make_folder_of(const std::string& path) {

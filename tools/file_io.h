@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bridge/buffer.h"
@@ -46,10 +47,34 @@ enum class Flush : uint8_t {
   to_disk,  // the file survives a power failure
 };
 
-// Writes `bytes` to a temporary file in the folder of `path` and renames it. So `path` is complete, or stays as it was.
-// The permissions of an existing file are kept. If `path` is a symbolic link, its target is replaced; a link to a file
-// that does not exist is replaced itself. A file that is not regular, such as a pipe or /dev/null, is written directly,
-// and so is stdout if `path` is "-".
+// A file that is written piece by piece to a temporary file in the folder of `path`, which finish() renames. So `path`
+// is complete, or stays as it was: without finish() the temporary file is removed. The permissions of an existing file
+// are kept. If `path` is a symbolic link, its target is replaced; a link to a file that does not exist is replaced
+// itself. A file that is not regular, such as a pipe or /dev/null, is written directly, and so is stdout if `path` is
+// "-".
+class OutputFile {
+ public:
+  OutputFile(std::string path, Unfinished& unfinished) : path_(std::move(path)), unfinished_(unfinished) {}
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  std::optional<Failure> open();
+  std::optional<Failure> write(std::span<const uint8_t> bytes);
+  std::optional<Failure> finish(Flush flush);
+
+ private:
+  void abandon();
+
+  std::string path_;
+  Unfinished& unfinished_;
+  std::string target_;     // without symbolic links
+  std::string temporary_;  // empty if `path` is written directly
+  std::optional<uint32_t> permissions_;
+  int descriptor_ = -1;
+};
+
+// Writes all of an OutputFile at once.
 std::optional<Failure> write_file(const std::string& path, std::span<const uint8_t> bytes, Flush flush,
                                   Unfinished& unfinished);
 

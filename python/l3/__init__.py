@@ -20,6 +20,7 @@ from ._native import Tensor
 from ._native import version as _version
 from ._reports import BatchTimes, Explanation, Failure, Request, Sharing
 from ._store import Store
+from ._webdataset import webdataset_decoder
 from ._writer import DatasetWriter
 
 __version__ = _version()
@@ -50,4 +51,5 @@ __all__ = [
     "encode",
     "info",
     "open",
+    "webdataset_decoder",
 ]

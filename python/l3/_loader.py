@@ -176,8 +176,8 @@ class Loader:
                  threads: int = 0, prefetch: int | None = None, reading: str = "auto",
                  max_bytes_in_flight: int | None = None,
                  share: str | None = None, jobs: int | None = None, share_timeout: float | None = None,
-                 samples: Sequence[int | str] | None = None, max_pixels: int | None = None,
-                 max_bytes: int | None = None, cache: Cache = None) -> None:
+                 samples: Sequence[int | str] | np.ndarray[Any, Any] | Samples | None = None,
+                 max_pixels: int | None = None, max_bytes: int | None = None, cache: Cache = None) -> None:
         if not isinstance(shuffle, (bool, np.bool_)) and not (isinstance(shuffle, str) and shuffle == "windows"):
             raise ValueError(f"shuffle is {shuffle!r}, but must be True, False or 'windows'")
         if arguments.truth("drop_last", drop_last):

@@ -13,7 +13,7 @@ from . import _native
 from ._dataset import Dataset, Samples
 
 
-def groups_of(data: Dataset, samples: Sequence[int | str] | np.ndarray | Samples) -> list[int]:
+def groups_of(data: Dataset, samples: Sequence[int | str] | np.ndarray[Any, Any] | Samples) -> list[int]:
     """Returns the groups of the samples, each once."""
     if isinstance(samples, (str, bytes)) or not hasattr(samples, "__iter__"):
         raise TypeError(f"samples is {samples!r}, but must be a list of numbers or names")

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Measures what a DataLoader of torch costs with ImageFolder, WebDataset, MosaicML's MDS and l3, on equal images.
+
+    PYTHONPATH=build/release/python bench/migration.py CACHE [FOLDER...] [--l3 COMMAND] [--out FILE]
+
+CACHE is a folder for the images. The first run writes them: centre crops of the photographs in each FOLDER, or drawn
+images with noise if no FOLDER is given. All ways store the same samples without loss, and deliver shuffled batches of
+uint8 tensors, whole images, without workers. A way whose package is missing is named and left out.
+
+The result is images per second of processor time, of all threads: other work on the machine changes it little. Each way
+runs in a process of its own. In each round the ways take turns, and the result is the median over the rounds; files are
+in the page cache. Each turn also checks that the sum of all samples is that of the sources.
+
+Packages: torch torchvision pillow numpy; webdataset and mosaicml-streaming if they are to be measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from training_images import photographs, record_of, say, versions
+
+SIDE, BATCH, CLASSES = 256, 32, 4
+Batches = Any  # a function that begins an epoch: Callable[[], Iterator]
+
+
+def drawn(seed: int) -> np.ndarray[Any, Any]:
+    """Waves and noise, which PNG compresses about as well as a photograph."""
+    random = np.random.default_rng(seed)
+    y, x, c = np.ogrid[:SIDE, :SIDE, :3]
+    waves = np.sin(x / (20 + seed % 7) + seed) + np.cos(y / (15 + seed % 5) - seed * 2) + c / 3
+    return np.clip(np.round((waves + 3) / 7 * 255 + random.normal(0, 5, (SIDE, SIDE, 3))), 0, 255).astype(np.uint8)
+
+
+def centre(path: Path) -> np.ndarray[Any, Any]:
+    with Image.open(path) as image:
+        left, top = (image.width - SIDE) // 2, (image.height - SIDE) // 2
+        return np.asarray(image.crop((left, top, left + SIDE, top + SIDE)))
+
+
+def make(cache: Path, folders: list[Path], count: int, command: str) -> None:
+    """Writes the images as a folder, a tar, MDS and data sets of l3."""
+    files = photographs(folders, SIDE)
+    if folders and not files:
+        raise SystemExit("migration: the folders have no RGB images of 8 bits that are large enough")
+    total = 0
+    for i in range(min(count, len(files)) if files else count):
+        pixels = centre(files[i]) if files else drawn(i)
+        total += int(pixels.sum())
+        path = cache / "png" / f"class{i % CLASSES}" / f"{i:05}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).save(path)
+    for method in ("fast", "dense"):
+        subprocess.run([command, "convert", "-q", "--method", method, cache / "png", cache / method], check=True)
+    subprocess.run([command, "convert", "-q", "--files", "--method", "fast", cache / "png", cache / "l3"], check=True)
+    for name, form in (("png", "png"), ("l3", "l3")):
+        subprocess.run([command, "export", "--tar", "-q", "--as", form, cache / "fast", cache / f"{name}.tar"],
+                       check=True)
+    if importlib.util.find_spec("streaming"):
+        from streaming import MDSWriter  # type: ignore[import-not-found,unused-ignore]
+
+        with MDSWriter(out=str(cache / "mds"), columns={"image": "png", "label": "int"}) as writer:
+            for path in sorted((cache / "png").rglob("*.png")):
+                with Image.open(path) as image:
+                    writer.write({"image": image, "label": int(path.parent.name[5:])})
+    about = {"images": len(list((cache / "png").rglob("*.png"))), "sum": total,
+             "kind": "photographs" if files else "drawn"}
+    (cache / "made.json").write_text(json.dumps(about))
+
+
+# ----------------------------------------------------------------------------------------------------------- the ways
+
+
+def folder_batches(root: Path, extension: str) -> Batches:
+    import torch
+    import torchvision  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    if extension == ".l3":
+        import l3.pillow  # noqa: F401
+    data = torchvision.datasets.ImageFolder(root, transform=torchvision.transforms.PILToTensor(),
+                                            is_valid_file=lambda name: name.endswith(extension))
+    return torch.utils.data.DataLoader(data, BATCH, shuffle=True).__iter__
+
+
+def tar_batches(tar: Path, member: str) -> Batches:
+    import l3
+    import torch
+    import webdataset  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    from torchvision.transforms import PILToTensor  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    data = webdataset.WebDataset(str(tar), shardshuffle=False).shuffle(100)
+    if member == "l3":
+        data = data.decode(lambda key, file: l3.webdataset_decoder(key, file, layout="CHW")).to_tuple("l3", "cls")
+    else:
+        data = data.decode("pil").to_tuple("png", "cls").map_tuple(PILToTensor(), int)
+    return torch.utils.data.DataLoader(data, BATCH).__iter__
+
+
+def mds_batches(folder: Path) -> Batches:
+    import torch
+    from streaming import StreamingDataset
+    from torchvision.transforms import PILToTensor
+
+    class Streamed(StreamingDataset):  # type: ignore[misc,unused-ignore]
+        def __getitem__(self, at: Any) -> Any:
+            sample = super().__getitem__(at)
+            return PILToTensor()(sample["image"]), sample["label"]
+
+    return torch.utils.data.DataLoader(Streamed(local=str(folder), shuffle=True, batch_size=BATCH), BATCH).__iter__
+
+
+def image_batches(folder: Path) -> Batches:
+    import l3.torch
+    import torch
+
+    return torch.utils.data.DataLoader(l3.torch.Images(folder), BATCH, shuffle=True).__iter__
+
+
+def loader_batches(folder: Path) -> Batches:
+    import l3.torch
+
+    return l3.torch.Batches(folder, BATCH, last_batch="uneven").__iter__
+
+
+# For each way: what it is called in tables, the package it needs, and its batches.
+WAYS: dict[str, tuple[str, str, Callable[[Path], Batches]]] = {
+    "imagefolder": ("ImageFolder, PNG", "torchvision", lambda cache: folder_batches(cache / "png", ".png")),
+    "webdataset": ("WebDataset, PNG", "webdataset", lambda cache: tar_batches(cache / "png.tar", "png")),
+    "mds": ("MDS, PNG", "streaming", lambda cache: mds_batches(cache / "mds")),
+    "imagefolder-l3": ("ImageFolder, l3 fast", "torchvision", lambda cache: folder_batches(cache / "l3", ".l3")),
+    "webdataset-l3": ("WebDataset, l3 fast", "webdataset", lambda cache: tar_batches(cache / "l3.tar", "l3")),
+    "images-fast": ("l3.torch.Images, fast", "torch", lambda cache: image_batches(cache / "fast")),
+    "images-dense": ("l3.torch.Images, dense", "torch", lambda cache: image_batches(cache / "dense")),
+    "batches-fast": ("l3.torch.Batches, fast", "torch", lambda cache: loader_batches(cache / "fast")),
+    "batches-dense": ("l3.torch.Batches, dense", "torch", lambda cache: loader_batches(cache / "dense")),
+}
+
+
+def measure(way: str, cache: Path) -> float:
+    """Images per second of processor time in the second epoch."""
+    import torch
+
+    torch.set_num_threads(1)
+    made = json.loads((cache / "made.json").read_text())
+    batches = WAYS[way][2](cache)
+    for timed in (False, True):
+        seconds, total, count = 0.0, 0, 0
+        begun = time.process_time()
+        for batch in batches():
+            if not timed:  # the first epoch is not timed, so that it can be checked
+                total += int(batch[0].to(torch.int64).sum())
+            count += len(batch[0])
+        seconds = time.process_time() - begun
+        if count != made["images"] or (not timed and total != made["sum"]):
+            raise SystemExit(f"migration: {way} delivers other images: {count}, sum {total}")
+    return float(made["images"]) / seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cache", type=Path)
+    parser.add_argument("folders", type=Path, nargs="*")
+    parser.add_argument("--l3", default="build/release/bin/l3", help="the command")
+    parser.add_argument("--images", type=int, default=400)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
+    parser.add_argument("--out", type=Path, help="a file for the record")
+    parser.add_argument("--turn", choices=list(WAYS), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.turn:
+        print(measure(given.turn, given.cache))
+        return
+    if not (given.cache / "made.json").exists():
+        make(given.cache, given.folders, given.images, given.l3)
+    ways = [way for way in given.ways if importlib.util.find_spec(WAYS[way][1])]
+    for way in set(given.ways) - set(ways):
+        say(f"{way} is left out: {WAYS[way][1]} is not installed")
+    found: dict[str, list[float]] = {way: [] for way in ways}
+    for number in range(given.rounds):
+        say(f"round {number + 1} of {given.rounds}")
+        for way in ways:
+            done = subprocess.run([sys.executable, __file__, str(given.cache), "--turn", way], check=True,
+                                  stdout=subprocess.PIPE, text=True)
+            found[way].append(float(done.stdout.split()[-1]))
+    results = {way: statistics.median(values) for way, values in found.items()}
+    first = next(iter(results.values()))
+    print(f"| way | images per processor-second | {WAYS[ways[0]][0]} = 1 |\n|---|--:|--:|")
+    for way, value in results.items():
+        print(f"| {WAYS[way][0]} | {value:,.0f} | {value / first:.1f} |")
+    if given.out:
+        made = json.loads((given.cache / "made.json").read_text())
+        record = record_of("migration.py", images=made["images"], kind=made["kind"], side=SIDE, rounds=given.rounds,
+                           versions=versions("torch", "torchvision", "pillow", "numpy", "webdataset",
+                                             "mosaicml-streaming"),
+                           images_per_processor_second={way: [round(value, 1) for value in values]
+                                                        for way, values in found.items()})
+        given.out.write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
