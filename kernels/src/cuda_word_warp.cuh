@@ -2,8 +2,8 @@
 // codec/src/engine/word_warp.h documents the functions.
 #pragma once
 
-#include "cuda_instructions.cuh"
 #include "container/tile.h"
+#include "cuda_instructions.cuh"
 #include "engine/warp_concepts.h"
 #include "models/dense_tables.h"
 #include "models/token.h"

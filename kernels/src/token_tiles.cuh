@@ -164,7 +164,8 @@ struct TokenTiles {
 // have their masks of rows in shared memory, too.
 constexpr uint32_t most_tile_bytes(const TokenNeeds& needs, uint32_t height) {
   const uint32_t blocks = kMaxTileEdge / kBlockEdge * (height / kBlockEdge);
-  return CudaWordWarp::Classes::bytes_of_block(kMaxChannels) * blocks + FollowParts::of(needs, kMaxTileEdge, height).shared_bytes();
+  return CudaWordWarp::Classes::bytes_of_block(kMaxChannels) * blocks +
+         FollowParts::of(needs, kMaxTileEdge, height).shared_bytes();
 }
 
 }  // namespace l3
