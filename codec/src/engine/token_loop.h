@@ -105,9 +105,9 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     return true;
   }
   // Whether no lane is at an edge of the tile.
-  L3_INLINE bool is_inside() const {
-    return this->lead_row_ > 1 && this->lead_ + 1 >= 2 * lanes_ && this->lead_ + 1 < width_;
-  }
+  L3_INLINE bool is_inside() const { return this->lead_row_ > 1 && is_between(this->lead_); }
+  // Whether no lane is in the first or the last column, or outside the tile's columns, if lane 0 is in column `lead`.
+  L3_INLINE bool is_between(uint32_t lead) const { return lead + 1 >= 2 * lanes_ && lead + 1 < width_; }
   bool decode_step() {
     if (tables_.match) {
       if (tables_.follow) find_follows();
@@ -136,7 +136,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   // Copies the pixels of still blocks (section 15.4: W if N equals NW, else N). The others are to be decoded.
   L3_STAGE void begin_step(const typename Base::Way& way) {
     Base::begin_step(way);
-    if (tables_.follow) follow_.begin_step(step_, this->lead_);
+    if (tables_.follow) follow_.begin_step(this->lead_, is_between(this->lead_));
     if (!this->is_steady()) has_places_ = false;
     any_to_decode_ = false;
     L3_UNROLL_RECORDS {
@@ -185,13 +185,13 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       this->keep(now_, c, here_[c]);
       if constexpr (!kLiteral) this->keep(now_, kChannels + c, error_here_[c]);
       L3_UNROLL_RECORDS W::store_records(this->sink_.place(step_, c) + part * kRecords, here_[c][part]);
-      if (tables_.follow) {
-        L3_UNROLL_RECORDS W::store_records(follow_.values(step_, c) + part * kRecords, here_[c][part]);
-      }
     }
     if (tables_.follow) {
       const uint32_t behind = 2 * (lanes_ - 1);
-      follow_.end_step(step_, lead >= behind ? lead - behind : lead + this->period_ - behind, lanes_that_differ());
+      const uint16_t* values[kChannels] = {};
+      for (uint32_t c = 0; c < channels(); ++c) values[c] = this->sink_.place(step_, c);
+      follow_.end_step(step_, lead >= behind ? lead - behind : lead + this->period_ - behind, lanes_that_differ(),
+                       here_, values);
     }
   }
   // The lanes whose pixel is not the one that it follows.
@@ -201,7 +201,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     L3_UNROLL_RECORDS {
       equal[part] = W::all_records(0xFFFF);
       for (uint32_t c = 0; c < channels(); ++c) {
-        const Records followed = W::load_records(follow_.followed(c) + part * kRecords);
+        const Records followed = follow_.followed(c, part);
         equal[part] = W::both(equal[part], W::same(here_[c][part], followed));
       }
     }
@@ -234,7 +234,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         if constexpr (kHasHoles)
           track_last_value(part, near(now_ + part * kRecords, kRoleN, 0), near(now_ + part * kRecords, kRoleW, 0));
       }
-      if (tables_.follow) follow_.begin_step(step_, this->lead_ + 1 - left);
+      if (tables_.follow) follow_.begin_step(this->lead_ + 1 - left, is_between(this->lead_ + 1 - left));
       keep_records(this->lead_ + 1 - left);
       now_ += kStepRecords;
       this->finish_step();
@@ -370,7 +370,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       around.nw[c] = now_ + place_of(kRoleNw, c);
       around.ne[c] = now_ + place_of(kRoleNe, c);
     }
-    follow_.find_keys();
     Records flat[kRecordParts];
     L3_UNROLL_RECORDS {
       flat[part] = W::all_records(0xFFFF);
@@ -381,22 +380,14 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         flat[part] = W::both(flat[part], W::both(W::same(near(now, kRoleW, c), n), same));
       }
     }
-    const uint32_t flat_lanes = lanes_of(flat);
-    uint32_t lanes = lanes_of(to_decode_);
-    for (; lanes != 0; lanes &= lanes - 1) {
-      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(lanes));
-      const bool wraps = this->lead_ < 2 * lane;
-      const uint32_t x = this->lead_ - 2 * lane + (wraps ? this->period_ : 0);
-      const uint32_t y = this->lead_row_ + lane - (wraps ? lanes_ : 0);
-      follow_.find(step_, lane, x, y, around, (flat_lanes >> lane & 1) != 0);
-    }
+    follow_.find(step_, this->lead_row_, lanes_of(to_decode_), lanes_of(flat), around);
   }
   // The numbers of what the pixels follow, from the sources and which neighbours the followed pixels equal.
   L3_INLINE Records follow_numbers(const uint16_t* now, uint32_t part) const {
     const Records ones = W::all_records(0xFFFF);
     Records is_w = ones, is_n = ones, is_nw = ones, is_ne = ones;
     for (uint32_t c = 0; c < channels(); ++c) {
-      const Records followed = W::load_records(follow_.followed(c) + part * kRecords);
+      const Records followed = follow_.followed(c, part);
       is_w = W::both(is_w, W::same(followed, near(now, kRoleW, c)));
       is_n = W::both(is_n, W::same(followed, near(now, kRoleN, c)));
       is_nw = W::both(is_nw, W::same(followed, near(now, kRoleNw, c)));
@@ -406,7 +397,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         W::select(W::either(is_nw, is_ne), W::all_records(2 * kFollowSources), W::all_records(3 * kFollowSources));
     relation = W::select(is_n, W::all_records(kFollowSources), relation);
     relation = W::without(relation, is_w);
-    const Records sources = W::load_records(follow_.sources() + part * kRecords);
+    const Records sources = follow_.sources(part);
     return W::without(W::sum(sources, relation), W::same(sources, W::all_records(0)));
   }
   // Decodes what the pixels repeat. Lanes whose pixel repeats nothing escape.
@@ -437,8 +428,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         matched = W::select(is_ne, near(now, kRoleNe, c), matched);
         matched = W::select(is_nw, near(now, kRoleNw, c), matched);
         if (tables_.follow) {
-          matched = W::select(W::same(symbol, W::all_records(kMatchFollow)),
-                              W::load_records(follow_.followed(c) + part * kRecords), matched);
+          matched = W::select(W::same(symbol, W::all_records(kMatchFollow)), follow_.followed(c, part), matched);
         }
         here_[c][part] = W::select(decoded, matched, here_[c][part]);
       }
@@ -449,7 +439,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         escaped = W::without(escaped, is_hole);
       }
       if (tables_.follow) {
-        const Records nothing = W::same(W::load_records(follow_.sources() + part * kRecords), W::all_records(0));
+        const Records nothing = W::same(follow_.sources(part), W::all_records(0));
         escaped = W::without(escaped, W::without(W::same(symbol, W::all_records(kMatchFollow)), nothing));
       }
       escaped_[part] = escaped;
@@ -628,7 +618,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   uint8_t match_tables_[kMatchPatterns * kOctaves];  // by pattern of equalities, and octave if activity counts
   uint16_t
       rows_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];  // with still rows: a bit for each of a block
-  using Follow = TokenFollow<kChannels, kRecordParts * kRecords>;
+  using Follow = TokenFollow<W, kChannels>;
   Follow follow_;
 };
 

@@ -49,6 +49,13 @@ struct TokenWarp : Base {
     return {((a.v & ~above) | above) & 255};
   }
 
+  // The records of two vectors in turn, in two vectors: 4 from each to 8 lanes of the first one, 4 to the second one.
+  L3_INLINE static void interleave(Records a, Records b, Records* two) {
+    const auto turns = Short::interleave((Shorts)a.v, (Shorts)b.v);
+    two[0] = {(Numbers)turns.low};
+    two[1] = {(Numbers)turns.high};
+  }
+
   // How far biased values are apart, at most 32767.
   L3_INLINE static Records value_distances(Records a, Records b) {
     const Shorts x = (Shorts)a.v, y = (Shorts)b.v;
