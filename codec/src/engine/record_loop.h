@@ -230,8 +230,8 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
       const Enter enter = enters_[lane];
       if (enter.step != step) continue;
       const uint32_t block = (enter.row >> 4) * this->blocks_across() + (enter.column >> 4);
-      const bool still = still_rows_ != nullptr && (still_rows_[block] >> enter.row % kBlockEdge & 1) != 0;
-      entered_[entered_count_++] = {lane, classes_[block] | (still ? kStillBlock : 0)};
+      const uint32_t still = still_rows_ != nullptr ? still_rows_[block] >> enter.row % kBlockEdge & 1u : 0;
+      entered_[entered_count_++] = {lane, classes_[block] | still * kStillBlock};
       to_next_block(lane);
     }
   }

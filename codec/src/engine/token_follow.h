@@ -61,9 +61,10 @@ class TokenFollow {
     if (is_inside && was_inside_) return;
     was_inside_ = is_inside;
     uint32_t *const before_last = lanes_->before_last, *const after_first = lanes_->after_first;
+    const uint32_t period = steps_.period, last = width_ - 1;
     for (uint32_t l = 0; l < kStride; ++l) {
-      const uint32_t column = column_of(l);
-      before_last[l] = column < width_ - 1 ? UINT32_MAX : 0;
+      const uint32_t column = lead - 2 * l + (lead < 2 * l ? period : 0);
+      before_last[l] = column < last ? UINT32_MAX : 0;
       after_first[l] = column != 0 ? UINT32_MAX : 0;
     }
   }
@@ -77,7 +78,7 @@ class TokenFollow {
     uint16_t* const sources = all.sources;
     const uint32_t *const scenes = all.scenes[(step + 1) % 2], *const before_last = all.before_last;
     for (uint32_t l = 0; l < kStride; ++l) keys[l] = wide_key(all.trail_of_w[l], scenes[l] & before_last[l]);
-    std::memset(all.words, 0, sizeof(all.words));
+    for (uint32_t part = 0; part < W::kParts; ++part) W::store(all.words + part * W::kPartLanes, W::splat(0));
     for (uint32_t left = wide_asked_; left != 0; left &= left - 1) {
       const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
       all.words[lane] = wide_[wide_entry(keys[lane])];
@@ -99,15 +100,18 @@ class TokenFollow {
       places[lane] = near_[all.near_entries[lane]];
       sources[lane] = 1 + kFollowNear;
     }
-    const uint32_t width = width_, height = height_, period = steps_.period, log_lanes = steps_.log_lanes,
+    // Places are in the tile, or one column or row beyond it.
+    const uint32_t beyond = width_ + 1, height = height_, period = steps_.period, log_lanes = steps_.log_lanes,
                    last_lane = lane_count_ - 1;
+    const int32_t now = static_cast<int32_t>(step);
     uint32_t* const at = all.at;
     for (uint32_t l = 0; l < kStride; ++l) {
-      const uint32_t place = places[l], y = place >> 16, x = (place & 0xFFFF) - 1, lane = y & last_lane;
-      const uint32_t its_step = (y >> log_lanes) * period + x + 2 * lane;
-      const uint32_t is_ready = x < width && y < height && its_step < step ? UINT32_MAX : 0;
-      places[l] = place & is_ready;
-      sources[l] = static_cast<uint16_t>(sources[l] & is_ready);
+      const uint32_t place = places[l], y = place >> 16, x = place & 0xFFFF, lane = y & last_lane;
+      const uint32_t its_step = (y >> log_lanes) * period + x + 2 * lane - 1;
+      const bool is_ready = (place != 0) & (x != beyond) & (y != height) & (static_cast<int32_t>(its_step) < now);
+      const uint32_t ready = is_ready ? UINT32_MAX : 0;
+      places[l] = place & ready;
+      sources[l] = static_cast<uint16_t>(sources[l] & ready);
       at[l] = its_step * kStride + index_of(lane);
     }
     for (uint32_t left = lanes & lanes_with_places(); left != 0; left &= left - 1) {
@@ -125,12 +129,8 @@ class TokenFollow {
     keep_pixels(step, here);
     uint32_t* const kept = all.kept[step % kSteps] + 1;
     const uint32_t agree = asking_ & ~differs;
-    if (agree == 0) {
-      std::memset(kept, 0, sizeof(uint32_t) * kStride);
-    } else {
-      const uint32_t* const places = all.places;
-      for (uint32_t l = 0; l < kStride; ++l) kept[l] = (agree & kLaneBits.of[l]) != 0 ? places[l] : 0;
-    }
+    const uint32_t* const places = all.places;
+    for (uint32_t l = 0; l < kStride; ++l) kept[l] = (agree & kLaneBits.of[l]) != 0 ? places[l] : 0;
     if (asking_ != 0) offer();
     end_hashes(step, values);
     uint32_t* const scenes = all.scenes[step % 2];
@@ -177,10 +177,6 @@ class TokenFollow {
     Pixel followed[kLanes];
   };
 
-  // The column of a lane in this step.
-  L3_INLINE uint32_t column_of(uint32_t lane) const {
-    return lead_ - 2 * lane + (lead_ < 2 * lane ? steps_.period : 0);
-  }
   L3_INLINE uint32_t lanes_with_places() const {
     uint32_t lanes = 0;
     for (uint32_t part = 0; part < W::kParts; ++part) {
@@ -203,16 +199,19 @@ class TokenFollow {
     const auto put = [](uint32_t & entry, uint32_t word) __attribute__((always_inline)) {
       entry = entry > word ? entry : word;
     };
-    const auto row_of = [&](uint32_t lane) __attribute__((always_inline)) {
-      return lead_row_ + lane - (lead_ < 2 * lane ? lane_count_ : 0);
+    // The place of lane 0 as in a word of the wide table, and how that of the next lane differs.
+    const uint32_t lead = lead_, here = lead_row_ << 22 | lead << kTagBits, next = (1u << 22) - (2u << kTagBits),
+                   wraps = (steps_.period << kTagBits) - (lane_count_ << 22);
+    const auto word_of = [&](uint32_t lane) __attribute__((always_inline)) {
+      return here + lane * next + (lead < 2 * lane ? wraps : 0);
     };
     for (uint32_t left = near_asked_; left != 0; left &= left - 1) {
-      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
-      put(near_[lanes_->near_entries[lane]], follow_place(column_of(lane), row_of(lane)));
+      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left)), word = word_of(lane);
+      put(near_[lanes_->near_entries[lane]], follow_place(word >> kTagBits & (kMaxTileEdge - 1), word >> 22));
     }
     for (uint32_t left = wide_asked_; left != 0; left &= left - 1) {
       const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left)), key = lanes_->keys[lane];
-      put(wide_[wide_entry(key)], wide_word(column_of(lane), row_of(lane), key));
+      put(wide_[wide_entry(key)], word_of(lane) | wide_tag(key));
     }
   }
   L3_INLINE void end_hashes(uint32_t step, const uint16_t* const (&values)[kChannels]) {

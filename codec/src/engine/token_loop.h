@@ -209,7 +209,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   }
   L3_INLINE uint32_t lanes_of(const Records* records) const {
     uint32_t lanes = 0;
-    L3_FOR_USED_PARTS lanes |= W::bits(W::lane_mask(records, part)) << (part * kPartLanes);
+    L3_UNROLL_RECORDS lanes |= W::record_bits(records[part]) << (part * kRecords);
     return lanes;
   }
   void fix_edges() {
@@ -296,9 +296,8 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   L3_INLINE void enter() {
     for (uint32_t i = 0; i < this->entered_count_; ++i) {
       const uint32_t lane = this->entered_[i].lane, classes = this->entered_[i].classes;
-      const bool is_still = (classes & kStillBlock) != 0;
-      still_[lane] = is_still && tables_.still ? 0xFFFF : 0;
-      if (is_still || !has_classes_) continue;
+      still_[lane] = static_cast<uint16_t>(0u - (classes / kStillBlock & 1));
+      if (!has_classes_ || still_[lane] != 0) continue;
       if constexpr (!kLiteral) {
         for (uint32_t c = 0; c < channels(); ++c) {
           const uint32_t* const from = held(classes_weights_[c][classes >> (8 * c) & (kMaxClasses - 1)]);

@@ -114,11 +114,15 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   // Puts the values of a known number of channels. The bias does not change their lower eight bits.
   template <uint32_t kCount, class Sample>
   L3_INLINE void put_bytes(Sample* __restrict to, uint32_t count, uint32_t lane, uint32_t step) const {
+    uint32_t words[kLanes];
     const uint16_t* numbers[kCount];
     for (uint32_t c = 0; c < kCount; ++c) numbers[c] = this->numbers(c, lane, step);
     for (uint32_t i = 0; i < count; ++i) {
-      for (uint32_t c = 0; c < kCount; ++c) to[kCount * i + c] = static_cast<Sample>(numbers[c][i]);
+      uint32_t word = 0;
+      for (uint32_t c = 0; c < kCount; ++c) word |= uint32_t{static_cast<uint8_t>(numbers[c][i])} << (8 * c);
+      words[i] = word;
     }
+    W::template store_pixels<kCount>(to, words, count);
   }
   // Puts the colours that a model lists, of a known number of channels.
   template <uint32_t kCount, class Sample>

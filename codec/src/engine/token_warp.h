@@ -44,6 +44,12 @@ struct TokenWarp : Base {
   L3_INLINE static Records signs(Records a) { return {(Numbers)((Shorts)a.v >> 15)}; }
   L3_INLINE static Records select(Records mask, Records a, Records b) { return {(a.v & mask.v) | (b.v & ~mask.v)}; }
   L3_INLINE static bool any(Records mask) { return Short::any((Shorts)mask.v); }
+  // Packs a mask into one bit for each record.
+  L3_INLINE static uint32_t record_bits(Records mask) {
+    uint32_t r = 0;
+    for (uint32_t i = 0; i < kRecords; ++i) r |= (mask.v[i] & 1u) << i;
+    return r;
+  }
   L3_INLINE static Records at_most_255(Records a) {
     const Numbers above = (Numbers)(a.v > 255);
     return {((a.v & ~above) | above) & 255};
