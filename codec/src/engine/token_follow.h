@@ -74,14 +74,17 @@ class TokenFollow {
     Lanes& all = *lanes_;
     asking_ = lanes;
     wide_asked_ = lanes & ~flat;
-    uint32_t *const keys = all.keys, *const places = all.places;
+    uint32_t *const keys = all.keys, *const entries = all.entries, *const places = all.places;
     uint16_t* const sources = all.sources;
     const uint32_t *const scenes = all.scenes[(step + 1) % 2], *const before_last = all.before_last;
-    for (uint32_t l = 0; l < kStride; ++l) keys[l] = wide_key(all.trail_of_w[l], scenes[l] & before_last[l]);
+    for (uint32_t l = 0; l < kStride; ++l) {
+      keys[l] = wide_key(all.trail_of_w[l], scenes[l] & before_last[l]);
+      entries[l] = wide_entry(keys[l]);
+    }
     for (uint32_t part = 0; part < W::kParts; ++part) W::store(all.words + part * W::kPartLanes, W::splat(0));
     for (uint32_t left = wide_asked_; left != 0; left &= left - 1) {
-      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
-      all.words[lane] = wide_[wide_entry(keys[lane])];
+      const size_t lane = static_cast<size_t>(__builtin_ctz(left));
+      all.words[lane] = wide_[entries[lane]];
     }
     uint32_t* const of_n = all.kept[(step - 2) % kSteps];
     const uint32_t *const of_w = all.kept[(step - 1) % kSteps] + 1, *const words = all.words,
@@ -116,7 +119,7 @@ class TokenFollow {
     }
     for (uint32_t left = lanes & lanes_with_places(); left != 0; left &= left - 1) {
       const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
-      all.followed[index_of(lane)] = pixels_[at[lane]];
+      all.followed[size_t{index_of(lane)}] = pixels_[size_t{at[size_t{lane}]}];
     }
     lead_row_ = lead_row;
     load_followed();
@@ -172,7 +175,7 @@ class TokenFollow {
     // All bits if the pixel is before the last column, or after the first one. (No lane looks at one above it that has
     // not begun, and a lane's last column sets its trail to 0.)
     uint32_t before_last[kLanes], after_first[kLanes];
-    uint32_t keys[kLanes], words[kLanes], places[kLanes], at[kLanes], near_entries[kLanes];
+    uint32_t keys[kLanes], entries[kLanes], words[kLanes], places[kLanes], at[kLanes], near_entries[kLanes];
     uint16_t sources[kLanes];
     Pixel followed[kLanes];
   };
@@ -199,19 +202,21 @@ class TokenFollow {
     const auto put = [](uint32_t & entry, uint32_t word) __attribute__((always_inline)) {
       entry = entry > word ? entry : word;
     };
-    // The place of lane 0 as in a word of the wide table, and how that of the next lane differs.
+    // The words of the pixels, of which lane 0's is `here`.
     const uint32_t lead = lead_, here = lead_row_ << 22 | lead << kTagBits, next = (1u << 22) - (2u << kTagBits),
                    wraps = (steps_.period << kTagBits) - (lane_count_ << 22);
-    const auto word_of = [&](uint32_t lane) __attribute__((always_inline)) {
-      return here + lane * next + (lead < 2 * lane ? wraps : 0);
-    };
+    uint32_t *const words = lanes_->words, *const keys = lanes_->keys;
+    for (uint32_t l = 0; l < kStride; ++l) {
+      words[l] = (here + l * next + (lead < 2 * l ? wraps : 0)) | wide_tag(keys[l]);
+    }
     for (uint32_t left = near_asked_; left != 0; left &= left - 1) {
-      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left)), word = word_of(lane);
+      const size_t lane = static_cast<size_t>(__builtin_ctz(left));
+      const uint32_t word = words[lane];
       put(near_[lanes_->near_entries[lane]], follow_place(word >> kTagBits & (kMaxTileEdge - 1), word >> 22));
     }
     for (uint32_t left = wide_asked_; left != 0; left &= left - 1) {
-      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left)), key = lanes_->keys[lane];
-      put(wide_[wide_entry(key)], word_of(lane) | wide_tag(key));
+      const size_t lane = static_cast<size_t>(__builtin_ctz(left));
+      put(wide_[lanes_->entries[lane]], words[lane]);
     }
   }
   L3_INLINE void end_hashes(uint32_t step, const uint16_t* const (&values)[kChannels]) {

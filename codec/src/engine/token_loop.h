@@ -158,6 +158,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       }
     }
     has_places_ = this->is_steady();
+    any_escaped_ = false;
   }
   L3_INLINE void copy_still(uint32_t part) {
     const uint16_t* const now = now_ + part * kRecords;
@@ -181,11 +182,13 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   }
   // `lead` is the column of lane 0.
   L3_INLINE void keep_records(uint32_t lead) {
+    const auto ends = this->delay_.ends(lanes_);
+    uint16_t* const now = now_;
     for (uint32_t c = 0; c < channels(); ++c) {
-      this->keep(now_, c, here_[c]);
-      if constexpr (!kLiteral) this->keep(now_, kChannels + c, error_here_[c]);
+      this->keep(now, c, here_[c], ends);
       L3_UNROLL_RECORDS W::store_records(this->sink_.place(step_, c) + part * kRecords, here_[c][part]);
     }
+    if constexpr (!kLiteral) keep_errors(now, ends);
     if (tables_.follow) {
       const uint32_t behind = 2 * (lanes_ - 1);
       const uint16_t* values[kChannels] = {};
@@ -193,6 +196,31 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       follow_.end_step(step_, lead >= behind ? lead - behind : lead + this->period_ - behind, lanes_that_differ(),
                        here_, values);
     }
+  }
+  // The same for errors. Most of them are 0: what is 0 already is not stored again.
+  template <class Ends>
+  L3_INLINE void keep_errors(uint16_t* now, const Ends& ends) {
+    static_assert(Base::kSteps < 32);
+    const uint32_t bit = 1u << (static_cast<uint32_t>(now - this->steps_[0]) / kStepRecords);
+    uint32_t from_last[kChannels];
+    std::memcpy(from_last, ends.from[kChannels], sizeof(from_last));
+    uint32_t delayed = 0;
+    for (uint32_t c = 0; c < kChannels; ++c) delayed |= from_last[c];
+    if (!any_escaped_ && delayed == 0) {
+      std::memset(ends.to[kChannels], 0, sizeof(from_last));
+      if ((this->noisy_ & bit) == 0) return;
+      this->noisy_ &= ~bit;
+      L3_UNROLL_RECORDS {
+        for (uint32_t c = 0; c < kChannels; ++c) {
+          for (const auto kind : {Base::kOwn, Base::kAbove, Base::kAboveTwo}) {
+            W::store_records(now + place_of(kind, kChannels + c) + part * kRecords, W::all_records(0));
+          }
+        }
+      }
+      return;
+    }
+    this->noisy_ |= bit;
+    for (uint32_t c = 0; c < channels(); ++c) this->keep(now, kChannels + c, error_here_[c], ends);
   }
   // The lanes whose pixel is not the one that it follows.
   L3_INLINE uint32_t lanes_that_differ() const {
@@ -213,13 +241,16 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     return lanes;
   }
   void fix_edges() {
-    if (this->edge_count_ != 0) Base::template fix_edges<0, kArrays>();
+    if (this->edge_count_ == 0) return;
+    Base::template fix_edges<0, kArrays>();
+    if (this->noisy_ != 0) this->noisy_ = UINT32_MAX;  // errors may have been copied from step to step
   }
   // Passes steps in which all lanes are in still blocks and none is at an edge of the tile: nothing is decoded.
   L3_STAGE void pass_still(uint32_t steps) {
     const bool was_steady = this->is_steady();
     this->lead_ += steps - 1;
     this->skip_blocks(step_ + steps);
+    any_escaped_ = false;
     uint32_t left = steps;
     if (channels() == 1 && lanes_ > 1 && steps > 2 * Base::kBack && !tables_.follow) {
       // Later steps need the records of the last ones only.
