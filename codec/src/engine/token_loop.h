@@ -1,34 +1,32 @@
 // Decodes a tile with a token model on a processor (section 15 of the spec). GPUs have kernels/src/token_decoder.cuh.
 //
 // A step decodes one pixel in each lane: first what it repeats, then, in the lanes where it repeats nothing, its
-// numbers. RecordLoop keeps the records of the last steps: an array of values for each channel, then one of errors.
+// numbers. TokenRecords keeps what later steps need.
 #pragma once
 
 #include <algorithm>
 
-#include "engine/record_loop.h"
 #include "engine/still_ahead.h"
-#include "engine/token_follow.h"
+#include "engine/token_records.h"
 #include "engine/token_taps.h"
 #include "engine/token_warp.h"
 
 namespace l3 {
 
 template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
-class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels, Sink> {
-  static constexpr bool kLiteral = kUse == TokenUse::literal, kHasHoles = kUse == TokenUse::holes;
-  static constexpr uint32_t kArrays = (kLiteral ? 1 : 2) * kChannels;
-  using Base = RecordLoop<W, kArrays, Sink>;
-  using typename Base::Classes, typename Base::Records, typename Base::Window;
+class TokenLoop : TokenRecords<W, kChannels, kUse, Sink> {
+  using Base = TokenRecords<W, kChannels, kUse, Sink>;
+  using typename Base::Classes, typename Base::Follow, typename Base::Records, typename Base::Window;
   using typename Base::Front::Lanes, typename Base::Front::Mask;
   using Sums = typename W::Sums;
-  using Base::kPartLanes, Base::kParts, Base::kRecordParts, Base::kRecords, Base::kStepRecords, Base::place_of;
+  using Base::kArrays, Base::kHasHoles, Base::kLiteral, Base::kPartLanes, Base::kParts, Base::kRecordParts,
+      Base::kRecords, Base::kStepRecords, Base::place_of;
   static constexpr uint32_t kPartsOfRecords = W::kPartsOfRecords;
   static constexpr uint32_t kOctaves = 32;  // a power of two, at least kMatchOctaves
 
  public:
   TokenLoop(const TileShape& shape, const TileEntry& entry, const TokenTables& tables, Sink& sink, Classes& classes)
-      : Base(shape, entry, sink, classes), tables_(tables), channels_(kChannels == 1 ? 1 : tables.engine_channels) {
+      : Base(shape, entry, tables, sink, classes) {
     for (uint32_t i = 0; i < kArrays; ++i) none_[i] = i < kChannels ? kValueBias : 0;
   }
 
@@ -47,10 +45,12 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     L3_INLINE uint32_t operator[](uint32_t context) const { return tables[context] * kTokenBuckets; }
   };
 
-  using Base::active_, Base::classes_, Base::height_, Base::lanes_, Base::now_, Base::payload_bytes_, Base::refills_,
-      Base::state_, Base::step_, Base::taken_, Base::width_, Base::window_;
+  using Base::active_, Base::any_escaped_, Base::channels, Base::classes_, Base::copy_still, Base::error,
+      Base::error_here_, Base::follow_, Base::height_, Base::here_, Base::hole, Base::is_between, Base::keep_records,
+      Base::lanes_, Base::lanes_of, Base::last_value_, Base::near, Base::now_, Base::payload_bytes_, Base::refills_,
+      Base::state_, Base::step_, Base::tables_, Base::taken_, Base::track_last_value, Base::value, Base::width_,
+      Base::window_;
 
-  uint32_t channels() const { return kChannels == 1 ? 1 : channels_; }
   bool has_octaves() const { return !kLiteral && !tables_.follow && tables_.match_by_activity; }
 
   // Brings the model into the form that the loop needs.
@@ -106,8 +106,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   }
   // Whether no lane is at an edge of the tile.
   L3_INLINE bool is_inside() const { return this->lead_row_ > 1 && is_between(this->lead_); }
-  // Whether no lane is in the first or the last column, or outside the tile's columns, if lane 0 is in column `lead`.
-  L3_INLINE bool is_between(uint32_t lead) const { return lead + 1 >= 2 * lanes_ && lead + 1 < width_; }
   bool decode_step() {
     if (tables_.match) {
       if (tables_.follow) find_follows();
@@ -160,16 +158,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     has_places_ = this->is_steady();
     any_escaped_ = false;
   }
-  L3_INLINE void copy_still(uint32_t part) {
-    const uint16_t* const now = now_ + part * kRecords;
-    Records level = W::all_records(0xFFFF);
-    for (uint32_t c = 0; c < channels(); ++c) {
-      level = W::both(level, W::same(near(now, kRoleN, c), near(now, kRoleNw, c)));
-    }
-    for (uint32_t c = 0; c < channels(); ++c) {
-      here_[c][part] = W::select(level, near(now, kRoleW, c), near(now, kRoleN, c));
-    }
-  }
   // Keeps what the step has decoded, and makes the neighbours of the next one ready.
   L3_STAGE void end_step() {
     keep_records(this->lead_);
@@ -179,66 +167,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     fix_edges();
     enter();
     Base::end_step();
-  }
-  // `lead` is the column of lane 0.
-  L3_INLINE void keep_records(uint32_t lead) {
-    const auto ends = this->delay_.ends(lanes_);
-    uint16_t* const now = now_;
-    for (uint32_t c = 0; c < channels(); ++c) {
-      this->keep(now, c, here_[c], ends);
-      L3_UNROLL_RECORDS W::store_records(this->sink_.place(step_, c) + part * kRecords, here_[c][part]);
-    }
-    if constexpr (!kLiteral) keep_errors(now, ends);
-    if (tables_.follow) {
-      const uint32_t behind = 2 * (lanes_ - 1);
-      const uint16_t* values[kChannels] = {};
-      for (uint32_t c = 0; c < channels(); ++c) values[c] = this->sink_.place(step_, c);
-      follow_.end_step(step_, lead >= behind ? lead - behind : lead + this->period_ - behind, lanes_that_differ(),
-                       here_, values);
-    }
-  }
-  // The same for errors. Most of them are 0: what is 0 already is not stored again.
-  template <class Ends>
-  L3_INLINE void keep_errors(uint16_t* now, const Ends& ends) {
-    static_assert(Base::kSteps < 32);
-    const uint32_t bit = 1u << (static_cast<uint32_t>(now - this->steps_[0]) / kStepRecords);
-    uint32_t from_last[kChannels];
-    std::memcpy(from_last, ends.from[kChannels], sizeof(from_last));
-    uint32_t delayed = 0;
-    for (uint32_t c = 0; c < kChannels; ++c) delayed |= from_last[c];
-    if (!any_escaped_ && delayed == 0) {
-      std::memset(ends.to[kChannels], 0, sizeof(from_last));
-      if ((this->noisy_ & bit) == 0) return;
-      this->noisy_ &= ~bit;
-      L3_UNROLL_RECORDS {
-        for (uint32_t c = 0; c < kChannels; ++c) {
-          for (const auto kind : {Base::kOwn, Base::kAbove, Base::kAboveTwo}) {
-            W::store_records(now + place_of(kind, kChannels + c) + part * kRecords, W::all_records(0));
-          }
-        }
-      }
-      return;
-    }
-    this->noisy_ |= bit;
-    for (uint32_t c = 0; c < channels(); ++c) this->keep(now, kChannels + c, error_here_[c], ends);
-  }
-  // The lanes whose pixel is not the one that it follows.
-  L3_INLINE uint32_t lanes_that_differ() const {
-    if (!follow_.asks()) return 0;
-    Records equal[kRecordParts];
-    L3_UNROLL_RECORDS {
-      equal[part] = W::all_records(0xFFFF);
-      for (uint32_t c = 0; c < channels(); ++c) {
-        const Records followed = follow_.followed(c, part);
-        equal[part] = W::both(equal[part], W::same(here_[c][part], followed));
-      }
-    }
-    return ~lanes_of(equal);
-  }
-  L3_INLINE uint32_t lanes_of(const Records* records) const {
-    uint32_t lanes = 0;
-    L3_UNROLL_RECORDS lanes |= W::record_bits(records[part]) << (part * kRecords);
-    return lanes;
   }
   void fix_edges() {
     if (this->edge_count_ == 0) return;
@@ -255,7 +183,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     if (channels() == 1 && lanes_ > 1 && steps > 2 * Base::kBack && !tables_.follow) {
       // Later steps need the records of the last ones only.
       left = Base::kBack;
-      pass_without_records(steps - left);
+      this->pass_without_records(steps - left);
     }
     for (; left > 0; --left) {
       this->delay_.next();
@@ -279,50 +207,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     L3_FOR_USED_PARTS this->find_place(part);
     has_places_ = false;
   }
-  // The same for one channel, with the neighbours in registers. Leaves the records that copy_still() needs.
-  L3_INLINE void pass_without_records(uint32_t steps) {
-    Records w[kRecordParts], ne[kRecordParts], n[kRecordParts], nw[kRecordParts];
-    L3_UNROLL_RECORDS {
-      const uint16_t* const now = now_ + part * kRecords;
-      w[part] = near(now, kRoleW, 0);
-      ne[part] = near(now, kRoleNe, 0);
-      n[part] = near(now, kRoleN, 0);
-      nw[part] = near(now, kRoleNw, 0);
-    }
-    auto delayed = this->delay_.run();
-    for (uint32_t left = steps; left > 0;) {
-      const uint32_t count = smaller(left, this->sink_.steps_to_flush(step_));
-      uint16_t* here = this->sink_.place(step_);
-      for (uint32_t i = 0; i < count; ++i, here += kLanes) {
-        L3_UNROLL_RECORDS {
-          if constexpr (kHasHoles) track_last_value(part, n[part], w[part]);
-          w[part] = W::select(W::same(n[part], nw[part]), w[part], n[part]);
-          W::store_records(here + part * kRecords, w[part]);
-        }
-        delayed.next();
-        delayed.put(0, here + lanes_ - 2);
-        if constexpr (!kLiteral) delayed.put_nothing(1);
-        const Records from_last = W::repeat_two(delayed.get(0));
-        L3_UNROLL_RECORDS {
-          nw[part] = n[part];
-          n[part] = ne[part];
-          ne[part] = W::shift_up_one(w[part], part == 0 ? from_last : w[part - 1]);
-        }
-      }
-      left -= count;
-      step_ += count;
-      this->sink_.end_step(step_ - 1);
-    }
-    this->delay_.end(delayed);
-    L3_UNROLL_RECORDS {
-      uint16_t* const now = now_ + part * kRecords;
-      W::store_records(now + place_of(kRoleW, 0), w[part]);
-      W::store_records(now + place_of(kRoleNe, 0), ne[part]);
-      W::store_records(now + place_of(kRoleN, 0), n[part]);
-      W::store_records(now + place_of(kRoleNw, 0), nw[part]);
-    }
-  }
-
   // Makes the lanes that enter a block ready for it.
   L3_INLINE void enter() {
     for (uint32_t i = 0; i < this->entered_count_; ++i) {
@@ -337,27 +221,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         }
       }
     }
-  }
-
-  // ---- neighbours
-
-  L3_INLINE static Records near(const uint16_t* now, NeighbourRole role, uint32_t array) {
-    return W::load_records(now + place_of(role, array));
-  }
-  L3_INLINE static Records error(const uint16_t* now, NeighbourRole role, uint32_t c) {
-    return near(now, role, kChannels + c);
-  }
-  // The values that predictions use: those of pixels, with holes filled.
-  L3_INLINE Records value(const uint16_t* now, NeighbourRole role, uint32_t c, uint32_t part) const {
-    const Records seen = near(now, role, c);
-    if constexpr (kHasHoles) return W::select(W::same(seen, hole()), last_value_[part], seen);
-    return seen;
-  }
-  L3_INLINE Records hole() const { return W::all_records(tables_.hole_value ^ kValueBias); }
-  // With holes, each lane keeps the last value that was not the hole (section 15.2).
-  L3_INLINE void track_last_value(uint32_t part, Records n, Records w) {
-    const Records last = W::select(W::same(n, hole()), last_value_[part], n);
-    last_value_[part] = W::select(W::same(w, hole()), last, w);
   }
 
   // ---- matches (section 15.1)
@@ -630,14 +493,11 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
 
   uint32_t max_value(uint32_t c) const { return (1u << tables_.depth[c]) - 1; }
 
-  const TokenTables& tables_;
-  const uint32_t channels_;
-  bool has_classes_ = false, has_places_ = false, any_to_decode_ = false, any_escaped_ = false;
+  bool has_classes_ = false, has_places_ = false, any_to_decode_ = false;
   bool has_escaped_[kRecordParts] = {};
   uint16_t none_[kArrays];
   Records active_records_[kRecordParts] = {}, to_decode_[kRecordParts] = {}, escaped_[kRecordParts] = {};
-  Records here_[kChannels][kRecordParts] = {}, error_here_[kChannels][kRecordParts] = {};
-  Records last_value_[kRecordParts] = {}, p_[kRecordParts] = {}, up_[kRecordParts] = {};
+  Records p_[kRecordParts] = {}, up_[kRecordParts] = {};
   Sums sums_[kRecordParts] = {};  // activities
   Lanes numbers_[kParts] = {};
   alignas(64) uint16_t still_[kLanes];  // all bits, if the lane is in a still block
@@ -648,8 +508,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   uint8_t match_tables_[kMatchPatterns * kOctaves];  // by pattern of equalities, and octave if activity counts
   uint16_t
       rows_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];  // with still rows: a bit for each of a block
-  using Follow = TokenFollow<W, kChannels>;
-  Follow follow_;
 };
 
 }  // namespace l3
