@@ -29,7 +29,7 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
 
   L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, uint32_t lane, uint32_t step) const {
     const TileOutput& out = this->out_;
-    if (listed_channels_ != 0) {
+    if (kChannels == 1 && listed_channels_ != 0) {
       if (listed_channels_ == 4) return put_listed<4>(row + size_t{at} * 4, count, this->numbers(0, lane, step));
       if (listed_channels_ == 3) return put_listed<3>(row + size_t{at} * 3, count, this->numbers(0, lane, step));
       return put_listed<2>(row + size_t{at} * 2, count, this->numbers(0, lane, step));
@@ -202,7 +202,7 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   bool is_short_ = false;                               // whether low_ and high_ are used
   uint32_t listed_channels_ = 0;                        // of colours_, or 0 if it is not used
   alignas(64) uint8_t low_[256] = {}, high_[256] = {};  // the bytes of each value's sample
-  uint32_t colours_[256];                               // the pixel of each value
+  uint32_t colours_[kChannels == 1 ? 256 : 1];          // the pixel of each value; stack is scarce
 };
 
 }  // namespace l3
