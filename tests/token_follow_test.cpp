@@ -1,6 +1,7 @@
 // Tests of tiles whose pixels follow others, and of still rows: drawings of screens, whose glyphs repeat, come back on
-// every target, and the encoder uses both.
-#include "any_token_model.h"
+// every target, and the encoder uses both. And of tiles of one lane without predictions, which have a loop of their
+// own.
+#include "any_token_tile.h"
 #include "codec_testing.h"
 #include "screen.h"
 
@@ -156,6 +157,34 @@ TEST(Follow, BytesDoNotDependOnThreads) {
   const Bytes first = encode(d, options);
   options.parallel = three_threads();
   EXPECT_EQ(encode(d, options), first);
+}
+
+// Few values, so that neighbours are often equal; with and without matches, still blocks and rows, and an ending.
+TEST(OneLane, HasTheSamplesThatWereCoded) {
+  Dice dice(6);
+  for (uint32_t i = 0; i < 80; ++i) {
+    const Size size{1 + dice.roll(40), 1 + dice.roll(40)};
+    const uint32_t bits = 1 + dice.roll(8), match = i % 4 == 0 ? 0 : by_hand::kMatch;
+    const uint32_t still = match == 0 || i % 4 == 1 ? 0
+                           : i % 4 == 2             ? by_hand::kStill
+                                                    : by_hand::kStill | by_hand::kRows;
+    const by_hand::TokenModel model = by_hand::any_token_model(dice, 1, bits, by_hand::kLiteral | match | still);
+    by_hand::Parts parts;
+    parts.header = by_hand::header(size.width, size.height, L3_COLOUR_GRAY, bits, 64, 64);
+    parts.sections.push_back({L3_SECTION_MODEL, model.section.bytes()});
+    by_hand::TokenTileWriter writer(dice, model, size.width, size.height, 0);
+    const Bytes payload = writer.random();
+    parts.tiles.push_back({3, writer.parameters(), {}, payload});
+    const Bytes file = by_hand::put_together(parts);
+    const std::vector<uint32_t> samples = writer.samples();
+    const Bytes wanted(samples.begin(), samples.end());
+    for (const char* target : targets()) {
+      const ForcedTarget forced(target);
+      Bytes pixels(wanted.size());
+      ASSERT_EQ(l3_decode(file.data(), file.size(), nullptr, pixels.data(), pixels.size(), 0, nullptr), L3_OK);
+      ASSERT_EQ(pixels, wanted) << target << ", " << size.width << "x" << size.height << ", tile " << i;
+    }
+  }
 }
 
 }  // namespace

@@ -312,7 +312,7 @@ class DenseLoop : RecordLoop<W, kChannels, Sink> {
     samples_[c] = sample;
     Records records[kRecordParts];
     W::records(sample, p, records);
-    this->keep(here, c, records);
+    this->keep(here, c, records, this->delay_.ends(lanes_));
     if constexpr (c + 1 == kChannels) {
       this->template fix_edges<kChannels - 1, kChannels>();
       if constexpr (kChannels == 1) {

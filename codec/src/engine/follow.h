@@ -70,8 +70,9 @@ struct FollowKept {
   uint32_t place, source;  // place 0: the near table is asked
   L3_INLINE static constexpr FollowKept of(uint32_t of_n, uint32_t of_w) {
     if (of_n == 0) return {of_w == 0 ? 0 : of_w + kNextColumn, kFollowOne};
+    // No place is in column 0, so these are equal only if W keeps one.
     const uint32_t place = of_n + kNextRow;
-    return {place, of_w != 0 && of_w + kNextColumn == place ? kFollowBoth : kFollowOne};
+    return {place, of_w + kNextColumn == place ? kFollowBoth : kFollowOne};
   }
   // The same where the wide table says this.
   L3_INLINE constexpr FollowKept or_wide(uint32_t wide) const {

@@ -117,10 +117,11 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
   }
   L3_INLINE static constexpr uint32_t place_of(Kind kind, uint32_t array) { return (kind * kArrays + array) * kLanes; }
 
-  // Keeps an array's records of the step at `here`, in all three orders.
-  L3_INLINE void keep(uint16_t* here, uint32_t array, const Records (&records)[kRecordParts]) {
+  // Keeps an array's records of the step at `here`, in all three orders. `ends` are those of this step.
+  template <class Ends>
+  L3_INLINE static void keep(uint16_t* here, uint32_t array, const Records (&records)[kRecordParts], const Ends& ends) {
     L3_UNROLL_RECORDS W::store_records(here + place_of(kOwn, array) + part * kRecords, records[part]);
-    const Records from_last = delay_.hand_over(array, here + place_of(kOwn, array), lanes_);
+    const Records from_last = ends.hand_over(array, here + place_of(kOwn, array));
     L3_UNROLL_RECORDS {
       const Records before = part == 0 ? from_last : records[part - 1];
       W::store_records(here + place_of(kAbove, array) + part * kRecords, W::shift_up_one(records[part], before));
@@ -230,8 +231,8 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
       const Enter enter = enters_[lane];
       if (enter.step != step) continue;
       const uint32_t block = (enter.row >> 4) * this->blocks_across() + (enter.column >> 4);
-      const bool still = still_rows_ != nullptr && (still_rows_[block] >> enter.row % kBlockEdge & 1) != 0;
-      entered_[entered_count_++] = {lane, classes_[block] | (still ? kStillBlock : 0)};
+      const uint32_t still = still_rows_ != nullptr ? still_rows_[block] >> enter.row % kBlockEdge & 1u : 0;
+      entered_[entered_count_++] = {lane, classes_[block] | still * kStillBlock};
       to_next_block(lane);
     }
   }
@@ -262,14 +263,20 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
       std::memset(pairs_, 0, sizeof(pairs_[0]) * steps);
     }
     L3_INLINE void next() { cursor_.advance(); }
-    // Takes the last lanes' records of an array. Returns those for the first lanes, in the last lanes of a vector.
-    L3_INLINE Records hand_over(uint32_t array, const uint16_t* records, uint32_t lanes) {
-      uint16_t* const to = pairs_[cursor_.at][array];
-      const uint16_t* const from = pairs_[cursor_.next][array];
-      to[1] = records[lanes - 1];
-      to[0] = lanes > 1 ? records[lanes - 2] : from[1];
-      return W::repeat_two(from);
-    }
+    // The two ends of the delay in a step: a copy, so that nothing that is stored changes it.
+    struct Ends {
+      uint16_t (*to)[2];
+      const uint16_t (*from)[2];
+      uint32_t lanes;
+
+      // Takes the last lanes' records of an array. Returns those for the first lanes, in the last lanes of a vector.
+      L3_INLINE Records hand_over(uint32_t array, const uint16_t* records) const {
+        to[array][1] = records[lanes - 1];
+        to[array][0] = lanes > 1 ? records[lanes - 2] : from[array][1];
+        return W::repeat_two(from[array]);
+      }
+    };
+    L3_INLINE Ends ends(uint32_t lanes) { return {pairs_[cursor_.at], pairs_[cursor_.next], lanes}; }
     // For several steps of a tile of more than one lane, without the other members.
     class Run {
      public:
@@ -305,6 +312,7 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
   Edge edges_[4];
   Entered entered_[kLanes];
   Delay delay_;
+  uint32_t noisy_ = UINT32_MAX;           // for TokenLoop: a bit for each of steps_ that may have errors other than 0
   const uint16_t* still_rows_ = nullptr;  // of each block a bit for each row, or null
   alignas(64) Step steps_[kSteps + 1];
 
@@ -326,6 +334,8 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
       W::store_records(held(steps_[0] + i), W::load_records(steps_[kSteps - kBack] + i));
     }
     now_ = steps_[kBack];
+    constexpr uint32_t kFirst = (1u << kBack) - 1;
+    noisy_ = (noisy_ & ~kFirst) | (noisy_ >> (kSteps - kBack) & kFirst);
   }
 
   L3_INLINE void to_next_block(uint32_t lane) {

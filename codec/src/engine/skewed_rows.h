@@ -45,10 +45,11 @@ class SkewedRows {
     return &turned_[number][lane][step];
   }
 
+  static constexpr uint32_t kMostSteps = kNumbers == 1 ? 64 : 32;  // between two flushes; stack is scarce
   const TileOutput& out_;
 
  private:
-  static constexpr uint32_t kSteps = kNumbers == 1 ? 64 : 32;  // stack is scarce
+  static constexpr uint32_t kSteps = kMostSteps;
   struct Place {
     uint32_t row, column;
   };

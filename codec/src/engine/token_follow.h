@@ -1,19 +1,27 @@
-// What the pixels of a token tile follow, on processors (section 15.6 of the spec). Places are found for a lane after
-// the other, since only some lanes of a step decode a pixel. Hashes are computed, and values compared (by TokenLoop),
-// for all lanes at once.
+// What the pixels of a token tile follow, on processors (section 15.6 of the spec).
+//
+// Everything is computed for all lanes at once, in loops that compilers turn into vectors. Only what is looked up is
+// looked up lane by lane, for the lanes that ask: the tables' entries, and then the pixels that are followed.
 #pragma once
 
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 #include "engine/follow.h"
 #include "models/token.h"
 
 namespace l3 {
 
-// kChannels arrays of values; kStride lanes at most.
-template <uint32_t kChannels, uint32_t kStride>
+template <class W, uint32_t kChannels>
 class TokenFollow {
+  static_assert(kChannels == 1 || kChannels == 4);
+  using Records = typename W::Records;
+  static constexpr uint32_t kRecords = W::kRecords, kRecordParts = W::kRecordParts;
+  static constexpr uint32_t kStride = kRecordParts * kRecords;  // lanes
+  // A pixel with its channels side by side, so that one that is followed is one load.
+  using Pixel = std::conditional_t<kChannels == 1, uint16_t, uint64_t>;
+
  public:
   // The neighbours of a step's pixels: the values of all channels, by lane.
   struct Around {
@@ -32,92 +40,102 @@ class TokenFollow {
     lane_count_ = lanes;
     channels_ = channels;
     steps_ = {static_cast<uint32_t>(__builtin_ctz(lanes)), dense_period(width, lanes)};
-    const size_t numbers = size_t{dense_steps(width, height, lanes)} * kStride * channels;
-    const size_t words = kNearEntries + kWideEntries + 2 * size_t{width};
+    const size_t pixels = size_t{dense_steps(width, height, lanes)} * kStride;
+    const size_t words = (kNearEntries + kWideEntries + 2 * size_t{width} + 15) & ~size_t{15};
     const size_t zeroed = sizeof(Lanes) + words * sizeof(uint32_t);
-    lanes_ = static_cast<Lanes*>(std::aligned_alloc(64, (zeroed + numbers * sizeof(uint16_t) + 63) & ~size_t{63}));
+    lanes_ = static_cast<Lanes*>(std::aligned_alloc(64, (zeroed + pixels * sizeof(Pixel) + 63) & ~size_t{63}));
     if (lanes_ == nullptr) return false;
     std::memset(static_cast<void*>(lanes_), 0, zeroed);
     near_ = reinterpret_cast<uint32_t*>(lanes_ + 1);
     wide_ = near_ + kNearEntries;
     last_kept_ = wide_ + kWideEntries;
     last_scene_ = last_kept_ + width;
-    values_ = reinterpret_cast<uint16_t*>(last_scene_ + width);
+    pixels_ = reinterpret_cast<Pixel*>(near_ + words);
     return true;
   }
 
-  // Where a channel's values of a step's pixels are to be put.
-  L3_INLINE uint16_t* values(uint32_t step, uint32_t c) { return values_ + (size_t{step} * channels_ + c) * kStride; }
-
-  // Begins a step, before its lanes ask. `lead` is the column of lane 0.
-  L3_INLINE void begin_step(uint32_t step, uint32_t lead) {
+  // Begins a step, before its lanes ask. `lead` is the column of lane 0. `is_inside`: no lane is at an edge.
+  L3_INLINE void begin_step(uint32_t lead, bool is_inside) {
     asking_ = near_asked_ = wide_asked_ = 0;
-    std::memset(lanes_->sources, 0, sizeof(lanes_->sources));
     lead_ = lead;
+    if (is_inside && was_inside_) return;
+    was_inside_ = is_inside;
+    uint32_t *const before_last = lanes_->before_last, *const after_first = lanes_->after_first;
     const uint32_t period = steps_.period, last = width_ - 1;
-    const uint32_t* const scenes = lanes_->scenes[(step + 1) % 2];
-    uint32_t *const inner = lanes_->inner, *const of_ne = lanes_->scene_of_ne;
     for (uint32_t l = 0; l < kStride; ++l) {
       const uint32_t column = lead - 2 * l + (lead < 2 * l ? period : 0);
-      inner[l] = column < last ? UINT32_MAX : 0;
-      of_ne[l] = scenes[l] & inner[l];
+      before_last[l] = column < last ? UINT32_MAX : 0;
+      after_first[l] = column != 0 ? UINT32_MAX : 0;
     }
   }
-  // Finds the keys of a step's pixels, before find().
-  L3_INLINE void find_keys() {
-    const uint32_t *const trails = lanes_->trail_of_w, *const of_ne = lanes_->scene_of_ne;
-    uint32_t* const keys = lanes_->keys;
-    for (uint32_t l = 0; l < kStride; ++l) keys[l] = wide_key(trails[l], of_ne[l]);
-  }
-  // Finds what the pixel of a lane at column x, row y follows. `is_flat`: whether its four neighbours are equal.
-  L3_INLINE void find(uint32_t step, uint32_t lane, uint32_t x, uint32_t y, const Around& around, bool is_flat) {
+  // Finds what the pixels of these lanes follow. `flat`: the lanes whose four neighbours are equal. Lane 0 is in row
+  // `lead_row`.
+  L3_INLINE void find(uint32_t step, uint32_t lead_row, uint32_t lanes, uint32_t flat, const Around& around) {
     Lanes& all = *lanes_;
-    const uint32_t of_n = lane > 0 ? all.kept[(step - 2) % kSteps][lane - 1] : y > 0 ? last_kept_[x] : 0;
-    const uint32_t of_w = x > 0 ? all.kept[(step - 1) % kSteps][lane] : 0;
-    FollowKept found = FollowKept::of(of_n, of_w);
-    if (!is_flat) {
-      const uint32_t key = all.keys[lane];
-      uint32_t* const entry = &wide_[wide_entry(key)];
-      all.wide_entries[wide_asked_] = entry;
-      all.wide_words[wide_asked_++] = wide_word(x, y, key);
-      found = found.or_wide(wide_place(*entry, key));
+    asking_ = lanes;
+    wide_asked_ = lanes & ~flat;
+    uint32_t *const keys = all.keys, *const entries = all.entries, *const places = all.places;
+    uint16_t* const sources = all.sources;
+    const uint32_t *const scenes = all.scenes[(step + 1) % 2], *const before_last = all.before_last;
+    for (uint32_t l = 0; l < kStride; ++l) {
+      keys[l] = wide_key(all.trail_of_w[l], scenes[l] & before_last[l]);
+      entries[l] = wide_entry(keys[l]);
     }
-    if (found.place == 0) {
-      uint32_t sum = 0;
-      for (uint32_t c = 0; c < channels_; ++c) {
-        const uint16_t* const factors = kNearFactors[c];
-        sum += uint32_t{around.w[c][lane]} * factors[0] + uint32_t{around.n[c][lane]} * factors[1] +
-               uint32_t{around.nw[c][lane]} * factors[2] + uint32_t{around.ne[c][lane]} * factors[3];
-      }
-      uint32_t* const entry = &near_[near_entry(sum)];
-      all.near_entries[near_asked_] = entry;
-      all.near_places[near_asked_++] = follow_place(x, y);
-      found = {*entry, kFollowNear};
+    for (uint32_t part = 0; part < W::kParts; ++part) W::store(all.words + part * W::kPartLanes, W::splat(0));
+    for (uint32_t left = wide_asked_; left != 0; left &= left - 1) {
+      const size_t lane = static_cast<size_t>(__builtin_ctz(left));
+      all.words[lane] = wide_[entries[lane]];
     }
-    asking_ |= 1u << lane;
-    all.places[lane] = 0;
-    const uint32_t place = found.place;
-    if (place == 0 || (place & 0xFFFF) > width_ || place >> 16 >= height_) return;
-    const uint32_t its_step = steps_(place);
-    if (its_step >= step) return;
-    const uint16_t* const from = values(its_step, 0) + (place >> 16) % lane_count_;
-    for (uint32_t c = 0; c < channels_; ++c) all.followed[c][lane] = from[size_t{c} * kStride];
-    all.sources[lane] = static_cast<uint16_t>(1 + found.source);
-    all.places[lane] = place;
+    uint32_t* const of_n = all.kept[(step - 2) % kSteps];
+    const uint32_t *const of_w = all.kept[(step - 1) % kSteps] + 1, *const words = all.words,
+                          *const after_first = all.after_first;
+    of_n[0] = lead_ < width_ ? last_kept_[lead_] : 0;
+    for (uint32_t l = 0; l < kStride; ++l) {
+      const FollowKept kept = FollowKept::of(of_n[l], of_w[l] & after_first[l]);
+      const FollowKept found = kept.or_wide(wide_place(words[l], keys[l]));
+      places[l] = found.place;
+      sources[l] = static_cast<uint16_t>(1 + found.source);
+    }
+    near_asked_ = lanes & ~lanes_with_places();
+    for (uint32_t left = near_asked_; left != 0; left &= left - 1) {
+      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
+      all.near_entries[lane] = near_entry(near_sum(around, lane));
+      places[lane] = near_[all.near_entries[lane]];
+      sources[lane] = 1 + kFollowNear;
+    }
+    // Places are in the tile, or one column or row beyond it.
+    const uint32_t beyond = width_ + 1, height = height_, period = steps_.period, log_lanes = steps_.log_lanes,
+                   last_lane = lane_count_ - 1;
+    const int32_t now = static_cast<int32_t>(step);
+    uint32_t* const at = all.at;
+    for (uint32_t l = 0; l < kStride; ++l) {
+      const uint32_t place = places[l], y = place >> 16, x = place & 0xFFFF, lane = y & last_lane;
+      const uint32_t its_step = (y >> log_lanes) * period + x + 2 * lane - 1;
+      const bool is_ready = (place != 0) & (x != beyond) & (y != height) & (static_cast<int32_t>(its_step) < now);
+      const uint32_t ready = is_ready ? UINT32_MAX : 0;
+      places[l] = place & ready;
+      sources[l] = static_cast<uint16_t>(sources[l] & ready);
+      at[l] = its_step * kStride + index_of(lane);
+    }
+    for (uint32_t left = lanes & lanes_with_places(); left != 0; left &= left - 1) {
+      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
+      all.followed[size_t{index_of(lane)}] = pixels_[size_t{at[size_t{lane}]}];
+    }
+    lead_row_ = lead_row;
+    load_followed();
   }
-  // Ends a step, whose values are in values(). In `differs` are the lanes whose pixel is not the followed one. `last`
-  // is the column of the last lane, or beyond the tile.
-  L3_INLINE void end_step(uint32_t step, uint32_t last, uint32_t differs) {
+  // Ends a step: what its pixels are, and the same by channel as `values`. In `differs` are the lanes whose pixel is
+  // not the followed one. `last` is the column of the last lane, or beyond the tile.
+  L3_INLINE void end_step(uint32_t step, uint32_t last, uint32_t differs,
+                          const Records (&here)[kChannels][kRecordParts], const uint16_t* const (&values)[kChannels]) {
     Lanes& all = *lanes_;
-    uint32_t* const kept = all.kept[step % kSteps];
-    std::memset(kept, 0, sizeof(all.kept[0]));
-    for (uint32_t lanes = asking_ & ~differs; lanes != 0; lanes &= lanes - 1) {
-      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(lanes));
-      kept[lane] = all.places[lane];
-    }
-    for (uint32_t i = 0; i < near_asked_; ++i) put(all.near_entries[i], all.near_places[i]);
-    for (uint32_t i = 0; i < wide_asked_; ++i) put(all.wide_entries[i], all.wide_words[i]);
-    end_hashes(step);
+    keep_pixels(step, here);
+    uint32_t* const kept = all.kept[step % kSteps] + 1;
+    const uint32_t agree = asking_ & ~differs;
+    const uint32_t* const places = all.places;
+    for (uint32_t l = 0; l < kStride; ++l) kept[l] = (agree & kLaneBits.of[l]) != 0 ? places[l] : 0;
+    if (asking_ != 0) offer();
+    end_hashes(step, values);
     uint32_t* const scenes = all.scenes[step % 2];
     if (last < width_ && step >= 2 * (lane_count_ - 1)) {
       last_kept_[last] = kept[lane_count_ - 1];
@@ -129,54 +147,147 @@ class TokenFollow {
   }
   // Whether any lane asked in this step.
   bool asks() const { return asking_ != 0; }
-  // For each lane of a step 0 if it follows nothing, else 1 + the source; and the values that it follows.
-  const uint16_t* sources() const { return lanes_->sources; }
-  const uint16_t* followed(uint32_t c) const { return lanes_->followed[c]; }
+  // For each lane of a step that asked, 0 if it follows nothing, else 1 + the source; and the values that it follows.
+  L3_INLINE Records sources(uint32_t part) const { return W::load_records(lanes_->sources + part * kRecords); }
+  L3_INLINE Records followed(uint32_t c, uint32_t part) const {
+    if constexpr (kChannels == 1) {
+      return W::load_records(reinterpret_cast<const uint16_t*>(lanes_->followed) + part * kRecords);
+    } else {
+      return followed_[part][c];
+    }
+  }
 
  private:
   static constexpr uint32_t kSteps = 4;  // whose kept places are needed, a power of two
+  struct LaneBits {
+    alignas(64) uint32_t of[kLanes];
+    constexpr LaneBits() : of() {
+      for (uint32_t l = 0; l < kLanes; ++l) of[l] = 1u << l;
+    }
+  };
+  static constexpr LaneBits kLaneBits{};
 
   // What there is of each lane. Not in this object, since that lies on the stack.
   struct alignas(64) Lanes {
-    uint32_t trail_of_w[kLanes];      // of the next pixel
-    uint32_t scenes[2][kLanes + 16];  // of two steps: of the lane above; the first one is of the row above lane 0
-    // All bits if the pixel is before the last column. (No lane looks at one above it that has not begun, and a lane's
-    // last column sets its trail to 0.)
-    uint32_t inner[kLanes];
-    uint32_t scene_of_ne[kLanes], keys[kLanes];
-    uint32_t kept[kSteps][kLanes], places[kLanes];
-    uint32_t near_places[kLanes], wide_words[kLanes];
-    uint32_t *near_entries[kLanes], *wide_entries[kLanes];
-    uint16_t sources[kLanes], followed[kChannels][kLanes];
+    uint32_t trail_of_w[kLanes];  // of the next pixel
+    // Of some steps: of the lane above; the first one is of the row above lane 0.
+    uint32_t scenes[2][kLanes + 16], kept[kSteps][kLanes + 16];
+    // All bits if the pixel is before the last column, or after the first one. (No lane looks at one above it that has
+    // not begun, and a lane's last column sets its trail to 0.)
+    uint32_t before_last[kLanes], after_first[kLanes];
+    uint32_t keys[kLanes], entries[kLanes], words[kLanes], places[kLanes], at[kLanes], near_entries[kLanes];
+    uint16_t sources[kLanes];
+    Pixel followed[kLanes];
   };
 
-  L3_INLINE static void put(uint32_t* entry, uint32_t word) { *entry = *entry > word ? *entry : word; }
-  L3_INLINE void end_hashes(uint32_t step) {
+  L3_INLINE uint32_t lanes_with_places() const {
+    uint32_t lanes = 0;
+    for (uint32_t part = 0; part < W::kParts; ++part) {
+      const auto none = W::equal(W::load(lanes_->places + part * W::kPartLanes), 0);
+      lanes |= (W::bits(none) ^ W::kAllBits) << (part * W::kPartLanes);
+    }
+    return lanes;
+  }
+  L3_INLINE uint32_t near_sum(const Around& around, uint32_t lane) const {
+    uint32_t sum = 0;
+    for (uint32_t c = 0; c < channels_; ++c) {
+      const uint16_t* const factors = kNearFactors[c];
+      sum += uint32_t{around.w[c][lane]} * factors[0] + uint32_t{around.n[c][lane]} * factors[1] +
+             uint32_t{around.nw[c][lane]} * factors[2] + uint32_t{around.ne[c][lane]} * factors[3];
+    }
+    return sum;
+  }
+  // Offers the pixels to the entries that they asked.
+  L3_INLINE void offer() {
+    const auto put = [](uint32_t & entry, uint32_t word) __attribute__((always_inline)) {
+      entry = entry > word ? entry : word;
+    };
+    // The words of the pixels, of which lane 0's is `here`.
+    const uint32_t lead = lead_, here = lead_row_ << 22 | lead << kTagBits, next = (1u << 22) - (2u << kTagBits),
+                   wraps = (steps_.period << kTagBits) - (lane_count_ << 22);
+    uint32_t *const words = lanes_->words, *const keys = lanes_->keys;
+    for (uint32_t l = 0; l < kStride; ++l) {
+      words[l] = (here + l * next + (lead < 2 * l ? wraps : 0)) | wide_tag(keys[l]);
+    }
+    for (uint32_t left = near_asked_; left != 0; left &= left - 1) {
+      const size_t lane = static_cast<size_t>(__builtin_ctz(left));
+      const uint32_t word = words[lane];
+      put(near_[lanes_->near_entries[lane]], follow_place(word >> kTagBits & (kMaxTileEdge - 1), word >> 22));
+    }
+    for (uint32_t left = wide_asked_; left != 0; left &= left - 1) {
+      const size_t lane = static_cast<size_t>(__builtin_ctz(left));
+      put(wide_[lanes_->entries[lane]], words[lane]);
+    }
+  }
+  L3_INLINE void end_hashes(uint32_t step, const uint16_t* const (&values)[kChannels]) {
     alignas(64) uint32_t sums[kStride];
-    const uint16_t* const first = values(step, 0);
+    const uint16_t* const first = values[0];
     for (uint32_t l = 0; l < kStride; ++l) sums[l] = (first[l] ^ kValueBias) * kValueFactors[0];
     for (uint32_t c = 1; c < kChannels; ++c) {
       if (c >= channels_) break;
       const uint32_t factor = kValueFactors[c];
-      const uint16_t* const here = first + size_t{c} * kStride;
+      const uint16_t* const here = values[c];
       for (uint32_t l = 0; l < kStride; ++l) sums[l] += (here[l] ^ kValueBias) * factor;
     }
+    const uint32_t *const of_ne = lanes_->scenes[(step + 1) % 2], *const before_last = lanes_->before_last;
     uint32_t* const scenes = lanes_->scenes[step % 2] + 1;
     uint32_t* const trails = lanes_->trail_of_w;
     for (uint32_t l = 0; l < kStride; ++l) {
       sums[l] = trail_of(sums[l], trails[l]);
-      trails[l] = sums[l] & lanes_->inner[l];
+      trails[l] = sums[l] & before_last[l];
     }
-    for (uint32_t l = 0; l < kStride; ++l) scenes[l] = scene_of(sums[l], lanes_->scene_of_ne[l]);
+    for (uint32_t l = 0; l < kStride; ++l) scenes[l] = scene_of(sums[l], of_ne[l] & before_last[l]);
+  }
+
+  // ---- pixels: of a step, in an order of the processor's
+
+  // Where a lane's pixel is among those of its step.
+  L3_INLINE static uint32_t index_of(uint32_t lane) {
+    if constexpr (kChannels == 1) return lane;
+    const uint32_t of_part = lane % kRecords;
+    return lane - of_part + of_part % 8 / 2 * (kRecords / 4) + of_part / 8 * 2 + of_part % 2;
+  }
+  L3_INLINE void keep_pixels(uint32_t step, const Records (&here)[kChannels][kRecordParts]) {
+    uint16_t* const to = reinterpret_cast<uint16_t*>(pixels_ + size_t{step} * kStride);
+    for (uint32_t part = 0; part < kRecordParts; ++part) {
+      if constexpr (kChannels == 1) {
+        W::store_records(to + part * kRecords, here[0][part]);
+      } else {
+        Records even[2], odd[2], pixels[4];
+        W::interleave(here[0][part], here[2][part], even);
+        W::interleave(here[1][part], here[3][part], odd);
+        W::interleave(even[0], odd[0], pixels);
+        W::interleave(even[1], odd[1], pixels + 2);
+        for (uint32_t i = 0; i < 4; ++i) W::store_records(to + (4 * part + i) * kRecords, pixels[i]);
+      }
+    }
+  }
+  // The other way round.
+  L3_INLINE void load_followed() {
+    if constexpr (kChannels > 1) {
+      const uint16_t* const from = reinterpret_cast<const uint16_t*>(lanes_->followed);
+      for (uint32_t part = 0; part < kRecordParts; ++part) {
+        const auto pixels = [&](uint32_t i) { return W::load_records(from + (4 * part + i) * kRecords); };
+        Records by_four[4], by_two[4];
+        W::interleave(pixels(0), pixels(2), by_four);
+        W::interleave(pixels(1), pixels(3), by_four + 2);
+        W::interleave(by_four[0], by_four[2], by_two);
+        W::interleave(by_four[1], by_four[3], by_two + 2);
+        W::interleave(by_two[0], by_two[2], followed_[part]);
+        W::interleave(by_two[1], by_two[3], followed_[part] + 2);
+      }
+    }
   }
 
   Lanes* lanes_ = nullptr;  // the start of the memory; then:
   uint32_t *near_ = nullptr, *wide_ = nullptr;
   uint32_t *last_kept_ = nullptr, *last_scene_ = nullptr;  // of the pixels of the last lane, by column
-  uint16_t* values_ = nullptr;
-  uint32_t width_ = 0, height_ = 0, lane_count_ = 1, channels_ = 1, lead_ = 0;
+  Pixel* pixels_ = nullptr;
+  uint32_t width_ = 0, height_ = 0, lane_count_ = 1, channels_ = 1, lead_ = 0, lead_row_ = 0;
   FollowSteps steps_{};
   uint32_t asking_ = 0, near_asked_ = 0, wide_asked_ = 0;
+  bool was_inside_ = false;
+  Records followed_[kChannels == 1 ? 1 : kRecordParts][kChannels] = {};
 };
 
 }  // namespace l3

@@ -1,34 +1,32 @@
 // Decodes a tile with a token model on a processor (section 15 of the spec). GPUs have kernels/src/token_decoder.cuh.
 //
 // A step decodes one pixel in each lane: first what it repeats, then, in the lanes where it repeats nothing, its
-// numbers. RecordLoop keeps the records of the last steps: an array of values for each channel, then one of errors.
+// numbers. TokenRecords keeps what later steps need.
 #pragma once
 
 #include <algorithm>
 
-#include "engine/record_loop.h"
 #include "engine/still_ahead.h"
-#include "engine/token_follow.h"
+#include "engine/token_records.h"
 #include "engine/token_taps.h"
 #include "engine/token_warp.h"
 
 namespace l3 {
 
 template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
-class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels, Sink> {
-  static constexpr bool kLiteral = kUse == TokenUse::literal, kHasHoles = kUse == TokenUse::holes;
-  static constexpr uint32_t kArrays = (kLiteral ? 1 : 2) * kChannels;
-  using Base = RecordLoop<W, kArrays, Sink>;
-  using typename Base::Classes, typename Base::Records, typename Base::Window;
+class TokenLoop : TokenRecords<W, kChannels, kUse, Sink> {
+  using Base = TokenRecords<W, kChannels, kUse, Sink>;
+  using typename Base::Classes, typename Base::Follow, typename Base::Records, typename Base::Window;
   using typename Base::Front::Lanes, typename Base::Front::Mask;
   using Sums = typename W::Sums;
-  using Base::kPartLanes, Base::kParts, Base::kRecordParts, Base::kRecords, Base::kStepRecords, Base::place_of;
+  using Base::kArrays, Base::kHasHoles, Base::kLiteral, Base::kPartLanes, Base::kParts, Base::kRecordParts,
+      Base::kRecords, Base::kStepRecords, Base::place_of;
   static constexpr uint32_t kPartsOfRecords = W::kPartsOfRecords;
   static constexpr uint32_t kOctaves = 32;  // a power of two, at least kMatchOctaves
 
  public:
   TokenLoop(const TileShape& shape, const TileEntry& entry, const TokenTables& tables, Sink& sink, Classes& classes)
-      : Base(shape, entry, sink, classes), tables_(tables), channels_(kChannels == 1 ? 1 : tables.engine_channels) {
+      : Base(shape, entry, tables, sink, classes) {
     for (uint32_t i = 0; i < kArrays; ++i) none_[i] = i < kChannels ? kValueBias : 0;
   }
 
@@ -47,10 +45,12 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     L3_INLINE uint32_t operator[](uint32_t context) const { return tables[context] * kTokenBuckets; }
   };
 
-  using Base::active_, Base::classes_, Base::height_, Base::lanes_, Base::now_, Base::payload_bytes_, Base::refills_,
-      Base::state_, Base::step_, Base::taken_, Base::width_, Base::window_;
+  using Base::active_, Base::any_escaped_, Base::channels, Base::classes_, Base::copy_still, Base::error,
+      Base::error_here_, Base::follow_, Base::height_, Base::here_, Base::hole, Base::is_between, Base::keep_records,
+      Base::lanes_, Base::lanes_of, Base::last_value_, Base::near, Base::now_, Base::payload_bytes_, Base::refills_,
+      Base::state_, Base::step_, Base::tables_, Base::taken_, Base::track_last_value, Base::value, Base::width_,
+      Base::window_;
 
-  uint32_t channels() const { return kChannels == 1 ? 1 : channels_; }
   bool has_octaves() const { return !kLiteral && !tables_.follow && tables_.match_by_activity; }
 
   // Brings the model into the form that the loop needs.
@@ -105,9 +105,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     return true;
   }
   // Whether no lane is at an edge of the tile.
-  L3_INLINE bool is_inside() const {
-    return this->lead_row_ > 1 && this->lead_ + 1 >= 2 * lanes_ && this->lead_ + 1 < width_;
-  }
+  L3_INLINE bool is_inside() const { return this->lead_row_ > 1 && is_between(this->lead_); }
   bool decode_step() {
     if (tables_.match) {
       if (tables_.follow) find_follows();
@@ -136,7 +134,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   // Copies the pixels of still blocks (section 15.4: W if N equals NW, else N). The others are to be decoded.
   L3_STAGE void begin_step(const typename Base::Way& way) {
     Base::begin_step(way);
-    if (tables_.follow) follow_.begin_step(step_, this->lead_);
+    if (tables_.follow) follow_.begin_step(this->lead_, is_between(this->lead_));
     if (!this->is_steady()) has_places_ = false;
     any_to_decode_ = false;
     L3_UNROLL_RECORDS {
@@ -158,16 +156,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       }
     }
     has_places_ = this->is_steady();
-  }
-  L3_INLINE void copy_still(uint32_t part) {
-    const uint16_t* const now = now_ + part * kRecords;
-    Records level = W::all_records(0xFFFF);
-    for (uint32_t c = 0; c < channels(); ++c) {
-      level = W::both(level, W::same(near(now, kRoleN, c), near(now, kRoleNw, c)));
-    }
-    for (uint32_t c = 0; c < channels(); ++c) {
-      here_[c][part] = W::select(level, near(now, kRoleW, c), near(now, kRoleN, c));
-    }
+    any_escaped_ = false;
   }
   // Keeps what the step has decoded, and makes the neighbours of the next one ready.
   L3_STAGE void end_step() {
@@ -179,52 +168,22 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     enter();
     Base::end_step();
   }
-  // `lead` is the column of lane 0.
-  L3_INLINE void keep_records(uint32_t lead) {
-    for (uint32_t c = 0; c < channels(); ++c) {
-      this->keep(now_, c, here_[c]);
-      if constexpr (!kLiteral) this->keep(now_, kChannels + c, error_here_[c]);
-      L3_UNROLL_RECORDS W::store_records(this->sink_.place(step_, c) + part * kRecords, here_[c][part]);
-      if (tables_.follow) {
-        L3_UNROLL_RECORDS W::store_records(follow_.values(step_, c) + part * kRecords, here_[c][part]);
-      }
-    }
-    if (tables_.follow) {
-      const uint32_t behind = 2 * (lanes_ - 1);
-      follow_.end_step(step_, lead >= behind ? lead - behind : lead + this->period_ - behind, lanes_that_differ());
-    }
-  }
-  // The lanes whose pixel is not the one that it follows.
-  L3_INLINE uint32_t lanes_that_differ() const {
-    if (!follow_.asks()) return 0;
-    Records equal[kRecordParts];
-    L3_UNROLL_RECORDS {
-      equal[part] = W::all_records(0xFFFF);
-      for (uint32_t c = 0; c < channels(); ++c) {
-        const Records followed = W::load_records(follow_.followed(c) + part * kRecords);
-        equal[part] = W::both(equal[part], W::same(here_[c][part], followed));
-      }
-    }
-    return ~lanes_of(equal);
-  }
-  L3_INLINE uint32_t lanes_of(const Records* records) const {
-    uint32_t lanes = 0;
-    L3_FOR_USED_PARTS lanes |= W::bits(W::lane_mask(records, part)) << (part * kPartLanes);
-    return lanes;
-  }
   void fix_edges() {
-    if (this->edge_count_ != 0) Base::template fix_edges<0, kArrays>();
+    if (this->edge_count_ == 0) return;
+    Base::template fix_edges<0, kArrays>();
+    if (this->noisy_ != 0) this->noisy_ = UINT32_MAX;  // errors may have been copied from step to step
   }
   // Passes steps in which all lanes are in still blocks and none is at an edge of the tile: nothing is decoded.
   L3_STAGE void pass_still(uint32_t steps) {
     const bool was_steady = this->is_steady();
     this->lead_ += steps - 1;
     this->skip_blocks(step_ + steps);
+    any_escaped_ = false;
     uint32_t left = steps;
     if (channels() == 1 && lanes_ > 1 && steps > 2 * Base::kBack && !tables_.follow) {
       // Later steps need the records of the last ones only.
       left = Base::kBack;
-      pass_without_records(steps - left);
+      this->pass_without_records(steps - left);
     }
     for (; left > 0; --left) {
       this->delay_.next();
@@ -234,7 +193,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         if constexpr (kHasHoles)
           track_last_value(part, near(now_ + part * kRecords, kRoleN, 0), near(now_ + part * kRecords, kRoleW, 0));
       }
-      if (tables_.follow) follow_.begin_step(step_, this->lead_ + 1 - left);
+      if (tables_.follow) follow_.begin_step(this->lead_ + 1 - left, is_between(this->lead_ + 1 - left));
       keep_records(this->lead_ + 1 - left);
       now_ += kStepRecords;
       this->finish_step();
@@ -248,57 +207,12 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
     L3_FOR_USED_PARTS this->find_place(part);
     has_places_ = false;
   }
-  // The same for one channel, with the neighbours in registers. Leaves the records that copy_still() needs.
-  L3_INLINE void pass_without_records(uint32_t steps) {
-    Records w[kRecordParts], ne[kRecordParts], n[kRecordParts], nw[kRecordParts];
-    L3_UNROLL_RECORDS {
-      const uint16_t* const now = now_ + part * kRecords;
-      w[part] = near(now, kRoleW, 0);
-      ne[part] = near(now, kRoleNe, 0);
-      n[part] = near(now, kRoleN, 0);
-      nw[part] = near(now, kRoleNw, 0);
-    }
-    auto delayed = this->delay_.run();
-    for (uint32_t left = steps; left > 0;) {
-      const uint32_t count = smaller(left, this->sink_.steps_to_flush(step_));
-      uint16_t* here = this->sink_.place(step_);
-      for (uint32_t i = 0; i < count; ++i, here += kLanes) {
-        L3_UNROLL_RECORDS {
-          if constexpr (kHasHoles) track_last_value(part, n[part], w[part]);
-          w[part] = W::select(W::same(n[part], nw[part]), w[part], n[part]);
-          W::store_records(here + part * kRecords, w[part]);
-        }
-        delayed.next();
-        delayed.put(0, here + lanes_ - 2);
-        if constexpr (!kLiteral) delayed.put_nothing(1);
-        const Records from_last = W::repeat_two(delayed.get(0));
-        L3_UNROLL_RECORDS {
-          nw[part] = n[part];
-          n[part] = ne[part];
-          ne[part] = W::shift_up_one(w[part], part == 0 ? from_last : w[part - 1]);
-        }
-      }
-      left -= count;
-      step_ += count;
-      this->sink_.end_step(step_ - 1);
-    }
-    this->delay_.end(delayed);
-    L3_UNROLL_RECORDS {
-      uint16_t* const now = now_ + part * kRecords;
-      W::store_records(now + place_of(kRoleW, 0), w[part]);
-      W::store_records(now + place_of(kRoleNe, 0), ne[part]);
-      W::store_records(now + place_of(kRoleN, 0), n[part]);
-      W::store_records(now + place_of(kRoleNw, 0), nw[part]);
-    }
-  }
-
   // Makes the lanes that enter a block ready for it.
   L3_INLINE void enter() {
     for (uint32_t i = 0; i < this->entered_count_; ++i) {
       const uint32_t lane = this->entered_[i].lane, classes = this->entered_[i].classes;
-      const bool is_still = (classes & kStillBlock) != 0;
-      still_[lane] = is_still && tables_.still ? 0xFFFF : 0;
-      if (is_still || !has_classes_) continue;
+      still_[lane] = static_cast<uint16_t>(0u - (classes / kStillBlock & 1));
+      if (!has_classes_ || still_[lane] != 0) continue;
       if constexpr (!kLiteral) {
         for (uint32_t c = 0; c < channels(); ++c) {
           const uint32_t* const from = held(classes_weights_[c][classes >> (8 * c) & (kMaxClasses - 1)]);
@@ -307,27 +221,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         }
       }
     }
-  }
-
-  // ---- neighbours
-
-  L3_INLINE static Records near(const uint16_t* now, NeighbourRole role, uint32_t array) {
-    return W::load_records(now + place_of(role, array));
-  }
-  L3_INLINE static Records error(const uint16_t* now, NeighbourRole role, uint32_t c) {
-    return near(now, role, kChannels + c);
-  }
-  // The values that predictions use: those of pixels, with holes filled.
-  L3_INLINE Records value(const uint16_t* now, NeighbourRole role, uint32_t c, uint32_t part) const {
-    const Records seen = near(now, role, c);
-    if constexpr (kHasHoles) return W::select(W::same(seen, hole()), last_value_[part], seen);
-    return seen;
-  }
-  L3_INLINE Records hole() const { return W::all_records(tables_.hole_value ^ kValueBias); }
-  // With holes, each lane keeps the last value that was not the hole (section 15.2).
-  L3_INLINE void track_last_value(uint32_t part, Records n, Records w) {
-    const Records last = W::select(W::same(n, hole()), last_value_[part], n);
-    last_value_[part] = W::select(W::same(w, hole()), last, w);
   }
 
   // ---- matches (section 15.1)
@@ -370,7 +263,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
       around.nw[c] = now_ + place_of(kRoleNw, c);
       around.ne[c] = now_ + place_of(kRoleNe, c);
     }
-    follow_.find_keys();
     Records flat[kRecordParts];
     L3_UNROLL_RECORDS {
       flat[part] = W::all_records(0xFFFF);
@@ -381,22 +273,14 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         flat[part] = W::both(flat[part], W::both(W::same(near(now, kRoleW, c), n), same));
       }
     }
-    const uint32_t flat_lanes = lanes_of(flat);
-    uint32_t lanes = lanes_of(to_decode_);
-    for (; lanes != 0; lanes &= lanes - 1) {
-      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(lanes));
-      const bool wraps = this->lead_ < 2 * lane;
-      const uint32_t x = this->lead_ - 2 * lane + (wraps ? this->period_ : 0);
-      const uint32_t y = this->lead_row_ + lane - (wraps ? lanes_ : 0);
-      follow_.find(step_, lane, x, y, around, (flat_lanes >> lane & 1) != 0);
-    }
+    follow_.find(step_, this->lead_row_, lanes_of(to_decode_), lanes_of(flat), around);
   }
   // The numbers of what the pixels follow, from the sources and which neighbours the followed pixels equal.
   L3_INLINE Records follow_numbers(const uint16_t* now, uint32_t part) const {
     const Records ones = W::all_records(0xFFFF);
     Records is_w = ones, is_n = ones, is_nw = ones, is_ne = ones;
     for (uint32_t c = 0; c < channels(); ++c) {
-      const Records followed = W::load_records(follow_.followed(c) + part * kRecords);
+      const Records followed = follow_.followed(c, part);
       is_w = W::both(is_w, W::same(followed, near(now, kRoleW, c)));
       is_n = W::both(is_n, W::same(followed, near(now, kRoleN, c)));
       is_nw = W::both(is_nw, W::same(followed, near(now, kRoleNw, c)));
@@ -406,7 +290,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         W::select(W::either(is_nw, is_ne), W::all_records(2 * kFollowSources), W::all_records(3 * kFollowSources));
     relation = W::select(is_n, W::all_records(kFollowSources), relation);
     relation = W::without(relation, is_w);
-    const Records sources = W::load_records(follow_.sources() + part * kRecords);
+    const Records sources = follow_.sources(part);
     return W::without(W::sum(sources, relation), W::same(sources, W::all_records(0)));
   }
   // Decodes what the pixels repeat. Lanes whose pixel repeats nothing escape.
@@ -437,8 +321,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         matched = W::select(is_ne, near(now, kRoleNe, c), matched);
         matched = W::select(is_nw, near(now, kRoleNw, c), matched);
         if (tables_.follow) {
-          matched = W::select(W::same(symbol, W::all_records(kMatchFollow)),
-                              W::load_records(follow_.followed(c) + part * kRecords), matched);
+          matched = W::select(W::same(symbol, W::all_records(kMatchFollow)), follow_.followed(c, part), matched);
         }
         here_[c][part] = W::select(decoded, matched, here_[c][part]);
       }
@@ -449,7 +332,7 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
         escaped = W::without(escaped, is_hole);
       }
       if (tables_.follow) {
-        const Records nothing = W::same(W::load_records(follow_.sources() + part * kRecords), W::all_records(0));
+        const Records nothing = W::same(follow_.sources(part), W::all_records(0));
         escaped = W::without(escaped, W::without(W::same(symbol, W::all_records(kMatchFollow)), nothing));
       }
       escaped_[part] = escaped;
@@ -610,14 +493,11 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
 
   uint32_t max_value(uint32_t c) const { return (1u << tables_.depth[c]) - 1; }
 
-  const TokenTables& tables_;
-  const uint32_t channels_;
-  bool has_classes_ = false, has_places_ = false, any_to_decode_ = false, any_escaped_ = false;
+  bool has_classes_ = false, has_places_ = false, any_to_decode_ = false;
   bool has_escaped_[kRecordParts] = {};
   uint16_t none_[kArrays];
   Records active_records_[kRecordParts] = {}, to_decode_[kRecordParts] = {}, escaped_[kRecordParts] = {};
-  Records here_[kChannels][kRecordParts] = {}, error_here_[kChannels][kRecordParts] = {};
-  Records last_value_[kRecordParts] = {}, p_[kRecordParts] = {}, up_[kRecordParts] = {};
+  Records p_[kRecordParts] = {}, up_[kRecordParts] = {};
   Sums sums_[kRecordParts] = {};  // activities
   Lanes numbers_[kParts] = {};
   alignas(64) uint16_t still_[kLanes];  // all bits, if the lane is in a still block
@@ -628,8 +508,6 @@ class TokenLoop : RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels,
   uint8_t match_tables_[kMatchPatterns * kOctaves];  // by pattern of equalities, and octave if activity counts
   uint16_t
       rows_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];  // with still rows: a bit for each of a block
-  using Follow = TokenFollow<kChannels, kRecordParts * kRecords>;
-  Follow follow_;
 };
 
 }  // namespace l3

@@ -13,7 +13,12 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
  public:
   L3_INLINE TokenRows(const TileOutput& out, const TokenTables& tables)
       : SkewedRows<TokenRows, W, uint16_t, kChannels>(out), tables_(tables) {
-    if (tables.channels != 1 || tables.depth[0] > 8 || kChannels > 1) return;
+    if (tables.depth[0] > 8 || kChannels > 1) return;
+    if (out.colours != nullptr || (tables.listing == Listing::colours && tables.channels > 1 && tables.bits <= 8)) {
+      list_colours(out.colours != nullptr ? out.colour_bytes : tables.channels);
+      return;
+    }
+    if (tables.channels != 1) return;
     is_short_ = true;
     const uint32_t count = 1u << tables.depth[0];
     for (uint32_t v = 0; v < count; ++v) {
@@ -24,6 +29,11 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
 
   L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, uint32_t lane, uint32_t step) const {
     const TileOutput& out = this->out_;
+    if (kChannels == 1 && listed_channels_ != 0) {
+      if (listed_channels_ == 4) return put_listed<4>(row + size_t{at} * 4, count, this->numbers(0, lane, step));
+      if (listed_channels_ == 3) return put_listed<3>(row + size_t{at} * 3, count, this->numbers(0, lane, step));
+      return put_listed<2>(row + size_t{at} * 2, count, this->numbers(0, lane, step));
+    }
     if (out.colours != nullptr) {
       row += size_t{at} * out.colour_bytes;
       for (uint32_t i = 0; i < count; ++i, row += out.colour_bytes) {
@@ -114,22 +124,53 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   // Puts the values of a known number of channels. The bias does not change their lower eight bits.
   template <uint32_t kCount, class Sample>
   L3_INLINE void put_bytes(Sample* __restrict to, uint32_t count, uint32_t lane, uint32_t step) const {
+    uint32_t words[TokenRows::kMostSteps];
     const uint16_t* numbers[kCount];
     for (uint32_t c = 0; c < kCount; ++c) numbers[c] = this->numbers(c, lane, step);
-    for (uint32_t i = 0; i < count; ++i) {
-      for (uint32_t c = 0; c < kCount; ++c) to[kCount * i + c] = static_cast<Sample>(numbers[c][i]);
+    for (uint32_t i = 0; i < count; ++i) words[i] = word_of<kCount>([&](uint32_t c) { return numbers[c][i]; });
+    W::template store_pixels<kCount>(to, words, count);
+  }
+  // Lists the colour of each value, a byte for each channel.
+  void list_colours(uint32_t channels) {
+    const TileOutput& out = this->out_;
+    listed_channels_ = channels;
+    for (uint32_t v = 0; v < 1u << tables_.depth[0]; ++v) {
+      const uint32_t index = tables_.sample_of(0, v) & 0xFF;
+      colours_[v] = word_of<4>([&](uint32_t c) -> uint32_t {
+        if (c >= channels) return 0;
+        return out.colours != nullptr ? out.colours[4 * index + c] : tables_.sample_of(c, v);
+      });
     }
+  }
+  template <uint32_t kCount>
+  L3_INLINE void put_listed(uint8_t* to, uint32_t count, const uint16_t* numbers) const {
+    uint32_t words[TokenRows::kMostSteps];
+    for (uint32_t i = 0; i < count; ++i) words[i] = colours_[numbers[i] & 0xFF];  // without the bias
+    W::template store_pixels<kCount>(to, words, count);
   }
   // Puts the colours that a model lists, of a known number of channels.
   template <uint32_t kCount, class Sample>
   L3_INLINE void put_colours(Sample* to, uint32_t count, const uint16_t* numbers) const {
     static constexpr uint16_t kNone[kCount] = {};
     const uint32_t listed = tables_.value_count[0];
-    for (uint32_t i = 0; i < count; ++i, to += kCount) {
+    const auto colour_of = [&](uint32_t i) __attribute__((always_inline)) {
       const uint32_t v = numbers[i] ^ kValueBias;
-      const uint16_t* const colour = v < listed ? tables_.values + size_t{v} * kCount : kNone;
-      for (uint32_t c = 0; c < kCount; ++c) to[c] = static_cast<Sample>(colour[c]);
+      return v < listed ? tables_.values + size_t{v} * kCount : kNone;
+    };
+    if constexpr (sizeof(Sample) == 1) {
+      uint32_t words[TokenRows::kMostSteps];
+      for (uint32_t i = 0; i < count; ++i) words[i] = word_of<kCount>([c = colour_of(i)](uint32_t k) { return c[k]; });
+      W::template store_pixels<kCount>(to, words, count);
+    } else {
+      for (uint32_t i = 0; i < count; ++i, to += kCount) std::memcpy(to, colour_of(i), sizeof(kNone));
     }
+  }
+  // A pixel of kCount bytes from a function of the channel. What is above a byte does not count.
+  template <uint32_t kCount, class F>
+  L3_INLINE static uint32_t word_of(const F& byte) {
+    uint32_t word = 0;
+    for (uint32_t c = 0; c < kCount; ++c) word |= uint32_t{static_cast<uint8_t>(byte(c))} << (8 * c);
+    return word;
   }
   // Puts what a function makes of each value, four at a time.
   template <class Sample, class F>
@@ -159,7 +200,9 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
 
   const TokenTables& tables_;
   bool is_short_ = false;                               // whether low_ and high_ are used
+  uint32_t listed_channels_ = 0;                        // of colours_, or 0 if it is not used
   alignas(64) uint8_t low_[256] = {}, high_[256] = {};  // the bytes of each value's sample
+  uint32_t colours_[kChannels == 1 ? 256 : 1];          // the pixel of each value; stack is scarce
 };
 
 }  // namespace l3

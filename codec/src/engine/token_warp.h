@@ -44,9 +44,22 @@ struct TokenWarp : Base {
   L3_INLINE static Records signs(Records a) { return {(Numbers)((Shorts)a.v >> 15)}; }
   L3_INLINE static Records select(Records mask, Records a, Records b) { return {(a.v & mask.v) | (b.v & ~mask.v)}; }
   L3_INLINE static bool any(Records mask) { return Short::any((Shorts)mask.v); }
+  // Packs a mask into one bit for each record.
+  L3_INLINE static uint32_t record_bits(Records mask) {
+    uint32_t r = 0;
+    for (uint32_t i = 0; i < kRecords; ++i) r |= (mask.v[i] & 1u) << i;
+    return r;
+  }
   L3_INLINE static Records at_most_255(Records a) {
     const Numbers above = (Numbers)(a.v > 255);
     return {((a.v & ~above) | above) & 255};
+  }
+
+  // The records of two vectors in turn, in two vectors: 4 from each to 8 lanes of the first one, 4 to the second one.
+  L3_INLINE static void interleave(Records a, Records b, Records* two) {
+    const auto turns = Short::interleave((Shorts)a.v, (Shorts)b.v);
+    two[0] = {(Numbers)turns.low};
+    two[1] = {(Numbers)turns.high};
   }
 
   // How far biased values are apart, at most 32767.

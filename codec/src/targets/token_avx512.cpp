@@ -20,6 +20,7 @@ struct Avx512TokenWarp : TokenWarp<Avx512TokenWarp, Avx512DenseWarpOf<Avx512Toke
     return records(_mm512_ternarylogic_epi32(native(mask), native(a), native(b), 0xCA));
   }
   L3_INLINE static bool any(Records mask) { return _mm512_test_epi32_mask(native(mask), native(mask)) != 0; }
+  L3_INLINE static uint32_t record_bits(Records mask) { return _mm512_movepi16_mask(native(mask)); }
   L3_INLINE static Records at_most_255(Records a) {
     return records(_mm512_min_epu16(native(a), _mm512_set1_epi16(255)));
   }

@@ -21,6 +21,10 @@ struct NeonTokenWarp : TokenWarp<NeonTokenWarp, NeonDenseWarp<NeonTokenWarp>> {
     return from(vbslq_u16(numbers_of(mask), numbers_of(a), numbers_of(b)));
   }
   L3_INLINE static bool any(Records mask) { return vmaxvq_u16(numbers_of(mask)) != 0; }
+  L3_INLINE static uint32_t record_bits(Records mask) {
+    static constexpr uint16_t kBits[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+    return vaddvq_u16(vandq_u16(numbers_of(mask), vld1q_u16(kBits)));
+  }
   L3_INLINE static Records at_most_255(Records a) { return from(vminq_u16(numbers_of(a), vdupq_n_u16(255))); }
   L3_INLINE static Records value_distances(Records a, Records b) {
     const uint16x8_t distance = vreinterpretq_u16_s16(vabdq_s16(shorts_of(a), shorts_of(b)));

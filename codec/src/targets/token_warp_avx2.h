@@ -16,6 +16,10 @@ struct Avx2TokenWarpOf : TokenWarp<Self, Avx2DenseWarpOf<Self>> {
     return records(_mm256_blendv_epi8(native(b), native(a), native(mask)));
   }
   L3_INLINE static bool any(Records mask) { return _mm256_testz_si256(native(mask), native(mask)) == 0; }
+  L3_INLINE static uint32_t record_bits(Records mask) {
+    const __m256i bytes = _mm256_packs_epi16(native(mask), _mm256_setzero_si256());
+    return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xD8)));
+  }
   L3_INLINE static Records at_most_255(Records a) {
     return records(_mm256_min_epu16(native(a), all(constant<0x00FF00FF>)));
   }

@@ -15,6 +15,9 @@ struct SseTokenWarp : TokenWarp<Self, SseDenseWarp<Self>> {
   using typename Base::Lanes, typename Base::Mask, typename Base::Records, typename Base::Sums;
 
   L3_INLINE static bool any(Records mask) { return _mm_movemask_epi8(native(mask)) != 0; }
+  L3_INLINE static uint32_t record_bits(Records mask) {
+    return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(native(mask), _mm_setzero_si128())));
+  }
   L3_INLINE static Records value_distances(Records a, Records b) {
     const __m128i distance = _mm_sub_epi16(_mm_max_epi16(native(a), native(b)), _mm_min_epi16(native(a), native(b)));
     // The saturated sum is at most 65535, so at most 32767 is left.
