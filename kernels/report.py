@@ -44,7 +44,7 @@ class Kind:
 
 # Of a step of a dense tile 128 pixels wide, half have a lane that enters a block, one at an edge, one that writes.
 # Rows are aligned, so pixels leave as words of eight or sixteen bytes.
-WORDS = Kind("IDP", 9, "LDS 2", model.Use(0.5, DENSE_ACCESSES, ("STG 4", "STG 1")), 8, 32)
+WORDS = Kind("IDP", 9, "LDG 2", model.Use(0.5, DENSE_ACCESSES, ("STG 4", "STG 1")), 8, 32)
 KINDS = {"dense_kernel": WORDS}
 # Strips of fast tiles. Lanes of 16 bytes are for eight lanes at once, and a store goes to four rows. That loads of the
 # payload have three wavefronts is assumed: codes of three or four blocks lie apart, headers and widths do not.

@@ -150,7 +150,7 @@ class Plugin(Folder):
         for edges in ((24, 32), (300, 300)):  # a tiny file and another
             Image.fromarray(picture(3, *edges)).save(self.path, effort=1)
             whole = self.path.read_bytes()
-            self.assertEqual(whole[3:4], b"T" if edges[0] == 24 else b"I")
+            self.assertEqual(whole[3:4], b"t" if edges[0] == 24 else b"I")
             changed = bytearray(whole)
             changed[-9] ^= 1
             self.path.write_bytes(changed)
