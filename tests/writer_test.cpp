@@ -221,6 +221,46 @@ TEST_F(Writers, CopyWhatTheyAreGiven) {
   EXPECT_EQ(*set->read(2), kept);
 }
 
+TEST_F(Writers, StoreTheModelsThatSamplesName) {
+  Bytes pixels(28 * 28);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i % 28 * 5 + i / 28 * 3 + i * i % 7);
+  const l3_image image = image_of(pixels, 28, 28);
+  l3_training* training = nullptr;
+  l3_model* model = nullptr;
+  ASSERT_EQ(l3_start_training(nullptr, &training, nullptr), L3_OK);
+  ASSERT_EQ(l3_add_to_training(training, &image, nullptr), L3_OK);
+  ASSERT_EQ(l3_finish_training(training, &model, nullptr), L3_OK);
+  l3_close_training(training);
+
+  const std::array<const l3_model*, 1> models = {model};
+  l3_writer_options wanted = options();
+  wanted.method = L3_METHOD_DENSE;
+  wanted.models = models.data();
+  wanted.model_count = models.size();
+  Bytes file;
+  {
+    l3::DataSetWriter writer = open(wanted);
+    expect_nothing(writer.add(image));
+    expect_nothing(writer.finish());
+    const auto set = l3::DataSet::open(folder());
+    ASSERT_TRUE(set);
+    EXPECT_NE(set->sample(0).model, nullptr);
+    file = *set->read(0);
+    const auto decoded = l3::decode(file, set->decode_options());
+    ASSERT_TRUE(decoded);
+    EXPECT_EQ(decoded->bytes, pixels);
+  }
+  wanted.replace = 1;
+  for (const bool has_model : {true, false}) {
+    wanted.model_count = has_model ? 1 : 0;
+    l3::DataSetWriter writer = open(wanted);
+    expect_nothing(writer.add_file(file));
+    const Failure failure = writer.finish();
+    EXPECT_EQ(failure ? failure->status : L3_OK, has_model ? L3_OK : L3_ERROR_MODEL);
+  }
+  l3_close_model(model);
+}
+
 TEST_F(Writers, RefuseWrongCallsAndGoOn) {
   l3_writer_options wanted = options();
   const std::array<const char*, 2> classes = {"cat", "dog"};
