@@ -470,6 +470,7 @@ TEST_F(Writers, ServeManyThreads) {
   l3::DataSetWriter writer = open(options());
   std::atomic<int> failures = 0;
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 200; ++i) {
