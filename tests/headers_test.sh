@@ -23,12 +23,12 @@ refuses() {  # COMPILER HEADER
 
 for compiler in cc gcc clang; do
   for standard in c99 c11 c17; do
-    for header in l3.h l3_cuda.h l3_cuda_encode.h l3_data.h l3_loader.h; do check "$compiler" c "$standard" "$header"; done
+    for header in l3.h l3_cuda.h l3_cuda_encode.h l3_data.h l3_loader.h l3_writer.h; do check "$compiler" c "$standard" "$header"; done
   done
 done
 for compiler in c++ g++ clang++; do
   for standard in c++11 c++20; do
-    for header in l3.h l3_cuda.h l3_cuda_encode.h l3_data.h l3_loader.h; do check "$compiler" c++ "$standard" "$header"; done
+    for header in l3.h l3_cuda.h l3_cuda_encode.h l3_data.h l3_loader.h l3_writer.h; do check "$compiler" c++ "$standard" "$header"; done
   done
   for header in l3.hpp l3_data.hpp l3_loader.hpp; do check "$compiler" c++ c++20 "$header"; done
   # l3_cuda.hpp needs CUDA's headers to compile, but not to refuse.

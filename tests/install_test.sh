@@ -31,6 +31,8 @@ program() {  # FOLDER PAGE NAME [PAGE_OF_CMAKE]
 program crop docs/cpp.md crop.cpp
 program crop_c docs/cpp.md crop.c
 program parallel docs/cpp.md parallel.cpp
+program write_set docs/cpp.md write_set.cpp docs/datasets.md
+program write_set_c docs/cpp.md write_set.c docs/datasets.md
 program read_set docs/datasets.md read_set.cpp
 program count_samples_c docs/datasets.md count_samples.c
 program epoch docs/loader.md epoch.cpp
@@ -65,13 +67,20 @@ use() {  # PREFIX
   mkdir "$out"
   # A shared libl3 must do without pkg-config.
   [ "$kind" = static ] || options=("$no_pkg_config")
-  for each in crop crop_c parallel read_set count_samples_c epoch epoch_c "${readme_programs[@]}"; do
+  for each in crop crop_c parallel write_set write_set_c read_set count_samples_c epoch epoch_c "${readme_programs[@]}"; do
     said "$out/log" configure "$work/$each" "$out/$each" "$prefix" "${options[@]}"
     said "$out/log" cmake --build "$out/$each"
   done
   grep -q '^[0-9]* bytes of file, 12288 bytes of crop$' <("$out/crop/crop") || fail "crop.cpp of docs/cpp.md"
   grep -q '^[0-9]* bytes of file, 12288 bytes of crop$' <("$out/crop_c/crop") || fail "crop.c of docs/cpp.md"
   [ "$("$out/parallel/crop")" = 'the same pixels' ] || fail "parallel.cpp of docs/cpp.md"
+  for each in write_set write_set_c; do
+    "$out/$each/read_set" "$out/$each.set" || fail "$each of docs/cpp.md"
+    "$out/$each/read_set" "$out/$each.set" 2>"$out/log" && fail "$each writes over a data set"
+    grep -q 'contains a data set already' "$out/log" || { cat "$out/log"; fail "$each on a data set"; }
+  done
+  [ "$("$out/read_set/read_set" "$out/write_set.set")" = '20 samples' ] || fail "write_set.cpp of docs/cpp.md"
+  [ "$("$out/read_set/read_set" "$out/write_set_c.set")" = '22 samples' ] || fail "write_set.c of docs/cpp.md"
   read_sets "$out/read_set/read_set"
   read_sets "$out/count_samples_c/read_set"
   run_epoch "$out/epoch/epoch"

@@ -1,6 +1,5 @@
-// Pins what programs that are compiled already rely on: the values of the enumerations of l3.h, l3_data.h and
-// l3_loader.h, and the size of each public structure and the place of its members on 64-bit machines. A wrong change
-// does not compile.
+// Pins what programs that are compiled already rely on: the values of the enumerations of the public headers, and
+// the size of each public structure and the place of its members on 64-bit machines. A wrong change does not compile.
 //
 // May change here: the size of a structure that begins with struct_size, together with new members at its end. They go
 // behind the padding that is there now (l3_info ends in 4 bytes of it), so that struct_size tells who knows them.
@@ -10,6 +9,7 @@
 #include "l3/l3.h"
 #include "l3/l3_data.h"
 #include "l3/l3_loader.h"
+#include "l3/l3_writer.h"
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " has another size")
 #define VALUE(name, value) _Static_assert((name) == (value), #name " has another value")
@@ -324,6 +324,31 @@ PLACE(l3_data_options, connections, 32);
 PLACE(l3_data_options, hedge, 36);
 PLACE(l3_data_options, certificates, 40);
 PLACE(l3_data_options, cache, 48);
+
+SIZE(l3_writer_options, 72);
+PLACE(l3_writer_options, struct_size, 0);
+PLACE(l3_writer_options, threads, 4);
+PLACE(l3_writer_options, shard_bytes, 8);
+PLACE(l3_writer_options, replace, 16);
+PLACE(l3_writer_options, unverified, 20);
+PLACE(l3_writer_options, method, 24);
+PLACE(l3_writer_options, effort, 28);
+PLACE(l3_writer_options, tile_width, 32);
+PLACE(l3_writer_options, tile_height, 36);
+PLACE(l3_writer_options, classes, 40);
+PLACE(l3_writer_options, class_count, 48);
+PLACE(l3_writer_options, models, 56);
+PLACE(l3_writer_options, model_count, 64);
+
+SIZE(l3_writer_sample, 56);
+PLACE(l3_writer_sample, struct_size, 0);
+PLACE(l3_writer_sample, label, 4);
+PLACE(l3_writer_sample, class_name, 8);
+PLACE(l3_writer_sample, name, 16);
+PLACE(l3_writer_sample, role, 24);
+PLACE(l3_writer_sample, group, 32);
+PLACE(l3_writer_sample, metadata, 40);
+PLACE(l3_writer_sample, metadata_size, 48);
 
 SIZE(l3_data_cache_info, 864);
 PLACE(l3_data_cache_info, struct_size, 0);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -59,6 +60,13 @@ std::vector<uint8_t>& scratch(size_t size) {
   return bytes;
 }
 
+template <size_t kSize>
+void copy_text(char (&to)[kSize], const std::string& text) {
+  const size_t size = std::min(text.size(), kSize - 1);
+  std::memcpy(to, text.data(), size);
+  to[size] = 0;
+}
+
 uint32_t channels_of(uint32_t colour) {
   switch (colour) {
     case L3_COLOUR_GRAY_ALPHA: return 2;
@@ -76,6 +84,23 @@ void flush_folder(const std::string& folder) {
 }
 
 }  // namespace
+
+l3_data_error error_of(const WriteFailure& failure) {
+  l3_data_error error{};
+  error.status = failure.status;
+  error.system_error = failure.system_error;
+  error.offset = L3_DATA_NONE;
+  copy_text(error.file, failure.file);
+  copy_text(error.reason, failure.reason);
+  return error;
+}
+
+size_t colour_space_size(uint8_t parts) {
+  constexpr std::array<size_t, 4> kPartBytes = {4, 4, 1, 32};
+  size_t size = 1;
+  for (size_t i = 0; i < kPartBytes.size(); ++i) size += (parts >> i & 1) != 0 ? kPartBytes[i] : 0;
+  return size;
+}
 
 DataSetWriter::DataSetWriter(WriterOptions options) : options_(std::move(options)) {
   work_folder_ = in_folder(kWorkFolder);
@@ -129,21 +154,22 @@ std::optional<WriteFailure> DataSetWriter::begin() {
 
 std::optional<WriteFailure> DataSetWriter::inspect_existing() const {
   if (options_.replace) return std::nullopt;
+  const std::string& option = options_.replace_option;
   const auto refuse = [](const std::string& file, const std::string& reason) {
     return WriteFailure{L3_ERROR_FILE, EEXIST, file, reason};
   };
   if (path_exists(in_folder(kIndexFile))) {
-    return refuse(options_.folder, "contains a data set already; to replace it, use overwrite=True");
+    return refuse(options_.folder, "contains a data set already; to replace it, use " + option);
   }
   if (path_exists(in_work_folder(kState))) {
-    return refuse(options_.folder, "contains an unfinished data set of l3 convert; to replace it, use overwrite=True");
+    return refuse(options_.folder, "contains an unfinished data set of l3 convert; to replace it, use " + option);
   }
   if (const auto shards = shards_in(options_.folder, kPrefix); !shards.empty()) {
-    return refuse(in_folder(shards.front()), "exists already, without an index; to replace it, use overwrite=True");
+    return refuse(in_folder(shards.front()), "exists already, without an index; to replace it, use " + option);
   }
   if (const std::string other = file_of_others(options_.folder); !other.empty()) {
-    return refuse(options_.folder, "contains other files, such as " + other +
-                                       "; use a new folder, or overwrite=True to write here and keep these files");
+    return refuse(options_.folder, "contains other files, such as " + other + "; use a new folder, or " + option +
+                                       " to write here and keep these files");
   }
   return std::nullopt;
 }
@@ -201,14 +227,18 @@ void DataSetWriter::abandon() {
 
 void DataSetWriter::clear_work_folder() {
   shard_.reset();
-  if (!is_locked_) return;
-  is_locked_ = false;
-  std::error_code ignored;
-  for (const std::string& name : shards_in(work_folder_, kPrefix)) fs::remove(in_work_folder(name), ignored);
-  for (const char* name : {kNewIndex, kLock}) fs::remove(in_work_folder(name), ignored);
-  fs::remove(work_folder_, ignored);
-  // Removes only an empty folder.
-  if (made_folder_) ::rmdir(options_.folder.c_str());
+  if (is_locked_) {
+    is_locked_ = false;
+    std::error_code ignored;
+    for (const std::string& name : shards_in(work_folder_, kPrefix)) fs::remove(in_work_folder(name), ignored);
+    for (const char* name : {kNewIndex, kLock}) fs::remove(in_work_folder(name), ignored);
+    fs::remove(work_folder_, ignored);
+  }
+  if (!made_folder_) return;
+  made_folder_ = false;
+  // Only empty folders are removed. Without the lock, the work folder may belong to another writer.
+  ::rmdir(work_folder_.c_str());
+  ::rmdir(options_.folder.c_str());
 }
 
 uint64_t DataSetWriter::bytes() const {
@@ -364,7 +394,7 @@ std::optional<WriteFailure> DataSetWriter::convert(NewItem& item) const {
   if (item.sample.model && model_of(item.sample).empty()) {
     return WriteFailure{
         L3_ERROR_MODEL, 0, "",
-        "the file names the model " + base::hexadecimal(*item.sample.model) + ", which models= must contain"};
+        "the file names the model " + base::hexadecimal(*item.sample.model) + ", which is not one of the models"};
   }
   if (!item.image && item.sample.kind == L3_DATA_IMAGE && options_.verify) {
     l3_decode_options decode = l3_decode_options_init();

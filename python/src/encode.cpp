@@ -17,6 +17,7 @@
 #include "base/parallel.h"
 #include "data_set.h"
 #include "l3/l3.hpp"
+#include "loader/data_set_writer.h"
 #include "raise.h"
 #include "tensor.h"
 
@@ -45,14 +46,6 @@ std::string text_in(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size(
 
 std::span<const uint8_t> bytes_in(const nb::bytes& bytes) {
   return {reinterpret_cast<const uint8_t*>(bytes.c_str()), bytes.size()};
-}
-
-// The size of a colour space section, which its first byte implies (section 4 of the spec).
-size_t colour_space_size(uint8_t parts) {
-  constexpr std::array<size_t, 4> kPartBytes = {4, 4, 1, 32};
-  size_t size = 1;
-  for (size_t i = 0; i < kPartBytes.size(); ++i) size += (parts >> i & 1) != 0 ? kPartBytes[i] : 0;
-  return size;
 }
 
 // `array` is (height, width, channels), contiguous.
@@ -195,7 +188,7 @@ void set_section(l3_image& image, const std::string& name, std::span<const uint8
     image.transparency = bytes.data();
     image.transparency_size = static_cast<uint32_t>(bytes.size());
   } else if (name == "colour_space") {
-    if (bytes.empty() || bytes.size() != colour_space_size(bytes[0])) {
+    if (bytes.empty() || bytes.size() != loader::colour_space_size(bytes[0])) {
       throw nb::value_error("the colour space has another size than its parts");
     }
     image.colour_space = bytes.data();

@@ -7,9 +7,7 @@
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,20 +28,8 @@ using namespace nb::literals;
 
 constexpr std::chrono::milliseconds kPatience{100};  // between looks for Ctrl-C
 
-template <size_t kSize>
-void copy_text(char (&to)[kSize], const std::string& text) {
-  const size_t size = std::min(text.size(), kSize - 1);
-  std::memcpy(to, text.data(), size);
-  to[size] = 0;
-}
-
 [[noreturn]] void raise(const loader::WriteFailure& failure) {
-  l3_data_error error{};
-  error.status = failure.status;
-  error.system_error = failure.system_error;
-  error.offset = L3_DATA_NONE;
-  copy_text(error.file, failure.file);
-  copy_text(error.reason, failure.reason);
+  const l3_data_error error = loader::error_of(failure);
   if (failure.sample != L3_DATA_NONE && failure.status != L3_ERROR_MEMORY) {
     raise_sample_error(error, failure.sample, failure.name);
   }

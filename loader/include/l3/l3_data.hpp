@@ -1,5 +1,5 @@
-// A thin C++20 wrapper of l3_data.h. Destructors close what was opened, and errors are returned as values. Nothing here
-// throws, except that std::string may throw std::bad_alloc.
+// A thin C++20 wrapper of l3_data.h and l3_writer.h. Destructors close what was opened, and errors are returned as
+// values. Nothing here throws, except that std::string may throw std::bad_alloc.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "l3/l3_data.h"
+#include "l3/l3_writer.h"
 
 namespace l3 {
 
@@ -124,6 +126,53 @@ class DataSet {
   explicit DataSet(l3_data_set* set) : set_(set) {}
 
   std::unique_ptr<l3_data_set, Close> set_;
+};
+
+// Writes a data set, as l3_writer.h describes. The functions that return an optional return the error, or nothing on
+// success. The destructor removes what was not finished.
+class DataSetWriter {
+ public:
+  static DataResult<DataSetWriter> open(const std::string& path,
+                                        const l3_writer_options& options = l3_writer_options_init()) {
+    l3_writer* writer = nullptr;
+    l3_data_error error{};
+    if (l3_writer_open(path.c_str(), &options, &writer, &error) != L3_OK) return error;
+    return DataSetWriter(writer);
+  }
+
+  l3_writer* get() const { return writer_.get(); }
+
+  [[nodiscard]] std::optional<l3_data_error> add(const l3_image& image,
+                                                 const l3_writer_sample& sample = l3_writer_sample_init()) {
+    l3_data_error error{};
+    return l3_writer_add_image(get(), &image, &sample, &error) == L3_OK ? std::nullopt : std::optional(error);
+  }
+  // The bytes of an L3 file.
+  [[nodiscard]] std::optional<l3_data_error> add_file(std::span<const uint8_t> file,
+                                                      const l3_writer_sample& sample = l3_writer_sample_init()) {
+    l3_data_error error{};
+    return l3_writer_add_file(get(), file.data(), file.size(), &sample, &error) == L3_OK ? std::nullopt
+                                                                                         : std::optional(error);
+  }
+  // Bytes that are no image.
+  [[nodiscard]] std::optional<l3_data_error> add_bytes(std::span<const uint8_t> bytes, const l3_writer_sample& sample) {
+    l3_data_error error{};
+    return l3_writer_add_bytes(get(), bytes.data(), bytes.size(), &sample, &error) == L3_OK ? std::nullopt
+                                                                                            : std::optional(error);
+  }
+  [[nodiscard]] std::optional<l3_data_error> finish() {
+    l3_data_error error{};
+    return l3_writer_finish(get(), &error) == L3_OK ? std::nullopt : std::optional(error);
+  }
+
+ private:
+  struct Close {
+    void operator()(l3_writer* writer) const { l3_writer_close(writer); }
+  };
+
+  explicit DataSetWriter(l3_writer* writer) : writer_(writer) {}
+
+  std::unique_ptr<l3_writer, Close> writer_;
 };
 
 }  // namespace l3

@@ -25,7 +25,8 @@ namespace loader {
 
 struct WriterOptions {
   std::string folder;
-  bool replace = false;  // an earlier data set
+  bool replace = false;                           // an earlier data set
+  std::string replace_option = "overwrite=True";  // what messages tell the caller to use for that
   uint64_t shard_bytes = kDefaultShardBytes;
   uint32_t threads = 0;                        // 0: one for each processor
   uint64_t bytes_ahead = uint64_t{192} << 20;  // of items that are not written; one item may exceed this
@@ -49,6 +50,12 @@ struct WriteFailure {
   uint64_t sample = L3_DATA_NONE;  // the number and the name of the sample that failed
   std::string name = {};
 };
+
+// The same for callers. The number and the name of the sample are left out.
+l3_data_error error_of(const WriteFailure& failure);
+
+// The size of a colour space section, which its first byte implies (section 4 of the spec).
+size_t colour_space_size(uint8_t parts);
 
 // One thread at a time may call a writer. After a failure every call returns it, and abandon() is all that is left.
 class DataSetWriter {

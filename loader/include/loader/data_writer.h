@@ -1,6 +1,6 @@
 // Writes data sets: builds the bytes of shards from front to back, and of index.json. The caller writes the files.
-// libl3_data only reads; this is a library of its own, l3_data_writer, for the command, the Python package and the
-// tests. shard_files.h has the files, and data_set_writer.h makes whole data sets of images in memory.
+// shard_files.h has the files, and data_set_writer.h makes whole data sets of images in memory. l3_data_writer is a
+// library of its own for the command, the Python package and the tests.
 #pragma once
 
 #include <array>
