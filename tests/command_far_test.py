@@ -255,17 +255,17 @@ class Files(Everywhere):
         self.server.put(f"{self.name}/{name}", change(self.server.get(f"{self.name}/{name}")))
 
     def test_an_upload_that_was_killed(self) -> None:
-        self.shards(40)
-        self.kill_when(lambda: len(self.server.names(self.name)) > 2, "upload", "-j2", self.set, self.url)
+        self.shards(150)
+        self.kill_when(lambda: len(self.server.names(self.name)) > 2, "upload", "-j1", self.set, self.url)
         self.assertNotIn("index.json", self.server.names(self.name))
         self.assertRegex(self.upload("--verify"), r"; \d+ already there")
         self.download()
         self.assert_same()
 
     def test_a_download_that_was_killed(self) -> None:
-        self.shards(40)
+        self.shards(150)
         self.upload("-q")
-        self.kill_when(lambda: any(self.back.glob("*.l3s")), "download", "-j2", self.url, self.back)
+        self.kill_when(lambda: any(self.back.glob("*.l3s")), "download", "-j1", self.url, self.back)
         self.assertFalse((self.back / "index.json").exists())
         self.assertIn("index.json is missing", self.said("info", self.back, code=FAILED))
         self.assertRegex(self.download(), r"; \d+ already there")
@@ -341,7 +341,7 @@ class HttpTest(Files):
         self.assertEqual(list(self.folder.glob("l3-spool-*")), [])
 
     def test_a_server_that_ends_and_comes_back(self) -> None:
-        self.shards(40)
+        self.shards(150)
         process = subprocess.Popen([l3_command(), "upload", "-j1", str(self.set), self.url], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE)
         while len(self.server.names(self.name)) < 3:
