@@ -51,18 +51,18 @@ constexpr double kCloseOfFar = 0.2;
 constexpr uint32_t kMaxEffortWithoutFit = 3;
 constexpr uint64_t kMinPayloadForFit = 16384;
 
-// Follows a plan, except that tiles are smaller if a payload is too large, and that the file gets no model if the
-// planned one does not pay.
+// Follows a plan, except that tiles are smaller if a payload is too large.
+Written write_fitting(const Request& request, const Plan& plan, const EncodeTarget& target, uint8_t* out,
+                      std::unique_ptr<DenseEncoder> fitted = nullptr) {
+  const Written file = write_file(request, plan, target, out, std::move(fitted));
+  if (file.reason != Reason::bad_tile_size) return file;
+  return write_file(request, with_tile_edge(request, plan, kMaxPlannedTileEdge), target, out);
+}
+
+// The same, except that the file gets no model if the planned one does not pay.
 Written write_planned(const Request& request, Candidate& candidate, const EncodeTarget& target, uint8_t* out) {
-  Plan plan = candidate.plan;
-  Written file = write_file(request, plan, target, out, std::move(candidate.fitted));
-  if (file.reason == Reason::bad_tile_size) {
-    plan = with_tile_edge(request, plan, kMaxPlannedTileEdge);
-    file = write_file(request, plan, target, out);
-  }
-  if (file.model_pays) return file;
-  const uint32_t edge = std::min(plan.tile_width, kMaxPlannedTileEdge);
-  return write_file(request, with_tile_edge(request, with_origin(plan, L3_MODEL_NONE), edge), target, out);
+  const Written file = write_fitting(request, candidate.plan, target, out, std::move(candidate.fitted));
+  return file.model_pays ? file : write_fitting(request, with_origin(candidate.plan, L3_MODEL_NONE), target, out);
 }
 
 Written write_planned(const Request& request, const Plan& plan, const EncodeTarget& target, uint8_t* out) {
