@@ -10,12 +10,10 @@
 namespace l3 {
 namespace {
 
-// If token-model tiles of the default size would have fewer bytes than this, larger tiles are used: each tile has a
-// fixed cost, and a small tile is decoded by few lanes, which is slow.
-constexpr double kMinTileBytes = 4096;
+// If pixels take few bytes, larger tiles are used: each tile has a fixed cost, and a small tile is decoded by few
+// lanes, which is slow. Pixels that follow others also find more in larger tiles.
+constexpr double kBytesOfLarge = 0.1, kBytesOfLargeThatFollow = 0.3, kBytesOfMedium = 0.4;  // a pixel, at most
 constexpr uint32_t kEdgeStep = 32;
-// Pixels that follow others find more in larger tiles. Where a pixel takes more bytes than this, other things count.
-constexpr double kMaxBytesOfLarge = 0.15;
 constexpr uint64_t kMinModelled = 256;             // samples; with fewer, a model costs more than it saves
 constexpr uint64_t kMaxSmall = uint64_t{1} << 20;  // samples
 
@@ -128,10 +126,8 @@ Plan with_tile_edge(const Request& request, const Plan& plan, uint32_t edge) {
 }
 
 uint32_t edge_for(double bytes_of_pixel, bool follow) {
-  if (follow) return bytes_of_pixel < kMaxBytesOfLarge ? kLargeTileEdge : kMaxPlannedTileEdge;
-  uint32_t edge = kDefaultTileEdge;
-  while (edge < kLargeTileEdge && bytes_of_pixel * edge * edge < kMinTileBytes) edge *= 2;
-  return edge;
+  if (bytes_of_pixel < (follow ? kBytesOfLargeThatFollow : kBytesOfLarge)) return kLargeTileEdge;
+  return follow || bytes_of_pixel < kBytesOfMedium ? kMaxPlannedTileEdge : kDefaultTileEdge;
 }
 
 std::span<const uint8_t> known_model(const Request& request, const Plan& plan) {

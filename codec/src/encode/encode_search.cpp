@@ -76,7 +76,7 @@ TileSource source_of(const Request& request, const Plan& plan) {
 
 // The variant of a token model that is best as far as this effort can tell.
 TokenEncoder::Choice choose_tokens(const Request& request, const Plan& plan, uint32_t effort) {
-  const TileSource source = source_of(request, with_tile_edge(request, plan, kMaxPlannedTileEdge));
+  const TileSource source = source_of(request, with_tile_edge(request, plan, kLargeTileEdge));
   return TokenEncoder(source, request.options.parallel).choose(effort);
 }
 
@@ -126,7 +126,9 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
     return kinds;
   }
   const uint32_t effort = std::min(plan.effort, kTrialEffort);
-  auto fitted = std::make_unique<DenseEncoder>(source, target.dense, request.options.parallel);
+  const Plan dense =
+      with_tile_edge(request, plan, edge_for(choice.bytes / static_cast<double>(request.pixels()), false));
+  auto fitted = std::make_unique<DenseEncoder>(source_of(request, dense), target.dense, request.options.parallel);
   fitted->fit_sample(effort);
   const double bytes = fitted->estimate(choice.repeats);
   const double share = repeats > kManyRepeats ? kShareOfMany : rules.share;
@@ -135,7 +137,7 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
   const bool is_far = repeats > kFarRepeats && plan.effort >= kTriesBothOfFar;
   const bool both =
       is_far ? std::abs(difference) < kCloseOfFar : plan.effort >= kTriesBoth && std::abs(difference) < kClose;
-  if (difference >= 0 || both) kinds.push_back({plan, std::move(fitted)});
+  if (difference >= 0 || both) kinds.push_back({dense, std::move(fitted)});
   if (difference < 0 || both) kinds.push_back(std::move(tokens));
   return kinds;
 }

@@ -15,25 +15,32 @@ namespace {
 
 // If a smaller share of pixels repeats a neighbour, matching is not tried.
 constexpr double kMinRepeats = 0.08;
-// Still blocks decode several times faster than others, so a model with them is chosen even if its trial size is
-// larger by this factor. (The trial overestimates their cost.) At least kMinStill of the blocks must be still.
-constexpr double kPriceOfStill = 1.15, kMinStill = 0.05;
+// Still blocks decode several times faster than others, and hardly change the size of a file. A model has them if at
+// least this share of the blocks is still.
+constexpr double kMinStill = 0.05;
 // Tiles whose pixels follow others decode more slowly, and have more lanes. A model with them must be smaller by this
-// factor.
-constexpr double kPriceOfFollow = 1.06;
-// It is not tried for plans that are larger than the best one by this factor.
-constexpr double kMaxOfFollowed = 1.4;
+// factor; the second one is for where only estimates are compared.
+constexpr double kPriceOfFollow = 1.01, kPriceOfEstimate = 1.15;
+// If an estimate is smaller by this factor, models need not be compared.
+constexpr double kClearlyLess = 0.7;
+// Still rows pay if an estimate is smaller by this factor.
+constexpr double kPriceOfRows = 0.99;
+// Plans of the other kind are not tried if they are larger than the best one by this factor.
+constexpr double kMaxOfOther = 1.6;
+// The same for plans without matches, after those with matches were tried on tiles.
+constexpr double kMaxWithoutMatches = 1.25;
 // Such a tile has a fixed number of lanes. Other tiles have about one for this many bytes, and each takes some bytes.
 constexpr double kBytesForLane = 120, kBytesOfLane = 3;
-// Like kPriceOfStill, for still rows.
-constexpr double kPriceOfRows = 1.02;
-// What following brings is tried on at least this many pixels, in pieces with this edge.
-constexpr uint64_t kMinPixelsOfFollow = uint64_t{1} << 20;
-constexpr uint32_t kPieceOfFollow = 512;
+// The size of the model counts if a file is estimated to have fewer bytes than this.
+constexpr double kBytesOfSmall = 16384;
+// What following and still blocks bring is tried on whole tiles of at least this many pixels.
+constexpr uint64_t kMinPixelsOfTiles = uint64_t{1} << 20;
 // Plans are compared on at least one of this many pixels.
 constexpr uint64_t kPixelsOfTrial = 64;
 // Estimates may be wrong by this factor.
 constexpr double kClose = 1.2;
+// A fit looks at up to this many pixels if most of them repeat others, or at fit_pixels if those are more.
+constexpr uint64_t kMaxRepeatingPixels = uint64_t{1} << 21;
 // Symbols of an image are kept between counting and encoding if they take no more memory than this.
 constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
 
@@ -99,6 +106,12 @@ size_t listed_bytes(const TokenModel& model) {
   return bits / 8;
 }
 
+// How many pixels to look at, if `pixels` are enough of an image without repeats. Pixels that repeat others are quick
+// to look at and say little.
+uint64_t pixels_for(uint64_t pixels, double repeats) {
+  return static_cast<uint64_t>(static_cast<double>(pixels) / std::clamp(1 - repeats, 1.0 / 16, 1.0));
+}
+
 }  // namespace
 
 Fault TokenEncoder::Codes::read(std::span<const uint8_t> bytes, const TileSource& source) {
@@ -120,24 +133,22 @@ Fault TokenEncoder::Codes::read(std::span<const uint8_t> bytes, const TileSource
 TokenEncoder::TokenEncoder(const TileSource& source, const l3_parallel& parallel)
     : source_(source), parallel_(parallel), kernels_(encode_target()->tokens) {}
 
-std::unique_ptr<TokenTile> TokenEncoder::load(const TileSource& source, uint64_t tile, const TokenModel& model,
-                                              const ValueMap& map) const {
-  auto loaded = map.load(source, tile, model);
-  if (loaded == nullptr || !model.match) return loaded;
-  kernels_.find_matches(loaded->planes(), model.still, model.rows);
-  if (model.follow) find_follows(loaded->planes());
-  return loaded;
+void TokenEncoder::find_symbols(const TokenPlanes& tile, const TokenModel& model) const {
+  if (!model.match) return;
+  kernels_.find_matches(tile, model.still, model.rows);
+  if (model.follow) find_follows(tile);
 }
 
-TokenTiles TokenEncoder::load_all(const TileSource& source, const TokenModel& model, const ValueMap& map) const {
+TokenTiles TokenEncoder::load_all(const TileSource& source, const TokenModel& model, const ValueMap& map) {
   TokenTiles tiles;
-  for (uint64_t tile = 0; tile < source.tile_count(); ++tile) tiles.push_back(load(source, tile, model, map));
+  for (uint64_t tile = 0; tile < source.tile_count(); ++tile) tiles.push_back(map.load(source, tile, model));
   return tiles;
 }
 
 bool TokenEncoder::read_tile(uint64_t tile, TokenSymbols& symbols) const {
-  const auto loaded = load(source_, tile, model_, map_);
+  const auto loaded = map_.load(source_, tile, model_);
   if (loaded == nullptr) return false;
+  find_symbols(loaded->planes(), model_);
   for (uint32_t c = 0; c < model_.engine_channels && !model_.literal; ++c) {
     choose_tile_classes(loaded->planes(), kernels_, c, settle_rounds_, model_, scales_[c]);
   }
@@ -191,27 +202,37 @@ void TokenEncoder::fit_to(const TokenTiles& tiles, const TokenEffort& effort, do
 
 TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TileSource& sample, const Listings& listings,
                                            const TokenEffort& effort) const {
+  const TokenModel model = begin_model(source_, plan, listings);
+  return try_plan(plan, load_all(sample, model, ValueMap(model)), listings, effort);
+}
+
+TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TokenTiles& sample, const Listings& listings,
+                                           const TokenEffort& effort) const {
   TokenModel model = begin_model(source_, plan, listings);
-  const TokenTiles tiles = load_all(sample, model, ValueMap(model));
   uint64_t blocks = 0, still = 0;
-  for (const auto& tile : tiles) {
+  for (const auto& tile : sample) {
     const TokenPlanes& planes = tile->planes();
+    find_symbols(planes, model);
     blocks += planes.block_count();
     for (uint32_t b = 0; b < planes.block_count(); ++b) still += planes.still[b];
   }
   const double share = listings.share_of_sample;
   TokenScales scales[kMaxChannels];
-  fit_to(tiles, effort, share, model, scales);
+  fit_to(sample, effort, share, model, scales);
   TokenCounts counts(model);
-  for (const auto& tile : tiles) {
+  for (const auto& tile : sample) {
     const TokenPlanes& planes = tile->planes();
     counts.add(read_symbols(*tile, kernels_, model), planes.width, planes.height);
   }
-  const double still_share = static_cast<double>(still) / static_cast<double>(blocks);
-  if (effort.tables == 0)
-    return {plan, counts.estimate(share) / 8 + static_cast<double>(listed_bytes(model)), still_share};
-  fit_token_tables(counts, effort, model);
-  return {plan, static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share, still_share};
+  Trial trial{plan, 0, static_cast<double>(still) / static_cast<double>(blocks)};
+  if (effort.tables == 0) {
+    trial.bytes = counts.estimate(share) / 8 + static_cast<double>(listed_bytes(model));
+  } else {
+    fit_token_tables(counts, effort, model);
+    trial.bytes = static_cast<double>(write_token_model(model).size()) + counts.bits(model) / 8 / share;
+  }
+  if (plan.follow) trial.bytes += bytes_of_more_lanes(trial.bytes);
+  return trial;
 }
 
 // What share of the image's content is in a sample.
@@ -232,37 +253,61 @@ double TokenEncoder::bytes_of_more_lanes(double bytes) const {
   return tiles * kBytesOfLane * std::max(0.0, lanes - bytes / tiles / kBytesForLane);
 }
 
-// Pixels may follow others with the best plan of each kind, if it matches. Only larger pieces show what that brings.
-void TokenEncoder::try_follow(const Listings& listings, uint64_t pixels, std::vector<Trial>& trials) const {
-  const std::vector<SampleTile> pieces = pieces_of(source_, std::max(pixels, kMinPixelsOfFollow), kPieceOfFollow);
-  const TileSource sample(pieces);
-  Listings of_sample = listings;
-  of_sample.share_of_sample = share_of(sample, listings);
-  const double best = trials.front().bytes;
-  for (const bool literal : {false, true}) {
-    const auto suits = [=](const Trial& trial) { return trial.plan.literal == literal; };
-    const auto found = std::find_if(trials.begin(), trials.end(), suits);
-    if (found == trials.end() || !found->plan.match || found->bytes > kMaxOfFollowed * best) continue;
-    TokenPlan plan = found->plan;
-    const double without = try_plan(plan, sample, of_sample, kEstimate).bytes;
-    plan.follow = true;
-    const double with = try_plan(plan, sample, of_sample, kEstimate).bytes;
-    insert(with_follow(*found, kPriceOfFollow * with / without), trials);
+// Finds the best plan of each kind: with literals, without, and without matches. Where estimates are close, models say
+// which is better.
+std::vector<TokenEncoder::Trial> TokenEncoder::best_of_kinds(const std::vector<Trial>& trials, const TileSource& sample,
+                                                             const Listings& listings, uint32_t models) const {
+  constexpr struct { bool literal, match; } kKinds[] = {{true, true}, {false, true}, {false, false}};
+  std::vector<Trial> kinds;
+  for (const auto& kind : kKinds) {
+    std::vector<Trial> close;
+    for (const Trial& trial : trials) {
+      const double most = close.empty() ? kMaxOfOther * trials.front().bytes : kClose * close.front().bytes;
+      const bool suits = trial.plan.literal == kind.literal && trial.plan.match == kind.match;
+      if (suits && trial.bytes <= most) close.push_back(trial);
+    }
+    if (close.empty()) continue;
+    const size_t count = std::min<size_t>(close.size(), models);
+    size_t best = 0;
+    double bytes = 1e300;
+    for (size_t i = 0; i < count && count > 1; ++i) {
+      const Trial trial = try_plan(close[i].plan, sample, listings, kTrial);
+      if (trial.bytes >= bytes) continue;
+      bytes = trial.bytes;
+      best = i;
+    }
+    kinds.push_back(close[best]);
   }
+  return kinds;
 }
 
-// A trial of the plan whose pixels also follow others, if that changes the size by this factor.
-TokenEncoder::Trial TokenEncoder::with_follow(Trial trial, double factor) const {
-  trial.plan.follow = true;
-  trial.factor_of_follow = factor;
-  trial.bytes = trial.bytes * factor;
-  trial.bytes += bytes_of_more_lanes(trial.bytes);
-  return trial;
+// Tries whether pixels of a plan should follow others, on tiles. With models, the bytes are those of a model if others
+// are to be compared, or if estimates do not say enough.
+TokenEncoder::Tried TokenEncoder::try_on_tiles(TokenPlan plan, const TileSource& sample, const Listings& listings,
+                                               bool has_others, bool with_models) const {
+  const TokenModel model = begin_model(source_, plan, listings);
+  const TokenTiles tiles = load_all(sample, model, ValueMap(model));
+  const auto model_bytes = [&](const TokenPlan& of) { return try_plan(of, tiles, listings, kTrial).bytes; };
+  plan.still = plan.match;
+  const Trial plain = try_plan(plan, tiles, listings, kEstimate);
+  Tried best{plain, plain.bytes};
+  bool is_known = false;  // whether the bytes are those of a model
+  if (plan.match) {
+    plan.follow = true;
+    const Trial follows = try_plan(plan, tiles, listings, kEstimate);
+    is_known = with_models && (follows.bytes < kBytesOfSmall || follows.bytes > kClearlyLess * plain.bytes);
+    if (is_known) best.bytes = model_bytes(plain.plan);
+    const double price = with_models ? kPriceOfFollow : kPriceOfEstimate;
+    const double bytes = price * (is_known ? model_bytes(plan) : follows.bytes);
+    if (bytes < best.bytes) best = {follows, bytes};
+  }
+  if (with_models && has_others && !is_known) best.bytes = model_bytes(best.trial.plan);
+  return best;
 }
 
 // Tries the plans that may win, each with a simple model. Returns the trials, the best one first.
 std::vector<TokenEncoder::Trial> TokenEncoder::try_plans(ModelUse use, const Listings& listings,
-                                                         const TileSource& sample, uint64_t pixels_of_trial) const {
+                                                         const TileSource& sample) const {
   std::vector<Trial> trials;
   // Tries a plan and returns the best one so far.
   const auto try_one = [&](const TokenPlan& plan) {
@@ -291,8 +336,14 @@ std::vector<TokenEncoder::Trial> TokenEncoder::try_plans(ModelUse use, const Lis
     if (may_list) try_one({Listing::colours, true, true, -1});
     if (channels == 1) try_one({Listing::none, true, true, -1});
   }
-  if (match) try_follow(listings, pixels_of_trial, trials);
   return trials;
+}
+
+// Tiles of at least this many pixels, or none to say all of them.
+std::vector<SampleTile> TokenEncoder::tiles_of(uint64_t pixels) const {
+  const uint64_t of_tile = source_.pixels() / source_.tile_count(), count = (pixels + of_tile - 1) / of_tile;
+  if (count >= source_.tile_count()) return {};
+  return pieces_of(source_, count * kMaxTileEdge * kMaxTileEdge, kMaxTileEdge);
 }
 
 TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
@@ -301,42 +352,28 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   if (use == ModelUse::these || source_.channels() == 1) listings.colours = colours_of(source_);
   ranks_of(source_, listings.ranks);
   const TokenEffort spent = token_effort_of(effort);
-  // Pixels that repeat others are quick to try and say little.
-  const double weight = std::clamp(2 - 2 * listings.repeats, 1.0 / 16, 1.0);
-  const uint64_t pixels = static_cast<uint64_t>(static_cast<double>(spent.trial_pixels) / weight);
+  const uint64_t pixels = pixels_for(spent.trial_pixels, listings.repeats);
   const std::vector<SampleTile> pieces = pieces_of(source_, std::max(pixels, source_.pixels() / kPixelsOfTrial));
   const TileSource sample(pieces);
   listings.share_of_sample = share_of(sample, listings);
-  const std::vector<Trial> trials = try_plans(use, listings, sample, pixels);
-  // Estimates that are close do not say which plan is better. Models do.
-  const auto is_close = [&](const Trial& trial) { return trial.bytes < kClose * trials.front().bytes; };
-  const size_t close = static_cast<size_t>(std::count_if(trials.begin(), trials.end(), is_close));
-  // Tries a variant of a plan. (The sample's pieces are too small to show what following brings.)
-  const auto try_variant = [&](const Trial& of, TokenPlan plan, const TokenEffort& effort_of_trial) {
-    plan.follow = false;
-    const Trial trial = try_plan(plan, sample, listings, effort_of_trial);
-    return of.plan.follow ? with_follow(trial, of.factor_of_follow) : trial;
-  };
-  Trial best = trials.front();
-  double bytes = 1e300;
-  for (size_t i = 0; i < std::min<size_t>(close, spent.trials) && close > 1; ++i) {
-    const Trial trial = try_variant(trials[i], trials[i].plan, kTrial);
-    if (trial.bytes >= bytes) continue;
-    bytes = trial.bytes;
-    best = trials[i];
+  const std::vector<Trial> kinds = best_of_kinds(try_plans(use, listings, sample), sample, listings, spent.trials);
+  if (!kinds.front().plan.match) return {kinds.front().plan, kinds.front().bytes, listings.repeats};
+  const std::vector<SampleTile> tiles = tiles_of(std::max(pixels, kMinPixelsOfTiles));
+  const TileSource larger = tiles.empty() ? source_ : TileSource(tiles);
+  listings.share_of_sample = tiles.empty() ? 1 : share_of(larger, listings);
+  Tried best{};
+  for (const Trial& kind : kinds) {
+    if (!kind.plan.match && kind.bytes > kMaxWithoutMatches * best.trial.bytes) continue;
+    const Tried tried = try_on_tiles(kind.plan, larger, listings, kinds.size() > 1, spent.trials > 0);
+    if (&kind == &kinds.front() || tried.bytes < best.bytes) best = tried;
   }
-  if (best.plan.match) {
-    TokenPlan plan = best.plan;
-    plan.still = true;
-    const Trial trial = try_variant(best, plan, kEstimate);
-    if (trial.still_share >= kMinStill && trial.bytes < kPriceOfStill * best.bytes) best = trial;
-    if (best.plan.still) {
-      plan.rows = true;
-      const Trial with_rows = try_variant(best, plan, kEstimate);
-      if (with_rows.bytes < kPriceOfRows * best.bytes) best = with_rows;
-    }
+  TokenPlan plan = best.trial.plan;
+  plan.still = best.trial.still_share >= kMinStill;
+  if (plan.still && !plan.follow) {
+    plan.rows = true;
+    plan.rows = try_plan(plan, larger, listings, kEstimate).bytes < kPriceOfRows * best.trial.bytes;
   }
-  return {best.plan, best.bytes, listings.repeats};
+  return {plan, best.trial.bytes, listings.repeats};
 }
 
 void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {
@@ -347,11 +384,14 @@ void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {
   model_ = begin_model(source_, plan, listings);
   map_ = ValueMap(model_);
   settle_rounds_ = spent.settle_rounds;
-  const bool all = source_.pixels() <= spent.fit_pixels;
-  const std::vector<SampleTile> pieces = all ? std::vector<SampleTile>() : pieces_of(source_, spent.fit_pixels);
+  const uint64_t pixels = std::max(
+      spent.fit_pixels, std::min(pixels_for(spent.fit_pixels, share_of_repeats(source_)), kMaxRepeatingPixels));
+  const bool all = source_.pixels() <= pixels;
+  const std::vector<SampleTile> pieces = all ? std::vector<SampleTile>() : pieces_of(source_, pixels);
   const TileSource sample = all ? source_ : TileSource(pieces);
   TokenTiles tiles;
   if (!plan.literal) tiles = load_all(sample, model_, map_);
+  for (const auto& tile : tiles) find_symbols(tile->planes(), model_);
   const double share = static_cast<double>(sample.pixels()) / static_cast<double>(source_.pixels());
   fit_to(tiles, spent, share, model_, scales_);
   if (!all) tiles.clear();

@@ -66,10 +66,10 @@ class TokenEncoder : public ModelEncoder {
     std::vector<uint16_t> ranks[kMaxChannels];
   };
   static TokenModel begin_model(const TileSource& source, const TokenPlan& plan, const Listings& listings);
-  // Returns null if the model does not list the value of some pixel.
-  std::unique_ptr<TokenTile> load(const TileSource& source, uint64_t tile, const TokenModel& model,
-                                  const ValueMap& map) const;
-  TokenTiles load_all(const TileSource& source, const TokenModel& model, const ValueMap& map) const;
+  // The values of all tiles, without symbols.
+  static TokenTiles load_all(const TileSource& source, const TokenModel& model, const ValueMap& map);
+  // Finds what the pixels of a tile repeat and follow, and what is still.
+  void find_symbols(const TokenPlanes& tile, const TokenModel& model) const;
   // Reads the symbols of a tile that the fit did not see. Returns false if the model does not list some value.
   bool read_tile(uint64_t tile, TokenSymbols& symbols) const;
   void fit_to(const TokenTiles& tiles, const TokenEffort& effort, double share, TokenModel& model,
@@ -78,17 +78,25 @@ class TokenEncoder : public ModelEncoder {
     TokenPlan plan;
     double bytes;        // estimate for the whole image
     double still_share;  // share of blocks that are still
-    double factor_of_follow = 1;
   };
+  Trial try_plan(const TokenPlan& plan, const TokenTiles& sample, const Listings& listings,
+                 const TokenEffort& effort) const;
   Trial try_plan(const TokenPlan& plan, const TileSource& sample, const Listings& listings,
                  const TokenEffort& effort) const;
   double share_of(const TileSource& sample, const Listings& listings) const;
   static void insert(const Trial& trial, std::vector<Trial>& trials);
   double bytes_of_more_lanes(double bytes) const;
-  Trial with_follow(Trial trial, double factor) const;
-  void try_follow(const Listings& listings, uint64_t pixels, std::vector<Trial>& trials) const;
-  std::vector<Trial> try_plans(ModelUse use, const Listings& listings, const TileSource& sample,
-                               uint64_t pixels_of_trial) const;
+  std::vector<Trial> best_of_kinds(const std::vector<Trial>& trials, const TileSource& sample, const Listings& listings,
+                                   uint32_t models) const;
+  // A trial by estimate, and the bytes by which plans are compared.
+  struct Tried {
+    Trial trial;
+    double bytes;
+  };
+  Tried try_on_tiles(TokenPlan plan, const TileSource& sample, const Listings& listings, bool has_others,
+                     bool with_models) const;
+  std::vector<Trial> try_plans(ModelUse use, const Listings& listings, const TileSource& sample) const;
+  std::vector<SampleTile> tiles_of(uint64_t pixels) const;
   // Counts the symbols of all tiles, and keeps them if there is enough memory. `seen` are the tiles that the fit saw:
   // all of them, or none.
   void count_all(const TokenTiles& seen, TokenCounts& counts);

@@ -11,8 +11,8 @@
 namespace l3 {
 namespace {
 
-constexpr uint32_t kMaxMatchTables = 30;
 constexpr uint32_t kMaxLiteralTables = 34;
+constexpr uint32_t kMinOtherTables = 20;     // that are left for numbers, if they may need so many
 constexpr uint32_t kMinStillFrequency = 16;  // at least, for still blocks and for others
 constexpr uint32_t kRowBits = 60;            // approximate cost of a row and its tables
 
@@ -120,7 +120,8 @@ void fit_matches(const std::vector<uint32_t>& matches, const TokenEffort& effort
   }
   RowTables tables(kMatchRows);
   for (uint32_t row = 0; row < rows; ++row) tables.add_row(&of_rows[size_t{row} * size], octaves);
-  tables.fit(kMaxMatchTables, effort.table_rounds);
+  const uint32_t others = model.literal ? std::min(kMinOtherTables, 1u << model.depth[0]) : kMinOtherTables;
+  tables.fit(kMaxTokenTables - others, effort.table_rounds);
   for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t octave = 0; octave < kMatchOctaves; ++octave) {
       model.match_table[row][octave] = tables.table_of(row, std::min(octave, octaves - 1));
