@@ -2,8 +2,9 @@
 # Makes the files of a release in build/release-files: source tarball, sdist, wheels, notes and SHA256SUMS. Checks them.
 #
 # Everything is made of the last commit: first the tarball, of it the sdist, and of the sdist the wheels. There is one
-# wheel for CPython 3.12 and later, and one for each older CPython. They contain zstd and the C++ library; the part for
-# HTTP, S3 and Redis uses libcurl and OpenSSL of the system, and is looked for only when a data set is on such a store.
+# wheel for CPython 3.12 and later, and one for each older CPython. They contain zstd, libpng and the C++ library, and
+# use zlib of the system; the part for HTTP, S3 and Redis uses libcurl and OpenSSL of the system, and is looked for only
+# when a data set is on such a store.
 #
 # Usage: cmake/release.sh COMMAND [PYTHON...]   COMMAND is the l3 command, which the checks need; without a PYTHON, all
 #                                               python3.9 to python3.14 that are installed
@@ -76,7 +77,7 @@ print(f"release: importing l3 takes {took * 1000:.0f} ms of the processor beyond
 sys.exit(took > 0.1)
 END
   (cd "$work/l3-$version/python/tests" &&
-    L3_COMMAND=$command "$python" -m unittest -q test_docs.Pages.test_readme test_decode test_dataset)
+    L3_COMMAND=$command "$python" -m unittest -q test_docs.Pages.test_readme test_decode test_dataset test_writer_files)
 }
 
 if [ "${1:-}" = --notes ]; then
