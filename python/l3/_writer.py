@@ -10,19 +10,16 @@ import warnings
 import weakref
 from collections.abc import Hashable, Sequence
 from types import TracebackType
-from typing import Any, Union
+from typing import Any
 
 from . import _arguments as arguments
 from . import _native
 from ._coding import METHODS, Model, image_to_encode
 from ._errors import Error, SampleError
-
-FileBytes = Union[bytes, bytearray, memoryview]
+from ._files import FileBytes, is_l3
 
 _IMAGE_OPTIONS = ("layout", "colour", "bits", "palette", "premultiplied", "transparent", "icc", "exif", "text",
                   "chunks")
-_UNREAD = {"jpeg": "JPEG", "webp": "WebP", "tiff": "TIFF", "jxl": "JPEG XL"}
-_L3_SIGNATURES = (b"\x8bL3I", b"\x8bL3t", b"\x8bL3T")
 
 
 class DatasetWriter:
@@ -123,7 +120,7 @@ class DatasetWriter:
             if isinstance(image, (bytes, bytearray, memoryview)):
                 if options:
                     raise ValueError(f"{next(iter(options))} is for arrays, but image is an encoded file")
-                kind = "l3" if _is_l3(image) else "other"
+                kind = "l3" if is_l3(image, "image") else "other"
                 prepared = None
             else:
                 if isinstance(image, (str, os.PathLike)):
@@ -316,21 +313,6 @@ def _native_models(models: object) -> list[_native.Model]:
         if not isinstance(model, Model):
             raise TypeError(f"models has {type(model).__name__}, but must have l3.Model objects")
     return [model._native for model in listed]
-
-
-def _is_l3(data: FileBytes) -> bool:
-    """Returns whether the bytes are an L3 file, and raises an error unless they are a file that can be written."""
-    contents = memoryview(data).cast("B")
-    if bytes(contents[:4]) in _L3_SIGNATURES:
-        _native.check_file(contents, b"")  # all except the pixels
-        return True
-    known = _native.file_format(contents)
-    if known in _UNREAD:
-        raise ValueError(f"image is a {_UNREAD[known]} file: decode it first, such as with PIL.Image.open")
-    if not known:
-        raise Error("not an image in a known format (L3, PNG, PBM, PGM, PPM, PAM, BMP, GIF, PSD, TGA)" if contents
-                    else "the file is empty", 0)
-    return False
 
 
 def _metadata_bytes(metadata: Any) -> bytes:

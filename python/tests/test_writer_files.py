@@ -218,6 +218,35 @@ class Files(Folder):
             self.write({"2-more.png": self.noticed()["2-more.png"]})
         self.assertFalse(self.set.exists())
 
+    # ------------------------------------------------------------------------------------------------------ l3.encode
+
+    def test_encode(self) -> None:
+        files = every_kind()
+        self.write(files, effort=2)
+        for name, sample in zip(sorted(files), l3.Dataset(self.set)):  # noqa: B905 (Python 3.9)
+            self.assertEqual(l3.encode(files[name], effort=2, threads=3), sample.bytes())
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            l3.encode(bytearray(self.noticed()["1-frames.png"]), self.folder / "first.l3", method="fast", tile=64)
+        self.assertEqual([(str(warning.message)[:12], warning.filename) for warning in said],
+                         [("animated PNG", __file__)])
+        np.testing.assert_array_equal(l3.decode(self.folder / "first.l3"), picture(1))
+
+    def test_encode_what_is_wrong(self) -> None:
+        good = drawn(0, RGB, 8)
+        for data, options, kind, says in (
+            (good[:-12], {}, l3.Error, f"^offset {len(good) - 12}: the file ends before IEND$"),
+            (b"what is this", {}, l3.Error, "not an image in a known format"), (b"", {}, l3.Error, "the file is empty"),
+            (b"\xff\xd8\xff\xe0" + bytes(20), {}, ValueError, "array is a JPEG file: decode it first"),
+            (good, {"bits": 8}, ValueError, "bits is for arrays"), (good, {"tile": 33}, ValueError, "tile"),
+            (good, {"premultiplied": True}, ValueError, "premultiplied is for arrays"),
+            (good, {"device": "cuda"}, TypeError, "array is bytes, but must be a tensor"),
+            (l3.encode(picture(0)), {}, ValueError, "array is an L3 file already"),
+        ):
+            with self.subTest(says=says), self.assertRaisesRegex(kind, says):
+                l3.encode(data, self.folder / "a.l3", **options)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     # ------------------------------------------------------------------------------------------------- other formats
 
     def test_formats_that_must_be_decoded(self) -> None:
