@@ -10,7 +10,8 @@ from ._errors import Error
 FileBytes = Union[bytes, bytearray, memoryview]
 
 _UNREAD = {"jpeg": "JPEG", "webp": "WebP", "tiff": "TIFF", "jxl": "JPEG XL"}
-_L3_SIGNATURES = (b"\x8bL3I", b"\x8bL3t", b"\x8bL3T")
+# Of a usual file and of a tiny one: section 21 of spec/format.md.
+L3_SIGNATURES = (b"\x8bL3I", b"\x8bL3t", b"\x8bL3T")
 
 
 def is_l3(data: FileBytes, called: str) -> bool:
@@ -19,7 +20,7 @@ def is_l3(data: FileBytes, called: str) -> bool:
     `called` is the name of the argument for messages.
     """
     contents = memoryview(data).cast("B")
-    if bytes(contents[:4]) in _L3_SIGNATURES:
+    if bytes(contents[:4]) in L3_SIGNATURES:
         _native.check_file(contents, b"")  # all except the pixels
         return True
     known = _native.file_format(contents)

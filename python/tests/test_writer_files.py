@@ -22,6 +22,18 @@ def drawn(seed: int, colour: int, bits: int, before: bytes = b"", after: bytes =
     return png_of(picture(seed, channels=CHANNELS[colour], bits=bits), bits, colour, before, after)
 
 
+def interlaced(pixels: np.ndarray) -> bytes:
+    """A PNG of 8-bit colours in the seven passes of Adam7."""
+    height, width, _ = pixels.shape
+    rows = b""
+    passes = (0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)
+    for x, y, dx, dy in passes:
+        rows += b"".join(b"\0" + row.tobytes() for row in pixels[y::dy, x::dx])
+    header = struct.pack(">IIBBBBB", width, height, 8, RGB, 0, 0, 1)
+    return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + png_chunk(b"IDAT", zlib.compress(rows))
+            + png_chunk(b"IEND", b""))
+
+
 def every_kind() -> dict[str, bytes]:
     """A PNG of each colour and depth, and others with all that a PNG can say about itself."""
     files = {}
@@ -33,6 +45,8 @@ def every_kind() -> dict[str, bytes]:
         files[f"palette-{bits}.png"] = drawn(bits, PALETTE, bits, colours)
         files[f"palette-{bits}-alpha.png"] = drawn(bits, PALETTE, bits, colours + png_chunk(b"tRNS", b"\0\x80"))
     files["palette-short.png"] = png_of(picture(1, channels=1) // 64, 8, PALETTE, png_chunk(b"PLTE", bytes(12)))
+    files["palette-beyond.png"] = png_of(picture(1, channels=1) // 64, 8, PALETTE, png_chunk(b"PLTE", bytes(6)))
+    files["interlaced.png"] = interlaced(picture(9))
     files["key-gray.png"] = drawn(1, GRAY, 16, png_chunk(b"tRNS", b"\x12\x34"))
     files["key-rgb.png"] = drawn(1, RGB, 8, png_chunk(b"tRNS", b"\0\1\0\2\0\3"))
     chunks = [
@@ -96,6 +110,7 @@ class Files(Folder):
         self.assertEqual([l3.info(data[f"kind-0-{bits:02}.png"].bytes()).bits for bits in (1, 2, 4, 8, 16)],
                          [1, 2, 4, 8, 16])
         np.testing.assert_array_equal(data["kind-2-16.png"].decode(), picture(16, channels=3, bits=16))
+        np.testing.assert_array_equal(data["interlaced.png"].decode(), picture(9))
         palette = l3.info(data["palette-4-alpha.png"].bytes()).palette
         self.assertEqual(palette[:3].tolist(), [[0, 1, 2, 0], [3, 4, 5, 128], [6, 7, 8, 255]])
 
