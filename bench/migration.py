@@ -243,6 +243,17 @@ def measure(way: str, cache: Path) -> float:
     return float(made["images"]) / seconds
 
 
+def write_record(out: Path, cache: Path, rounds: int, found: dict[str, list[float]]) -> None:
+    made = json.loads((cache / "made.json").read_text())
+    record = record_of("migration.py", images=made["images"], kind=made["kind"], side=SIDE, rounds=rounds,
+                       versions=versions("torch", "torchvision", "pillow", "numpy", "webdataset",
+                                         "mosaicml-streaming", "nvidia-dali-cuda120", "ffcv"),
+                       bytes={name: bytes_of(cache / name) for name in STORED if (cache / name).exists()},
+                       images_per_processor_second={way: [round(value, 1) for value in values]
+                                                    for way, values in found.items()})
+    out.write_text(json.dumps(record, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cache", type=Path)
@@ -253,7 +264,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=400)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
-    parser.add_argument("--out", type=Path, help="a file for the record")
+    parser.add_argument("--out", type=Path, help="a file for the record; written after each round")
     parser.add_argument("--turn", choices=list(WAYS), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.turn:
@@ -275,21 +286,13 @@ def main() -> None:
             done = subprocess.run([sys.executable, __file__, str(given.cache), "--turn", way], check=True,
                                   stdout=subprocess.PIPE, text=True, env={**os.environ, **extensions})
             found[way].append(float(done.stdout.split()[-1]))
+        if given.out:
+            write_record(given.out, given.cache, number + 1, found)
     results = {way: statistics.median(values) for way, values in found.items()}
     first = next(iter(results.values()))
     print(f"| way | images per processor-second | {WAYS[ways[0]][0]} = 1 |\n|---|--:|--:|")
     for way, value in results.items():
         print(f"| {WAYS[way][0]} | {value:,.0f} | {value / first:.1f} |")
-    if given.out:
-        made = json.loads((given.cache / "made.json").read_text())
-        stored = {name: bytes_of(given.cache / name) for name in STORED if (given.cache / name).exists()}
-        record = record_of("migration.py", images=made["images"], kind=made["kind"], side=SIDE, rounds=given.rounds,
-                           versions=versions("torch", "torchvision", "pillow", "numpy", "webdataset",
-                                             "mosaicml-streaming", "nvidia-dali-cuda120", "ffcv"),
-                           bytes=stored,
-                           images_per_processor_second={way: [round(value, 1) for value in values]
-                                                        for way, values in found.items()})
-        given.out.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":
