@@ -205,6 +205,9 @@ class Tars(SetTest):
             self.assertIn("__classes__ is not a JSON list of names: ", said)
             self.assertIn(reason, said)
             self.assertFalse(self.set.exists())
+        numbers = self.folder / "numbers"
+        self.l3("convert", "--labels", "none", tar(("__classes__", b"no JSON")), numbers)
+        self.assertEqual((self.classes(numbers), [entry["label"] for entry in self.entries(numbers)]), ([], [1]))
         said = self.l3("convert", tar(("__classes__", b'["a"]')), self.set, code=FAILED).stderr.decode()
         self.assertIn("0.cls: the label is 1, but the tar names 1 classes", said)
         self.l3("convert", "--force", tar(("__classes__", b'["a", "b"]')), self.set)
