@@ -209,7 +209,7 @@ class Tars(SetTest):
         self.l3("convert", "--labels", "none", tar(("__classes__", b"no JSON")), numbers)
         self.assertEqual((self.classes(numbers), [entry["label"] for entry in self.entries(numbers)]), ([], [1]))
         said = self.l3("convert", tar(("__classes__", b'["a"]')), self.set, code=FAILED).stderr.decode()
-        self.assertIn("0.cls: the label is 1, but the tar names 1 classes", said)
+        self.assertIn("0.cls: the label is 1, but __classes__ has the names of only 1\n", said)
         self.l3("convert", "--force", tar(("__classes__", b'["a", "b"]')), self.set)
         self.l3("verify", self.set, "--against", self.tar)
         said = self.l3("verify", self.set, "--against", tar(("__classes__", b'["a", "c"]')), code=FAILED)
