@@ -16,6 +16,8 @@ out=build/release-files
 work=build/release-work
 say() { printf 'release: %s\n' "$*" >&2; }
 
+oldest=$(sed -n 's/^requires-python = ">=3\.\([0-9]*\)".*/\1/p' pyproject.toml)
+
 notes() { awk '/^## / { sections++ } sections == 1' "$1"; }
 
 # What the wheels may load that is not in them, beside what manylinux allows.
@@ -27,8 +29,9 @@ interpreters() { # PYTHON...
   if [ $# -eq 0 ]; then set -- python3.{9..14}; fi
   local python found
   for python in "$@"; do
-    found=$("$python" -c 'import sys, venv; print(sys.executable, "%d.%d" % sys.version_info[:2])' 2>/dev/null) &&
-      echo "$found"
+    found=$("$python" -c 'import sys, venv; print(sys.executable, "%d.%d" % sys.version_info[:2])' 2>/dev/null) ||
+      continue
+    if [ "${found##*.}" -ge "$oldest" ]; then echo "$found"; else say "$python is older than Python 3.$oldest"; fi
   done | sort -u -k 2,2 -V
 }
 
@@ -92,7 +95,7 @@ export SOURCE_DATE_EPOCH
 git diff --quiet HEAD || say "there are changes that are not committed; they take no part"
 mapfile -t found < <(interpreters "$@")
 if [ ${#found[@]} -eq 0 ]; then
-  say "there is no Python: ${*:-python3.9 to python3.14}"
+  say "there is no Python that can be used: ${*:-python3.9 to python3.14}"
   exit 1
 fi
 rm -rf "$out" "$work"
