@@ -2,8 +2,9 @@
 # Makes the files of a release in build/release-files: source tarball, sdist, wheels, notes and SHA256SUMS. Checks them.
 #
 # Everything is made of the last commit: first the tarball, of it the sdist, and of the sdist the wheels. There is one
-# wheel for CPython 3.12 and later, and one for each older CPython. They contain zstd and the C++ library; the part for
-# HTTP, S3 and Redis uses libcurl and OpenSSL of the system, and is looked for only when a data set is on such a store.
+# wheel for CPython 3.12 and later, and one for each older CPython. They contain zstd, libpng and the C++ library, and
+# use zlib of the system; the part for HTTP, S3 and Redis uses libcurl and OpenSSL of the system, and is looked for only
+# when a data set is on such a store.
 #
 # Usage: cmake/release.sh COMMAND [PYTHON...]   COMMAND is the l3 command, which the checks need; without a PYTHON, all
 #                                               python3.9 to python3.14 that are installed
@@ -14,6 +15,8 @@ root=$PWD
 out=build/release-files
 work=build/release-work
 say() { printf 'release: %s\n' "$*" >&2; }
+
+oldest=$(sed -n 's/^requires-python = ">=3\.\([0-9]*\)".*/\1/p' pyproject.toml)
 
 notes() { awk '/^## / { sections++ } sections == 1' "$1"; }
 
@@ -26,8 +29,9 @@ interpreters() { # PYTHON...
   if [ $# -eq 0 ]; then set -- python3.{9..14}; fi
   local python found
   for python in "$@"; do
-    found=$("$python" -c 'import sys, venv; print(sys.executable, "%d.%d" % sys.version_info[:2])' 2>/dev/null) &&
-      echo "$found"
+    found=$("$python" -c 'import sys, venv; print(sys.executable, "%d.%d" % sys.version_info[:2])' 2>/dev/null) ||
+      continue
+    if [ "${found##*.}" -ge "$oldest" ]; then echo "$found"; else say "$python is older than Python 3.$oldest"; fi
   done | sort -u -k 2,2 -V
 }
 
@@ -76,7 +80,7 @@ print(f"release: importing l3 takes {took * 1000:.0f} ms of the processor beyond
 sys.exit(took > 0.1)
 END
   (cd "$work/l3-$version/python/tests" &&
-    L3_COMMAND=$command "$python" -m unittest -q test_docs.Pages.test_readme test_decode test_dataset)
+    L3_COMMAND=$command "$python" -m unittest -q test_docs.Pages.test_readme test_decode test_dataset test_writer_files)
 }
 
 if [ "${1:-}" = --notes ]; then
@@ -91,7 +95,7 @@ export SOURCE_DATE_EPOCH
 git diff --quiet HEAD || say "there are changes that are not committed; they take no part"
 mapfile -t found < <(interpreters "$@")
 if [ ${#found[@]} -eq 0 ]; then
-  say "there is no Python: ${*:-python3.9 to python3.14}"
+  say "there is no Python that can be used: ${*:-python3.9 to python3.14}"
   exit 1
 fi
 rm -rf "$out" "$work"

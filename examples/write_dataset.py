@@ -8,7 +8,8 @@
     pip install . webdataset pillow
     python3 examples/write_dataset.py webdataset 'shards/{000..009}.tar' set/
 
-Copy the function that you need: each is a loop over samples.
+PNG files are written from their bytes, so that nothing of them is lost: chunks, palettes, 16 bits. Pillow decodes JPEG
+and other formats that DatasetWriter does not take. Copy the function that you need: each is a loop over samples.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import io
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 try:
@@ -25,14 +27,29 @@ except ImportError:
     sys.exit("write_dataset.py: l3 is missing: pip install . in its repository")
 
 
+def decoded_unless_known(data: bytes) -> Any:
+    """The bytes of an image file as they are, or a Pillow image if DatasetWriter cannot read the format."""
+    others = b"\xff\xd8\xff", b"RIFF", b"II*\0", b"MM\0*"  # JPEG, WebP, TIFF
+    if not data.startswith(others):
+        return data
+    from PIL import Image
+
+    return Image.open(io.BytesIO(data))
+
+
 def write_huggingface(data: Any, path: str, image: str = "image", label: str | None = "label") -> None:
     """`data` is a datasets.Dataset, or a streaming one. `image` and `label` are names of columns."""
+    import datasets
+
+    data = data.cast_column(image, datasets.Image(decode=False))  # the bytes of files instead of Pillow images
     names = getattr(data.features[label], "names", None) if label else None  # of a ClassLabel
     rest = [column for column in data.features if column not in (image, label)]
     with l3.DatasetWriter(path, classes=names or []) as writer:
         for row in data:
             metadata = {column: row[column] for column in rest}
-            writer.write(row[image], label=row[label] if label else None, metadata=metadata or None)
+            file = row[image]  # its bytes, or the path of a file
+            contents = Path(file["path"]).read_bytes() if file["bytes"] is None else file["bytes"]
+            writer.write(decoded_unless_known(contents), label=row[label] if label else None, metadata=metadata or None)
 
 
 def write_torch(data: Sequence[tuple[Any, int]], path: str) -> None:
@@ -46,8 +63,6 @@ def write_torch(data: Sequence[tuple[Any, int]], path: str) -> None:
 
 def write_webdataset(samples: Iterable[dict[str, Any]], path: str) -> None:
     """`samples` is a webdataset.WebDataset without decode(), so that files come as bytes."""
-    from PIL import Image
-
     images = ("png", "jpg", "jpeg", "webp", "l3")
     with l3.DatasetWriter(path) as writer:
         for sample in samples:
@@ -59,10 +74,8 @@ def write_webdataset(samples: Iterable[dict[str, Any]], path: str) -> None:
                     continue
                 about = {"name": f"{key}.{role}", "group": key, "role": role, "label": label, "metadata": metadata}
                 metadata = None
-                if role == "l3":
-                    writer.write(data, **about)
-                elif role.rsplit(".", 1)[-1] in images:
-                    writer.write(Image.open(io.BytesIO(data)), **about)
+                if role.rsplit(".", 1)[-1] in images:
+                    writer.write(decoded_unless_known(data), **about)
                 else:
                     writer.write_bytes(data, **about)
 

@@ -7,6 +7,7 @@ Usage: command_tar_test.py --l3 COMMAND [names of tests, or options of unittest]
 from __future__ import annotations
 
 import io
+import json
 import os
 import random
 import re
@@ -30,7 +31,9 @@ def groups_of(tar: bytes) -> dict[str, dict[str, bytes]]:
     groups: dict[str, dict[str, bytes]] = {}
     last = None
     with tarfile.open(fileobj=io.BytesIO(tar)) as file:
-        for member in file:
+        for number, member in enumerate(file):
+            if (number, member.name) == (0, "__classes__"):
+                continue
             match = KEY.fullmatch(member.name)
             assert match is not None and not member.name.startswith("__"), member.name
             key, extension = match[1], match[2].lower()
@@ -39,6 +42,13 @@ def groups_of(tar: bytes) -> dict[str, dict[str, bytes]]:
             assert (member.mtime, member.uid, member.gid, member.mode) == (0, 0, 0, 0o644)
             groups[key][extension], last = file.extractfile(member).read(), key
     return groups
+
+
+def names_in(tar: Path) -> list[str]:
+    """The names of classes in a tar."""
+    with tarfile.open(tar) as file:
+        member = file.extractfile("__classes__")
+        return json.loads(member.read())
 
 
 class Tars(SetTest):
@@ -124,13 +134,92 @@ class Tars(SetTest):
         self.l3("convert", self.source, self.set, "--pair", "image=images/{}.png", "--pair", "labels=maps/{}.pgm")
         for group in self.export().values():
             self.assertEqual(list(group), ["image.png", "labels.pgm"])
-        for name in ("cat", "dog"):
-            self.write(f"classes/{name}/1.png", png(8, 8))
-        self.l3("convert", self.folder / "classes", self.folder / "two")
-        done = self.l3("export", "--tar", self.folder / "two", self.folder / "two.tar")
-        self.assertIn(b"note: the names of classes are not in the tar", done.stderr)
-        two = groups_of((self.folder / "two.tar").read_bytes())
-        self.assertEqual({key: group["cls"] for key, group in two.items()}, {"cat/1": b"0", "dog/1": b"1"})
+
+    def with_classes(self, name: str, classes: list[str]) -> Path:
+        """The tar of a set with these classes."""
+        lines = []
+        for i, of_class in enumerate(classes):
+            self.write(f"{name}-images/{name}{i}.png", png(8, 8, seed=i))
+            lines.append(f"{name}{i}.png\t{of_class}\n")
+        made = self.write(f"{name}.txt", "".join(lines).encode())
+        self.l3("convert", "--list", made, self.folder / f"{name}-images", self.folder / f"{name}-set")
+        done = self.l3("export", "--tar", self.folder / f"{name}-set", self.folder / f"tars/{name}.tar")
+        self.assertEqual(done.stderr, b"")
+        return self.folder / f"tars/{name}.tar"
+
+    def test_names_of_classes(self) -> None:
+        names = ["a \"quoted\" cat", "dog\u00e9", "z\tz"]
+        self.tar = self.with_classes("x", names)
+        self.assertEqual(names_in(self.tar), names)
+        groups = groups_of(self.tar.read_bytes())
+        self.assertEqual({key: group["cls"] for key, group in groups.items()}, {f"x{i}": b"%d" % i for i in range(3)})
+        self.l3("convert", self.tar, self.set)
+        self.assertEqual(self.classes(), names)
+        without_roles = [[{**entry, "role": ""} for entry in self.what_is_in(folder)]
+                         for folder in (self.set, self.folder / "x-set")]
+        self.assertEqual(*without_roles)
+        self.l3("verify", self.set, "--against", self.tar)
+        self.l3("export", "--tar", self.set, self.folder / "again.tar")
+        self.assertEqual((self.folder / "again.tar").read_bytes(), self.tar.read_bytes())
+        # Without names, the numbers stay.
+        bare = self.folder / "bare"
+        self.l3("convert", "--labels", "none", self.tar, bare)
+        self.assertEqual((self.classes(bare), [entry["label"] for entry in self.entries(bare)]), ([], [0, 1, 2]))
+        self.l3("verify", bare, "--against", self.tar)
+        self.l3("export", "--tar", bare, self.folder / "bare.tar")
+        with tarfile.open(self.folder / "bare.tar") as tar:
+            self.assertNotIn("__classes__", tar.getnames())
+        # Names without labels
+        tar = write_tar(self.folder / "plain.tar", [("a.png", png(8, 8)), ("__classes__", b'["one"]')])
+        self.l3("convert", tar, self.folder / "plain")
+        self.assertEqual((self.classes(self.folder / "plain"), self.names(self.folder / "plain")), (["one"], ["a.png"]))
+
+    def test_classes_of_several_tars(self) -> None:
+        self.with_classes("a", ["cat", "dog"])
+        self.with_classes("b", ["cat", "dog"])
+        self.l3("convert", self.folder / "tars", self.set)
+        self.assertEqual((self.classes(), self.names()),
+                         (["cat", "dog"], ["a/a0.png", "a/a1.png", "b/b0.png", "b/b1.png"]))
+        self.l3("verify", self.set, "--against", self.folder / "tars")
+        other = self.with_classes("c", ["cat", "fox"])
+        for _with_names in (True, False):
+            said = self.l3("convert", self.folder / "tars", self.folder / "none", code=FAILED).stderr.decode()
+            self.assertIn("c.tar: has other names of classes than ", said)
+            other = write_tar(other, [("c.png", png(8, 8)), ("c.cls", b"0")])  # and no names
+        self.l3("convert", "--labels", "none", self.folder / "tars", self.folder / "numbers")
+        self.assertEqual([entry["label"] for entry in self.entries(self.folder / "numbers")], [0, 1, 0, 1, 0])
+        # Folders as classes come before .cls files.
+        self.l3("convert", "--labels", "folder", self.folder / "tars", self.folder / "folders")
+        self.assertEqual(self.classes(self.folder / "folders"), ["a", "b", "c"])
+        self.l3("verify", self.folder / "folders", "--against", self.folder / "tars")
+
+    def test_wrong_classes(self) -> None:
+        def tar(*members: tuple[str, bytes]) -> Path:
+            return write_tar(self.tar, [("0.png", png(8, 8)), ("0.cls", b"1"), *members])
+
+        for text, reason in ((b"", "expected an array"), (b"cat\ndog\n", "expected an array"),
+                             (b'{"cat": 0}', "expected an array"), (b'["a", 2]', "expected"),
+                             (b'["a", "b"', "expected"), (b'["a", "b"] 1', "after"),
+                             (b'["a", "\xff"]', "UTF-8"), (b'["a", "b\\u0000"]', "zero")):
+            said = self.l3("convert", tar(("__classes__", text)), self.set, code=FAILED).stderr.decode()
+            self.assertIn("__classes__ is not a JSON list of names: ", said)
+            self.assertIn(reason, said)
+            self.assertFalse(self.set.exists())
+        numbers = self.folder / "numbers"
+        self.l3("convert", "--labels", "none", tar(("__classes__", b"no JSON")), numbers)
+        self.assertEqual((self.classes(numbers), [entry["label"] for entry in self.entries(numbers)]), ([], [1]))
+        said = self.l3("convert", tar(("__classes__", b'["a"]')), self.set, code=FAILED).stderr.decode()
+        self.assertIn("0.cls: the label is 1, but __classes__ has the names of only 1\n", said)
+        self.l3("convert", "--force", tar(("__classes__", b'["a", "b"]')), self.set)
+        self.l3("verify", self.set, "--against", self.tar)
+        said = self.l3("verify", self.set, "--against", tar(("__classes__", b'["a", "c"]')), code=FAILED)
+        self.assertIn(b"its names of classes differ from those of the data set", said.stdout + said.stderr)
+        write_tar(self.tar, [("0.png", png(8, 8)), ("0.cls", b"0"), ("__classes__", b'["a", "b"]')])
+        said = self.l3("verify", self.set, "--against", self.tar, code=FAILED)
+        self.assertIn(b"its label differs from 0.cls", said.stdout + said.stderr)
+        # A name below a folder is any other name.
+        self.l3("convert", tar(("x/__classes__", b"no JSON")), self.folder / "below")
+        self.assertEqual(self.classes(self.folder / "below"), [])
 
     def test_existing_files(self) -> None:
         self.images(2)

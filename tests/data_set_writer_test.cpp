@@ -4,10 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "data_set_testing.h"
@@ -117,6 +122,71 @@ TEST_F(DataSetWriters, NameTheSampleThatFails) {
     EXPECT_TRUE(writer.finish({}));
   }
   EXPECT_TRUE(is_empty());
+}
+
+// The bytes of a file of another format: here twice the pixels, of which unpack() takes the first half.
+TEST_F(DataSetWriters, UnpackOnTheirThreads) {
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<uint32_t> kept = 0, calls = 0;
+  const auto packed = [&](uint32_t number) {
+    NewItem item = item_of(number);
+    item.unpack = [&, image = std::exchange(item.image, std::nullopt)](NewItem& taken) -> std::optional<WriteFailure> {
+      EXPECT_NE(std::this_thread::get_id(), caller);
+      ++calls;
+      if (taken.bytes.size() % 2 != 0) return WriteFailure{L3_ERROR_CORRUPT, 0, "", "odd", 0, "", 17};
+      taken.bytes.resize(taken.bytes.size() / 2);
+      taken.image = image;
+      const auto exif = std::shared_ptr<uint8_t>(new uint8_t(7), [&](const uint8_t* byte) { --kept, delete byte; });
+      taken.image->exif = exif.get();
+      taken.image->exif_size = 1;
+      taken.kept = exif;
+      ++kept;
+      return std::nullopt;
+    };
+    item.bytes.resize(2 * item.bytes.size());
+    return item;
+  };
+  {
+    DataSetWriter writer(options(4));
+    ASSERT_FALSE(writer.begin());
+    for (uint32_t i = 0; i < 500; ++i) {
+      NewItem item = i % 2 == 0 ? packed(i) : item_of(i);
+      while (writer.add(item, milliseconds(10)) == DataSetWriter::Added::full) {
+      }
+    }
+    while (!writer.wait(milliseconds(10))) {
+    }
+    EXPECT_EQ(kept, 0U);
+    EXPECT_EQ(calls, 250U);
+    ASSERT_FALSE(writer.finish({}));
+  }
+  const auto set = l3::DataSet::open(options(1).folder);
+  ASSERT_TRUE(set);
+  ASSERT_EQ(set->count(), 500U);
+  for (uint32_t i = 0; i < 500; ++i) {
+    const auto file = set->read(i);
+    ASSERT_TRUE(file);
+    EXPECT_EQ(l3::decode(*file)->bytes, pixels_of(i));
+    const auto opened = l3::File::open(*file);
+    ASSERT_TRUE(opened);
+    EXPECT_EQ(opened->section(L3_SECTION_EXIF)->size(), i % 2 == 0 ? 1U : 0U);
+  }
+
+  WriterOptions wanted = options(4);
+  wanted.replace = true;
+  DataSetWriter writer(wanted);
+  ASSERT_FALSE(writer.begin());
+  ASSERT_EQ(add(writer, 3), 3U);
+  NewItem odd = packed(3);
+  odd.bytes.push_back(0);
+  ASSERT_EQ(writer.add(odd, milliseconds(10)), DataSetWriter::Added::taken);
+  while (!writer.wait(milliseconds(10))) {
+  }
+  const auto failure = writer.failure();
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->sample, 3U);
+  EXPECT_EQ(failure->name, "3");
+  EXPECT_EQ(error_of(*failure).offset, 17U);
 }
 
 // Few small items do not wake a thread by themselves. Whoever waits for them does.

@@ -39,7 +39,7 @@ ROOMS = (
     Room("loader/net", uses=("base", "codec", "loader")),
     Room("loader/writer", uses=("base", "codec", "loader")),
     Room("loader", "loader/include", uses=("base", "codec")),
-    Room("python", uses=("base", "codec", "loader")),
+    Room("python", uses=("base", "bridge", "codec", "formats", "loader")),
     Room("extensions/nvimgcodec", uses=("base", "codec", "kernels")),
     Room("bench/paper", "bench/paper"),
     Room("bench/micro", uses=("codec",)),

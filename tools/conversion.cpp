@@ -13,8 +13,6 @@
 namespace tools {
 namespace {
 
-constexpr uint32_t kMaxPixelsOfEdge = uint32_t{1} << 20;  // in an L3 image
-
 constexpr size_t kMaxKeptBytes = size_t{1} << 26;  // of memory for the samples of the next image
 
 // Returns how `file` differs from `image`, or an empty text if they are equal.
@@ -90,7 +88,7 @@ Outcome<formats::Image> unpack(const std::string& name, std::span<const uint8_t>
   read.tells_orientation = !settings.reshaping.orient;
   read.notices = &notices;
   read.page = page;
-  read.max_edge = kMaxPixelsOfEdge;
+  read.max_edge = bridge::kMaxEdge;
   std::optional<formats::Result<formats::Image>> decoded;
   {
     const Stopwatch watch(times.unpack);

@@ -142,7 +142,8 @@ void add_set_options(Subcommand& sub, ConvertOptions& options) {
       .group("Data sets")
       .details(
           "With stem, a .json file becomes the metadata of its group and a .cls file, a number in digits, its label. "
-          "Other files are kept as they are. The default for folders and lists is none");
+          "The member __classes__ of a tar, a JSON list, names the labels. Other files are kept as they are. The "
+          "default for folders and lists is none");
   sub.option("--labels", options.source.labels,
              "folder: the first folder below SRC is the class (default if there are two or more)")
       .one_of({"folder", "none"})

@@ -347,17 +347,17 @@ void add_export(CommandLine& line) {
   sub.footer(
       "Images keep their names, but other extensions become .png. Depths that PNG does not have, such as 12 bits,\n"
       "become .pgm, .ppm or .pam. Metadata becomes a .json file. Other files come back as they were.\n"
-      "In a tar a sample is KEY.png or KEY.l3, with the number of its label in KEY.cls and its metadata in "
-      "KEY.json.\n");
+      "In a tar a sample is KEY.png or KEY.l3, with the number of its label in KEY.cls and its metadata in KEY.json.\n"
+      "The names of classes are in __classes__.\n");
   sub.manual(
       "If both a.jpg and a.png were converted, a.jpg becomes a.jpg.png. Samples, depth, palette, transparency and\n"
       "ancillary chunks are as they were. A .pgm, .ppm or .pam holds samples only, and a note names what is left out.\n"
       "A file gets its name only when it is complete.\n\n"
       "With --tar the key of a group is the name of its first sample without extension; other dots become underscores, "
       "because WebDataset ends a key at the first dot. If a group has several images, their roles come after the key: "
-      "KEY.labels.png. Equal data sets give equal tars. The names of classes are not in the tar. With --on-error skip "
-      "a "
-      "group that fails is left out as a whole.\n");
+      "KEY.labels.png. If classes have names, the first member, __classes__, is a JSON list of them. WebDataset leaves "
+      "it out, and l3 convert reads it. Equal data sets give equal tars. With --on-error skip a group that fails is "
+      "left out as a whole.\n");
   sub.run([options](Context& context) { return export_all(*options, context); });
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "base/parallel.h"
 #include "data_sets.h"
 #include "export.h"
@@ -18,6 +19,7 @@
 #include "model_files.h"
 #include "options.h"
 #include "progress.h"
+#include "tar.h"
 #include "tar_writer.h"
 
 namespace tools {
@@ -187,6 +189,14 @@ std::optional<Failure> append(OutputFile& out, const Member& member, uint64_t& s
   return std::nullopt;
 }
 
+Member names_of_classes(const l3::DataSet& set) {
+  base::Json json;
+  json.open_array();
+  for (uint32_t label = 0; label < set.info().classes; ++label) json.text(l3_data_class(set.get(), label));
+  const std::string text = json.close_array().line() + "\n";
+  return {kClassesMember, {text.begin(), text.end()}};
+}
+
 // Packs some groups at the same time, and writes them in order. Returns a failure of the tar itself.
 std::optional<Failure> write_groups(const ExportOptions& options, const std::vector<Group>& groups,
                                     const Packer& packer, OutputFile& out, Progress& progress, uint64_t& size) {
@@ -250,7 +260,9 @@ int export_tar(const ExportOptions& options, Context& context) {
   Progress progress(console, set->count(), bytes);
   OutputFile out(options.destination, context.unfinished);
   if (const auto failure = out.open()) return fail(*failure);
-  std::optional<Failure> failure = write_groups(options, groups, packer, out, progress, size);
+  std::optional<Failure> failure;
+  if (set->info().classes > 0) failure = append(out, names_of_classes(*set), size);
+  if (!failure) failure = write_groups(options, groups, packer, out, progress, size);
   const bool whole = progress.totals().failed == 0 || options.on_error == "skip";
   if (!failure && whole) {
     failure = out.write(tar_end(size));
@@ -259,9 +271,6 @@ int export_tar(const ExportOptions& options, Context& context) {
   console.clear_status();
   if (failure) return fail(*failure);
   const Totals totals = progress.totals();
-  if (whole && set->info().classes > 0) {
-    console.note(options.source, "the names of classes are not in the tar: .cls files have the numbers of labels");
-  }
   std::string line = std::to_string(totals.files) + (totals.files == 1 ? " file" : " files") +
                      " exported: " + format_bytes(totals.bytes_in) + " -> " + format_bytes(totals.bytes_out);
   if (totals.failed > 0) {

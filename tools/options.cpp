@@ -87,14 +87,6 @@ l3_decode_options decode_options(const l3_limits& limits, std::span<const l3_mod
   return options;
 }
 
-formats::ReadOptions read_options(const l3_limits& limits) {
-  formats::ReadOptions options;
-  if (limits.max_pixels != 0) options.max_pixels = limits.max_pixels;
-  if (limits.max_output_bytes != 0) options.max_bytes = limits.max_output_bytes;
-  options.max_chunk_bytes = limits.max_metadata_bytes != 0 ? limits.max_metadata_bytes : L3_DEFAULT_MAX_METADATA_BYTES;
-  return options;
-}
-
 int wrong_usage(Context& context, const std::string& reason) {
   context.console.fail({"", std::nullopt, reason});
   return kExitUsage;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "bridge/image_bridge.h"
 #include "command_line.h"
 #include "formats/formats.h"
 #include "l3/l3.h"
@@ -35,8 +36,7 @@ l3_encode_options encode_options(const MethodOptions& options);
 l3_decode_options decode_options(const l3_limits& limits, std::span<const l3_model* const> models,
                                  l3_parallel parallel);
 
-// The limits in the form that formats/ needs.
-formats::ReadOptions read_options(const l3_limits& limits);
+using bridge::read_options;
 
 // Prints what is wrong with the command line and returns kExitUsage.
 int wrong_usage(Context& context, const std::string& reason);

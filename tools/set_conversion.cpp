@@ -269,6 +269,11 @@ class Pipeline {
       const auto number = label_in(bytes.bytes());
       if (!number)
         return Failure{sources_.display_name(item), std::nullopt, "the label is not a number of one to nine digits"};
+      if (const size_t classes = sources_.classes.size(); classes > 0 && *number >= classes) {
+        return Failure{sources_.display_name(item), std::nullopt,
+                       "the label is " + std::to_string(*number) + ", but __classes__ has the names of only " +
+                           std::to_string(classes)};
+      }
       label = *number;
       return std::nullopt;
     }

@@ -90,6 +90,7 @@ class Lister {
     if (sources_.refused.empty()) refuse_twins();
     for (SourceItem& item : found_) item.use = use_of(item);
     sources_.items = std::move(found_);
+    sources_.classes = std::move(tar_classes_);
     return std::move(sources_);
   }
 
@@ -208,9 +209,25 @@ class Lister {
         sources_.skipped.push_back(std::move(broken.file));
       }
     }
+    std::vector<std::string> classes;
+    for (const TarMember& member : contents->members) {
+      if (member.name != kClassesMember || options_.labels == "none") continue;
+      Outcome<std::vector<std::string>> names = classes_in(path, member);
+      if (!names) return names.failure();
+      if (!classes.empty() && *names != classes) {
+        return Failure{path, member.offset, "has two lists of names of classes that differ"};
+      }
+      classes = std::move(*names);
+    }
+    if (sources_.tars.empty()) {
+      tar_classes_ = std::move(classes);
+    } else if (classes != tar_classes_ && other_classes_.empty()) {
+      other_classes_ = path;
+    }
     const int64_t of_tar = modified(path);
     sources_.tars.push_back(path);
     for (TarMember& member : contents->members) {
+      if (member.name == kClassesMember) continue;
       if (is_apple_double(member.name, path, member.offset)) {
         sources_.ignored.add(member.name);
         continue;
@@ -242,8 +259,8 @@ class Lister {
 
   void group() {
     if (!options_.pairs.empty()) return group_pairs();
-    const bool by_stem = options_.group == "stem" || (options_.group.empty() && !sources_.tars.empty());
-    return by_stem ? group_stems() : group_none();
+    is_by_stem_ = options_.group == "stem" || (options_.group.empty() && !sources_.tars.empty());
+    return is_by_stem_ ? group_stems() : group_none();
   }
 
   uint32_t number_of_role(const std::string& role) {
@@ -408,6 +425,15 @@ class Lister {
     return class_numbers_.emplace(name, static_cast<uint32_t>(class_numbers_.size())).first->second;
   }
 
+  // The labels in .cls files have the names that the tars give them.
+  void name_classes() {
+    if (!other_classes_.empty()) {
+      return refuse(other_classes_, "has other names of classes than " + sources_.tars.front() +
+                                        " (--labels none converts without names)");
+    }
+    sources_.classes = std::move(tar_classes_);
+  }
+
   void label() {
     const bool from_list = !class_numbers_.empty();
     // Labels of a list or of folders take precedence. In this case .cls files are kept as they are.
@@ -417,6 +443,7 @@ class Lister {
       }
     }
     if (!from_list) {
+      if (is_by_stem_ && options_.labels.empty()) name_classes();
       if (options_.labels == "none" || (has_label_files_ && options_.labels.empty())) return;
       if (options_.labels.empty() && (!options_.pairs.empty() || !sources_.tars.empty())) return;
       for (SourceGroup& group : sources_.groups) {
@@ -446,6 +473,9 @@ class Lister {
   std::vector<std::string> listed_labels_;  // of the files of a list
   std::unordered_map<std::string, uint32_t> role_numbers_;
   std::map<std::string, uint32_t> class_numbers_;
+  std::vector<std::string> tar_classes_;  // of the first tar
+  std::string other_classes_;             // the first tar whose classes differ from these
+  bool is_by_stem_ = false;
   bool has_label_files_ = false;
 };
 

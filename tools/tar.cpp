@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/json_reader.h"
 #include "file_io.h"
 #include "sources.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 constexpr uint64_t kBlock = 512;
 constexpr uint64_t kMaxLongName = uint64_t{1} << 20;
+constexpr uint64_t kMaxClasses = uint64_t{1} << 26;  // bytes
 
 using Block = std::array<uint8_t, kBlock>;
 
@@ -313,6 +315,23 @@ Outcome<TarContents> list_tar(const std::string& path) {
   TarReader reader(path, file);
   if (auto failure = reader.read()) return *failure;
   return std::move(reader).contents();
+}
+
+Outcome<std::vector<std::string>> classes_in(const std::string& path, const TarMember& member) {
+  const auto wrong = [&](size_t at, const std::string& reason) {
+    return Failure{path, member.offset + at, "__classes__ is not a JSON list of names: " + reason};
+  };
+  if (member.size > kMaxClasses) return wrong(0, "it is too large");
+  const Outcome<bridge::Buffer> bytes = read_part(path, member.offset, member.size);
+  if (!bytes) return bytes.failure();
+  base::JsonReader json({reinterpret_cast<const char*>(bytes->bytes().data()), bytes->size()});
+  std::vector<std::string> names;
+  for (json.open_array(); json.next_element();) {
+    if (!json.text(names.emplace_back())) break;
+    if (names.back().find('\0') != std::string::npos) json.fail("a zero character");
+  }
+  if (json.failed() || !json.end()) return wrong(json.place(), json.reason());
+  return names;
 }
 
 }  // namespace tools

@@ -27,4 +27,11 @@ struct TarContents {
 // extend beyond the end of the file, members of unknown types. A file may consist of several tars.
 Outcome<TarContents> list_tar(const std::string& path);
 
+// The member with the names of classes, a JSON list of texts: the first is that of label 0. Readers that group members
+// by what comes before the first dot leave it out, because it has no dot.
+inline constexpr const char* kClassesMember = "__classes__";
+
+// The names in such a member.
+Outcome<std::vector<std::string>> classes_in(const std::string& path, const TarMember& member);
+
 }  // namespace tools

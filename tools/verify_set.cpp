@@ -46,6 +46,12 @@ class SetVerifier {
       const size_t dot = item.name.rfind('.');
       const std::string extension = dot == item.name.npos ? "" : lower(item.name.substr(dot));
       if (extension == ".json" || extension == ".cls") source_of_.emplace(item.name.substr(0, dot) + extension, &item);
+      // A label that became a sample did not become the label of one.
+      if (extension == ".cls" && !set_.find(item.name)) labels_are_numbers_ = !sources_.classes.empty();
+    }
+    labels_are_numbers_ = labels_are_numbers_ || set_.info().classes == 0;
+    if (labels_are_numbers_ && !has_classes_of_sources()) {
+      fail({wanted_.against, std::nullopt, "its names of classes differ from those of the data set"});
     }
     if (wanted_.subset) return failed;
     Ignored ignored;
@@ -78,8 +84,7 @@ class SetVerifier {
       if (auto failure = compare_bytes(metadata_name(std::string(sample.name_text())), name, sample.metadata_text()))
         return failure;
     }
-    // Labels without names come from .cls files.
-    if (!wanted_.against.empty() && sample.label != L3_NO_LABEL && set_.info().classes == 0) {
+    if (!wanted_.against.empty() && sample.label != L3_NO_LABEL && labels_are_numbers_) {
       if (auto failure = compare_label(label_name(std::string(sample.name_text())), name, sample.label)) return failure;
     }
     if (!sample.is_image()) {
@@ -102,6 +107,17 @@ class SetVerifier {
   }
 
  private:
+  // Also if the data set has no names, as after --labels none.
+  bool has_classes_of_sources() const {
+    const uint32_t count = set_.info().classes;
+    if (count == 0) return true;
+    if (count != sources_.classes.size()) return false;
+    for (uint32_t label = 0; label < count; ++label) {
+      if (sources_.classes[label] != l3_data_class(set_.get(), label)) return false;
+    }
+    return true;
+  }
+
   // Compares a file that is kept as it is.
   std::optional<Failure> compare_bytes(const std::string& key, const std::string& name, std::string_view kept) const {
     const auto source = source_of_.find(key);
@@ -163,6 +179,7 @@ class SetVerifier {
   Context& context_;
   Sources sources_;
   std::unordered_map<std::string, const SourceItem*> source_of_;
+  bool labels_are_numbers_ = false;  // they come from .cls files, and their names, if they have any, from a tar
 };
 
 }  // namespace

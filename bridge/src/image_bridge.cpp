@@ -162,6 +162,14 @@ Error to_error(const l3_error& error, const l3::File& file) {
   return result;
 }
 
+formats::ReadOptions read_options(const l3_limits& limits) {
+  formats::ReadOptions options;
+  if (limits.max_pixels != 0) options.max_pixels = limits.max_pixels;
+  if (limits.max_output_bytes != 0) options.max_bytes = limits.max_output_bytes;
+  options.max_chunk_bytes = limits.max_metadata_bytes != 0 ? limits.max_metadata_bytes : L3_DEFAULT_MAX_METADATA_BYTES;
+  return options;
+}
+
 L3Image::L3Image(const Image& image) {
   const ColourNames names = names_of(image.colour);
   image_.width = image.width;

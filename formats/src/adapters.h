@@ -1,6 +1,6 @@
 // The readers and writers of each format, which formats.cpp calls, and functions that they share. To add a format, add
 // a file with these functions and a line in formats.cpp. The functions may throw std::bad_alloc and std::length_error;
-// formats.cpp converts these to an Error.
+// formats.cpp converts these to an Error. signatures.cpp has the is_ functions of formats that can be absent.
 #pragma once
 
 #include <cstddef>

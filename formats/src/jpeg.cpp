@@ -245,10 +245,6 @@ std::optional<Error> take_density(const jpeg_decompress_struct& info, Image& ima
 
 }  // namespace
 
-bool is_jpeg(std::span<const uint8_t> file) {
-  return file.size() >= 3 && file[0] == 0xFF && file[1] == 0xD8 && file[2] == 0xFF;
-}
-
 Result<Image> read_jpeg(std::span<const uint8_t> file, const ReadOptions& options) {
   const auto decoder = std::make_unique<Handle>(file);  // too large for the stack: a jmp_buf and tables
   Handle& handle = *decoder;

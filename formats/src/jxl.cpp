@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "adapters.h"
-#include "jxl_signature.h"
 #include "metadata.h"
 
 namespace formats {
@@ -173,8 +172,6 @@ class Reader {
 };
 
 }  // namespace
-
-bool is_jxl(std::span<const uint8_t> file) { return has_jxl_signature(file); }
 
 Result<Image> read_jxl(std::span<const uint8_t> file, const ReadOptions& options) {
   return Reader(file, options).read();

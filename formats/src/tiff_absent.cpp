@@ -1,4 +1,4 @@
-// Replaces tiff.cpp in programs that are linked statically.
+// Replaces tiff.cpp in programs that are linked statically, and in l3_few_formats.
 #include "adapters.h"
 
 namespace formats {

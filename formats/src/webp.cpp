@@ -102,10 +102,6 @@ VP8StatusCode decode(std::span<const uint8_t> file, const Place& place, Image& i
 
 }  // namespace
 
-bool is_webp(std::span<const uint8_t> file) {
-  return file.size() >= 12 && std::memcmp(file.data(), "RIFF", 4) == 0 && std::memcmp(file.data() + 8, "WEBP", 4) == 0;
-}
-
 Result<Image> read_webp(std::span<const uint8_t> file, const ReadOptions& options) {
   // The size of the container is checked first, because libwebp reports a truncated file as other damage.
   const uint64_t told = uint64_t{load_u32_little(file.data() + 4)} + kRiffHeader;

@@ -89,7 +89,7 @@ l3_data_error error_of(const WriteFailure& failure) {
   l3_data_error error{};
   error.status = failure.status;
   error.system_error = failure.system_error;
-  error.offset = L3_DATA_NONE;
+  error.offset = failure.offset;
   copy_text(error.file, failure.file);
   copy_text(error.reason, failure.reason);
   return error;
@@ -385,8 +385,12 @@ std::span<const uint8_t> DataSetWriter::model_of(const NewSample& sample) const 
 
 // Turns an image into the bytes of a file, and completes the description of the sample.
 std::optional<WriteFailure> DataSetWriter::convert(NewItem& item) const {
+  if (item.unpack) {
+    if (auto failure = item.unpack(item)) return failure;
+  }
   if (item.image) {
     if (auto failure = encode(item)) return failure;
+    item.kept.reset();
   }
   if (!describe(item.bytes, item.sample.kind, item.sample)) {
     return WriteFailure{L3_ERROR_NOT_L3, 0, "", "not an L3 file"};

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Union, overload
 
@@ -12,6 +13,7 @@ from . import _arguments as arguments
 from . import _chunks, _native, _pillow
 from ._arguments import Numbers, Source, Writable
 from ._chunks import Chunk
+from ._files import is_l3
 from ._info import Info, info_fields
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -319,7 +321,7 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
            transparent: None | int | Sequence[int] = None, icc: Any = None, exif: Any = None,
            text: Mapping[str, str] | None = None, chunks: Iterable[Chunk] | None = None, device: object = "cpu",
            stream: object = None) -> bytes | list[bytes] | None:
-    """Encodes an array. Returns bytes, or writes a file, which appears only when it is complete.
+    """Encodes an image. Returns bytes, or writes a file, which appears only when it is complete.
 
     >>> file = l3.encode(np.zeros((480, 640, 3), np.uint8))
     >>> l3.encode(depth, "depth.l3", bits=12)                       # uint16 with values below 4096
@@ -329,7 +331,8 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
         uint8 or uint16, of shape (H, W) or (H, W, C) with at most 4 channels (with ``layout="CHW"``: (C, H, W)). A
         NumPy array, or any array on a CPU that NumPy can convert. Or a Pillow image of mode 1, L, LA, RGB, RGBA, I;16
         or P. It keeps its palette (unless `colour` is ``"gray"``), its transparent colour, ICC profile, EXIF, XMP and
-        density, and the text of a PNG that Pillow opened. The arguments below replace these.
+        density, and the text of a PNG that Pillow opened. The arguments below replace these. Or the bytes of a PNG or
+        another image file that :meth:`l3.DatasetWriter.write` takes, of which everything is kept.
     path
         the file to write, or a file object to write to. None: return the bytes.
     method, effort
@@ -390,11 +393,20 @@ def encode(array: Any, path: None | str | os.PathLike[str] | Writable = None, *,
             return files
         _put(path, files)  # type: ignore[arg-type]  # not a list
         return None
-    file = _native.encode(*image_to_encode(array, layout=layout, colour=colour, bits=bits, palette=palette,
-                                           premultiplied=premultiplied, transparent=transparent, icc=icc, exif=exif,
-                                           text=text, chunks=chunks),
-                          METHODS.index(method), effort, tile_width, tile_height,
-                          arguments.whole_number("threads", threads, 0, 1024))
+    how = (METHODS.index(method), effort, tile_width, tile_height, arguments.whole_number("threads", threads, 0, 1024))
+    options = {"colour": colour, "bits": bits, "palette": palette, "transparent": transparent, "icc": icc, "exif": exif,
+               "text": text, "chunks": chunks}
+    if isinstance(array, (bytes, bytearray)):
+        for name, value in {**options, "premultiplied": premultiplied or None}.items():
+            if value is not None:
+                raise ValueError(f"{name} is for arrays, but array is an encoded file")
+        if is_l3(array, "array"):
+            raise ValueError("array is an L3 file already")
+        file, notices = _native.encode_file(array, *how)
+        for notice in notices:
+            warnings.warn(notice, stacklevel=2)
+    else:
+        file = _native.encode(*image_to_encode(array, layout=layout, premultiplied=premultiplied, **options), *how)
     if path is None:
         return file
     _put(path, file)

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import warnings
 import weakref
 from collections.abc import Hashable, Sequence
 from types import TracebackType
-from typing import Any, Union
+from typing import Any
 
 from . import _arguments as arguments
 from . import _native
 from ._coding import METHODS, Model, image_to_encode
 from ._errors import Error, SampleError
-
-FileBytes = Union[bytes, bytearray, memoryview]
+from ._files import FileBytes, is_l3
 
 _IMAGE_OPTIONS = ("layout", "colour", "bits", "palette", "premultiplied", "transparent", "icc", "exif", "text",
                   "chunks")
-_SIGNATURES = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF8": "GIF", b"RIFF": "WebP", b"BM": "BMP",
-               b"II*\0": "TIFF", b"MM\0*": "TIFF", b"\xff\x0a": "JPEG XL", b"P5": "PNM", b"P6": "PNM"}
-_L3_SIGNATURES = (b"\x8bL3I", b"\x8bL3t", b"\x8bL3T")
 
 
 class DatasetWriter:
     """Writes a data set, sample by sample. Use it in a ``with`` block.
 
     >>> with l3.DatasetWriter("set/", classes=["cat", "dog"]) as writer:
-    ...     for pixels, label in source:
-    ...         writer.write(pixels, label=label)
+    ...     for image, label in source:             # pixels, or the bytes of PNG files
+    ...         writer.write(image, label=label)
 
     The data set appears at the end of the block. If the block ends by an exception, nothing is left, and a data set
     that was to be replaced stays. The samples have the order of the calls of :meth:`write`.
@@ -93,8 +90,9 @@ class DatasetWriter:
         >>> writer.write(classes, group=17, role="labels", palette=palette)
 
         image
-            an array, a tensor on the CPU or a Pillow image, as :func:`l3.encode` takes them, or the bytes of an L3
-            file, which are stored as they are. Bytes of other formats must be decoded first.
+            an array, a tensor on the CPU or a Pillow image, as :func:`l3.encode` takes them. Or the bytes of an image
+            file: PNG, PBM, PGM, PPM, PAM, BMP, GIF, PSD or TGA, of which everything is kept as ``l3 convert`` keeps it.
+            The bytes of an L3 file are stored as they are. JPEG, WebP, TIFF and JPEG XL must be decoded first.
         label
             a number, or one of the names in `classes`; None: no label. The later samples of a group may leave it out.
         name
@@ -106,12 +104,13 @@ class DatasetWriter:
         metadata
             bytes, which are stored as they are, or anything that JSON can express, such as a dict.
         options
-            those of :func:`l3.encode` that describe an image: `layout`, `bits`, `colour`, `palette`, `premultiplied`,
-            `transparent`, `icc`, `exif`, `text`, `chunks`.
+            for pixels: those of :func:`l3.encode` that describe an image: `layout`, `bits`, `colour`, `palette`,
+            `premultiplied`, `transparent`, `icc`, `exif`, `text`, `chunks`.
 
         Wrong arguments raise ValueError or TypeError, and the sample does not count; the writer can go on. If an image
-        cannot be encoded or written, this call or a later one, or :meth:`close`, raises :class:`l3.SampleError` or
-        OSError. The writer is broken then, and raises it again and again.
+        cannot be decoded, encoded or written, this call or a later one, or :meth:`close`, raises
+        :class:`l3.SampleError` or OSError. The writer is broken then, and raises it again and again. What cannot be
+        kept of an image file, such as the later frames of an animation, is left out with a warning, one for each kind.
         """
         self._check_open()
         try:
@@ -121,22 +120,22 @@ class DatasetWriter:
             if isinstance(image, (bytes, bytearray, memoryview)):
                 if options:
                     raise ValueError(f"{next(iter(options))} is for arrays, but image is an encoded file")
-                _check_file(image)
+                kind = "l3" if is_l3(image, "image") else "other"
                 prepared = None
             else:
                 if isinstance(image, (str, os.PathLike)):
-                    raise TypeError("image is a path: pass what an image library makes of the file, or the bytes of an "
-                                    "L3 file")
+                    raise TypeError("image is a path: pass the bytes of the file")
                 prepared = image_to_encode(image, **options)
         except (ValueError, TypeError, Error) as error:
             raise self._named(error, name) from None
 
         def add(name: bytes, label: int | None, extra: bytes, opens_group: bool) -> None:
             if prepared is None:
-                self._native.add_file(image, True, name, role, label, extra, opens_group)
+                self._native.add_file(image, kind, name, role, label, extra, opens_group)
             else:
                 self._native.add_image(*prepared, name, role, label, extra, opens_group)
         self._add(add, label, name, group, role, metadata)
+        self._warn()
 
     def write_bytes(self, data: FileBytes, *, role: str, label: int | str | None = None, name: str | None = None,
                     group: Hashable = None, metadata: Any = None) -> None:
@@ -150,7 +149,7 @@ class DatasetWriter:
         def add(name: bytes, label: int | None, extra: bytes, opens_group: bool) -> None:
             if not isinstance(data, (bytes, bytearray, memoryview)):
                 raise TypeError(f"data is {type(data).__name__}, but must be bytes")
-            self._native.add_file(data, False, name, role, label, extra, opens_group)
+            self._native.add_file(data, "bytes", name, role, label, extra, opens_group)
         self._add(add, label, name, group, role, metadata)
 
     def _add(self, add: Any, label: int | str | None, name: str | None, group: Hashable, role: str,
@@ -231,6 +230,8 @@ class DatasetWriter:
             if self._closed:
                 return
             try:
+                self._native.wait()
+                self._warn()
                 self._native.finish(self._classes)
             finally:
                 self._end()
@@ -242,6 +243,16 @@ class DatasetWriter:
         if self._native.is_here:
             with self._lock:
                 self._end()
+
+    def _warn(self) -> None:
+        """Warns of what could not be kept of image files, at the line that called this module."""
+        notices = self._native.take_notices()
+        if notices:
+            frame, level = sys._getframe(), 1
+            while frame.f_back is not None and frame.f_globals is globals():
+                frame, level = frame.f_back, level + 1
+            for name, notice in notices:
+                warnings.warn(f"sample {os.fsdecode(name)!r}: {notice}", stacklevel=level)
 
     def _end(self) -> None:
         self._closed = True
@@ -302,16 +313,6 @@ def _native_models(models: object) -> list[_native.Model]:
         if not isinstance(model, Model):
             raise TypeError(f"models has {type(model).__name__}, but must have l3.Model objects")
     return [model._native for model in listed]
-
-
-def _check_file(data: FileBytes) -> None:
-    """Raises an error unless the bytes are those of an L3 file, up to its pixels."""
-    start = bytes(data[:4])
-    if start not in _L3_SIGNATURES:
-        kind = next((kind for signature, kind in _SIGNATURES.items() if start.startswith(signature)), None)
-        if kind is not None:
-            raise ValueError(f"image is a {kind} file: decode it first, such as with PIL.Image.open")
-    _native.check_file(memoryview(data).cast("B"), b"")
 
 
 def _metadata_bytes(metadata: Any) -> bytes:

@@ -16,12 +16,11 @@ from . import _arguments as arguments
 from . import _pillow
 from ._coding import Model, decode, encode
 from ._errors import Error
+from ._files import L3_SIGNATURES
 from ._info import info
 
 __all__ = ["use_models"]
 
-# Of a usual file and of a tiny one: section 21 of spec/format.md.
-_SIGNATURES = (b"\x8bL3I", b"\x8bL3t", b"\x8bL3T")
 _OPTIONS = ("method", "effort", "bits", "tile", "threads", "chunks")
 # What Pillow's options say in place of image.info.
 _KEPT = ("icc_profile", "exif", "xmp", "dpi", "transparency")
@@ -39,7 +38,7 @@ def use_models(models: Any) -> None:
 
 
 def _accept(prefix: bytes) -> bool:
-    return prefix.startswith(_SIGNATURES)
+    return prefix.startswith(L3_SIGNATURES)
 
 
 class L3ImageFile(ImageFile.ImageFile):

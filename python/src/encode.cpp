@@ -26,13 +26,9 @@ namespace {
 
 using namespace nb::literals;
 
-struct Threads {
-  uint32_t count;
-
-  static void run(void* context, uint64_t count, void (*body)(void*, uint64_t), void* argument) {
-    base::for_each_of(count, static_cast<const Threads*>(context)->count, [&](uint64_t i) { body(argument, i); });
-  }
-};
+void run_on_threads(void* context, uint64_t count, void (*body)(void*, uint64_t), void* argument) {
+  base::for_each_of(count, *static_cast<const uint32_t*>(context), [&](uint64_t i) { body(argument, i); });
+}
 
 uint32_t colour_named(const std::string& name) {
   for (uint32_t colour = L3_COLOUR_GRAY; colour <= L3_COLOUR_PALETTE; ++colour) {
@@ -54,14 +50,7 @@ nb::bytes encode(const Tensor& array, const std::string& colour, uint32_t bits, 
                  uint32_t tile_width, uint32_t tile_height, uint32_t threads) {
   l3_image image = image_of(array, colour, bits, premultiplied);
   for (const auto& [name, bytes] : sections) set_section(image, name, bytes_in(bytes));
-  l3_encode_options options = l3_encode_options_init();
-  options.method = method;
-  options.effort = effort;
-  options.tile_width = tile_width;
-  options.tile_height = tile_height;
-  Threads parallel{threads};
-  if (threads != 1) options.parallel = {&Threads::run, &parallel};
-
+  const l3_encode_options options = encode_options(method, effort, tile_width, tile_height, threads);
   std::vector<uint8_t> file;
   l3_error error{L3_OK, 0, L3_NO_TILE, ""};
   {
@@ -166,6 +155,17 @@ nb::dict read_info(nb::handle source, const nb::bytes& file_name) {
 }
 
 }  // namespace
+
+l3_encode_options encode_options(uint32_t method, uint32_t effort, uint32_t tile_width, uint32_t tile_height,
+                                 uint32_t& threads) {
+  l3_encode_options options = l3_encode_options_init();
+  options.method = method;
+  options.effort = effort;
+  options.tile_width = tile_width;
+  options.tile_height = tile_height;
+  if (threads != 1) options.parallel = {&run_on_threads, &threads};
+  return options;
+}
 
 l3_image image_of(const Tensor& array, const std::string& colour, uint32_t bits, bool premultiplied) {
   if (array.shape.size() != 3) throw nb::value_error("the array must have three dimensions");

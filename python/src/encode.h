@@ -14,6 +14,10 @@ namespace l3_python {
 
 void bind_encode(nanobind::module_& module);
 
+// `threads` must stay valid while the options are used.
+l3_encode_options encode_options(uint32_t method, uint32_t effort, uint32_t tile_width, uint32_t tile_height,
+                                 uint32_t& threads);
+
 // Describes an array of shape (height, width, channels), which must be contiguous and stay valid.
 l3_image image_of(const Tensor& array, const std::string& colour, uint32_t bits, bool premultiplied);
 // Points the image to a section, which must stay valid.

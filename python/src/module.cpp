@@ -7,6 +7,7 @@
 #include "loader.h"
 #include "store.h"
 #include "tensor.h"
+#include "unpack.h"
 #include "writer.h"
 
 NB_MODULE(_native, module) {
@@ -18,6 +19,7 @@ NB_MODULE(_native, module) {
   l3_python::bind_encode(module);
   l3_python::bind_loader(module);
   l3_python::bind_store(module);
+  l3_python::bind_unpack(module);
   l3_python::bind_writer(module);
   module.def("version", &l3_version_text);
   module.def("cpu_target", &l3_cpu_target);

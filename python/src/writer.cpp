@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "loader/data_set_writer.h"
 #include "raise.h"
 #include "tensor.h"
+#include "unpack.h"
 
 namespace l3_python {
 namespace {
@@ -94,15 +96,20 @@ class Writer {
     add(item, array);
   }
 
-  void add_file(nb::handle source, bool is_image, const nb::bytes& name, const std::string& role,
+  // `kind` is "l3" for an L3 file, "other" for an image file of another format, or "bytes".
+  void add_file(nb::handle source, const std::string& kind, const nb::bytes& name, const std::string& role,
                 std::optional<uint32_t> label, const nb::bytes& metadata, bool opens_group) {
     loader::NewItem item;
-    item.sample.kind = is_image ? L3_DATA_IMAGE : L3_DATA_BYTES;
+    item.sample.kind = kind == "bytes" ? L3_DATA_BYTES : L3_DATA_IMAGE;
+    if (kind == "other") {
+      item.unpack = [notices = notices_](loader::NewItem& packed) { return unpack(packed, *notices); };
+    }
     describe(item, name, role, label, metadata, opens_group);
     add(item, tensor_of_buffer(source, false));
   }
 
-  void finish(const std::vector<std::string>& classes) {
+  // Waits until all samples are written.
+  void wait() {
     for (bool is_done = false; !is_done;) {
       {
         const nb::gil_scoped_release unlocked;
@@ -110,6 +117,10 @@ class Writer {
       }
       check_signals();
     }
+  }
+
+  // After wait().
+  void finish(const std::vector<std::string>& classes) {
     std::optional<loader::WriteFailure> failure;
     {
       const nb::gil_scoped_release unlocked;
@@ -122,6 +133,15 @@ class Writer {
     if (!is_here()) return;
     const nb::gil_scoped_release unlocked;
     writer_->abandon();
+  }
+
+  // Names of samples with notices.
+  std::vector<std::pair<nb::bytes, std::string>> take_notices() {
+    std::vector<std::pair<nb::bytes, std::string>> taken;
+    for (const auto& [name, notice] : notices_->take()) {
+      taken.emplace_back(nb::bytes(name.data(), name.size()), notice);
+    }
+    return taken;
   }
 
   uint64_t samples() const { return writer_->samples(); }
@@ -164,6 +184,7 @@ class Writer {
 
   const pid_t process_;
   std::vector<nb::object> kept_;  // the models
+  const std::shared_ptr<Notices> notices_ = std::make_shared<Notices>();
   std::unique_ptr<loader::DataSetWriter> writer_;
 };
 
@@ -177,8 +198,10 @@ void bind_writer(nb::module_& module) {
            "tile_height"_a, "models"_a)
       .def("add_image", &Writer::add_image, "array"_a, "colour"_a, "bits"_a, "premultiplied"_a, "sections"_a, "name"_a,
            "role"_a, "label"_a.none(), "metadata"_a, "opens_group"_a)
-      .def("add_file", &Writer::add_file, "source"_a, "is_image"_a, "name"_a, "role"_a, "label"_a.none(), "metadata"_a,
+      .def("add_file", &Writer::add_file, "source"_a, "kind"_a, "name"_a, "role"_a, "label"_a.none(), "metadata"_a,
            "opens_group"_a)
+      .def("take_notices", &Writer::take_notices)
+      .def("wait", &Writer::wait)
       .def("finish", &Writer::finish, "classes"_a)
       .def("abandon", &Writer::abandon)
       .def_prop_ro("is_here", &Writer::is_here)

@@ -31,20 +31,31 @@ def picture(seed: int, height: int = 24, width: int = 32, channels: int = 3, bit
     return np.clip(np.round(noisy * most), 0, most).astype(np.uint16 if bits > 8 else np.uint8)
 
 
+def png_chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png_of(pixels: np.ndarray, bits: int, colour: int, before: bytes = b"", after: bytes = b"") -> bytes:
+    """A PNG of pixels of shape (height, width, channels), with chunks before and after its IDAT."""
+    height, width, channels = pixels.shape
+    if bits == 16:
+        rows = pixels.astype(">u2").reshape(height, -1).view(np.uint8)
+    elif bits == 8:
+        rows = pixels.reshape(height, -1)
+    else:
+        digits = np.unpackbits(pixels.reshape(height, -1, 1), axis=2)[:, :, 8 - bits:]
+        rows = np.packbits(digits.reshape(height, -1), axis=1)
+    packed = zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows), 1)
+    return (b"\x89PNG\r\n\x1a\n"
+            + png_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)) + before
+            + png_chunk(b"IDAT", packed) + after + png_chunk(b"IEND", b""))
+
+
 def write_png(path: Path, pixels: np.ndarray, palette: np.ndarray | None = None) -> None:
     """Writes a PNG of 8 or 16 bits with 1 to 4 channels."""
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    height, width, channels = pixels.shape
-    big = pixels.astype(">u2") if pixels.dtype == np.uint16 else pixels
-    rows = b"".join(b"\0" + row.tobytes() for row in big)
-    colour = 3 if palette is not None else _COLOURS[channels]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"\x89PNG\r\n\x1a\n"
-                     + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8 * big.itemsize, colour, 0, 0, 0))
-                     + (chunk(b"PLTE", palette.tobytes()) if palette is not None else b"")
-                     + chunk(b"IDAT", zlib.compress(rows, 1)) + chunk(b"IEND", b""))
+    before = b"" if palette is None else png_chunk(b"PLTE", palette.tobytes())
+    path.write_bytes(png_of(pixels, 8 * pixels.itemsize, _COLOURS[pixels.shape[2]] if palette is None else 3, before))
 
 
 def convert(source: Path, target: Path, *options: str) -> None:

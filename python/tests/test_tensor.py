@@ -11,7 +11,7 @@ from types import ModuleType
 
 import l3
 import numpy as np
-from support import picture, python
+from support import Folder, picture, python
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 HAS_JAX = importlib.util.find_spec("jax") is not None
@@ -174,7 +174,7 @@ class Torch(unittest.TestCase):
 
 
 @unittest.skipUnless(HAS_JAX, "jax is not installed")
-class Jax(unittest.TestCase):
+class Jax(Folder):
     def test_takes(self) -> None:
         import jax.numpy as jnp
 
@@ -183,6 +183,33 @@ class Jax(unittest.TestCase):
         array = jnp.from_dlpack(l3.decode(file, dtype="bfloat16"))
         self.assertEqual((array.shape, str(array.dtype)), (pixels.shape, "bfloat16"))
         np.testing.assert_array_equal(np.asarray(jnp.asarray(l3.decode(file))), pixels)
+
+    def test_batches(self) -> None:
+        """Batches that jax keeps stay as they were, whatever the loader delivers after them."""
+        import jax
+        import jax.numpy as jnp
+
+        pictures = np.stack([picture(i) for i in range(13)])
+        with l3.DatasetWriter(self.folder / "set") as writer:
+            for i, pixels in enumerate(pictures):
+                writer.write(pixels, label=i % 3)
+        mean = jax.jit(lambda images: images.astype(jnp.float32).mean(axis=(1, 2, 3)))
+        for dtype in ("uint8", "float32", "float16", "bfloat16"):
+            kept, means = [], []
+            with l3.Loader(self.folder / "set", batch_size=4, shuffle=True, seed=1, layout="HWC", dtype=dtype,
+                           last_batch="uneven") as loader:
+                for _epoch in range(2):
+                    for images, labels, ids in loader:
+                        array = jnp.from_dlpack(images)
+                        kept.append((array, jnp.asarray(labels), np.array(ids)))
+                        means.append(np.asarray(mean(array)))
+            self.assertEqual(sorted(np.concatenate([ids for _, _, ids in kept])), sorted([*range(13)] * 2))
+            for (array, labels, ids), of_images in zip(kept, means, strict=True):
+                self.assertEqual((array.shape, str(array.dtype)), ((len(ids), 24, 32, 3), dtype))
+                expected = pictures[ids].astype(np.float32) / (1 if dtype == "uint8" else 255)
+                np.testing.assert_allclose(np.asarray(array.astype(jnp.float32)), expected, atol=2e-3, rtol=4e-3)
+                np.testing.assert_allclose(of_images, expected.mean(axis=(1, 2, 3)), rtol=4e-3)
+                np.testing.assert_array_equal(np.asarray(labels), ids % 3)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
 import subprocess
+import tarfile
 import unittest
 
 import l3
@@ -70,11 +72,32 @@ class RealPackage(Folder):
             np.testing.assert_array_equal(sample["image.png"], picture(i))
             self.assertEqual(sample["cls"], i % 2)
 
+    def test_names_of_classes(self) -> None:
+        """They are the first member of a tar, which webdataset leaves out. l3 convert takes them back."""
+        tar = self.export()
+        with tarfile.open(tar) as file:
+            names = file.getnames()
+        self.assertEqual((names[0], len(names)), ("__classes__", 1 + 5 * self.COUNT))
+        samples = list(webdataset.WebDataset(tar, shardshuffle=False))
+        self.assertEqual(sum(not key.startswith("__") for sample in samples for key in sample), 5 * self.COUNT)
+        # With and without what skips members of this form
+        for skip in (None, r"__[^/]*__($|/)"):
+            with open(tar, "rb") as stream:
+                files = list(webdataset.tariterators.tar_file_iterator(stream, skip_meta=skip))
+            self.assertEqual(len(files), 5 * self.COUNT)
+        subprocess.run([L3_COMMAND, "convert", "-q", tar, self.folder / "again"], check=True)
+        with l3.Dataset(self.folder / "set") as before, l3.Dataset(self.folder / "again") as after:
+            self.assertEqual(after.classes, ["cat", "dog"])
+            self.assertEqual([sample.label for sample in after], [sample.label for sample in before])
+
     def test_a_set_again(self) -> None:
         """The loop of examples/write_dataset.py makes an equal data set of a tar with L3 files."""
         again = self.folder / "again"
-        with l3.DatasetWriter(again, classes=["cat", "dog"]) as writer:
-            for sample in webdataset.WebDataset(self.export("--as", "l3"), shardshuffle=False):
+        tar = self.export("--as", "l3")
+        with tarfile.open(tar) as file:
+            classes = json.load(file.extractfile("__classes__"))
+        with l3.DatasetWriter(again, classes=classes) as writer:
+            for sample in webdataset.WebDataset(tar, shardshuffle=False):
                 about = {"group": sample["__key__"], "label": int(sample["cls"])}
                 writer.write(sample["image.l3"], role="image", metadata=sample["json"], **about)
                 writer.write(sample["labels.l3"], role="labels", **about)
@@ -82,6 +105,7 @@ class RealPackage(Folder):
         with l3.Dataset(self.folder / "set") as before, l3.Dataset(again) as after:
             self.assertEqual([(one.role, one.label, one.metadata, one.bytes()) for one in after],
                              [(one.role, one.label, one.metadata, one.bytes()) for one in before])
+            self.assertEqual(after.classes, before.classes)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,12 @@
 
 namespace bridge {
 
+// The longest side of an L3 image.
+inline constexpr uint32_t kMaxEdge = uint32_t{1} << 20;
+
+// The limits for reading an image that becomes an L3 file. For those that are 0, the usual ones of formats/ and libl3.
+formats::ReadOptions read_options(const l3_limits& limits);
+
 // The l3_image for an Image. It points into the Image, which must exist and not change while it is used.
 class L3Image {
  public:

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,20 +36,25 @@ struct WriterOptions {
   std::vector<const l3_model*> models;  // each is used, by name, for images that fit it; they must outlive the writer
 };
 
-// What is to be written: an image to encode, or the bytes of a file.
-struct NewItem {
-  NewSample sample;            // name, role, label, metadata, kind and opens_group; the rest follows from the bytes
-  std::vector<uint8_t> bytes;  // the file, or the pixels of `image`
-  std::optional<l3_image> image;
-  std::vector<std::vector<uint8_t>> sections;  // what `image` points to
-};
-
 struct WriteFailure {
   l3_status status = L3_OK;
   int system_error = 0;
   std::string file, reason;
   uint64_t sample = L3_DATA_NONE;  // the number and the name of the sample that failed
   std::string name = {};
+  uint64_t offset = L3_DATA_NONE;  // in the bytes of the sample
+};
+
+// What is to be written: an image to encode, or the bytes of a file.
+struct NewItem {
+  NewSample sample;            // name, role, label, metadata, kind and opens_group; the rest follows from the bytes
+  std::vector<uint8_t> bytes;  // the file, or the pixels of `image`
+  std::optional<l3_image> image;
+  std::vector<std::vector<uint8_t>> sections;  // what `image` points to
+  // For the bytes of a file of another format. A thread of the writer calls it: it sets `bytes` to the pixels, `image`,
+  // and `kept` to what keeps everything else that `image` points to.
+  std::function<std::optional<WriteFailure>(NewItem&)> unpack;
+  std::shared_ptr<const void> kept;
 };
 
 // The same for callers. The number and the name of the sample are left out.
