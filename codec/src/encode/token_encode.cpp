@@ -20,9 +20,9 @@ constexpr double kMinRepeats = 0.08;
 constexpr double kMinStill = 0.05;
 // Tiles whose pixels follow others decode more slowly, and have more lanes. A model with them must be smaller by this
 // factor; the second one is for where only estimates are compared.
-constexpr double kPriceOfFollow = 1.01, kPriceOfEstimate = 1.15;
+constexpr double kPriceOfFollow = 1.005, kPriceOfEstimate = 1.15;
 // If an estimate is smaller by this factor, models need not be compared.
-constexpr double kClearlyLess = 0.7;
+constexpr double kClearlyLess = 0.8;
 // Still rows pay if an estimate is smaller by this factor.
 constexpr double kPriceOfRows = 0.99;
 // Plans of the other kind are not tried if they are larger than the best one by this factor.
@@ -39,8 +39,8 @@ constexpr uint64_t kMinPixelsOfTiles = uint64_t{1} << 20;
 constexpr uint64_t kPixelsOfTrial = 64;
 // Estimates may be wrong by this factor.
 constexpr double kClose = 1.2;
-// A fit looks at up to this many pixels if most of them repeat others, or at fit_pixels if those are more.
-constexpr uint64_t kMaxRepeatingPixels = uint64_t{1} << 21;
+// A fit looks at more than fit_pixels, if many of them repeat others, as long as tiles take no more memory than this.
+constexpr uint64_t kMaxFitBytes = uint64_t{1} << 27;
 // Symbols of an image are kept between counting and encoding if they take no more memory than this.
 constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
 
@@ -384,8 +384,8 @@ void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {
   model_ = begin_model(source_, plan, listings);
   map_ = ValueMap(model_);
   settle_rounds_ = spent.settle_rounds;
-  const uint64_t pixels = std::max(
-      spent.fit_pixels, std::min(pixels_for(spent.fit_pixels, share_of_repeats(source_)), kMaxRepeatingPixels));
+  const uint64_t most = std::max(spent.fit_pixels, kMaxFitBytes / TokenTile::bytes_of_pixel(model_.engine_channels));
+  const uint64_t pixels = std::min(pixels_for(spent.fit_pixels, share_of_repeats(source_)), most);
   const bool all = source_.pixels() <= pixels;
   const std::vector<SampleTile> pieces = all ? std::vector<SampleTile>() : pieces_of(source_, pixels);
   const TileSource sample = all ? source_ : TileSource(pieces);

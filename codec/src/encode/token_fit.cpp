@@ -174,8 +174,8 @@ TokenEffort token_effort_of(uint32_t effort) {
     case 2: return {4, 2, 1, 7, 20, 3, 1u << 16, 1u << 15, 0};
     case 3: return {6, 2, 1, 3, 24, 3, 1u << 17, 1u << 15, 0};
     case 4: return {12, 3, 1, 3, 32, 3, 1u << 18, 1u << 16, 2};
-    case 5: return {16, 6, 2, 3, 32, 4, 1u << 19, 1u << 17, 3};
-    case 6: return {16, 6, 2, 1, 40, 6, 1u << 20, 1u << 17, 4};
+    case 5: return {20, 6, 2, 3, 32, 4, 1u << 19, 1u << 17, 3};
+    case 6: return {20, 6, 2, 1, 40, 6, 1u << 20, 1u << 17, 4};
     case 7: return {24, 7, 2, 1, 48, 8, 1u << 21, 1u << 18, 4};
     case 8: return {32, 8, 2, 1, 56, 10, 1u << 22, 1u << 18, 8};
     default: return {32, 12, 2, 1, 64, 12, 1u << 23, 1u << 18, 16};

@@ -19,6 +19,8 @@ class TokenTile {
   const TokenPlanes& planes() const { return planes_; }
   size_t pixels() const { return size_t{planes_.width} * planes_.height; }
   int32_t* row(uint32_t channel, uint32_t y) { return planes_.values[channel] + y * planes_.pitch; }
+  // About how much memory a pixel takes.
+  static uint64_t bytes_of_pixel(uint32_t engine_channels) { return 3 * sizeof(int32_t) * engine_channels + 3; }
   // Completes the margins of the values, and the held ones. To be called once all values are set.
   void finish();
 
