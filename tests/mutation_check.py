@@ -344,7 +344,7 @@ FAULTS = (
     Fault("lanes forget that they are in still blocks", "codec/src/engine/token_loop.h",
           "this->enter_blocks(step_);\n    enter();\n    if (was_steady",
           "this->enter_blocks(step_);\n    if (was_steady"),
-    Fault("lanes stay a step too long", "codec/src/engine/still_ahead.h",
+    Fault("lanes stay a step too long", "codec/src/engine/still_rows.h",
           "smaller(steps, end - x)", "smaller(steps, end - x + 1)"),
     Fault("errors from before quiet steps are seen after them", "codec/src/engine/token_records.h",
           "if constexpr (!kLiteral) delayed.put_nothing(1);", ""),

@@ -3,6 +3,7 @@
 // of TokenLoop.
 #pragma once
 
+#include "engine/still_rows.h"
 #include "engine/wavefront.h"
 
 namespace l3 {
@@ -18,7 +19,9 @@ class TokenLane : Wavefront<W, Sink> {
 
   Fault decode() {
     this->load_states();
-    if (!this->decode_token_blocks(tables_, rows_) || !decode_values()) return {Reason::dense_words, payload_bytes_};
+    if (!this->decode_token_blocks(tables_, rows_.blocks())) return {Reason::dense_words, payload_bytes_};
+    if (tables_.still) rows_.turn(width_, height_, tables_.rows ? nullptr : &this->classes_);
+    if (!decode_values()) return {Reason::dense_words, payload_bytes_};
     return this->check_end();
   }
 
@@ -69,17 +72,13 @@ class TokenLane : Wavefront<W, Sink> {
       near.nn = y > 1 ? above_two[x] : near.n;
       near.nne = y < 2 ? near.ne : is_last ? near.nn : above_two[x + 1];
       uint32_t value = near.n == near.nw ? near.w : near.n;
-      if (!is_still(x, y) && !decode_pixel(near, !this->ending_.has(x, y), value)) return false;
+      if (!(tables_.still && rows_.is_still(x, y)) && !decode_pixel(near, !this->ending_.has(x, y), value))
+        return false;
       here[x] = static_cast<uint16_t>(value);
       *sink_.place(step + x) = static_cast<uint16_t>(value ^ kValueBias);
       sink_.end_step(step + x);
     }
     return true;
-  }
-  L3_INLINE bool is_still(uint32_t x, uint32_t y) const {
-    if (!tables_.still) return false;
-    const uint32_t block = y / kBlockEdge * this->blocks_across() + x / kBlockEdge;
-    return (this->classes_[block] & kStillBlock) != 0 || (tables_.rows && (rows_[block] >> y % kBlockEdge & 1) != 0);
   }
   // `takes`: whether the lane takes words after this pixel's symbols. Returns false if the payload has no more of them.
   L3_INLINE bool decode_pixel(const Neighbours& near, bool takes, uint32_t& value) {
@@ -123,8 +122,8 @@ class TokenLane : Wavefront<W, Sink> {
 
   const TokenTables& tables_;
   uint32_t lane_state_ = 0;
-  uint16_t values_[3][kMaxTileEdge];                                        // of the last rows, without the bias
-  uint16_t rows_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];  // as in TokenLoop
+  uint16_t values_[3][kMaxTileEdge];  // of the last rows, without the bias
+  StillRows rows_;
 };
 
 }  // namespace l3
