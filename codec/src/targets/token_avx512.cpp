@@ -58,6 +58,13 @@ struct Avx512TokenWarp : TokenWarp<Avx512TokenWarp, Avx512DenseWarpOf<Avx512Toke
                                              _mm512_cvtepu8_epi16(_mm256_load_si256(halves + 1))));
   }
 
+  L3_INLINE static Records load_bytes(const uint8_t* from) {
+    return records(_mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+  }
+  L3_INLINE static void look_up_bytes(const uint8_t* table, const uint8_t* bytes, uint32_t count, uint8_t* to) {
+    avx2::look_up_bytes(table, bytes, count, to);
+  }
+
   L3_INLINE static void widen(Records a, Lanes* words) {
     words[0] = lanes(half<0>(native(a)));
     words[1] = lanes(half<1>(native(a)));
