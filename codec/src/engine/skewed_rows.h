@@ -33,6 +33,21 @@ class SkewedRows {
   L3_INLINE Number* place(uint32_t step, uint32_t number = 0) { return pixels_[number][step % kSteps]; }
   // The steps from this one on whose places lie side by side, kLanes numbers each.
   L3_INLINE static uint32_t steps_to_flush(uint32_t step) { return kSteps - step % kSteps; }
+  // Puts a row at once. For each row this is used, or the two functions above.
+  void put_row(uint32_t row, const Number* numbers) {
+    if (out_.pixels == nullptr) return;
+    for (uint32_t first = 0; first < width_; first += kSteps) {
+      const uint32_t count = smaller(kSteps, width_ - first);
+      for (uint32_t i = 0; i < count; ++i) {
+        if (are_bytes_) {
+          turned_bytes_[0][i] = static_cast<uint8_t>(numbers[first + i]);
+        } else {
+          turned_[0][0][i] = numbers[first + i];
+        }
+      }
+      write(row, first, first + count, 0, 0);
+    }
+  }
   L3_INLINE void end_step(uint32_t step) {
     if (step % kSteps == kSteps - 1 || step + 1 == steps_) flush(step / kSteps * kSteps, step + 1);
   }
