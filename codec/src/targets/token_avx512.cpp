@@ -85,9 +85,11 @@ struct Avx512TokenWarp : TokenWarp<Avx512TokenWarp, Avx512DenseWarpOf<Avx512Toke
 
 Fault decode_tokens_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                            const TokenTables& model) {
-  const bool is_few = model.engine_channels == 1 && dense_lanes(entry.parameters) <= Avx512TokenWarp::kPartLanes;
-  return is_few || shape.width * shape.height <= kSmallTile ? decode_tokens_avx2(shape, entry, out, model)
-                                                            : decode_tokens<Avx512TokenWarp>(shape, entry, out, model);
+  // Wide vectors do not pay for few lanes, nor for label maps, of whose lanes few decode at a time.
+  const bool is_few = dense_lanes(entry.parameters) <= Avx512TokenWarp::kPartLanes || (model.literal && !model.follow);
+  return (model.engine_channels == 1 && is_few) || shape.width * shape.height <= kSmallTile
+             ? decode_tokens_avx2(shape, entry, out, model)
+             : decode_tokens<Avx512TokenWarp>(shape, entry, out, model);
 }
 
 }  // namespace l3
