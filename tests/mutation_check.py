@@ -364,7 +364,7 @@ FAULTS = (
     Fault("rows that are not decoded yet count as such that are not still", "codec/src/engine/wavefront.h",
           "rows[i] = 0xFFFF;", "rows[i] = 0;"),
     Fault("rows below the tile are decoded, too", "codec/src/engine/wavefront.h",
-          "W::both(active_[part], W::less(W::load(row_numbers + part * W::kPartLanes), height_))", "active_[part]"),
+          "W::both(active_[part], W::less(W::load(first_rows + part * W::kPartLanes) + k, height_))", "active_[part]"),
     Fault("of the rows above, the nearer one is taken for the other one", "codec/src/models/token.h",
           "(own >> 1 & 1) | (own & 1) << 1", "(own & 1) | (own >> 1 & 1) << 1"),
     Fault("an entry of places takes that of the last lane", "codec/src/engine/token_follow.h",
