@@ -10,6 +10,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "engine/still_rows.h"
 #include "engine/vectors.h"
 #include "engine/wavefront.h"
 
@@ -48,8 +49,10 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
   // ---- the way of the lanes
 
   // Puts the lanes to where they begin. `none`: for each array, the record of the first pixel's neighbours, which do
-  // not exist. `blocks`: which blocks are announced by enter_blocks().
-  enum class Announced { none, once, all };  // no blocks; the first one of each lane; all
+  // not exist. `blocks`: which blocks are announced by enter_blocks(): none, the first one of each lane, or all; or, if
+  // there are still_rows_, the first one of each row and those where the row begins or ends to be still; or also all
+  // others that are not still.
+  enum class Announced { none, once, all, changes, busy };
   Way start(const uint16_t* none, Announced blocks) {
     none_ = none;
     announced_ = blocks;
@@ -231,15 +234,9 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
       const Enter enter = enters_[lane];
       if (enter.step != step) continue;
       const uint32_t block = (enter.row >> 4) * this->blocks_across() + (enter.column >> 4);
-      const uint32_t still = still_rows_ != nullptr ? still_rows_[block] >> enter.row % kBlockEdge & 1u : 0;
-      entered_[entered_count_++] = {lane, classes_[block] | still * kStillBlock};
+      const uint32_t still = still_rows_ != nullptr && still_rows_->is_still(enter.column, enter.row) ? kStillBlock : 0;
+      entered_[entered_count_++] = {lane, classes_[block] | still};
       to_next_block(lane);
-    }
-  }
-  // Passes over the blocks that lanes enter before a step.
-  void skip_blocks(uint32_t step) {
-    for (uint32_t lane = 0; lane < smaller(lanes_, height_); ++lane) {
-      while (enters_[lane].row < height_ && enters_[lane].step < step) to_next_block(lane);
     }
   }
   struct Entered {
@@ -312,8 +309,8 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
   Edge edges_[4];
   Entered entered_[kLanes];
   Delay delay_;
-  uint32_t noisy_ = UINT32_MAX;           // for TokenLoop: a bit for each of steps_ that may have errors other than 0
-  const uint16_t* still_rows_ = nullptr;  // of each block a bit for each row, or null
+  uint32_t noisy_ = UINT32_MAX;            // for TokenLoop: a bit for each of steps_ that may have errors other than 0
+  const StillRows* still_rows_ = nullptr;  // null if nothing is still
   alignas(64) Step steps_[kSteps + 1];
 
  private:
@@ -340,17 +337,23 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
 
   L3_INLINE void to_next_block(uint32_t lane) {
     Enter& enter = enters_[lane];
-    const bool all = announced_ == Announced::all;
-    if (all && enter.column + kBlockEdge < width_) {
-      enter.column += kBlockEdge;
-      enter.step += kBlockEdge;
-      return;
+    if (announced_ != Announced::once) {
+      uint32_t next = enter.column + kBlockEdge;
+      if (announced_ == Announced::changes ||
+          (announced_ == Announced::busy && still_rows_->is_still(enter.column, enter.row))) {
+        next = still_rows_->next_change(enter.column, enter.row);
+      }
+      if (next < width_) {
+        enter.step += next - enter.column;
+        enter.column = next;
+        return;
+      }
     }
     entering_[enter.step % kBlockEdge] &= ~(1u << lane);
     enter.step += period_ - enter.column;
     enter.column = 0;
     enter.row += lanes_;
-    if (all && enter.row < height_) entering_[enter.step % kBlockEdge] |= 1u << lane;
+    if (announced_ != Announced::once && enter.row < height_) entering_[enter.step % kBlockEdge] |= 1u << lane;
   }
 
   // When a lane enters its next block, and where.

@@ -33,6 +33,21 @@ class SkewedRows {
   L3_INLINE Number* place(uint32_t step, uint32_t number = 0) { return pixels_[number][step % kSteps]; }
   // The steps from this one on whose places lie side by side, kLanes numbers each.
   L3_INLINE static uint32_t steps_to_flush(uint32_t step) { return kSteps - step % kSteps; }
+  // Puts a row at once. For each row this is used, or the two functions above.
+  void put_row(uint32_t row, const Number* numbers) {
+    if (out_.pixels == nullptr) return;
+    for (uint32_t first = 0; first < width_; first += kSteps) {
+      const uint32_t count = smaller(kSteps, width_ - first);
+      for (uint32_t i = 0; i < count; ++i) {
+        if (are_bytes_) {
+          turned_bytes_[0][i] = static_cast<uint8_t>(numbers[first + i]);
+        } else {
+          turned_[0][0][i] = numbers[first + i];
+        }
+      }
+      write(row, first, first + count, 0, 0);
+    }
+  }
   L3_INLINE void end_step(uint32_t step) {
     if (step % kSteps == kSteps - 1 || step + 1 == steps_) flush(step / kSteps * kSteps, step + 1);
   }
@@ -45,8 +60,13 @@ class SkewedRows {
     return &turned_[number][lane][step];
   }
 
+  // The same for numbers of which the lower bytes suffice, if are_bytes_ was set before the first step.
+  L3_INLINE const uint8_t* bytes(uint32_t lane, uint32_t step) const { return &turned_bytes_[lane][step]; }
+
+  static constexpr bool kMayBeBytes = kNumbers == 1 && sizeof(Number) == 2;
   static constexpr uint32_t kMostSteps = kNumbers == 1 ? 64 : 32;  // between two flushes; stack is scarce
   const TileOutput& out_;
+  bool are_bytes_ = false;
 
  private:
   static constexpr uint32_t kSteps = kMostSteps;
@@ -57,13 +77,7 @@ class SkewedRows {
   // Writes the pixels of steps `from` to `to` - 1. Not inlined, since decoders call it in several places.
   __attribute__((noinline)) void flush(uint32_t from, uint32_t to) {
     if (out_.pixels == nullptr) return;
-    for (uint32_t i = 0; i < kNumbers; ++i) {
-      for (uint32_t step = 0; step < kSteps; step += 8) {
-        for (uint32_t lane = 0; lane < lanes_; lane += 8) {
-          W::transpose(&pixels_[i][step][lane], kLanes, &turned_[i][lane][step], kSteps);
-        }
-      }
-    }
+    turn();
     for (uint32_t lane = 0; lane < lanes_ && 2 * lane < to; ++lane) {
       uint32_t step = from > 2 * lane ? from : 2 * lane;
       Place& next = next_[lane];
@@ -75,6 +89,24 @@ class SkewedRows {
         step += count;
         next.column += count;
         if (next.column == period_) next = {next.row + lanes_, 0};
+      }
+    }
+  }
+
+  L3_INLINE void turn() {
+    if constexpr (kMayBeBytes) {
+      if (are_bytes_) {
+        for (uint32_t step = 0; step < kSteps; step += 16) {
+          W::turn_bytes(pixels_[0][step], kLanes, lanes_, &turned_bytes_[0][step], kSteps);
+        }
+        return;
+      }
+    }
+    for (uint32_t i = 0; i < kNumbers; ++i) {
+      for (uint32_t step = 0; step < kSteps; step += 8) {
+        for (uint32_t lane = 0; lane < lanes_; lane += 8) {
+          W::transpose(&pixels_[i][step][lane], kLanes, &turned_[i][lane][step], kSteps);
+        }
       }
     }
   }
@@ -96,7 +128,10 @@ class SkewedRows {
   uint32_t width_ = 0, height_ = 0, lanes_ = 1, period_ = 2, steps_ = 0;
   Place next_[kLanes];  // the position of each lane in the next step to be written
   alignas(64) Number pixels_[kNumbers][kSteps][kLanes];
-  alignas(64) Number turned_[kNumbers][kLanes][kSteps];
+  union {
+    alignas(64) Number turned_[kNumbers][kLanes][kSteps];
+    uint8_t turned_bytes_[kLanes][kSteps];
+  };
 };
 
 }  // namespace l3

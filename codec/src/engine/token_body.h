@@ -1,7 +1,7 @@
 // Decodes tiles of token models with a warp type W. Included by one source file for each warp type.
 #pragma once
 
-#include "engine/token_lane.h"
+#include "engine/token_lanes.h"
 #include "engine/token_loop.h"
 #include "engine/token_rows.h"
 
@@ -24,12 +24,13 @@ Fault decode_one_channel(const TileShape& shape, const TileEntry& entry, const T
   return decode_tokens_as<W, 1, TokenUse::plain>(shape, entry, out, model);
 }
 
-template <class W>
-Fault decode_one_lane(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const TokenTables& model) {
+template <class W, uint32_t kCount>
+Fault decode_few_lanes(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                       const TokenTables& model) {
   using Rows = TokenRows<W, 1>;
   Rows rows(out, model);
   typename W::Classes classes;
-  return TokenLane<W, Rows>(shape, entry, model, rows, classes).decode();
+  return TokenLanes<W, kCount, Rows>(shape, entry, model, rows, classes).decode();
 }
 
 template <class W>
@@ -37,7 +38,12 @@ Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOu
   if (model.engine_channels > 1) return decode_tokens_as<W, kMaxChannels, TokenUse::plain>(shape, entry, out, model);
   // Few lanes are common in label maps.
   const uint32_t lanes = dense_lanes(entry.parameters);
-  if (lanes == 1 && model.literal && !model.follow) return decode_one_lane<W>(shape, entry, out, model);
+  if (model.literal && !model.follow) {
+    if (lanes == 1) return decode_few_lanes<W, 1>(shape, entry, out, model);
+    // TokenLoop passes still steps at once, which is worth more.
+    if (lanes == 2 && !model.still) return decode_few_lanes<W, 2>(shape, entry, out, model);
+    if (lanes == 4 && !model.still) return decode_few_lanes<W, 4>(shape, entry, out, model);
+  }
   if constexpr (W::kRecordParts > 1) {
     if (lanes <= W::kRecords) return decode_one_channel<FirstRecords<W, 1>>(shape, entry, out, model);
   }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "engine/still_ahead.h"
 #include "engine/token_records.h"
 #include "engine/token_taps.h"
 #include "engine/token_warp.h"
@@ -33,8 +32,9 @@ class TokenLoop : TokenRecords<W, kChannels, kUse, Sink> {
   Fault decode() {
     if (tables_.follow && !follow_.begin(width_, height_, lanes_, channels())) return {Reason::out_of_memory};
     this->load_states();
-    if (tables_.rows) this->still_rows_ = rows_;
-    if (!this->decode_token_blocks(tables_, rows_) || !decode_values()) return {Reason::dense_words, payload_bytes_};
+    if (!this->decode_token_blocks(tables_, rows_.blocks()) || !decode_values()) {
+      return {Reason::dense_words, payload_bytes_};
+    }
     return this->check_end();
   }
 
@@ -80,8 +80,13 @@ class TokenLoop : TokenRecords<W, kChannels, kUse, Sink> {
 
   bool decode_values() {
     prepare();
-    const StillAhead<Classes> still_ahead(width_, height_, classes_, this->still_rows_);
-    const auto way = this->start(none_, has_classes_ || tables_.still ? Base::Announced::all : Base::Announced::none);
+    auto announced = has_classes_ ? Base::Announced::all : Base::Announced::none;
+    if (tables_.still) {
+      rows_.turn(width_, height_, tables_.rows ? nullptr : &classes_);
+      this->still_rows_ = &rows_;
+      announced = has_classes_ ? Base::Announced::busy : Base::Announced::changes;
+    }
+    const auto way = this->start(none_, announced);
     std::fill_n(still_, kLanes, uint16_t{0});
     L3_FOR_PARTS active_[part] = W::equal(W::numbers(part), kLanes);
     this->find_edges(0);
@@ -91,7 +96,7 @@ class TokenLoop : TokenRecords<W, kChannels, kUse, Sink> {
     uint32_t ask_at = 0;  // until this step no step has all lanes in still blocks
     while (step_ < way.steps) {
       if (tables_.still && step_ >= ask_at && is_inside()) {
-        const auto ahead = still_ahead.from(this->lead_, this->lead_row_, lanes_);
+        const auto ahead = rows_.ahead(width_, height_, this->lead_, this->lead_row_, lanes_);
         ask_at = step_ + ahead.busy;
         if (ahead.idle > 0) {
           pass_still(ahead.idle);
@@ -177,7 +182,6 @@ class TokenLoop : TokenRecords<W, kChannels, kUse, Sink> {
   L3_STAGE void pass_still(uint32_t steps) {
     const bool was_steady = this->is_steady();
     this->lead_ += steps - 1;
-    this->skip_blocks(step_ + steps);
     any_escaped_ = false;
     uint32_t left = steps;
     if (channels() == 1 && lanes_ > 1 && steps > 2 * Base::kBack && !tables_.follow) {
@@ -506,8 +510,7 @@ class TokenLoop : TokenRecords<W, kChannels, kUse, Sink> {
   uint32_t classes_weights_[kChannels][kMaxClasses][kTapPairs];
   uint32_t activity_[kChannels][kActivityPairs];
   uint8_t match_tables_[kMatchPatterns * kOctaves];  // by pattern of equalities, and octave if activity counts
-  uint16_t
-      rows_[kMaxTileEdge / kBlockEdge * (kMaxTileEdge / kBlockEdge)];  // with still rows: a bit for each of a block
+  StillRows rows_;
 };
 
 }  // namespace l3

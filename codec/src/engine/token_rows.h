@@ -14,14 +14,13 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   L3_INLINE TokenRows(const TileOutput& out, const TokenTables& tables)
       : SkewedRows<TokenRows, W, uint16_t, kChannels>(out), tables_(tables) {
     if (tables.depth[0] > 8 || kChannels > 1) return;
+    this->are_bytes_ = true;
     if (out.colours != nullptr || (tables.listing == Listing::colours && tables.channels > 1 && tables.bits <= 8)) {
       list_colours(out.colours != nullptr ? out.colour_bytes : tables.channels);
       return;
     }
     if (tables.channels != 1) return;
-    is_short_ = true;
-    const uint32_t count = 1u << tables.depth[0];
-    for (uint32_t v = 0; v < count; ++v) {
+    for (uint32_t v = 0; v < 1u << smaller(tables.depth[0], 6); ++v) {
       low_[v] = static_cast<uint8_t>(tables.sample_of(0, v));
       high_[v] = static_cast<uint8_t>(tables.sample_of(0, v) >> 8);
     }
@@ -29,10 +28,8 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
 
   L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, uint32_t lane, uint32_t step) const {
     const TileOutput& out = this->out_;
-    if (kChannels == 1 && listed_channels_ != 0) {
-      if (listed_channels_ == 4) return put_listed<4>(row + size_t{at} * 4, count, this->numbers(0, lane, step));
-      if (listed_channels_ == 3) return put_listed<3>(row + size_t{at} * 3, count, this->numbers(0, lane, step));
-      return put_listed<2>(row + size_t{at} * 2, count, this->numbers(0, lane, step));
+    if constexpr (kChannels == 1) {
+      if (this->are_bytes_) return store_bytes(row, at, count, this->bytes(lane, step));
     }
     if (out.colours != nullptr) {
       row += size_t{at} * out.colour_bytes;
@@ -52,6 +49,20 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
     return *this->numbers(channel, lane, step) ^ kValueBias;
   }
 
+  // Stores pixels of one channel whose values are bytes.
+  L3_INLINE void store_bytes(uint8_t* row, uint32_t at, uint32_t count, const uint8_t* values) const {
+    if (listed_channels_ == 4) {
+      put_listed<4>(row + size_t{at} * 4, count, values);
+    } else if (listed_channels_ == 3) {
+      put_listed<3>(row + size_t{at} * 3, count, values);
+    } else if (listed_channels_ == 2) {
+      put_listed<2>(row + size_t{at} * 2, count, values);
+    } else if (tables_.bits <= 8) {
+      put_gray(row + at, count, values);
+    } else {
+      put_one(reinterpret_cast<uint16_t*>(row) + size_t{at} * tables_.channels, count, values);
+    }
+  }
   template <class Sample>
   L3_INLINE void put_samples(Sample* to, uint32_t count, uint32_t lane, uint32_t step) const {
     const uint32_t channels = tables_.channels;
@@ -59,19 +70,11 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
       if (tables_.listing == Listing::none && channels == 4) return put_bytes<4>(to, count, lane, step);
       if (tables_.listing == Listing::none && channels == 3) return put_bytes<3>(to, count, lane, step);
     }
-    if (kChannels == 1 && channels == 1) {
-      put_gray(to, count, this->numbers(0, lane, step));
+    if constexpr (kChannels == 1) {
+      put_one(to, count, this->numbers(0, lane, step));
     } else if (tables_.listing == Listing::none) {
       for (uint32_t c = 0; c < channels; ++c) {
         put_mapped(to + c, channels, count, c, lane, step, [](uint32_t v) { return v; });
-      }
-    } else if (tables_.listing == Listing::colours) {
-      if (channels == 4) {
-        put_colours<4>(to, count, this->numbers(0, lane, step));
-      } else if (channels == 3) {
-        put_colours<3>(to, count, this->numbers(0, lane, step));
-      } else {
-        put_colours<2>(to, count, this->numbers(0, lane, step));
       }
     } else {
       for (uint32_t c = 0; c < channels; ++c) {
@@ -81,45 +84,79 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
       }
     }
   }
+  // Puts the samples of one engine channel.
+  template <class Sample, class Number>
+  L3_INLINE void put_one(Sample* to, uint32_t count, const Number* numbers) const {
+    if (tables_.channels == 1) {
+      put_gray(to, count, numbers);
+    } else if (tables_.channels == 4) {
+      put_colours<4>(to, count, numbers);
+    } else if (tables_.channels == 3) {
+      put_colours<3>(to, count, numbers);
+    } else {
+      put_colours<2>(to, count, numbers);
+    }
+  }
   // Puts the samples of an image of one channel. A list has a sample for every value that a pixel may have.
-  template <class Sample>
-  L3_INLINE void put_gray(Sample* to, uint32_t count, const uint16_t* numbers) const {
-    const uint32_t depth = tables_.depth[0];
+  template <class Sample, class Number>
+  L3_INLINE void put_gray(Sample* to, uint32_t count, const Number* numbers) const {
     if (tables_.listing == Listing::none) {
       put_vectors(to, count, numbers, [](typename W::Records v) { return v; });
-    } else if (depth <= 4) {
+      return;
+    }
+    if constexpr (sizeof(Number) == 1) {
+      if (put_short(to, count, numbers)) return;
+    }
+    for (uint32_t i = 0; i < count; ++i) to[i] = static_cast<Sample>(tables_.values[value_of(numbers[i])]);
+  }
+  // The same for lists of at most 64 values. Returns false if there are more.
+  template <class Sample>
+  L3_INLINE bool put_short(Sample* to, uint32_t count, const uint8_t* values) const {
+    using Records = typename W::Records;
+    const uint32_t depth = tables_.depth[0];
+    if (depth > 6) return false;
+    if (depth > 4) {
       put_vectors(
-          to, count, numbers, [&](typename W::Records v) __attribute__((always_inline)) {
-            return both<Sample>(W::look_up_16(low_, v), [&] { return W::look_up_16(high_, v); });
-          });
-    } else if (depth <= 6) {
-      put_vectors(
-          to, count, numbers, [&](typename W::Records v) __attribute__((always_inline)) {
+          to, count, values, [&](Records v) __attribute__((always_inline)) {
             return both<Sample>(W::look_up_64(low_, v), [&] { return W::look_up_64(high_, v); });
           });
-    } else if (sizeof(Sample) == 1 && is_short_) {
-      put_four(to, count, numbers, [&](uint32_t v) { return low_[v & 0xFF]; });
+    } else if constexpr (sizeof(Sample) == 1) {
+      W::look_up_bytes(low_, values, count, to);
     } else {
-      put_four(to, count, numbers, [&](uint32_t v) { return tables_.values[v]; });
+      put_vectors(
+          to, count, values, [&](Records v) __attribute__((always_inline)) {
+            return both<Sample>(W::look_up_16(low_, v), [&] { return W::look_up_16(high_, v); });
+          });
     }
+    return true;
   }
   template <class Sample, class High>
   L3_INLINE static typename W::Records both(typename W::Records low, const High& high) {
     if constexpr (sizeof(Sample) == 1) return low;
     return W::either(low, high() << 8);
   }
-  // Puts what a function makes of a vector of values.
-  template <class Sample, class F>
-  L3_INLINE void put_vectors(Sample* to, uint32_t count, const uint16_t* numbers, const F& map) const {
-    for (; count >= W::kRecords; count -= W::kRecords, numbers += W::kRecords, to += W::kRecords) {
-      W::store_samples(to, map(W::flipped(W::load_records(numbers))));
+  L3_INLINE static uint32_t value_of(uint16_t number) { return number ^ kValueBias; }
+  L3_INLINE static uint32_t value_of(uint8_t number) { return number; }
+  L3_INLINE static typename W::Records load_values(const uint16_t* numbers) {
+    return W::flipped(W::load_records(numbers));
+  }
+  L3_INLINE static typename W::Records load_values(const uint8_t* numbers) { return W::load_bytes(numbers); }
+  // Puts what a function makes of a vector of values. The last vector may overlap with the one before.
+  template <class Sample, class Number, class F>
+  L3_INLINE void put_vectors(Sample* to, uint32_t count, const Number* numbers, const F& map) const {
+    if (count < W::kRecords) {
+      Sample few[W::kRecords];
+      Number padded[W::kRecords] = {};
+      std::memcpy(padded, numbers, sizeof(Number) * count);
+      W::store_samples(few, map(load_values(padded)));
+      std::memcpy(to, few, sizeof(Sample) * count);
+      return;
     }
-    if (count == 0) return;
-    Sample rest[W::kRecords];
-    uint16_t padded[W::kRecords] = {};
-    std::memcpy(padded, numbers, sizeof(uint16_t) * count);
-    W::store_samples(rest, map(W::flipped(W::load_records(padded))));
-    std::memcpy(to, rest, sizeof(Sample) * count);
+    const auto put = [&](uint32_t i) __attribute__((always_inline)) {
+      W::store_samples(to + i, map(load_values(numbers + i)));
+    };
+    for (uint32_t i = 0; i + W::kRecords < count; i += W::kRecords) put(i);
+    put(count - W::kRecords);
   }
   // Puts the values of a known number of channels. The bias does not change their lower eight bits.
   template <uint32_t kCount, class Sample>
@@ -143,18 +180,18 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
     }
   }
   template <uint32_t kCount>
-  L3_INLINE void put_listed(uint8_t* to, uint32_t count, const uint16_t* numbers) const {
+  L3_INLINE void put_listed(uint8_t* to, uint32_t count, const uint8_t* values) const {
     uint32_t words[TokenRows::kMostSteps];
-    for (uint32_t i = 0; i < count; ++i) words[i] = colours_[numbers[i] & 0xFF];  // without the bias
+    for (uint32_t i = 0; i < count; ++i) words[i] = colours_[values[i]];
     W::template store_pixels<kCount>(to, words, count);
   }
   // Puts the colours that a model lists, of a known number of channels.
-  template <uint32_t kCount, class Sample>
-  L3_INLINE void put_colours(Sample* to, uint32_t count, const uint16_t* numbers) const {
+  template <uint32_t kCount, class Sample, class Number>
+  L3_INLINE void put_colours(Sample* to, uint32_t count, const Number* numbers) const {
     static constexpr uint16_t kNone[kCount] = {};
     const uint32_t listed = tables_.value_count[0];
     const auto colour_of = [&](uint32_t i) __attribute__((always_inline)) {
-      const uint32_t v = numbers[i] ^ kValueBias;
+      const uint32_t v = value_of(numbers[i]);
       return v < listed ? tables_.values + size_t{v} * kCount : kNone;
     };
     if constexpr (sizeof(Sample) == 1) {
@@ -172,24 +209,6 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
     for (uint32_t c = 0; c < kCount; ++c) word |= uint32_t{static_cast<uint8_t>(byte(c))} << (8 * c);
     return word;
   }
-  // Puts what a function makes of each value, four at a time.
-  template <class Sample, class F>
-  L3_INLINE void put_four(Sample* to, uint32_t count, const uint16_t* numbers, const F& map) const {
-    for (; count >= 4; count -= 4, numbers += 4, to += 4) {
-      uint64_t four;
-      std::memcpy(&four, numbers, 8);
-      four ^= uint64_t{kValueBias} * 0x0001000100010001;
-      const auto put = [&](uint32_t i) __attribute__((always_inline)) {
-        const uint32_t shift = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 16 * i : 48 - 16 * i;
-        to[i] = static_cast<Sample>(map(four >> shift & 0xFFFF));
-      };
-      put(0);
-      put(1);
-      put(2);
-      put(3);
-    }
-    for (; count > 0; --count) *to++ = static_cast<Sample>(map(*numbers++ ^ kValueBias));
-  }
   // Puts what a function makes of a channel's values to every `stride`-th place.
   template <class Sample, class F>
   L3_INLINE void put_mapped(Sample* to, uint32_t stride, uint32_t count, uint32_t channel, uint32_t lane, uint32_t step,
@@ -199,10 +218,9 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   }
 
   const TokenTables& tables_;
-  bool is_short_ = false;                               // whether low_ and high_ are used
-  uint32_t listed_channels_ = 0;                        // of colours_, or 0 if it is not used
-  alignas(64) uint8_t low_[256] = {}, high_[256] = {};  // the bytes of each value's sample
-  uint32_t colours_[kChannels == 1 ? 256 : 1];          // the pixel of each value; stack is scarce
+  uint32_t listed_channels_ = 0;                      // of colours_, or 0 if it is not used
+  alignas(64) uint8_t low_[64] = {}, high_[64] = {};  // the bytes of each value's sample, of at most 64 values
+  uint32_t colours_[kChannels == 1 ? 256 : 1];        // the pixel of each value; stack is scarce
 };
 
 }  // namespace l3

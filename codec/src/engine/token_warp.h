@@ -188,6 +188,16 @@ struct TokenWarp : Base {
     return mask | mask << 16;
   }
 
+  L3_INLINE static Records load_bytes(const uint8_t* from) {
+    typedef uint8_t Bytes __attribute__((vector_size(kRecords)));
+    Bytes bytes;
+    std::memcpy(&bytes, from, kRecords);
+    return {__builtin_convertvector(bytes, Numbers)};
+  }
+  // Looks up bytes, which are less than 16.
+  L3_INLINE static void look_up_bytes(const uint8_t* table, const uint8_t* bytes, uint32_t count, uint8_t* to) {
+    for (uint32_t i = 0; i < count; ++i) to[i] = table[bytes[i]];
+  }
   // Store the lower bytes of records, or the records.
   L3_INLINE static void store_samples(uint8_t* to, Records a) {
     typedef uint8_t Bytes __attribute__((vector_size(kRecords)));

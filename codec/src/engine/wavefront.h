@@ -209,23 +209,53 @@ class Wavefront {
     return true;
   }
 
-  // Decodes which rows of a round's blocks are still (section 15.5).
+  // Decodes which rows of a round's blocks are still (section 15.5). Here a word has a bit for each block of the round.
   void decode_rows(Round& round, const TokenTables& tables, uint16_t* rows) {
-    const uint32_t across = blocks_across();
-    alignas(64) uint32_t frequencies[kLanes], row_numbers[kLanes], is_still[kLanes] = {};
+    uint32_t busy = 0;
+    L3_FOR_USED_PARTS busy |= W::bits(active_[part]) << (part * W::kPartLanes);
+    if (busy == 0) return;
+    const uint32_t across = blocks_across(), last_lane = round.end - round.first - 1;
+    // Bit k is what row k of a block sees of a block beside it that does not change in this round.
+    const auto beside = [&](uint32_t block) {
+      return uint32_t{rows[block]} << 1 | (block >= across ? rows[block - across] >> 15 : 1);
+    };
+    const uint32_t before = round.first > 0 ? beside(round.first - 1) : 0,
+                   after = round.end < blocks() ? beside(round.end) : 0;
+    // What row k sees of rows k - 1 and k - 2; blocks with none to the left or to the right; the first row of each.
+    uint32_t above = 0, above_two = 0, no_left = 0, no_right = 0;
+    alignas(64) uint32_t first_rows[kLanes] = {}, frequencies[kLanes] = {};
+    uint32_t x = round.first % across, y = round.first / across;
+    for (uint32_t lane = 0; lane <= last_lane; ++lane) {
+      const uint32_t block = round.first + lane, up = block >= across ? rows[block - across] : 0xFFFFu;
+      above |= (up >> 15) << lane;
+      above_two |= (up >> 14 & 1) << lane;
+      no_left |= uint32_t{x == 0} << lane;
+      first_rows[lane] = y * kBlockEdge;
+      if (++x == across) {
+        no_right |= 1u << lane;
+        x = 0;
+        ++y;
+      }
+    }
     for (uint32_t k = 0; k < kBlockEdge; ++k) {
-      for (uint32_t lane = 0; lane < kLanes; ++lane) {
-        row_numbers[lane] = (round.first + lane) / across * kBlockEdge + k;
-        frequencies[lane] =
-            tables.row_frequency[row_context(rows, across, smaller(round.first + lane, round.end - 1), k)];
+      const uint32_t left = no_left | above << 1 | (before >> k & 1),
+                     right = no_right | (above & ((1u << last_lane << 1) - 1)) >> 1 | (after >> k & 1) << last_lane;
+      for (uint32_t lanes = busy; lanes != 0; lanes &= lanes - 1) {
+        const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(lanes));
+        const auto bit = [=](uint32_t of, uint32_t to) { return (of >> lane & 1) << to; };
+        frequencies[lane] = tables.row_frequency[bit(above, 0) | bit(above_two, 1) | bit(right, 2) | bit(left, 3)];
       }
+      uint32_t decoded = 0;
       L3_FOR_USED_PARTS {
-        const Mask here = W::both(active_[part], W::less(W::load(row_numbers + part * W::kPartLanes), height_));
+        if ((busy >> (part * W::kPartLanes) & W::kAllBits) == 0) continue;
+        const Mask here = W::both(active_[part], W::less(W::load(first_rows + part * W::kPartLanes) + k, height_));
         const Mask still = decode_binary(part, round, W::load(frequencies + part * W::kPartLanes), here);
-        W::store(is_still + part * W::kPartLanes, W::select(W::and_not(here, still), W::splat(0), W::splat(1)));
+        decoded |= W::bits(W::and_not(here, still)) << (part * W::kPartLanes);
       }
-      for (uint32_t block = round.first; block < round.end; ++block) {
-        if (is_still[block - round.first] == 0) rows[block] &= static_cast<uint16_t>(~(1u << k));
+      above_two = above;
+      above = ~decoded;
+      for (uint32_t lanes = decoded; lanes != 0; lanes &= lanes - 1) {
+        rows[round.first + static_cast<uint32_t>(__builtin_ctz(lanes))] &= static_cast<uint16_t>(~(1u << k));
       }
     }
   }

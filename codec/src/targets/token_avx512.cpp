@@ -58,6 +58,13 @@ struct Avx512TokenWarp : TokenWarp<Avx512TokenWarp, Avx512DenseWarpOf<Avx512Toke
                                              _mm512_cvtepu8_epi16(_mm256_load_si256(halves + 1))));
   }
 
+  L3_INLINE static Records load_bytes(const uint8_t* from) {
+    return records(_mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+  }
+  L3_INLINE static void look_up_bytes(const uint8_t* table, const uint8_t* bytes, uint32_t count, uint8_t* to) {
+    avx2::look_up_bytes(table, bytes, count, to);
+  }
+
   L3_INLINE static void widen(Records a, Lanes* words) {
     words[0] = lanes(half<0>(native(a)));
     words[1] = lanes(half<1>(native(a)));
@@ -78,9 +85,11 @@ struct Avx512TokenWarp : TokenWarp<Avx512TokenWarp, Avx512DenseWarpOf<Avx512Toke
 
 Fault decode_tokens_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                            const TokenTables& model) {
-  const bool is_few = model.engine_channels == 1 && dense_lanes(entry.parameters) <= Avx512TokenWarp::kPartLanes;
-  return is_few || shape.width * shape.height <= kSmallTile ? decode_tokens_avx2(shape, entry, out, model)
-                                                            : decode_tokens<Avx512TokenWarp>(shape, entry, out, model);
+  // Wide vectors do not pay for few lanes, nor for label maps, of whose lanes few decode at a time.
+  const bool is_few = dense_lanes(entry.parameters) <= Avx512TokenWarp::kPartLanes || (model.literal && !model.follow);
+  return (model.engine_channels == 1 && is_few) || shape.width * shape.height <= kSmallTile
+             ? decode_tokens_avx2(shape, entry, out, model)
+             : decode_tokens<Avx512TokenWarp>(shape, entry, out, model);
 }
 
 }  // namespace l3

@@ -60,6 +60,13 @@ struct Avx2TokenWarpOf : TokenWarp<Self, Avx2DenseWarpOf<Self>> {
                                       _mm256_blendv_epi8(quarter(2), quarter(3), bit_4), bit_5));
   }
 
+  L3_INLINE static Records load_bytes(const uint8_t* from) {
+    return records(_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+  }
+  L3_INLINE static void look_up_bytes(const uint8_t* table, const uint8_t* bytes, uint32_t count, uint8_t* to) {
+    avx2::look_up_bytes(table, bytes, count, to);
+  }
+
   L3_INLINE static void widen(Records a, Lanes* words) {
     words[0] = lanes(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(native(a))));
     words[1] = lanes(_mm256_cvtepu16_epi32(_mm256_extracti128_si256(native(a), 1)));

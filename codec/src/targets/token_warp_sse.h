@@ -28,6 +28,9 @@ struct SseTokenWarp : TokenWarp<Self, SseDenseWarp<Self>> {
     return records(_mm_max_epi16(_mm_subs_epi16(native(Base::flipped(value)), native(Base::flipped(p))),
                                  _mm_set1_epi16(-kMaxTokenError)));
   }
+  L3_INLINE static Records load_bytes(const uint8_t* from) {
+    return records(_mm_unpacklo_epi8(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)), _mm_setzero_si128()));
+  }
   L3_INLINE static void widen(Records a, Lanes* words) {
     words[0] = lanes(_mm_unpacklo_epi16(native(a), _mm_setzero_si128()));
     words[1] = lanes(_mm_unpackhi_epi16(native(a), _mm_setzero_si128()));
@@ -68,6 +71,16 @@ struct SseTokenWarp : TokenWarp<Self, SseDenseWarp<Self>> {
     };
     return records(_mm_blendv_epi8(_mm_blendv_epi8(quarter(0), quarter(1), bit_4),
                                    _mm_blendv_epi8(quarter(2), quarter(3), bit_4), bit_5));
+  }
+  // The last 16 bytes may overlap with those before.
+  L3_INLINE static void look_up_bytes(const uint8_t* table, const uint8_t* bytes, uint32_t count, uint8_t* to) {
+    if (count < 16) return Base::look_up_bytes(table, bytes, count, to);
+    const auto look_up = [&](uint32_t i) __attribute__((always_inline)) {
+      const __m128i index = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + i));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm_shuffle_epi8(table_of(table), index));
+    };
+    for (uint32_t i = 0; i + 16 < count; i += 16) look_up(i);
+    look_up(count - 16);
   }
   L3_INLINE static Records narrow(const Lanes* words) {
     return records(_mm_packus_epi32(native(words[0]), native(words[1])));

@@ -24,6 +24,29 @@ struct ExpandTable {
 };
 inline constexpr ExpandTable kExpand;
 
+// See TokenWarp. The last 32 or 16 bytes may overlap with those before.
+L3_INLINE void look_up_bytes(const uint8_t* table, const uint8_t* bytes, uint32_t count, uint8_t* to) {
+  const __m128i entries = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
+  const auto look_up_16 = [&](uint32_t i) __attribute__((always_inline)) {
+    const __m128i index = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + i));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm_shuffle_epi8(entries, index));
+  };
+  if (count >= 32) {
+    const auto look_up_32 = [&](uint32_t i) __attribute__((always_inline)) {
+      const __m256i index = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + i));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i),
+                          _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(entries), index));
+    };
+    for (uint32_t i = 0; i + 32 < count; i += 32) look_up_32(i);
+    look_up_32(count - 32);
+  } else if (count >= 16) {
+    look_up_16(0);
+    look_up_16(count - 16);
+  } else {
+    for (uint32_t i = 0; i < count; ++i) to[i] = table[bytes[i]];
+  }
+}
+
 }  // namespace avx2
 
 L3_INLINE __m128i two_buckets(const Bucket* a, const Bucket* b) {
@@ -86,6 +109,33 @@ struct Avx2WordWarpOf : WordWarp<Self, 32> {
     for (size_t i = 0; i < 4; ++i) {
       _mm256_storeu_ps(reinterpret_cast<float*>(to + i * to_row), _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
       _mm256_storeu_ps(reinterpret_cast<float*>(to + (i + 4) * to_row), _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+    }
+  }
+
+  // All 32 lanes at once, in two halves of each register: lanes 0 to 7 and 16 to 23, then the others.
+  L3_INLINE static void turn_bytes(const uint16_t* from, size_t from_row, uint32_t lanes, uint8_t* to, size_t to_row) {
+    if (lanes <= 16) return Base::turn_bytes(from, from_row, lanes, to, to_row);
+    __m256i r[16], s[16];
+    const __m256i low = _mm256_set1_epi16(255);
+    for (size_t i = 0; i < 16; ++i) {
+      const __m256i* const row = reinterpret_cast<const __m256i*>(from + i * from_row);
+      r[i] = _mm256_packus_epi16(_mm256_and_si256(_mm256_loadu_si256(row), low),
+                                 _mm256_and_si256(_mm256_loadu_si256(row + 1), low));
+    }
+    const auto exchange = [](const __m256i* a, __m256i* b) __attribute__((always_inline)) {
+      for (int i = 0; i < 8; ++i) {
+        b[2 * i] = _mm256_unpacklo_epi8(a[i], a[i + 8]);
+        b[2 * i + 1] = _mm256_unpackhi_epi8(a[i], a[i + 8]);
+      }
+    };
+    exchange(r, s);
+    exchange(s, r);
+    exchange(r, s);
+    exchange(s, r);
+    for (size_t i = 0; i < 16; ++i) {
+      uint8_t* const at = to + (i < 8 ? i : i + 8) * to_row;
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(at), _mm256_castsi256_si128(r[i]));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(at + 8 * to_row), _mm256_extracti128_si256(r[i], 1));
     }
   }
 
