@@ -23,8 +23,6 @@ constexpr double kMinStill = 0.05;
 constexpr double kPriceOfFollow = 1.005, kPriceOfEstimate = 1.15;
 // If an estimate is smaller by this factor, models need not be compared.
 constexpr double kClearlyLess = 0.8;
-// Still rows pay if an estimate is smaller by this factor.
-constexpr double kPriceOfRows = 0.99;
 // Plans of the other kind are not tried if they are larger than the best one by this factor.
 constexpr double kMaxOfOther = 1.6;
 // The same for plans without matches, after those with matches were tried on tiles.
@@ -166,7 +164,6 @@ TokenModel TokenEncoder::begin_model(const TileSource& source, const TokenPlan& 
   model.literal = plan.literal;
   model.still = plan.still;
   model.follow = plan.follow;
-  model.rows = plan.rows;
   for (uint32_t c = 0; c < kMaxChannels; ++c) {
     model.depth[c] = model.bits;
     model.classes[c] = 1;
@@ -369,10 +366,6 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   }
   TokenPlan plan = best.trial.plan;
   plan.still = best.trial.still_share >= kMinStill;
-  if (plan.still && !plan.follow) {
-    plan.rows = true;
-    plan.rows = try_plan(plan, larger, listings, kEstimate).bytes < kPriceOfRows * best.trial.bytes;
-  }
   return {plan, best.trial.bytes, listings.repeats};
 }
 

@@ -14,7 +14,7 @@ struct TokenPlan {
   Listing listing = Listing::none;
   bool match = false, literal = false;
   int32_t hole = -1;  // a sample value, or -1 for none
-  bool still = false, follow = false, rows = false;
+  bool still = false, follow = false;
 };
 
 class TokenEncoder : public ModelEncoder {
