@@ -131,10 +131,14 @@ Fault TokenEncoder::Codes::read(std::span<const uint8_t> bytes, const TileSource
 TokenEncoder::TokenEncoder(const TileSource& source, const l3_parallel& parallel)
     : source_(source), parallel_(parallel), kernels_(encode_target()->tokens) {}
 
-void TokenEncoder::find_symbols(const TokenPlanes& tile, const TokenModel& model) const {
+void TokenEncoder::find_symbols(const TokenTile& tile, const TokenModel& model) const {
   if (!model.match) return;
-  kernels_.find_matches(tile, model.still, model.rows);
-  if (model.follow) find_follows(tile);
+  kernels_.find_matches(tile.planes(), model.still, model.rows);
+  if (model.follow) find_follows(tile.planes());
+}
+
+void TokenEncoder::find_symbols(const TokenTiles& tiles, const TokenModel& model) const {
+  for (const auto& tile : tiles) find_symbols(*tile, model);
 }
 
 TokenTiles TokenEncoder::load_all(const TileSource& source, const TokenModel& model, const ValueMap& map) {
@@ -146,7 +150,7 @@ TokenTiles TokenEncoder::load_all(const TileSource& source, const TokenModel& mo
 bool TokenEncoder::read_tile(uint64_t tile, TokenSymbols& symbols) const {
   const auto loaded = map_.load(source_, tile, model_);
   if (loaded == nullptr) return false;
-  find_symbols(loaded->planes(), model_);
+  find_symbols(*loaded, model_);
   for (uint32_t c = 0; c < model_.engine_channels && !model_.literal; ++c) {
     choose_tile_classes(loaded->planes(), kernels_, c, settle_rounds_, model_, scales_[c]);
   }
@@ -200,7 +204,9 @@ void TokenEncoder::fit_to(const TokenTiles& tiles, const TokenEffort& effort, do
 TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TileSource& sample, const Listings& listings,
                                            const TokenEffort& effort) const {
   const TokenModel model = begin_model(source_, plan, listings);
-  return try_plan(plan, load_all(sample, model, ValueMap(model)), listings, effort);
+  const TokenTiles tiles = load_all(sample, model, ValueMap(model));
+  find_symbols(tiles, model);
+  return try_plan(plan, tiles, listings, effort);
 }
 
 TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TokenTiles& sample, const Listings& listings,
@@ -209,7 +215,6 @@ TokenEncoder::Trial TokenEncoder::try_plan(const TokenPlan& plan, const TokenTil
   uint64_t blocks = 0, still = 0;
   for (const auto& tile : sample) {
     const TokenPlanes& planes = tile->planes();
-    find_symbols(planes, model);
     blocks += planes.block_count();
     for (uint32_t b = 0; b < planes.block_count(); ++b) still += planes.still[b];
   }
@@ -282,24 +287,30 @@ std::vector<TokenEncoder::Trial> TokenEncoder::best_of_kinds(const std::vector<T
 // are to be compared, or if estimates do not say enough.
 TokenEncoder::Tried TokenEncoder::try_on_tiles(TokenPlan plan, const TileSource& sample, const Listings& listings,
                                                bool has_others, bool with_models) const {
-  const TokenModel model = begin_model(source_, plan, listings);
-  const TokenTiles tiles = load_all(sample, model, ValueMap(model));
-  const auto model_bytes = [&](const TokenPlan& of) { return try_plan(of, tiles, listings, kTrial).bytes; };
   plan.still = plan.match;
-  const Trial plain = try_plan(plan, tiles, listings, kEstimate);
-  Tried best{plain, plain.bytes};
-  bool is_known = false;  // whether the bytes are those of a model
-  if (plan.match) {
-    plan.follow = true;
-    const Trial follows = try_plan(plan, tiles, listings, kEstimate);
-    is_known = with_models && (follows.bytes < kBytesOfSmall || follows.bytes > kClearlyLess * plain.bytes);
-    if (is_known) best.bytes = model_bytes(plain.plan);
-    const double price = with_models ? kPriceOfFollow : kPriceOfEstimate;
-    const double bytes = price * (is_known ? model_bytes(plan) : follows.bytes);
-    if (bytes < best.bytes) best = {follows, bytes};
+  TokenModel model = begin_model(source_, plan, listings);
+  const TokenTiles tiles = load_all(sample, model, ValueMap(model));
+  const auto with_model = [&](const Trial& trial) { return try_plan(trial.plan, tiles, listings, kTrial).bytes; };
+  find_symbols(tiles, model);
+  Tried plain{try_plan(plan, tiles, listings, kEstimate), 0};
+  plain.bytes = plain.trial.bytes;
+  if (!plan.match) {
+    if (with_models && has_others) plain.bytes = with_model(plain.trial);
+    return plain;
   }
-  if (with_models && has_others && !is_known) best.bytes = model_bytes(best.trial.plan);
-  return best;
+  model.follow = plan.follow = true;
+  find_symbols(tiles, model);
+  Tried follows{try_plan(plan, tiles, listings, kEstimate), 0};
+  follows.bytes = follows.trial.bytes;
+  if (with_models) {
+    const bool is_clear = follows.bytes > kBytesOfSmall && follows.bytes < kClearlyLess * plain.bytes;
+    if (has_others || !is_clear) follows.bytes = with_model(follows.trial);
+    if (is_clear) return follows;
+    model.follow = false;
+    find_symbols(tiles, model);
+    plain.bytes = with_model(plain.trial);
+  }
+  return follows.bytes * (with_models ? kPriceOfFollow : kPriceOfEstimate) < plain.bytes ? follows : plain;
 }
 
 // Tries the plans that may win, each with a simple model. Returns the trials, the best one first.
@@ -355,7 +366,7 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   listings.share_of_sample = share_of(sample, listings);
   const std::vector<Trial> kinds = best_of_kinds(try_plans(use, listings, sample), sample, listings, spent.trials);
   if (!kinds.front().plan.match) return {kinds.front().plan, kinds.front().bytes, listings.repeats};
-  const std::vector<SampleTile> tiles = tiles_of(std::max(pixels, kMinPixelsOfTiles));
+  const std::vector<SampleTile> tiles = tiles_of(kMinPixelsOfTiles);
   const TileSource larger = tiles.empty() ? source_ : TileSource(tiles);
   listings.share_of_sample = tiles.empty() ? 1 : share_of(larger, listings);
   Tried best{};
@@ -384,7 +395,7 @@ void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {
   const TileSource sample = all ? source_ : TileSource(pieces);
   TokenTiles tiles;
   if (!plan.literal) tiles = load_all(sample, model_, map_);
-  for (const auto& tile : tiles) find_symbols(tile->planes(), model_);
+  find_symbols(tiles, model_);
   const double share = static_cast<double>(sample.pixels()) / static_cast<double>(source_.pixels());
   fit_to(tiles, spent, share, model_, scales_);
   if (!all) tiles.clear();

@@ -68,8 +68,9 @@ class TokenEncoder : public ModelEncoder {
   static TokenModel begin_model(const TileSource& source, const TokenPlan& plan, const Listings& listings);
   // The values of all tiles, without symbols.
   static TokenTiles load_all(const TileSource& source, const TokenModel& model, const ValueMap& map);
-  // Finds what the pixels of a tile repeat and follow, and what is still.
-  void find_symbols(const TokenPlanes& tile, const TokenModel& model) const;
+  // Finds what the pixels of tiles repeat and follow, and what is still.
+  void find_symbols(const TokenTile& tile, const TokenModel& model) const;
+  void find_symbols(const TokenTiles& tiles, const TokenModel& model) const;
   // Reads the symbols of a tile that the fit did not see. Returns false if the model does not list some value.
   bool read_tile(uint64_t tile, TokenSymbols& symbols) const;
   void fit_to(const TokenTiles& tiles, const TokenEffort& effort, double share, TokenModel& model,
@@ -79,6 +80,7 @@ class TokenEncoder : public ModelEncoder {
     double bytes;        // estimate for the whole image
     double still_share;  // share of blocks that are still
   };
+  // Of tiles whose symbols were found.
   Trial try_plan(const TokenPlan& plan, const TokenTiles& sample, const Listings& listings,
                  const TokenEffort& effort) const;
   Trial try_plan(const TokenPlan& plan, const TileSource& sample, const Listings& listings,
