@@ -18,15 +18,17 @@ constexpr double kMinRepeats = 0.08;
 // Still blocks decode several times faster than others, and hardly change the size of a file. A model has them if at
 // least this share of the blocks is still.
 constexpr double kMinStill = 0.05;
-// Tiles whose pixels follow others decode more slowly, and have more lanes. A model with them must be smaller by this
-// factor; the second one is for where only estimates are compared.
-constexpr double kPriceOfFollow = 1.005, kPriceOfEstimate = 1.15;
+// Tiles whose pixels follow others take two to four times as long to decode. A model with them must be smaller by this
+// factor, and by a byte for so many pixels. The high factor is for where only estimates are compared, and for images of
+// more than 8 bits, which are no screens.
+constexpr double kPriceOfFollow = 1.005, kHighPriceOfFollow = 1.15, kPixelsOfFollow = 8192;
 // If an estimate is smaller by this factor, models need not be compared.
 constexpr double kClearlyLess = 0.8;
 // Plans of the other kind are not tried if they are larger than the best one by this factor.
 constexpr double kMaxOfOther = 1.6;
-// The same for plans without matches, after those with matches were tried on tiles.
-constexpr double kMaxWithoutMatches = 1.25;
+// The same for plans without matches, after those with matches were tried on tiles. Nor are they tried if a larger
+// share of the blocks would be still: that is quicker to decode.
+constexpr double kMaxWithoutMatches = 1.25, kMaxStillWithoutMatches = 0.3;
 // Such a tile has a fixed number of lanes. Other tiles have about one for this many bytes, and each takes some bytes.
 constexpr double kBytesForLane = 120, kBytesOfLane = 3;
 // The size of the model counts if a file is estimated to have fewer bytes than this.
@@ -310,7 +312,9 @@ TokenEncoder::Tried TokenEncoder::try_on_tiles(TokenPlan plan, const TileSource&
     find_symbols(tiles, model);
     plain.bytes = with_model(plain.trial);
   }
-  return follows.bytes * (with_models ? kPriceOfFollow : kPriceOfEstimate) < plain.bytes ? follows : plain;
+  const double price = with_models && source_.bits() <= 8 ? kPriceOfFollow : kHighPriceOfFollow;
+  const double wanted = price * follows.bytes + static_cast<double>(source_.pixels()) / kPixelsOfFollow;
+  return wanted < plain.bytes ? follows : plain;
 }
 
 // Tries the plans that may win, each with a simple model. Returns the trials, the best one first.
@@ -371,7 +375,9 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   listings.share_of_sample = tiles.empty() ? 1 : share_of(larger, listings);
   Tried best{};
   for (const Trial& kind : kinds) {
-    if (!kind.plan.match && kind.bytes > kMaxWithoutMatches * best.trial.bytes) continue;
+    const bool should_match =
+        best.trial.still_share > kMaxStillWithoutMatches || kind.bytes > kMaxWithoutMatches * best.trial.bytes;
+    if (!kind.plan.match && should_match) continue;
     const Tried tried = try_on_tiles(kind.plan, larger, listings, kinds.size() > 1, spent.trials > 0);
     if (&kind == &kinds.front() || tried.bytes < best.bytes) best = tried;
   }
