@@ -38,7 +38,7 @@ constexpr uint32_t kTrialEffort = 2;
 constexpr double kNearlyAllRepeat = 0.97;
 constexpr uint32_t kTriesSimple = 4;
 // Estimates of token models are too large by this factor, compared with those of kind 0.
-constexpr double kOfEstimate = 0.965;
+constexpr double kOfEstimate = 0.938;
 // From this effort on, both kinds are tried if the estimates differ by less than this fraction.
 constexpr uint32_t kTriesBoth = 8;
 constexpr double kClose = 0.1;

@@ -35,6 +35,8 @@ constexpr double kBytesForLane = 120, kBytesOfLane = 3;
 constexpr double kBytesOfSmall = 16384;
 // What following and still blocks bring is tried on whole tiles of at least this many pixels.
 constexpr uint64_t kMinPixelsOfTiles = uint64_t{1} << 20;
+// If a smaller share of pixels repeats a neighbour, pieces from all over the image tell its size better than tiles do.
+constexpr double kMinRepeatsOfTiles = 0.5;
 // Plans are compared on at least one of this many pixels.
 constexpr uint64_t kPixelsOfTrial = 64;
 // Estimates may be wrong by this factor.
@@ -374,16 +376,19 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   const TileSource larger = tiles.empty() ? source_ : TileSource(tiles);
   listings.share_of_sample = tiles.empty() ? 1 : share_of(larger, listings);
   Tried best{};
+  double bytes_of_pieces = 0;
   for (const Trial& kind : kinds) {
     const bool should_match =
         best.trial.still_share > kMaxStillWithoutMatches || kind.bytes > kMaxWithoutMatches * best.trial.bytes;
     if (!kind.plan.match && should_match) continue;
     const Tried tried = try_on_tiles(kind.plan, larger, listings, kinds.size() > 1, spent.trials > 0);
-    if (&kind == &kinds.front() || tried.bytes < best.bytes) best = tried;
+    if (&kind != &kinds.front() && tried.bytes >= best.bytes) continue;
+    best = tried;
+    bytes_of_pieces = kind.bytes;
   }
   TokenPlan plan = best.trial.plan;
   plan.still = best.trial.still_share >= kMinStill;
-  return {plan, best.trial.bytes, listings.repeats};
+  return {plan, listings.repeats < kMinRepeatsOfTiles ? bytes_of_pieces : best.trial.bytes, listings.repeats};
 }
 
 void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {
