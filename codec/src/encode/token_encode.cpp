@@ -18,10 +18,17 @@ constexpr double kMinRepeats = 0.08;
 // Still blocks decode several times faster than others, and hardly change the size of a file. A model has them if at
 // least this share of the blocks is still.
 constexpr double kMinStill = 0.05;
-// Tiles whose pixels follow others take two to four times as long to decode. A model with them must be smaller by this
-// factor, and by a byte for so many pixels. The high factor is for where only estimates are compared, and for images of
-// more than 8 bits, which are no screens.
-constexpr double kPriceOfFollow = 1.005, kHighPriceOfFollow = 1.15, kPixelsOfFollow = 8192;
+// Tiles whose pixels follow others take two to four times as long to decode. A model with them must be smaller by a
+// factor, and by a byte for so many pixels.
+struct PriceOfFollow {
+  double factor, pixels;
+};
+constexpr PriceOfFollow kPriceOfFollow{1.03, 2048};
+// From this effort on, bytes count more.
+constexpr uint32_t kEffortOfLowPrice = 6;
+constexpr PriceOfFollow kLowPriceOfFollow{1.005, 8192};
+// For efforts that compare only estimates, and for images of more than 8 bits, which are no screens.
+constexpr PriceOfFollow kHighPriceOfFollow{1.15, 2048};
 // If an estimate is smaller by this factor, models need not be compared.
 constexpr double kClearlyLess = 0.8;
 // Plans of the other kind are not tried if they are larger than the best one by this factor.
@@ -290,7 +297,8 @@ std::vector<TokenEncoder::Trial> TokenEncoder::best_of_kinds(const std::vector<T
 // Tries whether pixels of a plan should follow others, on tiles. With models, the bytes are those of a model if others
 // are to be compared, or if estimates do not say enough.
 TokenEncoder::Tried TokenEncoder::try_on_tiles(TokenPlan plan, const TileSource& sample, const Listings& listings,
-                                               bool has_others, bool with_models) const {
+                                               bool has_others, uint32_t effort) const {
+  const bool with_models = token_effort_of(effort).trials > 0;
   plan.still = plan.match;
   TokenModel model = begin_model(source_, plan, listings);
   const TokenTiles tiles = load_all(sample, model, ValueMap(model));
@@ -306,17 +314,19 @@ TokenEncoder::Tried TokenEncoder::try_on_tiles(TokenPlan plan, const TileSource&
   find_symbols(tiles, model);
   Tried follows{try_plan(plan, tiles, listings, kEstimate), 0};
   follows.bytes = follows.trial.bytes;
+  const PriceOfFollow price = !with_models || source_.bits() > 8 ? kHighPriceOfFollow
+                              : effort >= kEffortOfLowPrice      ? kLowPriceOfFollow
+                                                                 : kPriceOfFollow;
+  const double of_pixels = static_cast<double>(source_.pixels()) / price.pixels;
   if (with_models) {
-    const bool is_clear = follows.bytes > kBytesOfSmall && follows.bytes < kClearlyLess * plain.bytes;
+    const bool is_clear = follows.bytes > kBytesOfSmall && follows.bytes + of_pixels < kClearlyLess * plain.bytes;
     if (has_others || !is_clear) follows.bytes = with_model(follows.trial);
     if (is_clear) return follows;
     model.follow = false;
     find_symbols(tiles, model);
     plain.bytes = with_model(plain.trial);
   }
-  const double price = with_models && source_.bits() <= 8 ? kPriceOfFollow : kHighPriceOfFollow;
-  const double wanted = price * follows.bytes + static_cast<double>(source_.pixels()) / kPixelsOfFollow;
-  return wanted < plain.bytes ? follows : plain;
+  return price.factor * follows.bytes + of_pixels < plain.bytes ? follows : plain;
 }
 
 // Tries the plans that may win, each with a simple model. Returns the trials, the best one first.
@@ -381,7 +391,7 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
     const bool should_match =
         best.trial.still_share > kMaxStillWithoutMatches || kind.bytes > kMaxWithoutMatches * best.trial.bytes;
     if (!kind.plan.match && should_match) continue;
-    const Tried tried = try_on_tiles(kind.plan, larger, listings, kinds.size() > 1, spent.trials > 0);
+    const Tried tried = try_on_tiles(kind.plan, larger, listings, kinds.size() > 1, effort);
     if (&kind != &kinds.front() && tried.bytes >= best.bytes) continue;
     best = tried;
     bytes_of_pieces = kind.bytes;
