@@ -9,7 +9,7 @@
 #include "by_hand.h"
 #include "codec_testing.h"
 #include "l3/l3.hpp"
-#include "screen.h"
+#include "screen_files.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 // GCC has the function and not its header.
@@ -418,8 +418,7 @@ TEST(OutOfMemory, IsAnErrorOfDecodingWithAnOwnModel) {
     return status;
   });
   // Tiles whose pixels follow others.
-  const Bytes screen = codec_testing::encode(drawing::screen({200, 130}, {L3_COLOUR_GRAY, 8}),
-                                             codec_testing::options_of(L3_METHOD_DENSE, 96, 96, 5));
+  const Bytes screen = codec_testing::screen_file({200, 130}, {L3_COLOUR_GRAY, 8}, 96, 96);
   fail_each_allocation("decoding a screen", [&] {
     return l3_decode(screen.data(), screen.size(), nullptr, out.data(), out.size(), 0, nullptr);
   });

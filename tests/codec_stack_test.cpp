@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "codec_testing.h"
-#include "screen.h"
+#include "screen_files.h"
 
 namespace {
 
@@ -57,8 +57,7 @@ std::vector<Bytes> files() {
       made.push_back(codec_testing::encode(image, codec_testing::options_of(L3_METHOD_DENSE, 64, 64, 1)));
     }
     if (type.bits < 8) continue;
-    image = drawing::screen({160, 100}, type);
-    made.push_back(codec_testing::encode(image, codec_testing::options_of(L3_METHOD_DENSE, 160, 128, 5)));
+    made.push_back(codec_testing::screen_file({160, 100}, type, 160, 128));
   }
   return made;
 }

@@ -129,7 +129,9 @@ void print_dense(Printer& printer) {
       printer.print("dense, effort " + std::to_string(effort), drawing::draw_mixed({64, 70}, type), {64, 64},
                     L3_METHOD_DENSE, effort);
     }
-    printer.print("screen", drawing::screen({230, 130}, type), {128, 128}, L3_METHOD_DENSE, 5);
+    for (const uint32_t effort : {5u, 6u}) {  // pixels follow others where that pays, which 6 says more often
+      printer.print("screen", drawing::screen({230, 130}, type), {128, 128}, L3_METHOD_DENSE, effort);
+    }
     for (const uint32_t effort : {6u, 7u, 9u}) {
       printer.print("dense, effort " + std::to_string(effort), drawing::draw({150, 130}, type, Pattern::natural),
                     {96, 96}, L3_METHOD_DENSE, effort);

@@ -3,7 +3,7 @@
 // their own.
 #include "any_token_tile.h"
 #include "codec_testing.h"
-#include "screen.h"
+#include "screen_files.h"
 
 namespace {
 
@@ -12,14 +12,6 @@ using drawing::Dice;
 using drawing::screen;
 using drawing::Size;
 using drawing::Type;
-
-// Flags of the token model of a file; 0 without one.
-uint32_t flags_of(const Bytes& file) {
-  const uint8_t* model = nullptr;
-  size_t size = 0;
-  EXPECT_EQ(l3_find_section(file.data(), file.size(), L3_SECTION_MODEL, &model, &size, nullptr), L3_OK);
-  return size > 3 && model[0] == 1 ? model[3] : 0;
-}
 
 TEST(Follow, ScreensComeBackOnEveryTarget) {
   constexpr Type kTypes[] = {{L3_COLOUR_GRAY, 8},       {L3_COLOUR_RGB, 8},     {L3_COLOUR_RGB_ALPHA, 8},
@@ -35,39 +27,6 @@ TEST(Follow, ScreensComeBackOnEveryTarget) {
   }
   EXPECT_GE(used, 5);
   EXPECT_GE(used_literal, 1);
-}
-
-// A model of the encoder's for screens.
-Bytes model_for_screens(const Type& type) {
-  l3_training* training = nullptr;
-  EXPECT_EQ(l3_start_training(nullptr, &training, nullptr), L3_OK);
-  for (const uint64_t seed : {1u, 2u, 3u}) {
-    const Drawing d = screen({300, 180}, type, seed);
-    const l3_image image = d.image();
-    EXPECT_EQ(l3_add_to_training(training, &image, nullptr), L3_OK);
-  }
-  l3_model* model = nullptr;
-  EXPECT_EQ(l3_finish_training(training, &model, nullptr), L3_OK);
-  l3_close_training(training);
-  l3_model_info info = l3_model_info_init();
-  EXPECT_EQ(l3_describe_model(model, &info, nullptr), L3_OK);
-  const Bytes bytes(info.bytes, info.bytes + info.size);
-  l3_close_model(model);
-  return bytes;
-}
-
-l3_encode_options options_with(const Bytes& model, uint32_t tile_width, uint32_t tile_height) {
-  l3_encode_options options = options_of(L3_METHOD_DENSE, tile_width, tile_height);
-  options.model = model.data();
-  options.model_size = model.size();
-  return options;
-}
-
-void expect_that_pixels_follow(const Bytes& file) {
-  uint64_t dense = 0;
-  EXPECT_EQ(l3_count_tiles(file.data(), file.size(), L3_TILE_DENSE, &dense, nullptr), L3_OK);
-  EXPECT_GT(dense, 0u);
-  EXPECT_NE(flags_of(file) & by_hand::kFollow, 0u);
 }
 
 // Tiles of any shape: fewer lanes, several bands, and such as are narrower than the lanes.
@@ -107,8 +66,9 @@ TEST(Follow, LargeTilesAreUsedWhereTheyFit) {
 TEST(Follow, RegionsAreCropsOfTheWhole) {
   const Size size{300, 200};
   const Drawing d = screen(size, {L3_COLOUR_RGB, 8});
-  const Bytes file = encode(d, options_of(L3_METHOD_DENSE, 96, 64, 5));
-  EXPECT_NE(flags_of(file) & by_hand::kFollow, 0u);
+  const Bytes model = model_for_screens({L3_COLOUR_RGB, 8});
+  const Bytes file = encode(d, options_with(model, 96, 64));
+  expect_that_pixels_follow(file);
   Dice dice(4);
   for (const char* target : targets()) {
     const ForcedTarget forced(target);

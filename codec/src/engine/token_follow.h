@@ -23,11 +23,6 @@ class TokenFollow {
   using Pixel = std::conditional_t<kChannels == 1, uint16_t, uint64_t>;
 
  public:
-  // The neighbours of a step's pixels: the values of all channels, by lane.
-  struct Around {
-    const uint16_t *w[kChannels], *n[kChannels], *nw[kChannels], *ne[kChannels];
-  };
-
   TokenFollow() = default;
   TokenFollow(const TokenFollow&) = delete;
   TokenFollow& operator=(const TokenFollow&) = delete;
@@ -68,9 +63,9 @@ class TokenFollow {
       after_first[l] = column != 0 ? UINT32_MAX : 0;
     }
   }
-  // Finds what the pixels of these lanes follow. `flat`: the lanes whose four neighbours are equal. Lane 0 is in row
-  // `lead_row`.
-  L3_INLINE void find(uint32_t step, uint32_t lead_row, uint32_t lanes, uint32_t flat, const Around& around) {
+  // Finds what the pixels of these lanes follow. `flat`: the lanes whose four neighbours are equal. `near_sums`: of
+  // each lane's neighbours and their factors. Lane 0 is in row `lead_row`.
+  L3_INLINE void find(uint32_t step, uint32_t lead_row, uint32_t lanes, uint32_t flat, const uint16_t* near_sums) {
     Lanes& all = *lanes_;
     asking_ = lanes;
     wide_asked_ = lanes & ~flat;
@@ -99,7 +94,7 @@ class TokenFollow {
     near_asked_ = lanes & ~lanes_with_places();
     for (uint32_t left = near_asked_; left != 0; left &= left - 1) {
       const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
-      all.near_entries[lane] = near_entry(near_sum(around, lane));
+      all.near_entries[lane] = near_entry(near_sums[lane]);
       places[lane] = near_[all.near_entries[lane]];
       sources[lane] = 1 + kFollowNear;
     }
@@ -118,8 +113,9 @@ class TokenFollow {
       at[l] = its_step * kStride + index_of(lane);
     }
     for (uint32_t left = lanes & lanes_with_places(); left != 0; left &= left - 1) {
-      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
-      all.followed[size_t{index_of(lane)}] = pixels_[size_t{at[size_t{lane}]}];
+      const size_t lane = static_cast<size_t>(__builtin_ctz(left));
+      all.followed[kIndices.of[lane]] = pixels_[at[lane]];
+      __builtin_prefetch(pixels_ + at[lane] + 3 * kStride);  // what the lane follows three steps later, mostly
     }
     lead_row_ = lead_row;
     load_followed();
@@ -188,15 +184,6 @@ class TokenFollow {
     }
     return lanes;
   }
-  L3_INLINE uint32_t near_sum(const Around& around, uint32_t lane) const {
-    uint32_t sum = 0;
-    for (uint32_t c = 0; c < channels_; ++c) {
-      const uint16_t* const factors = kNearFactors[c];
-      sum += uint32_t{around.w[c][lane]} * factors[0] + uint32_t{around.n[c][lane]} * factors[1] +
-             uint32_t{around.nw[c][lane]} * factors[2] + uint32_t{around.ne[c][lane]} * factors[3];
-    }
-    return sum;
-  }
   // Offers the pixels to the entries that they asked.
   L3_INLINE void offer() {
     const auto put = [](uint32_t & entry, uint32_t word) __attribute__((always_inline)) {
@@ -242,11 +229,17 @@ class TokenFollow {
   // ---- pixels: of a step, in an order of the processor's
 
   // Where a lane's pixel is among those of its step.
-  L3_INLINE static uint32_t index_of(uint32_t lane) {
-    if constexpr (kChannels == 1) return lane;
+  L3_INLINE static constexpr uint32_t index_of(uint32_t lane) {
+    if (kChannels == 1) return lane;
     const uint32_t of_part = lane % kRecords;
     return lane - of_part + of_part % 8 / 2 * (kRecords / 4) + of_part / 8 * 2 + of_part % 2;
   }
+  struct Indices {
+    uint8_t of[kLanes];
+    constexpr Indices() : of() {
+      for (uint32_t l = 0; l < kLanes; ++l) of[l] = static_cast<uint8_t>(index_of(l));
+    }
+  };
   L3_INLINE void keep_pixels(uint32_t step, const Records (&here)[kChannels][kRecordParts]) {
     uint16_t* const to = reinterpret_cast<uint16_t*>(pixels_ + size_t{step} * kStride);
     for (uint32_t part = 0; part < kRecordParts; ++part) {
@@ -278,6 +271,8 @@ class TokenFollow {
       }
     }
   }
+
+  static constexpr Indices kIndices{};
 
   Lanes* lanes_ = nullptr;  // the start of the memory; then:
   uint32_t *near_ = nullptr, *wide_ = nullptr;

@@ -260,24 +260,23 @@ class TokenLoop : TokenRecords<W, kChannels, kUse, Sink> {
   }
   // Finds what the pixels follow.
   L3_STAGE void find_follows() {
-    typename Follow::Around around;
-    for (uint32_t c = 0; c < channels(); ++c) {
-      around.w[c] = now_ + place_of(kRoleW, c);
-      around.n[c] = now_ + place_of(kRoleN, c);
-      around.nw[c] = now_ + place_of(kRoleNw, c);
-      around.ne[c] = now_ + place_of(kRoleNe, c);
-    }
     Records flat[kRecordParts];
+    alignas(64) uint16_t near_sums[kRecordParts * kRecords];
     L3_UNROLL_RECORDS {
       flat[part] = W::all_records(0xFFFF);
+      Records sum = W::all_records(0);
       const uint16_t* const now = now_ + part * kRecords;
       for (uint32_t c = 0; c < channels(); ++c) {
-        const Records n = near(now, kRoleN, c);
-        const Records same = W::both(W::same(near(now, kRoleNw, c), n), W::same(near(now, kRoleNe, c), n));
-        flat[part] = W::both(flat[part], W::both(W::same(near(now, kRoleW, c), n), same));
+        const Records w = near(now, kRoleW, c), n = near(now, kRoleN, c), nw = near(now, kRoleNw, c),
+                      ne = near(now, kRoleNe, c);
+        flat[part] = W::both(flat[part], W::both(W::same(w, n), W::both(W::same(nw, n), W::same(ne, n))));
+        const uint16_t* const factors = kNearFactors[c];
+        sum = W::sum(sum, W::sum(W::sum(W::times(w, factors[0]), W::times(n, factors[1])),
+                                 W::sum(W::times(nw, factors[2]), W::times(ne, factors[3]))));
       }
+      W::store_records(near_sums + part * kRecords, sum);
     }
-    follow_.find(step_, this->lead_row_, lanes_of(to_decode_), lanes_of(flat), around);
+    follow_.find(step_, this->lead_row_, lanes_of(to_decode_), lanes_of(flat), near_sums);
   }
   // The numbers of what the pixels follow, from the sources and which neighbours the followed pixels equal.
   L3_INLINE Records follow_numbers(const uint16_t* now, uint32_t part) const {

@@ -35,6 +35,7 @@ struct TokenWarp : Base {
   L3_INLINE static Records without(Records a, Records b) { return {a.v & ~b.v}; }
   L3_INLINE static Records sum(Records a, Records b) { return {a.v + b.v}; }
   L3_INLINE static Records difference(Records a, Records b) { return {a.v - b.v}; }
+  L3_INLINE static Records times(Records a, uint16_t factor) { return {a.v * factor}; }
   using Base::both, Base::either, Base::select;
   // Adds the bias of values, or takes it away.
   L3_INLINE static Records flipped(Records a) { return {a.v ^ static_cast<uint16_t>(kValueBias)}; }
