@@ -238,7 +238,8 @@ drawing::Drawing draw_dots(Size size, Type type) {
 
 // One token tile whose pixels follow others or whose rows may be still, of random symbols, against tiles without
 // either, and what the encoder writes with a model that was trained on screens: a screen, and dots, of which every lane
-// asks the tables, as with random symbols. These also make branches take turns, which costs up to 2.2 times as long.
+// asks the tables, as with random symbols. No processor predicts what random symbols do: they take up to 2.2 times as
+// long.
 void compare_follow(Size size, l3_colour colour, uint32_t plain) {
   const Type type{colour, 8};
   std::vector<Subject> subjects;
