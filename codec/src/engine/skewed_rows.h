@@ -36,17 +36,10 @@ class SkewedRows {
   // Puts a row at once. For each row this is used, or the two functions above.
   void put_row(uint32_t row, const Number* numbers) {
     if (out_.pixels == nullptr) return;
-    for (uint32_t first = 0; first < width_; first += kSteps) {
-      const uint32_t count = smaller(kSteps, width_ - first);
-      for (uint32_t i = 0; i < count; ++i) {
-        if (are_bytes_) {
-          turned_bytes_[0][i] = static_cast<uint8_t>(numbers[first + i]);
-        } else {
-          turned_[0][0][i] = numbers[first + i];
-        }
-      }
-      write(row, first, first + count, 0, 0);
-    }
+    const uint32_t first = out_.x0, end = smaller(width_, out_.x1);
+    if (row < out_.y0 || row >= out_.y1) return;
+    static_cast<const Self&>(*this).store_numbers(out_.pixels + (row - out_.y0) * out_.stride, end - first,
+                                                  numbers + first);
   }
   L3_INLINE void end_step(uint32_t step) {
     if (step % kSteps == kSteps - 1 || step + 1 == steps_) flush(step / kSteps * kSteps, step + 1);

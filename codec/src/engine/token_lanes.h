@@ -1,10 +1,22 @@
 // Decodes a tile of few lanes with a literal token model on a processor: small images such as digits have such tiles.
-// One pixel after the other, in numbers and not in vectors, of which the lanes would use few elements. The rules are
-// those of TokenLoop.
+// In numbers and not in vectors, of which the lanes would use few elements. The rules are those of TokenLoop.
+//
+// What limits one lane is the chain from a state to its symbol and the next state. So what depends on the pixels above
+// is computed before, and what depends on the symbol is selected from what each symbol would mean. Where all
+// neighbours are equal, most slots belong to one symbol, and the next state is computed without a look-up.
 #pragma once
 
+#include <algorithm>
+
 #include "engine/still_rows.h"
+#include "engine/vectors.h"
 #include "engine/wavefront.h"
+
+#if defined(__clang__)
+#define L3_UNROLL_LANES _Pragma("clang loop unroll(full)") for (uint32_t l = 0; l < kCount; ++l)
+#else
+#define L3_UNROLL_LANES _Pragma("GCC unroll 4") for (uint32_t l = 0; l < kCount; ++l)
+#endif
 
 namespace l3 {
 
@@ -15,7 +27,9 @@ class TokenLanes : Wavefront<W, Sink> {
 
  public:
   TokenLanes(const TileShape& shape, const TileEntry& entry, const TokenTables& tables, Sink& sink, Classes& classes)
-      : Base(shape, entry, sink, classes), tables_(tables) {}
+      : Base(shape, entry, sink, classes),
+        tables_(tables),
+        pitch_(static_cast<int32_t>(kBefore + shape.width + kBehind)) {}
 
   Fault decode() {
     this->load_states();
@@ -28,213 +42,298 @@ class TokenLanes : Wavefront<W, Sink> {
  private:
   using Base::at_, Base::ending_, Base::height_, Base::payload_bytes_, Base::sink_, Base::state_, Base::width_;
 
-  // The rows that are needed at a time, a power of two. Each has margins.
-  static constexpr uint32_t kRows = kCount == 1 ? 4 : 4 * kCount, kMargin = 2;
+  static constexpr uint32_t kAll = (1u << kCount) - 1;
+  static constexpr uint32_t kSlots = kProbabilities / kTokenBuckets;
+  // Rows have margins: two numbers before, one behind. When lane 0 begins a row, the last kKept rows are needed.
+  static constexpr uint32_t kBefore = 2, kBehind = 2, kKept = kCount + 1;
+  static constexpr uint32_t kMostNumbers = (kKept + kCount + 1) * (kBefore + kMaxTileEdge + kBehind);
+  // The equalities of section 14.4: all of them, those with W, and W with WW.
+  static constexpr uint32_t kAllEqual = kMatchPatterns - 1, kWithW = 0x19, kWwIsW = 0x10, kNwIsN = 6;
+  // Each pixel takes at most three words of a window.
+  static constexpr uint32_t kMostSteps = 64;
+  static_assert(6 * kCount * kMostSteps <= W::Reader::kReach || kCount > 1);
 
-  // A lane, and its pixel in a step. All values have the bias.
+  // A lane, and its next pixel. All values have the bias.
   struct Lane {
-    uint32_t state, x, y;
-    uint32_t w, ww;
-    uint16_t *here, *above, *above_two;
-    uint64_t still;   // a bit for each segment of the row
-    uint32_t ending;  // the column from which on the lane takes no words
-    uint32_t value, number;
-
-    L3_INLINE bool is_still() const { return (still >> (x / kBlockEdge) & 1) != 0; }
-  };
-  struct Neighbours {
-    uint32_t w, n, nw, ne, ww, nn, nne, nww;
-
-    L3_INLINE explicit Neighbours(const Lane& lane)
-        : w(lane.w), n(w), nw(w), ne(w), ww(lane.ww), nn(w), nne(w), nww(w) {
-      if (lane.y == 0) return;
-      const uint16_t *const above = lane.above + lane.x, *const above_two = lane.above_two + lane.x;
-      n = above[0];
-      nw = *(above - 1);
-      nww = *(above - 2);
-      ne = above[1];
-      nn = above_two[0];
-      nne = above_two[1];
-    }
-    // The equalities of section 14.4. Those with W are known last.
-    L3_INLINE uint32_t pattern() const {
-      const uint32_t known = uint32_t{n == ne} << 1 | uint32_t{n == nw} << 2 | uint32_t{nn == n} << 5 |
-                             uint32_t{nne == ne} << 6 | uint32_t{nww == nw} << 7;
-      return known | (uint32_t{w == n} | uint32_t{w == nw} << 3 | uint32_t{ww == w} << 4);
-    }
-    // What a match repeats. Without branches, which no processor predicts.
-    L3_INLINE uint32_t repeated(uint32_t match) const {
-      static_assert(kMatchW == 0 && kMatchN == 1 && kMatchNe == 2 && kMatchNw == 3);
-      return static_cast<uint16_t>((w | uint64_t{n} << 16 | uint64_t{ne} << 32 | uint64_t{nw} << 48) >>
-                                   (16 * (match % 4)));
-    }
-    L3_INLINE uint32_t still() const { return n == nw ? w : n; }
+    uint32_t state, w;
+    uint32_t equal, known;  // the pixel's equalities with W or WW, and the others of the pixel before
+    uint16_t* pixel;
+    uint32_t floor;  // below it, the lane takes words
+    uint32_t x, y;
   };
 
-  uint16_t* row(uint32_t y) { return values_[y % kRows] + kMargin; }
+  // For each neighbour that a pixel may repeat, a byte: the equalities with W and WW of the next pixel. The index has
+  // the equalities 0 to 3 of the pixel, and in bit 4 whether NW is NE. That W may be NE is left out.
+  struct Repeats {
+    uint32_t of[32];
+    constexpr Repeats() : of() {
+      for (uint32_t i = 0; i < 32; ++i) {
+        const uint32_t w_n = i & 1, n_ne = i >> 1 & 1, n_nw = i >> 2 & 1, w_nw = i >> 3 & 1, nw_ne = i >> 4 & 1;
+        of[i] = (w_n << 3 | kWwIsW) | (n_ne | 8 | w_n << 4) << 8 | (1 | n_ne << 3) << 16 |
+                (nw_ne | n_nw << 3 | w_nw << 4) << 24;
+      }
+    }
+  };
+  static constexpr Repeats kRepeats{};
+  static constexpr uint32_t kWIsNe = 0x100001;
 
   bool decode_values() {
     sink_.save_states(0, at_, state_);
     sink_.begin(width_, height_, kCount);
-    for (uint32_t i = 0; i < kMatchPatterns && tables_.match; ++i) {
-      first_[i] = static_cast<uint16_t>(tables_.match_table[tables_.match_row[i] * kMatchOctaves] * kTokenBuckets);
-    }
     alignas(64) uint32_t states[kLanes];
     for (uint32_t part = 0; part < W::kParts; ++part) W::store(states + part * W::kPartLanes, state_[part]);
     Lane lanes[kCount] = {};
     for (uint32_t l = 0; l < kCount; ++l) lanes[l].state = states[l];
-    if constexpr (kCount == 1) {
-      if (!decode_rows(lanes[0])) return false;
-    } else {
-      if (!decode_steps(lanes)) return false;
-    }
+    if (!decode_steps(lanes)) return false;
     for (uint32_t l = 0; l < kCount; ++l) states[l] = lanes[l].state;
     for (uint32_t part = 0; part < W::kParts; ++part) state_[part] = W::load(states + part * W::kPartLanes);
     return true;
   }
 
-  // ---- one lane: a segment after the other
-
-  bool decode_rows(Lane& lane) {
-    for (; lane.y < height_; ++lane.y) {
-      begin_row(lane);
-      for (lane.x = 0; lane.x < width_;) {
-        if (!decode_segment(lane, smaller(lane.x + kBlockEdge, width_))) return false;
-      }
-      end_row(lane);
-    }
-    return true;
-  }
-  bool decode_segment(Lane& all, uint32_t end) {
-    Lane lane = all;  // a copy that need not be in memory
-    const uint8_t* words = this->reader_.window(at_);
-    const uint8_t* const first_word = words;
-    if (lane.is_still()) {
-      for (; lane.x < end; ++lane.x) keep(lane, Neighbours(lane).still());
-    } else {
-      for (; lane.x < end; ++lane.x) {
-        if (!decode_match(lane, words) && decode_token(lane, words)) decode_raw(lane, words);
-        keep(lane, lane.value);
-      }
-    }
-    all = lane;
-    return this->advance(static_cast<uint32_t>(words - first_word));
-  }
-
-  // ---- several lanes: a step after the other, as TokenLoop does
+  // ---- the way of the lanes
 
   bool decode_steps(Lane (&lanes)[kCount]) {
     const uint32_t period = dense_period(width_, kCount), steps = dense_steps(width_, height_, kCount);
-    for (uint32_t l = 1; l < kCount; ++l) {
+    for (uint32_t l = 0; l < kCount; ++l) {
       // Each lane begins two steps after the one above it. Until then it is above the tile.
-      lanes[l].x = period - 2 * l;
-      lanes[l].y = l - kCount;
+      lanes[l].x = l == 0 ? 0 : period - 2 * l;
+      lanes[l].y = l == 0 ? 0 : l - kCount;
     }
-    for (uint32_t step = 0; step < steps; ++step) {
-      if (!decode_step(lanes)) return false;
-      for (Lane& lane : lanes) {
-        if (++lane.x < period) continue;
-        lane.x = 0;
-        lane.y += kCount;
+    next_row_ = values_ + kBefore + static_cast<int32_t>(kKept) * pitch_;
+    // In the steps of a run, no lane begins or ends its row, or its ending.
+    for (uint32_t step = 0, count; step < steps; step += count) {
+      uint32_t active = 0;
+      count = smaller(steps - step, kMostSteps / kCount);
+      for (uint32_t l = 0; l < kCount; ++l) {
+        Lane& lane = lanes[l];
+        if (lane.x == period) {
+          lane.x = 0;
+          lane.y += kCount;
+        }
+        if (lane.y < height_ && lane.x < width_) {
+          if (lane.x == 0) begin_row(lanes, l);
+          const bool has_ending = lane.y >= ending_.row, ends = has_ending && lane.x >= ending_.column;
+          lane.floor = ends ? 0 : kStateFloor;
+          count = smaller(count, (has_ending && !ends ? smaller(ending_.column, width_) : width_) - lane.x);
+          active |= 1u << l;
+        } else {
+          count = smaller(count, (lane.y >= height_ && lane.x < width_ ? width_ : period) - lane.x);
+        }
+      }
+      if (active != 0 && !pass(lanes, active, count)) return false;
+      for (uint32_t l = 0; l < kCount; ++l) {
+        lanes[l].x += count;
+        if ((active >> l & 1) != 0 && lanes[l].x == width_) end_row(lanes[l]);
       }
     }
     return true;
   }
-  L3_INLINE bool decode_step(Lane (&lanes)[kCount]) {
-    const uint8_t* words = this->reader_.window(at_);
-    const uint8_t* const first_word = words;
-    uint32_t escaped = 0, raw = 0;  // a bit for each lane
-    for (uint32_t l = 0; l < kCount; ++l) {
-      Lane& lane = lanes[l];
-      if (!is_inside(lane)) continue;
-      if (lane.x == 0) begin_row(lane);
-      if (lane.is_still()) {
-        lane.value = Neighbours(lane).still();
-      } else if (!decode_match(lane, words)) {
-        escaped |= 1u << l;
+  bool pass(Lane (&lanes)[kCount], uint32_t active, uint32_t& count) {
+    if (kCount == 1 && tables_.still) {
+      count = smaller(count, kBlockEdge - lanes[0].x % kBlockEdge);
+      if (still_rows_.is_still(lanes[0].x, lanes[0].y)) {
+        copy_still(lanes[0], count);
+        return true;
       }
     }
-    for (uint32_t l = 0; l < kCount; ++l) {
-      if ((escaped >> l & 1) != 0 && decode_token(lanes[l], words)) raw |= 1u << l;
-    }
-    for (uint32_t l = 0; l < kCount; ++l) {
-      if ((raw >> l & 1) != 0) decode_raw(lanes[l], words);
-    }
-    for (Lane& lane : lanes) {
-      if (!is_inside(lane)) continue;
-      keep(lane, lane.value);
-      if (lane.x + 1 == width_) end_row(lane);
-    }
-    return this->advance(static_cast<uint32_t>(words - first_word));
+    if ((active & 1) != 0 && lanes[0].y == 0) return run<true>(lanes, active, count);
+    return run<false>(lanes, active, count);
   }
-  L3_INLINE bool is_inside(const Lane& lane) const { return lane.x < width_ && lane.y < height_; }
 
-  // ---- rows and pixels
+  // ---- rows
 
   // Section 13.3: what is beyond the tile's edges.
-  L3_INLINE void begin_row(Lane& lane) {
-    lane.here = row(lane.y);
-    lane.w = lane.ww = kValueBias;
+  void begin_row(Lane (&lanes)[kCount], uint32_t l) {
+    if (l == 0) make_room(lanes);
+    Lane& lane = lanes[l];
+    lane.pixel = next_row_;
+    next_row_ += pitch_;
+    lane.equal = kWithW;
+    lane.w = kValueBias;
     if (lane.y > 0) {
-      lane.above = row(lane.y - 1);
-      lane.above_two = row(lane.y - (lane.y > 1 ? 2 : 1));
-      lane.w = lane.ww = lane.above[-1] = lane.above[-2] = lane.above[0];
+      uint16_t* const above = lane.pixel - pitch_;
+      lane.w = above[-1] = above[-2] = above[0];
+      lane.known = kNwIsN | uint32_t{above[0] == *(above - pitch_)} << 6;
     }
-    lane.still = tables_.still ? still_rows_.from(0, lane.y) : 0;
-    lane.ending = lane.y >= ending_.row ? ending_.column : width_;
+    lane.pixel[-1] = static_cast<uint16_t>(lane.w);
   }
-  L3_INLINE void end_row(const Lane& lane) {
-    lane.here[width_] = lane.here[width_ - 1];
-    sink_.put_row(lane.y, lane.here);
+  // Moves rows to where memory begins if a row of each lane does not fit behind them.
+  L3_INLINE void make_room(Lane (&lanes)[kCount]) {
+    uint16_t* const begin = values_ + kBefore + static_cast<int32_t>(kKept) * pitch_;
+    if (next_row_ + static_cast<int32_t>(kCount) * pitch_ <= values_ + kMostNumbers) return;
+    const ptrdiff_t shift = begin - next_row_;
+    std::copy(values_ - shift, next_row_, values_);
+    for (Lane& lane : lanes) lane.pixel += shift;
+    next_row_ = begin;
   }
-  L3_INLINE static void keep(Lane& lane, uint32_t value) {
-    lane.ww = lane.w;
-    lane.w = value;
-    lane.here[lane.x] = static_cast<uint16_t>(value);
+  void end_row(Lane& lane) {
+    uint16_t* const end = lane.pixel;
+    end[0] = end[-1];
+    if (lane.y == 0) *(end - pitch_) = end[-1];
+    sink_.put_row(lane.y, end - width_);
   }
-  // Decodes what a pixel repeats. Returns false if it repeats nothing.
-  L3_INLINE bool decode_match(Lane& lane, const uint8_t*& words) const {
-    if (!tables_.match) return false;
-    const Neighbours near(lane);
-    const uint32_t match = decode_symbol(lane, first_[near.pattern()], words);
-    lane.value = near.repeated(match);
-    return match <= kMatchNw;
+  // Pixels of a still segment.
+  void copy_still(Lane& lane, uint32_t count) {
+    for (; count > 0; --count) {
+      const uint16_t* const above = lane.pixel - pitch_;
+      if (lane.y > 0 && above[0] != above[-1]) lane.w = above[0];
+      if (lane.y == 0) *(lane.pixel - pitch_) = static_cast<uint16_t>(lane.w);
+      *lane.pixel++ = static_cast<uint16_t>(lane.w);
+    }
+    lane.equal = kWithW;
+    if (lane.y == 0) return;
+    const uint16_t *const here = lane.pixel, *const above = here - pitch_;
+    lane.equal = uint32_t{lane.w == above[0]} | uint32_t{lane.w == above[-1]} << 3 | uint32_t{lane.w == here[-2]} << 4;
+    lane.known = uint32_t{above[-1] == above[0]} << 1 | uint32_t{above[-2] == above[-1]} << 2 |
+                 uint32_t{*(above - pitch_) == above[0]} << 6;
   }
-  // Returns whether raw bits follow.
-  L3_INLINE bool decode_token(Lane& lane, const uint8_t*& words) const {
-    const uint32_t table = tables_.literal_table[smaller(lane.w ^ kValueBias, 255)];
-    lane.number = decode_symbol(lane, table * kTokenBuckets, words);
-    lane.value = value_of(lane.number);
-    return lane.number >= kDirectTokens;
+
+  // ---- pixels
+
+  // Of a bucket's slots, how many are its own: a byte that is loaded at once.
+  L3_INLINE static uint32_t slots_of_own(const Bucket& bucket) {
+    return reinterpret_cast<const uint8_t*>(&bucket.own)[__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 2 : 1];
   }
-  L3_INLINE void decode_raw(Lane& lane, const uint8_t*& words) const {
-    const uint32_t count = raw_bits_of(lane.number);
-    lane.value = value_of(first_of(lane.number) | (lane.state & ((1u << count) - 1)));
-    lane.state >>= count;
-    refill(lane, words);
-  }
-  L3_INLINE uint32_t value_of(uint32_t number) const { return (number & ((1u << tables_.depth[0]) - 1)) ^ kValueBias; }
-  // As Wavefront does for lanes.
-  L3_INLINE uint32_t decode_symbol(Lane& lane, uint32_t first_bucket, const uint8_t*& words) const {
-    constexpr uint32_t kSlots = kProbabilities / kTokenBuckets;
-    const uint32_t slot = lane.state % kProbabilities, place = slot % kSlots;
-    const Bucket bucket = tables_.buckets[first_bucket + slot / kSlots];
-    const uint32_t chosen = place < (bucket.own >> 16 & 0xFF) ? bucket.own & 0xFF000FFF : bucket.other;
-    const uint32_t number = ((chosen >> 12) + place) % kProbabilities;
-    lane.state = chosen % kProbabilities * (lane.state >> kProbabilityBits) + number;
-    refill(lane, words);
-    return chosen >> 24;
-  }
-  L3_INLINE static void refill(Lane& lane, const uint8_t*& words) {
-    const bool is_low = (lane.x < lane.ending) & (lane.state < kStateFloor);
-    const uint32_t filled = lane.state << 16 | load_u16(words);
-    lane.state = is_low ? filled : lane.state;
-    words += 2 * uint32_t{is_low};
+  // kFirst: lane 0 is in the first row, where W takes the place of all neighbours above.
+  template <bool kFirst>
+  L3_STAGE bool run(Lane (&all)[kCount], uint32_t active, uint32_t steps) {
+    const uint8_t* words = this->reader_.window(at_);
+    const uint8_t* const first_word = words;
+    const TokenTables& tables = tables_;
+    const ptrdiff_t pitch = pitch_;
+    const int32_t places[4] = {-1, -pitch_, 1 - pitch_, -1 - pitch_};  // by match
+    Lane lanes[kCount];                                                // need not be in memory
+    std::copy_n(all, kCount, lanes);
+    const auto is_active = [&](uint32_t l) __attribute__((always_inline)) {
+      return kCount == 1 || (active >> l & 1) != 0;
+    };
+    const auto is_first = [](uint32_t l) __attribute__((always_inline)) { return kFirst && l == 0; };
+    const auto refill = [&](Lane & lane) __attribute__((always_inline)) {
+      const bool is_low = lane.state < lane.floor;
+      const uint32_t filled = held(lane.state << 16 | load_u16(words));
+      lane.state = is_low ? filled : lane.state;
+      words += 2 * uint32_t{is_low};
+    };
+    const auto decode_symbol = [&](Lane & lane, uint32_t first_bucket) __attribute__((always_inline)) {
+      const uint32_t slot = lane.state % kProbabilities, place = slot % kSlots;
+      const Bucket& bucket = tables.buckets[size_t{first_bucket} + slot / kSlots];
+      const uint32_t own = held(bucket.own & 0xFF000FFF), other = held(bucket.other);
+      const uint32_t chosen = place < slots_of_own(bucket) ? own : other;
+      const uint32_t number = ((chosen >> 12) + place) % kProbabilities;
+      lane.state = chosen % kProbabilities * (lane.state >> kProbabilityBits) + number;
+      refill(lane);
+      return chosen >> 24;
+    };
+    const auto put = [&](uint32_t l) __attribute__((always_inline)) {
+      if (is_first(l)) *(lanes[l].pixel - pitch) = static_cast<uint16_t>(lanes[l].w);  // in row 1, NN is N
+      *lanes[l].pixel++ = static_cast<uint16_t>(lanes[l].w);
+    };
+    do {
+      uint32_t patterns[kCount] = {}, escaped = 0;  // a bit for each lane
+      bool is_flat = tables.match;
+      L3_UNROLL_LANES {
+        Lane& lane = lanes[l];
+        if (!is_active(l)) continue;
+        if (is_first(l)) {
+          lane.known = kAllEqual & ~kWithW;
+        } else {
+          const uint16_t *const above = lane.pixel - pitch, *const two = above - pitch;
+          lane.known = uint32_t{above[0] == above[1]} << 1 | uint32_t{two[1] == above[1]} << 6 | (lane.known & 2) << 1 |
+                       (lane.known & 4) << 5 | (lane.known & 64) >> 1;
+        }
+        patterns[l] = lane.known | lane.equal;
+        is_flat = is_flat && patterns[l] == kAllEqual;
+      }
+      if (is_flat) {
+        bool goes_on;
+        do {
+          L3_UNROLL_LANES {
+            Lane& lane = lanes[l];
+            if (!is_active(l)) continue;
+            const uint32_t slot = lane.state % kProbabilities;
+            if (slot - tables.flat.first < tables.flat.count) {
+              const uint32_t number = held(tables.flat.number - slot + 2 * (slot % kSlots));
+              lane.state = tables.flat.frequency * (lane.state >> kProbabilityBits) + number;
+              if (lane.state < lane.floor) refill(lane);
+            } else if (decode_symbol(lane, tables.match_bucket[kAllEqual]) > kMatchNw) {
+              escaped |= 1u << l;
+            }
+          }
+          if (escaped != 0) break;
+          goes_on = --steps > 0;
+          L3_UNROLL_LANES {
+            if (!is_active(l)) continue;
+            put(l);
+            const uint16_t *const above = lanes[l].pixel - pitch, *const two = above - pitch;
+            goes_on = goes_on && (is_first(l) || (above[1] == lanes[l].w && two[1] == lanes[l].w));
+          }
+        } while (goes_on);
+        if (escaped == 0) continue;
+      } else {
+        L3_UNROLL_LANES {
+          Lane& lane = lanes[l];
+          if (!is_active(l)) continue;
+          if (!tables.match) {
+            escaped |= 1u << l;
+            continue;
+          }
+          const uint16_t* const above = lane.pixel - pitch;
+          // What holds for the next pixel if this one repeats a neighbour.
+          const uint32_t equal = is_first(l) ? kWithW * 0x01010101u
+                                             : kRepeats.of[patterns[l] % 16 | uint32_t{above[-1] == above[1]} << 4] |
+                                                   (lane.w == above[1] ? kWIsNe : 0);
+          const uint32_t match = decode_symbol(lane, tables.match_bucket[patterns[l]]);
+          if (match > kMatchNw) {
+            escaped |= 1u << l;
+            continue;
+          }
+          if (!is_first(l)) lane.w = lane.pixel[places[match]];
+          lane.equal = (equal >> (8 * match)) % 256;
+        }
+      }
+      if (escaped != 0) {
+        uint32_t numbers[kCount] = {}, raw = 0;
+        L3_UNROLL_LANES {
+          if ((escaped >> l & 1) == 0) continue;
+          const uint32_t context = smaller(lanes[l].w ^ kValueBias, 255);
+          numbers[l] = decode_symbol(lanes[l], tables.literal_table[context] * kTokenBuckets);
+          if (numbers[l] >= kDirectTokens) raw |= 1u << l;
+        }
+        L3_UNROLL_LANES {
+          if ((raw >> l & 1) == 0) continue;
+          Lane& lane = lanes[l];
+          const uint32_t bits = raw_bits_of(numbers[l]);
+          numbers[l] = first_of(numbers[l]) | (lane.state & ((1u << bits) - 1));
+          lane.state >>= bits;
+          refill(lane);
+        }
+        L3_UNROLL_LANES {
+          if ((escaped >> l & 1) == 0) continue;
+          Lane& lane = lanes[l];
+          const uint32_t value = (numbers[l] & ((1u << tables.depth[0]) - 1)) ^ kValueBias;
+          const uint16_t* const above = lane.pixel - pitch;
+          const uint32_t n = is_first(l) ? value : above[0], ne = is_first(l) ? value : above[1];
+          // Encoders do not let pixels escape that equal a neighbour.
+          lane.equal = 0;
+          if ((value == lane.w) | (value == n) | (value == ne)) {
+            lane.equal = uint32_t{value == ne} | uint32_t{value == n} << 3 | uint32_t{value == lane.w} << 4;
+          }
+          lane.w = value;
+        }
+      }
+      L3_UNROLL_LANES {
+        if (is_active(l)) put(l);
+      }
+      --steps;
+    } while (steps > 0);
+    std::copy_n(lanes, kCount, all);
+    return this->advance(static_cast<uint32_t>(words - first_word));
   }
 
   const TokenTables& tables_;
-  uint16_t first_[kMatchPatterns];  // the first bucket of each pattern of equalities
-  uint16_t values_[kRows][kMargin + kMaxTileEdge + 1];
+  const int32_t pitch_;
+  uint16_t* next_row_;
+  alignas(64) uint16_t values_[kMostNumbers];
   StillRows still_rows_;
 };
 

@@ -19,7 +19,7 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
       list_colours(out.colours != nullptr ? out.colour_bytes : tables.channels);
       return;
     }
-    if (tables.channels != 1) return;
+    if (tables.channels != 1 || tables.listing == Listing::none) return;
     for (uint32_t v = 0; v < 1u << smaller(tables.depth[0], 6); ++v) {
       low_[v] = static_cast<uint8_t>(tables.sample_of(0, v));
       high_[v] = static_cast<uint8_t>(tables.sample_of(0, v) >> 8);
@@ -27,15 +27,11 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   }
 
   L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, uint32_t lane, uint32_t step) const {
-    const TileOutput& out = this->out_;
     if constexpr (kChannels == 1) {
-      if (this->are_bytes_) return store_bytes(row, at, count, this->bytes(lane, step));
-    }
-    if (out.colours != nullptr) {
-      row += size_t{at} * out.colour_bytes;
-      for (uint32_t i = 0; i < count; ++i, row += out.colour_bytes) {
-        const uint32_t index = tables_.sample_of(0, value(0, lane, step + i));
-        for (uint32_t c = 0; c < out.colour_bytes; ++c) row[c] = out.colours[4 * (index & 0xFF) + c];
+      if (this->are_bytes_) {
+        store_bytes(row, at, count, this->bytes(lane, step));
+      } else {
+        store_words(row, at, count, this->numbers(0, lane, step));
       }
     } else if (tables_.bits > 8) {
       put_samples(reinterpret_cast<uint16_t*>(row) + size_t{at} * tables_.channels, count, lane, step);
@@ -43,13 +39,38 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
       put_samples(row + size_t{at} * tables_.channels, count, lane, step);
     }
   }
-
- private:
-  L3_INLINE uint32_t value(uint32_t channel, uint32_t lane, uint32_t step) const {
-    return *this->numbers(channel, lane, step) ^ kValueBias;
+  // Puts pixels of a row from the first column on that is requested.
+  L3_INLINE void store_numbers(uint8_t* row, uint32_t count, const uint16_t* numbers) const {
+    if (!this->are_bytes_ || (listed_channels_ == 0 && tables_.listing == Listing::none)) {
+      return store_words(row, 0, count, numbers);
+    }
+    for (uint32_t at = 0; at < count; at += kByteRun) {
+      alignas(64) uint8_t bytes[kByteRun];
+      const uint32_t run = smaller(kByteRun, count - at);
+      for (uint32_t i = 0; i < run; ++i) bytes[i] = static_cast<uint8_t>(numbers[at + i]);
+      store_bytes(row, at, run, bytes);
+    }
   }
 
-  // Stores pixels of one channel whose values are bytes.
+ private:
+  static constexpr uint32_t kByteRun = 64;
+
+  // Stores pixels of one engine channel.
+  L3_INLINE void store_words(uint8_t* row, uint32_t at, uint32_t count, const uint16_t* values) const {
+    const TileOutput& out = this->out_;
+    if (out.colours != nullptr) {
+      row += size_t{at} * out.colour_bytes;
+      for (uint32_t i = 0; i < count; ++i, row += out.colour_bytes) {
+        const uint32_t index = tables_.sample_of(0, value_of(values[i]));
+        for (uint32_t c = 0; c < out.colour_bytes; ++c) row[c] = out.colours[4 * (index & 0xFF) + c];
+      }
+    } else if (tables_.bits > 8) {
+      put_one(reinterpret_cast<uint16_t*>(row) + size_t{at} * tables_.channels, count, values);
+    } else {
+      put_one(row + size_t{at} * tables_.channels, count, values);
+    }
+  }
+  // The same of values that are bytes.
   L3_INLINE void store_bytes(uint8_t* row, uint32_t at, uint32_t count, const uint8_t* values) const {
     if (listed_channels_ == 4) {
       put_listed<4>(row + size_t{at} * 4, count, values);
@@ -70,9 +91,7 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
       if (tables_.listing == Listing::none && channels == 4) return put_bytes<4>(to, count, lane, step);
       if (tables_.listing == Listing::none && channels == 3) return put_bytes<3>(to, count, lane, step);
     }
-    if constexpr (kChannels == 1) {
-      put_one(to, count, this->numbers(0, lane, step));
-    } else if (tables_.listing == Listing::none) {
+    if (tables_.listing == Listing::none) {
       for (uint32_t c = 0; c < channels; ++c) {
         put_mapped(to + c, channels, count, c, lane, step, [](uint32_t v) { return v; });
       }

@@ -42,6 +42,35 @@ Fault read_parts(Reader& reader, uint32_t channels, Tables& tables) {
   return {};
 }
 
+// Finds the longest run of slots of a symbol that repeats a neighbour. Where one symbol has most slots, it fills up the
+// buckets of all symbols that have none.
+SlotRun find_run(const Bucket* buckets) {
+  constexpr uint32_t kSlots = kProbabilities / kTokenBuckets;
+  SlotRun best{};
+  uint32_t begin = 0;
+  for (uint32_t q = 0; q < kTokenBuckets; ++q) {
+    const Bucket& bucket = buckets[q];
+    if ((bucket.own >> 16 & 0xFF) != 0 || bucket.other >> 24 > kMatchNw) {
+      begin = q + 1;
+      continue;
+    }
+    if (q > begin && bucket.other != buckets[q - 1].other - (kSlots << 12)) begin = q;
+    const uint32_t first = begin * kSlots, count = (q + 1 - begin) * kSlots;
+    if (count > best.count) {
+      best = {first, count, bucket.other % kProbabilities, (buckets[begin].other >> 12) % kProbabilities + first};
+    }
+  }
+  return best;
+}
+
+void prepare_matches(TokenTables& tables) {
+  for (uint32_t i = 0; i < kMatchPatterns; ++i) {
+    tables.match_bucket[i] =
+        static_cast<uint16_t>(tables.match_table[tables.match_row[i] * kMatchOctaves] * kTokenBuckets);
+  }
+  tables.flat = find_run(tables.buckets + tables.match_bucket[kMatchPatterns - 1]);
+}
+
 }  // namespace
 
 Fault DenseKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t, DenseTables& tables) {
@@ -58,7 +87,9 @@ Fault TokenKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, ui
     // So that decoders need not ask whether a value is listed.
     std::fill(tables.values + tables.value_count[0], tables.values + (size_t{1} << tables.depth[0]), uint16_t{0});
   }
-  return fault.reason == Reason::none ? read_parts<kTokenBuckets>(reader, tables.engine_channels, tables) : fault;
+  if (fault.reason == Reason::none) fault = read_parts<kTokenBuckets>(reader, tables.engine_channels, tables);
+  if (fault.reason == Reason::none && tables.match && tables.engine_channels == 1) prepare_matches(tables);
+  return fault;
 }
 
 Fault read_tables(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits, ModelTables& tables) {

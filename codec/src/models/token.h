@@ -63,6 +63,12 @@ inline uint32_t token_of(uint32_t number) {
   return kDirectTokens + 2 * (top - 5) + (number >> (top - 1) & 1);
 }
 
+// Slots side by side that belong to one symbol: `count` of them from `first` on. Slot `v` is number
+// `number - v + 2 * (v % 64)` of the symbol.
+struct SlotRun {
+  uint32_t first, count, frequency, number;
+};
+
 struct TokenTables {
   uint32_t channels, bits;  // of the image
   uint32_t engine_channels;
@@ -94,6 +100,11 @@ struct TokenTables {
   // Ranks: each channel's values begin at first_value. Colours: one colour after the other, `channels` samples each.
   uint32_t value_count[kMaxChannels], first_value[kMaxChannels];
   uint16_t values[kMaxValues];
+
+  // What decoders on processors prepare, for tiles of few lanes: the first bucket of each pattern of equalities in the
+  // lowest octave, and the longest run of slots of a pixel that repeats a neighbour where all neighbours are equal.
+  uint16_t match_bucket[kMatchPatterns];
+  SlotRun flat;
 
   // The sample for a value of an engine channel. With Listing::colours, `channel` is a channel of the image.
   L3_INLINE uint32_t sample_of(uint32_t channel, uint32_t value) const {
