@@ -136,11 +136,13 @@ TEST(FewLanes, HaveTheSamplesThatWereCoded) {
     // Some are so wide that the rows of a tile do not fit the decoder's memory.
     const bool is_wide = dice.chance(8);
     const Size size{is_wide ? 500 + dice.roll(525) : 1 + dice.roll(40), 1 + dice.roll(40)};
-    const uint32_t bits = 1 + dice.roll(8), match = i % 4 == 0 ? 0 : by_hand::kMatch;
+    const bool is_literal = dice.chance(2);
+    const uint32_t bits = 1 + dice.roll(is_literal ? 8 : 16), match = i % 4 == 0 ? 0 : by_hand::kMatch;
     const uint32_t still = match == 0 || i % 4 == 1 ? 0
                            : i % 4 == 2             ? by_hand::kStill
                                                     : by_hand::kStill | by_hand::kRows;
-    const by_hand::TokenModel model = by_hand::any_token_model(dice, 1, bits, by_hand::kLiteral | match | still);
+    const uint32_t flags = (is_literal ? by_hand::kLiteral : 0) | match | still;
+    const by_hand::TokenModel model = by_hand::any_token_model(dice, 1, bits, flags);
     by_hand::Parts parts;
     parts.header = by_hand::header(size.width, size.height, L3_COLOUR_GRAY, bits, 1024, 64);
     parts.sections.push_back({L3_SECTION_MODEL, model.section.bytes()});
@@ -148,8 +150,13 @@ TEST(FewLanes, HaveTheSamplesThatWereCoded) {
     const Bytes payload = writer.random();
     parts.tiles.push_back({3, writer.parameters(), {}, payload});
     const Bytes file = by_hand::put_together(parts);
-    const std::vector<uint32_t> samples = writer.samples();
-    const Bytes wanted(samples.begin(), samples.end());
+    Bytes wanted;
+    for (const uint32_t sample : writer.samples()) {
+      const auto short_sample = static_cast<uint16_t>(sample);
+      const uint8_t* const bytes = reinterpret_cast<const uint8_t*>(&short_sample);
+      if (bits > 8) wanted.insert(wanted.end(), bytes, bytes + 2);
+      if (bits <= 8) wanted.push_back(static_cast<uint8_t>(sample));
+    }
     for (const char* target : targets()) {
       const ForcedTarget forced(target);
       Bytes pixels(wanted.size());

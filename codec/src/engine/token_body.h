@@ -24,13 +24,20 @@ Fault decode_one_channel(const TileShape& shape, const TileEntry& entry, const T
   return decode_tokens_as<W, 1, TokenUse::plain>(shape, entry, out, model);
 }
 
-template <class W, uint32_t kCount>
-Fault decode_few_lanes(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
-                       const TokenTables& model) {
+template <class W, uint32_t kCount, TokenUse kUse>
+Fault decode_few_lanes_as(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                          const TokenTables& model) {
   using Rows = TokenRows<W, 1>;
   Rows rows(out, model);
   typename W::Classes classes;
-  return TokenLanes<W, kCount, Rows>(shape, entry, model, rows, classes).decode();
+  return TokenLanes<W, kCount, kUse, Rows>(shape, entry, model, rows, classes).decode();
+}
+
+template <class W, uint32_t kCount>
+Fault decode_few_lanes(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                       const TokenTables& model) {
+  if (model.literal) return decode_few_lanes_as<W, kCount, TokenUse::literal>(shape, entry, out, model);
+  return decode_few_lanes_as<W, kCount, TokenUse::plain>(shape, entry, out, model);
 }
 
 template <class W>
@@ -38,7 +45,7 @@ Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOu
   if (model.engine_channels > 1) return decode_tokens_as<W, kMaxChannels, TokenUse::plain>(shape, entry, out, model);
   // Few lanes are common in label maps.
   const uint32_t lanes = dense_lanes(entry.parameters);
-  if (model.literal && !model.follow) {
+  if (!model.hole && !model.follow) {
     if (lanes == 1) return decode_few_lanes<W, 1>(shape, entry, out, model);
     // TokenLoop passes still steps at once, which is worth more.
     if (lanes == 2 && !model.still) return decode_few_lanes<W, 2>(shape, entry, out, model);

@@ -1,5 +1,5 @@
-// Decodes a tile of few lanes with a literal token model on a processor: small images such as digits have such tiles.
-// In numbers and not in vectors, of which the lanes would use few elements. The rules are those of TokenLoop.
+// Decodes a tile of few lanes with a token model of one channel on a processor: small images such as digits have such
+// tiles. In numbers and not in vectors, of which the lanes would use few elements. The rules are those of TokenLoop.
 //
 // What limits one lane is the chain from a state to its symbol and the next state. So what depends on the pixels above
 // is computed before, and what depends on the symbol is selected from what each symbol would mean. Where all
@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "engine/still_rows.h"
+#include "engine/token_context.h"
 #include "engine/vectors.h"
 #include "engine/wavefront.h"
 
@@ -20,7 +21,7 @@
 
 namespace l3 {
 
-template <class W, uint32_t kCount, class Sink>
+template <class W, uint32_t kCount, TokenUse kUse, class Sink>
 class TokenLanes : Wavefront<W, Sink> {
   using Base = Wavefront<W, Sink>;
   using typename Base::Classes;
@@ -29,6 +30,7 @@ class TokenLanes : Wavefront<W, Sink> {
   TokenLanes(const TileShape& shape, const TileEntry& entry, const TokenTables& tables, Sink& sink, Classes& classes)
       : Base(shape, entry, sink, classes),
         tables_(tables),
+        context_(tables),
         pitch_(static_cast<int32_t>(kBefore + shape.width + kBehind)) {}
 
   Fault decode() {
@@ -42,7 +44,7 @@ class TokenLanes : Wavefront<W, Sink> {
  private:
   using Base::at_, Base::ending_, Base::height_, Base::payload_bytes_, Base::sink_, Base::state_, Base::width_;
 
-  static constexpr uint32_t kAll = (1u << kCount) - 1;
+  static constexpr bool kLiteral = kUse == TokenUse::literal;
   static constexpr uint32_t kSlots = kProbabilities / kTokenBuckets;
   // Rows have margins: two numbers before, one behind. When lane 0 begins a row, the last kKept rows are needed.
   static constexpr uint32_t kBefore = 2, kBehind = 2, kKept = kCount + 1;
@@ -53,6 +55,9 @@ class TokenLanes : Wavefront<W, Sink> {
   static constexpr uint32_t kMostSteps = 64;
   static_assert(6 * kCount * kMostSteps <= W::Reader::kReach || kCount > 1);
 
+  // Where a pixel's error is, relative to its value.
+  static constexpr ptrdiff_t kError = kMostNumbers;
+
   // A lane, and its next pixel. All values have the bias.
   struct Lane {
     uint32_t state, w;
@@ -60,6 +65,8 @@ class TokenLanes : Wavefront<W, Sink> {
     uint16_t* pixel;
     uint32_t floor;  // below it, the lane takes words
     uint32_t x, y;
+    // Unless the model is literal: WW, the errors of W and WW, and the class of the block.
+    uint32_t ww, error, error_ww, block_class;
   };
 
   // For each neighbour that a pixel may repeat, a byte: the equalities with W and WW of the next pixel. The index has
@@ -115,6 +122,11 @@ class TokenLanes : Wavefront<W, Sink> {
           const bool has_ending = lane.y >= ending_.row, ends = has_ending && lane.x >= ending_.column;
           lane.floor = ends ? 0 : kStateFloor;
           count = smaller(count, (has_ending && !ends ? smaller(ending_.column, width_) : width_) - lane.x);
+          if (has_classes_) {
+            count = smaller(count, kBlockEdge - lane.x % kBlockEdge);
+            const uint32_t block = lane.y / kBlockEdge * this->blocks_across() + lane.x / kBlockEdge;
+            lane.block_class = this->classes_[block] & (kMaxClasses - 1);
+          }
           active |= 1u << l;
         } else {
           count = smaller(count, (lane.y >= height_ && lane.x < width_ ? width_ : period) - lane.x);
@@ -150,12 +162,17 @@ class TokenLanes : Wavefront<W, Sink> {
     next_row_ += pitch_;
     lane.equal = kWithW;
     lane.w = kValueBias;
+    lane.error = 0;
     if (lane.y > 0) {
       uint16_t* const above = lane.pixel - pitch_;
       lane.w = above[-1] = above[-2] = above[0];
+      if (!kLiteral) lane.error = above[kError - 1] = above[kError - 2] = above[kError];
       lane.known = kNwIsN | uint32_t{above[0] == *(above - pitch_)} << 6;
     }
     lane.pixel[-1] = static_cast<uint16_t>(lane.w);
+    lane.ww = lane.w;
+    lane.error_ww = lane.error;
+    if (!kLiteral) lane.pixel[kError - 1] = static_cast<uint16_t>(lane.error);
   }
   // Moves rows to where memory begins if a row of each lane does not fit behind them.
   L3_INLINE void make_room(Lane (&lanes)[kCount]) {
@@ -163,23 +180,41 @@ class TokenLanes : Wavefront<W, Sink> {
     if (next_row_ + static_cast<int32_t>(kCount) * pitch_ <= values_ + kMostNumbers) return;
     const ptrdiff_t shift = begin - next_row_;
     std::copy(values_ - shift, next_row_, values_);
+    if (!kLiteral) std::copy(values_ - shift + kError, next_row_ + kError, values_ + kError);
     for (Lane& lane : lanes) lane.pixel += shift;
     next_row_ = begin;
   }
   void end_row(Lane& lane) {
     uint16_t* const end = lane.pixel;
     end[0] = end[-1];
-    if (lane.y == 0) *(end - pitch_) = end[-1];
+    if (!kLiteral) end[kError] = end[kError - 1];
+    if (lane.y == 0) {
+      *(end - pitch_) = end[-1];
+      if (!kLiteral) (end - pitch_)[kError] = end[kError - 1];
+    }
     sink_.put_row(lane.y, end - width_);
+  }
+  // Keeps a pixel. In row 1, NN is N: so the first row is also put above itself.
+  L3_INLINE void put(Lane& lane, bool is_first) const {
+    lane.pixel[0] = static_cast<uint16_t>(lane.w);
+    if (!kLiteral) lane.pixel[kError] = static_cast<uint16_t>(lane.error);
+    if (is_first) {
+      *(lane.pixel - pitch_) = static_cast<uint16_t>(lane.w);
+      if (!kLiteral) (lane.pixel - pitch_)[kError] = static_cast<uint16_t>(lane.error);
+    }
+    ++lane.pixel;
   }
   // Pixels of a still segment.
   void copy_still(Lane& lane, uint32_t count) {
+    lane.error = 0;
     for (; count > 0; --count) {
       const uint16_t* const above = lane.pixel - pitch_;
       if (lane.y > 0 && above[0] != above[-1]) lane.w = above[0];
-      if (lane.y == 0) *(lane.pixel - pitch_) = static_cast<uint16_t>(lane.w);
-      *lane.pixel++ = static_cast<uint16_t>(lane.w);
+      put(lane, lane.y == 0);
     }
+    lane.ww = lane.pixel[-2];
+    lane.error = 0;
+    if (!kLiteral) lane.error_ww = lane.pixel[kError - 2];
     lane.equal = kWithW;
     if (lane.y == 0) return;
     const uint16_t *const here = lane.pixel, *const above = here - pitch_;
@@ -202,7 +237,8 @@ class TokenLanes : Wavefront<W, Sink> {
     const TokenTables& tables = tables_;
     const ptrdiff_t pitch = pitch_;
     const int32_t places[4] = {-1, -pitch_, 1 - pitch_, -1 - pitch_};  // by match
-    Lane lanes[kCount];                                                // need not be in memory
+    const bool by_activity = !kLiteral && tables.match_by_activity;
+    Lane lanes[kCount];  // need not be in memory
     std::copy_n(all, kCount, lanes);
     const auto is_active = [&](uint32_t l) __attribute__((always_inline)) {
       return kCount == 1 || (active >> l & 1) != 0;
@@ -224,9 +260,39 @@ class TokenLanes : Wavefront<W, Sink> {
       refill(lane);
       return chosen >> 24;
     };
-    const auto put = [&](uint32_t l) __attribute__((always_inline)) {
-      if (is_first(l)) *(lanes[l].pixel - pitch) = static_cast<uint16_t>(lanes[l].w);  // in row 1, NN is N
-      *lanes[l].pixel++ = static_cast<uint16_t>(lanes[l].w);
+    // Keeps a pixel that repeats a neighbour, or that escaped.
+    const auto end_pixel = [&](uint32_t l, uint32_t error) __attribute__((always_inline)) {
+      Lane& lane = lanes[l];
+      if constexpr (!kLiteral) {
+        lane.error_ww = lane.error;
+        lane.error = error;
+      }
+      put(lane, is_first(l));
+    };
+    const auto near_errors = [&](uint32_t l) __attribute__((always_inline)) {
+      const Lane& lane = lanes[l];
+      const uint16_t* const above = lane.pixel - pitch + kError;
+      return is_first(l) ? TokenNear(lane.error_ww, lane.error)
+                         : TokenNear(above, above - pitch, lane.error_ww, lane.error);
+    };
+    const auto activity_of = [&](uint32_t l) __attribute__((always_inline)) {
+      const Lane& lane = lanes[l];
+      const uint16_t* const above = lane.pixel - pitch;
+      return is_first(l) ? context_.activity(near_errors(l), lane.w, lane.w, lane.w, lane.w)
+                         : context_.activity(near_errors(l), lane.w, above[0], above[-1], above[1]);
+    };
+    const auto predict = [&](uint32_t l, uint32_t activity) __attribute__((always_inline)) {
+      const Lane& lane = lanes[l];
+      const uint16_t* const above = lane.pixel - pitch;
+      const auto sign = [](uint32_t error) { return static_cast<int32_t>(static_cast<int16_t>(error)); };
+      if (is_first(l)) {
+        const int32_t error = sign(lane.error), near[4] = {error, error, error, error};
+        return context_.predict(lane.block_class, TokenNear(lane.ww, lane.w), near_errors(l), activity, lane.w, lane.w,
+                                near);
+      }
+      const int32_t near[4] = {sign(lane.error), sign(above[kError]), sign(above[kError - 1]), sign(above[kError + 1])};
+      return context_.predict(lane.block_class, TokenNear(above, above - pitch, lane.ww, lane.w), near_errors(l),
+                              activity, lane.w, above[0], near);
     };
     do {
       uint32_t patterns[kCount] = {}, escaped = 0;  // a bit for each lane
@@ -234,15 +300,20 @@ class TokenLanes : Wavefront<W, Sink> {
       L3_UNROLL_LANES {
         Lane& lane = lanes[l];
         if (!is_active(l)) continue;
+        const uint16_t *const above = lane.pixel - pitch, *const two = above - pitch;
         if (is_first(l)) {
           lane.known = kAllEqual & ~kWithW;
         } else {
-          const uint16_t *const above = lane.pixel - pitch, *const two = above - pitch;
           lane.known = uint32_t{above[0] == above[1]} << 1 | uint32_t{two[1] == above[1]} << 6 | (lane.known & 2) << 1 |
                        (lane.known & 4) << 5 | (lane.known & 64) >> 1;
         }
         patterns[l] = lane.known | lane.equal;
         is_flat = is_flat && patterns[l] == kAllEqual;
+        if (by_activity) {
+          uint32_t errors = lane.error | lane.error_ww;
+          if (!is_first(l)) errors |= above[kError] | above[kError - 1] | above[kError + 1] | two[kError];
+          is_flat = is_flat && errors == 0;
+        }
       }
       if (is_flat) {
         bool goes_on;
@@ -263,9 +334,12 @@ class TokenLanes : Wavefront<W, Sink> {
           goes_on = --steps > 0;
           L3_UNROLL_LANES {
             if (!is_active(l)) continue;
-            put(l);
+            end_pixel(l, 0);
             const uint16_t *const above = lanes[l].pixel - pitch, *const two = above - pitch;
-            goes_on = goes_on && (is_first(l) || (above[1] == lanes[l].w && two[1] == lanes[l].w));
+            if (!is_first(l)) {
+              goes_on = goes_on && above[1] == lanes[l].w && two[1] == lanes[l].w;
+              if (by_activity) goes_on = goes_on && (above[kError + 1] | two[kError]) == 0;
+            }
           }
         } while (goes_on);
         if (escaped == 0) continue;
@@ -282,21 +356,37 @@ class TokenLanes : Wavefront<W, Sink> {
           const uint32_t equal = is_first(l) ? kWithW * 0x01010101u
                                              : kRepeats.of[patterns[l] % 16 | uint32_t{above[-1] == above[1]} << 4] |
                                                    (lane.w == above[1] ? kWIsNe : 0);
-          const uint32_t match = decode_symbol(lane, tables.match_bucket[patterns[l]]);
+          uint32_t first_bucket = tables.match_bucket[patterns[l]];
+          if constexpr (!kLiteral) {
+            if (by_activity) {
+              const uint32_t octave = TokenContext::exponent(activity_of(l)) - 3;
+              first_bucket = tables.match_table[tables.match_row[patterns[l]] * kMatchOctaves + octave] * kTokenBuckets;
+            }
+          }
+          const uint32_t match = decode_symbol(lane, first_bucket);
           if (match > kMatchNw) {
             escaped |= 1u << l;
             continue;
           }
+          lane.ww = lane.w;
           if (!is_first(l)) lane.w = lane.pixel[places[match]];
           lane.equal = (equal >> (8 * match)) % 256;
         }
       }
+      uint32_t errors[kCount] = {};
       if (escaped != 0) {
         uint32_t numbers[kCount] = {}, raw = 0;
+        TokenContext::Prediction by[kCount] = {};
         L3_UNROLL_LANES {
           if ((escaped >> l & 1) == 0) continue;
-          const uint32_t context = smaller(lanes[l].w ^ kValueBias, 255);
-          numbers[l] = decode_symbol(lanes[l], tables.literal_table[context] * kTokenBuckets);
+          uint32_t table;
+          if constexpr (kLiteral) {
+            table = tables.literal_table[smaller(lanes[l].w ^ kValueBias, 255)];
+          } else {
+            by[l] = predict(l, activity_of(l));
+            table = by[l].table;
+          }
+          numbers[l] = decode_symbol(lanes[l], table * kTokenBuckets);
           if (numbers[l] >= kDirectTokens) raw |= 1u << l;
         }
         L3_UNROLL_LANES {
@@ -310,7 +400,14 @@ class TokenLanes : Wavefront<W, Sink> {
         L3_UNROLL_LANES {
           if ((escaped >> l & 1) == 0) continue;
           Lane& lane = lanes[l];
-          const uint32_t value = (numbers[l] & ((1u << tables.depth[0]) - 1)) ^ kValueBias;
+          uint32_t value;
+          if constexpr (kLiteral) {
+            value = numbers[l] & ((1u << tables.depth[0]) - 1);
+          } else {
+            value = context_.value_of(by[l], numbers[l]);
+            errors[l] = static_cast<uint32_t>(TokenContext::error_of(by[l], value));
+          }
+          value ^= kValueBias;
           const uint16_t* const above = lane.pixel - pitch;
           const uint32_t n = is_first(l) ? value : above[0], ne = is_first(l) ? value : above[1];
           // Encoders do not let pixels escape that equal a neighbour.
@@ -318,11 +415,12 @@ class TokenLanes : Wavefront<W, Sink> {
           if ((value == lane.w) | (value == n) | (value == ne)) {
             lane.equal = uint32_t{value == ne} | uint32_t{value == n} << 3 | uint32_t{value == lane.w} << 4;
           }
+          lane.ww = lane.w;
           lane.w = value;
         }
       }
       L3_UNROLL_LANES {
-        if (is_active(l)) put(l);
+        if (is_active(l)) end_pixel(l, errors[l] & 0xFFFF);
       }
       --steps;
     } while (steps > 0);
@@ -331,9 +429,11 @@ class TokenLanes : Wavefront<W, Sink> {
   }
 
   const TokenTables& tables_;
+  const TokenContext context_;
   const int32_t pitch_;
+  const bool has_classes_ = !kLiteral && tables_.classes[0] > 1;
   uint16_t* next_row_;
-  alignas(64) uint16_t values_[kMostNumbers];
+  alignas(64) uint16_t values_[(kLiteral ? 1 : 2) * kMostNumbers];  // and errors
   StillRows still_rows_;
 };
 
