@@ -357,7 +357,7 @@ TEST(OutOfMemory, IsAnErrorOfEveryEncoding) {
                         {"dense", drawing::draw_mixed({70, 40}, rgb), L3_METHOD_DENSE, 1},
                         {"dense, effort 9", drawing::draw_mixed({40, 20}, gray), L3_METHOD_DENSE, 9},
                         {"tokens", drawing::draw_mixed({70, 40}, depth), L3_METHOD_DENSE, 1},
-                        {"screen", drawing::screen({110, 70}, gray), L3_METHOD_DENSE, 5},
+                        {"screen", drawing::screen({110, 70}, gray), L3_METHOD_DENSE, 6},
                         {"auto", drawing::draw_mixed({70, 40}, gray), L3_METHOD_AUTO, 1}};
   for (const Case& each : cases) {
     l3_encode_options options = codec_testing::options_of(each.method, 32, 32, each.effort);

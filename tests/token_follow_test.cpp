@@ -1,8 +1,6 @@
 // Tests of tiles whose pixels follow others, and of still rows: drawings of screens, whose glyphs repeat, come back on
-// every target, and the encoder lets pixels follow. And of tiles of one lane without predictions, which have a loop of
-// their own.
+// every target, and the encoder lets pixels follow.
 #include "any_token_tile.h"
-#include "codec_testing.h"
 #include "screen_files.h"
 
 namespace {
@@ -127,44 +125,6 @@ TEST(Follow, BytesDoNotDependOnThreads) {
   const Bytes first = encode(d, options);
   options.parallel = three_threads();
   EXPECT_EQ(encode(d, options), first);
-}
-
-// Few values, so that neighbours are often equal; with and without matches, still blocks and rows, and an ending.
-TEST(FewLanes, HaveTheSamplesThatWereCoded) {
-  Dice dice(6);
-  for (uint32_t i = 0; i < 240; ++i) {
-    // Some are so wide that the rows of a tile do not fit the decoder's memory.
-    const bool is_wide = dice.chance(8);
-    const Size size{is_wide ? 500 + dice.roll(525) : 1 + dice.roll(40), 1 + dice.roll(40)};
-    const bool is_literal = dice.chance(2);
-    const uint32_t bits = 1 + dice.roll(is_literal ? 8 : 16), match = i % 4 == 0 ? 0 : by_hand::kMatch;
-    const uint32_t still = match == 0 || i % 4 == 1 ? 0
-                           : i % 4 == 2             ? by_hand::kStill
-                                                    : by_hand::kStill | by_hand::kRows;
-    const uint32_t flags = (is_literal ? by_hand::kLiteral : 0) | match | still;
-    const by_hand::TokenModel model = by_hand::any_token_model(dice, 1, bits, flags);
-    by_hand::Parts parts;
-    parts.header = by_hand::header(size.width, size.height, L3_COLOUR_GRAY, bits, 1024, 64);
-    parts.sections.push_back({L3_SECTION_MODEL, model.section.bytes()});
-    by_hand::TokenTileWriter writer(dice, model, size.width, size.height, i / 4 % 4);
-    const Bytes payload = writer.random();
-    parts.tiles.push_back({3, writer.parameters(), {}, payload});
-    const Bytes file = by_hand::put_together(parts);
-    Bytes wanted;
-    for (const uint32_t sample : writer.samples()) {
-      const auto short_sample = static_cast<uint16_t>(sample);
-      const uint8_t* const bytes = reinterpret_cast<const uint8_t*>(&short_sample);
-      if (bits > 8) wanted.insert(wanted.end(), bytes, bytes + 2);
-      if (bits <= 8) wanted.push_back(static_cast<uint8_t>(sample));
-    }
-    for (const char* target : targets()) {
-      const ForcedTarget forced(target);
-      Bytes pixels(wanted.size());
-      ASSERT_EQ(l3_decode(file.data(), file.size(), nullptr, pixels.data(), pixels.size(), 0, nullptr), L3_OK)
-          << target << ", " << size.width << "x" << size.height << ", tile " << i;
-      ASSERT_EQ(pixels, wanted) << target << ", " << size.width << "x" << size.height << ", tile " << i;
-    }
-  }
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 
+#include "engine/lane_coder.h"
 #include "engine/still_rows.h"
 #include "engine/token_context.h"
-#include "engine/vectors.h"
 #include "engine/wavefront.h"
 
 #if defined(__clang__)
@@ -45,44 +45,28 @@ class TokenLanes : Wavefront<W, Sink> {
   using Base::at_, Base::ending_, Base::height_, Base::payload_bytes_, Base::sink_, Base::state_, Base::width_;
 
   static constexpr bool kLiteral = kUse == TokenUse::literal;
-  static constexpr uint32_t kSlots = kProbabilities / kTokenBuckets;
-  // Rows have margins: two numbers before, one behind. When lane 0 begins a row, the last kKept rows are needed.
+  // Rows have margins: two numbers before and behind. When lane 0 begins a row, the last kKept rows are needed.
   static constexpr uint32_t kBefore = 2, kBehind = 2, kKept = kCount + 1;
   static constexpr uint32_t kMostNumbers = (kKept + kCount + 1) * (kBefore + kMaxTileEdge + kBehind);
-  // The equalities of section 14.4: all of them, those with W, and W with WW.
-  static constexpr uint32_t kAllEqual = kMatchPatterns - 1, kWithW = 0x19, kWwIsW = 0x10, kNwIsN = 6;
-  // Each pixel takes at most three words of a window.
-  static constexpr uint32_t kMostSteps = 64;
-  static_assert(6 * kCount * kMostSteps <= W::Reader::kReach || kCount > 1);
+  // What is known to the left of the first pixel: N is NE, and N is NW.
+  static constexpr uint32_t kLeftEdge = 6;
+  // Decoded in one window. Each takes at most three words.
+  static constexpr uint32_t kMostPixels = 64;
+  static_assert(6 * kMostPixels <= W::Reader::kReach);
 
   // Where a pixel's error is, relative to its value.
   static constexpr ptrdiff_t kError = kMostNumbers;
 
   // A lane, and its next pixel. All values have the bias.
   struct Lane {
-    uint32_t state, w;
+    LaneCoder coder;
+    uint32_t w;
     uint32_t equal, known;  // the pixel's equalities with W or WW, and the others of the pixel before
     uint16_t* pixel;
-    uint32_t floor;  // below it, the lane takes words
     uint32_t x, y;
     // Unless the model is literal: WW, the errors of W and WW, and the class of the block.
     uint32_t ww, error, error_ww, block_class;
   };
-
-  // For each neighbour that a pixel may repeat, a byte: the equalities with W and WW of the next pixel. The index has
-  // the equalities 0 to 3 of the pixel, and in bit 4 whether NW is NE. That W may be NE is left out.
-  struct Repeats {
-    uint32_t of[32];
-    constexpr Repeats() : of() {
-      for (uint32_t i = 0; i < 32; ++i) {
-        const uint32_t w_n = i & 1, n_ne = i >> 1 & 1, n_nw = i >> 2 & 1, w_nw = i >> 3 & 1, nw_ne = i >> 4 & 1;
-        of[i] = (w_n << 3 | kWwIsW) | (n_ne | 8 | w_n << 4) << 8 | (1 | n_ne << 3) << 16 |
-                (nw_ne | n_nw << 3 | w_nw << 4) << 24;
-      }
-    }
-  };
-  static constexpr Repeats kRepeats{};
-  static constexpr uint32_t kWIsNe = 0x100001;
 
   bool decode_values() {
     sink_.save_states(0, at_, state_);
@@ -90,9 +74,9 @@ class TokenLanes : Wavefront<W, Sink> {
     alignas(64) uint32_t states[kLanes];
     for (uint32_t part = 0; part < W::kParts; ++part) W::store(states + part * W::kPartLanes, state_[part]);
     Lane lanes[kCount] = {};
-    for (uint32_t l = 0; l < kCount; ++l) lanes[l].state = states[l];
+    for (uint32_t l = 0; l < kCount; ++l) lanes[l].coder.state = states[l];
     if (!decode_steps(lanes)) return false;
-    for (uint32_t l = 0; l < kCount; ++l) states[l] = lanes[l].state;
+    for (uint32_t l = 0; l < kCount; ++l) states[l] = lanes[l].coder.state;
     for (uint32_t part = 0; part < W::kParts; ++part) state_[part] = W::load(states + part * W::kPartLanes);
     return true;
   }
@@ -110,7 +94,7 @@ class TokenLanes : Wavefront<W, Sink> {
     // In the steps of a run, no lane begins or ends its row, or its ending.
     for (uint32_t step = 0, count; step < steps; step += count) {
       uint32_t active = 0;
-      count = smaller(steps - step, kMostSteps / kCount);
+      count = smaller(steps - step, kMostPixels / kCount);
       for (uint32_t l = 0; l < kCount; ++l) {
         Lane& lane = lanes[l];
         if (lane.x == period) {
@@ -120,7 +104,7 @@ class TokenLanes : Wavefront<W, Sink> {
         if (lane.y < height_ && lane.x < width_) {
           if (lane.x == 0) begin_row(lanes, l);
           const bool has_ending = lane.y >= ending_.row, ends = has_ending && lane.x >= ending_.column;
-          lane.floor = ends ? 0 : kStateFloor;
+          lane.coder.floor = ends ? 0 : kStateFloor;
           count = smaller(count, (has_ending && !ends ? smaller(ending_.column, width_) : width_) - lane.x);
           if (has_classes_) {
             count = smaller(count, kBlockEdge - lane.x % kBlockEdge);
@@ -167,7 +151,7 @@ class TokenLanes : Wavefront<W, Sink> {
       uint16_t* const above = lane.pixel - pitch_;
       lane.w = above[-1] = above[-2] = above[0];
       if (!kLiteral) lane.error = above[kError - 1] = above[kError - 2] = above[kError];
-      lane.known = kNwIsN | uint32_t{above[0] == *(above - pitch_)} << 6;
+      lane.known = kLeftEdge | uint32_t{above[0] == *(above - pitch_)} << 6;
     }
     lane.pixel[-1] = static_cast<uint16_t>(lane.w);
     lane.ww = lane.w;
@@ -225,10 +209,6 @@ class TokenLanes : Wavefront<W, Sink> {
 
   // ---- pixels
 
-  // Of a bucket's slots, how many are its own: a byte that is loaded at once.
-  L3_INLINE static uint32_t slots_of_own(const Bucket& bucket) {
-    return reinterpret_cast<const uint8_t*>(&bucket.own)[__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 2 : 1];
-  }
   // kFirst: lane 0 is in the first row, where W takes the place of all neighbours above.
   template <bool kFirst>
   L3_STAGE bool run(Lane (&all)[kCount], uint32_t active, uint32_t steps) {
@@ -244,22 +224,6 @@ class TokenLanes : Wavefront<W, Sink> {
       return kCount == 1 || (active >> l & 1) != 0;
     };
     const auto is_first = [](uint32_t l) __attribute__((always_inline)) { return kFirst && l == 0; };
-    const auto refill = [&](Lane & lane) __attribute__((always_inline)) {
-      const bool is_low = lane.state < lane.floor;
-      const uint32_t filled = held(lane.state << 16 | load_u16(words));
-      lane.state = is_low ? filled : lane.state;
-      words += 2 * uint32_t{is_low};
-    };
-    const auto decode_symbol = [&](Lane & lane, uint32_t first_bucket) __attribute__((always_inline)) {
-      const uint32_t slot = lane.state % kProbabilities, place = slot % kSlots;
-      const Bucket& bucket = tables.buckets[size_t{first_bucket} + slot / kSlots];
-      const uint32_t own = held(bucket.own & 0xFF000FFF), other = held(bucket.other);
-      const uint32_t chosen = place < slots_of_own(bucket) ? own : other;
-      const uint32_t number = ((chosen >> 12) + place) % kProbabilities;
-      lane.state = chosen % kProbabilities * (lane.state >> kProbabilityBits) + number;
-      refill(lane);
-      return chosen >> 24;
-    };
     // Keeps a pixel that repeats a neighbour, or that escaped.
     const auto end_pixel = [&](uint32_t l, uint32_t error) __attribute__((always_inline)) {
       Lane& lane = lanes[l];
@@ -295,7 +259,8 @@ class TokenLanes : Wavefront<W, Sink> {
                               activity, lane.w, above[0], near);
     };
     do {
-      uint32_t patterns[kCount] = {}, escaped = 0;  // a bit for each lane
+      uint32_t patterns[kCount] = {}, activities[kCount] = {};
+      uint32_t escaped = 0;  // a bit for each lane
       bool is_flat = tables.match;
       L3_UNROLL_LANES {
         Lane& lane = lanes[l];
@@ -321,12 +286,8 @@ class TokenLanes : Wavefront<W, Sink> {
           L3_UNROLL_LANES {
             Lane& lane = lanes[l];
             if (!is_active(l)) continue;
-            const uint32_t slot = lane.state % kProbabilities;
-            if (slot - tables.flat.first < tables.flat.count) {
-              const uint32_t number = held(tables.flat.number - slot + 2 * (slot % kSlots));
-              lane.state = tables.flat.frequency * (lane.state >> kProbabilityBits) + number;
-              if (lane.state < lane.floor) refill(lane);
-            } else if (decode_symbol(lane, tables.match_bucket[kAllEqual]) > kMatchNw) {
+            if (!lane.coder.pass(tables.flat, words) &&
+                lane.coder.decode(tables, tables.match_bucket[kAllEqual], words) > kMatchNw) {
               escaped |= 1u << l;
             }
           }
@@ -353,17 +314,18 @@ class TokenLanes : Wavefront<W, Sink> {
           }
           const uint16_t* const above = lane.pixel - pitch;
           // What holds for the next pixel if this one repeats a neighbour.
-          const uint32_t equal = is_first(l) ? kWithW * 0x01010101u
-                                             : kRepeats.of[patterns[l] % 16 | uint32_t{above[-1] == above[1]} << 4] |
-                                                   (lane.w == above[1] ? kWIsNe : 0);
+          const uint32_t equal =
+              is_first(l) ? kWithW * 0x01010101u
+                          : kRepeats(patterns[l] % 16 | uint32_t{above[-1] == above[1]} << 4, lane.w == above[1]);
           uint32_t first_bucket = tables.match_bucket[patterns[l]];
           if constexpr (!kLiteral) {
             if (by_activity) {
-              const uint32_t octave = TokenContext::exponent(activity_of(l)) - 3;
+              activities[l] = activity_of(l);
+              const uint32_t octave = TokenContext::exponent(activities[l]) - 3;
               first_bucket = tables.match_table[tables.match_row[patterns[l]] * kMatchOctaves + octave] * kTokenBuckets;
             }
           }
-          const uint32_t match = decode_symbol(lane, first_bucket);
+          const uint32_t match = lane.coder.decode(tables, first_bucket, words);
           if (match > kMatchNw) {
             escaped |= 1u << l;
             continue;
@@ -383,19 +345,15 @@ class TokenLanes : Wavefront<W, Sink> {
           if constexpr (kLiteral) {
             table = tables.literal_table[smaller(lanes[l].w ^ kValueBias, 255)];
           } else {
-            by[l] = predict(l, activity_of(l));
+            by[l] = predict(l, by_activity && !is_flat ? activities[l] : activity_of(l));
             table = by[l].table;
           }
-          numbers[l] = decode_symbol(lanes[l], table * kTokenBuckets);
+          numbers[l] = lanes[l].coder.decode(tables, table * kTokenBuckets, words);
           if (numbers[l] >= kDirectTokens) raw |= 1u << l;
         }
         L3_UNROLL_LANES {
           if ((raw >> l & 1) == 0) continue;
-          Lane& lane = lanes[l];
-          const uint32_t bits = raw_bits_of(numbers[l]);
-          numbers[l] = first_of(numbers[l]) | (lane.state & ((1u << bits) - 1));
-          lane.state >>= bits;
-          refill(lane);
+          numbers[l] = lanes[l].coder.with_raw_bits(numbers[l], words);
         }
         L3_UNROLL_LANES {
           if ((escaped >> l & 1) == 0) continue;
@@ -410,11 +368,7 @@ class TokenLanes : Wavefront<W, Sink> {
           value ^= kValueBias;
           const uint16_t* const above = lane.pixel - pitch;
           const uint32_t n = is_first(l) ? value : above[0], ne = is_first(l) ? value : above[1];
-          // Encoders do not let pixels escape that equal a neighbour.
-          lane.equal = 0;
-          if ((value == lane.w) | (value == n) | (value == ne)) {
-            lane.equal = uint32_t{value == ne} | uint32_t{value == n} << 3 | uint32_t{value == lane.w} << 4;
-          }
+          lane.equal = equal_after_escape(value, lane.w, n, ne);
           lane.ww = lane.w;
           lane.w = value;
         }
