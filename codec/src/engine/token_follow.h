@@ -15,7 +15,6 @@ namespace l3 {
 
 template <class W, uint32_t kChannels>
 class TokenFollow {
-  static_assert(kChannels == 1 || kChannels == 4);
   using Records = typename W::Records;
   static constexpr uint32_t kRecords = W::kRecords, kRecordParts = W::kRecordParts;
   static constexpr uint32_t kStride = kRecordParts * kRecords;  // lanes
@@ -247,8 +246,11 @@ class TokenFollow {
         W::store_records(to + part * kRecords, here[0][part]);
       } else {
         Records even[2], odd[2], pixels[4];
-        W::interleave(here[0][part], here[2][part], even);
-        W::interleave(here[1][part], here[3][part], odd);
+        const auto channel = [&](uint32_t c) __attribute__((always_inline)) {
+          return c < kChannels ? here[c][part] : W::all_records(0);
+        };
+        W::interleave(channel(0), channel(2), even);
+        W::interleave(channel(1), channel(3), odd);
         W::interleave(even[0], odd[0], pixels);
         W::interleave(even[1], odd[1], pixels + 2);
         for (uint32_t i = 0; i < 4; ++i) W::store_records(to + (4 * part + i) * kRecords, pixels[i]);
@@ -261,13 +263,14 @@ class TokenFollow {
       const uint16_t* const from = reinterpret_cast<const uint16_t*>(lanes_->followed);
       for (uint32_t part = 0; part < kRecordParts; ++part) {
         const auto pixels = [&](uint32_t i) { return W::load_records(from + (4 * part + i) * kRecords); };
-        Records by_four[4], by_two[4];
+        Records by_four[4], by_two[4], channels[4];
         W::interleave(pixels(0), pixels(2), by_four);
         W::interleave(pixels(1), pixels(3), by_four + 2);
         W::interleave(by_four[0], by_four[2], by_two);
         W::interleave(by_four[1], by_four[3], by_two + 2);
-        W::interleave(by_two[0], by_two[2], followed_[part]);
-        W::interleave(by_two[1], by_two[3], followed_[part] + 2);
+        W::interleave(by_two[0], by_two[2], channels);
+        W::interleave(by_two[1], by_two[3], channels + 2);
+        for (uint32_t c = 0; c < kChannels; ++c) followed_[part][c] = channels[c];
       }
     }
   }

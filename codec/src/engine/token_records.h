@@ -21,9 +21,9 @@ class TokenRecords : protected RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2)
   using Follow = TokenFollow<W, kChannels>;
 
   TokenRecords(const TileShape& shape, const TileEntry& entry, const TokenTables& tables, Sink& sink, Classes& classes)
-      : Base(shape, entry, sink, classes), tables_(tables), channels_(kChannels == 1 ? 1 : tables.engine_channels) {}
+      : Base(shape, entry, sink, classes), tables_(tables), channels_(tables.engine_channels) {}
 
-  uint32_t channels() const { return kChannels == 1 ? 1 : channels_; }
+  uint32_t channels() const { return kChannels < kMaxChannels ? kChannels : channels_; }
   // Whether no lane is in the first or the last column, or outside the tile's columns, if lane 0 is in column `lead`.
   L3_INLINE bool is_between(uint32_t lead) const { return lead + 1 >= 2 * lanes_ && lead + 1 < width_; }
 

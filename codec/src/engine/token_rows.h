@@ -87,9 +87,10 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   template <class Sample>
   L3_INLINE void put_samples(Sample* to, uint32_t count, uint32_t lane, uint32_t step) const {
     const uint32_t channels = tables_.channels;
-    if constexpr (kChannels > 3 && sizeof(Sample) == 1) {
-      if (tables_.listing == Listing::none && channels == 4) return put_bytes<4>(to, count, lane, step);
-      if (tables_.listing == Listing::none && channels == 3) return put_bytes<3>(to, count, lane, step);
+    if constexpr (kChannels > 1 && sizeof(Sample) == 1) {
+      if (tables_.listing == Listing::none && channels == kChannels) {
+        return put_bytes<kChannels>(to, count, lane, step);
+      }
     }
     if (tables_.listing == Listing::none) {
       for (uint32_t c = 0; c < channels; ++c) {
