@@ -12,7 +12,7 @@ using namespace codec_testing;
 using drawing::Dice;
 using drawing::Size;
 
-// Few values, so that neighbours are often equal; with and without matches, still blocks and rows, and an ending.
+// Few values, so that neighbours are often equal; with and without matches, holes, still blocks and rows, and an ending.
 TEST(FewLanes, HaveTheSamplesThatWereCoded) {
   Dice dice(6);
   for (uint32_t i = 0; i < 1200; ++i) {
@@ -27,7 +27,8 @@ TEST(FewLanes, HaveTheSamplesThatWereCoded) {
     const uint32_t still = match == 0 || i % 4 == 1 ? 0
                            : i % 4 == 2             ? by_hand::kStill
                                                     : by_hand::kStill | by_hand::kRows;
-    const uint32_t flags = (is_literal ? by_hand::kLiteral : 0) | match | still;
+    const uint32_t hole = match != 0 && !is_literal && dice.chance(2) ? by_hand::kHole : 0;
+    const uint32_t flags = (is_literal ? by_hand::kLiteral : 0) | match | hole | still;
     const bool codes_all = dice.chance(2);
     const by_hand::TokenModel model = by_hand::any_token_model(dice, 1, bits, flags, codes_all);
     by_hand::Parts parts;

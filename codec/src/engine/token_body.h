@@ -37,6 +37,7 @@ template <class W, uint32_t kCount>
 Fault decode_few_lanes(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                        const TokenTables& model) {
   if (model.literal) return decode_few_lanes_as<W, kCount, TokenUse::literal>(shape, entry, out, model);
+  if (model.hole) return decode_few_lanes_as<W, kCount, TokenUse::holes>(shape, entry, out, model);
   return decode_few_lanes_as<W, kCount, TokenUse::plain>(shape, entry, out, model);
 }
 
@@ -48,11 +49,10 @@ Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOu
   if (model.engine_channels > 1) return decode_tokens_as<W, kMaxChannels, TokenUse::plain>(shape, entry, out, model);
   // Few lanes are common in label maps.
   const uint32_t lanes = dense_lanes(entry.parameters);
-  if (!model.hole && !model.follow) {
+  if (!model.follow) {
     if (lanes == 1) return decode_few_lanes<W, 1>(shape, entry, out, model);
-    // TokenLoop passes still steps at once, which is worth more.
-    if (lanes == 2 && !model.still) return decode_few_lanes<W, 2>(shape, entry, out, model);
-    if (lanes == 4 && !model.still) return decode_few_lanes<W, 4>(shape, entry, out, model);
+    if (lanes == 2) return decode_few_lanes<W, 2>(shape, entry, out, model);
+    if (lanes == 4) return decode_few_lanes<W, 4>(shape, entry, out, model);
   }
   if constexpr (W::kRecordParts > 1) {
     if (lanes <= W::kRecords) return decode_one_channel<FirstRecords<W, 1>>(shape, entry, out, model);

@@ -22,6 +22,14 @@ struct TokenNear {
   // In the first row, where W takes the place of all above.
   L3_INLINE TokenNear(uint32_t ww, uint32_t w) { set(w * uint64_t{0x0001000100010001}, w * 0x00010001u, ww, w); }
 
+  // With another number in place of the hole.
+  L3_INLINE TokenNear without(uint32_t hole, uint32_t held_value) const {
+    TokenNear result = *this;
+    const auto is_hole = (Short::Shorts)(v == Short::all(static_cast<int16_t>(hole)));
+    result.v = (v & ~is_hole) | (Short::all(static_cast<int16_t>(held_value)) & is_hole);
+    return result;
+  }
+
  private:
   L3_INLINE void set(uint64_t four, uint32_t two, uint32_t ww, uint32_t w) {
     constexpr bool kLittle = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;

@@ -44,7 +44,7 @@ class TokenLanes : Wavefront<W, Sink> {
  private:
   using Base::at_, Base::ending_, Base::height_, Base::payload_bytes_, Base::sink_, Base::state_, Base::width_;
 
-  static constexpr bool kLiteral = kUse == TokenUse::literal;
+  static constexpr bool kLiteral = kUse == TokenUse::literal, kHasHoles = kUse == TokenUse::holes;
   // Rows have margins: two numbers before and behind. When lane 0 begins a row, the last kKept rows are needed.
   static constexpr uint32_t kBefore = 2, kBehind = 2, kKept = kCount + 1;
   static constexpr uint32_t kMostNumbers = (kKept + kCount + 1) * (kBefore + kMaxTileEdge + kBehind);
@@ -64,8 +64,8 @@ class TokenLanes : Wavefront<W, Sink> {
     uint32_t equal, known;  // the pixel's equalities with W or WW, and the others of the pixel before
     uint16_t* pixel;
     uint32_t x, y;
-    // Unless the model is literal: WW, the errors of W and WW, and the class of the block.
-    uint32_t ww, error, error_ww, block_class;
+    // Unless the model is literal: WW, the errors of W and WW, the class of the block, and the held value.
+    uint32_t ww, error, error_ww, block_class, held_value;
   };
 
   bool decode_values() {
@@ -93,7 +93,7 @@ class TokenLanes : Wavefront<W, Sink> {
     next_row_ = values_ + kBefore + static_cast<int32_t>(kKept) * pitch_;
     // In the steps of a run, no lane begins or ends its row, or its ending.
     for (uint32_t step = 0, count; step < steps; step += count) {
-      uint32_t active = 0;
+      uint32_t active = 0, still = 0;  // a bit for each lane
       count = smaller(steps - step, kMostPixels / kCount);
       for (uint32_t l = 0; l < kCount; ++l) {
         Lane& lane = lanes[l];
@@ -106,8 +106,9 @@ class TokenLanes : Wavefront<W, Sink> {
           const bool has_ending = lane.y >= ending_.row, ends = has_ending && lane.x >= ending_.column;
           lane.coder.floor = ends ? 0 : kStateFloor;
           count = smaller(count, (has_ending && !ends ? smaller(ending_.column, width_) : width_) - lane.x);
-          if (has_classes_) {
+          if (has_blocks_) {
             count = smaller(count, kBlockEdge - lane.x % kBlockEdge);
+            if (tables_.still && still_rows_.is_still(lane.x, lane.y)) still |= 1u << l;
             const uint32_t block = lane.y / kBlockEdge * this->blocks_across() + lane.x / kBlockEdge;
             lane.block_class = this->classes_[block] & (kMaxClasses - 1);
           }
@@ -116,24 +117,18 @@ class TokenLanes : Wavefront<W, Sink> {
           count = smaller(count, (lane.y >= height_ && lane.x < width_ ? width_ : period) - lane.x);
         }
       }
-      if (active != 0 && !pass(lanes, active, count)) return false;
+      const bool is_first = (active & 1) != 0 && lanes[0].y == 0;
+      if (active == still) {
+        copy_still(lanes, still, count);
+      } else if (!(is_first ? run<true>(lanes, active, still, count) : run<false>(lanes, active, still, count))) {
+        return false;
+      }
       for (uint32_t l = 0; l < kCount; ++l) {
         lanes[l].x += count;
         if ((active >> l & 1) != 0 && lanes[l].x == width_) end_row(lanes[l]);
       }
     }
     return true;
-  }
-  bool pass(Lane (&lanes)[kCount], uint32_t active, uint32_t& count) {
-    if (kCount == 1 && tables_.still) {
-      count = smaller(count, kBlockEdge - lanes[0].x % kBlockEdge);
-      if (still_rows_.is_still(lanes[0].x, lanes[0].y)) {
-        copy_still(lanes[0], count);
-        return true;
-      }
-    }
-    if ((active & 1) != 0 && lanes[0].y == 0) return run<true>(lanes, active, count);
-    return run<false>(lanes, active, count);
   }
 
   // ---- rows
@@ -156,6 +151,7 @@ class TokenLanes : Wavefront<W, Sink> {
     lane.pixel[-1] = static_cast<uint16_t>(lane.w);
     lane.ww = lane.w;
     lane.error_ww = lane.error;
+    lane.held_value = kValueBias;
     if (!kLiteral) lane.pixel[kError - 1] = static_cast<uint16_t>(lane.error);
   }
   // Moves rows to where memory begins if a row of each lane does not fit behind them.
@@ -188,30 +184,52 @@ class TokenLanes : Wavefront<W, Sink> {
     }
     ++lane.pixel;
   }
-  // Pixels of a still segment.
-  void copy_still(Lane& lane, uint32_t count) {
+  // A pixel of a still segment.
+  L3_INLINE void copy_still(Lane& lane) const {
+    const uint16_t* const above = lane.pixel - pitch_;
+    const bool is_first = lane.y == 0;
+    if constexpr (kHasHoles) hold(lane, is_first ? lane.w : above[0]);
+    if (!is_first && above[0] != above[-1]) lane.w = above[0];
     lane.error = 0;
-    for (; count > 0; --count) {
-      const uint16_t* const above = lane.pixel - pitch_;
-      if (lane.y > 0 && above[0] != above[-1]) lane.w = above[0];
-      put(lane, lane.y == 0);
+    put(lane, is_first);
+  }
+  // Steps in which all lanes are still.
+  void copy_still(Lane (&lanes)[kCount], uint32_t still, uint32_t steps) const {
+    for (; steps > 0; --steps) {
+      L3_UNROLL_LANES {
+        if ((still >> l & 1) != 0) copy_still(lanes[l]);
+      }
     }
-    lane.ww = lane.pixel[-2];
-    lane.error = 0;
-    if (!kLiteral) lane.error_ww = lane.pixel[kError - 2];
-    lane.equal = kWithW;
-    if (lane.y == 0) return;
-    const uint16_t *const here = lane.pixel, *const above = here - pitch_;
-    lane.equal = uint32_t{lane.w == above[0]} | uint32_t{lane.w == above[-1]} << 3 | uint32_t{lane.w == here[-2]} << 4;
-    lane.known = uint32_t{above[-1] == above[0]} << 1 | uint32_t{above[-2] == above[-1]} << 2 |
-                 uint32_t{*(above - pitch_) == above[0]} << 6;
+    look_back(lanes, still);
+  }
+  // Finds what pixels after a still segment need to know of it.
+  void look_back(Lane (&lanes)[kCount], uint32_t still) const {
+    for (; still != 0; still &= still - 1) {
+      Lane& lane = lanes[__builtin_ctz(still)];
+      const uint16_t *const here = lane.pixel, *const above = here - pitch_;
+      lane.ww = here[-2];
+      if (!kLiteral) lane.error_ww = here[kError - 2];
+      lane.equal = kWithW;
+      if (lane.y == 0) continue;
+      lane.equal = uint32_t{lane.w == above[0]} | uint32_t{lane.w == above[-1]} << 3 | uint32_t{lane.w == lane.ww} << 4;
+      lane.known = uint32_t{above[-1] == above[0]} << 1 | uint32_t{above[-2] == above[-1]} << 2 |
+                   uint32_t{*(above - pitch_) == above[0]} << 6;
+    }
+  }
+  // With holes, a lane holds the last value that was none (section 15.2).
+  L3_INLINE void hold(Lane& lane, uint32_t n) const {
+    if (lane.w != hole_ || n != hole_) lane.held_value = lane.w != hole_ ? lane.w : n;
+  }
+  // A neighbour's value for predictions.
+  L3_INLINE uint32_t seen(const Lane& lane, uint32_t value) const {
+    return kHasHoles && value == hole_ ? lane.held_value : value;
   }
 
   // ---- pixels
 
   // kFirst: lane 0 is in the first row, where W takes the place of all neighbours above.
   template <bool kFirst>
-  L3_STAGE bool run(Lane (&all)[kCount], uint32_t active, uint32_t steps) {
+  L3_STAGE bool run(Lane (&all)[kCount], uint32_t active, uint32_t still, uint32_t steps) {
     const uint8_t* words = this->reader_.window(at_);
     const uint8_t* const first_word = words;
     const TokenTables& tables = tables_;
@@ -220,8 +238,12 @@ class TokenLanes : Wavefront<W, Sink> {
     const bool by_activity = !kLiteral && tables.match_by_activity;
     Lane lanes[kCount];  // need not be in memory
     std::copy_n(all, kCount, lanes);
+    const uint32_t decoding = active ^ still;
     const auto is_active = [&](uint32_t l) __attribute__((always_inline)) {
-      return kCount == 1 || (active >> l & 1) != 0;
+      return kCount == 1 || (decoding >> l & 1) != 0;
+    };
+    const auto is_still = [&](uint32_t l) __attribute__((always_inline)) {
+      return kCount > 1 && (still >> l & 1) != 0;
     };
     const auto is_first = [](uint32_t l) __attribute__((always_inline)) { return kFirst && l == 0; };
     // Keeps a pixel that repeats a neighbour, or that escaped.
@@ -233,6 +255,18 @@ class TokenLanes : Wavefront<W, Sink> {
       }
       put(lane, is_first(l));
     };
+    const auto is_hole = [](uint32_t match) __attribute__((always_inline)) {
+      return kHasHoles && match == kMatchHole;
+    };
+    // The value of a pixel that repeats no neighbour.
+    const auto set_value = [&](uint32_t l, uint32_t value) __attribute__((always_inline)) {
+      Lane& lane = lanes[l];
+      const uint16_t* const above = lane.pixel - pitch;
+      const uint32_t n = is_first(l) ? value : above[0], ne = is_first(l) ? value : above[1];
+      lane.equal = equal_after_escape(value, lane.w, n, ne);
+      lane.ww = lane.w;
+      lane.w = value;
+    };
     const auto near_errors = [&](uint32_t l) __attribute__((always_inline)) {
       const Lane& lane = lanes[l];
       const uint16_t* const above = lane.pixel - pitch + kError;
@@ -242,30 +276,36 @@ class TokenLanes : Wavefront<W, Sink> {
     const auto activity_of = [&](uint32_t l) __attribute__((always_inline)) {
       const Lane& lane = lanes[l];
       const uint16_t* const above = lane.pixel - pitch;
-      return is_first(l) ? context_.activity(near_errors(l), lane.w, lane.w, lane.w, lane.w)
-                         : context_.activity(near_errors(l), lane.w, above[0], above[-1], above[1]);
+      const uint32_t w = seen(lane, lane.w);
+      return is_first(l) ? context_.activity(near_errors(l), w, w, w, w)
+                         : context_.activity(near_errors(l), w, seen(lane, above[0]), seen(lane, above[-1]),
+                                             seen(lane, above[1]));
     };
     const auto predict = [&](uint32_t l, uint32_t activity) __attribute__((always_inline)) {
       const Lane& lane = lanes[l];
       const uint16_t* const above = lane.pixel - pitch;
       const auto sign = [](uint32_t error) { return static_cast<int32_t>(static_cast<int16_t>(error)); };
-      if (is_first(l)) {
-        const int32_t error = sign(lane.error), near[4] = {error, error, error, error};
-        return context_.predict(lane.block_class, TokenNear(lane.ww, lane.w), near_errors(l), activity, lane.w, lane.w,
+      const auto from = [&](TokenNear values, uint32_t n, const int32_t (&near)[4]) __attribute__((always_inline)) {
+        if constexpr (kHasHoles) values = values.without(hole_, lane.held_value);
+        return context_.predict(lane.block_class, values, near_errors(l), activity, seen(lane, lane.w), seen(lane, n),
                                 near);
+      };
+      if (is_first(l)) {
+        const int32_t error = sign(lane.error);
+        return from(TokenNear(lane.ww, lane.w), lane.w, {error, error, error, error});
       }
-      const int32_t near[4] = {sign(lane.error), sign(above[kError]), sign(above[kError - 1]), sign(above[kError + 1])};
-      return context_.predict(lane.block_class, TokenNear(above, above - pitch, lane.ww, lane.w), near_errors(l),
-                              activity, lane.w, above[0], near);
+      return from(TokenNear(above, above - pitch, lane.ww, lane.w), above[0],
+                  {sign(lane.error), sign(above[kError]), sign(above[kError - 1]), sign(above[kError + 1])});
     };
     do {
       uint32_t patterns[kCount] = {}, activities[kCount] = {};
-      uint32_t escaped = 0;  // a bit for each lane
+      uint32_t escaped = 0, holes = 0;  // a bit for each lane
       bool is_flat = tables.match;
       L3_UNROLL_LANES {
         Lane& lane = lanes[l];
         if (!is_active(l)) continue;
         const uint16_t *const above = lane.pixel - pitch, *const two = above - pitch;
+        if constexpr (kHasHoles) hold(lane, is_first(l) ? lane.w : above[0]);
         if (is_first(l)) {
           lane.known = kAllEqual & ~kWithW;
         } else {
@@ -286,14 +326,14 @@ class TokenLanes : Wavefront<W, Sink> {
           L3_UNROLL_LANES {
             Lane& lane = lanes[l];
             if (!is_active(l)) continue;
-            if (!lane.coder.pass(tables.flat, words) &&
-                lane.coder.decode(tables, tables.match_bucket[kAllEqual], words) > kMatchNw) {
-              escaped |= 1u << l;
-            }
+            if (lane.coder.pass(tables.flat, words)) continue;
+            const uint32_t match = lane.coder.decode(tables, tables.match_bucket[kAllEqual], words);
+            if (match > kMatchNw) (is_hole(match) ? holes : escaped) |= 1u << l;
           }
-          if (escaped != 0) break;
+          if ((escaped | holes) != 0) break;
           goes_on = --steps > 0;
           L3_UNROLL_LANES {
+            if (is_still(l)) copy_still(lanes[l]);
             if (!is_active(l)) continue;
             end_pixel(l, 0);
             const uint16_t *const above = lanes[l].pixel - pitch, *const two = above - pitch;
@@ -303,7 +343,7 @@ class TokenLanes : Wavefront<W, Sink> {
             }
           }
         } while (goes_on);
-        if (escaped == 0) continue;
+        if ((escaped | holes) == 0) continue;
       } else {
         L3_UNROLL_LANES {
           Lane& lane = lanes[l];
@@ -327,7 +367,7 @@ class TokenLanes : Wavefront<W, Sink> {
           }
           const uint32_t match = lane.coder.decode(tables, first_bucket, words);
           if (match > kMatchNw) {
-            escaped |= 1u << l;
+            (is_hole(match) ? holes : escaped) |= 1u << l;
             continue;
           }
           lane.ww = lane.w;
@@ -357,7 +397,6 @@ class TokenLanes : Wavefront<W, Sink> {
         }
         L3_UNROLL_LANES {
           if ((escaped >> l & 1) == 0) continue;
-          Lane& lane = lanes[l];
           uint32_t value;
           if constexpr (kLiteral) {
             value = numbers[l] & ((1u << tables.depth[0]) - 1);
@@ -365,19 +404,19 @@ class TokenLanes : Wavefront<W, Sink> {
             value = context_.value_of(by[l], numbers[l]);
             errors[l] = static_cast<uint32_t>(TokenContext::error_of(by[l], value));
           }
-          value ^= kValueBias;
-          const uint16_t* const above = lane.pixel - pitch;
-          const uint32_t n = is_first(l) ? value : above[0], ne = is_first(l) ? value : above[1];
-          lane.equal = equal_after_escape(value, lane.w, n, ne);
-          lane.ww = lane.w;
-          lane.w = value;
+          set_value(l, value ^ kValueBias);
         }
       }
       L3_UNROLL_LANES {
+        if ((holes >> l & 1) != 0) set_value(l, hole_);
+      }
+      L3_UNROLL_LANES {
+        if (is_still(l)) copy_still(lanes[l]);
         if (is_active(l)) end_pixel(l, errors[l] & 0xFFFF);
       }
       --steps;
     } while (steps > 0);
+    if (kCount > 1) look_back(lanes, still);
     std::copy_n(lanes, kCount, all);
     return this->advance(static_cast<uint32_t>(words - first_word));
   }
@@ -385,7 +424,8 @@ class TokenLanes : Wavefront<W, Sink> {
   const TokenTables& tables_;
   const TokenContext context_;
   const int32_t pitch_;
-  const bool has_classes_ = !kLiteral && tables_.classes[0] > 1;
+  const uint32_t hole_ = tables_.hole_value ^ kValueBias;
+  const bool has_blocks_ = tables_.still || (!kLiteral && tables_.classes[0] > 1);  // that differ
   uint16_t* next_row_;
   alignas(64) uint16_t values_[(kLiteral ? 1 : 2) * kMostNumbers];  // and errors
   StillRows still_rows_;
