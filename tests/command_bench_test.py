@@ -214,6 +214,19 @@ class Measuring(BenchTest):
         self.assertEqual(len(everything), len(set(everything)))
         self.l3("bench", source, "--codecs", "gif", code=USAGE)
 
+    def test_a_model_that_images_share(self) -> None:
+        for i in range(30):
+            self.write(f"src/{i}.pgm", pgm(28, 28, seed=i % 3))
+        self.write("src/rgb.png", png(28, 28))  # the model is not for this one
+        model = self.folder / "gray.l3model"
+        self.l3("train", self.folder / "src", model, "--colour", "gray")
+        words = ("--codecs", "l3-dense5", "--rounds", 1, "--no-memory")
+        alone, shared = (self.bench(*words, *more)["codecs"][0] for more in ((), ("--model", model)))
+        self.assertTrue(shared["lossless"])
+        self.assertLess(shared["bytes"], alone["bytes"])
+        said = self.l3("bench", self.folder / "src", "--model", self.folder / "src/0.pgm", code=FAILED)
+        self.assertIn(b"0.pgm: offset 1: not a model", said.stderr)
+
     def test_a_busy_machine(self) -> None:
         self.write("src/a.png", coloured_noise(300, 200))
         processor = {min(os.sched_getaffinity(0))}

@@ -10,6 +10,7 @@
 #include "command_tree.h"
 #include "file_io.h"
 #include "image_tree.h"
+#include "model_files.h"
 #include "options.h"
 
 namespace tools {
@@ -33,6 +34,12 @@ int bench_folder(BenchOptions options, Context& context) {
   Console& console = context.console;
   console.set_quiet(options.quiet);
   options.codecs = chosen_codecs(options.codecs);
+  ModelFiles models;
+  if (const auto failure = models.open_for_encoding(options.models)) {
+    console.fail(*failure);
+    return kExitFailed;
+  }
+  bench::use_l3_models(models.all());
   if (!options.out.empty()) {
     if (const auto failure = make_folder_of(join(options.out, "report.html"))) {
       console.fail(*failure);
@@ -81,6 +88,8 @@ void add_bench(CommandLine& line) {
   sub.option("--codecs", options->codecs,
              "Codecs to measure (default: the faster ones: " + joined(kDefaultCodecs, ", ") + ")")
       .list_of(names);
+  add_models(sub, options->models, "A model from l3 train for l3-dense1 to l3-dense9")
+      .details("The size of the model is not counted");
   sub.option("--out", options->out, "Write a report to this folder: report.html, results.csv, results.json, SVG")
       .type(kFolderType);
   add_threads(sub, options->threads, "-j,--threads", "Also measure with N threads");

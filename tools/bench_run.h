@@ -13,6 +13,7 @@ namespace tools {
 struct BenchOptions {
   std::string folder;
   std::vector<std::string> codecs;
+  std::vector<std::string> models;
   std::string by = "folder";
   l3_limits limits{};
   uint32_t threads = 0;

@@ -150,16 +150,16 @@ void add_everything(const Request& request, const Plan& plan, std::vector<Candid
   }
 }
 
-// Everything that is tried, the quickest first.
-std::vector<Candidate> candidates_for(const Request& request, const EncodeTarget& target) {
-  const Plan plan = first_plan(request);
+// Whether the default models are tried. This takes little time.
+bool tries_defaults(const Request& request, const Plan& plan) {
+  return plan.origin == L3_MODEL_DEFAULT ||
+         (request.samples() <= kMaxWithDefault && request.options.model_origin == L3_MODEL_NONE &&
+          default_model_for(request.channels(), request.image.bits) != 0);
+}
+
+// What is tried with models of the image's own, the quickest first.
+std::vector<Candidate> own_candidates(const Request& request, const Plan& plan, const EncodeTarget& target) {
   std::vector<Candidate> all;
-  const bool is_default = plan.origin == L3_MODEL_DEFAULT;
-  if (is_default || (request.samples() <= kMaxWithDefault && request.options.model_origin == L3_MODEL_NONE &&
-                     default_model_for(request.channels(), request.image.bits) != 0)) {
-    for (const bool drawn : {false, true}) all.push_back({with_default(request, plan, drawn)});
-  }
-  if (is_default) return all;
   if (plan.effort > kDefaultEffort && request.samples() <= kMaxWithDefault) {
     add_everything(request, plan, all);
     return all;
@@ -172,27 +172,57 @@ std::vector<Candidate> candidates_for(const Request& request, const EncodeTarget
   return all;
 }
 
-// Writes the smallest of the files that the candidates make.
+// Writes files, and keeps the smallest one.
+class Smallest {
+ public:
+  Smallest(const Request& request, const EncodeTarget& target, uint8_t* out)
+      : request_(request), target_(target), out_(out) {}
+
+  // Writes a candidate's file. Its `reason` says whether that failed.
+  Written add(Candidate& candidate) {
+    if (is_in_out_) {
+      copy_ = std::make_unique_for_overwrite<uint8_t[]>(best_.size);
+      std::memcpy(copy_.get(), out_, best_.size);
+    }
+    const Written file = write_planned(request_, candidate, target_, out_);
+    is_in_out_ = file.reason == Reason::none && (copy_ == nullptr || file.size < best_.size);
+    if (is_in_out_) best_ = file;
+    return file;
+  }
+  Written finish() {
+    if (!is_in_out_) std::memcpy(out_, copy_.get(), best_.size);
+    return best_;
+  }
+
+ private:
+  const Request& request_;
+  const EncodeTarget& target_;
+  uint8_t* const out_;
+  Written best_;
+  bool is_in_out_ = false;
+  std::unique_ptr<uint8_t[]> copy_;  // of the smallest file, if another one was written after it
+};
+
+// Writes the smallest of the files that are tried.
 Written write_smallest(const Request& request, const EncodeTarget& target, uint8_t* out) {
   if (!samples_in_range(request.image)) return {Reason::sample_out_of_range};
-  std::vector<Candidate> all = candidates_for(request, target);
-  Written best;
-  std::unique_ptr<uint8_t[]> copy;  // of the best file so far
-  bool own_pays = true;             // whether a model that is fitted may make a smaller file
-  for (Candidate& candidate : all) {
-    const bool is_default = candidate.plan.origin == L3_MODEL_DEFAULT;
-    if (!is_default && !own_pays) break;
-    const Written file = write_planned(request, candidate, target, out);
-    if (file.reason != Reason::none) return file;
-    if (is_default) own_pays = own_pays && file.payloads > kMinSavedByOwnModel;
-    if (copy != nullptr && file.size >= best.size) continue;
-    best = file;
-    if (&candidate == &all.back()) return best;
-    copy = std::make_unique_for_overwrite<uint8_t[]>(best.size);
-    std::memcpy(copy.get(), out, best.size);
+  const Plan plan = first_plan(request);
+  Smallest smallest(request, target, out);
+  if (tries_defaults(request, plan)) {
+    bool own_pays = plan.origin != L3_MODEL_DEFAULT;  // whether a model that is fitted may make a smaller file
+    for (const bool drawn : {false, true}) {
+      Candidate candidate{with_default(request, plan, drawn)};
+      const Written file = smallest.add(candidate);
+      if (file.reason != Reason::none) return file;
+      own_pays = own_pays && file.payloads > kMinSavedByOwnModel;
+    }
+    if (!own_pays) return smallest.finish();
   }
-  std::memcpy(out, copy.get(), best.size);
-  return best;
+  for (Candidate& candidate : own_candidates(request, plan, target)) {
+    const Written file = smallest.add(candidate);
+    if (file.reason != Reason::none) return file;
+  }
+  return smallest.finish();
 }
 
 // Writes the file with the named model.
