@@ -295,7 +295,6 @@ void group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contex
       total_terms[i] = entropy_term(totals[i]);
     }
   };
-  for (uint32_t value = 0; value < values; ++value) update(value);
   const auto loss_of = [&](uint32_t a, uint32_t b) {
     double loss = 0;
     for (uint32_t context = 0; context < contexts; ++context) {
@@ -311,11 +310,21 @@ void group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contex
     }
     return loss;
   };
-  std::vector<uint32_t> alive(values), group(values);
-  for (uint32_t i = 0; i < values; ++i) alive[i] = group[i] = i;
+  std::vector<uint32_t> alive, group(values);
+  for (uint32_t i = 0; i < values; ++i) {
+    // Values that never occur cost nothing in the first group. In small images most do not.
+    const uint32_t* const of = &counts[i * size];
+    const bool occurs = std::any_of(of, of + size, [](uint32_t n) { return n != 0; });
+    group[i] = occurs ? i : 0;
+    if (i > 0 && !occurs) continue;
+    alive.push_back(i);
+    update(i);
+  }
   std::vector<double> loss(size_t{values} * values);
-  for (uint32_t a = 0; a < values; ++a) {
-    for (uint32_t b = 0; b < a; ++b) loss[a * values + b] = loss_of(a, b);
+  for (const uint32_t a : alive) {
+    for (const uint32_t b : alive) {
+      if (b < a) loss[a * values + b] = loss_of(a, b);
+    }
   }
   while (alive.size() > 1) {
     uint32_t best_a = 0, best_b = 0;
