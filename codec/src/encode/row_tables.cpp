@@ -281,15 +281,20 @@ double RowTables::bits() const {
 
 void group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contexts, uint32_t symbols, uint32_t maximum,
                   double price, uint8_t* groups) {
+  if (symbols > 64) __builtin_trap();
   const size_t size = size_t{contexts} * symbols;
-  std::vector<uint64_t> totals(size_t{values} * contexts);  // by value and context
+  // By value and context: totals, and a bit for each symbol that occurs.
+  std::vector<uint64_t> totals(size_t{values} * contexts), seen(totals.size());
   // What each count and each total adds to the entropy.
   std::vector<double> terms(counts.size()), total_terms(totals.size());
   const auto update = [&](uint32_t value) {
     for (size_t i = size_t{value} * contexts; i < size_t{value + 1} * contexts; ++i) {
-      totals[i] = 0;
-      for (size_t k = i * symbols; k < (i + 1) * symbols; ++k) {
+      totals[i] = seen[i] = 0;
+      for (uint32_t symbol = 0; symbol < symbols; ++symbol) {
+        const size_t k = i * symbols + symbol;
+        if (counts[k] == 0) continue;
         totals[i] += counts[k];
+        seen[i] |= uint64_t{1} << symbol;
         terms[k] = entropy_term(counts[k]);
       }
       total_terms[i] = entropy_term(totals[i]);
@@ -301,9 +306,9 @@ void group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contex
       const size_t of_a = size_t{a} * contexts + context, of_b = size_t{b} * contexts + context;
       if (totals[of_a] == 0 || totals[of_b] == 0) continue;
       double joined = 0;
-      for (uint32_t i = 0; i < symbols; ++i) {
-        const size_t in_a = of_a * symbols + i, in_b = of_b * symbols + i;
-        if (counts[in_a] == 0 || counts[in_b] == 0) continue;
+      for (uint64_t left = seen[of_a] & seen[of_b]; left != 0; left &= left - 1) {
+        const uint32_t symbol = static_cast<uint32_t>(__builtin_ctzll(left));
+        const size_t in_a = of_a * symbols + symbol, in_b = of_b * symbols + symbol;
         joined += entropy_term(counts[in_a] + uint64_t{counts[in_b]}) - terms[in_a] - terms[in_b];
       }
       loss += entropy_term(totals[of_a] + totals[of_b]) - total_terms[of_a] - total_terms[of_b] - joined;
@@ -330,12 +335,12 @@ void group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contex
     uint32_t best_a = 0, best_b = 0;
     double best = 1e300;
     for (const uint32_t a : alive) {
-      for (const uint32_t b : alive) {
-        if (b < a && loss[a * values + b] < best) {
-          best = loss[a * values + b];
-          best_a = a;
-          best_b = b;
-        }
+      const double* const of_a = &loss[a * values];
+      for (const uint32_t* b = alive.data(); *b < a; ++b) {
+        if (of_a[*b] >= best) continue;
+        best = of_a[*b];
+        best_a = a;
+        best_b = *b;
       }
     }
     if (alive.size() <= maximum && best > price) break;

@@ -53,7 +53,9 @@ struct MatchCounts {
   double cost(uint32_t size) const {
     double bits = 1.2 * static_cast<double>(of.size() / size);
     for (size_t first = 0; first < of.size(); first += kMatchSymbols) {
-      bits += own_bits(&of[first], kMatchSymbols) + bits_of_table(&of[first], kMatchSymbols);
+      const uint32_t* const counts = &of[first];
+      if (std::all_of(counts, counts + kMatchSymbols, [](uint32_t n) { return n == 0; })) continue;
+      bits += own_bits(counts, kMatchSymbols) + bits_of_table(counts, kMatchSymbols);
     }
     return bits;
   }
