@@ -4,6 +4,8 @@
 
 #include "by_hand.h"
 #include "codec_testing.h"
+#include "container/sha256_block.h"
+#include "container/sha256_x86.h"
 #include "engine/vector_warp.h"
 #include "engine_primitives.h"
 
@@ -478,5 +480,24 @@ TEST(Sha256, OfTheKnownVectors) {
   EXPECT_EQ(hex_of_sha256(std::string(1000000, 'a'), 4099),
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
+
+#if defined(__x86_64__)
+TEST(Sha256, InstructionsGiveTheSame) {
+  if (!l3::has_sha256_instructions()) GTEST_SKIP() << "this processor has no such instructions";
+  drawing::Dice dice(1);
+  uint32_t state[8], by_instructions[8];
+  l3::start_sha256(state);
+  l3::start_sha256(by_instructions);
+  for (uint32_t i = 0; i < 1000; ++i) {
+    uint8_t block[64];
+    uint32_t words[64];
+    for (uint8_t& byte : block) byte = dice.byte();
+    for (uint32_t k = 0; k < 16; ++k) words[k] = __builtin_bswap32(l3::load_u32(block + 4 * k));
+    l3::add_sha256_block(state, words);
+    l3::add_sha256_block_x86(by_instructions, block);
+    ASSERT_TRUE(std::equal(state, state + 8, by_instructions)) << i;
+  }
+}
+#endif
 
 }  // namespace

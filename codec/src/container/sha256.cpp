@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "container/sha256_block.h"
+#include "container/sha256_x86.h"
 
 namespace l3 {
 namespace {
@@ -35,11 +36,9 @@ void Sha256::update(const uint8_t* data, uint64_t size) {
 }
 
 void Sha256::finish(uint8_t* digest) {
-  const uint64_t bits = total_ * 8;
-  const uint8_t end = 0x80;
-  update(&end, 1);
-  const uint8_t zero = 0;
-  while (total_ % sizeof(block_) != sizeof(block_) - 8) update(&zero, 1);
+  constexpr uint8_t kEnd[sizeof(block_)] = {0x80};
+  const uint64_t bits = total_ * 8, filled = total_ % sizeof(block_), before_length = sizeof(block_) - 8;
+  update(kEnd, filled < before_length ? before_length - filled : sizeof(block_) + before_length - filled);
   uint8_t length[8];
   store_big_endian(length, static_cast<uint32_t>(bits >> 32));
   store_big_endian(length + 4, static_cast<uint32_t>(bits));
@@ -48,6 +47,10 @@ void Sha256::finish(uint8_t* digest) {
 }
 
 void Sha256::compress(const uint8_t* block) {
+#if defined(__x86_64__)
+  static const bool has_instructions = has_sha256_instructions();
+  if (has_instructions) return add_sha256_block_x86(state_, block);
+#endif
   uint32_t words[64];
   for (int i = 0; i < 16; ++i) words[i] = load_big_endian(block + 4 * i);
   add_sha256_block(state_, words);

@@ -13,9 +13,8 @@ L3_INLINE void start_sha256(uint32_t* state) {
   for (uint32_t i = 0; i < kSha256Words; ++i) state[i] = kStart[i];
 }
 
-// Adds a block to the state. `w` has 64 words; the first 16 are the block, and the others are overwritten.
-L3_INLINE void add_sha256_block(uint32_t* state, uint32_t* w) {
-  // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
+// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
+L3_INLINE const uint32_t* sha256_constants() {
   static constexpr uint32_t kConstants[64] = {
       0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
       0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -25,6 +24,12 @@ L3_INLINE void add_sha256_block(uint32_t* state, uint32_t* w) {
       0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
       0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
       0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+  return kConstants;
+}
+
+// Adds a block to the state. `w` has 64 words; the first 16 are the block, and the others are overwritten.
+L3_INLINE void add_sha256_block(uint32_t* state, uint32_t* w) {
+  const uint32_t* const constants = sha256_constants();
   const auto rotated = [](uint32_t v, uint32_t by) { return v >> by | v << (32 - by); };
   for (uint32_t i = 16; i < 64; ++i) {
     const uint32_t s0 = rotated(w[i - 15], 7) ^ rotated(w[i - 15], 18) ^ w[i - 15] >> 3;
@@ -35,7 +40,7 @@ L3_INLINE void add_sha256_block(uint32_t* state, uint32_t* w) {
   uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
   for (uint32_t i = 0; i < 64; ++i) {
     const uint32_t s1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25);
-    const uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + kConstants[i] + w[i];
+    const uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + constants[i] + w[i];
     const uint32_t s0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22);
     const uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
     h = g;

@@ -208,7 +208,7 @@ class TokenLanes : Wavefront<W, Sink> {
       Lane& lane = lanes[__builtin_ctz(still)];
       const uint16_t *const here = lane.pixel, *const above = here - pitch_;
       lane.ww = here[-2];
-      if (!kLiteral) lane.error_ww = here[kError - 2];
+      lane.error_ww = 0;
       lane.equal = kWithW;
       if (lane.y == 0) continue;
       lane.equal = uint32_t{lane.w == above[0]} | uint32_t{lane.w == above[-1]} << 3 | uint32_t{lane.w == lane.ww} << 4;
