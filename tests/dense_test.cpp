@@ -2,6 +2,7 @@
 // for supplied models.
 #include "any_model.h"
 #include "codec_testing.h"
+#include "container/tile.h"
 
 namespace {
 
@@ -107,6 +108,31 @@ TEST(Dense, EveryTileSizeComesBack) {
         expect_round_trip(natural({300, 200}, L3_COLOUR_GRAY), options_of(L3_METHOD_DENSE, tile.width, tile.height, 1));
     EXPECT_EQ(tiles_by(file, L3_TILE_DENSE), info_of(file).tile_count);
     ASSERT_FALSE(HasFailure());
+  }
+}
+
+// The fewest lanes of any dense tile.
+uint32_t fewest_lanes(const Bytes& file) {
+  const l3_info info = info_of(file);
+  uint32_t fewest = l3::kLanes;
+  for (uint64_t tile = 0; tile < info.tile_count; ++tile) {
+    const uint8_t* const entry = file.data() + info.head_bytes + tile * l3::kIndexEntryBytes;
+    if (entry[0] == L3_TILE_DENSE) fewest = std::min(fewest, 1u << (entry[1] & 7));
+  }
+  return fewest;
+}
+
+// A decoder waits for tiles of few lanes, so a clear sky in a large photograph has as many as the rest.
+TEST(Dense, FlatTilesOfLargeImagesHaveAllLanes) {
+  Dice dice(3);
+  for (const uint32_t edge : {256u, 768u}) {
+    Drawing d = natural({edge, edge}, L3_COLOUR_GRAY);
+    for (size_t i = 0; i < d.pixels.size(); ++i) {
+      if (i % edge < edge / 2) d.pixels[i] = static_cast<uint8_t>(200 + (dice.chance(300) ? 1 : 0));
+    }
+    const Bytes file = expect_round_trip(d, options_of(L3_METHOD_DENSE, 128, 128, 1));
+    ASSERT_FALSE(HasFailure());
+    EXPECT_EQ(fewest_lanes(file) == l3::kLanes, edge > 512) << edge;
   }
 }
 

@@ -12,7 +12,8 @@ using namespace codec_testing;
 using drawing::Dice;
 using drawing::Size;
 
-// Few values, so that neighbours are often equal; with and without matches, holes, still blocks and rows, and an ending.
+// Few values, so that neighbours are often equal; with and without matches, holes, still blocks and rows, and an
+// ending.
 TEST(FewLanes, HaveTheSamplesThatWereCoded) {
   Dice dice(6);
   for (uint32_t i = 0; i < 1200; ++i) {

@@ -17,8 +17,8 @@ namespace bench {
 // Returns all codec names, including those whose library is missing.
 std::vector<std::string> codec_names();
 
-// Sets models of `l3 train` for the codecs of l3, before the first measurement. Each image is encoded with the model for
-// its number of channels and bits, if there is one. They must not be closed until the last measurement.
+// Sets models of `l3 train` for the codecs of l3, before the first measurement. Each image is encoded with the model
+// for its number of channels and bits, if there is one. They must not be closed until the last measurement.
 void use_l3_models(std::span<const l3_model* const> models);
 
 // An image and the file that it was read from.

@@ -480,7 +480,7 @@ typedef enum l3_method { L3_METHOD_AUTO = 0, L3_METHOD_FAST = 1, L3_METHOD_DENSE
 typedef struct l3_encode_options {
   uint32_t struct_size;
   uint32_t method;      // an l3_method
-  uint32_t effort;      // dense method: 1 to 9, or 0 for the default (5); does not affect decoding speed
+  uint32_t effort;      // dense method: 1 to 9, or 0 for the default (5)
   uint32_t tile_width;  // 32 to 1024, a multiple of 32; 0: the encoder chooses, usually 128
   uint32_t tile_height;
   l3_parallel parallel;

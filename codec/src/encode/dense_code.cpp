@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kBitsOfLane = 512;
 
-// The least number of lanes, as a power of two. In a large image, tiles of a clear sky have as many as others: with two,
-// such a tile takes as long to decode as fourteen others. They add less than a thousandth to a photograph.
+// The least number of lanes, as a power of two. In a large image, tiles of a clear sky have as many as others: with
+// two, such a tile takes as long to decode as fourteen others. They add less than a thousandth to a photograph.
 uint32_t min_log_lanes(uint64_t pixels_of_image, size_t pixels) {
   constexpr uint64_t kLargeImage = 1u << 18;
   constexpr size_t kLargeTile = 1u << 13;

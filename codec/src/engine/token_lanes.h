@@ -255,9 +255,7 @@ class TokenLanes : Wavefront<W, Sink> {
       }
       put(lane, is_first(l));
     };
-    const auto is_hole = [](uint32_t match) __attribute__((always_inline)) {
-      return kHasHoles && match == kMatchHole;
-    };
+    const auto is_hole = [](uint32_t match) __attribute__((always_inline)) { return kHasHoles && match == kMatchHole; };
     // The value of a pixel that repeats no neighbour.
     const auto set_value = [&](uint32_t l, uint32_t value) __attribute__((always_inline)) {
       Lane& lane = lanes[l];
@@ -285,7 +283,7 @@ class TokenLanes : Wavefront<W, Sink> {
       const Lane& lane = lanes[l];
       const uint16_t* const above = lane.pixel - pitch;
       const auto sign = [](uint32_t error) { return static_cast<int32_t>(static_cast<int16_t>(error)); };
-      const auto from = [&](TokenNear values, uint32_t n, const int32_t (&near)[4]) __attribute__((always_inline)) {
+      const auto from = [&](TokenNear values, uint32_t n, const int32_t(&near)[4]) __attribute__((always_inline)) {
         if constexpr (kHasHoles) values = values.without(hole_, lane.held_value);
         return context_.predict(lane.block_class, values, near_errors(l), activity, seen(lane, lane.w), seen(lane, n),
                                 near);
