@@ -1,7 +1,6 @@
 // What the places of a cache have in common: folders of this machine, and stores such as Redis on the nodes of a job.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -9,6 +8,7 @@
 
 #include "cache_plan.h"
 #include "data_set.h"
+#include "steady_clock.h"
 
 namespace loader {
 
@@ -17,12 +17,6 @@ struct SetOfShards {
   std::string name;  // its path or URL, without secrets
   std::span<const std::unique_ptr<Shard>> shards;
 };
-
-inline uint64_t steady_ns() {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
 
 // Any thread may call these functions. `sample` is a number in the data set.
 class CachePlace {

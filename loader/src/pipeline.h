@@ -102,8 +102,18 @@ class Pipeline {
   size_t requests(l3_request* requests, size_t capacity) const;
 
  private:
-  struct Scratch;
-  struct Claim;
+  static constexpr size_t kMaxClaimed = 32;
+  // What a thread keeps for the images that it decodes.
+  struct Scratch {
+    std::vector<uint8_t> pixels;
+    std::unique_ptr<uint8_t[]> workspace;  // of L3_WORKSPACE_BYTES
+    Resampler resampler;
+  };
+  // Images that one thread begins in turn.
+  struct Claim {
+    std::array<Image*, kMaxClaimed> images{};
+    size_t count = 0;
+  };
 
   void start_threads();
   void stop_work();  // until start(); when it returns, no work is in progress

@@ -9,17 +9,13 @@
 #include <new>
 #include <utility>
 
+#include "steady_clock.h"
+
 namespace loader {
 namespace {
 
-uint64_t now_ns() {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
-
 void deliver(Read& read, const StoreFault& fault) noexcept {
-  read.times.finished = now_ns();
+  read.times.finished = steady_ns();
   read.finish(read, fault);
 }
 
@@ -66,7 +62,7 @@ void l3_store_requests::stop() noexcept {
 
 void l3_store_requests::submit(std::span<Read* const> reads, uint64_t owner) {
   List added;
-  const uint64_t now = now_ns();
+  const uint64_t now = steady_ns();
   for (Read* const read : reads) {
     read->times = {};
     read->times.queued = now;
@@ -117,7 +113,7 @@ void l3_store_requests::finish(uint64_t number, const void* bytes, uint64_t size
     const std::lock_guard lock(mutex_);
     const List::iterator request = find(number);
     if (request == in_progress_.end()) return;
-    request->read->times.answered = now_ns();
+    request->read->times.answered = steady_ns();
     if (request->wants_size && size <= INT64_MAX) {
       Read& read = *request->read;
       read.object_size = size;
@@ -201,7 +197,7 @@ void l3_store_requests::start_waiting() noexcept {
     Read& read = *request.read;
     request.is_started = true;
     request.deadline = Clock::now() + timeout_;
-    read.times.sent = now_ns();
+    read.times.sent = steady_ns();
     read.times.attempts = 1;
     in_progress_.splice(in_progress_.end(), waiting_, waiting_.begin());
     // From here on another thread may finish the read.
