@@ -2,6 +2,7 @@
 #include "container/palette.h"
 
 #include <cstring>
+#include <initializer_list>
 
 namespace l3 {
 

@@ -2,6 +2,7 @@
 // of the format.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
