@@ -126,7 +126,8 @@ struct DenseWarp : Words {
     for (uint32_t i = 0; i < kLanes; ++i) {
       const int32_t sum = static_cast<int16_t>(sums[i / kRecords].v[i % kRecords]);
       within[i] = sum < 0 ? 0 : sum < (256 << kWeightShift) ? sum : (256 << kWeightShift) - 1;
-      predictions[i / kRecords].v[i % kRecords] = static_cast<uint16_t>(static_cast<uint32_t>(within[i] >> kWeightShift) | kNoRecord);
+      predictions[i / kRecords].v[i % kRecords] =
+          static_cast<uint16_t>(static_cast<uint32_t>(within[i] >> kWeightShift) | kNoRecord);
     }
     p = Plane::of([&](uint32_t i) { return within[i] >> kWeightShift; });
     up = Plane::of([&](uint32_t i) { return -(within[i] >> (kWeightShift - 1) & 1); });
