@@ -5,7 +5,7 @@
 set -euo pipefail
 source=$(cd "$(dirname "$0")/../.." && pwd)
 build=$1 out=$2
-most=$((60 << 20))  # bytes
+most=$((60 << 20))  # bytes; most are the programs, each with the kernels for all architectures
 
 fail() {
   echo "make_bundle: $*" >&2

@@ -13,14 +13,17 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "buckets.h"
 #include "image_reads.h"
 #include "loader/device.h"
+#include "loader/resample.h"
 
 namespace loader {
 
