@@ -124,7 +124,7 @@ Outcome<bridge::Buffer> encode_image(const std::string& name, const formats::Ima
   {
     const Stopwatch watch(times.encode);
     l3_encode_options encode = settings.encode;
-    encode.named_model = model_for(settings.models, formats::channels(image.colour), image.bits);
+    encode.named_model = bridge::model_for(settings.models, formats::channels(image.colour), image.bits);
     if (const auto error = bridge::encode_l3(image, encode, encoded)) {
       return Failure{name, std::nullopt, error->reason};
     }

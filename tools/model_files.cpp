@@ -1,5 +1,6 @@
 #include "model_files.h"
 
+#include "bridge/image_bridge.h"
 #include "command_tree.h"
 #include "file_io.h"
 
@@ -34,20 +35,12 @@ std::optional<Failure> ModelFiles::open_for_encoding(const std::vector<std::stri
   if (auto failure = open(paths)) return failure;
   for (size_t i = 0; i < handles_.size(); ++i) {
     const l3_model_info info = describe(handles_[i]);
-    if (model_for(std::span(handles_).first(i), info.channels, info.bits) == nullptr) continue;
+    if (bridge::model_for(std::span(handles_).first(i), info.channels, info.bits) == nullptr) continue;
     return Failure{paths[i], std::nullopt,
                    "another --model is for images with " + std::to_string(info.channels) + " channels of " +
                        std::to_string(info.bits) + " bits, too; name only one"};
   }
   return std::nullopt;
-}
-
-const l3_model* model_for(std::span<const l3_model* const> models, uint32_t channels, uint32_t bits) {
-  for (const l3_model* model : models) {
-    const l3_model_info info = describe(model);
-    if (info.channels == channels && info.bits == bits) return model;
-  }
-  return nullptr;
 }
 
 }  // namespace tools

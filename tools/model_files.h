@@ -38,7 +38,4 @@ class ModelFiles {
   std::vector<const l3_model*> handles_;
 };
 
-// Finds the model for images with this number of channels and bits. Null if there is none.
-const l3_model* model_for(std::span<const l3_model* const> models, uint32_t channels, uint32_t bits);
-
 }  // namespace tools

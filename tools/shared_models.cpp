@@ -189,7 +189,7 @@ Outcome<std::vector<std::vector<uint8_t>>> train_models(const Sources& sources, 
     const std::vector<formats::Image>& images = *found;
     const uint32_t channels = formats::channels(layout.first), bits = layout.second;
     // The user has supplied a model for these images, or another layout has one already.
-    if (model_for(settings.models, channels, bits) != nullptr || taken.contains({channels, bits})) continue;
+    if (bridge::model_for(settings.models, channels, bits) != nullptr || taken.contains({channels, bits})) continue;
     if (only_small && (images.size() < kMinImages || !are_small(images))) continue;
     const Outcome<Model> model = fit(images, settings.encode, parallel.for_l3(), !only_small);
     if (!model) return model.failure();

@@ -27,19 +27,11 @@ class Models {
       all_.push_back(model);
     }
   }
-  void add(std::span<const l3_model* const> models) {
-    all_.insert(all_.end(), models.begin(), models.end());
-    added_.insert(added_.end(), models.begin(), models.end());
-  }
+  void add(std::span<const l3_model* const> models) { all_.insert(all_.end(), models.begin(), models.end()); }
   std::span<const l3_model* const> all() const { return all_; }
   // The one of those added that is for such images, or null.
   const l3_model* added_for(const formats::Image& image) const {
-    for (const l3_model* model : added_) {
-      l3_model_info info = l3_model_info_init();
-      if (l3_describe_model(model, &info, nullptr) != L3_OK) continue;
-      if (info.channels == formats::channels(image.colour) && info.bits == image.bits) return model;
-    }
-    return nullptr;
+    return bridge::model_for(all().subspan(owned_.size()), formats::channels(image.colour), image.bits);
   }
 
  private:
@@ -47,7 +39,7 @@ class Models {
     void operator()(l3_model* model) const { l3_close_model(model); }
   };
   std::vector<std::unique_ptr<l3_model, Close>> owned_;
-  std::vector<const l3_model*> all_, added_;
+  std::vector<const l3_model*> all_;  // the owned ones first
 };
 
 Models& models() {

@@ -220,6 +220,15 @@ void L3Image::take_chunks(const std::vector<Chunk>& chunks) {
   }
 }
 
+const l3_model* model_for(std::span<const l3_model* const> models, uint32_t channels, uint32_t bits) {
+  for (const l3_model* model : models) {
+    l3_model_info info = l3_model_info_init();
+    if (l3_describe_model(model, &info, nullptr) == L3_OK && info.channels == channels && info.bits == bits)
+      return model;
+  }
+  return nullptr;
+}
+
 std::optional<Error> encode_l3(const Image& image, const l3_encode_options& options, Buffer& file) {
   const L3Image source(image);
   const uint64_t bound = l3_encode_bound(&source.get(), &options);

@@ -27,6 +27,9 @@ inline constexpr uint32_t kMaxEdge = uint32_t{1} << 20;
 // The limits for reading an image that becomes an L3 file. For those that are 0, the usual ones of formats/ and libl3.
 formats::ReadOptions read_options(const l3_limits& limits);
 
+// Finds the model for images with this number of channels and bits. Null if there is none.
+const l3_model* model_for(std::span<const l3_model* const> models, uint32_t channels, uint32_t bits);
+
 // The l3_image for an Image. It points into the Image, which must exist and not change while it is used.
 class L3Image {
  public:

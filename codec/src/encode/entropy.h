@@ -1,6 +1,9 @@
 // The entropy of symbols: the least that coding them takes. Every processor computes the same numbers.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+
 #include "container/logarithm.h"
 
 namespace l3 {
@@ -18,6 +21,11 @@ inline constexpr EntropyTerms kEntropyTerms;
 // n log2 n.
 inline double entropy_term(uint64_t n) {
   return n < EntropyTerms::kKnown ? kEntropyTerms.known[n] : static_cast<double>(n) * logarithm(static_cast<double>(n));
+}
+
+// Whether any of these counts is not 0.
+inline bool occurs(const uint32_t* counts, size_t size) {
+  return std::any_of(counts, counts + size, [](uint32_t n) { return n != 0; });
 }
 
 // The bits that symbols with these counts take, coded with their own frequencies.

@@ -318,18 +318,14 @@ void group_values(std::vector<uint32_t> counts, uint32_t values, uint32_t contex
   std::vector<uint32_t> alive, group(values);
   for (uint32_t i = 0; i < values; ++i) {
     // Values that never occur cost nothing in the first group. In small images most do not.
-    const uint32_t* const of = &counts[i * size];
-    const bool occurs = std::any_of(of, of + size, [](uint32_t n) { return n != 0; });
-    group[i] = occurs ? i : 0;
-    if (i > 0 && !occurs) continue;
+    group[i] = occurs(&counts[i * size], size) ? i : 0;
+    if (group[i] != i) continue;
     alive.push_back(i);
     update(i);
   }
   std::vector<double> loss(size_t{values} * values);
   for (const uint32_t a : alive) {
-    for (const uint32_t b : alive) {
-      if (b < a) loss[a * values + b] = loss_of(a, b);
-    }
+    for (const uint32_t* b = alive.data(); *b < a; ++b) loss[a * values + *b] = loss_of(a, *b);
   }
   while (alive.size() > 1) {
     uint32_t best_a = 0, best_b = 0;

@@ -54,7 +54,7 @@ struct MatchCounts {
     double bits = 1.2 * static_cast<double>(of.size() / size);
     for (size_t first = 0; first < of.size(); first += kMatchSymbols) {
       const uint32_t* const counts = &of[first];
-      if (std::all_of(counts, counts + kMatchSymbols, [](uint32_t n) { return n == 0; })) continue;
+      if (!occurs(counts, kMatchSymbols)) continue;
       bits += own_bits(counts, kMatchSymbols) + bits_of_table(counts, kMatchSymbols);
     }
     return bits;
@@ -88,10 +88,7 @@ uint32_t number_rows(const std::vector<uint32_t>& counts, uint32_t patterns, uin
   std::fill(number_of, number_of + kMatchPatterns, -1);
   int32_t next = 0;
   uint32_t first_seen = 0;
-  const auto seen = [&](uint32_t i) {
-    const uint32_t* of = &counts[size_t{i} * size];
-    return std::any_of(of, of + size, [](uint32_t n) { return n != 0; });
-  };
+  const auto seen = [&](uint32_t i) { return occurs(&counts[size_t{i} * size], size); };
   while (first_seen + 1 < patterns && !seen(first_seen)) ++first_seen;
   for (uint32_t i = 0; i < patterns; ++i) {
     const uint32_t like = i <= first_seen ? first_seen : i;

@@ -218,7 +218,11 @@ class TokenLanes : Wavefront<W, Sink> {
   }
   // With holes, a lane holds the last value that was none (section 15.2).
   L3_INLINE void hold(Lane& lane, uint32_t n) const {
-    if (lane.w != hole_ || n != hole_) lane.held_value = lane.w != hole_ ? lane.w : n;
+    if (lane.w != hole_) {
+      lane.held_value = lane.w;
+    } else if (n != hole_) {
+      lane.held_value = n;
+    }
   }
   // A neighbour's value for predictions.
   L3_INLINE uint32_t seen(const Lane& lane, uint32_t value) const {
