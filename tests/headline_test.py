@@ -122,7 +122,7 @@ class Documents(unittest.TestCase):
             text = document.read_text()
             self.assertEqual(headline.updated(text, kept), text, f"{document.name}: run bench/headline.py --write")
             blocks += [found[2] for found in headline.BLOCK.finditer(text)]
-        self.assertEqual(blocks, ["summary", "avx512", "vnni", "avx2", "portable", "efforts", "kinds"])
+        self.assertEqual(blocks, ["summary", "avx512", "vnni", "avx2", "sse4", "portable", "efforts", "kinds"])
         history = headline.HISTORY.read_text()
         self.assertTrue(history.startswith(headline.HISTORY_HEAD))
         for run in kept["runs"]:
