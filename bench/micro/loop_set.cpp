@@ -127,6 +127,8 @@ Picture labels() { return draw_labels(kWidth, kHeight); }
 Picture depth() { return draw_depth(kWidth, kHeight); }
 Picture noise() { return draw_noise(kWidth, kHeight); }
 Picture small_photo() { return draw_photo(kWidthOfSlow, kHeightOfSlow); }
+// So large that an encoder which tries whole tiles looks at more of it than at pieces.
+Picture clean_photo() { return draw_photo(512, 320, true); }
 Picture small_labels() { return draw_labels(kWidthOfSlow, kHeightOfSlow); }
 Picture small_depth() { return draw_depth(kWidthOfSlow, kHeightOfSlow); }
 
@@ -213,6 +215,7 @@ constexpr Loop kLoops[] = {
     {"encode_raw_noise", [] { return encoding(noise(), fast()); }},
     {"encode_dense1_photo", [] { return encoding(small_photo(), dense(1)); }},
     {"encode_dense5_photo", [] { return encoding(small_photo(), dense(5)); }},
+    {"encode_dense2_clean", [] { return encoding(clean_photo(), dense(2)); }},
     {"encode_default_photo", [] { return encoding(small_photo(), with_default_model()); }},
     {"encode_dense5_labels", [] { return encoding(small_labels(), dense(5)); }},
     {"encode_dense1_depth", [] { return encoding(small_depth(), dense(1)); }},

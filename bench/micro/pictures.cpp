@@ -87,7 +87,7 @@ l3_image Picture::image() const {
   return image;
 }
 
-Picture draw_photo(uint32_t width, uint32_t height) {
+Picture draw_photo(uint32_t width, uint32_t height, bool clean) {
   Picture photo = blank(width, height, 8, L3_COLOUR_RGB);
   const Patches patches(width, height);
   size_t at = 0;
@@ -100,7 +100,7 @@ Picture draw_photo(uint32_t width, uint32_t height) {
       if (thing % 4 == 0) light += (waves(x, y, 3, 4) - 128) / 6;
       for (uint32_t c = 0; c < 3; ++c) {
         const int32_t tint = (waves(x, y, 80, 10 + c) - 128) / 6 + static_cast<int32_t>(mix(thing * 3 + c) % 24);
-        const int32_t noise = (grain(x, y, 20 + c) + grain(x, y, 30 + c) - 255) / 80;
+        const int32_t noise = clean ? 0 : (grain(x, y, 20 + c) + grain(x, y, 30 + c) - 255) / 80;
         photo.pixels[at++] = static_cast<uint8_t>(std::clamp(light + tint + noise, 0, 255));
       }
     }

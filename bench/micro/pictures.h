@@ -18,8 +18,9 @@ struct Picture {
   l3_image image() const;
 };
 
-// RGB of 8 bits: soft shapes, edges, texture on many scales, and a sensor's grain.
-Picture draw_photo(uint32_t width, uint32_t height);
+// RGB of 8 bits: soft shapes, edges, texture on many scales, and a sensor's grain unless it is clean: then many pixels
+// equal a neighbour.
+Picture draw_photo(uint32_t width, uint32_t height, bool clean = false);
 // Indices of classes: patches with ragged edges.
 Picture draw_labels(uint32_t width, uint32_t height);
 // Grey of 16 bits: slanted planes, some noise, and holes without a distance.

@@ -29,8 +29,9 @@ uint64_t read_number(const uint8_t* bytes, uint32_t width) {
 }
 
 // Whether these bytes, at least nine, are one Zstandard frame as section 4 of the spec allows it, judged by its
-// headers (RFC 8878, 3.1.1). libzstd cannot decide this, because its versions differ in what they accept.
-bool is_allowed_frame(const uint8_t* frame, uint64_t size, uint64_t unpacked) {
+// headers (RFC 8878, 3.1.1). libzstd cannot decide this, because its versions differ in what they accept. `first_block`
+// is where the blocks begin.
+bool is_allowed_frame(const uint8_t* frame, uint64_t size, uint64_t unpacked, uint64_t& first_block) {
   if (load_u32(frame) != kFrameMagic) return false;
   const uint32_t descriptor = frame[4];
   if ((descriptor & 0x08) != 0) return false;  // reserved
@@ -49,6 +50,7 @@ bool is_allowed_frame(const uint8_t* frame, uint64_t size, uint64_t unpacked) {
   const uint64_t window = single_segment ? contents : uint64_t{8u + (frame[5] & 7u)} << (7 + (frame[5] >> 3));
   if (window > kMaxWindow) return false;
   const uint64_t most_block = window < kMaxBlock ? window : kMaxBlock;
+  first_block = at;
 
   // Empty blocks take time too. Without this limit a small section could keep a decoder busy for minutes.
   const uint64_t most_blocks = 16 + unpacked / 1024;
@@ -64,6 +66,23 @@ bool is_allowed_frame(const uint8_t* frame, uint64_t size, uint64_t unpacked) {
     at += 3 + bytes;
   }
   return size - at == ((descriptor & 4) != 0 ? 4 : 0);
+}
+
+// Unpacks an allowed frame whose blocks are not compressed, as is usual for a few bytes: libzstd may take longer to
+// make a context than a tiny image takes to decode. Returns false if the frame needs libzstd.
+bool unpack_uncompressed(const uint8_t* frame, uint64_t size, uint64_t first_block, uint8_t* out, uint64_t unpacked) {
+  if ((frame[4] & 4) != 0) return false;  // a checksum
+  uint64_t at = first_block, done = 0;
+  for (bool last = false; !last;) {
+    if (size - at < 3) return false;
+    const uint64_t block = read_number(frame + at, 3), bytes = block >> 3;
+    if ((block >> 1 & 3) != 0 || bytes > unpacked - done || bytes > size - at - 3) return false;
+    std::memcpy(out + done, frame + at + 3, static_cast<size_t>(bytes));
+    last = (block & 1) != 0;
+    at += 3 + bytes;
+    done += bytes;
+  }
+  return done == unpacked;
 }
 
 // Checks a sequence of records that arrives in pieces.
@@ -97,15 +116,16 @@ class RecordWalk {
 };
 
 // Unpacks piece by piece, for callers that need only the verdict.
-Reason walk_pieces(ZSTD_DCtx& context, const uint8_t* frame, size_t frame_bytes, uint64_t unpacked, RecordWalk& walk) {
+Reason walk_pieces(const uint8_t* frame, size_t frame_bytes, uint64_t unpacked, RecordWalk& walk) {
+  const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   const std::unique_ptr<uint8_t[]> piece(new (std::nothrow) uint8_t[kPieceBytes]);
-  if (piece == nullptr) return Reason::out_of_memory;
+  if (context == nullptr || piece == nullptr) return Reason::out_of_memory;
   ZSTD_inBuffer in{frame, frame_bytes, 0};
   uint64_t done = 0;
   for (size_t left = 1; left != 0;) {
     ZSTD_outBuffer next{piece.get(), kPieceBytes, 0};
     const size_t before = in.pos;
-    left = ZSTD_decompressStream(&context, &next, &in);
+    left = ZSTD_decompressStream(context.get(), &next, &in);
     if (ZSTD_isError(left) != 0 || next.pos > unpacked - done) return Reason::metadata_contents;
     if (left != 0 && next.pos == 0 && in.pos == before) return Reason::metadata_contents;  // the frame ends too early
     if (!walk.take(piece.get(), next.pos)) return Reason::metadata_record;
@@ -142,18 +162,20 @@ Verdict unpack_metadata(const uint8_t* data, const Section& section, uint64_t ma
   const uint64_t unpacked = load_u32(data + section.offset);
   if (unpacked > maximum) return {Reason::over_metadata_limit, section.offset};
   if (out != nullptr && out_size < unpacked) return {Reason::buffer_too_small};
-  if (!is_allowed_frame(frame, frame_bytes, unpacked)) return wrong;
-  const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
-  if (context == nullptr) return {Reason::out_of_memory};
+  uint64_t first_block = 0;
+  if (!is_allowed_frame(frame, frame_bytes, unpacked, first_block)) return wrong;
   RecordWalk walk;
   Reason reason = Reason::none;
-  if (out != nullptr) {
-    if (ZSTD_decompressDCtx(context.get(), out, static_cast<size_t>(unpacked), frame, frame_bytes) != unpacked) {
-      return wrong;
+  if (out == nullptr) {
+    reason = walk_pieces(frame, frame_bytes, unpacked, walk);
+  } else {
+    if (!unpack_uncompressed(frame, frame_bytes, first_block, out, unpacked)) {
+      const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+      if (context == nullptr) return {Reason::out_of_memory};
+      const auto size = static_cast<size_t>(unpacked);
+      if (ZSTD_decompressDCtx(context.get(), out, size, frame, frame_bytes) != unpacked) return wrong;
     }
     if (!walk.take(out, static_cast<size_t>(unpacked))) reason = Reason::metadata_record;
-  } else {
-    reason = walk_pieces(*context, frame, frame_bytes, unpacked, walk);
   }
   if (reason == Reason::none && (unpacked == 0 || !walk.complete())) reason = Reason::metadata_record;
   return {reason, section.offset};

@@ -41,9 +41,12 @@ constexpr double kBytesForLane = 120, kBytesOfLane = 3;
 // The size of the model counts if a file is estimated to have fewer bytes than this.
 constexpr double kBytesOfSmall = 16384;
 // What following and still blocks bring is tried on whole tiles of at least this many pixels.
-constexpr uint64_t kMinPixelsOfTiles = uint64_t{1} << 20;
-// If a smaller share of pixels repeats a neighbour, pieces from all over the image tell its size better than tiles do.
+constexpr uint64_t kPixelsOfTiles = uint64_t{1} << 20;
+// If a smaller share of pixels repeats a neighbour, as in photographs, pixels seldom follow others, and tiles take long
+// to try. There, pieces from all over the image must do. Samples of more than 8 bits, and images of at most so many
+// pixels, are still tried on tiles, of so many pixels.
 constexpr double kMinRepeatsOfTiles = 0.5;
+constexpr uint64_t kMaxPixelsOfSmall = uint64_t{1} << 17, kPixelsOfFewTiles = uint64_t{1} << 18;
 // Plans are compared on at least one of this many pixels.
 constexpr uint64_t kPixelsOfTrial = 64;
 // Estimates may be wrong by this factor.
@@ -294,10 +297,10 @@ std::vector<TokenEncoder::Trial> TokenEncoder::best_of_kinds(const std::vector<T
   return kinds;
 }
 
-// Tries whether pixels of a plan should follow others, on tiles. With models, the bytes are those of a model if others
-// are to be compared, or if estimates do not say enough.
-TokenEncoder::Tried TokenEncoder::try_on_tiles(TokenPlan plan, const TileSource& sample, const Listings& listings,
-                                               bool has_others, uint32_t effort) const {
+// Tries a plan, and whether its pixels should follow others if they may. With models, the bytes are those of a model if
+// others are to be compared, or if estimates do not say enough.
+TokenEncoder::Tried TokenEncoder::try_kind(TokenPlan plan, const TileSource& sample, const Listings& listings,
+                                           bool has_others, bool may_follow, uint32_t effort) const {
   const bool with_models = token_effort_of(effort).trials > 0;
   plan.still = plan.match;
   TokenModel model = begin_model(source_, plan, listings);
@@ -306,7 +309,7 @@ TokenEncoder::Tried TokenEncoder::try_on_tiles(TokenPlan plan, const TileSource&
   find_symbols(tiles, model);
   Tried plain{try_plan(plan, tiles, listings, kEstimate), 0};
   plain.bytes = plain.trial.bytes;
-  if (!plan.match) {
+  if (!plan.match || !may_follow) {
     if (with_models && has_others) plain.bytes = with_model(plain.trial);
     return plain;
   }
@@ -382,23 +385,26 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   listings.share_of_sample = share_of(sample, listings);
   const std::vector<Trial> kinds = best_of_kinds(try_plans(use, listings, sample), sample, listings, spent.trials);
   if (!kinds.front().plan.match) return {kinds.front().plan, kinds.front().bytes, listings.repeats};
-  const std::vector<SampleTile> tiles = tiles_of(kMinPixelsOfTiles);
-  const TileSource larger = tiles.empty() ? source_ : TileSource(tiles);
-  listings.share_of_sample = tiles.empty() ? 1 : share_of(larger, listings);
+  const bool many_repeat = listings.repeats >= kMinRepeatsOfTiles;
+  const bool on_tiles = many_repeat || source_.bits() > 8 || source_.pixels() <= kMaxPixelsOfSmall;
+  std::vector<SampleTile> tiles;
+  if (on_tiles) tiles = tiles_of(many_repeat ? kPixelsOfTiles : kPixelsOfFewTiles);
+  const TileSource larger = !on_tiles ? sample : tiles.empty() ? source_ : TileSource(tiles);
+  if (on_tiles) listings.share_of_sample = tiles.empty() ? 1 : share_of(larger, listings);
   Tried best{};
-  double bytes_of_pieces = 0;
+  double bytes = 0;
   for (const Trial& kind : kinds) {
     const bool should_match =
         best.trial.still_share > kMaxStillWithoutMatches || kind.bytes > kMaxWithoutMatches * best.trial.bytes;
     if (!kind.plan.match && should_match) continue;
-    const Tried tried = try_on_tiles(kind.plan, larger, listings, kinds.size() > 1, effort);
+    const Tried tried = try_kind(kind.plan, larger, listings, kinds.size() > 1, on_tiles, effort);
     if (&kind != &kinds.front() && tried.bytes >= best.bytes) continue;
     best = tried;
-    bytes_of_pieces = kind.bytes;
+    bytes = many_repeat ? tried.trial.bytes : kind.bytes;
   }
   TokenPlan plan = best.trial.plan;
   plan.still = best.trial.still_share >= kMinStill;
-  return {plan, listings.repeats < kMinRepeatsOfTiles ? bytes_of_pieces : best.trial.bytes, listings.repeats};
+  return {plan, bytes, listings.repeats};
 }
 
 void TokenEncoder::fit(const TokenPlan& plan, uint32_t effort, ModelUse use) {

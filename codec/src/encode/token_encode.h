@@ -95,8 +95,8 @@ class TokenEncoder : public ModelEncoder {
     Trial trial;
     double bytes;
   };
-  Tried try_on_tiles(TokenPlan plan, const TileSource& sample, const Listings& listings, bool has_others,
-                     uint32_t effort) const;
+  Tried try_kind(TokenPlan plan, const TileSource& sample, const Listings& listings, bool has_others, bool may_follow,
+                 uint32_t effort) const;
   std::vector<Trial> try_plans(ModelUse use, const Listings& listings, const TileSource& sample) const;
   std::vector<SampleTile> tiles_of(uint64_t pixels) const;
   // Counts the symbols of all tiles, and keeps them if there is enough memory. `seen` are the tiles that the fit saw:

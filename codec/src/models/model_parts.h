@@ -18,11 +18,7 @@ class BitReader {
 
   // Takes at most 32 bits.
   L3_INLINE uint32_t take(uint32_t count) {
-    while (ready_ < count) {
-      if (next_ < size_) bits_ |= uint64_t{bytes_[next_]} << ready_;
-      ++next_;
-      ready_ += 8;
-    }
+    if (ready_ < count) load(count);
     const uint32_t value = static_cast<uint32_t>(bits_ & ((uint64_t{1} << count) - 1));
     bits_ >>= count;
     ready_ -= count;
@@ -30,14 +26,31 @@ class BitReader {
   }
 
   // Whether the part is exactly as long as what was read, and the rest of its last byte is zero.
-  L3_INLINE bool ends_here() const { return next_ == size_ && bits_ == 0; }
+  L3_INLINE bool ends_here() const {
+    return next_ - ready_ / 8 == size_ && (bits_ & ((uint64_t{1} << ready_) - 1)) == 0;
+  }
 
  private:
+  // Loads at least `count` bits: eight bytes at once, of which as many count as fit.
+  L3_INLINE void load(uint32_t count) {
+    if (next_ + 8 <= size_) {
+      bits_ |= load_u64(bytes_ + next_) << ready_;
+      const uint32_t loaded = (63 - ready_) / 8;
+      next_ += loaded;
+      ready_ += 8 * loaded;
+      return;
+    }
+    for (; ready_ < count; ready_ += 8) {
+      if (next_ < size_) bits_ |= uint64_t{bytes_[next_]} << ready_;
+      ++next_;
+    }
+  }
+
   const uint8_t* bytes_;
   uint32_t size_;
   uint32_t next_ = 0;  // index of the next byte
   uint32_t ready_ = 0;
-  uint64_t bits_ = 0;  // the `ready_` bits that were loaded and not taken
+  uint64_t bits_ = 0;  // the `ready_` bits that were loaded and not taken; above them, what loads will give again
 };
 
 // The expected number of bits of a frequency, from those of the two frequencies before it (section 12.3).
@@ -169,11 +182,12 @@ struct ModelParts {
   // Reads a row of `count` tables. All tables after index `last` are the same.
   L3_INLINE static bool read_row(BitReader& bits, uint32_t last, uint32_t count, uint32_t tables, uint8_t* row) {
     uint32_t table = bits.take(Form::kTableBits);
-    for (uint32_t i = 0; i < count; ++i) {
-      if (i > 0 && i <= last && bits.take(1) != 0) table = bits.take(1) != 0 ? bits.take(Form::kTableBits) : table + 1;
+    for (uint32_t i = 0; i <= last; ++i) {
+      if (i > 0 && bits.take(1) != 0) table = bits.take(1) != 0 ? bits.take(Form::kTableBits) : table + 1;
       if (table >= tables) return false;
       row[i] = static_cast<uint8_t>(table);
     }
+    for (uint32_t i = last + 1; i < count; ++i) row[i] = static_cast<uint8_t>(table);
     return true;
   }
 
