@@ -287,6 +287,12 @@ class Messages(CommandTest):
                 said = self.l3(*words, code=USAGE).stderr.decode()
                 self.assertEqual(said.count("\n"), 1, said)
 
+    def test_commands_for_a_file_name_those_for_a_folder(self) -> None:
+        for words, meant in ((["encode", self.folder, "a.l3"], "l3 convert"),
+                             (["decode", self.folder, "a.png"], "l3 export")):
+            said = self.l3(*words, code=USAGE).stderr.decode()
+            self.assertIn(f"{self.folder} is a folder; {meant} ", said)
+
     def test_did_you_mean(self) -> None:
         source = self.write("a.png", png(4, 4))
         for meant, words in {"encode": ["encod"], "decode": ["dceode"], "convert": ["conv"], "ls": ["list"],
@@ -404,7 +410,6 @@ class Messages(CommandTest):
         self.assertRegex(said, r"none\.png: cannot open: No such file or directory\n$")
         said = self.l3("encode", source, self.folder / "none" / "x.l3", code=FAILED).stderr.decode()
         self.assertRegex(said, r"x\.l3: cannot create: No such file or directory\n$")
-        self.l3("encode", self.folder, "x.l3", code=FAILED)
         self.l3("encode", source, self.folder, code=FAILED)
         self.l3("convert", self.folder / "none", self.folder / "out", code=FAILED)
         self.l3("bench", self.folder / "none", code=FAILED)

@@ -68,8 +68,8 @@ class Headline(unittest.TestCase):
         summary = headline.summary(record())
         self.assertEqual(rows(summary)[-1], ["**l3 dense**", "0.60", "0.10", "2.00"])
         self.assertEqual(len(rows(summary)), 5)
-        self.assertIn("Fast and dense (effort 1) decode at 7.50 and 1.50 with AVX2, and at 2.50 and 0.50 on any x86-64.",
-                      " ".join(summary.split()))
+        self.assertIn("Fast and dense (effort 1) decode at 7.50 and 1.50 with AVX2, and at 2.50 and 0.50 on any "
+                      "x86-64.", " ".join(summary.split()))
         self.assertLessEqual(max(map(len, summary.splitlines())), 120)
 
     def test_history(self) -> None:

@@ -13,6 +13,7 @@
 #include "cuda_decoder.h"
 #include "file_io.h"
 #include "formats/formats.h"
+#include "image_tree.h"
 #include "model_files.h"
 #include "options.h"
 
@@ -191,6 +192,10 @@ int decode_file(const DecodeOptions& options, Context& context) {
   }
   if (options.in != "-" && options.out != "-" && is_same_file(options.in, options.out)) {
     return wrong_usage(context, "decode: IN and OUT are the same file");
+  }
+  if (is_folder(options.in)) {
+    return wrong_usage(context, "decode: " + options.in +
+                                    " is a folder; l3 export writes the images of a data set, l3 cat one of them");
   }
   if (*format == Format::ppm && options.palette == "indices") {
     return wrong_usage(context, "decode: --palette indices: a PPM can hold only colours; write .png, .pgm or .pam");
