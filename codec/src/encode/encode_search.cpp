@@ -15,8 +15,12 @@ namespace l3 {
 namespace {
 
 // Images with at most this many samples are also tried with a default model, since a model of their own may cost more
-// than it saves. Such a model cannot save enough if the payloads have fewer than kMinSavedByOwnModel bytes.
-constexpr uint64_t kMaxWithDefault = uint64_t{1} << 17, kMinSavedByOwnModel = 320;
+// than it saves.
+constexpr uint64_t kMaxWithDefault = uint64_t{1} << 17;
+// Such a model cannot save enough if the payloads have fewer bytes than this, and up to effort kMaxQuickEffort is not
+// worth its time if they have fewer than the second number: fitting one takes ten times as long as encoding.
+constexpr uint64_t kMinSavedByOwnModel = 320, kMinSavedQuickly = 1280;
+constexpr uint32_t kMaxQuickEffort = 2;
 
 // A way to encode the image.
 struct Candidate {
@@ -210,11 +214,12 @@ Written write_smallest(const Request& request, const EncodeTarget& target, uint8
   Smallest smallest(request, target, out);
   if (tries_defaults(request, plan)) {
     bool own_pays = plan.origin != L3_MODEL_DEFAULT;  // whether a model that is fitted may make a smaller file
+    const uint64_t least = plan.effort <= kMaxQuickEffort ? kMinSavedQuickly : kMinSavedByOwnModel;
     for (const bool drawn : {false, true}) {
       Candidate candidate{with_default(request, plan, drawn)};
       const Written file = smallest.add(candidate);
       if (file.reason != Reason::none) return file;
-      own_pays = own_pays && file.payloads > kMinSavedByOwnModel;
+      own_pays = own_pays && file.payloads > least;
     }
     if (!own_pays) return smallest.finish();
   }
