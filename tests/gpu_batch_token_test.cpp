@@ -36,7 +36,7 @@ Bytes drawn_file(Dice& dice, Size size, drawing::Type type, uint32_t flags, uint
 std::vector<Wish> encoded() {
   std::vector<Wish> wishes;
   const auto add = [&](const Drawing& d, const char* what) {
-    wishes.push_back(wish_for(encode(d, options_of(L3_METHOD_AUTO, 64, 32, 1))));
+    wishes.push_back(wish_for(encode(d, options_of(L3_METHOD_AUTO, 64, 32, 3))));
     wishes.back().name = d.name() + " " + what;
     EXPECT_EQ(kind_of_model(wishes.back().file), 1) << wishes.back().name;
   };
