@@ -31,8 +31,9 @@ class BitReader {
   }
 
  private:
-  // Loads at least `count` bits: eight bytes at once, of which as many count as fit.
+  // Loads at least `count` bits: on processors eight bytes at once, of which as many count as fit.
   L3_INLINE void load(uint32_t count) {
+#if !defined(__CUDACC__)
     if (next_ + 8 <= size_) {
       bits_ |= load_u64(bytes_ + next_) << ready_;
       const uint32_t loaded = (63 - ready_) / 8;
@@ -40,6 +41,7 @@ class BitReader {
       ready_ += 8 * loaded;
       return;
     }
+#endif
     for (; ready_ < count; ready_ += 8) {
       if (next_ < size_) bits_ |= uint64_t{bytes_[next_]} << ready_;
       ++next_;
