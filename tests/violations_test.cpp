@@ -471,6 +471,9 @@ TEST(MetadataSection, HasAtLeast13Bytes) {
 TEST(MetadataSection, RefusesAnotherSizeThanStated) {
   for (const uint32_t size : {0u, 1u, 26u, 28u, 1000u})
     expect_metadata(packed({.contents = kRecords}, size), kContents);
+  // Where the frame states no size, what is missing must not be taken for a record of zeros.
+  const uint32_t with_another = size_of(kRecords) + 12;
+  expect_metadata(packed({.descriptor = 0, .fields = {13 << 3}, .contents = kRecords}, with_another), kContents);
 }
 
 TEST(MetadataSection, RefusesAFrameThatStatesAnotherSize) {
