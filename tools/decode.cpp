@@ -193,7 +193,7 @@ int decode_file(const DecodeOptions& options, Context& context) {
   if (options.in != "-" && options.out != "-" && is_same_file(options.in, options.out)) {
     return wrong_usage(context, "decode: IN and OUT are the same file");
   }
-  if (is_folder(options.in)) {
+  if (options.in != "-" && is_folder(options.in)) {
     return wrong_usage(context, "decode: " + options.in +
                                     " is a folder; l3 export writes the images of a data set, l3 cat one of them");
   }

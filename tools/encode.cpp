@@ -34,7 +34,7 @@ int encode(const EncodeOptions& options, Context& context) {
   if (options.in != "-" && options.out != "-" && is_same_file(options.in, options.out)) {
     return wrong_usage(context, "encode: IN and OUT are the same file");
   }
-  if (is_folder(options.in)) {
+  if (options.in != "-" && is_folder(options.in)) {
     return wrong_usage(context, "encode: " + options.in + " is a folder; l3 convert makes a data set of a folder");
   }
 
