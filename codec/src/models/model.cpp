@@ -7,16 +7,15 @@
 
 #include "api/options.h"
 #include "container/sha256.h"
-#include "models/model_reader.h"
 
 namespace l3 {
 namespace {
 
-constexpr uint32_t kChannelsAt = 1, kBitsAt = 2;  // offsets within a model; bits only in a token model
+constexpr uint32_t kChannelsAt = 1, kBitsAt = 2;  // offsets within a model; no bits in one of kind 0
 
 // Reads a model for the channels and bits that it states itself.
 Fault read_for_its_images(const uint8_t* bytes, size_t size, ModelTables& tables) {
-  if (size < kModelHeadBytes) return {Reason::model_head, static_cast<uint32_t>(size)};
+  if (size <= kBitsAt) return {Reason::model_head, static_cast<uint32_t>(size)};
   const uint32_t channels = bytes[kChannelsAt];
   uint32_t bits = 8;
   ModelKinds::visit(kind_of_model(bytes, size), [&]<class Kind>() { bits = Kind::stated_bits(bytes); });
@@ -75,7 +74,9 @@ Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels& 
     const Section* section = head.find(L3_SECTION_MODEL);
     const uint8_t* bytes = data + section->offset;
     if (!ModelKinds::suits(bytes[0], head.bits)) return {Reason::model_unexpected, model_place(head)};
-    const Fault fault = read_tables(bytes, section->size, head.channels, head.bits, *own);
+    const Fault fault = is_announced(bytes[0], head.required_features)
+                            ? read_tables(bytes, section->size, head.channels, head.bits, *own)
+                            : Fault{Reason::model_kind, 0};
     if (fault.reason != Reason::none) return verdict_of_model(head, fault);
     tables = own;
     return {};
@@ -89,6 +90,7 @@ Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels& 
     known = &model->tables;
   }
   if (!ModelKinds::suits(known->kind, head.bits)) return {Reason::model_unexpected, model_place(head)};
+  if (!is_announced(known->kind, head.required_features)) return verdict_of_model(head, {Reason::model_kind, 0});
   if (known->channels() != head.channels) return verdict_of_model(head, {Reason::model_head, kChannelsAt});
   if (known->bits() != head.bits) return verdict_of_model(head, {Reason::model_head, kBitsAt});
   tables = known;

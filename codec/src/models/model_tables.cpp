@@ -1,4 +1,4 @@
-// Reads models of both kinds (sections 12 and 14 of the spec).
+// Reads models of all kinds (sections 12, 14 and 24 of the spec).
 #include "models/model_tables.h"
 
 #include <algorithm>
@@ -90,6 +90,34 @@ Fault TokenKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, ui
   if (fault.reason == Reason::none) fault = read_parts<kTokenBuckets>(reader, tables.engine_channels, tables);
   if (fault.reason == Reason::none && tables.match && tables.engine_channels == 1) prepare_matches(tables);
   return fault;
+}
+
+Fault BitKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits, BitTables& tables) {
+  BitModelReader reader(bytes, size, tables);
+  const Fault fault = reader.read_head(channels, bits);
+  if (fault.reason != Reason::none) return fault;
+  // Here the neighbours are in the order of their numbers, so that decoders can take several from a lane at once.
+  for (uint32_t i = 0; i < tables.count; ++i) {
+    uint32_t place = 0;
+    for (uint32_t k = 0; k < tables.count; ++k) {
+      place += tables.neighbours[k] < tables.neighbours[i] || (tables.neighbours[k] == tables.neighbours[i] && k < i);
+    }
+    tables.place[i] = static_cast<uint8_t>(place);
+  }
+  return reader.read_tree([&](uint32_t first, uint32_t count, uint32_t frequency) {
+    uint32_t from = 0, others = 0;  // the context, and the bits that do not matter
+    for (uint32_t i = 0; i < tables.count; ++i) {
+      const uint32_t bit = 1u << (tables.count - 1 - i), own = 1u << tables.place[i];
+      if (bit < count) {
+        others |= own;
+      } else if ((first & bit) != 0) {
+        from |= own;
+      }
+    }
+    for (uint32_t some = 0, i = 0; i < count; ++i, some = (some - others) & others) {
+      tables.frequencies[from | some] = static_cast<uint16_t>(frequency);
+    }
+  });
 }
 
 Fault read_tables(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits, ModelTables& tables) {

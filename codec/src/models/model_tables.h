@@ -5,6 +5,7 @@
 #pragma once
 
 #include "container/reason.h"
+#include "models/bits.h"
 #include "models/token.h"
 
 namespace l3 {
@@ -34,6 +35,17 @@ struct TokenKind {
                                   Tables& tables);
 };
 
+struct BitKind {
+  using Tables = BitTables;
+  static constexpr uint32_t kNumber = kBitModelKind;
+
+  L3_INLINE static constexpr bool suits(uint32_t) { return true; }
+  L3_INLINE static uint32_t stated_bits(const uint8_t* bytes) { return bytes[2]; }
+  L3_INLINE static uint32_t bits_of(const Tables& tables) { return tables.bits; }
+  [[nodiscard]] static Fault read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint32_t bits,
+                                  Tables& tables);
+};
+
 template <class... Rows>
 struct ModelKindTable {
   // Calls visit.operator()<Row>() for the row of a kind. Does nothing if there is no such row.
@@ -47,7 +59,12 @@ struct ModelKindTable {
     return ((kind != Rows::kNumber || Rows::suits(bits)) && ...);
   }
 };
-using ModelKinds = ModelKindTable<DenseKind, TokenKind>;
+using ModelKinds = ModelKindTable<DenseKind, TokenKind, BitKind>;
+
+// Whether files with these required features may have a model of this kind.
+L3_INLINE constexpr bool is_announced(uint32_t kind, uint32_t required_features) {
+  return kind != kBitModelKind || (required_features & kBitModel) != 0;
+}
 
 // The kind of a model, which its first byte says. For an unknown kind, returns one whose reader will refuse the model.
 L3_INLINE uint32_t kind_of_model(const uint8_t* bytes, uint64_t size) {
@@ -59,6 +76,7 @@ struct ModelTables {
   union {
     DenseTables dense;
     TokenTables token;
+    BitTables bit;
   };
 
   L3_INLINE ModelTables() {}  // constructs no tables
@@ -67,6 +85,8 @@ struct ModelTables {
   L3_INLINE DenseTables& of(DenseKind) { return dense; }
   L3_INLINE const TokenTables& of(TokenKind) const { return token; }
   L3_INLINE TokenTables& of(TokenKind) { return token; }
+  L3_INLINE const BitTables& of(BitKind) const { return bit; }
+  L3_INLINE BitTables& of(BitKind) { return bit; }
 
   L3_INLINE uint32_t channels() const {
     uint32_t result = 0;

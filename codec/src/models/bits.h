@@ -1,0 +1,105 @@
+// A bit model in the decoder's form, and how it is read (section 24 of the spec), for processors and GPUs alike.
+#pragma once
+
+#include "models/model_parts.h"
+
+namespace l3 {
+
+constexpr uint32_t kBitModelKind = 2;
+constexpr uint32_t kMaxBitNeighbours = 14;
+constexpr uint32_t kBitRows = 4, kBitColumns = 16;  // of the places that neighbours may have
+constexpr uint32_t kBitContexts = 1u << kMaxBitNeighbours;
+constexpr uint32_t kBitHeadBytes = 5;    // before the neighbours
+constexpr uint32_t kBitColoursFlag = 1;  // in byte 3 of a model
+constexpr uint32_t kBitLevels = 64, kBitLevelBits = 6;
+
+// The frequency of 1 for a level.
+struct BitFrequencies {
+  uint16_t of[kBitLevels / 2];
+  L3_INLINE constexpr uint32_t operator()(uint32_t level) const {
+    return level < kBitLevels / 2 ? of[level] : kProbabilities - of[kBitLevels - 1 - level];
+  }
+};
+L3_INLINE constexpr BitFrequencies bit_frequencies() {
+  return {{1,  2,   3,   4,   5,   6,   8,   10,  13,  16,  20,  25,   32,   40,   51,   64,
+           81, 102, 128, 161, 203, 256, 323, 406, 512, 645, 813, 1024, 1218, 1448, 1722, 1930}};
+}
+
+struct BitTables {
+  uint32_t channels, bits;  // of the image
+  bool has_colours;
+  uint16_t colours[2][kMaxChannels];  // the samples of a pixel, by its bit
+  uint32_t count;                     // of neighbours
+  uint8_t neighbours[kMaxBitNeighbours + 2];
+  // Which bit of a context in `frequencies` is neighbour i.
+  uint8_t place[kMaxBitNeighbours + 2];
+  alignas(64) uint16_t frequencies[kBitContexts + 2];  // of 1; lanes may load four bytes to read two
+
+  L3_INLINE uint32_t sample_of(uint32_t channel, uint32_t bit) const {
+    return has_colours ? colours[bit][channel] : bit;
+  }
+};
+
+// Reads a model in this order: the head, the tree. A fault's place is relative to the start of the model.
+class BitModelReader {
+ public:
+  L3_INLINE BitModelReader(const uint8_t* bytes, uint64_t size, BitTables& tables)
+      : bytes_(bytes), size_(size), tables_(tables) {}
+
+  // Reads all but the tree, for an image with these channels and bits.
+  L3_INLINE Fault read_head(uint32_t channels, uint32_t bits) {
+    if (size_ < kBitHeadBytes) return {Reason::model_head, static_cast<uint32_t>(size_)};
+    if (bytes_[0] != kBitModelKind) return {Reason::model_kind, 0};
+    if (bytes_[1] != channels) return {Reason::model_head, 1};
+    if (bytes_[2] != bits) return {Reason::model_head, 2};
+    const uint32_t flags = bytes_[3];
+    if ((flags & ~kBitColoursFlag) != 0) return {Reason::model_head, 3};
+    tables_.channels = channels;
+    tables_.bits = bits;
+    tables_.has_colours = (flags & kBitColoursFlag) != 0;
+    if (!tables_.has_colours && (channels != 1 || bits != 1)) return {Reason::model_head, 3};
+    tables_.count = bytes_[4];
+    if (tables_.count == 0 || tables_.count > kMaxBitNeighbours) return {Reason::model_head, 4};
+    if (size_ < string_at()) return {Reason::model_head, static_cast<uint32_t>(size_)};
+    for (uint32_t i = 0; i < tables_.count; ++i) {
+      tables_.neighbours[i] = bytes_[kBitHeadBytes + i];
+      if (tables_.neighbours[i] >= kBitRows * kBitColumns) return {Reason::model_head, kBitHeadBytes + i};
+    }
+    return {};
+  }
+
+  // Reads the colours and the tree. Calls fill(first, count, frequency) for each leaf, in order: `count` contexts, a
+  // power of two, from `first` on.
+  template <class Fill>
+  L3_INLINE Fault read_tree(const Fill& fill) {
+    if (size_ > kMaxBytes) return {Reason::model_table, string_at()};
+    BitReader bits(bytes_ + string_at(), static_cast<uint32_t>(size_) - string_at());
+    for (uint32_t bit = 0; bit < 2 && tables_.has_colours; ++bit) {
+      for (uint32_t c = 0; c < tables_.channels; ++c) {
+        tables_.colours[bit][c] = static_cast<uint16_t>(bits.take(tables_.bits));
+      }
+    }
+    constexpr BitFrequencies kFrequencies = bit_frequencies();
+    const uint32_t contexts = 1u << tables_.count;
+    for (uint32_t context = 0, leaf; context < contexts; context += leaf) {
+      // A node begins where the contexts of the leaf before end; the greatest node that begins there is meant.
+      leaf = context == 0 ? contexts : context & (0u - context);
+      while (leaf > 1 && bits.take(1) != 0) leaf /= 2;
+      fill(context, leaf, kFrequencies(bits.take(kBitLevelBits)));
+    }
+    return bits.ends_here() ? Fault{} : Fault{Reason::model_table, string_at()};
+  }
+
+ private:
+  static constexpr uint32_t kMaxBytes = 1u << 15;  // more than any model needs
+  static_assert(kBitHeadBytes + kMaxBitNeighbours + kMaxChannels * 4 + 7 * kBitContexts / 8 < kMaxBytes);
+
+  // Where the bit string begins.
+  L3_INLINE uint32_t string_at() const { return kBitHeadBytes + tables_.count; }
+
+  const uint8_t* bytes_;
+  const uint64_t size_;
+  BitTables& tables_;
+};
+
+}  // namespace l3
