@@ -20,8 +20,8 @@ import model
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("stage_files.cu", "open_images.cu", "change_images.cu", "build_models.cu", "list_tiles.cu",
-           "decode_dense.cu", "decode_tokens.cu", "decode_rows.cu", "decode_follow.cu", "decode_bytes.cu",
-           "decode_words.cu", "encode_tiles.cu", "encode_files.cu")
+           "decode_dense.cu", "decode_tokens.cu", "decode_rows.cu", "decode_follow.cu", "decode_bits.cu",
+           "decode_bytes.cu", "decode_words.cu", "encode_tiles.cu", "encode_files.cu")
 EVERY_ARCHITECTURE = "80,86,89,90,100,120"
 LIMITS = {"registers": 64, "spill_bytes": 0}
 # Wavefronts of look-ups, on average of kodim05 and kodim20: tests/bank_conflicts.cpp. Of loads of 16 bytes, half are

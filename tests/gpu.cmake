@@ -10,7 +10,7 @@ if(TARGET emulated_gpu OR TARGET l3_cuda)
 endif()
 
 if(TARGET emulated_gpu)
-  set(emulated_sources emulated_kernels.cpp emulated_dense_kernels.cpp emulated_encode_kernels.cpp
+  set(emulated_sources emulated_kernels.cpp emulated_bit_kernels.cpp emulated_dense_kernels.cpp emulated_encode_kernels.cpp
                        emulated_follow_kernels.cpp emulated_rows_kernels.cpp emulated_token_kernels.cpp)
   add_library(emulated_kernels OBJECT ${emulated_sources})
   target_include_directories(
