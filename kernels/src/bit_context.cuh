@@ -3,8 +3,8 @@
 // A lane has its history and those of the three lanes above it in 64 bits, four for each of the last 16 steps: the last
 // eight steps are near, the others far. A word of them is turned and masked until each neighbour is at its place in the
 // context. One turn serves all neighbours that are equally far from their places. Therefore the places are chosen so
-// that few turns do: with the neighbours of a usual model three or four, all of them near. The tables of a model state
-// the places; their frequencies are in the order of the tree, and those in shared memory in the order of the places.
+// that few turns do: with the neighbours of a usual model three or four, all of them near. The frequencies in shared
+// memory are in the order of these places.
 #pragma once
 
 #include "cuda_word_warp.cuh"
@@ -12,7 +12,7 @@
 
 namespace l3 {
 
-constexpr uint32_t kFarBit = 32;  // set in the place of a neighbour in the history where that is in the far word
+constexpr uint32_t kFarBit = 32;  // of a place in the history: it is in the far word
 
 // The place of a neighbour in the history: the newest step is in the lowest four bits, the lane's own bit above the
 // others.
@@ -23,31 +23,39 @@ static_assert(place_in_history(8) == kFarBit + 3 && place_in_history(16) == 2);
 
 L3_INLINE uint32_t turned(uint32_t word, uint32_t by) { return __funnelshift_r(word, word, by); }
 
-// Chooses the places of a model's neighbours in a context. All lanes of a warp call it.
-L3_INLINE void choose_places(BitTables& tables) {
-  const uint32_t lane = lane_number();
-  uint32_t left = (1u << tables.count) - 1;  // neighbours without a place
-  uint32_t free = left;                      // places
-  while (left != 0) {
-    uint32_t words[2] = {};
-    for (uint32_t i = 0; i < tables.count; ++i) {
-      const uint32_t place = place_in_history(tables.neighbours[i]);
-      words[place / kFarBit] |= (left >> i & 1) << place % kFarBit;
-    }
-    // A lane tries a turn of each word. The one that brings most neighbours to a free place is next.
-    const uint32_t near = static_cast<uint32_t>(__popc(turned(words[0], lane) & free)),
-                   far = static_cast<uint32_t>(__popc(turned(words[1], lane) & free));
-    const uint32_t best = __reduce_max_sync(kAllLanes, near >= far ? near << 6 | lane : far << 6 | kFarBit | lane);
-    for (uint32_t i = 0; i < tables.count; ++i) {
-      const uint32_t from = place_in_history(tables.neighbours[i]), to = (from - best) % kFarBit;
-      // A model may name a neighbour twice: only one of both gets this place.
-      if ((left >> i & 1) == 0 || ((from ^ best) & kFarBit) != 0 || (free >> to & 1) == 0) continue;
-      if (lane == 0) tables.place[i] = static_cast<uint8_t>(to);
-      left ^= 1u << i;
-      free ^= 1u << to;
+// The places of neighbours in a context, which is in the order of the turns and not in that of the tree.
+class BitPlaces {
+ public:
+  // Chooses them. All lanes of a warp call it, and have the same places then.
+  L3_INLINE explicit BitPlaces(const BitTables& tables) {
+    const uint32_t lane = lane_number();
+    uint32_t left = (1u << tables.count) - 1;  // neighbours without a place
+    uint32_t free = left;                      // places
+    while (left != 0) {
+      uint32_t near_word = 0, far_word = 0;
+      for (uint32_t i = 0; i < tables.count; ++i) {
+        const uint32_t place = place_in_history(tables.neighbours[i]), bit = (left >> i & 1) << place % kFarBit;
+        (place < kFarBit ? near_word : far_word) |= bit;
+      }
+      // A lane tries a turn of each word. The one that brings most neighbours to a free place is next.
+      const uint32_t near = static_cast<uint32_t>(__popc(turned(near_word, lane) & free)),
+                     far = static_cast<uint32_t>(__popc(turned(far_word, lane) & free));
+      const uint32_t best = __reduce_max_sync(kAllLanes, near >= far ? near << 6 | lane : far << 6 | kFarBit | lane);
+      for (uint32_t i = 0; i < tables.count; ++i) {
+        const uint32_t from = place_in_history(tables.neighbours[i]), to = (from - best) % kFarBit;
+        if ((left >> i & 1) == 0 || ((from ^ best) & kFarBit) != 0 || (free >> to & 1) == 0) continue;
+        places_ |= uint64_t{to} << (4 * i);
+        left ^= 1u << i;
+        free ^= 1u << to;
+      }
     }
   }
-}
+  L3_INLINE uint32_t operator[](uint32_t i) const { return static_cast<uint32_t>(places_ >> (4 * i)) & 15; }
+
+ private:
+  uint64_t places_ = 0;  // four bits each
+};
+static_assert(kMaxBitNeighbours <= 16);
 
 // The tables of an image in shared memory.
 struct CudaBitTables {
@@ -65,9 +73,10 @@ struct CudaBitTables {
 // Copies a model's tables to shared memory. All threads of the block call it.
 L3_INLINE void load_tables(const BitTables& from, CudaBitTables::Memory& to) {
   const uint32_t count = from.count;
+  const BitPlaces places(from);
   for (uint32_t context = threadIdx.x; context < 1u << count; context += blockDim.x) {
     uint32_t at = 0;
-    for (uint32_t i = 0; i < count; ++i) at |= (context >> (count - 1 - i) & 1) << from.place[i];
+    for (uint32_t i = 0; i < count; ++i) at |= (context >> (count - 1 - i) & 1) << places[i];
     to.frequencies[at] = from.frequencies[context];
   }
   if (threadIdx.x >= kLanes) return;
@@ -77,8 +86,8 @@ L3_INLINE void load_tables(const BitTables& from, CudaBitTables::Memory& to) {
   uint32_t turn = kNoTurn, bit = 0;
   if (lane < count) {
     const uint32_t place = place_in_history(from.neighbours[lane]);
-    bit = 2u << from.place[lane];  // frequencies have two bytes
-    turn = (place & kFarBit) | (place - from.place[lane] - 1) % kFarBit;
+    bit = 2u << places[lane];  // frequencies have two bytes
+    turn = (place & kFarBit) | (place - places[lane] - 1) % kFarBit;
   }
   uint32_t mask = 0, first = kLanes;
   for (uint32_t i = 0; i < count; ++i) {

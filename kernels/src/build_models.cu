@@ -1,6 +1,5 @@
 // The models stage: a block per image. If an earlier image has the same model, the block reuses it. Otherwise it builds
 // the model.
-#include "bit_context.cuh"
 #include "build_buckets.cuh"
 #include "launch.h"
 #include "models/model_reader.h"
@@ -236,7 +235,6 @@ class BitModelBuilder {
         }
       });
     }
-    if (fault.reason == Reason::none) choose_places(tables_);
     if (threadIdx.x == 0) scratch_.fault = fault;
   }
 
