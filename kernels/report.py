@@ -250,9 +250,9 @@ def predict_bits(code: list[model.Instruction], architecture: int) -> dict[str, 
 
     def worth_in(step: int) -> Callable[[model.Instruction], int]:
         """What leads the way: a delay that is not empty, words if some are taken, groups if they are stored."""
-        chosen = {"STS": 500, "POPC": 2000 if step % 4 == 3 else -2000, "BRA": -3}
+        chosen = {"STS": 500, "POPC": 2000 if step % 4 == 3 else -2000}
         stores = {"STG 8": 9000 if step % 2 == 1 else -9000, "STG 1": -9000}
-        return lambda one: stores.get(one.access(), chosen.get(one.name, -1))
+        return lambda one: stores.get(one.access(), chosen.get(one.name, 1))
 
     body = [one for step in range(BIT_STEPS) for one in ways.way(first, worth_in(step), lambda _: 1)]
     loop = model.straight(body)

@@ -129,7 +129,8 @@ class NearBitContext {
     uint32_t twice = 0;
 #pragma unroll
     for (uint32_t i = 0; i < kTurns; ++i) twice |= turned(near, by_[i]) & mask_[i];
-    return load_shared_u16<offsetof(CudaBitTables::Memory, frequencies)>(memory_ + twice);
+    return load_shared_half_here(memory_ +
+                                 (twice + static_cast<uint32_t>(offsetof(CudaBitTables::Memory, frequencies))));
   }
 
  private:
@@ -149,13 +150,14 @@ class AnyBitContext {
     using Memory = CudaBitTables::Memory;
     const uint32_t twice = gather<offsetof(Memory, near)>(near, near_turns_) |  //
                            gather<offsetof(Memory, far)>(far, far_turns_);
-    return load_shared_u16<offsetof(Memory, frequencies)>(memory_ + twice);
+    return load_shared_half_here(memory_ + (twice + static_cast<uint32_t>(offsetof(Memory, frequencies))));
   }
 
  private:
   template <uint32_t kAt>
   L3_INLINE uint32_t gather(uint32_t word, uint32_t turns) const {
     uint32_t result = 0;
+#pragma unroll 1
     for (uint32_t i = 0; i < turns; ++i) {
       const uint2 turn = load_shared_two<kAt>(memory_ + 8 * i);
       result |= turned(word, turn.x) & turn.y;

@@ -58,8 +58,8 @@ class BitDecoder : Wavefront<CudaWordWarp, Sink> {
       const bool active = this->find_place(0).active;
       const uint32_t above = delay_.oldest();
       // With the frequency 0, an inactive lane decodes 0, and its state stays as it is.
-      const uint32_t frequency = active ? context_.frequency(near_, far_) : 0;
-      const bool bit = decode_bit(frequency);
+      const uint32_t of_context = context_.frequency(near_, far_);
+      const bool bit = decode_bit(active ? of_context : 0);
       const uint32_t bits = W::bits(bit);
       if (!take_words()) return false;
       this->sink_.put(step, 0, this->row_[0], this->column_[0], bit, active);

@@ -16,6 +16,7 @@ class BitPixels : public PixelGroups<1> {
 #pragma unroll
     for (uint32_t bit = 0; bit < 2; ++bit) {
       uint64_t pixel = 0;
+#pragma unroll 1
       for (uint32_t c = 0; c < model_.channels; ++c) {
         pixel |= uint64_t{model_.sample_of(c, bit)} << (sample_bits_ * c);
       }
