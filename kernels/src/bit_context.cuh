@@ -111,37 +111,51 @@ L3_INLINE void load_tables(const BitTables& from, CudaBitTables::Memory& to) {
   }
 }
 
-// Contexts of at most kTurns turns of the near word, which are in registers that all lanes share.
-template <uint32_t kTurns>
-class NearBitContext {
+// Contexts of at most so many turns, which are in registers that all lanes share.
+template <uint32_t kNear, uint32_t kFar>
+class FewTurns {
+  using Memory = CudaBitTables::Memory;
+
  public:
-  L3_INLINE explicit NearBitContext(uint32_t memory) : memory_(memory) {
-    using Memory = CudaBitTables::Memory;
-    const uint32_t turns = load_shared_word_here(memory + static_cast<uint32_t>(offsetof(Memory, turns)));
-#pragma unroll
-    for (uint32_t i = 0; i < kTurns; ++i) {
-      const uint2 turn = load_shared_two_here(memory + static_cast<uint32_t>(offsetof(Memory, near) + i * 8));
-      by_[i] = CudaWordWarp::uniform(turn.x);
-      mask_[i] = CudaWordWarp::uniform(i < turns ? turn.y : 0);
-    }
+  L3_INLINE explicit FewTurns(uint32_t memory) : memory_(memory) {
+    const uint2 turns = load_shared_two_here(memory + static_cast<uint32_t>(offsetof(Memory, turns)));
+    read(turns.x, offsetof(Memory, near), near_);
+    if constexpr (kFar > 0) read(turns.y, offsetof(Memory, far), far_);
   }
-  L3_INLINE uint32_t frequency(uint32_t near, uint32_t) const {
-    uint32_t twice = 0;
-#pragma unroll
-    for (uint32_t i = 0; i < kTurns; ++i) twice |= turned(near, by_[i]) & mask_[i];
-    return load_shared_half_here(memory_ +
-                                 (twice + static_cast<uint32_t>(offsetof(CudaBitTables::Memory, frequencies))));
+  L3_INLINE uint32_t frequency(uint32_t near, uint32_t far) const {
+    uint32_t twice = gather(near, near_);
+    if constexpr (kFar > 0) twice |= gather(far, far_);
+    return load_shared_half_here(memory_ + (twice + static_cast<uint32_t>(offsetof(Memory, frequencies))));
   }
 
  private:
+  using Turn = CudaBitTables::Turn;
+
+  template <uint32_t kCount>
+  L3_INLINE void read(uint32_t count, uint32_t at, Turn (&turns)[kCount]) const {
+#pragma unroll
+    for (uint32_t i = 0; i < kCount; ++i) {
+      const uint2 turn = load_shared_two_here(memory_ + at + 8 * i);
+      turns[i].by = CudaWordWarp::uniform(turn.x);
+      turns[i].mask = CudaWordWarp::uniform(i < count ? turn.y : 0);
+    }
+  }
+  template <uint32_t kCount>
+  L3_INLINE static uint32_t gather(uint32_t word, const Turn (&turns)[kCount]) {
+    uint32_t result = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < kCount; ++i) result |= turned(word, turns[i].by) & turns[i].mask;
+    return result;
+  }
+
   uint32_t memory_;
-  uint32_t by_[kTurns], mask_[kTurns];
+  Turn near_[kNear], far_[kFar > 0 ? kFar : 1];
 };
 
-// Any contexts: lanes look up the turns in each step.
-class AnyBitContext {
+// Contexts of any number of turns: lanes look up the turns in each step.
+class AnyTurns {
  public:
-  L3_INLINE explicit AnyBitContext(uint32_t memory) : memory_(memory) {
+  L3_INLINE explicit AnyTurns(uint32_t memory) : memory_(memory) {
     const uint2 turns = load_shared_two_here(memory + static_cast<uint32_t>(offsetof(CudaBitTables::Memory, turns)));
     near_turns_ = CudaWordWarp::uniform(turns.x);
     far_turns_ = CudaWordWarp::uniform(turns.y);

@@ -23,23 +23,25 @@ struct BitTiles {
   L3_INLINE static Fault decode(const ModelTile& tile, const TilePlace& place, uint32_t memory, const Tables& model,
                                 uint4* scratch) {
     const uint2 turns = load_shared_two_here(memory + static_cast<uint32_t>(offsetof(Memory, turns)));
-    const bool in_order = is_whole_in_order(place, tile.shape) && model.channels == 1 && model.bits <= 8;
-    if (turns.x <= kTurns && turns.y == 0) {
-      const NearBitContext<kTurns> context(memory);
-      return in_order ? decode_to<BitSamples>(tile, place, context, model, scratch)
-                      : decode_to<BitPixels>(tile, place, context, model, scratch);
+    const bool few_near = turns.x <= kNear, in_order = is_whole_in_order(place, tile.shape);
+    if (in_order && model.channels == 1 && model.bits <= 8) {
+      if (few_near && turns.y == 0)
+        return decode_to<BitSamples, FewTurns<kNear, 0>>(tile, place, memory, model, scratch);
+      if (few_near && turns.y == 1)
+        return decode_to<BitSamples, FewTurns<kNear, 1>>(tile, place, memory, model, scratch);
+      return decode_to<BitSamples, AnyTurns>(tile, place, memory, model, scratch);
     }
-    const AnyBitContext context(memory);
-    return in_order ? decode_to<BitSamples>(tile, place, context, model, scratch)
-                    : decode_to<BitPixels>(tile, place, context, model, scratch);
+    if (few_near && turns.y == 0) return decode_to<BitPixels, FewTurns<kNear, 0>>(tile, place, memory, model, scratch);
+    return decode_to<BitPixels, AnyTurns>(tile, place, memory, model, scratch);
   }
 
  private:
-  static constexpr uint32_t kTurns = 4;
+  static constexpr uint32_t kNear = 4;
 
   template <class Sink, class Context>
-  L3_INLINE static Fault decode_to(const ModelTile& tile, const TilePlace& place, const Context& context,
-                                   const Tables& model, uint4* scratch) {
+  L3_INLINE static Fault decode_to(const ModelTile& tile, const TilePlace& place, uint32_t memory, const Tables& model,
+                                   uint4* scratch) {
+    const Context context(memory);
     Sink sink(place, model);
     BitDelay delay(scratch);
     CudaWordWarp::Classes no_classes(nullptr, 1, tile.shape);
