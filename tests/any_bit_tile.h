@@ -123,11 +123,9 @@ struct BitFile {
   std::vector<uint16_t> samples;
 };
 
-constexpr uint32_t kAnyLanes = 6;
-
 // Tiles of any numbers of lanes, or of as many as are given; all of them dense or a few of them constant.
 inline BitFile any_bit_file(Dice& dice, drawing::Size size, drawing::Type type, const BitModel& model,
-                            uint32_t tile_width = 32, uint32_t tile_height = 32, uint32_t log_lanes = kAnyLanes) {
+                            uint32_t tile_width = 32, uint32_t tile_height = 32, int log_lanes = -1) {
   BitFile file{any_parts(dice, size, type, tile_width, tile_height), {}};
   const uint32_t channels = model.section[1];
   put(&file.parts.header[12], 2, kBitModelFeature);
@@ -139,7 +137,7 @@ inline BitFile any_bit_file(Dice& dice, drawing::Size size, drawing::Type type, 
       const uint32_t width = std::min(tile_width, size.width - left), height = std::min(tile_height, size.height - top);
       TilePart& tile = file.parts.tiles[i];
       const bool is_constant = tile.method == 0;
-      const BitTileWriter writer(dice, model, width, height, log_lanes == kAnyLanes ? dice.roll(6) : log_lanes);
+      const BitTileWriter writer(dice, model, width, height, log_lanes < 0 ? dice.roll(6) : static_cast<uint32_t>(log_lanes));
       if (!is_constant) tile = {3, writer.parameters(), {}, writer.payload()};
       for (uint32_t y = 0; y < height; ++y) {
         for (uint32_t x = 0; x < width; ++x) {

@@ -42,7 +42,7 @@ TEST_F(GpuBits, AnyTypes) {
 // Tiles of each width near those at which lane 0 is not behind the last lane, or a few steps behind it.
 TEST_F(GpuBits, LanesAndWidths) {
   Dice dice(82);
-  for (uint32_t log_lanes = 0; log_lanes <= 5; ++log_lanes) {
+  for (int log_lanes = 0; log_lanes <= 5; ++log_lanes) {
     std::vector<Wish> wishes;
     const uint32_t edge = 2u << log_lanes;
     for (const uint32_t width :
@@ -110,9 +110,9 @@ TEST_F(GpuBits, EveryTypeLayoutAndDirection) {
 TEST_F(GpuBits, LargeTiles) {
   Dice dice(85);
   std::vector<Wish> wishes;
-  for (const uint32_t log_lanes : {0u, 1u, 5u}) {
+  for (const int log_lanes : {0, 1, 5}) {
     const by_hand::BitModel model = by_hand::any_bit_model(dice, 1, 1, 14);
-    const Size size{1024, kEmulated ? 5 + 8 * log_lanes : 1024u};
+    const Size size{1024, kEmulated ? 5 + 8 * static_cast<uint32_t>(log_lanes) : 32u << log_lanes};
     wishes.push_back(
         wish_for_file(by_hand::any_bit_file(dice, size, {L3_COLOUR_GRAY, 1}, model, 1024, 1024, log_lanes)));
     wishes.push_back(drawn_wish(dice, {50, 9}, {L3_COLOUR_RGB, 8}, 32, 32));

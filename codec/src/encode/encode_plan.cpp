@@ -141,6 +141,11 @@ std::span<const uint8_t> known_model(const Request& request, const Plan& plan) {
   return {};
 }
 
+uint32_t model_kind(const Request& request, const Plan& plan) {
+  const std::span<const uint8_t> known = known_model(request, plan);
+  return known.empty() ? plan.kind : kind_of_model(known.data(), known.size());
+}
+
 KeptCodes* kept_codes(const Request& request, const Plan& plan) {
   static KeptCodes of_default[kDefaultModels];
   if (plan.origin == L3_MODEL_DEFAULT) return &of_default[plan.default_model - 1];
@@ -150,7 +155,8 @@ KeptCodes* kept_codes(const Request& request, const Plan& plan) {
 Head head_of(const Request& request, const Plan& plan) {
   const l3_image& in = request.image;
   Head head{};
-  head.required_features = plan.origin == L3_MODEL_NAMED ? kNamedModel : 0;
+  if (plan.origin == L3_MODEL_NAMED) head.required_features |= kNamedModel;
+  if (plan.origin != L3_MODEL_NONE && model_kind(request, plan) == kBitModelKind) head.required_features |= kBitModel;
   head.default_model = plan.origin == L3_MODEL_DEFAULT ? plan.default_model : 0;
   head.width = in.width;
   head.height = in.height;

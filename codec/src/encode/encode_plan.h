@@ -40,11 +40,11 @@ constexpr uint32_t kLargeTileEdge = 1024;
 
 struct Plan {
   uint32_t tile_width, tile_height;
-  uint32_t origin;             // of the model: an l3_model_origin
-  uint32_t effort;             // 1 to 9
-  uint32_t default_model = 0;  // its number, if the model is one
-  bool tokens = false;         // a model that is fitted to the image is a token model
-  TokenPlan token_plan{};
+  uint32_t origin;                  // of the model: an l3_model_origin
+  uint32_t effort;                  // 1 to 9
+  uint32_t default_model = 0;       // its number, if the model is one
+  uint32_t kind = kDenseModelKind;  // of a model that is fitted to the image
+  TokenPlan token_plan{};           // for a token model
 };
 
 // The plan that follows from the options. A fitted model is preferred to a default one if both are allowed.
@@ -62,6 +62,8 @@ uint32_t edge_for(double bytes_of_pixel, bool follow);
 
 // The bytes of the model that a plan uses, or empty if it has none or one that is to be fitted.
 std::span<const uint8_t> known_model(const Request& request, const Plan& plan);
+// The kind of the model that a plan uses.
+uint32_t model_kind(const Request& request, const Plan& plan);
 // Where the codes of that model are kept, or null if it is not known to be used again.
 KeptCodes* kept_codes(const Request& request, const Plan& plan);
 

@@ -5,10 +5,13 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "encode/bit_repeats.h"
 #include "encode/dense_encode.h"
 #include "encode/image_check.h"
+#include "encode/tiny_file.h"
 #include "models/model.h"
 
 namespace l3 {
@@ -25,7 +28,7 @@ constexpr uint32_t kMaxQuickEffort = 2;
 // A way to encode the image.
 struct Candidate {
   Plan plan;
-  std::unique_ptr<DenseEncoder> fitted{};  // to a sample of the tiles; null if nothing is fitted yet
+  Fitted fitted{};  // nothing if no model is fitted yet
 };
 
 // If more pixels repeat, and few colours occur, only token models are tried.
@@ -55,9 +58,18 @@ constexpr double kCloseOfFar = 0.2;
 constexpr uint32_t kMaxEffortWithoutFit = 3;
 constexpr uint64_t kMinPayloadForFit = 16384;
 
+// Of two colours: bit models decode several times as fast as others, so their files may be larger by this factor. But
+// if a pixel takes fewer bits than this, others decode as fast as memory, and their files are preferred if they are not
+// larger.
+constexpr double kSizeOfBits = 1.005, kMaxBitsOfSparse = 0.02;
+// Bit models nearly always make the smaller file, unless more than this share of the shapes recur.
+constexpr double kManyRecur = 0.4;
+// Up to this effort, estimates say whether the file has a bit model or another one. Above it, both are written.
+constexpr uint32_t kMaxEffortOfOneKind = 3;
+
 // Follows a plan, except that tiles are smaller if a payload is too large.
 Written write_fitting(const Request& request, const Plan& plan, const EncodeTarget& target, uint8_t* out,
-                      std::unique_ptr<DenseEncoder> fitted = nullptr) {
+                      Fitted fitted = {}) {
   const Written file = write_file(request, plan, target, out, std::move(fitted));
   if (file.reason != Reason::bad_tile_size) return file;
   return write_file(request, with_tile_edge(request, plan, kMaxPlannedTileEdge), target, out);
@@ -88,7 +100,7 @@ TokenEncoder::Choice choose_tokens(const Request& request, const Plan& plan, uin
 Candidate with_tokens(const Request& request, const Plan& plan, const TokenEncoder::Choice& choice) {
   Plan result =
       with_tile_edge(request, plan, edge_for(choice.bytes / static_cast<double>(request.pixels()), choice.plan.follow));
-  result.tokens = true;
+  result.kind = kTokenModelKind;
   result.token_plan = choice.plan;
   return {result};
 }
@@ -141,7 +153,7 @@ std::vector<Candidate> kinds_for(const Request& request, const Plan& plan, const
   const bool is_far = repeats > kFarRepeats && plan.effort >= kTriesBothOfFar;
   const bool both =
       is_far ? std::abs(difference) < kCloseOfFar : plan.effort >= kTriesBoth && std::abs(difference) < kClose;
-  if (difference >= 0 || both) kinds.push_back({dense, std::move(fitted)});
+  if (difference >= 0 || both) kinds.push_back({dense, {std::move(fitted), nullptr}});
   if (difference < 0 || both) kinds.push_back(std::move(tokens));
   return kinds;
 }
@@ -176,23 +188,50 @@ std::vector<Candidate> own_candidates(const Request& request, const Plan& plan, 
   return all;
 }
 
+// What is known of an image of exactly two colours.
+struct TwoColours {
+  Candidate bits;            // with a bit model
+  double bytes;              // that it is expected to take
+  bool is_sparse;            // it takes so few bytes that nearly all blocks of other models would be still
+  bool may_others_be_small;  // whether other models may make a file that is not larger
+};
+
+std::optional<TwoColours> two_colours_of(const Request& request, const Plan& plan) {
+  TwoColours result{{with_tile_edge(request, plan, kLargeTileEdge)}, 0, false, false};
+  result.bits.plan.kind = kBitModelKind;
+  const TileSource source = source_of(request, result.bits.plan);
+  BitColours colours;
+  if (!find_two_colours(source, colours)) return {};
+  result.bits.fitted.bits = std::make_unique<BitEncoder>(source, request.options.parallel);
+  result.bits.fitted.bits->fit(colours, plan.effort);
+  result.bytes = result.bits.fitted.bits->bytes();
+  result.is_sparse = 8 * result.bytes < kMaxBitsOfSparse * static_cast<double>(request.pixels());
+  result.may_others_be_small =
+      result.is_sparse || request.pixels() <= kMaxWithDefault || share_of_recurring(source, colours) > kManyRecur;
+  return result;
+}
+
 // Writes files, and keeps the smallest one.
 class Smallest {
  public:
   Smallest(const Request& request, const EncodeTarget& target, uint8_t* out)
       : request_(request), target_(target), out_(out) {}
 
-  // Writes a candidate's file. Its `reason` says whether that failed.
-  Written add(Candidate& candidate) {
+  // Writes a candidate's file. Its `reason` says whether that failed. The file is kept if its size, divided by
+  // `tolerance`, is less than that of the files before.
+  Written add(Candidate& candidate, double tolerance = 1) {
     if (is_in_out_) {
       copy_ = std::make_unique_for_overwrite<uint8_t[]>(best_.size);
       std::memcpy(copy_.get(), out_, best_.size);
     }
     const Written file = write_planned(request_, candidate, target_, out_);
-    is_in_out_ = file.reason == Reason::none && (copy_ == nullptr || file.size < best_.size);
+    is_in_out_ = file.reason == Reason::none &&
+                 (copy_ == nullptr || static_cast<double>(file.size) < tolerance * static_cast<double>(best_.size));
     if (is_in_out_) best_ = file;
     return file;
   }
+  // The smallest file so far.
+  const Written& best() const { return best_; }
   Written finish() {
     if (!is_in_out_) std::memcpy(out_, copy_.get(), best_.size);
     return best_;
@@ -207,32 +246,63 @@ class Smallest {
   std::unique_ptr<uint8_t[]> copy_;  // of the smallest file, if another one was written after it
 };
 
-// Writes the smallest of the files that are tried.
-Written write_smallest(const Request& request, const EncodeTarget& target, uint8_t* out) {
-  if (!samples_in_range(request.image)) return {Reason::sample_out_of_range};
-  const Plan plan = first_plan(request);
-  Smallest smallest(request, target, out);
+// Tries models of other kinds than bit models. Returns the last file, or one that failed.
+Written try_others(const Request& request, const Plan& plan, const EncodeTarget& target, Smallest& smallest) {
+  Written file;
   if (tries_defaults(request, plan)) {
     bool own_pays = plan.origin != L3_MODEL_DEFAULT;  // whether a model that is fitted may make a smaller file
     const uint64_t least = plan.effort <= kMaxQuickEffort ? kMinSavedQuickly : kMinSavedByOwnModel;
     for (const bool drawn : {false, true}) {
       Candidate candidate{with_default(request, plan, drawn)};
-      const Written file = smallest.add(candidate);
+      file = smallest.add(candidate);
       if (file.reason != Reason::none) return file;
       own_pays = own_pays && file.payloads > least;
     }
-    if (!own_pays) return smallest.finish();
+    if (!own_pays) return file;
   }
   for (Candidate& candidate : own_candidates(request, plan, target)) {
-    const Written file = smallest.add(candidate);
+    file = smallest.add(candidate);
+    if (file.reason != Reason::none) return file;
+  }
+  return file;
+}
+
+// Writes the smallest of the files that are tried.
+Written write_smallest(const Request& request, const EncodeTarget& target, uint8_t* out) {
+  if (!samples_in_range(request.image)) return {Reason::sample_out_of_range};
+  const Plan plan = first_plan(request);
+  const bool may_have_bits = plan.origin == L3_MODEL_OWN, may_be_small = may_be_tiny(head_of(request, plan));
+  std::optional<TwoColours> two;
+  if (may_have_bits && !may_be_small) two = two_colours_of(request, plan);
+  bool tries_bits = two.has_value(), tries_others = !two || two->may_others_be_small;
+  if (tries_bits && tries_others && plan.effort <= kMaxEffortOfOneKind) {
+    tries_bits = choose_tokens(request, plan, plan.effort).bytes >= two->bytes;
+    tries_others = !tries_bits;
+  }
+  Smallest smallest(request, target, out);
+  if (tries_others) {
+    const Written file = try_others(request, plan, target, smallest);
+    if (file.reason != Reason::none) return file;
+    // Tiny files have no bit models.
+    if (may_have_bits && may_be_small && smallest.best().size > kMaxTinyBytes) two = two_colours_of(request, plan);
+    tries_bits = tries_bits || (may_be_small && two);
+  }
+  if (tries_bits) {
+    const Written file = smallest.add(two->bits, two->is_sparse ? 1 : kSizeOfBits);
     if (file.reason != Reason::none) return file;
   }
   return smallest.finish();
 }
 
+// The plan with a model that the caller supplies.
+Plan known_plan(const Request& request) {
+  const Plan plan = first_plan(request);
+  return model_kind(request, plan) == kBitModelKind ? with_tile_edge(request, plan, kLargeTileEdge) : plan;
+}
+
 // Writes the file with the named model.
 Written write_named(const Request& request, const EncodeTarget& target, uint8_t* out) {
-  const Plan plan = first_plan(request);
+  const Plan plan = known_plan(request);
   const Written file = write_planned(request, plan, target, out);
   const std::vector<uint8_t>& model = request.options.named_model->bytes;
   const bool uses_tokens = file.head.names_model() && kind_of_model(model.data(), model.size()) == kTokenModelKind;
@@ -301,7 +371,7 @@ Written write_best(const Request& request, const EncodeTarget& target, uint8_t* 
   const Plan plan = first_plan(request);
   const bool has_choice =
       plan.origin == L3_MODEL_DEFAULT || (plan.origin == L3_MODEL_OWN && known_model(request, plan).empty());
-  return has_choice ? write_smallest(request, target, out) : write_planned(request, plan, target, out);
+  return has_choice ? write_smallest(request, target, out) : write_planned(request, known_plan(request), target, out);
 }
 
 }  // namespace l3

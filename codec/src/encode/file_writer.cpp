@@ -20,16 +20,29 @@ struct MadeEncoder {
 
 // Fits the model, or uses the known one.
 MadeEncoder make_encoder(const Request& request, const Plan& plan, const EncodeTarget& target, const Head& head,
-                         std::unique_ptr<DenseEncoder> fitted) {
+                         Fitted fitted) {
   if (plan.origin == L3_MODEL_NONE) return {};
-  if (fitted != nullptr) {
-    fitted->fit_rest();
-    return {Reason::none, std::move(fitted)};
+  if (fitted.dense != nullptr) {
+    fitted.dense->fit_rest();
+    return {Reason::none, std::move(fitted.dense)};
   }
+  if (fitted.bits != nullptr) return {Reason::none, std::move(fitted.bits)};
   const TileSource source(head, static_cast<const uint8_t*>(request.image.pixels), stride_of(request.image));
   const l3_parallel& parallel = request.options.parallel;
   const std::span<const uint8_t> known = known_model(request, plan);
-  if (known.empty() ? plan.tokens : kind_of_model(known.data(), known.size()) == kTokenModelKind) {
+  const uint32_t kind = model_kind(request, plan);
+  if (kind == kBitModelKind) {
+    auto bits = std::make_unique<BitEncoder>(source, parallel);
+    BitColours colours;
+    Fault fault;
+    if (!known.empty()) {
+      fault = bits->use(known, kept_codes(request, plan));
+    } else if (find_two_colours(source, colours)) {
+      bits->fit(colours, plan.effort);
+    }
+    return {fault.reason, std::move(bits)};
+  }
+  if (kind == kTokenModelKind) {
     auto tokens = std::make_unique<TokenEncoder>(source, parallel);
     Fault fault;
     if (known.empty()) {
@@ -110,8 +123,7 @@ bool has_other_tiles(const Head& head, const uint8_t* file) {
 
 }  // namespace
 
-Written write_file(const Request& request, const Plan& plan, const EncodeTarget& target, uint8_t* out,
-                   std::unique_ptr<DenseEncoder> fitted) {
+Written write_file(const Request& request, const Plan& plan, const EncodeTarget& target, uint8_t* out, Fitted fitted) {
   const Head first = head_of(request, plan);
   const MadeEncoder made = make_encoder(request, plan, target, first, std::move(fitted));
   if (made.reason != Reason::none) return {made.reason};

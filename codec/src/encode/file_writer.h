@@ -1,6 +1,7 @@
 // Writes a file that follows a plan: fits the model, writes sections, tiles and head.
 #pragma once
 
+#include "encode/bit_encode.h"
 #include "encode/dense_encode.h"
 #include "encode/encode_plan.h"
 #include "targets/encode_target.h"
@@ -16,9 +17,14 @@ struct Written {
   bool model_pays = true;   // false: the model takes more bytes than it saves, so the file is better without it
 };
 
-// Writes to a buffer that is large enough for the plan. `fitted` is null, or was fitted to a sample as planned. May
-// throw std::bad_alloc.
+// What is known of a plan's model before its file is written: at most one of these.
+struct Fitted {
+  std::unique_ptr<DenseEncoder> dense;  // fitted to a sample as planned
+  std::unique_ptr<BitEncoder> bits;     // fitted as planned
+};
+
+// Writes to a buffer that is large enough for the plan. May throw std::bad_alloc.
 Written write_file(const Request& request, const Plan& plan, const EncodeTarget& target, uint8_t* out,
-                   std::unique_ptr<DenseEncoder> fitted = nullptr);
+                   Fitted fitted = {});
 
 }  // namespace l3

@@ -24,7 +24,7 @@ struct SymbolCode {
 // rounded reciprocal times f exceeds 2^k by at most 2^(k - 20) / f, which k = 20 + 2 s guarantees. For f above 2048
 // the product would not fit 64 bits. Then k is 43, and the reciprocal is rounded up or down, whichever is closer; if
 // down, the state is increased by one before the multiplication.
-inline void divide_by(uint32_t f, SymbolCode& code) {
+constexpr void divide_by(uint32_t f, SymbolCode& code) {
   const uint32_t s = f == 1 ? 0 : 32 - static_cast<uint32_t>(__builtin_clz(f - 1));
   code.shift = static_cast<uint8_t>(std::min(20 + 2 * s, 43u));
   const uint64_t power = uint64_t{1} << code.shift;
@@ -91,6 +91,10 @@ class EndingState {
     const SymbolCode& code = table.codes[symbol];
     if (holds()) x_ = x_ / code.frequency << kProbabilityBits | table.slots[code.first + x_ % code.frequency];
   }
+  // Puts a symbol whose slots follow each other.
+  void put(const SymbolCode& code) {
+    if (holds()) x_ = x_ / code.frequency << kProbabilityBits | (code.first + x_ % code.frequency);
+  }
   void put_raw(uint32_t raw, uint32_t count) {
     if (holds()) x_ = x_ << count | raw;
   }
@@ -102,11 +106,12 @@ class EndingState {
   uint64_t x_;
 };
 
-// Chooses the ending that saves most. cost(at) is the cost of a pixel in 16ths of a bit. A lane saves what its part of
-// the ending costs, up to two bytes. A lane's part must not cost more than a state can hold.
-template <class Cost>
+// Chooses the ending that saves most. cost(at) is the cost of a pixel, in units of which a bit has `kUnitsOfBit`. A
+// lane saves what its part of the ending costs, up to two bytes. A lane's part must not cost more than a state can
+// hold.
+template <uint32_t kUnitsOfBit, class Cost>
 uint32_t choose_ending(uint32_t width, uint32_t height, uint32_t log_lanes, const Cost& cost) {
-  constexpr uint32_t kUnitsOfBit = 16, kMaxSaved = 16 * kUnitsOfBit, kMaxHeld = 31 * kUnitsOfBit;
+  constexpr uint32_t kMaxSaved = 16 * kUnitsOfBit, kMaxHeld = 31 * kUnitsOfBit;
   const uint32_t lanes = 1u << log_lanes;
   uint32_t taken[kLanes] = {};
   uint32_t best = 0, most_saved = 0;
@@ -136,6 +141,10 @@ uint32_t choose_ending(uint32_t width, uint32_t height, uint32_t log_lanes, cons
 }
 
 class ReverseCoder {
+  struct Quotient {
+    uint32_t times, rest;
+  };
+
  public:
   // Writes words backwards, from `end` down.
   ReverseCoder(uint32_t lanes, uint16_t* end) : lanes_(lanes), words_(end), end_(end) {
@@ -144,9 +153,9 @@ class ReverseCoder {
 
   // Chooses the tile's ending and codes its pixels, the last one first: calls put(state, at) for each. Returns the
   // tile's parameters.
-  template <class Cost, class Put>
+  template <uint32_t kUnitsOfBit = 16, class Cost, class Put>
   uint8_t begin(uint32_t width, uint32_t height, uint32_t log_lanes, const Cost& cost, const Put& put) {
-    uint32_t t = choose_ending(width, height, log_lanes, cost);
+    uint32_t t = choose_ending<kUnitsOfBit>(width, height, log_lanes, cost);
     // Costs are approximate, so the ending may hold more than the states can. Then take the next smaller one; 0 is
     // empty.
     while (!code_ending(width, height, ending_of(t << 3 | log_lanes, width, height), put)) --t;
@@ -156,13 +165,8 @@ class ReverseCoder {
   template <uint32_t kSymbols>
   L3_INLINE void put(uint32_t lane, const SlotTable<kSymbols>& table, uint32_t symbol) {
     const SymbolCode& code = table.codes[symbol];
-    uint32_t x = states_[lane];
-    words_[-1] = static_cast<uint16_t>(x);
-    const bool full = x >= code.limit;
-    words_ -= full;
-    x = full ? x >> 16 : x;
-    const uint32_t times = static_cast<uint32_t>(uint64_t{code.reciprocal} * (uint64_t{x} + code.more) >> code.shift);
-    states_[lane] = times << kProbabilityBits | table.slots[code.first + x - times * code.frequency];
+    const Quotient quotient = divide(lane, code);
+    states_[lane] = quotient.times << kProbabilityBits | table.slots[code.first + quotient.rest];
   }
   // Codes the samples of a tile, except for its ending, in the order of the steps of section 13.3. `codes` has a code
   // for each sample, channel by channel and row by row: kSymbols * table + symbol.
@@ -186,6 +190,19 @@ class ReverseCoder {
       for (uint32_t lane = lanes_; lane-- > 0;) {
         const uint16_t code = *--next;
         if (code != kNoCode) put(lane, tables[code / kSymbols], code % kSymbols);
+      }
+    }
+  }
+  // Codes symbols whose slots follow each other, the last one first: for each step a number for each lane, the code of
+  // its symbol or kNoNumber.
+  static constexpr uint8_t kNoNumber = 0xFF;
+  void put_steps(const uint8_t* numbers, size_t steps, const SymbolCode* codes) {
+    for (const uint8_t* next = numbers + steps * lanes_; next != numbers;) {
+      for (uint32_t lane = lanes_; lane-- > 0;) {
+        const uint8_t number = *--next;
+        if (number == kNoNumber) continue;
+        const Quotient quotient = divide(lane, codes[number]);
+        states_[lane] = quotient.times << kProbabilityBits | (codes[number].first + quotient.rest);
       }
     }
   }
@@ -223,6 +240,16 @@ class ReverseCoder {
   }
 
  private:
+  // Takes a word from a lane's state if it is too high for a symbol, then divides it by the symbol's frequency.
+  L3_INLINE Quotient divide(uint32_t lane, const SymbolCode& code) {
+    uint32_t x = states_[lane];
+    words_[-1] = static_cast<uint16_t>(x);
+    const bool full = x >= code.limit;
+    words_ -= full;
+    x = full ? x >> 16 : x;
+    const uint32_t times = static_cast<uint32_t>(uint64_t{code.reciprocal} * (uint64_t{x} + code.more) >> code.shift);
+    return {times, x - times * code.frequency};
+  }
   template <class Put>
   bool code_ending(uint32_t width, uint32_t height, const Ending& ending, const Put& put) {
     uint32_t states[kLanes];
