@@ -22,6 +22,47 @@ Wish drawn_wish(Dice& dice, Size size, drawing::Type type, uint32_t tile_width, 
   return wish_for_file(by_hand::any_bit_file(dice, size, type, model, tile_width, tile_height));
 }
 
+// Strokes of one colour on another one.
+Drawing drawn_in_two(Dice& dice, Size size, drawing::Type type) {
+  Drawing d = drawing::blank(size, type);
+  const auto paint = [&](uint32_t x, uint32_t y, uint32_t colour) {
+    for (uint32_t c = 0; c < d.channels(); ++c) d.set_sample(x, y, c, colour);
+  };
+  for (uint32_t y = 0; y < size.height; ++y) {
+    for (uint32_t x = 0; x < size.width; ++x) paint(x, y, 1);
+  }
+  for (uint32_t i = 0; i < size.width * size.height / 200; ++i) {
+    const uint32_t left = dice.roll(size.width), top = dice.roll(size.height), slope = dice.roll(5);
+    for (uint32_t k = dice.roll(100); k > 0; --k) {
+      const uint32_t x = left + k * slope / 4 / 3, y = top + k * (4 - slope) / 4 / 3;
+      if (x + k % 3 < size.width && y < size.height) paint(x + k % 3, y, 0);
+    }
+  }
+  return d;
+}
+
+TEST_F(GpuBits, WhatTheEncoderMakes) {
+  Dice dice(80);
+  std::vector<Wish> wishes;
+  for (const drawing::Type& type : {drawing::Type{L3_COLOUR_GRAY, 1},
+                                    {L3_COLOUR_GRAY, 8},
+                                    {L3_COLOUR_RGB, 8},
+                                    {L3_COLOUR_RGB_ALPHA, 16},
+                                    {L3_COLOUR_PALETTE, 8}}) {
+    const Drawing d = drawn_in_two(dice, {420, 260}, type);
+    const Bytes file = codec_testing::encode(d, codec_testing::options_of(L3_METHOD_AUTO, 256, 128, 3));
+    l3_info info;
+    ASSERT_EQ(read_info(file, &info), L3_OK);
+    EXPECT_EQ(info.required_features, by_hand::kBitModelFeature) << d.name();
+    wishes.push_back(wish_for(file));
+    wishes.back().name = d.name();
+    wishes.push_back(any_wish(dice, file));
+    wishes.back().name = d.name();
+  }
+  Batch batch(std::move(wishes), any_arrangement(dice));
+  ASSERT_NO_FATAL_FAILURE(batch.expect_all());
+}
+
 TEST_F(GpuBits, AnyTypes) {
   Dice dice(81);
   for (uint32_t round = 0; round < 2 * scale().rounds; ++round) {

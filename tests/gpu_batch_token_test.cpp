@@ -42,7 +42,7 @@ std::vector<Wish> encoded() {
     add(draw(size, {colour, 8}, Pattern::labels), "labels");
     add(draw(size, {colour, 16}, Pattern::labels), "labels");
   }
-  for (const uint32_t bits : {1u, 2u, 4u}) add(draw(size, {L3_COLOUR_GRAY, bits}, Pattern::labels), "labels");
+  for (const uint32_t bits : {2u, 4u}) add(draw(size, {L3_COLOUR_GRAY, bits}, Pattern::labels), "labels");
   add(draw(size, {L3_COLOUR_PALETTE, 8}, Pattern::labels), "labels");
   return wishes;
 }
