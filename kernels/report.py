@@ -20,8 +20,8 @@ import model
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("stage_files.cu", "open_images.cu", "change_images.cu", "build_models.cu", "list_tiles.cu",
-           "decode_dense.cu", "decode_tokens.cu", "decode_rows.cu", "decode_follow.cu", "decode_bytes.cu",
-           "decode_words.cu", "encode_tiles.cu", "encode_files.cu")
+           "decode_dense.cu", "decode_tokens.cu", "decode_rows.cu", "decode_follow.cu", "decode_bits.cu",
+           "decode_bytes.cu", "decode_words.cu", "encode_tiles.cu", "encode_files.cu")
 EVERY_ARCHITECTURE = "80,86,89,90,100,120"
 LIMITS = {"registers": 64, "spill_bytes": 0}
 # Wavefronts of look-ups, on average of kodim05 and kodim20: tests/bank_conflicts.cpp. Of loads of 16 bytes, half are
@@ -99,6 +99,10 @@ STEPS = {
     "wide_tokens_kernel": (
         Steps("RGB of 16 bits", (0.62, 1, 1, 0.8, 0.9, 0.65), False, 6, 32, COLOURS, 8, "STG 8", 0, 6),),
 }
+# Tiles of bit models, written whole and in order. All of it is assumed: 3 wavefronts for a look-up of a frequency, and
+# that in every fourth step some lane takes a word. In every second step groups of eight pixels are stored, in 8 rows.
+BITS = model.Use(1, {"LDS 2": 3, "LDS 4": 1, "LDG 2": 1.3, "STG 8": 8})
+BIT_WARPS, BIT_STEPS = 8, 8
 MIXED_STEPS = 32  # so many steps are modelled one after the other
 COUNTED = ("dense_kernel", "tokens_kernel", "wide_tokens_kernel", "rows_kernel", "follow_kernel")
 EXPLANATION = """\
@@ -234,10 +238,36 @@ def predict_steps(kernel: str, code: list[model.Instruction], architecture: int)
     return found
 
 
+def predict_bits(code: list[model.Instruction], architecture: int) -> dict[str, dict[str, object]]:
+    """Steps of the loop for near neighbours that writes whole tiles of one channel, in order: the shortest one."""
+    ways = model.Ways(code)
+    loops = ways.smallest_loop(lambda body: any(one.access() == "STG 8" for one in body)
+                               and any(one.name == "VOTE" for one in body))
+    first = min((first for first in loops if all(code[i].name != "LD" for i in ways.loops[first])),
+                key=lambda first: len(ways.loops[first]), default=None)
+    if first is None:
+        return {}
+
+    def worth_in(step: int) -> Callable[[model.Instruction], int]:
+        """What leads the way: a delay that is not empty, words if some are taken, groups if they are stored."""
+        chosen = {"STS": 500, "POPC": 2000 if step % 4 == 3 else -2000}
+        stores = {"STG 8": 9000 if step % 2 == 1 else -9000, "STG 1": -9000}
+        return lambda one: stores.get(one.access(), chosen.get(one.name, 1))
+
+    body = [one for step in range(BIT_STEPS) for one in ways.way(first, worth_in(step), lambda _: 1)]
+    loop = model.straight(body)
+    cycles = round(model.simulate(loop, BITS, BIT_WARPS, 3) / BIT_STEPS, 1)
+    busy = {what: round(all_cycles / BIT_STEPS, 1) for what, all_cycles in model.busy(loop, BITS).items()}
+    return {"bits": {"instructions": len(body) // BIT_STEPS, "busy": busy, "simulated": cycles,
+                     "rate": round(model.rate(architecture, 32, cycles))}}
+
+
 def predict(kernel: str, code: list[model.Instruction], architecture: int) -> dict[str, dict[str, object]]:
     of_near = architecture if architecture in model.MULTIPROCESSORS else architecture // 10 * 10
     if kernel == "bytes_kernel":
         return predict_strips(code, of_near)
+    if kernel == "bits_kernel":
+        return predict_bits(code, of_near)
     if kernel in STEPS:
         return predict_steps(kernel, code, of_near)
     kind = KINDS.get(kernel)
@@ -294,7 +324,7 @@ def kernels(nvcc: str, generated: Path, architecture: str):
             shared = re.search(r"(\d+) bytes smem", rest)
             machine_code = code[f".text.{symbol}"]
             kernel = re.sub(r"^_ZN2l3\d+(\w+?)E.*", r"\1", symbol)
-            is_read = kernel in KINDS or kernel in COUNTED or kernel == "bytes_kernel"
+            is_read = kernel in KINDS or kernel in COUNTED or kernel in ("bytes_kernel", "bits_kernel")
             instructions = read_kernel(code, symbol, architecture) if is_read else []
             yield {
                 "kernel": kernel,

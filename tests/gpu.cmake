@@ -1,7 +1,7 @@
 # The batch decoder against libl3, on the emulated GPU. Read by CMakeLists.txt beside it; gpu_programs.cmake has the same
 # tests for a real one.
 set(gpu_sources gpu_batch_test.cpp gpu_batch_call_test.cpp gpu_batch_hostile_test.cpp gpu_batch_output_test.cpp
-                gpu_batch_token_test.cpp gpu_batch_follow_test.cpp gpu_encode_test.cpp)
+                gpu_batch_bit_test.cpp gpu_batch_token_test.cpp gpu_batch_follow_test.cpp gpu_encode_test.cpp)
 
 set(vectors_folder ${CMAKE_CURRENT_BINARY_DIR}/vectors)
 if(TARGET emulated_gpu OR TARGET l3_cuda)
@@ -10,7 +10,7 @@ if(TARGET emulated_gpu OR TARGET l3_cuda)
 endif()
 
 if(TARGET emulated_gpu)
-  set(emulated_sources emulated_kernels.cpp emulated_dense_kernels.cpp emulated_encode_kernels.cpp
+  set(emulated_sources emulated_kernels.cpp emulated_bit_kernels.cpp emulated_dense_kernels.cpp emulated_encode_kernels.cpp
                        emulated_follow_kernels.cpp emulated_rows_kernels.cpp emulated_token_kernels.cpp)
   add_library(emulated_kernels OBJECT ${emulated_sources})
   target_include_directories(

@@ -12,10 +12,6 @@ using drawing::draw;
 
 class GpuTokens : public Gpu {};
 
-uint32_t channels_of(const drawing::Type& type) {
-  return type.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(type.colour) + 1;
-}
-
 // The model section's first byte; -1 where there is none.
 int kind_of_model(const Bytes& file) {
   const uint8_t* model = nullptr;

@@ -37,7 +37,7 @@ endif()
 # The tests that the emulated GPU runs too.
 find_package(GTest REQUIRED)
 add_gpu_program(gpu_batch_test tests/gpu_batch_test.cpp tests/gpu_batch_call_test.cpp tests/gpu_batch_hostile_test.cpp
-                tests/gpu_batch_output_test.cpp tests/gpu_batch_token_test.cpp tests/gpu_batch_follow_test.cpp
+                tests/gpu_batch_output_test.cpp tests/gpu_batch_bit_test.cpp tests/gpu_batch_token_test.cpp tests/gpu_batch_follow_test.cpp
                 tests/gpu_encode_test.cpp)
 target_link_libraries(gpu_batch_test PRIVATE GTest::gtest_main)
 # Whole loaders, and what they do to images. Their device is linked, not loaded.

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "any_bit_tile.h"
 #include "any_token_tile.h"
 #include "gpu_testing.h"
 
@@ -25,6 +26,10 @@ inline Size any_size(Dice& dice, uint32_t maximum) {
 inline drawing::Type any_type(Dice& dice) {
   const uint32_t bits = dice.chance(2) ? 8 : 1 + dice.roll(16);
   return {static_cast<l3_colour>(dice.roll(bits <= 8 ? 5 : 4)), bits};
+}
+
+inline uint32_t channels_of(const drawing::Type& type) {
+  return type.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(type.colour) + 1;
 }
 
 inline Drawing any_drawing(Dice& dice, uint32_t maximum) {
@@ -50,12 +55,19 @@ inline Bytes any_file(Dice& dice, uint32_t maximum, std::string* name = nullptr)
   if (dice.chance(6)) {
     const Size size = any_size(dice, std::min(maximum, 200u));
     const drawing::Type type = any_type(dice);
-    const uint32_t channels = type.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(type.colour) + 1;
     if (name != nullptr) *name = "by hand, a token model";
-    const by_hand::TokenModel model = by_hand::any_token_model(dice, channels, type.bits, dice.chance(2));
+    const by_hand::TokenModel model = by_hand::any_token_model(dice, channels_of(type), type.bits, dice.chance(2));
     return by_hand::put_together(
         by_hand::any_token_file(dice, size, type, model, std::min(tile_width, 256u), std::min(tile_height, 256u))
             .parts);
+  }
+  if (dice.chance(8)) {
+    const Size size = any_size(dice, std::min(maximum, 200u));
+    const drawing::Type type = any_type(dice);
+    if (name != nullptr) *name = "by hand, a bit model";
+    const by_hand::BitModel model = by_hand::any_bit_model(dice, channels_of(type), type.bits);
+    return by_hand::put_together(
+        by_hand::any_bit_file(dice, size, type, model, std::min(tile_width, 256u), std::min(tile_height, 256u)).parts);
   }
   const Drawing d = any_drawing(dice, maximum);
   constexpr l3_method kMethods[] = {L3_METHOD_FAST, L3_METHOD_DENSE, L3_METHOD_AUTO};

@@ -11,6 +11,7 @@
 //   wide    the same for token models with more engine channels
 //   rows    the same for token models with still rows
 //   follow  the same for token models whose pixels may follow others, if the capacity has room for that
+//   bits    the same for bit models
 //   bytes   persistent warps decode the other tiles of samples up to 8 bits
 //   words   the same for samples above 8 bits
 //   taps    a block per image: which samples an image is resized from, if the batch changes images
@@ -106,7 +107,7 @@ struct TileJob {
 
 // The kinds of dense tiles. Each kind has a kernel. Tiles of token models with more than two engine channels are wide,
 // unless they have still rows or pixels that follow others.
-enum TileKind : uint32_t { kPackedTiles, kTokenTiles, kWideTokenTiles, kRowTiles, kFollowTiles, kTileKinds };
+enum TileKind : uint32_t { kPackedTiles, kTokenTiles, kWideTokenTiles, kRowTiles, kFollowTiles, kBitTiles, kTileKinds };
 
 // Tiles of one model, for one block.
 struct Chunk {

@@ -218,6 +218,43 @@ class ModelBuilder {
   const uint32_t thread_ = threadIdx.x, warp_ = thread_ / kLanes, lane_ = thread_ % kLanes;
 };
 
+// Reads a bit model. Its first warp does, with all lanes alike: a tree is read from its begin to its end. The lanes
+// share the contexts of a leaf.
+class BitModelBuilder {
+ public:
+  L3_INLINE BitModelBuilder(const ImageState& state, const uint8_t* model, BitTables& tables, ModelScratch& scratch)
+      : state_(state), tables_(tables), scratch_(scratch), reader_(model, state.model_size, tables) {}
+
+  L3_INLINE void build() {
+    if (threadIdx.x >= kLanes) return;
+    Fault fault = reader_.read_head(state_.channels, state_.bits);
+    if (fault.reason == Reason::none) {
+      fault = reader_.read_tree([&](uint32_t first, uint32_t count, uint32_t frequency) {
+        for (uint32_t i = lane_number(); i < count; i += kLanes) {
+          tables_.frequencies[first + i] = static_cast<uint16_t>(frequency);
+        }
+      });
+    }
+    if (threadIdx.x == 0) scratch_.fault = fault;
+  }
+
+ private:
+  const ImageState& state_;
+  BitTables& tables_;
+  ModelScratch& scratch_;
+  BitModelReader reader_;
+};
+
+// Who builds a kind of models.
+template <class Kind>
+struct BuilderOf {
+  using Type = ModelBuilder<BuiltModel<Kind>>;
+};
+template <>
+struct BuilderOf<BitKind> {
+  using Type = BitModelBuilder;
+};
+
 // Copies a model to shared memory, unless it is too large, and returns where it is.
 L3_INLINE const uint8_t* stage_model(const ImageState& state, ModelScratch& scratch) {
   if (state.model_size > kStagedBytes) return state.model;
@@ -233,7 +270,7 @@ L3_INLINE void build_model(const ImageState& state, ModelSlot& slot, ModelScratc
   const uint8_t* const model = stage_model(state, scratch);
   const uint32_t kind = kind_of_model(model, state.model_size);
   ModelKinds::visit(kind, [&]<class Kind>() {
-    ModelBuilder<BuiltModel<Kind>>(state, model, slot.tables.of(Kind{}), scratch).build();
+    typename BuilderOf<Kind>::Type(state, model, slot.tables.of(Kind{}), scratch).build();
   });
   if (threadIdx.x == 0) {
     slot.tables.kind = kind;

@@ -86,6 +86,7 @@ cudaError_t fit_to_device(Batch& batch) {
   if (error == cudaSuccess) error = shape_of_wide_tokens(device, batch.chunk_shapes[kWideTokenTiles]);
   if (error == cudaSuccess) error = shape_of_rows(device, batch.chunk_shapes[kRowTiles]);
   if (error == cudaSuccess) error = shape_of_follow(device, batch.chunk_shapes[kFollowTiles]);
+  if (error == cudaSuccess) error = shape_of_bits(device, batch.chunk_shapes[kBitTiles]);
   if (error == cudaSuccess) error = blocks_of_bytes(device, batch.byte_blocks);
   if (error == cudaSuccess) error = blocks_of_words(device, batch.word_blocks);
   return error;
@@ -98,8 +99,9 @@ cudaError_t decode(Batch& batch, uint64_t zeros, cudaStream_t stream) {
   using Stage = cudaError_t (*)(const Batch&, cudaStream_t);
   constexpr Stage kStages[] = {open_images,        build_models,        list_tiles,
                                decode_dense_tiles, decode_token_tiles,  decode_wide_token_tiles,
-                               decode_row_tiles,   decode_follow_tiles, decode_byte_tiles,
-                               decode_word_tiles,  change_images,       report_results};
+                               decode_row_tiles,   decode_follow_tiles, decode_bit_tiles,
+                               decode_byte_tiles,  decode_word_tiles,   change_images,
+                               report_results};
   for (const Stage stage : kStages) {
     if (error == cudaSuccess) error = stage(batch, stream);
   }
@@ -116,7 +118,7 @@ l3_status l3_cuda_check_device(l3_error* error) {
   Batch batch{};
   if (failure == cudaSuccess) failure = fit_to_device(batch);
   for (const auto load : {load_staging, load_open, load_models, load_lists, load_dense, load_tokens, load_rows,
-                          load_follow, load_bytes, load_words, load_changes}) {
+                          load_follow, load_bits, load_bytes, load_words, load_changes}) {
     if (failure == cudaSuccess) failure = load();
   }
   return give_device(error, failure);

@@ -22,6 +22,7 @@ L3_INLINE TileKind stage_of(const TokenTables& tables) {
   if (tables.rows) return kRowTiles;
   return tables.engine_channels > 2 ? kWideTokenTiles : kTokenTiles;
 }
+L3_INLINE TileKind stage_of(const BitTables&) { return kBitTiles; }
 
 // Call it only for a slot with tiles: other slots may not be built.
 L3_INLINE TileKind kind_of(const Batch& batch, uint32_t slot) {

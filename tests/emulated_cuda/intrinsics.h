@@ -223,6 +223,9 @@ inline uint32_t __funnelshift_l(uint32_t low, uint32_t high, uint32_t by) {
 inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t by) {
   return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> (by & 31));
 }
+inline uint32_t __funnelshift_rc(uint32_t low, uint32_t high, uint32_t by) {
+  return by < 32 ? __funnelshift_r(low, high, by) : high;
+}
 inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t order) {
   const uint64_t both = uint64_t{b} << 32 | a;
   uint32_t r = 0;

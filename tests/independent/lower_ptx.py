@@ -130,8 +130,9 @@ def insert_64(o, op):
 
 
 def funnel(o, op):
-    assert op[0] == "shf" and op[2:] == ["wrap", "b32"], op
-    yield f"mov.b64 %zd0, {{{o[1]}, {o[2]}}}; mov.b32 %zu0, {o[3]}; and.b32 %zu0, %zu0, 31"
+    assert op[0] == "shf" and op[2] in ("wrap", "clamp") and op[3:] == ["b32"], op
+    yield f"mov.b64 %zd0, {{{o[1]}, {o[2]}}}; mov.b32 %zu0, {o[3]}"
+    yield "and.b32 %zu0, %zu0, 31" if op[2] == "wrap" else "min.u32 %zu0, %zu0, 32"
     yield "shr.u64 %zd0, %zd0, %zu0" if op[1] == "r" else "shl.b64 %zd0, %zd0, %zu0; shr.u64 %zd0, %zd0, 32"
     yield f"cvt.u32.u64 {o[0]}, %zd0"
 
