@@ -97,14 +97,15 @@ class BitModel(Model):
         return out.bytes()
 
     def contents(self) -> bytes:
-        string = self.string()
-        more = self.more.get(0, 0)
-        string = string + bytes(more) if more >= 0 else string[:more]
         flags = COLOURS if self.colours else 0
         out = struct.pack("<5B", 2, len(self.channels), self.bits, flags, len(self.neighbours))
         out += bytes(self.neighbours)
-        self.begins = [len(out), len(out) + len(string)]
-        return out + string
+        begin = len(out)
+        out += self.string()
+        more = self.more.get(0, 0)
+        out = out + bytes(more) if more >= 0 else out[:more]
+        self.begins = [begin, len(out)]
+        return out
 
     def place(self, name: str) -> tuple[int, int]:
         part, _, rest = name.partition(".")
