@@ -61,12 +61,12 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
       enters_[lane] = {2 * lane, 0, lane};
       entering_[2 * lane % kBlockEdge] |= 1u << lane;
     }
-    if (period_ == width_) find_steady();
+    steady_ = SteadySteps::of(width_, height_, lanes_, this->ending_);
     return this->start_lanes(delay_);
   }
   L3_INLINE void begin_step(const Way& way) {
     this->choose_parts(step_, way);
-    if (step_ == steady_end_ && step_ > steady_begin_) place_lanes();
+    if (step_ == steady_.end && step_ > steady_.begin) place_lanes();
     if (!is_steady()) {
       L3_FOR_USED_PARTS this->find_place(part);
     }
@@ -86,7 +86,7 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
     if (now_ == steps_[kSteps]) move_steps();
     ++step_;
   }
-  bool is_steady() const { return step_ > steady_begin_ && step_ < steady_end_; }
+  bool is_steady() const { return step_ > steady_.begin && step_ < steady_.end; }
 
   // Puts the lanes where they are in this step.
   void place_lanes() {
@@ -314,17 +314,6 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
   alignas(64) Step steps_[kSteps + 1];
 
  private:
-  // Between these steps, the lanes that are active do not change, and none is in the ending.
-  void find_steady() {
-    steady_end_ = UINT32_MAX;
-    for (uint32_t lane = 0; lane < lanes_; ++lane) {
-      const uint32_t turns = lane < height_ ? (height_ - 1 - lane) / lanes_ + 1 : 0;
-      const uint32_t before = this->ending_.row > lane ? ceil_div(this->ending_.row - lane, lanes_) : 0;
-      const uint32_t end = smaller(turns * period_, before * period_ + this->ending_.column);
-      steady_end_ = smaller(steady_end_, 2 * lane + end);
-    }
-    steady_begin_ = 2 * (lanes_ - 1);
-  }
   // Moves the last steps' records to the front.
   void move_steps() {
     for (uint32_t i = 0; i < kBack * kStepRecords; i += kRecords) {
@@ -367,7 +356,7 @@ class RecordLoop : protected Wavefront<W, Sink, 4> {
   const uint32_t row_1_begin_ = lanes_ > 1 ? 2 : period_;  // the step in which row 1 begins
   const uint16_t* none_ = nullptr;
   Announced announced_ = Announced::none;
-  uint32_t steady_begin_ = UINT32_MAX, steady_end_ = 0;
+  SteadySteps steady_;
   Right right_[kArrays];
   uint32_t entering_[kBlockEdge] = {};  // a bit for each lane, by step
   Enter enters_[kLanes];

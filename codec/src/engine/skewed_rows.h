@@ -61,31 +61,7 @@ class SkewedRows {
   const TileOutput& out_;
   bool are_bytes_ = false;
 
- private:
-  static constexpr uint32_t kSteps = kMostSteps;
-  struct Place {
-    uint32_t row, column;
-  };
-
-  // Writes the pixels of steps `from` to `to` - 1. Not inlined, since decoders call it in several places.
-  __attribute__((noinline)) void flush(uint32_t from, uint32_t to) {
-    if (out_.pixels == nullptr) return;
-    turn();
-    for (uint32_t lane = 0; lane < lanes_ && 2 * lane < to; ++lane) {
-      uint32_t step = from > 2 * lane ? from : 2 * lane;
-      Place& next = next_[lane];
-      while (step < to) {
-        const uint32_t count = smaller(to - step, period_ - next.column);
-        if (next.row < height_ && next.column < width_) {
-          write(next.row, next.column, smaller(next.column + count, width_), lane, step - from);
-        }
-        step += count;
-        next.column += count;
-        if (next.column == period_) next = {next.row + lanes_, 0};
-      }
-    }
-  }
-
+  // Brings what place() has into the order of rows. Derived sinks may have another one.
   L3_INLINE void turn() {
     if constexpr (kMayBeBytes) {
       if (are_bytes_) {
@@ -100,6 +76,31 @@ class SkewedRows {
         for (uint32_t lane = 0; lane < lanes_; lane += 8) {
           W::transpose(&pixels_[i][step][lane], kLanes, &turned_[i][lane][step], kSteps);
         }
+      }
+    }
+  }
+
+ private:
+  static constexpr uint32_t kSteps = kMostSteps;
+  struct Place {
+    uint32_t row, column;
+  };
+
+  // Writes the pixels of steps `from` to `to` - 1. Not inlined, since decoders call it in several places.
+  __attribute__((noinline)) void flush(uint32_t from, uint32_t to) {
+    if (out_.pixels == nullptr) return;
+    static_cast<Self&>(*this).turn();
+    for (uint32_t lane = 0; lane < lanes_ && 2 * lane < to; ++lane) {
+      uint32_t step = from > 2 * lane ? from : 2 * lane;
+      Place& next = next_[lane];
+      while (step < to) {
+        const uint32_t count = smaller(to - step, period_ - next.column);
+        if (next.row < height_ && next.column < width_) {
+          write(next.row, next.column, smaller(next.column + count, width_), lane, step - from);
+        }
+        step += count;
+        next.column += count;
+        if (next.column == period_) next = {next.row + lanes_, 0};
       }
     }
   }

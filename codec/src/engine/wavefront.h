@@ -34,6 +34,24 @@
 
 namespace l3 {
 
+// Between these steps, the lanes that are active do not change, and none is in the ending: neither in `begin` nor in
+// `end`, nor outside.
+struct SteadySteps {
+  uint32_t begin = UINT32_MAX, end = 0;
+
+  static SteadySteps of(uint32_t width, uint32_t height, uint32_t lanes, const Ending& ending) {
+    const uint32_t period = dense_period(width, lanes);
+    if (period != width) return {};  // lanes wait between their rows
+    SteadySteps steady{2 * (lanes - 1), UINT32_MAX};
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      const uint32_t turns = lane < height ? (height - 1 - lane) / lanes + 1 : 0;
+      const uint32_t before = ending.row > lane ? ceil_div(ending.row - lane, lanes) : 0;
+      steady.end = smaller(steady.end, 2 * lane + smaller(turns * period, before * period + ending.column));
+    }
+    return steady;
+  }
+};
+
 // A part of the lanes begins to work kAhead steps before its first lane enters the tile.
 template <class W, class Sink, uint32_t kAhead = 1>
 class Wavefront {

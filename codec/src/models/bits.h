@@ -8,6 +8,8 @@ namespace l3 {
 constexpr uint32_t kBitModelKind = 2;
 constexpr uint32_t kMaxBitNeighbours = 14;
 constexpr uint32_t kBitRows = 4, kBitColumns = 16;  // of the places that neighbours may have
+// The neighbours of the step before: W, and the one that the lane above decoded.
+constexpr uint32_t kNewestOwn = 0, kNewestAbove = 16;
 constexpr uint32_t kBitContexts = 1u << kMaxBitNeighbours;
 constexpr uint32_t kBitHeadBytes = 5;    // before the neighbours
 constexpr uint32_t kBitColoursFlag = 1;  // in byte 3 of a model
@@ -30,10 +32,14 @@ struct BitTables {
   bool has_colours;
   uint16_t colours[2][kMaxChannels];  // the samples of a pixel, by its bit
   uint32_t count;                     // of neighbours
-  uint8_t neighbours[kMaxBitNeighbours + 2];
-  // Which bit of a context in `frequencies` is neighbour i.
-  uint8_t place[kMaxBitNeighbours + 2];
-  alignas(64) uint16_t frequencies[kBitContexts + 2];  // of 1; lanes may load four bytes to read two
+  uint8_t neighbours[kMaxBitNeighbours];
+  // The frequencies of 1. GPUs have them in the order of the tree. Processors have four together, which differ in the
+  // newest neighbours: in the lower halves of a bucket's words that of this lane is 0, in `own` that of the lane above.
+  // Which four is a context of the other neighbours, the one with the lowest number lowest.
+  union {
+    alignas(64) uint16_t frequencies[kBitContexts];
+    Bucket fours[kBitContexts / 4];
+  };
 
   L3_INLINE uint32_t sample_of(uint32_t channel, uint32_t bit) const {
     return has_colours ? colours[bit][channel] : bit;
@@ -59,13 +65,17 @@ class BitModelReader {
     tables_.has_colours = (flags & kBitColoursFlag) != 0;
     if (!tables_.has_colours && (channels != 1 || bits != 1)) return {Reason::model_head, 3};
     tables_.count = bytes_[4];
-    if (tables_.count == 0 || tables_.count > kMaxBitNeighbours) return {Reason::model_head, 4};
+    if (tables_.count < 2 || tables_.count > kMaxBitNeighbours) return {Reason::model_head, 4};
     if (size_ < string_at()) return {Reason::model_head, static_cast<uint32_t>(size_)};
+    uint64_t seen = 0;
     for (uint32_t i = 0; i < tables_.count; ++i) {
-      tables_.neighbours[i] = bytes_[kBitHeadBytes + i];
-      if (tables_.neighbours[i] >= kBitRows * kBitColumns) return {Reason::model_head, kBitHeadBytes + i};
+      const uint32_t neighbour = bytes_[kBitHeadBytes + i];
+      const uint64_t bit = uint64_t{1} << neighbour % 64;
+      if (neighbour >= 64 || (bit & (kNewestBits << 32 | seen)) != 0) return {Reason::model_head, kBitHeadBytes + i};
+      seen |= bit;
+      tables_.neighbours[i] = static_cast<uint8_t>(neighbour);
     }
-    return {};
+    return (seen & kNewestBits) == kNewestBits ? Fault{} : Fault{Reason::model_head, kBitHeadBytes};
   }
 
   // Reads the colours and the tree. Calls fill(first, count, frequency) for each leaf, in order: `count` contexts, a
@@ -91,6 +101,8 @@ class BitModelReader {
   }
 
  private:
+  static constexpr uint64_t kNewestBits = 1 | uint64_t{1} << kNewestAbove;
+  static_assert(kBitRows * kBitColumns == 64);
   static constexpr uint32_t kMaxBytes = 1u << 15;  // more than any model needs
   static_assert(kBitHeadBytes + kMaxBitNeighbours + kMaxChannels * 4 + 7 * kBitContexts / 8 < kMaxBytes);
 

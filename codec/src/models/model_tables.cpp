@@ -96,18 +96,22 @@ Fault BitKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint
   BitModelReader reader(bytes, size, tables);
   const Fault fault = reader.read_head(channels, bits);
   if (fault.reason != Reason::none) return fault;
-  // Here the neighbours are in the order of their numbers, so that decoders can take several from a lane at once.
+  // Which bit of an index each neighbour is: see BitTables.
+  uint32_t place[kMaxBitNeighbours];
   for (uint32_t i = 0; i < tables.count; ++i) {
-    uint32_t place = 0;
+    place[i] = 2;
+    const uint32_t neighbour = tables.neighbours[i];
     for (uint32_t k = 0; k < tables.count; ++k) {
-      place += tables.neighbours[k] < tables.neighbours[i] || (tables.neighbours[k] == tables.neighbours[i] && k < i);
+      const uint32_t other = tables.neighbours[k];
+      place[i] += other < neighbour && other != kNewestOwn && other != kNewestAbove;
     }
-    tables.place[i] = static_cast<uint8_t>(place);
+    if (neighbour == kNewestOwn) place[i] = 0;
+    if (neighbour == kNewestAbove) place[i] = 1;
   }
   return reader.read_tree([&](uint32_t first, uint32_t count, uint32_t frequency) {
-    uint32_t from = 0, others = 0;  // the context, and the bits that do not matter
+    uint32_t from = 0, others = 0;  // the index of the first context, and the bits that do not matter
     for (uint32_t i = 0; i < tables.count; ++i) {
-      const uint32_t bit = 1u << (tables.count - 1 - i), own = 1u << tables.place[i];
+      const uint32_t bit = 1u << (tables.count - 1 - i), own = 1u << place[i];
       if (bit < count) {
         others |= own;
       } else if ((first & bit) != 0) {
@@ -115,7 +119,10 @@ Fault BitKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint
       }
     }
     for (uint32_t some = 0, i = 0; i < count; ++i, some = (some - others) & others) {
-      tables.frequencies[from | some] = static_cast<uint16_t>(frequency);
+      const uint32_t index = from | some;
+      Bucket& four = tables.fours[index / 4];
+      uint32_t& two = (index & 2) == 0 ? four.own : four.other;
+      two = (index & 1) == 0 ? (two & 0xFFFF0000) | frequency : (two & 0xFFFF) | frequency << 16;
     }
   });
 }

@@ -8,9 +8,10 @@ namespace {
 
 // A target with other decoders for tiles that need a model.
 [[maybe_unused]] constexpr Target with(Target target, DecodeWith<DenseKind> decode_dense,
-                                       DecodeWith<TokenKind> decode_tokens) {
+                                       DecodeWith<TokenKind> decode_tokens, DecodeWith<BitKind> decode_bits) {
   target.decode_dense = decode_dense;
   target.decode_tokens = decode_tokens;
+  target.decode_bits = decode_bits;
   return target;
 }
 
@@ -23,7 +24,7 @@ const Target* target() {
 #endif
 #if L3_WITH_VNNI
     case Cpu::vnni: {
-      static const Target vnni = with(kAvx2Target, decode_dense_avx512, decode_tokens_avx512);
+      static const Target vnni = with(kAvx2Target, decode_dense_avx512, decode_tokens_avx512, decode_bits_avx512);
       return &vnni;
     }
 #endif
@@ -32,13 +33,13 @@ const Target* target() {
 #endif
 #if L3_WITH_NEON
     case Cpu::neon: {
-      static const Target neon = with(kPortableTarget, decode_dense_neon, decode_tokens_neon);
+      static const Target neon = with(kPortableTarget, decode_dense_neon, decode_tokens_neon, decode_bits_neon);
       return &neon;
     }
 #endif
 #if L3_WITH_SSE4
     case Cpu::sse4: {
-      static const Target sse4 = with(kPortableTarget, decode_dense_sse4, decode_tokens_sse4);
+      static const Target sse4 = with(kPortableTarget, decode_dense_sse4, decode_tokens_sse4, decode_bits_sse4);
       return &sse4;
     }
 #endif

@@ -4,6 +4,6 @@
 
 namespace l3 {
 
-const Target kAvx2Target = TargetBody<Avx2Warp>::with(decode_dense_avx2, decode_tokens_avx2);
+const Target kAvx2Target = TargetBody<Avx2Warp>::with(decode_dense_avx2, decode_tokens_avx2, decode_bits_avx2);
 
 }  // namespace l3

@@ -4,6 +4,7 @@
 
 namespace l3 {
 
-const Target kAvx512Target = TargetBody<Avx512Warp>::with(decode_dense_avx512, decode_tokens_avx512);
+const Target kAvx512Target =
+    TargetBody<Avx512Warp>::with(decode_dense_avx512, decode_tokens_avx512, decode_bits_avx512);
 
 }  // namespace l3

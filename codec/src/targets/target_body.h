@@ -27,8 +27,9 @@ struct TargetBody {
     return kFunctions[shape.bits > 8][shape.channels - 1](shape, entry, out);
   }
 
-  static constexpr Target with(DecodeWith<DenseKind> decode_dense, DecodeWith<TokenKind> decode_tokens) {
-    return {check, decode, decode_dense, decode_tokens};
+  static constexpr Target with(DecodeWith<DenseKind> decode_dense, DecodeWith<TokenKind> decode_tokens,
+                               DecodeWith<BitKind> decode_bits) {
+    return {check, decode, decode_dense, decode_tokens, decode_bits};
   }
 };
 

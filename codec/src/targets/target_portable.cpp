@@ -18,6 +18,7 @@ using TargetDenseWarp = PortableDenseWarp;
 
 }  // namespace
 
-const Target kPortableTarget = TargetBody<PortableWarp>::with(decode_dense<TargetDenseWarp>, decode_tokens_portable);
+const Target kPortableTarget =
+    TargetBody<PortableWarp>::with(decode_dense<TargetDenseWarp>, decode_tokens_portable, decode_bits_portable);
 
 }  // namespace l3

@@ -1,4 +1,5 @@
-// Decodes tiles of token models with AVX-512: the records of all 32 lanes in a register.
+// Decodes tiles of token models and of bit models with AVX-512: the records of all 32 lanes in a register.
+#include "engine/bit_loop.h"
 #include "engine/token_body.h"
 #include "targets/dense_warp_avx512.h"
 #include "targets/target.h"
@@ -90,6 +91,13 @@ Fault decode_tokens_avx512(const TileShape& shape, const TileEntry& entry, const
   return (model.engine_channels == 1 && is_few) || shape.width * shape.height <= kSmallTile
              ? decode_tokens_avx2(shape, entry, out, model)
              : decode_tokens<Avx512TokenWarp>(shape, entry, out, model);
+}
+
+Fault decode_bits_avx512(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                         const BitTables& model) {
+  return dense_lanes(entry.parameters) <= Avx512TokenWarp::kPartLanes
+             ? decode_bits_avx2(shape, entry, out, model)
+             : decode_bits<Avx512TokenWarp>(shape, entry, out, model);
 }
 
 }  // namespace l3

@@ -1,4 +1,5 @@
-// Decodes tiles of token models with NEON.
+// Decodes tiles of token models and of bit models with NEON.
+#include "engine/bit_loop.h"
 #include "engine/token_body.h"
 #include "targets/dense_warp_neon.h"
 #include "targets/target.h"
@@ -78,6 +79,10 @@ struct NeonTokenWarp : TokenWarp<NeonTokenWarp, NeonDenseWarp<NeonTokenWarp>> {
 Fault decode_tokens_neon(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                          const TokenTables& model) {
   return decode_tokens<NeonTokenWarp>(shape, entry, out, model);
+}
+
+Fault decode_bits_neon(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const BitTables& model) {
+  return decode_bits<NeonTokenWarp>(shape, entry, out, model);
 }
 
 }  // namespace l3

@@ -1,4 +1,5 @@
-// Decodes tiles of token models. Compiled without processor-specific options.
+// Decodes tiles of token models and of bit models. Compiled without processor-specific options.
+#include "engine/bit_loop.h"
 #include "engine/token_body.h"
 #include "targets/target.h"
 #if defined(__SSE2__)
@@ -20,6 +21,11 @@ struct PortableTokenWarp
 Fault decode_tokens_portable(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                              const TokenTables& model) {
   return decode_tokens<PortableTokenWarp>(shape, entry, out, model);
+}
+
+Fault decode_bits_portable(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
+                           const BitTables& model) {
+  return decode_bits<PortableTokenWarp>(shape, entry, out, model);
 }
 
 }  // namespace l3
