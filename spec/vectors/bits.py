@@ -9,8 +9,10 @@ from dense import Dense, Encoder, Model, drawn, put_bits, spoiled
 from pieces import BitString, Noise, RecipeError
 
 COLOURS = 1  # flag
-FREQUENCIES = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 51, 64, 81, 102, 128, 161, 203, 256, 323, 406, 512, 645,
-               813, 1024, 1218, 1448, 1722, 1930)
+FREQUENCIES = (
+    *(1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 51, 64),
+    *(81, 102, 128, 161, 203, 256, 323, 406, 512, 645, 813, 1024, 1218, 1448, 1722, 1930),
+)
 LEVELS = [*FREQUENCIES, *(4096 - frequency for frequency in reversed(FREQUENCIES))]
 
 Tree = int | tuple["Tree", "Tree"]  # a level, or what is below a neighbour of 0 and of 1
@@ -156,8 +158,9 @@ class BitEncoder(Encoder):
         self.events.append(((1, step, 0, lane), range(frequency) if bit else range(frequency, 4096)))
 
 
-def write_bits(model: BitModel, parameters: int, shape: tuple[int, int], dense: Dense, samples: list[int],
-               noise: Noise | None) -> bytes:
+def write_bits(
+    model: BitModel, parameters: int, shape: tuple[int, int], dense: Dense, samples: list[int], noise: Noise | None
+) -> bytes:
     """The payload, not padded."""
     width, height = shape
     channels = len(model.channels)
