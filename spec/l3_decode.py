@@ -2044,7 +2044,9 @@ def read_tiny_tile(data: bytes, header: Header, at: int, size: int) -> Tile:
 
 BIT_KIND = 2
 BIT_FIELDS = 5  # bytes before the neighbours
-MOST_NEIGHBOURS = 14
+FEWEST_NEIGHBOURS, MOST_NEIGHBOURS = 2, 14
+NEWEST = (0, 16)  # the neighbours of the step before
+TOO_NEW = (32, 48)  # no neighbours
 HAS_COLOURS = 1  # flag
 LEVELS = 64
 FREQUENCIES = (
@@ -2073,12 +2075,15 @@ def read_bit_model(data: bytes, at: int, size: int, header: Header) -> BitModel:
     require(flags & ~HAS_COLOURS == 0, at + 3, "V147: a reserved flag of a bit model is set")
     needs_colours = channels > 1 or bits > 1
     require(not needs_colours or flags & HAS_COLOURS != 0, at + 3, "V148: no colours where samples are not bits")
-    require(1 <= count <= MOST_NEIGHBOURS, at + 4, f"V149: count of neighbours is outside 1 to {MOST_NEIGHBOURS}")
+    require(FEWEST_NEIGHBOURS <= count <= MOST_NEIGHBOURS, at + 4, "V149: count of neighbours is outside 2 to 14")
     first = BIT_FIELDS + count
     require(size >= first, at + size, "V82: the model ends within its fields")
     q = list(data[at + BIT_FIELDS : at + first])
     for i, neighbour in enumerate(q):
-        require(neighbour <= 63, at + BIT_FIELDS + i, "V150: a neighbour is above 63")
+        require(neighbour <= 63 and neighbour not in TOO_NEW, at + BIT_FIELDS + i,
+                f"V150: {neighbour} is not a neighbour")
+        require(neighbour not in q[:i], at + BIT_FIELDS + i, f"V151: neighbour {neighbour} is listed before")
+    require(all(neighbour in q for neighbour in NEWEST), at + BIT_FIELDS, "V152: neighbour 0 or 16 is missing")
     part = Part(number(data, at + first, size - first), at + first, size - first)
     colours = [[0], [1]]
     if flags & HAS_COLOURS:

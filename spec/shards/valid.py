@@ -77,7 +77,7 @@ def modelled_by_bits() -> Shard:
     """A bit model that an image names, and one that none needs."""
     return Shard(
         [Sample(b"0.png", vector("valid/bit_named_model"), model=1)],
-        models=[model_of("valid/bit_of_one_neighbour"), model_of("valid/bit_named_model")],
+        models=[model_of("valid/bit_of_two_neighbours"), model_of("valid/bit_named_model")],
     )
 
 
