@@ -1,5 +1,6 @@
 // Tests of libl3 with damaged files: truncated, with a flipped bit, with bytes appended. And with changed files whose
 // checks were corrected: all targets must accept the same ones.
+#include "any_bit_tile.h"
 #include "any_token_tile.h"
 #include "codec_testing.h"
 
@@ -305,6 +306,19 @@ TEST(SealedMutants, OfTokenTilesToo) {
         by_hand::any_token_file(dice, size, type, by_hand::any_token_model(dice, channels, type.bits), 64, 32).parts;
     if (dice.chance(3)) by_hand::mutate_token_flags(dice, parts.sections.back().bytes);
     expect_agreement(dice.chance(3) ? by_hand::put_together(parts) : mutant(dice, parts));
+    ASSERT_FALSE(HasFailure()) << "mutant " << i;
+  }
+}
+
+TEST(SealedMutants, OfBitTilesToo) {
+  Dice dice(323);
+  auto types = drawing::all_types();
+  for (int i = 0; i < (kSanitized ? 400 : 1500); ++i) {
+    const Type type = dice.chance(3) ? Type{L3_COLOUR_GRAY, 1} : dice.pick(types);
+    const Size size{1 + dice.roll(70), 1 + dice.roll(40)};
+    const uint32_t channels = type.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(type.colour) + 1;
+    const by_hand::BitModel model = by_hand::any_bit_model(dice, channels, type.bits);
+    expect_agreement(mutant(dice, by_hand::any_bit_file(dice, size, type, model, 64, 32).parts));
     ASSERT_FALSE(HasFailure()) << "mutant " << i;
   }
 }

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "any_token_model.h"
+#include "any_bit_tile.h"
+#include "any_token_tile.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
@@ -61,7 +62,8 @@ inline void mutate_model(Dice& dice, Bytes& model) {
   const auto flip = [&](size_t at) {
     model[at] = static_cast<uint8_t>(dice.chance(3) ? dice.roll(256) : model[at] ^ 1u << dice.roll(8));
   };
-  const size_t parts = model.size() < 8 ? 0 : size_t{0} + model[1] + model[2] + model[3];
+  const bool has_parts = model.size() >= 8 && model[0] != 2;
+  const size_t parts = has_parts ? size_t{0} + model[1] + model[2] + model[3] : 0;
   const size_t head = 8 + 2 * parts;
   const uint32_t die = dice.roll(8);
   if (die == 0) {
@@ -95,9 +97,13 @@ inline void add_model(Dice& dice, Parts& parts) {
     const uint32_t of = wanted >= 1 && wanted <= 4 ? wanted : channels, bits = parts.header[35];
     const bool is_token = bits < 1 || bits > 16 ? false : bits != 8 || dice.chance(2);
     const bool codes_all = dice.chance(2);
-    const Bytes model = is_token ? by_hand::any_token_model(dice, of, bits, codes_all).section.bytes()
-                                 : by_hand::any_model(dice, of, codes_all);
+    const bool is_bit = bits >= 1 && bits <= 16 && dice.chance(4);
+    const Bytes model = is_bit     ? by_hand::any_bit_model(dice, of, bits).section
+                        : is_token ? by_hand::any_token_model(dice, of, bits, codes_all).section.bytes()
+                                   : by_hand::any_model(dice, of, codes_all);
     parts.sections.insert(at, {6, model});
+    // Its feature, with few exceptions.
+    if (is_bit && !dice.chance(16)) parts.header[12] |= by_hand::kBitModelFeature;
   }
   if (parts.tiles.empty()) return;
   const uint32_t log_lanes = dice.roll(6);

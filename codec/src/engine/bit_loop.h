@@ -24,7 +24,55 @@
 
 namespace l3 {
 
-// Parts of contexts, one step ahead: bits of a row of histories that are adjacent in the context too.
+struct AsTheyAre {
+  L3_INLINE uint32_t operator[](uint32_t i) const { return i; }
+};
+
+// The bits of four histories side by side that the next step's contexts have. The uppermost row is in the lowest bits.
+inline uint64_t bits_ahead(const BitTables& tables) {
+  uint64_t bits = 0;
+  for (uint32_t i = 0; i < tables.count; ++i) {
+    const uint32_t neighbour = tables.neighbours[i];
+    if (neighbour % kBitColumns != 0) bits |= uint64_t{1} << (bit_order(neighbour) - 1);
+  }
+  return bits;
+}
+
+// The contexts of lanes as DenseWarp::look_up_places() takes them. These are stored.
+struct StoredContexts {
+  const uint16_t* of;
+  L3_INLINE StoredContexts operator+(uint32_t lanes) const { return {of + lanes}; }
+  L3_INLINE uint32_t operator[](uint32_t lane) const { return of[lane]; }
+};
+template <class F>
+L3_INLINE auto at_two_places(AsTheyAre, const Bucket* fours, StoredContexts contexts, const F& f) {
+  uint32_t two;
+  std::memcpy(&two, contexts.of, sizeof(two));
+  return f(fours + two % 65536, fours + (two >> 16));
+}
+
+// These are extracted from the histories of a lane and of the three above it, which lie side by side in memory: those
+// of lanes in `own`, those of the lanes three above in `above`. A load should not span two vectors that were just
+// stored, so the first lanes of a vector are taken from `above`.
+template <class W>
+struct ExtractedContexts {
+  const uint16_t *own, *above;
+  uint64_t bits;
+  uint32_t lane;
+  L3_INLINE ExtractedContexts operator+(uint32_t lanes) const { return {own, above, bits, lane + lanes}; }
+  L3_INLINE uint64_t operator[](uint32_t i) const {
+    const uint32_t at = lane + i;
+    uint64_t four;
+    std::memcpy(&four, at % W::kRecords >= kBitRows - 1 ? own + at - (kBitRows - 1) : above + at, sizeof(four));
+    return W::extract(four, bits);
+  }
+};
+template <class W, class F>
+L3_INLINE auto at_two_places(AsTheyAre, const Bucket* fours, const ExtractedContexts<W>& contexts, const F& f) {
+  return f(fours + contexts[0], fours + contexts[1]);
+}
+
+// Parts of contexts: bits of a row of histories that are adjacent in the context too.
 struct BitRuns {
   struct Run {
     uint32_t row;
@@ -35,14 +83,12 @@ struct BitRuns {
   Run down[kMaxBitNeighbours], up[kMaxBitNeighbours];
 
   explicit BitRuns(const BitTables& tables) {
-    uint64_t left = 0;  // a bit for each neighbour
-    for (uint32_t i = 0; i < tables.count; ++i) left |= uint64_t{1} << tables.neighbours[i];
-    left &= ~(uint64_t{1} << kNewestOwn | uint64_t{1} << kNewestAbove);
+    uint64_t left = bits_ahead(tables);
     for (uint32_t to = 0, end; left != 0; to = end) {
       const auto first = static_cast<uint32_t>(__builtin_ctzll(left));
-      const uint32_t row = first / kBitColumns, column = first % kBitColumns - 1;  // as it is a step ahead
+      const uint32_t row = kBitRows - 1 - first / kBitColumns, column = first % kBitColumns;
       uint32_t count = 0;
-      for (; count < kBitColumns - 1 - column && (left >> (first + count) & 1) != 0; ++count) {
+      for (; column + count < kBitColumns && (left >> (first + count) & 1) != 0; ++count) {
         left &= ~(uint64_t{1} << (first + count));
       }
       end = to + count;
@@ -65,12 +111,15 @@ class BitLoop : Wavefront<W, BitRows<W>> {
   using Records = typename W::Records;
   static constexpr uint32_t kParts = W::kParts, kRecordParts = W::kRecordParts, kPartLanes = W::kPartLanes,
                             kRecords = W::kRecords, kPartsOfRecords = W::kPartsOfRecords;
+  // Whether the processor extracts bits of a word. Then only two of the rows of histories are needed.
+  static constexpr bool kExtracts = requires { W::extract(uint64_t{}, uint64_t{}); };
 
  public:
   BitLoop(const TileShape& shape, const TileEntry& entry, const BitTables& tables, BitRows<W>& sink, Classes& classes)
       : Base(shape, entry, sink, classes),
         tables_(tables),
         runs_(tables),
+        bits_ahead_(bits_ahead(tables)),
         period_(dense_period(width_, lanes_)),
         steps_(dense_steps(width_, height_, lanes_)) {
     // The lanes above lane 0 are the last lanes, a row of lanes earlier.
@@ -185,89 +234,91 @@ class BitLoop : Wavefront<W, BitRows<W>> {
     return has_words;
   }
 
-  struct Identity {
-    L3_INLINE uint32_t operator[](uint32_t i) const { return i; }
-  };
   // Looks up the frequencies of the next step, four for each lane.
   L3_INLINE void look_up(Lanes (&own)[kParts], Lanes (&other)[kParts]) const {
-    alignas(64) uint32_t places[kParts * kPartLanes];
-    L3_UNROLL_BIT_RECORDS {
-      Lanes words[kPartsOfRecords];
-      W::widen(context(i), words);
-      for (uint32_t k = 0; k < kPartsOfRecords; ++k) W::store(places + i * kRecords + k * kPartLanes, words[k]);
-    }
-    L3_UNROLL_PARTS {
-      W::look_up_places(Identity{}, tables_.fours, places + part * kPartLanes, own[part], other[part]);
-    }
+    const auto from = [&](const auto& contexts) __attribute__((always_inline)){L3_UNROLL_PARTS{
+        W::look_up_places(AsTheyAre{}, tables_.fours, contexts + part * kPartLanes, own[part], other[part]);
   }
-  // The contexts of a vector of lanes in the next step.
-  L3_INLINE Records context(uint32_t i) const {
-    Records context = W::all_records(0);
-    for (uint32_t k = 0; k < runs_.lower; ++k) {
-      const BitRuns::Run& run = runs_.down[k];
-      context = W::either(context, W::both(histories_[run.row][i] >> run.shift, W::all_records(run.mask)));
-    }
-    for (uint32_t k = 0; k < runs_.higher; ++k) {
-      const BitRuns::Run& run = runs_.up[k];
-      context = W::either(context, W::both(histories_[run.row][i] << run.shift, W::all_records(run.mask)));
-    }
-    return context;
-  }
-
-  // Puts a step's bits into the histories. `newest`: these bits, by lane and by the lane below.
-  L3_INLINE void keep(uint32_t step, const Mask (&ones)[kParts], Records (&newest)[2][kRecordParts]) {
-    uint32_t bits = 0;
-    L3_UNROLL_BIT_RECORDS {
-      newest[0][i] = W::mask_records(ones + i * kPartsOfRecords);
-      bits |= W::record_bits(newest[0][i]) << (i * kRecords % 32);
-    }
-    bits_[step % kKept] = bits;
-    // Those of the lanes above lane 0, the uppermost first, and the first of these once more.
-    const uint16_t ends[4] = {above(step, 1), above(step, 0), 0, above(step, 2)};
-    Records before = W::repeat_two(ends), before_two = W::repeat_two(ends + 2);
-    L3_UNROLL_BIT_RECORDS {
-      const Records own = newest[0][i], two = W::shift_up_two(own, before);
-      newest[1][i] = W::shift_up_one(own, before);
-      push(0, i, own);
-      push(1, i, newest[1][i]);
-      push(2, i, two);
-      push(3, i, W::shift_up_one(two, before_two));
-      before = own;
-      before_two = two;
-    }
-    if (step % BitRows<W>::kRun == BitRows<W>::kRun - 1 || step + 1 == steps_) put(step);
-  }
-  L3_INLINE void push(uint32_t row, uint32_t i, Records bits) {
-    histories_[row][i] = W::difference(histories_[row][i] << 1, bits);
-  }
-  // All bits of a record if the lane that is `i + 1` above lane 0 decoded a 1.
-  L3_INLINE uint16_t above(uint32_t step, uint32_t i) const {
-    return static_cast<uint16_t>(0u - (bits_[(step - above_[i].delay) % kKept] >> above_[i].lane & 1));
-  }
-  // Hands over the pixels of the last steps.
-  L3_INLINE void put(uint32_t step) {
-    constexpr uint32_t kLast = BitRows<W>::kRun - 1;
-    uint16_t* const to = sink_.place(step | kLast);
-    const int missing = static_cast<int>((step | kLast) - step);
-    L3_UNROLL_BIT_RECORDS W::store_records(to + i * kRecords, histories_[0][i] << missing);
-    sink_.end_step(step);
-  }
-
-  static constexpr uint32_t kKept = 4096;  // steps whose bits are kept
-  static_assert((kBitRows - 1) * kMaxTileEdge < kKept);
-
-  const BitTables& tables_;
-  const BitRuns runs_;
-  const uint32_t period_, steps_;
-  struct Above {
-    uint32_t delay, lane;
-  };
-  Above above_[kBitRows - 1];
-  Lanes own_[kParts], other_[kParts];  // the frequencies of the next step
-  Records newest_[2][kRecordParts];
-  Records histories_[kBitRows][kRecordParts];
-  uint32_t bits_[kKept];  // a bit for each lane
 };
+if constexpr (kExtracts) {
+  from(ExtractedContexts<W>{reinterpret_cast<const uint16_t*>(histories_[0]),
+                            reinterpret_cast<const uint16_t*>(histories_[kBitRows - 1]), bits_ahead_, 0});
+} else {
+  alignas(64) uint16_t contexts[kRecordParts * kRecords];
+  L3_UNROLL_BIT_RECORDS W::store_records(contexts + i * kRecords, context(i));
+  from(StoredContexts{contexts});
+}
+}  // namespace l3
+// The contexts of a vector of lanes in the next step.
+L3_INLINE Records context(uint32_t i) const {
+  Records context = W::all_records(0);
+  for (uint32_t k = 0; k < runs_.lower; ++k) {
+    const BitRuns::Run& run = runs_.down[k];
+    context = W::either(context, W::both(histories_[run.row][i] >> run.shift, W::all_records(run.mask)));
+  }
+  for (uint32_t k = 0; k < runs_.higher; ++k) {
+    const BitRuns::Run& run = runs_.up[k];
+    context = W::either(context, W::both(histories_[run.row][i] << run.shift, W::all_records(run.mask)));
+  }
+  return context;
+}
+
+// Puts a step's bits into the histories. `newest`: these bits, by lane and by the lane below.
+L3_INLINE void keep(uint32_t step, const Mask (&ones)[kParts], Records (&newest)[2][kRecordParts]) {
+  uint32_t bits = 0;
+  L3_UNROLL_BIT_RECORDS {
+    newest[0][i] = W::mask_records(ones + i * kPartsOfRecords);
+    bits |= W::record_bits(newest[0][i]) << (i * kRecords % 32);
+  }
+  bits_[step % kKept] = bits;
+  // Those of the lanes above lane 0, the uppermost first, and the first of these once more.
+  const uint16_t ends[4] = {above(step, 1), above(step, 0), 0, above(step, 2)};
+  Records before = W::repeat_two(ends), before_two = W::repeat_two(ends + 2);
+  L3_UNROLL_BIT_RECORDS {
+    const Records own = newest[0][i], two = W::shift_up_two(own, before);
+    newest[1][i] = W::shift_up_one(own, before);
+    push(0, i, own);
+    if (!kExtracts) push(1, i, newest[1][i]);
+    if (!kExtracts) push(2, i, two);
+    push(3, i, W::shift_up_one(two, before_two));
+    before = own;
+    before_two = two;
+  }
+  if (step % BitRows<W>::kRun == BitRows<W>::kRun - 1 || step + 1 == steps_) put(step);
+}
+L3_INLINE void push(uint32_t row, uint32_t i, Records bits) {
+  histories_[row][i] = W::difference(histories_[row][i] << 1, bits);
+}
+// All bits of a record if the lane that is `i + 1` above lane 0 decoded a 1.
+L3_INLINE uint16_t above(uint32_t step, uint32_t i) const {
+  return static_cast<uint16_t>(0u - (bits_[(step - above_[i].delay) % kKept] >> above_[i].lane & 1));
+}
+// Hands over the pixels of the last steps.
+L3_INLINE void put(uint32_t step) {
+  constexpr uint32_t kLast = BitRows<W>::kRun - 1;
+  uint16_t* const to = sink_.place(step | kLast);
+  const int missing = static_cast<int>((step | kLast) - step);
+  L3_UNROLL_BIT_RECORDS W::store_records(to + i * kRecords, histories_[0][i] << missing);
+  sink_.end_step(step);
+}
+
+static constexpr uint32_t kKept = 4096;  // steps whose bits are kept
+static_assert((kBitRows - 1) * kMaxTileEdge < kKept);
+
+const BitTables& tables_;
+const BitRuns runs_;
+const uint64_t bits_ahead_;
+const uint32_t period_, steps_;
+struct Above {
+  uint32_t delay, lane;
+};
+Above above_[kBitRows - 1];
+Lanes own_[kParts], other_[kParts];  // the frequencies of the next step
+Records newest_[2][kRecordParts];
+Records histories_[kBitRows][kRecordParts];
+uint32_t bits_[kKept];  // a bit for each lane
+}
+;
 
 template <class W>
 Fault decode_bits_as(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const BitTables& model) {

@@ -27,6 +27,11 @@ L3_INLINE constexpr BitFrequencies bit_frequencies() {
            81, 102, 128, 161, 203, 256, 323, 406, 512, 645, 813, 1024, 1218, 1448, 1722, 1930}};
 }
 
+// The order of neighbours in processors' contexts.
+L3_INLINE constexpr uint32_t bit_order(uint32_t neighbour) {
+  return (kBitRows - 1 - neighbour / kBitColumns) * kBitColumns + neighbour % kBitColumns;
+}
+
 struct BitTables {
   uint32_t channels, bits;  // of the image
   bool has_colours;
@@ -35,7 +40,8 @@ struct BitTables {
   uint8_t neighbours[kMaxBitNeighbours];
   // The frequencies of 1. GPUs have them in the order of the tree. Processors have four together, which differ in the
   // newest neighbours: in the lower halves of a bucket's words that of this lane is 0, in `own` that of the lane above.
-  // Which four is a context of the other neighbours, the one with the lowest number lowest.
+  // Which four is a context of the other neighbours: those of the uppermost row in the lowest bits, and of a row those
+  // with the lowest numbers.
   union {
     alignas(64) uint16_t frequencies[kBitContexts];
     Bucket fours[kBitContexts / 4];

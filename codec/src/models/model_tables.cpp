@@ -103,7 +103,7 @@ Fault BitKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint
     const uint32_t neighbour = tables.neighbours[i];
     for (uint32_t k = 0; k < tables.count; ++k) {
       const uint32_t other = tables.neighbours[k];
-      place[i] += other < neighbour && other != kNewestOwn && other != kNewestAbove;
+      place[i] += bit_order(other) < bit_order(neighbour) && other != kNewestOwn && other != kNewestAbove;
     }
     if (neighbour == kNewestOwn) place[i] = 0;
     if (neighbour == kNewestAbove) place[i] = 1;

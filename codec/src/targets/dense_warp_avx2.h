@@ -145,9 +145,9 @@ struct Avx2DenseWarpOf : DenseWarp<Self, Avx2WordWarpOf<Self>> {
     put_two(0, _mm256_unpacklo_epi8(bytes(levels), bytes(rows)));
     put_two(2, _mm256_unpackhi_epi8(bytes(levels), bytes(rows)));
   }
-  template <class FirstBucket>
-  L3_INLINE static void look_up_places(FirstBucket first_bucket, const Bucket* buckets, const uint32_t* places,
-                                       Lanes& own, Lanes& other) {
+  template <class FirstBucket, class Places>
+  L3_INLINE static void look_up_places(FirstBucket first_bucket, const Bucket* buckets, Places places, Lanes& own,
+                                       Lanes& other) {
     const auto two = [&](uint32_t i) __attribute__((always_inline)) {
       return at_two_places(first_bucket, buckets, places + i, two_buckets);
     };

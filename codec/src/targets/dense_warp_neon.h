@@ -115,9 +115,9 @@ struct NeonDenseWarp : DenseWarp<Self, NeonWordWarp<Self>> {
       put(4 * i + 3, vmovl_high_u16(high));
     }
   }
-  template <class FirstBucket>
-  L3_INLINE static void look_up_places(FirstBucket first_bucket, const Bucket* buckets, const uint32_t* places,
-                                       Lanes& own, Lanes& other) {
+  template <class FirstBucket, class Places>
+  L3_INLINE static void look_up_places(FirstBucket first_bucket, const Bucket* buckets, Places places, Lanes& own,
+                                       Lanes& other) {
     const auto two = [&](uint32_t i) { return at_two_places(first_bucket, buckets, places + i, two_buckets); };
     unzip(two(0), two(2), own, other);
   }

@@ -148,9 +148,9 @@ struct SseDenseWarp : DenseWarp<Self, SseWordWarp<Self>> {
       put(4 * i + 3, _mm_unpackhi_epi16(high, zero));
     }
   }
-  template <class FirstBucket>
-  L3_INLINE static void look_up_places(FirstBucket first_bucket, const Bucket* buckets, const uint32_t* places,
-                                       Lanes& own, Lanes& other) {
+  template <class FirstBucket, class Places>
+  L3_INLINE static void look_up_places(FirstBucket first_bucket, const Bucket* buckets, Places places, Lanes& own,
+                                       Lanes& other) {
     const auto two = [&](uint32_t i) __attribute__((always_inline)) {
       return at_two_places(first_bucket, buckets, places + i, two_buckets);
     };

@@ -47,9 +47,9 @@ struct Avx512WordWarp : WordWarp<Self, 64> {
   }
 
   // Looks up the buckets of 16 lanes: see DenseWarp.
-  template <class FirstBucket>
-  L3_INLINE static void look_up_places(FirstBucket first_bucket, const Bucket* buckets, const uint32_t* places,
-                                       Lanes& own, Lanes& other) {
+  template <class FirstBucket, class Places>
+  L3_INLINE static void look_up_places(FirstBucket first_bucket, const Bucket* buckets, Places places, Lanes& own,
+                                       Lanes& other) {
     const auto two = [&](uint32_t i) __attribute__((always_inline)) {
       return at_two_places(first_bucket, buckets, places + i, two_buckets);
     };
