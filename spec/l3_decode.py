@@ -136,7 +136,7 @@ SIGNATURE = bytes.fromhex("8B4C33490D0A1A0A")
 AT_HEAD_CHECK = 44
 AT_DIGEST = 48
 NAME_SIZE = 16
-NAMED_MODEL = 1  # of the required features
+NAMED_MODEL, BIT_MODEL = 1, 2  # of the required features
 
 GRAY, GRAY_ALPHA, RGB, RGB_ALPHA, PALETTE_INDEX = range(5)
 CHANNELS_OF_COLOUR = (1, 2, 3, 4, 1)
@@ -146,6 +146,7 @@ CHANNELS_OF_COLOUR = (1, 2, 3, 4, 1)
 class Header:
     section_count: int
     model_name: bytes | None
+    may_have_bit_model: bool
     default_model: int
     width: int
     height: int
@@ -210,7 +211,8 @@ def read_header(data: bytes) -> Header:
     require(signature == SIGNATURE, 0, "V13: not the signature of L3")
     require(version == 1, 8, f"V14: version {version} is not known")
     require(section_count <= 16, 10, "V15: more than 16 sections")
-    require(required_features & ~NAMED_MODEL == 0, 12, "V16: requires features that are not known")
+    known_features = NAMED_MODEL | BIT_MODEL
+    require(required_features & ~known_features == 0, 12, "V16: requires features that are not known")
     require(default_model <= len(DEFAULT_MODELS), 14, f"V17: default model {default_model} is not known")
     named = required_features & NAMED_MODEL != 0
     require(not named or default_model == 0, 14, "V30: both a named model and a default one")
@@ -230,6 +232,7 @@ def read_header(data: bytes) -> Header:
     header = Header(
         section_count=section_count,
         model_name=data[HEADER_SIZE : HEADER_SIZE + NAME_SIZE] if named else None,
+        may_have_bit_model=required_features & BIT_MODEL != 0,
         default_model=default_model,
         width=width,
         height=height,
@@ -591,8 +594,13 @@ def dense_rows(header: Header, tile: Tile, payload: bytes, model: AnyModel | Non
     require(tile.size >= 4 << g, tile.at + 2, "V71: size of a dense payload is below that of its states")
     if model is None:
         raise Violation(tile.at, "V101: a dense tile without a model")
-    decode_planes = decode_tokens if isinstance(model, TokenModel) else decode_dense
-    planes = decode_planes(tile, model, Lanes(payload, tile, 1 << g))
+    lanes = Lanes(payload, tile, 1 << g)
+    if isinstance(model, TokenModel):
+        planes = decode_tokens(tile, model, lanes)
+    elif isinstance(model, BitModel):
+        planes = decode_bits(tile, model, lanes)
+    else:
+        planes = decode_dense(tile, model, lanes)
     samples = [0] * (tile.w * header.channels)
     result: list[bytes] = []
     for row in zip(*planes, strict=True):
@@ -939,6 +947,9 @@ def read_model(data: bytes, at: int, size: int, at_name: int, header: Header) ->
     kind = data[at]
     if kind == TOKEN_MODEL:
         return read_token_model(data, at, size, header)
+    if kind == BIT_KIND:
+        require(header.may_have_bit_model, at, "V77: a bit model without its required feature")
+        return read_bit_model(data, at, size, header)
     require(kind == 0, at, f"V77: kind {kind} of a model is not known")
     require(header.bits == 8, at_name, "V49: a model of kind 0 where bits is not 8")
     return read_dense_model(data, at, size, header)
@@ -1252,7 +1263,7 @@ BLOCK = 16
 
 
 def decode_classes(
-    lanes: Lanes, model: AnyModel, blocks: int, decode_still: Callable[[range], list[bool]] | None = None
+    lanes: Lanes, model: Model | TokenModel, blocks: int, decode_still: Callable[[range], list[bool]] | None = None
 ) -> list[list[int]]:
     """Of each channel, the class of each block. `decode_still` says which of some blocks have none (15.4)."""
     classes = [[0] * blocks for _ in model.channels]
@@ -1424,8 +1435,6 @@ class TokenModel:
     listing: int
     listed: list[list[int]]  # ranks: the values of each channel; colours: the samples of each colour
 
-
-AnyModel = Model | TokenModel
 
 # 14.1 Its parts
 
@@ -1976,6 +1985,7 @@ def read_tiny_header(data: bytes) -> Header:
     return Header(
         section_count=0,
         model_name=name,
+        may_have_bit_model=False,
         default_model=default_model,
         width=width,
         height=height,
@@ -2027,6 +2037,101 @@ def read_tiny_tile(data: bytes, header: Header, at: int, size: int) -> Tile:
     require(method != FAST or size >= 8, 12, "V141: the payload of a fast tile is below 8 bytes")
     constant = struct.unpack_from("<4H", data, at) if method == CONSTANT else ()
     return Tile(0, 0, header.width, header.height, 11, method, parameters, at, size, None, constant)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 24. The bit model
+
+BIT_KIND = 2
+BIT_FIELDS = 5  # bytes before the neighbours
+FEWEST_NEIGHBOURS, MOST_NEIGHBOURS = 2, 14
+NEWEST = (0, 16)  # the neighbours of the step before
+TOO_NEW = (32, 48)  # no neighbours
+HAS_COLOURS = 1  # flag
+LEVELS = 64
+FREQUENCIES = (
+    *(1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 51, 64),
+    *(81, 102, 128, 161, 203, 256, 323, 406, 512, 645, 813, 1024, 1218, 1448, 1722, 1930),
+)
+
+
+@dataclass
+class BitModel:
+    colours: list[list[int]]  # the samples of the bit 0, and those of the bit 1
+    neighbours: list[int]
+    frequencies: list[int]  # of each context
+
+
+AnyModel = Model | TokenModel | BitModel
+
+# 24.1 Its parts
+
+
+def read_bit_model(data: bytes, at: int, size: int, header: Header) -> BitModel:
+    require(size >= BIT_FIELDS, at + size, "V82: the model ends within its fields")
+    _, channels, bits, flags, count = data[at : at + BIT_FIELDS]
+    require(channels == header.channels, at + 1, "V78: the model is not for this number of channels")
+    require(bits == header.bits, at + 2, "V107: the model is not for this number of bits")
+    require(flags & ~HAS_COLOURS == 0, at + 3, "V147: a reserved flag of a bit model is set")
+    needs_colours = channels > 1 or bits > 1
+    require(not needs_colours or flags & HAS_COLOURS != 0, at + 3, "V148: no colours where samples are not bits")
+    require(FEWEST_NEIGHBOURS <= count <= MOST_NEIGHBOURS, at + 4, "V149: count of neighbours is outside 2 to 14")
+    first = BIT_FIELDS + count
+    require(size >= first, at + size, "V82: the model ends within its fields")
+    q = list(data[at + BIT_FIELDS : at + first])
+    for i, neighbour in enumerate(q):
+        require(neighbour <= 63 and neighbour not in TOO_NEW, at + BIT_FIELDS + i,
+                f"V150: {neighbour} is not a neighbour")
+        require(neighbour not in q[:i], at + BIT_FIELDS + i, f"V151: neighbour {neighbour} is listed before")
+    require(all(neighbour in q for neighbour in NEWEST), at + BIT_FIELDS, "V152: neighbour 0 or 16 is missing")
+    part = Part(number(data, at + first, size - first), at + first, size - first)
+    colours = [[0], [1]]
+    if flags & HAS_COLOURS:
+        colours = [[part.field(bits) for _ in range(channels)] for _ in range(2)]
+    frequencies = read_tree(part, count)
+    part.end()
+    return BitModel(colours, q, frequencies)
+
+
+def read_tree(part: Part, left: int) -> list[int]:
+    """The frequencies of all contexts that differ in the last `left` neighbours only."""
+    if left > 0 and part.field(1) == 1:
+        return read_tree(part, left - 1) + read_tree(part, left - 1)
+    return [frequency_of(part.field(6))] * (1 << left)
+
+
+def frequency_of(level: int) -> int:
+    return FREQUENCIES[level] if level < len(FREQUENCIES) else SLOTS - FREQUENCIES[LEVELS - 1 - level]
+
+
+# 24.2 A tile of a bit model
+
+
+def decode_bits(tile: Tile, model: BitModel, lanes: Lanes) -> list[list[list[int]]]:
+    """The rows of each channel."""
+    lane_count = len(lanes.states)
+    pitch = max(tile.w, 2 * lane_count)
+    history: list[list[int]] = [[] for _ in range(lane_count)]  # of each lane: the bit of each step
+
+    def bit_of(lane: int, step: int) -> int:
+        while lane < 0:
+            lane += lane_count
+            step -= pitch - 2 * lane_count
+        return history[lane][step] if step >= 0 else 0
+
+    bits = [[0] * tile.w for _ in range(tile.h)]
+    for step, places in enumerate(steps(tile, lanes)):
+        for lane, x, y in places:
+            context = 0
+            for q in model.neighbours:
+                context = 2 * context + bit_of(lane - q // 16, step - 1 - q % 16)
+            bits[y][x] = int(lanes.either(lane, model.frequencies[context]))
+        for of_lane in history:
+            of_lane.append(0)
+        for lane, x, y in places:
+            history[lane][step] = bits[y][x]
+    lanes.end()
+    return [[[samples[bit] for bit in row] for row in bits] for samples in zip(*model.colours, strict=True)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

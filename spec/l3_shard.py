@@ -418,12 +418,13 @@ class Shard:
     def verify_model(self, model: bytes, at: int) -> None:
         """That it is one, for whatever images."""
         kind, channels, bits = l3_decode.number(model, 0, 1), l3_decode.number(model, 1, 1), 8
-        if kind == l3_decode.TOKEN_MODEL:
+        if kind in (l3_decode.TOKEN_MODEL, l3_decode.BIT_KIND):
             bits = l3_decode.number(model, 2, 1)
         self.file.require(1 <= channels <= 4 and 1 <= bits <= 16, at, "a model for no images")
         header = l3_decode.Header(
             section_count=0,
             model_name=None,
+            may_have_bit_model=True,
             default_model=0,
             width=1,
             height=1,

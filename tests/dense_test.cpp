@@ -476,7 +476,7 @@ TEST(SuppliedModel, ThatIsDamagedIsRefusedForItsReason) {
   };
   constexpr const char* kHead = "the head of the model is truncated or has a value out of range";
   constexpr const char* kOffset = "a part of the model begins at the wrong offset";
-  expect_model_refused(d, changed(0, 2), L3_ERROR_UNSUPPORTED,
+  expect_model_refused(d, changed(0, 3), L3_ERROR_UNSUPPORTED,
                        "the model is of a kind that this version does not support");
   for (const uint8_t channels : Bytes{0, 1, 4, 255})
     expect_model_refused(d, changed(1, channels), L3_ERROR_CORRUPT, kHead);

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "any_token_model.h"
+#include "any_bit_tile.h"
 #include "codec_testing.h"
 #include "screen_files.h"
 
@@ -266,6 +266,29 @@ void compare_follow(Size size, l3_colour colour, uint32_t plain) {
   compare(subjects, valid_subjects, size, type, 256, 2.5);
 }
 
+// One bit tile of any model and any words, more than can be needed, against dots of the encoder's.
+void compare_bits(Size size) {
+  const Type type{L3_COLOUR_GRAY, 1};
+  std::vector<Subject> subjects;
+  Dice dice(11);
+  drawing::Drawing dots = drawing::blank(size, type);
+  for (uint8_t& sample : dots.pixels) sample = dice.chance(4);
+  l3_encode_options options = codec_testing::options_of(L3_METHOD_DENSE, 1024, 1024);
+  options.model_origin = L3_MODEL_OWN;
+  const Bytes file = codec_testing::encode(dots, options);
+  ASSERT_EQ(file[12], by_hand::kBitModelFeature);
+  subjects.push_back({"dots", file, L3_OK});
+  for (uint32_t i = 0; i < 4; ++i) {
+    by_hand::Parts parts;
+    parts.header = by_hand::header(size.width, size.height, type.colour, type.bits, 1024, 1024);
+    parts.header[12] = by_hand::kBitModelFeature;
+    parts.sections.push_back({L3_SECTION_MODEL, by_hand::any_bit_model(dice, 1, 1, i % 2 == 0 ? 14 : 0).section});
+    parts.tiles.push_back({3, 5, {}, dice.bytes(by_hand::pad(size.width * size.height + 256))});
+    subjects.push_back({"bits, any words", by_hand::put_together(parts), L3_ERROR_CORRUPT});
+  }
+  compare(subjects, 1, size, type, 1024);
+}
+
 TEST(HostileSpeed, IsAtMostTwiceTheTimeOfValidData) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "sanitizers change what takes time";
@@ -283,6 +306,7 @@ TEST(HostileSpeed, IsAtMostTwiceTheTimeOfValidData) {
   compare_dense({128, 128}, L3_COLOUR_RGB, 128, 3);
   compare_dense({128, 128}, L3_COLOUR_GRAY, 128, 3);
   compare_dense({128, 128}, L3_COLOUR_RGB_ALPHA, 128, 4);
+  compare_bits({700, 700});
   compare_follow({256, 256}, L3_COLOUR_GRAY, by_hand::kMatch);
   compare_follow({256, 256}, L3_COLOUR_GRAY, by_hand::kMatch | by_hand::kLiteral);
   compare_follow({160, 160}, L3_COLOUR_RGB_ALPHA, by_hand::kMatch);

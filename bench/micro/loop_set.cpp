@@ -124,6 +124,7 @@ Prepared decoding(const Picture& picture, const l3_encode_options& options, l3_t
 
 Picture photo() { return draw_photo(kWidth, kHeight); }
 Picture labels() { return draw_labels(kWidth, kHeight); }
+Picture page() { return draw_page(512, 320); }  // more than a tiny file holds
 Picture depth() { return draw_depth(kWidth, kHeight); }
 Picture noise() { return draw_noise(kWidth, kHeight); }
 Picture small_photo() { return draw_photo(kWidthOfSlow, kHeightOfSlow); }
@@ -218,12 +219,14 @@ constexpr Loop kLoops[] = {
     {"encode_dense2_clean", [] { return encoding(clean_photo(), dense(2)); }},
     {"encode_default_photo", [] { return encoding(small_photo(), with_default_model()); }},
     {"encode_dense5_labels", [] { return encoding(small_labels(), dense(5)); }},
+    {"encode_dense5_page", [] { return encoding(page(), dense(5)); }},
     {"encode_dense1_depth", [] { return encoding(small_depth(), dense(1)); }},
     {"decode_fast_photo", [] { return decoding(photo(), fast(), L3_TILE_FAST); }},
     {"decode_fast_depth", [] { return decoding(depth(), fast(), L3_TILE_FAST); }},
     {"decode_fast_region", [] { return decoding(photo(), fast(), L3_TILE_FAST, kInOneTile); }},
     {"decode_raw_noise", [] { return decoding(noise(), fast(), L3_TILE_RAW); }},
     {"decode_dense_photo", [] { return decoding(photo(), for_decoding(), L3_TILE_DENSE); }},
+    {"decode_dense_page", [] { return decoding(page(), for_decoding(), L3_TILE_DENSE); }},
     {"decode_opened_photo", [] { return decoding_opened(photo(), small_photo(), kDenseModel); }},
     {"decode_opened_labels", [] { return decoding_opened(labels(), small_labels(), kTokenModel); }},
     {"decode_opened_depth", [] { return decoding_opened(depth(), small_depth(), kTokenModel); }},

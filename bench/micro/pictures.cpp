@@ -119,6 +119,20 @@ Picture draw_labels(uint32_t width, uint32_t height) {
   return labels;
 }
 
+Picture draw_page(uint32_t width, uint32_t height) {
+  Picture page = blank(width, height, 1, L3_COLOUR_GRAY);
+  const Patches patches(width, height);
+  size_t at = 0;
+  for (uint32_t y = 0; y < height; ++y) {
+    for (uint32_t x = 0; x < width; ++x) {
+      const uint32_t here = patches.at(x, y);
+      const bool is_ink = patches.at(x + 2, y) != here || patches.at(x, y + 2) != here || grain(x, y, 90) == 0;
+      page.pixels[at++] = is_ink ? 0 : 1;
+    }
+  }
+  return page;
+}
+
 Picture draw_depth(uint32_t width, uint32_t height) {
   Picture depth = blank(width, height, 16, L3_COLOUR_GRAY);
   const Patches patches(width, height);

@@ -23,6 +23,8 @@ struct Picture {
 Picture draw_photo(uint32_t width, uint32_t height, bool clean = false);
 // Indices of classes: patches with ragged edges.
 Picture draw_labels(uint32_t width, uint32_t height);
+// Gray of 1 bit: the ragged outlines of patches, and specks.
+Picture draw_page(uint32_t width, uint32_t height);
 // Grey of 16 bits: slanted planes, some noise, and holes without a distance.
 Picture draw_depth(uint32_t width, uint32_t height);
 // Grey of 7 bits, all of it noise: what no method makes smaller.

@@ -14,6 +14,7 @@ from valid import (
     many_models,
     mixed,
     modelled,
+    modelled_by_bits,
     named,
     one,
     roles,
@@ -349,6 +350,10 @@ def unverified_shards() -> Iterator[Recipe]:
     yield bad_model("model_channels_5", "A model for five channels, which no image names.", "model_bytes.0.1 5")
     yield bad_model("model_last_bit", "A last bit of a model, which no image names.", "model_bytes.2.-1 ^128")
     yield bad_model("token_model_bits", "A token model for 17 bits, which no image names.", "model_bytes.2.2 17")
+    yield bad("bit_model_bits", "A bit model for 17 bits, which no image names.", "modelled_by_bits",
+              modelled_by_bits(), "model_bytes.0.2 17")
+    yield bad("bit_model_last_bit", "A last bit of a bit model, which no image names.", "modelled_by_bits",
+              modelled_by_bits(), "model_bytes.0.-1 ^128")
     yield bad("model_of_2_17_bytes", "As many bytes as a model may have, which are none.", "one", long_model(1 << 17))
     yield bad("model_of_none", "A model that is not one, where there is no sample.", "empty_with_more",
               Shard(models=modelled().models), "model_bytes.1.0 255")
@@ -379,7 +384,7 @@ def unverified_shards() -> Iterator[Recipe]:
         ("index_check", "An image whose index check is another."),
         ("header_frames_2", "An image of two frames."),
         ("header_head_check", "An image whose head check is another."),
-        ("header_required_feature_1", "An image that requires a feature that is not known."),
+        ("header_required_feature_2", "An image that requires a feature that is not known."),
     ):
         yield bad(f"image_{name}", reason, "one", with_image(f"invalid/{name}"))
     pixel = vector("valid/one_pixel")

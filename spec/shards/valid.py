@@ -73,6 +73,14 @@ def modelled() -> Shard:
     )
 
 
+def modelled_by_bits() -> Shard:
+    """A bit model that an image names, and one that none needs."""
+    return Shard(
+        [Sample(b"0.png", vector("valid/bit_named_model"), model=1)],
+        models=[model_of("valid/bit_of_two_neighbours"), model_of("valid/bit_named_model")],
+    )
+
+
 @cache
 def token_model() -> bytes:
     model = build.parse((build.HERE / "valid/token_gray_8.txt").read_text(encoding="ascii")).model
@@ -126,6 +134,8 @@ def valid_shards() -> Iterator[Recipe]:
     yield valid("one", "2", "One image.", one())
     yield valid("mixed", "3.1", "Groups of image, mask and text; an empty sample; labels; metadata.", mixed())
     yield valid("modelled", "3.2", "A model that two images share, and models that none names.", modelled())
+    yield valid("modelled_by_bits", "3.2", "A bit model that an image names, and one that none names.",
+                modelled_by_bits())
     yield valid("models_1024", "2.2", "As many models as there may be, all at the same place.", many_models(1024))
     yield valid("roles_65535", "2.2", "As many roles as there may be, and an entry with the last one.", roles(65535))
     yield valid("entries_3000", "3.1", "Many entries, all of no bytes and at the same place.", many(3000))

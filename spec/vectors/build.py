@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bits import BitModel, write_bits
 from dense import Dense, Model, write_dense
 from pieces import BitString, Noise, RecipeError, contents, numbers, pad
 from tokens import TokenModel, write_tokens
@@ -182,11 +183,13 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         recipe.tile_width, recipe.tile_height = map(int, words[0].split("x"))
     elif name == "section":
         recipe.sections.append((SECTIONS.get(words[0]) or int(words[0], 0), contents(words[1:])))
-    elif name in ("model", "token_model"):
-        classes = numbers(words)
-        recipe.model = Model(classes, recipe.channels)
-        if name == "token_model":
-            recipe.model = TokenModel(classes, recipe.channels, recipe.bits)
+    elif name in ("model", "token_model", "bit_model"):
+        if name == "model":
+            recipe.model = Model(numbers(words), recipe.channels)
+        elif name == "token_model":
+            recipe.model = TokenModel(numbers(words), recipe.channels, recipe.bits)
+        else:
+            recipe.model = BitModel(numbers(words), recipe.channels, recipe.bits)
         recipe.at_model = len(recipe.sections)
         recipe.sections.append((SECTIONS["model"], b""))
     elif name == "elsewhere":
@@ -325,6 +328,8 @@ def write_payload(tile: Tile, width: int, height: int, recipe: Recipe) -> bytes:
         out = bits.bytes()
     elif tile.method == 3 and isinstance(recipe.model, TokenModel):
         out = write_tokens(recipe.model, tile.parameters, (width, height), tile.dense, tile.values, tile.noise)
+    elif tile.method == 3 and isinstance(recipe.model, BitModel):
+        out = write_bits(recipe.model, tile.parameters, (width, height), tile.dense, tile.values, tile.noise)
     elif tile.method == 3:
         out = write_dense(recipe.model, tile.parameters, (width, height), tile.dense, tile.values, tile.noise)
     else:
@@ -377,8 +382,9 @@ class File:
 
     def write_header(self, recipe: Recipe) -> None:
         alpha = recipe.alpha if recipe.alpha is not None else int(recipe.colour in (1, 3))
+        required = int(recipe.name != b"") | int(isinstance(recipe.model, BitModel)) << 1
         self.data[:self.at_entries] = recipe.name.join([struct.pack(
-            "<8sHHHHIIIIHBBBBBBII16s", b"\x8bL3I\r\n\x1a\n", 1, len(recipe.sections), int(recipe.name != b""), 0, 0,
+            "<8sHHHHIIIIHBBBBBBII16s", b"\x8bL3I\r\n\x1a\n", 1, len(recipe.sections), required, 0, 0,
             recipe.width, recipe.height, 1, recipe.channels, int(recipe.bits > 8), recipe.bits, recipe.colour, alpha,
             recipe.tile_width, recipe.tile_height, 0, 0, bytes(16)), b""])
 

@@ -419,7 +419,7 @@ def where(name: str, x: int, y: int, last: int) -> tuple[int, int] | None:
 
 
 Plane = dict[tuple[int, int] | None, int]  # by column and row; 0 at None
-Slots = list[int] | tuple[int, int]  # of a symbol; or raw bits and how many they are
+Slots = list[int] | range | tuple[int, int]  # of a symbol; or raw bits and how many they are
 
 
 def limit_of(slots: Slots) -> int:

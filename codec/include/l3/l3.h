@@ -226,7 +226,7 @@ L3_API void l3_close_model(l3_model* model);
 
 typedef struct l3_model_info {
   uint32_t struct_size;
-  uint32_t kind;            // 0 or 1, as the spec numbers them
+  uint32_t kind;            // 0, 1 or 2, as the spec numbers them
   uint32_t channels, bits;  // of the images that the model fits
   uint8_t name[L3_MODEL_NAME_BYTES];
   const uint8_t* bytes;  // valid until the model is closed

@@ -1,4 +1,4 @@
-// What fitting the predictors of a channel has in common for both kinds of models: rounds of least squares and of
+// What fitting the predictors of a channel has in common for dense and token models: rounds of least squares and of
 // choosing the class of each block, of which the best one is kept.
 #pragma once
 

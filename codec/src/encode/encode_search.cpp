@@ -64,7 +64,7 @@ constexpr uint64_t kMinPayloadForFit = 16384;
 constexpr double kSizeOfBits = 1.005, kMaxBitsOfSparse = 0.02;
 // Bit models nearly always make the smaller file, unless more than this share of the shapes recur.
 constexpr double kManyRecur = 0.4;
-// Up to this effort, estimates say whether the file has a bit model or another one. Above it, both are written.
+// Up to this effort, only one kind is tried: others than bit models where a pixel takes few bytes.
 constexpr uint32_t kMaxEffortOfOneKind = 3;
 
 // Follows a plan, except that tiles are smaller if a payload is too large.
@@ -190,24 +190,28 @@ std::vector<Candidate> own_candidates(const Request& request, const Plan& plan, 
 
 // What is known of an image of exactly two colours.
 struct TwoColours {
-  Candidate bits;            // with a bit model
-  double bytes;              // that it is expected to take
-  bool is_sparse;            // it takes so few bytes that nearly all blocks of other models would be still
-  bool may_others_be_small;  // whether other models may make a file that is not larger
+  Candidate bits;   // with a bit model
+  bool is_sparse;   // it takes so few bytes that nearly all blocks of a token model would be still
+  bool tries_bits;  // whether to write it
+  bool tries_others;
 };
 
 std::optional<TwoColours> two_colours_of(const Request& request, const Plan& plan) {
-  TwoColours result{{with_tile_edge(request, plan, kLargeTileEdge)}, 0, false, false};
+  TwoColours result{{with_tile_edge(request, plan, kLargeTileEdge)}, false, true, false};
   result.bits.plan.kind = kBitModelKind;
   const TileSource source = source_of(request, result.bits.plan);
   BitColours colours;
   if (!find_two_colours(source, colours)) return {};
   result.bits.fitted.bits = std::make_unique<BitEncoder>(source, request.options.parallel);
   result.bits.fitted.bits->fit(colours, plan.effort);
-  result.bytes = result.bits.fitted.bits->bytes();
-  result.is_sparse = 8 * result.bytes < kMaxBitsOfSparse * static_cast<double>(request.pixels());
-  result.may_others_be_small =
-      result.is_sparse || request.pixels() <= kMaxWithDefault || share_of_recurring(source, colours) > kManyRecur;
+  result.is_sparse = 8 * result.bits.fitted.bits->bytes() < kMaxBitsOfSparse * static_cast<double>(request.pixels());
+  if (plan.effort <= kMaxEffortOfOneKind) {
+    result.tries_bits = !result.is_sparse;
+    result.tries_others = result.is_sparse;
+  } else {
+    const bool is_clear = !result.is_sparse && request.pixels() > kMaxWithDefault;
+    result.tries_others = !is_clear || share_of_recurring(source, colours) > kManyRecur;
+  }
   return result;
 }
 
@@ -274,20 +278,14 @@ Written write_smallest(const Request& request, const EncodeTarget& target, uint8
   const bool may_have_bits = plan.origin == L3_MODEL_OWN, may_be_small = may_be_tiny(head_of(request, plan));
   std::optional<TwoColours> two;
   if (may_have_bits && !may_be_small) two = two_colours_of(request, plan);
-  bool tries_bits = two.has_value(), tries_others = !two || two->may_others_be_small;
-  if (tries_bits && tries_others && plan.effort <= kMaxEffortOfOneKind) {
-    tries_bits = choose_tokens(request, plan, plan.effort).bytes >= two->bytes;
-    tries_others = !tries_bits;
-  }
   Smallest smallest(request, target, out);
-  if (tries_others) {
+  if (!two || two->tries_others) {
     const Written file = try_others(request, plan, target, smallest);
     if (file.reason != Reason::none) return file;
     // Tiny files have no bit models.
     if (may_have_bits && may_be_small && smallest.best().size > kMaxTinyBytes) two = two_colours_of(request, plan);
-    tries_bits = tries_bits || (may_be_small && two);
   }
-  if (tries_bits) {
+  if (two && two->tries_bits) {
     const Written file = smallest.add(two->bits, two->is_sparse ? 1 : kSizeOfBits);
     if (file.reason != Reason::none) return file;
   }

@@ -1,4 +1,4 @@
-// From counts to the frequencies of tables and class tables, for both kinds of models.
+// From counts to the frequencies of tables and class tables, for dense and token models.
 #pragma once
 
 #include "encode/dense_model.h"

@@ -1,4 +1,4 @@
-// The interface of the encoders of dense tiles, for both kinds of models.
+// The interface of the encoders of dense tiles, for all kinds of models.
 #pragma once
 
 #include <memory>

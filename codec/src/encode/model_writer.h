@@ -1,4 +1,4 @@
-// Writes the parts that both kinds of models have (sections 12 and 14 of the spec).
+// Writes the parts that dense and token models have (sections 12 and 14 of the spec).
 #pragma once
 
 #include "encode/dense_model.h"
@@ -107,7 +107,7 @@ void put_class_tables(Bits& bits, uint32_t count, const uint8_t* table_of, uint3
   for (uint32_t k = 0; k < contexts; ++k) bits.put(table_of[k], 3);
 }
 
-// Writes what a channel has in both kinds of models. The last level of a row takes `level_bits`, a table `table_bits`.
+// Writes what a channel has in dense and token models. A row's last level takes `level_bits`, a table `table_bits`.
 template <class Bits, class Model>
 void put_channel_parts(Bits& bits, const Model& model, uint32_t c, uint32_t level_bits, uint32_t table_bits) {
   constexpr uint32_t kRowLevels = sizeof(model.table_of[0][0][0]);

@@ -93,7 +93,12 @@ class EndingState {
   }
   // Puts a symbol whose slots follow each other.
   void put(const SymbolCode& code) {
-    if (holds()) x_ = x_ / code.frequency << kProbabilityBits | (code.first + x_ % code.frequency);
+    if (x_ >= code.limit) {
+      x_ = uint64_t{1} << 32;
+      return;
+    }
+    const uint64_t times = code.reciprocal * (x_ + code.more) >> code.shift;
+    x_ = (times << kProbabilityBits) + code.first + (x_ - times * code.frequency);
   }
   void put_raw(uint32_t raw, uint32_t count) {
     if (holds()) x_ = x_ << count | raw;
@@ -250,18 +255,31 @@ class ReverseCoder {
     const uint32_t times = static_cast<uint32_t>(uint64_t{code.reciprocal} * (uint64_t{x} + code.more) >> code.shift);
     return {times, x - times * code.frequency};
   }
+  static constexpr uint32_t kFloorBits = 16;
+  static_assert(kStateFloor == 1u << kFloorBits);
+
   template <class Put>
   bool code_ending(uint32_t width, uint32_t height, const Ending& ending, const Put& put) {
     uint32_t states[kLanes];
     for (uint32_t lane = 0; lane < lanes_; ++lane) {
-      EndingState state(kStateFloor);
-      for (uint32_t last = 1; last <= kStateFloor; last *= 2) {
-        state = EndingState(last);
+      const auto from = [&](uint32_t last) {
+        EndingState state(last);
         for (uint32_t y = height; y-- > ending.row;) {
           for (uint32_t x = y % lanes_ == lane ? width : 0; x-- > ending.column;) put(state, size_t{y} * width + x);
         }
-        if (state.state() >= kStateFloor) break;
+        return state;
+      };
+      // Begin with the least power of two from which the state is high enough at the end.
+      uint32_t low = 0, high = kFloorBits;
+      while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (from(1u << middle).state() >= kStateFloor) {
+          high = middle;
+        } else {
+          low = middle + 1;
+        }
       }
+      const EndingState state = from(1u << low);
       if (!state.holds()) return false;
       states[lane] = static_cast<uint32_t>(state.state());
     }

@@ -98,7 +98,7 @@ class TileWriter {
   // The methods constant, raw and fast.
   Choice without_model(const Tile& tile, const Choice&) { return target_.encode(tile.shape, tile.in, tile.place); }
 
-  // The method dense, with either kind of model.
+  // The method dense, with any kind of model.
   Choice with_model(const Tile& tile, const Choice& best) {
     if (encoder_ == nullptr || (!best && is_constant(tile))) return {};
     const uint32_t maximum = std::min(size_of(tile, best), (kMaxPayloadUnits + 1) * kUnit);

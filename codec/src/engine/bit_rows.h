@@ -59,6 +59,11 @@ class BitRows : public SkewedRows<BitRows<W>, W, uint16_t, 1> {
   L3_INLINE void put_bytes(uint8_t* to, uint32_t count, uint64_t bits) const {
     constexpr uint64_t kEach = 0x0101010101010101u;
     const uint64_t differ = uint64_t{colours_[0][0]} ^ colours_[1][0], zeros = colours_[0][0] * kEach;
+    if constexpr (requires { W::choose_bytes(to, uint32_t{}, uint8_t{}, uint8_t{}); }) {
+      for (; count >= 32; count -= 32, to += 32, bits <<= 32) {
+        W::choose_bytes(to, static_cast<uint32_t>(bits >> 32), colours_[0][0], colours_[1][0]);
+      }
+    }
     const auto eight = [&] {
       // The product has the byte eight times, each time one bit further from the byte that it is in.
       const uint64_t spread = (bits >> 56) * 0x8040201008040201u >> 7 & kEach;

@@ -1,4 +1,4 @@
-// Models of either kind: opened models, the default models, and how to find the model of a file.
+// Models of all kinds: opened models, the default models, and how to find the model of a file.
 #pragma once
 
 #include <atomic>

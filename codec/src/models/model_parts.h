@@ -1,4 +1,4 @@
-// Reads the parts that both kinds of models have (sections 12 and 14 of the spec), for processors and GPUs alike.
+// Reads the parts that dense and token models have (sections 12 and 14 of the spec), for processors and GPUs alike.
 #pragma once
 
 #include "container/reason.h"

@@ -65,6 +65,9 @@ struct Avx512TokenWarp : TokenWarp<Avx512TokenWarp, Avx512DenseWarpOf<Avx512Toke
   L3_INLINE static Records load_bytes(const uint8_t* from) {
     return records(_mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
   }
+  L3_INLINE static void choose_bytes(uint8_t* to, uint32_t bits, uint8_t zero, uint8_t one) {
+    avx2::choose_bytes(to, bits, zero, one);
+  }
   L3_INLINE static void look_up_bytes(const uint8_t* table, const uint8_t* bytes, uint32_t count, uint8_t* to) {
     avx2::look_up_bytes(table, bytes, count, to);
   }

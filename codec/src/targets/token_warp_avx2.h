@@ -63,6 +63,10 @@ struct Avx2TokenWarpOf : TokenWarp<Self, Avx2DenseWarpOf<Self>> {
   L3_INLINE static Records load_bytes(const uint8_t* from) {
     return records(_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
   }
+  // Stores a byte for each bit, the top bit first: one of two.
+  L3_INLINE static void choose_bytes(uint8_t* to, uint32_t bits, uint8_t zero, uint8_t one) {
+    avx2::choose_bytes(to, bits, zero, one);
+  }
   L3_INLINE static void look_up_bytes(const uint8_t* table, const uint8_t* bytes, uint32_t count, uint8_t* to) {
     avx2::look_up_bytes(table, bytes, count, to);
   }

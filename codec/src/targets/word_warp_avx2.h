@@ -47,6 +47,17 @@ L3_INLINE void look_up_bytes(const uint8_t* table, const uint8_t* bytes, uint32_
   }
 }
 
+// See Avx2TokenWarpOf.
+L3_INLINE void choose_bytes(uint8_t* to, uint32_t bits, uint8_t zero, uint8_t one) {
+  const __m256i byte_of_bit = _mm256_setr_epi64x(0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0);
+  const __m256i place = _mm256_set1_epi64x(0x0102040810204080);
+  const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int>(bits)), byte_of_bit);
+  const __m256i is_one = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, place), place);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                      _mm256_blendv_epi8(_mm256_set1_epi8(static_cast<int8_t>(zero)),
+                                         _mm256_set1_epi8(static_cast<int8_t>(one)), is_one));
+}
+
 }  // namespace avx2
 
 L3_INLINE __m128i two_buckets(const Bucket* a, const Bucket* b) {
