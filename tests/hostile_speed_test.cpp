@@ -274,15 +274,18 @@ void compare_bits(Size size) {
   std::vector<Subject> subjects;
   Dice dice(11);
   drawing::Drawing dots = drawing::blank(size, type);
-  for (uint8_t& sample : dots.pixels) sample = dice.chance(4);
+  for (uint8_t& sample : dots.pixels) sample = dice.chance(12);
   l3_encode_options options = codec_testing::options_of(L3_METHOD_DENSE, 1024, 1024);
   options.model_origin = L3_MODEL_OWN;
   const Bytes file = codec_testing::encode(dots, options);
   ASSERT_EQ(file[12], by_hand::kBitModelFeature);
   subjects.push_back({"dots", file, L3_OK});
   const Bytes model = codec_testing::model_for_screens(type);
-  subjects.push_back(
-      {"dots as tokens", codec_testing::encode(dots, codec_testing::options_with(model, 1024, 1024)), L3_OK});
+  const Bytes of_tokens = codec_testing::encode(dots, codec_testing::options_with(model, 1024, 1024));
+  uint64_t dense = 0;
+  EXPECT_EQ(l3_count_tiles(of_tokens.data(), of_tokens.size(), L3_TILE_DENSE, &dense, nullptr), L3_OK);
+  EXPECT_EQ(dense, 1u);
+  subjects.push_back({"dots as tokens", of_tokens, L3_OK});
   for (uint32_t i = 0; i < 4; ++i) {
     by_hand::Parts parts;
     parts.header = by_hand::header(size.width, size.height, type.colour, type.bits, 1024, 1024);
