@@ -137,7 +137,8 @@ inline BitFile any_bit_file(Dice& dice, drawing::Size size, drawing::Type type, 
       const uint32_t width = std::min(tile_width, size.width - left), height = std::min(tile_height, size.height - top);
       TilePart& tile = file.parts.tiles[i];
       const bool is_constant = tile.method == 0;
-      const BitTileWriter writer(dice, model, width, height, log_lanes < 0 ? dice.roll(6) : static_cast<uint32_t>(log_lanes));
+      const BitTileWriter writer(dice, model, width, height,
+                                 log_lanes < 0 ? dice.roll(6) : static_cast<uint32_t>(log_lanes));
       if (!is_constant) tile = {3, writer.parameters(), {}, writer.payload()};
       for (uint32_t y = 0; y < height; ++y) {
         for (uint32_t x = 0; x < width; ++x) {

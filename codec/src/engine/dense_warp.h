@@ -179,8 +179,8 @@ struct DenseWarp : Words {
   }
   // Looks up the buckets of a part's lanes: first_bucket[context] is the place of the context's table.
   template <class FirstBucket, class Places>
-  L3_INLINE static void look_up_places(FirstBucket first_bucket, const Bucket* buckets, Places places,
-                                       Lanes& own, Lanes& other) {
+  L3_INLINE static void look_up_places(FirstBucket first_bucket, const Bucket* buckets, Places places, Lanes& own,
+                                       Lanes& other) {
     for (uint32_t i = 0; i < kPartLanes; ++i) {
       const Bucket& b = buckets[first_bucket[places[i] & 0xFFFF] + (places[i] >> 16)];
       own.v[i] = b.own;
