@@ -98,12 +98,13 @@ L3_INLINE void load_tables(const BitTables& from, CudaBitTables::Memory& to) {
       first = smaller(first, i);
     }
   }
+  const CudaBitTables::Turn own{turn % kFarBit, mask};
   const bool writes = turn != kNoTurn && first == lane, is_far = (turn & kFarBit) != 0;
   const uint32_t near_ones = __ballot_sync(kAllLanes, writes && !is_far),
                  far_ones = __ballot_sync(kAllLanes, writes && is_far);
   if (writes) {
     const uint32_t at = static_cast<uint32_t>(__popc((is_far ? far_ones : near_ones) & ((1u << lane) - 1)));
-    (is_far ? to.far : to.near)[at] = {turn % kFarBit, mask};
+    (is_far ? to.far : to.near)[at] = own;
   }
   if (lane == 0) {
     to.turns[0] = static_cast<uint32_t>(__popc(near_ones));
