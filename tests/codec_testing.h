@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <thread>
 
@@ -186,6 +187,19 @@ inline Bytes expect_round_trip(const Drawing& d, const l3_encode_options& option
     EXPECT_EQ(say_verify(Exact(first)).status, L3_OK) << target;
   }
   return first;
+}
+
+// Decodes a region by chance, and compares it with the same part of the whole image.
+inline void expect_crop(drawing::Dice& dice, const Bytes& file, const Bytes& whole, drawing::Size size) {
+  const size_t pixel = whole.size() / size.width / size.height;
+  const uint32_t x = dice.roll(size.width), y = dice.roll(size.height);
+  const uint32_t w = 1 + dice.roll(size.width - x), h = 1 + dice.roll(size.height - y);
+  const Exact out(w * h * pixel);
+  ASSERT_EQ(l3_decode_region(file.data(), file.size(), x, y, w, h, nullptr, out.data(), out.size(), 0, nullptr), L3_OK);
+  for (uint32_t r = 0; r < h; ++r) {
+    ASSERT_EQ(std::memcmp(out.data() + r * w * pixel, &whole[((y + r) * size.width + x) * pixel], w * pixel), 0)
+        << "row " << r;
+  }
 }
 
 }  // namespace codec_testing

@@ -11,15 +11,14 @@
 #include <algorithm>
 
 #include "engine/bit_rows.h"
+#include "engine/record_loop.h"
 #include "engine/token_warp.h"
-#include "engine/wavefront.h"
 
+// Over all parts of a warp, unrolled.
 #if defined(__clang__)
 #define L3_UNROLL_PARTS _Pragma("clang loop unroll(full)") for (uint32_t part = 0; part < kParts; ++part)
-#define L3_UNROLL_BIT_RECORDS _Pragma("clang loop unroll(full)") for (uint32_t i = 0; i < kRecordParts; ++i)
 #else
 #define L3_UNROLL_PARTS _Pragma("GCC unroll 8") for (uint32_t part = 0; part < kParts; ++part)
-#define L3_UNROLL_BIT_RECORDS _Pragma("GCC unroll 8") for (uint32_t i = 0; i < kRecordParts; ++i)
 #endif
 
 namespace l3 {
@@ -236,89 +235,91 @@ class BitLoop : Wavefront<W, BitRows<W>> {
 
   // Looks up the frequencies of the next step, four for each lane.
   L3_INLINE void look_up(Lanes (&own)[kParts], Lanes (&other)[kParts]) const {
-    const auto from = [&](const auto& contexts) __attribute__((always_inline)){L3_UNROLL_PARTS{
-        W::look_up_places(AsTheyAre{}, tables_.fours, contexts + part * kPartLanes, own[part], other[part]);
+    if constexpr (kExtracts) {
+      look_up_at(ExtractedContexts<W>{reinterpret_cast<const uint16_t*>(histories_[0]),
+                                      reinterpret_cast<const uint16_t*>(histories_[kBitRows - 1]), bits_ahead_, 0},
+                 own, other);
+    } else {
+      alignas(64) uint16_t contexts[kRecordParts * kRecords];
+      L3_UNROLL_RECORDS W::store_records(contexts + part * kRecords, context(part));
+      look_up_at(StoredContexts{contexts}, own, other);
+    }
   }
+  template <class Contexts>
+  L3_INLINE void look_up_at(const Contexts& contexts, Lanes (&own)[kParts], Lanes (&other)[kParts]) const {
+    L3_UNROLL_PARTS {
+      W::look_up_places(AsTheyAre{}, tables_.fours, contexts + part * kPartLanes, own[part], other[part]);
+    }
+  }
+  // The contexts of a vector of lanes in the next step.
+  L3_INLINE Records context(uint32_t i) const {
+    Records context = W::all_records(0);
+    for (uint32_t k = 0; k < runs_.lower; ++k) {
+      const BitRuns::Run& run = runs_.down[k];
+      context = W::either(context, W::both(histories_[run.row][i] >> run.shift, W::all_records(run.mask)));
+    }
+    for (uint32_t k = 0; k < runs_.higher; ++k) {
+      const BitRuns::Run& run = runs_.up[k];
+      context = W::either(context, W::both(histories_[run.row][i] << run.shift, W::all_records(run.mask)));
+    }
+    return context;
+  }
+
+  // Puts a step's bits into the histories. `newest`: these bits, by lane and by the lane below.
+  L3_INLINE void keep(uint32_t step, const Mask (&ones)[kParts], Records (&newest)[2][kRecordParts]) {
+    uint32_t bits = 0;
+    L3_UNROLL_RECORDS {
+      newest[0][part] = W::mask_records(ones + part * kPartsOfRecords);
+      bits |= W::record_bits(newest[0][part]) << (part * kRecords % 32);
+    }
+    bits_[step % kKept] = bits;
+    // Those of the lanes above lane 0, the uppermost first, and the first of these once more.
+    const uint16_t ends[4] = {above(step, 1), above(step, 0), 0, above(step, 2)};
+    Records before = W::repeat_two(ends), before_two = W::repeat_two(ends + 2);
+    L3_UNROLL_RECORDS {
+      const Records own = newest[0][part], two = W::shift_up_two(own, before);
+      newest[1][part] = W::shift_up_one(own, before);
+      push(0, part, own);
+      if (!kExtracts) push(1, part, newest[1][part]);
+      if (!kExtracts) push(2, part, two);
+      push(3, part, W::shift_up_one(two, before_two));
+      before = own;
+      before_two = two;
+    }
+    if (step % BitRows<W>::kRun == BitRows<W>::kRun - 1 || step + 1 == steps_) put(step);
+  }
+  L3_INLINE void push(uint32_t row, uint32_t i, Records bits) {
+    histories_[row][i] = W::difference(histories_[row][i] << 1, bits);
+  }
+  // All bits of a record if the lane that is `i + 1` above lane 0 decoded a 1.
+  L3_INLINE uint16_t above(uint32_t step, uint32_t i) const {
+    return static_cast<uint16_t>(0u - (bits_[(step - above_[i].delay) % kKept] >> above_[i].lane & 1));
+  }
+  // Hands over the pixels of the last steps.
+  L3_INLINE void put(uint32_t step) {
+    constexpr uint32_t kLast = BitRows<W>::kRun - 1;
+    uint16_t* const to = sink_.place(step | kLast);
+    const int missing = static_cast<int>((step | kLast) - step);
+    L3_UNROLL_RECORDS W::store_records(to + part * kRecords, histories_[0][part] << missing);
+    sink_.end_step(step);
+  }
+
+  static constexpr uint32_t kKept = 4096;  // steps whose bits are kept
+  static_assert((kBitRows - 1) * kMaxTileEdge < kKept);
+
+  const BitTables& tables_;
+  const BitRuns runs_;
+  const uint64_t bits_ahead_;
+  const uint32_t period_, steps_;
+  struct Above {
+    uint32_t delay, lane;
+  };
+  Above above_[kBitRows - 1];
+  Lanes own_[kParts], other_[kParts];  // the frequencies of the next step
+  Records newest_[2][kRecordParts];
+  Records histories_[kBitRows][kRecordParts];
+  uint32_t bits_[kKept];  // a bit for each lane
 };
-if constexpr (kExtracts) {
-  from(ExtractedContexts<W>{reinterpret_cast<const uint16_t*>(histories_[0]),
-                            reinterpret_cast<const uint16_t*>(histories_[kBitRows - 1]), bits_ahead_, 0});
-} else {
-  alignas(64) uint16_t contexts[kRecordParts * kRecords];
-  L3_UNROLL_BIT_RECORDS W::store_records(contexts + i * kRecords, context(i));
-  from(StoredContexts{contexts});
-}
-}  // namespace l3
-// The contexts of a vector of lanes in the next step.
-L3_INLINE Records context(uint32_t i) const {
-  Records context = W::all_records(0);
-  for (uint32_t k = 0; k < runs_.lower; ++k) {
-    const BitRuns::Run& run = runs_.down[k];
-    context = W::either(context, W::both(histories_[run.row][i] >> run.shift, W::all_records(run.mask)));
-  }
-  for (uint32_t k = 0; k < runs_.higher; ++k) {
-    const BitRuns::Run& run = runs_.up[k];
-    context = W::either(context, W::both(histories_[run.row][i] << run.shift, W::all_records(run.mask)));
-  }
-  return context;
-}
-
-// Puts a step's bits into the histories. `newest`: these bits, by lane and by the lane below.
-L3_INLINE void keep(uint32_t step, const Mask (&ones)[kParts], Records (&newest)[2][kRecordParts]) {
-  uint32_t bits = 0;
-  L3_UNROLL_BIT_RECORDS {
-    newest[0][i] = W::mask_records(ones + i * kPartsOfRecords);
-    bits |= W::record_bits(newest[0][i]) << (i * kRecords % 32);
-  }
-  bits_[step % kKept] = bits;
-  // Those of the lanes above lane 0, the uppermost first, and the first of these once more.
-  const uint16_t ends[4] = {above(step, 1), above(step, 0), 0, above(step, 2)};
-  Records before = W::repeat_two(ends), before_two = W::repeat_two(ends + 2);
-  L3_UNROLL_BIT_RECORDS {
-    const Records own = newest[0][i], two = W::shift_up_two(own, before);
-    newest[1][i] = W::shift_up_one(own, before);
-    push(0, i, own);
-    if (!kExtracts) push(1, i, newest[1][i]);
-    if (!kExtracts) push(2, i, two);
-    push(3, i, W::shift_up_one(two, before_two));
-    before = own;
-    before_two = two;
-  }
-  if (step % BitRows<W>::kRun == BitRows<W>::kRun - 1 || step + 1 == steps_) put(step);
-}
-L3_INLINE void push(uint32_t row, uint32_t i, Records bits) {
-  histories_[row][i] = W::difference(histories_[row][i] << 1, bits);
-}
-// All bits of a record if the lane that is `i + 1` above lane 0 decoded a 1.
-L3_INLINE uint16_t above(uint32_t step, uint32_t i) const {
-  return static_cast<uint16_t>(0u - (bits_[(step - above_[i].delay) % kKept] >> above_[i].lane & 1));
-}
-// Hands over the pixels of the last steps.
-L3_INLINE void put(uint32_t step) {
-  constexpr uint32_t kLast = BitRows<W>::kRun - 1;
-  uint16_t* const to = sink_.place(step | kLast);
-  const int missing = static_cast<int>((step | kLast) - step);
-  L3_UNROLL_BIT_RECORDS W::store_records(to + i * kRecords, histories_[0][i] << missing);
-  sink_.end_step(step);
-}
-
-static constexpr uint32_t kKept = 4096;  // steps whose bits are kept
-static_assert((kBitRows - 1) * kMaxTileEdge < kKept);
-
-const BitTables& tables_;
-const BitRuns runs_;
-const uint64_t bits_ahead_;
-const uint32_t period_, steps_;
-struct Above {
-  uint32_t delay, lane;
-};
-Above above_[kBitRows - 1];
-Lanes own_[kParts], other_[kParts];  // the frequencies of the next step
-Records newest_[2][kRecordParts];
-Records histories_[kBitRows][kRecordParts];
-uint32_t bits_[kKept];  // a bit for each lane
-}
-;
 
 template <class W>
 Fault decode_bits_as(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const BitTables& model) {
