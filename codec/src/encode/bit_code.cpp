@@ -119,7 +119,7 @@ uint32_t BitEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint8_
     }
     return numbers.of[row + (at - first_of_row) * numbers.lanes];
   };
-  parameters = coder.begin<BitCodes::kUnitsOfBit>(
+  parameters = coder.begin<BitCodes::kUnitsOfBit, true>(
       width, height, log_lanes, [&](size_t at) { return kBitCodes.costs[number_at(at)]; },
       [&](EndingState& state, size_t at) { state.put(kBitCodes.codes[number_at(at)]); });
   const Ending ending = ending_of(parameters, width, height);

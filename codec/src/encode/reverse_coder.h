@@ -157,13 +157,14 @@ class ReverseCoder {
   }
 
   // Chooses the tile's ending and codes its pixels, the last one first: calls put(state, at) for each. Returns the
-  // tile's parameters.
-  template <uint32_t kUnitsOfBit = 16, class Cost, class Put>
+  // tile's parameters. `kRises`: what put() makes of a higher state is not lower, since slots of a symbol follow each
+  // other.
+  template <uint32_t kUnitsOfBit = 16, bool kRises = false, class Cost, class Put>
   uint8_t begin(uint32_t width, uint32_t height, uint32_t log_lanes, const Cost& cost, const Put& put) {
     uint32_t t = choose_ending<kUnitsOfBit>(width, height, log_lanes, cost);
     // Costs are approximate, so the ending may hold more than the states can. Then take the next smaller one; 0 is
     // empty.
-    while (!code_ending(width, height, ending_of(t << 3 | log_lanes, width, height), put)) --t;
+    while (!code_ending<kRises>(width, height, ending_of(t << 3 | log_lanes, width, height), put)) --t;
     return static_cast<uint8_t>(t << 3 | log_lanes);
   }
 
@@ -258,7 +259,7 @@ class ReverseCoder {
   static constexpr uint32_t kFloorBits = 16;
   static_assert(kStateFloor == 1u << kFloorBits);
 
-  template <class Put>
+  template <bool kRises, class Put>
   bool code_ending(uint32_t width, uint32_t height, const Ending& ending, const Put& put) {
     uint32_t states[kLanes];
     for (uint32_t lane = 0; lane < lanes_; ++lane) {
@@ -269,10 +270,10 @@ class ReverseCoder {
         }
         return state;
       };
-      // Begin with the least power of two from which the state is high enough at the end.
+      // Begin with the least power of two from which the state is high enough at the end. 2^kFloorBits always is.
       uint32_t low = 0, high = kFloorBits;
       while (low < high) {
-        const uint32_t middle = (low + high) / 2;
+        const uint32_t middle = kRises ? (low + high) / 2 : low;
         if (from(1u << middle).state() >= kStateFloor) {
           high = middle;
         } else {
