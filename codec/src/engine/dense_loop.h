@@ -58,8 +58,8 @@ L3_INLINE void for_dense_pairs(const uint32_t* words, uint32_t channel, const Pu
 }
 
 template <class W, uint32_t kChannels, class Sink>
-class DenseLoop : RecordLoop<W, kChannels, Sink> {
-  using Base = RecordLoop<W, kChannels, Sink>;
+class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
+  using Base = RecordLoop<W, uint16_t, kChannels, Sink>;
   using typename Base::Classes, typename Base::Records, typename Base::Window;
   using typename Base::Front::Lanes;
   using Plane = typename W::Plane;

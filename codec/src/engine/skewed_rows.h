@@ -53,28 +53,23 @@ class SkewedRows {
     return &turned_[number][lane][step];
   }
 
-  // The same for numbers of which the lower bytes suffice, if are_bytes_ was set before the first step.
-  L3_INLINE const uint8_t* bytes(uint32_t lane, uint32_t step) const { return &turned_bytes_[lane][step]; }
-
-  static constexpr bool kMayBeBytes = kNumbers == 1 && sizeof(Number) == 2;
   static constexpr uint32_t kMostSteps = kNumbers == 1 ? 64 : 32;  // between two flushes; stack is scarce
   const TileOutput& out_;
-  bool are_bytes_ = false;
 
   // Brings what place() has into the order of rows. Derived sinks may have another one.
   L3_INLINE void turn() {
-    if constexpr (kMayBeBytes) {
-      if (are_bytes_) {
+    if constexpr (sizeof(Number) == 1) {
+      for (uint32_t i = 0; i < kNumbers; ++i) {
         for (uint32_t step = 0; step < kSteps; step += 16) {
-          W::turn_bytes(pixels_[0][step], kLanes, lanes_, &turned_bytes_[0][step], kSteps);
+          W::turn_bytes(pixels_[i][step], lanes_, &turned_[i][0][step], kSteps);
         }
-        return;
       }
-    }
-    for (uint32_t i = 0; i < kNumbers; ++i) {
-      for (uint32_t step = 0; step < kSteps; step += 8) {
-        for (uint32_t lane = 0; lane < lanes_; lane += 8) {
-          W::transpose(&pixels_[i][step][lane], kLanes, &turned_[i][lane][step], kSteps);
+    } else {
+      for (uint32_t i = 0; i < kNumbers; ++i) {
+        for (uint32_t step = 0; step < kSteps; step += 8) {
+          for (uint32_t lane = 0; lane < lanes_; lane += 8) {
+            W::transpose(&pixels_[i][step][lane], kLanes, &turned_[i][lane][step], kSteps);
+          }
         }
       }
     }
@@ -122,10 +117,7 @@ class SkewedRows {
   uint32_t width_ = 0, height_ = 0, lanes_ = 1, period_ = 2, steps_ = 0;
   Place next_[kLanes];  // the position of each lane in the next step to be written
   alignas(64) Number pixels_[kNumbers][kSteps][kLanes];
-  union {
-    alignas(64) Number turned_[kNumbers][kLanes][kSteps];
-    uint8_t turned_bytes_[kLanes][kSteps];
-  };
+  alignas(64) Number turned_[kNumbers][kLanes][kSteps];
 };
 
 }  // namespace l3

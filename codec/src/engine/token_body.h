@@ -7,27 +7,35 @@
 
 namespace l3 {
 
-template <class W, uint32_t kChannels, TokenUse kUse>
+template <class W, uint32_t kChannels, TokenUse kUse, class Value>
 Fault decode_tokens_as(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                        const TokenTables& model) {
-  using Rows = TokenRows<W, kChannels>;
+  using Rows = TokenRows<W, kChannels, Value>;
   Rows rows(out, model);
   typename W::Classes classes;
-  return TokenLoop<W, kChannels, kUse, Rows>(shape, entry, model, rows, classes).decode();
+  return TokenLoop<W, kChannels, kUse, Value, Rows>(shape, entry, model, rows, classes).decode();
 }
 
-template <class W>
+template <class W, class Value>
 Fault decode_one_channel(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                          const TokenTables& model) {
-  if (model.literal) return decode_tokens_as<W, 1, TokenUse::literal>(shape, entry, out, model);
-  if (model.hole) return decode_tokens_as<W, 1, TokenUse::holes>(shape, entry, out, model);
-  return decode_tokens_as<W, 1, TokenUse::plain>(shape, entry, out, model);
+  if (model.literal) return decode_tokens_as<W, 1, TokenUse::literal, Value>(shape, entry, out, model);
+  if (model.hole) return decode_tokens_as<W, 1, TokenUse::holes, Value>(shape, entry, out, model);
+  return decode_tokens_as<W, 1, TokenUse::plain, Value>(shape, entry, out, model);
+}
+
+// RGB is common, and takes a tenth less time on its own. A loop for two channels would hardly be used.
+template <class W, class Value>
+Fault decode_channels(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const TokenTables& model) {
+  constexpr TokenUse kPlain = TokenUse::plain;
+  return model.engine_channels == 3 ? decode_tokens_as<W, 3, kPlain, Value>(shape, entry, out, model)
+                                    : decode_tokens_as<W, kMaxChannels, kPlain, Value>(shape, entry, out, model);
 }
 
 template <class W, uint32_t kCount, TokenUse kUse>
 Fault decode_few_lanes_as(const TileShape& shape, const TileEntry& entry, const TileOutput& out,
                           const TokenTables& model) {
-  using Rows = TokenRows<W, 1>;
+  using Rows = TokenRows<W, 1, uint16_t>;
   Rows rows(out, model);
   typename W::Classes classes;
   return TokenLanes<W, kCount, kUse, Rows>(shape, entry, model, rows, classes).decode();
@@ -43,10 +51,13 @@ Fault decode_few_lanes(const TileShape& shape, const TileEntry& entry, const Til
 
 template <class W>
 Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const TokenTables& model) {
-  // RGB is common, and takes a tenth less time on its own. A loop for two channels would hardly be used, and one for
-  // exactly four is slower.
-  if (model.engine_channels == 3) return decode_tokens_as<W, 3, TokenUse::plain>(shape, entry, out, model);
-  if (model.engine_channels > 1) return decode_tokens_as<W, kMaxChannels, TokenUse::plain>(shape, entry, out, model);
+  // Bytes are quicker to compare, and slower to predict from.
+  bool are_bytes = model.match;
+  for (uint32_t c = 0; c < model.engine_channels; ++c) are_bytes = are_bytes && model.depth[c] <= 8;
+  if (model.engine_channels > 1) {
+    return are_bytes ? decode_channels<W, uint8_t>(shape, entry, out, model)
+                     : decode_channels<W, uint16_t>(shape, entry, out, model);
+  }
   // Few lanes are common in label maps.
   const uint32_t lanes = dense_lanes(entry.parameters);
   if (!model.follow) {
@@ -54,13 +65,8 @@ Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOu
     if (lanes == 2) return decode_few_lanes<W, 2>(shape, entry, out, model);
     if (lanes == 4) return decode_few_lanes<W, 4>(shape, entry, out, model);
   }
-  if constexpr (W::kRecordParts > 1) {
-    if (lanes <= W::kRecords) return decode_one_channel<FirstRecords<W, 1>>(shape, entry, out, model);
-  }
-  if constexpr (W::kRecordParts > 2) {
-    if (lanes <= 2 * W::kRecords) return decode_one_channel<FirstRecords<W, 2>>(shape, entry, out, model);
-  }
-  return decode_one_channel<W>(shape, entry, out, model);
+  return are_bytes ? decode_one_channel<W, uint8_t>(shape, entry, out, model)
+                   : decode_one_channel<W, uint16_t>(shape, entry, out, model);
 }
 
 }  // namespace l3

@@ -9,19 +9,24 @@
 #include <type_traits>
 
 #include "engine/follow.h"
-#include "models/token.h"
+#include "engine/step_records.h"
+#include "engine/token_warp.h"
 
 namespace l3 {
 
-template <class W, uint32_t kChannels>
+template <class W, uint32_t kChannels, class Value>
 class TokenFollow {
-  using Records = typename W::Records;
-  static constexpr uint32_t kRecords = W::kRecords, kRecordParts = W::kRecordParts;
+  using Values = typename RecordsOf<W, Value>::Vector;
+  static constexpr uint32_t kRecords = RecordsOf<W, Value>::kCount, kRecordParts = RecordsOf<W, Value>::kParts;
   static constexpr uint32_t kStride = kRecordParts * kRecords;  // lanes
+  static constexpr bool kAreWords = kPixelsAreWords<kChannels, Value>;
   // A pixel with its channels side by side, so that one that is followed is one load.
-  using Pixel = std::conditional_t<kChannels == 1, uint16_t, uint64_t>;
+  using Pixel = std::conditional_t<kChannels == 1, Value, std::conditional_t<kAreWords, uint32_t, uint64_t>>;
 
  public:
+  // What the sink takes of a step.
+  using Number = std::conditional_t<kAreWords, uint32_t, Value>;
+
   TokenFollow() = default;
   TokenFollow(const TokenFollow&) = delete;
   TokenFollow& operator=(const TokenFollow&) = delete;
@@ -62,24 +67,21 @@ class TokenFollow {
       after_first[l] = column != 0 ? UINT32_MAX : 0;
     }
   }
-  // Finds what the pixels of these lanes follow. `flat`: the lanes whose four neighbours are equal. `near_sums`: of
-  // each lane's neighbours and their factors. Lane 0 is in row `lead_row`.
-  L3_INLINE void find(uint32_t step, uint32_t lead_row, uint32_t lanes, uint32_t flat, const uint16_t* near_sums) {
+  // Finds what the pixels of these lanes follow. `flat`: the lanes whose four neighbours are equal. `sum_near` puts the
+  // sums of each lane's neighbours and their factors. Lane 0 is in row `lead_row`.
+  template <class SumNear>
+  L3_INLINE void find(uint32_t step, uint32_t lead_row, uint32_t lanes, uint32_t flat, const SumNear& sum_near) {
     Lanes& all = *lanes_;
     asking_ = lanes;
     wide_asked_ = lanes & ~flat;
     uint32_t *const keys = all.keys, *const entries = all.entries, *const places = all.places;
-    uint16_t* const sources = all.sources;
+    Value* const sources = all.sources;
     const uint32_t *const scenes = all.scenes[(step + 1) % 2], *const before_last = all.before_last;
     for (uint32_t l = 0; l < kStride; ++l) {
       keys[l] = wide_key(all.trail_of_w[l], scenes[l] & before_last[l]);
       entries[l] = wide_entry(keys[l]);
     }
-    for (uint32_t part = 0; part < W::kParts; ++part) W::store(all.words + part * W::kPartLanes, W::splat(0));
-    for (uint32_t left = wide_asked_; left != 0; left &= left - 1) {
-      const size_t lane = static_cast<size_t>(__builtin_ctz(left));
-      all.words[lane] = wide_[entries[lane]];
-    }
+    look_up_wide();
     uint32_t* const of_n = all.kept[(step - 2) % kSteps];
     const uint32_t *const of_w = all.kept[(step - 1) % kSteps] + 1, *const words = all.words,
                           *const after_first = all.after_first;
@@ -88,9 +90,11 @@ class TokenFollow {
       const FollowKept kept = FollowKept::of(of_n[l], of_w[l] & after_first[l]);
       const FollowKept found = kept.or_wide(wide_place(words[l], keys[l]));
       places[l] = found.place;
-      sources[l] = static_cast<uint16_t>(1 + found.source);
+      sources[l] = static_cast<Value>(1 + found.source);
     }
     near_asked_ = lanes & ~lanes_with_places();
+    alignas(64) uint16_t near_sums[kLanes];
+    if (near_asked_ != 0) sum_near(near_sums);
     for (uint32_t left = near_asked_; left != 0; left &= left - 1) {
       const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
       all.near_entries[lane] = near_entry(near_sums[lane]);
@@ -108,23 +112,32 @@ class TokenFollow {
       const bool is_ready = (place != 0) & (x != beyond) & (y != height) & (static_cast<int32_t>(its_step) < now);
       const uint32_t ready = is_ready ? UINT32_MAX : 0;
       places[l] = place & ready;
-      sources[l] = static_cast<uint16_t>(sources[l] & ready);
-      at[l] = its_step * kStride + index_of(lane);
-    }
-    for (uint32_t left = lanes & lanes_with_places(); left != 0; left &= left - 1) {
-      const size_t lane = static_cast<size_t>(__builtin_ctz(left));
-      all.followed[kIndices.of[lane]] = pixels_[at[lane]];
-      __builtin_prefetch(pixels_ + at[lane] + 3 * kStride);  // what the lane follows three steps later, mostly
+      sources[l] = static_cast<Value>(sources[l] & ready);
+      at[l] = (its_step * kStride + index_of(lane)) & ready;
     }
     lead_row_ = lead_row;
-    load_followed();
+    if constexpr (kAreWords) {
+      typename W::Lanes pixels[W::kParts];
+      for (uint32_t part = 0; part < W::kParts; ++part) {
+        pixels[part] = W::gather(pixels_, at + part * W::kPartLanes);
+      }
+      for (uint32_t l = 0; l < kStride; ++l) prefetch(at[l]);
+      W::channels_of(pixels, followed_[0], kRecordParts);
+    } else {
+      for (uint32_t left = lanes & lanes_with_places(); left != 0; left &= left - 1) {
+        const size_t lane = static_cast<size_t>(__builtin_ctz(left));
+        all.followed[kIndices.of[lane]] = pixels_[at[lane]];
+        prefetch(at[lane]);
+      }
+      load_followed();
+    }
   }
   // Ends a step: what its pixels are, and the same by channel as `values`. In `differs` are the lanes whose pixel is
   // not the followed one. `last` is the column of the last lane, or beyond the tile.
-  L3_INLINE void end_step(uint32_t step, uint32_t last, uint32_t differs,
-                          const Records (&here)[kChannels][kRecordParts], const uint16_t* const (&values)[kChannels]) {
+  L3_INLINE void end_step(uint32_t step, uint32_t last, uint32_t differs, const Values (&here)[kChannels][kRecordParts],
+                          const Number* const (&values)[kChannels]) {
     Lanes& all = *lanes_;
-    keep_pixels(step, here);
+    keep_pixels(step, here, values[0]);
     uint32_t* const kept = all.kept[step % kSteps] + 1;
     const uint32_t agree = asking_ & ~differs;
     const uint32_t* const places = all.places;
@@ -143,17 +156,18 @@ class TokenFollow {
   // Whether any lane asked in this step.
   bool asks() const { return asking_ != 0; }
   // For each lane of a step that asked, 0 if it follows nothing, else 1 + the source; and the values that it follows.
-  L3_INLINE Records sources(uint32_t part) const { return W::load_records(lanes_->sources + part * kRecords); }
-  L3_INLINE Records followed(uint32_t c, uint32_t part) const {
+  L3_INLINE Values sources(uint32_t part) const { return W::load_records(lanes_->sources + part * kRecords); }
+  L3_INLINE Values followed(uint32_t c, uint32_t part) const {
     if constexpr (kChannels == 1) {
-      return W::load_records(reinterpret_cast<const uint16_t*>(lanes_->followed) + part * kRecords);
+      return W::load_records(lanes_->followed + part * kRecords);
     } else {
-      return followed_[part][c];
+      return followed_[c][part];
     }
   }
 
  private:
   static constexpr uint32_t kSteps = 4;  // whose kept places are needed, a power of two
+  static constexpr int kMany = 12;       // lanes: then looking up all takes less time
   struct LaneBits {
     alignas(64) uint32_t of[kLanes];
     constexpr LaneBits() : of() {
@@ -171,7 +185,7 @@ class TokenFollow {
     // not begun, and a lane's last column sets its trail to 0.)
     uint32_t before_last[kLanes], after_first[kLanes];
     uint32_t keys[kLanes], entries[kLanes], words[kLanes], places[kLanes], at[kLanes], near_entries[kLanes];
-    uint16_t sources[kLanes];
+    Value sources[kLanes];
     Pixel followed[kLanes];
   };
 
@@ -182,6 +196,26 @@ class TokenFollow {
       lanes |= (W::bits(none) ^ W::kAllBits) << (part * W::kPartLanes);
     }
     return lanes;
+  }
+  // What a lane follows three steps later, mostly.
+  L3_INLINE void prefetch(uint32_t at) const { __builtin_prefetch(pixels_ + at + 3 * kStride); }
+  // Looks up the words of the wide table: 0 in lanes that do not ask.
+  L3_INLINE void look_up_wide() {
+    const uint32_t* const entries = lanes_->entries;
+    uint32_t* const words = lanes_->words;
+    if (__builtin_popcount(wide_asked_) > kMany) {
+      const uint32_t asked = wide_asked_;
+      for (uint32_t part = 0; part < W::kParts; ++part) {
+        W::store(words + part * W::kPartLanes, W::gather(wide_, entries + part * W::kPartLanes));
+      }
+      for (uint32_t l = 0; l < kStride; ++l) words[l] &= (asked & kLaneBits.of[l]) != 0 ? UINT32_MAX : 0;
+      return;
+    }
+    for (uint32_t part = 0; part < W::kParts; ++part) W::store(words + part * W::kPartLanes, W::splat(0));
+    for (uint32_t left = wide_asked_; left != 0; left &= left - 1) {
+      const size_t lane = static_cast<size_t>(__builtin_ctz(left));
+      words[lane] = wide_[entries[lane]];
+    }
   }
   // Offers the pixels to the entries that they asked.
   L3_INLINE void offer() {
@@ -205,15 +239,24 @@ class TokenFollow {
       put(wide_[lanes_->entries[lane]], words[lane]);
     }
   }
-  L3_INLINE void end_hashes(uint32_t step, const uint16_t* const (&values)[kChannels]) {
+  L3_INLINE void end_hashes(uint32_t step, const Number* const (&values)[kChannels]) {
     alignas(64) uint32_t sums[kStride];
-    const uint16_t* const first = values[0];
-    for (uint32_t l = 0; l < kStride; ++l) sums[l] = (first[l] ^ kValueBias) * kValueFactors[0];
-    for (uint32_t c = 1; c < kChannels; ++c) {
-      if (c >= channels_) break;
-      const uint32_t factor = kValueFactors[c];
-      const uint16_t* const here = values[c];
-      for (uint32_t l = 0; l < kStride; ++l) sums[l] += (here[l] ^ kValueBias) * factor;
+    const Number* const first = values[0];
+    if constexpr (kAreWords) {
+      for (uint32_t l = 0; l < kStride; ++l) {
+        uint32_t sum = (first[l] & 0xFF) * kValueFactors[0];
+        for (uint32_t c = 1; c < kChannels; ++c) sum += (first[l] >> (8 * c) & 0xFF) * kValueFactors[c];
+        sums[l] = sum;
+      }
+    } else {
+      constexpr Number kBias = sizeof(Number) == 1 ? 0 : kValueBias;
+      for (uint32_t l = 0; l < kStride; ++l) sums[l] = (first[l] ^ kBias) * kValueFactors[0];
+      for (uint32_t c = 1; c < kChannels; ++c) {
+        if (c >= channels_) break;
+        const uint32_t factor = kValueFactors[c];
+        const Number* const here = values[c];
+        for (uint32_t l = 0; l < kStride; ++l) sums[l] += (here[l] ^ kBias) * factor;
+      }
     }
     const uint32_t *const of_ne = lanes_->scenes[(step + 1) % 2], *const before_last = lanes_->before_last;
     uint32_t* const scenes = lanes_->scenes[step % 2] + 1;
@@ -229,7 +272,7 @@ class TokenFollow {
 
   // Where a lane's pixel is among those of its step.
   L3_INLINE static constexpr uint32_t index_of(uint32_t lane) {
-    if (kChannels == 1) return lane;
+    if (kChannels == 1 || kAreWords) return lane;
     const uint32_t of_part = lane % kRecords;
     return lane - of_part + of_part % 8 / 2 * (kRecords / 4) + of_part / 8 * 2 + of_part % 2;
   }
@@ -239,38 +282,43 @@ class TokenFollow {
       for (uint32_t l = 0; l < kLanes; ++l) of[l] = static_cast<uint8_t>(index_of(l));
     }
   };
-  L3_INLINE void keep_pixels(uint32_t step, const Records (&here)[kChannels][kRecordParts]) {
-    uint16_t* const to = reinterpret_cast<uint16_t*>(pixels_ + size_t{step} * kStride);
-    for (uint32_t part = 0; part < kRecordParts; ++part) {
-      if constexpr (kChannels == 1) {
-        W::store_records(to + part * kRecords, here[0][part]);
-      } else {
-        Records even[2], odd[2], pixels[4];
+  L3_INLINE void keep_pixels(uint32_t step, const Values (&here)[kChannels][kRecordParts], const Number* numbers) {
+    Pixel* const pixels = pixels_ + size_t{step} * kStride;
+    if constexpr (kChannels == 1) {
+      for (uint32_t part = 0; part < kRecordParts; ++part) W::store_records(pixels + part * kRecords, here[0][part]);
+    } else if constexpr (kAreWords) {
+      for (uint32_t part = 0; part < W::kParts; ++part) {
+        W::store(pixels + part * W::kPartLanes, W::load(numbers + part * W::kPartLanes));
+      }
+    } else {
+      uint16_t* const to = reinterpret_cast<uint16_t*>(pixels);
+      for (uint32_t part = 0; part < kRecordParts; ++part) {
+        Values even[2], odd[2], four[4];
         const auto channel = [&](uint32_t c) __attribute__((always_inline)) {
           return c < kChannels ? here[c][part] : W::all_records(0);
         };
         W::interleave(channel(0), channel(2), even);
         W::interleave(channel(1), channel(3), odd);
-        W::interleave(even[0], odd[0], pixels);
-        W::interleave(even[1], odd[1], pixels + 2);
-        for (uint32_t i = 0; i < 4; ++i) W::store_records(to + (4 * part + i) * kRecords, pixels[i]);
+        W::interleave(even[0], odd[0], four);
+        W::interleave(even[1], odd[1], four + 2);
+        for (uint32_t i = 0; i < 4; ++i) W::store_records(to + (4 * part + i) * kRecords, four[i]);
       }
     }
   }
   // The other way round.
   L3_INLINE void load_followed() {
-    if constexpr (kChannels > 1) {
+    if constexpr (kChannels > 1 && !kAreWords) {
       const uint16_t* const from = reinterpret_cast<const uint16_t*>(lanes_->followed);
       for (uint32_t part = 0; part < kRecordParts; ++part) {
         const auto pixels = [&](uint32_t i) { return W::load_records(from + (4 * part + i) * kRecords); };
-        Records by_four[4], by_two[4], channels[4];
+        Values by_four[4], by_two[4], channels[4];
         W::interleave(pixels(0), pixels(2), by_four);
         W::interleave(pixels(1), pixels(3), by_four + 2);
         W::interleave(by_four[0], by_four[2], by_two);
         W::interleave(by_four[1], by_four[3], by_two + 2);
         W::interleave(by_two[0], by_two[2], channels);
         W::interleave(by_two[1], by_two[3], channels + 2);
-        for (uint32_t c = 0; c < kChannels; ++c) followed_[part][c] = channels[c];
+        for (uint32_t c = 0; c < kChannels; ++c) followed_[c][part] = channels[c];
       }
     }
   }
@@ -285,7 +333,7 @@ class TokenFollow {
   FollowSteps steps_{};
   uint32_t asking_ = 0, near_asked_ = 0, wide_asked_ = 0;
   bool was_inside_ = false;
-  Records followed_[kChannels == 1 ? 1 : kRecordParts][kChannels] = {};
+  Values followed_[kChannels == 1 ? 1 : 4][kRecordParts] = {};
 };
 
 }  // namespace l3

@@ -1,5 +1,5 @@
-// What TokenLoop keeps of the pixels of the last steps: RecordLoop's records, an array of values for each channel, then
-// one of errors; and what pixels follow. Copies the pixels of still blocks.
+// What TokenLoop keeps of the pixels of the last steps: values, as bytes if they are below 256; errors, 16 bits each;
+// and what pixels follow. Copies the pixels of still blocks.
 #pragma once
 
 #include "engine/record_loop.h"
@@ -9,86 +9,115 @@
 
 namespace l3 {
 
-template <class W, uint32_t kChannels, TokenUse kUse, class Sink>
-class TokenRecords : protected RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2) * kChannels, Sink> {
+// Steps whose records are kept; stack is scarce.
+template <uint32_t kChannels, class Value>
+constexpr uint32_t kTokenSteps = kChannels * sizeof(Value) > 4 ? 10 : 18;
+
+// `Value` is a byte, or a number of 16 bits, which then has the bias.
+template <class W, uint32_t kChannels, TokenUse kUse, class Value, class Sink>
+class TokenRecords : protected RecordLoop<W, Value, kChannels, Sink, kTokenSteps<kChannels, Value>> {
  protected:
-  static constexpr bool kLiteral = kUse == TokenUse::literal, kHasHoles = kUse == TokenUse::holes;
-  static constexpr uint32_t kArrays = (kLiteral ? 1 : 2) * kChannels;
-  using Base = RecordLoop<W, kArrays, Sink>;
-  using Base::kRecordParts, Base::kRecords, Base::kStepRecords, Base::lanes_, Base::now_, Base::place_of, Base::step_,
-      Base::width_;
-  using typename Base::Classes, typename Base::Records;
-  using Follow = TokenFollow<W, kChannels>;
+  static constexpr bool kLiteral = kUse == TokenUse::literal, kHasHoles = kUse == TokenUse::holes,
+                        kAreBytes = sizeof(Value) == 1, kAreWords = kPixelsAreWords<kChannels, Value>;
+  static constexpr Value kNone = kAreBytes ? 0 : kValueBias;  // the value 0
+  static constexpr uint32_t kSteps = kTokenSteps<kChannels, Value>;
+  using Base = RecordLoop<W, Value, kChannels, Sink, kSteps>;
+  using Base::kParts, Base::kRecordParts, Base::kRecords, Base::kStepRecords, Base::lanes_, Base::near, Base::now_,
+      Base::place_of, Base::step_, Base::width_;
+  using typename Base::Classes;
+  using Values = typename Base::Records;
+  using Lanes = typename W::Lanes;
+  using Follow = TokenFollow<W, kChannels, Value>;
+  // Errors, and numbers that predictions are made of.
+  using Numbers = typename W::Records;
+  static constexpr uint32_t kNumbers = W::kRecords, kNumberParts = W::kRecordParts;
+  using Errors = StepRecords<W, uint16_t, kLiteral ? 1 : kChannels, kSteps>;
 
   TokenRecords(const TileShape& shape, const TileEntry& entry, const TokenTables& tables, Sink& sink, Classes& classes)
       : Base(shape, entry, sink, classes), tables_(tables), channels_(tables.engine_channels) {}
 
+  // Channels that a tile does not have are 0 everywhere, and not decoded.
   uint32_t channels() const { return kChannels < kMaxChannels ? kChannels : channels_; }
   // Whether no lane is in the first or the last column, or outside the tile's columns, if lane 0 is in column `lead`.
   L3_INLINE bool is_between(uint32_t lead) const { return lead + 1 >= 2 * lanes_ && lead + 1 < width_; }
 
-  // ---- neighbours
+  L3_INLINE static Values all(uint32_t value) { return W::template filled<Values>(value); }
+  // A mask of the lanes in which two neighbours are equal.
+  L3_INLINE static Values equal(const Value* now, NeighbourRole a, NeighbourRole b) {
+    Values equal = W::same(near(now, a, 0), near(now, b, 0));
+    for (uint32_t c = 1; c < kChannels; ++c) equal = W::both(equal, W::same(near(now, a, c), near(now, b, c)));
+    return equal;
+  }
 
-  L3_INLINE static Records near(const uint16_t* now, NeighbourRole role, uint32_t array) {
-    return W::load_records(now + place_of(role, array));
+  // ---- the numbers that predictions use
+
+  L3_INLINE static Numbers error(const uint16_t* errors, NeighbourRole role, uint32_t c) {
+    return Errors::near(errors, role, c);
   }
-  L3_INLINE static Records error(const uint16_t* now, NeighbourRole role, uint32_t c) {
-    return near(now, role, kChannels + c);
-  }
-  // The values that predictions use: those of pixels, with holes filled.
-  L3_INLINE Records value(const uint16_t* now, NeighbourRole role, uint32_t c, uint32_t part) const {
-    const Records seen = near(now, role, c);
-    if constexpr (kHasHoles) return W::select(W::same(seen, hole()), last_value_[part], seen);
+  // Values with the bias, and with holes filled. `now` is that of lane part * kNumbers.
+  L3_INLINE Numbers value(const Value* now, NeighbourRole role, uint32_t c, uint32_t part) const {
+    const Numbers seen = biased(now + place_of(role, c));
+    if constexpr (kHasHoles)
+      return W::select(W::same(seen, hole_number()), biased(last_value_ + part * kNumbers), seen);
     return seen;
   }
-  L3_INLINE Records hole() const { return W::all_records(tables_.hole_value ^ kValueBias); }
+  L3_INLINE static Numbers biased(const uint16_t* from) { return W::load_records(from); }
+  L3_INLINE static Numbers biased(const uint8_t* from) { return W::flipped(W::wide(from)); }
+  L3_INLINE Numbers hole_number() const { return W::all_records(tables_.hole_value ^ kValueBias); }
+  L3_INLINE Values hole() const { return all(tables_.hole_value ^ kNone); }
   // With holes, each lane keeps the last value that was not the hole (section 15.2).
-  L3_INLINE void track_last_value(uint32_t part, Records n, Records w) {
-    const Records last = W::select(W::same(n, hole()), last_value_[part], n);
-    last_value_[part] = W::select(W::same(w, hole()), last, w);
+  L3_INLINE void track_last_value(uint32_t part, Values n, Values w) {
+    const Values last = W::select(W::same(n, hole()), W::load_records(last_value_ + part * kRecords), n);
+    W::store_records(last_value_ + part * kRecords, W::select(W::same(w, hole()), last, w));
   }
 
   // ---- still pixels
 
   L3_INLINE void copy_still(uint32_t part) {
-    const uint16_t* const now = now_ + part * kRecords;
-    Records level = W::all_records(0xFFFF);
-    for (uint32_t c = 0; c < channels(); ++c) {
-      level = W::both(level, W::same(near(now, kRoleN, c), near(now, kRoleNw, c)));
-    }
-    for (uint32_t c = 0; c < channels(); ++c) {
+    const Value* const now = now_ + part * kRecords;
+    const Values level = equal(now, kRoleN, kRoleNw);
+    for (uint32_t c = 0; c < kChannels; ++c) {
       here_[c][part] = W::select(level, near(now, kRoleW, c), near(now, kRoleN, c));
     }
   }
-  // Passes steps in which all lanes are still, of one channel, with the neighbours in registers. Leaves the records
-  // that copy_still() needs.
+  // Passes steps in which all lanes are still, with the neighbours in registers. Leaves the records that copy_still()
+  // needs.
   L3_INLINE void pass_without_records(uint32_t steps) {
-    Records w[kRecordParts], ne[kRecordParts], n[kRecordParts], nw[kRecordParts];
-    L3_UNROLL_RECORDS {
-      const uint16_t* const now = now_ + part * kRecords;
-      w[part] = near(now, kRoleW, 0);
-      ne[part] = near(now, kRoleNe, 0);
-      n[part] = near(now, kRoleN, 0);
-      nw[part] = near(now, kRoleNw, 0);
+    Values w[kChannels][kRecordParts], ne[kChannels][kRecordParts], n[kChannels][kRecordParts],
+        nw[kChannels][kRecordParts];
+    for (uint32_t c = 0; c < kChannels; ++c) {
+      L3_UNROLL_RECORDS {
+        const Value* const now = now_ + part * kRecords;
+        w[c][part] = near(now, kRoleW, c);
+        ne[c][part] = near(now, kRoleNe, c);
+        n[c][part] = near(now, kRoleN, c);
+        nw[c][part] = near(now, kRoleNw, c);
+      }
     }
     auto delayed = this->delay_.run();
+    alignas(64) Value own[kLanes];
     for (uint32_t left = steps; left > 0;) {
       const uint32_t count = smaller(left, this->sink_.steps_to_flush(step_));
-      uint16_t* here = this->sink_.place(step_);
-      for (uint32_t i = 0; i < count; ++i, here += kLanes) {
-        L3_UNROLL_RECORDS {
-          if constexpr (kHasHoles) track_last_value(part, n[part], w[part]);
-          w[part] = W::select(W::same(n[part], nw[part]), w[part], n[part]);
-          W::store_records(here + part * kRecords, w[part]);
+      for (uint32_t i = 0; i < count; ++i) {
+        if constexpr (kHasHoles) {
+          L3_UNROLL_RECORDS track_last_value(part, n[0][part], w[0][part]);
         }
-        delayed.next();
-        delayed.put(0, here + lanes_ - 2);
-        if constexpr (!kLiteral) delayed.put_nothing(1);
-        const Records from_last = W::repeat_two(delayed.get(0));
         L3_UNROLL_RECORDS {
-          nw[part] = n[part];
-          n[part] = ne[part];
-          ne[part] = W::shift_up_one(w[part], part == 0 ? from_last : w[part - 1]);
+          Values level = W::same(n[0][part], nw[0][part]);
+          for (uint32_t c = 1; c < kChannels; ++c) level = W::both(level, W::same(n[c][part], nw[c][part]));
+          for (uint32_t c = 0; c < kChannels; ++c) w[c][part] = W::select(level, w[c][part], n[c][part]);
+        }
+        put_pixels(step_ + i, w);
+        delayed.next();
+        for (uint32_t c = 0; c < kChannels; ++c) {
+          L3_UNROLL_RECORDS W::store_records(own + part * kRecords, w[c][part]);
+          delayed.put(c, own + lanes_ - 2);
+          const Values from_last = W::repeat_two(delayed.get(c));
+          L3_UNROLL_RECORDS {
+            nw[c][part] = n[c][part];
+            n[c][part] = ne[c][part];
+            ne[c][part] = W::shift_up_one(w[c][part], part == 0 ? from_last : w[c][part - 1]);
+          }
         }
       }
       left -= count;
@@ -96,82 +125,99 @@ class TokenRecords : protected RecordLoop<W, (kUse == TokenUse::literal ? 1 : 2)
       this->sink_.end_step(step_ - 1);
     }
     this->delay_.end(delayed);
-    L3_UNROLL_RECORDS {
-      uint16_t* const now = now_ + part * kRecords;
-      W::store_records(now + place_of(kRoleW, 0), w[part]);
-      W::store_records(now + place_of(kRoleNe, 0), ne[part]);
-      W::store_records(now + place_of(kRoleN, 0), n[part]);
-      W::store_records(now + place_of(kRoleNw, 0), nw[part]);
+    if constexpr (!kLiteral) errors_.delay_.pass(steps);
+    for (uint32_t c = 0; c < kChannels; ++c) {
+      L3_UNROLL_RECORDS {
+        Value* const now = now_ + part * kRecords;
+        W::store_records(now + place_of(kRoleW, c), w[c][part]);
+        W::store_records(now + place_of(kRoleNe, c), ne[c][part]);
+        W::store_records(now + place_of(kRoleN, c), n[c][part]);
+        W::store_records(now + place_of(kRoleNw, c), nw[c][part]);
+      }
     }
   }
 
   // ---- what a step has decoded
 
+  // Gives the pixels of a step to the sink.
+  L3_INLINE void put_pixels(uint32_t step, const Values (&pixels)[kChannels][kRecordParts]) {
+    if constexpr (kAreWords) {
+      Lanes words[W::kParts];
+      W::words_of(pixels[0], kRecordParts, kChannels, words);
+      L3_UNROLL_UP_TO(W::kParts) W::store(this->sink_.place(step) + part * W::kPartLanes, words[part]);
+    } else {
+      for (uint32_t c = 0; c < kChannels; ++c) {
+        L3_UNROLL_RECORDS W::store_records(this->sink_.place(step, c) + part * kRecords, pixels[c][part]);
+      }
+    }
+  }
   // Keeps it. `lead` is the column of lane 0.
   L3_INLINE void keep_records(uint32_t lead) {
     const auto ends = this->delay_.ends(lanes_);
-    uint16_t* const now = now_;
-    for (uint32_t c = 0; c < channels(); ++c) {
-      this->keep(now, c, here_[c], ends);
-      L3_UNROLL_RECORDS W::store_records(this->sink_.place(step_, c) + part * kRecords, here_[c][part]);
-    }
-    if constexpr (!kLiteral) keep_errors(now, ends);
+    Value* const now = now_;
+    for (uint32_t c = 0; c < kChannels; ++c) this->keep(now, c, here_[c], ends);
+    put_pixels(step_, here_);
+    if constexpr (!kLiteral) keep_errors();
     if (tables_.follow) {
       const uint32_t behind = 2 * (lanes_ - 1);
-      const uint16_t* values[kChannels] = {};
-      for (uint32_t c = 0; c < channels(); ++c) values[c] = this->sink_.place(step_, c);
+      const typename Follow::Number* numbers[kChannels];
+      for (uint32_t c = 0; c < kChannels; ++c) numbers[c] = this->sink_.place(step_, kAreWords ? 0 : c);
       follow_.end_step(step_, lead >= behind ? lead - behind : lead + this->period_ - behind, lanes_that_differ(),
-                       here_, values);
+                       here_, numbers);
     }
   }
   // The same for errors. Most of them are 0: what is 0 already is not stored again.
-  template <class Ends>
-  L3_INLINE void keep_errors(uint16_t* now, const Ends& ends) {
-    static_assert(Base::kSteps < 32);
-    const uint32_t bit = 1u << (static_cast<uint32_t>(now - this->steps_[0]) / kStepRecords);
+  L3_INLINE void keep_errors() {
+    static_assert(kSteps < 32);
+    const auto ends = errors_.delay_.ends(lanes_);
+    uint16_t* const now = errors_.now_;
+    const uint32_t bit = 1u << (static_cast<uint32_t>(now - errors_.steps_[0]) / Errors::kStepRecords);
     uint32_t from_last[kChannels];
-    std::memcpy(from_last, ends.from[kChannels], sizeof(from_last));
+    std::memcpy(from_last, ends.from, sizeof(from_last));
     uint32_t delayed = 0;
     for (uint32_t c = 0; c < kChannels; ++c) delayed |= from_last[c];
     if (!any_escaped_ && delayed == 0) {
-      std::memset(ends.to[kChannels], 0, sizeof(from_last));
-      if ((this->noisy_ & bit) == 0) return;
-      this->noisy_ &= ~bit;
-      L3_UNROLL_RECORDS {
-        for (uint32_t c = 0; c < kChannels; ++c) {
-          for (const auto kind : {Base::kOwn, Base::kAbove, Base::kAboveTwo}) {
-            W::store_records(now + place_of(kind, kChannels + c) + part * kRecords, W::all_records(0));
-          }
-        }
-      }
+      std::memset(ends.to, 0, sizeof(from_last));
+      if ((noisy_ & bit) == 0) return;
+      noisy_ &= ~bit;
+      for (uint32_t i = 0; i < Errors::kStepRecords; i += kNumbers) W::store_records(now + i, W::all_records(0));
       return;
     }
-    this->noisy_ |= bit;
-    for (uint32_t c = 0; c < channels(); ++c) this->keep(now, kChannels + c, error_here_[c], ends);
+    noisy_ |= bit;
+    for (uint32_t c = 0; c < channels(); ++c) errors_.keep(now, c, error_here_[c], ends);
+  }
+  // Goes on to the next step's records of errors.
+  L3_INLINE void next_errors() {
+    errors_.now_ += Errors::kStepRecords;
+    if (!errors_.make_room()) return;
+    constexpr uint32_t kFirst = (1u << Errors::kBack) - 1;
+    noisy_ = (noisy_ & ~kFirst) | (noisy_ >> (kSteps - Errors::kBack) & kFirst);
   }
   // The lanes whose pixel is not the one that it follows.
   L3_INLINE uint32_t lanes_that_differ() const {
     if (!follow_.asks()) return 0;
-    Records equal[kRecordParts];
+    Values equal[kRecordParts];
     L3_UNROLL_RECORDS {
-      equal[part] = W::all_records(0xFFFF);
-      for (uint32_t c = 0; c < channels(); ++c) {
-        const Records followed = follow_.followed(c, part);
-        equal[part] = W::both(equal[part], W::same(here_[c][part], followed));
+      equal[part] = W::same(here_[0][part], follow_.followed(0, part));
+      for (uint32_t c = 1; c < kChannels; ++c) {
+        equal[part] = W::both(equal[part], W::same(here_[c][part], follow_.followed(c, part)));
       }
     }
     return ~lanes_of(equal);
   }
-  L3_INLINE uint32_t lanes_of(const Records* records) const {
+  L3_INLINE uint32_t lanes_of(const Values* masks) const {
     uint32_t lanes = 0;
-    L3_UNROLL_RECORDS lanes |= W::record_bits(records[part]) << (part * kRecords);
+    L3_UNROLL_RECORDS lanes |= W::record_bits(masks[part]) << (part * kRecords);
     return lanes;
   }
 
   const TokenTables& tables_;
   bool any_escaped_ = false;  // whether the step may have errors
-  Records here_[kChannels][kRecordParts] = {}, error_here_[kChannels][kRecordParts] = {};
-  Records last_value_[kRecordParts] = {};
+  Values here_[kChannels][kRecordParts] = {};
+  Numbers error_here_[kChannels][kNumberParts] = {};
+  alignas(64) Value last_value_[kLanes];
+  uint32_t noisy_ = UINT32_MAX;  // a bit for each of the steps of errors_ that may have errors other than 0
+  Errors errors_;
   Follow follow_;
 
  private:

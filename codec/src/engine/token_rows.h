@@ -2,19 +2,26 @@
 #pragma once
 
 #include <cstring>
+#include <type_traits>
 
 #include "engine/skewed_rows.h"
-#include "models/token.h"
+#include "engine/token_warp.h"
 
 namespace l3 {
 
-template <class W, uint32_t kChannels>
-class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChannels> {
+template <class W, uint32_t kChannels, class Value>
+class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
+                                    std::conditional_t<kPixelsAreWords<kChannels, Value>, uint32_t, Value>,
+                                    kPixelsAreWords<kChannels, Value> ? 1 : kChannels> {
+  static constexpr bool kAreWords = kPixelsAreWords<kChannels, Value>;
+  using Number = std::conditional_t<kAreWords, uint32_t, Value>;
+
  public:
   L3_INLINE TokenRows(const TileOutput& out, const TokenTables& tables)
-      : SkewedRows<TokenRows, W, uint16_t, kChannels>(out), tables_(tables) {
+      : SkewedRows < TokenRows,
+  W, Number, kAreWords ? 1 : kChannels > (out), tables_(tables) {
     if (tables.depth[0] > 8 || kChannels > 1) return;
-    this->are_bytes_ = true;
+    are_bytes_ = true;
     if (out.colours != nullptr || (tables.listing == Listing::colours && tables.channels > 1 && tables.bits <= 8)) {
       list_colours(out.colours != nullptr ? out.colour_bytes : tables.channels);
       return;
@@ -27,12 +34,10 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   }
 
   L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, uint32_t lane, uint32_t step) const {
-    if constexpr (kChannels == 1) {
-      if (this->are_bytes_) {
-        store_bytes(row, at, count, this->bytes(lane, step));
-      } else {
-        store_words(row, at, count, this->numbers(0, lane, step));
-      }
+    if constexpr (kChannels == 1 && sizeof(Value) == 1) {
+      store_bytes(row, at, count, this->numbers(0, lane, step));
+    } else if constexpr (kChannels == 1) {
+      store_words(row, at, count, this->numbers(0, lane, step));
     } else if (tables_.bits > 8) {
       put_samples(reinterpret_cast<uint16_t*>(row) + size_t{at} * tables_.channels, count, lane, step);
     } else {
@@ -41,7 +46,7 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   }
   // Puts pixels of a row from the first column on that is requested.
   L3_INLINE void store_numbers(uint8_t* row, uint32_t count, const uint16_t* numbers) const {
-    if (!this->are_bytes_ || (listed_channels_ == 0 && tables_.listing == Listing::none)) {
+    if (!are_bytes_ || (listed_channels_ == 0 && tables_.listing == Listing::none)) {
       return store_words(row, 0, count, numbers);
     }
     for (uint32_t at = 0; at < count; at += kByteRun) {
@@ -87,9 +92,11 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   template <class Sample>
   L3_INLINE void put_samples(Sample* to, uint32_t count, uint32_t lane, uint32_t step) const {
     const uint32_t channels = tables_.channels;
-    if constexpr (kChannels > 1 && sizeof(Sample) == 1) {
-      if (tables_.listing == Listing::none && channels == kChannels) {
-        return put_bytes<kChannels>(to, count, lane, step);
+    if constexpr (kAreWords && sizeof(Sample) == 1) {
+      if (tables_.listing == Listing::none) {
+        const uint32_t* const pixels = this->numbers(0, lane, step);
+        if (channels == kChannels) return W::template store_pixels<kChannels>(to, pixels, count);
+        return W::template store_pixels<2>(to, pixels, count);
       }
     }
     if (tables_.listing == Listing::none) {
@@ -105,8 +112,8 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
     }
   }
   // Puts the samples of one engine channel.
-  template <class Sample, class Number>
-  L3_INLINE void put_one(Sample* to, uint32_t count, const Number* numbers) const {
+  template <class Sample, class V>
+  L3_INLINE void put_one(Sample* to, uint32_t count, const V* numbers) const {
     if (tables_.channels == 1) {
       put_gray(to, count, numbers);
     } else if (tables_.channels == 4) {
@@ -118,13 +125,13 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
     }
   }
   // Puts the samples of an image of one channel. A list has a sample for every value that a pixel may have.
-  template <class Sample, class Number>
-  L3_INLINE void put_gray(Sample* to, uint32_t count, const Number* numbers) const {
+  template <class Sample, class V>
+  L3_INLINE void put_gray(Sample* to, uint32_t count, const V* numbers) const {
     if (tables_.listing == Listing::none) {
       put_vectors(to, count, numbers, [](typename W::Records v) { return v; });
       return;
     }
-    if constexpr (sizeof(Number) == 1) {
+    if constexpr (sizeof(V) == 1) {
       if (put_short(to, count, numbers)) return;
     }
     for (uint32_t i = 0; i < count; ++i) to[i] = static_cast<Sample>(tables_.values[value_of(numbers[i])]);
@@ -162,12 +169,12 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   }
   L3_INLINE static typename W::Records load_values(const uint8_t* numbers) { return W::load_bytes(numbers); }
   // Puts what a function makes of a vector of values. The last vector may overlap with the one before.
-  template <class Sample, class Number, class F>
-  L3_INLINE void put_vectors(Sample* to, uint32_t count, const Number* numbers, const F& map) const {
+  template <class Sample, class V, class F>
+  L3_INLINE void put_vectors(Sample* to, uint32_t count, const V* numbers, const F& map) const {
     if (count < W::kRecords) {
       Sample few[W::kRecords];
-      Number padded[W::kRecords] = {};
-      std::memcpy(padded, numbers, sizeof(Number) * count);
+      V padded[W::kRecords] = {};
+      std::memcpy(padded, numbers, sizeof(V) * count);
       W::store_samples(few, map(load_values(padded)));
       std::memcpy(to, few, sizeof(Sample) * count);
       return;
@@ -177,15 +184,6 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
     };
     for (uint32_t i = 0; i + W::kRecords < count; i += W::kRecords) put(i);
     put(count - W::kRecords);
-  }
-  // Puts the values of a known number of channels. The bias does not change their lower eight bits.
-  template <uint32_t kCount, class Sample>
-  L3_INLINE void put_bytes(Sample* __restrict to, uint32_t count, uint32_t lane, uint32_t step) const {
-    uint32_t words[TokenRows::kMostSteps];
-    const uint16_t* numbers[kCount];
-    for (uint32_t c = 0; c < kCount; ++c) numbers[c] = this->numbers(c, lane, step);
-    for (uint32_t i = 0; i < count; ++i) words[i] = word_of<kCount>([&](uint32_t c) { return numbers[c][i]; });
-    W::template store_pixels<kCount>(to, words, count);
   }
   // Lists the colour of each value, a byte for each channel.
   void list_colours(uint32_t channels) {
@@ -206,8 +204,8 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
     W::template store_pixels<kCount>(to, words, count);
   }
   // Puts the colours that a model lists, of a known number of channels.
-  template <uint32_t kCount, class Sample, class Number>
-  L3_INLINE void put_colours(Sample* to, uint32_t count, const Number* numbers) const {
+  template <uint32_t kCount, class Sample, class V>
+  L3_INLINE void put_colours(Sample* to, uint32_t count, const V* numbers) const {
     static constexpr uint16_t kNone[kCount] = {};
     const uint32_t listed = tables_.value_count[0];
     const auto colour_of = [&](uint32_t i) __attribute__((always_inline)) {
@@ -233,11 +231,14 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels>, W, uint16_t, kChann
   template <class Sample, class F>
   L3_INLINE void put_mapped(Sample* to, uint32_t stride, uint32_t count, uint32_t channel, uint32_t lane, uint32_t step,
                             const F& map) const {
-    const uint16_t* const numbers = this->numbers(channel, lane, step);
-    for (uint32_t i = 0; i < count; ++i, to += stride) *to = static_cast<Sample>(map(numbers[i] ^ kValueBias));
+    const Number* const numbers = this->numbers(kAreWords ? 0 : channel, lane, step);
+    for (uint32_t i = 0; i < count; ++i, to += stride) {
+      *to = static_cast<Sample>(map(kAreWords ? numbers[i] >> (8 * channel) & 0xFF : numbers[i] ^ kValueBias));
+    }
   }
 
   const TokenTables& tables_;
+  bool are_bytes_ = false;                            // whether values of one channel are below 256
   uint32_t listed_channels_ = 0;                      // of colours_, or 0 if it is not used
   alignas(64) uint8_t low_[64] = {}, high_[64] = {};  // the bytes of each value's sample, of at most 64 values
   uint32_t colours_[kChannels == 1 ? 256 : 1];        // the pixel of each value; stack is scarce

@@ -1,5 +1,5 @@
 // What decoding tiles of token models adds to a DenseWarp on processors: records of values and errors, 16 bits for each
-// lane, and sums of 32 bits.
+// lane; records of bytes, for values below 256; and sums of 32 bits.
 //
 // Everything here works on any processor. targets/token_warp_*.h replace what SSE, AVX2 and NEON do faster.
 #pragma once
@@ -9,10 +9,14 @@
 
 namespace l3 {
 
+// A pixel of several channels is one word if its values are bytes.
+template <uint32_t kChannels, class Value>
+constexpr bool kPixelsAreWords = kChannels > 1 && sizeof(Value) == 1;
+
 // `Self` is the derived warp, whose replacements of functions are used here. `Base` is its DenseWarp.
 template <class Self, class Base>
 struct TokenWarp : Base {
-  using Base::kPartLanes, Base::kRecords, Base::kPartsOfRecords, Base::all_records;
+  using Base::kParts, Base::kPartLanes, Base::kRecords, Base::kPartsOfRecords, Base::all_records;
   using typename Base::Lanes, typename Base::Mask, typename Base::Records;
   using Short = ShortVectors<Base::kBytes>;
   using Shorts = typename Short::Shorts;
@@ -24,11 +28,6 @@ struct TokenWarp : Base {
 
   // ---- records
 
-  L3_INLINE static Records record_numbers(uint32_t part) {
-    Records r;
-    for (uint32_t i = 0; i < kRecords; ++i) r.v[i] = static_cast<uint16_t>(part * kRecords + i);
-    return r;
-  }
   L3_INLINE static Records both(Records a, Records b) { return {a.v & b.v}; }
   L3_INLINE static Records either(Records a, Records b) { return {a.v | b.v}; }
   L3_INLINE static Records exclusive(Records a, Records b) { return {a.v ^ b.v}; }
@@ -56,6 +55,16 @@ struct TokenWarp : Base {
     return {((a.v & ~above) | above) & 255};
   }
 
+  // A number in all records of a vector.
+  template <class R>
+  L3_INLINE static R filled(uint32_t value) {
+    if constexpr (std::is_same_v<R, Records>) {
+      return Base::all_records(value);
+    } else {
+      return {ByteNumbers{} + static_cast<uint8_t>(value)};
+    }
+  }
+
   // The records of two vectors in turn, in two vectors: 4 from each to 8 lanes of the first one, 4 to the second one.
   L3_INLINE static void interleave(Records a, Records b, Records* two) {
     const auto turns = Short::interleave((Shorts)a.v, (Shorts)b.v);
@@ -78,6 +87,90 @@ struct TokenWarp : Base {
     const Numbers end = (Numbers)((Shorts)a >> 15) ^ 0x7FFF;
     const Shorts error = (Shorts)((end & overflows) | (wrapped & ~overflows));
     return {(Numbers)Short::larger(error, Shorts{} - int16_t{kMaxTokenError})};
+  }
+
+  // ---- records of bytes
+
+  static constexpr uint32_t kByteRecords = Base::kBytes < kLanes ? Base::kBytes : kLanes;  // in a vector
+  static constexpr uint32_t kByteParts = kLanes / kByteRecords, kPartsOfBytes = kParts / kByteParts;
+  using ByteNumbers = typename VectorTypes<kByteRecords>::U8;
+  struct ByteRecords {
+    ByteNumbers v;
+  };
+  using Base::load_records, Base::store_records, Base::repeat_two, Base::shift_up_one, Base::shift_up_two;
+  L3_INLINE static ByteRecords load_records(const uint8_t* from) {
+    ByteRecords r;
+    std::memcpy(&r.v, from, kByteRecords);
+    return r;
+  }
+  L3_INLINE static void store_records(uint8_t* to, ByteRecords a) { std::memcpy(to, &a.v, kByteRecords); }
+  L3_INLINE static ByteRecords repeat_two(const uint8_t* two) {
+    typename VectorTypes<kByteRecords>::U16 v{};
+    uint16_t both;
+    std::memcpy(&both, two, 2);
+    return {(ByteNumbers)(v + both)};
+  }
+  L3_INLINE static ByteRecords shift_up_one(ByteRecords a, ByteRecords before) {
+    return shift_up_by<1>(a, before, std::make_integer_sequence<int, static_cast<int>(kByteRecords)>{});
+  }
+  L3_INLINE static ByteRecords shift_up_two(ByteRecords a, ByteRecords before) {
+    return shift_up_by<2>(a, before, std::make_integer_sequence<int, static_cast<int>(kByteRecords)>{});
+  }
+  L3_INLINE static ByteRecords both(ByteRecords a, ByteRecords b) { return {a.v & b.v}; }
+  L3_INLINE static ByteRecords either(ByteRecords a, ByteRecords b) { return {a.v | b.v}; }
+  L3_INLINE static ByteRecords without(ByteRecords a, ByteRecords b) { return {a.v & ~b.v}; }
+  L3_INLINE static ByteRecords sum(ByteRecords a, ByteRecords b) { return {a.v + b.v}; }
+  // Masks, as those of records.
+  L3_INLINE static ByteRecords same(ByteRecords a, ByteRecords b) { return {(ByteNumbers)(a.v == b.v)}; }
+  L3_INLINE static ByteRecords not_less(ByteRecords a, ByteRecords b) { return {(ByteNumbers)(a.v >= b.v)}; }
+  L3_INLINE static ByteRecords select(ByteRecords mask, ByteRecords a, ByteRecords b) {
+    return {(a.v & mask.v) | (b.v & ~mask.v)};
+  }
+  L3_INLINE static bool any(ByteRecords mask) {
+    const auto words = (typename VectorTypes<kByteRecords>::U64)mask.v;
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < kByteRecords / 8; ++i) all |= words[i];
+    return all != 0;
+  }
+  L3_INLINE static uint32_t record_bits(ByteRecords mask) {
+    uint32_t r = 0;
+    for (uint32_t i = 0; i < kByteRecords; ++i) r |= (mask.v[i] & 1u) << i;
+    return r;
+  }
+  // The bytes as records of 16 bits, and the other way round: the lower bytes of records.
+  L3_INLINE static Records wide(const uint8_t* from) { return Self::load_bytes(from); }
+  L3_INLINE static ByteRecords packed(const Records* a) {
+    ByteRecords r;
+    for (uint32_t i = 0; i < kByteRecords; ++i) r.v[i] = static_cast<uint8_t>(a[i / kRecords].v[i % kRecords]);
+    return r;
+  }
+  // Masks of bytes as masks of records.
+  L3_INLINE static Records wide_mask(const ByteRecords* masks, uint32_t part) {
+    Records r;
+    for (uint32_t i = 0; i < kRecords; ++i) {
+      const uint32_t lane = part * kRecords + i;
+      r.v[i] = static_cast<uint16_t>(masks[lane / kByteRecords].v[lane % kByteRecords] * 0x101);
+    }
+    return r;
+  }
+  L3_INLINE static Records wide_mask(const Records* masks, uint32_t part) { return masks[part]; }
+  // Four channels of pixels from a word for each pixel, the first one in the lowest byte, and the other way round.
+  L3_INLINE static void channels_of(const Lanes* words, ByteRecords* channels, uint32_t stride) {
+    for (uint32_t i = 0; i < kLanes; ++i) {
+      for (uint32_t c = 0; c < 4; ++c) {
+        channels[c * stride + i / kByteRecords].v[i % kByteRecords] =
+            static_cast<uint8_t>(words[i / kPartLanes].v[i % kPartLanes] >> (8 * c));
+      }
+    }
+  }
+  L3_INLINE static void words_of(const ByteRecords* channels, uint32_t stride, uint32_t count, Lanes* words) {
+    for (uint32_t i = 0; i < kLanes; ++i) {
+      uint32_t word = 0;
+      for (uint32_t c = 0; c < count; ++c) {
+        word |= uint32_t{channels[c * stride + i / kByteRecords].v[i % kByteRecords]} << (8 * c);
+      }
+      words[i / kPartLanes].v[i % kPartLanes] = word;
+    }
   }
 
   // ---- sums: of the products of two records each and their weights, in an order of the processor's
@@ -163,10 +256,25 @@ struct TokenWarp : Base {
   L3_INLINE static void store_places(Records contexts, const Lanes* states, uint32_t* places) {
     Lanes words[kPartsOfRecords];
     Self::widen(contexts, words);
-    for (uint32_t i = 0; i < kPartsOfRecords; ++i) {
-      const Lanes bucket = (states[i] & constant<kProbabilities - kProbabilities / kTokenBuckets>) << 10;
-      Base::store(places + i * kPartLanes, words[i] | bucket);
-    }
+    for (uint32_t i = 0; i < kPartsOfRecords; ++i) store_place(words[i], states[i], places + i * kPartLanes);
+  }
+  L3_INLINE static void store_places(ByteRecords contexts, const Lanes* states, uint32_t* places) {
+    Lanes words[kPartsOfBytes];
+    Self::widen(contexts, words);
+    for (uint32_t i = 0; i < kPartsOfBytes; ++i) store_place(words[i], states[i], places + i * kPartLanes);
+  }
+  // The same for contexts that are pairs of a pattern and a number below 32.
+  L3_INLINE static void store_places(Records patterns, Records numbers, const Lanes* states, uint32_t* places) {
+    store_places(either(patterns << 5, numbers), states, places);
+  }
+  L3_INLINE static void store_places(ByteRecords patterns, ByteRecords numbers, const Lanes* states, uint32_t* places) {
+    Lanes words[kPartsOfBytes];
+    Self::widen(patterns, numbers, words);
+    for (uint32_t i = 0; i < kPartsOfBytes; ++i) store_place(words[i], states[i], places + i * kPartLanes);
+  }
+  L3_INLINE static void store_place(Lanes context, Lanes state, uint32_t* to) {
+    const Lanes bucket = (state & constant<kProbabilities - kProbabilities / kTokenBuckets>) << 10;
+    Base::store(to, context | bucket);
   }
 
   // ---- between records and lanes
@@ -181,6 +289,47 @@ struct TokenWarp : Base {
     return r;
   }
   L3_INLINE static Records mask_records(const Mask* masks) { return Self::narrow(masks); }
+  L3_INLINE static void widen(ByteRecords a, Lanes* words) {
+    for (uint32_t i = 0; i < kByteRecords; ++i) words[i / kPartLanes].v[i % kPartLanes] = a.v[i];
+  }
+  // 32 a + b
+  L3_INLINE static void widen(ByteRecords a, ByteRecords b, Lanes* words) {
+    for (uint32_t i = 0; i < kByteRecords; ++i) words[i / kPartLanes].v[i % kPartLanes] = a.v[i] << 5 | b.v[i];
+  }
+  // Lanes that are below 256.
+  L3_INLINE static ByteRecords narrow_to_bytes(const Lanes* words) {
+    ByteRecords r;
+    for (uint32_t i = 0; i < kByteRecords; ++i) {
+      r.v[i] = static_cast<uint8_t>(words[i / kPartLanes].v[i % kPartLanes]);
+    }
+    return r;
+  }
+  L3_INLINE static ByteRecords mask_bytes(const Mask* masks) { return Self::narrow_to_bytes(masks); }
+  // The same for either kind of records.
+  template <class R>
+  L3_INLINE static R narrowed(const Lanes* words) {
+    if constexpr (std::is_same_v<R, Records>) {
+      return Self::narrow(words);
+    } else {
+      return Self::narrow_to_bytes(words);
+    }
+  }
+  template <class R>
+  L3_INLINE static R masks(const Mask* of) {
+    if constexpr (std::is_same_v<R, Records>) {
+      return Self::mask_records(of);
+    } else {
+      return Self::mask_bytes(of);
+    }
+  }
+  L3_INLINE static Mask lane_mask(const ByteRecords* masks, uint32_t part) {
+    Lanes mask;
+    for (uint32_t i = 0; i < kPartLanes; ++i) {
+      const uint32_t lane = part * kPartLanes + i;
+      mask.v[i] = masks[lane / kByteRecords].v[lane % kByteRecords] != 0 ? UINT32_MAX : 0;
+    }
+    return mask;
+  }
   // The mask of a part of lanes, among the masks of all records.
   L3_INLINE static Mask lane_mask(const Records* masks, uint32_t part) {
     Lanes words[kPartsOfRecords];
@@ -209,8 +358,20 @@ struct TokenWarp : Base {
 
   // ---- lanes
 
+  // Words at these places.
+  L3_INLINE static Lanes gather(const uint32_t* words, const uint32_t* at) {
+    Lanes r;
+    for (uint32_t i = 0; i < kPartLanes; ++i) r.v[i] = words[at[i]];
+    return r;
+  }
   L3_INLINE static Lanes shifted_left(Lanes a, Lanes count) { return {a.v << count.v}; }
   L3_INLINE static Lanes shifted_right(Lanes a, Lanes count) { return {a.v >> count.v}; }
+
+ private:
+  template <int kBy, int... kIndex>
+  L3_INLINE static ByteRecords shift_up_by(ByteRecords a, ByteRecords before, std::integer_sequence<int, kIndex...>) {
+    return {__builtin_shufflevector(before.v, a.v, (static_cast<int>(kByteRecords) - kBy + kIndex)...)};
+  }
 };
 
 // A warp for tiles whose lanes all fit the first kCount vectors of records. Loops over parts have as many turns as the

@@ -165,12 +165,12 @@ struct WordWarp {
       for (uint32_t k = 0; k < 8; ++k) to[k * to_row + i] = from[i * from_row + k];
     }
   }
-  // Transposes the lower bytes of 16 by kLanes numbers, of which the first `lanes` count.
-  L3_INLINE static void turn_bytes(const uint16_t* from, size_t from_row, uint32_t lanes, uint8_t* to, size_t to_row) {
+  // Transposes 16 by kLanes bytes, of which the first `lanes` of each row count.
+  L3_INLINE static void turn_bytes(const uint8_t* from, uint32_t lanes, uint8_t* to, size_t to_row) {
     typedef uint8_t Row __attribute__((vector_size(16)));
     for (uint32_t lane = 0; lane < lanes; lane += 16) {
       Row r[16], s[16];
-      for (size_t i = 0; i < 16; ++i) r[i] = Self::lower_bytes(from + i * from_row + lane);
+      for (size_t i = 0; i < 16; ++i) std::memcpy(&r[i], from + i * kLanes + lane, 16);
       const auto exchange = [](const Row* a, Row* b) __attribute__((always_inline)) {
         for (int i = 0; i < 8; ++i) {
           b[2 * i] = __builtin_shufflevector(a[i], a[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -184,14 +184,6 @@ struct WordWarp {
       exchange(s, r);
       for (size_t i = 0; i < 16; ++i) std::memcpy(to + (lane + i) * to_row, &r[i], 16);
     }
-  }
-  // Of 16 numbers.
-  L3_INLINE static auto lower_bytes(const uint16_t* from) {
-    typedef uint8_t Row __attribute__((vector_size(16)));
-    typedef uint16_t Numbers __attribute__((vector_size(32)));
-    Numbers numbers;
-    std::memcpy(&numbers, from, sizeof(numbers));
-    return __builtin_convertvector(numbers, Row);
   }
   // Stores the first kChannels bytes of each word.
   template <uint32_t kChannels>

@@ -1,5 +1,6 @@
 // Decodes tiles of token models and of bit models with NEON.
 #include "engine/bit_loop.h"
+#include "engine/byte_records_16.h"
 #include "engine/token_body.h"
 #include "targets/dense_warp_neon.h"
 #include "targets/target.h"
@@ -7,9 +8,9 @@
 namespace l3 {
 namespace {
 
-struct NeonTokenWarp : TokenWarp<NeonTokenWarp, NeonDenseWarp<NeonTokenWarp>> {
-  using Base = TokenWarp<NeonTokenWarp, NeonDenseWarp<NeonTokenWarp>>;
-  using Base::native, Base::lanes, Base::records, Base::select;
+struct NeonTokenWarp : ByteRecords16<TokenWarp<NeonTokenWarp, NeonDenseWarp<NeonTokenWarp>>> {
+  using Base = ByteRecords16<TokenWarp<NeonTokenWarp, NeonDenseWarp<NeonTokenWarp>>>;
+  using Base::native, Base::lanes, Base::records, Base::widen, Base::lane_mask;
 
   L3_INLINE static int16x8_t shorts_of(Records a) { return (int16x8_t)a.v; }
   L3_INLINE static uint16x8_t numbers_of(Records a) { return (uint16x8_t)a.v; }
@@ -18,6 +19,16 @@ struct NeonTokenWarp : TokenWarp<NeonTokenWarp, NeonDenseWarp<NeonTokenWarp>> {
     return {(decltype(Records::v))v};
   }
 
+  L3_INLINE static ByteRecords select(ByteRecords mask, ByteRecords a, ByteRecords b) {
+    return {(decltype(mask.v))vbslq_u8((uint8x16_t)mask.v, (uint8x16_t)a.v, (uint8x16_t)b.v)};
+  }
+  L3_INLINE static bool any(ByteRecords mask) { return vmaxvq_u8((uint8x16_t)mask.v) != 0; }
+  L3_INLINE static uint32_t record_bits(ByteRecords mask) {
+    static constexpr uint8_t kBits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    const uint8x16_t bits = vandq_u8((uint8x16_t)mask.v, vld1q_u8(kBits));
+    return uint32_t{vaddv_u8(vget_low_u8(bits))} | uint32_t{vaddv_u8(vget_high_u8(bits))} << 8;
+  }
+  using Base::select;
   L3_INLINE static Records select(Records mask, Records a, Records b) {
     return from(vbslq_u16(numbers_of(mask), numbers_of(a), numbers_of(b)));
   }

@@ -1,19 +1,24 @@
-// Records and sums of token tiles in SSE registers: four parts of eight records. Compiled for any x86-64 processor, and
-// for those with SSE4.2 and SSSE3 (x86-64-v2).
+// Records and sums of token tiles in SSE registers: four parts of eight records, or two of 16 bytes. Compiled for any
+// x86-64 processor, and for those with SSE4.2 and SSSE3 (x86-64-v2).
 #pragma once
 
-#include "engine/token_warp.h"
+#include "engine/byte_records_16.h"
 #include "targets/dense_warp_sse.h"
 
 namespace l3 {
 
 // `Self` is the derived warp. Each way of compiling needs another one.
 template <class Self>
-struct SseTokenWarp : TokenWarp<Self, SseDenseWarp<Self>> {
-  using Base = TokenWarp<Self, SseDenseWarp<Self>>;
-  using Base::native, Base::lanes, Base::records, Base::select;
-  using typename Base::Lanes, typename Base::Mask, typename Base::Records, typename Base::Sums;
+struct SseTokenWarp : ByteRecords16<TokenWarp<Self, SseDenseWarp<Self>>> {
+  using Base = ByteRecords16<TokenWarp<Self, SseDenseWarp<Self>>>;
+  using Base::native, Base::lanes, Base::records, Base::select, Base::widen, Base::lane_mask;
+  using typename Base::ByteRecords, typename Base::Lanes, typename Base::Mask, typename Base::Records,
+      typename Base::Sums;
 
+  L3_INLINE static bool any(ByteRecords mask) { return record_bits(mask) != 0; }
+  L3_INLINE static uint32_t record_bits(ByteRecords mask) {
+    return static_cast<uint32_t>(_mm_movemask_epi8((__m128i)mask.v));
+  }
   L3_INLINE static bool any(Records mask) { return _mm_movemask_epi8(native(mask)) != 0; }
   L3_INLINE static uint32_t record_bits(Records mask) {
     return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(native(mask), _mm_setzero_si128())));
@@ -43,6 +48,9 @@ struct SseTokenWarp : TokenWarp<Self, SseDenseWarp<Self>> {
     return lanes(part % 2 == 0 ? _mm_unpacklo_epi16(both, both) : _mm_unpackhi_epi16(both, both));
   }
 #if defined(__SSE4_1__)
+  L3_INLINE static ByteRecords select(ByteRecords mask, ByteRecords a, ByteRecords b) {
+    return {(decltype(mask.v))_mm_blendv_epi8((__m128i)b.v, (__m128i)a.v, (__m128i)mask.v)};
+  }
   L3_INLINE static Records select(Records mask, Records a, Records b) {
     return records(_mm_blendv_epi8(native(b), native(a), native(mask)));
   }

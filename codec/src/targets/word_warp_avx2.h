@@ -123,16 +123,11 @@ struct Avx2WordWarpOf : WordWarp<Self, 32> {
     }
   }
 
-  // All 32 lanes at once, in two halves of each register: lanes 0 to 7 and 16 to 23, then the others.
-  L3_INLINE static void turn_bytes(const uint16_t* from, size_t from_row, uint32_t lanes, uint8_t* to, size_t to_row) {
-    if (lanes <= 16) return Base::turn_bytes(from, from_row, lanes, to, to_row);
+  // All 32 lanes at once, in two halves of each register.
+  L3_INLINE static void turn_bytes(const uint8_t* from, uint32_t lanes, uint8_t* to, size_t to_row) {
+    if (lanes <= 16) return Base::turn_bytes(from, lanes, to, to_row);
     __m256i r[16], s[16];
-    const __m256i low = _mm256_set1_epi16(255);
-    for (size_t i = 0; i < 16; ++i) {
-      const __m256i* const row = reinterpret_cast<const __m256i*>(from + i * from_row);
-      r[i] = _mm256_packus_epi16(_mm256_and_si256(_mm256_loadu_si256(row), low),
-                                 _mm256_and_si256(_mm256_loadu_si256(row + 1), low));
-    }
+    for (size_t i = 0; i < 16; ++i) r[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i * kLanes));
     const auto exchange = [](const __m256i* a, __m256i* b) __attribute__((always_inline)) {
       for (int i = 0; i < 8; ++i) {
         b[2 * i] = _mm256_unpacklo_epi8(a[i], a[i + 8]);
@@ -144,9 +139,8 @@ struct Avx2WordWarpOf : WordWarp<Self, 32> {
     exchange(r, s);
     exchange(s, r);
     for (size_t i = 0; i < 16; ++i) {
-      uint8_t* const at = to + (i < 8 ? i : i + 8) * to_row;
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(at), _mm256_castsi256_si128(r[i]));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(at + 8 * to_row), _mm256_extracti128_si256(r[i], 1));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * to_row), _mm256_castsi256_si128(r[i]));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + (i + 16) * to_row), _mm256_extracti128_si256(r[i], 1));
     }
   }
 

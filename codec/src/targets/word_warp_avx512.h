@@ -66,8 +66,8 @@ struct Avx512WordWarp : WordWarp<Self, 64> {
   L3_INLINE static void transpose(const uint32_t* from, size_t from_row, uint32_t* to, size_t to_row) {
     Avx2WordWarp::transpose(from, from_row, to, to_row);
   }
-  L3_INLINE static void turn_bytes(const uint16_t* from, size_t from_row, uint32_t lanes, uint8_t* to, size_t to_row) {
-    Avx2WordWarp::turn_bytes(from, from_row, lanes, to, to_row);
+  L3_INLINE static void turn_bytes(const uint8_t* from, uint32_t lanes, uint8_t* to, size_t to_row) {
+    Avx2WordWarp::turn_bytes(from, lanes, to, to_row);
   }
   template <uint32_t kChannels>
   L3_INLINE static void store_pixels(uint8_t* to, const uint32_t* pixels, uint32_t count) {
