@@ -58,8 +58,8 @@ L3_INLINE constexpr uint32_t wide_word(uint32_t x, uint32_t y, uint32_t key) {
 }
 // The place in a word, or 0 if the word is empty or has another tag.
 L3_INLINE constexpr uint32_t wide_place(uint32_t word, uint32_t key) {
-  if (word == 0 || (word & ((1u << kTagBits) - 1)) != wide_tag(key)) return 0;
-  return follow_place(word >> kTagBits & (kMaxTileEdge - 1), word >> 22);
+  const bool is_found = (word != 0) & (((word ^ key >> (32 - kWideBits - kTagBits)) & ((1u << kTagBits) - 1)) == 0);
+  return is_found ? follow_place(word >> kTagBits & (kMaxTileEdge - 1), word >> 22) : 0;
 }
 
 // Where the place comes from.
@@ -69,15 +69,16 @@ enum FollowSource : uint32_t { kFollowNear, kFollowOne, kFollowBoth, kFollowWide
 struct FollowKept {
   uint32_t place, source;  // place 0: the near table is asked
   L3_INLINE static constexpr FollowKept of(uint32_t of_n, uint32_t of_w) {
-    if (of_n == 0) return {of_w == 0 ? 0 : of_w + kNextColumn, kFollowOne};
-    // No place is in column 0, so these are equal only if W keeps one.
-    const uint32_t place = of_n + kNextRow;
-    return {place, of_w + kNextColumn == place ? kFollowBoth : kFollowOne};
+    const uint32_t from_n = of_n + kNextRow, from_w = of_w + kNextColumn;
+    // No place is in column 0, so both are equal only if W keeps one.
+    const bool are_equal = (of_n != 0) & (from_w == from_n);
+    const uint32_t alone = of_w != 0 ? from_w : 0;
+    return {of_n != 0 ? from_n : alone, are_equal ? uint32_t{kFollowBoth} : uint32_t{kFollowOne}};
   }
   // The same where the wide table says this.
   L3_INLINE constexpr FollowKept or_wide(uint32_t wide) const {
-    if (wide == 0) return *this;
-    return {wide, wide == place ? kFollowWideToo : kFollowWide};
+    const uint32_t of_wide = wide == place ? kFollowWideToo : kFollowWide;
+    return {wide != 0 ? wide : place, wide != 0 ? of_wide : source};
   }
 };
 

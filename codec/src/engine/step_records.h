@@ -13,7 +13,7 @@
 #if defined(__clang__)
 #define L3_UNROLL_UP_TO(parts) _Pragma("clang loop unroll(full)") for (uint32_t part = 0; part < (parts); ++part)
 #else
-#define L3_UNROLL_UP_TO(parts) _Pragma("GCC unroll 8") for (uint32_t part = 0; part < (parts); ++part)
+#define L3_UNROLL_UP_TO(parts) _Pragma("GCC unroll 32") for (uint32_t part = 0; part < (parts); ++part)
 #endif
 
 namespace l3 {

@@ -93,23 +93,26 @@ class TokenFollow {
       sources[l] = static_cast<Value>(1 + found.source);
     }
     near_asked_ = lanes & ~lanes_with_places();
-    alignas(64) uint16_t near_sums[kLanes];
-    if (near_asked_ != 0) sum_near(near_sums);
-    for (uint32_t left = near_asked_; left != 0; left &= left - 1) {
-      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
-      all.near_entries[lane] = near_entry(near_sums[lane]);
-      places[lane] = near_[all.near_entries[lane]];
-      sources[lane] = 1 + kFollowNear;
+    if (near_asked_ != 0) {
+      alignas(64) uint16_t sums[kLanes];
+      sum_near(sums);
+      uint32_t* const near_entries = all.near_entries;
+      for (uint32_t l = 0; l < kStride; ++l) near_entries[l] = near_entry(sums[l]);
+      for (uint32_t left = near_asked_; left != 0; left &= left - 1) {
+        const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
+        places[lane] = near_[near_entries[lane]];
+        sources[lane] = 1 + kFollowNear;
+      }
     }
     // Places are in the tile, or one column or row beyond it.
-    const uint32_t beyond = width_ + 1, height = height_, period = steps_.period, log_lanes = steps_.log_lanes,
+    const uint32_t width = width_, height = height_, period = steps_.period, log_lanes = steps_.log_lanes,
                    last_lane = lane_count_ - 1;
     const int32_t now = static_cast<int32_t>(step);
     uint32_t* const at = all.at;
     for (uint32_t l = 0; l < kStride; ++l) {
-      const uint32_t place = places[l], y = place >> 16, x = place & 0xFFFF, lane = y & last_lane;
-      const uint32_t its_step = (y >> log_lanes) * period + x + 2 * lane - 1;
-      const bool is_ready = (place != 0) & (x != beyond) & (y != height) & (static_cast<int32_t>(its_step) < now);
+      const uint32_t place = places[l], y = place >> 16, x = (place & 0xFFFF) - 1, lane = y & last_lane;
+      const uint32_t its_step = (y >> log_lanes) * period + x + 2 * lane;
+      const bool is_ready = (x < width) & (y != height) & (static_cast<int32_t>(its_step) < now);  // x: -1 if no place
       const uint32_t ready = is_ready ? UINT32_MAX : 0;
       places[l] = place & ready;
       sources[l] = static_cast<Value>(sources[l] & ready);
@@ -121,11 +124,11 @@ class TokenFollow {
       for (uint32_t part = 0; part < W::kParts; ++part) {
         pixels[part] = W::gather(pixels_, at + part * W::kPartLanes);
       }
-      for (uint32_t l = 0; l < kStride; ++l) prefetch(at[l]);
+      L3_UNROLL_UP_TO(kStride) prefetch(at[part]);
       W::channels_of(pixels, followed_[0], kRecordParts);
     } else {
       for (uint32_t left = lanes & lanes_with_places(); left != 0; left &= left - 1) {
-        const size_t lane = static_cast<size_t>(__builtin_ctz(left));
+        const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
         all.followed[kIndices.of[lane]] = pixels_[at[lane]];
         prefetch(at[lane]);
       }
@@ -213,7 +216,7 @@ class TokenFollow {
     }
     for (uint32_t part = 0; part < W::kParts; ++part) W::store(words + part * W::kPartLanes, W::splat(0));
     for (uint32_t left = wide_asked_; left != 0; left &= left - 1) {
-      const size_t lane = static_cast<size_t>(__builtin_ctz(left));
+      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
       words[lane] = wide_[entries[lane]];
     }
   }
@@ -229,13 +232,18 @@ class TokenFollow {
     for (uint32_t l = 0; l < kStride; ++l) {
       words[l] = (here + l * next + (lead < 2 * l ? wraps : 0)) | wide_tag(keys[l]);
     }
-    for (uint32_t left = near_asked_; left != 0; left &= left - 1) {
-      const size_t lane = static_cast<size_t>(__builtin_ctz(left));
-      const uint32_t word = words[lane];
-      put(near_[lanes_->near_entries[lane]], follow_place(word >> kTagBits & (kMaxTileEdge - 1), word >> 22));
+    if (near_asked_ != 0) {
+      alignas(64) uint32_t places[kLanes];
+      for (uint32_t l = 0; l < kStride; ++l) {
+        places[l] = follow_place(words[l] >> kTagBits & (kMaxTileEdge - 1), words[l] >> 22);
+      }
+      for (uint32_t left = near_asked_; left != 0; left &= left - 1) {
+        const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
+        put(near_[lanes_->near_entries[lane]], places[lane]);
+      }
     }
     for (uint32_t left = wide_asked_; left != 0; left &= left - 1) {
-      const size_t lane = static_cast<size_t>(__builtin_ctz(left));
+      const size_t lane = static_cast<uint32_t>(__builtin_ctz(left));
       put(wide_[lanes_->entries[lane]], words[lane]);
     }
   }

@@ -166,7 +166,7 @@ class TokenLoop : TokenRecords<W, kChannels, kUse, Value, Sink> {
   }
   L3_INLINE void clear_errors() {
     for (uint32_t c = 0; c < channels() && !kLiteral; ++c) {
-      L3_UNROLL_UP_TO(kNumberParts) error_here_[c][part] = W::all_records(0);
+      L3_UNROLL_NUMBERS error_here_[c][part] = W::all_records(0);
     }
   }
   // Keeps what the step has decoded, and makes the neighbours of the next one ready.
@@ -233,21 +233,29 @@ class TokenLoop : TokenRecords<W, kChannels, kUse, Value, Sink> {
       still_[lane] = static_cast<Value>(is_still ? -1 : 0);
       if (!has_classes_ || is_still) continue;
       lane_classes_[lane] = classes;
-      entered_lanes_ |= 1u << lane;
-    }
-  }
-  // Loads the weights of the lanes that escape. Most lanes leave a block before they do.
-  L3_INLINE void prepare_escapes() {
-    for (uint32_t left = entered_lanes_ & lanes_of(escaped_); left != 0; left &= left - 1) {
-      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left)), classes = lane_classes_[lane];
-      entered_lanes_ &= ~(1u << lane);
-      for (uint32_t c = 0; c < channels(); ++c) {
-        const uint32_t* const from = held(classes_weights_[c][classes >> (8 * c) & (kMaxClasses - 1)]);
-        uint32_t* const to = held(weights_[c][0] + W::place_in_sums(lane));
-        for (uint32_t pair = 0; pair < tap_pairs(c); ++pair) to[pair * kLanes] = held(from[pair]);
+      if (tables_.match) {
+        entered_lanes_ |= 1u << lane;
+      } else if constexpr (!kLiteral) {
+        load_weights(lane);
       }
     }
-    L3_UNROLL_UP_TO(kNumberParts) {
+  }
+  L3_INLINE void load_weights(uint32_t lane) {
+    const uint32_t classes = lane_classes_[lane];
+    for (uint32_t c = 0; c < channels(); ++c) {
+      const uint32_t* const from = held(classes_weights_[c][classes >> (8 * c) & (kMaxClasses - 1)]);
+      uint32_t* const to = held(weights_[c][0] + W::place_in_sums(lane));
+      for (uint32_t pair = 0; pair < tap_pairs(c); ++pair) to[pair * kLanes] = held(from[pair]);
+    }
+  }
+  // Where pixels may repeat others, most lanes leave a block before they escape. So weights are loaded only now.
+  L3_INLINE void prepare_escapes() {
+    for (uint32_t left = entered_lanes_ & lanes_of(escaped_); left != 0; left &= left - 1) {
+      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
+      entered_lanes_ &= ~(1u << lane);
+      load_weights(lane);
+    }
+    L3_UNROLL_NUMBERS {
       wide_escaped_[part] = W::wide_mask(escaped_, part);
       has_escaped_[part] = W::any(wide_escaped_[part]);
     }
@@ -291,7 +299,7 @@ class TokenLoop : TokenRecords<W, kChannels, kUse, Value, Sink> {
   // The octaves of the activities of the first channel.
   L3_INLINE void find_octaves(Values (&octaves)[kRecordParts]) {
     Numbers of[kNumberParts];
-    L3_UNROLL_UP_TO(kNumberParts) {
+    L3_UNROLL_NUMBERS {
       sums_[part] = own_activity<0>(part);
       of[part] = W::levels(sums_[part]) >> 2;
     }
@@ -309,272 +317,269 @@ class TokenLoop : TokenRecords<W, kChannels, kUse, Value, Sink> {
       flat[part] =
           W::both(equal(now, kRoleW, kRoleN), W::both(equal(now, kRoleNw, kRoleN), equal(now, kRoleNe, kRoleN)));
     }
-    const auto sum_near = [&](uint16_t * sums)
-        __attribute__((always_inline)){L3_UNROLL_UP_TO(kNumberParts){const Value* const now = now_ + part * kNumbers;
-    Numbers sum = W::all_records(0);
-    for (uint32_t c = 0; c < channels(); ++c) {
-      const auto add = [&](NeighbourRole role, uint32_t i) __attribute__((always_inline)) {
-        sum = W::sum(sum, W::times(Base::biased(now + place_of(role, c)), kNearFactors[c][i]));
-      };
-      add(kRoleW, 0);
-      add(kRoleN, 1);
-      add(kRoleNw, 2);
-      add(kRoleNe, 3);
-    }
-    W::store_records(sums + part * kNumbers, sum);
+    follow_.find(step_, this->lead_row_, lanes_of(to_decode_), lanes_of(flat), [&](uint16_t* sums) { sum_near(sums); });
   }
-};
-follow_.find(step_, this->lead_row_, lanes_of(to_decode_), lanes_of(flat), sum_near);
-}  // namespace l3
-// The numbers of what the pixels follow, from the sources and which neighbours the followed pixels equal.
-L3_INLINE Values follow_numbers(const Value* now, uint32_t part) const {
-  const auto follows = [&](NeighbourRole role) __attribute__((always_inline)) {
-    Values all_channels = W::same(follow_.followed(0, part), near(now, role, 0));
-    for (uint32_t c = 1; c < kChannels; ++c) {
-      all_channels = W::both(all_channels, W::same(follow_.followed(c, part), near(now, role, c)));
+  // The sums of the lanes' neighbours and their factors.
+  L3_INLINE void sum_near(uint16_t* sums) const {
+    L3_UNROLL_NUMBERS {
+      const Value* const now = now_ + part * kNumbers;
+      Numbers sum = W::all_records(0);
+      for (uint32_t c = 0; c < channels(); ++c) {
+        for (const NeighbourRole role : {kRoleW, kRoleN, kRoleNw, kRoleNe}) {
+          sum = W::sum(sum, W::times(Base::numbers(now + place_of(role, c)), kNearFactors[c][role]));
+        }
+      }
+      W::store_records(sums + part * kNumbers, sum);
     }
-    return all_channels;
-  };
-  Values relation =
-      W::select(W::either(follows(kRoleNw), follows(kRoleNe)), all(2 * kFollowSources), all(3 * kFollowSources));
-  relation = W::select(follows(kRoleN), all(kFollowSources), relation);
-  relation = W::without(relation, follows(kRoleW));
-  const Values sources = follow_.sources(part);
-  return W::without(W::sum(sources, relation), W::same(sources, all(0)));
-}
-// Decodes what the pixels repeat. Lanes whose pixel repeats nothing escape.
-L3_STAGE void decode_matches() {
-  uint32_t taken = taken_;
-  const Window window = window_;
-  L3_FOR_USED_PARTS {
-    const Mask mask = W::lane_mask(to_decode_, part);
-    if (W::bits(mask) == 0) continue;
-    Lanes own, other;
-    W::look_up_places(FirstBucket{match_tables_}, tables_.buckets, places_ + part * kPartLanes, own, other);
-    numbers_[part] = this->decode_symbol(constant<kTokenBuckets>, part, own, other, mask);
-    this->refill(part, W::both(mask, refills_[part]), window, taken);
   }
-  taken_ = taken;
-  any_escaped_ = false;
-  L3_UNROLL_RECORDS {
-    const Values decoded = to_decode_[part];
-    escaped_[part] = all(0);
-    if (!W::any(decoded)) continue;
-    const Value* const now = now_ + part * kRecords;
-    const Values symbol = W::template narrowed<Values>(numbers_ + part * kPartsOfRecords);
-    const Values is_n = W::same(symbol, all(kMatchN)), is_ne = W::same(symbol, all(kMatchNe)),
-                 is_nw = W::same(symbol, all(kMatchNw)), is_followed = W::same(symbol, all(kMatchFollow));
-    for (uint32_t c = 0; c < kChannels; ++c) {
-      Values matched = W::select(is_n, near(now, kRoleN, c), near(now, kRoleW, c));
-      matched = W::select(is_ne, near(now, kRoleNe, c), matched);
-      matched = W::select(is_nw, near(now, kRoleNw, c), matched);
-      if (tables_.follow) matched = W::select(is_followed, follow_.followed(c, part), matched);
-      here_[c][part] = W::select(decoded, matched, here_[c][part]);
-    }
-    Values escaped = W::both(decoded, W::not_less(symbol, all(kMatchNone)));
-    if constexpr (kHasHoles) {
-      const Values is_hole = W::both(decoded, W::same(symbol, all(kMatchHole)));
-      here_[0][part] = W::select(is_hole, hole(), here_[0][part]);
-      escaped = W::without(escaped, is_hole);
-    }
-    if (tables_.follow) {
-      const Values nothing = W::same(follow_.sources(part), all(0));
-      escaped = W::without(escaped, W::without(is_followed, nothing));
-    }
-    escaped_[part] = escaped;
-    any_escaped_ = any_escaped_ || W::any(escaped);
+  // The numbers of what the pixels follow, from the sources and which neighbours the followed pixels equal.
+  L3_INLINE Values follow_numbers(const Value* now, uint32_t part) const {
+    const auto follows = [&](NeighbourRole role) __attribute__((always_inline)) {
+      Values all_channels = W::same(follow_.followed(0, part), near(now, role, 0));
+      for (uint32_t c = 1; c < kChannels; ++c) {
+        all_channels = W::both(all_channels, W::same(follow_.followed(c, part), near(now, role, c)));
+      }
+      return all_channels;
+    };
+    Values relation =
+        W::select(W::either(follows(kRoleNw), follows(kRoleNe)), all(2 * kFollowSources), all(3 * kFollowSources));
+    relation = W::select(follows(kRoleN), all(kFollowSources), relation);
+    relation = W::without(relation, follows(kRoleW));
+    const Values sources = follow_.sources(part);
+    return W::without(W::sum(sources, relation), W::same(sources, all(0)));
   }
-}
-
-// ---- numbers (sections 15.2 and 15.3)
-
-template <uint32_t c>
-L3_INLINE void decode_numbers() {
-  find_places<c>();
-  decode_tokens<c>();
-  finish<c>();
-}
-
-// The terms of an activity that come from the channel's own neighbours.
-template <uint32_t c>
-L3_INLINE Sums own_activity(uint32_t part) const {
-  const Value* const now = held(now_ + part * kNumbers);
-  const uint16_t* const errors = held(errors_.now_ + part * kNumbers);
-  Sums activity = W::all_sums(kActivityFloor);
-  const auto add = [&](uint32_t i, Numbers a, Numbers b) __attribute__((always_inline)) {
-    W::add_pairs(a, b, activity_[c][i], activity);
-  };
-  const auto magnitude = [&](NeighbourRole role) __attribute__((always_inline)) {
-    return W::error_magnitudes(error(errors, role, c));
-  };
-  add(0, magnitude(kRoleW), magnitude(kRoleN));
-  add(1, magnitude(kRoleNw), magnitude(kRoleNe));
-  add(2, magnitude(kRoleWw), magnitude(kRoleNn));
-  const Numbers n = value(now, kRoleN, c, part), nw = value(now, kRoleNw, c, part);
-  add(4, W::value_distances(value(now, kRoleW, c, part), nw), W::value_distances(n, nw));
-  add(5, W::value_distances(n, value(now, kRoleNe, c, part)), W::all_records(0));
-  return activity;
-}
-
-// Predicts, and finds where each lane's token is.
-template <uint32_t c>
-L3_STAGE void find_places() {
-  if constexpr (kLiteral) {
+  // Decodes what the pixels repeat. Lanes whose pixel repeats nothing escape.
+  L3_STAGE void decode_matches() {
+    uint32_t taken = taken_;
+    const Window window = window_;
+    L3_FOR_USED_PARTS {
+      const Mask mask = W::lane_mask(to_decode_, part);
+      if (W::bits(mask) == 0) continue;
+      Lanes own, other;
+      W::look_up_places(FirstBucket{match_tables_}, tables_.buckets, places_ + part * kPartLanes, own, other);
+      numbers_[part] = this->decode_symbol(constant<kTokenBuckets>, part, own, other, mask);
+      this->refill(part, W::both(mask, refills_[part]), window, taken);
+    }
+    taken_ = taken;
+    any_escaped_ = false;
     L3_UNROLL_RECORDS {
-      if (!W::any(escaped_[part])) continue;
-      Values context = near(now_ + part * kRecords, kRoleW, 0);
-      if constexpr (!Base::kAreBytes) context = W::at_most_255(W::flipped(context));
-      W::store_places(context, state_ + part * kPartsOfRecords, places_ + part * kRecords);
-    }
-  } else {
-    constexpr uint32_t kPartsOfNumbers = kParts / kNumberParts;
-    L3_UNROLL_UP_TO(kNumberParts) {
-      if (!has_escaped_[part]) continue;
-      W::store_places(find_context<c>(part), state_ + part * kPartsOfNumbers, places_ + part * kNumbers);
-    }
-  }
-}
-template <uint32_t c>
-L3_INLINE Numbers find_context(uint32_t part) {
-  const Value* const now = held(now_ + part * kNumbers);
-  const uint16_t* const errors = held(errors_.now_ + part * kNumbers);
-  // Corrects the bias of the values, whose weights add up to 1 in 64ths, and adds one half for rounding.
-  Sums sum = W::all_sums((kValueBias << kWeightShift) + (1u << kWeightShift >> 1));
-  const uint32_t* const weights = held(weights_[c][0] + part * kNumbers);
-  const auto add = [&](uint32_t pair, Numbers a, Numbers b) __attribute__((always_inline)) {
-    W::add_pairs(a, b, weights + pair * kLanes, sum);
-  };
-  const auto of = [&](NeighbourRole role) __attribute__((always_inline)) { return value(now, role, c, part); };
-  const auto error_of = [&](NeighbourRole role) __attribute__((always_inline)) { return error(errors, role, c); };
-  const Numbers w = of(kRoleW), n = of(kRoleN);
-  add(0, w, n);
-  add(1, of(kRoleNw), of(kRoleNe));
-  add(2, of(kRoleWw), of(kRoleNn));
-  add(3, of(kRoleNne), of(kRoleNww));
-  const Numbers ew = error_of(kRoleW), en = error_of(kRoleN), enw = error_of(kRoleNw), ene = error_of(kRoleNe);
-  add(kErrorPair, ew, en);
-  add(kErrorPair + 1, enw, ene);
-  add(kErrorPair + 2, error_of(kRoleWw), error_of(kRoleNn));
-  const bool is_known = c == 0 && tables_.match && has_octaves();
-  Sums activity = is_known ? sums_[part] : own_activity<c>(part);
-  if constexpr (c > 0) {
-    const Numbers before = error_here_[c - 1][part];
-    const Numbers second = c > 1 ? error_here_[c > 1 ? c - 2 : 0][part] : W::all_records(0);
-    add(kCrossErrorPair, before, second);
-    W::add_pairs(W::error_magnitudes(before), W::error_magnitudes(second), activity_[c][3], activity);
-    for (uint32_t i = 0; i < cross_channels(c); ++i) {
-      const uint32_t from = c - 1 - i;
-      add(kCrossPair + 2 * i, value(now, kRoleW, from, part), value(now, kRoleN, from, part));
-      add(kCrossPair + 2 * i + 1, value(now, kRoleNw, from, part), decoded_[from][part]);
+      const Values decoded = to_decode_[part];
+      escaped_[part] = all(0);
+      if (!W::any(decoded)) continue;
+      const Value* const now = now_ + part * kRecords;
+      const Values symbol = W::template narrowed<Values>(numbers_ + part * kPartsOfRecords);
+      const Values is_n = W::same(symbol, all(kMatchN)), is_ne = W::same(symbol, all(kMatchNe)),
+                   is_nw = W::same(symbol, all(kMatchNw)), is_followed = W::same(symbol, all(kMatchFollow));
+      for (uint32_t c = 0; c < kChannels; ++c) {
+        Values matched = W::select(is_n, near(now, kRoleN, c), near(now, kRoleW, c));
+        matched = W::select(is_ne, near(now, kRoleNe, c), matched);
+        matched = W::select(is_nw, near(now, kRoleNw, c), matched);
+        if (tables_.follow) matched = W::select(is_followed, follow_.followed(c, part), matched);
+        here_[c][part] = W::select(decoded, matched, here_[c][part]);
+      }
+      Values escaped = W::both(decoded, W::not_less(symbol, all(kMatchNone)));
+      if constexpr (kHasHoles) {
+        const Values is_hole = W::both(decoded, W::same(symbol, all(kMatchHole)));
+        here_[0][part] = W::select(is_hole, hole(), here_[0][part]);
+        escaped = W::without(escaped, is_hole);
+      }
+      if (tables_.follow) {
+        const Values nothing = W::same(follow_.sources(part), all(0));
+        escaped = W::without(escaped, W::without(is_followed, nothing));
+      }
+      escaped_[part] = escaped;
+      any_escaped_ = any_escaped_ || W::any(escaped);
     }
   }
-  const Numbers most = W::all_records(max_value(c));
-  Numbers p, up;
-  W::split(sum, max_value(c), p, up);
-  p_[part] = p;
-  up_[part] = up;
-  const Numbers level = W::levels(activity);
-  if (!tables_.grouped[c]) return level;
-  const Numbers zone = W::bit_lengths(W::both(W::exclusive(p, up), most));
-  // In the decoder's bit order: W and N compared with p, then the signs of the errors.
-  const Numbers biased = W::flipped(p);
-  Numbers pattern = W::both(W::not_less(w, biased), W::all_records(1));
-  pattern = W::either(pattern, W::both(W::not_less(n, biased), W::all_records(2)));
-  const auto sign = [&](Numbers e, uint32_t bit) __attribute__((always_inline)) {
-    pattern = W::either(pattern, W::both(W::signs(e), W::all_records(1u << bit)));
-  };
-  sign(ew, 2);
-  sign(en, 3);
-  sign(enw, 4);
-  sign(ene, 5);
-  pattern = W::both(W::exclusive(pattern, up), W::all_records(kSignPatterns - 1));
-  return W::context(level, W::look_up_16(tables_.zone_row[c], zone), W::look_up_64(tables_.pattern_row[c], pattern));
-}
 
-template <uint32_t c>
-L3_STAGE void decode_tokens() {
-  uint32_t taken = taken_;
-  const Window window = window_;
-  uint32_t raw_parts = 0;  // a bit for each
-  Mask is_raw[kParts];
-  L3_FOR_USED_PARTS {
-    const Mask mask = W::lane_mask(escaped_, part);
-    if (W::bits(mask) == 0) continue;
-    Lanes own, other;
-    W::look_up_places(FirstBucket{kLiteral ? tables_.literal_table : tables_.table_of[c]}, tables_.buckets,
-                      places_ + part * kPartLanes, own, other);
-    numbers_[part] = this->decode_symbol(constant<kTokenBuckets>, part, own, other, mask);
-    this->refill(part, W::both(mask, refills_[part]), window, taken);
-    is_raw[part] = W::and_not(mask, W::less(numbers_[part], kDirectTokens));
-    if (W::bits(is_raw[part]) != 0) raw_parts |= 1u << part;
-  }
-  for (; raw_parts != 0; raw_parts &= raw_parts - 1) {
-    const uint32_t part = static_cast<uint32_t>(__builtin_ctz(raw_parts));
-    const Lanes token = numbers_[part];
-    const Lanes raw_bits = ((token - W::splat(constant<kDirectTokens>)) >> 1) + constant<4>;
-    const Lanes count = W::select(is_raw[part], raw_bits, W::splat(constant<0>));
-    const Lanes raw = state_[part] & (W::shifted_left(W::splat(constant<1>), count) - W::splat(constant<1>));
-    const Lanes number = W::shifted_left((token & constant<1>) | constant<2>, count) | raw;
-    numbers_[part] = W::select(is_raw[part], number, token);
-    state_[part] = W::shifted_right(state_[part], count);
-    this->refill(part, W::both(is_raw[part], refills_[part]), window, taken);
-  }
-  taken_ = taken;
-}
+  // ---- numbers (sections 15.2 and 15.3)
 
-// Turns numbers into values and errors.
-template <uint32_t c>
-L3_STAGE void finish() {
-  const Numbers most = W::all_records(max_value(c));
-  constexpr uint32_t kPartsOfNumbers = kParts / kNumberParts;
-  Numbers decoded[kNumberParts];
-  L3_UNROLL_UP_TO(kNumberParts) {
-    decoded[part] = W::all_records(0);
-    if (!kLiteral && !has_escaped_[part]) continue;
-    const Numbers number = W::narrow(numbers_ + part * kPartsOfNumbers);
+  template <uint32_t c>
+  L3_INLINE void decode_numbers() {
+    find_places<c>();
+    decode_tokens<c>();
+    finish<c>();
+  }
+
+  // The terms of an activity that come from the channel's own neighbours.
+  template <uint32_t c>
+  L3_INLINE Sums own_activity(uint32_t part) const {
+    const Value* const now = held(now_ + part * kNumbers);
+    const uint16_t* const errors = held(errors_.now_ + part * kNumbers);
+    Sums activity = W::all_sums(kActivityFloor);
+    const auto add = [&](uint32_t i, Numbers a, Numbers b) __attribute__((always_inline)) {
+      W::add_pairs(a, b, activity_[c][i], activity);
+    };
+    const auto magnitude = [&](NeighbourRole role) __attribute__((always_inline)) {
+      return W::error_magnitudes(error(errors, role, c));
+    };
+    add(0, magnitude(kRoleW), magnitude(kRoleN));
+    add(1, magnitude(kRoleNw), magnitude(kRoleNe));
+    add(2, magnitude(kRoleWw), magnitude(kRoleNn));
+    const Numbers n = value(now, kRoleN, c, part), nw = value(now, kRoleNw, c, part);
+    add(4, W::value_distances(value(now, kRoleW, c, part), nw), W::value_distances(n, nw));
+    add(5, W::value_distances(n, value(now, kRoleNe, c, part)), W::all_records(0));
+    return activity;
+  }
+
+  // Predicts, and finds where each lane's token is.
+  template <uint32_t c>
+  L3_STAGE void find_places() {
     if constexpr (kLiteral) {
-      decoded[part] = W::both(number, most);
+      L3_UNROLL_RECORDS {
+        if (!W::any(escaped_[part])) continue;
+        Values context = near(now_ + part * kRecords, kRoleW, 0);
+        if constexpr (!Base::kAreBytes) context = W::at_most_255(W::flipped(context));
+        W::store_places(context, state_ + part * kPartsOfRecords, places_ + part * kRecords);
+      }
     } else {
-      // Odd numbers go in the direction in which the prediction leans.
-      const Numbers p = p_[part], up = up_[part];
-      const Numbers odd = W::difference(W::all_records(0), W::both(number, W::all_records(1)));
-      const Numbers difference = W::exclusive(number >> 1, W::exclusive(odd, up));
-      decoded[part] = W::both(W::difference(W::sum(p, difference), up), most);
-      decoded_[c][part] = W::flipped(decoded[part]);
-      error_here_[c][part] = W::both(wide_escaped_[part], W::token_errors(decoded[part], p));
+      constexpr uint32_t kPartsOfNumbers = kParts / kNumberParts;
+      L3_UNROLL_NUMBERS {
+        if (!has_escaped_[part]) continue;
+        W::store_places(find_context<c>(part), state_ + part * kPartsOfNumbers, places_ + part * kNumbers);
+      }
     }
   }
-  L3_UNROLL_RECORDS {
-    if constexpr (Base::kAreBytes) {
-      const Values values = W::packed(decoded + part * (kRecords / kNumbers));
-      here_[c][part] = W::select(escaped_[part], values, here_[c][part]);
-    } else {
-      here_[c][part] = W::select(escaped_[part], W::flipped(decoded[part]), here_[c][part]);
+  template <uint32_t c>
+  L3_INLINE Numbers find_context(uint32_t part) {
+    const Value* const now = held(now_ + part * kNumbers);
+    const uint16_t* const errors = held(errors_.now_ + part * kNumbers);
+    // Corrects the bias of the values, whose weights add up to 1 in 64ths, and adds one half for rounding.
+    Sums sum = W::all_sums((uint32_t{kNone} << kWeightShift) + (1u << kWeightShift >> 1));
+    const uint32_t* const weights = held(weights_[c][0] + part * kNumbers);
+    const auto add = [&](uint32_t pair, Numbers a, Numbers b) __attribute__((always_inline)) {
+      W::add_pairs(a, b, weights + pair * kLanes, sum);
+    };
+    const auto of = [&](NeighbourRole role) __attribute__((always_inline)) { return value(now, role, c, part); };
+    const auto error_of = [&](NeighbourRole role) __attribute__((always_inline)) { return error(errors, role, c); };
+    const Numbers w = of(kRoleW), n = of(kRoleN);
+    add(0, w, n);
+    add(1, of(kRoleNw), of(kRoleNe));
+    add(2, of(kRoleWw), of(kRoleNn));
+    add(3, of(kRoleNne), of(kRoleNww));
+    const Numbers ew = error_of(kRoleW), en = error_of(kRoleN), enw = error_of(kRoleNw), ene = error_of(kRoleNe);
+    add(kErrorPair, ew, en);
+    add(kErrorPair + 1, enw, ene);
+    add(kErrorPair + 2, error_of(kRoleWw), error_of(kRoleNn));
+    const bool is_known = c == 0 && tables_.match && has_octaves();
+    Sums activity = is_known ? sums_[part] : own_activity<c>(part);
+    if constexpr (c > 0) {
+      const Numbers before = error_here_[c - 1][part];
+      const Numbers second = c > 1 ? error_here_[c > 1 ? c - 2 : 0][part] : W::all_records(0);
+      add(kCrossErrorPair, before, second);
+      W::add_pairs(W::error_magnitudes(before), W::error_magnitudes(second), activity_[c][3], activity);
+      for (uint32_t i = 0; i < cross_channels(c); ++i) {
+        const uint32_t from = c - 1 - i;
+        add(kCrossPair + 2 * i, value(now, kRoleW, from, part), value(now, kRoleN, from, part));
+        add(kCrossPair + 2 * i + 1, value(now, kRoleNw, from, part), decoded_[from][part]);
+      }
+    }
+    const Numbers most = W::all_records(max_value(c));
+    Numbers p, up;
+    W::split(sum, max_value(c), p, up);
+    p_[part] = p;
+    up_[part] = up;
+    const Numbers level = W::levels(activity);
+    if (!tables_.grouped[c]) return level;
+    const Numbers zone = W::bit_lengths(W::both(W::exclusive(p, up), most));
+    // In the decoder's bit order: W and N compared with p, then the signs of the errors.
+    const Numbers seen = Base::seen_as(p);
+    Numbers pattern = W::both(W::not_less(w, seen), W::all_records(1));
+    pattern = W::either(pattern, W::both(W::not_less(n, seen), W::all_records(2)));
+    const auto sign = [&](Numbers e, uint32_t bit) __attribute__((always_inline)) {
+      pattern = W::either(pattern, W::both(W::signs(e), W::all_records(1u << bit)));
+    };
+    sign(ew, 2);
+    sign(en, 3);
+    sign(enw, 4);
+    sign(ene, 5);
+    pattern = W::both(W::exclusive(pattern, up), W::all_records(kSignPatterns - 1));
+    return W::context(level, W::look_up_16(tables_.zone_row[c], zone), W::look_up_64(tables_.pattern_row[c], pattern));
+  }
+
+  template <uint32_t c>
+  L3_STAGE void decode_tokens() {
+    uint32_t taken = taken_;
+    const Window window = window_;
+    uint32_t raw_parts = 0;  // a bit for each
+    Mask is_raw[kParts];
+    L3_FOR_USED_PARTS {
+      const Mask mask = W::lane_mask(escaped_, part);
+      if (W::bits(mask) == 0) continue;
+      Lanes own, other;
+      W::look_up_places(FirstBucket{kLiteral ? tables_.literal_table : tables_.table_of[c]}, tables_.buckets,
+                        places_ + part * kPartLanes, own, other);
+      numbers_[part] = this->decode_symbol(constant<kTokenBuckets>, part, own, other, mask);
+      this->refill(part, W::both(mask, refills_[part]), window, taken);
+      is_raw[part] = W::and_not(mask, W::less(numbers_[part], kDirectTokens));
+      if (W::bits(is_raw[part]) != 0) raw_parts |= 1u << part;
+    }
+    for (; raw_parts != 0; raw_parts &= raw_parts - 1) {
+      const uint32_t part = static_cast<uint32_t>(__builtin_ctz(raw_parts));
+      const Lanes token = numbers_[part];
+      const Lanes raw_bits = ((token - W::splat(constant<kDirectTokens>)) >> 1) + constant<4>;
+      const Lanes count = W::select(is_raw[part], raw_bits, W::splat(constant<0>));
+      const Lanes raw = state_[part] & (W::shifted_left(W::splat(constant<1>), count) - W::splat(constant<1>));
+      const Lanes number = W::shifted_left((token & constant<1>) | constant<2>, count) | raw;
+      numbers_[part] = W::select(is_raw[part], number, token);
+      state_[part] = W::shifted_right(state_[part], count);
+      this->refill(part, W::both(is_raw[part], refills_[part]), window, taken);
+    }
+    taken_ = taken;
+  }
+
+  // Turns numbers into values and errors.
+  template <uint32_t c>
+  L3_STAGE void finish() {
+    const Numbers most = W::all_records(max_value(c));
+    constexpr uint32_t kPartsOfNumbers = kParts / kNumberParts;
+    Numbers decoded[kNumberParts];
+    L3_UNROLL_NUMBERS {
+      decoded[part] = W::all_records(0);
+      if (!kLiteral && !has_escaped_[part]) continue;
+      const Numbers number = W::narrow(numbers_ + part * kPartsOfNumbers);
+      if constexpr (kLiteral) {
+        decoded[part] = W::both(number, most);
+      } else {
+        // Odd numbers go in the direction in which the prediction leans.
+        const Numbers p = p_[part], up = up_[part];
+        const Numbers odd = W::difference(W::all_records(0), W::both(number, W::all_records(1)));
+        const Numbers difference = W::exclusive(number >> 1, W::exclusive(odd, up));
+        decoded[part] = W::both(W::difference(W::sum(p, difference), up), most);
+        decoded_[c][part] = Base::seen_as(decoded[part]);
+        error_here_[c][part] = W::both(wide_escaped_[part], W::token_errors(decoded[part], p));
+      }
+    }
+    L3_UNROLL_RECORDS {
+      if constexpr (Base::kAreBytes) {
+        const Values values = W::packed(decoded + part * (kRecords / kNumbers));
+        here_[c][part] = W::select(escaped_[part], values, here_[c][part]);
+      } else {
+        here_[c][part] = W::select(escaped_[part], Base::seen_as(decoded[part]), here_[c][part]);
+      }
     }
   }
-}
 
-uint32_t max_value(uint32_t c) const { return (1u << tables_.depth[c]) - 1; }
+  uint32_t max_value(uint32_t c) const { return (1u << tables_.depth[c]) - 1; }
 
-bool has_classes_ = false, has_places_ = false, any_to_decode_ = false;
-bool has_escaped_[kNumberParts] = {};
-Value none_[kChannels];
-static constexpr uint16_t no_errors_[kChannels] = {};
-Values active_records_[kRecordParts] = {}, to_decode_[kRecordParts] = {}, escaped_[kRecordParts] = {};
-Numbers wide_escaped_[kNumberParts] = {};
-Numbers p_[kNumberParts] = {}, up_[kNumberParts] = {}, decoded_[kChannels][kNumberParts] = {};
-uint32_t entered_lanes_ = 0;  // a bit for each lane that has entered a block and does not have its weights yet
-uint32_t lane_classes_[kLanes];
-Sums sums_[kNumberParts] = {};  // activities
-Lanes numbers_[kParts] = {};
-alignas(64) Value still_[kLanes];  // all bits, if the lane is in a still block
-alignas(64) uint32_t places_[kLanes];
-alignas(64) uint32_t weights_[kChannels][kTapPairs][kLanes];
-uint32_t classes_weights_[kChannels][kMaxClasses][kTapPairs];
-uint32_t activity_[kChannels][kActivityPairs];
-uint8_t match_tables_[kMatchPatterns * kOctaves];  // by pattern of equalities, and octave if activity counts
-StillRows rows_;
-}
-;
+  bool has_classes_ = false, has_places_ = false, any_to_decode_ = false;
+  bool has_escaped_[kNumberParts] = {};
+  Value none_[kChannels];
+  static constexpr uint16_t no_errors_[kChannels] = {};
+  Values active_records_[kRecordParts] = {}, to_decode_[kRecordParts] = {}, escaped_[kRecordParts] = {};
+  Numbers wide_escaped_[kNumberParts] = {};
+  Numbers p_[kNumberParts] = {}, up_[kNumberParts] = {}, decoded_[kChannels][kNumberParts] = {};
+  uint32_t entered_lanes_ = 0;  // a bit for each lane that has entered a block and does not have its weights yet
+  uint32_t lane_classes_[kLanes];
+  Sums sums_[kNumberParts] = {};  // activities
+  Lanes numbers_[kParts] = {};
+  alignas(64) Value still_[kLanes];  // all bits, if the lane is in a still block
+  alignas(64) uint32_t places_[kLanes];
+  alignas(64) uint32_t weights_[kChannels][kTapPairs][kLanes];
+  uint32_t classes_weights_[kChannels][kMaxClasses][kTapPairs];
+  uint32_t activity_[kChannels][kActivityPairs];
+  uint8_t match_tables_[kMatchPatterns * kOctaves];  // by pattern of equalities, and octave if activity counts
+  StillRows rows_;
+};
 
 }  // namespace l3

@@ -7,6 +7,8 @@
 #include "engine/token_taps.h"
 #include "engine/token_warp.h"
 
+#define L3_UNROLL_NUMBERS L3_UNROLL_UP_TO(kNumberParts)
+
 namespace l3 {
 
 // Steps whose records are kept; stack is scarce.
@@ -54,16 +56,21 @@ class TokenRecords : protected RecordLoop<W, Value, kChannels, Sink, kTokenSteps
   L3_INLINE static Numbers error(const uint16_t* errors, NeighbourRole role, uint32_t c) {
     return Errors::near(errors, role, c);
   }
-  // Values with the bias, and with holes filled. `now` is that of lane part * kNumbers.
+  // Values, with holes filled. `now` is that of lane part * kNumbers.
   L3_INLINE Numbers value(const Value* now, NeighbourRole role, uint32_t c, uint32_t part) const {
-    const Numbers seen = biased(now + place_of(role, c));
+    const Numbers seen = numbers(now + place_of(role, c));
     if constexpr (kHasHoles)
-      return W::select(W::same(seen, hole_number()), biased(last_value_ + part * kNumbers), seen);
+      return W::select(W::same(seen, hole_number()), numbers(last_value_ + part * kNumbers), seen);
     return seen;
   }
-  L3_INLINE static Numbers biased(const uint16_t* from) { return W::load_records(from); }
-  L3_INLINE static Numbers biased(const uint8_t* from) { return W::flipped(W::wide(from)); }
-  L3_INLINE Numbers hole_number() const { return W::all_records(tables_.hole_value ^ kValueBias); }
+  L3_INLINE static Numbers numbers(const uint16_t* from) { return W::load_records(from); }
+  L3_INLINE static Numbers numbers(const uint8_t* from) { return W::wide(from); }
+  // A value without the bias in the form of the others, which have it unless they are bytes.
+  L3_INLINE static Numbers seen_as(Numbers v) {
+    if constexpr (kAreBytes) return v;
+    return W::flipped(v);
+  }
+  L3_INLINE Numbers hole_number() const { return W::all_records(tables_.hole_value ^ kNone); }
   L3_INLINE Values hole() const { return all(tables_.hole_value ^ kNone); }
   // With holes, each lane keeps the last value that was not the hole (section 15.2).
   L3_INLINE void track_last_value(uint32_t part, Values n, Values w) {
@@ -144,7 +151,8 @@ class TokenRecords : protected RecordLoop<W, Value, kChannels, Sink, kTokenSteps
     if constexpr (kAreWords) {
       Lanes words[W::kParts];
       W::words_of(pixels[0], kRecordParts, kChannels, words);
-      L3_UNROLL_UP_TO(W::kParts) W::store(this->sink_.place(step) + part * W::kPartLanes, words[part]);
+      for (uint32_t part = 0; part < W::kParts; ++part)
+        W::store(this->sink_.place(step) + part * W::kPartLanes, words[part]);
     } else {
       for (uint32_t c = 0; c < kChannels; ++c) {
         L3_UNROLL_RECORDS W::store_records(this->sink_.place(step, c) + part * kRecords, pixels[c][part]);

@@ -13,8 +13,10 @@ template <class W, uint32_t kChannels, class Value>
 class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
                                     std::conditional_t<kPixelsAreWords<kChannels, Value>, uint32_t, Value>,
                                     kPixelsAreWords<kChannels, Value> ? 1 : kChannels> {
-  static constexpr bool kAreWords = kPixelsAreWords<kChannels, Value>;
+  static constexpr bool kAreWords = kPixelsAreWords<kChannels, Value>, kHasTable = kChannels == 1 && sizeof(Value) == 2;
+  static constexpr uint32_t kTableBits = kChannels > 1 ? 0 : sizeof(Value) == 1 ? 8 : 12;  // stack is scarce
   using Number = std::conditional_t<kAreWords, uint32_t, Value>;
+  using Base = SkewedRows<TokenRows, W, Number, kAreWords ? 1 : kChannels>;
 
  public:
   L3_INLINE TokenRows(const TileOutput& out, const TokenTables& tables)
@@ -30,6 +32,17 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
     for (uint32_t v = 0; v < 1u << smaller(tables.depth[0], 6); ++v) {
       low_[v] = static_cast<uint8_t>(tables.sample_of(0, v));
       high_[v] = static_cast<uint8_t>(tables.sample_of(0, v) >> 8);
+    }
+  }
+
+  L3_INLINE void begin(uint32_t width, uint32_t height, uint32_t lanes) {
+    Base::begin(width, height, lanes);
+    // A table of colours pays if each is used some times.
+    has_table_ = kHasTable && tables_.listing == Listing::colours && tables_.channels > 1 && tables_.bits <= 8 &&
+                 tables_.depth[0] <= kTableBits && width * height >= 8u << tables_.depth[0];
+    for (uint32_t v = 0; has_table_ && v < 1u << tables_.depth[0]; ++v) {
+      colours_[v] =
+          word_of<4>([&](uint32_t c) -> uint32_t { return c < tables_.channels ? tables_.sample_of(c, v) : 0; });
     }
   }
 
@@ -214,6 +227,10 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
     };
     if constexpr (sizeof(Sample) == 1) {
       uint32_t words[TokenRows::kMostSteps];
+      if (has_table_) {
+        for (uint32_t i = 0; i < count; ++i) words[i] = colours_[value_of(numbers[i])];
+        return W::template store_pixels<kCount>(to, words, count);
+      }
       for (uint32_t i = 0; i < count; ++i) words[i] = word_of<kCount>([c = colour_of(i)](uint32_t k) { return c[k]; });
       W::template store_pixels<kCount>(to, words, count);
     } else {
@@ -239,9 +256,10 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
 
   const TokenTables& tables_;
   bool are_bytes_ = false;                            // whether values of one channel are below 256
+  bool has_table_ = false;                            // of colours of more than eight bits
   uint32_t listed_channels_ = 0;                      // of colours_, or 0 if it is not used
   alignas(64) uint8_t low_[64] = {}, high_[64] = {};  // the bytes of each value's sample, of at most 64 values
-  uint32_t colours_[kChannels == 1 ? 256 : 1];        // the pixel of each value; stack is scarce
+  uint32_t colours_[1u << kTableBits];                // the pixel of each value
 };
 
 }  // namespace l3
