@@ -127,10 +127,15 @@ class TokenFollow {
       L3_UNROLL_UP_TO(kStride) prefetch(at[part]);
       W::channels_of(pixels, followed_[0], kRecordParts);
     } else {
-      for (uint32_t left = lanes & lanes_with_places(); left != 0; left &= left - 1) {
-        const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
+      const uint32_t following = lanes & lanes_with_places();
+      const auto load = [&](uint32_t lane) __attribute__((always_inline)) {
         all.followed[kIndices.of[lane]] = pixels_[at[lane]];
         prefetch(at[lane]);
+      };
+      if (__builtin_popcount(following) > kMany) {
+        L3_UNROLL_UP_TO(kStride) load(part);
+      } else {
+        for (uint32_t left = following; left != 0; left &= left - 1) load(static_cast<uint32_t>(__builtin_ctz(left)));
       }
       load_followed();
     }
