@@ -31,7 +31,7 @@ bool has_transparency(const by_hand::Parts& parts) {
 TEST(BitTiles, HaveTheSamplesThatWereCoded) {
   Dice dice(24);
   const auto types = drawing::all_types();
-  for (uint32_t i = 0; i < 1500; ++i) {
+  for (uint32_t i = 0; i < (kSanitized ? 300 : 1500); ++i) {
     const Type type = i % 3 == 0 ? Type{L3_COLOUR_GRAY, 1} : dice.pick(types);
     const bool is_wide = dice.chance(20);
     const Size size{is_wide ? 500 + dice.roll(525) : 1 + dice.roll(100), 1 + dice.roll(dice.chance(4) ? 150 : 40)};
@@ -55,7 +55,7 @@ TEST(BitTiles, HaveTheSamplesThatWereCoded) {
 TEST(BitTiles, RegionsAreCropsOfTheWhole) {
   Dice dice(25);
   const auto types = drawing::all_types();
-  for (uint32_t i = 0; i < 400; ++i) {
+  for (uint32_t i = 0; i < (kSanitized ? 100 : 400); ++i) {
     const Type type = dice.pick(types);
     const Size size{1 + dice.roll(150), 1 + dice.roll(90)};
     const by_hand::BitModel model = by_hand::any_bit_model(dice, channels_of(type), type.bits);

@@ -64,7 +64,7 @@ class TokenRecords : protected RecordLoop<W, Value, kChannels, Sink, kTokenSteps
     return seen;
   }
   L3_INLINE static Numbers numbers(const uint16_t* from) { return W::load_records(from); }
-  L3_INLINE static Numbers numbers(const uint8_t* from) { return W::wide(from); }
+  L3_INLINE static Numbers numbers(const uint8_t* from) { return W::load_bytes(from); }
   // A value without the bias in the form of the others, which have it unless they are bytes.
   L3_INLINE static Numbers seen_as(Numbers v) {
     if constexpr (kAreBytes) return v;

@@ -137,8 +137,7 @@ struct TokenWarp : Base {
     for (uint32_t i = 0; i < kByteRecords; ++i) r |= (mask.v[i] & 1u) << i;
     return r;
   }
-  // The bytes as records of 16 bits, and the other way round: the lower bytes of records.
-  L3_INLINE static Records wide(const uint8_t* from) { return Self::load_bytes(from); }
+  // The lower bytes of records.
   L3_INLINE static ByteRecords packed(const Records* a) {
     ByteRecords r;
     for (uint32_t i = 0; i < kByteRecords; ++i) r.v[i] = static_cast<uint8_t>(a[i / kRecords].v[i % kRecords]);
