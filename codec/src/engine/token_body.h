@@ -65,6 +65,11 @@ Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOu
     if (lanes == 2) return decode_few_lanes<W, 2>(shape, entry, out, model);
     if (lanes == 4) return decode_few_lanes<W, 4>(shape, entry, out, model);
   }
+  if constexpr (W::kByteParts > 1) {
+    if (are_bytes && lanes <= W::kByteRecords) {
+      return decode_one_channel<FirstRecords<W, W::kByteRecords / W::kRecords>, uint8_t>(shape, entry, out, model);
+    }
+  }
   return are_bytes ? decode_one_channel<W, uint8_t>(shape, entry, out, model)
                    : decode_one_channel<W, uint16_t>(shape, entry, out, model);
 }

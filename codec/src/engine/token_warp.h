@@ -377,7 +377,8 @@ struct TokenWarp : Base {
 // warp has parts, so that compilers can unroll them.
 template <class W, uint32_t kCount>
 struct FirstRecords : W {
-  static constexpr uint32_t kRecordParts = kCount, kParts = kCount * W::kPartsOfRecords;
+  static constexpr uint32_t kRecordParts = kCount, kParts = kCount * W::kPartsOfRecords,
+                            kByteParts = (kCount * W::kRecords + W::kByteRecords - 1) / W::kByteRecords;
 };
 
 }  // namespace l3
