@@ -51,7 +51,7 @@ Fault decode_few_lanes(const TileShape& shape, const TileEntry& entry, const Til
 
 template <class W>
 Fault decode_tokens(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const TokenTables& model) {
-  // Bytes are quicker to compare, and slower to predict from.
+  // Bytes are quicker to compare and copy. Predictions need 16 bits.
   bool are_bytes = model.match;
   for (uint32_t c = 0; c < model.engine_channels; ++c) are_bytes = are_bytes && model.depth[c] <= 8;
   if (model.engine_channels > 1) {
