@@ -266,6 +266,7 @@ class TokenLoop : TokenRecords<W, kChannels, kUse, Value, Sink> {
   // Finds where the symbols of matches are.
   L3_STAGE void find_matches() {
     Values octaves[kRecordParts];
+    L3_UNROLL_RECORDS octaves[part] = all(0);
     const bool with_octaves = has_octaves();
     if constexpr (!kLiteral) {
       if (with_octaves) find_octaves(octaves);
