@@ -25,7 +25,7 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import mul
 from pathlib import Path
@@ -136,7 +136,7 @@ SIGNATURE = bytes.fromhex("8B4C33490D0A1A0A")
 AT_HEAD_CHECK = 44
 AT_DIGEST = 48
 NAME_SIZE = 16
-NAMED_MODEL, BIT_MODEL = 1, 2  # of the required features
+NAMED_MODEL, BIT_MODEL, CHANNEL_MAP_FEATURE = 1, 2, 4  # of the required features
 
 GRAY, GRAY_ALPHA, RGB, RGB_ALPHA, PALETTE_INDEX = range(5)
 CHANNELS_OF_COLOUR = (1, 2, 3, 4, 1)
@@ -147,6 +147,7 @@ class Header:
     section_count: int
     model_name: bytes | None
     may_have_bit_model: bool
+    may_have_channel_map: bool
     default_model: int
     width: int
     height: int
@@ -211,7 +212,7 @@ def read_header(data: bytes) -> Header:
     require(signature == SIGNATURE, 0, "V13: not the signature of L3")
     require(version == 1, 8, f"V14: version {version} is not known")
     require(section_count <= 16, 10, "V15: more than 16 sections")
-    known_features = NAMED_MODEL | BIT_MODEL
+    known_features = NAMED_MODEL | BIT_MODEL | CHANNEL_MAP_FEATURE
     require(required_features & ~known_features == 0, 12, "V16: requires features that are not known")
     require(default_model <= len(DEFAULT_MODELS), 14, f"V17: default model {default_model} is not known")
     named = required_features & NAMED_MODEL != 0
@@ -233,6 +234,7 @@ def read_header(data: bytes) -> Header:
         section_count=section_count,
         model_name=data[HEADER_SIZE : HEADER_SIZE + NAME_SIZE] if named else None,
         may_have_bit_model=required_features & BIT_MODEL != 0,
+        may_have_channel_map=required_features & CHANNEL_MAP_FEATURE != 0,
         default_model=default_model,
         width=width,
         height=height,
@@ -273,6 +275,7 @@ def read_section_entries(data: bytes, header: Header) -> list[Section]:
     for at in range(header.at_entries, header.head_size, ENTRY_SIZE):
         section_type, flags, section_check, units, size = struct.unpack("<HHIII", data[at : at + ENTRY_SIZE])
         known = section_type >= ASIDE or section_type in IMAGE_SECTIONS
+        known = known and (section_type != CHANNEL_MAP or header.may_have_channel_map)
         require(known, at, f"V32: section type {section_type} is not known")
         require(section_type > type_before, at, "V33: section types do not rise")
         require(flags == 0, at + 2, "V34: flags of a section are not zero")
@@ -291,7 +294,7 @@ def payload_start(header: Header, sections: list[Section]) -> int:
 # ---------------------------------------------------------------------------------------------------------------------
 # 4. Sections
 
-PALETTE, TRANSPARENCY, COLOUR_SPACE, ICC_PROFILE, EXIF, MODEL = IMAGE_SECTIONS = range(1, 7)
+PALETTE, TRANSPARENCY, COLOUR_SPACE, ICC_PROFILE, EXIF, MODEL, CHANNEL_MAP = IMAGE_SECTIONS = range(1, 8)
 ASIDE = 0x8000  # the first of the types that decoding never reads
 METADATA = 0x8001
 KEY_SIZE = {GRAY: 2, RGB: 6}
@@ -331,6 +334,48 @@ def check_colour_space(section: bytes, at: int, at_size: int) -> None:
     require(len(section) == size, at_size, f"V48: size of the colour space is not {size}")
 
 
+ONE_SAMPLE = 255  # the source of a channel that has one sample everywhere
+
+
+@dataclass(frozen=True)
+class ChannelMap:
+    coded: int  # channels
+    sources: list[int]  # of each channel: a coded one, or ONE_SAMPLE
+    samples: list[int]  # of those with one sample
+
+
+def read_channel_map(section: bytes, at: int, at_size: int, header: Header) -> ChannelMap:
+    require(len(section) == 4 * header.channels, at_size, "V49: the channel map does not have 4 bytes for each channel")
+    sources: list[int] = []
+    samples: list[int] = []
+    coded = 0
+    for c, (source, reserved, sample) in enumerate(struct.iter_unpack("<BBH", section)):
+        known = source == ONE_SAMPLE or source <= coded
+        require(known, at + 4 * c, "V50: a source of the channel map is not there yet")
+        require(reserved == 0, at + 4 * c + 1, "V51: a reserved byte of the channel map is not zero")
+        highest = header.max_sample if source == ONE_SAMPLE else 0
+        require(sample <= highest, at + 4 * c + 2, f"V52: a sample of the channel map is above {highest}")
+        coded += source == coded
+        sources.append(source)
+        samples.append(sample)
+    require(0 < coded < header.channels, at, "V53: no channel is coded, or all are")
+    return ChannelMap(coded, sources, samples)
+
+
+def all_channels(row: bytes, header: Header, channel_map: ChannelMap) -> bytes:
+    """A row as decoded samples, from those of the coded channels."""
+    size = header.sample_size
+    pixels = len(row) // (size * channel_map.coded)
+    planes: list[list[bytes]] = []
+    for source, sample in zip(channel_map.sources, channel_map.samples, strict=True):
+        if source == ONE_SAMPLE:
+            planes.append([sample.to_bytes(size, "big")] * pixels)
+        else:
+            starts = range(source * size, len(row), size * channel_map.coded)
+            planes.append([row[start : start + size] for start in starts])
+    return b"".join(sample for pixel in zip(*planes, strict=True) for sample in pixel)
+
+
 def read_section(data: bytes, section: Section) -> bytes:
     """The contents of a section whose check and padding are right."""
     if section.check is None:
@@ -345,10 +390,11 @@ def read_section(data: bytes, section: Section) -> bytes:
 
 def read_image_sections(
     data: bytes, header: Header, sections: list[Section]
-) -> tuple[dict[int, bytes], list[bytes] | None]:
-    """The sections below 0x8000, by type, and the entries of the palette."""
+) -> tuple[dict[int, bytes], list[bytes] | None, ChannelMap | None]:
+    """The sections below 0x8000, by type, the entries of the palette, and the channel map."""
     contents: dict[int, bytes] = {}
     palette: list[bytes] | None = None
+    channel_map: ChannelMap | None = None
     for section in sections:
         if section.type >= ASIDE:
             continue
@@ -368,9 +414,11 @@ def read_image_sections(
         elif section.type == MODEL:
             elsewhere = header.model_name is not None or header.default_model != 0
             require(not elsewhere, section.at_check - 4, "V31: a model beside a named or default one")
+        elif section.type == CHANNEL_MAP:
+            channel_map = read_channel_map(contents[CHANNEL_MAP], section.offset, at_size, header)
     has_palette = header.colour != PALETTE_INDEX or palette is not None
     require(has_palette, HEADER_SIZE, "V38: palette indices without a palette")
-    return contents, palette
+    return contents, palette, channel_map
 
 
 def zstandard_stored(data: bytes, begin: int, end: int, size: int) -> bytes | None:
@@ -476,13 +524,13 @@ def read_index(data: bytes, header: Header, first_payload: int) -> list[Tile]:
             h = min(header.tile_height, header.height - y)
             method, parameters, size, offset, payload_check = struct.unpack("<BBHII", data[at : at + INDEX_ENTRY_SIZE])
             if method == CONSTANT:
-                require(size == 0, at + 2, "V51: a constant tile has a payload")
+                require(size == 0, at + 2, "V56: a constant tile has a payload")
                 samples = struct.unpack("<4H", data[at + 4 : at + INDEX_ENTRY_SIZE])
                 tiles.append(Tile(x, y, w, h, at, method, parameters, constant=samples))
             else:
-                require(method <= DENSE, at, f"V50: method {method} is not known")
-                require(size != 0, at + 2, "V52: a tile without payload")
-                require(16 * offset == payload_end, at + 4, "V53: the payload is not where the one before ends")
+                require(method <= DENSE, at, f"V55: method {method} is not known")
+                require(size != 0, at + 2, "V57: a tile without payload")
+                require(16 * offset == payload_end, at + 4, "V58: the payload is not where the one before ends")
                 tiles.append(Tile(x, y, w, h, at, method, parameters, 16 * offset, 16 * size, payload_check))
                 payload_end += 16 * size
             at += INDEX_ENTRY_SIZE
@@ -515,10 +563,10 @@ def pack(header: Header, samples: Sequence[int]) -> bytes:
 
 
 def constant_rows(header: Header, tile: Tile) -> list[bytes]:
-    require(tile.parameters == 0, tile.at + 1, "V54: parameters of a constant tile are not zero")
+    require(tile.parameters == 0, tile.at + 1, "V59: parameters of a constant tile are not zero")
     for c, sample in enumerate(tile.constant):
         highest = header.max_sample if c < header.channels else 0
-        require(sample <= highest, tile.at + 4 + 2 * c, f"V55: sample of a constant tile is above {highest}")
+        require(sample <= highest, tile.at + 4 + 2 * c, f"V60: sample of a constant tile is above {highest}")
     return [pack(header, tile.constant[: header.channels]) * tile.w] * tile.h
 
 
@@ -526,13 +574,13 @@ def constant_rows(header: Header, tile: Tile) -> list[bytes]:
 
 
 def raw_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
-    require(tile.parameters == 0, tile.at + 1, "V56: parameters of a raw tile are not zero")
+    require(tile.parameters == 0, tile.at + 1, "V61: parameters of a raw tile are not zero")
     row = tile.w * header.channels
     count = row * tile.h
     bits = count * header.bits
     unit = 4 if header.is_tiny else 16
-    require(tile.size == unit * ceil(bits, 8 * unit), tile.at + 2, "V57: size of a raw payload does not fit the tile")
-    reason = "V58: bits after the last sample are not zero"
+    require(tile.size == unit * ceil(bits, 8 * unit), tile.at + 2, "V62: size of a raw payload does not fit the tile")
+    reason = "V63: bits after the last sample are not zero"
     if bits % 8:
         last = bits // 8
         require(payload[last] >> bits % 8 == 0, tile.offset + last, reason)
@@ -551,12 +599,12 @@ def fast_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
     """Blocks in the order of the payload, then the colour transform."""
     channels, bits, maximum = header.channels, header.bits, header.max_sample
     transform = tile.parameters & 7
-    require(tile.parameters >> 3 == 0, tile.at + 1, "V59: reserved parameters of a fast tile are not zero")
-    require(transform <= 4, tile.at + 1, "V60: colour transform is above 4")
-    require(transform == 0 or channels >= 3, tile.at + 1, "V61: colour transform of fewer than three channels")
+    require(tile.parameters >> 3 == 0, tile.at + 1, "V64: reserved parameters of a fast tile are not zero")
+    require(transform <= 4, tile.at + 1, "V65: colour transform is above 4")
+    require(transform == 0 or channels >= 3, tile.at + 1, "V66: colour transform of fewer than three channels")
     origins = struct.unpack_from(f"<{channels}H", payload)  # a unit at least is there
     for c, origin in enumerate(origins):
-        require(origin <= maximum, tile.offset + 2 * c, "V62: origin is above 2^bits - 1")
+        require(origin <= maximum, tile.offset + 2 * c, "V67: origin is above 2^bits - 1")
     position = 2 * channels
     planes: list[list[list[int]]] = [[[] for _ in range(tile.h)] for _ in range(channels)]
     for band in range(0, tile.h, BAND):
@@ -569,8 +617,8 @@ def fast_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
                 for y, residuals in enumerate(block.residuals, band):
                     above = plane[y - 1] if y > 0 else [origin] * tile.w
                     predict(plane[y], above, block.predictor, residuals, maximum)
-    require(len(payload) - position <= 15, tile.offset + position, "V63: more than 15 bytes after the last block")
-    require_zero(payload[position:], tile.offset + position, "V64: bytes after the last block are not zero")
+    require(len(payload) - position <= 15, tile.offset + position, "V68: more than 15 bytes after the last block")
+    require_zero(payload[position:], tile.offset + position, "V69: bytes after the last block are not zero")
     result: list[bytes] = []
     samples = [0] * (tile.w * channels)
     for y in range(tile.h):
@@ -588,12 +636,12 @@ def fast_rows(header: Header, tile: Tile, payload: bytes) -> list[bytes]:
 
 def dense_rows(header: Header, tile: Tile, payload: bytes, model: AnyModel | None) -> list[bytes]:
     g = tile.parameters & 7
-    require(g <= 5, tile.at + 1, "V68: a dense tile of more than 2^5 lanes")
-    require(tile.parameters >> 3 <= 30, tile.at + 1, "V69: the ending of a dense tile is above 30")
-    require(tile.w * tile.h <= 1 << 15 + g, tile.at + 1, "V70: a lane of a dense tile has more than 2^15 pixels")
-    require(tile.size >= 4 << g, tile.at + 2, "V71: size of a dense payload is below that of its states")
+    require(g <= 5, tile.at + 1, "V73: a dense tile of more than 2^5 lanes")
+    require(tile.parameters >> 3 <= 30, tile.at + 1, "V74: the ending of a dense tile is above 30")
+    require(tile.w * tile.h <= 1 << 15 + g, tile.at + 1, "V75: a lane of a dense tile has more than 2^15 pixels")
+    require(tile.size >= 4 << g, tile.at + 2, "V76: size of a dense payload is below that of its states")
     if model is None:
-        raise Violation(tile.at, "V101: a dense tile without a model")
+        raise Violation(tile.at, "V106: a dense tile without a model")
     lanes = Lanes(payload, tile, 1 << g)
     if isinstance(model, TokenModel):
         planes = decode_tokens(tile, model, lanes)
@@ -627,26 +675,26 @@ class Block:
 def read_block(payload: bytes, position: int, offset: int, rows: int, columns: int, bits: int) -> Block:
     """The block at `position` of the payload at `offset`; `rows` and `columns` of it lie inside the tile."""
     at = offset + position
-    require(len(payload) - position >= 2, at, "V65: the payload ends within a block header")
+    require(len(payload) - position >= 2, at, "V70: the payload ends within a block header")
     header = number(payload, position, 2)
     predictor = header & 7
     base_width = header >> 3 & 31
     width_bits = header >> 8 & 7
-    require(predictor <= 6, at, "V72: predictor is above 6")
-    require(base_width <= bits, at, "V73: base width is above bits")
-    require(width_bits <= 4, at, "V74: width bits is above 4")
-    require(header >> 11 == 0, at, "V75: reserved bits of a block header are not zero")
+    require(predictor <= 6, at, "V77: predictor is above 6")
+    require(base_width <= bits, at, "V78: base width is above bits")
+    require(width_bits <= 4, at, "V79: width bits is above 4")
+    require(header >> 11 == 0, at, "V80: reserved bits of a block header are not zero")
     position += 2
 
-    require(len(payload) - position >= 8 * width_bits, offset + position, "V66: the payload ends within the widths")
+    require(len(payload) - position >= 8 * width_bits, offset + position, "V71: the payload ends within the widths")
     added = fields(payload[position : position + 8 * width_bits], width_bits, BAND * GROUPS_OF_ROW)
     groups = ceil(columns, GROUP)  # that are present in a row
     widths = [[base_width + a for a in added[g : g + groups]] for g in range(0, GROUPS_OF_ROW * rows, GROUPS_OF_ROW)]
-    require(max(map(max, widths)) <= bits, offset + position, "V76: width of a group is above bits")
+    require(max(map(max, widths)) <= bits, offset + position, "V81: width of a group is above bits")
     position += 8 * width_bits
 
     end = position + ceil(GROUP * sum(map(sum, widths)), 8)
-    require(end <= len(payload), offset + position, "V67: the payload ends within the codes")
+    require(end <= len(payload), offset + position, "V72: the payload ends within the codes")
     bit = 8 * position
     residuals: list[list[int]] = []
     for widths_of_row in widths:
@@ -826,15 +874,17 @@ def decode_file(data: bytes, limits: Limits, models: Models, verifying: bool) ->
     else:
         sections = read_section_entries(data, header)
         tiles = read_index(data, header, payload_start(header, sections))
-    contents, palette = read_image_sections(data, header, sections)
-    model = find_model(data, header, sections, models)
+    contents, palette, channel_map = read_image_sections(data, header, sections)
+    coded = header if channel_map is None else replace(header, channels=channel_map.coded)
+    model = find_model(data, coded, sections, models)
     pixel_size = header.channels * header.sample_size
     try:
         samples = bytearray(header.width * header.height * pixel_size)
     except MemoryError:
         raise OverLimit(20, "memory for the decoded samples") from None
     for tile in tiles:
-        for y, row in enumerate(decode_tile(data, header, tile, model), tile.y):
+        for y, coded_row in enumerate(decode_tile(data, coded, tile, model), tile.y):
+            row = coded_row if channel_map is None else all_channels(coded_row, header, channel_map)
             start = (y * header.width + tile.x) * pixel_size
             samples[start : start + len(row)] = row
     if verifying:
@@ -892,14 +942,14 @@ class Part:
         require(condition, self.offset + self.bit // 8, reason)
 
     def field(self, width: int) -> int:
-        self.require(self.bit + width <= 8 * self.size, "V86: a part of the model is too short")
+        self.require(self.bit + width <= 8 * self.size, "V91: a part of the model is too short")
         value = self.string >> self.bit & (1 << width) - 1
         self.bit += width
         return value
 
     def end(self) -> None:
-        self.require(ceil(self.bit, 8) == self.size, "V87: a part of the model is too long")
-        self.require(self.string >> self.bit == 0, "V88: bits after the end of a part are not zero")
+        self.require(ceil(self.bit, 8) == self.size, "V92: a part of the model is too long")
+        self.require(self.string >> self.bit == 0, "V93: bits after the end of a part are not zero")
 
 
 @dataclass
@@ -948,10 +998,10 @@ def read_model(data: bytes, at: int, size: int, at_name: int, header: Header) ->
     if kind == TOKEN_MODEL:
         return read_token_model(data, at, size, header)
     if kind == BIT_KIND:
-        require(header.may_have_bit_model, at, "V77: a bit model without its required feature")
+        require(header.may_have_bit_model, at, "V82: a bit model without its required feature")
         return read_bit_model(data, at, size, header)
-    require(kind == 0, at, f"V77: kind {kind} of a model is not known")
-    require(header.bits == 8, at_name, "V49: a model of kind 0 where bits is not 8")
+    require(kind == 0, at, f"V82: kind {kind} of a model is not known")
+    require(header.bits == 8, at_name, "V54: a model of kind 0 where bits is not 8")
     return read_dense_model(data, at, size, header)
 
 
@@ -959,23 +1009,23 @@ def read_model(data: bytes, at: int, size: int, at_name: int, header: Header) ->
 
 
 def read_dense_model(data: bytes, at: int, size: int, header: Header) -> Model:
-    require(size >= 8, at, "V82: the model ends within its fields")
+    require(size >= 8, at, "V87: the model ends within its fields")
     _, channels, tables, class_tables, *classes = data[at : at + 8]
-    require(channels == header.channels, at + 1, "V78: the model is not for this number of channels")
-    require(1 <= tables <= 24, at + 2, "V79: tables of the model are outside 1 to 24")
+    require(channels == header.channels, at + 1, "V83: the model is not for this number of channels")
+    require(1 <= tables <= 24, at + 2, "V84: tables of the model are outside 1 to 24")
     for c, count in enumerate(classes):
         low, high = (1, 32) if c < channels else (0, 0)
-        require(low <= count <= high, at + 4 + c, f"V81: classes of a channel are outside {low} to {high}")
+        require(low <= count <= high, at + 4 + c, f"V86: classes of a channel are outside {low} to {high}")
     count = channels + tables + class_tables
     first = 8 + 2 * count
-    require(size >= first, at, "V82: the model ends within its fields")
+    require(size >= first, at, "V87: the model ends within its fields")
     begins = [*struct.unpack_from(f"<{count}H", data, at + 8), size]
-    require(begins[0] == first, at + 8, "V83: the first part of the model is not behind the fields")
+    require(begins[0] == first, at + 8, "V88: the first part of the model is not behind the fields")
     parts: list[Part] = []
     for i in range(count):
         begin, end = begins[i], begins[i + 1]
-        require(end >= begin, at + 8 + 2 * i, "V84: a part of the model ends before it begins")
-        require(end <= size, at + 8 + 2 * i, "V85: a part of the model ends behind its end")
+        require(end >= begin, at + 8 + 2 * i, "V89: a part of the model ends before it begins")
+        require(end <= size, at + 8 + 2 * i, "V90: a part of the model ends behind its end")
         parts.append(Part(number(data, at + begin, end - begin), at + begin, end - begin))
 
     model = Model([], [], [])
@@ -1025,7 +1075,7 @@ def read_channel(part: Part, c: int, tables: int, classes: list[int], form: Chan
         class_contexts=[0] * (classes[c - 1] if c > 0 else 1),
     )
     most = form.most_of_activity
-    part.require(sum(channel.activity_weights) <= most, f"V92: activity weights add up to more than {most}")
+    part.require(sum(channel.activity_weights) <= most, f"V97: activity weights add up to more than {most}")
     if part.field(1) == 1:
         channel.zone_groups = [part.field(2) for _ in range(16)]
         channel.sign_groups = [part.field(3) for _ in range(64)]
@@ -1035,7 +1085,7 @@ def read_channel(part: Part, c: int, tables: int, classes: list[int], form: Chan
         channel.class_tables = part.field(3) + 1
         if channel.class_tables > 1:
             channel.class_contexts = [part.field(3) for _ in channel.class_contexts]
-        part.require(max(channel.class_contexts) < channel.class_tables, "V94: a class table that is not there")
+        part.require(max(channel.class_contexts) < channel.class_tables, "V99: a class table that is not there")
     part.end()
     return channel
 
@@ -1047,7 +1097,7 @@ def read_weights(part: Part, earlier: int, classes: int, most_of_pair: int) -> l
     least_weights: list[int] = []
     for _ in coded:
         widths.append(part.field(4))
-        part.require(widths[-1] <= 8, "V89: width of a weight is above 8")
+        part.require(widths[-1] <= 8, "V94: width of a weight is above 8")
         least = part.field(8)
         least_weights.append(least - 256 if least >= 128 else least)
     weights = [[0] * TAPS for _ in range(classes)]
@@ -1058,17 +1108,17 @@ def read_weights(part: Part, earlier: int, classes: int, most_of_pair: int) -> l
         of_class[0] = 64 - sum(of_class[1:8])
         of_class[16] = -sum(of_class[17:20])
         of_class[20] = -sum(of_class[21:24])
-        part.require(-128 <= min(of_class) and max(of_class) <= 127, "V90: a weight is outside -128 to 127")
+        part.require(-128 <= min(of_class) and max(of_class) <= 127, "V95: a weight is outside -128 to 127")
         for sample, error in PAIRS:
             in_range = abs(of_class[sample] + of_class[error]) <= most_of_pair
-            part.require(in_range, f"V91: weights of a sample and its error add up to more than {most_of_pair}")
+            part.require(in_range, f"V96: weights of a sample and its error add up to more than {most_of_pair}")
     return [tuple(of_class) for of_class in weights]
 
 
 def read_row(part: Part, tables: int, rows: RowFormat) -> list[int]:
     """The table of each level."""
     last = part.field(rows.last_width)
-    part.require(last < rows.levels, f"V126: last of a row is above {rows.levels - 1}")
+    part.require(last < rows.levels, f"V131: last of a row is above {rows.levels - 1}")
     row = read_tables_of(part, last, tables, rows.table_width)
     return row + row[-1:] * (rows.levels - len(row))
 
@@ -1083,7 +1133,7 @@ def read_tables_of(part: Part, last: int, tables: int, width: int) -> list[int]:
             row.append(row[-1] + 1)
         else:
             row.append(part.field(width))
-    part.require(max(row) < tables, "V93: a table that is not there")
+    part.require(max(row) < tables, "V98: a table that is not there")
     return row
 
 
@@ -1105,11 +1155,11 @@ class Table:
 
 def read_table(part: Part, highest: int, buckets: int) -> Table:
     last = part.field(8)
-    part.require(1 <= last <= highest, f"V95: last symbol of a table is outside 1 to {highest}")
+    part.require(1 <= last <= highest, f"V100: last symbol of a table is outside 1 to {highest}")
     rest = part.field(5)
-    part.require(rest <= last, "V96: rest symbol of a table is above its last one")
+    part.require(rest <= last, "V101: rest symbol of a table is above its last one")
     mode = part.field(2)
-    part.require(mode <= 2, "V97: mode of a table is 3")
+    part.require(mode <= 2, "V102: mode of a table is 3")
     frequencies = [0] * (last + 1)
     p1 = p2 = 9
     for i in range(last + 1):
@@ -1119,26 +1169,26 @@ def read_table(part: Part, highest: int, buckets: int) -> Table:
         difference = 0
         while part.field(1) == 1:
             difference += 1
-            part.require(difference <= 12, "V98: a frequency of less than 0 or more than 12 bits")
+            part.require(difference <= 12, "V103: a frequency of less than 0 or more than 12 bits")
         if difference and part.field(1) == 1:
             difference = -difference
         n = expected + difference
-        part.require(0 <= n <= 12, "V98: a frequency of less than 0 or more than 12 bits")
+        part.require(0 <= n <= 12, "V103: a frequency of less than 0 or more than 12 bits")
         if n > 0:
             t = min(n - 1, 3)
             frequencies[i] = ((1 << t) + part.field(t)) << n - 1 - t
         p1, p2 = n, p1
     total = sum(frequencies)
-    part.require(1 <= total < SLOTS, "V99: frequencies of a table add up to 0, or to 4096 or more without the rest")
+    part.require(1 <= total < SLOTS, "V104: frequencies of a table add up to 0, or to 4096 or more without the rest")
     frequencies[rest] = SLOTS - total
-    part.require(frequencies[last] > 0, "V100: the last symbol of a table has the frequency 0")
+    part.require(frequencies[last] > 0, "V105: the last symbol of a table has the frequency 0")
     part.end()
     return Table(frequencies, buckets)
 
 
 def require_class_tables(class_tables: int, channels: list[ModelChannel], at: int) -> None:
     wanted = sum(channel.class_tables for channel in channels)
-    require(class_tables == wanted, at, "V80: class tables of the model are not those of its channels")
+    require(class_tables == wanted, at, "V85: class tables of the model are not those of its channels")
 
 
 def read_class_tables(parts: list[Part], channels: list[ModelChannel], classes: list[int]) -> list[list[Table]]:
@@ -1224,7 +1274,7 @@ class Lanes:
     def set_state(self, lane: int, x: int) -> None:
         if x < STATE and self.takes_words[lane]:
             at = self.position
-            require(at < len(self.payload), self.offset + at, "V102: the payload ends within the words")
+            require(at < len(self.payload), self.offset + at, "V107: the payload ends within the words")
             x = x << 16 | self.payload[at] | self.payload[at + 1] << 8
             self.position = at + 2
         self.states[lane] = x
@@ -1232,12 +1282,12 @@ class Lanes:
     def end(self) -> None:
         for lane, x in enumerate(self.states):
             if self.ending.columns > 0:
-                require(x <= STATE, self.offset + 4 * lane, "V104: state of a lane is above 65536 in the end")
+                require(x <= STATE, self.offset + 4 * lane, "V109: state of a lane is above 65536 in the end")
             else:
-                require(x == STATE, self.offset + 4 * lane, "V103: state of a lane is not 65536 in the end")
+                require(x == STATE, self.offset + 4 * lane, "V108: state of a lane is not 65536 in the end")
         left = self.offset + self.position
-        require(len(self.payload) - self.position <= 15, left, "V105: more than 15 bytes after the last word")
-        require_zero(self.payload[self.position :], left, "V106: bytes after the last word are not zero")
+        require(len(self.payload) - self.position <= 15, left, "V110: more than 15 bytes after the last word")
+        require_zero(self.payload[self.position :], left, "V111: bytes after the last word are not zero")
 
 
 # 13.6 The ending
@@ -1440,34 +1490,34 @@ class TokenModel:
 
 
 def read_token_model(data: bytes, at: int, size: int, header: Header) -> TokenModel:
-    require(size <= MAX_TOKEN_MODEL, at + MAX_TOKEN_MODEL, "V120: the model is above 2^17 bytes")
-    require(size >= 12, at, "V82: the model ends within its fields")
+    require(size <= MAX_TOKEN_MODEL, at + MAX_TOKEN_MODEL, "V125: the model is above 2^17 bytes")
+    require(size >= 12, at, "V87: the model ends within its fields")
     _, channels, bits, flags, hole, tables, class_tables, *classes = struct.unpack_from("<4BH6B", data, at)
-    require(channels == header.channels, at + 1, "V78: the model is not for this number of channels")
-    require(bits == header.bits, at + 2, "V107: the model is not for this number of bits")
+    require(channels == header.channels, at + 1, "V83: the model is not for this number of channels")
+    require(bits == header.bits, at + 2, "V112: the model is not for this number of bits")
     listing = flags >> 3 & 3
     engine_channels = 1 if listing == COLOURS else channels
-    require(listing <= COLOURS, at + 3, "V108: listing of the model is 3")
-    require(not flags & LITERAL or engine_channels == 1, at + 3, "V109: literal with more than one engine channel")
+    require(listing <= COLOURS, at + 3, "V113: listing of the model is 3")
+    require(not flags & LITERAL or engine_channels == 1, at + 3, "V114: literal with more than one engine channel")
     can_have_hole = engine_channels == 1 and flags & (MATCH | LITERAL) == MATCH
-    reason = "V110: hole without match, with literal or more channels than one"
+    reason = "V115: hole without match, with literal or more channels than one"
     require(not flags & HOLE or can_have_hole, at + 3, reason)
-    require(not flags & STILL or flags & MATCH != 0, at + 3, "V111: still without match")
-    require(not flags & FOLLOW or flags & MATCH != 0, at + 3, "V112: follow without match")
-    require(not flags & ROWS or flags & STILL != 0, at + 3, "V113: rows without still")
-    require(1 <= tables <= 64, at + 6, "V115: tables of the model are outside 1 to 64")
-    require(class_tables <= 32, at + 7, "V116: class tables of the model are above 32")
+    require(not flags & STILL or flags & MATCH != 0, at + 3, "V116: still without match")
+    require(not flags & FOLLOW or flags & MATCH != 0, at + 3, "V117: follow without match")
+    require(not flags & ROWS or flags & STILL != 0, at + 3, "V118: rows without still")
+    require(1 <= tables <= 64, at + 6, "V120: tables of the model are outside 1 to 64")
+    require(class_tables <= 32, at + 7, "V121: class tables of the model are above 32")
     most_classes = 1 if flags & LITERAL else 32
     for e, count in enumerate(classes):
         low, high = (1, most_classes) if e < engine_channels else (0, 0)
-        require(low <= count <= high, at + 8 + e, f"V117: classes of an engine channel are outside {low} to {high}")
+        require(low <= count <= high, at + 8 + e, f"V122: classes of an engine channel are outside {low} to {high}")
 
     first = 12 + 2 * (engine_channels + 1) + tables + class_tables
-    require(size >= first, at, "V82: the model ends within its fields")
+    require(size >= first, at, "V87: the model ends within its fields")
     sizes = [*struct.unpack_from(f"<{engine_channels + 1}H{tables + class_tables}B", data, at + 12)]
     has_match = flags & MATCH != 0
-    require(has_match or sizes[engine_channels] == 0, at + 12 + 2 * engine_channels, "V118: a match without its flag")
-    require(first + sum(sizes) <= size, at, "V119: the parts of the model are longer than it")
+    require(has_match or sizes[engine_channels] == 0, at + 12 + 2 * engine_channels, "V123: a match without its flag")
+    require(first + sum(sizes) <= size, at, "V124: the parts of the model are longer than it")
     sizes.append(size - first - sum(sizes))
     parts: list[Part] = []
     begin = at + first
@@ -1476,7 +1526,7 @@ def read_token_model(data: bytes, at: int, size: int, header: Header) -> TokenMo
         begin += size
 
     widths, listed = read_listing(parts.pop(), listing, channels, bits)
-    require(hole < (1 << widths[0] if flags & HOLE else 1), at + 4, "V114: the hole is not a value")
+    require(hole < (1 << widths[0] if flags & HOLE else 1), at + 4, "V119: the hole is not a value")
     channel_parts = [parts.pop(0) for _ in range(engine_channels)]
     match_part = parts.pop(0)
     model_channels: list[ModelChannel] = []
@@ -1536,17 +1586,17 @@ def read_ranks(part: Part, channels: int, bits: int) -> list[list[int]]:
     left = MOST_LISTED
     for _ in range(channels):
         count = part.field(16)
-        part.require(1 <= count <= left, "V121: listed values are none, or more than 32768 in all")
+        part.require(1 <= count <= left, "V126: listed values are none, or more than 32768 in all")
         left -= count
         values = [part.field(16)]
         least_gap = part.field(16)
-        part.require(least_gap >= 1, "V122: least gap is 0")
+        part.require(least_gap >= 1, "V127: least gap is 0")
         for i in range(count - 1):
             if i % 32 == 0:
                 width = part.field(5)
-                part.require(width <= 16, "V123: width of gaps is above 16")
+                part.require(width <= 16, "V128: width of gaps is above 16")
             values.append(values[-1] + least_gap + part.field(width))
-        part.require(values[-1] < 1 << bits, "V124: a listed value is above 2^bits - 1")
+        part.require(values[-1] < 1 << bits, "V129: a listed value is above 2^bits - 1")
         listed.append(values)
     return listed
 
@@ -1554,7 +1604,7 @@ def read_ranks(part: Part, channels: int, bits: int) -> list[list[int]]:
 def read_colours(part: Part, channels: int, bits: int) -> list[list[int]]:
     """The samples of each colour."""
     count = part.field(16)
-    part.require(1 <= count and count * channels <= MOST_LISTED, "V125: colours are none, or above 32768 samples")
+    part.require(1 <= count and count * channels <= MOST_LISTED, "V130: colours are none, or above 32768 samples")
     return [[part.field(bits) for _ in range(channels)] for _ in range(count)]
 
 
@@ -1593,13 +1643,13 @@ OCTAVES = RowFormat(levels=21, last_width=5, table_width=6)
 
 def read_still(part: Part) -> tuple[int, int]:
     frequencies = part.field(12), part.field(12)
-    part.require(min(frequencies) >= 1, "V127: a frequency of still blocks is 0")
+    part.require(min(frequencies) >= 1, "V132: a frequency of still blocks is 0")
     return frequencies
 
 
 def read_still_rows(part: Part) -> list[int]:
     frequencies = [part.field(12) for _ in range(16)]
-    part.require(min(frequencies) >= 1, "V128: a frequency of still rows is 0")
+    part.require(min(frequencies) >= 1, "V133: a frequency of still rows is 0")
     return frequencies
 
 
@@ -1615,7 +1665,7 @@ def read_match(part: Part, tables: int) -> Match:
                 row = greatest
             else:
                 row = part.field(5)
-        part.require(row <= min(greatest, 31), "V129: a row of the match is above 31, or not there yet")
+        part.require(row <= min(greatest, 31), "V134: a row of the match is above 31, or not there yet")
         rows.append(row)
     match = Match(mask, rows, [read_row(part, tables, OCTAVES) for _ in range(greatest + 1)])
     part.end()
@@ -1970,22 +2020,23 @@ def tiny_sizes(data: bytes) -> tuple[int, int, int]:
 def read_tiny_header(data: bytes) -> Header:
     require(len(data) >= TINY_HEADER_SIZE, len(data), "V2: the file ends within the header")
     size, _, model = tiny_sizes(data)
-    require(len(data) == size, 12, "V130: the file has another size than it says")
-    require(check(data[8:]) == number(data, 4, 4), 4, "V131: check of the file does not match")
+    require(len(data) == size, 12, "V135: the file has another size than it says")
+    require(check(data[8:]) == number(data, 4, 4), 4, "V136: check of the file does not match")
     width, height, kind = data[8] + 1, data[9] + 1, data[10] & 7
     bits = (data[10] >> 3 & 15) + 1
-    require(kind <= 6, 10, "V132: kind of the image is 7")
-    require(data[10] >> 7 == 0, 10, "V133: reserved bit of the kind is set")
+    require(kind <= 6, 10, "V137: kind of the image is 7")
+    require(data[10] >> 7 == 0, 10, "V138: reserved bit of the kind is set")
     colour = COLOUR_OF_KIND[kind]
-    require(colour != PALETTE_INDEX or bits <= 8, 10, "V134: palette indices of more than 8 bits")
+    require(colour != PALETTE_INDEX or bits <= 8, 10, "V139: palette indices of more than 8 bits")
     default_model = model if model < NAMED else 0
     require(default_model <= len(DEFAULT_MODELS), 12, f"V17: default model {default_model} is not known")
     name = data[TINY_HEADER_SIZE : TINY_HEADER_SIZE + NAME_SIZE] if model == NAMED else None
-    require(name is None or len(name) == NAME_SIZE, 12, "V136: the name of the model does not lie in the file")
+    require(name is None or len(name) == NAME_SIZE, 12, "V141: the name of the model does not lie in the file")
     return Header(
         section_count=0,
         model_name=name,
         may_have_bit_model=False,
+        may_have_channel_map=False,
         default_model=default_model,
         width=width,
         height=height,
@@ -2009,32 +2060,32 @@ def read_tiny(data: bytes, header: Header) -> tuple[list[Section], list[Tile]]:
     elif model >= LEAST_OWN_MODEL:
         sections.append(Section(MODEL, None, 12, begin, model))
         begin = pad(begin + model)
-        require(begin <= len(data), 12, "V137: the model does not lie in the file")
-        require_zero(data[sections[0].end : begin], sections[0].end, "V138: bytes behind the model are not zero")
+        require(begin <= len(data), 12, "V142: the model does not lie in the file")
+        require_zero(data[sections[0].end : begin], sections[0].end, "V143: bytes behind the model are not zero")
     end = begin + payload_size
-    require(end <= len(data), 12, "V139: the payload does not lie in the file")
+    require(end <= len(data), 12, "V144: the payload does not lie in the file")
     tile = read_tiny_tile(data, header, begin, payload_size)
     code_before = 0
     while end + 2 <= len(data) and number(data, end, 2) != 0:
         code, size = number(data, end, 2) >> 12, number(data, end, 2) & 4095
         section_type = code if code < 8 else ASIDE + code - 8
-        require(code > code_before, end, "V142: codes of sections do not rise")
-        require(code not in (6, 7), end, f"V143: code {code} of a section")
-        require(1 <= size <= len(data) - end - 2, end, "V144: a section is empty, or does not lie in the file")
+        require(code > code_before, end, "V147: codes of sections do not rise")
+        require(code not in (6, 7), end, f"V148: code {code} of a section")
+        require(1 <= size <= len(data) - end - 2, end, "V149: a section is empty, or does not lie in the file")
         sections.append(Section(section_type, None, end, end + 2, size))
         code_before = code
         end += 2 + size
-    require(len(data) - end < 4, end, "V145: 4 bytes or more behind the last section")
-    require_zero(data[end:], end, "V146: bytes behind the last section are not zero")
+    require(len(data) - end < 4, end, "V150: 4 bytes or more behind the last section")
+    require_zero(data[end:], end, "V151: bytes behind the last section are not zero")
     return sections, [tile]
 
 
 def read_tiny_tile(data: bytes, header: Header, at: int, size: int) -> Tile:
     lanes, rest = data[11] & 7, data[11] >> 3
-    require(lanes < 6 or (lanes == 6 and rest <= 6), 11, f"V135: coding {data[11]} is not known")
+    require(lanes < 6 or (lanes == 6 and rest <= 6), 11, f"V140: coding {data[11]} is not known")
     method, parameters = (DENSE, data[11]) if lanes < 6 else (min(rest, FAST), max(rest - FAST, 0))
-    require(method != CONSTANT or size == 8, 12, "V140: the payload of a constant tile does not have 8 bytes")
-    require(method != FAST or size >= 8, 12, "V141: the payload of a fast tile is below 8 bytes")
+    require(method != CONSTANT or size == 8, 12, "V145: the payload of a constant tile does not have 8 bytes")
+    require(method != FAST or size >= 8, 12, "V146: the payload of a fast tile is below 8 bytes")
     constant = struct.unpack_from("<4H", data, at) if method == CONSTANT else ()
     return Tile(0, 0, header.width, header.height, 11, method, parameters, at, size, None, constant)
 
@@ -2068,22 +2119,22 @@ AnyModel = Model | TokenModel | BitModel
 
 
 def read_bit_model(data: bytes, at: int, size: int, header: Header) -> BitModel:
-    require(size >= BIT_FIELDS, at + size, "V82: the model ends within its fields")
+    require(size >= BIT_FIELDS, at + size, "V87: the model ends within its fields")
     _, channels, bits, flags, count = data[at : at + BIT_FIELDS]
-    require(channels == header.channels, at + 1, "V78: the model is not for this number of channels")
-    require(bits == header.bits, at + 2, "V107: the model is not for this number of bits")
-    require(flags & ~HAS_COLOURS == 0, at + 3, "V147: a reserved flag of a bit model is set")
+    require(channels == header.channels, at + 1, "V83: the model is not for this number of channels")
+    require(bits == header.bits, at + 2, "V112: the model is not for this number of bits")
+    require(flags & ~HAS_COLOURS == 0, at + 3, "V152: a reserved flag of a bit model is set")
     needs_colours = channels > 1 or bits > 1
-    require(not needs_colours or flags & HAS_COLOURS != 0, at + 3, "V148: no colours where samples are not bits")
-    require(FEWEST_NEIGHBOURS <= count <= MOST_NEIGHBOURS, at + 4, "V149: count of neighbours is outside 2 to 14")
+    require(not needs_colours or flags & HAS_COLOURS != 0, at + 3, "V153: no colours where samples are not bits")
+    require(FEWEST_NEIGHBOURS <= count <= MOST_NEIGHBOURS, at + 4, "V154: count of neighbours is outside 2 to 14")
     first = BIT_FIELDS + count
-    require(size >= first, at + size, "V82: the model ends within its fields")
+    require(size >= first, at + size, "V87: the model ends within its fields")
     q = list(data[at + BIT_FIELDS : at + first])
     for i, neighbour in enumerate(q):
         require(neighbour <= 63 and neighbour not in TOO_NEW, at + BIT_FIELDS + i,
-                f"V150: {neighbour} is not a neighbour")
-        require(neighbour not in q[:i], at + BIT_FIELDS + i, f"V151: neighbour {neighbour} is listed before")
-    require(all(neighbour in q for neighbour in NEWEST), at + BIT_FIELDS, "V152: neighbour 0 or 16 is missing")
+                f"V155: {neighbour} is not a neighbour")
+        require(neighbour not in q[:i], at + BIT_FIELDS + i, f"V156: neighbour {neighbour} is listed before")
+    require(all(neighbour in q for neighbour in NEWEST), at + BIT_FIELDS, "V157: neighbour 0 or 16 is missing")
     part = Part(number(data, at + first, size - first), at + first, size - first)
     colours = [[0], [1]]
     if flags & HAS_COLOURS:

@@ -425,6 +425,7 @@ class Shard:
             section_count=0,
             model_name=None,
             may_have_bit_model=True,
+            may_have_channel_map=True,
             default_model=0,
             width=1,
             height=1,

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "any_bit_tile.h"
+#include "any_channel_map.h"
 #include "any_token_tile.h"
 #include "gpu_testing.h"
 
@@ -41,7 +42,7 @@ inline Drawing any_drawing(Dice& dice, uint32_t maximum) {
 }
 
 // A file of any colour, depth, size and method; now and then one that no encoder would write.
-inline Bytes any_file(Dice& dice, uint32_t maximum, std::string* name = nullptr) {
+inline Bytes any_coded_file(Dice& dice, uint32_t maximum, std::string* name = nullptr) {
   const uint32_t tile_width = 32 * (1 + dice.roll(dice.chance(6) ? 32 : 4));
   const uint32_t tile_height = 32 * (1 + dice.roll(tile_width > 512 ? 8 : dice.chance(6) ? 32 : 4));
   if (dice.chance(6)) {
@@ -88,6 +89,16 @@ inline Bytes any_file(Dice& dice, uint32_t maximum, std::string* name = nullptr)
             " tiles " + std::to_string(options.tile_width) + "x" + std::to_string(options.tile_height);
   }
   return codec_testing::encode(d, options);
+}
+
+// The same; now and then it has a channel map.
+inline Bytes any_file(Dice& dice, uint32_t maximum, std::string* name = nullptr) {
+  Bytes file = any_coded_file(dice, maximum, name);
+  if (!dice.chance(3) || by_hand::is_tiny(file.data(), file.size())) return file;
+  std::optional<by_hand::Parts> parts = by_hand::find_parts(file.data(), file.size());
+  if (!parts || !by_hand::add_channel_map(dice, *parts)) return file;
+  if (name != nullptr) *name += " with a channel map";
+  return by_hand::put_together(*parts);
 }
 
 struct Vector {

@@ -47,6 +47,7 @@ struct FileInfo {
   std::string file, format;
   uint64_t file_bytes = 0;
   uint32_t width = 0, height = 0, channels = 0, bits = 0;
+  uint32_t coded_channels = 0;  // the others equal these, or have one sample
   std::string colour, alpha;
   uint32_t palette_entries = 0;
   uint64_t raw_bytes = 0;  // size without compression: samples packed to bits, rows to whole bytes
@@ -59,13 +60,14 @@ struct FileInfo {
   uint64_t model_bytes = 0;  // 0: not known
 };
 
-constexpr std::array<std::pair<l3_section_type, const char*>, 7> kSectionNames = {
+constexpr std::array<std::pair<l3_section_type, const char*>, 8> kSectionNames = {
     {{L3_SECTION_PALETTE, "palette"},
      {L3_SECTION_TRANSPARENCY, "transparency"},
      {L3_SECTION_COLOUR_SPACE, "colour space"},
      {L3_SECTION_ICC, "icc"},
      {L3_SECTION_EXIF, "exif"},
      {L3_SECTION_MODEL, "model"},
+     {L3_SECTION_CHANNEL_MAP, "channel map"},
      {L3_SECTION_METADATA, "metadata"}}};
 
 constexpr std::array kColourNames = {"gray", "gray_alpha", "rgb", "rgb_alpha", "palette"};
@@ -97,6 +99,14 @@ void describe_model(const l3::File& opened, std::span<const l3_model* const> sup
   info.model_bytes = size;
 }
 
+// How many channels a channel map says to be coded: the sources that are no channel's before.
+uint32_t coded_channels(std::span<const uint8_t> map) {
+  constexpr size_t kEntryBytes = 4;
+  uint32_t coded = 0;
+  for (size_t at = 0; at < map.size(); at += kEntryBytes) coded += map[at] == coded;
+  return coded;
+}
+
 // Damaged sections go to `failures`. The rest of the file is described all the same.
 std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOptions& options,
                                    std::span<const l3_model* const> supplied, FileInfo& info,
@@ -110,7 +120,7 @@ std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOpti
   info.format = "l3";
   info.width = head.width;
   info.height = head.height;
-  info.channels = head.channels;
+  info.channels = info.coded_channels = head.channels;
   info.bits = head.bits;
   info.colour = kColourNames[head.colour];
   info.alpha = kAlphaNames[head.alpha];
@@ -143,6 +153,7 @@ std::optional<Failure> describe_l3(std::span<const uint8_t> file, const InfoOpti
       failures.push_back(failure_in(info.file, bridge::to_error(section.error())));
     } else if (section->data() != nullptr) {
       info.sections.push_back({name, section->size()});
+      if (type == L3_SECTION_CHANNEL_MAP) info.coded_channels = coded_channels(*section);
     }
   }
   if (!failures.empty()) return std::nullopt;
@@ -205,6 +216,7 @@ std::string as_json(const FileInfo& info) {
   json.member("palette_entries", info.palette_entries).member("raw_bytes", info.raw_bytes);
   json.key("ratio").number(ratio(info), 6).key("bits_per_pixel").number(bits_per_pixel(info), 4);
   if (info.l3) {
+    json.member("coded_channels", info.coded_channels);
     json.member("version", info.l3->version).member("required_features", info.l3->required_features);
     json.member("optional_features", info.l3->optional_features).member("frames", info.l3->frames);
     json.member("tile_width", info.l3->tile_width).member("tile_height", info.l3->tile_height);
@@ -245,7 +257,10 @@ void print_text(const FileInfo& info, Console& console) {
   line("image", std::to_string(info.width) + " x " + std::to_string(info.height) + " pixels, " + info.colour + ", " +
                     std::to_string(info.channels) + (info.channels == 1 ? " channel of " : " channels of ") +
                     std::to_string(info.bits) + (info.bits == 1 ? " bit" : " bits") +
-                    (info.alpha == "none" ? "" : ", alpha " + info.alpha));
+                    (info.alpha == "none" ? "" : ", alpha " + info.alpha) +
+                    (info.l3 && info.coded_channels < info.channels
+                         ? ", " + std::to_string(info.coded_channels) + " of the channels coded"
+                         : ""));
   if (info.palette_entries > 0) line("palette", std::to_string(info.palette_entries) + " colours");
   line("size", std::to_string(info.file_bytes) + " bytes, " + format_number(bits_per_pixel(info), 3) +
                    " bits per pixel, ratio " + format_number(ratio(info), 4) + " to raw (" +

@@ -41,7 +41,9 @@ struct Output {
   uint64_t row_step, channel_step;
   uint32_t type, channels;
   uint32_t in_order;    // samples are written unchanged, one pixel after the other
-  uint32_t as_colours;  // write colours of the palette instead of indices
+  uint32_t as_colours;  // write for each sample its pixel in a table: colours of a palette, or what a channel map says
+  uint32_t is_mapped;   // make channels of the coded ones as `map` says
+  ChannelMap map;
   float scale[kMaxChannels], bias[kMaxChannels];
 };
 

@@ -98,8 +98,11 @@ class DevicePixels {
         return;
       }
     }
+    const auto sample = [&](uint32_t c) { return channels[c].v & kSample; };
+    const auto store = [&](uint32_t c, uint32_t of_channel) { store_converted(out, c, to, of_channel); };
+    if (out.is_mapped != 0) return for_channels<kChannels>(out, sample, 1, store);
 #pragma unroll
-    for (uint32_t c = 0; c < kChannels; ++c) store_converted(out, c, to, channels[c].v & kSample);
+    for (uint32_t c = 0; c < kChannels; ++c) store(c, sample(c));
   }
 
   const TilePlace& place_;

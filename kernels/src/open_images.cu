@@ -152,6 +152,34 @@ L3_INLINE void build_colours(const uint8_t* data, const Head& head, uint32_t* co
   }
 }
 
+// The same where one coded channel makes all channels.
+L3_INLINE void build_mapped(const Head& head, uint32_t* pixels) {
+  for (uint32_t i = lane_number(); i < 256; i += kLanes) {
+    uint32_t pixel = 0;
+    for (uint32_t c = 0; c < head.channels; ++c) pixel |= head.map.sample_of(c, [=](uint32_t) { return i; }) << (8 * c);
+    pixels[i] = pixel;
+  }
+}
+L3_INLINE void build_pixels(const uint8_t* data, const Head& head, uint32_t* pixels) {
+  if (head.map.coded != 0) {
+    build_mapped(head, pixels);
+  } else {
+    build_colours(data, head, pixels);
+  }
+}
+
+// Tiles and models have the coded channels only.
+L3_INLINE void take_map(const Head& head, ImageState& state) {
+  state.channels = head.map.coded;
+  state.out.in_order = 0;
+  if (head.map.coded == 1 && head.bits <= 8) {
+    state.out.as_colours = 1;
+  } else {
+    state.out.is_mapped = 1;
+    state.out.map = head.map;
+  }
+}
+
 // Checks the entries of the index, 32 at a time, and the end of the file.
 L3_INLINE Verdict check_entries(const uint8_t* data, uint64_t size, const Head& head) {
   if (head.is_tiny()) return check_tiny(data, size, head);
@@ -290,7 +318,7 @@ L3_INLINE Verdict open_file(const Batch& batch, uint32_t i, const l3_cuda_image&
   if (!of_index.ok()) return of_index;
   const Verdict of_sections = check_sections(checks, state.data, image.size, head);
   if (!of_sections.ok()) return of_sections;
-  static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last section to be verified
+  if (head.map.coded != 0) take_map(head, state);
   const Verdict of_model = find_model(batch, head, state);
   if (!of_model.ok()) return of_model;
   if (state.model != nullptr) enter_model(batch, i, state);
@@ -301,7 +329,7 @@ L3_INLINE Verdict open_file(const Batch& batch, uint32_t i, const l3_cuda_image&
     state.follow_room = follow_room(TokenNeeds::of_model(state.model), smaller(state.width, state.tile_width),
                                     smaller(state.height, state.tile_height));
   }
-  if (state.out.as_colours != 0) build_colours(state.data, head, batch.colours + 256 * i);
+  if (state.out.as_colours != 0) build_pixels(state.data, head, batch.colours + 256 * i);
   return {};
 }
 

@@ -69,13 +69,30 @@ L3_INLINE void store_four_converted(const Output& out, uint32_t channel, uint8_t
   }
 }
 
+// Calls use(channel, sample) for each channel of the image. coded(e) returns the sample of coded channel e; there are
+// kCoded of them, or fewer. A sample of a channel that is not coded is multiplied by `ones`, for several in a word.
+template <uint32_t kCoded, class Coded, class Use>
+L3_INLINE void for_channels(const Output& out, const Coded& coded, uint32_t ones, const Use& use) {
+  for (uint32_t c = 0; c < out.channels; ++c) {
+    const uint32_t source = out.map.source[c];
+    uint32_t sample = out.map.constant[c] * ones;
+#pragma unroll
+    for (uint32_t e = 0; e < kCoded; ++e) {
+      if (source == e) sample = coded(e);
+    }
+    use(c, sample);
+  }
+}
+
 // Writes a pixel. `pixel` holds its samples, each with the same number of bits.
 template <class Pixel>
 L3_INLINE void put_pixel(const TilePlace& place, uint32_t x, uint32_t y, Pixel pixel, uint32_t bits) {
   const Output& out = *place.out;
   uint8_t* const to = place.address(x, y);
   for (uint32_t c = 0; c < out.channels; ++c) {
-    store_converted(out, c, to, static_cast<uint32_t>(pixel >> (bits * c)) & ((1u << bits) - 1));
+    const uint32_t source = out.is_mapped != 0 ? out.map.source[c] : c;
+    const uint32_t coded = static_cast<uint32_t>(pixel >> (bits * (source & 3))) & ((1u << bits) - 1);
+    store_converted(out, c, to, source == kNoSource ? out.map.constant[c] : coded);
   }
 }
 // Writes the pixels in columns x to x + 3, if GroupRange allows it.
@@ -93,6 +110,15 @@ L3_INLINE void put_four_pixels(const TilePlace& place, uint32_t x, uint32_t y, u
   const uint32_t sample = (1u << bits) - 1;
   uint8_t* to = place.address(mirrored ? x + 3 : x, y);
   for (uint32_t channel = 0; channel < out.channels; ++channel) {
+    if (out.is_mapped != 0) {
+      const uint32_t source = out.map.source[channel], constant = out.map.constant[channel];
+      const auto of = [&](uint32_t pixel) {
+        return source == kNoSource ? constant : pixel >> (bits * source) & sample;
+      };
+      store_four_converted(out, channel, to, of(a), of(b), of(c), of(d));
+      to += out.channel_step;
+      continue;
+    }
     store_four_converted(out, channel, to, a & sample, b & sample, c & sample, d & sample);
     a >>= bits;
     b >>= bits;
@@ -210,8 +236,11 @@ class FourPixels {
         return;
       }
     }
+    const auto sample = [&](uint32_t c) { return four[c] >> (8 * i) & 0xFF; };
+    const auto store = [&](uint32_t c, uint32_t of_channel) { store_converted(out, c, to, of_channel); };
+    if (out.is_mapped != 0) return for_channels<kChannels>(out, sample, 1, store);
 #pragma unroll
-    for (uint32_t c = 0; c < kChannels; ++c) store_converted(out, c, to, four[c] >> (8 * i) & 0xFF);
+    for (uint32_t c = 0; c < kChannels; ++c) store(c, sample(c));
   }
 
   L3_INLINE static void put_words(uint8_t* to, const uint32_t* four) {
@@ -254,11 +283,13 @@ class FourPixels {
         return;
       }
     }
-#pragma unroll
-    for (uint32_t c = 0; c < kChannels; ++c) {
-      const uint32_t w = __byte_perm(four[c], 0, order);
+    const auto samples = [&](uint32_t c) { return __byte_perm(four[c], 0, order); };
+    const auto store = [&](uint32_t c, uint32_t w) {
       store_four_converted(out, c, to + c * out.channel_step, w & 0xFF, w >> 8 & 0xFF, w >> 16 & 0xFF, w >> 24);
-    }
+    };
+    if (out.is_mapped != 0) return for_channels<kChannels>(out, samples, 0x01010101, store);
+#pragma unroll
+    for (uint32_t c = 0; c < kChannels; ++c) store(c, samples(c));
   }
 
   TilePlace place_;

@@ -30,7 +30,8 @@ GROUPS = ("valid", "limits", "invalid")
 U32 = 0xFFFFFFFF
 COLOURS = {"gray": 0, "gray_alpha": 1, "rgb": 2, "rgb_alpha": 3, "palette": 4}
 CHANNELS = (1, 2, 3, 4, 1)
-SECTIONS = {"palette": 1, "transparency": 2, "colour_space": 3, "icc": 4, "exif": 5, "model": 6, "metadata": 0x8001}
+SECTIONS = {"palette": 1, "transparency": 2, "colour_space": 3, "icc": 4, "exif": 5, "model": 6, "channel_map": 7,
+            "metadata": 0x8001}
 
 # Where fields stand: name -> (offset, width in bytes).
 HEADER = {
@@ -119,10 +120,17 @@ class Recipe:
     samples: list[int] | None = None  # what a decoder must give
     entries: bytes | int | None = None  # of the palette, all of them, or their check
     tiny: bytes | None = None  # section 18; bytes behind the last section
+    map: list[tuple[int, int]] = field(default_factory=list)  # of each channel: its source, and its one sample
 
     @property
     def channels(self) -> int:
         return CHANNELS[self.colour]
+
+    @property
+    def coded(self) -> int:
+        """How many channels are coded."""
+        sources = {source for source, _ in self.map if source != 255}
+        return len(sources) if self.map else self.channels
 
     def tile_shapes(self) -> Iterator[tuple[int, int]]:
         """Width and height of each tile."""
@@ -159,6 +167,10 @@ def parse(text: str, control: bool = False) -> Recipe:
         recipe.name = name_of(recipe.model.contents())
     elif recipe.model:
         recipe.sections[recipe.at_model] = (SECTIONS["model"], recipe.model.contents())
+    if recipe.map:
+        place = sum(section_type <= SECTIONS["model"] for section_type, _ in recipe.sections)
+        entries = b"".join(struct.pack("<BBH", source, 0, sample) for source, sample in recipe.map)
+        recipe.sections.insert(place, (SECTIONS["channel_map"], entries))
     if not recipe.spec:
         raise RecipeError("no line `spec SECTION`")
     return recipe
@@ -183,13 +195,15 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         recipe.tile_width, recipe.tile_height = map(int, words[0].split("x"))
     elif name == "section":
         recipe.sections.append((SECTIONS.get(words[0]) or int(words[0], 0), contents(words[1:])))
+    elif name == "map":
+        recipe.map = [(255, int(word[1:])) if word[0] == "=" else (int(word), 0) for word in words]
     elif name in ("model", "token_model", "bit_model"):
         if name == "model":
-            recipe.model = Model(numbers(words), recipe.channels)
+            recipe.model = Model(numbers(words), recipe.coded)
         elif name == "token_model":
-            recipe.model = TokenModel(numbers(words), recipe.channels, recipe.bits)
+            recipe.model = TokenModel(numbers(words), recipe.coded, recipe.bits)
         else:
-            recipe.model = BitModel(numbers(words), recipe.channels, recipe.bits)
+            recipe.model = BitModel(numbers(words), recipe.coded, recipe.bits)
         recipe.at_model = len(recipe.sections)
         recipe.sections.append((SECTIONS["model"], b""))
     elif name == "elsewhere":
@@ -298,12 +312,12 @@ def write_fast(tile: Tile, width: int, height: int, recipe: Recipe) -> bytes:
     noise = tile.noise
     origins = tile.origins
     if noise:
-        origins = [noise.below(1 << recipe.bits) for _ in range(recipe.channels)]
+        origins = [noise.below(1 << recipe.bits) for _ in range(recipe.coded)]
     out = struct.pack(f"<{len(origins)}H", *origins)
     blocks = iter(tile.blocks)
     for y in range(0, height, 8):
         for x in range(0, width, 32):
-            for _ in range(recipe.channels):
+            for _ in range(recipe.coded):
                 block = noise_block(noise, recipe.bits) if noise else next(blocks, None)
                 if block is None:
                     raise RecipeError("too few blocks")
@@ -317,7 +331,7 @@ def write_payload(tile: Tile, width: int, height: int, recipe: Recipe) -> bytes:
     if tile.payload is not None:
         out = tile.payload
     elif tile.method == 1:
-        count = width * height * recipe.channels
+        count = width * height * recipe.coded
         noise = tile.noise
         values = [noise.below(1 << recipe.bits) for _ in range(count)] if noise else tile.values
         if len(values) != count:
@@ -383,6 +397,7 @@ class File:
     def write_header(self, recipe: Recipe) -> None:
         alpha = recipe.alpha if recipe.alpha is not None else int(recipe.colour in (1, 3))
         required = int(recipe.name != b"") | int(isinstance(recipe.model, BitModel)) << 1
+        required |= int(bool(recipe.map)) << 2
         self.data[:self.at_entries] = recipe.name.join([struct.pack(
             "<8sHHHHIIIIHBBBBBBII16s", b"\x8bL3I\r\n\x1a\n", 1, len(recipe.sections), required, 0, 0,
             recipe.width, recipe.height, 1, recipe.channels, int(recipe.bits > 8), recipe.bits, recipe.colour, alpha,

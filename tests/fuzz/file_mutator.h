@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "any_bit_tile.h"
+#include "any_channel_map.h"
 #include "any_token_tile.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
@@ -89,7 +90,12 @@ inline void mutate_model(Dice& dice, Bytes& model) {
 // A model of the image's channels, and a dense tile, in place of those there are.
 inline void add_model(Dice& dice, Parts& parts) {
   const uint32_t channels = 1 + dice.roll(4);
-  const uint32_t wanted = static_cast<uint32_t>(by_hand::get(&parts.header[32], 2));
+  uint32_t wanted = static_cast<uint32_t>(by_hand::get(&parts.header[32], 2));
+  for (const by_hand::SectionPart& section : parts.sections) {
+    if (section.type != by_hand::kChannelMapType || dice.chance(8)) continue;
+    wanted = 0;  // channels that are coded
+    for (size_t at = 0; at < section.bytes.size(); at += 4) wanted += section.bytes[at] == wanted;
+  }
   std::erase_if(parts.sections, [](const by_hand::SectionPart& section) { return section.type == 6; });
   auto at = parts.sections.begin();
   while (at != parts.sections.end() && at->type < 6) ++at;
@@ -130,6 +136,10 @@ inline void mutate_section(Dice& dice, Parts& parts) {
     const uint32_t type = dice.pick(kTypes);
     if (type == 6) {
       add_model(dice, parts);
+      return;
+    }
+    if (type == by_hand::kChannelMapType && !dice.chance(4)) {
+      by_hand::add_channel_map(dice, parts);
       return;
     }
     auto at = parts.sections.begin();

@@ -182,7 +182,8 @@ typedef enum l3_section_type {
   L3_SECTION_COLOUR_SPACE = 3,
   L3_SECTION_ICC = 4,
   L3_SECTION_EXIF = 5,
-  L3_SECTION_MODEL = 6,  // the model for dense tiles
+  L3_SECTION_MODEL = 6,        // the model for dense tiles
+  L3_SECTION_CHANNEL_MAP = 7,  // which channels are coded, and what the others are
   L3_SECTION_METADATA = 0x8001,
 } l3_section_type;
 

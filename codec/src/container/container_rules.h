@@ -3,6 +3,7 @@
 // head's own check field as zero.
 #pragma once
 
+#include "container/channel_map.h"
 #include "container/methods.h"
 #include "container/palette.h"
 #include "container/reason.h"
@@ -27,7 +28,7 @@ struct Head {
   uint32_t required_features, optional_features;
   uint32_t default_model;  // 0: none
   uint32_t width, height;
-  uint32_t channels, bits;
+  uint32_t channels, bits;  // of the image
   uint32_t sample_type, colour, alpha;
   uint32_t tile_width, tile_height;  // in pixels
   uint32_t tiles_across, tiles_down;
@@ -38,7 +39,11 @@ struct Head {
   uint64_t head_bytes;  // also the offset of the index
   uint64_t index_end;   // padding included
   uint64_t payload_start;
-  TinyTile tiny;  // only of a tiny file, whose index and payloads are empty: all of it is verified with its head
+  TinyTile tiny;   // only of a tiny file, whose index and payloads are empty: all of it is verified with its head
+  ChannelMap map;  // known when the sections are verified
+
+  // How many channels tiles and models have.
+  L3_INLINE uint32_t coded_channels() const { return map.coded != 0 ? map.coded : channels; }
 
   L3_INLINE bool names_model() const { return (required_features & kNamedModel) != 0; }
   L3_INLINE bool is_tiny() const { return head_bytes == kTinyHeaderBytes; }
@@ -52,7 +57,9 @@ struct Head {
     if (default_model != 0) return L3_MODEL_DEFAULT;
     return find(L3_SECTION_MODEL) != nullptr ? L3_MODEL_OWN : L3_MODEL_NONE;
   }
-  L3_INLINE uint32_t pixel_bytes() const { return channels * (bits > 8 ? 2 : 1); }
+  L3_INLINE uint32_t sample_bytes() const { return bits > 8 ? 2 : 1; }
+  L3_INLINE uint32_t pixel_bytes() const { return channels * sample_bytes(); }
+  L3_INLINE uint32_t coded_pixel_bytes() const { return coded_channels() * sample_bytes(); }
   L3_INLINE const Section* find(uint32_t type) const {
     for (uint32_t i = 0; i < section_count; ++i) {
       if (sections[i].type == type) return &sections[i];
@@ -68,14 +75,14 @@ struct Head {
   L3_INLINE TileShape tile_shape(uint64_t tile) const {
     const uint32_t number = static_cast<uint32_t>(tile);  // at most 2^30
     const uint32_t x = number % tiles_across * tile_width, y = number / tiles_across * tile_height;
-    return {smaller(tile_width, width - x), smaller(tile_height, height - y), channels, bits};
+    return {smaller(tile_width, width - x), smaller(tile_height, height - y), coded_channels(), bits};
   }
   // Encoders first write each payload where there is room for a raw tile. room_before() is the room of the tiles before
   // a tile, room() that of all.
   L3_INLINE uint64_t room_before(uint64_t tile) const {
     const uint32_t number = static_cast<uint32_t>(tile);
     const uint64_t row = number / tiles_across, column = number % tiles_across;
-    return row * room_of_row(tile_height) + column * raw_bytes(tile_width, tile_shape(tile).height, channels, bits);
+    return row * room_of_row(tile_height) + column * raw_bytes_of(tile_width, tile_shape(tile).height);
   }
   L3_INLINE uint64_t room() const {
     return (tiles_down - 1) * room_of_row(tile_height) + room_of_row(height - (tiles_down - 1) * tile_height);
@@ -84,8 +91,10 @@ struct Head {
  private:
   L3_INLINE uint64_t room_of_row(uint32_t row_height) const {
     const uint32_t before = tiles_across - 1;  // tiles before the last one, which may be narrower
-    return before * raw_bytes(tile_width, row_height, channels, bits) +
-           raw_bytes(width - before * tile_width, row_height, channels, bits);
+    return before * raw_bytes_of(tile_width, row_height) + raw_bytes_of(width - before * tile_width, row_height);
+  }
+  L3_INLINE uint64_t raw_bytes_of(uint32_t tile_columns, uint32_t tile_rows) const {
+    return raw_bytes(tile_columns, tile_rows, coded_channels(), bits);
   }
 };
 
@@ -165,7 +174,8 @@ L3_INLINE Verdict read_section_entries(const uint8_t* data, Head& head) {
     section.offset = uint64_t{load_u32(data + at + section_entry::kOffset)} * kUnit;
     section.size = load_u32(data + at + section_entry::kSize);
     if (i > 0 && section.type <= head.sections[i - 1].type) return {Reason::section_type_order, at};
-    const bool known = section.type >= L3_SECTION_PALETTE && section.type <= L3_SECTION_MODEL;
+    const uint32_t last = (head.required_features & kChannelMap) != 0 ? L3_SECTION_CHANNEL_MAP : L3_SECTION_MODEL;
+    const bool known = section.type >= L3_SECTION_PALETTE && section.type <= last;
     if (!known && section.type < kFirstAsideType) return {Reason::section_type_unknown, at};
     if (load_u16(data + at + section_entry::kFlags) != 0) return {Reason::section_flags, at + section_entry::kFlags};
     if (section.offset != end) return {Reason::section_offset, at + section_entry::kOffset};
@@ -239,6 +249,7 @@ L3_INLINE constexpr uint32_t colour_space_bytes(uint32_t parts) {
 L3_INLINE Verdict read_tiny_header(const uint8_t* data, uint32_t bytes, Head& head, uint32_t* at) {
   const uint32_t kind = data[tiny_header::kKind], sizes = load_u32(data + tiny_header::kSizes), model = sizes >> 20;
   const uint32_t colour = kind & 7;
+  head.map = {};
   head.head_bytes = kTinyHeaderBytes;
   head.index_end = head.payload_start = bytes;
   head.required_features = model == kTinyNamed ? kNamedModel : 0;
@@ -344,6 +355,7 @@ L3_INLINE Verdict read_head(const Machine& machine, const uint8_t* data, uint64_
   if (size < kHeaderBytes) return {Reason::head_truncated, size};
   const uint32_t version = load_u16(data + header::kVersion);
   if (version != kFormatVersion) return {version == 0 ? Reason::version_0 : Reason::bad_version, header::kVersion};
+  head.map = {};
   head.section_count = load_u16(data + header::kSectionCount);
   if (head.section_count > kMaxSections) return {Reason::too_many_sections, header::kSectionCount};
   head.required_features = load_u16(data + header::kRequired);
@@ -353,7 +365,9 @@ L3_INLINE Verdict read_head(const Machine& machine, const uint8_t* data, uint64_
   if (machine.check_of_head(data, head.head_bytes) != load_u32(data + header::kHeadCheck)) {
     return {Reason::head_check, header::kHeadCheck};
   }
-  if ((head.required_features & ~(kNamedModel | kBitModel)) != 0) return {Reason::required_feature, header::kRequired};
+  if ((head.required_features & ~(kNamedModel | kBitModel | kChannelMap)) != 0) {
+    return {Reason::required_feature, header::kRequired};
+  }
 
   Verdict verdict = read_header_fields(data, head);
   if (!verdict.ok()) return verdict;
@@ -392,9 +406,18 @@ L3_INLINE Verdict check_palette(const uint8_t* data, const Head& head, const Sec
   return {};
 }
 
+// Verifies a channel map whose check and padding are right, and puts it into the head.
+L3_INLINE Verdict take_channel_map(const uint8_t* data, Head& head, const Section& section) {
+  const uint32_t bytes = head.channels * kMapEntryBytes;
+  if (section.size != bytes) return wrong_size(head, &section, Reason::channel_map);
+  const uint32_t end = read_channel_map(data + section.offset, head.channels, head.bits, head.map);
+  return end == bytes ? Verdict{} : Verdict{Reason::channel_map, section.offset + end};
+}
+
 // Verifies the contents of a section, except for a model. Its own check and padding, and those of earlier sections,
 // were verified before.
-L3_INLINE Verdict check_contents(const uint8_t* data, const Head& head, const Section& section) {
+L3_INLINE Verdict check_contents(const uint8_t* data, Head& head, const Section& section) {
+  if (section.type == L3_SECTION_CHANNEL_MAP) return take_channel_map(data, head, section);
   if (section.type == L3_SECTION_PALETTE) return check_palette(data, head, section);
   if (section.type == L3_SECTION_TRANSPARENCY && head.colour == L3_COLOUR_PALETTE) {
     if (section.size > palette_of(data, *head.find(L3_SECTION_PALETTE)).entries) {
@@ -409,9 +432,9 @@ L3_INLINE Verdict check_contents(const uint8_t* data, const Head& head, const Se
   return {};
 }
 
-// Verifies all sections below 0x8000, except for the contents of a model.
+// Verifies all sections below 0x8000, except for the contents of a model. Puts a channel map into the head.
 template <class Machine>
-L3_INLINE Verdict check_sections(const Machine& machine, const uint8_t* data, uint64_t size, const Head& head) {
+L3_INLINE Verdict check_sections(const Machine& machine, const uint8_t* data, uint64_t size, Head& head) {
   // A transparency is verified against the palette, so the palette must come first.
   static_assert(L3_SECTION_PALETTE < L3_SECTION_TRANSPARENCY);
   for (uint32_t i = 0; i < head.section_count; ++i) {

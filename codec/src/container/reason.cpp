@@ -78,6 +78,7 @@ const char* text_of(Reason reason) {
     case Reason::model_table: return "a table of the model is invalid";
     case Reason::model_match: return "the match part of the model has a value out of range";
     case Reason::model_values: return "the values in the model are out of range";
+    case Reason::channel_map: return "the channel map has a wrong size, or a field that is out of range";
     case Reason::colour_space_parts: return "the colour space has no part, or an unknown one";
     case Reason::colour_space_size: return "the size of the colour space is wrong";
     case Reason::metadata_size: return "the metadata section is too small";

@@ -72,6 +72,7 @@ enum class Reason : uint32_t {
   palette_unexpected,
   transparency_size,
   transparency_unexpected,
+  channel_map,
   colour_space_parts,
   colour_space_size,
   models_many,

@@ -37,9 +37,11 @@ struct TileOutput {
   uint8_t* pixels;  // null: decode without writing
   size_t stride;
   uint32_t x0, y0, x1, y1;
-  const uint8_t* colours;  // null, or 256 colours (red, green, blue, alpha) to write in place of indices
-  uint32_t colour_bytes;   // 3 or 4: how many bytes of each colour to write
-  CoderStates* states;     // null, or two to fill in: after a dense tile's classes, and after its last pixel
+  const uint8_t* colours;   // null, or 256 pixels of up to 4 bytes, 4 bytes apart, to write in place of samples
+  uint32_t colour_bytes;    // how many bytes of each to write
+  CoderStates* states;      // null, or two to fill in: after a dense tile's classes, and after its last pixel
+  bool has_fourth = false;  // write `fourth` after each pixel: only of dense tiles of three channels of bytes
+  uint8_t fourth = 0;
 };
 
 // How the encoder stores a tile.

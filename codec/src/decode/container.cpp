@@ -54,7 +54,7 @@ Verdict check_index(const uint8_t* data, uint64_t size, const Target& target, co
   return check_index(Processor{target}, data, size, head);
 }
 
-Verdict check_sections(const uint8_t* data, uint64_t size, const Target& target, const Head& head) {
+Verdict check_sections(const uint8_t* data, uint64_t size, const Target& target, Head& head) {
   return check_sections(Processor{target}, data, size, head);
 }
 

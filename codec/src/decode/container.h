@@ -20,7 +20,7 @@ Verdict read_head(const uint8_t* data, uint64_t size, const Target& target, Head
 Verdict check_index(const uint8_t* data, uint64_t size, const Target& target, const Head& head);
 
 // Verifies all sections below 0x8000, except for the contents of a model.
-Verdict check_sections(const uint8_t* data, uint64_t size, const Target& target, const Head& head);
+Verdict check_sections(const uint8_t* data, uint64_t size, const Target& target, Head& head);
 
 // Verifies the entries of an index whose check is right, and that a file of `file_size` bytes ends where its last
 // payload ends. `data` must have the index.

@@ -40,12 +40,11 @@ Verdict l3_file::check_container(NamedModel named) {
   Verdict verdict = check_index(data, size, *target, head);
   if (verdict.ok()) verdict = check_sections(data, size, *target, head);
   if (!verdict.ok()) return verdict;
-  static_assert(L3_SECTION_MODEL > L3_SECTION_EXIF);  // the model is the last section type that matters here
   of_model = find_model();
   if (!of_model.ok() && (named == NamedModel::required || !head.names_model())) return of_model;
   verdict = check_entries(data, size, head);
   if (!verdict.ok()) return verdict;
-  if (has_colours()) build_colours();
+  if (writes_colours()) build_colours();
   is_container_checked = true;
   return {};
 }
@@ -73,6 +72,15 @@ uint32_t l3_file::pixel_bytes() const {
 
 // Indices beyond the palette are opaque black.
 void l3_file::build_colours() {
+  if (!has_colours()) {
+    for (uint32_t v = 0; v < 256; ++v) {
+      uint32_t pixel = 0;
+      for (uint32_t c = 0; c < head.channels; ++c)
+        pixel |= head.map.sample_of(c, [=](uint32_t) { return v; }) << (8 * c);
+      store_u32(colours + 4 * v, pixel);
+    }
+    return;
+  }
   const Palette palette = palette_of(data, *head.find(L3_SECTION_PALETTE));
   const Section* transparency = head.find(L3_SECTION_TRANSPARENCY);
   for (uint32_t i = 0; i < 256; ++i) {

@@ -23,7 +23,7 @@ struct l3_file {
   bool is_container_checked = false;
   l3::Verdict of_model;
   const l3::ModelTables* model = nullptr;  // null if the file has no model, or if of_model says why not
-  uint8_t colours[4 * 256];                // if has_colours(): red, green, blue and alpha of each index
+  uint8_t colours[4 * 256];                // if writes_colours(): the samples of a pixel for each decoded one
 
   // The caller's memory, or null: then memory for tables is allocated if the file has a model of its own.
   uint8_t* workspace = nullptr;
@@ -38,6 +38,8 @@ struct l3_file {
   l3::Verdict check_container(l3::NamedModel named);
 
   bool has_colours() const { return options.as_colours != 0 && head.colour == L3_COLOUR_PALETTE; }
+  // Whether a table says the pixel of each decoded sample: as colours, or since one channel is coded of several.
+  bool writes_colours() const { return has_colours() || (head.map.coded == 1 && head.bits <= 8); }
   uint32_t pixel_bytes() const;
 
  private:

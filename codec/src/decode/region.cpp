@@ -11,6 +11,19 @@
 namespace l3 {
 namespace {
 
+// Makes the pixels of a row from coded ones, which lie side by side where the row begins.
+template <class Sample>
+void make_all_channels(const ChannelMap& map, uint32_t channels, size_t width, uint8_t* row) {
+  for (size_t x = width; x-- > 0;) {
+    Sample coded[kMaxChannels], pixel[kMaxChannels];
+    std::memcpy(coded, row + x * map.coded * sizeof(Sample), map.coded * sizeof(Sample));
+    for (uint32_t c = 0; c < channels; ++c) {
+      pixel[c] = static_cast<Sample>(map.sample_of(c, [&](uint32_t source) -> uint32_t { return coded[source]; }));
+    }
+    std::memcpy(row + x * channels * sizeof(Sample), pixel, channels * sizeof(Sample));
+  }
+}
+
 // Decodes the tiles that a region touches, in parallel.
 class RegionDecoder {
  public:
@@ -21,6 +34,7 @@ class RegionDecoder {
         out_(out),
         stride_(stride),
         pixel_bytes_(file.pixel_bytes()),
+        adds_fourth_(head_.map.adds_fourth() && head_.bits <= 8),
         first_column_(region.x / head_.tile_width),
         first_row_(region.y / head_.tile_height),
         columns_((region.x + region.width - 1) / head_.tile_width - first_column_ + 1),
@@ -63,7 +77,15 @@ class RegionDecoder {
     TileEntry entry;
     const Verdict verdict = check_tile(file_, tile, entry);
     if (!verdict.ok()) return verdict;
-    const TileOutput out = output(column * head_.tile_width, row * head_.tile_height, shape);
+    TileOutput out = output(column * head_.tile_width, row * head_.tile_height, shape);
+    out.has_fourth = adds_fourth_ && needs_model(entry.method);
+    out.fourth = static_cast<uint8_t>(head_.map.constant[3]);
+    const bool is_mapped = head_.map.coded != 0 && out.colours == nullptr && !out.has_fourth && out.pixels != nullptr;
+    const Fault fault = is_mapped ? decode_mapped(shape, entry, out) : decode(shape, entry, out);
+    const uint64_t offset = static_cast<uint64_t>(entry.payload - file_.data);
+    return {fault.reason, offset + fault.at, fault.reason == Reason::none ? L3_NO_TILE : tile};
+  }
+  Fault decode(const TileShape& shape, const TileEntry& entry, const TileOutput& out) const {
     const Target& target = *file_.target;
     Fault fault;
     if (needs_model(entry.method)) {
@@ -73,8 +95,21 @@ class RegionDecoder {
     } else {
       fault = target.decode(shape, entry, out);
     }
-    const uint64_t offset = static_cast<uint64_t>(entry.payload - file_.data);
-    return {fault.reason, offset + fault.at, fault.reason == Reason::none ? L3_NO_TILE : tile};
+    return fault;
+  }
+  // Decodes the coded channels to where rows begin, and makes the others of them.
+  Fault decode_mapped(const TileShape& shape, const TileEntry& entry, const TileOutput& out) const {
+    const Fault fault = decode(shape, entry, out);
+    if (fault.reason != Reason::none) return fault;
+    for (uint32_t y = 0; y < out.y1 - out.y0; ++y) {
+      uint8_t* const row = out.pixels + y * out.stride;
+      if (head_.bits > 8) {
+        make_all_channels<uint16_t>(head_.map, head_.channels, out.x1 - out.x0, row);
+      } else {
+        make_all_channels<uint8_t>(head_.map, head_.channels, out.x1 - out.x0, row);
+      }
+    }
+    return {};
   }
 
   // The part of the region that lies in the tile at (x, y), relative to the tile.
@@ -85,7 +120,7 @@ class RegionDecoder {
     part.x1 = smaller(shape.width, region_.x + region_.width - x);
     part.y1 = smaller(shape.height, region_.y + region_.height - y);
     part.stride = stride_;
-    part.colours = out_ != nullptr && file_.has_colours() ? file_.colours : nullptr;
+    part.colours = out_ != nullptr && file_.writes_colours() ? file_.colours : nullptr;
     part.colour_bytes = pixel_bytes_;
     if (out_ != nullptr) {
       part.pixels = out_ + (y + part.y0 - region_.y) * stride_ + size_t{x + part.x0 - region_.x} * pixel_bytes_;
@@ -99,6 +134,7 @@ class RegionDecoder {
   uint8_t* out_;
   size_t stride_;
   uint32_t pixel_bytes_;
+  bool adds_fourth_;  // whether decoders of dense tiles do what the channel map says
   uint32_t first_column_, first_row_, columns_, rows_;
   std::atomic<uint64_t> failed_{L3_NO_TILE};
   std::atomic<bool> ran_out_{false};  // whether a tile failed for want of memory

@@ -165,6 +165,13 @@ Head head_of(const Request& request, const Plan& plan) {
   head.sample_type = in.bits > 8 ? L3_SAMPLE_U16 : L3_SAMPLE_U8;
   head.colour = in.colour;
   head.alpha = in.alpha;
+  if (const MappedImage* const mapped = request.mapped) {
+    head.required_features |= kChannelMap;
+    head.map = mapped->map;
+    head.channels = mapped->channels;
+    head.colour = mapped->colour;
+    head.alpha = mapped->alpha;
+  }
   head.tile_width = plan.tile_width;
   head.tile_height = plan.tile_height;
   head.count_tiles();
@@ -184,6 +191,7 @@ Head lay_out(const Request& request, const Plan& plan, uint64_t model, uint64_t 
   add(L3_SECTION_ICC, in.icc, in.icc_size);
   add(L3_SECTION_EXIF, in.exif, in.exif_size);
   add(L3_SECTION_MODEL, &plan, plan.origin == L3_MODEL_OWN ? model : 0);
+  add(L3_SECTION_CHANNEL_MAP, request.mapped, request.mapped != nullptr ? head.channels * kMapEntryBytes : 0);
   add(L3_SECTION_METADATA, in.metadata, metadata);
 
   place_sections(head);

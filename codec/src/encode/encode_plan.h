@@ -15,11 +15,18 @@ constexpr uint32_t kDefaultEffort = 5;
 // Whether a width or height of tiles is allowed; 0 stands for the default.
 inline bool is_tile_edge(uint32_t edge) { return edge % 32 == 0 && edge <= kMaxTileEdge; }
 
+// What a header says of an image of which only some channels are coded.
+struct MappedImage {
+  ChannelMap map;
+  uint32_t channels, colour, alpha;
+};
+
 // A valid image with valid options.
 struct Request {
-  l3_image image;
+  l3_image image;  // the coded channels
   l3_encode_options options;
-  Palette palette{};  // if the image has one
+  Palette palette{};                    // if the image has one
+  const MappedImage* mapped = nullptr;  // null if all channels are coded
 
   uint32_t channels() const;
   uint64_t pixels() const { return uint64_t{image.width} * image.height; }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "encode/bit_repeats.h"
+#include "encode/coded_image.h"
 #include "encode/dense_encode.h"
 #include "encode/image_check.h"
 #include "encode/tiny_file.h"
@@ -24,6 +25,9 @@ constexpr uint64_t kMaxWithDefault = uint64_t{1} << 17;
 // worth its time if they have fewer than the second number: fitting one takes ten times as long as encoding.
 constexpr uint64_t kMinSavedByOwnModel = 320, kMinSavedQuickly = 1280;
 constexpr uint32_t kMaxQuickEffort = 2;
+
+// Images with fewer pixels have all channels coded: a channel map takes 32 bytes, and tiny files have none.
+constexpr uint64_t kMinMapped = uint64_t{1} << 14;
 
 // A way to encode the image.
 struct Candidate {
@@ -271,9 +275,8 @@ Written try_others(const Request& request, const Plan& plan, const EncodeTarget&
   return file;
 }
 
-// Writes the smallest of the files that are tried.
-Written write_smallest(const Request& request, const EncodeTarget& target, uint8_t* out) {
-  if (!samples_in_range(request.image)) return {Reason::sample_out_of_range};
+// Writes the smallest of the files that are tried, of an image whose samples are in range.
+Written write_smallest_of(const Request& request, const EncodeTarget& target, uint8_t* out) {
   const Plan plan = first_plan(request);
   const bool may_have_bits = plan.origin == L3_MODEL_OWN, may_be_small = may_be_tiny(head_of(request, plan));
   std::optional<TwoColours> two;
@@ -290,6 +293,14 @@ Written write_smallest(const Request& request, const EncodeTarget& target, uint8
     if (file.reason != Reason::none) return file;
   }
   return smallest.finish();
+}
+
+Written write_smallest(const Request& request, const EncodeTarget& target, uint8_t* out) {
+  if (!samples_in_range(request.image)) return {Reason::sample_out_of_range};
+  std::optional<ChannelMap> map;
+  if (request.pixels() >= kMinMapped) map = find_channel_map(request.image);
+  return map ? write_smallest_of(CodedImage(request, *map).request(), target, out)
+             : write_smallest_of(request, target, out);
 }
 
 // The plan with a model that the caller supplies.

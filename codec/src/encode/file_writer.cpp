@@ -87,6 +87,8 @@ Head write_sections(const Request& request, std::span<const uint8_t> model, cons
     uint8_t* at = out + section.offset;
     if (section.type == L3_SECTION_PALETTE) {
       write_palette(request.palette, at);
+    } else if (section.type == L3_SECTION_CHANNEL_MAP) {
+      write_channel_map(head.map, head.channels, at);
     } else if (section.type != L3_SECTION_METADATA) {
       std::memcpy(at, bytes_of(section.type), section.size);
     }

@@ -21,7 +21,7 @@ TileInput TileSource::input(uint64_t tile) const {
   if (tiles_ != nullptr) return (*tiles_)[tile].input();
   const uint64_t x = tile % head_.tiles_across * head_.tile_width;
   const uint64_t y = tile / head_.tiles_across * head_.tile_height;
-  return {pixels_ + y * stride_ + x * head_.pixel_bytes(), stride_};
+  return {pixels_ + y * stride_ + x * head_.coded_pixel_bytes(), stride_};
 }
 
 namespace {

@@ -21,7 +21,7 @@ class TileSource {
   TileSource(const Head& head, const uint8_t* pixels, size_t stride) : head_(head), pixels_(pixels), stride_(stride) {}
   explicit TileSource(const std::vector<SampleTile>& tiles) : tiles_(&tiles) {}
 
-  uint32_t channels() const { return tiles_ == nullptr ? head_.channels : tiles_->front().shape.channels; }
+  uint32_t channels() const { return tiles_ == nullptr ? head_.coded_channels() : tiles_->front().shape.channels; }
   uint32_t bits() const { return tiles_ == nullptr ? head_.bits : tiles_->front().shape.bits; }
   uint64_t tile_count() const { return tiles_ == nullptr ? head_.tile_count : tiles_->size(); }
   uint64_t pixels() const;

@@ -119,7 +119,7 @@ class TileWriter {
 
   bool is_constant(const Tile& tile) const {
     const uint8_t* pixels = tile.in.pixels;
-    const size_t pixel = head_.pixel_bytes(), row = tile.shape.width * pixel;
+    const size_t pixel = head_.coded_pixel_bytes(), row = tile.shape.width * pixel;
     if (std::memcmp(pixels, pixels + pixel, row - pixel) != 0) return false;
     for (uint32_t y = 1; y < tile.shape.height; ++y) {
       if (std::memcmp(pixels, pixels + y * tile.in.stride, row) != 0) return false;

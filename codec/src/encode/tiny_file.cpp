@@ -31,7 +31,7 @@ uint8_t coding_of(const uint8_t* entry) {
 }  // namespace
 
 bool may_be_tiny(const Head& head) {
-  if ((head.required_features & kBitModel) != 0) return false;  // there is no place for it
+  if ((head.required_features & ~kNamedModel) != 0) return false;  // there is no place for them
   if (head.tile_count != 1 || head.width > kMaxTinyEdge || head.height > kMaxTinyEdge) return false;
   for (uint32_t i = 0; i < head.section_count; ++i) {
     const Section& section = head.sections[i];

@@ -18,7 +18,8 @@ class BitRows : public SkewedRows<BitRows<W>, W, uint16_t, 1> {
 
   L3_INLINE BitRows(const TileOutput& out, const BitTables& tables) : Base(out) {
     const uint32_t sample_bytes = tables.bits > 8 ? 2 : 1;
-    pixel_bytes_ = out.colours != nullptr ? out.colour_bytes : tables.channels * sample_bytes;
+    pixel_bytes_ =
+        out.colours != nullptr ? out.colour_bytes : tables.channels * sample_bytes + uint32_t{out.has_fourth};
     for (uint32_t bit = 0; bit < 2; ++bit) {
       if (out.colours != nullptr) {
         std::memcpy(colours_[bit], out.colours + 4 * (tables.sample_of(0, bit) & 0xFF), 4);
@@ -30,6 +31,7 @@ class BitRows : public SkewedRows<BitRows<W>, W, uint16_t, 1> {
         std::memcpy(colours_[bit] + c * sample_bytes, sample_bytes == 1 ? static_cast<const void*>(&byte) : &sample,
                     sample_bytes);
       }
+      if (out.has_fourth) colours_[bit][3] = out.fourth;
     }
   }
 

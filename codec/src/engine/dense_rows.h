@@ -1,8 +1,6 @@
 // Writes the pixels of tiles with a model of kind 0.
 #pragma once
 
-#include <cstring>
-
 #include "engine/skewed_rows.h"
 
 namespace l3 {
@@ -24,12 +22,16 @@ class DenseRows : public SkewedRows<DenseRows<W, kChannels>, W, uint32_t, 1> {
     const TileOutput& out = this->out_;
     if constexpr (kChannels == 1) {
       if (out.colours != nullptr) {
+        uint32_t words[Base::kMostSteps];
+        for (uint32_t i = 0; i < count; ++i) words[i] = load_u32(out.colours + 4 * (pixels[i] & 0xFF));
         row += size_t{at} * out.colour_bytes;
-        for (uint32_t i = 0; i < count; ++i, row += out.colour_bytes) {
-          std::memcpy(row, out.colours + 4 * (pixels[i] & 0xFF), out.colour_bytes);
-        }
-        return;
+        if (out.colour_bytes == 4) return W::template store_pixels<4>(row, words, count);
+        if (out.colour_bytes == 3) return W::template store_pixels<3>(row, words, count);
+        return W::template store_pixels<2>(row, words, count);
       }
+    }
+    if constexpr (kChannels == 3) {
+      if (out.has_fourth) return this->template store_with_fourth<W>(row + size_t{at} * 4, pixels, count);
     }
     W::template store_pixels<kChannels>(row + size_t{at} * kChannels, pixels, count);
   }

@@ -53,6 +53,15 @@ class SkewedRows {
     return &turned_[number][lane][step];
   }
 
+  // Stores pixels of three bytes, each with out_.fourth after it.
+  template <class Warp>
+  L3_INLINE void store_with_fourth(uint8_t* to, const uint32_t* pixels, uint32_t count) const {
+    const uint32_t fourth = uint32_t{out_.fourth} << 24;
+    uint32_t words[kMostSteps];
+    for (uint32_t i = 0; i < count; ++i) words[i] = pixels[i] | fourth;
+    Warp::template store_pixels<4>(to, words, count);
+  }
+
   static constexpr uint32_t kMostSteps = kNumbers == 1 ? 64 : 32;  // between two flushes; stack is scarce
   const TileOutput& out_;
 

@@ -54,7 +54,7 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
     } else if (tables_.bits > 8) {
       put_samples(reinterpret_cast<uint16_t*>(row) + size_t{at} * tables_.channels, count, lane, step);
     } else {
-      put_samples(row + size_t{at} * tables_.channels, count, lane, step);
+      put_samples(row + size_t{at} * stored_channels(), count, lane, step);
     }
   }
   // Puts pixels of a row from the first column on that is requested.
@@ -73,6 +73,9 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
  private:
   static constexpr uint32_t kByteRun = 64;
 
+  // How many samples of a pixel are stored.
+  L3_INLINE uint32_t stored_channels() const { return tables_.channels + uint32_t{this->out_.has_fourth}; }
+
   // Stores pixels of one engine channel.
   L3_INLINE void store_words(uint8_t* row, uint32_t at, uint32_t count, const uint16_t* values) const {
     const TileOutput& out = this->out_;
@@ -85,7 +88,7 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
     } else if (tables_.bits > 8) {
       put_one(reinterpret_cast<uint16_t*>(row) + size_t{at} * tables_.channels, count, values);
     } else {
-      put_one(row + size_t{at} * tables_.channels, count, values);
+      put_one(row + size_t{at} * stored_channels(), count, values);
     }
   }
   // The same of values that are bytes.
@@ -108,19 +111,26 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
     if constexpr (kAreWords && sizeof(Sample) == 1) {
       if (tables_.listing == Listing::none) {
         const uint32_t* const pixels = this->numbers(0, lane, step);
+        if constexpr (kChannels == 3) {
+          if (this->out_.has_fourth) return this->template store_with_fourth<W>(to, pixels, count);
+        }
         if (channels == kChannels) return W::template store_pixels<kChannels>(to, pixels, count);
         return W::template store_pixels<2>(to, pixels, count);
       }
     }
+    const uint32_t stride = stored_channels();
+    if (stride > channels) {
+      for (uint32_t i = 0; i < count; ++i) to[size_t{i} * stride + channels] = this->out_.fourth;
+    }
     if (tables_.listing == Listing::none) {
       for (uint32_t c = 0; c < channels; ++c) {
-        put_mapped(to + c, channels, count, c, lane, step, [](uint32_t v) { return v; });
+        put_mapped(to + c, stride, count, c, lane, step, [](uint32_t v) { return v; });
       }
     } else {
       for (uint32_t c = 0; c < channels; ++c) {
         const uint32_t listed = tables_.value_count[c];
         const uint16_t* const list = tables_.values + tables_.first_value[c];
-        put_mapped(to + c, channels, count, c, lane, step, [=](uint32_t v) { return v < listed ? list[v] : 0; });
+        put_mapped(to + c, stride, count, c, lane, step, [=](uint32_t v) { return v < listed ? list[v] : 0; });
       }
     }
   }
@@ -201,11 +211,11 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
   // Lists the colour of each value, a byte for each channel.
   void list_colours(uint32_t channels) {
     const TileOutput& out = this->out_;
-    listed_channels_ = channels;
+    listed_channels_ = channels + uint32_t{out.has_fourth};
     for (uint32_t v = 0; v < 1u << tables_.depth[0]; ++v) {
       const uint32_t index = tables_.sample_of(0, v) & 0xFF;
       colours_[v] = word_of<4>([&](uint32_t c) -> uint32_t {
-        if (c >= channels) return 0;
+        if (c >= channels) return c == channels && out.has_fourth ? out.fourth : 0;
         return out.colours != nullptr ? out.colours[4 * index + c] : tables_.sample_of(c, v);
       });
     }
@@ -229,9 +239,14 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
       uint32_t words[TokenRows::kMostSteps];
       if (has_table_) {
         for (uint32_t i = 0; i < count; ++i) words[i] = colours_[value_of(numbers[i])];
-        return W::template store_pixels<kCount>(to, words, count);
+      } else {
+        for (uint32_t i = 0; i < count; ++i) {
+          words[i] = word_of<kCount>([c = colour_of(i)](uint32_t k) { return c[k]; });
+        }
       }
-      for (uint32_t i = 0; i < count; ++i) words[i] = word_of<kCount>([c = colour_of(i)](uint32_t k) { return c[k]; });
+      if constexpr (kCount == 3) {
+        if (this->out_.has_fourth) return this->template store_with_fourth<W>(to, words, count);
+      }
       W::template store_pixels<kCount>(to, words, count);
     } else {
       for (uint32_t i = 0; i < count; ++i, to += kCount) std::memcpy(to, colour_of(i), sizeof(kNone));

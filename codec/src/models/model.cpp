@@ -75,7 +75,7 @@ Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels& 
     const uint8_t* bytes = data + section->offset;
     if (!ModelKinds::suits(bytes[0], head.bits)) return {Reason::model_unexpected, model_place(head)};
     const Fault fault = is_announced(bytes[0], head.required_features)
-                            ? read_tables(bytes, section->size, head.channels, head.bits, *own)
+                            ? read_tables(bytes, section->size, head.coded_channels(), head.bits, *own)
                             : Fault{Reason::model_kind, 0};
     if (fault.reason != Reason::none) return verdict_of_model(head, fault);
     tables = own;
@@ -91,7 +91,7 @@ Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels& 
   }
   if (!ModelKinds::suits(known->kind, head.bits)) return {Reason::model_unexpected, model_place(head)};
   if (!is_announced(known->kind, head.required_features)) return verdict_of_model(head, {Reason::model_kind, 0});
-  if (known->channels() != head.channels) return verdict_of_model(head, {Reason::model_head, kChannelsAt});
+  if (known->channels() != head.coded_channels()) return verdict_of_model(head, {Reason::model_head, kChannelsAt});
   if (known->bits() != head.bits) return verdict_of_model(head, {Reason::model_head, kBitsAt});
   tables = known;
   return {};
