@@ -106,6 +106,12 @@ TEST(ChannelMap, SectionsAndInfo) {
   size_t size = 0;
   EXPECT_EQ(l3_find_section(file.data(), file.size(), L3_SECTION_TRANSPARENCY, &key, &size, nullptr), L3_OK);
   EXPECT_EQ(Bytes(key, key + size), d.transparency);
+  l3_range ranges[16];
+  size_t count = 0;
+  EXPECT_EQ(
+      l3_find_payloads(file.data(), info.payload_start, file.size(), 0, 0, 10, 10, 0, ranges, 16, &count, nullptr),
+      L3_OK);
+  EXPECT_EQ(count, 1u);
   l3_sizes sizes = l3_sizes_init();
   EXPECT_EQ(l3_measure(file.data(), file.size(), nullptr, &sizes, nullptr), L3_OK);
 }

@@ -352,13 +352,13 @@ typedef struct l3_range {
 } l3_range;
 
 // Finds the bytes that l3_decode_region needs to decode a region, for callers that fetch parts of a file. `data` is
-// the start of the file, `size` bytes that contain at least the head and the index. `file_size` is the size of the
-// whole file.
+// the start of the file, `size` bytes that contain at least the head, the index and, if the file has one, the section
+// L3_SECTION_CHANNEL_MAP: the first `payload_start` bytes do. `file_size` is the size of the whole file.
 //
 // Writes up to `capacity` ranges to `ranges`, in rising order: the payloads of the tiles that the region touches.
 // Ranges that are at most `gap` bytes apart are merged. Sets *count to the number of ranges. `ranges` may be null. If
 // it is not and there are more than `capacity` ranges, the call returns L3_ERROR_BUFFER and still sets *count.
-// Verifies the head and the index.
+// Verifies the head, the index and that section.
 //
 // To decode the region, make a buffer of `file_size` bytes, fill in these ranges and the first `payload_start` bytes
 // (see l3_info), and call l3_decode_region. The other bytes are not read.

@@ -12,6 +12,10 @@ l3_status l3_find_payloads(const void* data, size_t size, uint64_t file_size, ui
   Verdict verdict = file.read(data, size, nullptr);
   const Head& head = file.head;
   if (verdict.ok()) verdict = check_index(file.data, size, *file.target, head);
+  // What the index may say depends on how many channels are coded.
+  const Section* const map = head.find(L3_SECTION_CHANNEL_MAP);
+  if (verdict.ok() && map != nullptr) verdict = check_section(file.data, size, *file.target, *map);
+  if (verdict.ok() && map != nullptr) verdict = take_channel_map(file.data, file.head, *map);
   if (verdict.ok()) verdict = check_entries(file.data, file_size, head);
   if (verdict.ok() && !is_inside({x, y, width, height}, head)) verdict = {Reason::bad_region};
   if (!verdict.ok()) return report(error, verdict);
