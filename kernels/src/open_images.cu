@@ -141,33 +141,6 @@ L3_INLINE Reason plan_output(const l3_cuda_image& image, const Head& head, Image
   return Reason::none;
 }
 
-// Computes the RGBA colour of each index. Indices after the end of the palette are opaque black.
-L3_INLINE void build_colours(const uint8_t* data, const Head& head, uint32_t* colours) {
-  const Palette palette = palette_of(data, *head.find(L3_SECTION_PALETTE));
-  const Section* transparency = head.find(L3_SECTION_TRANSPARENCY);
-  for (uint32_t i = lane_number(); i < 256; i += kLanes) {
-    const bool has_alpha = transparency != nullptr && i < transparency->size;
-    const uint32_t alpha = has_alpha ? data[transparency->offset + i] : 255;
-    colours[i] = (i < palette.entries ? palette.colour(i) : 0) | alpha << 24;
-  }
-}
-
-// The same where one coded channel makes all channels.
-L3_INLINE void build_mapped(const Head& head, uint32_t* pixels) {
-  for (uint32_t i = lane_number(); i < 256; i += kLanes) {
-    uint32_t pixel = 0;
-    for (uint32_t c = 0; c < head.channels; ++c) pixel |= head.map.sample_of(c, [=](uint32_t) { return i; }) << (8 * c);
-    pixels[i] = pixel;
-  }
-}
-L3_INLINE void build_pixels(const uint8_t* data, const Head& head, uint32_t* pixels) {
-  if (head.map.coded != 0) {
-    build_mapped(head, pixels);
-  } else {
-    build_colours(data, head, pixels);
-  }
-}
-
 // Tiles and models have the coded channels only.
 L3_INLINE void take_map(const Head& head, ImageState& state) {
   state.channels = head.map.coded;
@@ -329,7 +302,12 @@ L3_INLINE Verdict open_file(const Batch& batch, uint32_t i, const l3_cuda_image&
     state.follow_room = follow_room(TokenNeeds::of_model(state.model), smaller(state.width, state.tile_width),
                                     smaller(state.height, state.tile_height));
   }
-  if (state.out.as_colours != 0) build_pixels(state.data, head, batch.colours + 256 * i);
+  if (state.out.as_colours != 0) {
+    const PixelTable pixels(state.data, head);
+    for (uint32_t sample = lane_number(); sample < 256; sample += kLanes) {
+      batch.colours[256 * i + sample] = pixels[sample];
+    }
+  }
   return {};
 }
 

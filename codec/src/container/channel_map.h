@@ -23,6 +23,12 @@ struct ChannelMap {
   L3_INLINE uint32_t sample_of(uint32_t channel, const Coded& coded_sample) const {
     return source[channel] == kNoSource ? constant[channel] : coded_sample(source[channel]);
   }
+  // All channels of a pixel, of up to 8 bits each, if one channel is coded. The first one is lowest.
+  L3_INLINE uint32_t pixel_of(uint32_t sample, uint32_t channels) const {
+    uint32_t pixel = 0;
+    for (uint32_t c = 0; c < channels; ++c) pixel |= sample_of(c, [=](uint32_t) { return sample; }) << (8 * c);
+    return pixel;
+  }
 };
 
 // Reads a map for an image with these channels and bits. Returns where the first fault is, or `channels` times

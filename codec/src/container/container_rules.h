@@ -394,6 +394,32 @@ L3_INLINE Palette palette_of(const uint8_t* data, const Section& section) {
   return Palette::of(data + section.offset, section.size);
 }
 
+// What the samples of the only coded channel stand for: the colours of a palette, with alpha, or all channels of a
+// channel map. 8 bits a channel, the first one lowest. The sections must have been verified.
+class PixelTable {
+ public:
+  L3_INLINE PixelTable(const uint8_t* data, const Head& head) : head_(head) {
+    if (head.map.coded != 0) return;
+    palette_ = palette_of(data, *head.find(L3_SECTION_PALETTE));
+    const Section* const alphas = head.find(L3_SECTION_TRANSPARENCY);
+    if (alphas == nullptr) return;
+    alphas_ = data + alphas->offset;
+    alpha_count_ = alphas->size;
+  }
+  // Samples beyond a palette are opaque black.
+  L3_INLINE uint32_t operator[](uint32_t sample) const {
+    if (head_.map.coded != 0) return head_.map.pixel_of(sample, head_.channels);
+    const uint32_t alpha = sample < alpha_count_ ? alphas_[sample] : 255;
+    return (sample < palette_.entries ? palette_.colour(sample) : 0) | alpha << 24;
+  }
+
+ private:
+  const Head& head_;
+  Palette palette_{};
+  const uint8_t* alphas_ = nullptr;
+  uint64_t alpha_count_ = 0;
+};
+
 // Verifies the contents of a palette whose check and padding are right.
 L3_INLINE Verdict check_palette(const uint8_t* data, const Head& head, const Section& section) {
   if (section.size < kPaletteHeadBytes) return wrong_size(head, &section, Reason::palette_size);

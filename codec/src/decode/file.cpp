@@ -44,7 +44,10 @@ Verdict l3_file::check_container(NamedModel named) {
   if (!of_model.ok() && (named == NamedModel::required || !head.names_model())) return of_model;
   verdict = check_entries(data, size, head);
   if (!verdict.ok()) return verdict;
-  if (writes_colours()) build_colours();
+  if (writes_colours()) {
+    const PixelTable pixels(data, head);
+    for (uint32_t sample = 0; sample < 256; ++sample) store_u32(colours + 4 * sample, pixels[sample]);
+  }
   is_container_checked = true;
   return {};
 }
@@ -68,26 +71,6 @@ Verdict l3_file::find_model() {
 uint32_t l3_file::pixel_bytes() const {
   if (!has_colours()) return head.pixel_bytes();
   return head.find(L3_SECTION_TRANSPARENCY) != nullptr ? 4 : 3;
-}
-
-// Indices beyond the palette are opaque black.
-void l3_file::build_colours() {
-  if (!has_colours()) {
-    for (uint32_t v = 0; v < 256; ++v) {
-      uint32_t pixel = 0;
-      for (uint32_t c = 0; c < head.channels; ++c)
-        pixel |= head.map.sample_of(c, [=](uint32_t) { return v; }) << (8 * c);
-      store_u32(colours + 4 * v, pixel);
-    }
-    return;
-  }
-  const Palette palette = palette_of(data, *head.find(L3_SECTION_PALETTE));
-  const Section* transparency = head.find(L3_SECTION_TRANSPARENCY);
-  for (uint32_t i = 0; i < 256; ++i) {
-    const bool has_alpha = transparency != nullptr && i < transparency->size;
-    const uint32_t alpha = has_alpha ? data[transparency->offset + i] : 255;
-    store_u32(colours + 4 * i, (i < palette.entries ? palette.colour(i) : 0) | alpha << 24);
-  }
 }
 
 l3_status l3_open(const void* data, size_t size, const l3_decode_options* options, void* workspace,

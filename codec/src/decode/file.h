@@ -44,7 +44,6 @@ struct l3_file {
 
  private:
   l3::Verdict find_model();
-  void build_colours();
 };
 
 namespace l3 {
