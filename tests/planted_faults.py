@@ -382,7 +382,7 @@ FAULTS = (
     Fault("of the rows above, the nearer one is taken for the other one", "codec/src/models/token.h",
           "(own >> 1 & 1) | (own & 1) << 1", "(own & 1) | (own >> 1 & 1) << 1"),
     Fault("an entry of places takes that of the last lane", "codec/src/engine/token_follow.h",
-          "entry = entry > word ? entry : word;", "entry = word;"),
+          "entry = entry > words[lane] ? entry : words[lane];", "entry = words[lane];"),
     Fault("a row's trail goes on from the row before", "codec/src/engine/token_follow.h",
           "trails[l] = sums[l] & before_last[l];", "trails[l] = sums[l];"),
     Fault("words of the wide table have no tag", "codec/src/engine/follow.h",

@@ -74,23 +74,23 @@ class TokenFollow {
     Lanes& all = *lanes_;
     asking_ = lanes;
     wide_asked_ = lanes & ~flat;
-    uint32_t *const keys = all.keys, *const entries = all.entries, *const places = all.places;
+    uint32_t *const keys = all.keys, *const entries = all.entries, *const words = all.words, *const places = all.places;
     Value* const sources = all.sources;
     const uint32_t *const scenes = all.scenes[(step + 1) % 2], *const before_last = all.before_last;
     for (uint32_t l = 0; l < kStride; ++l) {
       keys[l] = wide_key(all.trail_of_w[l], scenes[l] & before_last[l]);
       entries[l] = wide_entry(keys[l]);
     }
-    look_up_wide();
+    for (uint32_t l = 0; l < kStride; ++l) words[l] = 0;
+    look_up(wide_, entries, wide_asked_, words);
     uint32_t* const of_n = all.kept[(step - 2) % kSteps];
-    const uint32_t *const of_w = all.kept[(step - 1) % kSteps] + 1, *const words = all.words,
-                          *const after_first = all.after_first;
+    const uint32_t *const of_w = all.kept[(step - 1) % kSteps] + 1, *const after_first = all.after_first;
     of_n[0] = lead_ < width_ ? last_kept_[lead_] : 0;
     for (uint32_t l = 0; l < kStride; ++l) {
       const FollowKept kept = FollowKept::of(of_n[l], of_w[l] & after_first[l]);
       const FollowKept found = kept.or_wide(wide_place(words[l], keys[l]));
       places[l] = found.place;
-      sources[l] = static_cast<Value>(1 + found.source);
+      sources[l] = static_cast<Value>(1 + (found.place != 0 ? found.source : uint32_t{kFollowNear}));
     }
     near_asked_ = lanes & ~lanes_with_places();
     if (near_asked_ != 0) {
@@ -98,11 +98,7 @@ class TokenFollow {
       sum_near(sums);
       uint32_t* const near_entries = all.near_entries;
       for (uint32_t l = 0; l < kStride; ++l) near_entries[l] = near_entry(sums[l]);
-      for (uint32_t left = near_asked_; left != 0; left &= left - 1) {
-        const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
-        places[lane] = near_[near_entries[lane]];
-        sources[lane] = 1 + kFollowNear;
-      }
+      look_up(near_, near_entries, near_asked_, places);
     }
     // Places are in the tile, or one column or row beyond it.
     const uint32_t width = width_, height = height_, period = steps_.period, log_lanes = steps_.log_lanes,
@@ -207,29 +203,36 @@ class TokenFollow {
   }
   // What a lane follows three steps later, mostly.
   L3_INLINE void prefetch(uint32_t at) const { __builtin_prefetch(pixels_ + at + 3 * kStride); }
-  // Looks up the words of the wide table: 0 in lanes that do not ask.
-  L3_INLINE void look_up_wide() {
-    const uint32_t* const entries = lanes_->entries;
-    uint32_t* const words = lanes_->words;
-    if (__builtin_popcount(wide_asked_) > kMany) {
-      const uint32_t asked = wide_asked_;
+  // Looks up the words of the lanes that ask a table. They must be 0 before.
+  L3_INLINE void look_up(const uint32_t* table, const uint32_t* entries, uint32_t asked, uint32_t* words) {
+    if (__builtin_popcount(asked) > kMany) {
+      alignas(64) uint32_t found[kStride];
       for (uint32_t part = 0; part < W::kParts; ++part) {
-        W::store(words + part * W::kPartLanes, W::gather(wide_, entries + part * W::kPartLanes));
+        W::store(found + part * W::kPartLanes, W::gather(table, entries + part * W::kPartLanes));
       }
-      for (uint32_t l = 0; l < kStride; ++l) words[l] &= (asked & kLaneBits.of[l]) != 0 ? UINT32_MAX : 0;
+      for (uint32_t l = 0; l < kStride; ++l) words[l] |= (asked & kLaneBits.of[l]) != 0 ? found[l] : 0;
       return;
     }
-    for (uint32_t part = 0; part < W::kParts; ++part) W::store(words + part * W::kPartLanes, W::splat(0));
-    for (uint32_t left = wide_asked_; left != 0; left &= left - 1) {
+    for (uint32_t left = asked; left != 0; left &= left - 1) {
       const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
-      words[lane] = wide_[entries[lane]];
+      words[lane] = table[entries[lane]];
     }
+  }
+  // Offers words to the entries that lanes asked. An entry keeps the greatest one, so that 0 changes nothing.
+  L3_INLINE void put(uint32_t* table, const uint32_t* entries, uint32_t asked, uint32_t* words) {
+    const auto put_one = [&](uint32_t lane) __attribute__((always_inline)) {
+      uint32_t& entry = table[entries[lane]];
+      entry = entry > words[lane] ? entry : words[lane];
+    };
+    if (__builtin_popcount(asked) > kMany) {
+      for (uint32_t l = 0; l < kStride; ++l) words[l] = (asked & kLaneBits.of[l]) != 0 ? words[l] : 0;
+      L3_UNROLL_UP_TO(kStride) put_one(part);
+      return;
+    }
+    for (uint32_t left = asked; left != 0; left &= left - 1) put_one(static_cast<uint32_t>(__builtin_ctz(left)));
   }
   // Offers the pixels to the entries that they asked.
   L3_INLINE void offer() {
-    const auto put = [](uint32_t & entry, uint32_t word) __attribute__((always_inline)) {
-      entry = entry > word ? entry : word;
-    };
     // The words of the pixels, of which lane 0's is `here`.
     const uint32_t lead = lead_, here = lead_row_ << 22 | lead << kTagBits, next = (1u << 22) - (2u << kTagBits),
                    wraps = (steps_.period << kTagBits) - (lane_count_ << 22);
@@ -242,15 +245,9 @@ class TokenFollow {
       for (uint32_t l = 0; l < kStride; ++l) {
         places[l] = follow_place(words[l] >> kTagBits & (kMaxTileEdge - 1), words[l] >> 22);
       }
-      for (uint32_t left = near_asked_; left != 0; left &= left - 1) {
-        const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(left));
-        put(near_[lanes_->near_entries[lane]], places[lane]);
-      }
+      put(near_, lanes_->near_entries, near_asked_, places);
     }
-    for (uint32_t left = wide_asked_; left != 0; left &= left - 1) {
-      const size_t lane = static_cast<uint32_t>(__builtin_ctz(left));
-      put(wide_[lanes_->entries[lane]], words[lane]);
-    }
+    put(wide_, lanes_->entries, wide_asked_, words);
   }
   L3_INLINE void end_hashes(uint32_t step, const Number* const (&values)[kChannels]) {
     alignas(64) uint32_t sums[kStride];
