@@ -119,6 +119,28 @@ TEST(Follow, AnyModelCodesEveryImage) {
   EXPECT_GE(dense, kSanitized ? 5u : 10u);
 }
 
+// Text, and above it rows of noise on a gradient, which the numbers of channels code in fewer bytes than a list of
+// colours. Up to effort 5, numbers must save more.
+TEST(Follow, NumbersHaveAPrice) {
+  constexpr struct {
+    uint32_t rows;
+    bool literal_at_5, literal_at_6;
+  } kCases[] = {{30, true, true}, {54, true, false}, {90, false, false}};
+  for (const auto& [rows, literal_at_5, literal_at_6] : kCases) {
+    Drawing d = screen({300, 200}, {L3_COLOUR_RGB, 8});
+    Dice dice(7);
+    for (uint32_t i = 0; i < 300 * rows; ++i) {
+      const uint32_t sample = i % 300 / 2 + dice.roll(4);
+      for (uint32_t c = 0; c < 3; ++c) d.set_sample(i % 300, i / 300, c, sample + 10 * c);
+    }
+    const auto is_literal = [&](uint32_t effort) {
+      return (flags_of(encode(d, options_of(L3_METHOD_DENSE, 0, 0, effort))) & by_hand::kLiteral) != 0;
+    };
+    EXPECT_EQ(is_literal(5), literal_at_5) << rows;
+    EXPECT_EQ(is_literal(6), literal_at_6) << rows;
+  }
+}
+
 TEST(Follow, BytesDoNotDependOnThreads) {
   const Drawing d = screen({300, 200}, {L3_COLOUR_RGB, 8});
   l3_encode_options options = options_of(L3_METHOD_DENSE, 64, 64, 5);

@@ -18,17 +18,22 @@ constexpr double kMinRepeats = 0.08;
 // Still blocks decode several times faster than others, and hardly change the size of a file. A model has them if at
 // least this share of the blocks is still.
 constexpr double kMinStill = 0.05;
-// Tiles whose pixels follow others take two to four times as long to decode. A model with them must be smaller by a
-// factor, and by a byte for so many pixels.
-struct PriceOfFollow {
+// What is slow to decode must be smaller: by a factor, and by a byte for so many pixels.
+struct Price {
   double factor, pixels;
+
+  double of(double bytes, const TileSource& source) const {
+    return factor * bytes + static_cast<double>(source.pixels()) / pixels;
+  }
 };
-constexpr PriceOfFollow kPriceOfFollow{1.03, 2048};
-// From this effort on, bytes count more.
-constexpr uint32_t kEffortOfLowPrice = 6;
-constexpr PriceOfFollow kLowPriceOfFollow{1.005, 8192};
+// Tiles whose pixels follow others take two to four times as long to decode.
+constexpr Price kPriceOfFollow{1.03, 2048}, kLowPriceOfFollow{1.005, 8192};
 // For efforts that compare only estimates, and for images of more than 8 bits, which are no screens.
-constexpr PriceOfFollow kHighPriceOfFollow{1.15, 2048};
+constexpr Price kHighPriceOfFollow{1.15, 2048};
+// The numbers of several channels take 1.3 to 1.7 times as long as literals of a list of colours.
+constexpr Price kPriceOfNumbers{1.13, 4096};
+// From this effort on, bytes count more: following has the low price, and numbers have none.
+constexpr uint32_t kEffortOfLowPrice = 6;
 // If an estimate is smaller by this factor, models need not be compared.
 constexpr double kClearlyLess = 0.8;
 // Plans of the other kind are not tried if they are larger than the best one by this factor.
@@ -57,7 +62,7 @@ constexpr uint64_t kMaxFitBytes = uint64_t{1} << 27;
 constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 28;
 
 // What is spent on a trial: an estimate, or a model.
-constexpr TokenEffort kEstimate{1, 1, 0, 0, 0, 0, 0, 0, 0}, kTrial{4, 2, 0, 3, 24, 2, 0, 0, 0};
+constexpr TokenEffort kEstimate{1, 1, 0, 0, 0, 0, 0, 0, 0}, kTrial{8, 3, 0, 3, 24, 2, 0, 0, 0};
 
 uint32_t depth_of(size_t count) {
   uint32_t depth = 1;
@@ -317,19 +322,19 @@ TokenEncoder::Tried TokenEncoder::try_kind(TokenPlan plan, const TileSource& sam
   find_symbols(tiles, model);
   Tried follows{try_plan(plan, tiles, listings, kEstimate), 0};
   follows.bytes = follows.trial.bytes;
-  const PriceOfFollow price = !with_models || source_.bits() > 8 ? kHighPriceOfFollow
-                              : effort >= kEffortOfLowPrice      ? kLowPriceOfFollow
-                                                                 : kPriceOfFollow;
-  const double of_pixels = static_cast<double>(source_.pixels()) / price.pixels;
+  const Price price = !with_models || source_.bits() > 8 ? kHighPriceOfFollow
+                      : effort >= kEffortOfLowPrice      ? kLowPriceOfFollow
+                                                         : kPriceOfFollow;
   if (with_models) {
-    const bool is_clear = follows.bytes > kBytesOfSmall && follows.bytes + of_pixels < kClearlyLess * plain.bytes;
+    const bool is_clear =
+        follows.bytes > kBytesOfSmall && price.of(follows.bytes, source_) < kClearlyLess * plain.bytes;
     if (has_others || !is_clear) follows.bytes = with_model(follows.trial);
     if (is_clear) return follows;
     model.follow = false;
     find_symbols(tiles, model);
     plain.bytes = with_model(plain.trial);
   }
-  return price.factor * follows.bytes + of_pixels < plain.bytes ? follows : plain;
+  return price.of(follows.bytes, source_) < plain.bytes ? follows : plain;
 }
 
 // Tries the plans that may win, each with a simple model. Returns the trials, the best one first.
@@ -391,15 +396,19 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   if (on_tiles) tiles = tiles_of(many_repeat ? kPixelsOfTiles : kPixelsOfFewTiles);
   const TileSource larger = !on_tiles ? sample : tiles.empty() ? source_ : TileSource(tiles);
   if (on_tiles) listings.share_of_sample = tiles.empty() ? 1 : share_of(larger, listings);
+  const bool numbers_have_price = source_.channels() > 1 && effort < kEffortOfLowPrice;
   Tried best{};
-  double bytes = 0;
+  double bytes = 0, least = 0;
   for (const Trial& kind : kinds) {
     const bool should_match =
         best.trial.still_share > kMaxStillWithoutMatches || kind.bytes > kMaxWithoutMatches * best.trial.bytes;
     if (!kind.plan.match && should_match) continue;
     const Tried tried = try_kind(kind.plan, larger, listings, kinds.size() > 1, on_tiles, effort);
-    if (&kind != &kinds.front() && tried.bytes >= best.bytes) continue;
+    const bool has_price = numbers_have_price && !kind.plan.literal;
+    const double priced = has_price ? kPriceOfNumbers.of(tried.bytes, source_) : tried.bytes;
+    if (&kind != &kinds.front() && priced >= least) continue;
     best = tried;
+    least = priced;
     bytes = many_repeat ? tried.trial.bytes : kind.bytes;
   }
   TokenPlan plan = best.trial.plan;
