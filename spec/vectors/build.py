@@ -22,6 +22,7 @@ from pathlib import Path
 
 from bits import BitModel, write_bits
 from dense import Dense, Model, write_dense
+from fast import Block, write_fast
 from pieces import BitString, Noise, RecipeError, contents, numbers, pad
 from tokens import TokenModel, write_tokens
 
@@ -70,18 +71,6 @@ def check(part: bytes) -> int:
 
 
 # ----------------------------------------------------------------------------------------------------------- recipes
-
-
-@dataclass
-class Block:
-    """A block of the fast method whose header is given; `fields` and `codes` follow."""
-
-    predictor: int
-    base: int
-    width_bits: int
-    fields: list[int] = field(default_factory=list)
-    codes: list[int] = field(default_factory=list)
-    unused: int = 0  # the bits after the last code
 
 
 @dataclass
@@ -277,56 +266,6 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
 # ---------------------------------------------------------------------------------------------------------- payloads
 
 
-def noise_block(noise: Noise, bits: int) -> Block:
-    """Any valid header; fields and codes are drawn where they are written."""
-    return Block(noise.below(7), noise.below(bits + 1), noise.below(5))
-
-
-def write_block(block: Block, rows: int, columns: int, bits: int, noise: Noise | None) -> bytes:
-    out = BitString()
-    out.put(block.predictor | block.base << 3 | block.width_bits << 8, 16)
-    present = [g // 8 < rows and 4 * (g % 8) < columns for g in range(64)]
-    span = 1 << block.width_bits
-    fields = block.fields + [0] * (64 - len(block.fields))
-    if noise:
-        room = min(span, bits - block.base + 1)
-        fields = [noise.below(room if here else span) for here in present]
-    for value in fields:
-        out.put(value, block.width_bits)
-    widths = [block.base + value for value, here in zip(fields, present, strict=True) if here]
-    codes = block.codes
-    if noise:
-        codes = [noise.below(1 << width) for width in widths for _ in range(4)]
-    elif not codes:
-        codes = [1 << width >> 1 for width in widths for _ in range(4)]  # residuals of 0
-    if len(codes) != 4 * len(widths):
-        raise RecipeError(f"a block of {4 * len(widths)} codes has {len(codes)}")
-    for i, code in enumerate(codes):
-        out.put(code, widths[i // 4])
-    left = -out.count % 8
-    out.put(noise.below(1 << left) if noise else block.unused, left)
-    return out.bytes()
-
-
-def write_fast(tile: Tile, width: int, height: int, recipe: Recipe) -> bytes:
-    noise = tile.noise
-    origins = tile.origins
-    if noise:
-        origins = [noise.below(1 << recipe.bits) for _ in range(recipe.coded)]
-    out = struct.pack(f"<{len(origins)}H", *origins)
-    blocks = iter(tile.blocks)
-    for y in range(0, height, 8):
-        for x in range(0, width, 32):
-            for _ in range(recipe.coded):
-                block = noise_block(noise, recipe.bits) if noise else next(blocks, None)
-                if block is None:
-                    raise RecipeError("too few blocks")
-                out += write_block(block, min(8, height - y), min(32, width - x), recipe.bits, noise)
-    if next(blocks, None):
-        raise RecipeError("too many blocks")
-    return out
-
-
 def write_payload(tile: Tile, width: int, height: int, recipe: Recipe) -> bytes:
     if tile.payload is not None:
         out = tile.payload
@@ -347,7 +286,7 @@ def write_payload(tile: Tile, width: int, height: int, recipe: Recipe) -> bytes:
     elif tile.method == 3:
         out = write_dense(recipe.model, tile.parameters, (width, height), tile.dense, tile.values, tile.noise)
     else:
-        out = write_fast(tile, width, height, recipe)
+        out = write_fast((width, height), recipe.coded, recipe.bits, tile.origins, tile.blocks, tile.noise)
     if recipe.tiny is not None:
         return out + bytes(-len(out) % 4 or 4 * (tile.payload is None and tile.method == 2 and len(out) == 4))
     return out + bytes(pad(len(out)) - len(out))

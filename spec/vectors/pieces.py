@@ -1,4 +1,4 @@
-"""What recipes are made of: numbers, noise, bytes and bit strings. For build.py and dense.py."""
+"""What recipes are made of: numbers, noise, bytes and bit strings. For build.py and what it imports."""
 
 from __future__ import annotations
 
