@@ -2,6 +2,7 @@
 #include "any_channel_map.h"
 #include "any_token_tile.h"
 #include "codec_testing.h"
+#include "screen_files.h"
 
 namespace {
 
@@ -88,6 +89,32 @@ TEST(ChannelMap, OneColour) {
   std::fill(d.pixels.begin(), d.pixels.end(), uint8_t{9});
   EXPECT_FALSE(has_map(encode(d, options_of(L3_METHOD_AUTO))));
   EXPECT_EQ(decode(encode(d, options_of(L3_METHOD_AUTO))), d.pixels);
+}
+
+// Opaque images of few colours have a list of them. Small tiles have few lanes.
+TEST(ChannelMap, FewColours) {
+  const Size size{160, 144};
+  Dice dice(121);
+  uint32_t lists = 0;
+  for (const uint32_t colours : {3u, 30u, 400u}) {
+    Drawing d = drawing::blank(size, {L3_COLOUR_RGB_ALPHA, 8});
+    for (uint32_t y = 0; y < size.height; ++y) {
+      for (uint32_t x = 0; x < size.width; ++x) {
+        const bool repeats = x % 8 != 0 && y % 8 != 0;
+        const uint32_t colour = dice.roll(colours) * 0x9E3779;
+        for (uint32_t c = 0; c < 3; ++c)
+          d.set_sample(x, y, c, repeats ? d.sample(x - 1, y, c) : colour >> (8 * c) & 255);
+        d.set_sample(x, y, 3, 255);
+      }
+    }
+    for (const uint32_t tile : {0u, 32u}) {
+      const Bytes file = expect_round_trip(d, options_of(L3_METHOD_DENSE, tile, tile, 5));
+      ASSERT_FALSE(HasFailure()) << colours << " colours, tiles of " << tile;
+      EXPECT_TRUE(has_map(file));
+      lists += (flags_of(file) & by_hand::kColours) != 0;
+    }
+  }
+  EXPECT_GE(lists, 4u);
 }
 
 // The transparent colour of an image has all channels, and so do what calls say of it.

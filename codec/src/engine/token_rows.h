@@ -40,7 +40,8 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
     // A table of colours pays if each is used some times.
     has_table_ = kHasTable && tables_.listing == Listing::colours && tables_.channels > 1 && tables_.bits <= 8 &&
                  tables_.depth[0] <= kTableBits && width * height >= 8u << tables_.depth[0];
-    for (uint32_t v = 0; has_table_ && v < 1u << tables_.depth[0]; ++v) {
+    if (!has_table_ || listed_channels_ != 0) return;  // perhaps list_colours() has filled it
+    for (uint32_t v = 0; v < 1u << tables_.depth[0]; ++v) {
       colours_[v] =
           word_of<4>([&](uint32_t c) -> uint32_t { return c < tables_.channels ? tables_.sample_of(c, v) : 0; });
     }
@@ -271,8 +272,8 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
 
   const TokenTables& tables_;
   bool are_bytes_ = false;                            // whether values of one channel are below 256
-  bool has_table_ = false;                            // of colours of more than eight bits
-  uint32_t listed_channels_ = 0;                      // of colours_, or 0 if it is not used
+  bool has_table_ = false;                            // whether colours_ is used for values of 16 bits
+  uint32_t listed_channels_ = 0;                      // of colours_ for values that are bytes, or 0
   alignas(64) uint8_t low_[64] = {}, high_[64] = {};  // the bytes of each value's sample, of at most 64 values
   uint32_t colours_[1u << kTableBits];                // the pixel of each value
 };
