@@ -1,6 +1,25 @@
 // Finds the parts of a file that decoding a region needs (section 5 of the spec).
 #include "decode/file.h"
 
+namespace l3 {
+namespace {
+
+// Verifies the index and its entries. What these may say depends on how many channels are coded, so it takes the
+// channel map, too. The head must have been verified.
+Verdict check_whole_index(l3_file& file, uint64_t file_size) {
+  Verdict verdict = check_index(file.data, file.size, *file.target, file.head);
+  if (!verdict.ok()) return verdict;
+  if (const Section* const map = file.head.find(L3_SECTION_CHANNEL_MAP)) {
+    verdict = check_section(file.data, file.size, *file.target, *map);
+    if (verdict.ok()) verdict = take_channel_map(file.data, file.head, *map);
+    if (!verdict.ok()) return verdict;
+  }
+  return check_entries(file.data, file_size, file.head);
+}
+
+}  // namespace
+}  // namespace l3
+
 using namespace l3;
 
 l3_status l3_find_payloads(const void* data, size_t size, uint64_t file_size, uint32_t x, uint32_t y, uint32_t width,
@@ -11,12 +30,7 @@ l3_status l3_find_payloads(const void* data, size_t size, uint64_t file_size, ui
   l3_file file;
   Verdict verdict = file.read(data, size, nullptr);
   const Head& head = file.head;
-  if (verdict.ok()) verdict = check_index(file.data, size, *file.target, head);
-  // What the index may say depends on how many channels are coded.
-  const Section* const map = head.find(L3_SECTION_CHANNEL_MAP);
-  if (verdict.ok() && map != nullptr) verdict = check_section(file.data, size, *file.target, *map);
-  if (verdict.ok() && map != nullptr) verdict = take_channel_map(file.data, file.head, *map);
-  if (verdict.ok()) verdict = check_entries(file.data, file_size, head);
+  if (verdict.ok()) verdict = check_whole_index(file, file_size);
   if (verdict.ok() && !is_inside({x, y, width, height}, head)) verdict = {Reason::bad_region};
   if (!verdict.ok()) return report(error, verdict);
 
