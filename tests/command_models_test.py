@@ -41,13 +41,14 @@ class Models(CommandTest):
         self.l3("verify", "--model", model, "--against", images, out)
         info = self.info(out / "1.l3")
         self.assertEqual((info["model_origin"], info["model_bytes"]), ("named", 0))
+        self.assertNotIn("model_kind", info)
         said = self.l3("verify", out / "1.l3", code=FAILED).stderr.decode()
         self.assertRegex(said, f"offset (12|64): the file needs a model that was not supplied: {info['model_name']}")
         self.l3("decode", out / "1.l3", self.folder / "no.png", code=FAILED)
         self.assertFalse((self.folder / "no.png").exists())
         self.l3("decode", "--model", model, out / "1.l3", self.folder / "yes.png")
         known = json.loads(self.l3("info", "--json", "--sizes", "--model", model, out / "1.l3").stdout)
-        self.assertEqual(known["model_bytes"], model.stat().st_size)
+        self.assertEqual((known["model_bytes"], known["model_kind"]), (model.stat().st_size, 0))
         self.assertIn(b"model", self.l3("info", out / "1.l3").stdout)
         self.assert_no_temporaries()
 
@@ -55,6 +56,16 @@ class Models(CommandTest):
         info = self.info(self.encoded("a.png", png(16, 16), "--method", "dense"))
         self.assertEqual(info["model_origin"], "default")
         self.assertIn(info["default_model"], (3, 7))
+        self.assertEqual(info["model_kind"], 0)
+
+    def test_info_names_kinds_of_models(self) -> None:
+        dice = random.Random(1)
+        blots = bytearray(90300)  # pixels like the one above or to the left
+        for at in range(300, len(blots)):
+            blots[at] = dice.choice((blots[at - 300], blots[at - 1])) ^ 255 * (dice.random() < 0.05)
+        for name, image, kind in (("two.pgm", b"P5\n300 300\n255\n" + blots[300:], b"2 (bit model)"),
+                                  ("deep.png", png(150, 150, 16), b"1 (token model)")):
+            self.assertIn(b"own, kind " + kind, self.l3("info", self.encoded(name, image)).stdout)
 
     def test_the_most_frequent_colour_is_taken(self) -> None:
         images = self.images(3)

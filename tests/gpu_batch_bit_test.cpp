@@ -129,19 +129,7 @@ TEST_F(GpuBits, EveryTypeLayoutAndDirection) {
                                     {L3_COLOUR_PALETTE, 1},
                                     {L3_COLOUR_PALETTE, 4}}) {
     const Bytes file = drawn_wish(dice, {61, 34}, type, 64, 32).file;
-    for (uint32_t wanted = type.bits > 8 ? L3_CUDA_U16 : L3_CUDA_U8; wanted <= L3_CUDA_F32; ++wanted) {
-      for (const uint32_t layout : {L3_CUDA_HWC, L3_CUDA_CHW}) {
-        for (const uint32_t flags : {0u, uint32_t{L3_CUDA_FLIP}, uint32_t{L3_CUDA_COLOURS}}) {
-          if (kEmulated && !dice.chance(codec_testing::kSanitized ? 10 : 2)) continue;  // which is slow
-          wishes.push_back(wish_for(file, flags));
-          wishes.back().image.type = wanted;
-          wishes.back().image.layout = layout;
-          any_place(dice, wishes.back());
-          any_numbers(dice, wishes.back());
-          wishes.back().name = "bits " + std::to_string(type.bits);
-        }
-      }
-    }
+    add_every_output(dice, file, "bits " + std::to_string(type.bits), wishes);
   }
   Batch batch(std::move(wishes));
   ASSERT_NO_FATAL_FAILURE(batch.expect_all());
@@ -178,7 +166,7 @@ TEST_F(GpuBits, ModelsShared) {
                            : wish_for_file(by_hand::any_bit_file(dice, size, type, bits)));
     }
   }
-  for (size_t i = wishes.size(); i > 1; --i) std::swap(wishes[i - 1], wishes[dice.roll(i)]);
+  shuffle(dice, wishes);
   l3_cuda_capacity capacity = capacity_for(wishes);
   capacity.models = kModels;
   Batch batch(std::move(wishes), {}, capacity);
@@ -232,7 +220,7 @@ TEST_F(GpuBits, Damaged) {
       }
     } else {
       Bytes& payload = dice.pick(parts.tiles).payload;
-      if (!payload.empty()) payload[dice.roll(payload.size())] ^= static_cast<uint8_t>(1u << dice.roll(8));
+      flip_bit(dice, payload);
       if (!payload.empty() && dice.chance(8)) payload.resize(payload.size() - 16);
     }
     wishes.push_back(any_wish(dice, by_hand::put_together(parts)));
@@ -241,11 +229,7 @@ TEST_F(GpuBits, Damaged) {
   }
   EXPECT_GT(refused, scale().mutations / 8);
   EXPECT_GT(accepted, scale().mutations / 100);
-  for (size_t first = 0; first < wishes.size(); first += 50) {
-    const auto at = [&](size_t i) { return wishes.begin() + static_cast<ptrdiff_t>(std::min(i, wishes.size())); };
-    Batch batch(std::vector<Wish>(at(first), at(first + 50)), any_arrangement(dice));
-    ASSERT_NO_FATAL_FAILURE(batch.expect_all());
-  }
+  ASSERT_NO_FATAL_FAILURE(expect_in_batches(dice, wishes, 50));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST_F(GpuFollow, EveryVectorWholeAndInPart) {
       wishes.back().name = vector.name;
     }
   }
-  for (size_t i = wishes.size(); i > 1; --i) std::swap(wishes[i - 1], wishes[dice.roll(i)]);
+  shuffle(dice, wishes);
   Batch batch(std::move(wishes), any_arrangement(dice));
   ASSERT_NO_FATAL_FAILURE(batch.expect_all());
 }
@@ -75,11 +75,7 @@ TEST_F(GpuFollow, Damaged) {
     refused += Expected(wishes.back()).error.status != L3_OK;
   }
   EXPECT_GT(refused, wishes.size() / 2);
-  for (size_t first = 0; first < wishes.size(); first += 50) {
-    const auto at = [&](size_t i) { return wishes.begin() + static_cast<ptrdiff_t>(std::min(i, wishes.size())); };
-    Batch batch(std::vector<Wish>(at(first), at(first + 50)), any_arrangement(dice));
-    ASSERT_NO_FATAL_FAILURE(batch.expect_all());
-  }
+  ASSERT_NO_FATAL_FAILURE(expect_in_batches(dice, wishes, 50));
 }
 
 // Wide tiles with so many blocks that the table of places is not in shared memory.
@@ -164,11 +160,8 @@ TEST_F(GpuFollow, FilesOfAFolder) {
     wishes.push_back(wish_for({std::istreambuf_iterator<char>(in), {}}));
     wishes.back().name = entry.path().stem();
   }
-  for (size_t first = 0; first < wishes.size(); first += 4) {
-    const auto at = [&](size_t i) { return wishes.begin() + static_cast<ptrdiff_t>(std::min(i, wishes.size())); };
-    Batch batch(std::vector<Wish>(at(first), at(first + 4)));
-    ASSERT_NO_FATAL_FAILURE(batch.expect_all());
-  }
+  Dice dice(75);
+  ASSERT_NO_FATAL_FAILURE(expect_in_batches(dice, wishes, 4));
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ std::vector<Wish> good_ones() {
 }
 
 // Runs them in batches of so many, with good ones before, between and after.
-void expect_in_batches(Dice& dice, std::vector<Wish> wishes, size_t of) {
+void expect_between_good_ones(Dice& dice, std::vector<Wish> wishes, size_t of) {
   const std::vector<Wish> good = good_ones();
   for (size_t first = 0; first < wishes.size(); first += of) {
     std::vector<Wish> some{good[0]};
@@ -103,8 +103,8 @@ TEST_F(GpuHostile, EveryVector) {
     any_region(dice, wishes.back(), scale().max_pixels);
   }
   // In an order in which they have not been drawn up: what one leaves behind is not what suits the next.
-  for (size_t i = wishes.size(); i > 1; --i) std::swap(wishes[i - 1], wishes[dice.roll(i)]);
-  ASSERT_NO_FATAL_FAILURE(expect_in_batches(dice, std::move(wishes), 40));
+  shuffle(dice, wishes);
+  ASSERT_NO_FATAL_FAILURE(expect_between_good_ones(dice, std::move(wishes), 40));
 }
 
 // Small files of all kinds, to be spoilt.
@@ -154,7 +154,7 @@ TEST_F(GpuHostile, MutationsWhoseChecksAreRight) {
   }
   EXPECT_GT(refused, scale().mutations / 3);
   EXPECT_LT(refused, scale().mutations * 9 / 10);
-  ASSERT_NO_FATAL_FAILURE(expect_in_batches(dice, std::move(wishes), 25));
+  ASSERT_NO_FATAL_FAILURE(expect_between_good_ones(dice, std::move(wishes), 25));
 }
 
 // Payloads of dense tiles reach the engine in many states.
@@ -181,7 +181,7 @@ TEST_F(GpuHostile, DamagedPayloadsWhoseChecksAreRight) {
       wishes.push_back(hostile(dice, by_hand::put_together(parts), "damage " + std::to_string(i)));
     }
   }
-  ASSERT_NO_FATAL_FAILURE(expect_in_batches(dice, std::move(wishes), 20));
+  ASSERT_NO_FATAL_FAILURE(expect_between_good_ones(dice, std::move(wishes), 20));
 }
 
 // Cut anywhere, and longer than they are; the memory ends where the file does.
@@ -202,7 +202,7 @@ TEST_F(GpuHostile, TruncatedAndTooLong) {
       wishes.push_back(std::move(wish));
     }
   }
-  ASSERT_NO_FATAL_FAILURE(expect_in_batches(dice, std::move(wishes), 30));
+  ASSERT_NO_FATAL_FAILURE(expect_between_good_ones(dice, std::move(wishes), 30));
 }
 
 // Bytes that are no L3 at all.
@@ -215,7 +215,7 @@ TEST_F(GpuHostile, Noise) {
     if (dice.chance(2)) std::copy_n(kSignature, std::min(file.size(), sizeof(kSignature)), file.begin());
     wishes.push_back(hostile(dice, std::move(file), "noise " + std::to_string(i)));
   }
-  ASSERT_NO_FATAL_FAILURE(expect_in_batches(dice, std::move(wishes), 30));
+  ASSERT_NO_FATAL_FAILURE(expect_between_good_ones(dice, std::move(wishes), 30));
 }
 
 // The caller made room for another image than the file has.
@@ -257,7 +257,7 @@ TEST_F(GpuHostile, FilesThatAreNotWhatTheCallerSays) {
   // Samples that do not fit bytes.
   const Drawing deep = draw({50, 40}, {L3_COLOUR_RGB, 9}, Pattern::natural);
   lie(deep, 0, [](l3_cuda_image& image) { image.type = L3_CUDA_U8; });
-  ASSERT_NO_FATAL_FAILURE(expect_in_batches(dice, std::move(wishes), 30));
+  ASSERT_NO_FATAL_FAILURE(expect_between_good_ones(dice, std::move(wishes), 30));
 }
 
 }  // namespace

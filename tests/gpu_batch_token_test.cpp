@@ -91,19 +91,7 @@ TEST_F(GpuTokens, EveryTypeLayoutAndDirection) {
                                     {L3_COLOUR_PALETTE, 4}}) {
     for (const uint32_t listing : {0u, by_hand::kRanks, by_hand::kColours}) {
       const Bytes file = drawn_file(dice, {37, 34}, type, by_hand::kMatch | listing, 64, 32);
-      for (uint32_t wanted = type.bits > 8 ? L3_CUDA_U16 : L3_CUDA_U8; wanted <= L3_CUDA_F32; ++wanted) {
-        for (const uint32_t layout : {L3_CUDA_HWC, L3_CUDA_CHW}) {
-          for (const uint32_t flags : {0u, uint32_t{L3_CUDA_FLIP}, uint32_t{L3_CUDA_COLOURS}}) {
-            if (kEmulated && !dice.chance(codec_testing::kSanitized ? 10 : 3)) continue;  // which is slow
-            wishes.push_back(wish_for(file, flags));
-            wishes.back().image.type = wanted;
-            wishes.back().image.layout = layout;
-            any_place(dice, wishes.back());
-            any_numbers(dice, wishes.back());
-            wishes.back().name = "bits " + std::to_string(type.bits) + " listing " + std::to_string(listing);
-          }
-        }
-      }
+      add_every_output(dice, file, "bits " + std::to_string(type.bits) + " listing " + std::to_string(listing), wishes);
     }
   }
   Batch batch(std::move(wishes));
@@ -148,7 +136,7 @@ TEST_F(GpuTokens, ModelsOfBothKindsAreShared) {
       }
     }
   }
-  for (size_t i = wishes.size(); i > 1; --i) std::swap(wishes[i - 1], wishes[dice.roll(i)]);
+  shuffle(dice, wishes);
   l3_cuda_capacity capacity = capacity_for(wishes);
   capacity.models = kModels;
   Batch batch(std::move(wishes), {}, capacity);
@@ -192,8 +180,7 @@ TEST_F(GpuTokens, Damaged) {
         if (dice.chance(8)) section.bytes.resize(at + 1);
       }
     } else {
-      Bytes& payload = dice.pick(parts.tiles).payload;
-      if (!payload.empty()) payload[dice.roll(payload.size())] ^= static_cast<uint8_t>(1u << dice.roll(8));
+      flip_bit(dice, dice.pick(parts.tiles).payload);
     }
     wishes.push_back(any_wish(dice, by_hand::put_together(parts)));
     wishes.back().name = "damage " + std::to_string(i);
@@ -201,11 +188,7 @@ TEST_F(GpuTokens, Damaged) {
   }
   EXPECT_GT(refused, scale().mutations / 8);
   EXPECT_GT(accepted, scale().mutations / 100);
-  for (size_t first = 0; first < wishes.size(); first += 50) {
-    const auto at = [&](size_t i) { return wishes.begin() + static_cast<ptrdiff_t>(std::min(i, wishes.size())); };
-    Batch batch(std::vector<Wish>(at(first), at(first + 50)), any_arrangement(dice));
-    ASSERT_NO_FATAL_FAILURE(batch.expect_all());
-  }
+  ASSERT_NO_FATAL_FAILURE(expect_in_batches(dice, wishes, 50));
 }
 
 // Lists of samples that end where a block of gaps does, and one further; as long as can be; some of them wrong.

@@ -182,4 +182,42 @@ inline Wish any_wish(Dice& dice, uint32_t maximum = 0) {
   return wish;
 }
 
+// Adds wishes for every type that the samples fit, in both layouts and directions, with and without colours; for the
+// emulated GPU, which is slow, only some of them.
+inline void add_every_output(Dice& dice, const Bytes& file, const std::string& name, std::vector<Wish>& wishes) {
+  for (uint32_t type = wish_for(file).image.type; type <= L3_CUDA_F32; ++type) {
+    for (const uint32_t layout : {L3_CUDA_HWC, L3_CUDA_CHW}) {
+      for (const uint32_t flags : {0u, uint32_t{L3_CUDA_FLIP}, uint32_t{L3_CUDA_COLOURS}}) {
+        if (kEmulated && !dice.chance(codec_testing::kSanitized ? 10 : 3)) continue;
+        Wish wish = wish_for(file, flags);
+        wish.image.type = type;
+        wish.image.layout = layout;
+        any_place(dice, wish);
+        any_numbers(dice, wish);
+        wish.name = name;
+        wishes.push_back(std::move(wish));
+      }
+    }
+  }
+}
+
+inline void shuffle(Dice& dice, std::vector<Wish>& wishes) {
+  for (size_t i = wishes.size(); i > 1; --i) std::swap(wishes[i - 1], wishes[dice.roll(i)]);
+}
+
+// Decodes them in batches of so many.
+inline void expect_in_batches(Dice& dice, const std::vector<Wish>& wishes, size_t of) {
+  for (auto first = wishes.begin(); first != wishes.end();) {
+    const auto last = first + std::min(static_cast<ptrdiff_t>(of), wishes.end() - first);
+    Batch batch({first, last}, any_arrangement(dice));
+    ASSERT_NO_FATAL_FAILURE(batch.expect_all());
+    first = last;
+  }
+}
+
+// Changes one bit, if there are any.
+inline void flip_bit(Dice& dice, Bytes& bytes) {
+  if (!bytes.empty()) bytes[dice.roll(bytes.size())] ^= static_cast<uint8_t>(1u << dice.roll(8));
+}
+
 }  // namespace gpu_testing

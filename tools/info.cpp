@@ -56,8 +56,9 @@ struct FileInfo {
   std::vector<std::pair<std::string, uint64_t>> tiles;  // of each method
   std::vector<SectionInfo> sections;
   std::optional<l3_sizes> sizes;
-  std::string model_name;    // empty: the file has none
-  uint64_t model_bytes = 0;  // 0: not known
+  std::string model_name;              // empty: the file has none
+  uint64_t model_bytes = 0;            // 0: not known
+  std::optional<uint32_t> model_kind;  // as the spec numbers them
 };
 
 constexpr std::array<std::pair<l3_section_type, const char*>, 8> kSectionNames = {
@@ -72,6 +73,7 @@ constexpr std::array<std::pair<l3_section_type, const char*>, 8> kSectionNames =
 
 constexpr std::array kColourNames = {"gray", "gray_alpha", "rgb", "rgb_alpha", "palette"};
 constexpr std::array kModelOrigins = {"none", "own", "named", "default"};
+constexpr std::array kModelKinds = {"0", "1 (token model)", "2 (bit model)"};
 constexpr std::array kAlphaNames = {"none", "straight", "premultiplied"};
 
 uint64_t raw_bytes(const FileInfo& info) {
@@ -80,7 +82,7 @@ uint64_t raw_bytes(const FileInfo& info) {
 
 std::string tag(const formats::Chunk& chunk) { return {chunk.type.data(), chunk.type.size()}; }
 
-// Finds the name and the size of the model, in the file or elsewhere.
+// Finds the name, the size and the kind of the model, in the file or elsewhere.
 void describe_model(const l3::File& opened, std::span<const l3_model* const> supplied, FileInfo& info) {
   const uint8_t* bytes = nullptr;
   size_t size = 0;
@@ -93,10 +95,14 @@ void describe_model(const l3::File& opened, std::span<const l3_model* const> sup
     info.model_name = base::hexadecimal(info.l3->model_name);
     if (info.l3->default_model != 0) (void)!l3_default_model(info.l3->default_model, &bytes, &size);
     for (const l3_model* model : supplied) {
-      if (base::hexadecimal(describe(model).name) == info.model_name) size = describe(model).size;
+      const l3_model_info known = describe(model);
+      if (base::hexadecimal(known.name) != info.model_name) continue;
+      bytes = known.bytes;
+      size = known.size;
     }
   }
   info.model_bytes = size;
+  if (size > 0) info.model_kind = bytes[0];
 }
 
 // How many channels a channel map says to be coded: the sources that are no channel's before.
@@ -225,6 +231,7 @@ std::string as_json(const FileInfo& info) {
     json.member("model_origin", kModelOrigins[info.l3->model_origin]);
     json.member("default_model", info.l3->default_model).member("model_name", info.model_name);
     json.member("model_bytes", info.model_bytes);
+    if (info.model_kind) json.member("model_kind", *info.model_kind);
     json.member("digest", base::hexadecimal(info.l3->digest));
   }
   if (info.sizes) {
@@ -275,6 +282,7 @@ void print_text(const FileInfo& info, Console& console) {
     if (!info.model_name.empty()) {
       std::string origin = info.l3->default_model != 0 ? "default " + std::to_string(info.l3->default_model)
                                                        : kModelOrigins[info.l3->model_origin];
+      if (info.model_kind) origin += std::string(", kind ") + kModelKinds[*info.model_kind];
       if (info.model_bytes > 0) origin += ", " + std::to_string(info.model_bytes) + " bytes";
       line("model", origin + ", name " + info.model_name);
     }
