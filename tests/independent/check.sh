@@ -70,7 +70,7 @@ choose_vectors() {
     token_colours_of_1 token_extremes_16 token_hole_*known token_hole_of_1_bit token_literal_16 token_literal_known
     token_match_*known token_match_w_n token_match_nww_nw token_match_all_channels token_lanes_32 token_palette
     token_ranks_32768 token_ranks token_raw_bits token_colours_32768 token_still_none token_ending_of_rgb
-    token_zones tiles_at_edges spec_example
+    token_follow_* token_zones tiles_at_edges spec_example
     bit_all_levels bit_beside_* bit_beyond_* bit_colours_* bit_ending_* bit_lanes_4_narrow bit_neighbours_mixed
     bit_of_* bit_one_* bit_state_* bit_tiles_with_edges bit_tree_*
     map_alpha_of_0 map_bits* map_*colours map_constant_* map_dense_gray map_fast_gray map_gray_* map_of_* map_opaque_*

@@ -1,6 +1,7 @@
 // GPGPU-Sim's functional executor as a shared library, which independent.cpp loads. Compiled with the headers of its
 // checkout, which has what it needs of CUDA 11.
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -27,6 +28,7 @@ gpgpu_sim* gpu() { return context->the_gpgpusim->g_the_gpu; }
 
 // Reads a PTX file. Wants gpgpusim.config in the current folder.
 extern "C" void executor_load(const char* path) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // GPGPU-Sim says what is wrong, and ends the process
   context = GPGPU_Context();
   context->GPGPUSim_Init();
   std::ifstream in(path);

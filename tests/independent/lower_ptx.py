@@ -286,7 +286,8 @@ def lower(statement):
             counts[name] += 1
             made = "; ".join(rule(operands, name.split(".")))
             return "; ".join(with_small_literals(each.strip()) for each in made.split(";"))
-    plain = name.replace("ld.global.nc.", "ld.global.").replace(".L1::no_allocate", "")
+    # GPGPU-Sim has no caches when it only executes.
+    plain = name.replace("ld.global.nc.", "ld.global.").replace("ld.relaxed.gpu.", "ld.").replace(".L1::no_allocate", "")
     return f"{guard or ''}{plain} {rest}" if guard else with_small_literals(f"{plain} {rest}")
 
 

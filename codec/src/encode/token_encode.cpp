@@ -52,6 +52,9 @@ constexpr uint64_t kPixelsOfTiles = uint64_t{1} << 20;
 // pixels, are still tried on tiles, of so many pixels.
 constexpr double kMinRepeatsOfTiles = 0.5;
 constexpr uint64_t kMaxPixelsOfSmall = uint64_t{1} << 17, kPixelsOfFewTiles = uint64_t{1} << 18;
+// Smooth photographs have more such pixels, up to this share. They are told apart by the pixels that repeat no
+// neighbour: so few of them follow others.
+constexpr double kMaxRepeatsOfPhotographs = 0.65, kMaxFollowingOfPhotographs = 0.1;
 // Plans are compared on at least one of this many pixels.
 constexpr uint64_t kPixelsOfTrial = 64;
 // Estimates may be wrong by this factor.
@@ -378,6 +381,25 @@ std::vector<SampleTile> TokenEncoder::tiles_of(uint64_t pixels) const {
   return pieces_of(source_, count * kMaxTileEdge * kMaxTileEdge, kMaxTileEdge);
 }
 
+// Of a tile's pixels that repeat no neighbour, the share that follows others.
+double TokenEncoder::share_that_follows(TokenPlan plan, const Listings& listings) const {
+  plan.follow = true;
+  const TokenModel model = begin_model(source_, plan, listings);
+  const std::vector<SampleTile> one = tiles_of(1);
+  const TokenTiles tiles = load_all(one.empty() ? source_ : TileSource(one), model, ValueMap(model));
+  find_symbols(tiles, model);
+  double following = 0, others = 1;
+  for (const auto& tile : tiles) {
+    const TokenPlanes& planes = tile->planes();
+    for (uint32_t y = 0; y < planes.height; ++y) {
+      const uint8_t* const row = planes.symbols + y * planes.pitch;
+      following += static_cast<double>(std::count(row, row + planes.width, kMatchFollow));
+      others += static_cast<double>(std::count(row, row + planes.width, kMatchNone));
+    }
+  }
+  return following / (following + others);
+}
+
 TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   Listings listings;
   listings.repeats = share_of_repeats(source_);
@@ -390,8 +412,12 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   listings.share_of_sample = share_of(sample, listings);
   const std::vector<Trial> kinds = best_of_kinds(try_plans(use, listings, sample), sample, listings, spent.trials);
   if (!kinds.front().plan.match) return {kinds.front().plan, kinds.front().bytes, listings.repeats};
-  const bool many_repeat = listings.repeats >= kMinRepeatsOfTiles;
-  const bool on_tiles = many_repeat || source_.bits() > 8 || source_.pixels() <= kMaxPixelsOfSmall;
+  const bool must_be_on_tiles = source_.bits() > 8 || source_.pixels() <= kMaxPixelsOfSmall;
+  bool many_repeat = listings.repeats >= kMinRepeatsOfTiles;
+  if (many_repeat && listings.repeats < kMaxRepeatsOfPhotographs && !must_be_on_tiles) {
+    many_repeat = share_that_follows(kinds.front().plan, listings) > kMaxFollowingOfPhotographs;
+  }
+  const bool on_tiles = many_repeat || must_be_on_tiles;
   std::vector<SampleTile> tiles;
   if (on_tiles) tiles = tiles_of(many_repeat ? kPixelsOfTiles : kPixelsOfFewTiles);
   const TileSource larger = !on_tiles ? sample : tiles.empty() ? source_ : TileSource(tiles);

@@ -98,6 +98,7 @@ class TokenEncoder : public ModelEncoder {
   Tried try_kind(TokenPlan plan, const TileSource& sample, const Listings& listings, bool has_others, bool may_follow,
                  uint32_t effort) const;
   std::vector<Trial> try_plans(ModelUse use, const Listings& listings, const TileSource& sample) const;
+  double share_that_follows(TokenPlan plan, const Listings& listings) const;
   std::vector<SampleTile> tiles_of(uint64_t pixels) const;
   // Counts the symbols of all tiles, and keeps them if there is enough memory. `seen` are the tiles that the fit saw:
   // all of them, or none.
