@@ -220,7 +220,7 @@ class TokenModelMaker {
   void put_colours() {
     BitString bits;
     const uint32_t channels = model_.section.channels;
-    const uint32_t count = dice_.chance(20) ? 32768 / channels : 1 + dice_.roll(dice_.chance(3) ? 300 : 20);
+    const uint32_t count = dice_.chance(20) ? 32768 / channels : 1 + dice_.roll(dice_.chance(3) ? 600 : 20);
     bits.put(count, 16);
     for (uint32_t i = 0; i < count; ++i) {
       model_.listed.emplace_back();

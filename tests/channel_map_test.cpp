@@ -117,6 +117,29 @@ TEST(ChannelMap, FewColours) {
   EXPECT_GE(lists, 4u);
 }
 
+// Many colours in small blocks: one lane decodes wide rows of values of more than 8 bits.
+TEST(ChannelMap, ManyColoursInFewLanes) {
+  uint32_t lists = 0;
+  for (const l3_colour colour : {L3_COLOUR_GRAY_ALPHA, L3_COLOUR_RGB, L3_COLOUR_RGB_ALPHA}) {
+    for (const bool opaque : {false, true}) {
+      Drawing d = drawing::blank({1000, 18}, {colour, 8});
+      const uint32_t channels = d.channels();
+      for (uint32_t y = 0; y < 18; ++y) {
+        for (uint32_t x = 0; x < 1000; ++x) {
+          const uint32_t block = y / 6 * 167 + x / 6, hash = block % 400 * 0x9E3779B1u;
+          for (uint32_t c = 0; c < channels; ++c) {
+            d.set_sample(x, y, c, opaque && c + 1 == channels ? 255 : hash >> (8 * c) & 255);
+          }
+        }
+      }
+      const Bytes file = expect_round_trip(d, options_of(L3_METHOD_DENSE, 1024, 32, 5));
+      ASSERT_FALSE(HasFailure()) << drawing::name_of(colour) << ' ' << opaque;
+      lists += (flags_of(file) & by_hand::kColours) != 0;
+    }
+  }
+  EXPECT_GE(lists, 1u);
+}
+
 // The transparent colour of an image has all channels, and so do what calls say of it.
 TEST(ChannelMap, SectionsAndInfo) {
   Dice dice(122);

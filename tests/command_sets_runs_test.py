@@ -138,6 +138,7 @@ class Existing(SetTest):
         self.assertEqual(contents(self.set), before)
         (self.set / "mine.txt").write_bytes(b"stays")
         self.images(1, first=8)
+        self.assert_one_line(self.refused("--resume"), "is complete, but was made without .* --force")
         self.convert("--force")
         self.assertEqual(len(self.names()), 9)
         self.assertEqual((self.set / "mine.txt").read_bytes(), b"stays")

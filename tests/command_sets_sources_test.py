@@ -153,7 +153,7 @@ class Lists(SetTest):
             self.list.write_text(f"0000.png\n{line}\n")
             self.assertRegex(self.refused("--list", self.list, "--force"), reason)
         self.list.write_bytes(b"")
-        self.assert_one_line(self.refused("--list", self.list, to=self.folder / "new"), "has no images")
+        self.assert_one_line(self.refused("--list", self.list, to=self.folder / "new"), "list.txt: names no images")
         self.assert_one_line(self.refused("--list", self.folder / "nowhere", to=self.folder / "new"), "cannot open")
         self.assertFalse((self.folder / "new").exists())
 

@@ -44,15 +44,17 @@ void add(std::ofstream& list, const drawing::Size& size, const drawing::Type& ty
   list << name << "\tok\tok\n";
 }
 
-// Drawn models, with symbols as chance has them.
+// Drawn models, with symbols as chance has them; some in wide tiles, whose rows are stored in several parts.
 void add_random(std::ofstream& list) {
   Dice dice(41);
   for (const drawing::Type& type : drawing::all_types()) {
     for (int round = 0; round < 6; ++round) {
-      const drawing::Size size{1 + dice.roll(60), 1 + dice.roll(30)};
+      const bool is_wide = round < 2;
+      const drawing::Size size{1 + dice.roll(is_wide ? 300 : 60), 1 + dice.roll(is_wide ? 8 : 30)};
       const uint32_t channels = type.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(type.colour) + 1;
-      const TokenFile file = any_token_file(
-          dice, size, type, any_token_model(dice, channels, type.bits, dice.chance(2)), 32 + 32 * dice.roll(2), 32);
+      const TokenFile file =
+          any_token_file(dice, size, type, any_token_model(dice, channels, type.bits, dice.chance(2)),
+                         is_wide ? 320 : 32 + 32 * dice.roll(2), 32);
       add(list, size, type, put_together(file.parts), file.pixels);
     }
   }

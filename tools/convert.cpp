@@ -180,11 +180,11 @@ void add_set_options(Subcommand& sub, ConvertOptions& options) {
 
 }  // namespace
 
-void explain_interruption(const ConvertOptions& options, Context& context) {
-  if (options.quiet) return;
+void explain_interruption(bool quiet, bool force, Context& context) {
+  if (quiet) return;
   context.unfinished.set_last_words(
       std::string("l3: Interrupted. All work so far is kept. To continue, repeat the command with ") +
-      (options.force ? "--resume instead of --force" : "--resume"));
+      (force ? "--resume instead of --force" : "--resume"));
 }
 
 void add_convert(CommandLine& line) {

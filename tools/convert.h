@@ -43,7 +43,11 @@ int convert_to_set(const ConvertOptions& options, Context& context, bool& is_com
 int convert_to_far(const ConvertOptions& options, Context& context);
 
 // Sets the message that is printed when a signal ends the run from now on. A quiet run has no message.
-void explain_interruption(const ConvertOptions& options, Context& context);
+void explain_interruption(bool quiet, bool force, Context& context);
+
+// What is said if a file failed and the others are not converted.
+inline constexpr const char* kStopped =
+    "l3: stopped. All work so far is kept. Continue with --resume; add --on-error skip to leave out files that fail";
 
 // Writes a line for each failure: file, offset and reason, separated by tabs.
 std::optional<Failure> write_report(const std::string& path, const std::vector<Failure>& failures, Context& context);

@@ -206,7 +206,7 @@ int run_jobs(const Plan& plan, const ConvertOptions& options, const ModelFiles& 
     failures.push_back(converted.failure());
     if (options.on_error == "fail") stop = true;
   };
-  explain_interruption(options, context);
+  explain_interruption(options.quiet, options.force, context);
   if (single) {
     convert_one(0);
   } else {
@@ -221,6 +221,7 @@ int run_jobs(const Plan& plan, const ConvertOptions& options, const ModelFiles& 
   } else if (!options.quiet) {
     print_summary(plan, progress, not_begun, console);
   }
+  if (not_begun > 0) console.inform(kStopped);
   if (!options.report.empty()) {
     if (const auto failure = write_report(options.report, failures, context)) {
       console.fail(*failure);

@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "base/utf8.h"
 #include "convert.h"
+#include "data_sets.h"
 #include "file_io.h"
 #include "image_tree.h"
 #include "progress.h"
@@ -202,10 +203,29 @@ void print_end(const Report& report, bool finished, Console& console) {
   console.print(json.close_object().line());
 }
 
-// Reports that --resume has found a complete data set. It still fails if an earlier run left out files.
-int say_whole(const ConvertOptions& options, const std::string& report, Context& context) {
+// A source that a complete data set does not have.
+std::optional<Failure> find_missing(const std::string& folder, const Sources& sources) {
+  const Outcome<l3::DataSet> set = open_data_set(folder);
+  if (!set) return set.failure();
+  for (const SourceItem& item : sources.items) {
+    if (item.use != Use::image || set->find(item.name) || set->find(page_name(item.name, 1))) continue;
+    return Failure{folder, std::nullopt,
+                   "is complete, but was made without " + item.name + "; to convert all files again, use --force"};
+  }
+  return std::nullopt;
+}
+
+// Reports that --resume has found a complete data set. It still fails if an earlier run left out files, or if sources
+// were added since.
+int say_whole(const ConvertOptions& options, const Sources& sources, const std::string& report, Context& context) {
   std::error_code error;
   const bool has_failures = std::filesystem::exists(report, error);
+  if (!has_failures && options.part.empty()) {
+    if (const auto missing = find_missing(options.destination, sources)) {
+      context.console.fail(*missing);
+      return kExitFailed;
+    }
+  }
   if (options.json) {
     base::Json json;
     json.open_object().member("event", "end").member("finished", true).member("nothing_to_do", true);
@@ -224,7 +244,7 @@ std::optional<Failure> prepare(const ConvertOptions& options, const Sources& sou
                                const ConversionSettings& settings, const ModelFiles& models, base::Parallel& parallel,
                                SetWriter& writer, Context& context) {
   if (auto failure = writer.begin()) return failure;
-  explain_interruption(options, context);
+  explain_interruption(options.quiet, options.force, context);
   if (writer.was_complete() || writer.trained()) return std::nullopt;
   const SharedModels which = options.shared_model == "on"    ? SharedModels::always
                              : options.shared_model == "off" ? SharedModels::never
@@ -272,7 +292,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
       options.report.empty() ? join(options.destination, report_name(part)) : options.report;
   if (options.resume || options.force) remove_abandoned_of({report_path});
   is_complete = writer.was_complete();
-  if (is_complete) return say_whole(options, join(options.destination, report_name(part)), context);
+  if (is_complete) return say_whole(options, sources, join(options.destination, report_name(part)), context);
   OpenModels shared;
   if (const auto failure = shared.open(writer.models())) {
     console.fail(*failure);
@@ -325,9 +345,7 @@ int convert(const ConvertOptions& options, Sources& sources, const ModelFiles& m
     console.fail(*broken);
     console.inform("l3: all work so far is kept; continue with --resume");
   } else if (!finished && outcome.failed > 0) {
-    console.inform(
-        "l3: stopped. All work so far is kept. Continue with --resume; add --on-error skip to leave out files that "
-        "fail");
+    console.inform(kStopped);
   }
 
   const Report report{sources, writer, outcome, progress.seconds(), failures.size()};

@@ -76,8 +76,10 @@ Outcome<bridge::Buffer> read_sample(const l3::DataSet& set, uint64_t index) {
   l3_data_error error{};
   // This cannot allocate more than the size of the file: the index was checked against it.
   uint8_t* const to = bytes.reset(static_cast<size_t>(sample.size));
-  if (l3_data_read(set.get(), index, to, bytes.size(), &error) != L3_OK) return failure_of(error);
-  return bytes;
+  if (l3_data_read(set.get(), index, to, bytes.size(), &error) == L3_OK) return bytes;
+  Failure failure = failure_of(error);
+  failure.file = display_name(set, sample);
+  return failure;
 }
 
 Outcome<uint64_t> find_sample(const l3::DataSet& set, const std::string& path, const std::string& name) {

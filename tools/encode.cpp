@@ -34,6 +34,10 @@ int encode(const EncodeOptions& options, Context& context) {
   if (options.in != "-" && options.out != "-" && is_same_file(options.in, options.out)) {
     return wrong_usage(context, "encode: IN and OUT are the same file");
   }
+  if (has_extension_of(Kind::foreign, options.out)) {
+    return wrong_usage(context,
+                       "encode: OUT is " + options.out + ", the name of another format; an L3 file ends in .l3");
+  }
   if (options.in != "-" && is_folder(options.in)) {
     return wrong_usage(context, "encode: " + options.in + " is a folder; l3 convert makes a data set of a folder");
   }

@@ -1,6 +1,7 @@
 // l3 export: writes a data set, or a folder of L3 files, back as PNG files, or with --tar a data set as a tar. Bit
 // depths that PNG does not have become PNM or PAM files.
 #include "export.h"
+#include "convert.h"
 
 #include <atomic>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include "base/parallel.h"
 #include "bridge/image_bridge.h"
 #include "command_tree.h"
+#include "convert.h"
 #include "data_sets.h"
 #include "file_io.h"
 #include "formats/formats.h"
@@ -263,22 +265,25 @@ int export_files(const ExportOptions& options, Context& context) {
     progress.fail(done.failure(), job.bytes);
     if (options.on_error == "fail") stop = true;
   };
+  explain_interruption(options.quiet, options.force, context);
   if (single) {
     export_one(0);
   } else {
     parallel.for_each(plan.jobs.size(), export_one);
   }
+  context.unfinished.set_last_words("");
   console.clear_status();
   const Totals totals = progress.totals();
+  const uint64_t not_begun = plan.jobs.size() - totals.files - totals.failed;
   if (!options.quiet) {
     std::string line = std::to_string(totals.files) + (totals.files == 1 ? " file" : " files") +
                        " exported: " + format_bytes(totals.bytes_in) + " -> " + format_bytes(totals.bytes_out);
     if (kept > 0) line += "; " + std::to_string(kept) + " already done";
     if (totals.failed > 0) line += "; " + std::to_string(totals.failed) + " failed";
-    const uint64_t not_begun = plan.jobs.size() - totals.files - totals.failed;
     if (not_begun > 0) line += "; " + std::to_string(not_begun) + " not started";
     console.print(line);
   }
+  if (not_begun > 0) console.inform(kStopped);
   return totals.failed == 0 ? kExitDone : kExitFailed;
 }
 

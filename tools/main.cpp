@@ -71,8 +71,9 @@ int run(int argc, char** argv, tools::Context& context) {
   const auto parsed = line.parse(argc, argv, context);
   if (const int* code = std::get_if<int>(&parsed)) return *code;
   if (l3_cpu_target() == nullptr) {
-    return tools::wrong_usage(context,
-                              "L3_CPU names instructions that this processor or this version of l3 does not support");
+    return tools::wrong_usage(
+        context,
+        "L3_CPU names instructions that this processor or this build of l3 does not support (see l3 --version)");
   }
   return std::get<tools::Command>(parsed)(context);
 }

@@ -80,7 +80,11 @@ class Lister {
     if (auto failure = sources_.ignored.failure(options_.source); failure && !options_.ignore_unsupported) {
       sources_.left_out.push_back(*std::move(failure));
     }
-    if (sources_.groups.empty()) refuse(options_.source, "has no images" + sources_.ignored.summary());
+    if (sources_.groups.empty()) {
+      const bool is_listed = !options_.list.empty();
+      refuse(is_listed ? options_.list : options_.source,
+             (is_listed ? "names no images" : "has no images") + sources_.ignored.summary());
+    }
     return std::move(sources_);
   }
 

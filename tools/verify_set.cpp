@@ -40,6 +40,7 @@ class SetVerifier {
     for (const std::string& skipped : sources_.skipped) context_.console.note(skipped, kSkipped);
     for (const Failure& failure : sources_.left_out) fail(failure);
     for (const Failure& failure : sources_.refused) fail(failure);
+    if (lacks_sources()) return failed;
     for (const SourceItem& item : sources_.items) source_of_.emplace(item.name, &item);
     // The extensions of metadata and labels may have capital letters, .JSON and .CLS.
     for (const SourceItem& item : sources_.items) {
@@ -69,6 +70,9 @@ class SetVerifier {
     if (unsupported && !wanted_.ignore_unsupported) fail(*unsupported);
     return failed;
   }
+
+  // Then no sample can be compared.
+  bool lacks_sources() const { return !sources_.refused.empty(); }
 
   std::optional<Failure> check(uint64_t index, l3_parallel parallel, Totals& done) const try {
     const l3::Sample sample = set_.sample(index);
@@ -193,6 +197,7 @@ uint64_t verify_data_set(const SetVerification& wanted, base::Parallel& parallel
   }
   SetVerifier verifier(wanted, *set, context);
   const uint64_t failed = verifier.check_whole();
+  if (verifier.lacks_sources()) return failed;
   const l3_data_info info = set->info();
   Progress progress(console, info.samples, info.sample_bytes);
   // Several samples are verified in parallel. If there is only one, its tiles are.

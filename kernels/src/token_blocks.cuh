@@ -92,14 +92,21 @@ class TokenBlocks : protected TokenNeighbours<W, kChannels, kUse, Sink> {
     // A block counts if an earlier round decoded it. Numbers below 0 are large.
     const auto known = [&](uint32_t other) { return other < round.first ? uint32_t{rows_[other]} : 0xFFFFu; };
     uint32_t own = 0xFFFF0000u | known(block - across);
-    const uint32_t left_before = known(block - 1) << 16 | known(block - 1 - across);
-    const uint32_t right_after = 0xFFFF0000u | known(block + 1 - across);
+    // The words of the blocks beside a lane's are those of other lanes where these masks have bits. Conditions in their
+    // place made compilers split the loop, with a copy for lane 0.
+    const uint32_t from_lane_before = has_left && lane != 0 ? UINT32_MAX : 0;
+    const uint32_t from_lane_after = has_right && block + 1 < round.end ? UINT32_MAX : 0;
+    uint32_t other_left = 0, other_right = 0;
+    if (from_lane_before == 0) {
+      other_left = has_left ? known(block - 1) << 16 | known(block - 1 - across) : UINT32_MAX;
+    }
+    if (from_lane_after == 0) other_right = has_right ? 0xFFFF0000u | known(block + 1 - across) : UINT32_MAX;
     const uint32_t frequency = tables_.all().row_frequency[lane % kRowContexts];
 #pragma unroll 1
     for (uint32_t k = 0; k < kBlockEdge; ++k) {
       const uint32_t from_left = __shfl_up_sync(kAllLanes, own, 1), from_right = __shfl_down_sync(kAllLanes, own, 1);
-      const uint32_t left = !has_left ? UINT32_MAX : lane == 0 ? left_before : from_left;
-      const uint32_t right = !has_right ? UINT32_MAX : block + 1 >= round.end ? right_after : from_right;
+      const uint32_t left = (from_left & from_lane_before) | other_left;
+      const uint32_t right = (from_right & from_lane_after) | other_right;
       // Of the two rows above, the nearer one is in the higher bit.
       const uint32_t shift = k + kBlockEdge - 2;
       const uint32_t context = (own >> (shift + 1) & 1) | (own >> shift & 1) << 1 | (right >> (shift + 1) & 1) << 2 |

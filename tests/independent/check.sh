@@ -69,7 +69,8 @@ choose_vectors() {
     dense_turn_ends_early table_mode_* default_model_* named_model palette_* token_1_bit token_column
     token_colours_of_1 token_extremes_16 token_hole_*known token_hole_of_1_bit token_literal_16 token_literal_known
     token_match_*known token_match_w_n token_match_nww_nw token_match_all_channels token_lanes_32 token_palette
-    token_ranks_32768 token_ranks token_raw_bits token_colours_32768 token_still_none token_ending_of_rgb
+    token_ranks_32768 token_ranks token_raw_bits token_colours_32768 token_still_* token_ending_of_rows
+    token_ending_of_rgb
     token_follow_* token_zones tiles_at_edges spec_example
     bit_all_levels bit_beside_* bit_beyond_* bit_colours_* bit_ending_* bit_lanes_4_narrow bit_neighbours_mixed
     bit_of_* bit_one_* bit_state_* bit_tiles_with_edges bit_tree_*

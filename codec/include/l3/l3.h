@@ -517,8 +517,9 @@ L3_API uint64_t l3_encode_bound(const l3_image* image, const l3_encode_options* 
 // The bytes depend only on the image, the options and the version of the library (and, if there is metadata, of
 // libzstd). They do not depend on threads or on the processor. L3_METHOD_FAST allocates nothing except up to 8 MiB to
 // pack metadata. The other methods allocate up to 26 bytes per sample of a small image. For an image of 100 million
-// pixels it is less than a tenth of a byte per sample up to effort 7, and one byte at effort 8. If the call fails, the
-// contents of `out` are unspecified.
+// pixels it is less than a tenth of a byte per sample up to effort 7, and one byte at effort 8. An image of 2^14 pixels
+// and more with a channel that equals another one or has one sample throughout is copied first, without such channels.
+// If the call fails, the contents of `out` are unspecified.
 L3_API L3_MUST_USE l3_status l3_encode(const l3_image* image, const l3_encode_options* options, void* out,
                                        size_t out_size, size_t* written, l3_error* error);
 

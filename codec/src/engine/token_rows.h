@@ -60,20 +60,21 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
   }
   // Puts pixels of a row from the first column on that is requested.
   L3_INLINE void store_numbers(uint8_t* row, uint32_t count, const uint16_t* numbers) const {
-    if (!are_bytes_ || (listed_channels_ == 0 && tables_.listing == Listing::none)) {
-      return store_words(row, 0, count, numbers);
-    }
-    for (uint32_t at = 0; at < count; at += kByteRun) {
-      alignas(64) uint8_t bytes[kByteRun];
-      const uint32_t run = smaller(kByteRun, count - at);
+    constexpr uint32_t kRun = TokenRows::kMostSteps;  // there is room for so many pixels
+    const bool are_words = !are_bytes_ || (listed_channels_ == 0 && tables_.listing == Listing::none);
+    for (uint32_t at = 0; at < count; at += kRun) {
+      const uint32_t run = smaller(kRun, count - at);
+      if (are_words) {
+        store_words(row, at, run, numbers + at);
+        continue;
+      }
+      alignas(64) uint8_t bytes[kRun];
       for (uint32_t i = 0; i < run; ++i) bytes[i] = static_cast<uint8_t>(numbers[at + i]);
       store_bytes(row, at, run, bytes);
     }
   }
 
  private:
-  static constexpr uint32_t kByteRun = 64;
-
   // How many samples of a pixel are stored.
   L3_INLINE uint32_t stored_channels() const { return tables_.channels + uint32_t{this->out_.has_fourth}; }
 
