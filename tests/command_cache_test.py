@@ -169,7 +169,8 @@ class Filling(CacheTest):
         whole[entry["offset"] + entry["size"] - 9] ^= 1
         shard.write_bytes(whole)
         said = self.fill(code=FAILED)
-        self.assertRegex(said, r"(?m)^l3: \S*shard-00000.l3s: offset \d+: the check of a sample does not match$")
+        self.assertRegex(said, r"(?m)^l3: \S*shard-00000.l3s: 0007.png: offset \d+: the check of a sample does not "
+                               r"match$")
         self.assertIn("1 sample is not cached", said)
         self.assertEqual(self.state(), (29, 30))
 

@@ -154,7 +154,7 @@ class Everywhere(FarTest):
         self.shards(6)
         damaged = self.set / "shard-00003.l3s"
         flip(damaged, HEAD + 700)
-        self.assertRegex(self.upload(code=FAILED), r"shard-00003.l3s: offset \d+: the check of a sample does not match")
+        self.assertRegex(self.upload(code=FAILED), r"shard-00003.l3s: \S+: offset \d+: the check of a sample does not")
         self.assertIn("index.json is missing", self.said("info", self.url, code=FAILED))
         flip(damaged, HEAD + 700)
         self.assertRegex(self.upload(), r"\A1 shard uploaded: .*; \d+ already there")

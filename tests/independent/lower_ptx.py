@@ -287,7 +287,7 @@ def lower(statement):
             made = "; ".join(rule(operands, name.split(".")))
             return "; ".join(with_small_literals(each.strip()) for each in made.split(";"))
     # GPGPU-Sim has no caches when it only executes.
-    plain = name.replace("ld.global.nc.", "ld.global.").replace("ld.relaxed.gpu.", "ld.").replace(".L1::no_allocate", "")
+    plain = name.replace(".global.nc.", ".global.").replace(".relaxed.gpu.", ".").replace(".L1::no_allocate", "")
     return f"{guard or ''}{plain} {rest}" if guard else with_small_literals(f"{plain} {rest}")
 
 
