@@ -1,8 +1,12 @@
-"""The faults that mutation_check.py plants, one at a time."""
+"""The faults that mutation_check.py plants, one at a time. Run alone, checks that each fits the code in one place."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True)
@@ -332,9 +336,9 @@ FAULTS = (
     Fault("the tables of matches never depend on activity", "kernels/src/token_tiles.cuh",
           "by_activity ? first : from_.match_table[first]", "from_.match_table[first]"),
     Fault("the first lane has no row to its left", "kernels/src/token_blocks.cuh",
-          "lane == 0 ? left_before : from_left", "from_left"),
+          "has_left && lane != 0 ? UINT32_MAX : 0", "has_left ? UINT32_MAX : 0"),
     Fault("rows of the next round are not still", "kernels/src/token_blocks.cuh",
-          "block + 1 >= round.end ? right_after : from_right", "block + 1 >= round.end ? 0 : from_right"),
+          "has_right ? 0xFFFF0000u | known(block + 1 - across) : UINT32_MAX", "has_right ? 0 : UINT32_MAX"),
     Fault("lanes take what the lane above kept one step ago", "kernels/src/token_follow.cuh",
           "__shfl_up_sync(kAllLanes, kept_before_, 1)", "__shfl_up_sync(kAllLanes, kept_, 1)"),
     Fault("a pixel may follow one of its own step", "kernels/src/token_follow.cuh",
@@ -396,6 +400,8 @@ FAULTS = (
           "last_kept_[last] = kept[lane_count_ - 1];", ""),
     Fault("processors: lanes that escape have the weights of an earlier block", "codec/src/engine/token_loop.h",
           "      load_weights(lane);\n    }\n    L3_UNROLL_NUMBERS", "    }\n    L3_UNROLL_NUMBERS"),
+    Fault("processors: a row of colours is stored at once, however wide it is", "codec/src/engine/token_rows.h",
+          "constexpr uint32_t kRun = TokenRows::kMostSteps;", "constexpr uint32_t kRun = 1024;"),
     Fault("processors: a colour beyond the list is not black", "codec/src/engine/token_rows.h",
           "return c < tables_.channels ? tables_.sample_of(c, v) : 0;", "return tables_.values[v * 3 + c];"),
     Fault("processors: pixels of bytes keep no errors where steps are passed", "codec/src/engine/token_loop.h",
@@ -522,3 +528,14 @@ FAULTS = (
     Fault("the padding of an index is not written", "kernels/src/encode_files.cu",
           "i < padded; i += kLanes)", "i < words; i += kLanes)"),
 )
+
+
+def main() -> None:
+    places = ((fault, (ROOT / fault.file).read_text().count(fault.old)) for fault in FAULTS)
+    wrong = [f"planted_faults: {count} places in {fault.file}: {fault.what}" for fault, count in places if count != 1]
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()
