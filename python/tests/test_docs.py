@@ -76,6 +76,7 @@ class Pages(Folder):
         for i in range(12):
             write_png(self.folder / "pngs" / ("dogs" if i % 2 else "cats") / f"{i:02}.png", picture(i, 144, 160))
         convert(self.folder / "pngs", self.folder / "set", "--method", "fast")
+        (self.folder / "training").symlink_to("set")
         for i in range(4):
             write_png(self.folder / "both/images" / f"{i}.png", picture(i, 96, 96))
             write_png(self.folder / "both/labels" / f"{i}.png", picture(i, 96, 96, channels=1) // 32, palette)
