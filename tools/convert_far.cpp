@@ -130,9 +130,10 @@ std::optional<int> look_at_target(const ConvertOptions& options, loader::Store& 
           {spool.path_of(kReport), std::nullopt, "lists files that failed and are not in the data set"});
       return kExitFailed;
     }
-    if (!options.quiet && !options.json)
+    if (!options.quiet && !options.json) {
       context.console.print(
           "the data set is complete already; nothing to do (l3 verify --against compares it with the sources)");
+    }
     return kExitDone;
   }
   context.console.fail(index ? Failure{store.name(), std::nullopt, "has a data set already; --force replaces it"}

@@ -1,7 +1,6 @@
 // l3 export: writes a data set, or a folder of L3 files, back as PNG files, or with --tar a data set as a tar. Bit
 // depths that PNG does not have become PNM or PAM files.
 #include "export.h"
-#include "convert.h"
 
 #include <atomic>
 #include <filesystem>
