@@ -77,8 +77,8 @@ class Layouts {
   }
 
  private:
-  // Whole epochs from memory; the first one, which may read from the disk, does not count. Through a link the time is
-  // limited, and an epoch may be cut.
+  // Whole epochs from memory; the first one, which may read from the disk, does not count. From the disk or through a
+  // link the time is limited: an epoch may be cut, but not before its first batch.
   std::optional<double> measure(const Way& way, const Link& link, double seconds, bool from_disk) {
     uint64_t images = 0;
     double passed = 0;
@@ -100,7 +100,7 @@ class Layouts {
     const auto since = [&] { return std::chrono::duration<double>(Clock::now() - begun).count(); };
     const std::unique_ptr<Feed> feed = way.open(options);
     uint64_t taken = 0;
-    while (since() < seconds && feed->next()) ++taken;
+    while ((taken == 0 || since() < seconds) && feed->next()) ++taken;
     passed += since();
     images += std::min<uint64_t>(taken * sets_.batch(), sets_.images());
     if (feed->problem().empty()) return true;
