@@ -5,7 +5,10 @@
     bench/stages.py decode_dense_photo --target portable
 
 Like bench/gate.py it runs a loop of `l3_loops` under valgrind with one turn and with two, and prints the difference.
-`./run bench --gate` builds l3_loops.
+It needs a build in which the stages are not inlined:
+
+    cmake --preset release -B build/stages -DCMAKE_CXX_FLAGS=-DL3_KEEP_STAGES
+    cmake --build build/stages --target l3_loops
 """
 
 from __future__ import annotations
@@ -58,7 +61,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("loop", nargs="?", default="decode_opened_photo", metavar="LOOP")
     parser.add_argument("--target", action="append", metavar="NAME", help="default: avx2 and sse4")
-    parser.add_argument("--loops", type=Path, default=ROOT / "build/release/bench/micro/l3_loops", metavar="PROGRAM")
+    parser.add_argument("--loops", type=Path, default=ROOT / "build/stages/bench/micro/l3_loops", metavar="PROGRAM")
     options = parser.parse_args()
     try:
         for target in options.target or ["avx2", "sse4"]:

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "engine/dense_warp.h"
+#include "engine/dense_weights.h"
 #include "engine/record_loop.h"
 
 namespace l3 {
@@ -122,13 +122,14 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
   }
 
   void prepare_weights(uint32_t c, uint32_t k) {
-    uint16_t* const words = classes_weights_[c][k];
     int32_t begin = (1 << kWeightShift) / 2;
     for_dense_pairs(tables_.weights[c][k], c, [&](uint32_t pair, int32_t of_sample, int32_t of_error) {
-      W::put_weights(of_sample, of_error, words + 1 + W::kWeightWords * pair, 1);
+      uint16_t words[W::kWeightWords];
+      W::put_weights(of_sample, of_error, words, 1);
+      for (uint32_t i = 0; i < W::kWeightWords; ++i) weights_.set(c, k, word_of(pair) + i, words[i]);
       begin -= 128 * of_error;  // records hold errors plus 128
     });
-    words[0] = static_cast<uint16_t>(begin);
+    weights_.set(c, k, 0, static_cast<uint16_t>(begin));
   }
 
   // How many rows of contexts a channel has.
@@ -160,9 +161,8 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
     }
     return true;
   }
-  // The stages are not inlined, so that profilers and bench/stages.py tell them apart.
-  L3_STAGE void begin_step(const typename Base::Way& way) { Base::begin_step(way); }
-  L3_STAGE void end_step() {
+  L3_DENSE_STAGE void begin_step(const typename Base::Way& way) { Base::begin_step(way); }
+  L3_DENSE_STAGE void end_step() {
     Lanes pixels[kParts];
     W::template pixels<kChannels>(samples_, pixels);
     L3_FOR_USED_PARTS this->sink_.put(step_, part, pixels[part]);
@@ -181,11 +181,8 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
   template <uint32_t c>
   L3_INLINE void load_weights() {
     for (uint32_t i = 0; i < entered_count_; ++i) {
-      const uint32_t lane = entered_[i].lane, k = entered_[i].classes >> (8 * c) & (kMaxClasses - 1);
-      const uint16_t* const from = held(classes_weights_[c][k]);
-      uint16_t* const to = held(weights_[c][0] + lane);
-      // Word by word: compilers would load all words, then store them all.
-      for (uint32_t word = 0; word < 1 + W::kWeightWords * dense_pairs(c); ++word) to[word * kLanes] = held(from[word]);
+      const uint32_t k = entered_[i].classes >> (8 * c) & (kMaxClasses - 1);
+      weights_.enter(c, entered_[i].lane, k, word_of(dense_pairs(c)));
     }
   }
 
@@ -194,14 +191,10 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
   // What the stages of a channel's decoding leave for the next ones.
   enum Work : uint32_t { kSum, kActivity, kUpper, kWorks };
 
-  // Adds the products of records and weights.
-  template <uint32_t kStep>
-  L3_INLINE static void add(Records records, const uint16_t* weights, Records& sum) {
-    sum = W::template add_products<kStep>(records, weights, sum);
-  }
-  L3_INLINE static constexpr uint32_t weights_of(uint32_t pair) { return (1 + W::kWeightWords * pair) * kLanes; }
+  // Where the words of a pair of weights begin.
+  L3_INLINE static constexpr uint32_t word_of(uint32_t pair) { return 1 + W::kWeightWords * pair; }
   L3_INLINE void add_activity(uint32_t c, uint32_t pair, Records magnitudes, Records& activity) const {
-    add<kRecords>(magnitudes, activity_[c][W::kWeightWords * pair], activity);
+    activity = W::template add_products<kRecords>(magnitudes, activity_[c][W::kWeightWords * pair], activity);
   }
 
   // The terms of a prediction and of its activity that are known before the channels of the pixel, and the errors at NW
@@ -209,15 +202,15 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
   template <uint32_t c>
   L3_INLINE void sum_neighbours(uint32_t part) {
     const uint16_t* const now = held(now_ + part * kRecords);
-    const uint16_t* const weights = held(weights_[c][0] + part * kRecords);
+    const auto weights = weights_.part(c, part);
     const auto near = [&](NeighbourRole role, uint32_t channel) __attribute__((always_inline)) {
       return W::load_records(now + place_of(role, channel));
     };
     const Records none = W::all_records(0x8080);
-    Records sum = W::load_records(weights), activity = W::all_records(kActivityFloor);
+    Records sum = weights.load(0), activity = W::all_records(kActivityFloor);
     const auto add_role = [&](NeighbourRole role) __attribute__((always_inline)) {
       const Records r = near(role, c);
-      add<kLanes>(r, weights + weights_of(role), sum);
+      sum = weights.add_products(r, word_of(role), sum);
       return r;
     };
     const Records w = add_role(kRoleW), n = add_role(kRoleN), nw = add_role(kRoleNw), ne = add_role(kRoleNe);
@@ -233,7 +226,7 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
     add_role(kRoleNww);
     for (uint32_t before = 0; before < cross_channels(c); ++before) {
       for (const NeighbourRole role : {kRoleW, kRoleN, kRoleNw}) {
-        add<kLanes>(near(role, c - 1 - before), weights + weights_of(cross_pair(before) + role), sum);
+        sum = weights.add_products(near(role, c - 1 - before), word_of(cross_pair(before) + role), sum);
       }
     }
     Records* const work = held(work_ + part);
@@ -244,14 +237,15 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
   // Finds where each lane's symbol is: adds the terms of the pixel's channels before, splits the sums into predictions
   // and the directions in which they lean, and looks for the context and the bucket. Then sums up the next channel.
   template <uint32_t c>
-  L3_STAGE void find_places() {
+  L3_DENSE_STAGE void find_places() {
     Records sums[kRecordParts], activities[kRecordParts], predictions[kRecordParts];
     if constexpr (c > 0) {
       L3_UNROLL_RECORDS {
+        const auto weights = weights_.part(c, part);
         Records sum = work_[kSum * kRecordParts + part], activity = work_[kActivity * kRecordParts + part];
         const auto here = [&](uint32_t before) __attribute__((always_inline)) {
           const Records r = W::load_records(now_ + place_of(kOwn, c - 1 - before) + part * kRecords);
-          add<kLanes>(r, weights_[c][0] + weights_of(here_pair(c) + before) + part * kRecords, sum);
+          sum = weights.add_products(r, word_of(here_pair(c) + before), sum);
           return r;
         };
         Records last = here(0);
@@ -265,7 +259,7 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
     W::split_sums(c > 0 ? sums : work_ + kSum * kRecordParts, p, up, predictions);
     Plane row = W::no_bytes();
     if (tables_.grouped[c]) {
-      Records of_w[kRecordParts], of_n[kRecordParts];
+      typename W::Signs of_w[kRecordParts], of_n[kRecordParts];
       L3_UNROLL_RECORDS {
         const uint16_t* const now = now_ + part * kRecords;
         of_w[part] = W::not_below(W::load_records(now + place_of(kRoleW, c)), predictions[part]);
@@ -284,29 +278,47 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
       this->restore_edges();
       now_ += kStepRecords;
       this->find_edges(step_ + 1);
-      if constexpr (kChannels > 1) {
-        this->template fix_edges<0, kChannels - 1>();
-        L3_FOR_USED_RECORDS sum_neighbours<0>(part);
-      }
+      if constexpr (kChannels > 1) this->template fix_edges<0, kChannels - 1>();
     }
   }
   template <uint32_t c>
-  L3_STAGE void decode_symbols() {
+  L3_DENSE_STAGE void decode_symbols() {
     uint32_t taken = taken_;
     const Window window = window_;
-    L3_FOR_USED_PARTS {
-      Lanes own, other;
-      W::look_up_places(first_bucket_[c], tables_.buckets, places_ + part * kPartLanes, own, other);
+    const auto look_up = [&](uint32_t part, Lanes & own, Lanes & other) __attribute__((always_inline)) {
+      W::look_up_part(first_bucket_[c], tables_.buckets, places_, part, own, other);
+    };
+    const auto decode = [&](uint32_t part, Lanes own, Lanes other) __attribute__((always_inline)) {
       differences_[part] = this->decode_symbol(constant<kTableBuckets>, part, own, other, active_[part]);
       this->refill(part, this->refills_[part], window, taken);
+    };
+    // Of two parts only one has work while the first lanes enter the tile, and while the last ones leave it.
+    const auto has_work = [&](uint32_t part) __attribute__((always_inline)) {
+      return kParts != 2 || W::bits(active_[part]) != 0;
+    };
+    if (kParts == 2 && has_work(0) && has_work(1)) {
+      Lanes own[kParts], other[kParts];
+      L3_UNROLL_UP_TO(kParts) look_up(part, own[part], other[part]);
+      L3_UNROLL_UP_TO(kParts) decode(part, own[part], other[part]);
+    } else {
+      L3_FOR_USED_PARTS {
+        if (!has_work(part)) continue;
+        Lanes own, other;
+        look_up(part, own, other);
+        decode(part, own, other);
+      }
     }
     taken_ = taken;
   }
-  // Turns symbols into samples and errors, and keeps them for later pixels.
+  // Turns symbols into samples and errors, and keeps them for later pixels. The last channel sums up the first one:
+  // this comes long after its edges were corrected, since vectors that wait for single numbers to be stored are slow.
   template <uint32_t c>
-  L3_STAGE void keep_samples() {
+  L3_DENSE_STAGE void keep_samples() {
     uint16_t* const here = here_;
     const Plane p = p_, up = up_;
+    if constexpr (c > 0 && c + 1 == kChannels) {
+      L3_FOR_USED_RECORDS sum_neighbours<0>(part);
+    }
     // The difference counts in the direction in which the prediction leans.
     const Plane sample = p + (W::pack_bytes(differences_) ^ up) - up;
     samples_[c] = sample;
@@ -328,11 +340,10 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
   Plane p_, up_;
   Records work_[kWorks * kRecordParts] = {};
   Lanes differences_[kParts] = {};
-  alignas(64) uint16_t weights_[kChannels][kWords][kLanes] = {};
+  DenseWeights<W, kChannels, kWords> weights_;
   alignas(64) uint16_t activity_[kChannels][W::kWeightWords * kActivityPairs][kRecords];
   alignas(64) uint32_t places_[kLanes];
   Plane samples_[kChannels];
-  uint16_t classes_weights_[kChannels][kMaxClasses][kWords];
   uint16_t first_bucket_[kChannels][kMaxRows * kLevels];
 };
 

@@ -11,10 +11,15 @@ class DenseRows : public SkewedRows<DenseRows<W, kChannels>, W, uint32_t, 1> {
   using Base = SkewedRows<DenseRows, W, uint32_t, 1>;
   using typename Base::Lanes;
 
-  L3_INLINE explicit DenseRows(const TileOutput& out) : Base(out) {}
+  L3_INLINE explicit DenseRows(const TileOutput& out)
+      : Base(out), pixel_bytes_(out.colours != nullptr ? out.colour_bytes : kChannels + out.has_fourth) {}
 
   L3_INLINE void put(uint32_t step, uint32_t part, Lanes pixels) {
     W::store(this->place(step) + part * W::kPartLanes, pixels);
+  }
+  L3_INLINE void end_step(uint32_t step) {
+    Base::end_step(step);
+    this->fetch(step + 1, pixel_bytes_);
   }
 
   L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, uint32_t lane, uint32_t step) const {
@@ -35,6 +40,9 @@ class DenseRows : public SkewedRows<DenseRows<W, kChannels>, W, uint32_t, 1> {
     }
     W::template store_pixels<kChannels>(row + size_t{at} * kChannels, pixels, count);
   }
+
+ private:
+  const uint32_t pixel_bytes_;
 };
 
 }  // namespace l3

@@ -94,6 +94,8 @@ struct DenseWarp : Words {
     const Records low = load_records(weights), high = load_records(weights + kStep);
     return {static_cast<decltype(sum.v)>(sum.v + records.v * low.v + (records.v >> 8) * high.v)};
   }
+  // Whether pick_records() picks a record for each lane by its number, from as many as there are lanes.
+  static constexpr bool kPicksRecords = false;
   // The distance of the bytes of a from those of b.
   L3_INLINE static Records distances(Records a, Records b) {
     const Bytes x = (Bytes)a.v, y = (Bytes)b.v;
@@ -105,6 +107,7 @@ struct DenseWarp : Words {
   // The lower bytes of `low`, the upper bytes of `high`.
   L3_INLINE static Records merge(Records low, Records high) { return {(low.v & 0xFF) | (high.v & 0xFF00)}; }
   // All bits of the bytes of a that are not below those of b.
+  using Signs = Records;
   L3_INLINE static Records not_below(Records a, Records b) { return {(decltype(a.v))((Bytes)a.v >= (Bytes)b.v)}; }
 
   // Move each lane's record up by one or two lanes. The first lanes get the last ones of `before`.
@@ -186,6 +189,12 @@ struct DenseWarp : Words {
       own.v[i] = b.own;
       other.v[i] = b.other;
     }
+  }
+  // The same for a part of what store_places() has stored.
+  template <class FirstBucket>
+  L3_INLINE static void look_up_part(FirstBucket first_bucket, const Bucket* buckets, const uint32_t* places,
+                                     uint32_t part, Lanes& own, Lanes& other) {
+    Self::look_up_places(first_bucket, buckets, places + part * kPartLanes, own, other);
   }
   // The records of samples and their predictions. The error is the difference, at least -128 and at most 127.
   L3_INLINE static void records(const Plane& samples, const Plane& predictions, Records* r) {

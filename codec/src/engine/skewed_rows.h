@@ -18,7 +18,7 @@ class SkewedRows {
     lanes_ = lanes;
     period_ = dense_period(width, lanes);
     steps_ = dense_steps(width, height, lanes);
-    for (uint32_t lane = 0; lane < lanes; ++lane) next_[lane] = {lane, 0};
+    for (uint32_t lane = 0; lane < kLanes; ++lane) next_[lane] = {lane, 0};
   }
 
   L3_INLINE void save_states(uint32_t stage, uint32_t taken, const Lanes (&states)[W::kParts]) const {
@@ -47,6 +47,23 @@ class SkewedRows {
 
  protected:
   L3_INLINE explicit SkewedRows(const TileOutput& out) : out_(out) {}
+
+  // Fetches memory that the next flush will write: in each step the half of what it writes of a lane. The rows are far
+  // apart, and a flush would wait for them.
+  L3_INLINE void fetch(uint32_t step, uint32_t pixel_bytes) const {
+    static_assert(kSteps == 2 * kLanes);
+    if (out_.pixels == nullptr) return;
+    const Place& next = next_[step % kSteps / 2];
+    for (uint32_t part = 2 * (step % 2); part < 2 * (step % 2) + 2; ++part) {
+      const uint32_t column = next.column + (part + 1) * (kSteps / 4) - 1;
+      const bool is_next_row = column >= period_;
+      const size_t row = next.row + (is_next_row ? lanes_ : 0) - out_.y0;
+      const size_t at = column - (is_next_row ? period_ : 0) - out_.x0;
+      // Not a pointer before this: it may be outside the image.
+      __builtin_prefetch(
+          reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(out_.pixels) + row * out_.stride + at * pixel_bytes), 1);
+    }
+  }
 
   // A number of each of a lane's pixels, starting with a step since the last flush.
   L3_INLINE const Number* numbers(uint32_t number, uint32_t lane, uint32_t step) const {

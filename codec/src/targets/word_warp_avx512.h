@@ -53,13 +53,23 @@ struct Avx512WordWarp : WordWarp<Self, 64> {
     const auto two = [&](uint32_t i) __attribute__((always_inline)) {
       return at_two_places(first_bucket, buckets, places + i, two_buckets);
     };
-    const auto four = [&](uint32_t i) __attribute__((always_inline)) {
-      return _mm256_inserti128_si256(_mm256_castsi128_si256(two(i)), two(i + 4), 1);
+    __m128i low[4], high[4];
+    for (uint32_t i = 0; i < 4; ++i) {
+      low[i] = two(4 * i);
+      high[i] = two(4 * i + 2);
+    }
+    join_buckets(low, high, own, other);
+  }
+  // Joins the buckets of 16 lanes: of each four, `low` has the first two and `high` the others.
+  L3_INLINE static void join_buckets(const __m128i (&low)[4], const __m128i (&high)[4], Lanes& own, Lanes& other) {
+    const auto join = [](const __m128i* of) __attribute__((always_inline)) {
+      const __m256i first = _mm256_inserti128_si256(_mm256_castsi128_si256(of[0]), of[1], 1);
+      const __m256i second = _mm256_inserti128_si256(_mm256_castsi128_si256(of[2]), of[3], 1);
+      return (__m512)_mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
     };
-    const __m512 low = (__m512)_mm512_inserti64x4(_mm512_castsi256_si512(four(0)), four(8), 1);
-    const __m512 high = (__m512)_mm512_inserti64x4(_mm512_castsi256_si512(four(2)), four(10), 1);
-    own = lanes((__m512i)_mm512_shuffle_ps(low, high, 0x88));
-    other = lanes((__m512i)_mm512_shuffle_ps(low, high, 0xDD));
+    const __m512 l = join(low), h = join(high);
+    own = lanes((__m512i)_mm512_shuffle_ps(l, h, 0x88));
+    other = lanes((__m512i)_mm512_shuffle_ps(l, h, 0xDD));
   }
 
   using Base::transpose;
