@@ -93,6 +93,18 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
     return true;
   }
 
+  // What the stages of a channel's decoding leave for the next ones. A variable of decode_samples(), so that compilers
+  // keep it in registers.
+  enum Term : uint32_t { kSum, kActivity, kUpper, kTerms };
+  struct Work {
+    Records terms[kTerms * kRecordParts] = {};
+    Plane p, up;
+    Lanes differences[kParts] = {};
+    uint16_t* here = nullptr;              // the records of the step
+    Records own[kChannels][kRecordParts];  // of the lanes that decoded them
+    Plane samples[kChannels];
+  };
+
   // Brings the model's weights and the lanes' places into the form that the loop needs.
   void prepare() {
     for (uint32_t c = 0; c < kChannels; ++c) {
@@ -148,23 +160,24 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
     this->template fix_edges<0, kChannels>();
     this->enter_blocks(0);
     for_channels([&](auto c) __attribute__((always_inline)) { load_weights<c.value>(); });
-    L3_FOR_USED_RECORDS sum_neighbours<0>(part);
+    Work work;
+    L3_FOR_USED_RECORDS sum_neighbours<0>(work, part);
     while (step_ < way.steps) {
       begin_step(way);
       for_channels([&](auto c) __attribute__((always_inline)) {
-        find_places<c.value>();
-        decode_symbols<c.value>();
-        keep_samples<c.value>();
+        find_places<c.value>(work);
+        decode_symbols<c.value>(work);
+        keep_samples<c.value>(work);
       });
       if (!this->advance(taken_)) return false;
-      end_step();
+      end_step(work);
     }
     return true;
   }
   L3_DENSE_STAGE void begin_step(const typename Base::Way& way) { Base::begin_step(way); }
-  L3_DENSE_STAGE void end_step() {
+  L3_DENSE_STAGE void end_step(const Work& work) {
     Lanes pixels[kParts];
-    W::template pixels<kChannels>(samples_, pixels);
+    W::template pixels<kChannels>(work.samples, pixels);
     L3_FOR_USED_PARTS this->sink_.put(step_, part, pixels[part]);
     Base::end_step();
   }
@@ -188,9 +201,6 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
 
   // ---- samples
 
-  // What the stages of a channel's decoding leave for the next ones.
-  enum Work : uint32_t { kSum, kActivity, kUpper, kWorks };
-
   // Where the words of a pair of weights begin.
   L3_INLINE static constexpr uint32_t word_of(uint32_t pair) { return 1 + W::kWeightWords * pair; }
   L3_INLINE void add_activity(uint32_t c, uint32_t pair, Records magnitudes, Records& activity) const {
@@ -200,7 +210,7 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
   // The terms of a prediction and of its activity that are known before the channels of the pixel, and the errors at NW
   // and NE.
   template <uint32_t c>
-  L3_INLINE void sum_neighbours(uint32_t part) {
+  L3_INLINE void sum_neighbours(Work& work, uint32_t part) {
     const uint16_t* const now = held(now_ + part * kRecords);
     const auto weights = weights_.part(c, part);
     const auto near = [&](NeighbourRole role, uint32_t channel) __attribute__((always_inline)) {
@@ -229,24 +239,23 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
         sum = weights.add_products(near(role, c - 1 - before), word_of(cross_pair(before) + role), sum);
       }
     }
-    Records* const work = held(work_ + part);
-    work[kSum * kRecordParts] = sum;
-    work[kActivity * kRecordParts] = activity;
-    work[kUpper * kRecordParts] = upper;
+    work.terms[kSum * kRecordParts + part] = sum;
+    work.terms[kActivity * kRecordParts + part] = activity;
+    work.terms[kUpper * kRecordParts + part] = upper;
   }
   // Finds where each lane's symbol is: adds the terms of the pixel's channels before, splits the sums into predictions
   // and the directions in which they lean, and looks for the context and the bucket. Then sums up the next channel.
   template <uint32_t c>
-  L3_DENSE_STAGE void find_places() {
+  L3_DENSE_STAGE void find_places(Work& work) {
     Records sums[kRecordParts], activities[kRecordParts], predictions[kRecordParts];
     if constexpr (c > 0) {
       L3_UNROLL_RECORDS {
         const auto weights = weights_.part(c, part);
-        Records sum = work_[kSum * kRecordParts + part], activity = work_[kActivity * kRecordParts + part];
+        Records sum = work.terms[kSum * kRecordParts + part], activity = work.terms[kActivity * kRecordParts + part];
         const auto here = [&](uint32_t before) __attribute__((always_inline)) {
-          const Records r = W::load_records(now_ + place_of(kOwn, c - 1 - before) + part * kRecords);
-          sum = weights.add_products(r, word_of(here_pair(c) + before), sum);
-          return r;
+          const Records own = work.own[c - 1 - before][part];
+          sum = weights.add_products(own, word_of(here_pair(c) + before), sum);
+          return own;
         };
         Records last = here(0);
         if constexpr (c > 1) last = W::merge(here(1) >> 8, last);
@@ -256,7 +265,7 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
       }
     }
     Plane p, up;
-    W::split_sums(c > 0 ? sums : work_ + kSum * kRecordParts, p, up, predictions);
+    W::split_sums(c > 0 ? sums : work.terms + kSum * kRecordParts, p, up, predictions);
     Plane row = W::no_bytes();
     if (tables_.grouped[c]) {
       typename W::Signs of_w[kRecordParts], of_n[kRecordParts];
@@ -265,15 +274,15 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
         of_w[part] = W::not_below(W::load_records(now + place_of(kRoleW, c)), predictions[part]);
         of_n[part] = W::not_below(W::load_records(now + place_of(kRoleN, c)), predictions[part]);
       }
-      row = W::rows(tables_, c, p ^ up, W::pack_signs(of_w, of_n, work_ + kUpper * kRecordParts) ^ up);
+      row = W::rows(tables_, c, p ^ up, W::pack_signs(of_w, of_n, work.terms + kUpper * kRecordParts) ^ up);
     }
-    W::store_places(W::pack_levels(c > 0 ? activities : work_ + kActivity * kRecordParts), row, state_, places_);
-    p_ = p;
-    up_ = up;
+    W::store_places(W::pack_levels(c > 0 ? activities : work.terms + kActivity * kRecordParts), row, state_, places_);
+    work.p = p;
+    work.up = up;
     load_weights<c>();
-    here_ = now_;
+    work.here = now_;
     if constexpr (c + 1 < kChannels) {
-      L3_FOR_USED_RECORDS sum_neighbours<c + 1>(part);
+      L3_FOR_USED_RECORDS sum_neighbours<c + 1>(work, part);
     } else {
       this->restore_edges();
       now_ += kStepRecords;
@@ -282,14 +291,14 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
     }
   }
   template <uint32_t c>
-  L3_DENSE_STAGE void decode_symbols() {
+  L3_DENSE_STAGE void decode_symbols(Work& work) {
     uint32_t taken = taken_;
     const Window window = window_;
     const auto look_up = [&](uint32_t part, Lanes & own, Lanes & other) __attribute__((always_inline)) {
       W::look_up_part(first_bucket_[c], tables_.buckets, places_, part, own, other);
     };
     const auto decode = [&](uint32_t part, Lanes own, Lanes other) __attribute__((always_inline)) {
-      differences_[part] = this->decode_symbol(constant<kTableBuckets>, part, own, other, active_[part]);
+      work.differences[part] = this->decode_symbol(constant<kTableBuckets>, part, own, other, active_[part]);
       this->refill(part, this->refills_[part], window, taken);
     };
     // Of two parts only one has work while the first lanes enter the tile, and while the last ones leave it.
@@ -313,22 +322,21 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
   // Turns symbols into samples and errors, and keeps them for later pixels. The last channel sums up the first one:
   // this comes long after its edges were corrected, since vectors that wait for single numbers to be stored are slow.
   template <uint32_t c>
-  L3_DENSE_STAGE void keep_samples() {
-    uint16_t* const here = here_;
-    const Plane p = p_, up = up_;
+  L3_DENSE_STAGE void keep_samples(Work& work) {
+    uint16_t* const here = work.here;
+    const Plane p = work.p, up = work.up;
     if constexpr (c > 0 && c + 1 == kChannels) {
-      L3_FOR_USED_RECORDS sum_neighbours<0>(part);
+      L3_FOR_USED_RECORDS sum_neighbours<0>(work, part);
     }
     // The difference counts in the direction in which the prediction leans.
-    const Plane sample = p + (W::pack_bytes(differences_) ^ up) - up;
-    samples_[c] = sample;
-    Records records[kRecordParts];
-    W::records(sample, p, records);
-    this->keep(here, c, records, this->delay_.ends(lanes_));
+    const Plane sample = p + (W::pack_bytes(work.differences) ^ up) - up;
+    work.samples[c] = sample;
+    W::records(sample, p, work.own[c]);
+    this->keep(here, c, work.own[c], this->delay_.ends(lanes_));
     if constexpr (c + 1 == kChannels) {
       this->template fix_edges<kChannels - 1, kChannels>();
       if constexpr (kChannels == 1) {
-        L3_FOR_USED_RECORDS sum_neighbours<0>(part);
+        L3_FOR_USED_RECORDS sum_neighbours<0>(work, part);
       }
     }
   }
@@ -336,14 +344,9 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
   const DenseTables& tables_;
   bool has_classes_ = false;
   uint16_t none_[kChannels];
-  uint16_t* here_ = nullptr;
-  Plane p_, up_;
-  Records work_[kWorks * kRecordParts] = {};
-  Lanes differences_[kParts] = {};
   DenseWeights<W, kChannels, kWords> weights_;
   alignas(64) uint16_t activity_[kChannels][W::kWeightWords * kActivityPairs][kRecords];
   alignas(64) uint32_t places_[kLanes];
-  Plane samples_[kChannels];
   uint16_t first_bucket_[kChannels][kMaxRows * kLevels];
 };
 

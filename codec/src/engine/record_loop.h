@@ -92,8 +92,8 @@ class RecordLoop : protected Wavefront<W, Sink, 4>, protected StepRecords<W, Num
 
   // ---- records
 
-  L3_INLINE uint32_t first_records() const { return this->first_part() / kPartsOfRecords; }
-  L3_INLINE uint32_t end_records() const { return ceil_div(this->end_part(), kPartsOfRecords); }
+  L3_INLINE uint32_t first_records() const { return kRecordParts == 1 ? 0 : this->first_part() / kPartsOfRecords; }
+  L3_INLINE uint32_t end_records() const { return kRecordParts == 1 ? 1 : ceil_div(this->end_part(), kPartsOfRecords); }
 
   // ---- edges
 
@@ -113,12 +113,12 @@ class RecordLoop : protected Wavefront<W, Sink, 4>, protected StepRecords<W, Num
     const auto add = [&](uint32_t lane, uint32_t kind) __attribute__((always_inline)) {
       if (lane >= kLanes) return;
       for (uint32_t i = 0; i < edge_count_; ++i) {
-        if (edges_[i].lane == lane) {
-          edges_[i].kinds |= kind;
+        if (edges_[i].lane() == lane) {
+          edges_[i] = Edge::of(lane, edges_[i].kinds() | kind);
           return;
         }
       }
-      edges_[edge_count_++] = {lane, kind};
+      edges_[edge_count_++] = Edge::of(lane, kind);
     };
     last_ = lane_at(width_ - 1);
     first_ = lane_at(0);

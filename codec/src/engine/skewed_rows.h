@@ -48,20 +48,20 @@ class SkewedRows {
  protected:
   L3_INLINE explicit SkewedRows(const TileOutput& out) : out_(out) {}
 
-  // Fetches memory that the next flush will write: in each step the half of what it writes of a lane. The rows are far
+  // Fetches memory that the next flush will write: in every second step, what it writes of a lane. The rows are far
   // apart, and a flush would wait for them.
   L3_INLINE void fetch(uint32_t step, uint32_t pixel_bytes) const {
     static_assert(kSteps == 2 * kLanes);
-    if (out_.pixels == nullptr) return;
+    if (step % 2 != 0 || out_.pixels == nullptr) return;
     const Place& next = next_[step % kSteps / 2];
-    for (uint32_t part = 2 * (step % 2); part < 2 * (step % 2) + 2; ++part) {
-      const uint32_t column = next.column + (part + 1) * (kSteps / 4) - 1;
-      const bool is_next_row = column >= period_;
-      const size_t row = next.row + (is_next_row ? lanes_ : 0) - out_.y0;
-      const size_t at = column - (is_next_row ? period_ : 0) - out_.x0;
-      // Not a pointer before this: it may be outside the image.
-      __builtin_prefetch(
-          reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(out_.pixels) + row * out_.stride + at * pixel_bytes), 1);
+    // Numbers, not pointers: they may be outside the image.
+    const uintptr_t first =
+        reinterpret_cast<uintptr_t>(out_.pixels) - size_t{out_.y0} * out_.stride - size_t{out_.x0} * pixel_bytes;
+    const uintptr_t row = first + next.row * out_.stride,
+                    next_row = row + lanes_ * out_.stride - size_t{period_} * pixel_bytes;
+    for (uint32_t column = next.column + kSteps / 4 - 1; column < next.column + kSteps; column += kSteps / 4) {
+      const uintptr_t at = (column < period_ ? row : next_row) + size_t{column} * pixel_bytes;
+      __builtin_prefetch(reinterpret_cast<void*>(at), 1);
     }
   }
 

@@ -33,10 +33,15 @@ struct RecordsOf<W, uint8_t> {
   static constexpr uint32_t kCount = W::kByteRecords, kParts = W::kByteParts;
 };
 
-// A lane at an edge of the tile.
+// The edges of the tile at which a lane is. Both are one number, so that they are loaded as they were stored: vectors of
+// two numbers would wait for both stores.
 enum EdgeKind : uint32_t { kRow0 = 1, kRow1 = 2, kFirstColumn = 4, kLastColumn = 8 };
 struct Edge {
-  uint32_t lane, kinds;
+  uint32_t lane_and_kinds = 0;
+
+  L3_INLINE static constexpr Edge of(uint32_t lane, uint32_t kinds) { return {kinds << 8 | lane}; }
+  L3_INLINE constexpr uint32_t lane() const { return lane_and_kinds & 0xFF; }
+  L3_INLINE constexpr uint32_t kinds() const { return lane_and_kinds >> 8; }
 };
 
 // kSteps: of how many steps records are kept before the last ones are moved to the front.
@@ -185,15 +190,15 @@ class StepRecords {
 
   template <uint32_t array>
   L3_INLINE void fix_edge(const Edge edge) {
-    Number* const now = held(now_ + edge.lane);
+    Number* const now = held(now_ + edge.lane());
     const auto at = [&](NeighbourRole role) __attribute__((always_inline))->Number& {
       return now[place_of(role, array)];
     };
-    if (edge.kinds == kFirstColumn) {
+    if (edge.kinds() == kFirstColumn) {
       at(kRoleW) = at(kRoleWw) = at(kRoleNw) = at(kRoleNww) = at(kRoleN);
-    } else if (edge.kinds == kRow0) {
+    } else if (edge.kinds() == kRow0) {
       at(kRoleN) = at(kRoleNw) = at(kRoleNww) = at(kRoleNe) = at(kRoleNn) = at(kRoleNne) = at(kRoleW);
-    } else if (edge.kinds == kRow1) {
+    } else if (edge.kinds() == kRow1) {
       at(kRoleNn) = at(kRoleN);
       at(kRoleNne) = at(kRoleNe);
     } else {
@@ -202,12 +207,12 @@ class StepRecords {
   }
   template <uint32_t array>
   __attribute__((noinline)) void fix_any_edge(const Edge edge) {
-    Number* const now = now_ + edge.lane;
+    Number* const now = now_ + edge.lane();
     const auto at = [&](NeighbourRole role) __attribute__((always_inline))->Number& {
       return now[place_of(role, array)];
     };
-    const bool row_0 = (edge.kinds & kRow0) != 0, row_0_or_1 = (edge.kinds & (kRow0 | kRow1)) != 0,
-               first_column = (edge.kinds & kFirstColumn) != 0, last_column = (edge.kinds & kLastColumn) != 0;
+    const bool row_0 = (edge.kinds() & kRow0) != 0, row_0_or_1 = (edge.kinds() & (kRow0 | kRow1)) != 0,
+               first_column = (edge.kinds() & kFirstColumn) != 0, last_column = (edge.kinds() & kLastColumn) != 0;
     if (last_column) right_[array] = {at(kRoleNe), at(kRoleNne)};
     if (row_0) at(kRoleN) = first_column ? none_[array] : at(kRoleW);
     const Number n = at(kRoleN);
