@@ -94,14 +94,15 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
   }
 
   // What the stages of a channel's decoding leave for the next ones. A variable of decode_samples(), so that compilers
-  // keep it in registers.
+  // keep it in registers, if there are enough.
   enum Term : uint32_t { kSum, kActivity, kUpper, kTerms };
+  static constexpr bool kFitsRegisters = kRecordParts <= 2;
   struct Work {
     Records terms[kTerms * kRecordParts] = {};
     Plane p, up;
     Lanes differences[kParts] = {};
     uint16_t* here = nullptr;              // the records of the step
-    Records own[kChannels][kRecordParts];  // of the lanes that decoded them
+    Records own[kChannels][kRecordParts];  // see own()
     Plane samples[kChannels];
   };
 
@@ -207,6 +208,14 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
     activity = W::template add_products<kRecords>(magnitudes, activity_[c][W::kWeightWords * pair], activity);
   }
 
+  // The records of the step, in the lanes that decoded them.
+  L3_INLINE Records own(const Work& work, uint32_t channel, uint32_t part) const {
+    if constexpr (kFitsRegisters) {
+      return work.own[channel][part];
+    } else {
+      return W::load_records(now_ + place_of(kOwn, channel) + part * kRecords);
+    }
+  }
   // The terms of a prediction and of its activity that are known before the channels of the pixel, and the errors at NW
   // and NE.
   template <uint32_t c>
@@ -239,9 +248,17 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
         sum = weights.add_products(near(role, c - 1 - before), word_of(cross_pair(before) + role), sum);
       }
     }
-    work.terms[kSum * kRecordParts + part] = sum;
-    work.terms[kActivity * kRecordParts + part] = activity;
-    work.terms[kUpper * kRecordParts + part] = upper;
+    const auto keep_term = [&](Term term, Records value) __attribute__((always_inline)) {
+      Records* const to = work.terms + term * kRecordParts + part;
+      if constexpr (kFitsRegisters) {
+        *to = value;
+      } else {
+        *held(to) = value;
+      }
+    };
+    keep_term(kSum, sum);
+    keep_term(kActivity, activity);
+    keep_term(kUpper, upper);
   }
   // Finds where each lane's symbol is: adds the terms of the pixel's channels before, splits the sums into predictions
   // and the directions in which they lean, and looks for the context and the bucket. Then sums up the next channel.
@@ -253,9 +270,9 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
         const auto weights = weights_.part(c, part);
         Records sum = work.terms[kSum * kRecordParts + part], activity = work.terms[kActivity * kRecordParts + part];
         const auto here = [&](uint32_t before) __attribute__((always_inline)) {
-          const Records own = work.own[c - 1 - before][part];
-          sum = weights.add_products(own, word_of(here_pair(c) + before), sum);
-          return own;
+          const Records r = own(work, c - 1 - before, part);
+          sum = weights.add_products(r, word_of(here_pair(c) + before), sum);
+          return r;
         };
         Records last = here(0);
         if constexpr (c > 1) last = W::merge(here(1) >> 8, last);
@@ -331,8 +348,10 @@ class DenseLoop : RecordLoop<W, uint16_t, kChannels, Sink> {
     // The difference counts in the direction in which the prediction leans.
     const Plane sample = p + (W::pack_bytes(work.differences) ^ up) - up;
     work.samples[c] = sample;
-    W::records(sample, p, work.own[c]);
-    this->keep(here, c, work.own[c], this->delay_.ends(lanes_));
+    Records records[kRecordParts];
+    W::records(sample, p, records);
+    if constexpr (kFitsRegisters) std::copy_n(records, kRecordParts, work.own[c]);
+    this->keep(here, c, records, this->delay_.ends(lanes_));
     if constexpr (c + 1 == kChannels) {
       this->template fix_edges<kChannels - 1, kChannels>();
       if constexpr (kChannels == 1) {
