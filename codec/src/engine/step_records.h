@@ -33,8 +33,8 @@ struct RecordsOf<W, uint8_t> {
   static constexpr uint32_t kCount = W::kByteRecords, kParts = W::kByteParts;
 };
 
-// The edges of the tile at which a lane is. Both are one number, so that they are loaded as they were stored: vectors of
-// two numbers would wait for both stores.
+// The edges of the tile at which a lane is. Both are one number, so that they are loaded as they were stored: vectors
+// of two numbers would wait for both stores.
 enum EdgeKind : uint32_t { kRow0 = 1, kRow1 = 2, kFirstColumn = 4, kLastColumn = 8 };
 struct Edge {
   uint32_t lane_and_kinds = 0;
