@@ -124,7 +124,10 @@ class HitRates(Cached):
                     self.assertEqual(before.kept, after.samples)
                     self.assertAlmostEqual(after.samples / COUNT, share / 100, delta=0.08)
                     hits, others = after.hits - before.hits, after.others - before.others
-                    self.assertAlmostEqual(hits / (hits + others), after.samples / COUNT, delta=0.01)
+                    # On a busy machine more or less of the next epoch has been read than before the first one.
+                    ahead = abs(hits + others - EPOCHS * COUNT)
+                    self.assertAlmostEqual(hits / (hits + others), after.samples / COUNT,
+                                           delta=0.01 + ahead / (hits + others))
                     self.assertEqual((after.misses, after.failures, after.damaged), (before.misses, 0, 0))
                     # The next epoch may be on its way, and this one was perhaps before `from_store` was read.
                     epoch = (1 - after.samples / COUNT) * store.size_of_all
