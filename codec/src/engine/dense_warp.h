@@ -106,7 +106,7 @@ struct DenseWarp : Words {
   L3_INLINE static Records magnitudes(Records a) { return Self::distances(a, all_records(0x8080)); }
   // The lower bytes of `low`, the upper bytes of `high`.
   L3_INLINE static Records merge(Records low, Records high) { return {(low.v & 0xFF) | (high.v & 0xFF00)}; }
-  // All bits of the bytes of a that are not below those of b.
+  // Which bytes of a are not below those of b: all of their bits, or as a warp likes it, for pack_signs().
   using Signs = Records;
   L3_INLINE static Records not_below(Records a, Records b) { return {(decltype(a.v))((Bytes)a.v >= (Bytes)b.v)}; }
 
