@@ -229,7 +229,7 @@ class BitModelBuilder {
     if (threadIdx.x >= kLanes) return;
     Fault fault = reader_.read_head(state_.channels, state_.bits);
     if (fault.reason == Reason::none) {
-      fault = reader_.read_tree([&](uint32_t first, uint32_t count, uint32_t frequency) {
+      fault = reader_.read_rest([&](uint32_t first, uint32_t count, uint32_t frequency) {
         for (uint32_t i = lane_number(); i < count; i += kLanes) {
           tables_.frequencies[first + i] = static_cast<uint16_t>(frequency);
         }

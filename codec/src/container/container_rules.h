@@ -365,7 +365,7 @@ L3_INLINE Verdict read_head(const Machine& machine, const uint8_t* data, uint64_
   if (machine.check_of_head(data, head.head_bytes) != load_u32(data + header::kHeadCheck)) {
     return {Reason::head_check, header::kHeadCheck};
   }
-  if ((head.required_features & ~(kNamedModel | kBitModel | kChannelMap)) != 0) {
+  if ((head.required_features & ~(kNamedModel | kBitModel | kChannelMap | kShapes)) != 0) {
     return {Reason::required_feature, header::kRequired};
   }
 

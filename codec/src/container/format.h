@@ -51,7 +51,7 @@ constexpr uint32_t kCheck = 4, kWidth = 8, kHeight = 9, kKind = 10, kCoding = 11
 }
 
 // Required features.
-constexpr uint32_t kNamedModel = 1, kBitModel = 2, kChannelMap = 4;
+constexpr uint32_t kNamedModel = 1, kBitModel = 2, kChannelMap = 4, kShapes = 8;
 
 // Offsets of a section entry's fields (section 3.1).
 namespace section_entry {

@@ -103,6 +103,7 @@ const char* text_of(Reason reason) {
     case Reason::block_header: return "the header of a block is out of range";
     case Reason::block_truncated: return "a payload ends within a block";
     case Reason::dense_words: return "a dense tile ends before its last sample";
+    case Reason::tile_shapes: return "the list of shapes of a dense tile is invalid";
     case Reason::dense_states: return "the final states of the coder are wrong";
     case Reason::block_width: return "the width of a group exceeds the bits of a sample";
     case Reason::tile_leftover: return "a payload is longer than its blocks";

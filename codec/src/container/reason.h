@@ -112,6 +112,7 @@ enum class Reason : uint32_t {
   dense_words,
   dense_states,
   tile_leftover,
+  tile_shapes,
   tile_padding,
   // a decoder on a device
   unaligned_file,

@@ -85,7 +85,7 @@ Fault BitEncoder::Codes::read(std::span<const uint8_t> bytes, const TileSource& 
   places.count = tables->count;
   std::reverse_copy(tables->neighbours, tables->neighbours + tables->count, places.of);
   number_of.resize(size_t{2} << places.count);
-  fault = reader.read_tree([&](uint32_t first, uint32_t count, uint32_t frequency) {
+  fault = reader.read_rest([&](uint32_t first, uint32_t count, uint32_t frequency) {
     for (uint32_t i = 2 * first; i < 2 * (first + count); ++i) {
       number_of[i] = static_cast<uint8_t>(2 * level_of(frequency) + i % 2);
     }

@@ -321,11 +321,32 @@ class BitLoop : Wavefront<W, BitRows<W>> {
   uint32_t bits_[kKept];  // a bit for each lane
 };
 
+// Puts the shapes of a tile whose bits are decoded.
+template <class W>
+Fault put_shapes(const TileShape& shape, const TileEntry& entry, const BitShapes& shapes, const BitRows<W>& rows) {
+  const auto put = [&](const BitShape& of, int32_t x, int32_t y) {
+    for (uint32_t i = 0; i < of.height; ++i, ++y) rows.put_ones(y, x, shapes.rows[of.first_row + i], shape.width);
+  };
+  const bool sound = ShapeList(entry.payload).read(shapes, shape.width, shape.height, put);
+  return sound ? Fault{} : Fault{Reason::tile_shapes, 0};
+}
+
 template <class W>
 Fault decode_bits_as(const TileShape& shape, const TileEntry& entry, const TileOutput& out, const BitTables& model) {
   BitRows<W> rows(out, model);
   typename W::Classes classes;
-  return BitLoop<W>(shape, entry, model, rows, classes).decode();
+  TileEntry bits = entry;  // what is behind the list of shapes
+  if (model.shapes.count != 0) {
+    if (!ShapeList::is_in(entry.payload, entry.payload_bytes, dense_lanes(entry.parameters))) {
+      return {Reason::tile_shapes, 0};
+    }
+    const uint32_t list_bytes = ShapeList(entry.payload).bytes();
+    bits.payload += list_bytes;
+    bits.payload_bytes -= list_bytes;
+  }
+  const Fault fault = BitLoop<W>(shape, bits, model, rows, classes).decode();
+  if (fault.reason != Reason::none) return {fault.reason, fault.at + entry.payload_bytes - bits.payload_bytes};
+  return model.shapes.count == 0 ? fault : put_shapes(shape, entry, model.shapes, rows);
 }
 
 template <class W>

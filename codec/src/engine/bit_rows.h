@@ -43,6 +43,22 @@ class BitRows : public SkewedRows<BitRows<W>, W, uint16_t, 1> {
       words_[lane] = word;
     }
   }
+  // Gives the pixels of a row the second colour where a shape has ones: bit i of them is column x + i. `row` and x may
+  // be outside the tile, which has so many columns.
+  void put_ones(int32_t row, int32_t x, uint64_t ones, uint32_t width) const {
+    const TileOutput& out = this->out_;
+    const auto x0 = static_cast<int32_t>(out.x0), end = static_cast<int32_t>(smaller(width, out.x1));
+    if (out.pixels == nullptr || row < static_cast<int32_t>(out.y0) || row >= static_cast<int32_t>(out.y1)) return;
+    if (x < x0) {
+      ones = x0 - x < 64 ? ones >> (x0 - x) : 0;
+      x = x0;
+    }
+    if (x >= end) return;
+    ones &= lowest_bits(static_cast<uint32_t>(end - x));
+    uint8_t* const to = out.pixels + (static_cast<uint32_t>(row) - out.y0) * out.stride +
+                        size_t{static_cast<uint32_t>(x - x0)} * pixel_bytes_;
+    for (; ones != 0; ones &= ones - 1) std::memcpy(to + lowest_of_64(ones) * pixel_bytes_, colours_[1], pixel_bytes_);
+  }
   L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, uint32_t lane, uint32_t step) const {
     const uint64_t bits = words_[lane] << step;  // that of the first pixel is on top
     uint8_t* const to = row + size_t{at} * pixel_bytes_;

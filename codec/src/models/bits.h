@@ -1,7 +1,7 @@
 // A bit model in the decoder's form, and how it is read (section 24 of the spec), for processors and GPUs alike.
 #pragma once
 
-#include "models/model_parts.h"
+#include "models/bit_shapes.h"
 
 namespace l3 {
 
@@ -11,8 +11,8 @@ constexpr uint32_t kBitRows = 4, kBitColumns = 16;  // of the places that neighb
 // The neighbours of the step before: W, and the one that the lane above decoded.
 constexpr uint32_t kNewestOwn = 0, kNewestAbove = 16;
 constexpr uint32_t kBitContexts = 1u << kMaxBitNeighbours;
-constexpr uint32_t kBitHeadBytes = 5;    // before the neighbours
-constexpr uint32_t kBitColoursFlag = 1;  // in byte 3 of a model
+constexpr uint32_t kBitHeadBytes = 5;  // before the neighbours
+constexpr uint32_t kBitFlagsAt = 3, kBitColoursFlag = 1, kBitShapesFlag = 2;
 constexpr uint32_t kBitLevels = 64, kBitLevelBits = 6;
 
 // The frequency of 1 for a level.
@@ -46,30 +46,31 @@ struct BitTables {
     alignas(64) uint16_t frequencies[kBitContexts];
     Bucket fours[kBitContexts / 4];
   };
+  BitShapes shapes;
 
   L3_INLINE uint32_t sample_of(uint32_t channel, uint32_t bit) const {
     return has_colours ? colours[bit][channel] : bit;
   }
 };
 
-// Reads a model in this order: the head, the tree. A fault's place is relative to the start of the model.
+// Reads a model in this order: the head, the rest. A fault's place is relative to the start of the model.
 class BitModelReader {
  public:
   L3_INLINE BitModelReader(const uint8_t* bytes, uint64_t size, BitTables& tables)
       : bytes_(bytes), size_(size), tables_(tables) {}
 
-  // Reads all but the tree, for an image with these channels and bits.
+  // Reads what is before the bit string, for an image with these channels and bits.
   L3_INLINE Fault read_head(uint32_t channels, uint32_t bits) {
     if (size_ < kBitHeadBytes) return {Reason::model_head, static_cast<uint32_t>(size_)};
     if (bytes_[0] != kBitModelKind) return {Reason::model_kind, 0};
     if (bytes_[1] != channels) return {Reason::model_head, 1};
     if (bytes_[2] != bits) return {Reason::model_head, 2};
-    const uint32_t flags = bytes_[3];
-    if ((flags & ~kBitColoursFlag) != 0) return {Reason::model_head, 3};
+    const uint32_t flags = bytes_[kBitFlagsAt];
+    if ((flags & ~(kBitColoursFlag | kBitShapesFlag)) != 0) return {Reason::model_head, kBitFlagsAt};
     tables_.channels = channels;
     tables_.bits = bits;
     tables_.has_colours = (flags & kBitColoursFlag) != 0;
-    if (!tables_.has_colours && (channels != 1 || bits != 1)) return {Reason::model_head, 3};
+    if (!tables_.has_colours && (channels != 1 || bits != 1)) return {Reason::model_head, kBitFlagsAt};
     tables_.count = bytes_[4];
     if (tables_.count < 2 || tables_.count > kMaxBitNeighbours) return {Reason::model_head, 4};
     if (size_ < string_at()) return {Reason::model_head, static_cast<uint32_t>(size_)};
@@ -84,10 +85,10 @@ class BitModelReader {
     return (seen & kNewestBits) == kNewestBits ? Fault{} : Fault{Reason::model_head, kBitHeadBytes};
   }
 
-  // Reads the colours and the tree. Calls fill(first, count, frequency) for each leaf, in order: `count` contexts, a
+  // Reads the bit string. Calls fill(first, count, frequency) for each leaf of the tree, in order: `count` contexts, a
   // power of two, from `first` on.
   template <class Fill>
-  L3_INLINE Fault read_tree(const Fill& fill) {
+  L3_INLINE Fault read_rest(const Fill& fill) {
     if (size_ > kMaxBytes) return {Reason::model_table, string_at()};
     BitReader bits(bytes_ + string_at(), static_cast<uint32_t>(size_) - string_at());
     for (uint32_t bit = 0; bit < 2 && tables_.has_colours; ++bit) {
@@ -103,14 +104,17 @@ class BitModelReader {
       while (leaf > 1 && bits.take(1) != 0) leaf /= 2;
       fill(context, leaf, kFrequencies(bits.take(kBitLevelBits)));
     }
-    return bits.ends_here() ? Fault{} : Fault{Reason::model_table, string_at()};
+    tables_.shapes.count = 0;
+    const bool sound = (bytes_[kBitFlagsAt] & kBitShapesFlag) == 0 || read_shapes(bits, tables_.shapes);
+    return sound && bits.ends_here() ? Fault{} : Fault{Reason::model_table, string_at()};
   }
 
  private:
   static constexpr uint64_t kNewestBits = 1 | uint64_t{1} << kNewestAbove;
   static_assert(kBitRows * kBitColumns == 64);
-  static constexpr uint32_t kMaxBytes = 1u << 15;  // more than any model needs
-  static_assert(kBitHeadBytes + kMaxBitNeighbours + kMaxChannels * 4 + 7 * kBitContexts / 8 < kMaxBytes);
+  static constexpr uint32_t kMaxBytes = 1u << 20;  // more than any model needs
+  static_assert(kBitHeadBytes + kMaxBitNeighbours + kMaxChannels * 4 + 7 * kBitContexts / 8 + kMaxShapesBytes <
+                kMaxBytes);
 
   // Where the bit string begins.
   L3_INLINE uint32_t string_at() const { return kBitHeadBytes + tables_.count; }

@@ -74,7 +74,7 @@ Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels& 
     const Section* section = head.find(L3_SECTION_MODEL);
     const uint8_t* bytes = data + section->offset;
     if (!ModelKinds::suits(bytes[0], head.bits)) return {Reason::model_unexpected, model_place(head)};
-    const Fault fault = is_announced(bytes[0], head.required_features)
+    const Fault fault = is_announced(features_of_model(bytes, section->size), head.required_features)
                             ? read_tables(bytes, section->size, head.coded_channels(), head.bits, *own)
                             : Fault{Reason::model_kind, 0};
     if (fault.reason != Reason::none) return verdict_of_model(head, fault);
@@ -90,7 +90,7 @@ Verdict find_model(const uint8_t* data, const Head& head, const SuppliedModels& 
     known = &model->tables;
   }
   if (!ModelKinds::suits(known->kind, head.bits)) return {Reason::model_unexpected, model_place(head)};
-  if (!is_announced(known->kind, head.required_features)) return verdict_of_model(head, {Reason::model_kind, 0});
+  if (!is_announced(known->features(), head.required_features)) return verdict_of_model(head, {Reason::model_kind, 0});
   if (known->channels() != head.coded_channels()) return verdict_of_model(head, {Reason::model_head, kChannelsAt});
   if (known->bits() != head.bits) return verdict_of_model(head, {Reason::model_head, kBitsAt});
   tables = known;

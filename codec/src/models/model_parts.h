@@ -29,6 +29,14 @@ class BitReader {
   L3_INLINE bool ends_here() const {
     return next_ - ready_ / 8 == size_ && (bits_ & ((uint64_t{1} << ready_) - 1)) == 0;
   }
+  // Whether the part is long enough for what was read, and the rest of it is zero.
+  L3_INLINE bool has_zeros_left() const {
+    if (next_ - ready_ / 8 > size_ || (bits_ & ((uint64_t{1} << ready_) - 1)) != 0) return false;
+    for (uint32_t i = next_; i < size_; ++i) {
+      if (bytes_[i] != 0) return false;
+    }
+    return true;
+  }
 
  private:
   // Loads at least `count` bits: on processors eight bytes at once, of which as many count as fit.

@@ -108,7 +108,7 @@ Fault BitKind::read(const uint8_t* bytes, uint64_t size, uint32_t channels, uint
     if (neighbour == kNewestOwn) place[i] = 0;
     if (neighbour == kNewestAbove) place[i] = 1;
   }
-  return reader.read_tree([&](uint32_t first, uint32_t count, uint32_t frequency) {
+  return reader.read_rest([&](uint32_t first, uint32_t count, uint32_t frequency) {
     uint32_t from = 0, others = 0;  // the index of the first context, and the bits that do not matter
     for (uint32_t i = 0; i < tables.count; ++i) {
       const uint32_t bit = 1u << (tables.count - 1 - i), own = 1u << place[i];

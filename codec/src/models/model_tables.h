@@ -61,9 +61,16 @@ struct ModelKindTable {
 };
 using ModelKinds = ModelKindTable<DenseKind, TokenKind, BitKind>;
 
-// Whether files with these required features may have a model of this kind.
-L3_INLINE constexpr bool is_announced(uint32_t kind, uint32_t required_features) {
-  return kind != kBitModelKind || (required_features & kBitModel) != 0;
+// The required features of files with a model.
+L3_INLINE constexpr uint32_t features_of(uint32_t kind, bool has_shapes) {
+  return kind != kBitModelKind ? 0 : has_shapes ? kBitModel | kShapes : kBitModel;
+}
+L3_INLINE constexpr uint32_t features_of_model(const uint8_t* bytes, uint64_t size) {
+  return size <= kBitFlagsAt ? 0 : features_of(bytes[0], (bytes[kBitFlagsAt] & kBitShapesFlag) != 0);
+}
+// Whether a file with these required features may have a model that needs those.
+L3_INLINE constexpr bool is_announced(uint32_t needed, uint32_t required_features) {
+  return (needed & ~required_features) == 0;
 }
 
 // The kind of a model, which its first byte says. For an unknown kind, returns one whose reader will refuse the model.
@@ -88,6 +95,7 @@ struct ModelTables {
   L3_INLINE const BitTables& of(BitKind) const { return bit; }
   L3_INLINE BitTables& of(BitKind) { return bit; }
 
+  L3_INLINE uint32_t features() const { return features_of(kind, kind == kBitModelKind && bit.shapes.count > 0); }
   L3_INLINE uint32_t channels() const {
     uint32_t result = 0;
     ModelKinds::visit(kind, [&]<class Kind>() { result = of(Kind{}).channels; });
