@@ -229,4 +229,116 @@ TEST(BitEncode, SmallImagesStayTiny) {
   EXPECT_NE(expect_round_trip(noise, options_of(L3_METHOD_AUTO, 256, 256))[3], 0x74);
 }
 
+// A page of letters: each is drawn at random and put in many places, in lines.
+std::vector<bool> letters_of(Dice& dice, const Size& size, uint32_t edge = 20) {
+  struct Letter {
+    uint32_t width, height;
+    std::vector<bool> ink;
+  };
+  std::vector<Letter> alphabet(12);
+  for (Letter& letter : alphabet) {
+    letter.width = edge / 2 + dice.roll(edge / 2 + 1);
+    letter.height = edge / 2 + dice.roll(edge / 2 + 1);
+    letter.ink.resize(size_t{letter.width} * letter.height);
+    // Lines from the lower left corner, so that they are connected.
+    for (uint32_t line = 0; line < 6; ++line) {
+      uint32_t x = 0, y = letter.height - 1;
+      for (uint32_t i = 0; i < 2 * edge; ++i) {
+        letter.ink[size_t{y} * letter.width + x] = true;
+        if (dice.chance(2)) {
+          x = std::min(x + 1, letter.width - 1);
+        } else if (y > 0) {
+          --y;
+        }
+      }
+    }
+  }
+  std::vector<bool> ink(size_t{size.width} * size.height);
+  for (uint32_t bottom = edge + 3; bottom < size.height; bottom += edge + 6) {
+    for (uint32_t left = 2; left + edge < size.width;) {
+      const Letter& letter = dice.pick(alphabet);
+      for (uint32_t i = 0; i < letter.ink.size(); ++i) {
+        const uint32_t y = bottom - letter.height + i / letter.width;
+        if (letter.ink[i]) ink[size_t{y} * size.width + left + i % letter.width] = true;
+      }
+      left += letter.width + 2 + dice.roll(3);
+    }
+  }
+  return ink;
+}
+
+constexpr uint32_t kShapes = 8;  // of the required features
+
+bool has_shapes(const Bytes& file) { return (info_of(file).required_features & kShapes) != 0; }
+
+TEST(BitEncode, LettersAreShapes) {
+  Dice dice(9);
+  for (const Type& type : {Type{L3_COLOUR_GRAY, 1}, Type{L3_COLOUR_GRAY, 8}, Type{L3_COLOUR_RGB, 8},
+                           Type{L3_COLOUR_PALETTE, 4}, Type{L3_COLOUR_RGB_ALPHA, 16}}) {
+    std::vector<bool> ink = letters_of(dice, {700, 800});
+    for (const bool is_inverse : {false, true}) {
+      if (is_inverse) ink.flip();
+      const Drawing d = paint({700, 800}, type, ink, dice, nullptr);
+      for (const uint32_t effort : {1u, 5u, 7u}) {
+        const Bytes file = expect_round_trip(d, options_of(L3_METHOD_AUTO, 0, 0, effort));
+        EXPECT_TRUE(has_shapes(file)) << d.name() << " " << effort;
+        EXPECT_LT(file.size(), size_t{9000}) << d.name() << " " << effort;
+      }
+    }
+  }
+}
+
+// Letters of all sizes up to the largest shapes and beyond; tiles cut some of them.
+TEST(BitEncode, LettersInTilesOfAllSizes) {
+  Dice dice(10);
+  for (const uint32_t edge : {10u, 33u, 66u}) {
+    const Size size{900, 700};
+    const Drawing d = paint(size, {L3_COLOUR_GRAY, 8}, letters_of(dice, size, edge), dice, nullptr);
+    for (const uint32_t tile : {32u, 96u, 512u, 992u}) {
+      l3_encode_options options = options_of(L3_METHOD_AUTO, tile, tile, 5);
+      const Bytes file = expect_round_trip(d, options);
+      EXPECT_TRUE(has_shapes(file) || edge != 33 || tile != 512);
+      options.parallel = three_threads();
+      EXPECT_EQ(encode(d, options), file);
+    }
+  }
+}
+
+TEST(BitEncode, ScatteredLinesAreNoShapes) {
+  Dice dice(11);
+  const Drawing d = paint(kPage, {L3_COLOUR_GRAY, 1}, ink_of(dice, kPage, true), dice, nullptr);
+  EXPECT_FALSE(has_shapes(expect_round_trip(d, options_of(L3_METHOD_AUTO))));
+}
+
+// Other pages of the same letters use the shapes of a named model, and pages of other letters do not.
+TEST(BitEncode, ShapesOfANamedModel) {
+  Dice dice(12);
+  const Colours colours{{{250, 250, 250, 0}, {10, 20, 30, 0}}};
+  const std::vector<bool> ink = letters_of(dice, {700, 800});
+  const Type type{L3_COLOUR_RGB, 8};
+  const Bytes first = encode(paint({700, 800}, type, ink, dice, &colours), options_of(L3_METHOD_AUTO, 0, 0, 5));
+  ASSERT_TRUE(has_shapes(first));
+  const Bytes model = model_of(first);
+  l3_model* opened = nullptr;
+  ASSERT_EQ(l3_open_model(model.data(), model.size(), &opened, nullptr), L3_OK);
+  l3_encode_options options = options_of(L3_METHOD_DENSE);
+  options.named_model = opened;
+  options.model_origin = L3_MODEL_NAMED;
+  l3_decode_options decoding = l3_decode_options_init();
+  decoding.models = &opened;
+  decoding.model_count = 1;
+  size_t of_own = 0;
+  for (const bool is_own : {true, false}) {
+    const std::vector<bool> page =
+        is_own ? std::vector<bool>(ink.begin() + 700 * 26, ink.end() - 700 * 26) : letters_of(dice, {700, 748});
+    const Drawing d = paint({700, 748}, type, page, dice, &colours);
+    const Bytes file = encode(d, options);
+    EXPECT_EQ(info_of(file).required_features, kBitModel | kShapes | 1);
+    EXPECT_EQ(decode(file, decoding), d.pixels);
+    if (is_own) of_own = file.size();
+    EXPECT_TRUE(is_own || file.size() > 2 * of_own) << file.size();
+  }
+  l3_close_model(opened);
+}
+
 }  // namespace

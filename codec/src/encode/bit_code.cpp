@@ -78,12 +78,12 @@ Numbers numbers_of(const BitPlane& plane, const BitPlaces& places, const uint8_t
 }  // namespace
 
 Fault BitEncoder::Codes::read(std::span<const uint8_t> bytes, const TileSource& source) {
-  const auto tables = std::make_unique<BitTables>();
-  BitModelReader reader(bytes.data(), bytes.size(), *tables);
+  auto read = std::make_unique<BitTables>();
+  BitModelReader reader(bytes.data(), bytes.size(), *read);
   Fault fault = reader.read_head(source.channels(), source.bits());
   if (fault.reason != Reason::none) return fault;
-  places.count = tables->count;
-  std::reverse_copy(tables->neighbours, tables->neighbours + tables->count, places.of);
+  places.count = read->count;
+  std::reverse_copy(read->neighbours, read->neighbours + read->count, places.of);
   number_of.resize(size_t{2} << places.count);
   fault = reader.read_rest([&](uint32_t first, uint32_t count, uint32_t frequency) {
     for (uint32_t i = 2 * first; i < 2 * (first + count); ++i) {
@@ -92,14 +92,18 @@ Fault BitEncoder::Codes::read(std::span<const uint8_t> bytes, const TileSource& 
   });
   colours = {};
   for (uint32_t c = 0; c < source.channels(); ++c) {
-    for (uint32_t bit = 0; bit < 2; ++bit) colours.of[bit] |= uint64_t{tables->sample_of(c, bit)} << (16 * c);
+    for (uint32_t bit = 0; bit < 2; ++bit) colours.of[bit] |= uint64_t{read->sample_of(c, bit)} << (16 * c);
   }
+  tables = std::move(read);
   return fault;
 }
 
 uint32_t BitEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint8_t& parameters) const {
   BitPlane plane;
-  if (!plane.load(source_, number, codes_->colours)) return 0;
+  if (!load(number, codes_->colours, shapes_, plane)) return 0;
+  const bool has_list = codes_->tables->shapes.count > 0;
+  const uint32_t list_bytes = has_list ? shapes_.write_list(number, out, room) : 0;
+  if (has_list && list_bytes == 0) return 0;
   const uint32_t width = plane.width(), height = plane.height(), likely = likely_log_lanes(width, height);
   Numbers numbers = numbers_of(plane, codes_->places, codes_->number_of.data(), likely);
   const uint32_t log_lanes = bit_log_lanes(width, height, numbers.bits);
@@ -128,7 +132,8 @@ uint32_t BitEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint8_
     for (uint32_t x = ending.column; x < width; ++x) first[size_t{x} * numbers.lanes] = ReverseCoder::kNoNumber;
   }
   coder.put_steps(numbers.of.data(), numbers.steps, kBitCodes.codes);
-  return coder.write(out, room);
+  const uint32_t bytes = coder.write(out + list_bytes, room - list_bytes);
+  return bytes == 0 ? 0 : list_bytes + bytes;
 }
 
 }  // namespace l3

@@ -1,6 +1,7 @@
 // The pixels of a tile as bits, and the contexts that a bit model gives them (section 24 of the spec).
 #pragma once
 
+#include <bit>
 #include <vector>
 
 #include "container/dense.h"
@@ -23,8 +24,21 @@ class BitPlane {
   // Loads a tile. Returns false if it has another colour.
   [[nodiscard]] bool load(const TileSource& source, uint64_t tile, const BitColours& colours);
 
+  // Clears pixels of a row that are set: bit i of `ones` is column x + i.
+  void clear(uint32_t x, uint32_t y, uint64_t ones) {
+    uint64_t* const row = words_.data() + size_t{y} * row_words_ + x / 64;
+    row[0] &= ~(ones << (x % 64));
+    const uint64_t others = ones >> 1 >> (63 - x % 64);
+    if (others != 0) row[1] &= ~others;
+  }
+
   uint32_t width() const { return width_; }
   uint32_t height() const { return height_; }
+  uint64_t ones() const {
+    uint64_t sum = 0;
+    for (const uint64_t word : words_) sum += static_cast<uint64_t>(std::popcount(word));
+    return sum;
+  }
   uint32_t row_words() const { return row_words_; }
   const uint64_t* row(uint32_t y) const { return words_.data() + size_t{y} * row_words_; }
 

@@ -8,7 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "encode/bit_repeats.h"
 #include "encode/coded_image.h"
 #include "encode/dense_encode.h"
 #include "encode/image_check.h"
@@ -66,8 +65,6 @@ constexpr uint64_t kMinPayloadForFit = 16384;
 // if a pixel takes fewer bits than this, others decode as fast as memory, and their files are preferred if they are not
 // larger.
 constexpr double kSizeOfBits = 1.005, kMaxBitsOfSparse = 0.02;
-// Bit models nearly always make the smaller file, unless more than this share of the shapes recur.
-constexpr double kManyRecur = 0.4;
 // Up to this effort, only one kind is tried: others than bit models where a pixel takes few bytes.
 constexpr uint32_t kMaxEffortOfOneKind = 3;
 
@@ -213,8 +210,7 @@ std::optional<TwoColours> two_colours_of(const Request& request, const Plan& pla
     result.tries_bits = !result.is_sparse;
     result.tries_others = result.is_sparse;
   } else {
-    const bool is_clear = !result.is_sparse && request.pixels() > kMaxWithDefault;
-    result.tries_others = !is_clear || share_of_recurring(source, colours) > kManyRecur;
+    result.tries_others = result.is_sparse || request.pixels() <= kMaxWithDefault;
   }
   return result;
 }

@@ -137,6 +137,7 @@ Written write_file(const Request& request, const Plan& plan, const EncodeTarget&
   const size_t metadata = has_metadata ? write_metadata(request, largest, out) : 0;
   if (has_metadata && metadata == 0) return {Reason::pack_failed};
   Head head = write_sections(request, model, lay_out(request, plan, model.size(), metadata), target, out);
+  head.required_features |= features_of_model(model.data(), model.size());
 
   const TilesWritten tiles = write_tiles(request, head, target, made.encoder.get(), out);
   if (tiles.reason != Reason::none) return {tiles.reason};

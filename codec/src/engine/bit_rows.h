@@ -57,6 +57,7 @@ class BitRows : public SkewedRows<BitRows<W>, W, uint16_t, 1> {
     ones &= lowest_bits(static_cast<uint32_t>(end - x));
     uint8_t* const to = out.pixels + (static_cast<uint32_t>(row) - out.y0) * out.stride +
                         size_t{static_cast<uint32_t>(x - x0)} * pixel_bytes_;
+    if (pixel_bytes_ == 1) return put_ones_of_bytes(to, static_cast<uint32_t>(end - x), ones);
     for (; ones != 0; ones &= ones - 1) std::memcpy(to + lowest_of_64(ones) * pixel_bytes_, colours_[1], pixel_bytes_);
   }
   L3_INLINE void store(uint8_t* row, uint32_t at, uint32_t count, uint32_t lane, uint32_t step) const {
@@ -73,6 +74,17 @@ class BitRows : public SkewedRows<BitRows<W>, W, uint16_t, 1> {
   }
 
  private:
+  void put_ones_of_bytes(uint8_t* to, uint32_t count, uint64_t ones) const {
+    constexpr uint64_t kEach = 0x0101010101010101u;
+    const uint64_t colour = colours_[1][0] * kEach;
+    for (; count >= 8 && ones != 0; count -= 8, to += 8, ones >>= 8) {
+      // A bit of each byte, then all bits of those bytes.
+      const uint64_t bits = (ones & 0xFF) * kEach & 0x8040201008040201;
+      const uint64_t mask = ((bits + 0x7F * kEach) >> 7 & kEach) * 0xFF;
+      store_u64(to, (load_u64(to) & ~mask) | (colour & mask));
+    }
+    for (; ones != 0; ones &= ones - 1) to[lowest_of_64(ones)] = colours_[1][0];
+  }
   // Puts pixels of one byte, eight at once.
   L3_INLINE void put_bytes(uint8_t* to, uint32_t count, uint64_t bits) const {
     constexpr uint64_t kEach = 0x0101010101010101u;
