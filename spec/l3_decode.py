@@ -136,7 +136,7 @@ SIGNATURE = bytes.fromhex("8B4C33490D0A1A0A")
 AT_HEAD_CHECK = 44
 AT_DIGEST = 48
 NAME_SIZE = 16
-NAMED_MODEL, BIT_MODEL, CHANNEL_MAP_FEATURE = 1, 2, 4  # of the required features
+NAMED_MODEL, BIT_MODEL, CHANNEL_MAP_FEATURE, SHAPES = 1, 2, 4, 8  # of the required features
 
 GRAY, GRAY_ALPHA, RGB, RGB_ALPHA, PALETTE_INDEX = range(5)
 CHANNELS_OF_COLOUR = (1, 2, 3, 4, 1)
@@ -148,6 +148,7 @@ class Header:
     model_name: bytes | None
     may_have_bit_model: bool
     may_have_channel_map: bool
+    may_have_shapes: bool
     default_model: int
     width: int
     height: int
@@ -212,7 +213,7 @@ def read_header(data: bytes) -> Header:
     require(signature == SIGNATURE, 0, "V13: not the signature of L3")
     require(version == 1, 8, f"V14: version {version} is not known")
     require(section_count <= 16, 10, "V15: more than 16 sections")
-    known_features = NAMED_MODEL | BIT_MODEL | CHANNEL_MAP_FEATURE
+    known_features = NAMED_MODEL | BIT_MODEL | CHANNEL_MAP_FEATURE | SHAPES
     require(required_features & ~known_features == 0, 12, "V16: requires features that are not known")
     require(default_model <= len(DEFAULT_MODELS), 14, f"V17: default model {default_model} is not known")
     named = required_features & NAMED_MODEL != 0
@@ -235,6 +236,7 @@ def read_header(data: bytes) -> Header:
         model_name=data[HEADER_SIZE : HEADER_SIZE + NAME_SIZE] if named else None,
         may_have_bit_model=required_features & BIT_MODEL != 0,
         may_have_channel_map=required_features & CHANNEL_MAP_FEATURE != 0,
+        may_have_shapes=required_features & SHAPES != 0,
         default_model=default_model,
         width=width,
         height=height,
@@ -642,13 +644,12 @@ def dense_rows(header: Header, tile: Tile, payload: bytes, model: AnyModel | Non
     require(tile.size >= 4 << g, tile.at + 2, "V76: size of a dense payload is below that of its states")
     if model is None:
         raise Violation(tile.at, "V106: a dense tile without a model")
-    lanes = Lanes(payload, tile, 1 << g)
     if isinstance(model, TokenModel):
-        planes = decode_tokens(tile, model, lanes)
+        planes = decode_tokens(tile, model, Lanes(payload, tile, 1 << g))
     elif isinstance(model, BitModel):
-        planes = decode_bits(tile, model, lanes)
+        planes = decode_bits(tile, model, payload, 1 << g)
     else:
-        planes = decode_dense(tile, model, lanes)
+        planes = decode_dense(tile, model, Lanes(payload, tile, 1 << g))
     samples = [0] * (tile.w * header.channels)
     result: list[bytes] = []
     for row in zip(*planes, strict=True):
@@ -2037,6 +2038,7 @@ def read_tiny_header(data: bytes) -> Header:
         model_name=name,
         may_have_bit_model=False,
         may_have_channel_map=False,
+        may_have_shapes=False,
         default_model=default_model,
         width=width,
         height=height,
@@ -2098,7 +2100,7 @@ BIT_FIELDS = 5  # bytes before the neighbours
 FEWEST_NEIGHBOURS, MOST_NEIGHBOURS = 2, 14
 NEWEST = (0, 16)  # the neighbours of the step before
 TOO_NEW = (32, 48)  # no neighbours
-HAS_COLOURS = 1  # flag
+HAS_COLOURS, HAS_SHAPES = 1, 2  # flags
 LEVELS = 64
 FREQUENCIES = (
     *(1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 51, 64),
@@ -2111,6 +2113,7 @@ class BitModel:
     colours: list[list[int]]  # the samples of the bit 0, and those of the bit 1
     neighbours: list[int]
     frequencies: list[int]  # of each context
+    shapes: Shapes | None
 
 
 AnyModel = Model | TokenModel | BitModel
@@ -2123,9 +2126,11 @@ def read_bit_model(data: bytes, at: int, size: int, header: Header) -> BitModel:
     _, channels, bits, flags, count = data[at : at + BIT_FIELDS]
     require(channels == header.channels, at + 1, "V83: the model is not for this number of channels")
     require(bits == header.bits, at + 2, "V112: the model is not for this number of bits")
-    require(flags & ~HAS_COLOURS == 0, at + 3, "V152: a reserved flag of a bit model is set")
+    require(flags & ~(HAS_COLOURS | HAS_SHAPES) == 0, at + 3, "V152: a reserved flag of a bit model is set")
     needs_colours = channels > 1 or bits > 1
     require(not needs_colours or flags & HAS_COLOURS != 0, at + 3, "V153: no colours where samples are not bits")
+    has_shapes = flags & HAS_SHAPES != 0
+    require(not has_shapes or header.may_have_shapes, at + 3, "V158: shapes without their required feature")
     require(FEWEST_NEIGHBOURS <= count <= MOST_NEIGHBOURS, at + 4, "V154: count of neighbours is outside 2 to 14")
     first = BIT_FIELDS + count
     require(size >= first, at + size, "V87: the model ends within its fields")
@@ -2140,8 +2145,9 @@ def read_bit_model(data: bytes, at: int, size: int, header: Header) -> BitModel:
     if flags & HAS_COLOURS:
         colours = [[part.field(bits) for _ in range(channels)] for _ in range(2)]
     frequencies = read_tree(part, count)
+    shapes = read_shapes(part) if has_shapes else None
     part.end()
-    return BitModel(colours, q, frequencies)
+    return BitModel(colours, q, frequencies, shapes)
 
 
 def read_tree(part: Part, left: int) -> list[int]:
@@ -2158,9 +2164,13 @@ def frequency_of(level: int) -> int:
 # 24.2 A tile of a bit model
 
 
-def decode_bits(tile: Tile, model: BitModel, lanes: Lanes) -> list[list[list[int]]]:
+def decode_bits(tile: Tile, model: BitModel, payload: bytes, lane_count: int) -> list[list[list[int]]]:
     """The rows of each channel."""
-    lane_count = len(lanes.states)
+    put = [[0] * tile.w for _ in range(tile.h)]
+    if model.shapes is not None:
+        begin = put_shapes(put, tile, model.shapes, payload, lane_count)
+        tile, payload = replace(tile, offset=tile.offset + begin), payload[begin:]
+    lanes = Lanes(payload, tile, lane_count)
     pitch = max(tile.w, 2 * lane_count)
     history: list[list[int]] = [[] for _ in range(lane_count)]  # of each lane: the bit of each step
 
@@ -2182,7 +2192,115 @@ def decode_bits(tile: Tile, model: BitModel, lanes: Lanes) -> list[list[list[int
         for lane, x, y in places:
             history[lane][step] = bits[y][x]
     lanes.end()
+    for row, of_shapes in zip(bits, put, strict=True):
+        row[:] = map(max, row, of_shapes)
     return [[[samples[bit] for bit in row] for row in bits] for samples in zip(*model.colours, strict=True)]
+
+
+# 24.3 The shapes of a model
+
+MOST_ROWS = 8192  # of all shapes
+
+Picture = list[list[int]]  # rows of bits
+
+
+@dataclass
+class Shapes:
+    k: list[int]  # of the numbers of shapes, of columns and of rows
+    pictures: list[Picture]
+
+
+def read_shapes(part: Part) -> Shapes:
+    shapes = Shapes([part.field(3) for _ in range(3)], [])
+    count = part.field(10) + 1
+    rows = 0
+    for _ in range(count):
+        width, height = part.field(6) + 1, part.field(6) + 1
+        rows += height
+        part.require(rows <= MOST_ROWS, f"V160: heights of shapes add up to more than {MOST_ROWS}")
+        picture: Picture = []
+        for _ in range(height):
+            picture.append(read_row_of_shape(part, width, picture[-1] if picture else [0] * width))
+        shapes.pictures.append(picture)
+    return shapes
+
+
+def read_row_of_shape(part: Part, width: int, above: list[int]) -> list[int]:
+    bits: list[int] = []
+    colour, last = 0, -1
+    while True:
+        b = last + 1
+        while b < width and not (above[b] != colour and (above[b - 1] if b > 0 else 0) == colour):
+            b += 1
+        if part.field(1) == 1:
+            change = b
+        elif part.field(1) == 1:
+            change = b - 1 + 2 * part.field(1)
+        elif part.field(1) == 1:
+            change = b - 2 + 4 * part.field(1)
+        else:
+            change = part.field(7)
+        part.require(last < change, "V159: a change in a row is not behind the one before")
+        part.require(change <= width, "V159: a change in a row is behind the width")
+        bits += [colour] * (change - len(bits))
+        if change == width:
+            return bits
+        colour, last = 1 - colour, change
+
+
+# 24.4 Where a tile has shapes
+
+MOST_ZEROS = 12
+
+
+class ListPart(Part):
+    """The bit string of a list."""
+
+    def field(self, width: int) -> int:
+        self.require(self.bit + width <= 8 * self.size, "V166: what is put does not end within its list")
+        return super().field(width)
+
+    def number(self, k: int) -> int:
+        zeros = 0
+        while self.field(1) == 0:
+            zeros += 1
+            self.require(zeros <= MOST_ZEROS, f"V162: a number with more than {MOST_ZEROS} zeros")
+        high = (1 << zeros) - 1 + self.field(zeros)
+        return (high << k) + self.field(k)
+
+    def signed_number(self, k: int) -> int:
+        v = self.number(k)
+        return (v + 1) // 2 if v % 2 == 1 else -v // 2
+
+    def end(self) -> None:
+        self.require(self.string >> self.bit == 0, "V167: a bit behind what is put is not zero")
+
+
+def put_shapes(put: Picture, tile: Tile, shapes: Shapes, payload: bytes, lane_count: int) -> int:
+    """Puts what the list of a tile says into the rows of the tile. Returns the bytes that the list takes."""
+    size = 16 * number(payload, 0, 2)
+    require(size > 0, tile.offset, "V161: units of a list are 0")
+    require(len(payload) - size >= 4 * lane_count, tile.offset, "V161: a list does not leave the bytes of the states")
+    part = ListPart(number(payload, 4, size - 4), tile.offset + 4, size - 4)
+    k_shape, k_column, k_row = shapes.k
+    x = y = width = area = 0
+    for _ in range(number(payload, 2, 2)):
+        i = part.number(k_shape)
+        part.require(i < len(shapes.pictures), "V163: a shape that the model does not have")
+        picture = shapes.pictures[i]
+        x += width + part.signed_number(k_column)
+        y += part.signed_number(k_row)
+        width, height = len(picture[0]), len(picture)
+        is_inside = -width < x < tile.w and 0 < y < tile.h + height
+        part.require(is_inside, "V164: a shape that is put outside the tile")
+        area += width * height
+        part.require(area <= tile.w * tile.h, "V165: shapes of more area than the tile")
+        for row, bits in enumerate(picture, y - height):
+            for column, bit in enumerate(bits, x):
+                if 0 <= row < tile.h and 0 <= column < tile.w:
+                    put[row][column] |= bit
+    part.end()
+    return size
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -426,6 +426,7 @@ class Shard:
             model_name=None,
             may_have_bit_model=True,
             may_have_channel_map=True,
+            may_have_shapes=True,
             default_model=0,
             width=1,
             height=1,

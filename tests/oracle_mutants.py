@@ -33,7 +33,7 @@ NOT_CHANGED = {
 MESSAGES = {"Violation", "MissingModel", "OverLimit"}
 OFFSETS = {"AT_DIGEST", "at_size", "at_name", "reason"}  # what only messages say
 # Of calls: the argument that is the offset of a message.
-OFFSET_ARGUMENTS = {"require": 1, "require_zero": 1, "Section": 2, "Tile": 4, "Part": 1,
+OFFSET_ARGUMENTS = {"require": 1, "require_zero": 1, "Section": 2, "Tile": 4, "Part": 1, "ListPart": 1,
                     "read_model": 3, "require_class_tables": 2}
 TYPES = {"AnyModel", "Models", "Place", "Seen", "TUPLE_TYPES"}
 

@@ -384,7 +384,7 @@ def unverified_shards() -> Iterator[Recipe]:
         ("index_check", "An image whose index check is another."),
         ("header_frames_2", "An image of two frames."),
         ("header_head_check", "An image whose head check is another."),
-        ("header_required_feature_3", "An image that requires a feature that is not known."),
+        ("header_required_feature_4", "An image that requires a feature that is not known."),
     ):
         yield bad(f"image_{name}", reason, "one", with_image(f"invalid/{name}"))
     pixel = vector("valid/one_pixel")

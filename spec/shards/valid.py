@@ -81,6 +81,14 @@ def modelled_by_bits() -> Shard:
     )
 
 
+def modelled_by_shapes() -> Shard:
+    """A bit model with shapes that an image names, and one that none needs."""
+    return Shard(
+        [Sample(b"0.png", vector("valid/shape_named_model"), model=1)],
+        models=[model_of("valid/shape_of_one_pixel"), model_of("valid/shape_named_model")],
+    )
+
+
 @cache
 def token_model() -> bytes:
     model = build.parse((build.HERE / "valid/token_gray_8.txt").read_text(encoding="ascii")).model
@@ -136,6 +144,8 @@ def valid_shards() -> Iterator[Recipe]:
     yield valid("modelled", "3.2", "A model that two images share, and models that none names.", modelled())
     yield valid("modelled_by_bits", "3.2", "A bit model that an image names, and one that none names.",
                 modelled_by_bits())
+    yield valid("modelled_by_shapes", "3.2", "A bit model with shapes that an image names, and one that none names.",
+                modelled_by_shapes())
     yield valid("models_1024", "2.2", "As many models as there may be, all at the same place.", many_models(1024))
     yield valid("roles_65535", "2.2", "As many roles as there may be, and an entry with the last one.", roles(65535))
     yield valid("entries_3000", "3.1", "Many entries, all of no bytes and at the same place.", many(3000))

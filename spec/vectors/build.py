@@ -226,6 +226,10 @@ def parse_line(recipe: Recipe, keyword: str, words: list[str]) -> None:
         tile.dense.still = numbers(words)
     elif name == "rows_of_blocks" and tile:
         tile.dense.rows_still = numbers(words)
+    elif name == "put" and tile:
+        tile.dense.puts += [words] * int(times or 1)
+    elif name == "list" and tile:
+        tile.dense.units = int(words[0])
     elif name == "tail" and tile:
         tile.dense.tail = contents(words)
     elif name == "cut" and tile:
@@ -337,6 +341,7 @@ class File:
         alpha = recipe.alpha if recipe.alpha is not None else int(recipe.colour in (1, 3))
         required = int(recipe.name != b"") | int(isinstance(recipe.model, BitModel)) << 1
         required |= int(bool(recipe.map)) << 2
+        required |= int(isinstance(recipe.model, BitModel) and recipe.model.has_shapes) << 3
         self.data[:self.at_entries] = recipe.name.join([struct.pack(
             "<8sHHHHIIIIHBBBBBBII16s", b"\x8bL3I\r\n\x1a\n", 1, len(recipe.sections), required, 0, 0,
             recipe.width, recipe.height, 1, recipe.channels, int(recipe.bits > 8), recipe.bits, recipe.colour, alpha,

@@ -385,6 +385,8 @@ class Dense:
     matches: list[int] = field(default_factory=list)  # with a token model: the symbol of the match of each pixel
     still: list[int] = field(default_factory=list)  # with a token model: whether each block is still
     rows_still: list[int] = field(default_factory=list)  # of each block that is not still, the bits of its still rows
+    puts: list[list[str]] = field(default_factory=list)  # with a bit model: where shapes are put
+    units: int | None = None  # of their list, where it is not as long as it needs to be
 
 
 def where(name: str, x: int, y: int, last: int) -> tuple[int, int] | None:
