@@ -1459,7 +1459,7 @@ def sample_of(z: int, p: int, up: int, values: int = 256) -> int:
 # 14. The token model
 
 TOKEN_MODEL = 1  # its kind
-MAX_TOKEN_MODEL = 1 << 17
+MAX_MODEL = 1 << 17
 MATCH, LITERAL, HOLE, STILL, FOLLOW, ROWS = 1, 2, 4, 32, 64, 128  # flags
 NO_LISTING, RANKS, COLOURS = range(3)
 
@@ -1491,7 +1491,7 @@ class TokenModel:
 
 
 def read_token_model(data: bytes, at: int, size: int, header: Header) -> TokenModel:
-    require(size <= MAX_TOKEN_MODEL, at + MAX_TOKEN_MODEL, "V125: the model is above 2^17 bytes")
+    require(size <= MAX_MODEL, at + MAX_MODEL, "V125: the model is above 2^17 bytes")
     require(size >= 12, at, "V87: the model ends within its fields")
     _, channels, bits, flags, hole, tables, class_tables, *classes = struct.unpack_from("<4BH6B", data, at)
     require(channels == header.channels, at + 1, "V83: the model is not for this number of channels")
@@ -2122,6 +2122,7 @@ AnyModel = Model | TokenModel | BitModel
 
 
 def read_bit_model(data: bytes, at: int, size: int, header: Header) -> BitModel:
+    require(size <= MAX_MODEL, at + MAX_MODEL, "V125: the model is above 2^17 bytes")
     require(size >= BIT_FIELDS, at + size, "V87: the model ends within its fields")
     _, channels, bits, flags, count = data[at : at + BIT_FIELDS]
     require(channels == header.channels, at + 1, "V83: the model is not for this number of channels")

@@ -26,8 +26,8 @@ constexpr double kWorthShapes = 0.99;
 // A tile takes about so many bytes beside its pixels: states, the entry of the index, and a part of a unit.
 constexpr double kBytesOfTile = 96;
 constexpr uint64_t kMaxChunks = 8;  // that count at the same time
-// The largest model: its tree has a node for each context, and half as many splits again.
-constexpr size_t kMaxBitModelBytes =
+// The largest model that is written: its tree has a node for each context, and half as many splits again.
+constexpr size_t kMaxWritten =
     kBitHeadBytes + kMaxBitNeighbours + 4 * kMaxChannels + kBitContexts + ImageShapes::kMaxBytes;
 
 // Neighbours that nearly always say enough: W, WW, N, NE, NW, NWW, NN and NNE.
@@ -76,7 +76,7 @@ std::vector<uint8_t> write_model(const TileSource& source, const BitColours& col
                                  const ImageShapes& shapes) {
   const uint32_t channels = source.channels(), count = static_cast<uint32_t>(neighbours.size());
   const bool has_colours = channels != 1 || source.bits() != 1 || colours.of[0] != 0;
-  std::vector<uint8_t> bytes(kMaxBitModelBytes);
+  std::vector<uint8_t> bytes(kMaxWritten);
   bytes[0] = kBitModelKind;
   bytes[1] = static_cast<uint8_t>(channels);
   bytes[2] = static_cast<uint8_t>(source.bits());

@@ -12,9 +12,6 @@ constexpr uint32_t kShapeListHeadBytes = 4;
 // Of the numbers that say which shape is put and where: the bits of a parameter, and how many zeros a number may have.
 constexpr uint32_t kParameterBits = 3, kMaxZeros = 12;
 
-// More than shapes take in a model: a change takes ten bits at most.
-constexpr uint32_t kMaxShapesBytes = 3 + 2 * kMaxShapes + 10 * (kMaxShapeEdge + 1) * kMaxShapeRows / 8;
-
 struct BitShape {
   uint16_t first_row;  // of BitShapes::rows
   uint8_t width, height;

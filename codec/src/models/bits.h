@@ -11,6 +11,7 @@ constexpr uint32_t kBitRows = 4, kBitColumns = 16;  // of the places that neighb
 // The neighbours of the step before: W, and the one that the lane above decoded.
 constexpr uint32_t kNewestOwn = 0, kNewestAbove = 16;
 constexpr uint32_t kBitContexts = 1u << kMaxBitNeighbours;
+constexpr uint32_t kMaxBitModelBytes = 1u << 17;
 constexpr uint32_t kBitHeadBytes = 5;  // before the neighbours
 constexpr uint32_t kBitFlagsAt = 3, kBitColoursFlag = 1, kBitShapesFlag = 2;
 constexpr uint32_t kBitLevels = 64, kBitLevelBits = 6;
@@ -61,6 +62,7 @@ class BitModelReader {
 
   // Reads what is before the bit string, for an image with these channels and bits.
   L3_INLINE Fault read_head(uint32_t channels, uint32_t bits) {
+    if (size_ > kMaxBitModelBytes) return {Reason::model_head, kMaxBitModelBytes};
     if (size_ < kBitHeadBytes) return {Reason::model_head, static_cast<uint32_t>(size_)};
     if (bytes_[0] != kBitModelKind) return {Reason::model_kind, 0};
     if (bytes_[1] != channels) return {Reason::model_head, 1};
@@ -89,7 +91,6 @@ class BitModelReader {
   // power of two, from `first` on.
   template <class Fill>
   L3_INLINE Fault read_rest(const Fill& fill) {
-    if (size_ > kMaxBytes) return {Reason::model_table, string_at()};
     BitReader bits(bytes_ + string_at(), static_cast<uint32_t>(size_) - string_at());
     for (uint32_t bit = 0; bit < 2 && tables_.has_colours; ++bit) {
       for (uint32_t c = 0; c < tables_.channels; ++c) {
@@ -112,9 +113,6 @@ class BitModelReader {
  private:
   static constexpr uint64_t kNewestBits = 1 | uint64_t{1} << kNewestAbove;
   static_assert(kBitRows * kBitColumns == 64);
-  static constexpr uint32_t kMaxBytes = 1u << 20;  // more than any model needs
-  static_assert(kBitHeadBytes + kMaxBitNeighbours + kMaxChannels * 4 + 7 * kBitContexts / 8 + kMaxShapesBytes <
-                kMaxBytes);
 
   // Where the bit string begins.
   L3_INLINE uint32_t string_at() const { return kBitHeadBytes + tables_.count; }
