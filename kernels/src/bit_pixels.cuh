@@ -18,10 +18,9 @@ L3_INLINE uint64_t pixel_of_bit(const TilePlace& place, const BitTables& model, 
   return place.colours != nullptr ? place.colours[pixel & 0xFF] : pixel;
 }
 
-// Puts the shapes of a tile whose bits are decoded and written. Returns false if their list is invalid. It is not
-// inlined, so that the registers of the loops over steps stay as they are.
-__device__ inline __attribute__((noinline)) bool put_shapes(const uint8_t* list, uint32_t width, uint32_t height,
-                                                            const TilePlace& place, const BitTables& model) {
+// Puts the shapes of a tile whose bits are decoded and written. Returns false if their list is invalid.
+L3_INLINE bool put_shapes(const uint8_t* list, uint32_t width, uint32_t height, const TilePlace& place,
+                          const BitTables& model) {
   const uint64_t pixel = pixel_of_bit(place, model, 1);
   const uint32_t sample_bits = sample_bits_of(model);
   // All lanes read the list. Each of them puts a column of a shape.
