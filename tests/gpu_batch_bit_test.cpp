@@ -17,8 +17,8 @@ Wish wish_for_file(const by_hand::BitFile& file, uint32_t flags = 0) {
   return wish_for(std::move(bytes), flags);
 }
 Wish drawn_wish(Dice& dice, Size size, drawing::Type type, uint32_t tile_width, uint32_t tile_height,
-                uint32_t neighbours = 0) {
-  const by_hand::BitModel model = by_hand::any_bit_model(dice, channels_of(type), type.bits, neighbours);
+                uint32_t neighbours = 0, int shapes = -1) {
+  const by_hand::BitModel model = by_hand::any_bit_model(dice, channels_of(type), type.bits, neighbours, shapes);
   return wish_for_file(by_hand::any_bit_file(dice, size, type, model, tile_width, tile_height));
 }
 
@@ -184,7 +184,10 @@ TEST_F(GpuBits, Announced) {
     statuses.push_back(status);
   };
   const drawing::Type type{L3_COLOUR_GRAY, 8};
-  const by_hand::Parts of_bits = by_hand::any_bit_file(dice, {70, 40}, type, by_hand::any_bit_model(dice, 1, 8)).parts;
+  const auto with_shapes = [&](int shapes) {
+    return by_hand::any_bit_file(dice, {70, 40}, type, by_hand::any_bit_model(dice, 1, 8, 0, shapes)).parts;
+  };
+  const by_hand::Parts of_bits = with_shapes(0), of_shapes = with_shapes(3);
   const by_hand::Parts of_tokens =
       by_hand::any_token_file(dice, {70, 40}, type, by_hand::any_token_model(dice, 1, 8, by_hand::kMatch)).parts;
   add(of_bits, by_hand::kBitModelFeature, L3_OK);
@@ -192,10 +195,80 @@ TEST_F(GpuBits, Announced) {
   add(of_bits, by_hand::kBitModelFeature, L3_OK);
   add(of_tokens, 0, L3_OK);
   add(of_tokens, by_hand::kBitModelFeature, L3_OK);
-  add(of_bits, by_hand::kBitModelFeature | 8, L3_ERROR_UNSUPPORTED);
+  add(of_bits, by_hand::kBitModelFeature | by_hand::kShapesFeature, L3_OK);
+  add(of_bits, by_hand::kBitModelFeature | 16, L3_ERROR_UNSUPPORTED);
+  add(of_shapes, by_hand::kBitModelFeature | by_hand::kShapesFeature, L3_OK);
+  add(of_shapes, by_hand::kBitModelFeature, L3_ERROR_UNSUPPORTED);
+  add(of_shapes, by_hand::kShapesFeature, L3_ERROR_UNSUPPORTED);
   Batch batch(std::move(wishes));
   ASSERT_NO_FATAL_FAILURE(batch.expect_all());
   for (size_t i = 0; i < statuses.size(); ++i) EXPECT_EQ(batch.expected_of(i).error.status, statuses[i]) << i;
+}
+
+// Models of many shapes and few, in every type and layout, whole and in part, also with a channel map.
+TEST_F(GpuBits, Shapes) {
+  Dice dice(89);
+  for (uint32_t round = 0; round < 2 * scale().rounds; ++round) {
+    std::vector<Wish> wishes;
+    for (const drawing::Type& type : drawing::all_types()) {
+      const Size size{1 + dice.roll(140), 1 + dice.roll(90)};
+      const int shapes = dice.chance(8) ? 1024 : static_cast<int>(1 + dice.roll(20));
+      Wish whole = drawn_wish(dice, size, type, 32 + 32 * dice.roll(4), 32 + 32 * dice.roll(3), 0, shapes);
+      whole.name = "shapes, bits " + std::to_string(type.bits);
+      wishes.push_back(any_wish(dice, whole.file));
+      wishes.back().name = whole.name + " in any way";
+      by_hand::Parts parts = by_hand::take_apart(whole.file);
+      if (by_hand::add_channel_map(dice, parts)) {
+        wishes.push_back(any_wish(dice, by_hand::put_together(parts)));
+        wishes.back().name = whole.name + " with a channel map";
+      }
+      wishes.push_back(std::move(whole));
+    }
+    ASSERT_NO_FATAL_FAILURE(expect_in_batches(dice, wishes, 50));
+  }
+}
+
+TEST_F(GpuBits, ShapesInEveryTypeLayoutAndDirection) {
+  Dice dice(90);
+  std::vector<Wish> wishes;
+  for (const drawing::Type& type : {drawing::Type{L3_COLOUR_GRAY, 1},
+                                    {L3_COLOUR_GRAY, 8},
+                                    {L3_COLOUR_GRAY, 12},
+                                    {L3_COLOUR_GRAY_ALPHA, 8},
+                                    {L3_COLOUR_RGB, 8},
+                                    {L3_COLOUR_RGB_ALPHA, 16},
+                                    {L3_COLOUR_PALETTE, 1},
+                                    {L3_COLOUR_PALETTE, 8}}) {
+    const Bytes file = drawn_wish(dice, {75, 50}, type, 64, 32, 0, 5).file;
+    add_every_output(dice, file, "shapes, bits " + std::to_string(type.bits), wishes);
+  }
+  ASSERT_NO_FATAL_FAILURE(expect_in_batches(dice, wishes, 50));
+}
+
+// Lists with each fault, in front of bits that are sound or not.
+TEST_F(GpuBits, WrongLists) {
+  Dice dice(91);
+  std::vector<Wish> wishes;
+  const drawing::Type type{L3_COLOUR_GRAY, 8};
+  for (uint32_t i = 0; i < 8 * by_hand::kListFaults * scale().rounds; ++i) {
+    const auto fault = static_cast<by_hand::ListFault>(i % by_hand::kListFaults);
+    const Size size{1 + dice.roll(70), 1 + dice.roll(70)};
+    const by_hand::BitModel model = by_hand::any_bit_model(dice, 1, 8, 2 + dice.roll(5),
+                                                           dice.chance(8) ? 1024 : static_cast<int>(1 + dice.roll(9)));
+    by_hand::Parts parts = by_hand::any_bit_file(dice, size, type, model, 32, 64).parts;
+    const size_t tile = dice.roll(parts.tiles.size()), across = (size.width + 31) / 32;
+    const uint32_t left = static_cast<uint32_t>(tile % across) * 32, top = static_cast<uint32_t>(tile / across) * 64;
+    const by_hand::BitTileWriter writer(dice, model, std::min(32u, size.width - left), std::min(64u, size.height - top),
+                                        dice.roll(6), fault);
+    parts.tiles[tile] = {3, writer.parameters(), {}, writer.payload()};
+    const bool is_damaged = dice.chance(4);
+    if (is_damaged) parts.tiles[tile].payload.back() ^= 0x80;
+    wishes.push_back(wish_for(by_hand::put_together(parts)));
+    wishes.back().name = "fault " + std::to_string(i % by_hand::kListFaults) + " of a list";
+    const bool is_wrong = is_damaged || fault != by_hand::ListFault::none;
+    EXPECT_EQ(Expected(wishes.back()).error.status, is_wrong ? L3_ERROR_CORRUPT : L3_OK) << wishes.back().name;
+  }
+  ASSERT_NO_FATAL_FAILURE(expect_in_batches(dice, wishes, 50));
 }
 
 // Bits of models and of payloads are changed, and all checks are right.
@@ -220,7 +293,11 @@ TEST_F(GpuBits, Damaged) {
       }
     } else {
       Bytes& payload = dice.pick(parts.tiles).payload;
-      flip_bit(dice, payload);
+      if (!model.shapes.empty() && !payload.empty() && dice.chance(2)) {
+        payload[dice.roll(16)] ^= static_cast<uint8_t>(1u << dice.roll(8));
+      } else {
+        flip_bit(dice, payload);
+      }
       if (!payload.empty() && dice.chance(8)) payload.resize(payload.size() - 16);
     }
     wishes.push_back(any_wish(dice, by_hand::put_together(parts)));

@@ -290,7 +290,7 @@ void compare_bits(Size size) {
     by_hand::Parts parts;
     parts.header = by_hand::header(size.width, size.height, type.colour, type.bits, 1024, 1024);
     parts.header[12] = by_hand::kBitModelFeature;
-    parts.sections.push_back({L3_SECTION_MODEL, by_hand::any_bit_model(dice, 1, 1, i % 2 == 0 ? 14 : 0).section});
+    parts.sections.push_back({L3_SECTION_MODEL, by_hand::any_bit_model(dice, 1, 1, i % 2 == 0 ? 14 : 0, 0).section});
     parts.tiles.push_back({3, 5, {}, dice.bytes(by_hand::pad(size.width * size.height + 256))});
     subjects.push_back({"bits, any words", by_hand::put_together(parts), L3_ERROR_CORRUPT});
   }

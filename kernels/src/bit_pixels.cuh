@@ -6,6 +6,41 @@
 
 namespace l3 {
 
+// The bits of a sample in a pixel of put_pixel().
+L3_INLINE uint32_t sample_bits_of(const BitTables& model) { return model.bits <= 8 ? 8 : 16; }
+// The pixel for a bit: its samples, or its colour.
+L3_INLINE uint64_t pixel_of_bit(const TilePlace& place, const BitTables& model, uint32_t bit) {
+  uint64_t pixel = 0;
+#pragma unroll 1
+  for (uint32_t c = 0; c < model.channels; ++c) {
+    pixel |= uint64_t{model.sample_of(c, bit)} << (sample_bits_of(model) * c);
+  }
+  return place.colours != nullptr ? place.colours[pixel & 0xFF] : pixel;
+}
+
+// Puts the shapes of a tile whose bits are decoded and written. Returns false if their list is invalid.
+L3_INLINE bool put_shapes(const uint8_t* list, uint32_t width, uint32_t height, const TilePlace& place,
+                          const BitTables& model) {
+  const uint64_t pixel = pixel_of_bit(place, model, 1);
+  const uint32_t sample_bits = sample_bits_of(model);
+  // All lanes read the list. Each of them puts a column of a shape.
+  const auto put = [&](const BitShape& shape, int32_t x, int32_t top) {
+    const uint64_t* const rows = model.shapes.rows + shape.first_row;
+    for (uint32_t i = lane_number(); i < shape.width; i += kLanes) {
+      const int32_t column = x + static_cast<int32_t>(i);
+      if (column < static_cast<int32_t>(place.x0) || column >= static_cast<int32_t>(place.x1)) continue;
+      const int32_t from = top > static_cast<int32_t>(place.y0) ? top : static_cast<int32_t>(place.y0),
+                    bottom = top + shape.height,
+                    end = bottom < static_cast<int32_t>(place.y1) ? bottom : static_cast<int32_t>(place.y1);
+      for (int32_t row = from; row < end; ++row) {
+        if ((rows[row - top] >> i & 1) == 0) continue;
+        put_pixel(place, static_cast<uint32_t>(column), static_cast<uint32_t>(row), pixel, sample_bits);
+      }
+    }
+  };
+  return ShapeList(list).read(model.shapes, width, height, put);
+}
+
 // Any part of a tile, in any type and layout.
 class BitPixels : public PixelGroups<1> {
  public:
@@ -15,12 +50,7 @@ class BitPixels : public PixelGroups<1> {
     begin_groups(model_.channels, model_.bits <= 8);
 #pragma unroll
     for (uint32_t bit = 0; bit < 2; ++bit) {
-      uint64_t pixel = 0;
-#pragma unroll 1
-      for (uint32_t c = 0; c < model_.channels; ++c) {
-        pixel |= uint64_t{model_.sample_of(c, bit)} << (sample_bits_ * c);
-      }
-      if (place_.colours != nullptr) pixel = place_.colours[pixel & 0xFF];
+      const uint64_t pixel = pixel_of_bit(place_, model_, bit);
       low_[bit] = CudaWordWarp::uniform(static_cast<uint32_t>(pixel));
       high_[bit] = CudaWordWarp::uniform(static_cast<uint32_t>(pixel >> 32));
     }

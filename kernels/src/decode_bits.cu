@@ -22,6 +22,31 @@ struct BitTiles {
   }
   L3_INLINE static Fault decode(const ModelTile& tile, const TilePlace& place, uint32_t memory, const Tables& model,
                                 uint4* scratch) {
+    ModelTile bits = tile;
+    if (model.shapes.count != 0) {
+      TileEntry& entry = bits.entry;
+      if (!ShapeList::is_in(entry.payload, entry.payload_bytes, dense_lanes(entry.parameters))) {
+        return {Reason::tile_shapes, 0};
+      }
+      const uint32_t list_bytes = ShapeList(entry.payload).bytes();
+      entry.payload += list_bytes;
+      entry.payload_bytes -= list_bytes;
+    }
+    return decode_bits(bits, place, memory, model, scratch);
+  }
+  // Puts the shapes of a tile that is decoded, and returns its fault, which was relative to what is behind their list.
+  L3_INLINE static Fault put_rest(const ModelTile& tile, const TilePlace& place, const Tables& model, Fault fault) {
+    if (model.shapes.count == 0 || fault.reason == Reason::tile_shapes) return fault;
+    if (fault.reason != Reason::none) return {fault.reason, fault.at + ShapeList(tile.entry.payload).bytes()};
+    const bool sound = put_shapes(tile.entry.payload, tile.shape.width, tile.shape.height, place, model);
+    return sound ? fault : Fault{Reason::tile_shapes, 0};
+  }
+
+ private:
+  static constexpr uint32_t kNear = 4;
+
+  L3_INLINE static Fault decode_bits(const ModelTile& tile, const TilePlace& place, uint32_t memory,
+                                     const Tables& model, uint4* scratch) {
     const uint2 turns = load_shared_two_here(memory + static_cast<uint32_t>(offsetof(Memory, turns)));
     const bool few_near = turns.x <= kNear, in_order = is_whole_in_order(place, tile.shape);
     if (in_order && model.channels == 1 && model.bits <= 8) {
@@ -34,9 +59,6 @@ struct BitTiles {
     if (few_near && turns.y == 0) return decode_to<BitPixels, FewTurns<kNear, 0>>(tile, place, memory, model, scratch);
     return decode_to<BitPixels, AnyTurns>(tile, place, memory, model, scratch);
   }
-
- private:
-  static constexpr uint32_t kNear = 4;
 
   template <class Sink, class Context>
   L3_INLINE static Fault decode_to(const ModelTile& tile, const TilePlace& place, uint32_t memory, const Tables& model,

@@ -3,7 +3,7 @@
 //
 // `Tiles` describes the kind: kKind; kMaxWarps of a block; kDelayBytes, the largest entry of the delay line; Tables of
 // a model, and tables_of() a slot; Memory, the tables in shared memory, with load() and memory_bytes(); scratch_of() a
-// tile; decode().
+// tile; decode(). Where there is put_rest(), a warp calls it when its tile is decoded.
 #pragma once
 
 #include "container/check.h"
@@ -113,6 +113,11 @@ L3_INLINE void decode_tile_of_chunk(const Batch& batch, uint4* memory, uint32_t 
     __syncwarp();
     fault = Tiles::decode(tile, place, tables_at, *scratch.tables,
                           memory + (scratch.tiles_at + warp * scratch.max_bytes) / 16);
+    if constexpr (requires { Tiles::put_rest; }) {
+      __syncwarp();  // the pixels of all lanes come first
+      fault = Tiles::put_rest(ModelTile::of(batch, batch.dense_tiles[scratch.first + i]), scratch.places[warp],
+                              *scratch.tables, fault);
+    }
   }
   __syncwarp();
   if (fault.reason != Reason::none && lane_number() == 0) {

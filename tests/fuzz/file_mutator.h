@@ -87,6 +87,19 @@ inline void mutate_model(Dice& dice, Bytes& model) {
   }
 }
 
+// A list of shapes that is valid in each tile of an image, with few exceptions.
+inline Bytes any_list(Dice& dice, const Parts& parts, const by_hand::BitModel& model) {
+  const auto smallest = [&](size_t edge_at, size_t tile_at) {
+    const uint64_t edge = by_hand::get(&parts.header[edge_at], 4), tile = std::max(32u * parts.header[tile_at], 32u);
+    return static_cast<uint32_t>(edge == 0 || edge % tile == 0 ? std::min<uint64_t>(tile, 1024) : edge % tile);
+  };
+  const uint32_t width = smallest(20, 38), height = smallest(24, 39);
+  std::vector<bool> ones(size_t{width} * height);
+  const auto fault =
+      dice.chance(8) ? static_cast<by_hand::ListFault>(dice.roll(by_hand::kListFaults)) : by_hand::ListFault::none;
+  return by_hand::any_shape_list(dice, model, width, height, ones, fault);
+}
+
 // A model of the image's channels, and a dense tile, in place of those there are.
 inline void add_model(Dice& dice, Parts& parts) {
   const uint32_t channels = 1 + dice.roll(4);
@@ -99,17 +112,22 @@ inline void add_model(Dice& dice, Parts& parts) {
   std::erase_if(parts.sections, [](const by_hand::SectionPart& section) { return section.type == 6; });
   auto at = parts.sections.begin();
   while (at != parts.sections.end() && at->type < 6) ++at;
+  Bytes list;  // of shapes
   if (parts.sections.size() < 16) {
     const uint32_t of = wanted >= 1 && wanted <= 4 ? wanted : channels, bits = parts.header[35];
     const bool is_token = bits < 1 || bits > 16 ? false : bits != 8 || dice.chance(2);
     const bool codes_all = dice.chance(2);
     const bool is_bit = bits >= 1 && bits <= 16 && dice.chance(4);
-    const Bytes model = is_bit     ? by_hand::any_bit_model(dice, of, bits).section
-                        : is_token ? by_hand::any_token_model(dice, of, bits, codes_all).section.bytes()
-                                   : by_hand::any_model(dice, of, codes_all);
-    parts.sections.insert(at, {6, model});
-    // Its feature, with few exceptions.
-    if (is_bit && !dice.chance(16)) parts.header[12] |= by_hand::kBitModelFeature;
+    if (is_bit) {
+      const by_hand::BitModel model = by_hand::any_bit_model(dice, of, bits);
+      parts.sections.insert(at, {6, model.section});
+      // Its features, with few exceptions.
+      if (!dice.chance(16)) parts.header[12] |= model.features();
+      if (!model.shapes.empty()) list = any_list(dice, parts, model);
+    } else {
+      parts.sections.insert(at, {6, is_token ? by_hand::any_token_model(dice, of, bits, codes_all).section.bytes()
+                                             : by_hand::any_model(dice, of, codes_all)});
+    }
   }
   if (parts.tiles.empty()) return;
   const uint32_t log_lanes = dice.roll(6);
@@ -117,7 +135,7 @@ inline void add_model(Dice& dice, Parts& parts) {
   dice.pick(parts.tiles) = {3,
                             static_cast<uint8_t>(ending << 3 | log_lanes),
                             {},
-                            dice.bytes(by_hand::pad((4u << log_lanes) + dice.roll(200)))};
+                            drawing::joined(list, dice.bytes(by_hand::pad((4u << log_lanes) + dice.roll(200))))};
 }
 
 // Another rule, other entries, or fewer of them given.

@@ -38,7 +38,7 @@ void choose_shape(const uint8_t* data, Subject& subject) {
     by_hand::Dice dice(data[5] + 256u * data[7]);
     const uint32_t channels = image.colour == L3_COLOUR_PALETTE ? 1 : static_cast<uint32_t>(image.colour) + 1;
     const bool codes_all = dice.chance(2);
-    subject.model = dice.chance(4) ? by_hand::any_bit_model(dice, channels, image.bits).section
+    subject.model = dice.chance(4) ? by_hand::any_bit_model(dice, channels, image.bits, 0, 0).section
                     : image.bits == 8 && dice.chance(2)
                         ? by_hand::any_model(dice, channels, codes_all)
                         : by_hand::any_token_model(dice, channels, image.bits, codes_all).section.bytes();

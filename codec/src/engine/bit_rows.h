@@ -54,7 +54,7 @@ class BitRows : public SkewedRows<BitRows<W>, W, uint16_t, 1> {
       x = x0;
     }
     if (x >= end) return;
-    ones &= lowest_bits(static_cast<uint32_t>(end - x));
+    ones &= lowest_bits_of_64(static_cast<uint32_t>(end - x));
     uint8_t* const to = out.pixels + (static_cast<uint32_t>(row) - out.y0) * out.stride +
                         size_t{static_cast<uint32_t>(x - x0)} * pixel_bytes_;
     if (pixel_bytes_ == 1) return put_ones_of_bytes(to, static_cast<uint32_t>(end - x), ones);

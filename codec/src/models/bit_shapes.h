@@ -34,17 +34,17 @@ L3_INLINE uint32_t lowest_of_64(uint64_t bits) {
 #endif
 }
 // The lowest `count` bits, up to 64.
-L3_INLINE constexpr uint64_t lowest_bits(uint32_t count) {
+L3_INLINE constexpr uint64_t lowest_bits_of_64(uint32_t count) {
   return count < 64 ? (uint64_t{1} << count) - 1 : ~uint64_t{0};
 }
 
 // Reads a row of a shape. Returns false if a change is out of range.
 L3_INLINE bool read_shape_row(BitReader& bits, uint32_t width, uint64_t above, uint64_t& row) {
-  const uint64_t changes[2] = {above & ~(above << 1), ~above & above << 1};  // of the row above, from 0 and from 1
+  const uint64_t from_0 = above & ~(above << 1), from_1 = ~above & above << 1;  // changes of the row above
   row = 0;
   uint32_t colour = 0, last = 0, next = 0;  // the last change, and the first column where the next one may be
   while (true) {
-    uint32_t change = smaller(width, lowest_of_64(changes[colour] & ~lowest_bits(next)));
+    uint32_t change = smaller(width, lowest_of_64((colour == 0 ? from_0 : from_1) & ~lowest_bits_of_64(next)));
     if (bits.take(1) == 0) {
       if (bits.take(1) != 0) {
         change += 2 * bits.take(1) - 1;
@@ -55,7 +55,7 @@ L3_INLINE bool read_shape_row(BitReader& bits, uint32_t width, uint64_t above, u
       }
     }
     if (change < next || change > width) return false;  // also where it is below 0
-    if (colour == 1) row |= lowest_bits(change) & ~lowest_bits(last);
+    if (colour == 1) row |= lowest_bits_of_64(change) & ~lowest_bits_of_64(last);
     if (change == width) return true;
     last = change;
     next = change + 1;
@@ -63,12 +63,14 @@ L3_INLINE bool read_shape_row(BitReader& bits, uint32_t width, uint64_t above, u
   }
 }
 
-// Reads the shapes of a model. Returns false if they are invalid.
+// Reads the shapes of a model. Returns false if they are invalid. On a GPU, the lanes of a warp write the same: nothing
+// may be written that changes again.
 L3_INLINE bool read_shapes(BitReader& bits, BitShapes& shapes) {
   for (uint32_t& parameter : shapes.number) parameter = bits.take(kParameterBits);
-  shapes.count = bits.take(kShapeCountBits) + 1;
+  const uint32_t count = bits.take(kShapeCountBits) + 1;
+  shapes.count = count;
   uint32_t rows = 0;
-  for (uint32_t i = 0; i < shapes.count; ++i) {
+  for (uint32_t i = 0; i < count; ++i) {
     const uint32_t width = bits.take(kShapeEdgeBits) + 1, height = bits.take(kShapeEdgeBits) + 1;
     if (height > kMaxShapeRows - rows) return false;
     shapes.of[i] = {static_cast<uint16_t>(rows), static_cast<uint8_t>(width), static_cast<uint8_t>(height)};

@@ -105,8 +105,12 @@ class BitModelReader {
       while (leaf > 1 && bits.take(1) != 0) leaf /= 2;
       fill(context, leaf, kFrequencies(bits.take(kBitLevelBits)));
     }
-    tables_.shapes.count = 0;
-    const bool sound = (bytes_[kBitFlagsAt] & kBitShapesFlag) == 0 || read_shapes(bits, tables_.shapes);
+    bool sound = true;
+    if ((bytes_[kBitFlagsAt] & kBitShapesFlag) != 0) {
+      sound = read_shapes(bits, tables_.shapes);
+    } else {
+      tables_.shapes.count = 0;
+    }
     return sound && bits.ends_here() ? Fault{} : Fault{Reason::model_table, string_at()};
   }
 
