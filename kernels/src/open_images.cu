@@ -245,8 +245,9 @@ L3_INLINE Verdict find_model(const Batch& batch, const Head& head, ImageState& s
     state.model_size = static_cast<uint32_t>(named->size);
   }
   if (!ModelKinds::suits(state.model[0], head.bits)) return {Reason::model_unexpected, model_place(head)};
-  if (!is_announced(features_of_model(state.model, state.model_size), head.required_features))
+  if (!is_announced(features_of_model(state.model, state.model_size), head.required_features)) {
     return state.verdict_of_model({Reason::model_kind, 0});
+  }
   return {};
 }
 

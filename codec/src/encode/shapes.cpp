@@ -108,8 +108,8 @@ void put_row(Bits& bits, uint32_t width, uint64_t above, uint64_t row) {
   const uint64_t changes = row ^ row << 1;
   uint32_t colour = 0, next = 0;
   while (true) {
-    const uint32_t change = smaller(width, lowest_of_64(changes & ~lowest_bits(next)));
-    const uint32_t likely = smaller(width, lowest_of_64(above_changes[colour] & ~lowest_bits(next)));
+    const uint32_t change = smaller(width, lowest_of_64(changes & ~lowest_bits_of_64(next)));
+    const uint32_t likely = smaller(width, lowest_of_64(above_changes[colour] & ~lowest_bits_of_64(next)));
     switch (change - likely) {
       case 0: bits.put(1, 1); break;
       case UINT32_MAX: bits.put(2, 3); break;
@@ -246,7 +246,7 @@ void FoundShapes::add(const BitPlane& plane, uint64_t tile) {
   for (const Run& run : runs.all()) {
     const Box& box = boxes[runs.root(run.part)];
     if (box.rows == nullptr) continue;
-    box.rows[run.y - box.y0] |= lowest_bits(run.end - box.x0) & ~lowest_bits(run.first - box.x0);
+    box.rows[run.y - box.y0] |= lowest_bits_of_64(run.end - box.x0) & ~lowest_bits_of_64(run.first - box.x0);
   }
   for (const Box& box : boxes) {
     if (box.rows == nullptr) continue;
