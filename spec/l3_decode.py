@@ -2258,14 +2258,14 @@ class ListPart(Part):
     """The bit string of a list."""
 
     def field(self, width: int) -> int:
-        self.require(self.bit + width <= 8 * self.size, "V166: what is put does not end within its list")
+        self.require(self.bit + width <= 8 * self.size, "V167: what is put does not end within its list")
         return super().field(width)
 
     def number(self, k: int) -> int:
         zeros = 0
         while self.field(1) == 0:
             zeros += 1
-            self.require(zeros <= MOST_ZEROS, f"V162: a number with more than {MOST_ZEROS} zeros")
+            self.require(zeros <= MOST_ZEROS, f"V163: a number with more than {MOST_ZEROS} zeros")
         high = (1 << zeros) - 1 + self.field(zeros)
         return (high << k) + self.field(k)
 
@@ -2274,7 +2274,7 @@ class ListPart(Part):
         return (v + 1) // 2 if v % 2 == 1 else -v // 2
 
     def end(self) -> None:
-        self.require(self.string >> self.bit == 0, "V167: a bit behind what is put is not zero")
+        self.require(self.string >> self.bit == 0, "V168: a bit behind what is put is not zero")
 
 
 def put_shapes(put: Picture, tile: Tile, shapes: Shapes, payload: bytes, lane_count: int) -> int:
@@ -2285,17 +2285,19 @@ def put_shapes(put: Picture, tile: Tile, shapes: Shapes, payload: bytes, lane_co
     part = ListPart(number(payload, 4, size - 4), tile.offset + 4, size - 4)
     k_shape, k_column, k_row = shapes.k
     x = y = width = area = 0
-    for _ in range(number(payload, 2, 2)):
+    count = number(payload, 2, 2)
+    require(count <= 8 + tile.w * tile.h // 128, tile.offset + 2, "V162: more shapes than 8 + w * h / 128")
+    for _ in range(count):
         i = part.number(k_shape)
-        part.require(i < len(shapes.pictures), "V163: a shape that the model does not have")
+        part.require(i < len(shapes.pictures), "V164: a shape that the model does not have")
         picture = shapes.pictures[i]
         x += width + part.signed_number(k_column)
         y += part.signed_number(k_row)
         width, height = len(picture[0]), len(picture)
         is_inside = -width < x < tile.w and 0 < y < tile.h + height
-        part.require(is_inside, "V164: a shape that is put outside the tile")
+        part.require(is_inside, "V165: a shape that is put outside the tile")
         area += width * height
-        part.require(area <= tile.w * tile.h, "V165: shapes of more area than the tile")
+        part.require(area <= tile.w * tile.h, "V166: shapes of more area than the tile")
         for row, bits in enumerate(picture, y - height):
             for column, bit in enumerate(bits, x):
                 if 0 <= row < tile.h and 0 <= column < tile.w:

@@ -191,7 +191,7 @@ inline Bytes any_shape_list(Dice& dice, const BitModel& model, uint32_t width, u
   ShapeListWriter list(model);
   const auto w = static_cast<int32_t>(width), h = static_cast<int32_t>(height);
   uint32_t area = 0;
-  for (uint32_t n = dice.roll(dice.chance(4) ? 100 : 12); n > 0; --n) {
+  for (uint32_t n = std::min(dice.roll(dice.chance(4) ? 100 : 12), 8 + width * height / 128); n > 0; --n) {
     const uint32_t i = dice.roll(model.shapes.size());
     const BitShape& shape = model.shapes[i];
     area += shape.width * shape.height;

@@ -266,6 +266,26 @@ void compare_follow(Size size, l3_colour colour, uint32_t plain) {
   compare(subjects, valid_subjects, size, type, 256, 2.5);
 }
 
+// One bit tile on which a shape is put as often as its area allows, or as a list can say.
+Bytes any_shapes(Dice& dice, Size size, bool is_pixel) {
+  by_hand::BitModel model = by_hand::any_bit_model(dice, 1, 1, 14, 1);
+  while (is_pixel && model.shapes[0].ones.size() > 1) model = by_hand::any_bit_model(dice, 1, 1, 2, 1);
+  const by_hand::BitShape shape = model.shapes[0];
+  by_hand::ShapeListWriter list(model);
+  const uint32_t across = size.width / shape.width, down = size.height / shape.height;
+  for (uint32_t i = 0; i < std::min(across * down, 8 + size.width * size.height / 128); ++i) {
+    list.add(0, static_cast<int32_t>(i % across * shape.width), static_cast<int32_t>((i / across + 1) * shape.height));
+  }
+  by_hand::Parts parts;
+  parts.header = by_hand::header(size.width, size.height, L3_COLOUR_GRAY, 1, 1024, 1024);
+  parts.header[12] = model.features();
+  parts.sections.push_back({L3_SECTION_MODEL, model.section});
+  model.shapes.clear();  // the list is above
+  const by_hand::BitTileWriter bits(dice, model, size.width, size.height, 5);
+  parts.tiles.push_back({3, bits.parameters(), {}, drawing::joined(list.bytes(), bits.payload())});
+  return by_hand::put_together(parts);
+}
+
 // One bit tile of any model and any words, more than can be needed, against what the encoder writes of dots: with a bit
 // model, and with a token model for screens. (Bit tiles with 14 scattered neighbours take up to three times as long as
 // those with a few, where processors do not extract bits. Tiles of token models take longer.)
@@ -294,6 +314,9 @@ void compare_bits(Size size) {
     parts.tiles.push_back({3, 5, {}, dice.bytes(by_hand::pad(size.width * size.height + 256))});
     subjects.push_back({"bits, any words", by_hand::put_together(parts), L3_ERROR_CORRUPT});
   }
+  for (uint32_t i = 0; i < 6; ++i) {
+    subjects.push_back({"bits, shapes of the area of the tile", any_shapes(dice, size, i == 0), L3_OK});
+  }
   compare(subjects, 2, size, type, 1024);
 }
 
@@ -315,6 +338,7 @@ TEST(HostileSpeed, IsAtMostTwiceTheTimeOfValidData) {
   compare_dense({128, 128}, L3_COLOUR_GRAY, 128, 3);
   compare_dense({128, 128}, L3_COLOUR_RGB_ALPHA, 128, 4);
   compare_bits({700, 700});
+  compare_bits({300, 300});
   compare_follow({256, 256}, L3_COLOUR_GRAY, by_hand::kMatch);
   compare_follow({256, 256}, L3_COLOUR_GRAY, by_hand::kMatch | by_hand::kLiteral);
   compare_follow({160, 160}, L3_COLOUR_RGB_ALPHA, by_hand::kMatch);

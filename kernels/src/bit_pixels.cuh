@@ -23,19 +23,19 @@ L3_INLINE bool put_shapes(const uint8_t* list, uint32_t width, uint32_t height, 
                           const BitTables& model) {
   const uint64_t pixel = pixel_of_bit(place, model, 1);
   const uint32_t sample_bits = sample_bits_of(model);
-  // All lanes read the list. Each of them puts a column of a shape.
+  // All lanes read the list, and share the pixels of a shape.
   const auto put = [&](const BitShape& shape, int32_t x, int32_t top) {
     const uint64_t* const rows = model.shapes.rows + shape.first_row;
-    for (uint32_t i = lane_number(); i < shape.width; i += kLanes) {
-      const int32_t column = x + static_cast<int32_t>(i);
-      if (column < static_cast<int32_t>(place.x0) || column >= static_cast<int32_t>(place.x1)) continue;
-      const int32_t from = top > static_cast<int32_t>(place.y0) ? top : static_cast<int32_t>(place.y0),
-                    bottom = top + shape.height,
-                    end = bottom < static_cast<int32_t>(place.y1) ? bottom : static_cast<int32_t>(place.y1);
-      for (int32_t row = from; row < end; ++row) {
-        if ((rows[row - top] >> i & 1) == 0) continue;
-        put_pixel(place, static_cast<uint32_t>(column), static_cast<uint32_t>(row), pixel, sample_bits);
+    const uint32_t pixels = uint32_t{shape.width} * shape.height;
+    for (uint32_t i = lane_number(); i < pixels; i += kLanes) {
+      const uint32_t of_shape = i % shape.width, row_of_shape = i / shape.width;
+      if ((rows[row_of_shape] >> of_shape & 1) == 0) continue;
+      const int32_t column = x + static_cast<int32_t>(of_shape), row = top + static_cast<int32_t>(row_of_shape);
+      if (column < static_cast<int32_t>(place.x0) || column >= static_cast<int32_t>(place.x1) ||
+          row < static_cast<int32_t>(place.y0) || row >= static_cast<int32_t>(place.y1)) {
+        continue;
       }
+      put_pixel(place, static_cast<uint32_t>(column), static_cast<uint32_t>(row), pixel, sample_bits);
     }
   };
   return ShapeList(list).read(model.shapes, width, height, put);

@@ -17,7 +17,6 @@ constexpr uint32_t kMinOnes = 8;
 constexpr double kShareOfBits = 0.5;
 // What it takes to put a shape.
 constexpr double kBitsOfPut = 18;
-constexpr uint32_t kMaxListed = UINT16_MAX;
 
 uint64_t hash_of(const Picture& picture) {
   uint64_t hash = picture.width;
@@ -298,7 +297,9 @@ void ImageShapes::place(const TileSource& source, const FoundShapes& found) {
     const TileShape tile = source.shape(shape.tile);
     uint64_t& sum = area[shape.tile];
     const uint64_t with_this = sum + uint64_t{shape.picture.width} * shape.picture.height;
-    if (with_this > uint64_t{tile.width} * tile.height || put_[shape.tile].size() == kMaxListed) continue;
+    if (with_this > uint64_t{tile.width} * tile.height ||
+        put_[shape.tile].size() == max_listed_shapes(tile.width, tile.height))
+      continue;
     sum = with_this;
     put_[shape.tile].push_back({at->second, static_cast<int32_t>(shape.x), static_cast<int32_t>(shape.y)});
   }

@@ -25,6 +25,9 @@ struct BitShapes {
   uint64_t rows[kMaxShapeRows];  // bit i is column i
 };
 
+// How many shapes a tile may have.
+L3_INLINE constexpr uint32_t max_listed_shapes(uint32_t width, uint32_t height) { return 8 + width * height / 128; }
+
 // The lowest bit that is set, 64 if there is none.
 L3_INLINE uint32_t lowest_of_64(uint64_t bits) {
 #if defined(__CUDA_ARCH__)
@@ -100,6 +103,7 @@ class ShapeList {
   L3_INLINE bool read(const BitShapes& shapes, uint32_t width, uint32_t height, const Put& put) const {
     BitReader bits(payload_ + kShapeListHeadBytes, bytes() - kShapeListHeadBytes);
     const uint32_t count = load_u16(payload_ + 2);
+    if (count > max_listed_shapes(width, height)) return false;
     int32_t x = 0, y = 0;
     uint32_t area = 0;
     for (uint32_t i = 0; i < count; ++i) {
