@@ -29,6 +29,8 @@ FROZEN = {
     "bit-models.txt": "2912e01d6da98172d5ca400e26f7eb1ed4cea77f3cc00380953d244c60d35704",
     "channel-maps.tar.xz": "36f75b3eade303d82023b3ca904dd0813df4abda71efcfb0e8bf3d3ccfe52bc0",
     "channel-maps.txt": "a333158278a32e1b925538b3d61dc2c9e49b87f10a30fcc1174d3db5d973ef9a",
+    "shapes.tar.xz": "a884609eeb3aaf9eedfc6d6b44e9b879a24aa5b88a5a17b21e0facb635f8ca56",
+    "shapes.txt": "149f759bd8bc5c62b2bd1442cfdc2b66f005c4dcd38c9adc7186e9a8d9ec86eb",
     "version-1.tar.xz": "be20492a99d3504b1adae4f4925b83677a30b4f86a25deb7576f0a2f1ad60b55",
     "version-1.txt": "d752a260409b3d3acd82a203d2d6c914b0ecacd8100e15cba6326c54ab5759c9",
 }

@@ -28,6 +28,7 @@ struct FoundShape {
 class FoundShapes {
  public:
   FoundShapes(const TileSource& source, const BitColours& colours);
+  FoundShapes(const FoundShapes&) = delete;  // its pictures point to its rows
 
   const std::vector<FoundShape>& all() const { return all_; }
 
@@ -49,6 +50,8 @@ class ImageShapes {
  public:
   // No shapes.
   ImageShapes() = default;
+  ImageShapes(ImageShapes&&) = default;  // copies would point to its rows
+  ImageShapes& operator=(ImageShapes&&) = default;
   // Those that are worth their bytes, if any.
   ImageShapes(const TileSource& source, const FoundShapes& found);
   // Those of a model, which must outlive this.
