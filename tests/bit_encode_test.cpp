@@ -293,7 +293,7 @@ TEST(BitEncode, LettersAreShapes) {
 TEST(BitEncode, LettersInTilesOfAllSizes) {
   Dice dice(10);
   for (const uint32_t edge : {10u, 33u, 66u}) {
-    const Size size{900, 700};
+    const Size size{600, 560};
     const Drawing d = paint(size, {L3_COLOUR_GRAY, 8}, letters_of(dice, size, edge), dice, nullptr);
     for (const uint32_t tile : {32u, 96u, 512u, 992u}) {
       if (kSanitized && tile == 96) continue;
