@@ -53,9 +53,9 @@ inline void put_row(BitString& bits, Dice& dice, uint32_t width, const bool* abo
     if (change == b && !dice.chance(10)) {
       bits.put(1, 1);
     } else if ((change + 1 == b || change == b + 1) && !dice.chance(10)) {
-      bits.put(2 | (change > b) << 2, 3);
+      bits.put(change > b ? 6 : 2, 3);
     } else if ((change + 2 == b || change == b + 2) && !dice.chance(10)) {
-      bits.put(4 | (change > b) << 3, 4);
+      bits.put(change > b ? 12 : 4, 4);
     } else {
       bits.put(change << 3, 10);
     }
