@@ -130,7 +130,8 @@ void BitEncoder::fit(const BitColours& colours, uint32_t effort) {
   Model model = fitted(colours, effort, shapes_);
   const BitColours ones = colours_of_shapes(source_, colours);
   ImageShapes shapes(source_, FoundShapes(source_, ones));
-  if (!shapes.empty()) {
+  // Fitting takes time: another model is fitted only if shapes seem to save enough.
+  if (shapes.saved_bytes() > (1 - kWorthShapes) * model.size) {
     Model with_shapes = fitted(ones, effort, shapes);
     if (with_shapes.size < kWorthShapes * model.size) {
       model = std::move(with_shapes);

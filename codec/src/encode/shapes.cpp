@@ -269,6 +269,7 @@ ImageShapes::ImageShapes(const TileSource& source, const FoundShapes& found) {
   std::stable_sort(chosen.begin(), chosen.end(),
                    [](const Recurring& a, const Recurring& b) { return a.count > b.count; });
   for (const Recurring& shape : chosen) {
+    saved_bytes_ += shape.gain() / 8;
     rows_.emplace_back(shape.picture.rows, shape.picture.rows + shape.picture.height);
     pictures_.push_back({shape.picture.width, shape.picture.height, rows_.back().data()});
   }

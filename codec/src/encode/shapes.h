@@ -58,6 +58,8 @@ class ImageShapes {
   ImageShapes(const TileSource& source, const FoundShapes& found, const BitShapes& of_model);
 
   bool empty() const { return pictures_.empty(); }
+  // About how many bytes a file with them saves; 0 if they are those of a model.
+  double saved_bytes() const { return saved_bytes_; }
   // About how many bytes they take in the model and in lists.
   double bytes() const;
   // Writes the part of a model that has the shapes.
@@ -77,6 +79,7 @@ class ImageShapes {
   std::vector<std::vector<uint64_t>> rows_;  // of the pictures
   std::vector<std::vector<PutShape>> put_;   // by tile, in the order of its list
   uint32_t parameters_[3] = {};              // of numbers
+  double saved_bytes_ = 0;
 };
 
 }  // namespace l3
