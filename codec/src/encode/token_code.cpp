@@ -9,7 +9,9 @@
 namespace l3 {
 namespace {
 
-constexpr double kBitsOfLane = 640;
+// How many bits a lane should have. In small tiles of one channel, processors decode lanes in numbers and not in
+// vectors, and take longer for two lanes than for one.
+constexpr double kBitsOfLane = 640, kBitsOfSingleLane = 1280;
 
 // The least number of lanes, as a power of two. With fewer than eight, a step takes a processor's vector unit the same
 // time. With sixteen, two vectors hide each other's waiting, so a pixel takes three quarters of the time; the eight
@@ -69,9 +71,11 @@ uint32_t TokenEncoder::encode(uint64_t number, uint8_t* out, uint32_t room, uint
   Coded coded;
   if (!code(symbols, pixels, coded)) return 0;
 
-  const uint32_t log_lanes = tables.follow ? log_follow_lanes(shape.width, shape.height)
-                                           : log_lanes_for(shape.width, shape.height, coded.bits, kBitsOfLane,
-                                                           min_log_lanes(pixels, coded.bits));
+  const bool is_single = tables.engine_channels == 1 && pixels <= kMaxPixelsOfSingleLane;
+  const uint32_t log_lanes =
+      tables.follow ? log_follow_lanes(shape.width, shape.height)
+                    : log_lanes_for(shape.width, shape.height, coded.bits, is_single ? kBitsOfSingleLane : kBitsOfLane,
+                                    min_log_lanes(pixels, coded.bits));
   const uint32_t lanes = 1u << log_lanes, channels = tables.engine_channels;
   const uint32_t across = ceil_div(shape.width, kBlockEdge), blocks = across * ceil_div(shape.height, kBlockEdge);
   // A symbol takes one word at most, its raw bits another, and the coder reads one word ahead.

@@ -32,6 +32,8 @@ constexpr Price kPriceOfFollow{1.03, 2048}, kLowPriceOfFollow{1.005, 8192};
 constexpr Price kHighPriceOfFollow{1.15, 2048};
 // The numbers of several channels take 1.3 to 1.7 times as long as literals of a list of colours.
 constexpr Price kPriceOfNumbers{1.13, 4096};
+// In tiles of a single lane, those of one channel take twice as long.
+constexpr Price kPriceOfNumbersOfOne{1.03, 65536};
 // From this effort on, bytes count more: following has the low price, and numbers have none.
 constexpr uint32_t kEffortOfLowPrice = 6;
 // If an estimate is smaller by this factor, models need not be compared.
@@ -422,7 +424,10 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
   if (on_tiles) tiles = tiles_of(many_repeat ? kPixelsOfTiles : kPixelsOfFewTiles);
   const TileSource larger = !on_tiles ? sample : tiles.empty() ? source_ : TileSource(tiles);
   if (on_tiles) listings.share_of_sample = tiles.empty() ? 1 : share_of(larger, listings);
-  const bool numbers_have_price = source_.channels() > 1 && effort < kEffortOfLowPrice;
+  const bool has_single_lane =
+      source_.channels() == 1 && source_.pixels() <= source_.tile_count() * kMaxPixelsOfSingleLane;
+  const bool numbers_have_price = (source_.channels() > 1 || has_single_lane) && effort < kEffortOfLowPrice;
+  const Price& price_of_numbers = has_single_lane ? kPriceOfNumbersOfOne : kPriceOfNumbers;
   Tried best{};
   double bytes = 0, least = 0;
   for (const Trial& kind : kinds) {
@@ -431,7 +436,7 @@ TokenEncoder::Choice TokenEncoder::choose(uint32_t effort, ModelUse use) const {
     if (!kind.plan.match && should_match) continue;
     const Tried tried = try_kind(kind.plan, larger, listings, kinds.size() > 1, on_tiles, effort);
     const bool has_price = numbers_have_price && !kind.plan.literal;
-    const double priced = has_price ? kPriceOfNumbers.of(tried.bytes, source_) : tried.bytes;
+    const double priced = has_price ? price_of_numbers.of(tried.bytes, source_) : tried.bytes;
     if (&kind != &kinds.front() && priced >= least) continue;
     best = tried;
     least = priced;

@@ -9,6 +9,9 @@
 
 namespace l3 {
 
+// Tiles of one channel with at most so many pixels get a single lane, if they take few bytes.
+constexpr uint32_t kMaxPixelsOfSingleLane = 1024;
+
 // The variant of a token model.
 struct TokenPlan {
   Listing listing = Listing::none;

@@ -6,40 +6,59 @@
 
 namespace l3 {
 
-// A lane's state. `words` is where the next word of the payload is.
+// The words that lanes take: those of a window of the payload, in turn.
+struct LaneWords {
+  const uint8_t* window;
+  size_t taken;
+
+  L3_INLINE uint32_t next() const { return load_u16(window + 2 * taken); }
+};
+
+// A lane's state.
 struct LaneCoder {
   uint32_t state;
   uint32_t floor;  // below it, the lane takes words: 0 in the ending
 
-  L3_INLINE void refill(const uint8_t*& words) {
+  L3_INLINE void refill(LaneWords& words) {
+    const uint32_t filled = held(state << 16 | words.next());
     const bool is_low = state < floor;
-    const uint32_t filled = held(state << 16 | load_u16(words));
+    words.taken += size_t{is_low};
     state = is_low ? filled : state;
-    words += 2 * uint32_t{is_low};
   }
   // Decodes a symbol by a table whose first bucket is given. Without branches, which no processor predicts. Returns
-  // what the symbol stands for.
-  L3_INLINE uint32_t decode(const TokenTables& tables, uint32_t first_bucket, const uint8_t*& words) {
-    const uint32_t slot = state % kProbabilities, place = slot % kSlots;
-    const Bucket& bucket = tables.buckets[size_t{first_bucket} + slot / kSlots];
-    const uint32_t own = held(bucket.own & 0xFF000FFF), other = held(bucket.other);
-    const uint32_t chosen = place < slots_of_own(bucket) ? own : other;
+  // what the symbol stands for. Each step of the chain from the state to the next one counts: so the frequency is
+  // selected on its own, and the state with a word is computed beside the one without.
+  L3_INLINE uint32_t decode(const TokenTables& tables, uint32_t first_bucket, LaneWords& words) {
+    const uint32_t place = state % kSlots,
+                   at = state / (kSlots / sizeof(Bucket)) & (kTokenBuckets - 1) * sizeof(Bucket);
+    const auto* const table = reinterpret_cast<const uint8_t*>(held(tables.buckets + first_bucket));
+    const Bucket& bucket = *reinterpret_cast<const Bucket*>(table + at);
+    const uint32_t own = held(bucket.own & 0xFF000FFF), other = held(bucket.other), slots = slots_of_own(bucket);
+    const uint32_t own_frequency = held(own % kProbabilities), other_frequency = held(other % kProbabilities);
+    const uint32_t frequency = held(place) < slots ? own_frequency : other_frequency;
+    const uint32_t chosen = place < slots ? own : other;
     const uint32_t number = ((chosen >> 12) + place) % kProbabilities;
-    state = chosen % kProbabilities * (state >> kProbabilityBits) + number;
-    refill(words);
+    const uint32_t product = frequency * (state >> kProbabilityBits);
+    const uint32_t filled = held((product << 16) + (number << 16 | words.next())), next = held(product + number);
+    const bool is_low = next < floor;
+    words.taken += size_t{is_low};
+    state = is_low ? filled : next;
     return chosen >> 24;
   }
-  // Decodes the symbol of a run of slots, without a look-up. Returns false if the slot is not in the run.
-  L3_INLINE bool pass(const SlotRun& run, const uint8_t*& words) {
-    const uint32_t slot = state % kProbabilities;
-    if (slot - run.first >= run.count) return false;
-    const uint32_t number = held(run.number - slot + 2 * (slot % kSlots));
-    state = run.frequency * (state >> kProbabilityBits) + number;
-    if (state < floor) refill(words);
+  // Decodes the symbol that has most slots. Returns false if the slot is not one of those.
+  L3_INLINE bool pass(const FlatSlots& flat, LaneWords& words) {
+    const uint32_t place = state % kSlots;
+    const FlatSlots::Slots& slots = flat.of[state % kProbabilities / kSlots];
+    if (place < slots.first) return false;
+    state = flat.frequency * (state >> kProbabilityBits) + place + slots.number;
+    if (state < floor) {
+      state = state << 16 | words.next();
+      ++words.taken;
+    }
     return true;
   }
   // The number of a token that has raw bits.
-  L3_INLINE uint32_t with_raw_bits(uint32_t token, const uint8_t*& words) {
+  L3_INLINE uint32_t with_raw_bits(uint32_t token, LaneWords& words) {
     const uint32_t bits = raw_bits_of(token), number = first_of(token) | (state & ((1u << bits) - 1));
     state >>= bits;
     refill(words);

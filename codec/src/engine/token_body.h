@@ -4,6 +4,7 @@
 #include "engine/token_lanes.h"
 #include "engine/token_loop.h"
 #include "engine/token_rows.h"
+#include "engine/token_single_lane.h"
 
 namespace l3 {
 
@@ -38,7 +39,8 @@ Fault decode_few_lanes_as(const TileShape& shape, const TileEntry& entry, const 
   using Rows = TokenRows<W, 1, uint16_t>;
   Rows rows(out, model);
   typename W::Classes classes;
-  return TokenLanes<W, kCount, kUse, Rows>(shape, entry, model, rows, classes).decode();
+  using Decoder = std::conditional_t<kCount == 1, TokenSingleLane<W, kUse, Rows>, TokenLanes<W, kCount, kUse, Rows>>;
+  return Decoder(shape, entry, model, rows, classes).decode();
 }
 
 template <class W, uint32_t kCount>

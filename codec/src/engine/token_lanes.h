@@ -1,9 +1,5 @@
-// Decodes a tile of few lanes with a token model of one channel on a processor: small images such as digits have such
-// tiles. In numbers and not in vectors, of which the lanes would use few elements. The rules are those of TokenLoop.
-//
-// What limits one lane is the chain from a state to its symbol and the next state. So what depends on the pixels above
-// is computed before, and what depends on the symbol is selected from what each symbol would mean. Where all
-// neighbours are equal, most slots belong to one symbol, and the next state is computed without a look-up.
+// Decodes a tile of two or four lanes with a token model of one channel on a processor, as TokenSingleLane does for one
+// lane. A lane is two columns behind the one above it, so what depends on the rows above is computed pixel by pixel.
 #pragma once
 
 #include <algorithm>
@@ -234,8 +230,7 @@ class TokenLanes : Wavefront<W, Sink> {
   // kFirst: lane 0 is in the first row, where W takes the place of all neighbours above.
   template <bool kFirst>
   L3_STAGE bool run(Lane (&all)[kCount], uint32_t active, uint32_t still, uint32_t steps) {
-    const uint8_t* words = this->reader_.window(at_);
-    const uint8_t* const first_word = words;
+    LaneWords words{this->reader_.window(at_), 0};
     const TokenTables& tables = tables_;
     const ptrdiff_t pitch = pitch_;
     const int32_t places[4] = {-1, -pitch_, 1 - pitch_, -1 - pitch_};  // by match
@@ -243,12 +238,8 @@ class TokenLanes : Wavefront<W, Sink> {
     Lane lanes[kCount];  // need not be in memory
     std::copy_n(all, kCount, lanes);
     const uint32_t decoding = active ^ still;
-    const auto is_active = [&](uint32_t l) __attribute__((always_inline)) {
-      return kCount == 1 || (decoding >> l & 1) != 0;
-    };
-    const auto is_still = [&](uint32_t l) __attribute__((always_inline)) {
-      return kCount > 1 && (still >> l & 1) != 0;
-    };
+    const auto is_active = [&](uint32_t l) __attribute__((always_inline)) { return (decoding >> l & 1) != 0; };
+    const auto is_still = [&](uint32_t l) __attribute__((always_inline)) { return (still >> l & 1) != 0; };
     const auto is_first = [](uint32_t l) __attribute__((always_inline)) { return kFirst && l == 0; };
     // Keeps a pixel that repeats a neighbour, or that escaped.
     const auto end_pixel = [&](uint32_t l, uint32_t error) __attribute__((always_inline)) {
@@ -418,9 +409,9 @@ class TokenLanes : Wavefront<W, Sink> {
       }
       --steps;
     } while (steps > 0);
-    if (kCount > 1) look_back(lanes, still);
+    look_back(lanes, still);
     std::copy_n(lanes, kCount, all);
-    return this->advance(static_cast<uint32_t>(words - first_word));
+    return this->advance(static_cast<uint32_t>(2 * words.taken));
   }
 
   const TokenTables& tables_;

@@ -22,6 +22,7 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
   L3_INLINE TokenRows(const TileOutput& out, const TokenTables& tables)
       : SkewedRows < TokenRows,
   W, Number, kAreWords ? 1 : kChannels > (out), tables_(tables) {
+    is_plain_ = tables.channels == 1 && tables.bits <= 8 && tables.listing == Listing::none && out.colours == nullptr;
     if (tables.depth[0] > 8 || kChannels > 1) return;
     are_bytes_ = true;
     if (out.colours != nullptr || (tables.listing == Listing::colours && tables.channels > 1 && tables.bits <= 8)) {
@@ -60,6 +61,7 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
   }
   // Puts pixels of a row from the first column on that is requested.
   L3_INLINE void store_numbers(uint8_t* row, uint32_t count, const uint16_t* numbers) const {
+    if (is_plain_) return put_gray(row, count, numbers);
     constexpr uint32_t kRun = TokenRows::kMostSteps;  // there is room for so many pixels
     const bool are_words = !are_bytes_ || (listed_channels_ == 0 && tables_.listing == Listing::none);
     for (uint32_t at = 0; at < count; at += kRun) {
@@ -273,6 +275,7 @@ class TokenRows : public SkewedRows<TokenRows<W, kChannels, Value>, W,
 
   const TokenTables& tables_;
   bool are_bytes_ = false;                            // whether values of one channel are below 256
+  bool is_plain_ = false;                             // whether samples are values of 8 bits
   bool has_table_ = false;                            // whether colours_ is used for values of 16 bits
   uint32_t listed_channels_ = 0;                      // of colours_ for values that are bytes, or 0
   alignas(64) uint8_t low_[64] = {}, high_[64] = {};  // the bytes of each value's sample, of at most 64 values

@@ -42,25 +42,23 @@ Fault read_parts(Reader& reader, uint32_t channels, Tables& tables) {
   return {};
 }
 
-// Finds the longest run of slots of a symbol that repeats a neighbour. Where one symbol has most slots, it fills up the
-// buckets of all symbols that have none.
-SlotRun find_run(const Bucket* buckets) {
+// Finds the slots of the symbol that fills up the last bucket, if it repeats a neighbour: see build_buckets().
+FlatSlots find_flat(const Bucket* buckets) {
   constexpr uint32_t kSlots = kProbabilities / kTokenBuckets;
-  SlotRun best{};
-  uint32_t begin = 0;
+  const Bucket& last = buckets[kTokenBuckets - 1];
+  const uint32_t symbol = last.other >> 24;
+  FlatSlots flat{last.other % kProbabilities, {}};
   for (uint32_t q = 0; q < kTokenBuckets; ++q) {
-    const Bucket& bucket = buckets[q];
-    if ((bucket.own >> 16 & 0xFF) != 0 || bucket.other >> 24 > kMatchNw) {
-      begin = q + 1;
-      continue;
-    }
-    if (q > begin && bucket.other != buckets[q - 1].other - (kSlots << 12)) begin = q;
-    const uint32_t first = begin * kSlots, count = (q + 1 - begin) * kSlots;
-    if (count > best.count) {
-      best = {first, count, bucket.other % kProbabilities, (buckets[begin].other >> 12) % kProbabilities + first};
+    const uint32_t own = buckets[q].own >> 16 & 0xFF, other = buckets[q].other;
+    flat.of[q] = {kSlots, 0};
+    if (flat.frequency == 0 || symbol > kMatchNw) continue;
+    if (q == symbol && own == kSlots) {
+      flat.of[q] = {0, 0};
+    } else if (own < kSlots && other >> 24 == symbol) {
+      flat.of[q] = {static_cast<uint16_t>(own), static_cast<uint16_t>((other >> 12) % kProbabilities)};
     }
   }
-  return best;
+  return flat;
 }
 
 void prepare_matches(TokenTables& tables) {
@@ -68,7 +66,7 @@ void prepare_matches(TokenTables& tables) {
     tables.match_bucket[i] =
         static_cast<uint16_t>(tables.match_table[tables.match_row[i] * kMatchOctaves] * kTokenBuckets);
   }
-  tables.flat = find_run(tables.buckets + tables.match_bucket[kMatchPatterns - 1]);
+  tables.flat = find_flat(tables.buckets + tables.match_bucket[kMatchPatterns - 1]);
 }
 
 }  // namespace

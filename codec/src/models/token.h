@@ -63,10 +63,14 @@ inline uint32_t token_of(uint32_t number) {
   return kDirectTokens + 2 * (top - 5) + (number >> (top - 1) & 1);
 }
 
-// Slots side by side that belong to one symbol: `count` of them from `first` on. Slot `v` is number
-// `number - v + 2 * (v % 64)` of the symbol.
-struct SlotRun {
-  uint32_t first, count, frequency, number;
+// The slots of a symbol that has most of them.
+struct FlatSlots {
+  uint32_t frequency;
+  // A bucket's slots belong to the symbol from place `first` on; 64 if none do. Their numbers are `number` and the
+  // place.
+  struct Slots {
+    uint16_t first, number;
+  } of[kTokenBuckets];
 };
 
 struct TokenTables {
@@ -102,9 +106,9 @@ struct TokenTables {
   uint16_t values[kMaxValues];
 
   // What decoders on processors prepare, for tiles of few lanes: the first bucket of each pattern of equalities in the
-  // lowest octave, and the longest run of slots of a pixel that repeats a neighbour where all neighbours are equal.
+  // lowest octave, and the slots of pixels that repeat a neighbour where all neighbours are equal.
   uint16_t match_bucket[kMatchPatterns];
-  SlotRun flat;
+  FlatSlots flat;
 
   // The sample for a value of an engine channel. With Listing::colours, `channel` is a channel of the image.
   L3_INLINE uint32_t sample_of(uint32_t channel, uint32_t value) const {
