@@ -12,8 +12,6 @@ import argparse
 import subprocess
 import sys
 
-import ray
-
 
 def convert(row: dict[str, str], words: list[str]) -> dict[str, object]:
     done = subprocess.run([*words, f"--part={row['part']}"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -30,6 +28,8 @@ def main() -> int:
     words = sys.argv[1:]
     end = words.index("--") if "--" in words else len(words)
     options = parser.parse_args(words[:end])
+    import ray  # here, so that --help needs no Ray
+
     words = [options.l3, "convert", options.source, options.destination, *words[end + 1 :]]
     rows = [{"part": f"{i + 1}/{options.parts}"} for i in range(options.parts)]
 

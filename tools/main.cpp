@@ -31,7 +31,8 @@ constexpr const char* kClosing =
     "Exit status:\n"
     "  0    success\n"
     "  1    something failed; stderr has the reason, as `l3: FILE: offset N: reason`\n"
-    "  2    wrong usage\n";
+    "  2    wrong usage\n"
+    "  130  interrupted by Ctrl-C; `l3 convert --resume` continues\n";
 
 constexpr const char* kManual =
     "An image is cut into tiles that are encoded independently, so that a region can be decoded without the rest\n"

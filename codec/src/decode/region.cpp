@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
+#include <mutex>
 #include <vector>
 
 #include "api/parallel.h"
@@ -47,24 +48,17 @@ class RegionDecoder {
     return verdict();
   }
 
-  // After all tiles: reports the lowest one that failed. Which one failed first in time depends on the threads.
-  Verdict verdict() const {
-    const uint64_t failed = failed_.load();
-    if (failed == L3_NO_TILE) return {};
-    const Verdict verdict = decode_tile(failed);
-    // If it does not fail this time, there was no memory before, or another thread is changing the file.
-    const Reason before = ran_out_.load() ? Reason::out_of_memory : Reason::tile_check;
-    return verdict.ok() ? Verdict{before, 0, failed} : verdict;
-  }
+  // After all tiles: of the lowest one that failed. Which one fails first in time depends on the threads.
+  const Verdict& verdict() const { return verdict_; }
 
   void operator()(uint64_t i) {
     if (i >= failed_.load(std::memory_order_relaxed)) return;
     const Verdict verdict = decode_tile(i);
     if (verdict.ok()) return;
-    if (verdict.reason == Reason::out_of_memory) ran_out_.store(true);
-    uint64_t lowest = failed_.load();
-    while (i < lowest && !failed_.compare_exchange_weak(lowest, i)) {
-    }
+    const std::lock_guard lock(mutex_);
+    if (i >= failed_.load(std::memory_order_relaxed)) return;
+    failed_.store(i, std::memory_order_relaxed);
+    verdict_ = verdict;
   }
 
  private:
@@ -136,8 +130,9 @@ class RegionDecoder {
   uint32_t pixel_bytes_;
   bool adds_fourth_;  // whether decoders of dense tiles do what the channel map says
   uint32_t first_column_, first_row_, columns_, rows_;
-  std::atomic<uint64_t> failed_{L3_NO_TILE};
-  std::atomic<bool> ran_out_{false};  // whether a tile failed for want of memory
+  std::atomic<uint64_t> failed_{L3_NO_TILE};  // the lowest tile that failed so far, and its verdict
+  std::mutex mutex_;                          // of writers of both
+  Verdict verdict_;
 };
 
 // Verifies where the pixels of a region shall go, and fills in `step`, the bytes from one row to the next.
