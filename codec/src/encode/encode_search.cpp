@@ -12,6 +12,7 @@
 #include "encode/dense_encode.h"
 #include "encode/image_check.h"
 #include "encode/tiny_file.h"
+#include "encode/token_encode.h"
 #include "models/model.h"
 
 namespace l3 {
@@ -333,8 +334,8 @@ Others others_than(const Written& named, const Request& request) {
   return has_other || named.payloads > kMinPayloadForFit ? Others::all : Others::default_only;
 }
 
-// A file without the named model must be smaller by this factor. Readers have the named model at hand, and decode tiny
-// images with it several times as fast as with the default model of kind 0.
+// A file of so few pixels that does without the named model must be smaller by this factor: processors take several
+// times as long for tiny images with the default model of kind 0.
 constexpr double kSizeWithoutName = 0.94;
 
 // Writes the file with the named model. If another one may be smaller, also encodes without it and keeps the better
@@ -352,7 +353,8 @@ Written write_named_or_smallest(const Request& request, const EncodeTarget& targ
   const Written other = others == Others::all
                             ? write_smallest(nameless, target, out)
                             : write_planned(nameless, with_default(nameless, first_plan(nameless), false), target, out);
-  const bool is_smaller = static_cast<double>(other.size) < kSizeWithoutName * static_cast<double>(named.size);
+  const double factor = request.pixels() <= kMaxPixelsOfSingleLane ? kSizeWithoutName : 1;
+  const bool is_smaller = static_cast<double>(other.size) < factor * static_cast<double>(named.size);
   if (other.reason != Reason::none || is_smaller) return other;
   std::memcpy(out, copy.get(), named.size);
   return named;
