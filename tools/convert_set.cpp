@@ -171,12 +171,13 @@ void print_summary(const Report& report, bool finished, Console& console) {
   const StageTimes& times = report.outcome.times;
   if (now.files == 0) return;
   console.print("time spent: " + shares(times));
+  const auto seconds = [](double time) {
+    return time < 1 ? format_number(1000 * time, time < 0.01 ? 1 : 0) + " ms"
+                    : format_number(time, time < 10 ? 2 : 0) + " s";
+  };
   // Verifying decodes and compares, so decoding takes less.
-  std::string cost =
-      "decoding the sources took " + format_number(times.unpack, times.unpack < 10 ? 2 : 0) + " s of one core";
-  if (times.verify > 0) {
-    cost += ", decoding the L3 files less than " + format_number(times.verify, times.verify < 10 ? 2 : 0) + " s";
-  }
+  std::string cost = "decoding the sources took " + seconds(times.unpack) + " of one core";
+  if (times.verify > 0) cost += ", decoding the L3 files less than " + seconds(times.verify);
   console.print(cost);
 }
 
