@@ -131,6 +131,7 @@ Picture small_photo() { return draw_photo(kWidthOfSlow, kHeightOfSlow); }
 // So large that an encoder which tries whole tiles looks at more of it than at pieces.
 Picture clean_photo() { return draw_photo(512, 320, true); }
 Picture small_labels() { return draw_labels(kWidthOfSlow, kHeightOfSlow); }
+Picture tiny_labels() { return draw_labels(28, 28); }  // one lane
 Picture small_depth() { return draw_depth(kWidthOfSlow, kHeightOfSlow); }
 
 constexpr const char* kNoModel = "the image has no model of the kind that the loop is about";
@@ -231,6 +232,7 @@ constexpr Loop kLoops[] = {
     {"decode_opened_labels", [] { return decoding_opened(labels(), small_labels(), kTokenModel); }},
     {"decode_opened_depth", [] { return decoding_opened(depth(), small_depth(), kTokenModel); }},
     {"decode_opened_region", [] { return decoding_opened(photo(), small_photo(), kDenseModel, kInOneTile); }},
+    {"decode_tiny_labels", [] { return decoding_opened(tiny_labels(), tiny_labels(), kTokenModel); }},
     {"decode_tiny_opened", [] { return decoding_tiny(L3_MODEL_NAMED); }},
     {"decode_tiny_default", [] { return decoding_tiny(L3_MODEL_DEFAULT); }},
     {"decode_tiny_own", [] { return decoding_tiny(L3_MODEL_OWN); }},
