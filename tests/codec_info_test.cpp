@@ -108,6 +108,17 @@ TEST(TinyFile, IsReadWhole) {
   uint8_t digest[L3_DIGEST_BYTES];
   l3_digest(file.data(), file.size(), digest);
   EXPECT_EQ(Bytes(info.digest, info.digest + 16), Bytes(digest, digest + 16));
+  // Who has no room for the digest gets what comes before it.
+  l3_info shorter = l3_info_init();
+  shorter.struct_size = offsetof(l3_info, digest);
+  ASSERT_EQ(l3_read_info(file.data(), file.size(), nullptr, &shorter, nullptr), L3_OK);
+  EXPECT_EQ(shorter.image_bytes, info.image_bytes);
+  EXPECT_EQ(Bytes(shorter.digest, shorter.digest + 16), Bytes(16));
+  const auto opened = l3::File::open(file), for_pixels = l3::File::open_for_pixels(file);
+  ASSERT_TRUE(opened && for_pixels);
+  EXPECT_EQ(Bytes(opened->info().digest, opened->info().digest + 16), Bytes(digest, digest + 16));
+  EXPECT_EQ(for_pixels->info().width, 20u);
+  EXPECT_EQ(Bytes(for_pixels->info().digest, for_pixels->info().digest + 16), Bytes(16));
   for (size_t size = 0; size < file.size(); ++size) {
     const Exact prefix(file.data(), size);
     l3_info of_prefix = l3_info_init();

@@ -158,7 +158,9 @@ Error to_error(const l3_error& error) {
 
 Error to_error(const l3_error& error, const l3::File& file) {
   Error result = to_error(error);
-  if (error.status == L3_ERROR_MODEL) result.reason += ": " + base::hexadecimal(file.info().model_name);
+  l3_info info = l3_info_init();
+  if (error.status != L3_ERROR_MODEL || l3_file_info(file.get(), &info, nullptr) != L3_OK) return result;
+  result.reason += ": " + base::hexadecimal(info.model_name);
   return result;
 }
 
@@ -294,7 +296,7 @@ std::optional<Error> decode_l3(const l3::File& file, Image& image) {
 }
 
 std::optional<Error> decode_l3(Bytes file, const l3_decode_options& options, Image& image) {
-  const l3::Result<l3::File> opened = l3::File::open(file, options);
+  const l3::Result<l3::File> opened = l3::File::open_for_pixels(file, options);
   if (!opened) return to_error(opened.error());
   return decode_l3(*opened, image);
 }

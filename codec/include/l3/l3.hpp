@@ -92,14 +92,13 @@ class File {
  public:
   static Result<File> open(std::span<const uint8_t> bytes,
                            const l3_decode_options& options = l3_decode_options_init()) {
-    File file;
-    l3_error error{};
-    l3_file* opened = nullptr;
-    if (l3_open(bytes.data(), bytes.size(), &options, nullptr, 0, &opened, &error) != L3_OK) return error;
-    file.file_.reset(opened);
-    file.bytes_ = bytes;
-    if (l3_file_info(opened, &file.info_, &error) != L3_OK) return error;
-    return file;
+    return open_with(bytes, options, sizeof(l3_info));
+  }
+  // The same for callers that need the pixels only: the digest in info(), and what comes after it, stay zero. The
+  // digest of a tiny file is a SHA-256 of all its bytes.
+  static Result<File> open_for_pixels(std::span<const uint8_t> bytes,
+                                      const l3_decode_options& options = l3_decode_options_init()) {
+    return open_with(bytes, options, offsetof(l3_info, digest));
   }
 
   std::span<const uint8_t> bytes() const { return bytes_; }
@@ -162,6 +161,18 @@ class File {
   };
 
   File() = default;
+
+  static Result<File> open_with(std::span<const uint8_t> bytes, const l3_decode_options& options, size_t info_bytes) {
+    File file;
+    l3_error error{};
+    l3_file* opened = nullptr;
+    if (l3_open(bytes.data(), bytes.size(), &options, nullptr, 0, &opened, &error) != L3_OK) return error;
+    file.file_.reset(opened);
+    file.bytes_ = bytes;
+    file.info_.struct_size = static_cast<uint32_t>(info_bytes);
+    if (l3_file_info(opened, &file.info_, &error) != L3_OK) return error;
+    return file;
+  }
 
   template <class Decode>
   Result<Pixels> make_pixels(uint32_t width, uint32_t height, const Decode& decode) const {
