@@ -148,9 +148,9 @@ typedef struct l3_info {
   uint64_t head_bytes;     // size of the header and the section entries; 16 for tiny files
   uint64_t payload_start;  // offset of the first payload; the size of the file for tiny files
   uint64_t image_bytes;    // width * height * channels * bytes per sample: the pixels without padding
-  uint8_t digest[16];
-  uint32_t model_origin;                    // an l3_model_origin
-  uint32_t default_model;                   // the number of the default model, or 0
+  uint8_t digest[16];      // spec, section 9. Of a tiny file it is computed only if struct_size reaches beyond it
+  uint32_t model_origin;   // an l3_model_origin
+  uint32_t default_model;  // the number of the default model, or 0
   uint8_t model_name[L3_MODEL_NAME_BYTES];  // the name of a named or default model, otherwise zeros
 } l3_info;
 
