@@ -4,10 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/lane_coder.h"
-#include "engine/still_rows.h"
-#include "engine/token_context.h"
-#include "engine/wavefront.h"
+#include "engine/few_lanes.h"
 
 #if defined(__clang__)
 #define L3_UNROLL_LANES _Pragma("clang loop unroll(full)") for (uint32_t l = 0; l < kCount; ++l)
@@ -18,31 +15,20 @@
 namespace l3 {
 
 template <class W, uint32_t kCount, TokenUse kUse, class Sink>
-class TokenLanes : Wavefront<W, Sink> {
-  using Base = Wavefront<W, Sink>;
-  using typename Base::Classes;
+class TokenLanes : public FewLanes<TokenLanes<W, kCount, kUse, Sink>, W, kUse, Sink> {
+  using Base = FewLanes<TokenLanes<W, kCount, kUse, Sink>, W, kUse, Sink>;
+  friend Base;
 
  public:
-  TokenLanes(const TileShape& shape, const TileEntry& entry, const TokenTables& tables, Sink& sink, Classes& classes)
-      : Base(shape, entry, sink, classes),
-        tables_(tables),
-        context_(tables),
-        pitch_(static_cast<int32_t>(kBefore + shape.width + kBehind)) {}
-
-  Fault decode() {
-    this->load_states();
-    if (!this->decode_token_blocks(tables_, still_rows_.blocks())) return {Reason::dense_words, payload_bytes_};
-    if (tables_.still) still_rows_.turn(width_, height_, tables_.rows ? nullptr : &this->classes_);
-    if (!decode_values()) return {Reason::dense_words, payload_bytes_};
-    return this->check_end();
-  }
+  using Base::Base;
 
  private:
-  using Base::at_, Base::ending_, Base::height_, Base::payload_bytes_, Base::sink_, Base::state_, Base::width_;
+  using Base::at_, Base::ending_, Base::height_, Base::sink_, Base::state_, Base::width_;
+  using Base::kLiteral, Base::kHasHoles, Base::kBefore, Base::kBehind;
+  using Base::tables_, Base::context_, Base::pitch_, Base::hole_, Base::has_blocks_, Base::still_rows_;
 
-  static constexpr bool kLiteral = kUse == TokenUse::literal, kHasHoles = kUse == TokenUse::holes;
-  // Rows have margins: two numbers before and behind. When lane 0 begins a row, the last kKept rows are needed.
-  static constexpr uint32_t kBefore = 2, kBehind = 2, kKept = kCount + 1;
+  // When lane 0 begins a row, the last kKept rows are needed.
+  static constexpr uint32_t kKept = kCount + 1;
   static constexpr uint32_t kMostNumbers = (kKept + kCount + 1) * (kBefore + kMaxTileEdge + kBehind);
   // What is known to the left of the first pixel: N is NE, and N is NW.
   static constexpr uint32_t kLeftEdge = 6;
@@ -414,14 +400,8 @@ class TokenLanes : Wavefront<W, Sink> {
     return this->advance(static_cast<uint32_t>(2 * words.taken));
   }
 
-  const TokenTables& tables_;
-  const TokenContext context_;
-  const int32_t pitch_;
-  const uint32_t hole_ = tables_.hole_value ^ kValueBias;
-  const bool has_blocks_ = tables_.still || (!kLiteral && tables_.classes[0] > 1);  // that differ
   uint16_t* next_row_;
   alignas(64) uint16_t values_[(kLiteral ? 1 : 2) * kMostNumbers];  // and errors
-  StillRows still_rows_;
 };
 
 }  // namespace l3

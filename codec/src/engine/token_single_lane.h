@@ -10,43 +10,28 @@
 
 #include <algorithm>
 
-#include "engine/lane_coder.h"
-#include "engine/still_rows.h"
-#include "engine/token_context.h"
-#include "engine/wavefront.h"
+#include "engine/few_lanes.h"
 
 namespace l3 {
 
 template <class W, TokenUse kUse, class Sink>
-class TokenSingleLane : Wavefront<W, Sink> {
-  using Base = Wavefront<W, Sink>;
-  using typename Base::Classes;
+class TokenSingleLane : public FewLanes<TokenSingleLane<W, kUse, Sink>, W, kUse, Sink> {
+  using Base = FewLanes<TokenSingleLane<W, kUse, Sink>, W, kUse, Sink>;
+  friend Base;
 
  public:
-  TokenSingleLane(const TileShape& shape, const TileEntry& entry, const TokenTables& tables, Sink& sink,
-                  Classes& classes)
-      : Base(shape, entry, sink, classes),
-        tables_(tables),
-        context_(tables),
-        pitch_(static_cast<int32_t>(kBefore + shape.width + kBehind)) {}
-
-  Fault decode() {
-    this->load_states();
-    if (!this->decode_token_blocks(tables_, still_rows_.blocks())) return {Reason::dense_words, payload_bytes_};
-    if (tables_.still) still_rows_.turn(width_, height_, tables_.rows ? nullptr : &this->classes_);
-    if (!decode_values()) return {Reason::dense_words, payload_bytes_};
-    return this->check_end();
-  }
+  using Base::Base;
 
  private:
-  using Base::at_, Base::ending_, Base::height_, Base::payload_bytes_, Base::sink_, Base::state_, Base::width_;
+  using Base::at_, Base::ending_, Base::height_, Base::sink_, Base::state_, Base::width_;
+  using Base::kLiteral, Base::kHasHoles, Base::kBefore, Base::kBehind;
+  using Base::tables_, Base::context_, Base::pitch_, Base::hole_, Base::has_blocks_, Base::still_rows_;
 
-  static constexpr bool kLiteral = kUse == TokenUse::literal, kHasHoles = kUse == TokenUse::holes;
   // Vectors of 16-bit numbers. Vectors of a row may reach beyond its end.
   static constexpr uint32_t kVector = W::kBytes < 32 ? 8 : 16;
   using Vector = typename VectorTypes<2 * kVector>::U16;
-  // Rows have margins: two numbers before and behind. Of the rows above, two are needed.
-  static constexpr uint32_t kBefore = 2, kBehind = 2, kKept = 2;
+  // Of the rows above, two are needed.
+  static constexpr uint32_t kKept = 2;
   static constexpr uint32_t kMostNumbers = (kKept + 2) * (kBefore + kMaxTileEdge + kBehind);
   // Decoded without asking for another window. Each takes at most three words, and one more is looked at.
   static constexpr uint32_t kMostPixels = 64, kMostBytes = 6 * kMostPixels + 2;
@@ -324,17 +309,11 @@ class TokenSingleLane : Wavefront<W, Sink> {
     words_ = words;
   }
 
-  const TokenTables& tables_;
-  const TokenContext context_;
-  const int32_t pitch_;
-  const uint32_t hole_ = tables_.hole_value ^ kValueBias;
-  const bool has_blocks_ = tables_.still || (!kLiteral && tables_.classes[0] > 1);  // that differ
   LaneWords words_{nullptr, 0};
   uint16_t* row_ = nullptr;
   int32_t to_two_ = 0;                                                          // from a pixel to NN
   uint16_t above_[kMaxTileEdge + kVector];                                      // what is known of each pixel of a row
   alignas(64) uint16_t values_[(kLiteral ? 1 : 2) * (kMostNumbers + kVector)];  // and errors
-  StillRows still_rows_;
 };
 
 }  // namespace l3
