@@ -32,7 +32,7 @@ l3_status fill_info(const l3_file& file, l3_info* to, l3_error* error) {
   info.payload_start = head.payload_start;
   info.image_bytes = uint64_t{head.width} * head.height * head.pixel_bytes();
   if (head.is_tiny()) {
-    // A third of the time to open such a file, so it is computed only if the caller has room for it.
+    // Opening such a file takes half as long again with it, so it is computed only if the caller has room for it.
     if (info.struct_size > offsetof(l3_info, digest)) l3_digest(data, head.payload_start, info.digest);
   } else {
     std::memcpy(info.digest, data + header::kDigest, sizeof(info.digest));

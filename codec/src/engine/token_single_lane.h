@@ -4,8 +4,8 @@
 //
 // What limits one lane is the chain from a state to its symbol and the next state. So what depends only on the rows
 // above is computed for a whole row at once, in vectors, and what depends on the symbol is selected from what each
-// symbol would mean. Where all neighbours are equal, most slots belong to one symbol: the next state is computed
-// without a look-up, and pixels are only counted until another one follows.
+// symbol would mean. Where all neighbours are equal, most slots belong to one symbol: a small table gives the
+// next state, and pixels are only counted until another one follows.
 #pragma once
 
 #include <algorithm>
